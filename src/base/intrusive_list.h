@@ -1,0 +1,66 @@
+// A doubly linked list through a link inside the elements: no allocation, O(1) removal from the middle.
+// An element may sit in several lists through several links; it must leave a list before it dies.
+#pragma once
+
+#include <cstdint>
+
+#include "base/assert.h"
+
+namespace hawser {
+
+struct ListLink {
+  ListLink* next = nullptr;
+  ListLink* previous = nullptr;
+  bool linked() const { return next != nullptr; }
+};
+
+template <class T, ListLink T::*Link>
+class IntrusiveList {
+ public:
+  IntrusiveList() { head_.next = head_.previous = &head_; }
+  IntrusiveList(const IntrusiveList&) = delete;
+  IntrusiveList& operator=(const IntrusiveList&) = delete;
+
+  bool empty() const { return head_.next == &head_; }
+  T* front() const { return empty() ? nullptr : element(head_.next); }
+  // The element behind, or null at the end.
+  T* next(const T* item) const {
+    ListLink* link = (item->*Link).next;
+    return link == &head_ ? nullptr : element(link);
+  }
+  void push_back(T* item) { insert_before(&head_, item); }
+  void push_front(T* item) { insert_before(head_.next, item); }
+  T* pop_front() {
+    T* item = front();
+    if (item != nullptr) remove(item);
+    return item;
+  }
+  void remove(T* item) {
+    ListLink& link = item->*Link;
+    HAWSER_ASSERT(link.linked());
+    link.previous->next = link.next;
+    link.next->previous = link.previous;
+    link = {};
+  }
+
+ private:
+  static T* element(ListLink* link) {
+    // The offset of the link, taken at an address that is aligned and not null.
+    constexpr std::uintptr_t somewhere = 4096;
+    const auto* item = reinterpret_cast<const T*>(somewhere);
+    const auto offset = reinterpret_cast<std::uintptr_t>(&(item->*Link)) - somewhere;
+    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(link) - offset);
+  }
+  static void insert_before(ListLink* position, T* item) {
+    ListLink& link = item->*Link;
+    HAWSER_ASSERT(!link.linked());
+    link.next = position;
+    link.previous = position->previous;
+    position->previous->next = &link;
+    position->previous = &link;
+  }
+
+  ListLink head_;
+};
+
+}  // namespace hawser

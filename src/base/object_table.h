@@ -1,0 +1,40 @@
+// ObjectTable: small stable numbers for objects. A handle of either ABI is such a number in disguise,
+// so looking one up is a bounds check and two loads, and garbage is told from an object.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/assert.h"
+
+namespace hawser {
+
+template <class T>
+class ObjectTable {
+ public:
+  std::uint32_t add(T* object) {
+    if (!free_.empty()) {
+      const std::uint32_t index = free_.back();
+      free_.pop_back();
+      objects_[index] = object;
+      return index;
+    }
+    objects_.push_back(object);
+    return static_cast<std::uint32_t>(objects_.size() - 1);
+  }
+  void remove(std::uint32_t index) {
+    HAWSER_ASSERT(index < objects_.size() && objects_[index] != nullptr);
+    objects_[index] = nullptr;
+    free_.push_back(index);
+  }
+  // Null when no object has this number.
+  T* find(std::uint64_t index) const { return index < objects_.size() ? objects_[index] : nullptr; }
+  std::size_t live() const { return objects_.size() - free_.size(); }
+  std::size_t size() const { return objects_.size(); }
+
+ private:
+  std::vector<T*> objects_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,46 @@
+// Bootstrap: what a process learns from its launcher, and the exchange of small values with the other
+// processes before any channel exists. Implementations: PMI-1, PMIx, singleton, the simulator's.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace hawser {
+
+struct JobLayout {
+  int rank = 0;
+  int size = 1;
+  int universe_size = 0;  // 0: unknown
+  int app_number = -1;    // -1: unknown (MPI_APPNUM)
+  std::string job_id;     // the same in all processes of the job, and unlike other jobs of this user
+  std::vector<std::int32_t> node_of_rank;  // size entries, nodes numbered from 0; equal = may share memory
+  // Given by our own mpiexec only: an inherited file descriptor of this node's shared-memory segment, and
+  // its key exchange being unnecessary for one node. -1 otherwise.
+  int node_segment_fd = -1;
+};
+
+class Bootstrap {
+ public:
+  virtual ~Bootstrap() = default;
+
+  virtual const char* name() const = 0;  // "mpiexec", "pmi-1", "pmix", "singleton", "simulator"
+  virtual const JobLayout& layout() const = 0;
+
+  // Makes `value` visible to all processes after the next fence. Values may be of any length and hold
+  // any bytes (implementations split and encode). Keys: at most 40 characters of [a-z0-9_-].
+  virtual Result<> put(std::string_view key, std::string_view value) = 0;
+  virtual Result<> fence() = 0;  // collective over the job
+  // The value that process `rank` put under `key` before the last fence.
+  virtual Result<std::string> get(int rank, std::string_view key) = 0;
+
+  // Tells the launcher to end the whole job with this exit code. The caller exits afterwards.
+  virtual void abort(int exit_code, std::string_view reason) = 0;
+  virtual Result<> finalize() = 0;
+};
+
+}  // namespace hawser

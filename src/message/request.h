@@ -1,0 +1,48 @@
+// Request: an operation in progress (MPI-5.0 section 3.7). The base of every kind of request, in the
+// shape that test and wait need; each kind derives from it beside its own code.
+#pragma once
+
+#include <cstdint>
+
+#include "message/status.h"
+
+namespace hawser {
+
+class Request {
+ public:
+  enum class Kind : std::uint8_t {
+    send,
+    receive,      // point_to_point.h
+    persistent,   // inactive between starts
+    collective,   // collective/
+    generalized,  // MPI_Grequest_start
+    partitioned,  // MPI_Psend_init, MPI_Precv_init
+  };
+
+  Kind kind;
+  bool complete = false;     // test and wait read only this on their fast path
+  bool persistent = false;   // survives completion; becomes inactive
+  bool active = true;        // false: a persistent request that was not started
+  bool user_freed = false;   // MPI_Request_free was called; destroyed when complete
+  std::uint32_t handle = 0;  // number in the process's request table; used by binding/ only
+  Status status;
+
+  explicit Request(Kind k) : kind(k) {}
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  // Starts a persistent request again. Others: never called.
+  virtual Result<> start();
+  // Asks to cancel (section 3.8.4); the outcome shows in status.cancelled after completion.
+  virtual Result<> cancel();
+  // Called once when a complete (or inactive persistent) request is given up: frees or recycles it.
+  virtual void destroy() = 0;
+  // Called by test and wait when they find the request complete, before its status is handed out:
+  // generalized requests run their query function here.
+  virtual Result<> finish() { return {}; }
+
+ protected:
+  virtual ~Request() = default;
+};
+
+}  // namespace hawser
