@@ -1,0 +1,40 @@
+/* What the benchmarks share: the options of the OSU suite, the buffers, and the table that is printed. */
+#ifndef HAWSER_BENCH_H
+#define HAWSER_BENCH_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+struct options {
+  size_t min_bytes, max_bytes; /* -m [MIN:]MAX */
+  int iterations;              /* -i: per size; 0 = by size */
+  int warmup;                  /* -x; -1 = by size */
+  int window;                  /* -W */
+  int full;                    /* -f: minimum, maximum and iterations too (collectives) */
+  int pairs;                   /* -p (mbw_mr) */
+  int validate;                /* -c: check the received bytes */
+};
+
+struct bench {
+  struct options options;
+  int rank, size;
+  char *send, *receive;
+};
+
+/* Iterations for one size, as the user asked or fewer for large messages. */
+int iterations_for(const struct options* options, size_t bytes);
+int warmup_for(const struct options* options, size_t bytes);
+
+/* Fills with a pattern that depends on the seed; counts bytes that differ from it. */
+void fill_pattern(char* bytes, size_t count, unsigned seed);
+size_t count_wrong(const char* bytes, size_t count, unsigned seed);
+/* Ends the job when bytes are wrong anywhere. */
+void require_right(struct bench* bench, size_t wrong, size_t bytes);
+
+int run_latency(struct bench* bench);
+int run_bandwidth(struct bench* bench, int both_ways);
+int run_message_rate(struct bench* bench);
+int run_collective(struct bench* bench, const char* name);
+int is_collective(const char* name);
+
+#endif

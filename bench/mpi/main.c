@@ -1,0 +1,138 @@
+/* mpibench: micro-benchmarks in plain MPI, with the option names and the output of the OSU suite, so that
+   any MPI can be measured by the same source. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static const char usage[] =
+    "usage: mpibench BENCHMARK [options]\n"
+    "  latency    ping-pong, half the round trip (2 processes)\n"
+    "  bw, bibw   bandwidth one way, both ways (2 processes)\n"
+    "  mbw_mr     bandwidth and message rate of pairs of processes\n"
+    "  barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter scan\n"
+    "options:\n"
+    "  -m [MIN:]MAX  message sizes in bytes, powers of two (default 1:4194304)\n"
+    "  -i N          iterations per size          -x N  warm-up iterations per size\n"
+    "  -W N          messages per window (64)     -p N  pairs (mbw_mr; default half the processes)\n"
+    "  -f            collectives: minimum, maximum and iterations too\n"
+    "  -c            check the received bytes\n";
+
+int iterations_for(const struct options* options, size_t bytes) {
+  if (options->iterations > 0) return options->iterations;
+  return bytes > 65536 ? 300 : bytes > 8192 ? 2000 : 10000;
+}
+
+int warmup_for(const struct options* options, size_t bytes) {
+  if (options->warmup >= 0) return options->warmup;
+  return bytes > 8192 ? 20 : 200;
+}
+
+void fill_pattern(char* bytes, size_t count, unsigned seed) {
+  for (size_t i = 0; i < count; ++i) bytes[i] = (char)(i * 31 + seed * 7 + (i >> 8));
+}
+
+size_t count_wrong(const char* bytes, size_t count, unsigned seed) {
+  size_t wrong = 0;
+  for (size_t i = 0; i < count; ++i) wrong += bytes[i] != (char)(i * 31 + seed * 7 + (i >> 8));
+  return wrong;
+}
+
+void require_right(struct bench* bench, size_t wrong, size_t bytes) {
+  if (wrong == 0) return;
+  fprintf(stderr, "mpibench: rank %d: %zu of %zu bytes are wrong\n", bench->rank, wrong, bytes);
+  MPI_Abort(MPI_COMM_WORLD, 2);
+}
+
+static size_t parse_bytes(const char* text, const char** end) {
+  char* rest;
+  size_t value = strtoull(text, &rest, 10);
+  if (rest == text) value = (size_t)-1;
+  *end = rest;
+  return value;
+}
+
+/* 0 when the text is not [MIN:]MAX. */
+static int parse_sizes(struct options* options, const char* text) {
+  const char* end;
+  size_t first = parse_bytes(text, &end);
+  if (first == (size_t)-1) return 0;
+  if (*end == '\0') {
+    options->max_bytes = first;
+    if (options->min_bytes > first) options->min_bytes = first;
+    return 1;
+  }
+  if (*end != ':') return 0;
+  options->min_bytes = first;
+  options->max_bytes = parse_bytes(end + 1, &end);
+  return *end == '\0' && options->max_bytes != (size_t)-1 && options->min_bytes <= options->max_bytes;
+}
+
+static int parse_options(struct options* options, int argc, char** argv) {
+  int option;
+  while ((option = getopt(argc, argv, "m:i:x:W:p:fc")) != -1) {
+    int good = 1;
+    switch (option) {
+      case 'm': good = parse_sizes(options, optarg); break;
+      case 'i': good = (options->iterations = atoi(optarg)) > 0; break;
+      case 'x': good = (options->warmup = atoi(optarg)) >= 0; break;
+      case 'W': good = (options->window = atoi(optarg)) > 0; break;
+      case 'p': good = (options->pairs = atoi(optarg)) > 0; break;
+      case 'f': options->full = 1; break;
+      case 'c': options->validate = 1; break;
+      default: return 0;
+    }
+    if (!good) {
+      fprintf(stderr, "mpibench: -%c does not take '%s'\n", option, optarg);
+      return 0;
+    }
+  }
+  if (optind < argc) {
+    fprintf(stderr, "mpibench: unexpected argument '%s'\n", argv[optind]);
+    return 0;
+  }
+  return 1;
+}
+
+static int run(struct bench* bench, const char* name) {
+  if (strcmp(name, "latency") == 0) return run_latency(bench);
+  if (strcmp(name, "bw") == 0) return run_bandwidth(bench, 0);
+  if (strcmp(name, "bibw") == 0) return run_bandwidth(bench, 1);
+  if (strcmp(name, "mbw_mr") == 0) return run_message_rate(bench);
+  return run_collective(bench, name);
+}
+
+static int known(const char* name) {
+  return strcmp(name, "latency") == 0 || strcmp(name, "bw") == 0 || strcmp(name, "bibw") == 0 ||
+         strcmp(name, "mbw_mr") == 0 || is_collective(name);
+}
+
+int main(int argc, char** argv) {
+  struct bench bench = {.options = {1, 4 << 20, 0, -1, 64, 0, 0, 0}};
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &bench.size);
+  int status = 0;
+  if (argc < 2 || !known(argv[1]) || !parse_options(&bench.options, argc - 1, argv + 1)) {
+    if (bench.rank == 0) fputs(usage, stderr);
+    status = 2;
+  } else {
+    /* Collectives may need a block for every process. */
+    size_t blocks = is_collective(argv[1]) ? (size_t)bench.size : 1;
+    size_t bytes = (bench.options.max_bytes + 64) * blocks;
+    if (posix_memalign((void**)&bench.send, 4096, bytes) != 0 ||
+        posix_memalign((void**)&bench.receive, 4096, bytes) != 0) {
+      fprintf(stderr, "mpibench: no memory for two buffers of %zu bytes\n", bytes);
+      MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    memset(bench.send, 1, bytes);
+    memset(bench.receive, 2, bytes);
+    status = run(&bench, argv[1]);
+    free(bench.send);
+    free(bench.receive);
+  }
+  MPI_Finalize();
+  return status;
+}
