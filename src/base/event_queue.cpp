@@ -1,0 +1,103 @@
+#include "base/event_queue.h"
+
+#include "base/assert.h"
+
+namespace hawser {
+namespace {
+
+constexpr std::size_t arity = 4;
+
+}  // namespace
+
+Event::~Event() {
+  if (queue_ != nullptr) queue_->cancel(*this);
+}
+
+EventQueue::~EventQueue() {
+  for (Entry& entry : heap_) entry.event->queue_ = nullptr;
+}
+
+void EventQueue::schedule(Event& event, Nanoseconds time) {
+  if (event.queue_ != nullptr) event.queue_->cancel(event);
+  if (time < now_) time = now_;
+  event.queue_ = this;
+  event.time_ = time;
+  heap_.push_back({});
+  sift_up(heap_.size() - 1, {time, next_sequence_++, &event});
+}
+
+void EventQueue::cancel(Event& event) {
+  if (event.queue_ == nullptr) return;
+  HAWSER_ASSERT(event.queue_ == this);
+  event.queue_ = nullptr;
+  remove_at(event.position_);
+}
+
+bool EventQueue::fire_next() {
+  if (heap_.empty()) return false;
+  const Entry first = heap_.front();
+  HAWSER_ASSERT(first.time >= now_);
+  now_ = first.time;
+  first.event->queue_ = nullptr;
+  remove_at(0);
+  ++fired_;
+  first.event->fire(now_);
+  return true;
+}
+
+std::uint64_t EventQueue::fire_until(Nanoseconds time) {
+  const std::uint64_t before = fired_;
+  while (next_time() <= time) fire_next();
+  if (time > now_) now_ = time;
+  return fired_ - before;
+}
+
+void EventQueue::advance_to(Nanoseconds time) {
+  HAWSER_ASSERT(time >= now_ && time <= next_time());
+  now_ = time;
+}
+
+void EventQueue::place(std::size_t position, const Entry& entry) {
+  heap_[position] = entry;
+  entry.event->position_ = static_cast<std::uint32_t>(position);
+}
+
+void EventQueue::sift_up(std::size_t position, Entry entry) {
+  while (position > 0) {
+    const std::size_t parent = (position - 1) / arity;
+    if (!entry.before(heap_[parent])) break;
+    place(position, heap_[parent]);
+    position = parent;
+  }
+  place(position, entry);
+}
+
+void EventQueue::sift_down(std::size_t position, Entry entry) {
+  while (true) {
+    const std::size_t first = position * arity + 1;
+    if (first >= heap_.size()) break;
+    std::size_t least = first;
+    const std::size_t end = first + arity < heap_.size() ? first + arity : heap_.size();
+    for (std::size_t child = first + 1; child < end; ++child) {
+      if (heap_[child].before(heap_[least])) least = child;
+    }
+    if (!heap_[least].before(entry)) break;
+    place(position, heap_[least]);
+    position = least;
+  }
+  place(position, entry);
+}
+
+void EventQueue::remove_at(std::size_t position) {
+  const Entry last = heap_.back();
+  heap_.pop_back();
+  if (position == heap_.size()) return;
+  // The entry from the end may belong above or below the gap.
+  if (position > 0 && last.before(heap_[(position - 1) / arity])) {
+    sift_up(position, last);
+  } else {
+    sift_down(position, last);
+  }
+}
+
+}  // namespace hawser
