@@ -36,24 +36,36 @@ struct MessageHeader {
   std::int32_t source_rank = 0;  // rank of the sender in the communicator
   std::int32_t tag = 0;
   std::uint32_t sender_request = 0;  // 0 when no reply is wanted
-  std::uint32_t reserved2 = 0;
+  std::uint32_t channel_word = 0;    // the channel's own; anything may stand here on arrival
 };
 static_assert(sizeof(MessageHeader) == 24,
-              "two headers' worth of payload must fit one cache line with the slot's stamp");
+              "36 bytes of payload must fit one cache line with the slot's stamp");
 
 // Names bytes that a sender exposed; opaque to everyone but the channel that made it.
 struct ExposeToken {
   std::uint64_t words[4] = {};
 };
 
-// How a channel reports. Implemented by the message room.
+// Where the bytes of a long eager message go: `into` takes its first bytes (into.size may be smaller than
+// the message; the rest is dropped), `cookie` comes back when they have all landed.
+struct EagerSink {
+  ByteSequence into;
+  void* cookie = nullptr;
+};
+
+// How a channel reports. Implemented by the message room; called only from within Channel::progress.
 class ChannelEvents {
  public:
-  // A packet arrived: `payload` is valid only during the call. For rendezvous, payload is the
+  // A packet arrived in one piece: `payload` is valid only during the call. For rendezvous, payload is the
   // ExposeToken and `message_size` the bytes that can be fetched; otherwise message_size == payload_size.
-  // An eager message may arrive in pieces, see EagerPiece below.
   virtual void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
                          std::int64_t payload_size, std::int64_t message_size) = 0;
+  // A long eager message begins (kind eager or eager_synchronous), whose bytes come in pieces while the
+  // sender is still copying them in. The channel copies them to the sink answered here, which must stay valid
+  // until on_eager_end. No other packet of the same source is reported in between, but other sources' are.
+  virtual EagerSink on_eager_begin(ProcessIndex source, const MessageHeader& header,
+                                   std::int64_t message_size) = 0;
+  virtual void on_eager_end(ProcessIndex source, void* cookie) = 0;
   // The bytes exposed with `cookie` were fetched by the receiver, or are not wanted: the buffer is free.
   virtual void on_exposed_done(void* cookie, Result<> result) = 0;
   // A fetch begun with `cookie` has landed all its bytes.
@@ -79,12 +91,14 @@ class Channel {
   // False when there is no room now.
   virtual bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
                           void* cookie) = 0;
-  // Receiver: brings the first `into.size` (<= exposed size) bytes, then calls on_fetched(cookie). The
-  // sender is told that it is done as a whole. into.size may be 0 (truncation, cancelled receive).
+  // Receiver: brings the first `into.size` (<= exposed size) bytes; a later progress (never this call)
+  // reports on_fetched(cookie). The sender is told that it is done as a whole. into.size may be 0
+  // (truncation, cancelled receive). May be called from within ChannelEvents.
   virtual void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) = 0;
 
-  // Moves whatever can move; true if anything did. Reports through ChannelEvents.
-  virtual bool progress(Nanoseconds now) = 0;
+  // Moves whatever can move; true if anything did. Not re-entrant: events may send, expose and fetch, but
+  // must not call progress.
+  virtual bool progress(ChannelEvents& events, Nanoseconds now) = 0;
   // True when nothing that this process sent is still in this process's hands (MPI_Finalize).
   virtual bool flushed() const = 0;
 };

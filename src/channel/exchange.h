@@ -1,0 +1,33 @@
+// What the channels of a process need to know of the job, and how they tell each other addresses before any
+// channel exists. The process room fills it from the launcher's Bootstrap; this room stays below launch/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace hawser {
+
+struct JobPlace {
+  std::int32_t rank = 0;
+  std::int32_t size = 1;
+  std::string job_id;                      // the same in all processes of the job, unlike other jobs'
+  std::vector<std::int32_t> node_of_rank;  // size entries; equal numbers may share memory
+  int node_segment_fd = -1;                // an inherited memfd for this node's segment; -1: none
+};
+
+class AddressExchange {
+ public:
+  // Makes `value` visible to all processes after the next fence.
+  virtual Result<> put(std::string_view key, std::string_view value) = 0;
+  virtual Result<> fence() = 0;  // collective over the job
+  virtual Result<std::string> get(std::int32_t rank, std::string_view key) = 0;
+
+ protected:
+  ~AddressExchange() = default;
+};
+
+}  // namespace hawser
