@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""The checks find what they claim to find: each case is a small tree with one fault."""
+import os
+import subprocess
+import sys
+import tempfile
+
+import check_objects
+import check_sources
+import rules
+
+CASES = [
+    # (path, text, rule expected or None)
+    ("src/channel/a.h", '#pragma once\n#include "message/request.h"\n', "include"),
+    ("src/collective/a.cpp", '#include "window/window.h"\n', "include"),
+    ("src/access/a.cpp", '#include "fabric/port.h"\n', "include"),
+    ("src/message/a.cpp", "#include <infiniband/verbs.h>\n", "include"),
+    ("src/tool/a.cpp", '#include "testbed/simulator/x.h"\n', "include"),
+    ("src/process/a.cpp", '#include "launch/bootstrap.h"\n#include "collective/x.h"\n', None),
+    ("src/testbed/a.cpp", '#include "process/x.h"\n#include "verbs/x.h"\n', None),
+    ("src/message/a.cpp", "auto t = std::chrono::steady_clock::now();\n", "clock"),
+    ("src/message/a.cpp", "long t = time(nullptr);\n", "clock"),
+    ("src/message/a.cpp", "// time(nullptr), getenv(\"X\")\nauto t = event.time();\n", None),
+    ("src/access/a.cpp", "long t = time(nullptr);\n", None),
+    ("src/channel/a.cpp", 'auto x = getenv("HOME");\n', "environment"),
+    ("src/channel/a.cpp", "std::random_device device;\n", "random"),
+    ("src/channel/a.cpp", "std::thread worker;\n", "thread"),
+    ("src/channel/a.cpp", "thread_local int x;\n", "thread-local"),
+    ("src/channel/a.cpp", "void* p = ::mmap(nullptr, 1, 2, 3, 4, 5);\n", "system-call"),
+    ("src/channel/a.cpp", 'std::printf("x");\n', "print"),
+    ("src/channel/a.cpp", "  static int counter = 0;\n", "mutable-static"),
+    ("src/channel/a.cpp", "static std::vector<int> all;\n", "mutable-static"),
+    ("src/channel/a.cpp", "  static constexpr int x = 0;\n  static Ref<X> make(int a);\nstatic int f(int x) {\n}\n", None),
+    ("src/channel/a.h", "#pragma once\n  static Status empty() { return {}; }\n", None),
+    ("src/message/a.cpp", "std::map<Request*, int> m;\n", "pointer-keyed"),
+    ("src/message/a.cpp", "std::unordered_set<const Peer *> m;\n", "pointer-keyed"),
+    ("src/message/a.cpp", "std::map<int, Request*> m;\n", None),
+    ("src/message/a.cpp", "// TO" + "DO: later\n", "unfinished"),
+    ("src/message/a.cpp", "int x;\n" * 501, "file-length"),
+    ("src/message/a.cpp", "void f() {\n" + "  g();\n" * 70 + "}\n", "function-length"),
+    ("src/message/a.cpp", "x" * 111 + "\n", "columns"),
+    ("src/message/a.h", "int x;\n", "header"),
+    ("src/cellar/a.cpp", "int x;\n", "include"),
+]
+
+OBJECT_CASES = [
+    ("int counter;\nint f() { return ++counter; }\n", "data"),
+    ("int f() { static int calls = 5; return ++calls; }\n", "data"),
+    ("thread_local int x = 3;\n", "data"),
+    ("#include <stdlib.h>\nchar* f() { return getenv(\"X\"); }\n", "import"),
+    ("#include <chrono>\nlong f() { return std::chrono::steady_clock::now().time_since_epoch().count(); }\n", "import"),
+    ("#include <stdio.h>\nvoid f() { puts(\"x\"); }\n", "import"),
+    ("struct A { virtual int f(); };\nint A::f() { return 3; }\nconst char* const names[] = {\"a\", \"b\"};\n"
+     "const char* g(int i) { return names[i]; }\n", None),
+]
+
+
+def run_source_case(path, text):
+    with tempfile.TemporaryDirectory() as root:
+        full = os.path.join(root, path)
+        os.makedirs(os.path.dirname(full))
+        with open(full, "w", encoding="utf-8") as out:
+            out.write(text)
+        empty = os.path.join(root, "exceptions.txt")
+        open(empty, "w").close()
+        return check_sources.check(root, rules.Exceptions(empty))[0]
+
+
+def run_object_case(text):
+    with tempfile.TemporaryDirectory() as build:
+        folder = os.path.join(build, "CMakeFiles/hawser_message.dir/src/message")
+        os.makedirs(folder)
+        source = os.path.join(build, "a.cpp")
+        with open(source, "w", encoding="utf-8") as out:
+            out.write(text)
+        subprocess.run(["g++", "-std=c++20", "-O1", "-fPIC", "-c", source, "-o", folder + "/a.cpp.o"], check=True)
+        empty = os.path.join(build, "exceptions.txt")
+        open(empty, "w").close()
+        return check_objects.check(build, rules.Exceptions(empty))[0]
+
+
+def main():
+    failures = 0
+    results = [(case[:1] + (case[1],), case[2], run_source_case(case[0], case[1])) for case in CASES]
+    results += [(("object", text), expected, run_object_case(text)) for text, expected in OBJECT_CASES]
+    for (where, text), expected, problems in results:
+        good = not problems if expected is None else any(f"[{expected}]" in problem for problem in problems)
+        if not good:
+            failures += 1
+            print(f"{where}: expected {expected}, got {problems}; text:\n{text[:200]}")
+    print(f"{len(results)} cases, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
