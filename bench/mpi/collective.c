@@ -6,12 +6,23 @@
 #include "bench.h"
 
 enum collective {
-  no_collective, barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter, scan
+  no_collective,
+  barrier,
+  bcast,
+  reduce,
+  allreduce,
+  gather,
+  scatter,
+  allgather,
+  alltoall,
+  reduce_scatter,
+  scan
 };
 
 static enum collective collective_named(const char* name) {
-  static const char* const names[] = {"", "barrier", "bcast", "reduce", "allreduce", "gather",
-                                      "scatter", "allgather", "alltoall", "reduce_scatter", "scan"};
+  static const char* const names[] = {"",          "barrier",        "bcast",   "reduce",
+                                      "allreduce", "gather",         "scatter", "allgather",
+                                      "alltoall",  "reduce_scatter", "scan"};
   for (int i = 1; i <= scan; ++i)
     if (strcmp(name, names[i]) == 0) return (enum collective)i;
   return no_collective;
@@ -25,17 +36,38 @@ static void call(struct bench* bench, enum collective what, size_t bytes, int* c
   const int n = (int)bytes, floats = (int)(bytes / sizeof(float));
   MPI_Comm world = MPI_COMM_WORLD;
   switch (what) {
-    case barrier: MPI_Barrier(world); break;
-    case bcast: MPI_Bcast(send, n, MPI_CHAR, 0, world); break;
-    case reduce: MPI_Reduce(send, receive, floats, MPI_FLOAT, MPI_SUM, 0, world); break;
-    case allreduce: MPI_Allreduce(send, receive, floats, MPI_FLOAT, MPI_SUM, world); break;
-    case gather: MPI_Gather(send, n, MPI_CHAR, receive, n, MPI_CHAR, 0, world); break;
-    case scatter: MPI_Scatter(send, n, MPI_CHAR, receive, n, MPI_CHAR, 0, world); break;
-    case allgather: MPI_Allgather(send, n, MPI_CHAR, receive, n, MPI_CHAR, world); break;
-    case alltoall: MPI_Alltoall(send, n, MPI_CHAR, receive, n, MPI_CHAR, world); break;
-    case reduce_scatter: MPI_Reduce_scatter(send, receive, counts, MPI_FLOAT, MPI_SUM, world); break;
-    case scan: MPI_Scan(send, receive, floats, MPI_FLOAT, MPI_SUM, world); break;
-    case no_collective: break;
+    case barrier:
+      MPI_Barrier(world);
+      break;
+    case bcast:
+      MPI_Bcast(send, n, MPI_CHAR, 0, world);
+      break;
+    case reduce:
+      MPI_Reduce(send, receive, floats, MPI_FLOAT, MPI_SUM, 0, world);
+      break;
+    case allreduce:
+      MPI_Allreduce(send, receive, floats, MPI_FLOAT, MPI_SUM, world);
+      break;
+    case gather:
+      MPI_Gather(send, n, MPI_CHAR, receive, n, MPI_CHAR, 0, world);
+      break;
+    case scatter:
+      MPI_Scatter(send, n, MPI_CHAR, receive, n, MPI_CHAR, 0, world);
+      break;
+    case allgather:
+      MPI_Allgather(send, n, MPI_CHAR, receive, n, MPI_CHAR, world);
+      break;
+    case alltoall:
+      MPI_Alltoall(send, n, MPI_CHAR, receive, n, MPI_CHAR, world);
+      break;
+    case reduce_scatter:
+      MPI_Reduce_scatter(send, receive, counts, MPI_FLOAT, MPI_SUM, world);
+      break;
+    case scan:
+      MPI_Scan(send, receive, floats, MPI_FLOAT, MPI_SUM, world);
+      break;
+    case no_collective:
+      break;
   }
 }
 
@@ -43,7 +75,8 @@ static int is_reduction(enum collective what) {
   return what == reduce || what == allreduce || what == reduce_scatter || what == scan;
 }
 
-static double time_calls(struct bench* bench, enum collective what, size_t bytes, int* counts, int* iterations) {
+static double time_calls(struct bench* bench, enum collective what, size_t bytes, int* counts,
+                         int* iterations) {
   *iterations = iterations_for(&bench->options, bytes);
   if (bench->options.iterations == 0 && bytes > 8192) *iterations /= 4;
   const int warmup = warmup_for(&bench->options, bytes);

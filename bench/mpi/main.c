@@ -75,14 +75,29 @@ static int parse_options(struct options* options, int argc, char** argv) {
   while ((option = getopt(argc, argv, "m:i:x:W:p:fc")) != -1) {
     int good = 1;
     switch (option) {
-      case 'm': good = parse_sizes(options, optarg); break;
-      case 'i': good = (options->iterations = atoi(optarg)) > 0; break;
-      case 'x': good = (options->warmup = atoi(optarg)) >= 0; break;
-      case 'W': good = (options->window = atoi(optarg)) > 0; break;
-      case 'p': good = (options->pairs = atoi(optarg)) > 0; break;
-      case 'f': options->full = 1; break;
-      case 'c': options->validate = 1; break;
-      default: return 0;
+      case 'm':
+        good = parse_sizes(options, optarg);
+        break;
+      case 'i':
+        good = (options->iterations = atoi(optarg)) > 0;
+        break;
+      case 'x':
+        good = (options->warmup = atoi(optarg)) >= 0;
+        break;
+      case 'W':
+        good = (options->window = atoi(optarg)) > 0;
+        break;
+      case 'p':
+        good = (options->pairs = atoi(optarg)) > 0;
+        break;
+      case 'f':
+        options->full = 1;
+        break;
+      case 'c':
+        options->validate = 1;
+        break;
+      default:
+        return 0;
     }
     if (!good) {
       fprintf(stderr, "mpibench: -%c does not take '%s'\n", option, optarg);

@@ -8,7 +8,8 @@ enum { tag_data = 1, tag_done = 2 };
 
 static int need_two(struct bench* bench) {
   if (bench->size == 2) return 1;
-  if (bench->rank == 0) fprintf(stderr, "mpibench: this benchmark needs exactly 2 processes, not %d\n", bench->size);
+  if (bench->rank == 0)
+    fprintf(stderr, "mpibench: this benchmark needs exactly 2 processes, not %d\n", bench->size);
   return 0;
 }
 
@@ -19,7 +20,8 @@ int run_latency(struct bench* bench) {
   const int peer = 1 - bench->rank;
   if (bench->rank == 0) printf("# MPI Latency Test\n%-10s%20s\n", "# Size", "Latency (us)");
   for (size_t bytes = bench->options.min_bytes; bytes <= bench->options.max_bytes; bytes = next_size(bytes)) {
-    const int iterations = iterations_for(&bench->options, bytes), warmup = warmup_for(&bench->options, bytes);
+    const int iterations = iterations_for(&bench->options, bytes),
+              warmup = warmup_for(&bench->options, bytes);
     double begin = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = -warmup; i < iterations; ++i) {
@@ -32,7 +34,8 @@ int run_latency(struct bench* bench) {
         MPI_Recv(bench->receive, (int)bytes, MPI_CHAR, peer, tag_data, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MPI_Send(bench->send, (int)bytes, MPI_CHAR, peer, tag_data, MPI_COMM_WORLD);
       }
-      if (bench->options.validate) require_right(bench, count_wrong(bench->receive, bytes, (unsigned)i), bytes);
+      if (bench->options.validate)
+        require_right(bench, count_wrong(bench->receive, bytes, (unsigned)i), bytes);
     }
     const double us = (MPI_Wtime() - begin) * 1e6 / (2.0 * iterations);
     if (bench->rank == 0) {
@@ -44,7 +47,8 @@ int run_latency(struct bench* bench) {
 }
 
 /* One window: this process sends and/or receives `window` messages and waits for them. */
-static void exchange_window(struct bench* bench, int peer, size_t bytes, int sends, int receives, MPI_Request* requests) {
+static void exchange_window(struct bench* bench, int peer, size_t bytes, int sends, int receives,
+                            MPI_Request* requests) {
   const int window = bench->options.window;
   int count = 0;
   for (int w = 0; receives && w < window; ++w)
@@ -79,7 +83,8 @@ int run_bandwidth(struct bench* bench, int both_ways) {
   const int lower = bench->rank == 0;
   MPI_Request* requests = malloc(sizeof(MPI_Request) * 2 * (size_t)bench->options.window);
   if (lower)
-    printf("# MPI %sBandwidth Test\n%-10s%20s\n", both_ways ? "Bi-Directional " : "", "# Size", "Bandwidth (MB/s)");
+    printf("# MPI %sBandwidth Test\n%-10s%20s\n", both_ways ? "Bi-Directional " : "", "# Size",
+           "Bandwidth (MB/s)");
   for (size_t bytes = bench->options.min_bytes; bytes <= bench->options.max_bytes; bytes = next_size(bytes)) {
     if (bytes == 0) continue;
     const double seconds = time_windows(bench, 1 - bench->rank, lower, both_ways, bytes, requests);
@@ -96,15 +101,17 @@ int run_bandwidth(struct bench* bench, int both_ways) {
 int run_message_rate(struct bench* bench) {
   const int pairs = bench->options.pairs > 0 ? bench->options.pairs : bench->size / 2;
   if (pairs < 1 || 2 * pairs > bench->size) {
-    if (bench->rank == 0) fprintf(stderr, "mpibench: %d pairs need %d processes, not %d\n", pairs, 2 * pairs, bench->size);
+    if (bench->rank == 0)
+      fprintf(stderr, "mpibench: %d pairs need %d processes, not %d\n", pairs, 2 * pairs, bench->size);
     return 2;
   }
   const int member = bench->rank < 2 * pairs, lower = bench->rank < pairs;
   const int peer = lower ? bench->rank + pairs : bench->rank - pairs;
   MPI_Request* requests = malloc(sizeof(MPI_Request) * 2 * (size_t)bench->options.window);
   if (bench->rank == 0)
-    printf("# MPI Multiple Bandwidth / Message Rate Test\n# [ pairs: %d ] [ window size: %d ]\n%-10s%20s%20s\n", pairs,
-           bench->options.window, "# Size", "MB/s", "Messages/s");
+    printf(
+        "# MPI Multiple Bandwidth / Message Rate Test\n# [ pairs: %d ] [ window size: %d ]\n%-10s%20s%20s\n",
+        pairs, bench->options.window, "# Size", "MB/s", "Messages/s");
   for (size_t bytes = bench->options.min_bytes; bytes <= bench->options.max_bytes; bytes = next_size(bytes)) {
     if (bytes == 0) continue;
     double seconds = 0, slowest = 0;
