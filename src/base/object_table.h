@@ -27,6 +27,15 @@ class ObjectTable {
     objects_[index] = nullptr;
     free_.push_back(index);
   }
+  // Keeps the numbers below `count` for `place`; call before the first add.
+  void reserve_numbers(std::uint32_t count) {
+    HAWSER_ASSERT(objects_.empty());
+    objects_.resize(count);
+  }
+  void place(std::uint32_t index, T* object) {
+    HAWSER_ASSERT(index < objects_.size());
+    objects_[index] = object;
+  }
   // Null when no object has this number.
   T* find(std::uint64_t index) const { return index < objects_.size() ? objects_[index] : nullptr; }
   std::size_t live() const { return objects_.size() - free_.size(); }

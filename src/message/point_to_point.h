@@ -1,32 +1,105 @@
 // PointToPoint: sends and receives of one process (MPI-5.0 chapter 3): matching, the eager and
 // rendezvous protocols, and the requests that follow them. Sits on the channels; knows processes and
 // context ids, not communicators.
+//
+// Threads: none; every call is made under the process's lock. Nothing here blocks: a call starts an
+// operation, `progress` and the channels' events complete it, and its request's `complete` tells.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "channel/channel.h"
-#include "datatype/datatype.h"
-#include "message/request.h"
+#include "message/matching.h"
+#include "message/message.h"
+#include "message/message_request.h"
+#include "message/request_table.h"
 
 namespace hawser {
 
-enum class SendMode : std::uint8_t { standard, synchronous, buffered, ready };
+class PointToPoint final : public ChannelEvents {
+ public:
+  explicit PointToPoint(RequestTable& table);
+  ~PointToPoint();
 
-// Where a message goes: the communicator's context id, the sender's rank in it, and the process behind
-// the destination rank.
-struct SendTarget {
-  ProcessIndex process;
-  std::uint32_t context;
-  std::int32_t source_rank;
-  std::int32_t tag;
-};
+  // From here on messages can be sent. Entry i is the channel to process i; that of `self` is not used.
+  void connect(ProcessIndex self, std::span<Channel* const> channel_of_process);
 
-// What a receive accepts. source_rank may be any_source, tag any_tag.
-struct ReceivePattern {
-  std::uint32_t context;
-  std::int32_t source_rank;
-  std::int32_t tag;
+  // Sends, if that can be done with at once and leaves nothing to follow: standard mode, one packet, room for
+  // it now. False: nothing was done, use isend.
+  bool send_now(const SendTarget& target, const ByteSequence& bytes) {
+    Peer& peer = peers_[target.process];
+    if (bytes.size > peer.eager_limit || !peer.queue.empty()) [[unlikely]]
+      return false;
+    const MessageHeader header{MessageHeader::Kind::eager, 0,          0, target.context,
+                               target.source_rank,         target.tag, 0, 0};
+    return peer.channel->try_send(target.process, header, bytes);
+  }
+
+  // Starts a send. The request may be `sent()`, which is complete. `bytes` (and its packer) must stay
+  // valid until the request is complete.
+  MessageRequest& isend(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
+  MessageRequest& ireceive(const ReceivePattern& pattern, const ByteSequence& into);
+
+  // Persistent operations: inactive until start().
+  MessageRequest& prepare_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
+  MessageRequest& prepare_receive(const ReceivePattern& pattern, const ByteSequence& into);
+  void start(MessageRequest& request);
+
+  // Looks for a message that has arrived; makes no progress itself.
+  bool probe(const ReceivePattern& pattern, Status& status);
+  // The same, and takes the message out of matching; null when there is none.
+  Message* matched_probe(const ReceivePattern& pattern, Status& status);
+  // Receives what a matched probe took out. The message is gone afterwards.
+  MessageRequest& ireceive_matched(Message& message, const ByteSequence& into);
+
+  void cancel(MessageRequest& request);
+  // Gives back a request that is complete or inactive; does nothing for shared ones. A request that is still
+  // active is given back when it completes.
+  void release(MessageRequest& request);
+
+  // Always complete: a send that is over, and an operation with MPI_PROC_NULL.
+  MessageRequest& sent() { return sent_; }
+  MessageRequest& null_receive() { return null_receive_; }
+
+  // Sends what waited for room. True if anything moved.
+  bool progress() { return !waiting_peers_.empty() && send_queued(); }
+  // True when no send waits for room and no reply is owed.
+  bool flushed() const { return waiting_peers_.empty(); }
+  // Forgets the queues of a context id that will be used anew. Messages in it are dropped.
+  void release_context(std::uint32_t context);
+
+  const MatchingCounters& counters() const { return matching_.counters(); }
+
+  // ChannelEvents
+  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                 std::int64_t payload_size, std::int64_t message_size) override;
+  EagerSink on_eager_begin(ProcessIndex source, const MessageHeader& header,
+                           std::int64_t message_size) override;
+  void on_eager_end(ProcessIndex source, void* cookie) override;
+  void on_exposed_done(void* cookie, Result<> result) override;
+  void on_fetched(void* cookie, Result<> result) override;
+
+ private:
+  struct Peer {
+    Channel* channel = nullptr;
+    std::int64_t eager_limit = -1;  // -1: the process itself, or not connected
+    ListLink waiting;               // in waiting_peers_ while the queue is not empty
+    IntrusiveList<MessageRequest, &MessageRequest::link> queue;  // in order; waits for room
+    ProcessIndex process = 0;
+  };
+
+  bool send_queued();
+
+  RequestTable& table_;
+  std::unique_ptr<Peer[]> peers_;
+  Matching matching_;
+  RequestPool pool_;
+  IntrusiveList<Peer, &Peer::waiting> waiting_peers_;
+  MessageRequest sent_;
+  MessageRequest null_receive_;
+  ProcessIndex self_ = 0;
 };
 
 }  // namespace hawser

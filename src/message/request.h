@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/counted.h"
 #include "message/status.h"
 
 namespace hawser {
@@ -11,21 +12,26 @@ namespace hawser {
 class Request {
  public:
   enum class Kind : std::uint8_t {
-    send,
-    receive,      // point_to_point.h
-    persistent,   // inactive between starts
+    message,      // a send or a receive, also persistent (message_request.h)
     collective,   // collective/
     generalized,  // MPI_Grequest_start
     partitioned,  // MPI_Psend_init, MPI_Precv_init
   };
 
   Kind kind;
-  bool complete = false;     // test and wait read only this on their fast path
-  bool persistent = false;   // survives completion; becomes inactive
-  bool active = true;        // false: a persistent request that was not started
-  bool user_freed = false;   // MPI_Request_free was called; destroyed when complete
-  std::uint32_t handle = 0;  // number in the process's request table; used by binding/ only
+  bool complete = false;    // test and wait read only this on their fast path
+  bool persistent = false;  // survives completion; becomes inactive
+  bool active = true;       // false: a persistent request that was not started
+  // MPI_Request_free was called while it was active: destroyed by its own room when complete.
+  bool user_freed = false;
+  // Constant and always complete: stands for all operations that ended at once, so it is never given back.
+  bool shared = false;
+  bool valid = true;         // false: in a pool, or freed by the user; its number names nothing
+  bool pooled = false;       // its number stays its own while it rests in a pool
+  std::uint32_t handle = 0;  // number in the RequestTable; 0: none yet
   Status status;
+  // The communicator it was made on (or null): kept alive, and its error handler hears of failures.
+  Ref<Counted> communicator;
 
   explicit Request(Kind k) : kind(k) {}
   Request(const Request&) = delete;

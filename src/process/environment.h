@@ -1,12 +1,12 @@
 // Environment: everything an MpiProcess takes from outside (decision 1). A real process gets the
-// machine's; the simulator makes one for each simulated rank.
+// machine's (machine_environment.h); the simulator makes one for each simulated rank.
 #pragma once
 
-#include <memory>
-#include <vector>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "base/knobs.h"
-#include "base/random.h"
 #include "base/time.h"
 #include "channel/channel_set.h"
 #include "channel/waiter.h"
@@ -14,12 +14,34 @@
 
 namespace hawser {
 
-struct Environment {
+// What a process needs of the host it runs on besides time and messages.
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual std::string processor_name() = 0;       // MPI_Get_processor_name
+  virtual void print(std::string_view line) = 0;  // a line of diagnosis for the user; a newline is added
+  // Ends this process after the job was told to abort.
+  [[noreturn]] virtual void exit(int code) = 0;
+};
+
+class Environment {
+ public:
+  virtual ~Environment() = default;
+
+  // Joins the job: afterwards `bootstrap` and `channels` are set. Collective over the job. Called by
+  // MpiProcess when it starts; `leave` undoes it when the process finishes, after a last fence.
+  virtual Result<> join() = 0;
+  virtual Result<> leave() = 0;
+
+  // Set for the environment's whole life; borrowed.
   Clock* clock = nullptr;
-  ChannelSet* channels = nullptr;  // with the waiter that knows how to sleep on them
-  Bootstrap* bootstrap = nullptr;
+  Host* host = nullptr;
   const Knobs* knobs = nullptr;
   std::uint64_t seed = 0;
+
+  // Set between join and leave.
+  Bootstrap* bootstrap = nullptr;
+  ChannelSet* channels = nullptr;  // with the waiter that knows how to sleep on them
 };
 
 }  // namespace hawser

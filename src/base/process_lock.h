@@ -1,0 +1,43 @@
+// ProcessLock: the one lock of an MPI process. Costs one test of a flag until several threads may call MPI.
+// Not recursive. Handed over in the order of asking, so that a thread that waits for a message in a loop
+// of lock and unlock cannot keep others out.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace hawser {
+
+class ProcessLock {
+ public:
+  // Called before a second thread may come.
+  void enable() { enabled_ = true; }
+  bool enabled() const { return enabled_; }
+
+  void lock() {
+    if (enabled_) [[unlikely]]
+      lock_shared_use();
+  }
+  void unlock() {
+    if (enabled_) [[unlikely]]
+      unlock_shared_use();
+  }
+  // Whether other threads ask for it now.
+  bool contended() const {
+    return enabled_ && next_.load(std::memory_order_relaxed) - serving_.load(std::memory_order_relaxed) > 1;
+  }
+
+ private:
+  void lock_shared_use();
+  void unlock_shared_use();
+
+  bool enabled_ = false;
+  std::atomic<std::uint32_t> next_{0};
+  std::atomic<std::uint32_t> serving_{0};
+};
+
+// Tells threads of this address space apart.
+using ThreadIdentity = const void*;
+ThreadIdentity current_thread();
+
+}  // namespace hawser

@@ -1,0 +1,132 @@
+// Matching: which message meets which receive (MPI-5.0 section 3.5). Posted receives and unexpected
+// messages of one (context, source rank) share a bin, found by hash; a bin's posted receives stand in
+// order of posting and its messages in order of arrival, so with one tag the first one fits. Receives from
+// MPI_ANY_SOURCE stand in the bin of source `any_source` of their context, which also links all its
+// unexpected messages in order of arrival; the order of posting between the two bins is kept by sequence
+// numbers. Pure state: does not touch requests and messages beyond their links and patterns.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "base/intrusive_list.h"
+#include "message/message.h"
+#include "message/message_request.h"
+
+namespace hawser {
+
+// For diagnosis and for the limits of unexpected-message memory.
+struct MatchingCounters {
+  std::int64_t posted = 0;            // receives that wait now
+  std::int64_t unexpected = 0;        // messages that wait now
+  std::int64_t unexpected_total = 0;  // messages that ever came before their receive
+};
+
+class Matching {
+ public:
+  Matching();
+
+  // A receive begins. Takes the first fitting message out of the queues; or, if there is none, enqueues the
+  // receive and answers null.
+  Message* post(MessageRequest& receive) {
+    Bin& bin = bin_of(receive.context, receive.source_rank);
+    if (receive.source_rank == any_source || !bin.messages.empty()) [[unlikely]] {
+      if (Message* message = find(bin, receive.source_rank, receive.tag)) {
+        remove(*message);
+        return message;
+      }
+      wildcards_ += receive.source_rank == any_source;
+    }
+    receive.sequence = ++sequence_;
+    bin.posted.push_back(&receive);
+    ++counters_.posted;
+    return nullptr;
+  }
+
+  // A message arrived. Takes the first receive that accepts it out of the queues; null if there is none.
+  MessageRequest* match(std::uint32_t context, std::int32_t source, std::int32_t tag) {
+    Bin& bin = bin_of(context, source);
+    MessageRequest* receive = first_accepting(bin, tag);
+    if (wildcards_ != 0) [[unlikely]]
+      return match_with_wildcards(bin, receive, context, tag);
+    if (receive != nullptr) {
+      bin.posted.remove(receive);
+      --counters_.posted;
+    }
+    return receive;
+  }
+
+  // Enqueues a message that met no receive.
+  void add(Message& message);
+  // The message that a receive of this pattern would take; null if there is none.
+  Message* find(const ReceivePattern& pattern) {
+    return find(bin_of(pattern.context, pattern.source_rank), pattern.source_rank, pattern.tag);
+  }
+  // The enqueued message that this process sent with this request number; null if there is none.
+  Message* find_sent_by(const MessageHeader& header, ProcessIndex process);
+  void remove(Message& message);
+  // Takes a posted receive out again.
+  void withdraw(MessageRequest& receive);
+
+  // Forgets a context id; calls drop(message) for what lay there, after taking it out.
+  template <class Drop>
+  void release_context(std::uint32_t context, Drop&& drop) {
+    Bin& all = bin_of(context, any_source);
+    while (Message* message = all.arrivals.front()) {
+      remove(*message);
+      drop(*message);
+    }
+    release_bins(context);
+  }
+
+  const MatchingCounters& counters() const { return counters_; }
+  void check_invariants() const;
+
+ private:
+  struct Bin {
+    std::uint64_t key = 0;
+    IntrusiveList<MessageRequest, &MessageRequest::link> posted;
+    IntrusiveList<Message, &Message::by_source> messages;   // of this source
+    IntrusiveList<Message, &Message::by_arrival> arrivals;  // of all sources; only in the any_source bin
+  };
+
+  static std::uint64_t key_of(std::uint32_t context, std::int32_t source) {
+    return std::uint64_t{context} << 32 | static_cast<std::uint32_t>(source);
+  }
+  static bool tag_fits(std::int32_t wanted, std::int32_t tag) { return wanted == tag || wanted == any_tag; }
+
+  Bin& bin_of(std::uint32_t context, std::int32_t source) {
+    const std::uint64_t key = key_of(context, source);
+    if (last_->key == key) return *last_;
+    return look_up(key);
+  }
+  std::size_t place_of(std::uint64_t key) const {
+    return static_cast<std::size_t>((key * 0x9e3779b97f4a7c15u) >> shift_);
+  }
+  Bin& look_up(std::uint64_t key);
+  Bin& make_bin(std::uint64_t key);
+  void grow();
+  void release_bins(std::uint32_t context);
+
+  static MessageRequest* first_accepting(const Bin& bin, std::int32_t tag) {
+    MessageRequest* receive = bin.posted.front();
+    while (receive != nullptr && !tag_fits(receive->tag, tag)) receive = bin.posted.next(receive);
+    return receive;
+  }
+  MessageRequest* match_with_wildcards(Bin& bin, MessageRequest* receive, std::uint32_t context,
+                                       std::int32_t tag);
+  static Message* find(const Bin& bin, std::int32_t source, std::int32_t tag);
+
+  Bin* last_;                // the bin looked up last: most programs talk to one peer at a time
+  std::vector<Bin*> table_;  // open addressing, linear probing; size is a power of two
+  int shift_ = 0;
+  std::size_t bins_in_use_ = 0;
+  std::deque<Bin> bins_;  // never move
+  std::vector<Bin*> free_bins_;
+  std::int64_t wildcards_ = 0;  // posted receives from any_source, over all contexts
+  std::uint64_t sequence_ = 0;
+  MatchingCounters counters_;
+};
+
+}  // namespace hawser

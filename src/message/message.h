@@ -1,0 +1,40 @@
+// Message: one that arrived before a receive for it was posted. It lies in the matching queues, or has
+// been taken out by a matched probe (MPI-5.0 section 3.8.2) and then waits for its receive.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "base/intrusive_list.h"
+#include "channel/channel.h"
+
+namespace hawser {
+
+class MessageRequest;
+
+class Message {
+ public:
+  // What MPI_MESSAGE_NO_PROC is to the core; never dereferenced.
+  static Message* no_proc() { return reinterpret_cast<Message*>(std::uintptr_t{1}); }
+
+  // Payloads up to this size lie in the object, larger ones on the heap.
+  static constexpr std::int64_t inline_bytes = 64;
+
+  ListLink by_source;   // among those of one (context, source)
+  ListLink by_arrival;  // among those of one context
+  MessageHeader header;
+  ProcessIndex process = 0;
+  std::uint32_t handle = 0;             // number in the process's object table; used by binding/ only
+  std::int64_t size = 0;                // bytes of the message
+  std::int64_t arrived = 0;             // eager: bytes that are here; the rest follows in pieces
+  ExposeToken token;                    // rendezvous only
+  MessageRequest* self_send = nullptr;  // a send to the process itself whose bytes are still at their place
+  MessageRequest* receiver = nullptr;   // matched while pieces were still coming
+  std::byte inline_payload[inline_bytes];
+  std::unique_ptr<std::byte[]> heap_payload;
+
+  std::byte* payload() { return heap_payload != nullptr ? heap_payload.get() : inline_payload; }
+};
+
+}  // namespace hawser

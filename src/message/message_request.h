@@ -1,0 +1,113 @@
+// MessageRequest: a send or a receive from post to completion, and RequestPool, where they rest. Objects
+// never move and keep their number, so a reply may name one by number and a channel by address.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/byte_sequence.h"
+#include "base/intrusive_list.h"
+#include "channel/channel.h"
+#include "message/request.h"
+#include "message/request_table.h"
+
+namespace hawser {
+
+class Message;
+class PointToPoint;
+
+// How a send ends: when its bytes may be overwritten, or when it also met its receive. Ready mode is
+// standard; buffered mode is a standard send of a copy (send_buffer.h).
+enum class SendMode : std::uint8_t { standard, synchronous };
+
+// Where a message goes: the communicator's context id, the sender's rank in it, and the process behind
+// the destination rank.
+struct SendTarget {
+  ProcessIndex process;
+  std::uint32_t context;
+  std::int32_t source_rank;
+  std::int32_t tag;
+};
+
+// What a receive accepts. source_rank may be any_source, tag any_tag.
+struct ReceivePattern {
+  std::uint32_t context;
+  std::int32_t source_rank;
+  std::int32_t tag;
+};
+
+class MessageRequest final : public Request {
+ public:
+  enum class Direction : std::uint8_t { send, receive, reply };
+  enum class Stage : std::uint8_t {
+    idle,            // not started, or complete
+    queued,          // send or reply: waits for room in its channel
+    awaiting_match,  // synchronous send: the bytes are gone, the reply `matched` is not here yet
+    exposed,         // rendezvous send: its bytes wait for the receiver to fetch them
+    held,            // send to the process itself: named by an unexpected Message
+    posted,          // receive: in a matching queue
+    arriving,        // receive: matched; pieces or a fetch are under way
+  };
+
+  explicit MessageRequest(PointToPoint& owner) : Request(Kind::message), owner_(owner) { pooled = true; }
+
+  Result<> start() override;
+  Result<> cancel() override;
+  void destroy() override;
+
+  Direction direction = Direction::send;
+  Stage stage = Stage::idle;
+  SendMode mode = SendMode::standard;
+  bool cancelling = false;    // send: a cancel packet is under way
+  bool taken_back = false;    // send: the receiver agreed to cancel
+  bool exposed_done = false;  // send: the exposed bytes are free again
+  ProcessIndex process = 0;   // send: destination; receive: source, once matched
+  std::uint32_t context = 0;
+  std::int32_t source_rank = 0;  // send: ours; receive: wanted
+  std::int32_t tag = 0;
+  ByteSequence bytes;                   // send: what; receive: where to, and how much fits
+  ListLink link;                        // in a posted queue, or in a peer's queue of sends
+  std::uint64_t sequence = 0;           // receive: order of posting
+  std::int64_t message_size = 0;        // receive: of the matched message; may exceed bytes.size
+  std::int64_t arrived = 0;             // receive: bytes of it that are here
+  MessageHeader reply;                  // Direction::reply: what to send
+  std::unique_ptr<Packer> packer;       // what bytes.packer points to, if the request owns it
+  Ref<Counted> datatype;                // kept alive while the packer needs it
+  MessageRequest* next_free = nullptr;  // in the pool
+
+ private:
+  PointToPoint& owner_;
+};
+
+class RequestPool {
+ public:
+  RequestPool(PointToPoint& owner, RequestTable& table) : owner_(owner), table_(table) {}
+  ~RequestPool();
+
+  MessageRequest& take() {
+    if (free_ == nullptr) [[unlikely]]
+      grow();
+    MessageRequest& request = *free_;
+    free_ = request.next_free;
+    ++in_use_;
+    return request;
+  }
+  void give_back(MessageRequest& request) {
+    request.next_free = free_;
+    free_ = &request;
+    --in_use_;
+  }
+  std::int64_t in_use() const { return in_use_; }
+
+ private:
+  void grow();
+
+  PointToPoint& owner_;
+  RequestTable& table_;
+  MessageRequest* free_ = nullptr;
+  std::int64_t in_use_ = 0;
+  std::vector<MessageRequest*> chunks_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,83 @@
+// Handles: the numbers of a process's MPI objects, one table for each kind. binding/ turns a number into
+// its ABI's handle and back, and holds one reference for each number that it has given out.
+//
+// Predefined objects have the numbers of the standard ABI (MPI-5.0 chapter 20) counted from the first
+// of their kind, so that number 0 is the null handle of every kind but datatypes' and operators' (where it is
+// too) and decoding a predefined handle is a subtraction.
+#pragma once
+
+#include <cstdint>
+
+#include "base/counted.h"
+#include "base/object_table.h"
+#include "message/message.h"
+#include "message/request_table.h"
+
+namespace hawser {
+
+class Communicator;
+class Datatype;
+class ErrorHandler;
+class Group;
+class Info;
+class Operator;
+
+// First handle value of each kind in the standard ABI, and how many numbers are kept for predefined objects.
+struct HandleRange {
+  std::uint32_t first;
+  std::uint32_t reserved;
+};
+inline constexpr HandleRange operator_range{0x20, 32};
+inline constexpr HandleRange communicator_range{0x100, 8};  // 1 WORLD, 2 SELF
+inline constexpr HandleRange group_range{0x108, 8};         // 1 EMPTY
+inline constexpr HandleRange message_range{0x128, 8};       // 1 NO_PROC: Message::no_proc(), not in the table
+inline constexpr HandleRange info_range{0x130, 8};          // 1 ENV
+inline constexpr HandleRange error_handler_range{0x140, 8};  // 1 ARE_FATAL, 2 ABORT, 3 RETURN
+inline constexpr HandleRange datatype_range{0x200, 512};
+
+// Objects of type T (with a member `handle`) by number.
+template <class T>
+class HandleTable {
+ public:
+  explicit HandleTable(std::uint32_t reserved) { table_.reserve_numbers(reserved); }
+
+  T* find(std::uint64_t number) const { return table_.find(number); }
+  // Enters a predefined object under its fixed number.
+  void place(std::uint32_t number, T& object) {
+    table_.place(number, &object);
+    object.handle = number;
+  }
+  // The object's number, given to it now if it has none; `added` tells that this was the first time.
+  std::uint32_t number_of(T& object, bool& added) {
+    added = object.handle == 0;
+    if (added) object.handle = table_.add(&object);
+    return object.handle;
+  }
+  void remove(T& object) {
+    table_.remove(object.handle);
+    object.handle = 0;
+  }
+  // Calls visit(object) for every object beyond the predefined ones; to report what was never freed.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (std::uint64_t i = 0; i < table_.size(); ++i)
+      if (T* object = table_.find(i)) visit(*object);
+  }
+
+ private:
+  ObjectTable<T> table_;
+};
+
+struct Handles {
+  HandleTable<Communicator> communicators{communicator_range.reserved};
+  HandleTable<Datatype> datatypes{datatype_range.reserved};
+  HandleTable<Operator> operators{operator_range.reserved};
+  HandleTable<Group> groups{group_range.reserved};
+  HandleTable<Info> infos{info_range.reserved};
+  HandleTable<ErrorHandler> error_handlers{error_handler_range.reserved};
+  HandleTable<Message> messages{message_range.reserved};
+  // Requests go by their own rules: use number_of and find; the core removes them.
+  RequestTable requests;
+};
+
+}  // namespace hawser
