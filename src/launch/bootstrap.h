@@ -32,7 +32,8 @@ class Bootstrap {
   virtual const JobLayout& layout() const = 0;
 
   // Makes `value` visible to all processes after the next fence. Values may be of any length and hold
-  // any bytes (implementations split and encode). Keys: at most 40 characters of [a-z0-9_-].
+  // any bytes (implementations split and encode). Keys: at most 40 characters of [a-z0-9_-]; a process
+  // puts each key once (Hydra refuses a second time).
   virtual Result<> put(std::string_view key, std::string_view value) = 0;
   virtual Result<> fence() = 0;  // collective over the job
   // The value that process `rank` put under `key` before the last fence.

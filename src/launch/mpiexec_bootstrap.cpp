@@ -1,0 +1,107 @@
+#include "launch/mpiexec_bootstrap.h"
+
+#include <fcntl.h>
+
+#include "base/failure.h"
+#include "base/knob_value.h"
+#include "launch/environment_variables.h"
+#include "launch/fence_frame.h"
+#include "launch/process_mapping.h"
+
+namespace hawser {
+
+namespace {
+
+Result<int> number(std::span<const std::string_view> environment, std::string_view name) {
+  const std::string_view text = find_variable(environment, name);
+  const auto value = parse_integer(text);
+  if (!value || *value < 0 || *value > INT32_MAX)
+    return failure(ErrorClass::other, "{}={}: not a number that mpiexec hands out", name, text);
+  return static_cast<int>(*value);
+}
+
+}  // namespace
+
+MpiexecBootstrap::MpiexecBootstrap(JobLayout layout, int fd) : layout_(std::move(layout)), connection_(fd) {
+  // The rank may start the library again after finalizing it (sessions), through the same descriptor.
+  connection_.keep_open();
+}
+
+Result<std::unique_ptr<Bootstrap>> MpiexecBootstrap::connect(std::span<const std::string_view> environment) {
+  JobLayout layout;
+  int fd = -1;
+  const std::pair<std::string_view, int*> numbers[] = {{"PMI_FD", &fd},
+                                                       {"PMI_RANK", &layout.rank},
+                                                       {"PMI_SIZE", &layout.size},
+                                                       {"HAWSER_JOB_APPNUM", &layout.app_number},
+                                                       {"HAWSER_JOB_UNIVERSE_SIZE", &layout.universe_size},
+                                                       {"HAWSER_JOB_NODE_FD", &layout.node_segment_fd}};
+  for (const auto& [name, target] : numbers) {
+    const Result<int> value = number(environment, name);
+    if (!value) return Error(value.error());
+    *target = value.value();
+  }
+  layout.job_id = find_variable(environment, "HAWSER_JOB_ID");
+  auto nodes = parse_process_mapping(find_variable(environment, "HAWSER_JOB_MAPPING"), layout.size);
+  if (!nodes) return nodes.take_error();
+  layout.node_of_rank = std::move(nodes).value();
+  fcntl(layout.node_segment_fd, F_SETFD, FD_CLOEXEC);
+
+  std::unique_ptr<MpiexecBootstrap> bootstrap(new MpiexecBootstrap(std::move(layout), fd));
+  // Says that this rank uses MPI, so that mpiexec can tell when it ends without MPI_Finalize. No answer.
+  HAWSER_TRY(bootstrap->connection_.send("cmd=hawser_hello version=1\n"));
+  return std::unique_ptr<Bootstrap>(std::move(bootstrap));
+}
+
+Result<> MpiexecBootstrap::put(std::string_view key, std::string_view value) {
+  append_entry(frame_, {layout_.rank, key, value});
+  return {};
+}
+
+Result<> MpiexecBootstrap::fence() {
+  HAWSER_TRY(connection_.send(fmt::format("cmd=hawser_fence length={}\n{}", frame_.size(), frame_)));
+  frame_.clear();
+  const Result<PmiMessage> reply = connection_.receive();
+  if (!reply) return Error(reply.error());
+  const auto length = reply.value().number("length");
+  if (reply.value().command() != "hawser_fence_out" || !length || *length < 0)
+    return failure(ErrorClass::other, "mpiexec answered a fence with '{}'", reply.value().command());
+  if (reply.value().find("lazy")) {
+    values_.clear();
+    ask_server_ = true;
+  }
+  const Result<std::string_view> bytes = connection_.receive_bytes(static_cast<std::size_t>(*length));
+  if (!bytes) return Error(bytes.error());
+  const auto entries = parse_entries(bytes.value());
+  if (!entries) return Error(entries.error());
+  for (const FenceEntry& entry : entries.value())
+    values_.insert_or_assign({entry.rank, std::string(entry.key)}, std::string(entry.value));
+  return {};
+}
+
+Result<std::string> MpiexecBootstrap::get(int rank, std::string_view key) {
+  const auto found = values_.find({rank, std::string(key)});
+  if (found != values_.end()) return found->second;
+  if (ask_server_) {
+    HAWSER_TRY(connection_.send(fmt::format("cmd=hawser_get rank={} key={}\n", rank, key)));
+    const Result<PmiMessage> reply = connection_.receive();
+    if (!reply) return Error(reply.error());
+    const int rc = reply.value().number("rc").value_or(-1);
+    const auto bytes =
+        connection_.receive_bytes(static_cast<std::size_t>(reply.value().number("length").value_or(0)));
+    if (!bytes) return Error(bytes.error());
+    if (rc == 0)
+      return values_.insert_or_assign({rank, std::string(key)}, std::string(bytes.value())).first->second;
+  }
+  return failure(ErrorClass::other, "rank {} put no value under '{}'", rank, key);
+}
+
+void MpiexecBootstrap::abort(int exit_code, std::string_view reason) {
+  // If mpiexec is gone there is nobody left to tell, and the caller exits in any case.
+  (void)connection_.send(
+      fmt::format("cmd=hawser_abort exitcode={} length={}\n{}", exit_code, reason.size(), reason));
+}
+
+Result<> MpiexecBootstrap::finalize() { return connection_.send("cmd=hawser_bye\n"); }
+
+}  // namespace hawser

@@ -1,0 +1,42 @@
+// The bootstrap of a rank started by our own mpiexec. What the rank must know stands in its environment, so
+// that nothing is asked before the first fence; a fence sends all that was put and brings back all that
+// the others put, in one round trip. The protocol is in doc/launch.md.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "launch/bootstrap.h"
+#include "launch/pmi_connection.h"
+
+namespace hawser {
+
+class MpiexecBootstrap final : public Bootstrap {
+ public:
+  // `environment` holds the variables of internal_variables.def and PMI_FD, PMI_RANK, PMI_SIZE.
+  static Result<std::unique_ptr<Bootstrap>> connect(std::span<const std::string_view> environment);
+
+  const char* name() const override { return "mpiexec"; }
+  const JobLayout& layout() const override { return layout_; }
+  Result<> put(std::string_view key, std::string_view value) override;
+  Result<> fence() override;
+  Result<std::string> get(int rank, std::string_view key) override;
+  void abort(int exit_code, std::string_view reason) override;
+  Result<> finalize() override;
+
+ private:
+  MpiexecBootstrap(JobLayout layout, int fd);
+
+  JobLayout layout_;
+  PmiConnection connection_;
+  std::string frame_;  // what was put since the last fence
+  std::map<std::pair<int, std::string>, std::string> values_;
+  // Set after a fence whose values were too many to hand to everyone: they are asked for one by one.
+  bool ask_server_ = false;
+};
+
+}  // namespace hawser
