@@ -25,9 +25,10 @@ class Message {
   ListLink by_arrival;  // among those of one context
   MessageHeader header;
   ProcessIndex process = 0;
+  bool arriving = false;                // eager in pieces: the channel still writes into the payload
+  bool dropped = false;                 // nobody wants it; given back when it is here
   std::uint32_t handle = 0;             // number in the process's object table; used by binding/ only
   std::int64_t size = 0;                // bytes of the message
-  std::int64_t arrived = 0;             // eager: bytes that are here; the rest follows in pieces
   ExposeToken token;                    // rendezvous only
   MessageRequest* self_send = nullptr;  // a send to the process itself whose bytes are still at their place
   MessageRequest* receiver = nullptr;   // matched while pieces were still coming

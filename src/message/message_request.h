@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <vector>
 
 #include "base/byte_sequence.h"
 #include "base/intrusive_list.h"
@@ -59,10 +59,9 @@ class MessageRequest final : public Request {
   Direction direction = Direction::send;
   Stage stage = Stage::idle;
   SendMode mode = SendMode::standard;
-  bool cancelling = false;    // send: a cancel packet is under way
-  bool taken_back = false;    // send: the receiver agreed to cancel
-  bool exposed_done = false;  // send: the exposed bytes are free again
-  ProcessIndex process = 0;   // send: destination; receive: source, once matched
+  bool cancelling = false;   // send: a cancel packet is under way; complete only after its reply
+  bool settled = false;      // send: matched, or its exposed bytes are free again
+  ProcessIndex process = 0;  // send: destination; receive: source, once matched
   std::uint32_t context = 0;
   std::int32_t source_rank = 0;  // send: ours; receive: wanted
   std::int32_t tag = 0;
@@ -70,7 +69,6 @@ class MessageRequest final : public Request {
   ListLink link;                        // in a posted queue, or in a peer's queue of sends
   std::uint64_t sequence = 0;           // receive: order of posting
   std::int64_t message_size = 0;        // receive: of the matched message; may exceed bytes.size
-  std::int64_t arrived = 0;             // receive: bytes of it that are here
   MessageHeader reply;                  // Direction::reply: what to send
   std::unique_ptr<Packer> packer;       // what bytes.packer points to, if the request owns it
   Ref<Counted> datatype;                // kept alive while the packer needs it
@@ -107,7 +105,7 @@ class RequestPool {
   RequestTable& table_;
   MessageRequest* free_ = nullptr;
   std::int64_t in_use_ = 0;
-  std::vector<MessageRequest*> chunks_;
+  std::deque<MessageRequest> requests_;  // never move
 };
 
 }  // namespace hawser

@@ -8,11 +8,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 
+#include "base/function_ref.h"
 #include "channel/channel.h"
 #include "message/matching.h"
 #include "message/message.h"
+#include "message/message_pool.h"
 #include "message/message_request.h"
 #include "message/request_table.h"
 
@@ -23,8 +24,10 @@ class PointToPoint final : public ChannelEvents {
   explicit PointToPoint(RequestTable& table);
   ~PointToPoint();
 
-  // From here on messages can be sent. Entry i is the channel to process i; that of `self` is not used.
-  void connect(ProcessIndex self, std::span<Channel* const> channel_of_process);
+  // From here on messages can be sent. `channel_to` is asked for every process but `self`.
+  void connect(ProcessIndex self, int processes, FunctionRef<Channel*(ProcessIndex)> channel_to);
+  // Undone; nothing may be waiting for room.
+  void disconnect();
 
   // Sends, if that can be done with at once and leaves nothing to follow: standard mode, one packet, room for
   // it now. False: nothing was done, use isend.
@@ -90,12 +93,52 @@ class PointToPoint final : public ChannelEvents {
     ProcessIndex process = 0;
   };
 
+  MessageRequest& take_request(MessageRequest::Direction direction);
+  MessageRequest& take_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
+  MessageRequest& take_receive(const ReceivePattern& pattern, const ByteSequence& into);
+  void complete(MessageRequest& request);
+  void finish_receive(MessageRequest& receive, std::int32_t source_rank, std::int32_t tag,
+                      std::int64_t size) {
+    const std::int64_t fits = size <= receive.bytes.size ? size : receive.bytes.size;
+    receive.status = {source_rank, tag, size == fits ? ErrorClass::success : ErrorClass::truncate, false,
+                      fits};
+    complete(receive);
+  }
+  void recycle(MessageRequest& request) {
+    request.valid = false;
+    request.packer.reset();
+    request.datatype = nullptr;
+    request.communicator = nullptr;
+    pool_.give_back(request);
+  }
+
+  void start_send(MessageRequest& request);
+  void start_receive(MessageRequest& request);
+  void send_to_self(MessageRequest& send);
+  void enqueue(Peer& peer, MessageRequest& request);
+  bool transmit(Peer& peer, MessageRequest& request);
   bool send_queued();
+  void reply(ProcessIndex process, const MessageHeader& header);
+
+  void on_rare_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                      std::int64_t payload_size, std::int64_t message_size);
+  void store(ProcessIndex source, const MessageHeader& header, const std::byte* payload, std::int64_t size);
+  void deliver(Message& message, MessageRequest& receive);
+  void fetch(ProcessIndex process, const MessageHeader& header, const ExposeToken& token, std::int64_t size,
+             MessageRequest& receive);
+  void acknowledge_match(ProcessIndex process, const MessageHeader& header);
+  void drop(Message& message);
+  MessageRequest& send_named(const MessageHeader& header);
+  void settle(MessageRequest& send);
+  void take_back(ProcessIndex source, const MessageHeader& header);
+  void on_cancel_reply(MessageRequest& send, bool taken_back);
+  static MessageHeader cancel_header(const MessageRequest& send);
 
   RequestTable& table_;
   std::unique_ptr<Peer[]> peers_;
   Matching matching_;
   RequestPool pool_;
+  MessagePool messages_;
   IntrusiveList<Peer, &Peer::waiting> waiting_peers_;
   MessageRequest sent_;
   MessageRequest null_receive_;

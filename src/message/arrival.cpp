@@ -1,0 +1,201 @@
+// What PointToPoint does with what its channels report.
+#include "base/assert.h"
+#include "message/point_to_point.h"
+#include "message/transfer.h"
+
+namespace hawser {
+
+namespace {
+
+// The cookie of a long eager message names the receive it goes to or, with the lowest bit set, the Message.
+void* message_cookie(Message& message) {
+  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&message) | 1);
+}
+bool names_message(void* cookie) { return (reinterpret_cast<std::uintptr_t>(cookie) & 1) != 0; }
+Message& message_of(void* cookie) {
+  return *reinterpret_cast<Message*>(reinterpret_cast<std::uintptr_t>(cookie) & ~std::uintptr_t{1});
+}
+
+}  // namespace
+
+void PointToPoint::on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                             std::int64_t payload_size, std::int64_t message_size) {
+  if (header.kind == MessageHeader::Kind::eager) [[likely]] {
+    MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
+    if (receive != nullptr) [[likely]] {
+      copy_into(receive->bytes, payload, payload_size);
+      return finish_receive(*receive, header.source_rank, header.tag, payload_size);
+    }
+    return store(source, header, payload, payload_size);
+  }
+  on_rare_packet(source, header, payload, payload_size, message_size);
+}
+
+void PointToPoint::store(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                         std::int64_t size) {
+  Message& message = messages_.take(header, source, size, size);
+  copy_bytes(message.payload(), payload, size);
+  matching_.add(message);
+}
+
+void PointToPoint::on_rare_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                                  std::int64_t payload_size, std::int64_t message_size) {
+  switch (header.kind) {
+    case MessageHeader::Kind::eager:
+    case MessageHeader::Kind::eager_synchronous: {
+      MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
+      if (receive == nullptr) return store(source, header, payload, payload_size);
+      copy_into(receive->bytes, payload, payload_size);
+      acknowledge_match(source, header);
+      return finish_receive(*receive, header.source_rank, header.tag, payload_size);
+    }
+    case MessageHeader::Kind::rendezvous: {
+      ExposeToken token;
+      HAWSER_ASSERT(payload_size == static_cast<std::int64_t>(sizeof token));
+      std::memcpy(&token, payload, sizeof token);
+      MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
+      if (receive != nullptr) return fetch(source, header, token, message_size, *receive);
+      Message& message = messages_.take(header, source, message_size, 0);
+      message.token = token;
+      return matching_.add(message);
+    }
+    case MessageHeader::Kind::matched:
+      return settle(send_named(header));
+    case MessageHeader::Kind::cancel:
+      return take_back(source, header);
+    case MessageHeader::Kind::cancel_reply:
+      return on_cancel_reply(send_named(header), header.flags != 0);
+    case MessageHeader::Kind::control:
+      break;
+  }
+  HAWSER_UNREACHABLE();
+}
+
+MessageRequest& PointToPoint::send_named(const MessageHeader& header) {
+  Request* request = table_.find_any(header.sender_request);
+  HAWSER_ASSERT(request != nullptr && request->kind == Request::Kind::message);
+  return static_cast<MessageRequest&>(*request);
+}
+
+EagerSink PointToPoint::on_eager_begin(ProcessIndex source, const MessageHeader& header,
+                                       std::int64_t message_size) {
+  MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
+  if (receive != nullptr) {
+    receive->stage = MessageRequest::Stage::arriving;
+    receive->status.source = header.source_rank;
+    receive->status.tag = header.tag;
+    receive->message_size = message_size;
+    if (header.kind == MessageHeader::Kind::eager_synchronous) acknowledge_match(source, header);
+    return {front_of(receive->bytes, message_size), receive};
+  }
+  Message& message = messages_.take(header, source, message_size, message_size);
+  message.arriving = true;
+  matching_.add(message);
+  return {ByteSequence{message.payload(), message_size, nullptr}, message_cookie(message)};
+}
+
+void PointToPoint::on_eager_end(ProcessIndex, void* cookie) {
+  if (!names_message(cookie)) {
+    auto& receive = *static_cast<MessageRequest*>(cookie);
+    return finish_receive(receive, receive.status.source, receive.status.tag, receive.message_size);
+  }
+  Message& message = message_of(cookie);
+  message.arriving = false;
+  if (message.receiver != nullptr) {
+    copy_into(message.receiver->bytes, message.payload(), message.size);
+    finish_receive(*message.receiver, message.header.source_rank, message.header.tag, message.size);
+    messages_.give_back(message);
+  } else if (message.dropped) {
+    messages_.give_back(message);
+  }
+}
+
+void PointToPoint::on_fetched(void* cookie, Result<> result) {
+  if (cookie == nullptr) return;  // a message that was dropped
+  auto& receive = *static_cast<MessageRequest*>(cookie);
+  HAWSER_ASSERT(receive.stage == MessageRequest::Stage::arriving);
+  if (!result) [[unlikely]] {
+    receive.status.error = result.error().error_class;
+    receive.status.cancelled = false;
+    receive.status.bytes = 0;
+    return complete(receive);
+  }
+  finish_receive(receive, receive.status.source, receive.status.tag, receive.message_size);
+}
+
+void PointToPoint::on_exposed_done(void* cookie, Result<> result) {
+  auto& send = *static_cast<MessageRequest*>(cookie);
+  HAWSER_ASSERT(send.stage == MessageRequest::Stage::exposed);
+  if (!result) [[unlikely]]
+    send.status.error = result.error().error_class;
+  settle(send);
+}
+
+// --- Cancelling (MPI-5.0 section 3.8.4) ---
+
+void PointToPoint::cancel(MessageRequest& request) {
+  if (request.complete || !request.active) return;
+  switch (request.stage) {
+    case MessageRequest::Stage::idle:
+    case MessageRequest::Stage::arriving:
+      return;
+    case MessageRequest::Stage::posted:
+      matching_.withdraw(request);
+      break;
+    case MessageRequest::Stage::queued: {
+      Peer& peer = peers_[request.process];
+      peer.queue.remove(&request);
+      if (peer.queue.empty()) waiting_peers_.remove(&peer);
+      break;
+    }
+    case MessageRequest::Stage::held: {
+      Message* message = matching_.find_sent_by(cancel_header(request), self_);
+      if (message == nullptr) return;  // a matched probe has it
+      matching_.remove(*message);
+      messages_.give_back(*message);
+      break;
+    }
+    case MessageRequest::Stage::awaiting_match:
+    case MessageRequest::Stage::exposed:
+      if (request.cancelling || request.settled) return;
+      request.cancelling = true;
+      return reply(request.process, cancel_header(request));
+  }
+  request.status = Status::empty();
+  request.status.cancelled = true;
+  complete(request);
+}
+
+MessageHeader PointToPoint::cancel_header(const MessageRequest& send) {
+  return {MessageHeader::Kind::cancel, 0, 0, send.context, send.source_rank, send.tag, send.handle, 0};
+}
+
+// The sender wants a message back that may have met its receive already.
+void PointToPoint::take_back(ProcessIndex source, const MessageHeader& header) {
+  MessageHeader answer = header;
+  answer.kind = MessageHeader::Kind::cancel_reply;
+  answer.flags = 0;
+  if (Message* message = matching_.find_sent_by(header, source)) {
+    answer.flags = 1;
+    matching_.remove(*message);
+    drop(*message);
+  }
+  reply(source, answer);
+}
+
+void PointToPoint::on_cancel_reply(MessageRequest& send, bool taken_back) {
+  HAWSER_ASSERT(send.cancelling);
+  send.cancelling = false;
+  send.status.cancelled = taken_back;
+  // Bytes that were exposed must be free before the send is over, whatever the outcome; a synchronous send
+  // that was taken back will hear nothing more.
+  if (send.settled || (taken_back && send.stage == MessageRequest::Stage::awaiting_match)) complete(send);
+}
+
+// The message met its receive, or its bytes are free again.
+void PointToPoint::settle(MessageRequest& send) {
+  send.settled = true;
+  if (!send.cancelling) complete(send);
+}
+
+}  // namespace hawser

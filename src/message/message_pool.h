@@ -1,0 +1,55 @@
+// MessagePool: where Messages rest, so that an unexpected small message costs no allocation. Counts the bytes
+// of payload that wait on the heap.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "message/message.h"
+
+namespace hawser {
+
+class MessagePool {
+ public:
+  // A message with room for `payload_bytes`.
+  Message& take(const MessageHeader& header, ProcessIndex process, std::int64_t size,
+                std::int64_t payload_bytes) {
+    Message* message = nullptr;
+    if (free_.empty()) {
+      message = &messages_.emplace_back();
+    } else {
+      message = free_.back();
+      free_.pop_back();
+    }
+    message->header = header;
+    message->process = process;
+    message->size = size;
+    message->arriving = false;
+    message->dropped = false;
+    message->self_send = nullptr;
+    message->receiver = nullptr;
+    if (payload_bytes > Message::inline_bytes) {
+      message->heap_payload =
+          std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(payload_bytes));
+      heap_bytes_ += payload_bytes;
+    }
+    return *message;
+  }
+  void give_back(Message& message) {
+    if (message.heap_payload != nullptr) {
+      heap_bytes_ -= message.size;
+      message.heap_payload.reset();
+    }
+    free_.push_back(&message);
+  }
+  std::int64_t heap_bytes() const { return heap_bytes_; }
+
+ private:
+  std::deque<Message> messages_;  // never move
+  std::vector<Message*> free_;
+  std::int64_t heap_bytes_ = 0;
+};
+
+}  // namespace hawser

@@ -1,0 +1,313 @@
+#include "message/point_to_point.h"
+
+#include "base/assert.h"
+#include "message/transfer.h"
+
+namespace hawser {
+
+namespace {
+// A standard send to the process itself up to this size is copied and complete at once; a longer one stays
+// with the sender until it is received.
+constexpr std::int64_t self_copy_limit = 64 * 1024;
+}  // namespace
+
+PointToPoint::PointToPoint(RequestTable& table)
+    : table_(table), pool_(*this, table), sent_(*this), null_receive_(*this) {
+  for (MessageRequest* request : {&sent_, &null_receive_}) {
+    request->complete = true;
+    request->shared = true;
+    table.number_of(*request);
+  }
+  null_receive_.status = Status::from_proc_null();
+  null_receive_.direction = MessageRequest::Direction::receive;
+}
+
+PointToPoint::~PointToPoint() = default;
+
+void PointToPoint::connect(ProcessIndex self, int processes, FunctionRef<Channel*(ProcessIndex)> channel_to) {
+  self_ = self;
+  peers_ = std::make_unique<Peer[]>(static_cast<std::size_t>(processes));
+  for (ProcessIndex i = 0; i < processes; ++i) {
+    Peer& peer = peers_[static_cast<std::size_t>(i)];
+    peer.process = i;
+    if (i == self) continue;
+    peer.channel = channel_to(i);
+    peer.eager_limit = peer.channel->eager_limit(i);
+  }
+}
+
+void PointToPoint::disconnect() {
+  HAWSER_ASSERT(flushed());
+  peers_.reset();
+}
+
+// --- Requests ---
+
+MessageRequest& PointToPoint::take_request(MessageRequest::Direction direction) {
+  MessageRequest& request = pool_.take();
+  request.complete = false;
+  request.persistent = false;
+  request.active = true;
+  request.user_freed = false;
+  request.valid = true;
+  request.direction = direction;
+  return request;
+}
+
+MessageRequest& PointToPoint::take_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes) {
+  MessageRequest& request = take_request(MessageRequest::Direction::send);
+  request.mode = mode;
+  request.process = target.process;
+  request.context = target.context;
+  request.source_rank = target.source_rank;
+  request.tag = target.tag;
+  request.bytes = bytes;
+  return request;
+}
+
+MessageRequest& PointToPoint::take_receive(const ReceivePattern& pattern, const ByteSequence& into) {
+  MessageRequest& request = take_request(MessageRequest::Direction::receive);
+  request.context = pattern.context;
+  request.source_rank = pattern.source_rank;
+  request.tag = pattern.tag;
+  request.bytes = into;
+  return request;
+}
+
+MessageRequest& PointToPoint::prepare_send(SendMode mode, const SendTarget& target,
+                                           const ByteSequence& bytes) {
+  MessageRequest& request = take_send(mode, target, bytes);
+  request.persistent = true;
+  request.active = false;
+  return request;
+}
+
+MessageRequest& PointToPoint::prepare_receive(const ReceivePattern& pattern, const ByteSequence& into) {
+  MessageRequest& request = take_receive(pattern, into);
+  request.persistent = true;
+  request.active = false;
+  return request;
+}
+
+void PointToPoint::start(MessageRequest& request) {
+  HAWSER_ASSERT(request.persistent && !request.active);
+  request.active = true;
+  request.complete = false;
+  if (request.direction == MessageRequest::Direction::send)
+    start_send(request);
+  else
+    start_receive(request);
+}
+
+void PointToPoint::release(MessageRequest& request) {
+  if (request.shared) return;
+  if (request.active && !request.complete) {
+    request.user_freed = true;
+    return;
+  }
+  recycle(request);
+}
+
+void PointToPoint::complete(MessageRequest& request) {
+  request.stage = MessageRequest::Stage::idle;
+  request.complete = true;
+  if (request.user_freed) [[unlikely]]
+    recycle(request);
+}
+
+// --- Sends ---
+
+MessageRequest& PointToPoint::isend(SendMode mode, const SendTarget& target, const ByteSequence& bytes) {
+  if (mode == SendMode::standard && send_now(target, bytes)) return sent_;
+  MessageRequest& request = take_send(mode, target, bytes);
+  start_send(request);
+  return request;
+}
+
+void PointToPoint::start_send(MessageRequest& request) {
+  request.cancelling = false;
+  request.settled = false;
+  request.status = Status::empty();
+  if (request.process == self_) return send_to_self(request);
+  Peer& peer = peers_[request.process];
+  if (!peer.queue.empty() || !transmit(peer, request)) enqueue(peer, request);
+}
+
+void PointToPoint::enqueue(Peer& peer, MessageRequest& request) {
+  request.stage = MessageRequest::Stage::queued;
+  if (peer.queue.empty()) waiting_peers_.push_back(&peer);
+  peer.queue.push_back(&request);
+}
+
+// Hands a send or a reply to its channel; false when there is no room now.
+bool PointToPoint::transmit(Peer& peer, MessageRequest& request) {
+  if (request.direction == MessageRequest::Direction::reply) {
+    if (!peer.channel->try_send(request.process, request.reply, ByteSequence{})) return false;
+    request.complete = true;
+    recycle(request);
+    return true;
+  }
+  MessageHeader header{MessageHeader::Kind::eager, 0,           0, request.context,
+                       request.source_rank,        request.tag, 0, 0};
+  if (request.bytes.size > peer.eager_limit) {
+    header.kind = MessageHeader::Kind::rendezvous;
+    header.sender_request = request.handle;
+    // The channel may not report before this call returns, but the stage must be right whenever it does.
+    const MessageRequest::Stage former = request.stage;
+    request.stage = MessageRequest::Stage::exposed;
+    if (peer.channel->try_expose(request.process, header, request.bytes, &request)) return true;
+    request.stage = former;
+    return false;
+  }
+  if (request.mode == SendMode::synchronous) {
+    header.kind = MessageHeader::Kind::eager_synchronous;
+    header.sender_request = request.handle;
+    if (!peer.channel->try_send(request.process, header, request.bytes)) return false;
+    request.stage = MessageRequest::Stage::awaiting_match;
+    return true;
+  }
+  if (!peer.channel->try_send(request.process, header, request.bytes)) return false;
+  complete(request);
+  return true;
+}
+
+bool PointToPoint::send_queued() {
+  bool moved = false;
+  for (Peer* peer = waiting_peers_.front(); peer != nullptr;) {
+    Peer* const next = waiting_peers_.next(peer);
+    while (MessageRequest* request = peer->queue.front()) {
+      // Out of the queue first: once transmitted, the request may be recycled.
+      peer->queue.remove(request);
+      if (!transmit(*peer, *request)) {
+        peer->queue.push_front(request);
+        break;
+      }
+      moved = true;
+    }
+    if (peer->queue.empty()) waiting_peers_.remove(peer);
+    peer = next;
+  }
+  return moved;
+}
+
+void PointToPoint::reply(ProcessIndex process, const MessageHeader& header) {
+  Peer& peer = peers_[process];
+  if (peer.queue.empty() && peer.channel->try_send(process, header, ByteSequence{})) return;
+  MessageRequest& request = take_request(MessageRequest::Direction::reply);
+  request.valid = false;
+  request.process = process;
+  request.reply = header;
+  enqueue(peer, request);
+}
+
+void PointToPoint::send_to_self(MessageRequest& send) {
+  MessageRequest* receive = matching_.match(send.context, send.source_rank, send.tag);
+  if (receive != nullptr) {
+    copy_between(receive->bytes, send.bytes);
+    finish_receive(*receive, send.source_rank, send.tag, send.bytes.size);
+    return complete(send);
+  }
+  const bool copied = send.mode == SendMode::standard && send.bytes.size <= self_copy_limit;
+  const MessageHeader header{MessageHeader::Kind::eager, 0,        0,           send.context,
+                             send.source_rank,           send.tag, send.handle, 0};
+  Message& message = messages_.take(header, self_, send.bytes.size, copied ? send.bytes.size : 0);
+  matching_.add(message);
+  if (copied) {
+    copy_from(message.payload(), send.bytes);
+    complete(send);
+  } else {
+    message.self_send = &send;
+    send.stage = MessageRequest::Stage::held;
+  }
+}
+
+// --- Receives ---
+
+MessageRequest& PointToPoint::ireceive(const ReceivePattern& pattern, const ByteSequence& into) {
+  MessageRequest& request = take_receive(pattern, into);
+  start_receive(request);
+  return request;
+}
+
+void PointToPoint::start_receive(MessageRequest& request) {
+  request.stage = MessageRequest::Stage::posted;
+  if (Message* message = matching_.post(request)) deliver(*message, request);
+}
+
+MessageRequest& PointToPoint::ireceive_matched(Message& message, const ByteSequence& into) {
+  MessageRequest& request =
+      take_receive({message.header.context, message.header.source_rank, message.header.tag}, into);
+  deliver(message, request);
+  return request;
+}
+
+bool PointToPoint::probe(const ReceivePattern& pattern, Status& status) {
+  const Message* message = matching_.find(pattern);
+  if (message == nullptr) return false;
+  status = {message->header.source_rank, message->header.tag, ErrorClass::success, false, message->size};
+  return true;
+}
+
+Message* PointToPoint::matched_probe(const ReceivePattern& pattern, Status& status) {
+  Message* message = matching_.find(pattern);
+  if (message == nullptr) return nullptr;
+  status = {message->header.source_rank, message->header.tag, ErrorClass::success, false, message->size};
+  matching_.remove(*message);
+  return message;
+}
+
+// Gives a message that is out of the queues to its receive.
+void PointToPoint::deliver(Message& message, MessageRequest& receive) {
+  const MessageHeader& header = message.header;
+  if (MessageRequest* send = message.self_send) {
+    copy_between(receive.bytes, send->bytes);
+    finish_receive(receive, header.source_rank, header.tag, message.size);
+    complete(*send);
+  } else if (header.kind == MessageHeader::Kind::rendezvous) {
+    fetch(message.process, header, message.token, message.size, receive);
+  } else {
+    if (header.kind == MessageHeader::Kind::eager_synchronous) acknowledge_match(message.process, header);
+    if (message.arriving) {
+      message.receiver = &receive;
+      receive.stage = MessageRequest::Stage::arriving;
+      return;  // on_eager_end goes on
+    }
+    copy_into(receive.bytes, message.payload(), message.size);
+    finish_receive(receive, header.source_rank, header.tag, message.size);
+  }
+  messages_.give_back(message);
+}
+
+void PointToPoint::fetch(ProcessIndex process, const MessageHeader& header, const ExposeToken& token,
+                         std::int64_t size, MessageRequest& receive) {
+  receive.stage = MessageRequest::Stage::arriving;
+  receive.process = process;
+  receive.status.source = header.source_rank;
+  receive.status.tag = header.tag;
+  receive.message_size = size;
+  peers_[process].channel->fetch(process, token, front_of(receive.bytes, size), &receive);
+}
+
+void PointToPoint::acknowledge_match(ProcessIndex process, const MessageHeader& header) {
+  MessageHeader answer = header;
+  answer.kind = MessageHeader::Kind::matched;
+  reply(process, answer);
+}
+
+void PointToPoint::release_context(std::uint32_t context) {
+  matching_.release_context(context, [this](Message& message) { drop(message); });
+}
+
+// Gives up a message that is out of the queues and that nobody will receive.
+void PointToPoint::drop(Message& message) {
+  if (message.arriving) {
+    message.dropped = true;
+    return;  // on_eager_end gives it back
+  }
+  if (message.header.kind == MessageHeader::Kind::rendezvous)
+    peers_[message.process].channel->fetch(message.process, message.token, ByteSequence{}, nullptr);
+  if (message.self_send != nullptr) complete(*message.self_send);
+  messages_.give_back(message);
+}
+
+}  // namespace hawser
