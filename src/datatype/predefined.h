@@ -1,0 +1,43 @@
+// The predefined datatypes of one process, built from predefined_types.def.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+#include "datatype/datatype.h"
+
+namespace hawser {
+
+enum class PredefinedType : std::uint8_t {
+#define HAWSER_PREDEFINED(enumerator, name, kind) enumerator,
+#define HAWSER_PREDEFINED_PAIR(enumerator, name, value, index) enumerator,
+#include "datatype/predefined_types.def"
+#undef HAWSER_PREDEFINED
+#undef HAWSER_PREDEFINED_PAIR
+};
+
+inline constexpr std::size_t predefined_type_count = 0
+#define HAWSER_PREDEFINED(enumerator, name, kind) +1
+#define HAWSER_PREDEFINED_PAIR(enumerator, name, value, index) +1
+#include "datatype/predefined_types.def"
+#undef HAWSER_PREDEFINED
+#undef HAWSER_PREDEFINED_PAIR
+    ;
+
+class PredefinedTypes {
+ public:
+  PredefinedTypes();
+
+  Datatype& operator[](PredefinedType type) const { return *types_[static_cast<std::size_t>(type)]; }
+  static constexpr std::size_t size() { return predefined_type_count; }
+  Datatype& at(std::size_t index) const { return *types_[index]; }
+
+ private:
+  std::array<Ref<Datatype>, predefined_type_count> types_;
+};
+
+// A committed type of one value followed by one index, as in a C struct.
+Ref<Datatype> make_pair_type(PairKinds kinds);
+
+}  // namespace hawser

@@ -1,0 +1,279 @@
+#include "datatype/type_packer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+#include "datatype/copy_kernels.h"
+
+namespace hawser {
+namespace {
+
+using Kind = LayoutNode::Kind;
+
+// Rows of a strided loop are moved in tiles of this many bytes, one column after the other, so that each
+// column is a tight loop and the tile stays in the first-level cache.
+constexpr std::int64_t tile_bytes = 8192;
+// Loops of fewer rows than this are not worth a pass of their own.
+constexpr std::int64_t short_loop = 8;
+
+// With MPI_BOTTOM the displacement is the address, and arithmetic on a null pointer is undefined.
+std::byte* address(const void* buffer, std::int64_t displacement) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) +
+                                      static_cast<std::uintptr_t>(displacement));
+}
+
+// One direction of the engine. The packed side is always a piece of memory; `memory` is where a node lies.
+template <bool Packing>
+struct Engine {
+  static void run(std::byte* memory, std::byte* packed, std::int64_t bytes) {
+    if constexpr (Packing)
+      copy_bytes(packed, memory, bytes);
+    else
+      copy_bytes(memory, packed, bytes);
+  }
+  static void rows(std::byte* memory, std::int64_t stride, std::byte* packed, std::int64_t packed_stride,
+                   std::int64_t bytes, std::int64_t count) {
+    if constexpr (Packing)
+      copy_rows(packed, packed_stride, memory, stride, bytes, count);
+    else
+      copy_rows(memory, stride, packed, packed_stride, bytes, count);
+  }
+  static void blocks(std::byte* memory, const std::int64_t* offsets, std::byte* packed, std::int64_t bytes,
+                     std::int64_t count) {
+    if constexpr (Packing)
+      gather_rows(packed, memory, offsets, bytes, count);
+    else
+      scatter_rows(memory, packed, offsets, bytes, count);
+  }
+
+  // All of a node.
+  static void whole(const LayoutNode& node, std::byte* memory, std::byte* packed) {
+    switch (node.kind) {
+      case Kind::run:
+        return run(memory, packed, node.size);
+      case Kind::strided:
+        return loop(node.count, node.stride, *node.child, memory, packed);
+      case Kind::blocks:
+        return blocks(memory, node.offsets.data(), packed, node.block,
+                      static_cast<std::int64_t>(node.offsets.size()));
+      case Kind::runs:
+        for (std::size_t i = 0; i < node.offsets.size(); ++i)
+          run(memory + node.offsets[i], packed + node.starts[i], node.starts[i + 1] - node.starts[i]);
+        return;
+      case Kind::list:
+        for (std::size_t i = 0; i < node.offsets.size(); ++i)
+          whole(*node.children[i], memory + node.offsets[i], packed + node.starts[i]);
+        return;
+    }
+  }
+
+  // `count` copies of a node, `stride` apart.
+  static void loop(std::int64_t count, std::int64_t stride, const LayoutNode& node, std::byte* memory,
+                   std::byte* packed) {
+    if (node.kind == Kind::run) return rows(memory, stride, packed, node.size, node.size, count);
+    if (count > 1 && columns(node) <= max_columns) {
+      const std::int64_t span = std::max<std::int64_t>(node.size, stride < 0 ? -stride : stride);
+      const std::int64_t tile = std::max<std::int64_t>(tile_bytes / std::max<std::int64_t>(span, 1), 1);
+      if (tile >= short_loop) {
+        for (std::int64_t i = 0; i < count; i += tile)
+          column_by_column(std::min(tile, count - i), stride, node, memory + i * stride,
+                           packed + i * node.size);
+        return;
+      }
+    }
+    for (std::int64_t i = 0; i < count; ++i) whole(node, memory + i * stride, packed + i * node.size);
+  }
+
+  // Bytes [from, from + bytes) of the packed form of a node.
+  static void part(const LayoutNode& node, std::byte* memory, std::int64_t from, std::int64_t bytes,
+                   std::byte* packed) {
+    if (bytes == node.size) return whole(node, memory, packed);
+    switch (node.kind) {
+      case Kind::run:
+        return run(memory + from, packed, bytes);
+      case Kind::strided:
+        return part_of_loop(node.count, node.stride, *node.child, memory, from, bytes, packed);
+      case Kind::blocks:
+        return part_of_blocks(node, memory, from, bytes, packed);
+      case Kind::runs:
+      case Kind::list:
+        return part_of_entries(node, memory, from, bytes, packed);
+    }
+  }
+
+  static void part_of_loop(std::int64_t count, std::int64_t stride, const LayoutNode& node, std::byte* memory,
+                           std::int64_t from, std::int64_t bytes, std::byte* packed) {
+    HAWSER_ASSERT(from >= 0 && bytes >= 0 && from + bytes <= count * node.size);
+    std::int64_t index = 0;
+    if (from != 0) {
+      index = from / node.size;
+      const std::int64_t inside = from - index * node.size;
+      if (inside != 0) {
+        const std::int64_t head = std::min(bytes, node.size - inside);
+        part(node, memory + index * stride, inside, head, packed);
+        bytes -= head;
+        packed += head;
+        ++index;
+      }
+    }
+    if (bytes >= node.size) {
+      const std::int64_t whole_count = bytes / node.size;
+      loop(whole_count, stride, node, memory + index * stride, packed);
+      index += whole_count;
+      bytes -= whole_count * node.size;
+      packed += whole_count * node.size;
+    }
+    if (bytes > 0) part(node, memory + index * stride, 0, bytes, packed);
+  }
+
+ private:
+  static constexpr std::int64_t max_columns = 16;
+
+  // In how many columns of rows a loop over the node may be taken; large if it should not be.
+  static std::int64_t columns(const LayoutNode& node) {
+    switch (node.kind) {
+      case Kind::run:
+        return 1;
+      case Kind::strided:
+        return node.child->kind == Kind::run ? node.count : max_columns + 1;
+      case Kind::blocks:
+      case Kind::runs:
+        return static_cast<std::int64_t>(node.offsets.size());
+      case Kind::list:
+        return max_columns + 1;
+    }
+    return max_columns + 1;
+  }
+
+  static void column_by_column(std::int64_t count, std::int64_t stride, const LayoutNode& node,
+                               std::byte* memory, std::byte* packed) {
+    switch (node.kind) {
+      case Kind::strided:
+        for (std::int64_t i = 0; i < node.count; ++i)
+          rows(memory + i * node.stride, stride, packed + i * node.child->size, node.size, node.child->size,
+               count);
+        return;
+      case Kind::blocks:
+        for (std::size_t i = 0; i < node.offsets.size(); ++i)
+          rows(memory + node.offsets[i], stride, packed + static_cast<std::int64_t>(i) * node.block,
+               node.size, node.block, count);
+        return;
+      case Kind::runs:
+        for (std::size_t i = 0; i < node.offsets.size(); ++i)
+          rows(memory + node.offsets[i], stride, packed + node.starts[i], node.size,
+               node.starts[i + 1] - node.starts[i], count);
+        return;
+      case Kind::run:
+      case Kind::list:
+        HAWSER_UNREACHABLE();
+    }
+  }
+
+  static void part_of_blocks(const LayoutNode& node, std::byte* memory, std::int64_t from, std::int64_t bytes,
+                             std::byte* packed) {
+    std::int64_t index = from / node.block;
+    const std::int64_t inside = from - index * node.block;
+    if (inside != 0) {
+      const std::int64_t head = std::min(bytes, node.block - inside);
+      run(memory + node.offsets[static_cast<std::size_t>(index)] + inside, packed, head);
+      bytes -= head;
+      packed += head;
+      ++index;
+    }
+    const std::int64_t count = bytes / node.block;
+    blocks(memory, node.offsets.data() + index, packed, node.block, count);
+    const std::int64_t tail = bytes - count * node.block;
+    if (tail != 0)
+      run(memory + node.offsets[static_cast<std::size_t>(index + count)], packed + count * node.block, tail);
+  }
+
+  static void part_of_entries(const LayoutNode& node, std::byte* memory, std::int64_t from,
+                              std::int64_t bytes, std::byte* packed) {
+    const auto after = std::upper_bound(node.starts.begin(), node.starts.end(), from);
+    auto index = static_cast<std::size_t>(after - node.starts.begin()) - 1;
+    while (bytes > 0) {
+      const std::int64_t inside = from - node.starts[index];
+      const std::int64_t piece = std::min(bytes, node.starts[index + 1] - from);
+      if (node.kind == Kind::runs)
+        run(memory + node.offsets[index] + inside, packed, piece);
+      else
+        part(*node.children[index], memory + node.offsets[index], inside, piece, packed);
+      from += piece;
+      bytes -= piece;
+      packed += piece;
+      ++index;
+    }
+  }
+};
+
+}  // namespace
+
+TypePacker::TypePacker(const void* buffer, std::int64_t count, const Datatype& type)
+    : count_(count), stride_(type.extent), size_(count * type.size) {
+  const TypeLayout* layout = type.layout();
+  HAWSER_ASSERT(layout != nullptr);
+  node_ = layout->root.get();
+  memory_ = address(buffer, layout->offset);
+  if (count > 1 && node_->kind == Kind::strided && stride_ == node_->count * node_->stride) {
+    // One long loop instead of a loop of loops.
+    count_ *= node_->count;
+    stride_ = node_->stride;
+    node_ = node_->child.get();
+  }
+}
+
+void TypePacker::pack(std::int64_t offset, std::byte* out, std::int64_t bytes) {
+  if (bytes > 0) Engine<true>::part_of_loop(count_, stride_, *node_, memory_, offset, bytes, out);
+}
+
+void TypePacker::unpack(std::int64_t offset, const std::byte* in, std::int64_t bytes) {
+  if (bytes > 0)
+    Engine<false>::part_of_loop(count_, stride_, *node_, memory_, offset, bytes, const_cast<std::byte*>(in));
+}
+
+std::byte* TypePacker::single_piece() const {
+  const bool one_piece = node_->kind == Kind::run && (count_ == 1 || stride_ == node_->size);
+  return one_piece ? memory_ : nullptr;
+}
+
+ByteSequence describe(const void* buffer, std::int64_t count, const Datatype& type, TypePacker& packer) {
+  ByteSequence sequence;
+  sequence.size = count * type.size;
+  if (type.contiguous || sequence.size == 0) {
+    sequence.data = address(buffer, type.true_lower_bound);
+    return sequence;
+  }
+  packer = TypePacker(buffer, count, type);
+  sequence.data = packer.single_piece();
+  if (sequence.data == nullptr) sequence.packer = &packer;
+  return sequence;
+}
+
+std::int64_t copy_typed(const void* from, std::int64_t from_count, const Datatype& from_type, void* to,
+                        std::int64_t to_count, const Datatype& to_type) {
+  TypePacker from_packer;
+  TypePacker to_packer;
+  const ByteSequence source = describe(from, from_count, from_type, from_packer);
+  const ByteSequence target = describe(to, to_count, to_type, to_packer);
+  const std::int64_t bytes = std::min(source.size, target.size);
+  if (bytes == 0) return 0;
+  if (source.contiguous() && target.contiguous()) {
+    std::memcpy(target.data, source.data, static_cast<std::size_t>(bytes));
+  } else if (source.contiguous()) {
+    to_packer.unpack(0, source.data, bytes);
+  } else if (target.contiguous()) {
+    from_packer.pack(0, target.data, bytes);
+  } else {
+    // Small enough for the stack of a simulated rank, large enough to hide the cost of finding the place.
+    std::byte piece[8192];
+    for (std::int64_t at = 0; at < bytes; at += static_cast<std::int64_t>(sizeof(piece))) {
+      const auto length = std::min<std::int64_t>(sizeof(piece), bytes - at);
+      from_packer.pack(at, piece, length);
+      to_packer.unpack(at, piece, length);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace hawser
