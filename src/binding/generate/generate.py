@@ -7,6 +7,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from api_header import api_header  # noqa: E402
+from c_header import c_header  # noqa: E402
+from constants import ABIS, read_constants  # noqa: E402
 from table import TableError, read_functions  # noqa: E402
 
 
@@ -18,8 +20,12 @@ def write(path, text):
 
 def main(arguments):
     output = Path(arguments[1])
-    functions = read_functions(Path(__file__).parent.parent)
+    source = Path(__file__).parent.parent
+    functions = read_functions(source)
+    constants = read_constants(source)
     write(output / "process/api.h", api_header(functions))
+    for abi in ABIS:
+        write(output / f"include/{abi}/mpi.h", c_header(source / f"mpi_{abi}.h.in", functions, constants, abi))
 
 
 if __name__ == "__main__":
