@@ -56,10 +56,9 @@ Operator::Operator(PredefinedOperator kind) : kind_(kind) {
   commutative_ = kind != PredefinedOperator::replace && kind != PredefinedOperator::no_op;
 }
 
-Operator::Operator(UserFunction function, InvokeUserFunction invoke, bool commutative,
-                   std::int64_t count_limit)
-    : commutative_(commutative), function_(function), invoke_(invoke), count_limit_(count_limit) {
-  HAWSER_ASSERT(function != nullptr && invoke != nullptr && count_limit > 0);
+Operator::Operator(Ref<UserReduction> function, bool commutative)
+    : commutative_(commutative), function_(std::move(function)) {
+  HAWSER_ASSERT(function_);
 }
 
 std::string_view Operator::name() const {
@@ -87,8 +86,8 @@ Result<> Operator::check_accumulate(const Datatype& type) const {
 void Operator::reduce(const void* in, void* inout, std::int64_t count, Datatype& type) const {
   if (predefined()) return combine(in, inout, inout, count, type);
   while (count > 0) {
-    const std::int64_t piece = std::min(count, count_limit_);
-    invoke_(function_, in, inout, piece, type);
+    const std::int64_t piece = std::min(count, function_->count_limit());
+    function_->reduce(in, inout, piece, type);
     in = advance(in, piece * type.extent);
     inout = const_cast<std::byte*>(advance(inout, piece * type.extent));
     count -= piece;

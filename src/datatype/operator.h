@@ -31,19 +31,24 @@ enum class PredefinedOperator : std::uint8_t {
 };
 inline constexpr std::size_t predefined_operator_count = 14;
 
-// The user's function in whatever form the user's ABI has, and how to call it: `invoke` knows the ABI's
-// handle for the type and whether counts are int. It must compute inout[i] = in[i] op inout[i].
-using UserFunction = void (*)();
-using InvokeUserFunction = void (*)(UserFunction function, const void* in, void* inout, std::int64_t count,
-                                    Datatype& type);
+// The handles in the standard ABI (MPI-5.0 chapter 20), in this order.
+inline constexpr std::array<std::uint16_t, predefined_operator_count> predefined_operator_numbers = {
+    0x21, 0x22, 0x23, 0x24, 0x28, 0x29, 0x2a, 0x30, 0x31, 0x32, 0x38, 0x39, 0x3c, 0x3d};
+
+// A user's function and how to call it, which only the ABI's binding knows.
+class UserReduction : public Counted {
+ public:
+  // inout[i] = in[i] op inout[i]; `count` is at most count_limit().
+  virtual void reduce(const void* in, void* inout, std::int64_t count, Datatype& type) = 0;
+  virtual std::int64_t count_limit() const = 0;
+};
 
 class Operator final : public Counted {
  public:
   explicit Operator(PredefinedOperator kind);
-  // `count_limit`: the most elements that one call of `invoke` can take.
-  Operator(UserFunction function, InvokeUserFunction invoke, bool commutative, std::int64_t count_limit);
+  Operator(Ref<UserReduction> function, bool commutative);
 
-  bool predefined() const { return function_ == nullptr; }
+  bool predefined() const { return !function_; }
   bool commutative() const { return commutative_; }
   std::string_view name() const;  // MPI_SUM and so on; "a user's operation" for others
   // Only for predefined ones.
@@ -66,9 +71,7 @@ class Operator final : public Counted {
  private:
   PredefinedOperator kind_ = PredefinedOperator::sum;
   bool commutative_ = true;
-  UserFunction function_ = nullptr;
-  InvokeUserFunction invoke_ = nullptr;
-  std::int64_t count_limit_ = 0;
+  Ref<UserReduction> function_;
 };
 
 // The predefined operators of one process.

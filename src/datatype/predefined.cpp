@@ -47,9 +47,9 @@ Ref<Datatype> make_pair_type(PairKinds kinds) {
 
 PredefinedTypes::PredefinedTypes() {
   std::size_t next = 0;
-#define HAWSER_PREDEFINED(enumerator, name, kind) \
+#define HAWSER_PREDEFINED(enumerator, name, number, kind) \
   types_[next++] = make_named(make_elementary_type(Elementary::kind), "MPI_" #name);
-#define HAWSER_PREDEFINED_PAIR(enumerator, name, value, index) \
+#define HAWSER_PREDEFINED_PAIR(enumerator, name, number, value, index) \
   types_[next++] = make_named(make_pair_type({Elementary::value, Elementary::index}), "MPI_" #name);
 #include "datatype/predefined_types.def"
 #undef HAWSER_PREDEFINED

@@ -10,20 +10,29 @@
 namespace hawser {
 
 enum class PredefinedType : std::uint8_t {
-#define HAWSER_PREDEFINED(enumerator, name, kind) enumerator,
-#define HAWSER_PREDEFINED_PAIR(enumerator, name, value, index) enumerator,
+#define HAWSER_PREDEFINED(enumerator, name, number, kind) enumerator,
+#define HAWSER_PREDEFINED_PAIR(enumerator, name, number, value, index) enumerator,
 #include "datatype/predefined_types.def"
 #undef HAWSER_PREDEFINED
 #undef HAWSER_PREDEFINED_PAIR
 };
 
 inline constexpr std::size_t predefined_type_count = 0
-#define HAWSER_PREDEFINED(enumerator, name, kind) +1
-#define HAWSER_PREDEFINED_PAIR(enumerator, name, value, index) +1
+#define HAWSER_PREDEFINED(enumerator, name, number, kind) +1
+#define HAWSER_PREDEFINED_PAIR(enumerator, name, number, value, index) +1
 #include "datatype/predefined_types.def"
 #undef HAWSER_PREDEFINED
 #undef HAWSER_PREDEFINED_PAIR
     ;
+
+// The handle in the standard ABI (MPI-5.0 chapter 20).
+inline constexpr std::array<std::uint16_t, predefined_type_count> predefined_type_numbers = {
+#define HAWSER_PREDEFINED(enumerator, name, number, kind) number,
+#define HAWSER_PREDEFINED_PAIR(enumerator, name, number, value, index) number,
+#include "datatype/predefined_types.def"
+#undef HAWSER_PREDEFINED
+#undef HAWSER_PREDEFINED_PAIR
+};
 
 class PredefinedTypes {
  public:
