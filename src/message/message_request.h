@@ -4,11 +4,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <memory>
 
 #include "base/byte_sequence.h"
 #include "base/intrusive_list.h"
 #include "channel/channel.h"
+#include "datatype/datatype.h"
+#include "datatype/type_packer.h"
 #include "message/request.h"
 #include "message/request_table.h"
 
@@ -70,8 +71,8 @@ class MessageRequest final : public Request {
   std::uint64_t sequence = 0;           // receive: order of posting
   std::int64_t message_size = 0;        // receive: of the matched message; may exceed bytes.size
   MessageHeader reply;                  // Direction::reply: what to send
-  std::unique_ptr<Packer> packer;       // what bytes.packer points to, if the request owns it
-  Ref<Counted> datatype;                // kept alive while the packer needs it
+  TypePacker packer;                    // what bytes.packer points to, for data that is not in one piece
+  Ref<const Datatype> datatype;         // kept alive while the packer needs it
   MessageRequest* next_free = nullptr;  // in the pool
 
  private:

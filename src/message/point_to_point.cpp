@@ -24,14 +24,14 @@ PointToPoint::PointToPoint(RequestTable& table)
 
 PointToPoint::~PointToPoint() = default;
 
-void PointToPoint::connect(ProcessIndex self, int processes, FunctionRef<Channel*(ProcessIndex)> channel_to) {
+void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channels) {
   self_ = self;
   peers_ = std::make_unique<Peer[]>(static_cast<std::size_t>(processes));
   for (ProcessIndex i = 0; i < processes; ++i) {
     Peer& peer = peers_[static_cast<std::size_t>(i)];
     peer.process = i;
     if (i == self) continue;
-    peer.channel = channel_to(i);
+    peer.channel = channels.channel_of(i);
     peer.eager_limit = peer.channel->eager_limit(i);
   }
 }

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "base/function_ref.h"
 #include "channel/channel.h"
+#include "channel/channel_set.h"
 #include "message/matching.h"
 #include "message/message.h"
 #include "message/message_pool.h"
@@ -24,8 +24,8 @@ class PointToPoint final : public ChannelEvents {
   explicit PointToPoint(RequestTable& table);
   ~PointToPoint();
 
-  // From here on messages can be sent. `channel_to` is asked for every process but `self`.
-  void connect(ProcessIndex self, int processes, FunctionRef<Channel*(ProcessIndex)> channel_to);
+  // From here on messages can be sent.
+  void connect(ProcessIndex self, int processes, ChannelSet& channels);
   // Undone; nothing may be waiting for room.
   void disconnect();
 
@@ -106,7 +106,6 @@ class PointToPoint final : public ChannelEvents {
   }
   void recycle(MessageRequest& request) {
     request.valid = false;
-    request.packer.reset();
     request.datatype = nullptr;
     request.communicator = nullptr;
     pool_.give_back(request);

@@ -38,6 +38,7 @@ class Environment {
   Host* host = nullptr;
   const Knobs* knobs = nullptr;
   std::uint64_t seed = 0;
+  bool has_threads = true;  // false: the program's code runs on one fiber, whatever thread level it asks for
 
   // Set between join and leave.
   Bootstrap* bootstrap = nullptr;

@@ -47,6 +47,7 @@ class HandleTable {
     table_.place(number, &object);
     object.handle = number;
   }
+  void remove_predefined(std::uint32_t number) { table_.place(number, nullptr); }
   // The object's number, given to it now if it has none; `added` tells that this was the first time.
   std::uint32_t number_of(T& object, bool& added) {
     added = object.handle == 0;

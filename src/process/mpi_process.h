@@ -7,20 +7,22 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
+#include <span>
+#include <string_view>
 
 #include "base/process_lock.h"
 #include "base/result.h"
+#include "communicator/communicator.h"
+#include "datatype/operator.h"
+#include "datatype/predefined.h"
 #include "message/point_to_point.h"
 #include "message/progress.h"
 #include "process/abi_hooks.h"
+#include "process/attribute_calls.h"
 #include "process/environment.h"
 #include "process/handles.h"
 
 namespace hawser {
-
-class Communicator;
-struct ProcessSlot;
 
 // Thread levels, numbered as in the standard ABI.
 inline constexpr int thread_single = 0;
@@ -28,14 +30,16 @@ inline constexpr int thread_funneled = 1024;
 inline constexpr int thread_serialized = 2048;
 inline constexpr int thread_multiple = 4096;
 
+struct ProcessSlot;
+
 class MpiProcess final : public Progress {
  public:
   MpiProcess(ProcessSlot& slot, Environment& environment);
   ~MpiProcess();
 
-  // Connects to the job: MPI_Init and the first MPI_Session_init. Nested starts are counted.
+  // Connects to the job: for MPI_Init and the first MPI_Session_init. Starts are counted.
   Result<> start(int thread_level);
-  // Undoes one start; the last one flushes the channels and leaves the job. Collective over the job.
+  // Undoes one start; the last one flushes the channels and leaves the job. Collective over the job then.
   Result<> finish();
   bool running() const { return starts_ > 0; }
 
@@ -45,17 +49,21 @@ class MpiProcess final : public Progress {
   bool on_main_thread() const { return main_thread_ == current_thread(); }
 
   Environment& environment() { return environment_; }
+  const Knobs& knobs() const { return *environment_.knobs; }
   Bootstrap& bootstrap() { return *environment_.bootstrap; }  // while running
   ChannelSet& channels() { return *environment_.channels; }   // while running
-  int rank() const { return rank_; }                          // in MPI_COMM_WORLD
-  int size() const { return size_; }
-  const Knobs& knobs() const { return *environment_.knobs; }
   Nanoseconds now() { return environment_.clock->now(); }
+  int rank() const { return rank_; }  // in MPI_COMM_WORLD
+  int size() const { return size_; }
 
   Handles& handles() { return handles_; }
   PointToPoint& point_to_point() { return point_to_point_; }
+  const PredefinedTypes& types() const { return types_; }
+  const PredefinedOperators& operators() const { return operators_; }
+  KeyvalTable& keyvals() { return keyvals_; }
+  AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
   Communicator& world() { return *world_; }  // while running
-  Communicator& self() { return *self_; }
+  Communicator& self() { return *self_; }    // while running
 
   // The functions of the ABI that the application was built for.
   const AbiHooks& hooks() const { return *hooks_; }
@@ -66,34 +74,63 @@ class MpiProcess final : public Progress {
   void wait_until(FunctionRef<bool()> done) override;
 
   // The communicator whose error handler must hear of the error that a core function just returned, where
-  // the arguments do not tell (wait and test). Null: that of the arguments, else MPI_COMM_SELF's.
-  Communicator* take_error_origin();
-  void set_error_origin(Communicator* communicator);
+  // the arguments do not tell (wait and test). Null: that of the arguments, else MPI_COMM_SELF's. Asking
+  // forgets it.
+  Ref<Communicator> take_error_origin() { return std::move(error_origin_); }
+  void set_error_origin(Ref<Communicator> communicator) { error_origin_ = std::move(communicator); }
 
   // Reports an error as its object's error handler wants it, and returns the code for the caller to return.
-  // `function` is the MPI name. Does not return if the error is fatal.
+  // `function` is the MPI name. Does not return if the error is fatal. Users' handlers run without the lock.
   int report(const AbiObject& object, const char* function, const Error& error);
-  // MPI_Abort: ends the job.
-  [[noreturn]] void abort(int exit_code, const std::string& reason);
+  // MPI_Abort: ends the job. Also usable when not running.
+  [[noreturn]] void abort(int exit_code, std::string_view reason);
 
  private:
-  Result<> connect();
-  void disconnect();
+  Result<> connect(int thread_level);
+  Result<> disconnect();
+  void make_predefined_objects();
+  void make_predefined_communicators();
+  void remove_predefined_communicators();
+  Result<> synchronize_all();
+  void wait_among_threads(FunctionRef<bool()> done);
 
   ProcessSlot& slot_;
   Environment& environment_;
   ProcessLock lock_;
   Handles handles_;
   PointToPoint point_to_point_;
+  PredefinedTypes types_;
+  PredefinedOperators operators_;
+  KeyvalTable keyvals_;
+  AttributeCalls attribute_calls_;
+  std::span<Channel* const> channel_list_;
+  Nanoseconds now_ = 0;  // of the last pass that read the clock
+  std::uint32_t passes_ = 0;
   const AbiHooks* hooks_ = nullptr;
   ThreadIdentity main_thread_ = nullptr;
   int thread_level_ = thread_single;
   int starts_ = 0;
   int rank_ = 0;
   int size_ = 1;
+  Ref<ErrorHandler> errors_are_fatal_;
+  Ref<ErrorHandler> errors_abort_;
+  Ref<ErrorHandler> errors_return_;
+  Ref<Group> empty_group_;
   Ref<Communicator> world_;
   Ref<Communicator> self_;
-  Communicator* error_origin_ = nullptr;
+  Ref<Communicator> error_origin_;
+};
+
+// While it lives, the process's lock is not held: around calls of the application's functions, which may call
+// MPI again.
+class Unlocked {
+ public:
+  explicit Unlocked(MpiProcess& process) : process_(process) { process_.lock().unlock(); }
+  ~Unlocked() { process_.lock().lock(); }
+  Unlocked(const Unlocked&) = delete;
+
+ private:
+  MpiProcess& process_;
 };
 
 }  // namespace hawser

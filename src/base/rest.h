@@ -1,0 +1,12 @@
+// rest: how a thread passes a short time when others may bring what it waits for.
+#pragma once
+
+#include <cstdint>
+
+namespace hawser {
+
+// `idle_passes` counts the rests since something last moved: first it pauses, then it yields the core, then
+// it sleeps for a time that grows to 50 microseconds.
+void rest(std::uint32_t idle_passes);
+
+}  // namespace hawser

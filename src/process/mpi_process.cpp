@@ -1,0 +1,213 @@
+#include "process/mpi_process.h"
+
+#include "base/failure.h"
+#include "base/rest.h"
+#include "process/process_slot.h"
+
+namespace hawser {
+
+namespace {
+constexpr std::uint32_t world_context = 0;
+constexpr std::uint32_t self_context = contexts_per_communicator;
+}  // namespace
+
+MpiProcess::MpiProcess(ProcessSlot& slot, Environment& environment)
+    : slot_(slot),
+      environment_(environment),
+      point_to_point_(handles_.requests),
+      attribute_calls_(*this),
+      main_thread_(current_thread()) {
+  make_predefined_objects();
+}
+
+MpiProcess::~MpiProcess() = default;
+
+// Predefined objects that need no connection: they may be used before MPI_Init.
+void MpiProcess::make_predefined_objects() {
+  errors_are_fatal_ = make_counted<ErrorHandler>(ErrorHandler::Kind::are_fatal);
+  errors_abort_ = make_counted<ErrorHandler>(ErrorHandler::Kind::abort);
+  errors_return_ = make_counted<ErrorHandler>(ErrorHandler::Kind::returns);
+  handles_.error_handlers.place(1, *errors_are_fatal_);
+  handles_.error_handlers.place(2, *errors_abort_);
+  handles_.error_handlers.place(3, *errors_return_);
+
+  empty_group_ = make_counted<Group>(0, 1, 0);
+  handles_.groups.place(1, *empty_group_);
+
+  for (std::size_t i = 0; i < PredefinedTypes::size(); ++i) {
+    if (predefined_type_numbers[i] != 0)
+      handles_.datatypes.place(predefined_type_numbers[i] - datatype_range.first, types_.at(i));
+  }
+  for (std::size_t i = 0; i < PredefinedOperators::size(); ++i) {
+    handles_.operators.place(predefined_operator_numbers[i] - operator_range.first, operators_.at(i));
+  }
+}
+
+void MpiProcess::make_predefined_communicators() {
+  auto everyone = make_counted<Group>(0, 1, size_);
+  world_ = make_counted<Communicator>(everyone, rank_, world_context);
+  world_->name = "MPI_COMM_WORLD";
+  auto only_self = make_counted<Group>(rank_, 1, 1);
+  self_ = make_counted<Communicator>(only_self, 0, self_context);
+  self_->name = "MPI_COMM_SELF";
+  for (Communicator* communicator : {world_.get(), self_.get()}) {
+    communicator->error_handler = errors_are_fatal_;
+  }
+  handles_.communicators.place(1, *world_);
+  handles_.communicators.place(2, *self_);
+}
+
+void MpiProcess::remove_predefined_communicators() {
+  handles_.communicators.remove_predefined(1);
+  handles_.communicators.remove_predefined(2);
+  error_origin_ = nullptr;
+  self_ = nullptr;
+  world_ = nullptr;
+}
+
+// --- Starting and finishing ---
+
+Result<> MpiProcess::start(int thread_level) {
+  if (starts_ == 0) HAWSER_TRY(connect(thread_level));
+  ++starts_;
+  slot_.running = this;
+  return {};
+}
+
+Result<> MpiProcess::finish() {
+  HAWSER_ASSERT(starts_ > 0);
+  if (starts_ == 1) {
+    HAWSER_TRY(disconnect());
+    slot_.running = nullptr;
+  }
+  --starts_;
+  return {};
+}
+
+Result<> MpiProcess::connect(int thread_level) {
+  HAWSER_TRY(environment_.join());
+  const JobLayout& layout = environment_.bootstrap->layout();
+  rank_ = layout.rank;
+  size_ = layout.size;
+  main_thread_ = current_thread();
+  thread_level_ = thread_level;
+  if (thread_level == thread_multiple && environment_.has_threads) lock_.enable();
+  channel_list_ = environment_.channels->channels();
+  point_to_point_.connect(rank_, size_, *environment_.channels);
+  now_ = environment_.clock->now();
+  make_predefined_communicators();
+  return {};
+}
+
+Result<> MpiProcess::disconnect() {
+  HAWSER_TRY(synchronize_all());
+  remove_predefined_communicators();
+  point_to_point_.disconnect();
+  channel_list_ = {};
+  return environment_.leave();
+}
+
+// Ends when every process of the job has come here and nothing that this one sent is still in its hands, so
+// that a process may go away without anyone missing it. A dissemination barrier in a context of its own.
+Result<> MpiProcess::synchronize_all() {
+  const auto flushed = [this] {
+    if (!point_to_point_.flushed()) return false;
+    for (Channel* channel : channel_list_)
+      if (!channel->flushed()) return false;
+    return true;
+  };
+  wait_until(flushed);
+  const std::uint32_t context = world_context + contexts_per_communicator - 1;
+  for (int distance = 1, round = 0; distance < size_; distance *= 2, ++round) {
+    const int to = static_cast<int>((std::int64_t{rank_} + distance) % size_);
+    const int from = static_cast<int>((std::int64_t{rank_} - distance + size_) % size_);
+    MessageRequest& receive = point_to_point_.ireceive({context, from, round}, {});
+    MessageRequest& send = point_to_point_.isend(SendMode::standard, {to, context, rank_, round}, {});
+    wait_until([&] { return send.complete && receive.complete; });
+    point_to_point_.release(send);
+    point_to_point_.release(receive);
+  }
+  wait_until(flushed);
+  return {};
+}
+
+// --- Progress ---
+
+// The order: what arrived first, then what waited for room, then what was waiting for either.
+bool MpiProcess::make_progress() {
+  constexpr std::uint32_t passes_per_clock_reading = 32;
+  if (++passes_ % passes_per_clock_reading == 0) now_ = environment_.clock->now();
+  bool moved = false;
+  for (Channel* channel : channel_list_) moved |= channel->progress(point_to_point_, now_);
+  moved |= point_to_point_.progress();
+  return moved;
+}
+
+void MpiProcess::wait_until(FunctionRef<bool()> done) {
+  if (lock_.enabled()) return wait_among_threads(done);
+  Waiter& waiter = environment_.channels->waiter();
+  std::uint32_t idle_passes = 0;
+  while (!done()) {
+    if (make_progress()) {
+      idle_passes = 0;
+    } else {
+      // What moved in other ways than through channels is seen here, before the process may sleep.
+      if (done()) return;
+      waiter.idle(idle_passes++);
+      now_ = environment_.clock->now();
+    }
+  }
+}
+
+// Any thread may bring what another waits for, so none sleeps until woken: each rests for short times.
+void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
+  std::uint32_t idle_passes = 0;
+  while (!done()) {
+    if (make_progress()) {
+      idle_passes = 0;
+      if (!lock_.contended()) continue;
+    } else if (done()) {
+      return;
+    }
+    lock_.unlock();
+    if (idle_passes != 0) rest(idle_passes);
+    lock_.lock();
+    ++idle_passes;
+    now_ = environment_.clock->now();
+  }
+}
+
+// --- Errors ---
+
+int MpiProcess::report(const AbiObject& object, const char* function, const Error& error) {
+  const int code = error.code != 0 ? error.code : static_cast<int>(error.error_class);
+  Ref<ErrorHandler> handler;
+  if (object.communicator != nullptr) {
+    handler = object.communicator->error_handler;
+  } else if (self_) {
+    handler = self_->error_handler;  // errors that belong to no object (MPI-5.0 section 9.3)
+  }
+  const ErrorHandler::Kind kind = handler ? handler->kind : ErrorHandler::Kind::are_fatal;
+  switch (kind) {
+    case ErrorHandler::Kind::returns:
+      return code;
+    case ErrorHandler::Kind::user: {
+      Unlocked unlocked(*this);
+      hooks_->report_error(*this, handler->function, object, code);
+      return code;
+    }
+    case ErrorHandler::Kind::are_fatal:
+    case ErrorHandler::Kind::abort:
+      abort(code, fmt::format("{}: {} (error class {})", function, error.text,
+                              static_cast<int>(error.error_class)));
+  }
+  HAWSER_UNREACHABLE();
+}
+
+void MpiProcess::abort(int exit_code, std::string_view reason) {
+  environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, reason));
+  if (environment_.bootstrap != nullptr) environment_.bootstrap->abort(exit_code, reason);
+  environment_.host->exit(exit_code);
+}
+
+}  // namespace hawser
