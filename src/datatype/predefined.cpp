@@ -7,6 +7,15 @@
 namespace hawser {
 namespace {
 
+Ref<Datatype> make_named(Ref<Datatype> type, const char* name) {
+  type->predefined = true;
+  type->name = name;
+  type->commit();
+  return type;
+}
+
+}  // namespace
+
 Ref<Datatype> make_elementary_type(Elementary kind) {
   const ElementaryFacts& fact = facts(kind);
   auto type = make_counted<Datatype>();
@@ -16,15 +25,6 @@ Ref<Datatype> make_elementary_type(Elementary kind) {
   type->map_ = kind == Elementary::none ? TypeMap::make_structure({}, {}) : TypeMap::make_element(kind);
   return type;
 }
-
-Ref<Datatype> make_named(Ref<Datatype> type, const char* name) {
-  type->predefined = true;
-  type->name = name;
-  type->commit();
-  return type;
-}
-
-}  // namespace
 
 Ref<Datatype> make_pair_type(PairKinds kinds) {
   const Ref<Datatype> value = make_elementary_type(kinds.value);

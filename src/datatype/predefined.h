@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 
 #include "datatype/datatype.h"
+#include "datatype/unnamed_types.h"
 
 namespace hawser {
 
@@ -37,14 +37,21 @@ inline constexpr std::array<std::uint16_t, predefined_type_count> predefined_typ
 class PredefinedTypes {
  public:
   PredefinedTypes();
+  PredefinedTypes(const PredefinedTypes&) = delete;
+  PredefinedTypes& operator=(const PredefinedTypes&) = delete;
 
   Datatype& operator[](PredefinedType type) const { return *types_[static_cast<std::size_t>(type)]; }
   static constexpr std::size_t size() { return predefined_type_count; }
   Datatype& at(std::size_t index) const { return *types_[index]; }
+  UnnamedTypes& unnamed() { return unnamed_; }
 
  private:
   std::array<Ref<Datatype>, predefined_type_count> types_;
+  UnnamedTypes unnamed_{*this};
 };
+
+// A type of one elementary kind, not committed.
+Ref<Datatype> make_elementary_type(Elementary kind);
 
 // A committed type of one value followed by one index, as in a C struct.
 Ref<Datatype> make_pair_type(PairKinds kinds);

@@ -58,7 +58,7 @@ class MpiProcess final : public Progress {
 
   Handles& handles() { return handles_; }
   PointToPoint& point_to_point() { return point_to_point_; }
-  const PredefinedTypes& types() const { return types_; }
+  PredefinedTypes& types() { return types_; }
   const PredefinedOperators& operators() const { return operators_; }
   KeyvalTable& keyvals() { return keyvals_; }
   AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
