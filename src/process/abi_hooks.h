@@ -31,10 +31,12 @@ struct AbiObject {
 struct AbiHooks {
   const char* name;  // "standard" or "mpich"
 
-  // A reduction function of the application: inout[i] = in[i] op inout[i]. `large`: made by MPI_Op_create_c.
-  // `count` fits an int unless large; split before calling otherwise.
-  void (*reduce)(MpiProcess& process, AbiFunction function, bool large, const void* in, void* inout,
-                 std::int64_t count, Datatype& datatype);
+  // Calls a reduction function of the application: inout[i] = in[i] op inout[i]. Of the type that Operator's
+  // constructor wants; `reduce_large` is for functions given to MPI_Op_create_c, `reduce` takes at most
+  // INT_MAX elements at a time.
+  void (*reduce)(AbiFunction function, const void* in, void* inout, std::int64_t count, Datatype& datatype);
+  void (*reduce_large)(AbiFunction function, const void* in, void* inout, std::int64_t count,
+                       Datatype& datatype);
 
   // Attribute callbacks. The answer is the error code the function returned (0: success), in the numbers of
   // MPI_Add_error_code or of classes. The predefined NULL_COPY, DUP and NULL_DELETE functions need no call

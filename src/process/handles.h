@@ -1,5 +1,5 @@
 // Handles: the numbers of a process's MPI objects, one table for each kind. binding/ turns a number into
-// its ABI's handle and back, and holds one reference for each number that it has given out.
+// its ABI's handle and back, and holds one reference to the object for each time that it gave the number out.
 //
 // Predefined objects have the numbers of the standard ABI (MPI-5.0 chapter 20) counted from the first
 // of their kind, so that number 0 is the null handle of every kind but datatypes' and operators' (where it is
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/counted.h"
 #include "base/object_table.h"
@@ -39,7 +40,7 @@ inline constexpr HandleRange datatype_range{0x200, 512};
 template <class T>
 class HandleTable {
  public:
-  explicit HandleTable(std::uint32_t reserved) { table_.reserve_numbers(reserved); }
+  explicit HandleTable(std::uint32_t reserved) : reserved_(reserved) { table_.reserve_numbers(reserved); }
 
   T* find(std::uint64_t number) const { return table_.find(number); }
   // Enters a predefined object under its fixed number.
@@ -48,16 +49,27 @@ class HandleTable {
     object.handle = number;
   }
   void remove_predefined(std::uint32_t number) { table_.place(number, nullptr); }
-  // The object's number, given to it now if it has none; `added` tells that this was the first time.
-  std::uint32_t number_of(T& object, bool& added) {
-    added = object.handle == 0;
-    if (added) object.handle = table_.add(&object);
+  // The number to give out for an object: it gets one the first time. Every time it is given out counts,
+  // because a program frees each handle it was given (MPI_Comm_group called twice gives two, to the same
+  // group).
+  std::uint32_t give_out(T& object) {
+    if (object.handle == 0) {
+      object.handle = table_.add(&object);
+      if (given_.size() <= object.handle) given_.resize(object.handle + 1);
+      given_[object.handle] = 0;
+    }
+    if (object.handle >= reserved_) ++given_[object.handle];
     return object.handle;
   }
-  void remove(T& object) {
-    table_.remove(object.handle);
-    object.handle = 0;
+  // The program gives a handle back; after the last one the number names nothing. Predefined numbers stay.
+  void take_back(T& object) {
+    if (object.handle < reserved_) return;
+    if (--given_[object.handle] == 0) {
+      table_.remove(object.handle);
+      object.handle = 0;
+    }
   }
+  bool predefined(const T& object) const { return object.handle != 0 && object.handle < reserved_; }
   // Calls visit(object) for every object beyond the predefined ones; to report what was never freed.
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -66,7 +78,9 @@ class HandleTable {
   }
 
  private:
+  const std::uint32_t reserved_;
   ObjectTable<T> table_;
+  std::vector<std::uint32_t> given_;  // by number: how often it was given out and not taken back
 };
 
 struct Handles {
