@@ -1,0 +1,258 @@
+#include "access/shared_memory.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/failure.h"
+
+namespace hawser {
+namespace {
+
+Error system_failure(const char* call) {
+  return failure(ErrorClass::other, "{} failed: {}", call, std::strerror(errno));
+}
+
+// The address of a name in the abstract namespace, and its length.
+socklen_t abstract_address(sockaddr_un& address, const std::string& name) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  const std::size_t length = std::min(name.size(), sizeof(address.sun_path) - 1);
+  std::memcpy(address.sun_path + 1, name.data(), length);
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+}
+
+// Room for one descriptor in a control message.
+union DescriptorMessage {
+  cmsghdr header;
+  char room[CMSG_SPACE(sizeof(int))];
+};
+
+bool send_descriptor(int socket, int fd) {
+  char byte = 0;
+  iovec piece{&byte, 1};
+  DescriptorMessage control{};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = &control;
+  message.msg_controllen = sizeof(control.room);
+  cmsghdr* item = CMSG_FIRSTHDR(&message);
+  item->cmsg_level = SOL_SOCKET;
+  item->cmsg_type = SCM_RIGHTS;
+  item->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(item), &fd, sizeof(fd));
+  return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+int receive_descriptor(int socket) {
+  char byte = 0;
+  iovec piece{&byte, 1};
+  DescriptorMessage control{};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = &control;
+  message.msg_controllen = sizeof(control.room);
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const cmsghdr* item = CMSG_FIRSTHDR(&message);
+  if (item == nullptr || item->cmsg_type != SCM_RIGHTS) return -1;
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(item), sizeof(fd));
+  return fd;
+}
+
+}  // namespace
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int FileDescriptor::release() { return std::exchange(fd_, -1); }
+
+void FileDescriptor::close() {
+  if (fd_ >= 0) ::close(release());
+}
+
+SharedMapping::SharedMapping(SharedMapping&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+SharedMapping& SharedMapping::operator=(SharedMapping&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+SharedMapping::~SharedMapping() {
+  if (data_ != nullptr) munmap(data_, static_cast<std::size_t>(size_));
+}
+
+Result<SharedMapping> SharedMapping::map(int fd, std::int64_t bytes) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) return system_failure("fstat of the node's segment");
+  // All processes of the node compute the same length, so it does not matter who comes first.
+  if (status.st_size < bytes && ftruncate(fd, bytes) != 0)
+    return system_failure("ftruncate of the node's segment");
+  void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (data == MAP_FAILED) return system_failure("mmap of the node's segment");
+  SharedMapping mapping;
+  mapping.data_ = static_cast<std::byte*>(data);
+  mapping.size_ = bytes;
+  return mapping;
+}
+
+Result<FileDescriptor> make_memory_file(const char* label) {
+  const int fd = memfd_create(label, MFD_CLOEXEC);
+  if (fd < 0) return system_failure("memfd_create");
+  return FileDescriptor(fd);
+}
+
+Result<FileDescriptor> open_descriptor_of(pid_t pid, int fd) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", pid, fd);
+  const int opened = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (opened < 0) return system_failure(path.c_str());
+  return FileDescriptor(opened);
+}
+
+std::string file_identity(int fd) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) return {};
+  return fmt::format("{}-{}", status.st_dev, status.st_ino);
+}
+
+Result<DescriptorPasser> DescriptorPasser::listen() {
+  DescriptorPasser passer;
+  passer.name_ = fmt::format("hawser-{:016x}", random_word());
+  passer.socket_ = FileDescriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address;
+  const socklen_t length = abstract_address(address, passer.name_);
+  if (!passer.socket_.valid() ||
+      bind(passer.socket_.get(), reinterpret_cast<sockaddr*>(&address), length) != 0 ||
+      ::listen(passer.socket_.get(), SOMAXCONN) != 0)
+    return system_failure("listening on a local socket");
+  return passer;
+}
+
+Result<> DescriptorPasser::give(int fd, int takers) {
+  for (int i = 0; i < takers; ++i) {
+    const FileDescriptor taker(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!taker.valid() || !send_descriptor(taker.get(), fd))
+      return system_failure("passing the node's segment to a neighbour");
+  }
+  return {};
+}
+
+Result<FileDescriptor> DescriptorPasser::take(const std::string& name) {
+  const FileDescriptor giver(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address;
+  const socklen_t length = abstract_address(address, name);
+  if (!giver.valid() || connect(giver.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
+    return system_failure("connecting to the maker of the node's segment");
+  const int fd = receive_descriptor(giver.get());
+  if (fd < 0) return system_failure("receiving the node's segment");
+  return FileDescriptor(fd);
+}
+
+int usable_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+void yield_cpu() { sched_yield(); }
+
+pid_t own_pid() { return getpid(); }
+
+std::uint64_t random_word() {
+  std::uint64_t word = 0;
+  if (getrandom(&word, sizeof(word), 0) != sizeof(word)) word = static_cast<std::uint64_t>(getpid());
+  return word;
+}
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Nanoseconds timeout) {
+  timespec limit{timeout / second, timeout % second};
+  syscall(SYS_futex, &word, FUTEX_WAIT, expected, &limit, nullptr, 0);
+}
+
+void futex_wake_all(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+bool accept_remote_barriers() {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+bool remote_barrier() { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
+
+Result<FileDescriptor> make_wake_listener(std::string& name) {
+  name = fmt::format("hawser-wake-{:016x}", random_word());
+  FileDescriptor listener(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address;
+  const socklen_t length = abstract_address(address, name);
+  if (!listener.valid() || bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
+    return system_failure("making a local socket for wakes");
+  return listener;
+}
+
+FileDescriptor make_wake_socket() {
+  return FileDescriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+void send_wake(const FileDescriptor& socket, const char* name) {
+  sockaddr_un address;
+  const socklen_t length = abstract_address(address, name);
+  const char byte = 0;
+  // A full queue means that wakes are waiting there already; a peer that is gone needs none.
+  [[maybe_unused]] const ssize_t sent =
+      sendto(socket.get(), &byte, 1, MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), length);
+}
+
+void drain_wakes(const FileDescriptor& listener) {
+  char bytes[64];
+  while (recv(listener.get(), bytes, sizeof(bytes), 0) > 0) {
+  }
+}
+
+void wait_readable(int first, int other, Nanoseconds timeout) {
+  pollfd descriptors[2] = {{first, POLLIN, 0}, {other, POLLIN, 0}};
+  const timespec limit{timeout / second, timeout % second};
+  ppoll(descriptors, 2, &limit, nullptr);
+}
+
+void allow_copies_by_others() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
+
+bool copy_from_process(pid_t pid, void* into, std::uint64_t remote_address, std::int64_t bytes) {
+  auto* place = static_cast<std::byte*>(into);
+  while (bytes > 0) {
+    iovec here{place, static_cast<std::size_t>(bytes)};
+    iovec there{reinterpret_cast<void*>(remote_address), static_cast<std::size_t>(bytes)};
+    const ssize_t copied = process_vm_readv(pid, &here, 1, &there, 1, 0);
+    if (copied <= 0) return false;
+    place += copied;
+    remote_address += static_cast<std::uint64_t>(copied);
+    bytes -= copied;
+  }
+  return true;
+}
+
+}  // namespace hawser

@@ -1,0 +1,114 @@
+// What the shared-memory channel asks of the operating system: memory without a name that several processes
+// map, sleeping and waking, copying between processes. Nothing here leaves a trace in a file system: the
+// memory lives in a memfd, which dies with its last user, however that user ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace hawser {
+
+// Owns a file descriptor.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor() { close(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release();
+  void close();
+
+ private:
+  int fd_ = -1;
+};
+
+// A shared mapping of a memfd. Pages exist only once they are touched.
+class SharedMapping {
+ public:
+  SharedMapping() = default;
+  SharedMapping(SharedMapping&& other) noexcept;
+  SharedMapping& operator=(SharedMapping&& other) noexcept;
+  ~SharedMapping();
+
+  // Maps the first `bytes` of the file, which is made that long if it is shorter.
+  static Result<SharedMapping> map(int fd, std::int64_t bytes);
+
+  std::byte* data() const { return data_; }
+  std::int64_t size() const { return size_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::int64_t size_ = 0;
+};
+
+Result<FileDescriptor> make_memory_file(const char* label);
+
+// Another process's open file, through /proc. Fails where the kernel does not allow to look at that process.
+Result<FileDescriptor> open_descriptor_of(pid_t pid, int fd);
+// Tells one file from another on this machine: device and inode.
+std::string file_identity(int fd);
+
+// Passes a descriptor over a socket in the abstract namespace (no file). The giver listens before the takers
+// know the name; take blocks until give has been called, give until `takers` processes have taken.
+class DescriptorPasser {
+ public:
+  static Result<DescriptorPasser> listen();
+  const std::string& name() const { return name_; }
+  Result<> give(int fd, int takers);
+  static Result<FileDescriptor> take(const std::string& name);
+
+ private:
+  FileDescriptor socket_;
+  std::string name_;
+};
+
+// CPUs that this process may run on.
+int usable_cpus();
+void yield_cpu();
+pid_t own_pid();
+// A number that no other process draws (from the kernel's random source).
+std::uint64_t random_word();
+
+inline void pause_cpu() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Sleeps while *word == expected, at most `timeout`; returns early on a wake or a signal.
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Nanoseconds timeout);
+void futex_wake_all(std::atomic<std::uint32_t>& word);
+
+// Lets remote_barrier() of any process act on this one. False: not supported, so this process must put a
+// full fence between publishing and looking for sleepers.
+bool accept_remote_barriers();
+// A full memory barrier in every running thread of every process that accepts it. False: not supported.
+bool remote_barrier();
+
+// A socket that sleeping processes of this machine listen on for wakes, in the abstract namespace (no file),
+// so that a sleep can wait for it and for other descriptors at once. Its name fits 64 bytes.
+Result<FileDescriptor> make_wake_listener(std::string& name);
+FileDescriptor make_wake_socket();
+void send_wake(const FileDescriptor& socket, const char* name);
+void drain_wakes(const FileDescriptor& listener);
+
+// Sleeps until one of two descriptors (-1: none) is readable, at most `timeout`.
+void wait_readable(int first, int second, Nanoseconds timeout);
+
+// Lets every process of this user copy from and to this one where the kernel asks the target (Yama).
+void allow_copies_by_others();
+// Copies from another process's memory; false if the kernel refuses or not all bytes could be copied.
+bool copy_from_process(pid_t pid, void* into, std::uint64_t remote_address, std::int64_t bytes);
+
+}  // namespace hawser

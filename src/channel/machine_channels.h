@@ -1,0 +1,35 @@
+// MachineChannels: the channels of a real process: shared memory to the processes of its node, sockets to
+// the others. Building it is collective over the job, unless all of the job is one node whose segment our
+// mpiexec made: then nobody waits for anybody.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/knobs.h"
+#include "channel/channel_set.h"
+#include "channel/exchange.h"
+#include "channel/machine_waiter.h"
+#include "channel/shared_memory_channel.h"
+
+namespace hawser {
+
+class MachineChannels final : public ChannelSet {
+ public:
+  static Result<std::unique_ptr<MachineChannels>> build(const JobPlace& place, AddressExchange& exchange,
+                                                        const Knobs& knobs);
+
+  Channel* channel_of(ProcessIndex peer) override;
+  std::span<Channel* const> channels() override { return channels_; }
+  SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
+  Waiter& waiter() override { return *waiter_; }
+
+ private:
+  std::unique_ptr<SharedMemoryChannel> shared_memory_;  // null: alone on the node
+  std::unique_ptr<MachineWaiter> waiter_;
+  std::vector<Channel*> channels_;
+  std::vector<std::int32_t> node_of_rank_;
+  std::int32_t rank_ = 0;
+};
+
+}  // namespace hawser

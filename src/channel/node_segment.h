@@ -1,0 +1,37 @@
+// How the processes of a node come to map one segment, without a name in any file system.
+#pragma once
+
+#include <optional>
+
+#include "base/knobs.h"
+#include "channel/exchange.h"
+#include "channel/shared_segment.h"
+
+namespace hawser {
+
+class NodeSegment {
+ public:
+  // Who of the job is on this process's node, in ascending order.
+  explicit NodeSegment(const JobPlace& place);
+
+  const std::vector<ProcessIndex>& processes() const { return processes_; }
+  std::int32_t self() const { return self_; }
+  // Whether `offer`, a fence and `open` are needed, or `open` alone.
+  bool needs_exchange() const { return processes_.size() > 1 && place_.node_segment_fd < 0; }
+
+  // Before the fence: the lowest rank of the node makes the memory and tells the others where it is.
+  Result<> offer(AddressExchange& exchange);
+  // After the fence; contains another one if needs_exchange().
+  Result<SharedSegment> open(AddressExchange& exchange, const Knobs& knobs);
+
+ private:
+  Result<FileDescriptor> open_offered(AddressExchange& exchange);
+
+  const JobPlace& place_;
+  std::vector<ProcessIndex> processes_;
+  std::int32_t self_ = 0;
+  FileDescriptor made_;
+  std::optional<DescriptorPasser> passer_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,215 @@
+#include "channel/shared_memory_channel.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace hawser {
+namespace {
+
+// A long eager message travels in pieces of this size: small enough that the receiver starts soon, large
+// enough that the slots that announce them do not count.
+constexpr std::uint32_t eager_piece = 2048;
+
+void copy_out(std::byte* to, const ByteSequence& from, std::int64_t offset, std::int64_t bytes) {
+  if (from.contiguous())
+    std::memcpy(to, from.data + offset, static_cast<std::size_t>(bytes));
+  else
+    from.packer->pack(offset, to, bytes);
+}
+
+}  // namespace
+
+SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t self,
+                                         std::vector<ProcessIndex> processes, std::int32_t job_size,
+                                         const Knobs& knobs)
+    : segment_(std::move(segment)),
+      self_(self),
+      processes_(std::move(processes)),
+      fence_(!accept_remote_barriers()),
+      chunk_(knobs.shm_single_copy_chunk),
+      patience_(knobs.shm_patience) {
+  const SegmentLayout& layout = segment_.layout();
+  HAWSER_ASSERT(layout.processes == static_cast<std::int32_t>(processes_.size()));
+  eager_limit_ = std::min<std::int64_t>(knobs.shm_eager_limit, layout.ring_bytes / 4);
+  // Its pieces must also fit the slots.
+  eager_limit_ = std::min<std::int64_t>(eager_limit_, layout.ring_slots / 4 * eager_piece);
+  piece_ = static_cast<std::uint32_t>(std::min<std::int64_t>(knobs.shm_piece, layout.ring_bytes / 8));
+  single_copy_ = knobs.shm_single_copy == "never"    ? SingleCopy::never
+                 : knobs.shm_single_copy == "always" ? SingleCopy::always
+                                                     : SingleCopy::when_sender_is_busy;
+  // With more processes than cores the sender may not run for a while: do not wait for it.
+  if (node_size() > usable_cpus()) patience_ = 0;
+
+  senders_.resize(static_cast<std::size_t>(job_size));
+  by_process_.resize(senders_.size());
+  peers_.resize(processes_.size());
+  for (std::int32_t i = 0; i < node_size(); ++i) {
+    if (i == self_) continue;
+    const ProcessIndex process = processes_[static_cast<std::size_t>(i)];
+    auto peer = std::make_unique<Peer>(segment_, self_, i, process, waker_, fence_);
+    senders_[static_cast<std::size_t>(process)] = &peer->sender;
+    by_process_[static_cast<std::size_t>(process)] = peer.get();
+    peers_[static_cast<std::size_t>(i)] = std::move(peer);
+  }
+  known_incoming_.resize((processes_.size() + 63) / 64);
+  areas_.resize(static_cast<std::size_t>(layout.areas));
+  for (std::int32_t i = ProcessBlock::transfers_count; i-- > 0;) free_numbers_.push_back(i);
+
+  allow_copies_by_others();
+  ProcessBlock& block = own_block();
+  block.pid = own_pid();
+  block.block_address = reinterpret_cast<std::uint64_t>(&block);
+  block.present.store(random_word() | 1, std::memory_order_release);
+}
+
+SharedMemoryChannel::~SharedMemoryChannel() = default;
+
+std::int32_t SharedMemoryChannel::node_index_of(ProcessIndex peer) const {
+  const auto found = std::find(processes_.begin(), processes_.end(), peer);
+  return found == processes_.end() ? -1 : static_cast<std::int32_t>(found - processes_.begin());
+}
+
+std::int32_t SharedMemoryChannel::allocate_area() {
+  const auto found = std::find(areas_.begin(), areas_.end(), false);
+  if (found == areas_.end()) return -1;
+  *found = true;
+  return static_cast<std::int32_t>(found - areas_.begin());
+}
+
+void SharedMemoryChannel::release_area(std::int32_t index) {
+  areas_[static_cast<std::size_t>(index)] = false;
+}
+
+void SharedMemoryChannel::wake(std::int32_t process) {
+  if (Peer* peer = peers_[static_cast<std::size_t>(process)].get()) peer->sender.wake_if_asleep();
+}
+
+bool SharedMemoryChannel::try_send(ProcessIndex process, const MessageHeader& header,
+                                   const ByteSequence& payload) {
+  Peer& peer = peer_of(process);
+  RingSender& ring = peer.sender;
+  HAWSER_ASSERT(payload.size <= eager_limit_);
+  const auto size = static_cast<std::uint32_t>(payload.size);
+  if (size <= inline_limit) {
+    if (payload.contiguous()) return ring.try_send_inline(header, payload.data, size);
+    std::byte packed[inline_limit];
+    payload.packer->pack(0, packed, size);
+    return ring.try_send_inline(header, packed, size);
+  }
+  const std::uint32_t pieces = (size + eager_piece - 1) / eager_piece;
+  if (!ring.room(pieces, RingSender::padded(size) + eager_piece)) return false;
+  for (std::uint32_t offset = 0; offset < size; offset += eager_piece) {
+    const Piece piece = ring.reserve(std::min(eager_piece, size - offset));
+    copy_out(ring.at(piece), payload, offset, piece.size);
+    Slot& slot = ring.next_slot();
+    if (offset == 0) {
+      slot.header = header;
+      slot.header.channel_word = pieces == 1 ? Slot::packet : Slot::eager_begin;
+      const EagerBegin begin{piece, size};
+      std::memcpy(slot.payload, &begin, sizeof(begin));
+    } else {
+      slot.header.channel_word = Slot::eager_more;
+      std::memcpy(slot.payload, &piece, sizeof(piece));
+    }
+    ring.publish(slot);
+  }
+  return true;
+}
+
+bool SharedMemoryChannel::flushed() const {
+  return pending_slots_ == 0 && streams_.empty() && exposed_.size() == free_exposed_.size();
+}
+
+// A neighbour announced that it sends: its ring is polled from now on.
+void SharedMemoryChannel::admit_senders() {
+  const ProcessBlock& block = own_block();
+  for (std::size_t word = 0; word < known_incoming_.size(); ++word) {
+    const std::uint64_t now = block.incoming[word].load(std::memory_order_acquire);
+    for (std::uint64_t fresh = now & ~known_incoming_[word]; fresh != 0; fresh &= fresh - 1) {
+      const std::size_t index = word * 64 + static_cast<std::size_t>(__builtin_ctzll(fresh));
+      if (index < peers_.size() && peers_[index] != nullptr) polled_.push_back(peers_[index].get());
+    }
+    known_incoming_[word] = now;
+  }
+}
+
+void SharedMemoryChannel::receive_other(Peer& peer, Slot& slot, ChannelEvents& events) {
+  switch (slot.header.channel_word) {
+    case Slot::eager_begin: {
+      EagerBegin begin;
+      std::memcpy(&begin, slot.payload, sizeof(begin));
+      peer.eager_size = begin.message_size;
+      peer.eager_landed = 0;
+      peer.sink = events.on_eager_begin(peer.process, slot.header, begin.message_size);
+      land_eager(peer, begin.piece, events);
+      break;
+    }
+    case Slot::eager_more: {
+      Piece piece;
+      std::memcpy(&piece, slot.payload, sizeof(piece));
+      land_eager(peer, piece, events);
+      break;
+    }
+    case Slot::expose: {
+      ExposeToken token;
+      std::memcpy(&token, slot.payload, sizeof(token));
+      events.on_packet(peer.process, slot.header, slot.payload, sizeof(token),
+                       static_cast<std::int64_t>(token.words[2]));
+      break;
+    }
+    default:
+      receive_transfer(peer, slot, events);
+  }
+}
+
+void SharedMemoryChannel::land_eager(Peer& peer, const Piece& piece, ChannelEvents& events) {
+  const ByteSequence& into = peer.sink.into;
+  const std::int64_t bytes = std::min<std::int64_t>(piece.size, into.size - peer.eager_landed);
+  if (bytes > 0 && peer.receiver.valid(piece)) {
+    if (into.contiguous())
+      std::memcpy(into.data + peer.eager_landed, peer.receiver.at(piece), static_cast<std::size_t>(bytes));
+    else
+      into.packer->unpack(peer.eager_landed, peer.receiver.at(piece), bytes);
+  }
+  peer.receiver.took(piece);
+  peer.eager_landed += piece.size;
+  if (peer.eager_landed >= peer.eager_size) events.on_eager_end(peer.process, peer.sink.cookie);
+}
+
+// Sends a packet of the channel's own. If there is no room it goes out from progress: the order among these
+// packets and messages does not matter, each names what it is about.
+void SharedMemoryChannel::send_control(Peer& peer, std::uint32_t format, const void* payload,
+                                       std::size_t size) {
+  if (peer.pending.empty() && try_control(peer, format, payload, size)) return;
+  auto& [pending_format, bytes] = peer.pending.emplace_back();
+  pending_format = format;
+  std::memcpy(bytes.data(), payload, size);
+  ++pending_slots_;
+}
+
+bool SharedMemoryChannel::try_control(Peer& peer, std::uint32_t format, const void* payload,
+                                      std::size_t size) {
+  if (!peer.sender.room(1, 0)) return false;
+  Slot& slot = peer.sender.next_slot();
+  slot.header.channel_word = format;
+  std::memcpy(slot.payload, payload, size);
+  peer.sender.publish(slot);
+  return true;
+}
+
+bool SharedMemoryChannel::flush_pending() {
+  bool moved = false;
+  for (const auto& peer : peers_) {
+    while (peer != nullptr && !peer->pending.empty()) {
+      const auto& [format, bytes] = peer->pending.front();
+      if (!try_control(*peer, format, bytes.data(), bytes.size())) break;
+      peer->pending.pop_front();
+      --pending_slots_;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+}  // namespace hawser

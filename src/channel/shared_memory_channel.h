@@ -1,0 +1,199 @@
+// SharedMemoryChannel: carries messages between the processes of one node through a SharedSegment.
+//
+// Small packets are one cache line. Longer eager messages go through the ring's byte part in pieces, so that
+// the receiver copies out while the sender still copies in. Large messages are exposed, and on request come
+// the same way in larger pieces, which stay in the caches of both cores: both copy at once, and on one node
+// that is about four times as fast as a single copy by the kernel (measured, see doc/channel.md). But it
+// needs the sender's attention: a receiver that waits in vain copies straight out of the sender's memory
+// (process_vm_readv), claiming chunk by chunk, so that a sender who comes late takes over the rest.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/intrusive_list.h"
+#include "channel/shared_ring.h"
+
+namespace hawser {
+
+class SharedMemoryChannel final : public Channel {
+ public:
+  // `self` is this process's number in its node, `processes` the job's number of each process of the node,
+  // `job_size` the number of processes in the job.
+  SharedMemoryChannel(SharedSegment segment, std::int32_t self, std::vector<ProcessIndex> processes,
+                      std::int32_t job_size, const Knobs& knobs);
+  ~SharedMemoryChannel() override;
+
+  const char* name() const override { return "shared-memory"; }
+  std::int64_t eager_limit(ProcessIndex) const override { return eager_limit_; }
+  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
+  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                  void* cookie) override;
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
+  bool progress(ChannelEvents& events, Nanoseconds) override { return progress_for(events); }
+  bool flushed() const override;
+
+  // The fast path of the message room, inline in it: packets of up to inline_limit bytes to a peer for
+  // which serves() is true. False: no room now. As Channel::try_send otherwise.
+  static constexpr std::uint32_t inline_limit = Slot::inline_limit;
+  bool serves(ProcessIndex peer) const { return senders_[static_cast<std::size_t>(peer)] != nullptr; }
+  bool try_send_inline(ProcessIndex peer, const MessageHeader& header, const std::byte* payload,
+                       std::uint32_t size) {
+    return senders_[static_cast<std::size_t>(peer)]->try_send_inline(header, payload, size);
+  }
+  // Same as progress; with a final `Events` type its on_packet is called directly.
+  template <class Events>
+  bool progress_for(Events& events) {
+    bool moved = poll(events);
+    if (transfers_active()) [[unlikely]]
+      moved |= progress_transfers(events);
+    return moved;
+  }
+
+  // For collectives straight in shared memory. Processes are numbered in the node here.
+  std::int32_t node_size() const { return static_cast<std::int32_t>(processes_.size()); }
+  std::int32_t node_index() const { return self_; }
+  std::int32_t node_index_of(ProcessIndex peer) const;  // -1: on another node
+  // Reserves one of this process's areas, of area_bytes(), zero when first reserved; -1 when all are taken.
+  std::int32_t allocate_area();
+  void release_area(std::int32_t index);
+  std::int64_t area_bytes() const { return segment_.layout().area_bytes; }
+  std::byte* area(std::int32_t process, std::int32_t index) const { return segment_.area(process, index); }
+  // After storing to shared memory what a process may be waiting for: wakes it if it sleeps. Cheap if not.
+  void wake(std::int32_t process);
+
+  ProcessBlock& own_block() { return segment_.block(self_); }
+
+ private:
+  // What this process knows of a neighbour.
+  struct Peer {
+    Peer(const SharedSegment& segment, std::int32_t self, std::int32_t index, ProcessIndex process,
+         NeighbourWaker& waker, bool fence)
+        : receiver(segment, index, self),
+          sender(segment, self, index, waker, fence),
+          process(process),
+          index(index) {}
+
+    RingReceiver receiver;
+    RingSender sender;
+    ProcessIndex process;
+    std::int32_t index;  // in the node
+    // The long eager message that is arriving.
+    EagerSink sink;
+    std::int64_t eager_size = 0;
+    std::int64_t eager_landed = 0;
+    // Large messages from this neighbour.
+    enum class Copyable : std::uint8_t { unknown, yes, no };
+    Copyable copyable = Copyable::unknown;
+    std::int64_t quiet_passes = 0;  // since it last sent a piece
+    std::uint32_t fetch_pass = 0;   // the pass in which a fetch from it was last looked at
+    std::uint32_t stream_pass = 0;  // the pass in which its ring was found full
+    std::deque<std::pair<std::uint32_t, std::array<std::byte, Slot::inline_limit>>>
+        pending;  // see send_control
+  };
+  struct Exposed {
+    ByteSequence bytes;
+    void* cookie = nullptr;
+    std::int64_t streamed = 0;
+    std::int64_t wanted = -1;  // by the receiver; known with its first request
+    std::int32_t streams = 0;
+    bool done = false;  // says the receiver
+  };
+  struct Stream {
+    Peer* peer;
+    std::uint32_t expose;
+    std::uint32_t fetch;
+    std::int64_t position;  // next byte
+    std::int64_t end;       // of what is claimed
+    std::int64_t size;      // of the whole transfer
+    bool claims;            // more from the receiver's Transfer; else [position, end) is all
+    bool last_claimed = false;
+  };
+  struct Fetch {
+    ListLink link;
+    Peer* peer = nullptr;
+    std::uint32_t expose = 0;
+    std::uint64_t address = 0;  // in the sender's memory; 0: not in one piece there
+    ByteSequence into;
+    void* cookie = nullptr;
+    std::int64_t arrived = 0;
+    std::int32_t number = -1;  // -1: not started
+    bool copied_here = false;  // some of it, so the sender must be told
+    bool pulled = false;       // the sender was asked
+    bool left = false;         // and will not touch the transfer any more
+    bool all_claimed = false;
+    bool reported = false;
+  };
+
+  template <class Events>
+  bool poll(Events& events);
+  template <class Events>
+  void drain(Peer& peer, Slot* slot, Events& events);
+  bool transfers_active() const { return pending_slots_ + streams_.size() > 0 || !fetches_.empty(); }
+  bool progress_transfers(ChannelEvents& events);
+  void admit_senders();
+
+  // shared_memory_channel.cpp: packets
+  void receive_other(Peer& peer, Slot& slot, ChannelEvents& events);
+  void land_eager(Peer& peer, const Piece& piece, ChannelEvents& events);
+  void send_control(Peer& peer, std::uint32_t format, const void* payload, std::size_t size);
+  bool try_control(Peer& peer, std::uint32_t format, const void* payload, std::size_t size);
+  bool flush_pending();
+
+  // shared_transfer.cpp: large messages
+  void receive_transfer(Peer& peer, const Slot& slot, ChannelEvents& events);
+  void receive_data(Peer& peer, const Data& data, ChannelEvents& events);
+  void begin_stream(Peer& peer, const Pull& pull);
+  bool push_streams(ChannelEvents& events);
+  bool push_stream(Stream& stream);
+  bool claim_for_stream(Stream& stream);
+  void settle_exposed(std::uint32_t id, ChannelEvents& events);
+  bool advance_fetches(ChannelEvents& events);
+  void start_fetch(Fetch& fetch);
+  bool copy_chunk(Fetch& fetch, ChannelEvents& events);
+  void arrive(Fetch& fetch, std::int64_t bytes, ChannelEvents& events);
+  void report_fetch(Fetch& fetch, ChannelEvents& events);
+  void retire_if_over(Fetch& fetch);
+  bool may_copy(Fetch& fetch);
+  std::int32_t peer_pid(const Peer& peer) const { return segment_.block(peer.index).pid; }
+  Peer& peer_of(ProcessIndex process) { return *by_process_[static_cast<std::size_t>(process)]; }
+
+  enum class SingleCopy : std::uint8_t { when_sender_is_busy, always, never };
+
+  SharedSegment segment_;
+  std::int32_t self_;
+  std::vector<ProcessIndex> processes_;
+  NeighbourWaker waker_;
+  bool fence_;
+
+  std::vector<RingSender*> senders_;          // by the job's process number; null: not served
+  std::vector<Peer*> by_process_;             // likewise
+  std::vector<std::unique_ptr<Peer>> peers_;  // by number in the node; null for self
+  std::vector<Peer*> polled_;                 // those that have ever sent
+  std::vector<std::uint64_t> known_incoming_;
+
+  std::int64_t eager_limit_;
+  std::uint32_t piece_;
+  SingleCopy single_copy_;
+  std::int64_t chunk_;
+  std::int64_t patience_;
+
+  std::size_t pending_slots_ = 0;  // control packets that found no room
+  std::vector<Exposed> exposed_;
+  std::vector<std::uint32_t> free_exposed_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::deque<Fetch> fetch_pool_;
+  std::vector<Fetch*> free_fetches_;
+  std::array<Fetch*, ProcessBlock::transfers_count> fetch_by_number_{};
+  std::vector<std::int32_t> free_numbers_;
+  IntrusiveList<Fetch, &Fetch::link> fetches_;  // not yet reported, oldest first
+  std::uint32_t pass_ = 0;
+  std::vector<bool> areas_;
+};
+
+}  // namespace hawser
+
+#include "channel/shared_memory_poll.h"

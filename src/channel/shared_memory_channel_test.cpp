@@ -1,0 +1,376 @@
+// Two or more shared-memory channels in one process over one segment: driven turn by turn (every state is
+// reachable, nothing depends on time), and from two threads (for the sanitizers).
+#include "channel/shared_memory_channel.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "base/random.h"
+
+namespace hawser {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes pattern(std::size_t size, std::uint64_t seed) {
+  Random random(seed + 1);
+  Bytes bytes(size);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
+  return bytes;
+}
+
+ByteSequence whole(Bytes& bytes) { return {bytes.data(), static_cast<std::int64_t>(bytes.size()), nullptr}; }
+
+// Every other byte of a buffer: data that is not in one piece.
+class EveryOther final : public Packer {
+ public:
+  explicit EveryOther(std::size_t size) : memory(2 * size) {}
+  void pack(std::int64_t offset, std::byte* out, std::int64_t bytes) override {
+    for (std::int64_t i = 0; i < bytes; ++i) out[i] = memory[static_cast<std::size_t>(2 * (offset + i))];
+  }
+  void unpack(std::int64_t offset, const std::byte* in, std::int64_t bytes) override {
+    for (std::int64_t i = 0; i < bytes; ++i) memory[static_cast<std::size_t>(2 * (offset + i))] = in[i];
+  }
+  Bytes packed() {
+    Bytes out(memory.size() / 2);
+    pack(0, out.data(), static_cast<std::int64_t>(out.size()));
+    return out;
+  }
+  ByteSequence sequence() { return {nullptr, static_cast<std::int64_t>(memory.size() / 2), this}; }
+  Bytes memory;
+};
+
+// Receives everything into vectors; fetches what is exposed as far as `fetch_limit`.
+class Recorder final : public ChannelEvents {
+ public:
+  struct Message {
+    ProcessIndex source;
+    int tag;
+    Bytes bytes;
+    bool whole = false;
+  };
+  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                 std::int64_t payload_size, std::int64_t message_size) override {
+    auto& message = messages.emplace_back(std::make_unique<Message>());
+    message->source = source;
+    message->tag = header.tag;
+    if (header.kind == MessageHeader::Kind::rendezvous) {
+      ExposeToken token;
+      std::memcpy(&token, payload, sizeof(token));
+      message->bytes.resize(static_cast<std::size_t>(std::min(message_size, fetch_limit)));
+      if (unpack_to != nullptr)
+        channel->fetch(source, token, unpack_to->sequence(), message.get());
+      else
+        channel->fetch(source, token, hawser::whole(message->bytes), message.get());
+    } else {
+      message->bytes.assign(payload, payload + payload_size);
+      message->whole = true;
+    }
+  }
+  EagerSink on_eager_begin(ProcessIndex source, const MessageHeader& header,
+                           std::int64_t message_size) override {
+    auto& message = messages.emplace_back(std::make_unique<Message>());
+    message->source = source;
+    message->tag = header.tag;
+    message->bytes.resize(static_cast<std::size_t>(std::min(message_size, fetch_limit)));
+    return {hawser::whole(message->bytes), message.get()};
+  }
+  void on_eager_end(ProcessIndex, void* cookie) override { static_cast<Message*>(cookie)->whole = true; }
+  void on_exposed_done(void* cookie, Result<> result) override {
+    EXPECT_TRUE(result);
+    ++exposed_done[cookie];
+  }
+  void on_fetched(void* cookie, Result<> result) override {
+    EXPECT_TRUE(result);
+    static_cast<Message*>(cookie)->whole = true;
+    ++fetched;
+  }
+
+  SharedMemoryChannel* channel = nullptr;
+  std::vector<std::unique_ptr<Message>> messages;
+  std::map<void*, int> exposed_done;
+  int fetched = 0;
+  std::int64_t fetch_limit = INT64_MAX;
+  EveryOther* unpack_to = nullptr;
+};
+
+struct Node {
+  explicit Node(const Knobs& knobs = {}, std::int32_t processes = 2) {
+    const auto layout = SegmentLayout::plan(processes, knobs);
+    auto file = make_memory_file("hawser-test").value();
+    std::vector<ProcessIndex> all(static_cast<std::size_t>(processes));
+    std::iota(all.begin(), all.end(), 0);
+    for (std::int32_t i = 0; i < processes; ++i) {
+      auto segment = SharedSegment::map(file.get(), layout);
+      channels.push_back(
+          std::make_unique<SharedMemoryChannel>(std::move(segment).value(), i, all, processes, knobs));
+      events.push_back(std::make_unique<Recorder>());
+      events.back()->channel = channels.back().get();
+    }
+  }
+  bool turn() {
+    bool moved = false;
+    for (std::size_t i = 0; i < channels.size(); ++i) moved |= channels[i]->progress(*events[i], 0);
+    return moved;
+  }
+  void settle() {
+    for (int quiet = 0; quiet < 1000; ++quiet)
+      if (turn()) quiet = 0;
+  }
+  std::vector<std::unique_ptr<SharedMemoryChannel>> channels;
+  std::vector<std::unique_ptr<Recorder>> events;
+};
+
+MessageHeader header_with_tag(int tag, MessageHeader::Kind kind = MessageHeader::Kind::eager) {
+  MessageHeader header;
+  header.kind = kind;
+  header.tag = tag;
+  header.context = 7;
+  return header;
+}
+
+TEST(SharedMemoryChannel, EagerMessagesOfEverySizeArriveInOrder) {
+  Node node;
+  const std::int64_t limit = node.channels[0]->eager_limit(1);
+  std::vector<Bytes> sent;
+  for (std::size_t size = 0; size < 200; ++size) sent.push_back(pattern(size, size));
+  for (std::size_t size : {2047, 2048, 2049, 4096, 8192, 10000}) sent.push_back(pattern(size, size));
+  sent.push_back(pattern(static_cast<std::size_t>(limit), 1));
+  int tag = 0;
+  for (int lap = 0; lap < 30; ++lap)
+    for (Bytes& bytes : sent) {
+      while (!node.channels[0]->try_send(1, header_with_tag(tag), whole(bytes))) ASSERT_TRUE(node.turn());
+      ++tag;
+    }
+  node.settle();
+  auto& got = node.events[1]->messages;
+  ASSERT_EQ(got.size(), 30 * sent.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i]->tag, static_cast<int>(i));
+    ASSERT_TRUE(got[i]->whole);
+    ASSERT_EQ(got[i]->bytes, sent[i % sent.size()]) << "message " << i;
+  }
+  EXPECT_TRUE(node.channels[0]->flushed());
+}
+
+TEST(SharedMemoryChannel, FullRingRefusesAndRecovers) {
+  Knobs knobs;
+  knobs.shm_ring_slots = 32;
+  Node node(knobs);
+  Bytes bytes = pattern(8, 0);
+  int sent = 0;
+  while (node.channels[0]->try_send_inline(1, header_with_tag(sent), bytes.data(), 8)) ++sent;
+  EXPECT_EQ(sent, 32);
+  node.settle();
+  EXPECT_TRUE(node.channels[0]->try_send_inline(1, header_with_tag(sent), bytes.data(), 8));
+  node.settle();
+  EXPECT_EQ(node.events[1]->messages.size(), 33u);
+}
+
+TEST(SharedMemoryChannel, PackedPayload) {
+  Node node;
+  for (std::size_t size : {5, 36, 37, 3000}) {
+    EveryOther data(size);
+    data.memory = pattern(2 * size, size);
+    ASSERT_TRUE(node.channels[0]->try_send(1, header_with_tag(1), data.sequence()));
+    node.settle();
+    EXPECT_EQ(node.events[1]->messages.back()->bytes, data.packed());
+  }
+}
+
+struct TransferCase {
+  const char* single_copy;
+  std::int64_t patience;
+  bool sender_packed;
+  bool receiver_packed;
+};
+
+class SharedTransfer : public testing::TestWithParam<TransferCase> {};
+
+TEST_P(SharedTransfer, ExposedBytesArriveWhole) {
+  Knobs knobs;
+  knobs.shm_single_copy = GetParam().single_copy;
+  knobs.shm_patience = GetParam().patience;
+  knobs.shm_single_copy_chunk = 70000;
+  Node node(knobs);
+  for (std::size_t size : {1ul, 5000ul, 16384ul, 100001ul, 1048576ul, 5000000ul}) {
+    Bytes bytes = pattern(size, size);
+    EveryOther packed(size);
+    if (GetParam().sender_packed) packed.memory = pattern(2 * size, size);
+    EveryOther into(size);
+    node.events[1]->unpack_to = GetParam().receiver_packed ? &into : nullptr;
+    int cookie = 0;
+    node.events[0]->exposed_done.clear();
+    const ByteSequence from = GetParam().sender_packed ? packed.sequence() : whole(bytes);
+    ASSERT_TRUE(
+        node.channels[0]->try_expose(1, header_with_tag(3, MessageHeader::Kind::rendezvous), from, &cookie));
+    node.settle();
+    EXPECT_EQ(node.events[0]->exposed_done[&cookie], 1);
+    auto& message = *node.events[1]->messages.back();
+    EXPECT_TRUE(message.whole);
+    const Bytes& got = GetParam().receiver_packed ? into.packed() : message.bytes;
+    EXPECT_TRUE(got == (GetParam().sender_packed ? packed.packed() : bytes)) << size;
+    EXPECT_TRUE(node.channels[0]->flushed());
+    EXPECT_TRUE(node.channels[1]->flushed());
+  }
+}
+
+// A sender that does nothing: the receiver gets everything by itself; the sender learns it later.
+TEST_P(SharedTransfer, BusySender) {
+  Knobs knobs;
+  knobs.shm_single_copy = GetParam().single_copy;
+  knobs.shm_patience = GetParam().patience;
+  Node node(knobs);
+  if (knobs.shm_single_copy == "never" || GetParam().sender_packed || GetParam().receiver_packed) return;
+  Bytes bytes = pattern(3000000, 3);
+  int cookie = 0;
+  ASSERT_TRUE(node.channels[0]->try_expose(1, header_with_tag(3, MessageHeader::Kind::rendezvous),
+                                           whole(bytes), &cookie));
+  for (int pass = 0; pass < 10000 && node.events[1]->fetched == 0; ++pass)
+    node.channels[1]->progress(*node.events[1], 0);
+  EXPECT_EQ(node.events[1]->fetched, 1);
+  EXPECT_TRUE(node.events[1]->messages.back()->bytes == bytes);
+  EXPECT_EQ(node.events[0]->exposed_done.size(), 0u);
+  node.settle();
+  EXPECT_EQ(node.events[0]->exposed_done[&cookie], 1);
+  EXPECT_TRUE(node.channels[0]->flushed());
+}
+
+TEST_P(SharedTransfer, TruncatedAndManyAtOnce) {
+  Knobs knobs;
+  knobs.shm_single_copy = GetParam().single_copy;
+  knobs.shm_patience = GetParam().patience;
+  Node node(knobs);
+  Bytes bytes = pattern(300000, 3);
+  for (std::int64_t limit : {0, 1, 12345, 299999}) {
+    node.events[1]->fetch_limit = limit;
+    node.events[0]->exposed_done.clear();
+    int cookie = 0;
+    ASSERT_TRUE(node.channels[0]->try_expose(1, header_with_tag(3, MessageHeader::Kind::rendezvous),
+                                             whole(bytes), &cookie));
+    node.settle();
+    EXPECT_EQ(node.events[0]->exposed_done[&cookie], 1) << limit;
+    auto& message = *node.events[1]->messages.back();
+    EXPECT_TRUE(message.whole);
+    EXPECT_TRUE(std::equal(message.bytes.begin(), message.bytes.end(), bytes.begin()));
+  }
+  node.events[1]->fetch_limit = INT64_MAX;
+  node.events[0]->exposed_done.clear();
+  // More than there are numbers for transfers, both ways at once.
+  std::vector<int> cookies(200);
+  for (std::size_t i = 0; i < cookies.size(); ++i)
+    while (!node.channels[i % 2]->try_expose(static_cast<ProcessIndex>(1 - i % 2),
+                                             header_with_tag(4, MessageHeader::Kind::rendezvous),
+                                             whole(bytes), &cookies[i]))
+      node.turn();
+  node.settle();
+  for (std::size_t i = 0; i < cookies.size(); ++i)
+    EXPECT_EQ(node.events[i % 2]->exposed_done[&cookies[i]], 1);
+  for (const auto& recorder : node.events) {
+    for (const auto& message : recorder->messages) EXPECT_TRUE(message->whole);
+    EXPECT_TRUE(recorder->messages.back()->bytes == bytes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Ways, SharedTransfer,
+    testing::Values(TransferCase{"never", 0, false, false}, TransferCase{"auto", 0, false, false},
+                    TransferCase{"auto", 300, false, false}, TransferCase{"always", 0, false, false},
+                    TransferCase{"auto", 0, true, false}, TransferCase{"auto", 0, false, true},
+                    TransferCase{"always", 0, true, true}));
+
+TEST(SharedMemoryChannel, ManyProcessesInSmallRings) {
+  Knobs knobs;
+  knobs.shm_total = 1 << 20;
+  constexpr std::int32_t processes = 70;  // more than a word of announcements
+  Node node(knobs, processes);
+  Bytes bytes = pattern(1500, 1);
+  for (std::int32_t from = 0; from < processes; ++from)
+    for (std::int32_t to = 0; to < processes; ++to)
+      if (from != to)
+        while (
+            !node.channels[static_cast<std::size_t>(from)]->try_send(to, header_with_tag(from), whole(bytes)))
+          node.turn();
+  node.settle();
+  for (const auto& recorder : node.events) {
+    EXPECT_EQ(recorder->messages.size(), processes - 1u);
+    for (const auto& message : recorder->messages) {
+      EXPECT_EQ(message->source, message->tag);
+      EXPECT_TRUE(message->bytes == bytes);
+    }
+  }
+}
+
+TEST(SharedMemoryChannel, DifferentSettingsAreRefused) {
+  Knobs knobs;
+  auto file = make_memory_file("hawser-test").value();
+  auto first = SharedSegment::map(file.get(), SegmentLayout::plan(2, knobs));
+  ASSERT_TRUE(first);
+  knobs.shm_ring_slots = 1024;
+  auto second = SharedSegment::map(file.get(), SegmentLayout::plan(2, knobs));
+  EXPECT_FALSE(second);
+}
+
+TEST(SharedMemoryChannel, Areas) {
+  Knobs knobs;
+  knobs.shm_areas = 3;
+  Node node(knobs);
+  const auto a = node.channels[0]->allocate_area();
+  const auto b = node.channels[0]->allocate_area();
+  EXPECT_NE(a, b);
+  EXPECT_GE(node.channels[0]->allocate_area(), 0);
+  EXPECT_EQ(node.channels[0]->allocate_area(), -1);
+  node.channels[0]->release_area(b);
+  EXPECT_EQ(node.channels[0]->allocate_area(), b);
+  node.channels[0]->area(0, a)[5] = std::byte{42};
+  EXPECT_EQ(node.channels[1]->area(0, a)[5], std::byte{42});
+  EXPECT_EQ(node.channels[1]->area(1, a)[5], std::byte{0});
+}
+
+// Two threads, each its own channel: the sanitizers see every pair of accesses that two processes make.
+TEST(SharedMemoryChannel, Threads) {
+  Knobs knobs;
+  knobs.shm_ring_slots = 64;
+  Node node(knobs);
+  constexpr int messages = 2000;
+  const auto run = [&](std::size_t self) {
+    SharedMemoryChannel& channel = *node.channels[self];
+    Recorder& events = *node.events[self];
+    const auto peer = static_cast<ProcessIndex>(1 - self);
+    Random random(self);
+    std::vector<Bytes> kept;
+    std::vector<int> cookies(messages);
+    int exposed = 0;
+    for (int i = 0; i < messages; ++i) {
+      if (i % 100 == 99) {
+        ++exposed;
+        kept.push_back(pattern(200000, static_cast<std::uint64_t>(i)));
+        while (!channel.try_expose(peer, header_with_tag(i, MessageHeader::Kind::rendezvous),
+                                   whole(kept.back()), &cookies[static_cast<std::size_t>(i)]))
+          channel.progress(events, 0);
+      } else {
+        Bytes bytes = pattern(random.below(random.chance(0.1) ? 9000 : 50), static_cast<std::uint64_t>(i));
+        while (!channel.try_send(peer, header_with_tag(i), whole(bytes))) channel.progress(events, 0);
+      }
+    }
+    while (events.messages.size() < messages || !events.messages.back()->whole || events.fetched < exposed ||
+           !channel.flushed())
+      if (!channel.progress(events, 0)) std::this_thread::yield();
+  };
+  std::thread other([&] { run(1); });
+  run(0);
+  other.join();
+  for (const auto& recorder : node.events)
+    for (int i = 0; i < messages; ++i) {
+      const auto& message = *recorder->messages[static_cast<std::size_t>(i)];
+      ASSERT_EQ(message.tag, i);
+      ASSERT_TRUE(message.bytes == pattern(message.bytes.size(), static_cast<std::uint64_t>(i)));
+    }
+}
+
+}  // namespace
+}  // namespace hawser

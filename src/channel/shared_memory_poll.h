@@ -1,0 +1,44 @@
+// The polling loop of SharedMemoryChannel, a template so that the message room's on_packet is called without
+// an indirection. Included by shared_memory_channel.h only.
+#pragma once
+
+namespace hawser {
+
+template <class Events>
+bool SharedMemoryChannel::poll(Events& events) {
+  const ProcessBlock& block = segment_.block(self_);
+  for (std::size_t word = 0; word < known_incoming_.size(); ++word)
+    if (block.incoming[word].load(std::memory_order_relaxed) != known_incoming_[word]) [[unlikely]]
+      admit_senders();
+  bool moved = false;
+  for (Peer* peer : polled_) {
+    if (Slot* slot = peer->receiver.front(); slot != nullptr) {
+      moved = true;
+      drain(*peer, slot, events);
+    }
+  }
+  return moved;
+}
+
+template <class Events>
+void SharedMemoryChannel::drain(Peer& peer, Slot* slot, Events& events) {
+  // Bounded, so that one chatty neighbour does not keep the others waiting.
+  for (int messages = 0; slot != nullptr && messages < 64; ++messages, slot = peer.receiver.front()) {
+    const std::uint32_t word = slot->header.channel_word;
+    if (word <= Slot::inline_limit) [[likely]] {
+      events.on_packet(peer.process, slot->header, slot->payload, word, word);
+    } else if (word == Slot::packet) {
+      Piece piece;
+      std::memcpy(&piece, slot->payload, sizeof(piece));
+      if (peer.receiver.valid(piece)) [[likely]]
+        events.on_packet(peer.process, slot->header, peer.receiver.at(piece), piece.size, piece.size);
+      peer.receiver.took(piece);
+    } else {
+      receive_other(peer, *slot, events);
+    }
+    peer.receiver.pop();
+    peer.receiver.tell_bytes_if_due();
+  }
+}
+
+}  // namespace hawser

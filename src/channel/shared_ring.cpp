@@ -1,0 +1,54 @@
+#include "channel/shared_ring.h"
+
+namespace hawser {
+
+RingSender::RingSender(const SharedSegment& segment, std::int32_t self, std::int32_t peer,
+                       NeighbourWaker& waker, bool fence)
+    : slots_(segment.ring_slots(self, peer)),
+      slot_mask_(segment.layout().ring_slots - 1),
+      ring_bytes_(segment.layout().ring_bytes),
+      peer_(&segment.block(peer)),
+      fence_(fence),
+      bytes_(segment.ring_bytes(self, peer)),
+      control_(&segment.ring_control(self, peer)),
+      waker_(&waker),
+      announcement_(&peer_->incoming[self / 64]),
+      announcement_bit_(std::uint64_t{1} << (self % 64)) {}
+
+// Reads how far the peer has come; true if that many messages fit now.
+bool RingSender::refresh(std::uint32_t slots) {
+  if (!announced_) [[unlikely]] {
+    announced_ = true;
+    announcement_->fetch_or(announcement_bit_, std::memory_order_release);
+  }
+  const std::uint64_t taken = control_->taken.load(std::memory_order_acquire);
+  limit_ = static_cast<std::uint32_t>(taken) + slot_mask_ + 1;
+  taken_bytes_ = static_cast<std::uint32_t>(taken >> 32);
+  return limit_ - sent_ >= slots;
+}
+
+void RingSender::wake_slowly() {
+  // A read-modify-write is a full fence and sees the latest value: the case where this process could not be
+  // made to execute a barrier by the sleeper.
+  if (peer_->sleeping.fetch_add(0, std::memory_order_seq_cst) != 0) waker_->wake(*peer_);
+}
+
+void NeighbourWaker::wake(ProcessBlock& block) {
+  const std::uint32_t was = block.sleeping.exchange(0, std::memory_order_acq_rel);
+  if (was == 1) futex_wake_all(block.sleeping);
+  if (was == 2) {
+    if (!socket_.valid()) socket_ = make_wake_socket();
+    send_wake(socket_, block.wake_address);
+  }
+}
+
+RingReceiver::RingReceiver(const SharedSegment& segment, std::int32_t peer, std::int32_t self)
+    : slots_(segment.ring_slots(peer, self)),
+      slot_mask_(segment.layout().ring_slots - 1),
+      quarter_slots_(segment.layout().ring_slots / 4),
+      quarter_bytes_(segment.layout().ring_bytes / 4),
+      ring_bytes_(segment.layout().ring_bytes),
+      bytes_(segment.ring_bytes(peer, self)),
+      control_(&segment.ring_control(peer, self)) {}
+
+}  // namespace hawser

@@ -1,0 +1,186 @@
+// RingSender and RingReceiver: the two ends of the ring from one process to another of its node. One thread
+// at each end. Everything here runs for every small message, so it is inline, and each end keeps what it
+// needs in its own memory: the only shared lines touched are the message's own, the receiver's `sleeping`
+// word (unchanged, hence in the cache), and, once per quarter of the ring, the line of credits.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+
+#include "channel/shared_segment.h"
+
+namespace hawser {
+
+// Copies 0 to 36 bytes with few branches: two overlapping words cover every size of a class.
+inline void copy_inline_payload(std::byte* to, const std::byte* from, std::size_t size) {
+  const auto pair = [&](auto word) {
+    decltype(word) last;
+    std::memcpy(&word, from, sizeof(word));
+    std::memcpy(&last, from + size - sizeof(word), sizeof(word));
+    std::memcpy(to, &word, sizeof(word));
+    std::memcpy(to + size - sizeof(word), &last, sizeof(word));
+  };
+  if (size == 8) {
+    std::memcpy(to, from, 8);
+  } else if (size >= 16) {
+    struct Words {
+      std::uint64_t a, b;
+    };
+    if (size > 32) {
+      std::memcpy(to + 16, from + 16, 16);
+    }
+    pair(Words{});
+  } else if (size > 8) {
+    pair(std::uint64_t{});
+  } else if (size >= 4) {
+    pair(std::uint32_t{});
+  } else if (size >= 2) {
+    pair(std::uint16_t{});
+  } else if (size == 1) {
+    *to = *from;
+  }
+}
+
+// Wakes neighbours that sleep.
+class NeighbourWaker {
+ public:
+  void wake(ProcessBlock& block);
+
+ private:
+  FileDescriptor socket_;  // made when a neighbour first sleeps on descriptors
+};
+
+class RingSender {
+ public:
+  RingSender(const SharedSegment& segment, std::int32_t self, std::int32_t peer, NeighbourWaker& waker,
+             bool fence);
+
+  // Sends a packet of at most Slot::inline_limit bytes. False: no room now.
+  bool try_send_inline(const MessageHeader& header, const std::byte* payload, std::uint32_t size) {
+    if (sent_ == limit_ && !refresh(1)) [[unlikely]]
+      return false;
+    Slot& slot = slots_[sent_ & slot_mask_];
+    slot.header = header;
+    slot.header.channel_word = size;
+    copy_inline_payload(slot.payload, payload, size);
+    publish(slot);
+    return true;
+  }
+
+  // True if `slots` messages and `bytes` of the byte part can be written now. A reservation may skip the
+  // rest at the end of the ring: `bytes` must include one more piece for that.
+  bool room(std::uint32_t slots, std::uint32_t bytes) {
+    return (limit_ - sent_ >= slots && bytes_free() >= bytes) || (refresh(slots) && bytes_free() >= bytes);
+  }
+  // Bytes that could surely be reserved in one piece now.
+  std::uint32_t bytes_free() const { return ring_bytes_ - (written_ - taken_bytes_); }
+
+  // The next slot; the caller has made sure of room(), fills it and publishes it.
+  Slot& next_slot() { return slots_[sent_ & slot_mask_]; }
+  void publish(Slot& slot) {
+    slot.stamp.store(++sent_, std::memory_order_release);
+    wake_if_asleep();
+  }
+  // A place in the byte part, contiguous, on a cache line. Rests at the end of the ring are skipped.
+  Piece reserve(std::uint32_t size) {
+    std::uint32_t offset = written_ & (ring_bytes_ - 1);
+    if (offset + size > ring_bytes_) {
+      written_ += ring_bytes_ - offset;
+      offset = 0;
+    }
+    written_ += padded(size);
+    return {offset, size};
+  }
+  std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
+  std::uint32_t ring_bytes() const { return ring_bytes_; }
+
+  static std::uint32_t padded(std::uint32_t size) {
+    return (size + cache_line - 1) & ~std::uint32_t{cache_line - 1};
+  }
+
+  // After anything was published for the peer, here or elsewhere in shared memory.
+  void wake_if_asleep() {
+    // The sleeper announces itself, then has a barrier executed here (or bounds its sleep): see
+    // MachineWaiter. So this side needs no fence, only that the compiler keeps the order.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (peer_->sleeping.load(std::memory_order_relaxed) != 0 || fence_) [[unlikely]]
+      wake_slowly();
+  }
+
+ private:
+  bool refresh(std::uint32_t slots);
+  void wake_slowly();
+
+  Slot* slots_;
+  std::uint32_t slot_mask_;
+  std::uint32_t sent_ = 0;   // messages
+  std::uint32_t limit_ = 0;  // sent_ may grow up to here; 0 also makes the first send come by refresh()
+  std::uint32_t ring_bytes_;
+  ProcessBlock* peer_;
+  bool fence_;
+
+  std::byte* bytes_;
+  std::uint32_t written_ = 0;      // bytes, over the life of the ring
+  std::uint32_t taken_bytes_ = 0;  // as far as known
+  bool announced_ = false;         // that our ring is to be polled
+  RingControl* control_;
+  NeighbourWaker* waker_;
+  std::atomic<std::uint64_t>* announcement_;
+  std::uint64_t announcement_bit_;
+};
+
+class RingReceiver {
+ public:
+  RingReceiver(const SharedSegment& segment, std::int32_t peer, std::int32_t self);
+
+  // The next message, or null.
+  Slot* front() {
+    Slot& slot = slots_[taken_ & slot_mask_];
+    if (slot.stamp.load(std::memory_order_acquire) != taken_ + 1) return nullptr;
+    return &slot;
+  }
+  // Gives the front message back to the sender.
+  void pop() {
+    ++taken_;
+    if (taken_ - told_ >= quarter_slots_) tell();
+  }
+  // The piece has been read; called before pop() of the slot that named it.
+  void took(const Piece& piece) {
+    taken_bytes_ = taken_bytes_ + skipped(piece) + RingSender::padded(piece.size);
+    if (taken_bytes_ - told_bytes_ >= quarter_bytes_) bytes_due_ = true;
+  }
+  void tell_bytes_if_due() {
+    if (bytes_due_) tell();
+  }
+  const std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
+  bool valid(const Piece& piece) const {
+    return piece.size <= ring_bytes_ && piece.offset <= ring_bytes_ - piece.size;
+  }
+
+ private:
+  // The rest at the end of the ring that the sender left out before this piece.
+  std::uint32_t skipped(const Piece& piece) const {
+    return (piece.offset - taken_bytes_) & (ring_bytes_ - 1);
+  }
+  void tell() {
+    bytes_due_ = false;
+    told_ = taken_;
+    told_bytes_ = taken_bytes_;
+    control_->taken.store(std::uint64_t{taken_bytes_} << 32 | taken_, std::memory_order_release);
+  }
+
+  Slot* slots_;
+  std::uint32_t slot_mask_;
+  std::uint32_t taken_ = 0;  // messages
+  std::uint32_t told_ = 0;
+  std::uint32_t quarter_slots_;
+  std::uint32_t quarter_bytes_;
+  std::uint32_t taken_bytes_ = 0;
+  std::uint32_t told_bytes_ = 0;
+  bool bytes_due_ = false;
+  std::uint32_t ring_bytes_;
+  const std::byte* bytes_;
+  RingControl* control_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,108 @@
+#include "channel/shared_segment.h"
+
+#include <bit>
+
+#include "base/failure.h"
+
+namespace hawser {
+namespace {
+
+constexpr std::int64_t page = 4096;
+constexpr std::int64_t block_stride = 2 * page;
+constexpr std::int64_t header_bytes = page;
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+// The slots start on the second line of a ring, after its control line and a line that keeps the
+// prefetcher's neighbour line quiet.
+constexpr std::int64_t slots_offset = 2 * cache_line;
+static_assert(sizeof(RingControl) <= slots_offset);
+static_assert(sizeof(ProcessBlock) <= block_stride);
+
+struct SegmentHeader {
+  std::atomic<std::uint64_t> layout_checksum;
+};
+
+}  // namespace
+
+SegmentLayout SegmentLayout::plan(std::int32_t processes, const Knobs& knobs) {
+  SegmentLayout layout;
+  layout.processes = processes;
+  layout.ring_slots = std::bit_floor(static_cast<std::uint32_t>(knobs.shm_ring_slots));
+  layout.ring_bytes = std::bit_floor(static_cast<std::uint32_t>(knobs.shm_ring_bytes));
+  // Rings are many when processes are: halve them until all of them, used at once, stay below the bound.
+  constexpr std::uint32_t least_slots = 32, least_bytes = 16 << 10;
+  const std::int64_t rings = std::int64_t{processes} * (processes - 1);
+  const auto all = [&] {
+    return rings * (layout.ring_bytes + layout.ring_slots * std::int64_t{sizeof(Slot)});
+  };
+  while (all() > knobs.shm_total && (layout.ring_slots > least_slots || layout.ring_bytes > least_bytes)) {
+    if (layout.ring_bytes > least_bytes) layout.ring_bytes /= 2;
+    if (layout.ring_slots > least_slots && layout.ring_slots * sizeof(Slot) > layout.ring_bytes / 4)
+      layout.ring_slots /= 2;
+    else if (layout.ring_bytes <= least_bytes)
+      layout.ring_slots /= 2;
+  }
+  layout.areas = static_cast<std::int32_t>(knobs.shm_areas);
+  layout.area_bytes = round_up(knobs.shm_area_bytes, page);
+
+  layout.blocks_offset = header_bytes;
+  layout.areas_offset = layout.blocks_offset + processes * block_stride;
+  layout.rings_offset = layout.areas_offset + processes * layout.areas * layout.area_bytes;
+  layout.ring_stride =
+      round_up(slots_offset + layout.ring_slots * std::int64_t{sizeof(Slot)} + layout.ring_bytes, page);
+  layout.total_bytes = layout.rings_offset + std::int64_t{processes} * processes * layout.ring_stride;
+  return layout;
+}
+
+std::uint64_t SegmentLayout::checksum() const {
+  std::uint64_t sum = 0x9e3779b97f4a7c15;
+  for (const std::int64_t value : {std::int64_t{processes}, std::int64_t{ring_slots},
+                                   std::int64_t{ring_bytes}, std::int64_t{areas}, area_bytes, total_bytes})
+    sum = (sum ^ static_cast<std::uint64_t>(value)) * 0x100000001b3;
+  return sum | 1;  // 0 means not set yet
+}
+
+Result<SharedSegment> SharedSegment::map(int fd, const SegmentLayout& layout) {
+  auto mapping = SharedMapping::map(fd, layout.total_bytes);
+  if (!mapping) return mapping.take_error();
+  SharedSegment segment;
+  segment.layout_ = layout;
+  segment.mapping_ = std::move(mapping).value();
+  auto& header = *reinterpret_cast<SegmentHeader*>(segment.mapping_.data());
+  std::uint64_t found = 0;
+  if (!header.layout_checksum.compare_exchange_strong(found, layout.checksum()) && found != layout.checksum())
+    return failure(ErrorClass::other,
+                   "the processes of this node lay out their shared memory differently: do they run with "
+                   "the same HAWSER_SHM_* settings and the same version of Hawser?");
+  return segment;
+}
+
+ProcessBlock& SharedSegment::block(std::int32_t process) const {
+  return *reinterpret_cast<ProcessBlock*>(mapping_.data() + layout_.blocks_offset + process * block_stride);
+}
+
+std::byte* SharedSegment::area(std::int32_t process, std::int32_t index) const {
+  return mapping_.data() + layout_.areas_offset +
+         (std::int64_t{process} * layout_.areas + index) * layout_.area_bytes;
+}
+
+// Rings of one consumer stand together: it is the one that polls many of them.
+std::byte* SharedSegment::ring(std::int32_t from, std::int32_t to) const {
+  return mapping_.data() + layout_.rings_offset +
+         (std::int64_t{to} * layout_.processes + from) * layout_.ring_stride;
+}
+
+RingControl& SharedSegment::ring_control(std::int32_t from, std::int32_t to) const {
+  return *reinterpret_cast<RingControl*>(ring(from, to));
+}
+
+Slot* SharedSegment::ring_slots(std::int32_t from, std::int32_t to) const {
+  return reinterpret_cast<Slot*>(ring(from, to) + slots_offset);
+}
+
+std::byte* SharedSegment::ring_bytes(std::int32_t from, std::int32_t to) const {
+  return ring(from, to) + slots_offset + layout_.ring_slots * std::int64_t{sizeof(Slot)};
+}
+
+}  // namespace hawser

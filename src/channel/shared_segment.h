@@ -1,0 +1,147 @@
+// SharedSegment: the memory that the processes of one node share, and where everything stands in it.
+//
+//   header | a block per process | collective areas of each process | a ring per ordered pair of processes
+//
+// All zeros is the valid initial state of everything here, so a process may write to a neighbour that has not
+// started yet, nobody has to wait for anybody, and untouched parts cost no memory. Every process computes
+// the same layout from the same settings; a number in the header makes sure of it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "access/shared_memory.h"
+#include "base/knobs.h"
+#include "channel/channel.h"
+
+namespace hawser {
+
+inline constexpr std::size_t cache_line = 64;
+inline constexpr std::int32_t max_node_processes = 1024;
+
+// One message in one cache line: it crosses between cores in one transfer. Longer payloads stand in the
+// ring's byte part and the slot tells where.
+struct alignas(cache_line) Slot {
+  static constexpr std::uint32_t inline_limit = 36;
+  // What header.channel_word says; values up to inline_limit are the size of an inline packet.
+  enum Format : std::uint32_t {
+    packet = 64,  // payload: Piece; a packet in the byte part
+    eager_begin,  // payload: EagerBegin; the first piece of a long eager message
+    eager_more,   // payload: Piece; the next one
+    expose,       // payload: ExposeToken
+    pull,         // payload: Pull; a receiver wants what we exposed
+    data,         // payload: Data; a piece of what we wanted
+    left,         // payload: Left; the sender of a transfer will not touch it any more
+    done,         // payload: Done; the receiver has all it wanted of what we exposed
+  };
+
+  MessageHeader header;
+  std::byte payload[inline_limit];
+  // The number of the message, counted from 1 over the life of the ring: the slot holds message n exactly
+  // when it says n, so nothing is ever cleared and there is no tail to read. It wraps after all laps of the
+  // ring are distinct (the number of slots divides 2^32).
+  std::atomic<std::uint32_t> stamp;
+};
+static_assert(sizeof(Slot) == cache_line, "a message must be one cache line");
+static_assert(offsetof(Slot, payload) % 8 == 0, "payload words are stored aligned");
+
+// What stands in Slot::payload for the formats above.
+struct Piece {
+  std::uint32_t offset;  // in the byte part
+  std::uint32_t size;
+};
+struct EagerBegin {
+  Piece piece;
+  std::int64_t message_size;
+};
+struct Pull {
+  std::uint32_t expose;
+  std::uint32_t fetch;    // also the index of the Transfer in the receiver's block
+  std::int64_t position;  // -1: all parts that the sender can claim; else just [position, position + size)
+  std::int64_t size;
+  std::int64_t wanted;  // bytes of the whole transfer
+};
+struct Data {
+  Piece piece;
+  std::int64_t position;
+  std::uint32_t fetch;
+  std::uint32_t last;  // 1: the sender is through, nothing was left to claim
+};
+struct Left {
+  std::uint32_t fetch;
+};
+struct Done {
+  std::uint32_t expose;
+};
+static_assert(sizeof(Data) <= Slot::inline_limit && sizeof(Pull) <= Slot::inline_limit &&
+              sizeof(ExposeToken) <= Slot::inline_limit);
+
+// The parts of a large message are claimed here by whoever moves them: the sender through the ring, or the
+// receiver straight out of the sender's memory.
+struct alignas(cache_line) Transfer {
+  std::atomic<std::int64_t> claimed;  // bytes
+};
+
+// What the others see of one process. The lines are apart by who writes them and how often.
+struct ProcessBlock {
+  static constexpr std::uint32_t transfers_count = 62;
+
+  // 0 awake, 1 asleep on this futex, 2 asleep on descriptors (wake by a datagram to `wake_address`).
+  // Read at every send to the process, written only around sleeps.
+  alignas(cache_line) std::atomic<std::uint32_t> sleeping;
+  // Which neighbours have ever sent: only their rings are polled.
+  alignas(cache_line) std::atomic<std::uint64_t> incoming[max_node_processes / 64];
+  // Set once before the first packet is sent (transfers between processes need it).
+  alignas(cache_line) std::atomic<std::uint64_t> present;  // random, not 0
+  pid_t pid;
+  std::uint64_t block_address;  // of this ProcessBlock in its owner's address space
+  alignas(cache_line) char wake_address[64];
+  alignas(cache_line) Transfer transfers[transfers_count];
+};
+static_assert(sizeof(ProcessBlock) <= 2 * 4096);
+
+// Stands before the slots of each ring; written by the consumer, read by the producer when its credit is used
+// up.
+struct RingControl {
+  // What the consumer has taken: bytes in the upper half, slots in the lower, both counted over the ring's
+  // life.
+  alignas(cache_line) std::atomic<std::uint64_t> taken;
+};
+
+struct SegmentLayout {
+  std::int32_t processes = 1;
+  std::uint32_t ring_slots = 0;  // powers of two
+  std::uint32_t ring_bytes = 0;
+  std::int32_t areas = 0;  // per process
+  std::int64_t area_bytes = 0;
+
+  std::int64_t blocks_offset = 0;
+  std::int64_t areas_offset = 0;
+  std::int64_t rings_offset = 0;
+  std::int64_t ring_stride = 0;
+  std::int64_t total_bytes = 0;
+
+  static SegmentLayout plan(std::int32_t processes, const Knobs& knobs);
+  std::uint64_t checksum() const;
+};
+
+class SharedSegment {
+ public:
+  static Result<SharedSegment> map(int fd, const SegmentLayout& layout);
+
+  const SegmentLayout& layout() const { return layout_; }
+  ProcessBlock& block(std::int32_t process) const;
+  std::byte* area(std::int32_t process, std::int32_t index) const;
+  RingControl& ring_control(std::int32_t from, std::int32_t to) const;
+  Slot* ring_slots(std::int32_t from, std::int32_t to) const;
+  std::byte* ring_bytes(std::int32_t from, std::int32_t to) const;
+
+ private:
+  std::byte* ring(std::int32_t from, std::int32_t to) const;
+
+  SegmentLayout layout_;
+  SharedMapping mapping_;
+};
+
+}  // namespace hawser

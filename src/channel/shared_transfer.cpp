@@ -1,0 +1,343 @@
+// Large messages in shared memory: expose and fetch.
+//
+//   sender                                  receiver
+//   expose(id, address, size)         ->    fetch
+//                                     <-    pull(id, number): also opens Transfer[number], where parts are
+//                                     claimed
+//   claims a part, data(position) ... ->    copies out, piece by piece
+//   (nothing left to claim) left      ->    number may be used again
+//                                           waited in vain: claims a part, copies it from the sender's memory
+//                                     <-    done(id), if it copied any itself
+//
+// The sender's buffer is free when it has streamed all that is wanted, or when the receiver says done and no
+// stream of it is open any more.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "channel/shared_memory_channel.h"
+
+namespace hawser {
+namespace {
+
+// How many pieces a sender claims at once.
+constexpr std::int64_t stream_claim_pieces = 16;
+// Fetches that are looked at in one pass; the others follow when these are through.
+constexpr int fetches_per_pass = 8;
+
+template <class T>
+T payload_of(const Slot& slot) {
+  T payload;
+  std::memcpy(&payload, slot.payload, sizeof(T));
+  return payload;
+}
+
+}  // namespace
+
+bool SharedMemoryChannel::try_expose(ProcessIndex process, const MessageHeader& header,
+                                     const ByteSequence& bytes, void* cookie) {
+  Peer& peer = peer_of(process);
+  if (!peer.sender.room(1, 0)) return false;
+  std::uint32_t id;
+  if (free_exposed_.empty()) {
+    id = static_cast<std::uint32_t>(exposed_.size());
+    exposed_.emplace_back();
+  } else {
+    id = free_exposed_.back();
+    free_exposed_.pop_back();
+  }
+  exposed_[id] = {.bytes = bytes, .cookie = cookie};
+  Slot& slot = peer.sender.next_slot();
+  slot.header = header;
+  slot.header.channel_word = Slot::expose;
+  const auto address = bytes.contiguous() ? reinterpret_cast<std::uint64_t>(bytes.data) : 0;
+  const ExposeToken token{{id, address, static_cast<std::uint64_t>(bytes.size), 0}};
+  std::memcpy(slot.payload, &token, sizeof(token));
+  peer.sender.publish(slot);
+  return true;
+}
+
+void SharedMemoryChannel::fetch(ProcessIndex process, const ExposeToken& token, const ByteSequence& into,
+                                void* cookie) {
+  Fetch* fetch;
+  if (free_fetches_.empty()) {
+    fetch = &fetch_pool_.emplace_back();
+  } else {
+    fetch = free_fetches_.back();
+    free_fetches_.pop_back();
+    *fetch = {};
+  }
+  fetch->peer = &peer_of(process);
+  fetch->expose = static_cast<std::uint32_t>(token.words[0]);
+  fetch->address = token.words[1];
+  fetch->into = into;
+  fetch->cookie = cookie;
+  fetches_.push_back(fetch);
+  start_fetch(*fetch);
+}
+
+// Asks the sender for the bytes, if a number is free and they are not to be copied from here alone.
+void SharedMemoryChannel::start_fetch(Fetch& fetch) {
+  if (fetch.into.size == 0) {
+    const Done done{fetch.expose};
+    send_control(*fetch.peer, Slot::done, &done, sizeof(done));
+    return;
+  }
+  if (free_numbers_.empty()) return;
+  fetch.number = free_numbers_.back();
+  free_numbers_.pop_back();
+  fetch_by_number_[static_cast<std::size_t>(fetch.number)] = &fetch;
+  own_block().transfers[fetch.number].claimed.store(0, std::memory_order_relaxed);
+  if (single_copy_ == SingleCopy::always && may_copy(fetch)) return;
+  fetch.pulled = true;
+  const Pull pull{fetch.expose, static_cast<std::uint32_t>(fetch.number), -1, fetch.into.size,
+                  fetch.into.size};
+  send_control(*fetch.peer, Slot::pull, &pull, sizeof(pull));
+}
+
+bool SharedMemoryChannel::progress_transfers(ChannelEvents& events) {
+  ++pass_;
+  bool moved = pending_slots_ > 0 && flush_pending();
+  if (!streams_.empty()) moved |= push_streams(events);
+  if (!fetches_.empty()) moved |= advance_fetches(events);
+  return moved;
+}
+
+// The receiving side.
+
+bool SharedMemoryChannel::advance_fetches(ChannelEvents& events) {
+  bool moved = false;
+  int looked_at = 0;
+  for (Fetch* fetch = fetches_.front(); fetch != nullptr && looked_at < fetches_per_pass; ++looked_at) {
+    Fetch* const next = fetches_.next(fetch);
+    if (fetch->into.size == 0) {
+      report_fetch(*fetch, events);
+      moved = true;
+    } else if (fetch->number < 0) {
+      start_fetch(*fetch);
+    } else if (!fetch->all_claimed && fetch->peer->fetch_pass != pass_) {
+      Peer& peer = *fetch->peer;
+      peer.fetch_pass = pass_;
+      const bool wanted =
+          !fetch->pulled || (single_copy_ != SingleCopy::never && ++peer.quiet_passes > patience_);
+      if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch, events);
+    }
+    fetch = next;
+  }
+  return moved;
+}
+
+// Whether this process can copy from the sender's memory: both ends in one piece, and a trial that reads a
+// number we know from the neighbour's block. It fails where the kernel forbids it and in other containers.
+bool SharedMemoryChannel::may_copy(Fetch& fetch) {
+  if (fetch.address == 0 || !fetch.into.contiguous()) return false;
+  Peer& peer = *fetch.peer;
+  if (peer.copyable == Peer::Copyable::unknown) {
+    const ProcessBlock& block = segment_.block(peer.index);
+    const std::uint64_t expected = block.present.load(std::memory_order_acquire);
+    std::uint64_t found = 0;
+    const bool copied = copy_from_process(
+        block.pid, &found, block.block_address + offsetof(ProcessBlock, present), sizeof(found));
+    peer.copyable = copied && found == expected ? Peer::Copyable::yes : Peer::Copyable::no;
+  }
+  return peer.copyable == Peer::Copyable::yes;
+}
+
+bool SharedMemoryChannel::copy_chunk(Fetch& fetch, ChannelEvents& events) {
+  Transfer& transfer = own_block().transfers[fetch.number];
+  const std::int64_t position = transfer.claimed.fetch_add(chunk_, std::memory_order_acq_rel);
+  const std::int64_t bytes = std::min(chunk_, fetch.into.size - position);
+  fetch.all_claimed = position + chunk_ >= fetch.into.size;
+  if (bytes <= 0) return false;
+  Peer& peer = *fetch.peer;
+  if (copy_from_process(peer_pid(peer), fetch.into.data + position,
+                        fetch.address + static_cast<std::uint64_t>(position), bytes)) {
+    fetch.copied_here = true;
+    arrive(fetch, bytes, events);
+    return true;
+  }
+  // What was claimed here cannot be had this way (memory of a kind that the kernel does not copy): ask for
+  // just that part, and for the rest if the sender was not asked yet.
+  peer.copyable = Peer::Copyable::no;
+  Pull pull{fetch.expose, static_cast<std::uint32_t>(fetch.number), position, bytes, fetch.into.size};
+  send_control(peer, Slot::pull, &pull, sizeof(pull));
+  if (!fetch.pulled) {
+    fetch.pulled = true;
+    pull.position = -1;
+    pull.size = fetch.into.size;
+    send_control(peer, Slot::pull, &pull, sizeof(pull));
+  }
+  return true;
+}
+
+void SharedMemoryChannel::receive_data(Peer& peer, const Data& data, ChannelEvents& events) {
+  peer.quiet_passes = 0;
+  Fetch* fetch = data.fetch < fetch_by_number_.size() ? fetch_by_number_[data.fetch] : nullptr;
+  if (fetch != nullptr && data.position >= 0 && data.position + data.piece.size <= fetch->into.size &&
+      peer.receiver.valid(data.piece)) {
+    const std::byte* from = peer.receiver.at(data.piece);
+    if (fetch->into.contiguous())
+      std::memcpy(fetch->into.data + data.position, from, data.piece.size);
+    else
+      fetch->into.packer->unpack(data.position, from, data.piece.size);
+    if (data.last != 0) fetch->left = fetch->all_claimed = true;
+    arrive(*fetch, data.piece.size, events);
+  }
+  peer.receiver.took(data.piece);
+}
+
+void SharedMemoryChannel::arrive(Fetch& fetch, std::int64_t bytes, ChannelEvents& events) {
+  fetch.arrived += bytes;
+  if (fetch.arrived < fetch.into.size) return;
+  if (fetch.copied_here) {
+    const Done done{fetch.expose};
+    send_control(*fetch.peer, Slot::done, &done, sizeof(done));
+  }
+  report_fetch(fetch, events);
+}
+
+void SharedMemoryChannel::report_fetch(Fetch& fetch, ChannelEvents& events) {
+  fetches_.remove(&fetch);
+  fetch.reported = true;
+  void* const cookie = fetch.cookie;
+  retire_if_over(fetch);
+  events.on_fetched(cookie, {});
+}
+
+// The number is free when the sender cannot touch its Transfer any more.
+void SharedMemoryChannel::retire_if_over(Fetch& fetch) {
+  if (!fetch.reported || (fetch.pulled && !fetch.left)) return;
+  if (fetch.number >= 0) {
+    fetch_by_number_[static_cast<std::size_t>(fetch.number)] = nullptr;
+    free_numbers_.push_back(fetch.number);
+  }
+  free_fetches_.push_back(&fetch);
+}
+
+// The sending side.
+
+void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, ChannelEvents& events) {
+  switch (slot.header.channel_word) {
+    case Slot::data:
+      receive_data(peer, payload_of<Data>(slot), events);
+      break;
+    case Slot::pull:
+      begin_stream(peer, payload_of<Pull>(slot));
+      break;
+    case Slot::left: {
+      const auto number = payload_of<Left>(slot).fetch;
+      Fetch* fetch = number < fetch_by_number_.size() ? fetch_by_number_[number] : nullptr;
+      if (fetch == nullptr) break;
+      fetch->left = fetch->all_claimed = true;
+      retire_if_over(*fetch);
+      break;
+    }
+    case Slot::done: {
+      const auto id = payload_of<Done>(slot).expose;
+      if (id >= exposed_.size()) break;
+      exposed_[id].done = true;
+      settle_exposed(id, events);
+      break;
+    }
+    default:
+      HAWSER_UNREACHABLE();
+  }
+}
+
+void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull) {
+  if (pull.expose >= exposed_.size() || pull.fetch >= ProcessBlock::transfers_count) return;
+  Exposed& exposed = exposed_[pull.expose];
+  exposed.wanted = pull.wanted;
+  ++exposed.streams;
+  const bool claims = pull.position < 0;
+  auto stream = std::make_unique<Stream>();
+  *stream = {.peer = &peer,
+             .expose = pull.expose,
+             .fetch = pull.fetch,
+             .position = claims ? 0 : pull.position,
+             .end = claims ? 0 : pull.position + pull.size,
+             .size = pull.wanted,
+             .claims = claims};
+  streams_.push_back(std::move(stream));
+}
+
+bool SharedMemoryChannel::push_streams(ChannelEvents& events) {
+  bool moved = false;
+  for (std::size_t i = 0; i < streams_.size();) {
+    Stream& stream = *streams_[i];
+    // A full ring is full for all streams to that neighbour, and the oldest goes first.
+    if (stream.peer->stream_pass == pass_) {
+      ++i;
+      continue;
+    }
+    moved |= push_stream(stream);
+    if (stream.position < stream.end || stream.claims) {
+      stream.peer->stream_pass = pass_;
+      ++i;
+      continue;
+    }
+    const std::uint32_t expose = stream.expose;
+    streams_.erase(streams_.begin() + static_cast<std::ptrdiff_t>(i));
+    --exposed_[expose].streams;
+    settle_exposed(expose, events);
+    moved = true;
+  }
+  return moved;
+}
+
+// Copies in as many pieces as there is room for, up to a bound: what arrives meanwhile wants attention too.
+bool SharedMemoryChannel::push_stream(Stream& stream) {
+  bool moved = false;
+  RingSender& ring = stream.peer->sender;
+  Exposed& exposed = exposed_[stream.expose];
+  for (int pieces = 0; pieces < 8; ++pieces) {
+    if (stream.position == stream.end && !claim_for_stream(stream)) break;
+    const auto size =
+        static_cast<std::uint32_t>(std::min<std::int64_t>(piece_, stream.end - stream.position));
+    if (!ring.room(1, RingSender::padded(size) + piece_)) break;
+    const Piece piece = ring.reserve(size);
+    if (exposed.bytes.contiguous())
+      std::memcpy(ring.at(piece), exposed.bytes.data + stream.position, size);
+    else
+      exposed.bytes.packer->pack(stream.position, ring.at(piece), size);
+    const bool last = stream.last_claimed && stream.position + size == stream.end;
+    const Data data{piece, stream.position, stream.fetch, last};
+    if (last) stream.claims = false;
+    Slot& slot = ring.next_slot();
+    slot.header.channel_word = Slot::data;
+    std::memcpy(slot.payload, &data, sizeof(data));
+    ring.publish(slot);
+    stream.position += size;
+    exposed.streamed += size;
+    moved = true;
+  }
+  return moved;
+}
+
+// Claims the next part of the transfer; false when there is none left, which the receiver is told.
+bool SharedMemoryChannel::claim_for_stream(Stream& stream) {
+  if (!stream.claims) return false;
+  const std::int64_t part = stream_claim_pieces * piece_;
+  Transfer& transfer = segment_.block(stream.peer->index).transfers[stream.fetch];
+  const std::int64_t position = transfer.claimed.fetch_add(part, std::memory_order_acq_rel);
+  if (position >= stream.size) {
+    stream.claims = false;
+    const Left left{stream.fetch};
+    send_control(*stream.peer, Slot::left, &left, sizeof(left));
+    return false;
+  }
+  stream.position = position;
+  stream.end = std::min(position + part, stream.size);
+  stream.last_claimed = position + part >= stream.size;
+  return true;
+}
+
+void SharedMemoryChannel::settle_exposed(std::uint32_t id, ChannelEvents& events) {
+  Exposed& exposed = exposed_[id];
+  if (exposed.streams > 0 || !(exposed.done || exposed.streamed == exposed.wanted)) return;
+  void* const cookie = exposed.cookie;
+  exposed = {};
+  free_exposed_.push_back(id);
+  events.on_exposed_done(cookie, {});
+}
+
+}  // namespace hawser
