@@ -1,0 +1,43 @@
+// CostModel: what a message costs in the simulator, declared in a few numbers (in the manner of LogGP). All
+// integers, so that two machines compute the same times.
+//
+// A message of b bytes keeps the sender's processor busy for `overhead`, its adapter for
+// max(gap, b * picoseconds_per_byte / 1000), travels for `latency`, keeps the receiver's adapter busy as
+// long, and costs the receiver's processor `overhead` when it is taken out. Ranks of one virtual node
+// have a path of their own beside the network's. Computing costs nothing unless the rank says so.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace hawser {
+
+struct PathCost {
+  Nanoseconds latency = 0;
+  Nanoseconds gap = 0;                    // from one message to the next, at each end
+  std::int64_t picoseconds_per_byte = 0;  // 80 is 12.5 GB/s
+
+  // At least 1, so that the packets of a pair come in at different times.
+  Nanoseconds occupancy(std::int64_t bytes) const {
+    const Nanoseconds transfer = (bytes * picoseconds_per_byte + 999) / 1000;
+    return std::max<Nanoseconds>({transfer, gap, 1});
+  }
+};
+
+struct CostModel {
+  PathCost network{1200, 100, 80};
+  PathCost node{150, 20, 60};        // between ranks of one virtual node
+  Nanoseconds overhead = 200;        // processor time per message, at each end
+  Nanoseconds empty_poll = 50;       // of a pass that finds nothing, when passes follow each other
+  std::int64_t eager_limit = 16384;  // bytes; longer messages are exposed and fetched
+  // Eager messages longer than this are reported in two pieces, as they come in; 0: always in one.
+  std::int64_t one_piece_limit = 0;
+  // Packets on their way to one peer, not yet taken out, before the channel says that there is no room.
+  std::int32_t window = 1024;
+  // Up to this fraction is added to latency and overhead of each message, at random from the seed.
+  double jitter = 0;
+};
+
+}  // namespace hawser

@@ -1,0 +1,308 @@
+#include "testbed/simulator/model_network.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace hawser {
+namespace {
+
+void copy_between(const ByteSequence& to, const ByteSequence& from, std::int64_t size) {
+  if (size == 0) return;
+  if (to.contiguous() && from.contiguous()) {
+    std::memcpy(to.data, from.data, static_cast<std::size_t>(size));
+  } else if (to.contiguous()) {
+    from.packer->pack(0, to.data, size);
+  } else if (from.contiguous()) {
+    to.packer->unpack(0, from.data, size);
+  } else {
+    std::vector<std::byte> piece(static_cast<std::size_t>(std::min<std::int64_t>(size, 65536)));
+    const auto piece_size = static_cast<std::int64_t>(piece.size());
+    for (std::int64_t offset = 0; offset < size; offset += piece_size) {
+      const std::int64_t part = std::min(piece_size, size - offset);
+      from.packer->pack(offset, piece.data(), part);
+      to.packer->unpack(offset, piece.data(), part);
+    }
+  }
+}
+
+ByteSequence bytes_of(std::vector<std::byte>& buffer) {
+  return {buffer.data(), static_cast<std::int64_t>(buffer.size()), nullptr};
+}
+
+}  // namespace
+
+void ModelPacket::fire(Nanoseconds now) { network_.advance(*this, now); }
+
+ModelNetwork::ModelNetwork(EventQueue& queue, Trace& trace, const CostModel& model,
+                           std::vector<std::int32_t> node_of_rank, std::uint64_t seed)
+    : queue_(queue),
+      trace_(trace),
+      model_(model),
+      node_of_rank_(std::move(node_of_rank)),
+      random_(seed),
+      ports_(node_of_rank_.size()) {
+  HAWSER_ASSERT(model_.eager_limit >= 1024 && model_.window > 0);
+  if (model_.jitter > 0) last_head_.resize(node_of_rank_.size());
+}
+
+ModelChannel& ModelNetwork::add_channel(SimulatedProcessor& processor) {
+  const auto rank = static_cast<std::int32_t>(channels_.size());
+  channels_.push_back(std::make_unique<ModelChannel>(*this, processor, rank));
+  return *channels_.back();
+}
+
+Nanoseconds ModelNetwork::jittered(Nanoseconds duration) {
+  if (model_.jitter <= 0) return duration;
+  return duration +
+         static_cast<Nanoseconds>(static_cast<double>(duration) * model_.jitter * random_.uniform());
+}
+
+ModelPacket* ModelNetwork::take_packet() {
+  ++in_flight_;
+  if (free_packets_.empty()) return &packets_.emplace_back(*this);
+  ModelPacket* packet = free_packets_.back();
+  free_packets_.pop_back();
+  return packet;
+}
+
+void ModelNetwork::give_back(ModelPacket* packet) {
+  packet->payload.clear();
+  packet->in_pieces = packet->begun = false;
+  packet->sink = {};
+  packet->into = {};
+  packet->cookie = nullptr;
+  free_packets_.push_back(packet);
+}
+
+Nanoseconds ModelNetwork::leave(std::int32_t from, std::int32_t to, std::int64_t bytes, Nanoseconds ready) {
+  const PathCost& cost = path(from, to);
+  Port& adapter = port(from, to);
+  const Nanoseconds start = std::max(ready, adapter.send_free);
+  adapter.send_free = start + cost.occupancy(bytes);
+  Nanoseconds head = start + jittered(cost.latency);
+  if (!last_head_.empty()) {
+    auto& last = last_head_[from];
+    if (last.empty()) last.resize(node_of_rank_.size());
+    head = std::max(head, last[to]);
+    last[to] = head;
+  }
+  return head;
+}
+
+Nanoseconds ModelNetwork::enter(std::int32_t from, std::int32_t to, std::int64_t bytes, Nanoseconds now,
+                                Nanoseconds& begin) {
+  Port& adapter = port(to, from);
+  begin = std::max(now, adapter.receive_free);
+  adapter.receive_free = begin + path(from, to).occupancy(bytes);
+  return adapter.receive_free;
+}
+
+void ModelNetwork::launch(ModelPacket& packet, Nanoseconds ready) {
+  const auto size = static_cast<std::int64_t>(packet.payload.size());
+  ++messages_;
+  bytes_ += size;
+  packet.phase = ModelPacket::Phase::head;
+  queue_.schedule(packet, leave(packet.source, packet.destination, size, ready));
+}
+
+// A request is a small packet on the way there; the data come back through both adapters.
+void ModelNetwork::launch_fetch(ModelPacket& packet, Nanoseconds ready) {
+  packet.phase = ModelPacket::Phase::request;
+  queue_.schedule(packet, ready + jittered(path(packet.source, packet.destination).latency));
+}
+
+void ModelNetwork::put_in_inbox(ModelPacket& packet, std::int32_t rank) {
+  --in_flight_;
+  ModelChannel& channel = *channels_[static_cast<std::size_t>(rank)];
+  channel.inbox_.push_back(&packet);
+  channel.processor_.notify();
+}
+
+// What a packet's event does, by phase.
+void ModelNetwork::advance(ModelPacket& packet, Nanoseconds now) {
+  using Phase = ModelPacket::Phase;
+  const std::int32_t source = packet.source, destination = packet.destination;
+  Nanoseconds begin = 0;
+  switch (packet.phase) {
+    case Phase::head: {
+      const auto size = static_cast<std::int64_t>(packet.payload.size());
+      const Nanoseconds end = enter(source, destination, size, now, begin);
+      packet.phase = packet.in_pieces ? Phase::begin : Phase::tail;
+      packet.tail_time = end;
+      queue_.schedule(packet, packet.in_pieces ? begin : end);
+      break;
+    }
+    case Phase::begin:
+      // The rest comes at tail_time, when the receiver has seen the beginning.
+      packet.phase = Phase::tail;
+      put_in_inbox(packet, destination);
+      break;
+    case Phase::tail:
+      trace_.record(now, TraceKind::arrive, destination, source,
+                    static_cast<std::int64_t>(packet.payload.size()));
+      put_in_inbox(packet, destination);
+      break;
+    case Phase::request: {
+      packet.phase = Phase::data_head;
+      queue_.schedule(packet, leave(source, destination, packet.into.size, now));
+      break;
+    }
+    case Phase::data_head:
+      packet.phase = Phase::data_tail;
+      queue_.schedule(packet, enter(source, destination, packet.into.size, now, begin));
+      break;
+    case Phase::data_tail: {
+      ModelChannel& owner = channel(source);
+      copy_between(packet.into, owner.exposure(packet.token).bytes, packet.into.size);
+      trace_.record(now, TraceKind::land, destination, source, packet.into.size);
+      ModelPacket* done = take_packet();
+      done->phase = Phase::done;
+      done->source = destination;
+      done->destination = source;
+      done->token = packet.token;
+      queue_.schedule(*done, now + jittered(path(source, destination).latency));
+      put_in_inbox(packet, destination);
+      break;
+    }
+    case Phase::done:
+      trace_.record(now, TraceKind::release, destination, source, 0);
+      put_in_inbox(packet, destination);
+      break;
+  }
+}
+
+ModelChannel::ModelChannel(ModelNetwork& network, SimulatedProcessor& processor, std::int32_t rank)
+    : network_(network), processor_(processor), rank_(rank), on_the_way_(network.node_of_rank_.size()) {}
+
+std::int64_t ModelChannel::eager_limit(ProcessIndex) const { return network_.model_.eager_limit; }
+
+// Null when there is no room.
+ModelPacket* ModelChannel::packet_to(ProcessIndex peer, const MessageHeader& header) {
+  std::int32_t& on_the_way = on_the_way_[static_cast<std::size_t>(peer)];
+  if (on_the_way >= network_.model_.window) return nullptr;
+  ++on_the_way;
+  processor_.charge(network_.jittered(network_.model_.overhead));
+  ModelPacket* packet = network_.take_packet();
+  packet->source = rank_;
+  packet->destination = peer;
+  packet->header = header;
+  return packet;
+}
+
+bool ModelChannel::try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) {
+  HAWSER_ASSERT(payload.size <= network_.model_.eager_limit);
+  ModelPacket* packet = packet_to(peer, header);
+  if (packet == nullptr) return false;
+  packet->payload.resize(static_cast<std::size_t>(payload.size));
+  copy_between(bytes_of(packet->payload), payload, payload.size);
+  packet->message_size = payload.size;
+  const std::int64_t limit = network_.model_.one_piece_limit;
+  packet->in_pieces =
+      limit > 0 && payload.size > limit &&
+      (header.kind == MessageHeader::Kind::eager || header.kind == MessageHeader::Kind::eager_synchronous);
+  network_.trace_.record(processor_.local_time(), TraceKind::send, rank_, peer, payload.size);
+  network_.launch(*packet, processor_.local_time());
+  return true;
+}
+
+bool ModelChannel::try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                              void* cookie) {
+  ModelPacket* packet = packet_to(peer, header);
+  if (packet == nullptr) return false;
+  if (free_exposures_.empty()) {
+    free_exposures_.push_back(static_cast<std::uint32_t>(exposures_.size()));
+    exposures_.emplace_back();
+  }
+  const std::uint32_t number = free_exposures_.back();
+  free_exposures_.pop_back();
+  Exposure& entry = exposures_[number];
+  entry = {bytes, cookie, entry.generation + 1, true};
+  ++exposed_now_;
+  const ExposeToken token{{number, entry.generation, static_cast<std::uint64_t>(rank_), 0}};
+  packet->payload.resize(sizeof(token));
+  std::memcpy(packet->payload.data(), &token, sizeof(token));
+  packet->message_size = bytes.size;
+  network_.trace_.record(processor_.local_time(), TraceKind::expose, rank_, peer, bytes.size);
+  network_.launch(*packet, processor_.local_time());
+  return true;
+}
+
+void ModelChannel::fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
+                         void* cookie) {
+  HAWSER_ASSERT(token.words[2] == static_cast<std::uint64_t>(peer));
+  HAWSER_ASSERT(into.size <= network_.channel(peer).exposure(token).bytes.size);
+  processor_.charge(network_.jittered(network_.model_.overhead));
+  ModelPacket* packet = network_.take_packet();
+  packet->source = peer;
+  packet->destination = rank_;
+  packet->token = token;
+  packet->into = into;
+  packet->cookie = cookie;
+  network_.bytes_ += into.size;
+  network_.trace_.record(processor_.local_time(), TraceKind::fetch, rank_, peer, into.size);
+  network_.launch_fetch(*packet, processor_.local_time());
+}
+
+ModelChannel::Exposure& ModelChannel::exposure(const ExposeToken& token) {
+  HAWSER_ASSERT(token.words[0] < exposures_.size());
+  Exposure& entry = exposures_[token.words[0]];
+  HAWSER_ASSERT(entry.live && entry.generation == token.words[1]);
+  return entry;
+}
+
+bool ModelChannel::progress(ChannelEvents& events, Nanoseconds) {
+  processor_.catch_up();
+  if (inbox_.empty()) {
+    processor_.polled_in_vain();
+    return false;
+  }
+  while (ModelPacket* packet = inbox_.pop_front()) report(*packet, events);
+  return true;
+}
+
+void ModelChannel::report(ModelPacket& packet, ChannelEvents& events) {
+  using Phase = ModelPacket::Phase;
+  processor_.charge(network_.jittered(network_.model_.overhead));
+  if (packet.phase == Phase::data_tail) {
+    void* cookie = packet.cookie;
+    network_.give_back(&packet);
+    events.on_fetched(cookie, {});
+    return;
+  }
+  if (packet.phase == Phase::done) {
+    Exposure& entry = exposure(packet.token);
+    void* cookie = entry.cookie;
+    entry.live = false;
+    free_exposures_.push_back(static_cast<std::uint32_t>(packet.token.words[0]));
+    --exposed_now_;
+    network_.give_back(&packet);
+    events.on_exposed_done(cookie, {});
+    return;
+  }
+  if (packet.in_pieces && !packet.begun) {
+    packet.begun = true;
+    packet.sink = events.on_eager_begin(packet.source, packet.header, packet.message_size);
+    if (packet.tail_time > network_.queue_.now()) {
+      ++network_.in_flight_;
+      network_.queue_.schedule(packet, packet.tail_time);
+      return;
+    }
+  }
+  // Taken out: the sender has room for one more.
+  ModelChannel& sender = network_.channel(packet.source);
+  if (sender.on_the_way_[static_cast<std::size_t>(rank_)]-- == network_.model_.window)
+    sender.processor_.notify();
+  if (packet.in_pieces) {
+    copy_between(packet.sink.into, bytes_of(packet.payload), packet.sink.into.size);
+    events.on_eager_end(packet.source, packet.sink.cookie);
+  } else {
+    events.on_packet(packet.source, packet.header, packet.payload.data(),
+                     static_cast<std::int64_t>(packet.payload.size()), packet.message_size);
+  }
+  network_.give_back(&packet);
+}
+
+}  // namespace hawser

@@ -1,0 +1,127 @@
+#include "testbed/simulator/simulated_job.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace hawser {
+namespace {
+
+// A report of a thousand equal lines helps nobody.
+constexpr int lines_of_report = 64;
+
+Knobs knobs_of(const SimulationOptions& options, std::string& complaint) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : options.knobs) texts.push_back(name + "=" + value);
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  Result<Knobs> knobs = parse_knobs(views);
+  if (knobs) return knobs.value();
+  complaint = knobs.error().text;
+  return {};
+}
+
+}  // namespace
+
+SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::Body& body)
+    : options_(options),
+      trace_(options.trace_file),
+      network_(queue_, trace_, options.model, node_of_rank(), options.seed) {
+  HAWSER_ASSERT(options.ranks > 0 && options.ranks_per_node > 0);
+  std::string complaint;
+  knobs_ = knobs_of(options, complaint);
+  if (trace_.failed()) complaint = fmt::format("cannot write the trace file {}", options.trace_file);
+  if (!complaint.empty()) {
+    end(SimulationOutcome::Kind::bad_options, std::move(complaint));
+    return;
+  }
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    processes_.push_back(std::make_unique<SimulatedProcess>(*this, rank, body));
+  }
+}
+
+SimulatedJob::~SimulatedJob() {
+  for (auto& process : processes_) process->abandon();
+}
+
+std::vector<std::int32_t> SimulatedJob::node_of_rank() const {
+  std::vector<std::int32_t> nodes(static_cast<std::size_t>(options_.ranks));
+  for (int rank = 0; rank < options_.ranks; ++rank) nodes[rank] = rank / options_.ranks_per_node;
+  return nodes;
+}
+
+SimulationOutcome SimulatedJob::run() {
+  for (auto& process : processes_) process->make_ready();
+  while (!over_) {
+    if (queue_.next_time() > options_.time_limit) {
+      if (queue_.empty()) break;
+      report_unfinished(fmt::format("the limit of {} ns of virtual time is reached", options_.time_limit));
+      end(SimulationOutcome::Kind::time_limit, std::move(outcome_.report));
+      break;
+    }
+    if (!queue_.fire_next()) break;
+  }
+  if (!over_) {
+    int unfinished = 0;
+    for (const auto& process : processes_) unfinished += !process->finished();
+    if (unfinished > 0) {
+      report_unfinished(
+          fmt::format("deadlock: {} of {} ranks wait for what will not come", unfinished, options_.ranks));
+      end(SimulationOutcome::Kind::deadlock, std::move(outcome_.report));
+    }
+  }
+  outcome_.trace_hash = trace_.hash();
+  outcome_.virtual_time = queue_.now();
+  outcome_.events = queue_.fired();
+  outcome_.messages = network_.messages();
+  outcome_.bytes = network_.bytes();
+  return std::move(outcome_);
+}
+
+// The first reason stays. From a fiber: it still runs until it parks.
+void SimulatedJob::end(SimulationOutcome::Kind kind, std::string report) {
+  if (over_) return;
+  over_ = true;
+  outcome_.kind = kind;
+  outcome_.report = std::move(report);
+  if (kind == SimulationOutcome::Kind::livelock) {
+    report_unfinished(fmt::format("livelock: ranks poll, and nothing is on its way; {}", outcome_.report));
+  }
+}
+
+void SimulatedJob::report_unfinished(std::string headline) {
+  outcome_.report = std::move(headline);
+  int lines = 0;
+  for (const auto& process : processes_) {
+    if (process->finished()) continue;
+    if (++lines > lines_of_report) {
+      outcome_.report += "\n  ...";
+      break;
+    }
+    outcome_.report += "\n  " + process->describe();
+  }
+}
+
+// All ranks go on when the last one is in, after as many trips as a tree of them has levels.
+void SimulatedJob::enter_fence(SimulatedProcess& process) {
+  ++process.fences_;
+  trace_.record(process.local_time(), TraceKind::fence, process.rank(), 0, 0);
+  process.catch_up();
+  if (++in_fence_ < options_.ranks) {
+    process.park(SimulatedProcess::State::in_fence);
+    return;
+  }
+  in_fence_ = 0;
+  const auto levels = std::bit_width(static_cast<unsigned>(options_.ranks - 1));
+  const Nanoseconds duration = static_cast<Nanoseconds>(levels) * 2 * options_.model.network.latency;
+  for (auto& other : processes_) {
+    if (other.get() == &process) continue;
+    other->charge(duration);
+    other->make_ready();
+  }
+  process.charge(duration);
+}
+
+}  // namespace hawser

@@ -1,0 +1,135 @@
+// SimulatedJob: one run of a Simulation, and SimulatedProcess: one rank of it with all it stands on: fiber,
+// processor time, and the Environment that the library takes in place of the machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/event_queue.h"
+#include "base/knobs.h"
+#include "process/environment.h"
+#include "process/process_slot.h"
+#include "testbed/simulator/fiber.h"
+#include "testbed/simulator/model_network.h"
+#include "testbed/simulator/simulation.h"
+#include "testbed/simulator/trace.h"
+
+namespace hawser {
+
+class SimulatedJob;
+
+class SimulatedProcess final : public SimulatedRank,
+                               public SimulatedProcessor,
+                               private Environment,
+                               private Clock,
+                               private Waiter,
+                               private Host,
+                               private Bootstrap,
+                               private ChannelSet {
+ public:
+  SimulatedProcess(SimulatedJob& job, int rank, const Simulation::Body& body);
+  ~SimulatedProcess();
+
+  // Lets the fiber begin or go on, at the rank's own time.
+  void make_ready();
+  bool finished() const { return fiber_.finished(); }
+  // One line: what an unfinished rank waits for.
+  std::string describe() const;
+  // The job is over before the body is: nothing of this rank may run again, or be destroyed.
+  void abandon();
+
+  // SimulatedRank
+  int rank() const override { return layout_.rank; }
+  int size() const override { return layout_.size; }
+  Nanoseconds now() override;
+  void compute(Nanoseconds duration) override;
+
+  // SimulatedProcessor
+  Nanoseconds local_time() const override;
+  void charge(Nanoseconds duration) override { own_time_ = local_time() + duration; }
+  void catch_up() override;
+  void notify() override;
+  void polled_in_vain() override;
+
+ private:
+  friend class SimulatedJob;
+  enum class State : std::uint8_t {
+    ready,     // runs, or an event says when it goes on
+    idle,      // parked until something comes
+    in_fence,  // parked until all are there
+    over,      // the body returned, or ended the job
+  };
+
+  void run_body(const Simulation::Body& body);
+  void go_on(Nanoseconds now);
+  void park(State state);
+
+  // Environment
+  Result<> join() override;
+  Result<> leave() override;
+  // Waiter
+  void idle(std::uint32_t idle_passes) override;
+  // Host
+  std::string processor_name() override;
+  void print(std::string_view line) override;
+  [[noreturn]] void exit(int code) override;
+  // Bootstrap and ChannelSet
+  const char* name() const override { return "simulator"; }
+  const JobLayout& layout() const override { return layout_; }
+  Result<> put(std::string_view key, std::string_view value) override;
+  Result<> fence() override;
+  Result<std::string> get(int rank, std::string_view key) override;
+  void abort(int exit_code, std::string_view reason) override;
+  Result<> finalize() override { return {}; }
+  Channel* channel_of(ProcessIndex peer) override;
+  std::span<Channel* const> channels() override { return {&channel_pointer_, 1}; }
+  Waiter& waiter() override { return *this; }
+
+  SimulatedJob& job_;
+  JobLayout layout_;
+  std::unique_ptr<ProcessSlot> slot_;
+  ModelChannel& channel_;
+  Channel* channel_pointer_;
+  Fiber fiber_;
+  MemberEvent<SimulatedProcess, &SimulatedProcess::go_on> ready_event_{*this};
+  Nanoseconds own_time_ = 0;  // ahead of the queue's by the processor time spent since it was caught up
+  State state_ = State::ready;
+  std::uint32_t passes_in_vain_ = 0;  // since something came, or since the rank was parked
+  std::uint32_t clock_reads_ = 0;     // since the library made progress
+  std::uint64_t fences_ = 0;
+};
+
+class SimulatedJob {
+ public:
+  SimulatedJob(const SimulationOptions& options, const Simulation::Body& body);
+  SimulatedJob(const SimulatedJob&) = delete;
+  SimulatedJob& operator=(const SimulatedJob&) = delete;
+  ~SimulatedJob();
+
+  SimulationOutcome run();
+
+ private:
+  friend class SimulatedProcess;
+
+  void end(SimulationOutcome::Kind kind, std::string report);
+  void enter_fence(SimulatedProcess& process);
+  void report_unfinished(std::string headline);
+  std::vector<std::int32_t> node_of_rank() const;
+
+  const SimulationOptions& options_;
+  SimulationOutcome outcome_;
+  bool over_ = false;  // no fiber runs any more
+  EventQueue queue_;
+  Trace trace_;
+  Knobs knobs_;
+  ModelNetwork network_;
+  std::map<std::pair<int, std::string>, std::string, std::less<>> values_;  // put, visible
+  std::vector<std::unique_ptr<SimulatedProcess>> processes_;
+  int in_fence_ = 0;
+  std::uint64_t vain_polls_ = 0;  // since a packet was on its way
+};
+
+}  // namespace hawser

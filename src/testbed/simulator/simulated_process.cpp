@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "base/assert.h"
+#include "testbed/simulator/simulated_job.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
+namespace hawser {
+namespace {
+
+// A loop that only reads the clock must see time pass; the library's own readings, a few between two
+// passes, cost nothing.
+constexpr std::uint32_t free_clock_reads = 8;
+constexpr Nanoseconds clock_read_cost = 20;
+
+}  // namespace
+
+SimulatedProcess::SimulatedProcess(SimulatedJob& job, int rank, const Simulation::Body& body)
+    : job_(job),
+      slot_(std::make_unique<ProcessSlot>()),
+      channel_(job.network_.add_channel(*this)),
+      channel_pointer_(&channel_),
+      fiber_([this, &body] { run_body(body); }, job.options_.stack_bytes) {
+  layout_.rank = rank;
+  layout_.size = job.options_.ranks;
+  layout_.universe_size = layout_.size;
+  layout_.job_id = "simulation";
+  layout_.node_of_rank = job.node_of_rank();
+  clock = this;
+  host = this;
+  knobs = &job.knobs_;
+  seed = job.options_.seed + static_cast<std::uint64_t>(rank);
+  has_threads = false;
+  slot_->environment = this;
+}
+
+SimulatedProcess::~SimulatedProcess() {
+  if (!slot_) return;
+  // What the library's destructors do, they do as this rank.
+  ProcessSlot* const former = switch_slot(slot_.get());
+  slot_.reset();
+  switch_slot(former);
+}
+
+// --- Running ---
+
+void SimulatedProcess::run_body(const Simulation::Body& body) {
+  job_.trace_.record(job_.queue_.now(), TraceKind::start, rank(), 0, 0);
+  std::string complaint;
+  try {
+    body(*this);
+    if (slot_->running != nullptr) complaint = "returned without MPI_Finalize";
+  } catch (const std::exception& exception) {
+    complaint = fmt::format("ended with an exception: {}", exception.what());
+  } catch (...) {
+    complaint = "ended with an exception";
+  }
+  state_ = State::over;
+  job_.trace_.record(local_time(), TraceKind::finish, rank(), 0, 0);
+  if (!complaint.empty())
+    job_.end(SimulationOutcome::Kind::exception, fmt::format("rank {} {}", rank(), complaint));
+}
+
+void SimulatedProcess::make_ready() {
+  state_ = State::ready;
+  job_.queue_.schedule(ready_event_, local_time());
+}
+
+void SimulatedProcess::go_on(Nanoseconds) {
+  ProcessSlot* const former = switch_slot(slot_.get());
+  fiber_.resume();
+  switch_slot(former);
+}
+
+void SimulatedProcess::park(State state) {
+  state_ = state;
+  passes_in_vain_ = 0;
+  clock_reads_ = 0;
+  fiber_.suspend();
+}
+
+void SimulatedProcess::abandon() {
+  if (fiber_.finished() && slot_->running == nullptr) return;
+  job_.queue_.cancel(ready_event_);
+#if defined(__SANITIZE_ADDRESS__)
+  __lsan_ignore_object(slot_.get());
+#endif
+  // Its requests and messages point into a stack that will not be unwound.
+  (void)slot_.release();
+}
+
+// --- SimulatedRank and SimulatedProcessor ---
+
+Nanoseconds SimulatedProcess::local_time() const { return std::max(own_time_, job_.queue_.now()); }
+
+Nanoseconds SimulatedProcess::now() {
+  if (++clock_reads_ > free_clock_reads) charge(clock_read_cost);
+  return local_time();
+}
+
+void SimulatedProcess::compute(Nanoseconds duration) {
+  HAWSER_ASSERT(duration >= 0);
+  charge(duration);
+  catch_up();
+}
+
+void SimulatedProcess::catch_up() {
+  clock_reads_ = 0;
+  if (own_time_ <= job_.queue_.now()) return;
+  if (job_.queue_.next_time() > own_time_ && own_time_ <= job_.options_.time_limit) {
+    job_.queue_.advance_to(own_time_);
+    return;
+  }
+  job_.queue_.schedule(ready_event_, own_time_);
+  fiber_.suspend();
+}
+
+void SimulatedProcess::notify() {
+  passes_in_vain_ = 0;
+  if (state_ == State::idle) make_ready();
+}
+
+void SimulatedProcess::polled_in_vain() {
+  if (job_.network_.in_flight() > 0) job_.vain_polls_ = 0;
+  ++job_.vain_polls_;
+  if (++passes_in_vain_ > 1) charge(job_.options_.model.empty_poll);
+  if (job_.vain_polls_ > job_.options_.vain_polls) {
+    job_.end(SimulationOutcome::Kind::livelock, fmt::format("rank {} is the last that polled", rank()));
+    park(State::ready);
+  }
+}
+
+// --- Environment ---
+
+Result<> SimulatedProcess::join() {
+  bootstrap = this;
+  Environment::channels = this;
+  return fence();
+}
+
+Result<> SimulatedProcess::leave() {
+  bootstrap = nullptr;
+  Environment::channels = nullptr;
+  return {};
+}
+
+void SimulatedProcess::idle(std::uint32_t) {
+  if (channel_.inbox_empty()) park(State::idle);
+}
+
+std::string SimulatedProcess::processor_name() {
+  return fmt::format("n{}", layout_.node_of_rank[static_cast<std::size_t>(rank())]);
+}
+
+void SimulatedProcess::print(std::string_view line) {
+  job_.outcome_.output.push_back(fmt::format("[{}] {}", rank(), line));
+}
+
+void SimulatedProcess::exit(int code) {
+  job_.end(SimulationOutcome::Kind::aborted, fmt::format("rank {} exited with code {}", rank(), code));
+  park(State::over);
+  HAWSER_UNREACHABLE();
+}
+
+// --- Bootstrap ---
+
+Result<> SimulatedProcess::put(std::string_view key, std::string_view value) {
+  job_.values_.insert_or_assign({rank(), std::string(key)}, std::string(value));
+  return {};
+}
+
+Result<> SimulatedProcess::fence() {
+  job_.enter_fence(*this);
+  return {};
+}
+
+Result<std::string> SimulatedProcess::get(int rank, std::string_view key) {
+  const auto found = job_.values_.find({rank, std::string(key)});
+  if (found == job_.values_.end()) {
+    return Error{ErrorClass::other, fmt::format("rank {} has put no value under {}", rank, key)};
+  }
+  return found->second;
+}
+
+void SimulatedProcess::abort(int exit_code, std::string_view reason) {
+  job_.trace_.record(local_time(), TraceKind::abort, rank(), 0, exit_code);
+  job_.outcome_.exit_code = exit_code;
+  job_.end(SimulationOutcome::Kind::aborted,
+           fmt::format("rank {} ended the job with code {}: {}", rank(), exit_code, reason));
+}
+
+Channel* SimulatedProcess::channel_of(ProcessIndex peer) {
+  return peer == rank() ? nullptr : channel_pointer_;
+}
+
+std::string SimulatedProcess::describe() const {
+  switch (state_) {
+    case State::in_fence:
+      return fmt::format("rank {}: in the launcher's fence {}", layout_.rank, fences_);
+    case State::ready:
+    case State::idle:
+    case State::over:
+      break;
+  }
+  return fmt::format("rank {}: {}", layout_.rank, state_ == State::ready ? "running" : "waiting");
+}
+
+}  // namespace hawser

@@ -1,0 +1,92 @@
+// Simulation: an MPI job whose ranks are fibers of one thread, in virtual time. The ranks run the
+// production library over a network of declared cost, or (later) over the virtual fabric. A run depends on
+// nothing but its inputs: same options, same program, same trace hash.
+//
+//   Simulation simulation({.ranks = 256, .seed = 7});
+//   SimulationOutcome outcome = simulation.run([](SimulatedRank& rank) { MPI_Init(nullptr, nullptr); ... });
+//
+// Computing costs nothing unless a body says rank.compute(ns); MPI_Wtime shows virtual time. A body is
+// entered once per rank, all in one address space: it must not use mutable globals. When the job ends before
+// a body does (deadlock, MPI_Abort, an exception), that body stays where it is and its objects are not
+// destroyed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "testbed/simulator/cost_model.h"
+#include "testbed/simulator/fiber.h"
+
+namespace hawser {
+
+struct SimulationOptions {
+  int ranks = 2;
+  std::uint64_t seed = 1;
+  CostModel model;
+  int ranks_per_node = 1;  // blocks of neighbouring ranks; only the cost differs
+  std::vector<std::pair<std::string, std::string>> knobs;  // as in the environment: {"HAWSER_STATS", "on"}
+  std::size_t stack_bytes = Fiber::default_stack_bytes;
+  std::string trace_file;          // empty: none
+  Nanoseconds time_limit = never;  // of virtual time; reaching it is an outcome
+  std::uint64_t vain_polls =
+      20'000'000;  // passes that find nothing, while nothing is on its way, before it is a livelock
+};
+
+struct SimulationOutcome {
+  enum class Kind : std::uint8_t {
+    finished,  // every body returned
+    deadlock,  // nothing will happen any more, and bodies have not returned
+    livelock,  // ranks poll for what will never come
+    time_limit,
+    aborted,      // MPI_Abort, or a fatal error
+    exception,    // out of a body
+    bad_options,  // a malformed knob, a trace file that cannot be written
+  };
+  Kind kind = Kind::finished;
+  int exit_code = 0;                // of MPI_Abort
+  std::string report;               // what happened, with a line for each rank that did not finish
+  std::vector<std::string> output;  // what ranks printed through their host: diagnoses
+  std::uint64_t trace_hash = 0;
+  Nanoseconds virtual_time = 0;
+  std::uint64_t events = 0;
+  std::uint64_t messages = 0;
+  std::int64_t bytes = 0;
+
+  bool finished() const { return kind == Kind::finished; }
+};
+
+const char* name_of(SimulationOutcome::Kind kind);
+// One line: kind, ranks, seed, trace hash, virtual time, messages.
+std::string summary(const SimulationOptions& options, const SimulationOutcome& outcome);
+
+// What a body knows of the simulation it runs in.
+class SimulatedRank {
+ public:
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual Nanoseconds now() = 0;
+  // Spends processor time.
+  virtual void compute(Nanoseconds duration) = 0;
+
+ protected:
+  ~SimulatedRank() = default;
+};
+
+class Simulation {
+ public:
+  using Body = std::function<void(SimulatedRank&)>;
+
+  explicit Simulation(SimulationOptions options);
+  // The job's failure, if it failed, is in the outcome; runs may be repeated.
+  SimulationOutcome run(const Body& body);
+
+ private:
+  SimulationOptions options_;
+};
+
+}  // namespace hawser
