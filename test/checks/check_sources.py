@@ -45,6 +45,8 @@ def check_bans(path, text, exceptions, report):
         bans += rules.BANNED_OUTSIDE_MACHINE_ROOMS
     code = rules.strip_comments(text)
     for rule, expression, advice in bans:
+        if rule == "pointer-keyed" and path.endswith("_test.cpp"):
+            continue  # a test may look up by address; it has no order to keep
         # "Unfinished" marks stand in comments as a rule.
         subject = text if rule == "unfinished" else code
         for match in re.finditer(expression, subject, re.M):
@@ -63,7 +65,7 @@ def check_lengths(path, text, exceptions, report):
         return
     start = None
     for number, line in enumerate(lines, 1):
-        if len(line) > rules.MAX_COLUMNS and "http" not in line and not exceptions.allow("columns", path):
+        if len(line) > rules.MAX_COLUMNS and "http" not in line and not path.endswith("_test.cpp") and not exceptions.allow("columns", path):
             report(path, number, "columns", f"{len(line)} columns; at most {rules.MAX_COLUMNS}")
         if FUNCTION.match(line):
             start = number
@@ -107,8 +109,7 @@ def check(root, exceptions):
 def main():
     exceptions = rules.Exceptions(os.path.join(os.path.dirname(os.path.abspath(__file__)), "exceptions.txt"))
     problems, count = check(sys.argv[1], exceptions)
-    for problem in problems:
-        print(problem)
+    rules.show(problems)
     print(f"{count} files checked, {len(problems)} problems")
     return 1 if problems or count == 0 else 0
 

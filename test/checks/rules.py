@@ -61,7 +61,7 @@ BANNED_OUTSIDE_MACHINE_ROOMS = [
               r"__rdtsc|_rdtsc|__builtin_ia32_rdtsc|MonotonicClock)\b", "take `now` as an argument"),
     ("clock", r"(?<![\w.>:])(?:std::)?(?:time|clock)\s*\(\s*(?:0|NULL|nullptr|&\w+)?\s*\)", "take `now` as an argument"),
     ("environment", r"\b(?:secure_)?(?:getenv|setenv|putenv|unsetenv)\s*\(", "add a knob"),
-    ("random", r"\b(?:random_device|mt19937\w*|default_random_engine|[ds]?rand(?:48|om)?(?:_r)?\s*\()",
+    ("random", r"\b(?:random_device\b|mt19937\w*|default_random_engine|(?<![\w.>])[ds]?rand(?:48|_r)?\s*\()",
      "use base/random.h with a seed from Environment"),
     ("thread", r"\bstd::(?:jthread|thread|async)\b|\bpthread_create\b", "ask base/ for it"),
     ("thread-local", r"\bthread_local\b|\b__thread\b", "put it in MpiProcess"),
@@ -119,6 +119,16 @@ class Exceptions:
     def unused(self, rules):
         return [f"{self.path}:{e[3]}: exception `{e[0]} {e[1]} {e[2]}` is not needed any more"
                 for e in self.entries if not e[4] and e[0] in rules]
+
+
+SHOWN = 60
+
+
+def show(problems):
+    for problem in problems[:SHOWN]:
+        print(problem)
+    if len(problems) > SHOWN:
+        print(f"... and {len(problems) - SHOWN} more")
 
 
 def sources(root):
