@@ -7,9 +7,10 @@
 namespace hawser {
 namespace {
 
-// A long eager message travels in pieces of this size: small enough that the receiver starts soon, large
-// enough that the slots that announce them do not count.
-constexpr std::uint32_t eager_piece = 2048;
+// A long eager message travels in pieces of this size. Measured on Zen 5: pieces of 2 KiB would let the
+// receiver start sooner, but then both sides touch neighbouring lines at once and each copy runs at half
+// speed; 8 KiB arrive in 0.28 us as one piece and in 0.39 us as four.
+constexpr std::uint32_t eager_piece = 8192;
 
 void copy_out(std::byte* to, const ByteSequence& from, std::int64_t offset, std::int64_t bytes) {
   if (from.contiguous())

@@ -138,7 +138,8 @@ TEST(SharedMemoryChannel, EagerMessagesOfEverySizeArriveInOrder) {
   const std::int64_t limit = node.channels[0]->eager_limit(1);
   std::vector<Bytes> sent;
   for (std::size_t size = 0; size < 200; ++size) sent.push_back(pattern(size, size));
-  for (std::size_t size : {2047, 2048, 2049, 4096, 8192, 10000}) sent.push_back(pattern(size, size));
+  for (std::size_t size : {2047, 2048, 2049, 4096, 8191, 8192, 8193, 16384})
+    sent.push_back(pattern(size, size));
   sent.push_back(pattern(static_cast<std::size_t>(limit), 1));
   int tag = 0;
   for (int lap = 0; lap < 30; ++lap)
@@ -353,7 +354,7 @@ TEST(SharedMemoryChannel, Threads) {
                                    whole(kept.back()), &cookies[static_cast<std::size_t>(i)]))
           channel.progress(events, 0);
       } else {
-        Bytes bytes = pattern(random.below(random.chance(0.1) ? 9000 : 50), static_cast<std::uint64_t>(i));
+        Bytes bytes = pattern(random.below(random.chance(0.1) ? 16000 : 50), static_cast<std::uint64_t>(i));
         while (!channel.try_send(peer, header_with_tag(i), whole(bytes))) channel.progress(events, 0);
       }
     }

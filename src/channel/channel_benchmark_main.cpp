@@ -1,0 +1,191 @@
+// Measures the shared-memory channel alone, without matching and MPI, between two processes: latency, message
+// rate and bandwidth in the manner of the OSU suite. For tuning; prints the best of several rounds, since
+// on a shared machine only the best says something about the code. Arguments: knob=value ...
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "base/time.h"
+#include "channel/shared_memory_channel.h"
+
+namespace hawser {
+namespace {
+
+constexpr int rounds = 9;
+
+// Receives into one buffer and counts.
+class Counter final : public ChannelEvents {
+ public:
+  explicit Counter(SharedMemoryChannel& c) : channel(c), buffer(8 << 20) {}
+  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                 std::int64_t payload_size, std::int64_t message_size) override {
+    if (header.kind == MessageHeader::Kind::rendezvous) {
+      ExposeToken token;
+      std::memcpy(&token, payload, sizeof(token));
+      channel.fetch(source, token, {buffer.data(), message_size, nullptr}, nullptr);
+      return;
+    }
+    std::memcpy(buffer.data(), payload, static_cast<std::size_t>(payload_size));
+    ++received;
+  }
+  EagerSink on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t size) override {
+    return {{buffer.data(), size, nullptr}, nullptr};
+  }
+  void on_eager_end(ProcessIndex, void*) override { ++received; }
+  void on_exposed_done(void*, Result<>) override { ++done; }
+  void on_fetched(void*, Result<>) override { ++received; }
+
+  SharedMemoryChannel& channel;
+  std::vector<std::byte> buffer;
+  std::int64_t received = 0;
+  std::int64_t done = 0;
+};
+
+struct Bench {
+  SharedMemoryChannel& channel;
+  int self;
+  Counter events{channel};
+  MonotonicClock clock;
+  std::vector<std::byte> source = std::vector<std::byte>(8 << 20, std::byte{1});
+  std::int64_t expected = 0;
+  std::int64_t exposed = 0;
+
+  void send(std::int64_t size) {
+    MessageHeader header;
+    const auto peer = static_cast<ProcessIndex>(1 - self);
+    if (size <= SharedMemoryChannel::inline_limit) {
+      while (!channel.try_send_inline(peer, header, source.data(), static_cast<std::uint32_t>(size)))
+        progress();
+    } else if (size <= channel.eager_limit(peer)) {
+      while (!channel.try_send(peer, header, {source.data(), size, nullptr})) progress();
+    } else {
+      header.kind = MessageHeader::Kind::rendezvous;
+      ++exposed;
+      while (!channel.try_expose(peer, header, {source.data(), size, nullptr}, nullptr)) progress();
+    }
+  }
+  void progress() { channel.progress_for(events); }
+  void receive(std::int64_t messages) {
+    expected += messages;
+    while (events.received < expected) progress();
+  }
+  void finish_sends() {
+    while (events.done < exposed) progress();
+  }
+  void meet() {
+    send(0);
+    receive(1);
+  }
+
+  double latency_ns(std::int64_t size, int repeats) {
+    double best = 1e18;
+    for (int round = 0; round < rounds; ++round) {
+      meet();
+      const Nanoseconds start = clock.now();
+      for (int i = 0; i < repeats; ++i) {
+        if (self == 0) send(size);
+        receive(1);
+        if (self == 1) send(size);
+      }
+      finish_sends();
+      best = std::min(best, static_cast<double>(clock.now() - start) / (2.0 * repeats));
+    }
+    return best;
+  }
+  double one_way_ns(std::int64_t size, int window, int repeats) {
+    double best = 1e18;
+    for (int round = 0; round < rounds; ++round) {
+      meet();
+      const Nanoseconds start = clock.now();
+      for (int i = 0; i < repeats; ++i) {
+        if (self == 0) {
+          for (int message = 0; message < window; ++message) send(size);
+          finish_sends();
+          receive(1);
+        } else {
+          receive(window);
+          send(0);
+        }
+      }
+      best = std::min(best, static_cast<double>(clock.now() - start) / (1.0 * repeats * window));
+    }
+    return best;
+  }
+  double both_ways_ns(std::int64_t size, int window, int repeats) {
+    double best = 1e18;
+    for (int round = 0; round < rounds; ++round) {
+      meet();
+      const Nanoseconds start = clock.now();
+      for (int i = 0; i < repeats; ++i) {
+        for (int message = 0; message < window; ++message) send(size);
+        receive(window);
+        finish_sends();
+      }
+      best = std::min(best, static_cast<double>(clock.now() - start) / (1.0 * repeats * window));
+    }
+    return best;
+  }
+
+  void run() {
+    const auto print = [&](const char* what, std::int64_t size, double ns) {
+      if (self == 0)
+        std::printf("%-10s %9ld B %12.1f ns %9.2f GB/s\n", what, static_cast<long>(size), ns,
+                    static_cast<double>(size) / ns);
+      std::fflush(stdout);
+    };
+    for (std::int64_t size : {0, 8, 36, 64, 256, 1024, 2048, 4096, 8192, 16384, 65536, 262144, 1048576})
+      print("latency", size, latency_ns(size, size > 100000 ? 100 : 2000));
+    for (std::int64_t size : {8, 36, 64, 1024}) print("rate", size, one_way_ns(size, 64, 2000));
+    for (std::int64_t size : {4096, 8192, 16384, 32768, 65536, 262144, 1048576, 4194304})
+      print("one way", size, one_way_ns(size, 32, size > 100000 ? 10 : 100));
+    for (std::int64_t size : {8, 8192, 65536, 1048576})
+      print("both ways", size, both_ways_ns(size, 32, size > 100000 ? 10 : 100));
+  }
+};
+
+void set_knob(Knobs& knobs, const std::string& setting) {
+  const std::size_t equals = setting.find('=');
+  const std::string name = setting.substr(0, equals);
+  const std::string value = setting.substr(equals + 1);
+  const std::int64_t number = std::atoll(value.c_str());
+  if (name == "shm_ring_slots") knobs.shm_ring_slots = number;
+  if (name == "shm_ring_bytes") knobs.shm_ring_bytes = number;
+  if (name == "shm_eager_limit") knobs.shm_eager_limit = number;
+  if (name == "shm_piece") knobs.shm_piece = number;
+  if (name == "shm_single_copy") knobs.shm_single_copy = value;
+  if (name == "shm_single_copy_chunk") knobs.shm_single_copy_chunk = number;
+  if (name == "shm_patience") knobs.shm_patience = number;
+}
+
+int run(int count, char** arguments) {
+  Knobs knobs;
+  for (int i = 1; i < count; ++i) set_knob(knobs, arguments[i]);
+  auto file = make_memory_file("hawser-benchmark");
+  if (!file) return 1;
+  const pid_t child = fork();
+  const int self = child == 0 ? 1 : 0;
+  auto segment = SharedSegment::map(file.value().get(), SegmentLayout::plan(2, knobs));
+  if (!segment) return 1;
+  SharedMemoryChannel channel(std::move(segment).value(), self, {0, 1}, 2, knobs);
+  // After the channel has counted the cores it may use.
+  if (usable_cpus() > 1) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(self, &cpus);
+    sched_setaffinity(0, sizeof(cpus), &cpus);
+  }
+  Bench{channel, self}.run();
+  if (child != 0) waitpid(child, nullptr, 0);
+  return 0;
+}
+
+}  // namespace
+}  // namespace hawser
+
+int main(int count, char** arguments) { return hawser::run(count, arguments); }
