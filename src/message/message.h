@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/counted.h"
 #include "base/intrusive_list.h"
 #include "channel/channel.h"
 
@@ -32,6 +33,7 @@ class Message {
   ExposeToken token;                    // rendezvous only
   MessageRequest* self_send = nullptr;  // a send to the process itself whose bytes are still at their place
   MessageRequest* receiver = nullptr;   // matched while pieces were still coming
+  Ref<Counted> communicator;            // kept alive while a matched probe holds the message
   std::byte inline_payload[inline_bytes];
   std::unique_ptr<std::byte[]> heap_payload;
 

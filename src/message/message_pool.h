@@ -42,6 +42,7 @@ class MessagePool {
       heap_bytes_ -= message.size;
       message.heap_payload.reset();
     }
+    message.communicator = nullptr;
     free_.push_back(&message);
   }
   std::int64_t heap_bytes() const { return heap_bytes_; }

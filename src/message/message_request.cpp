@@ -4,10 +4,7 @@
 
 namespace hawser {
 
-Result<> MessageRequest::start() {
-  owner_.start(*this);
-  return {};
-}
+Result<> MessageRequest::start() { return owner_.start(*this); }
 
 Result<> MessageRequest::cancel() {
   owner_.cancel(*this);

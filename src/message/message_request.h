@@ -15,12 +15,13 @@
 
 namespace hawser {
 
+class JointRequest;
 class Message;
 class PointToPoint;
+class SendBuffer;
 
-// How a send ends: when its bytes may be overwritten, or when it also met its receive. Ready mode is
-// standard; buffered mode is a standard send of a copy (send_buffer.h).
-enum class SendMode : std::uint8_t { standard, synchronous };
+// Ready mode is standard mode.
+enum class SendMode : std::uint8_t { standard, synchronous, buffered };
 
 // Where a message goes: the communicator's context id, the sender's rank in it, and the process behind
 // the destination rank.
@@ -40,7 +41,19 @@ struct ReceivePattern {
 
 class MessageRequest final : public Request {
  public:
-  enum class Direction : std::uint8_t { send, receive, reply };
+  enum class Direction : std::uint8_t {
+    send,
+    receive,
+    reply,  // a packet without payload that waits for room
+    flush,  // MPI_Buffer_iflush
+  };
+  // What else happens when it is complete.
+  enum class After : std::uint8_t {
+    nothing,
+    recycle,         // MPI_Request_free was called
+    release_buffer,  // a message in an attached buffer: `buffer`
+    tell_joint,      // half of MPI_Isendrecv: `joint`
+  };
   enum class Stage : std::uint8_t {
     idle,            // not started, or complete
     queued,          // send or reply: waits for room in its channel
@@ -60,19 +73,23 @@ class MessageRequest final : public Request {
   Direction direction = Direction::send;
   Stage stage = Stage::idle;
   SendMode mode = SendMode::standard;
+  After after = After::nothing;
   bool cancelling = false;   // send: a cancel packet is under way; complete only after its reply
   bool settled = false;      // send: matched, or its exposed bytes are free again
   ProcessIndex process = 0;  // send: destination; receive: source, once matched
   std::uint32_t context = 0;
   std::int32_t source_rank = 0;  // send: ours; receive: wanted
   std::int32_t tag = 0;
-  ByteSequence bytes;                   // send: what; receive: where to, and how much fits
-  ListLink link;                        // in a posted queue, or in a peer's queue of sends
-  std::uint64_t sequence = 0;           // receive: order of posting
-  std::int64_t message_size = 0;        // receive: of the matched message; may exceed bytes.size
-  MessageHeader reply;                  // Direction::reply: what to send
-  TypePacker packer;                    // what bytes.packer points to, for data that is not in one piece
-  Ref<const Datatype> datatype;         // kept alive while the packer needs it
+  ByteSequence bytes;             // send: what; receive: where to, and how much fits
+  ListLink link;                  // in a posted queue, or in a peer's queue of sends
+  std::uint64_t sequence = 0;     // receive: order of posting
+  std::int64_t message_size = 0;  // receive: of the matched message; may exceed bytes.size
+  MessageHeader reply;            // Direction::reply: what to send
+  TypePacker packer;              // what bytes.packer points to, for data that is not in one piece
+  Ref<const Datatype> datatype;   // kept alive while the packer needs it
+  SendBuffer* buffer = nullptr;
+  ListLink buffer_link;  // among the messages of `buffer`
+  JointRequest* joint = nullptr;
   MessageRequest* next_free = nullptr;  // in the pool
 
  private:

@@ -1,6 +1,7 @@
 #include "message/point_to_point.h"
 
 #include "base/assert.h"
+#include "message/joint_request.h"
 #include "message/transfer.h"
 
 namespace hawser {
@@ -50,6 +51,7 @@ MessageRequest& PointToPoint::take_request(MessageRequest::Direction direction) 
   request.active = true;
   request.user_freed = false;
   request.valid = true;
+  request.after = MessageRequest::After::nothing;
   request.direction = direction;
   return request;
 }
@@ -67,6 +69,7 @@ MessageRequest& PointToPoint::take_send(SendMode mode, const SendTarget& target,
 
 MessageRequest& PointToPoint::take_receive(const ReceivePattern& pattern, const ByteSequence& into) {
   MessageRequest& request = take_request(MessageRequest::Direction::receive);
+  request.mode = SendMode::standard;
   request.context = pattern.context;
   request.source_rank = pattern.source_rank;
   request.tag = pattern.tag;
@@ -89,30 +92,50 @@ MessageRequest& PointToPoint::prepare_receive(const ReceivePattern& pattern, con
   return request;
 }
 
-void PointToPoint::start(MessageRequest& request) {
+Result<> PointToPoint::start(MessageRequest& request) {
   HAWSER_ASSERT(request.persistent && !request.active);
+  const bool is_send = request.direction == MessageRequest::Direction::send;
+  if ((is_send ? request.process : request.source_rank) == proc_null) {
+    request.status = Status::from_proc_null();
+  } else if (request.mode == SendMode::buffered) {
+    HAWSER_TRY(
+        send_buffered({request.process, request.context, request.source_rank, request.tag}, request.bytes));
+    request.status = Status::empty();
+  } else {
+    request.active = true;
+    request.complete = false;
+    is_send ? start_send(request) : start_receive(request);
+    return {};
+  }
   request.active = true;
-  request.complete = false;
-  if (request.direction == MessageRequest::Direction::send)
-    start_send(request);
-  else
-    start_receive(request);
+  request.complete = true;
+  return {};
 }
 
 void PointToPoint::release(MessageRequest& request) {
   if (request.shared) return;
   if (request.active && !request.complete) {
     request.user_freed = true;
+    request.after = MessageRequest::After::recycle;
     return;
   }
   recycle(request);
 }
 
-void PointToPoint::complete(MessageRequest& request) {
-  request.stage = MessageRequest::Stage::idle;
-  request.complete = true;
-  if (request.user_freed) [[unlikely]]
-    recycle(request);
+void PointToPoint::conclude(MessageRequest& request) {
+  const MessageRequest::After after = request.after;
+  request.after = MessageRequest::After::nothing;
+  switch (after) {
+    case MessageRequest::After::nothing:
+      return;
+    case MessageRequest::After::recycle:
+      return recycle(request);
+    case MessageRequest::After::release_buffer:
+      leave_buffer(request);
+      return recycle(request);
+    case MessageRequest::After::tell_joint:
+      return request.joint->one_done();
+  }
 }
 
 // --- Sends ---
@@ -232,13 +255,6 @@ MessageRequest& PointToPoint::ireceive(const ReceivePattern& pattern, const Byte
 void PointToPoint::start_receive(MessageRequest& request) {
   request.stage = MessageRequest::Stage::posted;
   if (Message* message = matching_.post(request)) deliver(*message, request);
-}
-
-MessageRequest& PointToPoint::ireceive_matched(Message& message, const ByteSequence& into) {
-  MessageRequest& request =
-      take_receive({message.header.context, message.header.source_rank, message.header.tag}, into);
-  deliver(message, request);
-  return request;
 }
 
 bool PointToPoint::probe(const ReceivePattern& pattern, Status& status) {

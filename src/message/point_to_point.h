@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 
 #include "channel/channel.h"
@@ -16,6 +17,7 @@
 #include "message/message_pool.h"
 #include "message/message_request.h"
 #include "message/request_table.h"
+#include "message/send_buffer.h"
 
 namespace hawser {
 
@@ -40,22 +42,36 @@ class PointToPoint final : public ChannelEvents {
     return peer.channel->try_send(target.process, header, bytes);
   }
 
-  // Starts a send. The request may be `sent()`, which is complete. `bytes` (and its packer) must stay
-  // valid until the request is complete.
+  // Starts a send, not a buffered one. The request may be `sent()`, which is complete. `bytes` (and its
+  // packer) must stay valid until the request is complete.
   MessageRequest& isend(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
   MessageRequest& ireceive(const ReceivePattern& pattern, const ByteSequence& into);
+
+  // The same in two steps: a request whose bytes (and packer) may still be moved into it, and its start.
+  MessageRequest& take_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
+  MessageRequest& take_receive(const ReceivePattern& pattern, const ByteSequence& into);
+  void start_send(MessageRequest& request);
+  void start_receive(MessageRequest& request);
+  // Receives what a matched probe took out. The message is gone afterwards.
+  void start_matched_receive(Message& message, MessageRequest& request) { deliver(message, request); }
+
+  // A buffered send: complete when this returns. Fails if the attached buffer has no room.
+  Result<> send_buffered(const SendTarget& target, const ByteSequence& bytes);
+  // The buffer of the process, and of one context (made when first asked for).
+  SendBuffer& process_buffer() { return process_buffer_; }
+  SendBuffer& context_buffer(std::uint32_t context) { return context_buffers_[context]; }
+  // Complete when what lies in the buffer now has left it.
+  MessageRequest& iflush(SendBuffer& buffer);
 
   // Persistent operations: inactive until start().
   MessageRequest& prepare_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
   MessageRequest& prepare_receive(const ReceivePattern& pattern, const ByteSequence& into);
-  void start(MessageRequest& request);
+  Result<> start(MessageRequest& request);
 
   // Looks for a message that has arrived; makes no progress itself.
   bool probe(const ReceivePattern& pattern, Status& status);
   // The same, and takes the message out of matching; null when there is none.
   Message* matched_probe(const ReceivePattern& pattern, Status& status);
-  // Receives what a matched probe took out. The message is gone afterwards.
-  MessageRequest& ireceive_matched(Message& message, const ByteSequence& into);
 
   void cancel(MessageRequest& request);
   // Gives back a request that is complete or inactive; does nothing for shared ones. A request that is still
@@ -94,9 +110,15 @@ class PointToPoint final : public ChannelEvents {
   };
 
   MessageRequest& take_request(MessageRequest::Direction direction);
-  MessageRequest& take_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
-  MessageRequest& take_receive(const ReceivePattern& pattern, const ByteSequence& into);
-  void complete(MessageRequest& request);
+  void complete(MessageRequest& request) {
+    request.stage = MessageRequest::Stage::idle;
+    request.complete = true;
+    if (request.after != MessageRequest::After::nothing) [[unlikely]]
+      conclude(request);
+  }
+  void conclude(MessageRequest& request);
+  SendBuffer& buffer_for(std::uint32_t context);
+  void leave_buffer(MessageRequest& send);
   void finish_receive(MessageRequest& receive, std::int32_t source_rank, std::int32_t tag,
                       std::int64_t size) {
     const std::int64_t fits = size <= receive.bytes.size ? size : receive.bytes.size;
@@ -111,8 +133,6 @@ class PointToPoint final : public ChannelEvents {
     pool_.give_back(request);
   }
 
-  void start_send(MessageRequest& request);
-  void start_receive(MessageRequest& request);
   void send_to_self(MessageRequest& send);
   void enqueue(Peer& peer, MessageRequest& request);
   bool transmit(Peer& peer, MessageRequest& request);
@@ -139,6 +159,8 @@ class PointToPoint final : public ChannelEvents {
   RequestPool pool_;
   MessagePool messages_;
   IntrusiveList<Peer, &Peer::waiting> waiting_peers_;
+  SendBuffer process_buffer_;
+  std::map<std::uint32_t, SendBuffer> context_buffers_;
   MessageRequest sent_;
   MessageRequest null_receive_;
   ProcessIndex self_ = 0;

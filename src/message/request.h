@@ -12,7 +12,7 @@ namespace hawser {
 class Request {
  public:
   enum class Kind : std::uint8_t {
-    message,      // a send or a receive, also persistent (message_request.h)
+    message,      // a send, a receive, or both (message_request.h, joint_request.h)
     collective,   // collective/
     generalized,  // MPI_Grequest_start
     partitioned,  // MPI_Psend_init, MPI_Precv_init
@@ -46,6 +46,9 @@ class Request {
   // Called by test and wait when they find the request complete, before its status is handed out:
   // generalized requests run their query function here.
   virtual Result<> finish() { return {}; }
+  // Called once when a complete request is given up, before destroy: generalized requests run their free
+  // function here.
+  virtual Result<> end() { return {}; }
 
  protected:
   virtual ~Request() = default;

@@ -159,6 +159,10 @@ void MpiProcess::wait_until(FunctionRef<bool()> done) {
   }
 }
 
+void MpiProcess::poll_for_test() {
+  if (!make_progress() && !lock_.enabled()) environment_.channels->waiter().between_tests();
+}
+
 // Any thread may bring what another waits for, so none sleeps until woken: each rests for short times.
 void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
   std::uint32_t idle_passes = 0;

@@ -72,12 +72,17 @@ class MpiProcess final : public Progress {
   // Progress
   bool make_progress() override;
   void wait_until(FunctionRef<bool()> done) override;
+  // One pass on behalf of a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops, so
+  // when nothing moved others get a chance to.
+  void poll_for_test();
 
   // The communicator whose error handler must hear of the error that a core function just returned, where
   // the arguments do not tell (wait and test). Null: that of the arguments, else MPI_COMM_SELF's. Asking
   // forgets it.
   Ref<Communicator> take_error_origin() { return std::move(error_origin_); }
-  void set_error_origin(Ref<Communicator> communicator) { error_origin_ = std::move(communicator); }
+  void set_error_origin(const Ref<Counted>& communicator) {
+    error_origin_ = Ref<Communicator>(static_cast<Communicator*>(communicator.get()));
+  }
 
   // Reports an error as its object's error handler wants it, and returns the code for the caller to return.
   // `function` is the MPI name. Does not return if the error is fatal. Users' handlers run without the lock.

@@ -1,0 +1,50 @@
+// How the core functions of chapter 3 turn (buffer, count, datatype) and (rank, tag, communicator) into what
+// the message room takes.
+#pragma once
+
+#include <cstdint>
+
+#include "communicator/communicator.h"
+#include "datatype/datatype.h"
+#include "datatype/type_packer.h"
+#include "message/message_request.h"
+#include "process/mpi_process.h"
+
+namespace hawser::mpi {
+
+inline SendTarget target_of(const Communicator& comm, int dest, int tag) {
+  return {comm.process_of(dest), comm.context(), comm.rank(), tag};
+}
+
+// A buffer in one piece. The address is computed as a number, for it may be relative to MPI_BOTTOM.
+inline ByteSequence one_piece(const void* buf, std::int64_t count, const Datatype& datatype) {
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(buf) + static_cast<std::uintptr_t>(datatype.true_lower_bound);
+  return {reinterpret_cast<std::byte*>(address), count * datatype.size, nullptr};
+}
+
+// Makes a request that is under way independent of what the caller holds.
+inline void keep_alive(MessageRequest& request, Communicator& comm) {
+  if (!request.shared) request.communicator = Ref<Counted>(&comm);
+}
+
+// Data of any type, as long as `packer` lives and stays in place.
+inline ByteSequence describe_data(const void* buf, std::int64_t count, const Datatype& datatype,
+                                  TypePacker& packer) {
+  if (datatype.contiguous) [[likely]]
+    return one_piece(buf, count, datatype);
+  return describe(buf, count, datatype, packer);
+}
+
+MessageRequest& start_send(MpiProcess& process, SendMode mode, const void* buf, std::int64_t count,
+                           Datatype& datatype, int dest, int tag, Communicator& comm);
+MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
+                              int source, int tag, Communicator& comm);
+
+// Waits for a request that the user never sees, gives it up, and answers its error.
+Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status);
+
+// What a request's failure is called.
+Error error_of(const Status& status, std::int64_t message_size, std::int64_t capacity);
+
+}  // namespace hawser::mpi

@@ -1,0 +1,93 @@
+#include "process/machine_environment.h"
+
+#include <utility>
+
+#include "base/machine.h"
+#include "channel/machine_channels.h"
+#include "launch/connect_to_launcher.h"
+#include "launch/environment_variables.h"
+
+namespace hawser {
+
+namespace {
+
+class MachineHost final : public Host {
+ public:
+  std::string processor_name() override { return host_name(); }
+  void print(std::string_view line) override { print_error_line(line); }
+  [[noreturn]] void exit(int code) override { end_process(code); }
+};
+
+// The launcher's exchange of values, as the channels know it.
+class BootstrapExchange final : public AddressExchange {
+ public:
+  explicit BootstrapExchange(Bootstrap& bootstrap) : bootstrap_(bootstrap) {}
+  Result<> put(std::string_view key, std::string_view value) override { return bootstrap_.put(key, value); }
+  Result<> fence() override { return bootstrap_.fence(); }
+  Result<std::string> get(std::int32_t rank, std::string_view key) override {
+    return bootstrap_.get(rank, key);
+  }
+
+ private:
+  Bootstrap& bootstrap_;
+};
+
+class MachineEnvironment final : public Environment {
+ public:
+  explicit MachineEnvironment(Knobs parsed) : knobs_(std::move(parsed)) {
+    clock = &clock_;
+    host = &host_;
+    knobs = &knobs_;
+    seed = static_cast<std::uint64_t>(clock_.now());
+  }
+
+  Result<> join() override {
+    Result<std::unique_ptr<Bootstrap>> connected = connect_to_launcher(environment_variables());
+    if (!connected) return connected.take_error();
+    bootstrap_ = std::move(connected).value();
+    bootstrap = bootstrap_.get();
+    const JobLayout& layout = bootstrap_->layout();
+    BootstrapExchange exchange(*bootstrap_);
+    const JobPlace place{layout.rank, layout.size, layout.job_id, layout.node_of_rank,
+                         layout.node_segment_fd};
+    Result<std::unique_ptr<MachineChannels>> built = MachineChannels::build(place, exchange, knobs_);
+    if (!built) return built.take_error();
+    channels_ = std::move(built).value();
+    channels = channels_.get();
+    return {};
+  }
+
+  Result<> leave() override {
+    // Shared memory outlives a process that unmaps it; what is on the way in a stream does not.
+    const std::vector<std::int32_t>& nodes = bootstrap_->layout().node_of_rank;
+    bool one_node = true;
+    for (const std::int32_t node : nodes) one_node = one_node && node == nodes.front();
+    if (!one_node) HAWSER_TRY(bootstrap_->fence());
+    channels = nullptr;
+    channels_.reset();
+    Result<> left = bootstrap_->finalize();
+    bootstrap = nullptr;
+    bootstrap_.reset();
+    return left;
+  }
+
+ private:
+  MonotonicClock clock_;
+  MachineHost host_;
+  Knobs knobs_;
+  std::unique_ptr<Bootstrap> bootstrap_;
+  std::unique_ptr<MachineChannels> channels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Environment> make_machine_environment() {
+  Result<Knobs> parsed = parse_knobs(environment_variables());
+  if (!parsed) {
+    print_error_line("hawser: " + parsed.error().text);
+    end_process(1);
+  }
+  return std::make_unique<MachineEnvironment>(std::move(parsed).value());
+}
+
+}  // namespace hawser
