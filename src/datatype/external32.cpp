@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "base/assert.h"
 
@@ -72,7 +73,9 @@ void convert_in(std::byte* memory, const std::byte* packed) {
   External external;
   swap_copy(reinterpret_cast<std::byte*>(&external), packed, sizeof(external));
   const auto value = static_cast<Native>(external);
-  std::memcpy(memory, &value, sizeof(value));
+  // The x87 format has 10 bytes of value; what pads it in memory stays as it was.
+  constexpr std::size_t value_bytes = std::is_same_v<Native, long double> ? 10 : sizeof(value);
+  std::memcpy(memory, &value, value_bytes);
 }
 
 // Places are numbers until data are touched: with MPI_BOTTOM the displacements are addresses, and arithmetic

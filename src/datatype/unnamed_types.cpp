@@ -98,14 +98,13 @@ Ref<Datatype> UnnamedTypes::pair(const Datatype& value, const Datatype& index) {
 
   const PairKinds kinds{value.elementary, index.elementary};
   if (find_location_kernel(PredefinedOperator::minloc, kinds) == nullptr) return nullptr;
-  // Named types live as long as this object, and their handles' numbers do not change.
-  Ref<Datatype>& type = made_[{Combiner::value_index, value.handle, index.handle}];
-  if (!type) {
-    type = make_pair_type(kinds);
-    type->combiner = Combiner::value_index;
-    type->contents_ = make_counted<TypeContents>();
-    type->contents_->types = {Ref<const Datatype>(&value), Ref<const Datatype>(&index)};
-  }
+  for (const Ref<Datatype>& made : pairs_)
+    if (made->contents()->types[0].get() == &value && made->contents()->types[1].get() == &index) return made;
+  Ref<Datatype> type = make_pair_type(kinds);
+  type->combiner = Combiner::value_index;
+  type->contents_ = make_counted<TypeContents>();
+  type->contents_->types = {Ref<const Datatype>(&value), Ref<const Datatype>(&index)};
+  pairs_.push_back(type);
   return type;
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "base/result.h"
 #include "datatype/datatype.h"
@@ -34,6 +35,7 @@ class UnnamedTypes {
 
   const PredefinedTypes& named_;
   std::map<Key, Ref<Datatype>> made_;
+  std::vector<Ref<Datatype>> pairs_;
 };
 
 }  // namespace hawser
