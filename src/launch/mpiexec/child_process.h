@@ -1,0 +1,41 @@
+// Starts one rank. With vfork, which costs a fraction of fork and tells at once whether the program could be
+// executed; between vfork and exec only system calls are made.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <csignal>
+#include <string>
+#include <vector>
+
+namespace hawser {
+
+struct ChildPlan {
+  const char* path = nullptr;  // what to execute, already looked up in PATH
+  char* const* arguments = nullptr;
+  char* const* environment = nullptr;
+  const char* working_directory = nullptr;  // null: stay
+  int stdin_fd = -1;
+  int stdout_fd = -1;
+  int stderr_fd = -1;
+  std::vector<int> inherited;                    // descriptors that keep their numbers
+  const std::vector<int>* processors = nullptr;  // null or empty: not bound
+  pid_t group = 0;
+  sigset_t signal_mask;  // mpiexec's own before it began
+  rlimit open_files;     // likewise
+};
+
+struct ChildStart {
+  pid_t pid = -1;  // -1 if it failed, with what failed and why
+  const char* step = "";
+  int error = 0;
+};
+
+ChildStart start_child(const ChildPlan& plan);
+
+// The file that a shell would execute for this name: names without a slash are looked for in `path_list`.
+// Empty if there is none that can be executed; `error` then says why, as execve would.
+std::string find_program(const std::string& name, std::string_view path_list, int& error);
+
+}  // namespace hawser

@@ -1,0 +1,141 @@
+// A running job: starts the ranks, serves their PMI requests, passes on output, input and signals, and
+// ends the job as a whole when something goes wrong. One thread, one loop, no waiting anywhere else.
+//
+// job.cpp holds the loop, signals and the job's end; job_start.cpp the start; job_output.cpp the output.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "launch/mpiexec/guard.h"
+#include "launch/mpiexec/line_merger.h"
+#include "launch/mpiexec/options.h"
+#include "launch/mpiexec/output_sink.h"
+#include "launch/mpiexec/placement.h"
+#include "launch/mpiexec/pmi_server.h"
+#include "launch/mpiexec/poller.h"
+#include "launch/mpiexec/rank_end.h"
+#include "launch/mpiexec/rank_environment.h"
+
+namespace hawser {
+
+class Job {
+ public:
+  Job(JobOptions options, Placement placement, Guard guard, Poller poller);
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job();
+
+  // Runs the job from start to finish and answers mpiexec's exit code. An error means that nothing ran.
+  Result<int> run(std::span<const std::string_view> environment);
+
+ private:
+  struct Rank {
+    int pid = -1;
+    bool alive = false;
+    bool ended_before_init = false;
+    int pmi_fd = -1;
+    int output_fd[2] = {-1, -1};  // what it prints: stdout, stderr
+    std::string unsent;           // PMI answers that its socket has no room for yet
+  };
+  // One of the two outputs: what ranks print, merged, on its way to mpiexec's own descriptor.
+  struct Output {
+    LineMerger merger;
+    OutputSink sink;
+    bool pollable = true;  // false for files, which are always ready
+    bool paused = false;   // ranks are not read from because the reader is slow
+  };
+  // What can be executed, made once for all ranks of a program.
+  struct Image {
+    std::string path;
+    std::vector<char*> arguments;
+    std::vector<std::string> environment;
+  };
+  // A child's ends of what connects it to mpiexec.
+  struct ChildEnds {
+    int pmi_fd = -1;
+    int output_fd[2] = {-1, -1};
+  };
+
+  // job_start.cpp
+  Result<> prepare(std::span<const std::string_view> environment);
+  Result<> prepare_images(std::span<const std::string_view> environment);
+  Result<> prepare_signals();
+  void prepare_stdin();
+  Result<ChildEnds> connect_rank(int rank);
+  bool start_rank(int rank, const std::vector<int>* processors);
+  void start_ranks();
+
+  // job_output.cpp
+  void read_output(int rank, int which, bool to_the_end);
+  void push_output(int which);
+  void close_output(int rank, int which);
+  void pause_output(int which, bool pause);
+  void finish_output();
+  void say(const std::string& text);
+  void read_terminal();
+  void write_rank_stdin();
+  void stop_stdin();
+
+  // job.cpp
+  void loop();
+  void handle(Token token, std::uint32_t events);
+  Nanoseconds next_deadline() const;
+  void on_deadlines();
+  void on_signals();
+  void on_signal(int number);
+  void on_pmi(int rank);
+  void flush_pmi();
+  void send_pmi(int rank);
+  void check_pmi();
+  void reap();
+  void on_rank_end(int rank, const RankEnd& end);
+  void signal_ranks(int number);
+  void end_job(int exit_code, const std::string& line);
+  std::string describe(int rank) const;
+
+  Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  int size() const { return placement_.size(); }
+
+  JobOptions options_;
+  Placement placement_;
+  Guard guard_;
+  Poller poller_;
+  JobDescription description_;
+  PmiServer server_;
+  MonotonicClock clock_;
+  std::vector<Rank> ranks_;
+  std::vector<Image> images_;
+  std::vector<int> node_fds_;
+  Output outputs_[2];
+  int living_ = 0;
+
+  int signal_fd_ = -1;
+  int null_fd_ = -1;
+  sigset_t old_signal_mask_{};
+  rlimit old_open_files_{};
+  int stdin_for_rank_ = 0;  // what the reading rank gets as standard input
+  int stdin_pipe_ = -1;     // mpiexec's end, if standard input is a terminal
+  bool terminal_polled_ = false;
+  std::string unread_stdin_;  // read from the terminal, not yet taken by the rank
+
+  bool ending_ = false;
+  int exit_code_ = 0;
+  int user_signal_ = 0;  // INT, TERM, HUP or QUIT that mpiexec was sent
+  Nanoseconds kill_time_ = never;
+  Nanoseconds timeout_time_ = never;
+};
+
+// How long ranks that were told to end may take before they are killed.
+inline constexpr Nanoseconds ending_patience = 1 * second;
+
+}  // namespace hawser

@@ -1,0 +1,141 @@
+// Job: what ranks print on its way out, and what the user types on its way in.
+#include <unistd.h>
+
+#include <cerrno>
+
+#include <fmt/core.h>
+
+#include "launch/mpiexec/job.h"
+
+namespace hawser {
+
+namespace {
+
+// When so much waits for a slow reader, the ranks are made to wait too.
+constexpr std::size_t pending_limit = 1024 * 1024;
+
+Token::Kind kind_of(int which) { return which == 0 ? Token::Kind::rank_stdout : Token::Kind::rank_stderr; }
+
+}  // namespace
+
+void Job::read_output(int rank, int which, bool to_the_end) {
+  char bytes[65536];
+  const int fd = at(rank).output_fd[which];
+  if (fd < 0) return;
+  while (true) {
+    const ssize_t got = read(fd, bytes, sizeof bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) break;  // nothing there now
+    if (got == 0) {
+      close_output(rank, which);
+      break;
+    }
+    outputs_[which].merger.feed(rank, std::string_view(bytes, static_cast<std::size_t>(got)), clock_.now());
+    if (!to_the_end) break;
+  }
+  push_output(which);
+}
+
+void Job::close_output(int rank, int which) {
+  int& fd = at(rank).output_fd[which];
+  if (fd < 0) return;
+  close(fd);  // which takes it out of the poller
+  fd = -1;
+  outputs_[which].merger.finish(rank);
+}
+
+// Hands what is merged to the sink and writes what goes.
+void Job::push_output(int which) {
+  Output& output = outputs_[which];
+  std::string& merged = output.merger.output();
+  if (!merged.empty()) {
+    output.sink.append(merged);
+    merged.clear();
+  }
+  output.sink.write_some();
+  if (output.sink.closed()) {
+    // The ranks are to see that nobody reads any more, as they would without mpiexec in between.
+    for (int rank = 0; rank < size(); ++rank) close_output(rank, which);
+    output.merger.output().clear();
+  }
+  if (output.pollable)
+    poller_.modify(output.sink.fd(), output.sink.pending() > 0 ? EPOLLOUT : 0U,
+                   {which == 0 ? Token::Kind::own_stdout : Token::Kind::own_stderr});
+  pause_output(which, output.sink.pending() > pending_limit);
+}
+
+void Job::pause_output(int which, bool pause) {
+  if (outputs_[which].paused == pause) return;
+  outputs_[which].paused = pause;
+  for (int rank = 0; rank < size(); ++rank) {
+    const int fd = at(rank).output_fd[which];
+    if (fd < 0) continue;
+    if (pause)
+      poller_.remove(fd);
+    else
+      poller_.add(fd, EPOLLIN, {kind_of(which), static_cast<std::uint32_t>(rank)});
+  }
+}
+
+void Job::finish_output() {
+  for (int which = 0; which < 2; ++which) {
+    for (int rank = 0; rank < size(); ++rank) {
+      read_output(rank, which, true);
+      close_output(rank, which);
+    }
+    outputs_[which].sink.append(outputs_[which].merger.output());
+    outputs_[which].sink.write_all();
+  }
+}
+
+// A line of mpiexec's own, behind what the ranks have printed so far.
+void Job::say(const std::string& text) {
+  for (const int which : {0, 1}) push_output(which);
+  outputs_[1].sink.append(fmt::format("mpiexec: {}\n", text));
+  push_output(1);
+}
+
+void Job::read_terminal() {
+  char bytes[4096];
+  const ssize_t got = read(0, bytes, sizeof bytes);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  // Not in the foreground: again when mpiexec is continued.
+  if (got < 0 && errno == EIO) {
+    poller_.remove(0);
+    terminal_polled_ = false;
+    return;
+  }
+  if (got > 0) unread_stdin_.append(bytes, static_cast<std::size_t>(got));
+  write_rank_stdin();
+  if (got <= 0) {
+    poller_.remove(0);
+    terminal_polled_ = false;
+    if (unread_stdin_.empty()) stop_stdin();
+  }
+}
+
+void Job::write_rank_stdin() {
+  if (stdin_pipe_ < 0) return;
+  while (!unread_stdin_.empty()) {
+    const ssize_t written = write(stdin_pipe_, unread_stdin_.data(), unread_stdin_.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EAGAIN) {
+      // A terminal is slow; what is typed ahead of the rank is kept until the pipe has room.
+      poller_.add(stdin_pipe_, EPOLLOUT, {Token::Kind::rank_stdin});
+      return;
+    }
+    if (written < 0) return stop_stdin();
+    unread_stdin_.erase(0, static_cast<std::size_t>(written));
+  }
+  poller_.remove(stdin_pipe_);
+}
+
+void Job::stop_stdin() {
+  if (stdin_pipe_ >= 0) close(stdin_pipe_);
+  stdin_pipe_ = -1;
+  unread_stdin_.clear();
+  if (terminal_polled_) poller_.remove(0);
+  terminal_polled_ = false;
+}
+
+}  // namespace hawser

@@ -1,0 +1,82 @@
+// mpiexec, also called mpirun: reads the command line and runs the job.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "base/failure.h"
+#include "base/version.h"
+#include "launch/environment_variables.h"
+#include "launch/mpiexec/job.h"
+
+namespace {
+
+using namespace hawser;
+
+constexpr int usage_error = 2;
+
+int complain(const Error& error, int exit_code) {
+  fmt::print(stderr, "mpiexec: {}\n", error.text);
+  return exit_code;
+}
+
+// Descriptors 0 to 2 must exist: otherwise pipes would get their numbers.
+void open_standard_descriptors() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) std::abort();
+}
+
+std::string host_name() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == 0) return "localhost";
+  return name;
+}
+
+Result<> read_host_file(JobOptions& options) {
+  std::ifstream file(options.host_file);
+  if (!file) return failure(ErrorClass::arg, "-hostfile {}: cannot be read", options.host_file);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  auto hosts = parse_host_file(text);
+  if (!hosts) return failure(ErrorClass::arg, "-hostfile {}: {}", options.host_file, hosts.error().text);
+  options.hosts = std::move(hosts).value();
+  return {};
+}
+
+int run(JobOptions options) {
+  if (!options.host_file.empty())
+    if (const auto read = read_host_file(options); !read) return complain(read.error(), usage_error);
+  auto placement = place_ranks(options, host_name());
+  if (!placement) return complain(placement.error(), usage_error);
+  auto guard = Guard::start();
+  if (!guard) return complain(guard.error(), 1);
+  auto poller = Poller::create();
+  if (!poller) return complain(poller.error(), 1);
+  Job job(std::move(options), std::move(placement).value(), std::move(guard).value(),
+          std::move(poller).value());
+  const auto exit_code = job.run(environment_variables());
+  if (!exit_code)
+    return complain(exit_code.error(), exit_code.error().error_class == ErrorClass::arg ? usage_error : 1);
+  return exit_code.value();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  open_standard_descriptors();
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  auto options = parse_options(words);
+  if (!options) return complain(options.error(), usage_error);
+  switch (options.value().action) {
+    case JobOptions::Action::help:
+      fmt::print("{}", help_text());
+      return 0;
+    case JobOptions::Action::version:
+      fmt::print("mpiexec (Hawser) {}\n", version);
+      return 0;
+    case JobOptions::Action::run:
+      return run(std::move(options).value());
+  }
+}

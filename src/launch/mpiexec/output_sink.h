@@ -1,0 +1,32 @@
+// mpiexec's own standard output or error: takes bytes at once and writes them as the reader allows, so that
+// a slow reader never keeps mpiexec from serving ranks and signals.
+#pragma once
+
+#include <string>
+
+namespace hawser {
+
+class OutputSink {
+ public:
+  explicit OutputSink(int fd) : fd_(fd) {}
+
+  int fd() const { return fd_; }
+  void append(const std::string& bytes);
+  std::size_t pending() const { return pending_.size() - begin_; }
+  // Writes what goes without waiting. For a regular file, which is always ready, that is everything.
+  void write_some();
+  // Writes everything, waiting if need be.
+  void write_all();
+  // The reader went away; what is appended from here on is dropped.
+  bool closed() const { return closed_; }
+
+ private:
+  bool write_piece(std::size_t limit);
+
+  int fd_;
+  std::string pending_;
+  std::size_t begin_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace hawser

@@ -1,0 +1,91 @@
+// The launcher's end of PMI-1, for any number of ranks: a state machine from bytes received to bytes to
+// be sent, without sockets. Besides PMI-1 (programs of other MPIs) it speaks the few commands of
+// MpiexecBootstrap, which need one round trip where PMI-1 needs many.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launch/pmi_wire.h"
+
+namespace hawser {
+
+struct PmiJob {
+  std::string name;
+  std::string process_mapping;
+  int universe_size = 0;
+  std::vector<int> app_number_of_rank;
+};
+
+class PmiServer {
+ public:
+  // Where a rank stands with MPI, as far as the launcher can tell.
+  enum class Phase {
+    absent,     // has not called MPI_Init
+    active,     // between MPI_Init and MPI_Finalize
+    finalized,  // has called MPI_Finalize (and may start again)
+  };
+  struct Abort {
+    int rank = 0;
+    int exit_code = 0;
+    std::string reason;
+  };
+
+  explicit PmiServer(PmiJob job);
+
+  void receive(int rank, std::string_view bytes);
+  // What is to be sent to the rank; empty if nothing.
+  std::string take_output(int rank);
+  // Ranks that have output, in no order; cleared by the call.
+  std::vector<int> take_ranks_with_output() { return std::exchange(with_output_, {}); }
+
+  Phase phase(int rank) const { return at(rank).phase; }
+  bool any_active() const { return active_ > 0; }
+  const std::optional<Abort>& abort() const { return abort_; }
+
+ private:
+  struct Rank {
+    PmiStream stream;
+    std::string output;
+    Phase phase = Phase::absent;
+    enum class Waiting { no, barrier, fence } waiting = Waiting::no;
+    // A command whose bytes have not all come yet, with their number; and whether a spawn is being read.
+    std::string held_line;
+    bool in_spawn = false;
+  };
+
+  Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  void send(int rank, std::string_view text);
+  void set_phase(int rank, Phase phase);
+  // False if more bytes are needed first.
+  bool step(int rank, std::string_view line);
+  void answer(int rank, const PmiMessage& message);
+  void answer_names(int rank, const PmiMessage& message);
+  void put(int rank, const PmiMessage& message);
+  void get(int rank, const PmiMessage& message);
+  void lazy_get(int rank, const PmiMessage& message);
+  void enter(int rank, Rank::Waiting how);
+  void release();
+
+  PmiJob job_;
+  std::vector<Rank> ranks_;
+  std::vector<int> with_output_;
+  int active_ = 0;
+  std::size_t waiting_ = 0;
+  std::optional<Abort> abort_;
+  std::map<std::string, std::string, std::less<>> values_;  // PMI-1's key-value space
+  std::map<std::string, std::string, std::less<>> names_;   // published names
+  std::string frames_;                                      // put by fences since the last release
+  std::string old_frames_;                                  // of all releases before
+  std::map<std::pair<int, std::string>, std::string> lazy_values_;
+};
+
+// The ranks of a job ask for values one by one if a fence brings more bytes than this.
+inline constexpr std::size_t eager_fence_bytes = 256 * 1024;
+
+}  // namespace hawser

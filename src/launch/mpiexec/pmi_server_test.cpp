@@ -1,0 +1,113 @@
+#include "launch/mpiexec/pmi_server.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include "launch/fence_frame.h"
+
+namespace hawser {
+namespace {
+
+PmiJob job(int size) {
+  return {"job", "(vector,(0,1,2))", 7, std::vector<int>(static_cast<std::size_t>(size), 0)};
+}
+
+std::string ask(PmiServer& server, int rank, std::string_view line) {
+  server.receive(rank, line);
+  return server.take_output(rank);
+}
+
+TEST(PmiServer, InitializationAsMpichDoesIt) {
+  PmiServer server(job(2));
+  EXPECT_EQ(server.phase(0), PmiServer::Phase::absent);
+  EXPECT_EQ(ask(server, 0, "cmd=init pmi_version=1 pmi_subversion=1\n"),
+            "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+  EXPECT_EQ(ask(server, 0, "cmd=get_maxes\n"), "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n");
+  EXPECT_EQ(ask(server, 0, "cmd=get_appnum\n"), "cmd=appnum appnum=0\n");
+  EXPECT_EQ(ask(server, 0, "cmd=get_universe_size\n"), "cmd=universe_size size=7\n");
+  EXPECT_EQ(ask(server, 0, "cmd=get_my_kvsname\n"), "cmd=my_kvsname kvsname=job\n");
+  EXPECT_EQ(ask(server, 0, "cmd=get kvsname=job key=PMI_process_mapping\n"),
+            "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))\n");
+  EXPECT_EQ(server.phase(0), PmiServer::Phase::active);
+  EXPECT_EQ(ask(server, 0, "cmd=finalize\n"), "cmd=finalize_ack\n");
+  EXPECT_EQ(server.phase(0), PmiServer::Phase::finalized);
+}
+
+TEST(PmiServer, ValuesAndBarrier) {
+  PmiServer server(job(2));
+  EXPECT_EQ(ask(server, 0, "cmd=put kvsname=job key=a value=b\n"), "cmd=put_result rc=0 msg=success\n");
+  EXPECT_NE(ask(server, 0, "cmd=put kvsname=job key=a value=c\n").find("rc=-1"), std::string::npos);
+  EXPECT_NE(ask(server, 1, "cmd=get kvsname=job key=x\n").find("rc=-1"), std::string::npos);
+  EXPECT_EQ(ask(server, 0, "cmd=barrier_in\n"), "");
+  EXPECT_EQ(ask(server, 1, "cmd=barrier_in\n"), "cmd=barrier_out rc=0\n");
+  EXPECT_EQ(server.take_output(0), "cmd=barrier_out rc=0\n");
+  EXPECT_EQ(ask(server, 1, "cmd=get kvsname=job key=a\n"), "cmd=get_result rc=0 msg=success value=b\n");
+}
+
+TEST(PmiServer, LinesInPieces) {
+  PmiServer server(job(1));
+  server.receive(0, "cmd=barr");
+  EXPECT_EQ(server.take_output(0), "");
+  server.receive(0, "ier_in\ncmd=barrier_in\n");
+  EXPECT_EQ(server.take_output(0), "cmd=barrier_out rc=0\ncmd=barrier_out rc=0\n");
+}
+
+std::string fence(int rank, std::string_view key, std::string_view value) {
+  std::string frame;
+  append_entry(frame, {rank, key, value});
+  return fmt::format("cmd=hawser_fence length={}\n{}", frame.size(), frame);
+}
+
+TEST(PmiServer, FenceBringsAllValuesToAll) {
+  PmiServer server(job(2));
+  const std::string first = fence(0, "k", "zero\n"), second = fence(1, "k", "one");
+  server.receive(0, std::string_view(first).substr(0, 30));
+  server.receive(0, std::string_view(first).substr(30));
+  server.receive(1, second);
+  for (int rank = 0; rank < 2; ++rank) {
+    const std::string reply = server.take_output(rank);
+    const auto entries = parse_entries(std::string_view(reply).substr(reply.find('\n') + 1));
+    ASSERT_TRUE(entries);
+    ASSERT_EQ(entries.value().size(), 2u);
+    EXPECT_EQ(entries.value()[0].value, "zero\n");
+    EXPECT_EQ(entries.value()[1].value, "one");
+  }
+}
+
+TEST(PmiServer, LargeFencesAreAskedFor) {
+  PmiServer server(job(2));
+  const std::string large(eager_fence_bytes, 'x');
+  server.receive(0, fence(0, "early", "e"));
+  server.receive(1, "cmd=hawser_fence length=0\n");
+  for (const int rank : {0, 1}) (void)server.take_output(rank);
+  server.receive(0, fence(0, "k", large));
+  EXPECT_EQ(ask(server, 1, "cmd=hawser_fence length=0\n"), "cmd=hawser_fence_out rc=0 lazy=1 length=0\n");
+  EXPECT_EQ(ask(server, 1, "cmd=hawser_get rank=0 key=early\n"), "cmd=hawser_value rc=0 length=1\ne");
+  EXPECT_EQ(ask(server, 1, "cmd=hawser_get rank=0 key=k\n").size(), large.size() + 36);
+  EXPECT_EQ(ask(server, 1, "cmd=hawser_get rank=1 key=k\n"), "cmd=hawser_value rc=-1 length=0\n");
+}
+
+TEST(PmiServer, AbortIsKept) {
+  PmiServer server(job(2));
+  server.receive(1, "cmd=hawser_abort exitcode=3 length=11\nno such cow");
+  server.receive(0, "cmd=abort exitcode=9\n");
+  ASSERT_TRUE(server.abort());
+  EXPECT_EQ(server.abort()->rank, 1);
+  EXPECT_EQ(server.abort()->exit_code, 3);
+  EXPECT_EQ(server.abort()->reason, "no such cow");
+}
+
+TEST(PmiServer, NamesSpawnAndNonsense) {
+  PmiServer server(job(1));
+  EXPECT_NE(ask(server, 0, "cmd=publish_name service=s port=p\n").find("rc=0"), std::string::npos);
+  EXPECT_NE(ask(server, 0, "cmd=lookup_name service=s\n").find("port=p"), std::string::npos);
+  EXPECT_NE(ask(server, 0, "cmd=unpublish_name service=s\n").find("rc=0"), std::string::npos);
+  EXPECT_NE(ask(server, 0, "cmd=lookup_name service=s\n").find("rc=-1"), std::string::npos);
+  EXPECT_EQ(ask(server, 0, "mcmd=spawn\nnprocs=2\nexecname=x\n"), "");
+  EXPECT_NE(ask(server, 0, "endcmd\n").find("spawn_result rc=-1"), std::string::npos);
+  EXPECT_NE(ask(server, 0, "cmd=dance\n").find("rc=-1"), std::string::npos);
+  EXPECT_NE(ask(server, 0, "=\n").find("rc=-1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hawser
