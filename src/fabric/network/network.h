@@ -1,0 +1,196 @@
+// Network: cables and switches in time. Lossless as InfiniBand is: a packet leaves a port only when the input
+// buffer at the other end has room on its virtual lane (credits), waits in the input buffer it is in until
+// then, and holds up what is behind it. Switches cut through: they pass a packet's head on before its tail
+// has come. The network carries packets and knows nothing of queue pairs.
+//
+// When no rate is limited (Parameters::unlimited) a packet crosses in one event, whatever its size.
+//
+// Losses come only from faults: a cable that is or goes down, loss, a black hole, a dead switch, no route.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/event_queue.h"
+#include "base/random.h"
+#include "fabric/network/multicast.h"
+#include "fabric/network/packet.h"
+#include "fabric/network/serializer.h"
+#include "fabric/parameters.h"
+#include "fabric/topology/routing.h"
+#include "fabric/topology/topology.h"
+#include "fabric/trace.h"
+
+namespace hawser::fabric {
+
+// Who takes packets off the network at a port: an adapter.
+class PacketSink {
+ public:
+  virtual ~PacketSink() = default;
+  // The whole packet is in the port's input buffer. The sink owns it and gives it back with consume().
+  virtual void arrive(Packet& packet) = 0;
+  // The packet that was submitted through this source's queue has left, so that the next may be submitted.
+  virtual void source_has_room(int source) = 0;
+};
+
+// A first-in first-out buffer before the crossbar: of a switch's input port and lane, or of an adapter's
+// engine.
+struct InputQueue {
+  PacketFifo fifo;
+  PortIndex port = no_port_index;  // whose input buffer it is; of an engine: the port it sends by
+  std::uint8_t lane = 0;
+  int source = -1;  // the engine's number; -1: a switch's input
+  // A packet that is in line for its output, or for several (multicast), keeps its room and holds up what is
+  // behind it until it has left by all of them.
+  std::uint32_t pending = 0;            // outputs not left by yet; 0: nothing is presented
+  std::uint32_t unstarted = 0;          // of these, not begun: the packet is still in front of fifo
+  PortIndex held_wire = no_port_index;  // to which the room goes back when pending gets 0; none for engines
+  std::uint32_t held_bytes = 0;
+};
+
+struct LinkCounters {
+  std::uint64_t packets = 0, bytes = 0, dropped = 0, marked = 0, credit_waits = 0;
+};
+
+class Network {
+ public:
+  // All must outlive the network. `tables` may change between events.
+  Network(EventQueue& events, const Topology& topology, const RoutingTables& tables,
+          const Parameters& parameters, Random& random, Trace& trace);
+  ~Network();
+
+  PortIndex index(PortName port) const {
+    return first_port_[static_cast<std::size_t>(port.node)] + static_cast<PortIndex>(port.port);
+  }
+  PortName name(PortIndex port) const { return names_[port]; }
+  void attach(PortIndex port, PacketSink& sink) { wires_[port].sink = &sink; }
+
+  Packet* allocate();
+  // A copy that shares payload in memory; not in the sender's list of packets in flight.
+  Packet* clone(const Packet& packet);
+  void free(Packet& packet);
+
+  // Whether packets may be given to send() at once and without limit; else through submit(), each engine's
+  // when it has room.
+  bool fast() const { return fast_; }
+  void send(PortIndex from, Packet& packet);
+  // queue.source and queue.port are the engine's; at most two packets at a time.
+  void submit(InputQueue& queue, Packet& packet);
+  // The sink is done with a packet that arrived: its room is free, the packet returns to the pool.
+  void consume(Packet& packet);
+
+  // ---- state and faults; all act at once ----
+  bool usable(PortIndex port) const { return wires_[port].up; }  // cable there and up, both ends alive
+  void set_cable(PortIndex port, bool up);                       // both directions
+  void set_node_alive(std::int32_t node, bool alive);
+  bool node_alive(std::int32_t node) const { return alive_[static_cast<std::size_t>(node)]; }
+  void set_rate(PortIndex port, double rate);  // both directions
+  double rate(PortIndex port) const { return wires_[port].rate; }
+  void set_loss(PortIndex port, double share);        // both directions
+  void set_black_hole(PortIndex out, bool on);        // packets that leave by this port vanish
+  void set_delay(PortIndex port, Nanoseconds extra);  // both directions
+  void tables_changed();                              // multicast trees follow the cables
+
+  MulticastTrees& multicast() { return multicast_; }
+  const LinkCounters& counters(PortIndex out) const { return wires_[out].counters; }
+  std::size_t packets_alive() const { return alive_packets_; }
+
+  // Room that is lent for packets equals room that is used, on every cable and lane. Asserts.
+  void check_invariants() const;
+  // Nothing on any cable or in any buffer, and all room back once `now` is past the last return.
+  bool at_rest(Nanoseconds now) const;
+
+ private:
+  friend struct Packet;
+
+  struct CreditReturn {
+    Nanoseconds time;
+    std::uint64_t bytes;
+  };
+  struct Lane {
+    std::uint64_t credits = 0;         // bytes free at the other end, as far as known here
+    std::deque<CreditReturn> returns;  // on their way back, earliest first
+    std::uint64_t returning = 0;
+    std::uint64_t in_flight = 0;      // bytes on the cable
+    std::uint64_t occupied = 0;       // bytes in the buffer at the other end
+    std::deque<InputQueue*> waiting;  // inputs whose front packet wants this output
+    std::uint64_t waiting_bytes = 0;
+  };
+  // One direction of a cable, at its sending end. Every port has one.
+  struct Wire {
+    Network* network = nullptr;
+    PortIndex self = no_port_index;
+    PortIndex to = no_port_index;  // no_port_index: nothing is plugged in
+    PacketSink* sink = nullptr;    // an adapter's port: who takes what arrives here
+    bool cable_up = false;
+    bool up = false;  // cable_up, and both ends are alive
+    bool black_hole = false;
+    std::uint32_t epoch = 0;  // counts the times it went down
+    double rate = 0;
+    double loss = 0;
+    Nanoseconds latency = 0;
+    Nanoseconds extra = 0;
+    Serializer link;
+    std::uint64_t capacity = 0;  // of the buffer at the other end, per lane
+    std::vector<Lane> lanes;
+    std::size_t next_lane = 0;
+    InputQueue* current = nullptr;  // whose front packet is crossing
+    LinkCounters counters;
+    void on_done(Nanoseconds now) { network->crossing_done(*this, now); }
+    void on_credit(Nanoseconds) { network->pump(*this); }
+    MemberEvent<Wire, &Wire::on_done> done{*this};
+    MemberEvent<Wire, &Wire::on_credit> credit{*this};
+  };
+
+  static constexpr std::size_t longest_path = 64;  // hops; more is a loop in the tables
+  bool is_switch(PortIndex port) const { return at_switch_[port]; }
+  InputQueue& input(PortIndex port, std::size_t lane) { return inputs_[port * lane_count_ + lane]; }
+  void set_up_wire(PortIndex port);
+  void fit_buffer(Wire& wire);
+  void update_fast();
+  void refresh(Wire& wire);
+  void drop_waiting(Wire& wire);
+
+  void cross_fast(PortIndex from, Packet& packet, Nanoseconds delay);
+  bool leave_fast(Wire& wire, Packet& packet, Nanoseconds& delay);
+  void arrived(Packet& packet, Nanoseconds now);
+  void drop(Packet& packet, std::uint64_t why);
+
+  void present(InputQueue& queue);
+  void outputs_of(const InputQueue& queue, const Packet& packet);
+  Packet& take_front(InputQueue& queue);
+  void output_gone(InputQueue& queue);
+  std::uint8_t adaptive_port(std::int32_t node, const Packet& packet, std::uint8_t port);
+  const std::vector<std::uint8_t>& equal_ports(std::int32_t node, Lid lid, std::uint8_t port);
+  void pump(Wire& wire);
+  bool take_credits(Wire& wire, Lane& lane, std::uint64_t bytes);
+  void give_back(Wire& wire, Lane& lane, std::uint64_t bytes);
+  void start(Wire& wire, Lane& lane);
+  void crossing_done(Wire& wire, Nanoseconds now);
+
+  EventQueue& events_;
+  const Topology& topology_;
+  const RoutingTables& tables_;
+  const Parameters& parameters_;
+  Random& random_;
+  Trace& trace_;
+  MulticastTrees multicast_;
+  bool fast_ = false;
+  std::size_t lane_count_ = 1;
+  std::vector<PortIndex> first_port_;
+  std::vector<PortName> names_;
+  std::vector<bool> at_switch_;
+  std::vector<bool> alive_;
+  std::unique_ptr<Wire[]> wires_;
+  std::vector<InputQueue> inputs_;
+  std::vector<std::uint8_t> chosen_;  // outputs of the packet being presented
+  std::unordered_map<std::uint64_t, std::vector<std::uint8_t>>
+      equal_ports_;  // of adaptive routing; looked up only
+  std::vector<std::unique_ptr<Packet>> pool_;
+  Packet* free_ = nullptr;
+  std::size_t alive_packets_ = 0;
+};
+
+}  // namespace hawser::fabric

@@ -1,0 +1,161 @@
+#include "fabric/parameters.h"
+
+#include <bit>
+#include <functional>
+#include <map>
+
+#include "base/failure.h"
+#include "fabric/quantity.h"
+
+namespace hawser::fabric {
+namespace {
+
+using Setter = std::function<Result<>(const std::string&)>;
+
+template <class Target, class Parse>
+Setter into(Target& target, Parse parse) {
+  return [&target, parse](const std::string& text) -> Result<> {
+    auto value = parse(text);
+    if (!value) return value.take_error();
+    target = static_cast<Target>(value.value());
+    return {};
+  };
+}
+
+Setter count_into(int& target, int least, int most) {
+  return [&target, least, most](const std::string& text) -> Result<> {
+    auto value = parse_number(text);
+    if (!value || value.value() < static_cast<std::uint64_t>(least) ||
+        value.value() > static_cast<std::uint64_t>(most)) {
+      return failure(ErrorClass::arg, "'{}' is not a number from {} to {}", text, least, most);
+    }
+    target = static_cast<int>(value.value());
+    return {};
+  };
+}
+
+Setter choice_into(bool& target, const char* no, const char* yes) {
+  return [&target, no, yes](const std::string& text) -> Result<> {
+    if (text != no && text != yes)
+      return failure(ErrorClass::arg, "'{}' is neither '{}' nor '{}'", text, no, yes);
+    target = text == yes;
+    return {};
+  };
+}
+
+class ParameterReader {
+ public:
+  ParameterReader(Topology& topology, Parameters& p) : topology_(topology), parameters_(p) {
+    setters_["link-rate"] = into(p.link_rate, parse_rate);
+    setters_["link-latency"] = into(p.link_latency, parse_duration);
+    setters_["switch-latency"] = into(p.switch_latency, parse_duration);
+    setters_["mtu"] = into(p.mtu, parse_size);
+    setters_["chunk"] = into(p.chunk, parse_size);
+    setters_["header-bytes"] = into(p.header_bytes, parse_size);
+    setters_["buffer"] = into(p.buffer, parse_size);
+    setters_["virtual-lanes"] = count_into(p.virtual_lanes, 1, 15);
+    setters_["send-engines"] = count_into(p.send_engines, 1, 16);
+    setters_["send-engine-rate"] = into(p.send_engine_rate, parse_rate);
+    setters_["receive-engines"] = count_into(p.receive_engines, 1, 16);
+    setters_["receive-engine-rate"] = into(p.receive_engine_rate, parse_rate);
+    setters_["bus-rate"] = into(p.bus_rate, parse_rate);
+    setters_["bus"] = choice_into(p.bus_half_duplex, "full", "half");
+    setters_["ecn-threshold"] = into(p.ecn_threshold, parse_size);
+    setters_["adaptive-routing"] = choice_into(p.adaptive_routing, "off", "on");
+    setters_["reroute-delay"] = into(p.reroute_delay, parse_duration);
+    setters_["lmc"] = count_into(p.lmc, 0, 7);
+    setters_["link-layer"] = [&p](const std::string& text) -> Result<> {
+      bool ethernet = false;
+      HAWSER_TRY(choice_into(ethernet, "infiniband", "ethernet")(text));
+      p.link_layer = ethernet ? LinkLayer::ethernet : LinkLayer::infiniband;
+      return {};
+    };
+    setters_["seed"] = into(p.seed, parse_number);
+  }
+
+  // Several `key value` pairs may share a line; `host` and `link` take the whole line.
+  Result<> read_line(std::string_view line) {
+    const auto words = split_words(line);
+    if (words.empty()) return {};
+    if (words[0] == "host") return read_host(words);
+    if (words[0] == "link") return read_link(words);
+    for (std::size_t i = 0; i < words.size(); i += 2) {
+      const auto setter = setters_.find(words[i]);
+      if (setter == setters_.end()) return failure(ErrorClass::arg, "there is no parameter '{}'", words[i]);
+      if (i + 1 == words.size()) return failure(ErrorClass::arg, "{} needs a value", words[i]);
+      if (auto set = setter->second(words[i + 1]); !set) {
+        return failure(ErrorClass::arg, "{}: {}", words[i], set.error().text);
+      }
+    }
+    return check();
+  }
+
+ private:
+  Result<> check() const {
+    const std::uint32_t mtu = parameters_.mtu;
+    if (!std::has_single_bit(mtu) || mtu < 256 || mtu > 4096) {
+      return failure(ErrorClass::arg, "mtu {}: 256, 512, 1024, 2048 or 4096 are possible", mtu);
+    }
+    return {};
+  }
+
+  Result<> read_host(const std::vector<std::string>& words) {
+    if (words.size() < 3) return failure(ErrorClass::arg, "host needs a name and adapters");
+    return topology_.set_host(words[1], {words.begin() + 2, words.end()});
+  }
+
+  Result<> read_link(const std::vector<std::string>& words) {
+    if (words.size() < 4 || words.size() % 2 != 0) {
+      return failure(ErrorClass::arg, "link needs a port and rate or latency with a value");
+    }
+    auto port = topology_.find_port(words[1]);
+    if (!port) return port.take_error();
+    LinkParameters link{port.value(), {}, {}};
+    for (std::size_t i = 2; i < words.size(); i += 2) {
+      if (words[i] == "rate") {
+        auto rate = parse_rate(words[i + 1]);
+        if (!rate) return rate.take_error();
+        link.rate = rate.value();
+      } else if (words[i] == "latency") {
+        auto latency = parse_duration(words[i + 1]);
+        if (!latency) return latency.take_error();
+        link.latency = latency.value();
+      } else {
+        return failure(ErrorClass::arg, "a link has a rate and a latency, but no '{}'", words[i]);
+      }
+    }
+    parameters_.links.push_back(link);
+    return {};
+  }
+
+  Topology& topology_;
+  Parameters& parameters_;
+  std::map<std::string, Setter> setters_;
+};
+
+}  // namespace
+
+bool Parameters::unlimited() const {
+  for (const LinkParameters& link : links) {
+    if (link.rate.value_or(0) != 0) return false;
+  }
+  return link_rate == 0 && send_engine_rate == 0 && receive_engine_rate == 0 && bus_rate == 0 &&
+         ecn_threshold == 0 && !adaptive_routing;
+}
+
+Result<> parse_parameters(std::string_view text, std::string_view file, Topology& topology,
+                          Parameters& parameters) {
+  ParameterReader reader(topology, parameters);
+  int number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    ++number;
+    if (auto read = reader.read_line(text.substr(0, end)); !read) {
+      return failure(read.error().error_class, "{}:{}: {}", file, number, read.error().text);
+    }
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return {};
+}
+
+}  // namespace hawser::fabric

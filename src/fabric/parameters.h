@@ -1,0 +1,74 @@
+// The parameters of a fabric: what the topology text does not say. A file of `key value` lines:
+//
+//   link-rate 200MB/s          # of every link; 0 = unlimited (all rates: of payload, headers are free unless
+//   said) link-latency 2us           # of every cable switch-latency 200ns       # added by every switch on
+//   the way mtu 2048                   # 256, 512, 1024, 2048, 4096 chunk 64K                  # how much
+//   moves as one packet; 0 = the path MTU. Coarser is cheaper to simulate header-bytes 30            # added
+//   to every MTU of payload; 0 by default, so that a rate is what programs see buffer 32K                 #
+//   of an input port per virtual lane; 0 = enough for the link's round trip virtual-lanes 2            #
+//   service level s goes on lane s mod n send-engines 2  send-engine-rate 900MB/s  receive-engines 2
+//   receive-engine-rate 900MB/s   # per port bus-rate 1GB/s  bus half   # an adapter's I/O bus; half: one
+//   direction at a time ecn-threshold 32K          # packets that find so much waiting for their output are
+//   marked; 0 = never adaptive-routing on        # switches choose among equally long ways by their load
+//   reroute-delay 27ms         # after a cable or switch fails or returns, new tables; 0 = never
+//   lmc 2  link-layer infiniband|ethernet  seed 1
+//   host n0 H000 H001          # rails of a host, in order
+//   link LEAF00:13 rate 100MB/s latency 5us
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "fabric/topology/topology.h"
+
+namespace hawser::fabric {
+
+enum class LinkLayer : std::uint8_t {
+  infiniband,  // addresses are LIDs; a path is chosen by the DLID
+  ethernet,    // RoCE: addresses are GIDs; a path is chosen by a hash of flow label and queue pairs
+};
+
+struct LinkParameters {
+  PortName port;
+  std::optional<double> rate;
+  std::optional<Nanoseconds> latency;
+};
+
+struct Parameters {
+  double link_rate = 0;  // bytes per second; 0 is unlimited, here and below
+  Nanoseconds link_latency = 0;
+  Nanoseconds switch_latency = 0;
+  std::uint32_t mtu = 2048;
+  std::uint32_t chunk = 0;
+  std::uint32_t header_bytes = 0;
+  std::uint64_t buffer = 0;
+  int virtual_lanes = 1;
+  int send_engines = 1;
+  double send_engine_rate = 0;
+  int receive_engines = 1;
+  double receive_engine_rate = 0;
+  double bus_rate = 0;
+  bool bus_half_duplex = false;
+  std::uint64_t ecn_threshold = 0;
+  bool adaptive_routing = false;
+  Nanoseconds reroute_delay = 0;
+  int lmc = 0;
+  LinkLayer link_layer = LinkLayer::infiniband;
+  std::uint64_t seed = 1;
+  std::vector<LinkParameters> links;
+
+  // Nothing in this fabric takes time in proportion to bytes, and nothing depends on load: messages can cross
+  // in one event.
+  bool unlimited() const;
+};
+
+// Reads the text over what `parameters` holds; `host` lines change the topology. Errors: "file:line: ...".
+Result<> parse_parameters(std::string_view text, std::string_view file, Topology& topology,
+                          Parameters& parameters);
+
+}  // namespace hawser::fabric
