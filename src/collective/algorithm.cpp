@@ -1,0 +1,135 @@
+#include "collective/algorithm.h"
+
+#include "base/failure.h"
+#include "collective/operation.h"
+
+namespace hawser {
+
+const char* name_of(Collective kind) {
+  switch (kind) {
+    case Collective::barrier:
+      return "barrier";
+    case Collective::broadcast:
+      return "broadcast";
+    case Collective::gather:
+      return "gather";
+    case Collective::gatherv:
+      return "gatherv";
+    case Collective::scatter:
+      return "scatter";
+    case Collective::scatterv:
+      return "scatterv";
+    case Collective::allgather:
+      return "allgather";
+    case Collective::allgatherv:
+      return "allgatherv";
+    case Collective::alltoall:
+      return "alltoall";
+    case Collective::alltoallv:
+      return "alltoallv";
+    case Collective::alltoallw:
+      return "alltoallw";
+    case Collective::reduce:
+      return "reduce";
+    case Collective::allreduce:
+      return "allreduce";
+    case Collective::reduce_scatter_block:
+      return "reduce_scatter_block";
+    case Collective::reduce_scatter:
+      return "reduce_scatter";
+    case Collective::scan:
+      return "scan";
+    case Collective::exscan:
+      return "exscan";
+  }
+  HAWSER_UNREACHABLE();
+}
+
+Result<> AlgorithmChoice::parse(std::string_view knob) {
+  while (!knob.empty()) {
+    const std::size_t comma = knob.find(',');
+    const std::string_view item = knob.substr(0, comma);
+    knob = comma == std::string_view::npos ? std::string_view{} : knob.substr(comma + 1);
+    const std::size_t equals = item.find('=');
+    const std::string_view operation = item.substr(0, equals);
+    const std::string_view name =
+        equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
+    bool found = false;
+    for (const Algorithm& algorithm : algorithm_table()) {
+      if (operation != name_of(algorithm.kind) || name != algorithm.name) continue;
+      forced_[static_cast<std::size_t>(algorithm.kind)] = &algorithm;
+      found = true;
+    }
+    if (!found) {
+      return failure(
+          ErrorClass::arg,
+          "HAWSER_COLLECTIVE_ALGORITHM: there is no algorithm '{}'; give operation=algorithm pairs", item);
+    }
+  }
+  return {};
+}
+
+const Algorithm& AlgorithmChoice::choose(Collective kind, const Shape& shape) const {
+  const Algorithm* forced = forced_[static_cast<std::size_t>(kind)];
+  if (forced != nullptr && forced->fits(shape)) return *forced;
+  const Algorithm* best = nullptr;
+  double best_cost = 0;
+  for (const Algorithm& algorithm : algorithm_table()) {
+    if (algorithm.kind != kind || !algorithm.fits(shape)) continue;
+    const double cost = algorithm.cost(shape, model_);
+    if (best == nullptr || cost < best_cost) {
+      best = &algorithm;
+      best_cost = cost;
+    }
+  }
+  HAWSER_ASSERT(best != nullptr);
+  return *best;
+}
+
+Shape shape_of(const Operation& operation) {
+  const Plan& plan = operation.plan;
+  Shape shape;
+  shape.ranks = operation.size();
+  switch (operation.call.kind) {
+    case Collective::barrier:
+      break;
+    case Collective::broadcast:
+      shape.bytes = plan.receive.size;
+      break;
+    case Collective::gather:
+      shape.bytes = operation.rank() == plan.root ? plan.receive.size : plan.send.size;
+      break;
+    case Collective::scatter:
+      shape.bytes = operation.rank() == plan.root ? plan.send.size : plan.receive.size;
+      break;
+    case Collective::allgather:
+    case Collective::alltoall:
+      shape.bytes = plan.receive.size;
+      break;
+    case Collective::allgatherv: {
+      std::int64_t total = 0;
+      for (int r = 0; r < shape.ranks; ++r) total += plan.receive.bytes(r);
+      shape.bytes = total / shape.ranks;
+      break;
+    }
+    case Collective::gatherv:
+    case Collective::scatterv:
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+      shape.bytes = -1;
+      break;
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::reduce_scatter_block:
+    case Collective::reduce_scatter:
+    case Collective::scan:
+    case Collective::exscan:
+      shape.elements = plan.operands.count;
+      shape.bytes = plan.operands.count * plan.operands.type->size;
+      shape.commutative = plan.operands.commutative;
+      break;
+  }
+  return shape;
+}
+
+}  // namespace hawser

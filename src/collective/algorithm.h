@@ -1,0 +1,59 @@
+// The table of algorithms: for every collective operation the ways to do it, what each asks for, and what it
+// costs in the model of messages. All ranks choose from the same facts, so they choose the same one.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "collective/call.h"
+#include "collective/task.h"
+
+namespace hawser {
+
+// What all ranks know alike of an operation.
+struct Shape {
+  int ranks = 1;
+  // broadcast, reductions: of the whole vector; others: of one block; v and w forms: mean of the blocks
+  // where every rank knows them, else -1.
+  std::int64_t bytes = 0;
+  std::int64_t elements = 0;  // reductions: of the whole vector
+  bool commutative = true;
+};
+
+// Time = messages * latency + bytes * per_byte + reduced bytes * reduce_per_byte, in nanoseconds.
+struct CostModel {
+  double latency = 400;
+  double per_byte = 0.12;
+  double reduce_per_byte = 0.10;
+};
+
+struct Algorithm {
+  Collective kind;
+  const char* name;
+  const char* source;  // where it is described
+  bool (*fits)(const Shape&);
+  double (*cost)(const Shape&, const CostModel&);
+  Task (*run)(Operation&);
+};
+
+std::span<const Algorithm> algorithm_table();
+
+// The knob `collective_algorithm`: "allreduce=ring,broadcast=binomial" forces algorithms where they fit.
+class AlgorithmChoice {
+ public:
+  Result<> parse(std::string_view knob);
+  void set_model(const CostModel& model) { model_ = model; }
+  const Algorithm& choose(Collective kind, const Shape& shape) const;
+
+ private:
+  std::array<const Algorithm*, collective_kinds> forced_{};
+  CostModel model_;
+};
+
+// The shape of an operation whose plan is made.
+Shape shape_of(const Operation& operation);
+
+}  // namespace hawser

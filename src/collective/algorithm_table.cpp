@@ -1,0 +1,172 @@
+// The declared algorithms. A row that always fits must stand for every operation. Costs are those of the
+// literature in the model of algorithm.h, `n` ranks and `m` bytes; where two rows cost the same the first one
+// wins.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "collective/algorithm.h"
+#include "collective/algorithms/algorithms.h"
+
+namespace hawser {
+
+namespace {
+
+using S = const Shape&;
+using M = const CostModel&;
+
+bool always(S) { return true; }
+bool power_of_two(S s) { return std::has_single_bit(static_cast<unsigned>(s.ranks)); }
+bool commutative(S s) { return s.commutative; }
+bool divisible(S s) { return s.commutative && s.elements >= s.ranks; }
+
+double rounds(S s) { return std::ceil(std::log2(std::max(s.ranks, 1))); }
+double others(S s) { return s.ranks - 1; }
+// Of the whole vector, what all ranks but one hold.
+double fraction(S s) { return others(s) / s.ranks; }
+double bytes(S s) { return s.bytes < 0 ? 1024.0 : static_cast<double>(s.bytes); }
+double folded(S s) { return power_of_two(s) ? 0 : 1; }
+
+// A message costs `latency`, and `m` bytes of it `m * per_byte`.
+double messages(M c, double count, double m) { return count * c.latency + m * c.per_byte; }
+
+const Algorithm table[] = {
+    {Collective::barrier, "dissemination", "Hensgen, Finkel, Manber 1988", always,
+     [](S s, M c) { return messages(c, rounds(s), 0); }, algorithms::barrier_dissemination},
+
+    {Collective::broadcast, "binomial", "Chan et al. 2007", always,
+     [](S s, M c) { return messages(c, rounds(s), rounds(s) * bytes(s)); }, algorithms::broadcast_binomial},
+    {Collective::broadcast, "linear", "", always,
+     [](S s, M c) { return messages(c, 0.6 + 0.4 * others(s), others(s) * bytes(s)); },
+     algorithms::broadcast_linear},
+    {Collective::broadcast, "scatter_allgather", "Thakur, Gropp 2003", always,
+     [](S s, M c) { return messages(c, rounds(s) + others(s), 2 * fraction(s) * bytes(s)); },
+     algorithms::broadcast_scatter_allgather},
+
+    {Collective::gather, "binomial", "Chan et al. 2007", always,
+     [](S s, M c) { return messages(c, rounds(s), 1.5 * others(s) * bytes(s)); },
+     algorithms::gather_binomial},
+    {Collective::gather, "linear", "", always,
+     [](S s, M c) { return messages(c, 0.6 + 0.4 * others(s), others(s) * bytes(s)); },
+     algorithms::gather_linear},
+    {Collective::gatherv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::gather_linear},
+    {Collective::scatter, "binomial", "Chan et al. 2007", always,
+     [](S s, M c) { return messages(c, rounds(s), 1.5 * others(s) * bytes(s)); },
+     algorithms::scatter_binomial},
+    {Collective::scatter, "linear", "", always,
+     [](S s, M c) { return messages(c, 0.6 + 0.4 * others(s), others(s) * bytes(s)); },
+     algorithms::scatter_linear},
+    {Collective::scatterv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::scatter_linear},
+
+    {Collective::allgather, "recursive_doubling", "Thakur, Rabenseifner, Gropp 2005", power_of_two,
+     [](S s, M c) { return messages(c, rounds(s), others(s) * bytes(s)); },
+     algorithms::allgather_recursive_doubling},
+    {Collective::allgather, "bruck", "Bruck et al. 1997", always,
+     [](S s, M c) { return messages(c, rounds(s), 2 * others(s) * bytes(s)); }, algorithms::allgather_bruck},
+    {Collective::allgather, "ring", "Chan et al. 2007", always,
+     [](S s, M c) { return messages(c, others(s), others(s) * bytes(s)); }, algorithms::allgather_ring},
+    {Collective::allgather, "linear", "", always,
+     [](S s, M c) { return messages(c, 0.6 + 0.7 * others(s), 1.1 * others(s) * bytes(s)); },
+     algorithms::allgather_linear},
+    {Collective::allgatherv, "bruck", "Bruck et al. 1997", always,
+     [](S s, M c) { return messages(c, rounds(s), 2 * others(s) * bytes(s)); }, algorithms::allgather_bruck},
+    {Collective::allgatherv, "ring", "Chan et al. 2007", always,
+     [](S s, M c) { return messages(c, others(s), others(s) * bytes(s)); }, algorithms::allgather_ring},
+    {Collective::allgatherv, "linear", "", always,
+     [](S s, M c) { return messages(c, 0.6 + 0.7 * others(s), 1.1 * others(s) * bytes(s)); },
+     algorithms::allgather_linear},
+
+    {Collective::alltoall, "bruck", "Bruck et al. 1997", always,
+     [](S s, M c) { return messages(c, rounds(s), 3 * rounds(s) * 0.5 * s.ranks * bytes(s)); },
+     algorithms::alltoall_bruck},
+    {Collective::alltoall, "linear", "", always,
+     [](S s, M c) { return messages(c, 0.6 + 0.6 * others(s), 1.2 * others(s) * bytes(s)); },
+     algorithms::alltoall_linear},
+    {Collective::alltoall, "pairwise", "Thakur, Rabenseifner, Gropp 2005", always,
+     [](S s, M c) { return messages(c, others(s), others(s) * bytes(s)); }, algorithms::alltoall_pairwise},
+    {Collective::alltoallv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::alltoall_linear},
+    {Collective::alltoallv, "pairwise", "", always, [](S, M) { return 1.0; }, algorithms::alltoall_pairwise},
+    {Collective::alltoallw, "linear", "", always, [](S, M) { return 0.0; }, algorithms::alltoall_linear},
+    {Collective::alltoallw, "pairwise", "", always, [](S, M) { return 1.0; }, algorithms::alltoall_pairwise},
+
+    {Collective::reduce, "binomial", "Chan et al. 2007", always,
+     [](S s, M c) {
+       return messages(c, rounds(s), rounds(s) * bytes(s)) + rounds(s) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::reduce_binomial},
+    {Collective::reduce, "linear", "", always,
+     [](S s, M c) {
+       return messages(c, 0.6 + 0.5 * others(s), others(s) * bytes(s)) +
+              others(s) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::reduce_linear},
+    {Collective::reduce, "rabenseifner", "Rabenseifner 2004", divisible,
+     [](S s, M c) {
+       return messages(c, 2 * rounds(s), (2 * fraction(s) + folded(s)) * bytes(s)) +
+              (fraction(s) + folded(s)) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::reduce_rabenseifner},
+
+    {Collective::allreduce, "recursive_doubling", "Thakur, Rabenseifner, Gropp 2005", always,
+     [](S s, M c) {
+       const double times = rounds(s) + folded(s);
+       return messages(c, times, times * bytes(s)) + rounds(s) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::allreduce_recursive_doubling},
+    {Collective::allreduce, "rabenseifner", "Rabenseifner 2004", divisible,
+     [](S s, M c) {
+       return messages(c, 2 * rounds(s) + folded(s), (2 * fraction(s) + 2 * folded(s)) * bytes(s)) +
+              (fraction(s) + folded(s)) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::allreduce_rabenseifner},
+    {Collective::allreduce, "ring", "Patarasuk, Yuan 2009", divisible,
+     [](S s, M c) {
+       return messages(c, 2 * others(s), 2 * fraction(s) * bytes(s)) +
+              fraction(s) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::allreduce_ring},
+
+    {Collective::reduce_scatter_block, "recursive_halving", "Thakur, Rabenseifner, Gropp 2005", commutative,
+     [](S s, M c) {
+       return messages(c, rounds(s) + 2 * folded(s), (fraction(s) + folded(s)) * bytes(s)) +
+              (fraction(s) + folded(s)) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::reduce_scatter_recursive_halving},
+    {Collective::reduce_scatter_block, "pairwise", "Thakur, Rabenseifner, Gropp 2005", commutative,
+     [](S s, M c) {
+       return messages(c, others(s), fraction(s) * bytes(s)) + fraction(s) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::reduce_scatter_pairwise},
+    {Collective::reduce_scatter_block, "reduce_scatter", "", always, [](S, M) { return 1e18; },
+     algorithms::reduce_scatter_reduce_scatter},
+    {Collective::reduce_scatter, "recursive_halving", "Thakur, Rabenseifner, Gropp 2005", commutative,
+     [](S s, M c) {
+       return messages(c, rounds(s) + 2 * folded(s), (fraction(s) + folded(s)) * bytes(s)) +
+              (fraction(s) + folded(s)) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::reduce_scatter_recursive_halving},
+    {Collective::reduce_scatter, "pairwise", "Thakur, Rabenseifner, Gropp 2005", commutative,
+     [](S s, M c) {
+       return messages(c, others(s), fraction(s) * bytes(s)) + fraction(s) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::reduce_scatter_pairwise},
+    {Collective::reduce_scatter, "reduce_scatter", "", always, [](S, M) { return 1e18; },
+     algorithms::reduce_scatter_reduce_scatter},
+
+    {Collective::scan, "recursive_doubling", "Hillis, Steele 1986", always,
+     [](S s, M c) { return messages(c, rounds(s), rounds(s) * bytes(s) * 2); },
+     algorithms::scan_recursive_doubling},
+    {Collective::scan, "linear", "", always,
+     [](S s, M c) { return messages(c, others(s), others(s) * bytes(s)); }, algorithms::scan_linear},
+    {Collective::exscan, "recursive_doubling", "Hillis, Steele 1986", always,
+     [](S s, M c) { return messages(c, rounds(s), rounds(s) * bytes(s) * 2); },
+     algorithms::scan_recursive_doubling},
+    {Collective::exscan, "linear", "", always,
+     [](S s, M c) { return messages(c, others(s), others(s) * bytes(s)); }, algorithms::scan_linear},
+};
+
+}  // namespace
+
+std::span<const Algorithm> algorithm_table() { return table; }
+
+}  // namespace hawser

@@ -1,0 +1,46 @@
+// The algorithms, one to a file. Each is a Task over operation.plan; restrictions and costs stand in
+// algorithm_table.cpp.
+#pragma once
+
+#include "collective/combine.h"
+#include "collective/operation.h"
+#include "collective/task.h"
+
+namespace hawser::algorithms {
+
+Task barrier_dissemination(Operation& operation);
+
+Task broadcast_binomial(Operation& operation);
+Task broadcast_linear(Operation& operation);
+Task broadcast_scatter_allgather(Operation& operation);
+
+Task gather_binomial(Operation& operation);
+Task gather_linear(Operation& operation);
+Task scatter_binomial(Operation& operation);
+Task scatter_linear(Operation& operation);
+
+Task allgather_bruck(Operation& operation);
+Task allgather_recursive_doubling(Operation& operation);
+Task allgather_ring(Operation& operation);
+Task allgather_linear(Operation& operation);
+
+Task alltoall_bruck(Operation& operation);
+Task alltoall_linear(Operation& operation);
+Task alltoall_pairwise(Operation& operation);
+
+Task reduce_binomial(Operation& operation);
+Task reduce_linear(Operation& operation);
+Task reduce_rabenseifner(Operation& operation);
+
+Task allreduce_recursive_doubling(Operation& operation);
+Task allreduce_rabenseifner(Operation& operation);
+Task allreduce_ring(Operation& operation);
+
+Task reduce_scatter_recursive_halving(Operation& operation);
+Task reduce_scatter_pairwise(Operation& operation);
+Task reduce_scatter_reduce_scatter(Operation& operation);
+
+Task scan_recursive_doubling(Operation& operation);
+Task scan_linear(Operation& operation);
+
+}  // namespace hawser::algorithms

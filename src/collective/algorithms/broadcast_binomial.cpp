@@ -1,0 +1,24 @@
+// Broadcast down a binomial tree: whoever has the data passes it on, to the largest subtree first.
+#include "collective/algorithms/algorithms.h"
+
+namespace hawser::algorithms {
+
+Task broadcast_binomial(Operation& operation) {
+  const int ranks = operation.size();
+  const int root = operation.plan.root;
+  const int relative = (operation.rank() - root + ranks) % ranks;
+  const Blocks& data = operation.plan.receive;
+  int distance = 1;
+  while (distance < ranks && (relative & distance) == 0) distance *= 2;
+  if (relative != 0) {
+    operation.receive((relative - distance + root) % ranks, data.base, data.size);
+    co_await operation.arrived();
+  }
+  for (distance /= 2; distance > 0; distance /= 2) {
+    if (relative + distance < ranks)
+      operation.send((relative + distance + root) % ranks, data.base, data.size);
+  }
+  co_await operation.arrived();
+}
+
+}  // namespace hawser::algorithms

@@ -1,0 +1,121 @@
+#include "collective/construction.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/failure.h"
+#include "collective/algorithms/algorithms.h"
+
+namespace hawser {
+
+namespace {
+
+// What rank 0 tells the others of the new communicator.
+struct Birth {
+  std::uint32_t context = no_context;
+  static constexpr std::uint32_t no_context = ~std::uint32_t{0};
+};
+
+// Broadcasts the choice of rank 0 of the participants. `birth` lives until the operation ends.
+Task agree(Operation& operation, Birth& birth) {
+  if (operation.rank() == 0) {
+    if (auto id = operation.engine().context_ids().take()) {
+      birth.context = id.value();
+    } else {
+      operation.fail(id.take_error());
+    }
+  }
+  operation.plan = Plan{};
+  operation.plan.receive.base = reinterpret_cast<std::byte*>(&birth);
+  operation.plan.receive.size = sizeof(Birth);
+  if (operation.size() > 1) co_await algorithms::broadcast_binomial(operation);
+  if (birth.context == Birth::no_context && !operation.failed()) {
+    operation.fail(failure(ErrorClass::other, "rank 0 of the new communicator has no context id left"));
+  }
+}
+
+Task agree_and_set(Operation& operation, Ref<Communicator> made) {
+  Birth birth;
+  co_await agree(operation, birth);
+  if (operation.failed()) co_return;
+  made->set_context(birth.context);
+  operation.engine().adopt(*made);
+}
+
+Result<Ref<Communicator>> make(CollectiveEngine& engine, const Ref<Group>& group, int rank,
+                               std::uint32_t context, std::int32_t tag) {
+  Birth birth;
+  HAWSER_TRY(engine.run_task({group, rank, context, tag},
+                             [&birth](Operation& operation) { return agree(operation, birth); }));
+  auto made = make_counted<Communicator>(group, rank, birth.context);
+  engine.adopt(*made);
+  return made;
+}
+
+struct ColorAndKey {
+  int color;
+  int key;
+};
+
+Task exchange(Operation& operation, ColorAndKey* of_ranks) {
+  operation.plan = Plan{};
+  operation.plan.receive.base = reinterpret_cast<std::byte*>(of_ranks);
+  operation.plan.receive.size = sizeof(ColorAndKey);
+  co_await algorithms::allgather_bruck(operation);
+}
+
+}  // namespace
+
+Result<Ref<Communicator>> duplicate(CollectiveEngine& engine, Communicator& parent) {
+  const Participants all = engine.participants_of(parent);
+  return make(engine, parent.group(), parent.rank(), all.context, all.tag);
+}
+
+Ref<Communicator> start_duplicate(CollectiveEngine& engine, Communicator& parent, Request*& request) {
+  auto made = make_counted<Communicator>(parent.group(), parent.rank());
+  request = &engine.start_task(engine.participants_of(parent), Ref<Counted>(&parent),
+                               [&made](Operation& operation) { return agree_and_set(operation, made); });
+  return made;
+}
+
+Result<Ref<Communicator>> split(CollectiveEngine& engine, Communicator& parent, int color, int key) {
+  std::vector<ColorAndKey> of_ranks(static_cast<std::size_t>(parent.size()));
+  of_ranks[static_cast<std::size_t>(parent.rank())] = {color, key};
+  HAWSER_TRY(engine.run_task(
+      parent, [&of_ranks](Operation& operation) { return exchange(operation, of_ranks.data()); }));
+  // Counted on all ranks, also on those that get no communicator.
+  const Participants all = engine.participants_of(parent);
+  if (color == undefined) return Ref<Communicator>();
+
+  std::vector<int> ranks;
+  for (int r = 0; r < parent.size(); ++r) {
+    if (of_ranks[static_cast<std::size_t>(r)].color == color) ranks.push_back(r);
+  }
+  std::stable_sort(ranks.begin(), ranks.end(), [&of_ranks](int a, int b) {
+    return of_ranks[static_cast<std::size_t>(a)].key < of_ranks[static_cast<std::size_t>(b)].key;
+  });
+  int new_rank = 0;
+  std::vector<ProcessIndex> processes;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] == parent.rank()) new_rank = static_cast<int>(i);
+    processes.push_back(parent.group()->process_of(ranks[i]));
+  }
+  return make(engine, make_counted<Group>(std::move(processes)), new_rank, all.context, all.tag);
+}
+
+Result<Ref<Communicator>> create(CollectiveEngine& engine, Communicator& parent, const Ref<Group>& group) {
+  const Participants all = engine.participants_of(parent);
+  const int rank = group->rank_of(parent.group()->process_of(parent.rank()));
+  if (rank == undefined) return Ref<Communicator>();
+  return make(engine, group, rank, all.context, all.tag);
+}
+
+Result<Ref<Communicator>> create_from_group(CollectiveEngine& engine, Communicator& parent,
+                                            const Ref<Group>& group, int tag) {
+  const int rank = group->rank_of(parent.group()->process_of(parent.rank()));
+  if (rank == undefined) return Ref<Communicator>();
+  return make(engine, group, rank, parent.context() + 2, tag);
+}
+
+}  // namespace hawser

@@ -1,0 +1,24 @@
+// The making of communicators (MPI-5.0 section 7.4). Rank 0 of the new communicator chooses its context id
+// and the others are told, in one broadcast; nothing else needs agreement (communicator/context_ids.h).
+//
+// Only the structure is made here: attributes, error handlers and hints are copied by the caller.
+#pragma once
+
+#include "collective/engine.h"
+#include "communicator/communicator.h"
+
+namespace hawser {
+
+Result<Ref<Communicator>> duplicate(CollectiveEngine& engine, Communicator& parent);
+// The communicator is given at once and usable when the request is complete.
+Ref<Communicator> start_duplicate(CollectiveEngine& engine, Communicator& parent, Request*& request);
+// Null for `color` undefined.
+Result<Ref<Communicator>> split(CollectiveEngine& engine, Communicator& parent, int color, int key);
+// Over a subgroup of the parent: called by all its ranks; null for those outside. Different ranks may
+// give different groups if they are disjoint.
+Result<Ref<Communicator>> create(CollectiveEngine& engine, Communicator& parent, const Ref<Group>& group);
+// The same, called by the ranks of the group alone; `tag` tells simultaneous calls apart.
+Result<Ref<Communicator>> create_from_group(CollectiveEngine& engine, Communicator& parent,
+                                            const Ref<Group>& group, int tag);
+
+}  // namespace hawser

@@ -1,0 +1,235 @@
+#include "collective/engine.h"
+
+#include "base/failure.h"
+#include "collective/plan.h"
+
+namespace hawser {
+
+namespace {
+
+// Where the ranks of a communicator tell each other that they are done with it.
+constexpr std::uint32_t retirement_context = 3;
+
+// Up a binomial tree to rank 0, which chose the context id and may now choose it again.
+Task retirement(Operation& operation) {
+  const int rank = operation.rank();
+  int distance = 1;
+  for (; distance < operation.size() && (rank & distance) == 0; distance *= 2) {
+    if (rank + distance < operation.size()) operation.receive(rank + distance, nullptr, 0);
+  }
+  co_await operation.arrived();
+  if (rank != 0) {
+    operation.send(rank - distance, nullptr, 0);
+    co_await operation.arrived();
+  } else {
+    operation.engine().context_ids().give_back(operation.participants().context - retirement_context);
+  }
+}
+
+// Whether the amounts say, alike on all ranks, that there is nothing to move or reduce.
+bool is_empty(Collective kind, const Shape& shape) { return kind != Collective::barrier && shape.bytes == 0; }
+
+}  // namespace
+
+CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator)
+    : engine_(engine),
+      group_(communicator.group()),
+      rank_(communicator.rank()),
+      context_(communicator.context()) {}
+
+CollectiveRecord::~CollectiveRecord() { engine_.retire(group_, rank_, context_); }
+
+CollectiveEngine::CollectiveEngine(PointToPoint& messages, Progress& progress)
+    : messages_(messages), progress_(progress) {}
+
+CollectiveEngine::~CollectiveEngine() { close(); }
+
+Result<> CollectiveEngine::open(ProcessIndex self, int processes, const Knobs& knobs) {
+  choice_ = AlgorithmChoice();
+  HAWSER_TRY(choice_.parse(knobs.collective_algorithm));
+  context_ids_.open(self, processes);
+  open_ = true;
+  return {};
+}
+
+void CollectiveEngine::close() {
+  open_ = false;
+  while (Operation* operation = active_.pop_front()) {
+    operation->abandon();
+    give_back(*operation);
+  }
+}
+
+void CollectiveEngine::adopt(Communicator& communicator) {
+  communicator.collective = std::make_unique<CollectiveRecord>(*this, communicator);
+}
+
+// --- Operations ---
+
+Operation& CollectiveEngine::take() {
+  if (free_.empty()) {
+    operations_.push_back(std::make_unique<Operation>(*this));
+    free_.reserve(operations_.size());
+    return *operations_.back();
+  }
+  Operation& operation = *free_.back();
+  free_.pop_back();
+  operation.persistent = false;
+  operation.active = true;
+  operation.user_freed = false;
+  operation.valid = true;
+  operation.planned = false;
+  return operation;
+}
+
+void CollectiveEngine::give_back(Operation& operation) {
+  operation.abandon();
+  // Last, because it may be the last reference, and then the communicator's end needs an operation.
+  const Ref<Counted> communicator = std::move(operation.communicator);
+  free_.push_back(&operation);
+}
+
+Participants CollectiveEngine::participants_of(Communicator& communicator) {
+  auto& record = static_cast<CollectiveRecord&>(*communicator.collective);
+  return {communicator.group(), communicator.rank(), communicator.collective_context(), record.next_tag()};
+}
+
+// Plans the operation and runs it as far as it goes now.
+void CollectiveEngine::launch(Operation& operation) {
+  make_plan(operation);
+  const Shape shape = shape_of(operation);
+  if (shape.ranks == 1 || is_empty(operation.call.kind, shape)) {
+    operation.skip();
+    return;
+  }
+  operation.run(choice_.choose(operation.call.kind, shape).run(operation));
+}
+
+Result<> CollectiveEngine::wait_for(Operation& operation) {
+  if (!operation.advance()) {
+    progress_.wait_until([&operation] { return operation.advance(); });
+  }
+  if (operation.planned) finish_plan(operation);
+  Result<> result = operation.end();
+  give_back(operation);
+  return result;
+}
+
+Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall& call) {
+  Operation& operation = take();
+  operation.planned = true;
+  operation.call = call;
+  operation.begin(participants_of(communicator));
+  launch(operation);
+  return wait_for(operation);
+}
+
+Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCall& call, Request*& request) {
+  Operation& operation = take();
+  operation.planned = true;
+  operation.call = call;
+  operation.communicator = Ref<Counted>(&communicator);
+  operation.keep_arguments(communicator.size());
+  operation.begin(participants_of(communicator));
+  launch_in_background(operation);
+  request = &operation;
+  return {};
+}
+
+Result<> CollectiveEngine::prepare(Communicator& communicator, const CollectiveCall& call,
+                                   Request*& request) {
+  Operation& operation = take();
+  operation.planned = true;
+  operation.persistent = true;
+  operation.active = false;
+  operation.call = call;
+  operation.communicator = Ref<Counted>(&communicator);
+  operation.keep_arguments(communicator.size());
+  Participants participants = participants_of(communicator);
+  participants.tag = static_cast<CollectiveRecord&>(*communicator.collective).next_persistent_tag();
+  operation.begin(std::move(participants));
+  operation.skip();
+  operation.complete = true;
+  request = &operation;
+  return {};
+}
+
+void CollectiveEngine::start_again(Operation& operation) {
+  operation.begin(operation.participants());
+  launch_in_background(operation);
+}
+
+Result<> CollectiveEngine::run_task(Communicator& communicator, FunctionRef<Task(Operation&)> task) {
+  return run_task(participants_of(communicator), task);
+}
+
+Result<> CollectiveEngine::run_task(Participants participants, FunctionRef<Task(Operation&)> task) {
+  Operation& operation = take();
+  operation.begin(std::move(participants));
+  operation.run(task(operation));
+  return wait_for(operation);
+}
+
+Operation& CollectiveEngine::start_task(Participants participants, Ref<Counted> communicator,
+                                        FunctionRef<Task(Operation&)> task) {
+  Operation& operation = take();
+  operation.communicator = std::move(communicator);
+  operation.begin(std::move(participants));
+  operation.run(task(operation));
+  if (operation.finished()) {
+    complete(operation);
+  } else {
+    active_.push_back(&operation);
+  }
+  return operation;
+}
+
+void CollectiveEngine::launch_in_background(Operation& operation) {
+  launch(operation);
+  if (operation.finished()) {
+    complete(operation);
+  } else {
+    active_.push_back(&operation);
+  }
+}
+
+void CollectiveEngine::complete(Operation& operation) {
+  if (operation.planned) finish_plan(operation);
+  Result<> result = operation.end();
+  operation.status = Status::empty();
+  if (!result) operation.status.error = result.error().error_class;
+  operation.complete = true;
+}
+
+bool CollectiveEngine::advance_active() {
+  bool moved = false;
+  for (Operation* operation = active_.front(); operation != nullptr;) {
+    const bool over = operation->advance();
+    Operation* next = active_.next(operation);
+    if (over) {
+      active_.remove(operation);
+      complete(*operation);
+      if (operation->user_freed) operation->destroy();
+      moved = true;
+    }
+    operation = next;
+  }
+  return moved;
+}
+
+// --- Context ids ---
+
+void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context) {
+  // The predefined communicators' ids are never given again.
+  if (!open_ || context / contexts_per_communicator < 2) return;
+  for (std::uint32_t i = 0; i < retirement_context; ++i) messages_.release_context(context + i);
+  Operation& operation = start_task({std::move(group), rank, context + retirement_context, 0}, nullptr,
+                                    [](Operation& retiring) { return retirement(retiring); });
+  if (operation.complete) {
+    give_back(operation);
+  } else {
+    operation.user_freed = true;
+  }
+}
+
+}  // namespace hawser

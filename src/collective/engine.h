@@ -1,0 +1,110 @@
+// CollectiveEngine: runs the collective operations of one process. Blocking ones go from start to end in
+// run(); non-blocking ones are moved on by progress(), which MpiProcess calls in every pass.
+//
+// It also hands out context ids and takes them back, because both are collective over the communicator
+// concerned (context_ids.h, construction.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "base/intrusive_list.h"
+#include "base/knobs.h"
+#include "collective/algorithm.h"
+#include "collective/frame_pool.h"
+#include "collective/operation.h"
+#include "communicator/communicator.h"
+#include "communicator/context_ids.h"
+#include "message/point_to_point.h"
+#include "message/progress.h"
+
+namespace hawser {
+
+// What the engine keeps with a communicator.
+class CollectiveRecord final : public CollectiveState {
+ public:
+  CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator);
+  // Starts giving the context id back.
+  ~CollectiveRecord() override;
+
+  std::int32_t next_tag() { return static_cast<std::int32_t>(++sequence_ & tag_mask); }
+  // Persistent operations may be started in different order on different ranks (section 6.13), so each
+  // keeps a tag of its own for life.
+  std::int32_t next_persistent_tag() {
+    return static_cast<std::int32_t>((++persistent_sequence_ & tag_mask) | (tag_mask + 1));
+  }
+
+ private:
+  static constexpr std::uint32_t tag_mask = (1u << 29) - 1;
+  CollectiveEngine& engine_;
+  Ref<Group> group_;
+  int rank_;
+  std::uint32_t context_;
+  std::uint32_t sequence_ = 0;
+  std::uint32_t persistent_sequence_ = 0;
+};
+
+class CollectiveEngine {
+ public:
+  CollectiveEngine(PointToPoint& messages, Progress& progress);
+  ~CollectiveEngine();
+
+  // Before the first communicator is adopted: this process's number and how many there are, and the knobs.
+  Result<> open(ProcessIndex self, int processes, const Knobs& knobs);
+  // Abandons what is still going on. No message may come any more; communicators may die later.
+  void close();
+  bool is_open() const { return open_; }
+
+  // Every communicator passes here once before its first operation.
+  void adopt(Communicator& communicator);
+
+  // The collective operations.
+  Result<> run(Communicator& communicator, const CollectiveCall& call);
+  Result<> start(Communicator& communicator, const CollectiveCall& call, Request*& request);
+  Result<> prepare(Communicator& communicator, const CollectiveCall& call, Request*& request);
+
+  // Runs a task over the communicator to its end; over other participants; or in the background, as
+  // the request that is returned; who does not want it sets user_freed, or destroys it if it is complete.
+  Result<> run_task(Communicator& communicator, FunctionRef<Task(Operation&)> task);
+  Result<> run_task(Participants participants, FunctionRef<Task(Operation&)> task);
+  Operation& start_task(Participants participants, Ref<Counted> communicator,
+                        FunctionRef<Task(Operation&)> task);
+  Participants participants_of(Communicator& communicator);
+
+  // One pass over the operations in the background; true if one came to its end.
+  bool progress() { return !active_.empty() && advance_active(); }
+
+  ContextIds& context_ids() { return context_ids_; }
+  PointToPoint& point_to_point() { return messages_; }
+  Progress& waiting() { return progress_; }
+  FramePool& frames() { return frames_; }
+  AlgorithmChoice& choice() { return choice_; }
+
+  // For operations.
+  void start_again(Operation& operation);
+  void give_back(Operation& operation);
+  // For CollectiveRecord.
+  void retire(Ref<Group> group, int rank, std::uint32_t context);
+
+ private:
+  Operation& take();
+  void launch(Operation& operation);
+  void launch_in_background(Operation& operation);
+  void complete(Operation& operation);
+  bool advance_active();
+  Result<> wait_for(Operation& operation);
+
+  PointToPoint& messages_;
+  Progress& progress_;
+  FramePool frames_;  // before the operations, whose frames it owns
+  AlgorithmChoice choice_;
+  ContextIds context_ids_;
+  bool open_ = false;
+  std::vector<std::unique_ptr<Operation>> operations_;
+  std::vector<Operation*> free_;
+  IntrusiveList<Operation, &Operation::active_link> active_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,211 @@
+#include "collective/operation.h"
+
+#include <new>
+
+#include "base/failure.h"
+#include "collective/engine.h"
+
+namespace hawser {
+
+namespace {
+
+constexpr std::align_val_t cache_line{64};
+constexpr std::int64_t largest_spare_bytes = 256 << 10;
+
+}  // namespace
+
+namespace detail {
+
+void* take_frame(Operation& operation, std::size_t size) { return operation.engine_.frames().take(size); }
+void give_back_frame(void* frame) noexcept { FramePool::give_back(frame); }
+void set_resume_point(Operation& operation, std::coroutine_handle<> point) noexcept {
+  operation.resume_point_ = point;
+}
+void set_finished(Operation& operation) noexcept { operation.finished_ = true; }
+
+}  // namespace detail
+
+Operation::Operation(CollectiveEngine& engine) : Request(Kind::collective), engine_(engine) {}
+
+Operation::~Operation() {
+  abandon();
+  if (spare_block_ != nullptr) ::operator delete(spare_block_, cache_line);
+}
+
+void Operation::abandon() {
+  // From the innermost frame outwards.
+  if (outermost_ && !finished_) {
+    for (auto frame = Task::Coroutine::from_address(resume_point_.address()); frame;) {
+      const std::coroutine_handle<> outer = frame.promise().awaiting;
+      frame.destroy();
+      frame = outer ? Task::Coroutine::from_address(outer.address()) : Task::Coroutine();
+    }
+  } else if (outermost_) {
+    outermost_.destroy();
+  }
+  outermost_ = nullptr;
+  finished_ = true;
+  for (MessageRequest* request : started_) engine_.point_to_point().release(*request);
+  started_.clear();
+  packers_.clear();
+  for (auto& block : scratch_blocks_) ::operator delete(block.first, cache_line);
+  scratch_blocks_.clear();
+  kept_objects_.clear();
+  error_ = nullptr;
+}
+
+void Operation::begin(Participants participants) {
+  participants_ = std::move(participants);
+  size_ = participants_.group->size();
+  finished_ = false;
+  complete = false;
+  status = Status::empty();
+}
+
+void Operation::run(Task task) {
+  outermost_ = task.coroutine;
+  task.coroutine.resume();
+}
+
+bool Operation::advance() {
+  if (!finished_ && collect()) resume_point_.resume();
+  return finished_;
+}
+
+Result<> Operation::end() {
+  HAWSER_ASSERT(finished_ && started_.empty());
+  if (outermost_) outermost_.destroy();
+  outermost_ = nullptr;
+  packers_.clear();
+  for (auto& [block, bytes] : scratch_blocks_) {
+    if (bytes > spare_bytes_ && bytes <= largest_spare_bytes) {
+      std::swap(block, spare_block_);
+      std::swap(bytes, spare_bytes_);
+    }
+    if (block != nullptr) ::operator delete(block, cache_line);
+  }
+  scratch_blocks_.clear();
+  if (error_ == nullptr) return {};
+  Error error = std::move(*error_);
+  error_ = nullptr;
+  return error;
+}
+
+void Operation::track(MessageRequest& request) { started_.push_back(&request); }
+
+bool Operation::collect() {
+  PointToPoint& messages = engine_.point_to_point();
+  while (!started_.empty()) {
+    MessageRequest& request = *started_.back();
+    if (!request.complete) return false;
+    if (request.status.error != ErrorClass::success) [[unlikely]] {
+      fail(failure(
+          request.status.error,
+          "a message of the collective operation failed; do all ranks give the same root and amounts?"));
+    }
+    messages.release(request);
+    started_.pop_back();
+  }
+  return true;
+}
+
+void Operation::send(int to, const std::byte* data, std::int64_t bytes) {
+  const SendTarget target{participants_.group->process_of(to), participants_.context, participants_.rank,
+                          participants_.tag};
+  const ByteSequence sequence{const_cast<std::byte*>(data), bytes, nullptr};
+  PointToPoint& messages = engine_.point_to_point();
+  if (messages.send_now(target, sequence)) return;
+  track(messages.isend(SendMode::standard, target, sequence));
+}
+
+void Operation::receive(int from, std::byte* data, std::int64_t bytes) {
+  const ReceivePattern pattern{participants_.context, from, participants_.tag};
+  track(engine_.point_to_point().ireceive(pattern, ByteSequence{data, bytes, nullptr}));
+}
+
+void Operation::send_elements(int to, const std::byte* data, std::int64_t count, const Datatype& type) {
+  if (type.contiguous) {
+    send(to, data + type.true_lower_bound, count * type.size);
+    return;
+  }
+  const SendTarget target{participants_.group->process_of(to), participants_.context, participants_.rank,
+                          participants_.tag};
+  const ByteSequence sequence = describe(data, count, type, packers_.emplace_back());
+  track(engine_.point_to_point().isend(SendMode::standard, target, sequence));
+}
+
+void Operation::receive_elements(int from, std::byte* data, std::int64_t count, const Datatype& type) {
+  if (type.contiguous) {
+    receive(from, data + type.true_lower_bound, count * type.size);
+    return;
+  }
+  const ReceivePattern pattern{participants_.context, from, participants_.tag};
+  const ByteSequence sequence = describe(data, count, type, packers_.emplace_back());
+  track(engine_.point_to_point().ireceive(pattern, sequence));
+}
+
+std::byte* Operation::scratch(std::int64_t bytes) {
+  if (spare_block_ != nullptr && bytes <= spare_bytes_) {
+    scratch_blocks_.emplace_back(spare_block_, spare_bytes_);
+    spare_block_ = nullptr;
+    spare_bytes_ = 0;
+  } else {
+    const std::int64_t rounded = (bytes + 64) & ~std::int64_t{63};  // never 0 bytes
+    auto* block = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(rounded), cache_line));
+    scratch_blocks_.emplace_back(block, rounded);
+  }
+  return scratch_blocks_.back().first;
+}
+
+std::byte* Operation::scratch_elements(std::int64_t count, const Datatype& type) {
+  if (count == 0) return scratch(0);
+  const std::int64_t span = type.true_extent + (count - 1) * (type.extent < 0 ? -type.extent : type.extent);
+  std::byte* memory = scratch(span);
+  // With a negative extent the last element lies first.
+  if (type.extent < 0) memory -= (count - 1) * type.extent;
+  return memory - type.true_lower_bound;
+}
+
+void Operation::fail(Error error) {
+  if (error_ == nullptr) error_ = std::make_unique<Error>(std::move(error));
+}
+
+void Operation::keep_arguments(int ranks) {
+  const auto n = static_cast<std::size_t>(ranks);
+  kept_numbers_.resize(4 * n);
+  kept_objects_.clear();
+  kept_type_pointers_.clear();
+  kept_type_pointers_.reserve(2 * n);
+  std::int64_t* numbers = kept_numbers_.data();
+  const auto keep_array = [&](IntegerArray& array) {
+    if (array) {
+      for (std::size_t i = 0; i < n; ++i) numbers[i] = array[i];
+      array = IntegerArray(numbers);
+    }
+    numbers += n;
+  };
+  for (CallSide* side : {&call.send, &call.receive}) {
+    keep_array(side->counts);
+    keep_array(side->displacements);
+    if (side->type != nullptr) kept_objects_.emplace_back(side->type);
+    if (side->types != nullptr) {
+      Datatype* const* types = side->types;
+      side->types = kept_type_pointers_.data() + kept_type_pointers_.size();
+      for (std::size_t i = 0; i < n; ++i) {
+        kept_type_pointers_.push_back(types[i]);
+        if (types[i] != nullptr) kept_objects_.emplace_back(types[i]);
+      }
+    }
+  }
+  if (call.op != nullptr) kept_objects_.emplace_back(call.op);
+}
+
+Result<> Operation::start() {
+  active = true;
+  engine_.start_again(*this);
+  return {};
+}
+
+void Operation::destroy() { engine_.give_back(*this); }
+
+}  // namespace hawser

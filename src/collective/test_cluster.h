@@ -1,0 +1,224 @@
+// TestCluster: a number of ranks in one process for the unit tests of this room, each with its own
+// PointToPoint and CollectiveEngine over loopback channels. Ranks run in threads of which exactly one has the
+// baton; it is passed on, in order, when a rank waits, so that runs are repeatable and blocking calls work.
+#pragma once
+
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "collective/engine.h"
+
+namespace hawser::testing {
+
+struct Packet {
+  ProcessIndex source = 0;
+  MessageHeader header;
+  std::vector<std::byte> payload;
+  std::int64_t message_size = 0;
+  void* exposed_done = nullptr;  // not a message: these bytes were fetched
+};
+
+class LoopbackChannel final : public Channel {
+ public:
+  struct Exposed {
+    ByteSequence bytes;
+    void* cookie;
+  };
+  LoopbackChannel(ProcessIndex self, std::vector<LoopbackChannel*>& all) : self_(self), all_(all) {}
+
+  const char* name() const override { return "loopback"; }
+  std::int64_t eager_limit(ProcessIndex) const override { return 1024; }
+  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override {
+    Packet packet{self_, header, std::vector<std::byte>(static_cast<std::size_t>(payload.size)), payload.size,
+                  nullptr};
+    copy_out(payload, packet.payload.data(), payload.size);
+    all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(packet));
+    return true;
+  }
+  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                  void* cookie) override {
+    auto* exposed = new Exposed{bytes, cookie};
+    ExposeToken token;
+    token.words[0] = reinterpret_cast<std::uint64_t>(exposed);
+    Packet packet{self_, header, std::vector<std::byte>(sizeof token), bytes.size, nullptr};
+    std::memcpy(packet.payload.data(), &token, sizeof token);
+    all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(packet));
+    return true;
+  }
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override {
+    auto* exposed = reinterpret_cast<Exposed*>(token.words[0]);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(into.size));
+    copy_out(exposed->bytes, bytes.data(), into.size);
+    if (into.size > 0) {
+      if (into.contiguous()) {
+        std::memcpy(into.data, bytes.data(), bytes.size());
+      } else {
+        into.packer->unpack(0, bytes.data(), into.size);
+      }
+    }
+    fetched_.push_back(cookie);
+    Packet done;
+    done.exposed_done = exposed->cookie;
+    all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(done));
+    delete exposed;
+  }
+  bool progress(ChannelEvents& events, Nanoseconds) override {
+    const bool moved = !fetched_.empty() || !arrived_.empty();
+    while (!fetched_.empty()) {
+      void* cookie = fetched_.front();
+      fetched_.pop_front();
+      events.on_fetched(cookie, {});
+    }
+    while (!arrived_.empty()) {
+      const Packet packet = std::move(arrived_.front());
+      arrived_.pop_front();
+      if (packet.exposed_done != nullptr) {
+        events.on_exposed_done(packet.exposed_done, {});
+      } else {
+        events.on_packet(packet.source, packet.header, packet.payload.data(),
+                         static_cast<std::int64_t>(packet.payload.size()), packet.message_size);
+      }
+    }
+    return moved;
+  }
+  bool flushed() const override { return true; }
+
+ private:
+  static void copy_out(const ByteSequence& from, std::byte* to, std::int64_t bytes) {
+    if (bytes == 0) return;
+    if (from.contiguous()) {
+      std::memcpy(to, from.data, static_cast<std::size_t>(bytes));
+    } else {
+      from.packer->pack(0, to, bytes);
+    }
+  }
+
+  ProcessIndex self_;
+  std::vector<LoopbackChannel*>& all_;
+  std::deque<Packet> arrived_;
+  std::deque<void*> fetched_;
+};
+
+class TestCluster;
+
+class TestRank final : public Progress, public ChannelSet {
+ public:
+  TestRank(TestCluster& cluster, int rank, int size, std::vector<LoopbackChannel*>& all, const Knobs& knobs)
+      : rank(rank),
+        size(size),
+        messages(table),
+        engine(messages, *this),
+        cluster_(cluster),
+        channel_(rank, all) {
+    all[static_cast<std::size_t>(rank)] = &channel_;
+    messages.connect(rank, size, *this);
+    const Result<> opened = engine.open(rank, size, knobs);
+    HAWSER_ASSERT(opened);
+    world = make_counted<Communicator>(make_counted<Group>(0, 1, size), rank, 0);
+    engine.adopt(*world);
+  }
+  ~TestRank() {
+    engine.close();
+    world = nullptr;
+    messages.disconnect();
+  }
+
+  bool make_progress() override {
+    bool moved = channel_.progress(messages, 0);
+    moved |= messages.progress();
+    moved |= engine.progress();
+    return moved;
+  }
+  void wait_until(FunctionRef<bool()> done) override;
+  void wait(Request* request) {
+    wait_until([request] { return request->complete; });
+  }
+
+  Channel* channel_of(ProcessIndex peer) override { return peer == rank ? nullptr : &channel_; }
+  std::span<Channel* const> channels() override { return {}; }
+  Waiter& waiter() override { HAWSER_UNREACHABLE(); }
+
+  const int rank;
+  const int size;
+  RequestTable table;
+  PointToPoint messages;
+  CollectiveEngine engine;
+  Ref<Communicator> world;
+
+ private:
+  TestCluster& cluster_;
+  LoopbackChannel channel_;
+};
+
+class TestCluster {
+ public:
+  explicit TestCluster(int size, const Knobs& knobs = {}) : channels_(static_cast<std::size_t>(size)) {
+    for (int r = 0; r < size; ++r)
+      ranks_.push_back(std::make_unique<TestRank>(*this, r, size, channels_, knobs));
+  }
+
+  // Runs body(rank) on all ranks and returns when all have ended and nothing moves any more.
+  void run(const std::function<void(TestRank&)>& body) {
+    ended_ = 0;
+    turn_ = 0;
+    std::vector<std::thread> threads;
+    for (auto& rank : ranks_) {
+      threads.emplace_back([this, &rank, &body] {
+        take_baton(rank->rank);
+        body(*rank);
+        ++ended_;
+        // Others may still need our progress.
+        while (ended_ < static_cast<int>(ranks_.size())) {
+          rank->make_progress();
+          pass_baton();
+          take_baton(rank->rank);
+        }
+        pass_baton();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto& rank : ranks_) moved |= rank->make_progress();
+    }
+  }
+  TestRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
+
+ private:
+  friend class TestRank;
+
+  void take_baton(int rank) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this, rank] { return turn_ == rank; });
+  }
+  void pass_baton() {
+    {
+      const std::lock_guard lock(mutex_);
+      turn_ = (turn_ + 1) % static_cast<int>(ranks_.size());
+    }
+    changed_.notify_all();
+  }
+
+  std::vector<LoopbackChannel*> channels_;
+  std::vector<std::unique_ptr<TestRank>> ranks_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int turn_ = 0;
+  int ended_ = 0;
+};
+
+inline void TestRank::wait_until(FunctionRef<bool()> done) {
+  while (!done()) {
+    if (make_progress()) continue;
+    cluster_.pass_baton();
+    cluster_.take_baton(rank);
+  }
+}
+
+}  // namespace hawser::testing

@@ -1,0 +1,39 @@
+// ContextIds: the context ids that this process may give to communicators. An id is chosen by one process,
+// the lowest rank of the new communicator, and carries that process's number, so no two processes ever
+// choose the same one and there is nothing to agree upon: the members are told. Any number of communicators
+// can be made at the same time, by any number of threads. An id is free again when all members have said
+// that they are done with it (collective/retirement.cpp).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/result.h"
+#include "channel/channel.h"
+
+namespace hawser {
+
+class ContextIds {
+ public:
+  // MPI_COMM_WORLD's id is 0 and MPI_COMM_SELF's the next; process 0 never gives them.
+
+  // 0 <= self < processes.
+  void open(ProcessIndex self, int processes);
+
+  // A multiple of contexts_per_communicator.
+  Result<std::uint32_t> take();
+  void give_back(std::uint32_t context);
+  bool chosen_here(std::uint32_t context) const;
+  std::int64_t in_use() const { return in_use_; }
+
+ private:
+  std::uint32_t id(std::uint32_t number) const;
+
+  std::uint32_t self_ = 0;
+  int number_bits_ = 30;
+  std::uint32_t next_ = 2;          // 0 and 1 are predefined
+  std::deque<std::uint32_t> free_;  // the longest unused one is taken first
+  std::int64_t in_use_ = 0;
+};
+
+}  // namespace hawser
