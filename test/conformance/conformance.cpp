@@ -13,7 +13,6 @@ namespace {
 
 // A case that goes wrong tends to go wrong at every element.
 constexpr int failures_shown = 8;
-constexpr int tag_of_frame = 32000;
 
 struct Chapter {
   const char* name;
@@ -46,18 +45,18 @@ bool selected(const std::string& name, const std::string& filter) {
 }
 
 // Everyone learns the sum of everyone's failures, and nobody goes on before all are done.
-int sum_of_failures(int rank, int size, int own) {
+int sum_of_failures(MPI_Comm frame, int rank, int size, int own) {
   int total = own;
   if (rank == 0) {
     for (int peer = 1; peer < size; ++peer) {
       int theirs = 0;
-      MPI_Recv(&theirs, 1, MPI_INT, peer, tag_of_frame, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Recv(&theirs, 1, MPI_INT, peer, 0, frame, MPI_STATUS_IGNORE);
       total += theirs;
     }
-    for (int peer = 1; peer < size; ++peer) MPI_Send(&total, 1, MPI_INT, peer, tag_of_frame, MPI_COMM_WORLD);
+    for (int peer = 1; peer < size; ++peer) MPI_Send(&total, 1, MPI_INT, peer, 0, frame);
   } else {
-    MPI_Send(&own, 1, MPI_INT, 0, tag_of_frame, MPI_COMM_WORLD);
-    MPI_Recv(&total, 1, MPI_INT, 0, tag_of_frame, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&own, 1, MPI_INT, 0, 0, frame);
+    MPI_Recv(&total, 1, MPI_INT, 0, 0, frame, MPI_STATUS_IGNORE);
   }
   return total;
 }
@@ -128,7 +127,7 @@ bool eligible(const Case& test, int world_size, const RunOptions& options) {
   return test.memory <= options.memory_per_rank;
 }
 
-int run_case(const NamedCase& test, const Conformance::Reporter& reporter) {
+int run_case(const NamedCase& test, MPI_Comm frame, const Conformance::Reporter& reporter) {
   int rank = 0, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -144,7 +143,7 @@ int run_case(const NamedCase& test, const Conformance::Reporter& reporter) {
       t.fail(__FILE__, __LINE__, std::string("exception: ") + exception.what());
     }
   }
-  return sum_of_failures(rank, size, t.failures());
+  return sum_of_failures(frame, rank, size, t.failures());
 }
 
 }  // namespace conformance

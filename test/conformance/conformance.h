@@ -131,7 +131,8 @@ struct RunOptions {
 bool eligible(const Case& test, int world_size, const RunOptions& options);
 
 // Runs one case on the calling rank, which is in an initialised MPI. All ranks of MPI_COMM_WORLD call it;
-// returns the failures of all ranks together. Uses nothing of MPI but sends and receives itself.
-int run_case(const NamedCase& test, const Conformance::Reporter& reporter);
+// returns the failures of all ranks together. `frame` is a duplicate of MPI_COMM_WORLD that cases do not
+// know.
+int run_case(const NamedCase& test, MPI_Comm frame, const Conformance::Reporter& reporter);
 
 }  // namespace conformance

@@ -78,6 +78,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "MPI_THREAD_MULTIPLE is not provided\n");
     MPI_Abort(MPI_COMM_WORLD, 3);
   }
+  MPI_Comm frame = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &frame);
   int ran = 0, failed = 0;
   for (const auto& test : cases) {
     if (!conformance::eligible(*test.test, size, arguments.options)) continue;
@@ -85,12 +87,13 @@ int main(int argc, char** argv) {
     if (arguments.verbose && rank == 0) std::fprintf(stderr, "RUN %s\n", current_case);
     alarm(arguments.timeout_s);
     const int failures = conformance::run_case(
-        test, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
+        test, frame, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
     ++ran;
     failed += failures != 0;
   }
   alarm(arguments.timeout_s);
   std::snprintf(current_case, sizeof(current_case), "MPI_Finalize");
+  MPI_Comm_free(&frame);
   MPI_Finalize();
   if (rank == 0) std::printf("%d ranks: %d cases, %d failed\n", size, ran, failed);
   return failed == 0 ? 0 : 1;
