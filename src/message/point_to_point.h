@@ -124,6 +124,7 @@ class PointToPoint final : public ChannelEvents {
     const std::int64_t fits = size <= receive.bytes.size ? size : receive.bytes.size;
     receive.status = {source_rank, tag, size == fits ? ErrorClass::success : ErrorClass::truncate, false,
                       fits};
+    receive.message_size = size;
     complete(receive);
   }
   void recycle(MessageRequest& request) {

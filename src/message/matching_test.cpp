@@ -1,0 +1,151 @@
+#include "message/matching.h"
+
+#include <gtest/gtest.h>
+
+#include <list>
+#include <vector>
+
+#include "base/random.h"
+#include "message/message_pool.h"
+#include "message/point_to_point.h"
+
+namespace hawser {
+namespace {
+
+// The definition of matching, as slow as it is plain: two lists in order.
+class ReferenceMatching {
+ public:
+  struct Receive {
+    int id;
+    ReceivePattern pattern;
+  };
+  struct Sent {
+    int id;
+    std::uint32_t context;
+    std::int32_t source;
+    std::int32_t tag;
+  };
+
+  static bool fits(const ReceivePattern& p, const Sent& m) {
+    return p.context == m.context && (p.source_rank == any_source || p.source_rank == m.source) &&
+           (p.tag == any_tag || p.tag == m.tag);
+  }
+  // The id of what it meets, or -1.
+  int post(const Receive& receive) {
+    for (auto m = messages.begin(); m != messages.end(); ++m) {
+      if (!fits(receive.pattern, *m)) continue;
+      const int id = m->id;
+      messages.erase(m);
+      return id;
+    }
+    posted.push_back(receive);
+    return -1;
+  }
+  int arrive(const Sent& message) {
+    for (auto r = posted.begin(); r != posted.end(); ++r) {
+      if (!fits(r->pattern, message)) continue;
+      const int id = r->id;
+      posted.erase(r);
+      return id;
+    }
+    messages.push_back(message);
+    return -1;
+  }
+
+  std::list<Receive> posted;
+  std::list<Sent> messages;
+};
+
+class MatchingTest : public ::testing::TestWithParam<std::uint64_t> {
+ protected:
+  RequestTable table_;
+  PointToPoint owner_{table_};
+  RequestPool requests_{owner_, table_};
+  MessagePool messages_;
+  Matching matching_;
+};
+
+TEST_P(MatchingTest, AgreesWithReference) {
+  Random random(GetParam());
+  ReferenceMatching reference;
+  std::vector<MessageRequest*> receives;
+  std::vector<Message*> messages;
+  const auto sources = static_cast<std::int32_t>(1 + random.below(5));
+  const auto tags = static_cast<std::int32_t>(1 + random.below(4));
+  const double receive_share = 0.3 + 0.4 * random.uniform();
+  for (int step = 0; step < 3000; ++step) {
+    const auto context = static_cast<std::uint32_t>(4 * random.below(3));
+    const auto source = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(sources)));
+    const auto tag = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(tags)));
+    if (random.chance(receive_share)) {
+      MessageRequest& receive = requests_.take();
+      receive.context = context;
+      receive.source_rank = random.chance(0.3) ? any_source : source;
+      receive.tag = random.chance(0.3) ? any_tag : tag;
+      const int id = static_cast<int>(receives.size());
+      receives.push_back(&receive);
+      const int expected = reference.post({id, {context, receive.source_rank, receive.tag}});
+      const Message* found = matching_.post(receive);
+      ASSERT_EQ(found == nullptr ? -1 : found->header.channel_word, static_cast<std::uint32_t>(expected));
+    } else if (random.chance(0.1) && !reference.posted.empty()) {
+      auto taken = reference.posted.begin();
+      std::advance(taken, static_cast<long>(random.below(reference.posted.size())));
+      matching_.withdraw(*receives[static_cast<std::size_t>(taken->id)]);
+      reference.posted.erase(taken);
+    } else {
+      const int id = static_cast<int>(messages.size());
+      const int expected = reference.arrive({id, context, source, tag});
+      MessageRequest* found = matching_.match(context, source, tag);
+      Message* message = nullptr;
+      if (expected < 0) {
+        ASSERT_EQ(found, nullptr);
+        MessageHeader header{};
+        header.context = context;
+        header.source_rank = source;
+        header.tag = tag;
+        header.channel_word = static_cast<std::uint32_t>(id);
+        message = &messages_.take(header, source, 0, 0);
+        matching_.add(*message);
+      } else {
+        ASSERT_EQ(found, receives[static_cast<std::size_t>(expected)]);
+      }
+      messages.push_back(message);
+    }
+    if (step % 64 == 0) matching_.check_invariants();
+  }
+  matching_.check_invariants();
+  // What lies in a context that is given up is dropped, and nothing else.
+  std::size_t dropped = 0;
+  std::erase_if(reference.messages, [](const auto& m) { return m.context == 4; });
+  for (const auto& receive : std::list(reference.posted)) {
+    if (receive.pattern.context == 4) matching_.withdraw(*receives[static_cast<std::size_t>(receive.id)]);
+  }
+  matching_.release_context(4, [&](Message&) { ++dropped; });
+  matching_.check_invariants();
+  EXPECT_EQ(matching_.counters().unexpected, static_cast<std::int64_t>(reference.messages.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, MatchingTest, ::testing::Range<std::uint64_t>(1, 41));
+
+TEST(Matching, ManySourcesGrowTheTable) {
+  RequestTable table;
+  PointToPoint owner(table);
+  RequestPool requests(owner, table);
+  Matching matching;
+  std::vector<MessageRequest*> posted;
+  for (std::int32_t source = 0; source < 5000; ++source) {
+    MessageRequest& receive = requests.take();
+    receive.context = 8;
+    receive.source_rank = source;
+    receive.tag = 1;
+    ASSERT_EQ(matching.post(receive), nullptr);
+    posted.push_back(&receive);
+  }
+  matching.check_invariants();
+  for (std::int32_t source = 4999; source >= 0; --source)
+    ASSERT_EQ(matching.match(8, source, 1), posted[static_cast<std::size_t>(source)]);
+  EXPECT_EQ(matching.match(8, 7, 1), nullptr);
+}
+
+}  // namespace
+}  // namespace hawser

@@ -1,0 +1,222 @@
+// A network for the tests of the message room: channels that refuse, delay and cut into pieces at random,
+// within what channel.h allows.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/random.h"
+#include "channel/channel_set.h"
+#include "message/point_to_point.h"
+#include "message/transfer.h"
+
+namespace hawser {
+
+struct TestNetworkOptions {
+  std::int64_t eager_limit = 256;
+  double refusal = 0.3;   // chance that a channel has no room
+  double delivery = 0.5;  // chance that a pass of progress moves a packet or a step of a transfer
+};
+
+class TestNetwork {
+ public:
+  using Options = TestNetworkOptions;
+
+  TestNetwork(int processes, std::uint64_t seed, Options options = {});
+
+  PointToPoint& operator[](int process) { return nodes_[static_cast<std::size_t>(process)]->messages; }
+  RequestTable& table(int process) { return nodes_[static_cast<std::size_t>(process)]->table; }
+  Random& random() { return random_; }
+  bool progress(int process);
+  // Moves everything on until nothing is left under way; no more refusals from here on.
+  void settle();
+  // Bytes exposed that nobody has fetched.
+  std::size_t exposed() const { return exposed_.size(); }
+
+ private:
+  struct Packet {
+    MessageHeader header;
+    std::vector<std::byte> payload;
+    std::int64_t message_size = 0;
+    void* done = nullptr;  // not a packet: the bytes exposed with this cookie are free
+    bool begun = false;    // long eager: the sink is known
+    EagerSink sink;
+    std::int64_t landed = 0;
+  };
+  struct Exposed {
+    ByteSequence bytes;
+    void* cookie;
+    int owner;
+  };
+  struct Fetch {
+    int process;
+    std::uint64_t exposed;
+    ByteSequence into;
+    void* cookie;
+  };
+
+  class Link final : public Channel {
+   public:
+    Link(TestNetwork& network, int self) : network_(network), self_(self) {}
+    const char* name() const override { return "test"; }
+    std::int64_t eager_limit(ProcessIndex) const override { return network_.options_.eager_limit; }
+    bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
+    bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                    void* cookie) override;
+    void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
+    bool progress(ChannelEvents& events, Nanoseconds now) override;
+    bool flushed() const override { return true; }
+
+   private:
+    bool advance(ChannelEvents& events, int source, Packet& packet);
+
+    TestNetwork& network_;
+    int self_;
+  };
+
+  struct Node final : ChannelSet {
+    Node(TestNetwork& network, int self) : link(network, self), link_pointer(&link), process(self) {}
+    Channel* channel_of(ProcessIndex peer) override { return peer == process ? nullptr : &link; }
+    std::span<Channel* const> channels() override { return {&link_pointer, 1}; }
+    Waiter& waiter() override { HAWSER_UNREACHABLE(); }
+
+    RequestTable table;
+    PointToPoint messages{table};
+    Link link;
+    Channel* link_pointer;
+    int process;
+  };
+
+  std::deque<Packet>& queue(int from, int to) {
+    return queues_[static_cast<std::size_t>(from) * nodes_.size() + static_cast<std::size_t>(to)];
+  }
+
+  Options options_;
+  Random random_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::deque<Packet>> queues_;
+  std::map<std::uint64_t, Exposed> exposed_;
+  std::vector<Fetch> fetches_;
+  std::uint64_t last_exposed_ = 0;
+};
+
+inline TestNetwork::TestNetwork(int processes, std::uint64_t seed, Options options)
+    : options_(options), random_(seed) {
+  for (int i = 0; i < processes; ++i) nodes_.push_back(std::make_unique<Node>(*this, i));
+  queues_.resize(nodes_.size() * nodes_.size());
+  for (int i = 0; i < processes; ++i) (*this)[i].connect(i, processes, *nodes_[static_cast<std::size_t>(i)]);
+}
+
+inline bool TestNetwork::Link::try_send(ProcessIndex peer, const MessageHeader& header,
+                                        const ByteSequence& payload) {
+  HAWSER_ASSERT(payload.size <= network_.options_.eager_limit && peer != self_);
+  if (network_.random_.chance(network_.options_.refusal)) return false;
+  Packet packet;
+  packet.header = header;
+  packet.payload.resize(static_cast<std::size_t>(payload.size));
+  copy_from(packet.payload.data(), payload);
+  packet.message_size = payload.size;
+  network_.queue(self_, peer).push_back(std::move(packet));
+  return true;
+}
+
+inline bool TestNetwork::Link::try_expose(ProcessIndex peer, const MessageHeader& header,
+                                          const ByteSequence& bytes, void* cookie) {
+  if (network_.random_.chance(network_.options_.refusal)) return false;
+  ExposeToken token;
+  token.words[0] = ++network_.last_exposed_;
+  network_.exposed_[token.words[0]] = {bytes, cookie, self_};
+  Packet packet;
+  packet.header = header;
+  packet.payload.resize(sizeof token);
+  std::memcpy(packet.payload.data(), &token, sizeof token);
+  packet.message_size = bytes.size;
+  network_.queue(self_, peer).push_back(std::move(packet));
+  return true;
+}
+
+inline void TestNetwork::Link::fetch(ProcessIndex, const ExposeToken& token, const ByteSequence& into,
+                                     void* cookie) {
+  network_.fetches_.push_back({self_, token.words[0], into, cookie});
+}
+
+// One step of the oldest packet of a source; true when it is through.
+inline bool TestNetwork::Link::advance(ChannelEvents& events, int source, Packet& packet) {
+  if (packet.done != nullptr) {
+    events.on_exposed_done(packet.done, {});
+    return true;
+  }
+  const auto size = static_cast<std::int64_t>(packet.payload.size());
+  const bool eager = packet.header.kind == MessageHeader::Kind::eager ||
+                     packet.header.kind == MessageHeader::Kind::eager_synchronous;
+  if (!packet.begun) {
+    if (!eager || size < 64) {
+      events.on_packet(source, packet.header, packet.payload.data(), size, packet.message_size);
+      return true;
+    }
+    packet.begun = true;
+    packet.sink = events.on_eager_begin(source, packet.header, size);
+    return false;
+  }
+  const std::int64_t piece = std::min<std::int64_t>(size - packet.landed, 50);
+  const std::int64_t fits = std::min(piece, packet.sink.into.size - packet.landed);
+  if (fits > 0) {
+    const std::byte* from = packet.payload.data() + packet.landed;
+    if (packet.sink.into.contiguous())
+      std::memcpy(packet.sink.into.data + packet.landed, from, static_cast<std::size_t>(fits));
+    else
+      packet.sink.into.packer->unpack(packet.landed, from, fits);
+  }
+  packet.landed += piece;
+  if (packet.landed < size) return false;
+  events.on_eager_end(source, packet.sink.cookie);
+  return true;
+}
+
+inline bool TestNetwork::Link::progress(ChannelEvents& events, Nanoseconds) {
+  bool moved = false;
+  for (int source = 0; source < static_cast<int>(network_.nodes_.size()); ++source) {
+    std::deque<Packet>& queue = network_.queue(source, self_);
+    while (!queue.empty() && network_.random_.chance(network_.options_.delivery)) {
+      moved = true;
+      if (advance(events, source, queue.front())) queue.pop_front();
+    }
+  }
+  for (std::size_t i = 0; i < network_.fetches_.size();) {
+    const Fetch fetch = network_.fetches_[i];
+    if (fetch.process != self_ || !network_.random_.chance(network_.options_.delivery)) {
+      ++i;
+      continue;
+    }
+    network_.fetches_.erase(network_.fetches_.begin() + static_cast<long>(i));
+    const Exposed exposed = network_.exposed_.at(fetch.exposed);
+    network_.exposed_.erase(fetch.exposed);
+    copy_between(fetch.into, exposed.bytes);
+    events.on_fetched(fetch.cookie, {});
+    Packet done;
+    done.done = exposed.cookie;
+    network_.queue(self_, exposed.owner).push_back(std::move(done));
+    moved = true;
+  }
+  return moved;
+}
+
+inline bool TestNetwork::progress(int process) {
+  Node& node = *nodes_[static_cast<std::size_t>(process)];
+  const bool arrived = node.link.progress(node.messages, 0);
+  return node.messages.progress() || arrived;
+}
+
+inline void TestNetwork::settle() {
+  options_.refusal = 0;
+  options_.delivery = 1;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) moved |= progress(i);
+  }
+}
+
+}  // namespace hawser
