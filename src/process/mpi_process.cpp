@@ -52,6 +52,7 @@ void MpiProcess::make_predefined_communicators() {
   self_->name = "MPI_COMM_SELF";
   for (Communicator* communicator : {world_.get(), self_.get()}) {
     communicator->error_handler = errors_are_fatal_;
+    collectives_.adopt(*communicator);
   }
   handles_.communicators.place(1, *world_);
   handles_.communicators.place(2, *self_);
@@ -94,6 +95,7 @@ Result<> MpiProcess::connect(int thread_level) {
   if (thread_level == thread_multiple && environment_.has_threads) lock_.enable();
   channel_list_ = environment_.channels->channels();
   point_to_point_.connect(rank_, size_, *environment_.channels);
+  HAWSER_TRY(collectives_.open(rank_, size_, knobs()));
   now_ = environment_.clock->now();
   make_predefined_communicators();
   return {};
@@ -101,6 +103,7 @@ Result<> MpiProcess::connect(int thread_level) {
 
 Result<> MpiProcess::disconnect() {
   HAWSER_TRY(synchronize_all());
+  collectives_.close();
   remove_predefined_communicators();
   point_to_point_.disconnect();
   channel_list_ = {};
@@ -140,6 +143,7 @@ bool MpiProcess::make_progress() {
   bool moved = false;
   for (Channel* channel : channel_list_) moved |= channel->progress(point_to_point_, now_);
   moved |= point_to_point_.progress();
+  moved |= collectives_.progress();
   return moved;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/process_lock.h"
 #include "base/result.h"
+#include "collective/engine.h"
 #include "communicator/communicator.h"
 #include "datatype/operator.h"
 #include "datatype/predefined.h"
@@ -62,6 +63,7 @@ class MpiProcess final : public Progress {
   const PredefinedOperators& operators() const { return operators_; }
   KeyvalTable& keyvals() { return keyvals_; }
   AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
+  CollectiveEngine& collectives() { return collectives_; }
   Communicator& world() { return *world_; }  // while running
   Communicator& self() { return *self_; }    // while running
 
@@ -104,6 +106,7 @@ class MpiProcess final : public Progress {
   ProcessLock lock_;
   Handles handles_;
   PointToPoint point_to_point_;
+  CollectiveEngine collectives_{point_to_point_, *this};
   PredefinedTypes types_;
   PredefinedOperators operators_;
   KeyvalTable keyvals_;
