@@ -50,11 +50,12 @@ def wrap(text):
     return "\n".join(textwrap.wrap(text, 110, subsequent_indent="    ", break_long_words=False))
 
 
-def c_header(template, functions, constants, abi):
+def c_header(template, functions, constants, abi, suffix=""):
+    """`suffix` follows every prototype: our own entry points are compiled against one that says noexcept."""
     directory = Path(template).parent
     defines = "\n".join(f"#define {c.name} {c.definition(abi)}" for c in constants if c.definition(abi))
     prototypes = "\n".join(
-        wrap(prototype(f, large, prefix) + ";")
+        wrap(prototype(f, large, prefix) + suffix + ";")
         for prefix in ("", "P")
         for f in functions_of(functions, abi)
         for large in f.forms

@@ -7,9 +7,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from api_header import api_header  # noqa: E402
-from c_header import c_header  # noqa: E402
+from c_header import c_header, functions_of  # noqa: E402
 from constants import ABIS, read_constants  # noqa: E402
+from entry_points import entry_points  # noqa: E402
 from table import TableError, read_functions  # noqa: E402
+from translate import mpich_types_header, translate_header  # noqa: E402
 
 
 def write(path, text):
@@ -24,8 +26,27 @@ def main(arguments):
     functions = read_functions(source)
     constants = read_constants(source)
     write(output / "process/api.h", api_header(functions))
+    by_name = {f.name: f for f in functions}
     for abi in ABIS:
-        write(output / f"include/{abi}/mpi.h", c_header(source / f"mpi_{abi}.h.in", functions, constants, abi))
+        template = source / f"mpi_{abi}.h.in"
+        write(output / f"include/{abi}/mpi.h", c_header(template, functions, constants, abi))
+        write(output / f"{abi}/mpi.h", c_header(template, functions, constants, abi, " noexcept"))
+        write(output / f"{abi}/binding/translate.h", translate_header(constants, abi))
+    write(output / "mpich/binding/mpich_types.h", mpich_types_header(constants))
+    for chapter in dict.fromkeys(f.chapter for f in functions):
+        members = [f for f in functions if f.chapter == chapter]
+        write(output / f"binding/{chapter}.cpp", entry_points(members, by_name))
+    write_lists(output, functions)
+
+
+def write_lists(output, functions):
+    """Lists for `hawser info --missing` and for the test of symbols: one name to a line."""
+    standard = functions_of(functions, "standard")
+    missing = sorted(f.c_name(False) for f in standard if not f.implemented and not f.alias)
+    write(output / "missing_functions.txt", "\n".join(missing) + "\n")
+    for abi in ABIS:
+        names = sorted(f.c_name(large) for f in functions_of(functions, abi) for large in f.forms)
+        write(output / f"symbols_{abi}.txt", "\n".join(names) + "\n")
 
 
 if __name__ == "__main__":

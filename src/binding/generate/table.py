@@ -59,6 +59,9 @@ class Function:
     def c_name(self, large):
         return "MPI_" + self.name + ("_c" if large else "")
 
+    def find_name(self, name):
+        return next((p for p in self.parameters if p.name == name), None)
+
     def find(self, kind):
         return next((p for p in self.parameters if p.kind == kind), None)
 

@@ -1,0 +1,123 @@
+#include "binding/entry.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/failure.h"
+
+namespace hawser::binding {
+
+Entry::Entry(const char* function, AnyTime) : function_(function), process_(&current_slot().process()) {
+  process_->set_hooks(abi_hooks());
+  process_->lock().lock();
+}
+
+bool Entry::claim_message(MPI_Message handle, Message*& message) const {
+  const std::uint64_t number = Codec<Message>::number(handle);
+  if (number == 1) {
+    message = Message::no_proc();
+    return true;
+  }
+  message = process_->handles().messages.find(number);
+  if (message == nullptr) return false;
+  process_->handles().messages.take_back(*message);
+  return true;
+}
+
+int Entry::not_running() const {
+  ProcessSlot& slot = current_slot();
+  MpiProcess& process = slot.process();
+  process.set_hooks(abi_hooks());
+  const char* when = slot.finalized ? "after MPI_Finalize" : "before MPI_Init";
+  return from_core_error_code(process.report({}, function_, failure(ErrorClass::other, "called {}", when)));
+}
+
+int Entry::fail(Communicator* owner, const Error& error) const {
+  Ref<Communicator> origin = process_->take_error_origin();
+  AbiObject object;
+  object.communicator = origin ? origin.get() : owner;
+  return from_core_error_code(process_->report(object, function_, error));
+}
+
+int Entry::bad_handle_value(Communicator* owner, const char* argument, const char* noun,
+                            ErrorClass error_class, bool null, std::uint64_t value) const {
+  if (null) return fail(owner, failure(error_class, "{} is the null {}", argument, noun));
+  return fail(owner, failure(error_class, "{} is {:#x}, which is not a valid {}", argument, value, noun));
+}
+
+int Entry::negative(Communicator* owner, const char* argument, std::int64_t value) const {
+  return fail(owner, failure(ErrorClass::count, "{} is {}, but must not be negative", argument, value));
+}
+
+int Entry::bad_rank(Communicator* owner, const char* argument, int value) const {
+  const ErrorClass error_class = std::strcmp(argument, "root") == 0 ? ErrorClass::root : ErrorClass::rank;
+  return fail(owner, failure(error_class, "{} is {}, but the ranks of the communicator are 0 to {}", argument,
+                             from_core_rank(value), owner->peer_count() - 1));
+}
+
+int Entry::bad_tag(Communicator* owner, const char* argument, int value) const {
+  return fail(owner, failure(ErrorClass::tag, "{} is {}, but must be 0 to {}", argument,
+                             from_core_tag_any(value), tag_upper_bound));
+}
+
+int Entry::null_argument(Communicator* owner, const char* argument) const {
+  return fail(owner, failure(ErrorClass::arg, "{} is a null pointer", argument));
+}
+
+int Entry::null_buffer(Communicator* owner, const char* argument, std::int64_t count) const {
+  return fail(owner,
+              failure(ErrorClass::buffer, "{} is a null pointer, but the count is {}", argument, count));
+}
+
+int Entry::not_committed(Communicator* owner, const char* argument, const Datatype& type) const {
+  const char* name = type.name.empty() ? "without a name" : type.name.c_str();
+  return fail(owner, failure(ErrorClass::type, "{}, a datatype {}, has not been committed", argument, name));
+}
+
+int Entry::too_large(Communicator* owner, const char* argument, std::int64_t value) const {
+  return fail(owner,
+              failure(ErrorClass::value_too_large, "{} is {}, which an int cannot hold", argument, value));
+}
+
+int copy_text(char* out, std::int64_t capacity, const std::string& text) {
+  if (capacity <= 0) return 0;
+  const std::size_t length = std::min(text.size(), static_cast<std::size_t>(capacity - 1));
+  std::memcpy(out, text.data(), length);
+  out[length] = '\0';
+  return static_cast<int>(length);
+}
+
+#ifdef HAWSER_ABI_OF_MPICH
+void* attribute_from_core(int keyval, void* value) {
+  static constexpr int any = MPI_ANY_SOURCE;
+  static constexpr int none = MPI_PROC_NULL;
+  if (value == nullptr || (keyval != MPI_IO && keyval != MPI_HOST)) return value;
+  const int rank = *static_cast<const int*>(value);
+  if (rank == any_source) return const_cast<int*>(&any);
+  return rank == proc_null ? const_cast<int*>(&none) : value;
+}
+
+void contents_from_core(const Datatype& datatype, int* integers, std::int64_t n) {
+  if (n < 1) return;
+  if (datatype.combiner == Combiner::subarray) {
+    integers[n - 1] = from_core_order(integers[n - 1]);
+  } else if (datatype.combiner == Combiner::darray) {
+    // size, rank, ndims, gsizes, distributions, their arguments, psizes, order
+    const int dimensions = integers[2];
+    for (int i = 0; i < dimensions; ++i) {
+      int& distribution = integers[3 + dimensions + i];
+      distribution = from_core_distribution(distribution);
+      int& argument = integers[3 + 2 * dimensions + i];
+      argument = from_core_distribution_argument(argument);
+    }
+    integers[n - 1] = from_core_order(integers[n - 1]);
+  }
+}
+#else
+void* attribute_from_core(int, void* value) { return value; }
+void contents_from_core(const Datatype&, int*, std::int64_t) {}
+#endif
+
+int unsupported() { return from_core_error_code(static_cast<int>(ErrorClass::unsupported_operation)); }
+
+}  // namespace hawser::binding

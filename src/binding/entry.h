@@ -1,0 +1,173 @@
+// Entry: what every entry point begins with. It finds the current process, holds its lock, decodes handles,
+// and turns failures into what the error handler in charge wants. Everything that a correct call passes
+// through is inline; everything that a mistake leads to is out of line and cold.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "binding/abi.h"
+#include "process/mpi_process.h"
+#include "process/process_slot.h"
+
+namespace hawser::binding {
+
+// This ABI's hooks.
+const AbiHooks& abi_hooks();
+
+class Entry {
+ public:
+  // For functions that need a running process.
+  explicit Entry(const char* function) : function_(function), process_(current_slot().running) {
+    if (process_ != nullptr) [[likely]]
+      process_->lock().lock();
+  }
+  // For functions that may be called at any time.
+  struct AnyTime {};
+  Entry(const char* function, AnyTime);
+  ~Entry() {
+    if (process_ != nullptr) [[likely]]
+      process_->lock().unlock();
+  }
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+  bool running() const { return process_ != nullptr; }
+  MpiProcess& process() const { return *process_; }
+  bool checks() const { return process_->knobs().checks; }
+
+  // The object of a handle; null for the null handle and for garbage.
+  template <class T, class Handle>
+  T* find(Handle handle) const {
+    return table_of<T>(process_->handles()).find(Codec<T>::number(handle));
+  }
+  template <class T, class Handle>
+  static bool is_null(Handle handle) {
+    return Codec<T>::number(handle) == 0;
+  }
+  // Stands in for a datatype argument that is not significant, and may be garbage.
+  Datatype* any_datatype() const { return process_->handles().datatypes.find(any_datatype_number); }
+
+  // A handle for an object that the core hands out; the null handle for null.
+  template <class T>
+  auto give(T* object) const {
+    return object == nullptr ? Codec<T>::handle(0) : Codec<T>::handle(give_number(*object));
+  }
+  auto give(Request* request) const {
+    return Codec<Request>::handle(request == nullptr ? 0 : process_->handles().requests.number_of(*request));
+  }
+  MPI_Message give(Message* message) const {
+    if (message == Message::no_proc()) return Codec<Message>::handle(1);
+    return Codec<Message>::handle(message == nullptr ? 0 : process_->handles().messages.give_out(*message));
+  }
+  // The program gave the object's handle back.
+  template <class T, class Handle>
+  void take_back(Handle* handle, T& object) const {
+    auto& table = table_of<T>(process_->handles());
+    *handle = Codec<T>::handle(0);
+    if (table.predefined(object)) return;
+    table.take_back(object);
+    object.release();
+  }
+  // The request or message of a handle; false for garbage. Null handles give null.
+  bool find_request(MPI_Request handle, Request*& request) const {
+    const std::uint64_t number = Codec<Request>::number(handle);
+    request = process_->handles().requests.find(number);
+    return request != nullptr || number == 0;
+  }
+  // Takes the message out of the table, because the receive that the caller begins ends its life.
+  bool claim_message(MPI_Message handle, Message*& message) const;
+  template <class Handle>
+  bool find_info(Handle handle, Info*& info) const {
+    info = find<Info>(handle);
+    return info != nullptr || is_null<Info>(handle);
+  }
+
+  // Failures. All return the code to return to the program, after the error handler of `owner` (null: the one
+  // for errors without an object) has had its say.
+  [[gnu::cold]] int not_running() const;
+  [[gnu::cold]] int fail(Communicator* owner, const Error& error) const;
+  template <class T, class Handle>
+  [[gnu::cold, gnu::noinline]] int bad_handle(Communicator* owner, const char* argument,
+                                              Handle handle) const {
+    return bad_handle_value(owner, argument, Noun<T>::text, Noun<T>::error_class, is_null<T>(handle),
+                            Codec<T>::value(handle));
+  }
+  [[gnu::cold]] int negative(Communicator* owner, const char* argument, std::int64_t value) const;
+  [[gnu::cold]] int bad_rank(Communicator* owner, const char* argument, int value) const;
+  [[gnu::cold]] int bad_tag(Communicator* owner, const char* argument, int value) const;
+  [[gnu::cold]] int null_argument(Communicator* owner, const char* argument) const;
+  [[gnu::cold]] int null_buffer(Communicator* owner, const char* argument, std::int64_t count) const;
+  [[gnu::cold]] int not_committed(Communicator* owner, const char* argument, const Datatype& type) const;
+  [[gnu::cold]] int too_large(Communicator* owner, const char* argument, std::int64_t value) const;
+
+  // Why a rank is good: the tests of the hot path.
+  static bool is_peer(const Communicator& communicator, int rank) {
+    return static_cast<unsigned>(rank) < static_cast<unsigned>(communicator.peer_count());
+  }
+  static bool good_root(const Communicator& communicator, int root) {
+    if (!communicator.inter()) return is_peer(communicator, root);
+    return is_peer(communicator, root) || root == root_rank || root == proc_null;
+  }
+  static bool is_root(const Communicator& communicator, int root) {
+    return root == (communicator.inter() ? root_rank : communicator.rank());
+  }
+  static bool is_leaf(const Communicator& communicator, int root) {
+    return !communicator.inter() || root >= 0;
+  }
+  // Whether a null buffer cannot be meant: MPI_BOTTOM is the null pointer too, but then the type has
+  // addresses.
+  static bool null_buffer_matters(std::int64_t count, const Datatype& type) {
+    return count > 0 && type.predefined;
+  }
+
+ private:
+  static constexpr std::uint32_t any_datatype_number = 0x47;  // MPI_BYTE
+
+  template <class T>
+  std::uint32_t give_number(T& object) const {
+    auto& table = table_of<T>(process_->handles());
+    if (!table.predefined(object)) object.retain();
+    return table.give_out(object);
+  }
+  int bad_handle_value(Communicator* owner, const char* argument, const char* noun, ErrorClass error_class,
+                       bool null, std::uint64_t value) const;
+
+  const char* function_;
+  MpiProcess* process_;
+};
+
+// Gives a 64-bit result to the program; false if it does not fit there.
+template <class Int>
+bool store(Int* out, std::int64_t value) {
+  if constexpr (sizeof(Int) < sizeof(value)) {
+    if (value > std::numeric_limits<Int>::max() || value < std::numeric_limits<Int>::min()) [[unlikely]]
+      return false;
+  }
+  *out = static_cast<Int>(value);
+  return true;
+}
+// The same where the standard wants MPI_UNDEFINED instead of an error.
+template <class Int>
+void store_or_undefined(Int* out, std::int64_t value) {
+  if (!store(out, value)) *out = undefined;
+}
+
+// What the program gets to see of a predefined attribute: values that mean ranks or constants differ.
+void* attribute_from_core(int keyval, void* value);
+
+// Translates the constants among the integers that made a datatype (MPI_Type_get_contents).
+void contents_from_core(const Datatype& datatype, int* integers, std::int64_t n);
+
+inline std::int64_t* wide(long* values) { return values; }
+
+inline bool ignored(const MPI_Status* status) { return status == MPI_STATUS_IGNORE || status == nullptr; }
+
+// Copies into a string of the program with room for `capacity` characters, null included; returns the length.
+int copy_text(char* out, std::int64_t capacity, const std::string& text);
+
+// The answer of functions that do not exist yet.
+[[gnu::cold]] int unsupported();
+
+}  // namespace hawser::binding

@@ -1,0 +1,196 @@
+"""Writes the C entry points. The text is the same for both ABIs; it leans on src/binding/entry.h and arrays.h.
+
+An entry point: find the process; decode handles (the communicator first, since its error handler hears of
+mistakes in the others); check arguments; call the core; encode results."""
+
+from core_types import core_parameters, implied_lengths
+from c_header import c_parameters
+from kinds import KINDS
+from parameter_code import ParameterCode
+
+PROLOGUE = """\
+// Entry points of the chapter "{chapter}". Generated from functions_*.table; do not edit.
+#include "binding/arrays.h"
+#include "binding/hand.h"
+#include "process/api.h"
+
+namespace hawser::binding {{
+namespace {{
+[[maybe_unused]] constexpr int success = MPI_SUCCESS;
+}}
+}}  // namespace hawser::binding
+
+using namespace hawser;           // NOLINT: this file is one list of C functions
+using namespace hawser::binding;  // NOLINT
+"""
+
+OWNER_KINDS = ("comm",)
+
+
+def signature(function, large):
+    return f"{function.returns} P{function.c_name(large)}({c_parameters(function, large)})"
+
+
+def alias(function, large):
+    """MPI_X, a weak second name of PMPI_X, which a profiling library may replace."""
+    return f"HAWSER_ALIAS({function.c_name(large).removeprefix('MPI_')});"
+
+
+def buffer_groups(function):
+    """Buffers, each with the counts and types that belong to it: [buffers], count, [types]."""
+    groups = []
+    for parameter in function.parameters:
+        group = KINDS[parameter.kind].group
+        if group == "buffer":
+            if groups and not groups[-1]["members"]:
+                groups[-1]["buffers"].append(parameter)
+            else:
+                groups.append({"buffers": [parameter], "members": []})
+        elif groups and (group == "number" or parameter.kind == "type"):
+            groups[-1]["members"].append(parameter)
+    return groups
+
+
+class EntryPoint:
+    """The text of one entry point, in one form."""
+
+    def __init__(self, function, large, core):
+        self.function, self.large, self.core = function, large, core
+        comms = [p for p in function.parameters if p.kind == "comm" and p.direction in ("in", "free")]
+        self.owner = f"{comms[0].name}_" if comms else "nullptr"
+        self.groups = buffer_groups(function)
+        self.root = function.find("root")
+        self.lines = []
+
+    def member_of(self, parameter):
+        return next((g for g in self.groups if parameter in g["members"]), None)
+
+    def used(self, parameter):
+        """The name of the flag that says whether a buffer's arguments are significant, or None for always."""
+        group = self.member_of(parameter)
+        if group is None or len(group["buffers"]) != 1:
+            return None
+        return self.buffer_flag(group["buffers"][0])
+
+    def buffer_flag(self, buffer):
+        return f"{buffer.name}_used" if self.conditions(buffer) else None
+
+    def conditions(self, buffer):
+        parts = []
+        if "@root" in buffer.flags:
+            parts.append(f"Entry::is_root(*{self.owner}, root_)")
+        if "@leaf" in buffer.flags:
+            parts.append(f"Entry::is_leaf(*{self.owner}, root_)")
+        if buffer.kind == "buffer_place":
+            parts.append(f"{buffer.name}_ != in_place")
+        return parts
+
+    def text(self):
+        function = self.function
+        head = f"{signature(function, self.large)} noexcept {{"
+        if not function.implemented:
+            return [head.replace("(" + c_parameters(function, self.large) + ")", self.unnamed()),
+                    "  return unsupported();", "}"]
+        any_time = ", Entry::AnyTime()" if "any_time" in function.flags else ""
+        self.lines = [f'  Entry entry("{function.c_name(self.large)}"{any_time});']
+        if not any_time:
+            self.lines.append("  if (!entry.running()) [[unlikely]] return entry.not_running();")
+        codes = [ParameterCode(self, p) for p in self.decoding_order()]
+        for code in codes:
+            self.lines += code.decode()
+        self.add_checks(codes)
+        self.lines.append(f"  const Result<> outcome = mpi::{function.core_name}({self.arguments(codes)});")
+        self.finish([ParameterCode(self, p) for p in function.parameters])
+        self.lines.append("  return success;")
+        return [head] + self.lines + ["}"]
+
+    def unnamed(self):
+        """The parameter list of a function that does not look at its arguments."""
+        return "([[maybe_unused]] " + c_parameters(self.function, self.large).replace(", ", ", [[maybe_unused]] ") \
+            + ")" if self.function.parameters else "()"
+
+    def decoding_order(self):
+        """The communicator, the root, buffers, then what depends on them."""
+        def rank(parameter):
+            if parameter.kind == "comm":
+                return 0
+            if parameter.kind == "root":
+                return 1
+            return 2 if KINDS[parameter.kind].group == "buffer" else 3
+        return sorted(self.function.parameters, key=rank)
+
+    def add_checks(self, codes):
+        checks = [line for code in codes for line in code.checks()]
+        for group in self.groups:
+            checks += self.buffer_checks(group)
+        if checks:
+            self.lines.append("  if (entry.checks()) [[likely]] {")
+            self.lines += ["  " + line for line in checks]
+            self.lines.append("  }")
+
+    def buffer_checks(self, group):
+        counts = [p for p in group["members"] if p.kind == "count" and not p.array and p.direction == "in"]
+        types = [p for p in group["members"] if p.kind == "type" and not p.array and p.direction == "in"]
+        lines = []
+        for parameter in types:
+            flag = self.used(parameter)
+            condition = f"{flag} && " if flag else ""
+            lines.append(f"  if ({condition}!{parameter.name}_->committed) [[unlikely]] "
+                         f'return entry.not_committed({self.owner}, "{parameter.name}", *{parameter.name}_);')
+        if counts and types:
+            for buffer in group["buffers"]:
+                flag = self.buffer_flag(buffer)
+                condition = f"{flag} && " if flag else ""
+                lines.append(
+                    f"  if ({buffer.name} == nullptr && {condition}"
+                    f"Entry::null_buffer_matters({counts[0].name}, *{types[0].name}_)) [[unlikely]] "
+                    f'return entry.null_buffer({self.owner}, "{buffer.name}", {counts[0].name});')
+        return lines
+
+    def arguments(self, codes):
+        by_name = {code.parameter.name: code for code in codes}
+        arguments = ["entry.process()"]
+        for parameter in core_parameters(self.core):
+            code = by_name.get(parameter.name) or self.same_place(by_name, parameter)
+            arguments.append(code.argument())
+        if "tells_large" in self.core.flags:
+            arguments.append("true" if self.large else "false")
+        return ", ".join(arguments)
+
+    def same_place(self, by_name, parameter):
+        """An alias may name its parameters otherwise; they correspond by position."""
+        index = self.core.parameters.index(parameter)
+        return by_name[self.function.parameters[index].name]
+
+    def finish(self, codes):
+        after_error = [line for code in codes for line in code.finish_on_error()]
+        if after_error:
+            self.lines.append("  if (!outcome) [[unlikely]] {")
+            self.lines += ["  " + line for line in after_error]
+            self.lines += [f"    return entry.fail({self.owner}, outcome.error());", "  }"]
+        else:
+            self.lines.append(f"  if (!outcome) [[unlikely]] return entry.fail({self.owner}, outcome.error());")
+        for code in codes:
+            self.lines += code.finish()
+
+    def implied(self):
+        return implied_lengths(self.function)
+
+
+def entry_points(functions, by_name):
+    """One file's text for the functions of a chapter."""
+    lines = [PROLOGUE.format(chapter=functions[0].chapter.replace("_", " ")), 'extern "C" {\n']
+    only = functions[0].abi
+    if only:
+        lines.append(f"#ifdef HAWSER_ABI_OF_{only.upper()}\n")
+    for function in functions:
+        if "hand" in function.flags:
+            continue
+        core = by_name[function.alias] if function.alias else function
+        function.implemented = core.implemented
+        for large in function.forms:
+            lines += [*EntryPoint(function, large, core).text(), alias(function, large), ""]
+    if only:
+        lines.append("#endif")
+    lines.append('}  // extern "C"')
+    return "\n".join(lines) + "\n"
