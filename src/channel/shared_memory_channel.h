@@ -44,6 +44,8 @@ class SharedMemoryChannel final : public Channel {
                        std::uint32_t size) {
     return senders_[static_cast<std::size_t>(peer)]->try_send_inline(header, payload, size);
   }
+  // The ring to a peer that is served, for who keeps it at hand; lives as long as the channel.
+  RingSender* sender_to(ProcessIndex peer) const { return senders_[static_cast<std::size_t>(peer)]; }
   // Same as progress; with a final `Events` type its on_packet is called directly.
   template <class Events>
   bool progress_for(Events& events) {

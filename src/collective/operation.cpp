@@ -9,7 +9,7 @@ namespace hawser {
 
 namespace {
 
-constexpr std::align_val_t cache_line{64};
+constexpr std::align_val_t block_alignment{64};
 constexpr std::int64_t largest_spare_bytes = 256 << 10;
 
 }  // namespace
@@ -29,7 +29,7 @@ Operation::Operation(CollectiveEngine& engine) : Request(Kind::collective), engi
 
 Operation::~Operation() {
   abandon();
-  if (spare_block_ != nullptr) ::operator delete(spare_block_, cache_line);
+  if (spare_block_ != nullptr) ::operator delete(spare_block_, block_alignment);
 }
 
 void Operation::abandon() {
@@ -48,7 +48,7 @@ void Operation::abandon() {
   for (MessageRequest* request : started_) engine_.point_to_point().release(*request);
   started_.clear();
   packers_.clear();
-  for (auto& block : scratch_blocks_) ::operator delete(block.first, cache_line);
+  for (auto& block : scratch_blocks_) ::operator delete(block.first, block_alignment);
   scratch_blocks_.clear();
   kept_objects_.clear();
   error_ = nullptr;
@@ -82,7 +82,7 @@ Result<> Operation::end() {
       std::swap(block, spare_block_);
       std::swap(bytes, spare_bytes_);
     }
-    if (block != nullptr) ::operator delete(block, cache_line);
+    if (block != nullptr) ::operator delete(block, block_alignment);
   }
   scratch_blocks_.clear();
   if (error_ == nullptr) return {};
@@ -151,7 +151,7 @@ std::byte* Operation::scratch(std::int64_t bytes) {
     spare_bytes_ = 0;
   } else {
     const std::int64_t rounded = (bytes + 64) & ~std::int64_t{63};  // never 0 bytes
-    auto* block = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(rounded), cache_line));
+    auto* block = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(rounded), block_alignment));
     scratch_blocks_.emplace_back(block, rounded);
   }
   return scratch_blocks_.back().first;

@@ -1,6 +1,7 @@
 #include "message/point_to_point.h"
 
 #include "base/assert.h"
+#include "channel/shared_memory_channel.h"
 #include "message/joint_request.h"
 #include "message/transfer.h"
 
@@ -27,6 +28,7 @@ PointToPoint::~PointToPoint() = default;
 
 void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channels) {
   self_ = self;
+  const SharedMemoryChannel* shared_memory = channels.shared_memory();
   peers_ = std::make_unique<Peer[]>(static_cast<std::size_t>(processes));
   for (ProcessIndex i = 0; i < processes; ++i) {
     Peer& peer = peers_[static_cast<std::size_t>(i)];
@@ -34,6 +36,10 @@ void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channel
     if (i == self) continue;
     peer.channel = channels.channel_of(i);
     peer.eager_limit = peer.channel->eager_limit(i);
+    if (shared_memory != nullptr && shared_memory->serves(i)) {
+      peer.ring = shared_memory->sender_to(i);
+      peer.inline_limit = std::min<std::int64_t>(SharedMemoryChannel::inline_limit, peer.eager_limit);
+    }
   }
 }
 

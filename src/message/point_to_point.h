@@ -12,6 +12,7 @@
 
 #include "channel/channel.h"
 #include "channel/channel_set.h"
+#include "channel/shared_ring.h"
 #include "message/matching.h"
 #include "message/message.h"
 #include "message/message_pool.h"
@@ -35,10 +36,11 @@ class PointToPoint final : public ChannelEvents {
   // it now. False: nothing was done, use isend.
   bool send_now(const SendTarget& target, const ByteSequence& bytes) {
     Peer& peer = peers_[target.process];
-    if (bytes.size > peer.eager_limit || !peer.queue.empty()) [[unlikely]]
-      return false;
     const MessageHeader header{MessageHeader::Kind::eager, 0,          0, target.context,
                                target.source_rank,         target.tag, 0, 0};
+    if (bytes.size <= peer.inline_limit && bytes.contiguous() && peer.queue.empty()) [[likely]]
+      return peer.ring->try_send_inline(header, bytes.data, static_cast<std::uint32_t>(bytes.size));
+    if (bytes.size > peer.eager_limit || !peer.queue.empty()) return false;
     return peer.channel->try_send(target.process, header, bytes);
   }
 
@@ -103,8 +105,10 @@ class PointToPoint final : public ChannelEvents {
  private:
   struct Peer {
     Channel* channel = nullptr;
-    std::int64_t eager_limit = -1;  // -1: the process itself, or not connected
-    ListLink waiting;               // in waiting_peers_ while the queue is not empty
+    std::int64_t eager_limit = -1;   // bytes; -1: the process itself
+    std::int64_t inline_limit = -1;  // bytes that can go straight into `ring`; -1: it has none
+    RingSender* ring = nullptr;
+    ListLink waiting;  // in waiting_peers_ while the queue is not empty
     IntrusiveList<MessageRequest, &MessageRequest::link> queue;  // in order; waits for room
     ProcessIndex process = 0;
   };

@@ -2,6 +2,7 @@
 
 #include "base/failure.h"
 #include "base/rest.h"
+#include "channel/shared_memory_channel.h"
 #include "process/process_slot.h"
 
 namespace hawser {
@@ -93,7 +94,10 @@ Result<> MpiProcess::connect(int thread_level) {
   main_thread_ = current_thread();
   thread_level_ = thread_level;
   if (thread_level == thread_multiple && environment_.has_threads) lock_.enable();
-  channel_list_ = environment_.channels->channels();
+  shared_memory_ = environment_.channels->shared_memory();
+  polled_channels_.clear();
+  for (Channel* channel : environment_.channels->channels())
+    if (channel != shared_memory_) polled_channels_.push_back(channel);
   point_to_point_.connect(rank_, size_, *environment_.channels);
   HAWSER_TRY(collectives_.open(rank_, size_, knobs()));
   now_ = environment_.clock->now();
@@ -106,7 +110,8 @@ Result<> MpiProcess::disconnect() {
   collectives_.close();
   remove_predefined_communicators();
   point_to_point_.disconnect();
-  channel_list_ = {};
+  shared_memory_ = nullptr;
+  polled_channels_.clear();
   return environment_.leave();
 }
 
@@ -115,7 +120,7 @@ Result<> MpiProcess::disconnect() {
 Result<> MpiProcess::synchronize_all() {
   const auto flushed = [this] {
     if (!point_to_point_.flushed()) return false;
-    for (Channel* channel : channel_list_)
+    for (const Channel* channel : environment_.channels->channels())
       if (!channel->flushed()) return false;
     return true;
   };
@@ -141,7 +146,9 @@ bool MpiProcess::make_progress() {
   constexpr std::uint32_t passes_per_clock_reading = 32;
   if (++passes_ % passes_per_clock_reading == 0) now_ = environment_.clock->now();
   bool moved = false;
-  for (Channel* channel : channel_list_) moved |= channel->progress(point_to_point_, now_);
+  // The shared-memory channel is called directly, so that its packets are matched without an indirection.
+  if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(point_to_point_);
+  for (Channel* channel : polled_channels_) moved |= channel->progress(point_to_point_, now_);
   moved |= point_to_point_.progress();
   moved |= collectives_.progress();
   return moved;

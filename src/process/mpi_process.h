@@ -7,8 +7,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/process_lock.h"
 #include "base/result.h"
@@ -111,8 +111,9 @@ class MpiProcess final : public Progress {
   PredefinedOperators operators_;
   KeyvalTable keyvals_;
   AttributeCalls attribute_calls_;
-  std::span<Channel* const> channel_list_;
-  Nanoseconds now_ = 0;  // of the last pass that read the clock
+  SharedMemoryChannel* shared_memory_ = nullptr;  // null: none
+  std::vector<Channel*> polled_channels_;         // the others
+  Nanoseconds now_ = 0;                           // of the last pass that read the clock
   std::uint32_t passes_ = 0;
   const AbiHooks* hooks_ = nullptr;
   ThreadIdentity main_thread_ = nullptr;
