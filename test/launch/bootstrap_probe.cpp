@@ -12,9 +12,8 @@
 #include "launch/connect_to_launcher.h"
 #include "launch/environment_variables.h"
 
+namespace hawser {
 namespace {
-
-using namespace hawser;
 
 [[noreturn]] void fail(const std::string& text) {
   fmt::print(stderr, "bootstrap_probe: {}\n", text);
@@ -50,14 +49,12 @@ void report(const Bootstrap& bootstrap) {
   const JobLayout& layout = bootstrap.layout();
   std::string nodes;
   for (const int node : layout.node_of_rank) nodes += fmt::format("{}{}", nodes.empty() ? "" : ",", node);
-  fmt::print("rank {} of {} under {} nodes {} app {} universe {}\n", layout.rank, layout.size, bootstrap.name(),
-             nodes, layout.app_number, layout.universe_size);
+  fmt::print("rank {} of {} under {} nodes {} app {} universe {}\n", layout.rank, layout.size,
+             bootstrap.name(), nodes, layout.app_number, layout.universe_size);
   std::fflush(stdout);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int probe(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "check";
   auto connected = connect_to_launcher(environment_variables());
   if (!connected) fail(connected.error().text);
@@ -81,3 +78,8 @@ int main(int argc, char** argv) {
   }
   return mode == "late" && chosen && argc > 2 ? std::atoi(argv[2]) : 0;
 }
+
+}  // namespace
+}  // namespace hawser
+
+int main(int argc, char** argv) { return hawser::probe(argc, argv); }

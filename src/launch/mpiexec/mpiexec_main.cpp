@@ -12,9 +12,8 @@
 #include "launch/environment_variables.h"
 #include "launch/mpiexec/job.h"
 
+namespace hawser {
 namespace {
-
-using namespace hawser;
 
 constexpr int usage_error = 2;
 
@@ -62,9 +61,7 @@ int run(JobOptions options) {
   return exit_code.value();
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   open_standard_descriptors();
   const std::vector<std::string_view> words(argv + 1, argv + argc);
   auto options = parse_options(words);
@@ -79,4 +76,10 @@ int main(int argc, char** argv) {
     case JobOptions::Action::run:
       return run(std::move(options).value());
   }
+  HAWSER_UNREACHABLE();
 }
+
+}  // namespace
+}  // namespace hawser
+
+int main(int argc, char** argv) { return hawser::run_command(argc, argv); }

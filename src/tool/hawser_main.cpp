@@ -1,0 +1,51 @@
+// The `hawser` command: finds the subcommand and runs it.
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "base/version.h"
+#include "tool/info_command.h"
+#include "tool/subcommand.h"
+
+namespace hawser {
+namespace {
+
+constexpr Subcommand subcommands[] = {
+    {"info", "version, ABIs, launchers, channels; --knobs: settings; --missing: functions not there yet",
+     run_info},
+};
+
+void print_usage(std::FILE* file) {
+  fmt::print(file, "Usage: hawser SUBCOMMAND [OPTIONS]\n\n");
+  for (const Subcommand& subcommand : subcommands)
+    fmt::print(file, "  {:<8}{}\n", subcommand.name, subcommand.help);
+  fmt::print(file, "\n`hawser SUBCOMMAND --help` tells more; `hawser --version` prints the version.\n");
+}
+
+int run_command(std::span<const std::string_view> words) {
+  if (words.empty()) {
+    print_usage(stderr);
+    return exit_usage;
+  }
+  if (words[0] == "--help" || words[0] == "-h") {
+    print_usage(stdout);
+    return 0;
+  }
+  if (words[0] == "--version" || words[0] == "-V") {
+    fmt::print("hawser {}\n", version);
+    return 0;
+  }
+  for (const Subcommand& subcommand : subcommands)
+    if (subcommand.name == words[0]) return subcommand.run(words.subspan(1));
+  fmt::print(stderr, "hawser: there is no subcommand {}\n\n", words[0]);
+  print_usage(stderr);
+  return exit_usage;
+}
+
+}  // namespace
+}  // namespace hawser
+
+int main(int argc, char** argv) {
+  const std::vector<std::string_view> words(argv + 1, argv + argc);
+  return hawser::run_command(words);
+}

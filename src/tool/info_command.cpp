@@ -1,0 +1,87 @@
+#include "tool/info_command.h"
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/version.h"
+#include "launch/connect_to_launcher.h"
+#include "launch/environment_variables.h"
+#include "tool/build_facts.h"
+#include "tool/knob_report.h"
+#include "tool/subcommand.h"
+
+namespace hawser {
+
+namespace {
+
+constexpr std::string_view usage =
+    "Usage: hawser info [--knobs [--markdown] | --missing]\n\n"
+    "  (nothing)     version, build, ABIs, launchers, channels\n"
+    "  --knobs       every setting with its value in this environment\n"
+    "    --markdown  as the page doc/knobs.md\n"
+    "  --missing     the MPI functions that answer MPI_ERR_UNSUPPORTED_OPERATION\n";
+
+int print_knobs() {
+  const auto knobs = parse_knobs(environment_variables());
+  if (!knobs) {
+    fmt::print(stderr, "hawser: {}\n", knobs.error().text);
+    return 1;
+  }
+  fmt::print("{}", knob_table(knobs.value()));
+  return 0;
+}
+
+std::string_view launcher_here() {
+  switch (find_launcher(environment_variables())) {
+    case Launcher::pmix:
+      return "PMIx";
+    case Launcher::mpiexec:
+      return "Hawser's mpiexec";
+    case Launcher::pmi:
+      return "PMI-1";
+    case Launcher::none:
+      return "none";
+  }
+  HAWSER_UNREACHABLE();
+}
+
+std::string_view pmix_state() {
+  void* library = dlopen("libpmix.so.2", RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) return "not found";
+  dlclose(library);
+  return "found";
+}
+
+int print_summary() {
+  const std::string_view missing = missing_functions;
+  const auto count = std::count(missing.begin(), missing.end(), '\n');
+  fmt::print("Hawser {}, an MPI library\n\n", version);
+  fmt::print("build      {}\n", build_description);
+  fmt::print("standard   MPI 5.0; {} functions not implemented yet (hawser info --missing)\n", count);
+  fmt::print("ABIs       MPI-5.0 standard: libmpi_abi.so.1; MPICH: libmpich.so.12, also libmpi.so.12\n");
+  fmt::print("launchers  PMIx (libpmix.so.2: {}), Hawser's mpiexec, PMI-1 (Hydra, srun --mpi=pmi2), none\n",
+             pmix_state());
+  fmt::print("           started here by: {}\n", launcher_here());
+  fmt::print("channels   shared memory within a node\n");
+  fmt::print("settings   {} knobs (hawser info --knobs)\n", knob_infos().size());
+  return 0;
+}
+
+}  // namespace
+
+int run_info(std::span<const std::string_view> words) {
+  if (words.empty()) return print_summary();
+  const std::string_view what = words[0];
+  if (words.size() == 1 && what == "--knobs") return print_knobs();
+  if (words.size() == 1 && what == "--missing") return fmt::print("{}", missing_functions), 0;
+  if (words.size() == 2 && what == "--knobs" && words[1] == "--markdown")
+    return fmt::print("{}", knob_page()), 0;
+  const bool asked = words.size() == 1 && (what == "--help" || what == "-h");
+  fmt::print(asked ? stdout : stderr, "{}", usage);
+  return asked ? 0 : exit_usage;
+}
+
+}  // namespace hawser
