@@ -1,117 +1,167 @@
 #include "datatype/copy_kernels.h"
 
 #include <cstring>
-#include <type_traits>
 
 namespace hawser {
 namespace {
 
-// Calls f with bytes as a constant where a constant length makes the copy a few instructions, else with 0.
-template <class F>
-inline void with_constant_length(std::int64_t bytes, F f) {
-#define HAWSER_LENGTH(n) \
-  case n:                \
-    return f(std::integral_constant<std::size_t, n>{});
-  switch (bytes) {
-    HAWSER_LENGTH(1)
-    HAWSER_LENGTH(2)
-    HAWSER_LENGTH(3)
-    HAWSER_LENGTH(4)
-    HAWSER_LENGTH(5)
-    HAWSER_LENGTH(6)
-    HAWSER_LENGTH(7)
-    HAWSER_LENGTH(8)
-    HAWSER_LENGTH(10)
-    HAWSER_LENGTH(12)
-    HAWSER_LENGTH(14)
-    HAWSER_LENGTH(16)
-    HAWSER_LENGTH(20)
-    HAWSER_LENGTH(24)
-    HAWSER_LENGTH(28)
-    HAWSER_LENGTH(32)
-    HAWSER_LENGTH(40)
-    HAWSER_LENGTH(48)
-    HAWSER_LENGTH(56)
-    HAWSER_LENGTH(64)
-    HAWSER_LENGTH(80)
-    HAWSER_LENGTH(96)
-    HAWSER_LENGTH(128)
-    default:
-      return f(std::integral_constant<std::size_t, 0>{});
+// How one row is copied. The loops below are compiled once for each of these.
+
+// Rows of a length known to the compiler: a move or two.
+template <std::size_t N>
+struct Exactly {
+  static constexpr std::int64_t length() { return N; }
+  void operator()(std::byte* to, const std::byte* from) const { std::memcpy(to, from, N); }
+};
+
+// Rows of N to 2N bytes: the first N and the last N, which may overlap.
+template <std::size_t N>
+struct TwoEnds {
+  std::int64_t bytes;
+  std::int64_t length() const { return bytes; }
+  void operator()(std::byte* to, const std::byte* from) const {
+    struct Piece {
+      std::byte data[N];
+    };
+    Piece first;
+    Piece last;
+    const std::int64_t rest = bytes - static_cast<std::int64_t>(N);
+    std::memcpy(&first, from, N);
+    std::memcpy(&last, from + rest, N);
+    std::memcpy(to, &first, N);
+    std::memcpy(to + rest, &last, N);
   }
-#undef HAWSER_LENGTH
+};
+
+// Long rows, for which a library call is worthwhile.
+struct AnyLength {
+  std::int64_t bytes;
+  std::int64_t length() const { return bytes; }
+  void operator()(std::byte* to, const std::byte* from) const {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+};
+
+template <class F>
+inline void with_row_copier(std::int64_t bytes, F f) {
+  switch (bytes) {
+    case 0:
+      return;
+    case 1:
+      return f(Exactly<1>{});
+    case 2:
+      return f(Exactly<2>{});
+    case 3:
+      return f(Exactly<3>{});
+    case 4:
+      return f(Exactly<4>{});
+    case 8:
+      return f(Exactly<8>{});
+    case 12:
+      return f(Exactly<12>{});
+    case 16:
+      return f(Exactly<16>{});
+    case 24:
+      return f(Exactly<24>{});
+    case 32:
+      return f(Exactly<32>{});
+    case 48:
+      return f(Exactly<48>{});
+    case 64:
+      return f(Exactly<64>{});
+    default:
+      break;
+  }
+  if (bytes < 8) return f(TwoEnds<4>{bytes});
+  if (bytes < 16) return f(TwoEnds<8>{bytes});
+  if (bytes < 32) return f(TwoEnds<16>{bytes});
+  if (bytes < 64) return f(TwoEnds<32>{bytes});
+  if (bytes <= 128) return f(TwoEnds<64>{bytes});
+  return f(AnyLength{bytes});
 }
 
-template <std::size_t N>
-inline void copy_row(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if constexpr (N != 0)
-    std::memcpy(to, from, N);
-  else
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+template <class Copier>
+inline void rows(Copier copy, std::byte* __restrict to, std::int64_t to_stride,
+                 const std::byte* __restrict from, std::int64_t from_stride, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    copy(to, from);
+    copy(to + to_stride, from + from_stride);
+    copy(to + 2 * to_stride, from + 2 * from_stride);
+    copy(to + 3 * to_stride, from + 3 * from_stride);
+    to += 4 * to_stride;
+    from += 4 * from_stride;
+  }
+  // Not a loop: the end of a second loop is hard to predict where rows are short.
+  switch (count - i) {
+    case 3:
+      copy(to + 2 * to_stride, from + 2 * from_stride);
+      [[fallthrough]];
+    case 2:
+      copy(to + to_stride, from + from_stride);
+      [[fallthrough]];
+    case 1:
+      copy(to, from);
+      break;
+    default:
+      break;
+  }
+}
+
+template <class Copier>
+inline void gather(Copier copy, std::byte* __restrict to, const std::byte* __restrict from,
+                   const std::int64_t* __restrict offsets, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) copy(to + i * copy.length(), from + offsets[i]);
+}
+
+template <class Copier>
+inline void scatter(Copier copy, std::byte* __restrict to, const std::byte* __restrict from,
+                    const std::int64_t* __restrict offsets, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) copy(to + offsets[i], from + i * copy.length());
 }
 
 }  // namespace
 
-void copy_rows(std::byte* __restrict to, std::int64_t to_stride, const std::byte* __restrict from,
-               std::int64_t from_stride, std::int64_t bytes, std::int64_t count) {
-  with_constant_length(bytes, [=](auto length) {
-    constexpr std::size_t n = length();
-    std::byte* __restrict out = to;
-    const std::byte* __restrict in = from;
-    std::int64_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-      copy_row<n>(out, in, bytes);
-      copy_row<n>(out + to_stride, in + from_stride, bytes);
-      copy_row<n>(out + 2 * to_stride, in + 2 * from_stride, bytes);
-      copy_row<n>(out + 3 * to_stride, in + 3 * from_stride, bytes);
-      out += 4 * to_stride;
-      in += 4 * from_stride;
-    }
-    for (; i < count; ++i) {
-      copy_row<n>(out, in, bytes);
-      out += to_stride;
-      in += from_stride;
+void copy_rows(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride,
+               std::int64_t bytes, std::int64_t count) {
+  with_row_copier(bytes, [=](auto copy) { rows(copy, to, to_stride, from, from_stride, count); });
+}
+
+void copy_planes(std::byte* to, Strides to_strides, const std::byte* from, Strides from_strides,
+                 std::int64_t bytes, std::int64_t row_count, std::int64_t plane_count) {
+  with_row_copier(bytes, [=](auto copy) {
+    std::byte* out = to;
+    const std::byte* in = from;
+    for (std::int64_t i = 0; i < plane_count; ++i) {
+      rows(copy, out, to_strides.row, in, from_strides.row, row_count);
+      out += to_strides.plane;
+      in += from_strides.plane;
     }
   });
 }
 
-void gather_rows(std::byte* __restrict to, const std::byte* __restrict from, const std::int64_t* offsets,
-                 std::int64_t bytes, std::int64_t count) {
-  with_constant_length(bytes, [=](auto length) {
-    for (std::int64_t i = 0; i < count; ++i) copy_row<length()>(to + i * bytes, from + offsets[i], bytes);
-  });
+void gather_rows(std::byte* to, const std::byte* from, const std::int64_t* offsets, std::int64_t bytes,
+                 std::int64_t count) {
+  with_row_copier(bytes, [=](auto copy) { gather(copy, to, from, offsets, count); });
 }
 
-void scatter_rows(std::byte* __restrict to, const std::byte* __restrict from, const std::int64_t* offsets,
-                  std::int64_t bytes, std::int64_t count) {
-  with_constant_length(bytes, [=](auto length) {
-    for (std::int64_t i = 0; i < count; ++i) copy_row<length()>(to + offsets[i], from + i * bytes, bytes);
-  });
+void scatter_rows(std::byte* to, const std::byte* from, const std::int64_t* offsets, std::int64_t bytes,
+                  std::int64_t count) {
+  with_row_copier(bytes, [=](auto copy) { scatter(copy, to, from, offsets, count); });
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  const auto n = static_cast<std::size_t>(bytes);
-  if (n > 32) {
-    std::memcpy(to, from, n);
-    return;
+  if (bytes > 64) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else if (bytes >= 16) {
+    bytes >= 32 ? TwoEnds<32>{bytes}(to, from) : TwoEnds<16>{bytes}(to, from);
+  } else if (bytes >= 4) {
+    bytes >= 8 ? TwoEnds<8>{bytes}(to, from) : TwoEnds<4>{bytes}(to, from);
+  } else if (bytes >= 2) {
+    TwoEnds<2>{bytes}(to, from);
+  } else if (bytes == 1) {
+    *to = *from;
   }
-  // Two copies that may overlap in the middle cover every length between powers of two.
-  const auto ends = [&]<class Word>(Word) {
-    Word first;
-    Word last;
-    std::memcpy(&first, from, sizeof(Word));
-    std::memcpy(&last, from + n - sizeof(Word), sizeof(Word));
-    std::memcpy(to, &first, sizeof(Word));
-    std::memcpy(to + n - sizeof(Word), &last, sizeof(Word));
-  };
-  struct Wide {
-    std::uint64_t words[2];
-  };
-  if (n >= 16) return ends(Wide{});
-  if (n >= 8) return ends(std::uint64_t{});
-  if (n >= 4) return ends(std::uint32_t{});
-  if (n >= 2) return ends(std::uint16_t{});
-  if (n == 1) *to = *from;
 }
 
 }  // namespace hawser

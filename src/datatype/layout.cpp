@@ -1,6 +1,7 @@
 #include "datatype/layout.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace hawser {
 namespace {
@@ -81,6 +82,7 @@ class Sequence {
       const Piece& piece = pieces_.front();
       return piece.node ? PlacedLayout{piece.offset, piece.node} : make_run(piece.offset, piece.bytes);
     }
+    if (only_runs_ && !equal_blocks()) split_into_equal_blocks();
     const std::int64_t origin = pieces_.front().offset;
     auto node = make_counted<LayoutNode>();
     if (only_runs_ && equal_blocks()) {
@@ -117,6 +119,24 @@ class Sequence {
       }
     }
     pieces_.push_back({offset, bytes});
+  }
+
+  // Short runs of changing length cost a misprediction each; if all are few pieces of one length, the pieces
+  // are faster.
+  void split_into_equal_blocks() {
+    std::int64_t block = 0;
+    std::int64_t total = 0;
+    for (const Piece& piece : pieces_) {
+      block = std::gcd(block, piece.bytes);
+      total += piece.bytes;
+    }
+    const auto runs = static_cast<std::int64_t>(pieces_.size());
+    if (runs < 8 || block < 4 || block > 64 || total / block > 4 * runs) return;
+    std::vector<Piece> blocks;
+    blocks.reserve(static_cast<std::size_t>(total / block));
+    for (const Piece& piece : pieces_)
+      for (std::int64_t at = 0; at < piece.bytes; at += block) blocks.push_back({piece.offset + at, block});
+    pieces_ = std::move(blocks);
   }
 
   bool equal_blocks() const {

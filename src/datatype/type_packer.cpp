@@ -39,6 +39,13 @@ struct Engine {
     else
       copy_rows(memory, stride, packed, packed_stride, bytes, count);
   }
+  static void planes(std::byte* memory, Strides strides, std::byte* packed, Strides packed_strides,
+                     std::int64_t bytes, std::int64_t row_count, std::int64_t plane_count) {
+    if constexpr (Packing)
+      copy_planes(packed, packed_strides, memory, strides, bytes, row_count, plane_count);
+    else
+      copy_planes(memory, strides, packed, packed_strides, bytes, row_count, plane_count);
+  }
   static void blocks(std::byte* memory, const std::int64_t* offsets, std::byte* packed, std::int64_t bytes,
                      std::int64_t count) {
     if constexpr (Packing)
@@ -72,9 +79,18 @@ struct Engine {
   static void loop(std::int64_t count, std::int64_t stride, const LayoutNode& node, std::byte* memory,
                    std::byte* packed) {
     if (node.kind == Kind::run) return rows(memory, stride, packed, node.size, node.size, count);
+    if (node.kind == Kind::strided && node.child->kind == Kind::run) {
+      const std::int64_t bytes = node.child->size;
+      const Strides strides{node.stride, stride};
+      const Strides packed_strides{bytes, node.size};
+      // Long rows of blocks one after the other; short ones in columns, below.
+      if (node.count > short_loop || count <= node.count)
+        return planes(memory, strides, packed, packed_strides, bytes, node.count, count);
+    }
     if (count > 1 && columns(node) <= max_columns) {
       const std::int64_t span = std::max<std::int64_t>(node.size, stride < 0 ? -stride : stride);
-      const std::int64_t tile = std::max<std::int64_t>(tile_bytes / std::max<std::int64_t>(span, 1), 1);
+      if (count * span <= tile_bytes) return column_by_column(count, stride, node, memory, packed);
+      const std::int64_t tile = tile_bytes / span;
       if (tile >= short_loop) {
         for (std::int64_t i = 0; i < count; i += tile)
           column_by_column(std::min(tile, count - i), stride, node, memory + i * stride,
@@ -105,6 +121,7 @@ struct Engine {
   static void part_of_loop(std::int64_t count, std::int64_t stride, const LayoutNode& node, std::byte* memory,
                            std::int64_t from, std::int64_t bytes, std::byte* packed) {
     HAWSER_ASSERT(from >= 0 && bytes >= 0 && from + bytes <= count * node.size);
+    if (bytes == 0) return;
     std::int64_t index = 0;
     if (from != 0) {
       index = from / node.size;
@@ -224,12 +241,14 @@ TypePacker::TypePacker(const void* buffer, std::int64_t count, const Datatype& t
 }
 
 void TypePacker::pack(std::int64_t offset, std::byte* out, std::int64_t bytes) {
-  if (bytes > 0) Engine<true>::part_of_loop(count_, stride_, *node_, memory_, offset, bytes, out);
+  if (bytes == size_) return Engine<true>::loop(count_, stride_, *node_, memory_, out);
+  Engine<true>::part_of_loop(count_, stride_, *node_, memory_, offset, bytes, out);
 }
 
 void TypePacker::unpack(std::int64_t offset, const std::byte* in, std::int64_t bytes) {
-  if (bytes > 0)
-    Engine<false>::part_of_loop(count_, stride_, *node_, memory_, offset, bytes, const_cast<std::byte*>(in));
+  auto* packed = const_cast<std::byte*>(in);
+  if (bytes == size_) return Engine<false>::loop(count_, stride_, *node_, memory_, packed);
+  Engine<false>::part_of_loop(count_, stride_, *node_, memory_, offset, bytes, packed);
 }
 
 std::byte* TypePacker::single_piece() const {
