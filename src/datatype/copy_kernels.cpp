@@ -92,20 +92,22 @@ inline void rows(Copier copy, std::byte* __restrict to, std::int64_t to_stride,
     to += 4 * to_stride;
     from += 4 * from_stride;
   }
-  // Not a loop: the end of a second loop is hard to predict where rows are short.
-  switch (count - i) {
-    case 3:
-      copy(to + 2 * to_stride, from + 2 * from_stride);
-      [[fallthrough]];
-    case 2:
-      copy(to + to_stride, from + from_stride);
-      [[fallthrough]];
-    case 1:
-      copy(to, from);
-      break;
-    default:
-      break;
+  for (; i < count; ++i) {
+    copy(to, from);
+    to += to_stride;
+    from += from_stride;
   }
+}
+
+// From how many rows on their loop is worth its own remainder loop.
+constexpr std::int64_t long_rows = 128;
+
+// The same for short loops called many times, where the ends of two loops would be mispredicted.
+template <class Copier>
+inline void short_rows(Copier copy, std::byte* __restrict to, std::int64_t to_stride,
+                       const std::byte* __restrict from, std::int64_t from_stride, std::int64_t count) {
+#pragma GCC unroll 2
+  for (std::int64_t i = 0; i < count; ++i) copy(to + i * to_stride, from + i * from_stride);
 }
 
 template <class Copier>
@@ -133,7 +135,10 @@ void copy_planes(std::byte* to, Strides to_strides, const std::byte* from, Strid
     std::byte* out = to;
     const std::byte* in = from;
     for (std::int64_t i = 0; i < plane_count; ++i) {
-      rows(copy, out, to_strides.row, in, from_strides.row, row_count);
+      if (row_count >= long_rows)
+        rows(copy, out, to_strides.row, in, from_strides.row, row_count);
+      else
+        short_rows(copy, out, to_strides.row, in, from_strides.row, row_count);
       out += to_strides.plane;
       in += from_strides.plane;
     }

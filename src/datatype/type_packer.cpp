@@ -79,6 +79,7 @@ struct Engine {
   static void loop(std::int64_t count, std::int64_t stride, const LayoutNode& node, std::byte* memory,
                    std::byte* packed) {
     if (node.kind == Kind::run) return rows(memory, stride, packed, node.size, node.size, count);
+    if (count == 1) return whole(node, memory, packed);
     if (node.kind == Kind::strided && node.child->kind == Kind::run) {
       const std::int64_t bytes = node.child->size;
       const Strides strides{node.stride, stride};
@@ -87,7 +88,7 @@ struct Engine {
       if (node.count > short_loop || count <= node.count)
         return planes(memory, strides, packed, packed_strides, bytes, node.count, count);
     }
-    if (count > 1 && columns(node) <= max_columns) {
+    if (columns(node) <= max_columns) {
       const std::int64_t span = std::max<std::int64_t>(node.size, stride < 0 ? -stride : stride);
       if (count * span <= tile_bytes) return column_by_column(count, stride, node, memory, packed);
       const std::int64_t tile = tile_bytes / span;
