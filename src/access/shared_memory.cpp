@@ -78,20 +78,6 @@ int receive_descriptor(int socket) {
 
 }  // namespace
 
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  if (this != &other) {
-    close();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-int FileDescriptor::release() { return std::exchange(fd_, -1); }
-
-void FileDescriptor::close() {
-  if (fd_ >= 0) ::close(release());
-}
-
 SharedMapping::SharedMapping(SharedMapping&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
 

@@ -10,28 +10,11 @@
 #include <cstdint>
 #include <string>
 
+#include "access/file_descriptor.h"
 #include "base/result.h"
 #include "base/time.h"
 
 namespace hawser {
-
-// Owns a file descriptor.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor() { close(); }
-
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  int release();
-  void close();
-
- private:
-  int fd_ = -1;
-};
 
 // A shared mapping of a memfd. Pages exist only once they are touched.
 class SharedMapping {

@@ -70,6 +70,9 @@ class ChannelEvents {
   virtual void on_exposed_done(void* cookie, Result<> result) = 0;
   // A fetch begun with `cookie` has landed all its bytes.
   virtual void on_fetched(void* cookie, Result<> result) = 0;
+  // The peer cannot be reached any more. Its exposes and fetches were reported as failed before; what is sent
+  // to it from now on is swallowed.
+  virtual void on_peer_lost(ProcessIndex, const Error&) {}
 
  protected:
   ~ChannelEvents() = default;
@@ -84,7 +87,8 @@ class Channel {
   virtual std::int64_t eager_limit(ProcessIndex peer) const = 0;
 
   // Copies header and payload out and sends them. False when there is no room now: nothing was done,
-  // try again after `progress`. payload.size <= eager_limit.
+  // try again after `progress`. payload.size <= eager_limit; for kinds other than eager and
+  // eager_synchronous, also <= 4 KiB (they must arrive in one piece).
   virtual bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) = 0;
 
   // Sends a rendezvous header with a token for `bytes`, which must stay valid until on_exposed_done(cookie).

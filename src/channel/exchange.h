@@ -16,7 +16,7 @@ struct JobPlace {
   std::int32_t size = 1;
   std::string job_id;                      // the same in all processes of the job, unlike other jobs'
   std::vector<std::int32_t> node_of_rank;  // size entries; equal numbers may share memory
-  int node_segment_fd = -1;                // an inherited memfd for this node's segment; -1: none
+  int node_segment_fd = -1;                // an inherited memfd for this node's segment; -1: none, on no node
 };
 
 class AddressExchange {

@@ -16,9 +16,16 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   NodeSegment node(place);
   const bool one_node = std::all_of(place.node_of_rank.begin(), place.node_of_rank.end(),
                                     [&](std::int32_t other) { return other == place.node_of_rank.front(); });
-  if (!one_node) return failure(ErrorClass::unsupported_operation, "jobs of several nodes");
-  HAWSER_TRY(node.offer(exchange));
-  if (node.needs_exchange()) HAWSER_TRY(exchange.fence());
+  // Everybody knows the same of these two, so everybody takes part in the same fences.
+  const bool segments_given = place.node_segment_fd >= 0;
+  if (!one_node) {
+    auto sockets = SocketChannel::open(place.rank, place.size, exchange, knobs);
+    if (!sockets) return sockets.take_error();
+    set->sockets_ = std::move(sockets).value();
+    HAWSER_TRY(set->sockets_->publish());
+  }
+  if (!segments_given) HAWSER_TRY(node.offer(exchange));
+  if (place.size > 1 && !(one_node && segments_given)) HAWSER_TRY(exchange.fence());
   const auto neighbours = static_cast<std::int32_t>(node.processes().size());
   if (neighbours > max_node_processes)
     return failure(ErrorClass::other, "{} processes on one node; at most {} are supported", neighbours,
@@ -29,9 +36,15 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
     set->shared_memory_ = std::make_unique<SharedMemoryChannel>(std::move(segment).value(), node.self(),
                                                                 node.processes(), place.size, knobs);
     set->channels_.push_back(set->shared_memory_.get());
+  } else if (place.size > 1 && !segments_given) {
+    HAWSER_TRY(exchange.fence());  // the others' second one, see NodeSegment::open
   }
   ProcessBlock* block = set->shared_memory_ ? &set->shared_memory_->own_block() : nullptr;
   set->waiter_ = std::make_unique<MachineWaiter>(block, neighbours, knobs);
+  if (set->sockets_) {
+    set->channels_.push_back(set->sockets_.get());
+    HAWSER_TRY(set->waiter_->watch(set->sockets_->descriptor()));
+  }
   return set;
 }
 
@@ -39,7 +52,7 @@ Channel* MachineChannels::channel_of(ProcessIndex peer) {
   if (peer == rank_) return nullptr;
   const auto node = [&](ProcessIndex process) { return node_of_rank_[static_cast<std::size_t>(process)]; };
   if (node(peer) == node(rank_)) return shared_memory_.get();
-  return nullptr;
+  return sockets_.get();
 }
 
 }  // namespace hawser

@@ -1,6 +1,6 @@
 // MachineChannels: the channels of a real process: shared memory to the processes of its node, sockets to
 // the others. Building it is collective over the job, unless all of the job is one node whose segment our
-// mpiexec made: then nobody waits for anybody.
+// mpiexec made: then nobody waits for anybody. (Our mpiexec makes a segment for every node, or for none.)
 #pragma once
 
 #include <memory>
@@ -11,11 +11,13 @@
 #include "channel/exchange.h"
 #include "channel/machine_waiter.h"
 #include "channel/shared_memory_channel.h"
+#include "channel/socket_channel.h"
 
 namespace hawser {
 
 class MachineChannels final : public ChannelSet {
  public:
+  // `exchange` must outlive the set.
   static Result<std::unique_ptr<MachineChannels>> build(const JobPlace& place, AddressExchange& exchange,
                                                         const Knobs& knobs);
 
@@ -26,6 +28,7 @@ class MachineChannels final : public ChannelSet {
 
  private:
   std::unique_ptr<SharedMemoryChannel> shared_memory_;  // null: alone on the node
+  std::unique_ptr<SocketChannel> sockets_;              // null: the job is one node
   std::unique_ptr<MachineWaiter> waiter_;
   std::vector<Channel*> channels_;
   std::vector<std::int32_t> node_of_rank_;

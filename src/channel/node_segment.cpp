@@ -48,7 +48,7 @@ NodeSegment::NodeSegment(const JobPlace& place) : place_(place) {
 }
 
 Result<> NodeSegment::offer(AddressExchange& exchange) {
-  if (!needs_exchange() || self_ != 0) return {};
+  if (self_ != 0 || processes_.size() == 1) return {};
   auto made = make_memory_file("hawser-node");
   if (!made) return made.take_error();
   made_ = std::move(made).value();
@@ -76,7 +76,7 @@ Result<FileDescriptor> NodeSegment::open_offered(AddressExchange& exchange) {
 
 Result<SharedSegment> NodeSegment::open(AddressExchange& exchange, const Knobs& knobs) {
   const auto layout = SegmentLayout::plan(static_cast<std::int32_t>(processes_.size()), knobs);
-  if (!needs_exchange()) return SharedSegment::map(place_.node_segment_fd, layout);
+  if (place_.node_segment_fd >= 0) return SharedSegment::map(place_.node_segment_fd, layout);
   if (self_ != 0) {
     auto fd = open_offered(exchange);
     if (!fd) return fd.take_error();

@@ -16,12 +16,9 @@ class NodeSegment {
 
   const std::vector<ProcessIndex>& processes() const { return processes_; }
   std::int32_t self() const { return self_; }
-  // Whether `offer`, a fence and `open` are needed, or `open` alone.
-  bool needs_exchange() const { return processes_.size() > 1 && place_.node_segment_fd < 0; }
-
   // Before the fence: the lowest rank of the node makes the memory and tells the others where it is.
   Result<> offer(AddressExchange& exchange);
-  // After the fence; contains another one if needs_exchange().
+  // After the fence; contains another one unless the segment was given.
   Result<SharedSegment> open(AddressExchange& exchange, const Knobs& knobs);
 
  private:

@@ -11,6 +11,8 @@ namespace {
 // receiver start sooner, but then both sides touch neighbouring lines at once and each copy runs at half
 // speed; 8 KiB arrive in 0.28 us as one piece and in 0.39 us as four.
 constexpr std::uint32_t eager_piece = 8192;
+static_assert(eager_piece >= 4096,
+              "packets that are not eager messages must come in one piece, see channel.h");
 
 void copy_out(std::byte* to, const ByteSequence& from, std::int64_t offset, std::int64_t bytes) {
   if (from.contiguous())

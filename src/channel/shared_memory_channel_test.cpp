@@ -4,99 +4,15 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <numeric>
-#include <string>
 #include <thread>
 
-#include "base/random.h"
+#include "channel/channel_test_support.h"
 
 namespace hawser {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
-Bytes pattern(std::size_t size, std::uint64_t seed) {
-  Random random(seed + 1);
-  Bytes bytes(size);
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random.next());
-  return bytes;
-}
-
-ByteSequence whole(Bytes& bytes) { return {bytes.data(), static_cast<std::int64_t>(bytes.size()), nullptr}; }
-
-// Every other byte of a buffer: data that is not in one piece.
-class EveryOther final : public Packer {
- public:
-  explicit EveryOther(std::size_t size) : memory(2 * size) {}
-  void pack(std::int64_t offset, std::byte* out, std::int64_t bytes) override {
-    for (std::int64_t i = 0; i < bytes; ++i) out[i] = memory[static_cast<std::size_t>(2 * (offset + i))];
-  }
-  void unpack(std::int64_t offset, const std::byte* in, std::int64_t bytes) override {
-    for (std::int64_t i = 0; i < bytes; ++i) memory[static_cast<std::size_t>(2 * (offset + i))] = in[i];
-  }
-  Bytes packed() {
-    Bytes out(memory.size() / 2);
-    pack(0, out.data(), static_cast<std::int64_t>(out.size()));
-    return out;
-  }
-  ByteSequence sequence() { return {nullptr, static_cast<std::int64_t>(memory.size() / 2), this}; }
-  Bytes memory;
-};
-
-// Receives everything into vectors; fetches what is exposed as far as `fetch_limit`.
-class Recorder final : public ChannelEvents {
- public:
-  struct Message {
-    ProcessIndex source;
-    int tag;
-    Bytes bytes;
-    bool whole = false;
-  };
-  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                 std::int64_t payload_size, std::int64_t message_size) override {
-    auto& message = messages.emplace_back(std::make_unique<Message>());
-    message->source = source;
-    message->tag = header.tag;
-    if (header.kind == MessageHeader::Kind::rendezvous) {
-      ExposeToken token;
-      std::memcpy(&token, payload, sizeof(token));
-      message->bytes.resize(static_cast<std::size_t>(std::min(message_size, fetch_limit)));
-      if (unpack_to != nullptr)
-        channel->fetch(source, token, unpack_to->sequence(), message.get());
-      else
-        channel->fetch(source, token, hawser::whole(message->bytes), message.get());
-    } else {
-      message->bytes.assign(payload, payload + payload_size);
-      message->whole = true;
-    }
-  }
-  EagerSink on_eager_begin(ProcessIndex source, const MessageHeader& header,
-                           std::int64_t message_size) override {
-    auto& message = messages.emplace_back(std::make_unique<Message>());
-    message->source = source;
-    message->tag = header.tag;
-    message->bytes.resize(static_cast<std::size_t>(std::min(message_size, fetch_limit)));
-    return {hawser::whole(message->bytes), message.get()};
-  }
-  void on_eager_end(ProcessIndex, void* cookie) override { static_cast<Message*>(cookie)->whole = true; }
-  void on_exposed_done(void* cookie, Result<> result) override {
-    EXPECT_TRUE(result);
-    ++exposed_done[cookie];
-  }
-  void on_fetched(void* cookie, Result<> result) override {
-    EXPECT_TRUE(result);
-    static_cast<Message*>(cookie)->whole = true;
-    ++fetched;
-  }
-
-  SharedMemoryChannel* channel = nullptr;
-  std::vector<std::unique_ptr<Message>> messages;
-  std::map<void*, int> exposed_done;
-  int fetched = 0;
-  std::int64_t fetch_limit = INT64_MAX;
-  EveryOther* unpack_to = nullptr;
-};
+using namespace channel_test;
 
 struct Node {
   explicit Node(const Knobs& knobs = {}, std::int32_t processes = 2) {
@@ -124,14 +40,6 @@ struct Node {
   std::vector<std::unique_ptr<SharedMemoryChannel>> channels;
   std::vector<std::unique_ptr<Recorder>> events;
 };
-
-MessageHeader header_with_tag(int tag, MessageHeader::Kind kind = MessageHeader::Kind::eager) {
-  MessageHeader header;
-  header.kind = kind;
-  header.tag = tag;
-  header.context = 7;
-  return header;
-}
 
 TEST(SharedMemoryChannel, EagerMessagesOfEverySizeArriveInOrder) {
   Node node;

@@ -13,9 +13,9 @@ class Waiter {
   // moved or the wait began (0 at first). Returns when another pass is worthwhile. Between two calls the
   // caller makes a whole pass AND looks at its own condition: sleeping relies on it (see machine_waiter.h).
   virtual void idle(std::uint32_t idle_passes) = 0;
-  // Called after a pass that moved nothing in a call that does not wait (MPI_Test). Never sleeps and comes back
-  // soon, for the program may have other things to do; but it may loop over this call, so others must get their
-  // turn, and in the simulator a little time must go by.
+  // Called after a pass that moved nothing in a call that does not wait (MPI_Test). Never sleeps and comes
+  // back soon, for the program may have other things to do; but it may loop over this call, so others must
+  // get their turn, and in the simulator a little time must go by.
   virtual void between_tests() { idle(0); }
 };
 

@@ -1,0 +1,177 @@
+// The whole set of channels as processes build it, with threads in the place of processes; and sleeping, with
+// real processes.
+#include "channel/machine_channels.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "channel/channel_test_support.h"
+
+namespace hawser {
+namespace {
+
+using namespace channel_test;
+
+// Progress until the condition holds, as MpiProcess waits.
+template <class Condition>
+void wait_until(MachineChannels& set, Recorder& events, Condition condition) {
+  std::uint32_t idle_passes = 0;
+  while (true) {
+    bool moved = false;
+    for (Channel* channel : set.channels()) moved |= channel->progress(events, 0);
+    if (condition()) return;
+    if (moved)
+      idle_passes = 0;
+    else
+      set.waiter().idle(idle_passes++);
+  }
+}
+
+// Everybody sends to everybody, small and large, then waits for everything.
+void exchange_all(MachineChannels& set, ProcessIndex self, ProcessIndex processes) {
+  Recorder events;
+  // Fetches go to the channel of their source.
+  struct Router final : Channel {
+    MachineChannels& set;
+    explicit Router(MachineChannels& s) : set(s) {}
+    const char* name() const override { return "router"; }
+    std::int64_t eager_limit(ProcessIndex peer) const override {
+      return set.channel_of(peer)->eager_limit(peer);
+    }
+    bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override {
+      return set.channel_of(peer)->try_send(peer, header, payload);
+    }
+    bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                    void* c) override {
+      return set.channel_of(peer)->try_expose(peer, header, bytes, c);
+    }
+    void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* c) override {
+      set.channel_of(peer)->fetch(peer, token, into, c);
+    }
+    bool progress(ChannelEvents&, Nanoseconds) override { return false; }
+    bool flushed() const override { return true; }
+  } router(set);
+  events.channel = &router;
+  Bytes small = pattern(20, static_cast<std::uint64_t>(self));
+  Bytes large = pattern(300000, static_cast<std::uint64_t>(self));
+  for (ProcessIndex peer = 0; peer < processes; ++peer) {
+    if (peer == self) continue;
+    wait_until(set, events, [&] { return router.try_send(peer, header_with_tag(1), whole(small)); });
+    wait_until(set, events, [&] {
+      return router.try_expose(peer, header_with_tag(2, MessageHeader::Kind::rendezvous), whole(large),
+                               &large);
+    });
+  }
+  const int others = processes - 1;
+  wait_until(set, events, [&] {
+    return events.fetched == others && events.messages.size() >= 2 * static_cast<std::size_t>(others) &&
+           events.exposed_done[&large] == others;
+  });
+  for (const auto& message : events.messages)
+    EXPECT_TRUE(message->bytes ==
+                pattern(message->bytes.size(), static_cast<std::uint64_t>(message->source)));
+  // A last round, so that nobody leaves while somebody still needs its progress.
+  for (ProcessIndex peer = 0; peer < processes; ++peer)
+    if (peer != self)
+      wait_until(set, events, [&] { return router.try_send(peer, header_with_tag(3), whole(small)); });
+  wait_until(set, events, [&] {
+    return events.messages.size() == 3 * static_cast<std::size_t>(others) &&
+           std::all_of(set.channels().begin(), set.channels().end(), [](Channel* c) { return c->flushed(); });
+  });
+}
+
+void run_job(const std::vector<std::int32_t>& node_of_rank, const Knobs& knobs) {
+  const auto processes = static_cast<std::int32_t>(node_of_rank.size());
+  SharedExchange shared(processes);
+  std::vector<std::thread> threads;
+  for (std::int32_t rank = 0; rank < processes; ++rank)
+    threads.emplace_back([&, rank] {
+      SharedExchange::End exchange(shared, rank);
+      JobPlace place;
+      place.rank = rank;
+      place.size = processes;
+      place.node_of_rank = node_of_rank;
+      auto set = MachineChannels::build(place, exchange, knobs);
+      ASSERT_TRUE(set) << set.error().text;
+      EXPECT_EQ(set.value()->channel_of(rank), nullptr);
+      exchange_all(*set.value(), rank, processes);
+      ASSERT_TRUE(exchange.fence());
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+Knobs sleepy() {
+  Knobs knobs;
+  knobs.wait_spins = 0;
+  knobs.wait_yields = 0;
+  knobs.wait_sleep = 100 * second;  // a lost wake would show
+  return knobs;
+}
+
+TEST(MachineChannels, OneNode) { run_job({0, 0, 0, 0}, {}); }
+TEST(MachineChannels, OneProcessPerNode) { run_job({0, 1, 2}, {}); }
+TEST(MachineChannels, TwoNodesAndALonelyOne) { run_job({0, 1, 0, 1, 2}, {}); }
+TEST(MachineChannels, SleepyNeighbours) { run_job({0, 0, 0}, sleepy()); }
+TEST(MachineChannels, SleepyOnSocketsAndSharedMemory) { run_job({0, 1, 0, 1}, sleepy()); }
+TEST(MachineChannels, Alone) {
+  SharedExchange shared(1);
+  SharedExchange::End exchange(shared, 0);
+  JobPlace place;
+  place.node_of_rank = {0};
+  auto set = MachineChannels::build(place, exchange, {});
+  ASSERT_TRUE(set);
+  EXPECT_TRUE(set.value()->channels().empty());
+  EXPECT_EQ(set.value()->shared_memory(), nullptr);
+}
+
+// Two real processes that sleep before every message.
+TEST(MachineChannels, SleepyProcesses) {
+  Knobs knobs = sleepy();
+  auto file = make_memory_file("hawser-test").value();
+  SharedExchange unused(1);
+  const auto ping_pong = [&](int self) {
+    SharedExchange::End exchange(unused, 0);
+    JobPlace place;
+    place.rank = self;
+    place.size = 2;
+    place.node_of_rank = {0, 0};
+    place.node_segment_fd = file.get();
+    auto set = MachineChannels::build(place, exchange, knobs).value();
+    Recorder events;
+    Bytes bytes = pattern(8, 0);
+    bool sent = true;
+    for (std::size_t i = 0; i < 2000; ++i) {
+      if (self == 0) sent &= set->channel_of(1)->try_send(1, header_with_tag(0), whole(bytes));
+      wait_until(*set, events, [&] { return events.messages.size() > i; });
+      if (self == 1) sent &= set->channel_of(0)->try_send(0, header_with_tag(0), whole(bytes));
+    }
+    EXPECT_TRUE(sent);
+  };
+  const pid_t child = fork();
+  ping_pong(child == 0 ? 1 : 0);
+  if (child == 0) _exit(testing::Test::HasFailure() ? 1 : 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(DescriptorPasser, PassesToSeveral) {
+  auto file = make_memory_file("hawser-test").value();
+  auto passer = DescriptorPasser::listen().value();
+  std::vector<std::thread> takers;
+  for (int i = 0; i < 3; ++i)
+    takers.emplace_back([&] {
+      auto taken = DescriptorPasser::take(passer.name());
+      ASSERT_TRUE(taken);
+      EXPECT_EQ(file_identity(taken.value().get()), file_identity(file.get()));
+    });
+  EXPECT_TRUE(passer.give(file.get(), 3));
+  for (std::thread& taker : takers) taker.join();
+}
+
+}  // namespace
+}  // namespace hawser

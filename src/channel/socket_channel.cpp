@@ -1,0 +1,374 @@
+#include "channel/socket_channel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "access/shared_memory.h"
+#include "base/failure.h"
+
+namespace hawser {
+namespace {
+
+constexpr std::string_view address_key = "hawser-socket";
+constexpr std::int64_t stream_piece = 16 << 10;
+// Keys in the ready set: outgoing connections by process, then the listener, then incoming ones.
+constexpr std::uint64_t listener_key = std::uint64_t{1} << 32;
+// After this many passes without anything, only every so manieth asks the system: shared memory must not
+// pay a system call for each of its polls.
+constexpr std::uint32_t eager_passes = 64, lazy_stride = 32;
+
+void copy_in(std::byte* to, const ByteSequence& from, std::int64_t offset, std::int64_t bytes) {
+  if (bytes == 0) return;
+  if (from.contiguous())
+    std::memcpy(to, from.data + offset, static_cast<std::size_t>(bytes));
+  else
+    from.packer->pack(offset, to, bytes);
+}
+
+}  // namespace
+
+SocketChannel::SocketChannel(ProcessIndex self, std::int32_t job_size, AddressExchange& exchange,
+                             const Knobs& knobs)
+    : self_(self),
+      exchange_(exchange),
+      eager_limit_(knobs.socket_eager_limit),
+      buffer_bytes_(
+          static_cast<std::size_t>(std::max(knobs.socket_buffer, 2 * knobs.socket_eager_limit + 65536))),
+      peers_(static_cast<std::size_t>(job_size)),
+      next_key_(listener_key + 1) {}
+
+Result<std::unique_ptr<SocketChannel>> SocketChannel::open(ProcessIndex self, std::int32_t job_size,
+                                                           AddressExchange& exchange, const Knobs& knobs) {
+  std::unique_ptr<SocketChannel> channel(new SocketChannel(self, job_size, exchange, knobs));
+  auto ready = ReadySet::make();
+  if (!ready) return ready.take_error();
+  channel->ready_ = std::move(ready).value();
+  auto listener = listen_tcp(channel->own_.port);
+  if (!listener) return listener.take_error();
+  channel->listener_ = std::move(listener).value();
+  HAWSER_TRY(channel->ready_.add(channel->listener_, listener_key, true, false));
+  channel->own_.secret[0] = random_word();
+  channel->own_.secret[1] = random_word();
+  channel->own_.identity = network_identity();
+  channel->own_.addresses =
+      knobs.socket_address.empty() ? host_addresses() : std::vector<std::string>{knobs.socket_address};
+  return channel;
+}
+
+Result<> SocketChannel::publish() { return exchange_.put(address_key, own_.text()); }
+
+// Null when the peer is lost.
+OutgoingConnection* SocketChannel::connection_to(ProcessIndex process) {
+  Peer& peer = peers_[static_cast<std::size_t>(process)];
+  if (peer.lost) return nullptr;
+  if (peer.outgoing != nullptr) return peer.outgoing.get();
+  auto text = exchange_.get(process, address_key);
+  if (!text) {
+    lose_now(process, text.take_error());
+    return nullptr;
+  }
+  auto address = SocketAddress::parse(text.value());
+  if (!address) {
+    lose_now(process, address.take_error());
+    return nullptr;
+  }
+  peer.outgoing = std::make_unique<OutgoingConnection>(address.value(), own_.identity, self_, buffer_bytes_);
+  return peer.outgoing.get();
+}
+
+void SocketChannel::note_due(ProcessIndex process) {
+  Peer& peer = peers_[static_cast<std::size_t>(process)];
+  if (peer.due) return;
+  peer.due = true;
+  due_.push_back(process);
+}
+
+// What is sent to a lost peer is swallowed: the loss itself was or will be reported.
+bool SocketChannel::try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) {
+  OutgoingConnection* connection = connection_to(peer);
+  if (connection == nullptr) return true;
+  if (!connection->room(static_cast<std::size_t>(payload.size))) return false;
+  SocketFrame frame;
+  frame.kind = SocketFrame::packet;
+  frame.body = static_cast<std::uint32_t>(payload.size);
+  frame.header = header;
+  copy_in(connection->add(frame), payload, 0, payload.size);
+  note_due(peer);
+  return true;
+}
+
+bool SocketChannel::try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                               void* cookie) {
+  OutgoingConnection* connection = connection_to(peer);
+  if (connection != nullptr && !connection->room(0)) return false;
+  SocketFrame frame;
+  frame.kind = SocketFrame::expose;
+  frame.number = exposed_.take();
+  frame.size = bytes.size;
+  frame.header = header;
+  exposed_[frame.number] = {peer, bytes, cookie, false};
+  if (connection == nullptr) {
+    losses_.emplace_back(peer, failure(ErrorClass::other, "it was lost before"));
+    return true;
+  }
+  connection->add(frame);
+  note_due(peer);
+  return true;
+}
+
+void SocketChannel::fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
+                          void* cookie) {
+  OutgoingConnection* connection = connection_to(peer);
+  SocketFrame frame;
+  frame.number = static_cast<std::uint32_t>(token.words[0]);
+  if (into.size == 0) {
+    frame.kind = SocketFrame::done;
+    landed_.push_back(cookie);
+  } else {
+    frame.kind = SocketFrame::pull;
+    frame.fetch = fetches_.take();
+    frame.size = into.size;
+    fetches_[frame.fetch] = {peer, into, cookie, 0};
+  }
+  if (connection == nullptr) {
+    losses_.emplace_back(peer, failure(ErrorClass::other, "it was lost before"));
+    return;
+  }
+  connection->add(frame);
+  note_due(peer);
+}
+
+bool SocketChannel::flushed() const {
+  const auto peer_flushed = [](const Peer& peer) {
+    return peer.streams.empty() && (peer.outgoing == nullptr || peer.outgoing->flushed());
+  };
+  return std::all_of(peers_.begin(), peers_.end(), peer_flushed) && exposed_.unused();
+}
+
+bool SocketChannel::progress(ChannelEvents& events, Nanoseconds) {
+  bool moved = false;
+  for (; !landed_.empty(); moved = true) {
+    void* const cookie = landed_.front();
+    landed_.pop_front();
+    events.on_fetched(cookie, {});
+  }
+  for (; !losses_.empty(); moved = true) {
+    const auto [peer, error] = std::move(losses_.front());
+    losses_.pop_front();
+    lose(peer, error, events);
+  }
+  // Events may make more peers due; they get their turn in the next pass.
+  std::vector<ProcessIndex> due;
+  due.swap(due_);
+  for (const ProcessIndex peer : due) {
+    peers_[static_cast<std::size_t>(peer)].due = false;
+    moved |= advance_peer(peer, events);
+  }
+  if (!moved && ++quiet_passes_ > eager_passes && quiet_passes_ % lazy_stride != 0) return false;
+  for (const ReadySet::Ready& ready : ready_.poll()) {
+    if (ready.key == listener_key) {
+      accept_all();
+      moved = true;
+    } else if (ready.key < listener_key) {
+      moved |= advance_peer(static_cast<ProcessIndex>(ready.key), events);
+    } else {
+      moved |= receive_from(ready.key, events);
+    }
+  }
+  if (moved) quiet_passes_ = 0;
+  return moved;
+}
+
+// Sending.
+
+bool SocketChannel::advance_peer(ProcessIndex process, ChannelEvents& events) {
+  Peer& peer = peers_[static_cast<std::size_t>(process)];
+  if (peer.lost || peer.outgoing == nullptr) return false;
+  push_streams(peer, events);
+  auto moved = peer.outgoing->advance(ready_, static_cast<std::uint64_t>(process));
+  if (!moved) {
+    lose(process, moved.error(), events);
+    return true;
+  }
+  // Otherwise the ready set tells when there is room.
+  if (moved.value() && !peer.streams.empty()) note_due(process);
+  return moved.value();
+}
+
+// Fills the buffer with pieces of the messages that were asked for, oldest first.
+void SocketChannel::push_streams(Peer& peer, ChannelEvents& events) {
+  while (!peer.streams.empty()) {
+    Stream& stream = peer.streams.front();
+    const std::int64_t size = std::min(stream_piece, stream.size - stream.position);
+    if (!peer.outgoing->room(static_cast<std::size_t>(size))) return;
+    Exposed& exposed = exposed_[stream.number];
+    SocketFrame frame;
+    frame.kind = SocketFrame::data;
+    frame.body = static_cast<std::uint32_t>(size);
+    frame.fetch = stream.fetch;
+    frame.position = stream.position;
+    copy_in(peer.outgoing->add(frame), exposed.bytes, stream.position, size);
+    stream.position += size;
+    if (stream.position < stream.size) continue;
+    void* const cookie = exposed.cookie;
+    exposed_.release(stream.number);
+    peer.streams.pop_front();
+    events.on_exposed_done(cookie, {});
+  }
+}
+
+void SocketChannel::lose_now(ProcessIndex process, Error error) {
+  peers_[static_cast<std::size_t>(process)].lost = true;
+  losses_.emplace_back(process, std::move(error));
+}
+
+// Ends everything that waits for the peer.
+void SocketChannel::lose(ProcessIndex process, const Error& error, ChannelEvents& events) {
+  Peer& peer = peers_[static_cast<std::size_t>(process)];
+  peer.lost = true;
+  peer.outgoing.reset();
+  peer.streams.clear();
+  const auto told = [&] {
+    return failure(ErrorClass::other, "process {} cannot be reached: {}", process, error.text);
+  };
+  for (std::uint32_t i = 0; i < exposed_.size(); ++i) {
+    if (exposed_[i].peer != process) continue;
+    void* const cookie = exposed_[i].cookie;
+    exposed_.release(i);
+    events.on_exposed_done(cookie, told());
+  }
+  for (std::uint32_t i = 0; i < fetches_.size(); ++i) {
+    if (fetches_[i].peer != process) continue;
+    void* const cookie = fetches_[i].cookie;
+    fetches_.release(i);
+    events.on_fetched(cookie, told());
+  }
+  events.on_peer_lost(process, told());
+}
+
+// Receiving.
+
+void SocketChannel::accept_all() {
+  for (FileDescriptor accepted = accept_tcp(listener_); accepted.valid(); accepted = accept_tcp(listener_)) {
+    const std::uint64_t key = next_key_++;
+    auto connection = std::make_unique<IncomingConnection>(
+        std::move(accepted), static_cast<std::size_t>(std::max(eager_limit_, stream_piece)));
+    if (ready_.add(connection->socket(), key, true, false)) incoming_.emplace(key, std::move(connection));
+  }
+}
+
+bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
+  const auto found = incoming_.find(key);
+  if (found == incoming_.end()) return false;
+  IncomingConnection& connection = *found->second;
+  bool open = connection.read();
+  // Whoever cannot name the secret is no process of this job and is sent away without a word.
+  const bool known = connection.source >= 0 || greet(connection);
+  bool more = known && connection.source >= 0;
+  while (more) {
+    auto received = receive_frame(connection, events);
+    if (!received) {
+      lose(connection.source, received.error(), events);
+      open = false;
+      break;
+    }
+    more = received.value();
+  }
+  if (open && known) return true;
+  // A peer that has finished closes between frames; in the middle of one it is lost.
+  if (known && connection.source >= 0 && !connection.empty() &&
+      !peers_[static_cast<std::size_t>(connection.source)].lost)
+    lose(connection.source, failure(ErrorClass::other, "the connection ended in the middle of a message"),
+         events);
+  ready_.remove(connection.socket());
+  incoming_.erase(found);
+  return true;
+}
+
+// Checks the hello once it is there. False: not one of us.
+bool SocketChannel::greet(IncomingConnection& connection) {
+  const std::byte* bytes = connection.peek(sizeof(SocketHello));
+  if (bytes == nullptr) return true;
+  SocketHello hello;
+  std::memcpy(&hello, bytes, sizeof(hello));
+  connection.consume(sizeof(hello));
+  if (hello.magic != SocketHello::expected_magic || hello.secret[0] != own_.secret[0] ||
+      hello.secret[1] != own_.secret[1] || hello.source < 0 ||
+      hello.source >= static_cast<std::int32_t>(peers_.size()) || hello.source == self_)
+    return false;
+  connection.source = hello.source;
+  return true;
+}
+
+// Takes one frame; false when none is complete. An error: the peer sends nonsense.
+Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, ChannelEvents& events) {
+  const std::byte* bytes = connection.peek(sizeof(SocketFrame));
+  if (bytes == nullptr) return false;
+  SocketFrame frame;
+  std::memcpy(&frame, bytes, sizeof(frame));
+  if (frame.body > std::max(eager_limit_, stream_piece) || frame.size < 0)
+    return failure(ErrorClass::other, "it sent a frame of {} bytes", frame.body);
+  bytes = connection.peek(sizeof(SocketFrame) + frame.body);
+  if (bytes == nullptr) return false;
+  const std::byte* const body = bytes + sizeof(SocketFrame);
+  const ProcessIndex source = connection.source;
+  const bool exposed_to_it = frame.number < exposed_.size() && exposed_[frame.number].peer == source;
+  switch (frame.kind) {
+    case SocketFrame::packet:
+      events.on_packet(source, frame.header, body, frame.body, frame.body);
+      break;
+    case SocketFrame::expose: {
+      const ExposeToken token{{frame.number, 0, static_cast<std::uint64_t>(frame.size), 0}};
+      events.on_packet(source, frame.header, reinterpret_cast<const std::byte*>(&token), sizeof(token),
+                       frame.size);
+      break;
+    }
+    case SocketFrame::pull: {
+      if (!exposed_to_it || exposed_[frame.number].pulled || frame.size < 1 ||
+          frame.size > exposed_[frame.number].bytes.size)
+        return failure(ErrorClass::other, "it asked for bytes that were not exposed to it");
+      exposed_[frame.number].pulled = true;
+      peers_[static_cast<std::size_t>(source)].streams.push_back({frame.number, frame.fetch, 0, frame.size});
+      note_due(source);
+      break;
+    }
+    case SocketFrame::data:
+      HAWSER_TRY(receive_data(source, frame, body, events));
+      break;
+    case SocketFrame::done: {
+      if (!exposed_to_it || exposed_[frame.number].pulled)
+        return failure(ErrorClass::other, "it gave up bytes that were not exposed to it");
+      void* const cookie = exposed_[frame.number].cookie;
+      exposed_.release(frame.number);
+      events.on_exposed_done(cookie, {});
+      break;
+    }
+    default:
+      return failure(ErrorClass::other, "it sent a frame of unknown kind {}", frame.kind);
+  }
+  connection.consume(sizeof(SocketFrame) + frame.body);
+  return true;
+}
+
+Result<> SocketChannel::receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body,
+                                     ChannelEvents& events) {
+  if (frame.fetch >= fetches_.size() || fetches_[frame.fetch].peer != source)
+    return failure(ErrorClass::other, "it sent bytes that were not asked for");
+  Fetch& fetch = fetches_[frame.fetch];
+  // Pieces come in order, so the position is known; it stands in the frame to be checked.
+  if (frame.position != fetch.arrived || frame.body > fetch.into.size - fetch.arrived)
+    return failure(ErrorClass::other, "it sent more bytes than were asked for");
+  if (fetch.into.contiguous())
+    std::memcpy(fetch.into.data + fetch.arrived, body, frame.body);
+  else
+    fetch.into.packer->unpack(fetch.arrived, body, frame.body);
+  fetch.arrived += frame.body;
+  if (fetch.arrived == fetch.into.size) {
+    void* const cookie = fetch.cookie;
+    fetches_.release(frame.fetch);
+    events.on_fetched(cookie, {});
+  }
+  return {};
+}
+
+}  // namespace hawser

@@ -1,0 +1,123 @@
+// SocketChannel: carries messages to processes of other nodes over TCP. The plain fallback where no better
+// network is used: simple, bounded in memory, and careful about what it is told. Connections are made on
+// demand. Large messages are exposed, and streamed on request.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/knobs.h"
+#include "channel/exchange.h"
+#include "channel/socket_connection.h"
+
+namespace hawser {
+
+class SocketChannel final : public Channel {
+ public:
+  // `exchange` must outlive the channel: peers' addresses are asked for when first needed.
+  static Result<std::unique_ptr<SocketChannel>> open(ProcessIndex self, std::int32_t job_size,
+                                                     AddressExchange& exchange, const Knobs& knobs);
+  // Tells the others where this process listens; to be called before a fence.
+  Result<> publish();
+  // Readable when progress has something to do.
+  int descriptor() const { return ready_.descriptor(); }
+
+  const char* name() const override { return "socket"; }
+  std::int64_t eager_limit(ProcessIndex) const override { return eager_limit_; }
+  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
+  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                  void* cookie) override;
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
+  bool progress(ChannelEvents& events, Nanoseconds now) override;
+  bool flushed() const override;
+
+ private:
+  struct Exposed {
+    ProcessIndex peer = -1;  // -1: a free place in the table
+    ByteSequence bytes;
+    void* cookie = nullptr;
+    bool pulled = false;
+  };
+  struct Fetch {
+    ProcessIndex peer = -1;  // -1: a free place in the table
+    ByteSequence into;
+    void* cookie = nullptr;
+    std::int64_t arrived = 0;
+  };
+  // Numbered places that are used again.
+  template <class T>
+  class Table {
+   public:
+    std::uint32_t take() {
+      if (free_.empty()) {
+        items_.emplace_back();
+        return size() - 1;
+      }
+      const std::uint32_t place = free_.back();
+      free_.pop_back();
+      return place;
+    }
+    void release(std::uint32_t place) {
+      items_[place] = {};
+      free_.push_back(place);
+    }
+    T& operator[](std::uint32_t place) { return items_[place]; }
+    std::uint32_t size() const { return static_cast<std::uint32_t>(items_.size()); }
+    bool unused() const { return free_.size() == items_.size(); }
+
+   private:
+    std::deque<T> items_;  // which stay where they are while events add more
+    std::vector<std::uint32_t> free_;
+  };
+  struct Stream {
+    std::uint32_t number;  // in exposed_
+    std::uint32_t fetch;   // the receiver's
+    std::int64_t position = 0;
+    std::int64_t size = 0;
+  };
+  struct Peer {
+    std::unique_ptr<OutgoingConnection> outgoing;
+    std::deque<Stream> streams;
+    bool due = false;   // is in due_
+    bool lost = false;  // cannot be reached (any more)
+  };
+
+  SocketChannel(ProcessIndex self, std::int32_t job_size, AddressExchange& exchange, const Knobs& knobs);
+
+  OutgoingConnection* connection_to(ProcessIndex peer);
+  void note_due(ProcessIndex peer);
+  bool advance_peer(ProcessIndex peer, ChannelEvents& events);
+  void push_streams(Peer& peer, ChannelEvents& events);
+  void lose(ProcessIndex peer, const Error& error, ChannelEvents& events);
+  void lose_now(ProcessIndex peer, Error error);
+
+  void accept_all();
+  bool receive_from(std::uint64_t key, ChannelEvents& events);
+  bool greet(IncomingConnection& connection);
+  Result<bool> receive_frame(IncomingConnection& connection, ChannelEvents& events);
+  Result<> receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body,
+                        ChannelEvents& events);
+
+  ProcessIndex self_;
+  AddressExchange& exchange_;
+  SocketAddress own_;
+  FileDescriptor listener_;
+  ReadySet ready_;
+
+  std::int64_t eager_limit_;
+  std::size_t buffer_bytes_;
+  std::uint32_t quiet_passes_ = 0;
+
+  std::vector<Peer> peers_;
+  std::vector<ProcessIndex> due_;                                          // peers with something to write
+  std::map<std::uint64_t, std::unique_ptr<IncomingConnection>> incoming_;  // by key, ascending in time
+  std::uint64_t next_key_;
+  Table<Exposed> exposed_;
+  Table<Fetch> fetches_;
+  std::deque<void*> landed_;                           // fetches of nothing, to be reported
+  std::deque<std::pair<ProcessIndex, Error>> losses_;  // noticed outside progress
+};
+
+}  // namespace hawser
