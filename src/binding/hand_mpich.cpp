@@ -67,6 +67,7 @@ int MPIR_Dup_fn(MPI_Comm, int, void*, void* value_in, void* value_out, int* flag
   return MPI_SUCCESS;
 }
 
+#pragma GCC visibility push(default)
 // The variables' addresses, or what they point to, are the constants; nobody writes them.
 int MPIR_C_MPI_UNWEIGHTED[2] = {};
 int MPIR_C_MPI_WEIGHTS_EMPTY[2] = {};
@@ -83,6 +84,7 @@ MPI_F08_status* MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 MPI_Fint* MPI_F_STATUS_IGNORE = nullptr;
 MPI_Fint* MPI_F_STATUSES_IGNORE = nullptr;
 MPI_T_pvar_handle const MPI_T_PVAR_ALL_HANDLES = reinterpret_cast<MPI_T_pvar_handle>(std::intptr_t{1});
+#pragma GCC visibility pop
 
 }  // extern "C"
 

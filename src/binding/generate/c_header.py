@@ -17,6 +17,9 @@ def c_parameter(parameter, large):
         return f"{c_type} {name}[]"
     if parameter.kind == "string" and parameter.array:
         return f"char* {name}[]"
+    if group == "status" and parameter.array:
+        # Not `[]`: compilers would warn of MPI_STATUSES_IGNORE where it is not the null pointer.
+        return f"{c_type}* {name}"
     if parameter.array:
         return f"{'const ' if reads else ''}{c_type} {name}[]"
     if group == "buffer":

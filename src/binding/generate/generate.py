@@ -1,5 +1,6 @@
 """Generates what the tables of MPI functions imply into a directory (see functions.md). Run by CMake:
-generate.py OUTPUT_DIRECTORY; files whose text has not changed are left alone, so nothing is rebuilt for them."""
+generate.py OUTPUT_DIRECTORY INCLUDE_DIRECTORY (for the headers that programs use). Files whose text has not changed
+are left alone, so nothing is rebuilt for them."""
 
 import sys
 from pathlib import Path
@@ -21,7 +22,7 @@ def write(path, text):
 
 
 def main(arguments):
-    output = Path(arguments[1])
+    output, include = Path(arguments[1]), Path(arguments[2])
     source = Path(__file__).parent.parent
     functions = read_functions(source)
     constants = read_constants(source)
@@ -29,7 +30,8 @@ def main(arguments):
     by_name = {f.name: f for f in functions}
     for abi in ABIS:
         template = source / f"mpi_{abi}.h.in"
-        write(output / f"include/{abi}/mpi.h", c_header(template, functions, constants, abi))
+        public = include / "mpi.h" if abi == "standard" else include / abi / "mpi.h"
+        write(public, c_header(template, functions, constants, abi))
         write(output / f"{abi}/mpi.h", c_header(template, functions, constants, abi, " noexcept"))
         write(output / f"{abi}/binding/translate.h", translate_header(constants, abi))
     write(output / "mpich/binding/mpich_types.h", mpich_types_header(constants))
