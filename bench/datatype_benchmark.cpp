@@ -179,10 +179,12 @@ void add_reduction(PredefinedTypes& types, PredefinedOperators& operators, Prede
 }  // namespace hawser
 
 int main(int argc, char** argv) {
-  using namespace hawser;
+  using hawser::add_indexed, hawser::add_reduction, hawser::add_struct, hawser::add_subarray,
+      hawser::add_vector;
+  using hawser::PredefinedOperator, hawser::PredefinedOperators, hawser::PredefinedTypes;
   PredefinedTypes types;
   PredefinedOperators operators;
-  using enum PredefinedType;
+  using enum hawser::PredefinedType;
   add_vector<char, 1, 3>("vector_1_byte", types, byte, 4096);
   add_vector<short, 1, 3>("vector_2_bytes", types, short_int, 4096);
   add_vector<int, 1, 3>("vector_4_bytes", types, plain_int, 4096);

@@ -27,8 +27,8 @@ struct ArrayMap {
 // A type whose data were placed by hand: its bounds are the whole array, its true bounds are found from the
 // map.
 Result<Ref<Datatype>> finish_array(Combiner combiner, const ArrayMap& array, const Datatype& old,
-                                   std::int64_t first, std::int64_t last, Ref<TypeContents> contents) {
-  Bounds bounds;
+                                   std::int64_t first, std::int64_t last, Bounds& bounds,
+                                   Ref<TypeContents> contents) {
   if (array.map->elements > 0) {
     bounds.place(old, first, 1);
     bounds.place(old, last, 1);
@@ -100,7 +100,7 @@ Result<HeldBlocks> held_blocks(const DistributedDimension& dimension, std::int64
 }
 
 // The map over one more, slower dimension.
-ArrayMap add_dimension(const ArrayMap& inner, const HeldBlocks& held, std::int64_t size) {
+Ref<const TypeMap> add_dimension(const ArrayMap& inner, const HeldBlocks& held) {
   std::vector<std::int64_t> places;
   std::vector<Ref<const TypeMap>> maps;
   const std::int64_t extent = inner.extent;
@@ -113,7 +113,7 @@ ArrayMap add_dimension(const ArrayMap& inner, const HeldBlocks& held, std::int64
     places.push_back((held.first + held.whole * held.step) * extent);
     maps.push_back(TypeMap::make_repeat(held.rest, extent, inner.map));
   }
-  return {TypeMap::make_structure(std::move(places), std::move(maps)), size * extent};
+  return TypeMap::make_structure(std::move(places), std::move(maps));
 }
 
 Result<> check_darray(int processes, int rank, std::span<const DistributedDimension> dimensions) {
@@ -147,6 +147,7 @@ Result<Ref<Datatype>> make_subarray(Integers sizes, Integers subsizes, Integers 
   append(counts, starts);
   contents->integers.push_back(order_number);
 
+  Bounds bounds;
   ArrayMap array{old.map_, old.extent};
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -156,10 +157,10 @@ Result<Ref<Datatype>> make_subarray(Integers sizes, Integers subsizes, Integers 
     first += starts[i] * array.extent;
     last += (starts[i] + subsizes[i] - 1) * array.extent;
     array.map = TypeMap::make_repeat(subsizes[i], array.extent, array.map);
-    array.extent *= sizes[i];
+    array.extent = bounds.arithmetic.multiply(array.extent, sizes[i]);
   }
   array.map = moved(std::move(array.map), first);
-  return finish_array(Combiner::subarray, array, old, first, last, std::move(contents));
+  return finish_array(Combiner::subarray, array, old, first, last, bounds, std::move(contents));
 }
 
 Result<Ref<Datatype>> make_darray(int processes, int rank, std::span<const DistributedDimension> dimensions,
@@ -183,6 +184,7 @@ Result<Ref<Datatype>> make_darray(int processes, int rank, std::span<const Distr
     rest /= dimensions[i].processes;
   }
 
+  Bounds bounds;
   ArrayMap array{old.map_, old.extent};
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -195,9 +197,10 @@ Result<Ref<Datatype>> make_darray(int processes, int rank, std::span<const Distr
       first += blocks.first * array.extent;
       last += blocks.last() * array.extent;
     }
-    array = add_dimension(array, blocks, dimensions[i].size);
+    const std::int64_t extent = bounds.arithmetic.multiply(array.extent, dimensions[i].size);
+    array = {add_dimension(array, blocks), extent};
   }
-  return finish_array(Combiner::darray, array, old, first, last, std::move(contents));
+  return finish_array(Combiner::darray, array, old, first, last, bounds, std::move(contents));
 }
 
 }  // namespace hawser

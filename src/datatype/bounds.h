@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "datatype/checked_arithmetic.h"
 #include "datatype/datatype.h"
 
 namespace hawser {
@@ -17,7 +18,9 @@ class Bounds {
   void mark_lower(std::int64_t at);
   void mark_upper(std::int64_t at);
 
-  void write_to(Datatype& type) const;
+  void write_to(Datatype& type);
+  // For displacements on the way here; what overflows in any of it makes the type impossible.
+  CheckedArithmetic arithmetic;
 
  private:
   bool any_data_ = false;

@@ -1,7 +1,5 @@
 #include "datatype/constructors.h"
 
-#include <algorithm>
-
 #include "base/failure.h"
 #include "datatype/bounds.h"
 
@@ -39,38 +37,35 @@ Ref<const TypeMap> block_map(std::int64_t block_length, const Datatype& old) {
   return TypeMap::make_repeat(block_length, old.extent, old.map_);
 }
 
+// The stride is in units of `unit` bytes.
 Result<Ref<Datatype>> strided_type(Combiner combiner, std::int64_t count, std::int64_t block_length,
-                                   std::int64_t stride_bytes, const Datatype& old,
+                                   std::int64_t stride, std::int64_t unit, const Datatype& old,
                                    Ref<TypeContents> contents) {
   HAWSER_TRY(check_count(count, "count"));
   HAWSER_TRY(check_count(block_length, "block length"));
   Bounds bounds;
+  const std::int64_t stride_bytes = bounds.arithmetic.multiply(stride, unit);
   if (count > 0) {
     bounds.place(old, 0, block_length);
-    bounds.place(old, (count - 1) * stride_bytes, block_length);
+    bounds.place(old, bounds.arithmetic.multiply(count - 1, stride_bytes), block_length);
   }
   auto map = TypeMap::make_repeat(count, stride_bytes, block_map(block_length, old));
   return finish_type(combiner, std::move(map), bounds, std::move(contents), &old);
 }
 
-// Displacements in bytes. One block length may serve for all.
-Result<Ref<Datatype>> indexed_type(Combiner combiner, Integers block_lengths,
-                                   std::vector<std::int64_t> displacements, const Datatype& old,
-                                   Ref<TypeContents> contents) {
+// Displacements in units of `unit` bytes. One block length may serve for all.
+Result<Ref<Datatype>> indexed_type(Combiner combiner, Integers block_lengths, Integers places,
+                                   std::int64_t unit, const Datatype& old, Ref<TypeContents> contents) {
   HAWSER_TRY(check_block_lengths(block_lengths));
   Bounds bounds;
+  std::vector<std::int64_t> displacements(places.size());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    displacements[i] = bounds.arithmetic.multiply(places[i], unit);
   for (std::size_t i = 0; i < displacements.size(); ++i)
     bounds.place(old, displacements[i], block_lengths.size() == 1 ? block_lengths[0] : block_lengths[i]);
   auto map = TypeMap::make_indexed({block_lengths.begin(), block_lengths.end()}, std::move(displacements),
                                    old.extent, old.map_);
   return finish_type(combiner, std::move(map), bounds, std::move(contents), &old);
-}
-
-std::vector<std::int64_t> scaled(Integers displacements, std::int64_t factor) {
-  std::vector<std::int64_t> bytes(displacements.size());
-  std::transform(displacements.begin(), displacements.end(), bytes.begin(),
-                 [factor](std::int64_t displacement) { return displacement * factor; });
-  return bytes;
 }
 
 }  // namespace
@@ -81,13 +76,14 @@ Ref<TypeContents> contents_of(const Datatype& old) {
   return contents;
 }
 
-Result<Ref<Datatype>> finish_type(Combiner combiner, Ref<const TypeMap> map, const Bounds& bounds,
+Result<Ref<Datatype>> finish_type(Combiner combiner, Ref<const TypeMap> map, Bounds& bounds,
                                   Ref<TypeContents> contents, const Datatype* element) {
-  if (map->overflow) return failure(ErrorClass::arg, "the size of the type does not fit 64 bits");
   auto type = make_counted<Datatype>();
   type->combiner = combiner;
   type->size = map->size;
   bounds.write_to(*type);
+  if (map->overflow || bounds.arithmetic.overflow())
+    return failure(ErrorClass::arg, "the size or extent of the type does not fit 64 bits");
   if (element != nullptr && map->elements > 0) {
     type->elementary = element->elementary;
     type->pair = element->pair;
@@ -131,7 +127,7 @@ Result<Ref<Datatype>> make_vector(std::int64_t count, std::int64_t block_length,
                                   const Datatype& old, CountForm form) {
   auto contents = contents_of(old);
   counts_of(*contents, form) = {count, block_length, stride};
-  return strided_type(Combiner::vector, count, block_length, stride * old.extent, old, std::move(contents));
+  return strided_type(Combiner::vector, count, block_length, stride, old.extent, old, std::move(contents));
 }
 
 Result<Ref<Datatype>> make_hvector(std::int64_t count, std::int64_t block_length, std::int64_t stride,
@@ -139,7 +135,7 @@ Result<Ref<Datatype>> make_hvector(std::int64_t count, std::int64_t block_length
   auto contents = contents_of(old);
   counts_of(*contents, form) = {count, block_length};
   addresses_of(*contents, form).push_back(stride);
-  return strided_type(Combiner::hvector, count, block_length, stride, old, std::move(contents));
+  return strided_type(Combiner::hvector, count, block_length, stride, 1, old, std::move(contents));
 }
 
 Result<Ref<Datatype>> make_indexed(Integers block_lengths, Integers displacements, const Datatype& old,
@@ -149,8 +145,7 @@ Result<Ref<Datatype>> make_indexed(Integers block_lengths, Integers displacement
   counts.push_back(static_cast<std::int64_t>(displacements.size()));
   append(counts, block_lengths);
   append(counts, displacements);
-  return indexed_type(Combiner::indexed, block_lengths, scaled(displacements, old.extent), old,
-                      std::move(contents));
+  return indexed_type(Combiner::indexed, block_lengths, displacements, old.extent, old, std::move(contents));
 }
 
 Result<Ref<Datatype>> make_hindexed(Integers block_lengths, Integers displacements, const Datatype& old,
@@ -160,8 +155,7 @@ Result<Ref<Datatype>> make_hindexed(Integers block_lengths, Integers displacemen
   counts.push_back(static_cast<std::int64_t>(displacements.size()));
   append(counts, block_lengths);
   append(addresses_of(*contents, form), displacements);
-  return indexed_type(Combiner::hindexed, block_lengths, {displacements.begin(), displacements.end()}, old,
-                      std::move(contents));
+  return indexed_type(Combiner::hindexed, block_lengths, displacements, 1, old, std::move(contents));
 }
 
 Result<Ref<Datatype>> make_indexed_block(std::int64_t block_length, Integers displacements,
@@ -170,7 +164,7 @@ Result<Ref<Datatype>> make_indexed_block(std::int64_t block_length, Integers dis
   auto& counts = counts_of(*contents, form);
   counts = {static_cast<std::int64_t>(displacements.size()), block_length};
   append(counts, displacements);
-  return indexed_type(Combiner::indexed_block, {&block_length, 1}, scaled(displacements, old.extent), old,
+  return indexed_type(Combiner::indexed_block, {&block_length, 1}, displacements, old.extent, old,
                       std::move(contents));
 }
 
@@ -179,8 +173,8 @@ Result<Ref<Datatype>> make_hindexed_block(std::int64_t block_length, Integers di
   auto contents = contents_of(old);
   counts_of(*contents, form) = {static_cast<std::int64_t>(displacements.size()), block_length};
   append(addresses_of(*contents, form), displacements);
-  return indexed_type(Combiner::hindexed_block, {&block_length, 1},
-                      {displacements.begin(), displacements.end()}, old, std::move(contents));
+  return indexed_type(Combiner::hindexed_block, {&block_length, 1}, displacements, 1, old,
+                      std::move(contents));
 }
 
 Result<Ref<Datatype>> make_struct(Integers block_lengths, Integers displacements, Types types,

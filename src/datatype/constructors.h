@@ -59,7 +59,7 @@ Result<Ref<Datatype>> make_darray(int processes, int rank, std::span<const Distr
 
 // Shared by the constructors: a type with this map, bounds and contents, unless the map overflows.
 class Bounds;
-Result<Ref<Datatype>> finish_type(Combiner combiner, Ref<const TypeMap> map, const Bounds& bounds,
+Result<Ref<Datatype>> finish_type(Combiner combiner, Ref<const TypeMap> map, Bounds& bounds,
                                   Ref<TypeContents> contents, const Datatype* element);
 Ref<TypeContents> contents_of(const Datatype& old);
 

@@ -9,7 +9,7 @@ namespace hawser {
 namespace {
 
 constexpr std::uint64_t first_seed = 1;
-constexpr std::uint64_t seeds = 3000;
+constexpr std::uint64_t seeds = 1500;
 
 // Memory that any of the types' data lie in, around an origin.
 class Memory {
