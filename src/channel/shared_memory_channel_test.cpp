@@ -20,10 +20,10 @@ struct Node {
     auto file = make_memory_file("hawser-test").value();
     std::vector<ProcessIndex> all(static_cast<std::size_t>(processes));
     std::iota(all.begin(), all.end(), 0);
+    // One mapping for all: a race detector knows memory by its address.
+    const SharedSegment segment = SharedSegment::map(file.get(), layout).value();
     for (std::int32_t i = 0; i < processes; ++i) {
-      auto segment = SharedSegment::map(file.get(), layout);
-      channels.push_back(
-          std::make_unique<SharedMemoryChannel>(std::move(segment).value(), i, all, processes, knobs));
+      channels.push_back(std::make_unique<SharedMemoryChannel>(segment, i, all, processes, knobs));
       events.push_back(std::make_unique<Recorder>());
       events.back()->channel = channels.back().get();
     }
@@ -106,7 +106,7 @@ TEST_P(SharedTransfer, ExposedBytesArriveWhole) {
   knobs.shm_patience = GetParam().patience;
   knobs.shm_single_copy_chunk = 70000;
   Node node(knobs);
-  for (std::size_t size : {1ul, 5000ul, 16384ul, 100001ul, 1048576ul, 5000000ul}) {
+  for (std::size_t size : {1ul, 5000ul, 16384ul, 100001ul, 1048576ul}) {
     Bytes bytes = pattern(size, size);
     EveryOther packed(size);
     if (GetParam().sender_packed) packed.memory = pattern(2 * size, size);
@@ -135,7 +135,7 @@ TEST_P(SharedTransfer, BusySender) {
   knobs.shm_patience = GetParam().patience;
   Node node(knobs);
   if (knobs.shm_single_copy == "never" || GetParam().sender_packed || GetParam().receiver_packed) return;
-  Bytes bytes = pattern(3000000, 3);
+  Bytes bytes = pattern(700000, 3);
   int cookie = 0;
   ASSERT_TRUE(node.channels[0]->try_expose(1, header_with_tag(3, MessageHeader::Kind::rendezvous),
                                            whole(bytes), &cookie));

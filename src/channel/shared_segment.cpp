@@ -68,8 +68,8 @@ Result<SharedSegment> SharedSegment::map(int fd, const SegmentLayout& layout) {
   if (!mapping) return mapping.take_error();
   SharedSegment segment;
   segment.layout_ = layout;
-  segment.mapping_ = std::move(mapping).value();
-  auto& header = *reinterpret_cast<SegmentHeader*>(segment.mapping_.data());
+  segment.mapping_ = std::make_shared<const SharedMapping>(std::move(mapping).value());
+  auto& header = *reinterpret_cast<SegmentHeader*>(segment.mapping_->data());
   std::uint64_t found = 0;
   if (!header.layout_checksum.compare_exchange_strong(found, layout.checksum()) && found != layout.checksum())
     return failure(ErrorClass::other,
@@ -79,17 +79,17 @@ Result<SharedSegment> SharedSegment::map(int fd, const SegmentLayout& layout) {
 }
 
 ProcessBlock& SharedSegment::block(std::int32_t process) const {
-  return *reinterpret_cast<ProcessBlock*>(mapping_.data() + layout_.blocks_offset + process * block_stride);
+  return *reinterpret_cast<ProcessBlock*>(mapping_->data() + layout_.blocks_offset + process * block_stride);
 }
 
 std::byte* SharedSegment::area(std::int32_t process, std::int32_t index) const {
-  return mapping_.data() + layout_.areas_offset +
+  return mapping_->data() + layout_.areas_offset +
          (std::int64_t{process} * layout_.areas + index) * layout_.area_bytes;
 }
 
 // Rings of one consumer stand together: it is the one that polls many of them.
 std::byte* SharedSegment::ring(std::int32_t from, std::int32_t to) const {
-  return mapping_.data() + layout_.rings_offset +
+  return mapping_->data() + layout_.rings_offset +
          (std::int64_t{to} * layout_.processes + from) * layout_.ring_stride;
 }
 

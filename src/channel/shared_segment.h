@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "access/shared_memory.h"
 #include "base/knobs.h"
@@ -141,7 +142,7 @@ class SharedSegment {
   std::byte* ring(std::int32_t from, std::int32_t to) const;
 
   SegmentLayout layout_;
-  SharedMapping mapping_;
+  std::shared_ptr<const SharedMapping> mapping_;  // copies of a segment share it
 };
 
 }  // namespace hawser
