@@ -47,10 +47,10 @@ class MachineEnvironment final : public Environment {
     bootstrap_ = std::move(connected).value();
     bootstrap = bootstrap_.get();
     const JobLayout& layout = bootstrap_->layout();
-    BootstrapExchange exchange(*bootstrap_);
+    exchange_ = std::make_unique<BootstrapExchange>(*bootstrap_);  // peers' addresses are asked for later
     const JobPlace place{layout.rank, layout.size, layout.job_id, layout.node_of_rank,
                          layout.node_segment_fd};
-    Result<std::unique_ptr<MachineChannels>> built = MachineChannels::build(place, exchange, knobs_);
+    Result<std::unique_ptr<MachineChannels>> built = MachineChannels::build(place, *exchange_, knobs_);
     if (!built) return built.take_error();
     channels_ = std::move(built).value();
     channels = channels_.get();
@@ -76,6 +76,7 @@ class MachineEnvironment final : public Environment {
   MachineHost host_;
   Knobs knobs_;
   std::unique_ptr<Bootstrap> bootstrap_;
+  std::unique_ptr<BootstrapExchange> exchange_;
   std::unique_ptr<MachineChannels> channels_;
 };
 
