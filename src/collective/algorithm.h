@@ -24,7 +24,7 @@ struct Shape {
 };
 
 // Time = messages * latency + bytes * per_byte + reduced bytes * reduce_per_byte, in nanoseconds.
-struct CostModel {
+struct TransferCosts {
   double latency = 400;
   double per_byte = 0.12;
   double reduce_per_byte = 0.10;
@@ -35,7 +35,7 @@ struct Algorithm {
   const char* name;
   const char* source;  // where it is described
   bool (*fits)(const Shape&);
-  double (*cost)(const Shape&, const CostModel&);
+  double (*cost)(const Shape&, const TransferCosts&);
   Task (*run)(Operation&);
 };
 
@@ -45,12 +45,12 @@ std::span<const Algorithm> algorithm_table();
 class AlgorithmChoice {
  public:
   Result<> parse(std::string_view knob);
-  void set_model(const CostModel& model) { model_ = model; }
+  void set_model(const TransferCosts& model) { model_ = model; }
   const Algorithm& choose(Collective kind, const Shape& shape) const;
 
  private:
   std::array<const Algorithm*, collective_kinds> forced_{};
-  CostModel model_;
+  TransferCosts model_;
 };
 
 // The shape of an operation whose plan is made.

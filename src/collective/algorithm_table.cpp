@@ -13,7 +13,7 @@ namespace hawser {
 namespace {
 
 using S = const Shape&;
-using M = const CostModel&;
+using M = const TransferCosts&;
 
 bool always(S) { return true; }
 bool power_of_two(S s) { return std::has_single_bit(static_cast<unsigned>(s.ranks)); }
