@@ -110,7 +110,7 @@ Result<> CollectiveEngine::wait_for(Operation& operation) {
     progress_.wait_until([&operation] { return operation.advance(); });
   }
   if (operation.planned) finish_plan(operation);
-  Result<> result = operation.end();
+  Result<> result = operation.conclude();
   give_back(operation);
   return result;
 }
@@ -195,9 +195,9 @@ void CollectiveEngine::launch_in_background(Operation& operation) {
 
 void CollectiveEngine::complete(Operation& operation) {
   if (operation.planned) finish_plan(operation);
-  Result<> result = operation.end();
+  Result<> result = operation.conclude();
   operation.status = Status::empty();
-  if (!result) operation.status.error = result.error().error_class;
+  operation.keep_outcome(std::move(result));
   operation.complete = true;
 }
 

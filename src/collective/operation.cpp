@@ -72,7 +72,7 @@ bool Operation::advance() {
   return finished_;
 }
 
-Result<> Operation::end() {
+Result<> Operation::conclude() {
   HAWSER_ASSERT(finished_ && started_.empty());
   if (outermost_) outermost_.destroy();
   outermost_ = nullptr;
@@ -204,6 +204,19 @@ Result<> Operation::start() {
   active = true;
   engine_.start_again(*this);
   return {};
+}
+
+void Operation::keep_outcome(Result<> outcome) {
+  if (outcome) return;
+  status.error = outcome.error().error_class;
+  error_ = std::make_unique<Error>(outcome.take_error());
+}
+
+Result<> Operation::finish() {
+  if (error_ == nullptr) return {};
+  Error error = std::move(*error_);
+  error_ = nullptr;
+  return error;
 }
 
 void Operation::destroy() { engine_.give_back(*this); }

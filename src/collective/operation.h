@@ -82,7 +82,9 @@ class Operation final : public Request {
   // Goes on if what it waits for has come; true when the operation is over.
   bool advance();
   // Frees the task and the scratch memory, and gives the operation's error, if any.
-  Result<> end();
+  Result<> conclude();
+  // The error that wait and test will give.
+  void keep_outcome(Result<> outcome);
 
   // What a non-blocking or persistent operation keeps of its call.
   CollectiveCall call{};
@@ -93,6 +95,7 @@ class Operation final : public Request {
   // Request
   Result<> start() override;
   void destroy() override;
+  Result<> finish() override;
 
   // Drops everything, wherever it is; for CollectiveEngine::close and the destructor.
   void abandon();

@@ -34,6 +34,8 @@ void MpiProcess::make_predefined_objects() {
 
   empty_group_ = make_counted<Group>(0, 1, 0);
   handles_.groups.place(1, *empty_group_);
+  environment_info_ = make_counted<Info>();
+  handles_.infos.place(1, *environment_info_);
 
   for (std::size_t i = 0; i < PredefinedTypes::size(); ++i) {
     if (predefined_type_numbers[i] != 0)
@@ -101,6 +103,7 @@ Result<> MpiProcess::connect(int thread_level) {
   point_to_point_.connect(rank_, size_, *environment_.channels);
   HAWSER_TRY(collectives_.open(rank_, size_, knobs()));
   now_ = environment_.clock->now();
+  predefined_attributes_.set(layout);
   make_predefined_communicators();
   return {};
 }

@@ -21,7 +21,9 @@
 #include "process/abi_hooks.h"
 #include "process/attribute_calls.h"
 #include "process/environment.h"
+#include "process/error_codes.h"
 #include "process/handles.h"
+#include "process/predefined_attributes.h"
 
 namespace hawser {
 
@@ -62,8 +64,11 @@ class MpiProcess final : public Progress {
   PredefinedTypes& types() { return types_; }
   const PredefinedOperators& operators() const { return operators_; }
   KeyvalTable& keyvals() { return keyvals_; }
-  AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
   CollectiveEngine& collectives() { return collectives_; }
+  ErrorCodes& error_codes() { return error_codes_; }
+  PredefinedAttributes& predefined_attributes() { return predefined_attributes_; }
+  const Info& environment_info() const { return *environment_info_; }  // MPI_INFO_ENV
+  AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
   Communicator& world() { return *world_; }  // while running
   Communicator& self() { return *self_; }    // while running
 
@@ -111,6 +116,8 @@ class MpiProcess final : public Progress {
   PredefinedOperators operators_;
   KeyvalTable keyvals_;
   AttributeCalls attribute_calls_;
+  ErrorCodes error_codes_;
+  PredefinedAttributes predefined_attributes_{error_codes_};
   SharedMemoryChannel* shared_memory_ = nullptr;  // null: none
   std::vector<Channel*> polled_channels_;         // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock
@@ -125,6 +132,7 @@ class MpiProcess final : public Progress {
   Ref<ErrorHandler> errors_abort_;
   Ref<ErrorHandler> errors_return_;
   Ref<Group> empty_group_;
+  Ref<Info> environment_info_;
   Ref<Communicator> world_;
   Ref<Communicator> self_;
   Ref<Communicator> error_origin_;

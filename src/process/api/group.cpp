@@ -1,0 +1,96 @@
+// Groups (MPI-5.0 section 7.3).
+#include "communicator/group.h"
+
+#include <vector>
+
+#include "base/failure.h"
+#include "process/api.h"
+#include "process/mpi_process.h"
+
+namespace hawser::mpi {
+
+namespace {
+
+Result<> give(Result<Ref<Group>> made, Ref<Group>& out) {
+  if (!made) return made.take_error();
+  out = std::move(made).value();
+  return {};
+}
+
+Result<std::vector<RankRange>> ranges_of(int n, const int (*ranges)[3]) {
+  if (n < 0) return failure(ErrorClass::arg, "the number of ranges, {}, is negative", n);
+  std::vector<RankRange> result;
+  for (int i = 0; i < n; ++i) result.push_back({ranges[i][0], ranges[i][1], ranges[i][2]});
+  return result;
+}
+
+std::span<const int> ranks_of(int n, const int* ranks) { return {ranks, static_cast<std::size_t>(n)}; }
+
+Result<> check_length(int n) {
+  if (n < 0) return failure(ErrorClass::arg, "the number of ranks, {}, is negative", n);
+  return {};
+}
+
+}  // namespace
+
+Result<> group_size(MpiProcess&, Group& group, int& size) {
+  size = group.size();
+  return {};
+}
+
+Result<> group_rank(MpiProcess& process, Group& group, int& rank) {
+  rank = group.rank_of(process.rank());
+  return {};
+}
+
+Result<> group_translate_ranks(MpiProcess&, Group& group1, int n, const int* ranks1, Group& group2,
+                               int* ranks2) {
+  HAWSER_TRY(check_length(n));
+  return group1.translate_ranks(ranks_of(n, ranks1), group2, ranks2);
+}
+
+Result<> group_compare(MpiProcess&, Group& group1, Group& group2, int& result) {
+  result = group1.compare(group2);
+  return {};
+}
+
+Result<> group_union(MpiProcess&, Group& group1, Group& group2, Ref<Group>& newgroup) {
+  newgroup = group1.united_with(group2);
+  return {};
+}
+
+Result<> group_intersection(MpiProcess&, Group& group1, Group& group2, Ref<Group>& newgroup) {
+  newgroup = group1.intersected_with(group2);
+  return {};
+}
+
+Result<> group_difference(MpiProcess&, Group& group1, Group& group2, Ref<Group>& newgroup) {
+  newgroup = group1.without(group2);
+  return {};
+}
+
+Result<> group_incl(MpiProcess&, Group& group, int n, const int* ranks, Ref<Group>& newgroup) {
+  HAWSER_TRY(check_length(n));
+  return give(group.including(ranks_of(n, ranks)), newgroup);
+}
+
+Result<> group_excl(MpiProcess&, Group& group, int n, const int* ranks, Ref<Group>& newgroup) {
+  HAWSER_TRY(check_length(n));
+  return give(group.excluding(ranks_of(n, ranks)), newgroup);
+}
+
+Result<> group_range_incl(MpiProcess&, Group& group, int n, const int (*ranges)[3], Ref<Group>& newgroup) {
+  auto list = ranges_of(n, ranges);
+  if (!list) return list.take_error();
+  return give(group.including_ranges(list.value()), newgroup);
+}
+
+Result<> group_range_excl(MpiProcess&, Group& group, int n, const int (*ranges)[3], Ref<Group>& newgroup) {
+  auto list = ranges_of(n, ranges);
+  if (!list) return list.take_error();
+  return give(group.excluding_ranges(list.value()), newgroup);
+}
+
+Result<> group_free(MpiProcess&, Group&) { return {}; }
+
+}  // namespace hawser::mpi
