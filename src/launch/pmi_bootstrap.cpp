@@ -56,13 +56,6 @@ Result<> PmiBootstrap::receive_identity(std::string_view id) {
 Result<> PmiBootstrap::initialize() {
   const auto version = request("cmd=init pmi_version=1 pmi_subversion=1\n", "response_to_init");
   if (!version) return Error(version.error());
-  const auto maxes = request("cmd=get_maxes\n", "maxes");
-  if (!maxes) return Error(maxes.error());
-  // One less than the limits, for launchers that count the terminating zero.
-  part_limit_ = static_cast<std::size_t>(maxes.value().number("vallen_max").value_or(pmi::value_limit));
-  part_limit_ = std::min<std::size_t>(part_limit_, pmi::value_limit) - 1;
-  if (part_limit_ < 32 || maxes.value().number("keylen_max").value_or(pmi::key_limit) < pmi::key_limit)
-    return failure(ErrorClass::other, "PMI: the launcher's limits for keys and values are too small");
   if (const auto answer = request("cmd=get_appnum\n", "appnum"))
     layout_.app_number = answer.value().number("appnum").value_or(-1);
   if (const auto answer = request("cmd=get_universe_size\n", "universe_size"))
@@ -70,6 +63,9 @@ Result<> PmiBootstrap::initialize() {
   const auto name = request("cmd=get_my_kvsname\n", "my_kvsname");
   if (!name) return Error(name.error());
   layout_.job_id = name.value().find("kvsname").value_or("");
+  const auto maxes = request("cmd=get_maxes\n", "maxes");
+  if (!maxes) return Error(maxes.error());
+  HAWSER_TRY(set_part_limit(maxes.value()));
 
   const Result<std::string> mapping = get_text("PMI_process_mapping");
   if (mapping && !mapping.value().empty()) {
@@ -80,6 +76,19 @@ Result<> PmiBootstrap::initialize() {
     // Without a mapping nothing says that two ranks may share memory.
     for (int rank = 0; rank < layout_.size; ++rank) layout_.node_of_rank.push_back(rank);
   }
+  return {};
+}
+
+// How long a part of a value may be: by the launcher's word, and so that a whole request stays below 1000
+// characters, because Slurm reads them into a buffer of 1024.
+Result<> PmiBootstrap::set_part_limit(const PmiMessage& maxes) {
+  constexpr int longest_request = 1000;
+  const int overhead = static_cast<int>(layout_.job_id.size()) + pmi::key_limit + 40;
+  const int limit = std::min({maxes.number("vallen_max").value_or(pmi::value_limit) - 1, pmi::value_limit - 1,
+                              longest_request - overhead});
+  if (limit < 32 || maxes.number("keylen_max").value_or(pmi::key_limit) < pmi::key_limit)
+    return failure(ErrorClass::other, "PMI: the launcher's limits for keys and values are too small");
+  part_limit_ = static_cast<std::size_t>(limit);
   return {};
 }
 

@@ -29,6 +29,7 @@ class PmiBootstrap final : public Bootstrap {
 
   Result<> receive_identity(std::string_view id);
   Result<> initialize();
+  Result<> set_part_limit(const PmiMessage& maxes);
   // Sends a line and waits for the answer with this command and (unless absent) rc=0.
   Result<PmiMessage> request(std::string_view line, std::string_view answer);
   Result<std::string> get_text(std::string_view key);

@@ -96,6 +96,7 @@ Result<> PmixBootstrap::fence() {
 }
 
 Result<std::string> PmixBootstrap::get(int rank, std::string_view key) {
+  if (rank < 0 || rank >= layout_.size) return failure(ErrorClass::other, "there is no rank {}", rank);
   return library_->get_bytes(static_cast<std::uint32_t>(rank), std::string(key));
 }
 

@@ -94,11 +94,26 @@ pmix_status_t PmixLibrary::initialize() { return init_(&self_, nullptr, 0); }
 
 Result<> PmixLibrary::finalize() { return check("PMIx_Finalize", finalize_(nullptr, 0)); }
 
+namespace {
+
+pmix_info_t make_flag(const char* key, bool value) {
+  pmix_info_t info{};
+  std::strncpy(info.key, key, PMIX_MAX_KEYLEN);
+  info.value.type = PMIX_BOOL;
+  info.value.data.flag = value;
+  return info;
+}
+
+}  // namespace
+
+// Everything that is asked for is known to the local server, or nowhere: values travel with the fence.
+// Without saying so a server would ask others for what is missing, and some never answer.
 pmix_status_t PmixLibrary::get(std::uint32_t rank, const char* key, Value& value) {
   pmix_proc_t process = self_;
   process.rank = rank;
   pmix_value_t* raw = nullptr;
-  const pmix_status_t status = get_(&process, key, nullptr, 0, &raw);
+  const pmix_info_t immediate = make_flag(PMIX_IMMEDIATE, true);
+  const pmix_status_t status = get_(&process, key, &immediate, 1, &raw);
   if (raw != nullptr) value.reset(raw);
   if (status == PMIX_SUCCESS && value == nullptr) return PMIX_ERR_NOT_FOUND;
   return status;
@@ -137,10 +152,7 @@ Result<> PmixLibrary::put_bytes(const std::string& key, std::string_view value) 
 Result<> PmixLibrary::commit() { return check("PMIx_Commit", commit_()); }
 
 Result<> PmixLibrary::fence(bool collect_data) {
-  pmix_info_t info{};
-  std::strncpy(info.key, PMIX_COLLECT_DATA, PMIX_MAX_KEYLEN);
-  info.value.type = PMIX_BOOL;
-  info.value.data.flag = collect_data;
+  const pmix_info_t info = make_flag(PMIX_COLLECT_DATA, collect_data);
   pmix_proc_t everyone = self_;
   everyone.rank = PMIX_RANK_WILDCARD;
   return check("PMIx_Fence", fence_(&everyone, 1, &info, 1));
