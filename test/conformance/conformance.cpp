@@ -128,9 +128,14 @@ bool eligible(const Case& test, int world_size, const RunOptions& options) {
 }
 
 int run_case(const NamedCase& test, MPI_Comm frame, const Conformance::Reporter& reporter) {
-  int rank = 0, size = 0;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int rank = -1, size = 0, frame_size = 0;
+  if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS ||
+      MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS ||
+      MPI_Comm_size(frame, &frame_size) != MPI_SUCCESS || frame_size != size) {
+    reporter("FAIL " + test.name +
+             ": the frame cannot work: no rank, no size, or no duplicate of MPI_COMM_WORLD");
+    return 1;
+  }
   const int participants = size < test.test->max_ranks ? size : test.test->max_ranks;
   Conformance t(test.name, rank, participants, reporter);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, arguments.options.threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
                   &provided);
-  int rank = 0, size = 0;
+  int rank = -1, size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (arguments.options.threads && provided < MPI_THREAD_MULTIPLE) {
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   }
   MPI_Comm frame = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &frame);
-  int ran = 0, failed = 0;
+  int ran = 0, failed = size == 0;
   for (const auto& test : cases) {
     if (!conformance::eligible(*test.test, size, arguments.options)) continue;
     std::snprintf(current_case, sizeof(current_case), "%s", test.name.c_str());

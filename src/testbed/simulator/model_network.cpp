@@ -36,7 +36,7 @@ ByteSequence bytes_of(std::vector<std::byte>& buffer) {
 
 void ModelPacket::fire(Nanoseconds now) { network_.advance(*this, now); }
 
-ModelNetwork::ModelNetwork(EventQueue& queue, Trace& trace, const CostModel& model,
+ModelNetwork::ModelNetwork(EventQueue& queue, Trace& trace, const NetworkCost& model,
                            std::vector<std::int32_t> node_of_rank, std::uint64_t seed)
     : queue_(queue),
       trace_(trace),

@@ -1,4 +1,4 @@
-// ModelNetwork: carries the packets of all simulated ranks at the declared cost (cost_model.h), and
+// ModelNetwork: carries the packets of all simulated ranks at the declared cost (network_cost.h), and
 // ModelChannel: one rank's way into it. The bytes are really moved, at the virtual time at which they would.
 //
 // Threads: one. What happens at a later time are events of the queue; a rank hears of them through
@@ -14,7 +14,7 @@
 #include "base/intrusive_list.h"
 #include "base/random.h"
 #include "channel/channel.h"
-#include "testbed/simulator/cost_model.h"
+#include "testbed/simulator/network_cost.h"
 #include "testbed/simulator/trace.h"
 
 namespace hawser {
@@ -112,7 +112,7 @@ class ModelChannel final : public Channel {
 
 class ModelNetwork {
  public:
-  ModelNetwork(EventQueue& queue, Trace& trace, const CostModel& model,
+  ModelNetwork(EventQueue& queue, Trace& trace, const NetworkCost& model,
                std::vector<std::int32_t> node_of_rank, std::uint64_t seed);
 
   ModelChannel& add_channel(SimulatedProcessor& processor);  // of the next rank
@@ -120,7 +120,7 @@ class ModelNetwork {
   // A duration lengthened at random, if the model has jitter.
   Nanoseconds jittered(Nanoseconds duration);
 
-  const CostModel& model() const { return model_; }
+  const NetworkCost& model() const { return model_; }
   std::uint64_t messages() const { return messages_; }
   std::int64_t bytes() const { return bytes_; }
   std::uint64_t in_flight() const { return in_flight_; }
@@ -158,7 +158,7 @@ class ModelNetwork {
 
   EventQueue& queue_;
   Trace& trace_;
-  const CostModel model_;
+  const NetworkCost model_;
   const std::vector<std::int32_t> node_of_rank_;
   Random random_;
   std::vector<std::unique_ptr<ModelChannel>> channels_;

@@ -19,15 +19,15 @@
 #include <vector>
 
 #include "base/time.h"
-#include "testbed/simulator/cost_model.h"
 #include "testbed/simulator/fiber.h"
+#include "testbed/simulator/network_cost.h"
 
 namespace hawser {
 
 struct SimulationOptions {
   int ranks = 2;
   std::uint64_t seed = 1;
-  CostModel model;
+  NetworkCost model;
   int ranks_per_node = 1;  // blocks of neighbouring ranks; only the cost differs
   std::vector<std::pair<std::string, std::string>> knobs;  // as in the environment: {"HAWSER_STATS", "on"}
   std::size_t stack_bytes = Fiber::default_stack_bytes;

@@ -117,12 +117,12 @@ TEST(Simulation, SameSeedSameTrace) {
 }
 
 TEST(Simulation, PiecesAndSmallWindows) {
-  const CostModel model{.eager_limit = 10'000, .one_piece_limit = 2000, .window = 2, .jitter = 0.3};
+  const NetworkCost model{.eager_limit = 10'000, .one_piece_limit = 2000, .window = 2, .jitter = 0.3};
   EXPECT_TRUE(run({.ranks = 9, .model = model, .ranks_per_node = 3}, exchange).finished());
 }
 
 TEST(Simulation, CostIsWhatTheModelSays) {
-  CostModel model{.network = {1000, 10, 1000}, .overhead = 100};
+  NetworkCost model{.network = {1000, 10, 1000}, .overhead = 100};
   const auto outcome = run({.ranks = 2, .model = model}, [](SimulatedRank& rank) {
     Running process;
     std::vector<std::byte> bytes(500);

@@ -1,4 +1,4 @@
-// CostModel: what a message costs in the simulator, declared in a few numbers (in the manner of LogGP). All
+// NetworkCost: what a message costs in the simulator, declared in a few numbers (in the manner of LogGP). All
 // integers, so that two machines compute the same times.
 //
 // A message of b bytes keeps the sender's processor busy for `overhead`, its adapter for
@@ -26,7 +26,7 @@ struct PathCost {
   }
 };
 
-struct CostModel {
+struct NetworkCost {
   PathCost network{1200, 100, 80};
   PathCost node{150, 20, 60};        // between ranks of one virtual node
   Nanoseconds overhead = 200;        // processor time per message, at each end

@@ -1,0 +1,130 @@
+// Runs conformance cases in the simulator: all ranks in this process, each case in a simulated job of its
+// own.
+//   conformance_simulated [--ranks 64] [--seed 1] [--jitter 0.3] [--eager BYTES] [--pieces BYTES] [--window
+//   N]
+//                         [--ranks-per-node 4] [--filter A,-B] [--twice] [--verbose] [--list]
+// --twice runs each case again with the same seed and compares the traces.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "conformance.h"
+#include "testbed/simulator/simulation.h"
+
+namespace {
+
+struct Arguments {
+  std::string filter;
+  hawser::SimulationOptions simulation{.ranks = 64};
+  bool twice = false;
+  bool verbose = false;
+  bool list = false;
+};
+
+Arguments parse(int argc, char** argv) {
+  Arguments result;
+  auto& simulation = result.simulation;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--twice") {
+      result.twice = true;
+      continue;
+    }
+    if (name == "--verbose") {
+      result.verbose = true;
+      continue;
+    }
+    if (name == "--list") {
+      result.list = true;
+      continue;
+    }
+    const char* value = i + 1 < argc ? argv[++i] : "";
+    if (name == "--filter") {
+      result.filter = value;
+    } else if (name == "--ranks") {
+      simulation.ranks = std::atoi(value);
+    } else if (name == "--seed") {
+      simulation.seed = std::strtoull(value, nullptr, 10);
+    } else if (name == "--jitter") {
+      simulation.model.jitter = std::atof(value);
+    } else if (name == "--eager") {
+      simulation.model.eager_limit = std::atoll(value);
+    } else if (name == "--pieces") {
+      simulation.model.one_piece_limit = std::atoll(value);
+    } else if (name == "--window") {
+      simulation.model.window = std::atoi(value);
+    } else if (name == "--ranks-per-node") {
+      simulation.ranks_per_node = std::atoi(value);
+    } else if (name == "--trace") {
+      simulation.trace_file = value;
+    } else {
+      std::fprintf(stderr, "unknown argument %s\n", name.c_str());
+      std::exit(2);
+    }
+  }
+  return result;
+}
+
+struct Verdict {
+  int failures = 0;
+  hawser::SimulationOutcome outcome;
+};
+
+Verdict run(const conformance::NamedCase& test, const hawser::SimulationOptions& options) {
+  Verdict verdict;
+  verdict.outcome = hawser::Simulation(options).run([&](hawser::SimulatedRank& rank) {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm frame = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &frame);
+    const int failures = conformance::run_case(
+        test, frame, [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); });
+    if (rank.rank() == 0) verdict.failures = failures;
+    MPI_Comm_free(&frame);
+    MPI_Finalize();
+  });
+  return verdict;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Arguments arguments = parse(argc, argv);
+  const auto& options = arguments.simulation;
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  int ran = 0, failed = 0;
+  std::uint64_t hash = 0, messages = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (const auto& test : conformance::select_cases(arguments.filter)) {
+    if (arguments.list) std::printf("%s\n", test.name.c_str());
+    if (arguments.list || !conformance::eligible(*test.test, options.ranks, {})) continue;
+    if (arguments.verbose) std::printf("RUN %s\n", test.name.c_str());
+    const Verdict verdict = run(test, options);
+    const auto& outcome = verdict.outcome;
+    bool good = verdict.failures == 0 && outcome.finished();
+    if (!outcome.finished()) {
+      for (const auto& line : outcome.output) std::fprintf(stderr, "%s\n", line.c_str());
+      std::fprintf(stderr, "FAIL %s: %s\n", test.name.c_str(), outcome.report.c_str());
+    }
+    if (arguments.twice && good) {
+      const Verdict again = run(test, options);
+      if (again.outcome.trace_hash != outcome.trace_hash) {
+        std::fprintf(stderr, "FAIL %s: two runs with seed %llu have different traces\n", test.name.c_str(),
+                     static_cast<unsigned long long>(options.seed));
+        good = false;
+      }
+    }
+    if (arguments.verbose || !good)
+      std::printf("%s: %s\n", test.name.c_str(), summary(options, outcome).c_str());
+    ++ran;
+    failed += !good;
+    hash = hash * 31 + outcome.trace_hash;
+    messages += outcome.messages;
+  }
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  std::printf("%d simulated ranks, seed %llu: %d cases, %d failed; trace %016llx, %llu messages, %.2f s\n",
+              options.ranks, static_cast<unsigned long long>(options.seed), ran, failed,
+              static_cast<unsigned long long>(hash), static_cast<unsigned long long>(messages),
+              elapsed.count());
+  return failed == 0 ? 0 : 1;
+}
