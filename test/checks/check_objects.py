@@ -18,24 +18,25 @@ def object_files(build):
     """(room, path) of every object of a room's library. Test programs and generators are not the library."""
     for folder, folders, files in os.walk(build):
         folders.sort()
-        match = re.search(r"CMakeFiles/hawser_(\w+?)(?:_\w+)?\.dir", folder)
-        if not match or match.group(1) not in rules.EDGES:
+        # A room's target is named after it, or stands in the room's own CMakeLists.txt.
+        match = re.search(r"CMakeFiles/hawser_(\w+?)\.dir", folder)
+        inside = re.search(r"/src/(\w+)/(?:.*/)?CMakeFiles/hawser_\w+\.dir", folder)
+        room = inside.group(1) if inside else match.group(1).split("_")[0] if match else None
+        if room not in rules.EDGES:
             continue
         for name in sorted(files):
             if name.endswith(".o") and "_test.cpp" not in name and "_main.cpp" not in name:
-                yield match.group(1), os.path.join(folder, name)
+                yield room, os.path.join(folder, name)
 
 
 def source_of(build, path):
     """src/room/file.cpp or generated/..., for exceptions.txt."""
     name = re.sub(r"^.*?\.dir/", "", os.path.relpath(path, build))
-    position = name.find("src/")
+    position = max(name.find("src/"), name.find("generated/"))
     if position >= 0:
         name = name[position:]
     else:
-        room = re.search(r"CMakeFiles/hawser_(\w+)\.dir", path).group(1)
-        target_folder = os.path.relpath(path, build).split("/CMakeFiles/")[0]
-        name = f"{target_folder}/{name}" if target_folder.startswith("src/") else f"generated/{room}/{name}"
+        name = os.path.relpath(path, build).split("/CMakeFiles/")[0] + "/" + name
     return re.sub(r"\.o$", "", name)
 
 

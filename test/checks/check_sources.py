@@ -41,11 +41,11 @@ def check_includes(path, text, rooms, exceptions, report):
 def check_bans(path, text, exceptions, report):
     room = room_of(path)
     bans = list(rules.BANNED_EVERYWHERE)
-    if room and room not in rules.MACHINE_ROOMS and not path.endswith(("_test.cpp", "_main.cpp")):
+    if room and room not in rules.MACHINE_ROOMS and not rules.is_test(path) and not path.endswith("_main.cpp"):
         bans += rules.BANNED_OUTSIDE_MACHINE_ROOMS
     code = rules.strip_comments(text)
     for rule, expression, advice in bans:
-        if rule == "pointer-keyed" and path.endswith("_test.cpp"):
+        if rule == "pointer-keyed" and rules.is_test(path):
             continue  # a test may look up by address; it has no order to keep
         # "Unfinished" marks stand in comments as a rule.
         subject = text if rule == "unfinished" else code
@@ -65,7 +65,7 @@ def check_lengths(path, text, exceptions, report):
         return
     start = None
     for number, line in enumerate(lines, 1):
-        if len(line) > rules.MAX_COLUMNS and "http" not in line and not path.endswith("_test.cpp") and not exceptions.allow("columns", path):
+        if len(line) > rules.MAX_COLUMNS and "http" not in line and not rules.is_test(path) and not exceptions.allow("columns", path):
             report(path, number, "columns", f"{len(line)} columns; at most {rules.MAX_COLUMNS}")
         if FUNCTION.match(line):
             start = number

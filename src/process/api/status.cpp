@@ -1,4 +1,5 @@
-// The parts of a status (MPI-5.0 sections 3.2.5, 3.2.6 and 13.3); what needs a datatype is in datatype_data.cpp.
+// The parts of a status (MPI-5.0 sections 3.2.5, 3.2.6 and 13.3); what needs a datatype is in
+// datatype_data.cpp.
 #include "process/api.h"
 #include "process/mpi_process.h"
 
