@@ -72,6 +72,7 @@ class SimulatedProcess final : public SimulatedRank,
   Result<> leave() override;
   // Waiter
   void idle(std::uint32_t idle_passes) override;
+  void between_tests() override;
   // Host
   std::string processor_name() override;
   void print(std::string_view line) override;
