@@ -214,6 +214,13 @@ void Network::arrived(Packet& packet, Nanoseconds now) {
   here.sink->arrive(packet);
 }
 
+void Network::loop_back(PortIndex port, Packet& packet, Nanoseconds at) {
+  packet.source_port = packet.at = packet.wire = port;
+  packet.processing = true;
+  trace_.note(TraceKind::packet_sent, events_.now(), packet.psn, port);
+  events_.schedule(packet, at);
+}
+
 // ---- with rates: buffers, credits, crossbars ----
 
 void Network::submit(InputQueue& queue, Packet& packet) {

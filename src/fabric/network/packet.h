@@ -47,7 +47,8 @@ struct Payload {
   std::uint8_t piece_count = 0;
   std::uint64_t size = 0;
   std::array<Piece, most_pieces> pieces;
-  std::shared_ptr<const std::vector<std::byte>> bytes;  // set: the payload itself; pieces are not used
+  std::shared_ptr<const std::vector<std::byte>> bytes;  // set: holds the payload itself; pieces are not used
+  std::uint64_t bytes_offset = 0;                       // where in `bytes` the payload begins
 };
 
 // What a clone of a packet has in common with it, and what a reused packet is cleared of.
@@ -81,10 +82,9 @@ struct PacketBody {
   QpType transport = QpType::rc;
   std::uint32_t destination_qp = 0;
   std::uint32_t source_qp = 0;
-  std::uint64_t source_incarnation = 0;  // tells a queue pair from a later one with the same number
-  std::uint32_t psn = 0;                 // of its first MTU
-  std::uint32_t psn_count = 1;           // MTUs in it: more than one when chunks are coarse
-  bool first = false;                    // of its message
+  std::uint32_t psn = 0;        // of its first MTU
+  std::uint32_t psn_count = 1;  // MTUs in it: more than one when chunks are coarse
+  bool first = false;           // of its message
   bool last = false;
   bool acknowledge_request = false;
   bool solicited = false;

@@ -234,6 +234,17 @@ Result<> RoutingTables::set_address(PortName port, Lid base, std::uint8_t lmc) {
   return {};
 }
 
+Result<> RoutingTables::move_address(PortName port, Lid base) {
+  const PortAddress old = address(port);
+  const auto release = [&](PortName now) {
+    for (unsigned k = 0; old.base != 0 && k < 1u << old.lmc; ++k) owner_[old.base + k] = now;
+  };
+  release({});
+  auto moved = set_address(port, base, old.lmc);
+  if (!moved) release(port);
+  return moved;
+}
+
 void RoutingTables::set_out_port(std::int32_t switch_node, Lid lid, std::uint8_t port) {
   auto& table = tables_[static_cast<std::size_t>(switch_node)];
   if (table.size() <= lid) table.resize(std::max<std::size_t>(lid + 1u, owner_.size()), no_port);

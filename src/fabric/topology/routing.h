@@ -36,6 +36,8 @@ class RoutingTables {
   }
   // Fails when the LIDs are taken, not unicast, or not aligned to 2^lmc.
   Result<> set_address(PortName port, Lid base, std::uint8_t lmc);
+  // Another base LID for the same port; the old ones belong to nobody then.
+  Result<> move_address(PortName port, Lid base);
   // node -1 when nobody has this LID.
   PortName owner(Lid lid) const { return lid < owner_.size() ? owner_[lid] : PortName{}; }
   Lid top_lid() const { return static_cast<Lid>(owner_.empty() ? 0 : owner_.size() - 1); }

@@ -1,0 +1,100 @@
+// AdapterPort: addresses and state of one port, and the engines between the queue pairs and the network. Each
+// send engine serves one queue pair at a time, in turn (so one queue pair alone cannot use two engines: V07
+// section 2.3.1), fetches packets over the I/O bus at its own rate, and runs at most two packets ahead of the
+// link. Each receive engine takes packets of the queue pairs assigned to it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/event_queue.h"
+#include "fabric/adapter/queue_pair.h"
+#include "fabric/network/network.h"
+#include "fabric/network/serializer.h"
+
+namespace hawser::fabric {
+
+class Adapter;
+
+// The way between adapter and memory; half duplex (C01) means one direction at a time.
+struct AdapterBus {
+  Serializer out, in;
+  bool half_duplex = false;
+  Serializer& outward() { return out; }
+  Serializer& inward() { return half_duplex ? out : in; }
+};
+
+struct PortCounters {
+  std::uint64_t sent_packets = 0, sent_bytes = 0, received_packets = 0, received_bytes = 0;
+  std::uint64_t marked = 0;     // came with a congestion mark
+  std::uint64_t unclaimed = 0;  // for nobody here
+};
+
+class AdapterPort final : public PacketSink {
+ public:
+  AdapterPort(Adapter& adapter, int number, AdapterBus& bus);
+
+  int number() const { return number_; }
+  PortIndex index() const { return index_; }
+  PortName name() const;
+  // Cable and both ends are up, and there is an address.
+  bool active() const { return active_; }
+  Lid lid() const;
+  int lmc() const;
+  const std::vector<Gid>& gids() const { return gids_; }  // all zero: an empty entry
+  const PortCounters& counters() const { return counters_; }
+
+  void kick(QueuePair& queue_pair);     // it has something to send
+  void unqueue(QueuePair& queue_pair);  // out of the line, if it is in it
+  void forget(QueuePair& queue_pair);   // it goes away
+  void arrive(Packet& packet) override;
+  void source_has_room(int source) override;
+
+  // Looks at the cable again; raises PORT_ACTIVE or PORT_ERR when that changed anything.
+  void refresh();
+  void move_gid(std::size_t from, std::size_t to);  // the entries change places; GID_CHANGE
+  void set_gid(std::size_t index, const Gid& gid);  // without event
+
+  // Faults on arriving packets, counted down; -1 is for ever.
+  int lose_acknowledges = 0;
+  int corrupt_payloads = 0;
+
+ private:
+  struct Engine {
+    AdapterPort* port = nullptr;
+    InputQueue out;
+    Serializer rate;
+    QueuePair* serving = nullptr;
+    int burst = 0;               // packets left before the next queue pair's turn
+    Packet* fetching = nullptr;  // on its way over the bus
+    void on_fetched(Nanoseconds) { port->fetched(*this); }
+    MemberEvent<Engine, &Engine::on_fetched> fetch_event{*this};
+  };
+
+  void on_doorbell(Nanoseconds now);
+  void run_fast();
+  void run(Engine& engine);
+  void fetched(Engine& engine);
+  Packet* next_packet(Engine& engine);
+  void finish_service(QueuePair& queue_pair);
+  void count_sent(const Packet& packet);
+  void take(Packet& packet);
+  bool meets_fault(Packet& packet);
+  bool is_mine(Lid lid) const;
+  bool stays_here(Packet& packet, Nanoseconds at);
+
+  Adapter& adapter_;
+  const int number_;
+  AdapterBus& bus_;
+  PortIndex index_;
+  bool active_ = false;
+  std::vector<Gid> gids_;
+  PortCounters counters_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+  std::vector<Serializer> receive_engines_;
+  IntrusiveList<QueuePair, &QueuePair::ready_link> ready_;
+  MemberEvent<AdapterPort, &AdapterPort::on_doorbell> doorbell_{*this};
+};
+
+}  // namespace hawser::fabric

@@ -1,0 +1,283 @@
+#include "fabric/adapter/queue_pair.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "fabric/adapter/adapter.h"
+#include "fabric/adapter/migration.h"
+
+namespace hawser::fabric {
+
+QueuePair::QueuePair(Adapter& adapter, Context& context, std::uint32_t number,
+                     const Configuration& configuration)
+    : adapter_(adapter),
+      context_(context),
+      number_(number),
+      configuration_(configuration),
+      requester_(*this, std::max(1u, configuration.capabilities.max_send_wr)),
+      responder_(*this),
+      receives_(std::max(1u, configuration.capabilities.max_recv_wr),
+                configuration.capabilities.max_recv_sge) {
+  receive_engine =
+      static_cast<int>(number % static_cast<std::uint32_t>(adapter.services().parameters.receive_engines));
+  ++configuration_.domain->users;
+  ++configuration_.send_queue->users;
+  ++configuration_.receive_queue->users;
+  if (configuration_.shared_receive_queue != nullptr) ++configuration_.shared_receive_queue->users;
+  adapter_.attach(*this);
+}
+
+QueuePair::~QueuePair() {
+  while (!multicast_.empty()) detach_multicast(multicast_.back().gid, multicast_.back().lid);
+  detach_packets();
+  adapter_.detach(*this);
+  --configuration_.domain->users;
+  --configuration_.send_queue->users;
+  --configuration_.receive_queue->users;
+  if (configuration_.shared_receive_queue != nullptr) --configuration_.shared_receive_queue->users;
+}
+
+Outcome QueuePair::post_send(const SendRequest& request) {
+  switch (state()) {
+    case QpState::reset:
+    case QpState::init:
+    case QpState::rtr:
+      return {EINVAL, "the queue pair is not ready to send"};
+    case QpState::rts:
+    case QpState::sqd:
+    case QpState::sqe:
+    case QpState::err:
+      break;
+  }
+  const Outcome posted = requester_.post(request);
+  if (!posted.ok()) return posted;
+  if (state() == QpState::err || state() == QpState::sqe) {
+    requester_.flush(CompletionStatus::flush_error);
+  } else {
+    kick();
+  }
+  return {};
+}
+
+Outcome QueuePair::post_receive(const ReceiveRequest& request) {
+  if (configuration_.shared_receive_queue != nullptr)
+    return {EINVAL, "receives go to the shared receive queue"};
+  if (state() == QpState::reset) return {EINVAL, "the queue pair is in RESET"};
+  if (configuration_.capabilities.max_recv_wr == 0) return {ENOMEM, "the receive queue has no room"};
+  const Outcome posted = receives_.post(request);
+  if (posted.ok() && state() == QpState::err) flush_receives();
+  return posted;
+}
+
+Outcome QueuePair::attach_multicast(const Gid& gid, Lid lid) {
+  if (configuration_.type != QpType::ud) return {EINVAL, "only UD queue pairs receive multicast"};
+  if (gid[0] != 0xff || !adapter_.valid_port(port())) return {EINVAL, "not a multicast GID, or no port yet"};
+  const FabricServices& services = adapter_.services();
+  if (lid < first_multicast_lid) {
+    // Ethernet has no multicast LIDs: the model gives every group one of its own.
+    auto [entry, added] = services.multicast_lids.try_emplace(gid);
+    if (added) entry->second = static_cast<Lid>(0xffff - services.multicast_lids.size());
+    lid = entry->second;
+  }
+  for (const Multicast& group : multicast_) {
+    if (group.gid == gid && group.lid == lid) return {};
+  }
+  multicast_.push_back({gid, lid});
+  adapter_.count_multicast(1);
+  services.network.multicast().join(lid, adapter_.port(port()).name());
+  return {};
+}
+
+Outcome QueuePair::detach_multicast(const Gid& gid, Lid lid) {
+  for (auto group = multicast_.begin(); group != multicast_.end(); ++group) {
+    if (group->gid != gid || (lid >= first_multicast_lid && group->lid != lid)) continue;
+    adapter_.services().network.multicast().leave(group->lid, adapter_.port(port()).name());
+    adapter_.count_multicast(-1);
+    multicast_.erase(group);
+    return {};
+  }
+  return {EINVAL, "the queue pair is not attached to the group"};
+}
+
+// ---- packets ----
+
+void QueuePair::receive(Packet& packet) {
+  switch (state()) {
+    case QpState::reset:
+    case QpState::init:
+    case QpState::err:
+      return;  // not listening: the sender's time-out runs
+    case QpState::rtr:
+    case QpState::rts:
+    case QpState::sqd:
+    case QpState::sqe:
+      break;
+  }
+  if (packet.transport != configuration_.type) return;
+  if (configuration_.type == QpType::ud) {
+    responder_.receive_datagram(packet);
+    return;
+  }
+  if (packet.source_qp != attributes_.destination_qp) return;
+  if (state() == QpState::rtr && !established_) {
+    established_ = true;
+    raise(AsyncEventType::communication_established);
+  }
+  note_migration_bit(packet);
+  switch (packet.kind) {
+    case PacketKind::send:
+    case PacketKind::write:
+    case PacketKind::read_request:
+    case PacketKind::atomic_request:
+      responder_.receive(packet);
+      break;
+    case PacketKind::read_response:
+    case PacketKind::atomic_response:
+      if (state() != QpState::rtr) requester_.receive_response(packet);
+      break;
+    case PacketKind::acknowledge:
+      if (state() != QpState::rtr) requester_.receive_acknowledge(packet);
+      break;
+  }
+  check_drained();
+}
+
+bool QueuePair::has_work() const {
+  return responder_.has_work() ||
+         ((state() == QpState::rts || state() == QpState::sqd) && requester_.has_work());
+}
+
+// Answers first: the other end waits for them.
+Packet* QueuePair::next_packet() {
+  if (adapter_.dead()) return nullptr;
+  Packet* packet = responder_.next_response();
+  if (packet == nullptr && (state() == QpState::rts || state() == QpState::sqd))
+    packet = requester_.next_packet();
+  if (packet == nullptr) return nullptr;
+  if (configuration_.type != QpType::ud) address(*packet);
+  const std::uint32_t headers = adapter_.services().parameters.header_bytes * packet->psn_count;
+  constexpr std::uint64_t smallest = 32;  // an acknowledgement on the wire
+  const bool bare = packet->kind == PacketKind::read_request;
+  packet->wire_bytes =
+      static_cast<std::uint32_t>(std::max(smallest, bare ? 0 : packet->payload.size + headers));
+  if (packet->payload.piece_count > 0 && packet->payload.bytes == nullptr) in_flight_.push_back(packet);
+  return packet;
+}
+
+// Where a packet of a connected queue pair goes: along the primary path.
+void QueuePair::address(Packet& packet) {
+  const AddressVector& path = attributes_.path;
+  AdapterPort& from = adapter_.port(path.port);
+  packet.transport = configuration_.type;
+  packet.destination_qp = attributes_.destination_qp;
+  packet.source_qp = number_;
+  packet.migrated = attributes_.migration_state == MigrationState::migrated;
+  fill_route(adapter_, from, path, number_, attributes_.destination_qp, packet);
+}
+
+// Without rates a long message is cut only to let others in between; otherwise by the parameter.
+std::uint64_t QueuePair::chunk_bytes() const {
+  constexpr std::uint64_t uninterrupted = 1 << 20;
+  const std::uint64_t wanted =
+      adapter_.services().network.fast() ? uninterrupted : adapter_.services().parameters.chunk;
+  return std::max<std::uint64_t>(mtu(), wanted / mtu() * mtu());
+}
+
+void QueuePair::kick() {
+  if (has_work() && adapter_.valid_port(port())) adapter_.port(port()).kick(*this);
+}
+
+// ---- completions, errors ----
+
+void QueuePair::deliver(CompletionQueue& queue, const Completion& completion) {
+  if (queue.overflowed) return;
+  adapter_.services().trace.note(TraceKind::completion, adapter_.now(), completion.id,
+                                 (static_cast<std::uint64_t>(completion.status) << 32) | number_);
+  ++queue.delivered;
+  if (!queue.port.deliver(completion)) adapter_.overflow(queue);
+}
+
+void QueuePair::deliver_send(const Completion& completion) {
+  deliver(*configuration_.send_queue, completion);
+}
+
+void QueuePair::deliver_receive(const Completion& completion) {
+  deliver(*configuration_.receive_queue, completion);
+}
+
+void QueuePair::raise(AsyncEventType type) {
+  adapter_.services().trace.note(TraceKind::async_event, adapter_.now(), static_cast<std::uint64_t>(type),
+                                 number_);
+  context_.port().asynchronous_event({.type = type, .queue_pair = this});
+}
+
+void QueuePair::fail(CompletionStatus status) {
+  if (configuration_.type == QpType::rc) {
+    enter_error(status);
+  } else {
+    enter_send_error(status);
+  }
+}
+
+void QueuePair::enter_send_error(CompletionStatus first_send) {
+  attributes_.state = QpState::sqe;
+  detach_packets();
+  requester_.flush(first_send);
+}
+
+void QueuePair::enter_error(CompletionStatus first_send) {
+  if (state() == QpState::err) return;
+  attributes_.state = QpState::err;
+  detach_packets();
+  requester_.flush(first_send);
+  responder_.flush();
+  flush_receives();
+  if (configuration_.shared_receive_queue != nullptr) raise(AsyncEventType::last_wqe_reached);
+  kick();  // a refusal may still have to go out
+}
+
+void QueuePair::flush_receives() {
+  ReceiveEntry entry;
+  while (receives_.take(entry)) {
+    Completion completion;
+    completion.id = entry.id;
+    completion.status = CompletionStatus::flush_error;
+    completion.opcode = CompletionOpcode::receive;
+    completion.qp_number = number_;
+    deliver_receive(completion);
+  }
+}
+
+// The client may use its buffers again: packets on the way take their bytes with them.
+void QueuePair::detach_packets() {
+  while (Packet* packet = in_flight_.pop_front()) {
+    Payload& payload = packet->payload;
+    auto bytes = std::make_shared<std::vector<std::byte>>(payload.size);
+    // If the memory is gone already, the packet carries zeros; its receiver cannot know either.
+    adapter_.services().dma.read(payload.space, {payload.pieces.data(), payload.piece_count}, bytes->data());
+    payload.bytes = std::move(bytes);
+    payload.bytes_offset = 0;
+  }
+}
+
+void QueuePair::kill() {
+  if (state() == QpState::err || state() == QpState::reset) return;
+  enter_error(CompletionStatus::flush_error);
+  raise(AsyncEventType::qp_fatal);
+}
+
+void QueuePair::check_drained() {
+  if (state() != QpState::sqd || drained_told_ || !requester_.drained()) return;
+  drained_told_ = true;
+  if (attributes_.sqd_notify) raise(AsyncEventType::sq_drained);
+}
+
+void QueuePair::check_invariants() const {
+  requester_.check_invariants();
+  responder_.check_invariants();
+  HAWSER_ASSERT(state() != QpState::err || requester_.outstanding() == 0);
+  HAWSER_ASSERT(state() != QpState::err || receives_.size() == 0);
+  HAWSER_ASSERT(state() != QpState::reset || requester_.outstanding() == 0);
+}
+
+}  // namespace hawser::fabric

@@ -1,0 +1,115 @@
+// QueuePair: state, attributes, and the two halves that do the work. The checks of ibv_modify_qp are in
+// queue_pair_modify.cpp, path migration is in migration.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "base/intrusive_list.h"
+#include "fabric/adapter/objects.h"
+#include "fabric/adapter/requester.h"
+#include "fabric/adapter/responder.h"
+#include "fabric/network/packet.h"
+
+namespace hawser::fabric {
+
+class Adapter;
+class Context;
+
+class QueuePair {
+ public:
+  struct Configuration {
+    QpType type = QpType::rc;
+    ProtectionDomain* domain = nullptr;
+    CompletionQueue* send_queue = nullptr;     // completions of sends
+    CompletionQueue* receive_queue = nullptr;  // of receives
+    SharedReceiveQueue* shared_receive_queue = nullptr;
+    QpCapabilities capabilities;
+    bool signal_all = false;
+    std::uint64_t cookie = 0;  // the owner's, to find its object in events
+  };
+
+  QueuePair(Adapter& adapter, Context& context, std::uint32_t number, const Configuration& configuration);
+  ~QueuePair();
+
+  // Changes what `mask` names, all or nothing. EINVAL: not from this state, or a wrong value.
+  Outcome modify(const QpAttributes& attributes, std::uint32_t mask);
+  // EINVAL in states that do not take sends, ENOMEM when the queue is full. In ERR: completes as flushed.
+  Outcome post_send(const SendRequest& request);
+  Outcome post_receive(const ReceiveRequest& request);
+  Outcome attach_multicast(const Gid& gid, Lid lid);
+  Outcome detach_multicast(const Gid& gid, Lid lid);
+
+  std::uint32_t number() const { return number_; }
+  const Configuration& configuration() const { return configuration_; }
+  const QpAttributes& attributes() const { return attributes_; }
+  QpState state() const { return attributes_.state; }
+  bool draining() const { return state() == QpState::sqd && !requester_.drained(); }
+  Context& context() const { return context_; }
+  Adapter& adapter() const { return adapter_; }
+  Requester& requester() { return requester_; }
+  Responder& responder() { return responder_; }
+  const Requester& requester() const { return requester_; }
+
+  // ---- for the adapter ----
+  void receive(Packet& packet);  // the packet stays the caller's
+  bool has_work() const;
+  Packet* next_packet();  // null: nothing to send now
+  int port() const { return attributes_.path.port; }
+  void kill();  // a fault: fatal error and event
+  void check_invariants() const;
+
+  ListLink ready_link;      // in its port's list of queue pairs with work
+  bool in_service = false;  // a send engine is at it
+  int receive_engine = 0;
+
+  struct Multicast {
+    Gid gid;
+    Lid lid;
+  };
+  const std::vector<Multicast>& multicast() const { return multicast_; }
+
+ private:
+  friend class Requester;
+  friend class Responder;
+  friend class Migration;
+
+  Outcome check_values(const QpAttributes& attributes, std::uint32_t mask) const;
+  Outcome check_path(const AddressVector& path, int port) const;
+  void apply(const QpAttributes& attributes, std::uint32_t mask);
+  void change_state(QpState to);
+  // The send side failed with `status` on its oldest request (success: no request is to blame).
+  void fail(CompletionStatus status);
+  void enter_error(CompletionStatus first_send);
+  void enter_send_error(CompletionStatus first_send);
+  void flush_receives();
+  void detach_packets();  // packets in flight stop referring to the client's memory
+  void raise(AsyncEventType type);
+  void deliver_send(const Completion& completion);
+  void deliver_receive(const Completion& completion);
+  void deliver(CompletionQueue& queue, const Completion& completion);
+  void kick();
+  void address(Packet& packet);  // fills in where it goes
+  std::uint64_t chunk_bytes() const;
+  std::uint32_t mtu() const { return attributes_.path_mtu; }
+  void note_migration_bit(const Packet& packet);
+  void migrate();
+  bool migrate_on_failure();
+  void check_drained();
+
+  Adapter& adapter_;
+  Context& context_;
+  const std::uint32_t number_;
+  const Configuration configuration_;
+  QpAttributes attributes_;
+  bool established_ = false;  // COMM_EST was raised
+  bool drained_told_ = false;
+  Requester requester_;
+  Responder responder_;
+  ReceiveQueue receives_;
+  InFlightList in_flight_;  // packets that refer to memory of this client
+  std::vector<Multicast> multicast_;
+};
+
+}  // namespace hawser::fabric

@@ -1,0 +1,423 @@
+#include "fabric/adapter/responder.h"
+
+#include <algorithm>
+
+#include "fabric/adapter/adapter.h"
+#include "fabric/adapter/psn.h"
+
+namespace hawser::fabric {
+namespace {
+
+constexpr std::size_t most_held = 4096;  // packets that came early
+
+}  // namespace
+
+Responder::~Responder() { reset(); }
+
+void Responder::reset() {
+  Network& network = queue_pair_.adapter().services().network;
+  for (auto& [psn, packet] : held_) network.free(*packet);
+  held_.clear();
+  responses_.clear();
+  atomics_.clear();
+  nak_sent_ = refusing_ = has_current_ = false;
+  receive_failure_ = CompletionStatus::success;
+}
+
+void Responder::flush() {
+  if (!refusing_)
+    std::erase_if(responses_, [](const Response& each) { return each.kind != PacketKind::acknowledge; });
+  if (has_current_) {
+    has_current_ = false;
+    Completion completion;
+    completion.id = current_.id;
+    completion.status = std::exchange(receive_failure_, CompletionStatus::success);
+    if (completion.status == CompletionStatus::success) completion.status = CompletionStatus::flush_error;
+    completion.opcode = CompletionOpcode::receive;
+    completion.qp_number = queue_pair_.number();
+    queue_pair_.deliver_receive(completion);
+  }
+}
+
+void Responder::receive(Packet& packet) {
+  const bool reliable = packet.transport == QpType::rc;
+  const std::int32_t ahead = psn_distance(packet.psn, expected_);
+  if (ahead == 0) {
+    accept(packet);
+    release_held();
+    return;
+  }
+  if (!reliable) {
+    // An unreliable connection drops the rest of a message that lost a packet, and goes on with the next.
+    if (packet.first) {
+      expected_ = packet.psn;
+      accept(packet);
+    }
+    return;
+  }
+  if (ahead < 0) {
+    const std::int32_t end = psn_distance(psn_add(packet.psn, packet.psn_count), expected_);
+    const bool data = packet.kind == PacketKind::send || packet.kind == PacketKind::write;
+    if (end > 0 && data) {
+      // Cut differently from the first try: the front part is here already.
+      skip_ = static_cast<std::uint64_t>(-ahead) * queue_pair_.mtu();
+      accept(packet);
+      skip_ = 0;
+    } else {
+      duplicate(packet);
+    }
+    return;
+  }
+  if (queue_pair_.adapter().services().parameters.adaptive_routing) {
+    hold(packet);
+  } else if (!nak_sent_) {
+    nak_sent_ = true;
+    push({.syndrome = Syndrome::sequence_error, .psn = expected_});
+  }
+}
+
+// Switches that choose the way by load let packets overtake each other: early ones wait for their turn. A
+// loss is then found by the sender's time-out.
+void Responder::hold(Packet& packet) {
+  if (held_.size() >= most_held || held_.contains(packet.psn)) return;
+  Adapter& adapter = queue_pair_.adapter();
+  Packet* copy = adapter.services().network.clone(packet);
+  Payload& payload = copy->payload;
+  if (payload.bytes == nullptr && payload.piece_count > 0) {
+    auto bytes = std::make_shared<std::vector<std::byte>>(payload.size);
+    adapter.services().dma.read(payload.space, {payload.pieces.data(), payload.piece_count}, bytes->data());
+    payload.bytes = std::move(bytes);
+    payload.bytes_offset = 0;
+  }
+  copy->in_buffer = false;
+  held_[packet.psn] = copy;
+}
+
+void Responder::release_held() {
+  while (!held_.empty() && queue_pair_.state() != QpState::err) {
+    const auto next = held_.find(expected_);
+    if (next == held_.end()) return;
+    Packet* packet = next->second;
+    held_.erase(next);
+    accept(*packet);
+    queue_pair_.adapter().services().network.free(*packet);
+  }
+}
+
+// The packet that was expected.
+void Responder::accept(Packet& packet) {
+  const Syndrome syndrome = execute(packet);
+  if (queue_pair_.configuration().type == QpType::uc) {
+    if (syndrome == Syndrome::positive) {
+      expected_ = psn_add(packet.psn, packet.psn_count);
+    } else if (receive_failure_ != CompletionStatus::success) {
+      queue_pair_.enter_error(CompletionStatus::flush_error);
+    } else {
+      expected_ = psn_add(expected_, 0x400000);  // nothing matches before the next message begins
+    }
+    return;
+  }
+  if (syndrome != Syndrome::positive) {
+    refuse(packet, syndrome);
+    return;
+  }
+  nak_sent_ = false;
+  expected_ = psn_add(packet.psn, packet.psn_count);
+  const bool answered = packet.kind == PacketKind::read_request || packet.kind == PacketKind::atomic_request;
+  if (packet.acknowledge_request && !answered)
+    acknowledge(psn_add(expected_, psn_mask), packet.congestion_marked);
+}
+
+void Responder::refuse(Packet& packet, Syndrome syndrome) {
+  if (syndrome == Syndrome::receiver_not_ready) {
+    nak_sent_ = true;  // what follows is not missing, it is early
+    push({.syndrome = syndrome, .psn = packet.psn});
+    return;
+  }
+  // The refusal goes out although the queue pair stops working; what is queued before it, too.
+  push({.syndrome = syndrome, .psn = packet.psn});
+  refusing_ = true;
+  queue_pair_.enter_error(CompletionStatus::flush_error);
+  queue_pair_.raise(syndrome == Syndrome::remote_access_error ? AsyncEventType::qp_access_error
+                                                              : AsyncEventType::qp_request_error);
+}
+
+Syndrome Responder::execute(Packet& packet) {
+  switch (packet.kind) {
+    case PacketKind::send:
+      return execute_send(packet);
+    case PacketKind::write:
+      return execute_write(packet);
+    case PacketKind::read_request:
+      return execute_read(packet);
+    case PacketKind::atomic_request:
+      return execute_atomic(packet);
+    case PacketKind::read_response:
+    case PacketKind::atomic_response:
+    case PacketKind::acknowledge:
+      break;
+  }
+  HAWSER_UNREACHABLE();
+}
+
+// The next posted receive becomes the current one.
+bool Responder::take_receive() {
+  SharedReceiveQueue* shared = queue_pair_.configuration().shared_receive_queue;
+  ReceiveQueue& queue = shared != nullptr ? shared->queue : queue_pair_.receives_;
+  if (queue.size() == 0) queue_pair_.context().port().refill(queue);
+  if (!queue.take(current_)) return false;
+  has_current_ = true;
+  if (shared != nullptr && shared->limit > 0 && queue.size() < shared->limit) {
+    shared->limit = 0;  // once, until it is armed again
+    queue_pair_.context().port().asynchronous_event(
+        {.type = AsyncEventType::srq_limit_reached, .shared_receive_queue = shared});
+  }
+  return true;
+}
+
+bool Responder::place_in_receive(const Packet& packet, std::uint64_t offset, std::uint64_t skip) {
+  Adapter& adapter = queue_pair_.adapter();
+  const SharedReceiveQueue* shared = queue_pair_.configuration().shared_receive_queue;
+  const ProtectionDomain* domain = shared != nullptr ? &shared->domain : queue_pair_.configuration().domain;
+  std::vector<Piece> pieces;
+  return gather_pieces(adapter.memory(), domain, current_.segments, offset + skip, packet.length - skip,
+                       access_local_write, pieces) &&
+         adapter.place_payload(packet, skip, queue_pair_.context().space(), pieces);
+}
+
+Syndrome Responder::execute_send(Packet& packet) {
+  if (packet.first && skip_ == 0) {
+    // On an unreliable connection a receive of a message that was cut short is used again.
+    const bool again = has_current_ && packet.transport == QpType::uc;
+    if (has_current_ && !again) return Syndrome::invalid_request;
+    if (!again && !take_receive()) return Syndrome::receiver_not_ready;
+  } else if (!has_current_) {
+    return Syndrome::invalid_request;
+  }
+  if (packet.offset + packet.length > total_length(current_.segments)) {
+    receive_failure_ = CompletionStatus::local_length_error;
+    return Syndrome::invalid_request;
+  }
+  if (packet.length > 0 && !place_in_receive(packet, packet.offset, skip_)) {
+    receive_failure_ = CompletionStatus::local_protection_error;
+    return Syndrome::remote_operation_error;
+  }
+  if (packet.last) complete_receive(packet, CompletionStatus::success, packet.offset + packet.length);
+  return Syndrome::positive;
+}
+
+Syndrome Responder::execute_write(Packet& packet) {
+  Adapter& adapter = queue_pair_.adapter();
+  if (packet.message_length > 0) {
+    // The whole message is checked at its every packet: a region may be taken away in the middle.
+    const std::uint64_t start = packet.remote_address - packet.offset;
+    const bool may = (queue_pair_.attributes().access_flags & access_remote_write) != 0;
+    const MemoryRegion* region = adapter.memory().check(packet.rkey, queue_pair_.configuration().domain,
+                                                        start, packet.message_length, access_remote_write);
+    if (!may || region == nullptr) return Syndrome::remote_access_error;
+    if (packet.last && packet.with_immediate && !has_current_ && !take_receive())
+      return Syndrome::receiver_not_ready;
+    const Piece piece{packet.remote_address - region->virtual_address + region->address + skip_,
+                      packet.length - skip_};
+    if (!adapter.place_payload(packet, skip_, region->space, {&piece, 1}))
+      return Syndrome::remote_access_error;
+  } else if (packet.with_immediate && !has_current_ && !take_receive()) {
+    return Syndrome::receiver_not_ready;
+  }
+  if (packet.last && packet.with_immediate)
+    complete_receive(packet, CompletionStatus::success, packet.message_length);
+  return Syndrome::positive;
+}
+
+void Responder::complete_receive(const Packet& packet, CompletionStatus status, std::uint64_t bytes) {
+  has_current_ = false;
+  Completion completion;
+  completion.id = current_.id;
+  completion.status = status;
+  completion.opcode = packet.kind == PacketKind::write ? CompletionOpcode::receive_rdma_with_immediate
+                                                       : CompletionOpcode::receive;
+  completion.byte_length = static_cast<std::uint32_t>(bytes);
+  completion.qp_number = queue_pair_.number();
+  completion.source_qp = packet.source_qp;
+  completion.source_lid = packet.source_lid;
+  completion.service_level = packet.service_level;
+  completion.solicited = packet.solicited;
+  if (packet.with_immediate) {
+    completion.flags |= completion_with_immediate;
+    completion.immediate = packet.immediate;
+  }
+  if (packet.transport == QpType::ud) {
+    const AdapterPort& port = queue_pair_.adapter().port(queue_pair_.port());
+    if (packet.has_grh) completion.flags |= completion_grh;
+    completion.destination_path_bits =
+        static_cast<std::uint8_t>(packet.destination_lid & ((1u << port.lmc()) - 1));
+  }
+  queue_pair_.deliver_receive(completion);
+}
+
+std::size_t Responder::queued_reads() const {
+  return static_cast<std::size_t>(
+      std::count_if(responses_.begin(), responses_.end(),
+                    [](const Response& each) { return each.kind != PacketKind::acknowledge; }));
+}
+
+Syndrome Responder::execute_read(Packet& packet) {
+  const Adapter& adapter = queue_pair_.adapter();
+  if (queued_reads() >= queue_pair_.attributes().max_dest_rd_atomic) return Syndrome::invalid_request;
+  const bool may = (queue_pair_.attributes().access_flags & access_remote_read) != 0;
+  if (packet.length > 0 &&
+      (!may || adapter.memory().check(packet.rkey, queue_pair_.configuration().domain, packet.remote_address,
+                                      packet.length, access_remote_read) == nullptr)) {
+    return Syndrome::remote_access_error;
+  }
+  push({.kind = PacketKind::read_response,
+        .psn = packet.psn,
+        .psn_count = packet.psn_count,
+        .address = packet.remote_address,
+        .length = packet.length,
+        .rkey = packet.rkey});
+  return Syndrome::positive;
+}
+
+Syndrome Responder::execute_atomic(Packet& packet) {
+  Adapter& adapter = queue_pair_.adapter();
+  constexpr std::uint64_t size = sizeof(std::uint64_t);
+  const std::size_t resources = queue_pair_.attributes().max_dest_rd_atomic;
+  if (queued_reads() >= resources || packet.remote_address % size != 0) return Syndrome::invalid_request;
+  const bool may = (queue_pair_.attributes().access_flags & access_remote_atomic) != 0;
+  const MemoryRegion* region = adapter.memory().check(packet.rkey, queue_pair_.configuration().domain,
+                                                      packet.remote_address, size, access_remote_atomic);
+  if (!may || region == nullptr) return Syndrome::remote_access_error;
+  const Piece piece{packet.remote_address - region->virtual_address + region->address, size};
+  std::uint64_t value = 0;
+  auto* bytes = reinterpret_cast<std::byte*>(&value);
+  if (!adapter.services().dma.read(region->space, {&piece, 1}, bytes)) return Syndrome::remote_access_error;
+  const std::uint64_t before = value;
+  if (packet.compare) {
+    if (value == packet.compare_add) value = packet.swap;
+  } else {
+    value += packet.compare_add;
+  }
+  if (value != before && !adapter.services().dma.write(region->space, {&piece, 1}, bytes)) {
+    return Syndrome::remote_access_error;
+  }
+  atomics_.push_back({packet.psn, before});
+  if (atomics_.size() > resources) atomics_.pop_front();
+  push({.kind = PacketKind::atomic_response, .psn = packet.psn, .result = before});
+  return Syndrome::positive;
+}
+
+// A request that was executed before: its answer was lost, or is late.
+void Responder::duplicate(Packet& packet) {
+  // Answers from here on will be asked for again as well.
+  const auto later = [&](const Response& each) {
+    return each.kind != PacketKind::acknowledge && psn_distance(each.psn, packet.psn) >= 0;
+  };
+  switch (packet.kind) {
+    case PacketKind::send:
+    case PacketKind::write:
+      acknowledge(psn_add(expected_, psn_mask), packet.congestion_marked);
+      return;
+    case PacketKind::read_request:
+      std::erase_if(responses_, later);
+      if (Syndrome syndrome = execute_read(packet); syndrome != Syndrome::positive) refuse(packet, syndrome);
+      return;
+    case PacketKind::atomic_request: {
+      std::erase_if(responses_, later);
+      for (const Remembered& each : atomics_) {
+        if (each.psn == packet.psn) {
+          push({.kind = PacketKind::atomic_response, .psn = packet.psn, .result = each.result});
+          return;
+        }
+      }
+      return;  // too old to be remembered: the requester gives up in time
+    }
+    case PacketKind::read_response:
+    case PacketKind::atomic_response:
+    case PacketKind::acknowledge:
+      break;
+  }
+  HAWSER_UNREACHABLE();
+}
+
+// ---- answers ----
+
+void Responder::acknowledge(std::uint32_t psn, bool echo) {
+  if (!responses_.empty() && responses_.back().kind == PacketKind::acknowledge &&
+      responses_.back().syndrome == Syndrome::positive) {
+    responses_.back().psn = psn;  // one acknowledges all before it
+    responses_.back().echo |= echo;
+    return;
+  }
+  push({.psn = psn, .echo = echo});
+}
+
+void Responder::push(const Response& response) {
+  responses_.push_back(response);
+  queue_pair_.kick();
+}
+
+Packet* Responder::next_response() {
+  if (responses_.empty()) return nullptr;
+  Response& response = responses_.front();
+  if (response.kind == PacketKind::read_response) return next_read_response(response);
+  Packet& packet = *queue_pair_.adapter().services().network.allocate();
+  packet.kind = response.kind;
+  packet.psn = response.psn;
+  packet.syndrome = response.syndrome;
+  packet.rnr_timer = queue_pair_.attributes().min_rnr_timer;
+  packet.congestion_echo = response.echo;
+  packet.first = packet.last = true;
+  if (response.kind == PacketKind::atomic_response) {
+    packet.atomic_result = response.result;
+    packet.length = sizeof response.result;
+  }
+  responses_.pop_front();
+  return &packet;
+}
+
+Packet* Responder::next_read_response(Response& response) {
+  Adapter& adapter = queue_pair_.adapter();
+  const MemoryRegion* region = nullptr;
+  if (response.length > 0) {
+    region = adapter.memory().check(response.rkey, queue_pair_.configuration().domain, response.address,
+                                    response.length, access_remote_read);
+  }
+  Packet& packet = *adapter.services().network.allocate();
+  packet.psn = response.psn;
+  packet.first = response.offset == 0;
+  if (response.length > 0 && region == nullptr) {
+    // Taken away since the request came.
+    packet.kind = PacketKind::acknowledge;
+    packet.syndrome = Syndrome::remote_access_error;
+    responses_.clear();
+    queue_pair_.enter_error(CompletionStatus::flush_error);
+    queue_pair_.raise(AsyncEventType::qp_access_error);
+    return &packet;
+  }
+  const std::uint32_t mtu = queue_pair_.mtu();
+  packet.kind = PacketKind::read_response;
+  packet.length = std::min(queue_pair_.chunk_bytes(), response.length);
+  packet.psn_count = std::max(1u, static_cast<std::uint32_t>((packet.length + mtu - 1) / mtu));
+  packet.offset = response.offset;
+  packet.payload.size = packet.length;
+  if (region != nullptr) {
+    packet.payload.space = region->space;
+    packet.payload.piece_count = 1;
+    packet.payload.pieces[0] = {response.address - region->virtual_address + region->address, packet.length};
+  }
+  response.psn = psn_add(response.psn, packet.psn_count);
+  response.address += packet.length;
+  response.length -= packet.length;
+  response.offset += packet.length;
+  packet.last = response.length == 0;
+  if (packet.last) responses_.pop_front();
+  return &packet;
+}
+
+void Responder::check_invariants() const {
+  HAWSER_ASSERT(atomics_.size() <= 256 && held_.size() <= most_held);
+  HAWSER_ASSERT(queued_reads() <= 256);
+}
+
+}  // namespace hawser::fabric

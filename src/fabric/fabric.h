@@ -1,0 +1,89 @@
+// Fabric: one whole InfiniBand network: topology, addresses, switches, adapters, faults. The door to this
+// room.
+//
+// It lives on an EventQueue. In virtual time the simulator fires the queue's events as fast as they go; in
+// real time the emulator fires what is due (fire_until) before each call and between calls, and sleeps until
+// next_time(). Everything is on one thread. Same topology, parameters, seed and calls: same events, same
+// trace().hash().
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/event_queue.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "fabric/adapter/adapter.h"
+#include "fabric/fault/fault.h"
+#include "fabric/network/network.h"
+#include "fabric/parameters.h"
+#include "fabric/topology/routing.h"
+#include "fabric/topology/topology.h"
+#include "fabric/trace.h"
+
+namespace hawser::fabric {
+
+class Fabric {
+ public:
+  // `events` and `dma` must outlive the fabric. The tables must be of this topology (build_routes,
+  // load_opensm_dumps).
+  Fabric(EventQueue& events, DmaPort& dma, Topology topology, RoutingTables tables, Parameters parameters);
+  ~Fabric();
+
+  const Topology& topology() const { return topology_; }
+  const RoutingTables& tables() const { return tables_; }
+  const Parameters& parameters() const { return parameters_; }
+  EventQueue& events() { return events_; }
+  Network& network() { return *network_; }
+  const Trace& trace() const { return trace_; }
+
+  // By node index; null when the node is a switch.
+  Adapter* adapter(std::int32_t node) { return adapters_[static_cast<std::size_t>(node)].get(); }
+  // By host and rail; null when there is none.
+  Adapter* adapter(std::int32_t host, std::int32_t rail);
+  Adapter* adapter(std::string_view name);  // "n0/hw1"
+
+  // Faults act at once, or at their time from now. Both are logged with time in trace().lines().
+  Result<> inject(std::string_view command);
+  Result<> apply(const Fault& fault);
+  Result<> schedule(std::string_view text, std::string_view file);
+  // Scheduled faults that have not happened yet.
+  std::size_t pending_faults() const;
+
+  // New tables by the built-in router around everything that is down.
+  void reroute();
+
+  // Asserts the conservation laws of network and adapters. Call between events, as often as can be afforded.
+  void check_invariants() const;
+  // No packet anywhere, all credits home (a moment after the last event).
+  bool at_rest() const { return network_->at_rest(events_.now()); }
+
+ private:
+  class FaultEvent;
+
+  void cables_changed();
+  Result<> apply_to_link(const Fault& fault);
+  Result<> apply_to_queue_pairs(const Fault& fault);
+  Result<> change_lid(const Fault& fault);
+  void on_reroute(Nanoseconds now);
+  void set_gid_prefixes();
+
+  EventQueue& events_;
+  DmaPort& dma_;
+  Topology topology_;
+  RoutingTables tables_;
+  Parameters parameters_;
+  Random random_;
+  Trace trace_;
+  std::map<Gid, PortName> gids_;
+  std::map<Gid, Lid> multicast_lids_;
+  std::unique_ptr<Network> network_;
+  std::vector<std::unique_ptr<Adapter>> adapters_;  // by node; null for switches
+  std::vector<std::unique_ptr<FaultEvent>> faults_;
+  MemberEvent<Fabric, &Fabric::on_reroute> reroute_event_{*this};
+};
+
+}  // namespace hawser::fabric
