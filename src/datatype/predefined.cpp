@@ -57,6 +57,9 @@ PredefinedTypes::PredefinedTypes() {
   // Markers without data; what they mark is 0 bytes from where they stand.
   (*this)[PredefinedType::lower_bound_marker].lower_bound_is_set = true;
   (*this)[PredefinedType::upper_bound_marker].upper_bound_is_set = true;
+  // Of two names for one type, the standard calls these the type's and the others synonyms.
+  (*this)[PredefinedType::long_long].name = "MPI_LONG_LONG_INT";
+  (*this)[PredefinedType::c_float_complex].name = "MPI_C_COMPLEX";
   (*this)[PredefinedType::c_float16].name = "MPIX_C_FLOAT16";
 }
 
