@@ -3,10 +3,7 @@
 // both ABIs.
 #pragma once
 
-// Everything else in the library is hidden.
-#pragma GCC visibility push(default)
 #include <mpi.h>
-#pragma GCC visibility pop
 
 #ifdef HAWSER_ABI_OF_MPICH
 #include "binding/abi_mpich.h"

@@ -29,11 +29,8 @@ Handle handle_of(int value) {
 }
 
 }  // namespace
-}  // namespace hawser::binding
 
-using namespace hawser;           // NOLINT: this file is one list of C functions
-using namespace hawser::binding;  // NOLINT
-
+#pragma GCC visibility push(default)
 extern "C" {
 
 int PMPI_Get_address(const void* location, MPI_Aint* address) noexcept {
@@ -97,3 +94,6 @@ HAWSER_INT_ALIASES(Request);
 HAWSER_INT_ALIASES(Session);
 HAWSER_INT_ALIASES(Type);
 HAWSER_INT_ALIASES(Win);
+
+#pragma GCC visibility pop
+}  // namespace hawser::binding

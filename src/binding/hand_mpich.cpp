@@ -24,11 +24,8 @@ int copy_status(const void* from, void* to) {
 }
 
 }  // namespace
-}  // namespace hawser::binding
 
-using namespace hawser;           // NOLINT: this file is one list of C functions
-using namespace hawser::binding;  // NOLINT
-
+#pragma GCC visibility push(default)
 extern "C" {
 
 int PMPI_Address(const void* location, MPI_Aint* address) noexcept {
@@ -67,7 +64,6 @@ int MPIR_Dup_fn(MPI_Comm, int, void*, void* value_in, void* value_out, int* flag
   return MPI_SUCCESS;
 }
 
-#pragma GCC visibility push(default)
 // The variables' addresses, or what they point to, are the constants; nobody writes them.
 int MPIR_C_MPI_UNWEIGHTED[2] = {};
 int MPIR_C_MPI_WEIGHTS_EMPTY[2] = {};
@@ -84,7 +80,6 @@ MPI_F08_status* MPI_F08_STATUSES_IGNORE = MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 MPI_Fint* MPI_F_STATUS_IGNORE = nullptr;
 MPI_Fint* MPI_F_STATUSES_IGNORE = nullptr;
 MPI_T_pvar_handle const MPI_T_PVAR_ALL_HANDLES = reinterpret_cast<MPI_T_pvar_handle>(std::intptr_t{1});
-#pragma GCC visibility pop
 
 }  // extern "C"
 
@@ -100,4 +95,7 @@ HAWSER_ALIAS(Status_f082f);
 HAWSER_ALIAS(Status_f2f08);
 HAWSER_ALIAS(File_c2f);
 HAWSER_ALIAS(File_f2c);
+
+#pragma GCC visibility pop
+}  // namespace hawser::binding
 #endif

@@ -18,11 +18,8 @@ int start(const char* function, int required, int* provided) {
 double seconds(Nanoseconds time) { return static_cast<double>(time) * 1e-9; }
 
 }  // namespace
-}  // namespace hawser::binding
 
-using namespace hawser;           // NOLINT: this file is one list of C functions
-using namespace hawser::binding;  // NOLINT
-
+#pragma GCC visibility push(default)
 extern "C" {
 
 int PMPI_Init(int*, char***) noexcept { return start("MPI_Init", MPI_THREAD_SINGLE, nullptr); }
@@ -75,3 +72,6 @@ HAWSER_ALIAS(Abort);
 HAWSER_ALIAS(Wtime);
 HAWSER_ALIAS(Wtick);
 HAWSER_ALIAS(Pcontrol);
+
+#pragma GCC visibility pop
+}  // namespace hawser::binding

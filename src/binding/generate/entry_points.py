@@ -15,13 +15,8 @@ PROLOGUE = """\
 #include "process/api.h"
 
 namespace hawser::binding {{
-namespace {{
-[[maybe_unused]] constexpr int success = MPI_SUCCESS;
-}}
-}}  // namespace hawser::binding
-
-using namespace hawser;           // NOLINT: this file is one list of C functions
-using namespace hawser::binding;  // NOLINT
+#pragma GCC visibility push(default)
+extern "C" {{
 """
 
 OWNER_KINDS = ("comm",)
@@ -101,7 +96,7 @@ class EntryPoint:
         self.add_checks(codes)
         self.lines.append(f"  const Result<> outcome = mpi::{function.core_name}({self.arguments(codes)});")
         self.finish([ParameterCode(self, p) for p in function.parameters])
-        self.lines.append("  return success;")
+        self.lines.append("  return MPI_SUCCESS;")
         return [head] + self.lines + ["}"]
 
     def unnamed(self):
@@ -179,7 +174,7 @@ class EntryPoint:
 
 def entry_points(functions, by_name):
     """One file's text for the functions of a chapter."""
-    lines = [PROLOGUE.format(chapter=functions[0].chapter.replace("_", " ")), 'extern "C" {\n']
+    lines = [PROLOGUE.format(chapter=functions[0].chapter.replace("_", " "))]
     only = functions[0].abi
     if only:
         lines.append(f"#ifdef HAWSER_ABI_OF_{only.upper()}\n")
@@ -192,5 +187,5 @@ def entry_points(functions, by_name):
             lines += [*EntryPoint(function, large, core).text(), alias(function, large), ""]
     if only:
         lines.append("#endif")
-    lines.append('}  // extern "C"')
+    lines.append('}  // extern "C"\n#pragma GCC visibility pop\n}  // namespace hawser::binding')
     return "\n".join(lines) + "\n"
