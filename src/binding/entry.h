@@ -20,8 +20,10 @@ class Entry {
  public:
   // For functions that need a running process.
   explicit Entry(const char* function) : function_(function), process_(current_slot().running) {
-    if (process_ != nullptr) [[likely]]
+    if (process_ != nullptr) [[likely]] {
       process_->lock().lock();
+      process_->enter(function);
+    }
   }
   // For functions that may be called at any time.
   struct AnyTime {};

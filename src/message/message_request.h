@@ -115,6 +115,13 @@ class RequestPool {
     --in_use_;
   }
   std::int64_t in_use() const { return in_use_; }
+  // Visits the requests that are started and not complete.
+  template <class Visit>
+  void for_each_pending(Visit&& visit) const {
+    for (const MessageRequest& request : requests_) {
+      if (request.stage != MessageRequest::Stage::idle && !request.complete) visit(request);
+    }
+  }
 
  private:
   void grow();

@@ -91,6 +91,12 @@ class PointToPoint final : public ChannelEvents {
   // Forgets the queues of a context id that will be used anew. Messages in it are dropped.
   void release_context(std::uint32_t context);
 
+  // Visits the sends and receives that are not complete, for reports.
+  template <class Visit>
+  void for_each_pending(Visit&& visit) const {
+    pool_.for_each_pending(visit);
+  }
+
   const MatchingCounters& counters() const { return matching_.counters(); }
 
   // ChannelEvents

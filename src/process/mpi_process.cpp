@@ -3,6 +3,7 @@
 #include "base/failure.h"
 #include "base/rest.h"
 #include "channel/shared_memory_channel.h"
+#include "message/describe.h"
 #include "process/process_slot.h"
 
 namespace hawser {
@@ -193,6 +194,19 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
     ++idle_passes;
     now_ = environment_.clock->now();
   }
+}
+
+std::string MpiProcess::describe_waiting() const {
+  constexpr int shown = 4;
+  std::string text = *function_ != 0 ? function_ : "no MPI function";
+  int pending = 0;
+  point_to_point_.for_each_pending([&](const MessageRequest& request) {
+    if (++pending <= shown) text += (pending == 1 ? ": " : "; ") + describe(request);
+  });
+  if (pending > shown) text += fmt::format("; and {} more", pending - shown);
+  const std::int64_t unexpected = point_to_point_.counters().unexpected;
+  if (unexpected > 0) text += fmt::format(" ({} messages came that no receive wanted)", unexpected);
+  return text;
 }
 
 // --- Errors ---

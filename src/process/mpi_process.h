@@ -76,6 +76,11 @@ class MpiProcess final : public Progress {
   const AbiHooks& hooks() const { return *hooks_; }
   void set_hooks(const AbiHooks& hooks) { hooks_ = &hooks; }
 
+  // Notes which function the program called, for reports.
+  void enter(const char* function) { function_ = function; }
+  // In one line, what the process waits for: the function, and what is not complete.
+  std::string describe_waiting() const;
+
   // Progress
   bool make_progress() override;
   void wait_until(FunctionRef<bool()> done) override;
@@ -122,6 +127,7 @@ class MpiProcess final : public Progress {
   std::vector<Channel*> polled_channels_;         // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock
   std::uint32_t passes_ = 0;
+  const char* function_ = "";  // called last
   const AbiHooks* hooks_ = nullptr;
   ThreadIdentity main_thread_ = nullptr;
   int thread_level_ = thread_single;

@@ -213,7 +213,9 @@ std::string SimulatedProcess::describe() const {
     case State::over:
       break;
   }
-  return fmt::format("rank {}: {}", layout_.rank, state_ == State::ready ? "running" : "waiting");
+  const char* state = state_ == State::ready ? "polls in" : "waits in";
+  if (slot_->running == nullptr) return fmt::format("rank {}: outside MPI", layout_.rank);
+  return fmt::format("rank {}: {} {}", layout_.rank, state, slot_->running->describe_waiting());
 }
 
 }  // namespace hawser

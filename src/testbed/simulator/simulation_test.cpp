@@ -171,8 +171,9 @@ TEST(Simulation, DeadlockNamesWhoWaits) {
     process.finish();
   });
   EXPECT_EQ(outcome.kind, SimulationOutcome::Kind::deadlock);
-  EXPECT_THAT(outcome.report, HasSubstr("rank 0: "));
-  EXPECT_THAT(outcome.report, HasSubstr("rank 1: "));
+  EXPECT_THAT(outcome.report, HasSubstr("rank 0: waits in "));
+  EXPECT_THAT(outcome.report,
+              HasSubstr("receive from rank 0, tag 7, context 0, 8 bytes: no such message has come"));
 }
 
 TEST(Simulation, LivelockIsFound) {
