@@ -22,6 +22,7 @@ struct JobLayout {
   // Given by our own mpiexec only: an inherited file descriptor of this node's shared-memory segment, and
   // its key exchange being unnecessary for one node. -1 otherwise.
   int node_segment_fd = -1;
+  std::string host_name;  // of the (virtual) host, if the launcher told; empty: ask the machine
 };
 
 class Bootstrap {
@@ -41,6 +42,8 @@ class Bootstrap {
 
   // Tells the launcher to end the whole job with this exit code. The caller exits afterwards.
   virtual void abort(int exit_code, std::string_view reason) = 0;
+  // True if the launcher shows abort's reason to the user, so that the caller need not.
+  virtual bool shows_reason() const { return false; }
   virtual Result<> finalize() = 0;
 };
 

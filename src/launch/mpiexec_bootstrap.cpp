@@ -42,6 +42,7 @@ Result<std::unique_ptr<Bootstrap>> MpiexecBootstrap::connect(std::span<const std
     *target = value.value();
   }
   layout.job_id = find_variable(environment, "HAWSER_JOB_ID");
+  layout.host_name = find_variable(environment, "HAWSER_JOB_HOST");
   auto nodes = parse_process_mapping(find_variable(environment, "HAWSER_JOB_MAPPING"), layout.size);
   if (!nodes) return nodes.take_error();
   layout.node_of_rank = std::move(nodes).value();

@@ -26,6 +26,7 @@ class MpiexecBootstrap final : public Bootstrap {
   Result<> fence() override;
   Result<std::string> get(int rank, std::string_view key) override;
   void abort(int exit_code, std::string_view reason) override;
+  bool shows_reason() const override { return true; }
   Result<> finalize() override;
 
  private:

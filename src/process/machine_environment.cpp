@@ -13,9 +13,14 @@ namespace {
 
 class MachineHost final : public Host {
  public:
-  std::string processor_name() override { return host_name(); }
+  std::string processor_name() override { return name_.empty() ? host_name() : name_; }
   void print(std::string_view line) override { print_error_line(line); }
   [[noreturn]] void exit(int code) override { end_process(code); }
+  // What the launcher calls this host; several virtual hosts may be on one machine.
+  void set_name(std::string name) { name_ = std::move(name); }
+
+ private:
+  std::string name_;
 };
 
 // The launcher's exchange of values, as the channels know it.
@@ -47,6 +52,7 @@ class MachineEnvironment final : public Environment {
     bootstrap_ = std::move(connected).value();
     bootstrap = bootstrap_.get();
     const JobLayout& layout = bootstrap_->layout();
+    host_.set_name(layout.host_name);
     exchange_ = std::make_unique<BootstrapExchange>(*bootstrap_);  // peers' addresses are asked for later
     const JobPlace place{layout.rank, layout.size, layout.job_id, layout.node_of_rank,
                          layout.node_segment_fd};

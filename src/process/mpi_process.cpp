@@ -237,8 +237,10 @@ int MpiProcess::report(const AbiObject& object, const char* function, const Erro
 }
 
 void MpiProcess::abort(int exit_code, std::string_view reason) {
-  environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, reason));
-  if (environment_.bootstrap != nullptr) environment_.bootstrap->abort(exit_code, reason);
+  Bootstrap* bootstrap = environment_.bootstrap;
+  if (bootstrap == nullptr || !bootstrap->shows_reason())
+    environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, reason));
+  if (bootstrap != nullptr) bootstrap->abort(exit_code, reason);
   environment_.host->exit(exit_code);
   HAWSER_UNREACHABLE();  // devirtualized or not, the compiler cannot see that exit does not return
 }
