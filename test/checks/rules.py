@@ -72,8 +72,8 @@ BANNED_OUTSIDE_MACHINE_ROOMS = [
      "use base/random.h with a seed from Environment"),
     ("thread", r"\bstd::(?:jthread|thread|async)\b|\bpthread_create\b", "ask base/ for it"),
     ("thread-local", r"\bthread_local\b|\b__thread\b", "put it in MpiProcess"),
-    ("system-call", r"(?<![\w.>])(?:::|std::)?(?:mmap|munmap|shm_open|memfd_create|accept4?|epoll_\w+|syscall|fork|"
-                    r"vfork|execv\w*|execl\w*|kill|process_vm_\w+|sched_yield|nanosleep|usleep|gethostname|getpid|"
+    ("system-call", r"(?<![\w.>])(?:::|std::)?(?:mmap|munmap|shm_open|memfd_create|epoll_\w+|syscall|fork|"
+                    r"vfork|execv\w*|execl\w*|process_vm_\w+|sched_yield|nanosleep|usleep|gethostname|getpid|"
                     r"fopen|sigaction|dlopen|_exit|quick_exit)\s*\(", "call a wrapper in access/ or base/"),
     ("print", r"(?<![\w.>])(?:std::)?(?:f?printf|puts|fputs|perror)\s*\(|\bstd::(?:cout|cerr|clog)\b|\bfmt::print\b",
      "log through base/"),
