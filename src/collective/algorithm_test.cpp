@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "base/random.h"
 #include "collective/test_cluster.h"
 #include "datatype/constructors.h"
 #include "datatype/predefined.h"
@@ -127,7 +128,7 @@ struct Case {
   bool in_place;
 };
 
-class AlgorithmTest : public ::testing::TestWithParam<const Algorithm*> {
+class AlgorithmTest : public ::testing::Test {
  protected:
   void broadcast(TestRank& rank, const Case& c);
   void gather(TestRank& rank, const Case& c);
@@ -157,6 +158,11 @@ class AlgorithmTest : public ::testing::TestWithParam<const Algorithm*> {
     side.displacements = IntegerArray(starts.data());
   }
 
+  // All arguments with one number of ranks.
+  void run_case(TestRank& rank, const Case& c);
+  void run_cases(TestCluster& cluster, int size);
+
+  Collective kind_ = Collective::barrier;
   PredefinedTypes types_;
   PredefinedOperators operators_;
   Datatype& integer_ = types_[PredefinedType::plain_int];
@@ -190,10 +196,10 @@ void AlgorithmTest::broadcast(TestRank& rank, const Case& c) {
 }
 
 void AlgorithmTest::gather(TestRank& rank, const Case& c) {
-  const bool varied = GetParam()->kind == Collective::gatherv;
+  const bool varied = kind_ == Collective::gatherv;
   const int root = rank.size / 2;
   const bool at_root = rank.rank == root;
-  CollectiveCall call{.kind = GetParam()->kind, .root = root};
+  CollectiveCall call{.kind = kind_, .root = root};
   std::vector<int> counts, starts;
   vary(call.receive, rank.size, c.count, counts, starts);
   if (!varied) {
@@ -228,10 +234,10 @@ void AlgorithmTest::gather(TestRank& rank, const Case& c) {
 }
 
 void AlgorithmTest::scatter(TestRank& rank, const Case& c) {
-  const bool varied = GetParam()->kind == Collective::scatterv;
+  const bool varied = kind_ == Collective::scatterv;
   const int root = rank.size - 1;
   const bool at_root = rank.rank == root;
-  CollectiveCall call{.kind = GetParam()->kind, .root = root};
+  CollectiveCall call{.kind = kind_, .root = root};
   std::vector<int> counts, starts;
   vary(call.send, rank.size, c.count, counts, starts);
   if (!varied) {
@@ -264,8 +270,8 @@ void AlgorithmTest::scatter(TestRank& rank, const Case& c) {
 }
 
 void AlgorithmTest::allgather(TestRank& rank, const Case& c) {
-  const bool varied = GetParam()->kind == Collective::allgatherv;
-  CollectiveCall call{.kind = GetParam()->kind};
+  const bool varied = kind_ == Collective::allgatherv;
+  CollectiveCall call{.kind = kind_};
   std::vector<int> counts, starts;
   vary(call.receive, rank.size, c.count, counts, starts);
   if (!varied) {
@@ -297,7 +303,7 @@ void AlgorithmTest::allgather(TestRank& rank, const Case& c) {
 
 // The block from a to b has `count` + (a + b) % 3 elements in the v and w forms.
 void AlgorithmTest::alltoall(TestRank& rank, const Case& c) {
-  const Collective kind = GetParam()->kind;
+  const Collective kind = kind_;
   const auto n = static_cast<std::size_t>(rank.size);
   std::vector<int> counts(n), starts(n);
   std::vector<std::int64_t> byte_starts(n);
@@ -372,7 +378,7 @@ std::int64_t vector_length(Collective kind, int size, std::int64_t count) {
 }
 
 void AlgorithmTest::reduce(TestRank& rank, const Case& c) {
-  const Collective kind = GetParam()->kind;
+  const Collective kind = kind_;
   const int root = rank.size / 3;
   const std::int64_t length = vector_length(kind, rank.size, c.count);
   const Extract wanted = expected(kind, rank.rank, rank.size, root, c.count);
@@ -406,7 +412,7 @@ void AlgorithmTest::reduce(TestRank& rank, const Case& c) {
 }
 
 void AlgorithmTest::reduce_in_order(TestRank& rank, const Case& c) {
-  const Collective kind = GetParam()->kind;
+  const Collective kind = kind_;
   const int root = rank.size / 3;
   const std::int64_t length = vector_length(kind, rank.size, c.count);
   const Extract wanted = expected(kind, rank.rank, rank.size, root, c.count);
@@ -429,51 +435,87 @@ void AlgorithmTest::reduce_in_order(TestRank& rank, const Case& c) {
     ASSERT_EQ(receive[static_cast<std::size_t>(w)], all[static_cast<std::size_t>(4 * wanted.start + w)]);
 }
 
-TEST_P(AlgorithmTest, GivesWhatTheStandardSays) {
-  const Algorithm& algorithm = *GetParam();
+void AlgorithmTest::run_case(TestRank& rank, const Case& c) {
+  switch (kind_) {
+    case Collective::barrier:
+      ASSERT_TRUE(c.runner(rank, CollectiveCall{.kind = Collective::barrier}));
+      break;
+    case Collective::broadcast:
+      broadcast(rank, c);
+      break;
+    case Collective::gather:
+    case Collective::gatherv:
+      gather(rank, c);
+      break;
+    case Collective::scatter:
+    case Collective::scatterv:
+      scatter(rank, c);
+      break;
+    case Collective::allgather:
+    case Collective::allgatherv:
+      allgather(rank, c);
+      break;
+    case Collective::alltoall:
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+      alltoall(rank, c);
+      break;
+    default:
+      reduce(rank, c);
+      reduce_in_order(rank, c);
+  }
+}
+
+void AlgorithmTest::run_cases(TestCluster& cluster, int size) {
+  int turn = size;
+  for (std::int64_t count : {0, 1, 3, 40, 700, 9000}) {
+    if (count * size > 40000) continue;
+    for (bool spaced : {false, true}) {
+      for (bool in_place : {false, true}) {
+        const Runner runners[] = {blocking, in_background, persistently};
+        const Case c{cluster.one_node() ? blocking : runners[++turn % 3], count, spaced, in_place};
+        cluster.run([&](TestRank& rank) { run_case(rank, c); });
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+class TableTest : public AlgorithmTest, public ::testing::WithParamInterface<const Algorithm*> {};
+
+TEST_P(TableTest, GivesWhatTheStandardSays) {
+  kind_ = GetParam()->kind;
   for (int size : rank_counts) {
     SCOPED_TRACE("ranks " + std::to_string(size));
-    TestCluster cluster(size, force(algorithm.kind, algorithm.name));
-    int turn = size;
-    for (std::int64_t count : {0, 1, 3, 40, 700}) {
-      for (bool spaced : {false, true}) {
-        for (bool in_place : {false, true}) {
-          const Case c{std::array<Runner, 3>{blocking, in_background,
-                                             persistently}[static_cast<std::size_t>(++turn % 3)],
-                       count, spaced, in_place};
-          cluster.run([&](TestRank& rank) {
-            switch (algorithm.kind) {
-              case Collective::barrier:
-                ASSERT_TRUE(c.runner(rank, CollectiveCall{.kind = Collective::barrier}));
-                break;
-              case Collective::broadcast:
-                broadcast(rank, c);
-                break;
-              case Collective::gather:
-              case Collective::gatherv:
-                gather(rank, c);
-                break;
-              case Collective::scatter:
-              case Collective::scatterv:
-                scatter(rank, c);
-                break;
-              case Collective::allgather:
-              case Collective::allgatherv:
-                allgather(rank, c);
-                break;
-              case Collective::alltoall:
-              case Collective::alltoallv:
-              case Collective::alltoallw:
-                alltoall(rank, c);
-                break;
-              default:
-                reduce(rank, c);
-                reduce_in_order(rank, c);
-            }
-          });
-          if (HasFailure()) return;
-        }
-      }
+    TestCluster cluster(size, force(kind_, GetParam()->name));
+    run_cases(cluster, size);
+    if (HasFailure()) return;
+  }
+}
+
+class SharedMemoryTest : public AlgorithmTest, public ::testing::WithParamInterface<Collective> {};
+
+TEST_P(SharedMemoryTest, GivesWhatTheStandardSays) {
+  kind_ = GetParam();
+  for (int size : rank_counts) {
+    SCOPED_TRACE("ranks " + std::to_string(size));
+    TestCluster cluster(size, {}, true);
+    run_cases(cluster, size);
+    if (HasFailure()) return;
+  }
+}
+
+// Operations of all kinds in random order, so that every reuse of shared memory follows every other.
+TEST_F(AlgorithmTest, SharedMemoryOperationsFollowEachOther) {
+  for (int size : {2, 3, 5}) {
+    TestCluster cluster(size, {}, true);
+    Random random(static_cast<std::uint64_t>(size));
+    for (int i = 0; i < 1500; ++i) {
+      kind_ = static_cast<Collective>(random.below(collective_kinds));
+      const std::int64_t counts[] = {1, 2, 50, 1500, 7000};
+      const Case c{blocking, counts[random.below(5)], false, random.chance(0.5)};
+      cluster.run([&](TestRank& rank) { run_case(rank, c); });
+      ASSERT_FALSE(HasFailure()) << "operation " << i << " of " << size << " ranks: " << name_of(kind_);
     }
   }
 }
@@ -484,9 +526,18 @@ std::vector<const Algorithm*> all_algorithms() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, AlgorithmTest, ::testing::ValuesIn(all_algorithms()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(All, TableTest, ::testing::ValuesIn(all_algorithms()), [](const auto& info) {
   return std::string(name_of(info.param->kind)) + "_" + info.param->name;
 });
+
+std::vector<Collective> all_collectives() {
+  std::vector<Collective> all;
+  for (int i = 0; i < collective_kinds; ++i) all.push_back(static_cast<Collective>(i));
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SharedMemoryTest, ::testing::ValuesIn(all_collectives()),
+                         [](const auto& info) { return std::string(name_of(info.param)); });
 
 }  // namespace
 }  // namespace hawser

@@ -14,6 +14,7 @@ namespace {
 // What rank 0 tells the others of the new communicator.
 struct Birth {
   std::uint32_t context = no_context;
+  std::int32_t area = CollectiveEngine::no_area;
   static constexpr std::uint32_t no_context = ~std::uint32_t{0};
 };
 
@@ -22,6 +23,7 @@ Task agree(Operation& operation, Birth& birth) {
   if (operation.rank() == 0) {
     if (auto id = operation.engine().context_ids().take()) {
       birth.context = id.value();
+      birth.area = operation.engine().choose_area(*operation.participants().group);
     } else {
       operation.fail(id.take_error());
     }
@@ -40,7 +42,7 @@ Task agree_and_set(Operation& operation, Ref<Communicator> made) {
   co_await agree(operation, birth);
   if (operation.failed()) co_return;
   made->set_context(birth.context);
-  operation.engine().adopt(*made);
+  operation.engine().adopt(*made, birth.area);
 }
 
 Result<Ref<Communicator>> make(CollectiveEngine& engine, const Ref<Group>& group, int rank,
@@ -49,7 +51,7 @@ Result<Ref<Communicator>> make(CollectiveEngine& engine, const Ref<Group>& group
   HAWSER_TRY(engine.run_task({group, rank, context, tag},
                              [&birth](Operation& operation) { return agree(operation, birth); }));
   auto made = make_counted<Communicator>(group, rank, birth.context);
-  engine.adopt(*made);
+  engine.adopt(*made, birth.area);
   return made;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/failure.h"
 #include "collective/plan.h"
+#include "collective/record.h"
 
 namespace hawser {
 
@@ -10,8 +11,11 @@ namespace {
 // Where the ranks of a communicator tell each other that they are done with it.
 constexpr std::uint32_t retirement_context = 3;
 
+// The area of process 0 that MPI_COMM_WORLD uses.
+constexpr int world_area = 0;
+
 // Up a binomial tree to rank 0, which chose the context id and may now choose it again.
-Task retirement(Operation& operation) {
+Task retirement(Operation& operation, int area) {
   const int rank = operation.rank();
   int distance = 1;
   for (; distance < operation.size() && (rank & distance) == 0; distance *= 2) {
@@ -22,7 +26,7 @@ Task retirement(Operation& operation) {
     operation.send(rank - distance, nullptr, 0);
     co_await operation.arrived();
   } else {
-    operation.engine().context_ids().give_back(operation.participants().context - retirement_context);
+    operation.engine().reuse(operation.participants().context - retirement_context, area);
   }
 }
 
@@ -31,37 +35,88 @@ bool is_empty(Collective kind, const Shape& shape) { return kind != Collective::
 
 }  // namespace
 
-CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator)
-    : engine_(engine),
+CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area)
+    : shared(engine.share(communicator, area)),
+      engine_(engine),
       group_(communicator.group()),
       rank_(communicator.rank()),
-      context_(communicator.context()) {}
+      context_(communicator.context()),
+      area_(area) {}
 
-CollectiveRecord::~CollectiveRecord() { engine_.retire(group_, rank_, context_); }
+CollectiveRecord::~CollectiveRecord() { engine_.retire(group_, rank_, context_, area_); }
 
 CollectiveEngine::CollectiveEngine(PointToPoint& messages, Progress& progress)
     : messages_(messages), progress_(progress) {}
 
 CollectiveEngine::~CollectiveEngine() { close(); }
 
-Result<> CollectiveEngine::open(ProcessIndex self, int processes, const Knobs& knobs) {
+Result<> CollectiveEngine::open(ProcessIndex self, int processes, const Knobs& knobs,
+                                SharedMemoryChannel* shared_memory) {
   choice_ = AlgorithmChoice();
   HAWSER_TRY(choice_.parse(knobs.collective_algorithm));
   context_ids_.open(self, processes);
+  place_of_.assign(static_cast<std::size_t>(processes), -1);
+  areas_ = nullptr;
+  if (shared_memory != nullptr && knobs.collective_shared)
+    use_areas(std::make_unique<ChannelAreas>(*shared_memory));
   open_ = true;
   return {};
 }
 
+void CollectiveEngine::use_areas(std::unique_ptr<SharedAreas> areas) {
+  areas_ = std::move(areas);
+  for (std::size_t p = 0; p < place_of_.size(); ++p)
+    place_of_[p] = areas_->place_of(static_cast<ProcessIndex>(p));
+  // Every process sets its first area aside: that of process 0 is MPI_COMM_WORLD's.
+  const int first = areas_->allocate();
+  HAWSER_ASSERT(first == world_area);
+}
+
 void CollectiveEngine::close() {
   open_ = false;
+  areas_ = nullptr;
   while (Operation* operation = active_.pop_front()) {
     operation->abandon();
     give_back(*operation);
   }
 }
 
-void CollectiveEngine::adopt(Communicator& communicator) {
-  communicator.collective = std::make_unique<CollectiveRecord>(*this, communicator);
+void CollectiveEngine::adopt(Communicator& communicator, int area) {
+  communicator.collective = std::make_unique<CollectiveRecord>(*this, communicator, area);
+}
+
+void CollectiveEngine::adopt_predefined(Communicator& communicator) {
+  const bool shared = areas_ != nullptr && can_share(*communicator.group());
+  adopt(communicator, shared ? world_area : no_area);
+}
+
+// --- Shared memory ---
+
+bool CollectiveEngine::can_share(const Group& group) const {
+  if (group.size() < 2 || !SharedTeam::fits(group.size(), areas_->area_bytes())) return false;
+  for (int r = 0; r < group.size(); ++r) {
+    if (place_of_[static_cast<std::size_t>(group.process_of(r))] < 0) return false;
+  }
+  return true;
+}
+
+int CollectiveEngine::choose_area(const Group& group) {
+  if (areas_ == nullptr || !can_share(group)) return no_area;
+  const int area = areas_->allocate();
+  if (area < 0) return no_area;
+  const int place = place_of_[static_cast<std::size_t>(group.process_of(0))];
+  SharedTeam::clear(areas_->address(place, area), group.size());
+  return area;
+}
+
+std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& communicator, int area) {
+  if (area == no_area) return nullptr;
+  std::vector<int> places;
+  for (int r = 0; r < communicator.size(); ++r)
+    places.push_back(place_of_[static_cast<std::size_t>(communicator.group()->process_of(r))]);
+  std::byte* memory = areas_->address(places[0], area);
+  return std::make_unique<SharedCollectives>(memory, areas_->area_bytes(), communicator.rank(),
+                                             std::move(places), *areas_, progress_);
 }
 
 // --- Operations ---
@@ -90,8 +145,8 @@ void CollectiveEngine::give_back(Operation& operation) {
 }
 
 Participants CollectiveEngine::participants_of(Communicator& communicator) {
-  auto& record = static_cast<CollectiveRecord&>(*communicator.collective);
-  return {communicator.group(), communicator.rank(), communicator.collective_context(), record.next_tag()};
+  return {communicator.group(), communicator.rank(), communicator.collective_context(),
+          CollectiveRecord::of(communicator).next_tag()};
 }
 
 // Plans the operation and runs it as far as it goes now.
@@ -116,6 +171,8 @@ Result<> CollectiveEngine::wait_for(Operation& operation) {
 }
 
 Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall& call) {
+  SharedCollectives* shared = CollectiveRecord::of(communicator).shared.get();
+  if (shared != nullptr && shared->run(call)) return {};
   Operation& operation = take();
   operation.planned = true;
   operation.call = call;
@@ -146,7 +203,7 @@ Result<> CollectiveEngine::prepare(Communicator& communicator, const CollectiveC
   operation.communicator = Ref<Counted>(&communicator);
   operation.keep_arguments(communicator.size());
   Participants participants = participants_of(communicator);
-  participants.tag = static_cast<CollectiveRecord&>(*communicator.collective).next_persistent_tag();
+  participants.tag = CollectiveRecord::of(communicator).next_persistent_tag();
   operation.begin(std::move(participants));
   operation.skip();
   operation.complete = true;
@@ -219,12 +276,17 @@ bool CollectiveEngine::advance_active() {
 
 // --- Context ids ---
 
-void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context) {
+void CollectiveEngine::reuse(std::uint32_t context, int area) {
+  context_ids_.give_back(context);
+  if (area != no_area) areas_->release(area);
+}
+
+void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context, int area) {
   // The predefined communicators' ids are never given again.
   if (!open_ || context / contexts_per_communicator < 2) return;
   for (std::uint32_t i = 0; i < retirement_context; ++i) messages_.release_context(context + i);
   Operation& operation = start_task({std::move(group), rank, context + retirement_context, 0}, nullptr,
-                                    [](Operation& retiring) { return retirement(retiring); });
+                                    [area](Operation& retiring) { return retirement(retiring, area); });
   if (operation.complete) {
     give_back(operation);
   } else {

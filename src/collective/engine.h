@@ -22,29 +22,9 @@
 
 namespace hawser {
 
-// What the engine keeps with a communicator.
-class CollectiveRecord final : public CollectiveState {
- public:
-  CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator);
-  // Starts giving the context id back.
-  ~CollectiveRecord() override;
-
-  std::int32_t next_tag() { return static_cast<std::int32_t>(++sequence_ & tag_mask); }
-  // Persistent operations may be started in different order on different ranks (section 6.13), so each
-  // keeps a tag of its own for life.
-  std::int32_t next_persistent_tag() {
-    return static_cast<std::int32_t>((++persistent_sequence_ & tag_mask) | (tag_mask + 1));
-  }
-
- private:
-  static constexpr std::uint32_t tag_mask = (1u << 29) - 1;
-  CollectiveEngine& engine_;
-  Ref<Group> group_;
-  int rank_;
-  std::uint32_t context_;
-  std::uint32_t sequence_ = 0;
-  std::uint32_t persistent_sequence_ = 0;
-};
+class SharedAreas;
+class SharedCollectives;
+class SharedMemoryChannel;
 
 class CollectiveEngine {
  public:
@@ -52,13 +32,22 @@ class CollectiveEngine {
   ~CollectiveEngine();
 
   // Before the first communicator is adopted: this process's number and how many there are, and the knobs.
-  Result<> open(ProcessIndex self, int processes, const Knobs& knobs);
+  // `shared_memory` may be null.
+  Result<> open(ProcessIndex self, int processes, const Knobs& knobs, SharedMemoryChannel* shared_memory);
+  // The same with areas from elsewhere, for tests; after open.
+  void use_areas(std::unique_ptr<SharedAreas> areas);
   // Abandons what is still going on. No message may come any more; communicators may die later.
   void close();
   bool is_open() const { return open_; }
 
-  // Every communicator passes here once before its first operation.
-  void adopt(Communicator& communicator);
+  // Every communicator passes here once before its first operation. `area`: the area that its rank 0 has
+  // chosen for it, or no_area.
+  static constexpr int no_area = -1;
+  void adopt(Communicator& communicator, int area);
+  // MPI_COMM_WORLD and MPI_COMM_SELF need no choice.
+  void adopt_predefined(Communicator& communicator);
+  // Chooses an area for a communicator over this group; called by its rank 0.
+  int choose_area(const Group& group);
 
   // The collective operations.
   Result<> run(Communicator& communicator, const CollectiveCall& call);
@@ -86,9 +75,13 @@ class CollectiveEngine {
   void start_again(Operation& operation);
   void give_back(Operation& operation);
   // For CollectiveRecord.
-  void retire(Ref<Group> group, int rank, std::uint32_t context);
+  void retire(Ref<Group> group, int rank, std::uint32_t context, int area);
+  std::unique_ptr<SharedCollectives> share(const Communicator& communicator, int area);
+  // For the task that ends a communicator, at its rank 0.
+  void reuse(std::uint32_t context, int area);
 
  private:
+  bool can_share(const Group& group) const;
   Operation& take();
   void launch(Operation& operation);
   void launch_in_background(Operation& operation);
@@ -101,6 +94,8 @@ class CollectiveEngine {
   FramePool frames_;  // before the operations, whose frames it owns
   AlgorithmChoice choice_;
   ContextIds context_ids_;
+  std::unique_ptr<SharedAreas> areas_;  // null: no shared memory, or not wanted
+  std::vector<int> place_of_;           // of each process in this node; -1: elsewhere
   bool open_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_;

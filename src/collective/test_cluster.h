@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "collective/engine.h"
+#include "collective/shared/areas.h"
 
 namespace hawser::testing {
 
@@ -105,11 +106,45 @@ class LoopbackChannel final : public Channel {
   std::deque<void*> fetched_;
 };
 
+// Memory that the ranks share, a few small areas each.
+struct TestNode {
+  static constexpr int areas = 8;
+  static constexpr std::int64_t area_bytes = 64 << 10;
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  explicit TestNode(int ranks) : lines(static_cast<std::size_t>(ranks * areas * area_bytes / 64)) {}
+  std::vector<Line> lines;
+};
+
+class TestAreas final : public SharedAreas {
+ public:
+  explicit TestAreas(TestNode& node) : node_(node) {}
+  int place_of(ProcessIndex process) const override { return process; }
+  int allocate() override {
+    for (int i = 0; i < TestNode::areas; ++i) {
+      if (!std::exchange(taken_[i], true)) return i;
+    }
+    return -1;
+  }
+  void release(int index) override { taken_[index] = false; }
+  std::byte* address(int place, int index) const override {
+    return node_.lines.data()->bytes + (place * TestNode::areas + index) * TestNode::area_bytes;
+  }
+  std::int64_t area_bytes() const override { return TestNode::area_bytes; }
+  void wake(int) override {}
+
+ private:
+  TestNode& node_;
+  bool taken_[TestNode::areas] = {};
+};
+
 class TestCluster;
 
 class TestRank final : public Progress, public ChannelSet {
  public:
-  TestRank(TestCluster& cluster, int rank, int size, std::vector<LoopbackChannel*>& all, const Knobs& knobs)
+  TestRank(TestCluster& cluster, int rank, int size, std::vector<LoopbackChannel*>& all, const Knobs& knobs,
+           TestNode* node)
       : rank(rank),
         size(size),
         messages(table),
@@ -118,10 +153,11 @@ class TestRank final : public Progress, public ChannelSet {
         channel_(rank, all) {
     all[static_cast<std::size_t>(rank)] = &channel_;
     messages.connect(rank, size, *this);
-    const Result<> opened = engine.open(rank, size, knobs);
+    const Result<> opened = engine.open(rank, size, knobs, nullptr);
     HAWSER_ASSERT(opened);
+    if (node != nullptr) engine.use_areas(std::make_unique<TestAreas>(*node));
     world = make_counted<Communicator>(make_counted<Group>(0, 1, size), rank, 0);
-    engine.adopt(*world);
+    engine.adopt_predefined(*world);
   }
   ~TestRank() {
     engine.close();
@@ -158,9 +194,12 @@ class TestRank final : public Progress, public ChannelSet {
 
 class TestCluster {
  public:
-  explicit TestCluster(int size, const Knobs& knobs = {}) : channels_(static_cast<std::size_t>(size)) {
+  // `one_node`: the ranks share memory.
+  explicit TestCluster(int size, const Knobs& knobs = {}, bool one_node = false)
+      : channels_(static_cast<std::size_t>(size)) {
+    if (one_node) node_ = std::make_unique<TestNode>(size);
     for (int r = 0; r < size; ++r)
-      ranks_.push_back(std::make_unique<TestRank>(*this, r, size, channels_, knobs));
+      ranks_.push_back(std::make_unique<TestRank>(*this, r, size, channels_, knobs, node_.get()));
   }
 
   // Runs body(rank) on all ranks and returns when all have ended and nothing moves any more.
@@ -188,6 +227,7 @@ class TestCluster {
       for (auto& rank : ranks_) moved |= rank->make_progress();
     }
   }
+  bool one_node() const { return node_ != nullptr; }
   TestRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
 
  private:
@@ -205,6 +245,7 @@ class TestCluster {
     changed_.notify_all();
   }
 
+  std::unique_ptr<TestNode> node_;
   std::vector<LoopbackChannel*> channels_;
   std::vector<std::unique_ptr<TestRank>> ranks_;
   std::mutex mutex_;

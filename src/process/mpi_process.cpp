@@ -56,7 +56,7 @@ void MpiProcess::make_predefined_communicators() {
   self_->name = "MPI_COMM_SELF";
   for (Communicator* communicator : {world_.get(), self_.get()}) {
     communicator->error_handler = errors_are_fatal_;
-    collectives_.adopt(*communicator);
+    collectives_.adopt_predefined(*communicator);
   }
   handles_.communicators.place(1, *world_);
   handles_.communicators.place(2, *self_);
@@ -102,7 +102,7 @@ Result<> MpiProcess::connect(int thread_level) {
   for (Channel* channel : environment_.channels->channels())
     if (channel != shared_memory_) polled_channels_.push_back(channel);
   point_to_point_.connect(rank_, size_, *environment_.channels);
-  HAWSER_TRY(collectives_.open(rank_, size_, knobs()));
+  HAWSER_TRY(collectives_.open(rank_, size_, knobs(), shared_memory_));
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);
   make_predefined_communicators();

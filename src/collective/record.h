@@ -1,0 +1,43 @@
+// CollectiveRecord: what the engine keeps with a communicator.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "collective/engine.h"
+#include "collective/shared/collectives.h"
+
+namespace hawser {
+
+class CollectiveRecord final : public CollectiveState {
+ public:
+  // `area`: the shared area of its rank 0, or -1.
+  CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area);
+  // Starts giving the context id and the area back.
+  ~CollectiveRecord() override;
+
+  static CollectiveRecord& of(Communicator& communicator) {
+    return static_cast<CollectiveRecord&>(*communicator.collective);
+  }
+
+  std::int32_t next_tag() { return static_cast<std::int32_t>(++sequence_ & tag_mask); }
+  // Persistent operations may be started in different order on different ranks (section 6.13), so each
+  // keeps a tag of its own for life.
+  std::int32_t next_persistent_tag() {
+    return static_cast<std::int32_t>((++persistent_sequence_ & tag_mask) | (tag_mask + 1));
+  }
+
+  std::unique_ptr<SharedCollectives> shared;  // null: the ranks do not share a node
+
+ private:
+  static constexpr std::uint32_t tag_mask = (1u << 29) - 1;
+  CollectiveEngine& engine_;
+  Ref<Group> group_;
+  int rank_;
+  std::uint32_t context_;
+  int area_;
+  std::uint32_t sequence_ = 0;
+  std::uint32_t persistent_sequence_ = 0;
+};
+
+}  // namespace hawser

@@ -1,0 +1,40 @@
+// SharedAreas: pieces of memory that all processes of this node see, and how to wake a process that may sleep
+// while it waits for something written there. In a real process they come from the shared-memory channel;
+// unit tests have their own. A process of the node goes by its place among them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "channel/channel.h"
+#include "channel/shared_memory_channel.h"
+
+namespace hawser {
+
+class SharedAreas {
+ public:
+  virtual ~SharedAreas() = default;
+  virtual int place_of(ProcessIndex process) const = 0;  // -1: on another node
+  // Reserves one of this process's areas; -1 when all are taken. Its bytes may be of former use.
+  virtual int allocate() = 0;
+  virtual void release(int index) = 0;
+  virtual std::byte* address(int place, int index) const = 0;
+  virtual std::int64_t area_bytes() const = 0;
+  virtual void wake(int place) = 0;
+};
+
+class ChannelAreas final : public SharedAreas {
+ public:
+  explicit ChannelAreas(SharedMemoryChannel& channel) : channel_(channel) {}
+  int place_of(ProcessIndex process) const override { return channel_.node_index_of(process); }
+  int allocate() override { return channel_.allocate_area(); }
+  void release(int index) override { channel_.release_area(index); }
+  std::byte* address(int place, int index) const override { return channel_.area(place, index); }
+  std::int64_t area_bytes() const override { return channel_.area_bytes(); }
+  void wake(int place) override { channel_.wake(place); }
+
+ private:
+  SharedMemoryChannel& channel_;
+};
+
+}  // namespace hawser

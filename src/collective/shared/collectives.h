@@ -1,0 +1,63 @@
+// SharedCollectives: collective operations of a SharedTeam straight in shared memory: every contribution is
+// written once and read by those who need it, with no messages, matching or copies in between.
+#pragma once
+
+#include "collective/call.h"
+#include "collective/shared/team.h"
+#include "datatype/type_packer.h"
+
+namespace hawser {
+
+// A buffer of the program as a sequence of bytes.
+class ByteView {
+ public:
+  ByteView(const void* buffer, std::int64_t count, const Datatype& type)
+      : size_(count * type.size),
+        memory_(static_cast<std::byte*>(const_cast<void*>(buffer)) + type.true_lower_bound) {
+    if (!type.contiguous && size_ != 0) {
+      packer_ = TypePacker(buffer, count, type);
+      memory_ = nullptr;
+    }
+  }
+  std::int64_t size() const { return size_; }
+  void read(std::int64_t offset, std::byte* to, std::int64_t bytes);
+  void write(std::int64_t offset, const std::byte* from, std::int64_t bytes);
+
+ private:
+  std::int64_t size_;
+  std::byte* memory_;  // null: reached through the packer
+  TypePacker packer_;
+};
+
+class SharedCollectives {
+ public:
+  SharedCollectives(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places,
+                    SharedAreas& areas, Progress& progress)
+      : team_(area, area_bytes, rank, std::move(places), areas, progress) {}
+
+  // Does the operation, or answers false where messages serve better. The answer is the same on all ranks.
+  bool run(const CollectiveCall& call);
+
+ private:
+  void barrier();
+  bool broadcast(const CollectiveCall& call);
+  bool gather(const CollectiveCall& call);
+  bool scatter(const CollectiveCall& call);
+  bool allgather(const CollectiveCall& call);
+  bool alltoall(const CollectiveCall& call);
+  bool reduce(const CollectiveCall& call);
+  bool allreduce(const CollectiveCall& call);
+  bool reduce_scatter(const CollectiveCall& call);
+  bool scan(const CollectiveCall& call);
+
+  // One step in which all ranks post and hear from all: what every rank wrote can be read.
+  void exchange() {
+    team_.line_to_write();
+    team_.post();
+    team_.wait_for_all();
+  }
+
+  SharedTeam team_;
+};
+
+}  // namespace hawser

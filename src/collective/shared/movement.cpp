@@ -1,0 +1,268 @@
+// The operations that move data.
+#include <algorithm>
+#include <cstring>
+
+#include "collective/shared/collectives.h"
+
+namespace hawser {
+
+namespace {
+
+constexpr std::int64_t largest_broadcast = 8 << 20;
+constexpr std::int64_t largest_block = 256 << 10;
+
+ByteView view(const CallSide& side, std::int64_t first_block, std::int64_t blocks) {
+  const auto* base = static_cast<const std::byte*>(side.buffer);
+  return {base + first_block * side.count * side.type->extent, blocks * side.count, *side.type};
+}
+
+bool is_in_place(const CallSide& side) { return side.buffer == in_place; }
+
+// Copies this rank's block from the one side to the other.
+void copy_own(const CallSide& from, std::int64_t from_block, const CallSide& to, std::int64_t to_block) {
+  const auto* source =
+      static_cast<const std::byte*>(from.buffer) + from_block * from.count * from.type->extent;
+  auto* target =
+      static_cast<std::byte*>(const_cast<void*>(to.buffer)) + to_block * to.count * to.type->extent;
+  const std::int64_t bytes = to.count * to.type->size;
+  if (bytes == 0) return;
+  if (from.type->contiguous && to.type->contiguous) {
+    std::memmove(target + to.type->true_lower_bound, source + from.type->true_lower_bound,
+                 static_cast<std::size_t>(bytes));
+  } else {
+    copy_typed(source, from.count, *from.type, target, to.count, *to.type);
+  }
+}
+
+}  // namespace
+
+void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes) {
+  if (memory_ != nullptr) {
+    std::memcpy(to, memory_ + offset, static_cast<std::size_t>(bytes));
+  } else {
+    packer_.pack(offset, to, bytes);
+  }
+}
+
+void ByteView::write(std::int64_t offset, const std::byte* from, std::int64_t bytes) {
+  if (memory_ != nullptr) {
+    std::memcpy(memory_ + offset, from, static_cast<std::size_t>(bytes));
+  } else {
+    packer_.unpack(offset, from, bytes);
+  }
+}
+
+bool SharedCollectives::run(const CollectiveCall& call) {
+  switch (call.kind) {
+    case Collective::barrier:
+      barrier();
+      return true;
+    case Collective::broadcast:
+      return broadcast(call);
+    case Collective::gather:
+      return gather(call);
+    case Collective::scatter:
+      return scatter(call);
+    case Collective::allgather:
+      return allgather(call);
+    case Collective::alltoall:
+      return alltoall(call);
+    case Collective::reduce:
+      return reduce(call);
+    case Collective::allreduce:
+      return allreduce(call);
+    case Collective::reduce_scatter_block:
+      return reduce_scatter(call);
+    case Collective::scan:
+    case Collective::exscan:
+      return scan(call);
+    // The ranks do not know each other's amounts.
+    case Collective::gatherv:
+    case Collective::scatterv:
+    case Collective::allgatherv:
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+    case Collective::reduce_scatter:
+      return false;
+  }
+  HAWSER_UNREACHABLE();
+}
+
+void SharedCollectives::barrier() {
+  team_.begin_step();
+  exchange();
+}
+
+bool SharedCollectives::broadcast(const CollectiveCall& call) {
+  ByteView data = view(call.receive, 0, 1);
+  if (data.size() > largest_broadcast) return false;
+  if (data.size() == 0) return true;
+  const bool root = team_.rank() == call.root;
+  if (data.size() <= SharedTeam::line_bytes) {
+    team_.begin_step();
+    if (root) {
+      data.read(0, team_.line_to_write(), data.size());
+      team_.post();
+    } else {
+      team_.wait_for(call.root);
+      data.write(0, team_.line_of(call.root), data.size());
+    }
+    team_.end_step();
+    return true;
+  }
+  // In pieces, so that the others read one while the root writes the next.
+  for (std::int64_t done = 0; done < data.size(); done += team_.piece_bytes()) {
+    const std::int64_t bytes = std::min(team_.piece_bytes(), data.size() - done);
+    team_.begin_piece_step();
+    if (root) {
+      data.read(done, team_.piece_to_write(), bytes);
+      team_.line_to_write();
+      team_.post();
+    } else {
+      team_.wait_for(call.root);
+      data.write(done, team_.piece(), bytes);
+    }
+    team_.end_step();
+  }
+  return true;
+}
+
+bool SharedCollectives::gather(const CollectiveCall& call) {
+  const bool root = team_.rank() == call.root;
+  const CallSide& known = root ? call.receive : call.send;
+  const std::int64_t block = known.count * known.type->size;
+  if (block > largest_block) return false;
+  if (block == 0) return true;
+  if (root && !is_in_place(call.send)) copy_own(call.send, 0, call.receive, call.root);
+  const bool small = block <= SharedTeam::line_bytes;
+  const std::int64_t most = small ? SharedTeam::line_bytes : team_.buffer_bytes();
+  for (std::int64_t done = 0; done < block; done += most) {
+    const std::int64_t bytes = std::min(most, block - done);
+    if (small) {
+      team_.begin_step();
+    } else {
+      team_.begin_buffer_step();
+    }
+    if (!root) {
+      ByteView own = view(call.send, 0, 1);
+      own.read(done, small ? team_.line_to_write() : team_.buffer_to_write(), bytes);
+      if (!small) team_.line_to_write();
+      team_.post();
+    }
+    for (int i = 1; root && i < team_.ranks(); ++i) {
+      const int r = (call.root + i) % team_.ranks();
+      team_.wait_for(r);
+      view(call.receive, r, 1).write(done, small ? team_.line_of(r) : team_.buffer_of(r), bytes);
+    }
+    team_.end_step();
+  }
+  return true;
+}
+
+// All blocks go through the pieces one after the other, and each rank reads its own.
+bool SharedCollectives::scatter(const CollectiveCall& call) {
+  const bool root = team_.rank() == call.root;
+  const CallSide& known = root ? call.send : call.receive;
+  const std::int64_t block = known.count * known.type->size;
+  const std::int64_t total = block * team_.ranks();
+  if (total > largest_broadcast) return false;
+  if (block == 0) return true;
+  if (root && !is_in_place(call.receive)) copy_own(call.send, call.root, call.receive, 0);
+  const std::int64_t own_start = team_.rank() * block;
+  for (std::int64_t done = 0; done < total; done += team_.piece_bytes()) {
+    const std::int64_t bytes = std::min(team_.piece_bytes(), total - done);
+    team_.begin_piece_step();
+    if (root) {
+      view(call.send, 0, team_.ranks()).read(done, team_.piece_to_write(), bytes);
+      team_.line_to_write();
+      team_.post();
+    } else {
+      const std::int64_t start = std::max(done, own_start);
+      const std::int64_t end = std::min(done + bytes, own_start + block);
+      if (start < end) {
+        team_.wait_for(call.root);
+        view(call.receive, 0, 1).write(start - own_start, team_.piece() + (start - done), end - start);
+      }
+    }
+    team_.end_step();
+  }
+  return true;
+}
+
+bool SharedCollectives::allgather(const CollectiveCall& call) {
+  const std::int64_t block = call.receive.count * call.receive.type->size;
+  if (block > largest_block) return false;
+  if (block == 0) return true;
+  const int rank = team_.rank();
+  const int ranks = team_.ranks();
+  if (!is_in_place(call.send)) copy_own(call.send, 0, call.receive, rank);
+  ByteView own = view(call.receive, rank, 1);
+  const bool small = block <= SharedTeam::line_bytes;
+  const std::int64_t most = small ? SharedTeam::line_bytes : team_.buffer_bytes();
+  for (std::int64_t done = 0; done < block; done += most) {
+    const std::int64_t bytes = std::min(most, block - done);
+    if (small) {
+      team_.begin_step();
+      own.read(done, team_.line_to_write(), bytes);
+    } else {
+      team_.begin_buffer_step();
+      own.read(done, team_.buffer_to_write(), bytes);
+      team_.line_to_write();
+    }
+    team_.post();
+    for (int i = 1; i < ranks; ++i) {
+      const int r = (rank + i) % ranks;
+      team_.wait_for(r);
+      view(call.receive, r, 1).write(done, small ? team_.line_of(r) : team_.buffer_of(r), bytes);
+    }
+    team_.heard_from_all();
+    if (!small) team_.end_step();
+  }
+  return true;
+}
+
+// A rank's buffer holds a part of its block for every other rank.
+bool SharedCollectives::alltoall(const CollectiveCall& call) {
+  const std::int64_t block = call.receive.count * call.receive.type->size;
+  if (block > largest_block) return false;
+  if (block == 0) return true;
+  const int rank = team_.rank();
+  const int ranks = team_.ranks();
+  const bool in_place_here = is_in_place(call.send);
+  const CallSide& source = in_place_here ? call.receive : call.send;
+  if (!in_place_here) copy_own(call.send, rank, call.receive, rank);
+  const bool small = block * (ranks - 1) <= SharedTeam::line_bytes;
+  const std::int64_t room =
+      small ? block : std::min(block, team_.buffer_bytes() / (ranks - 1) & ~std::int64_t{63});
+  if (room == 0) return false;
+  // Where the part for `to` stands in the memory of `from`.
+  const auto place = [room](int from, int to) { return (to < from ? to : to - 1) * room; };
+  for (std::int64_t done = 0; done < block; done += room) {
+    const std::int64_t bytes = std::min(room, block - done);
+    std::byte* out = nullptr;
+    if (small) {
+      team_.begin_step();
+      out = team_.line_to_write();
+    } else {
+      team_.begin_buffer_step();
+      out = team_.buffer_to_write();
+      team_.line_to_write();
+    }
+    for (int i = 1; i < ranks; ++i) {
+      const int r = (rank + i) % ranks;
+      view(source, r, 1).read(done, out + place(rank, r), bytes);
+    }
+    team_.post();
+    for (int i = 1; i < ranks; ++i) {
+      const int r = (rank + i) % ranks;
+      team_.wait_for(r);
+      const std::byte* in = (small ? team_.line_of(r) : team_.buffer_of(r)) + place(r, rank);
+      view(call.receive, r, 1).write(done, in, bytes);
+    }
+    team_.heard_from_all();
+    if (!small) team_.end_step();
+  }
+  return true;
+}
+
+}  // namespace hawser

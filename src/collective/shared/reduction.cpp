@@ -1,0 +1,228 @@
+// The operations that reduce. Operands are reduced from the last rank to the first, because an operation
+// leaves its result in the right one; so the order of ranks is kept, and all ranks compute the same bits.
+#include <algorithm>
+#include <cstring>
+
+#include "collective/shared/collectives.h"
+
+namespace hawser {
+
+namespace {
+
+constexpr std::int64_t largest_reduction = 4 << 20;
+// Below this many bytes read by each rank, everyone reduces everything instead of a share.
+constexpr std::int64_t largest_flat = 8 << 10;
+
+// The elements of a reduction: of types that lie in memory one after the other without gaps, or with the
+// padding of a C struct, which is copied along.
+struct Elements {
+  Operator& op;
+  Datatype& type;
+  std::int64_t unit;  // bytes from one to the next
+
+  void reduce(const std::byte* in, std::byte* inout, std::int64_t count) const {
+    op.reduce(in, inout, count, type);
+  }
+  void combine(const std::byte* a, const std::byte* b, std::byte* out, std::int64_t count) const {
+    op.combine(a, b, out, count, type);
+  }
+};
+
+bool simple(const Datatype& type) {
+  return type.true_lower_bound == 0 && type.lower_bound == 0 &&
+         (type.contiguous || (type.predefined && type.extent >= type.size));
+}
+
+void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  if (bytes > 0 && from != to) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+// out = operand(first) op ... op operand(last), for last > first. `out` is none of the operands.
+template <class Operand>
+void reduce_ranks(const Elements& elements, int first, int last, Operand operand, std::byte* out,
+                  std::int64_t count) {
+  elements.combine(operand(last - 1), operand(last), out, count);
+  for (int r = last - 2; r >= first; --r) elements.reduce(operand(r), out, count);
+}
+
+const std::byte* contribution(const CollectiveCall& call) {
+  return static_cast<const std::byte*>(call.send.buffer == in_place ? call.receive.buffer : call.send.buffer);
+}
+
+std::byte* result(const CollectiveCall& call) {
+  return static_cast<std::byte*>(const_cast<void*>(call.receive.buffer));
+}
+
+}  // namespace
+
+bool SharedCollectives::reduce(const CollectiveCall& call) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const std::int64_t total = call.receive.count * elements.unit;
+  if (!simple(elements.type) || total > largest_reduction) return false;
+  if (total == 0) return true;
+  const bool root = team_.rank() == call.root;
+  const std::byte* own = contribution(call);
+  const bool small = total <= SharedTeam::line_bytes;
+  const std::int64_t most = (small ? SharedTeam::line_bytes : team_.buffer_bytes()) / elements.unit;
+  if (most == 0) return false;
+  for (std::int64_t done = 0; done < call.receive.count; done += most) {
+    const std::int64_t count = std::min(most, call.receive.count - done);
+    const std::int64_t start = done * elements.unit;
+    if (small) {
+      team_.begin_step();
+    } else {
+      team_.begin_buffer_step();
+    }
+    // The root writes too where its operand and the result are one buffer.
+    const bool aliased = root && own == result(call);
+    std::byte* place = nullptr;
+    if (!root || aliased) {
+      place = small ? team_.line_to_write() : team_.buffer_to_write();
+      copy_bytes(own + start, place, count * elements.unit);
+    }
+    if (!root) {
+      if (!small) team_.line_to_write();
+      team_.post();
+    } else {
+      for (int r = 0; r < team_.ranks(); ++r) {
+        if (r != call.root) team_.wait_for(r);
+      }
+      const auto operand = [&](int r) -> const std::byte* {
+        if (r == call.root) return aliased ? place : own + start;
+        return small ? team_.line_of(r) : team_.buffer_of(r);
+      };
+      reduce_ranks(elements, 0, team_.ranks() - 1, operand, result(call) + start, count);
+    }
+    team_.end_step();
+  }
+  return true;
+}
+
+bool SharedCollectives::allreduce(const CollectiveCall& call) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const std::int64_t total = call.receive.count * elements.unit;
+  if (!simple(elements.type) || total > largest_reduction) return false;
+  if (total == 0) return true;
+  const int rank = team_.rank();
+  const int ranks = team_.ranks();
+  const std::byte* own = contribution(call);
+
+  if (total <= SharedTeam::line_bytes) {
+    team_.begin_step();
+    copy_bytes(own, team_.line_to_write(), total);
+    team_.post();
+    team_.wait_for_all();
+    reduce_ranks(
+        elements, 0, ranks - 1, [this](int r) { return team_.line_of(r); }, result(call), call.receive.count);
+    return true;
+  }
+  if (total * ranks <= largest_flat && total <= team_.buffer_bytes()) {
+    team_.begin_buffer_step();
+    copy_bytes(own, team_.buffer_to_write(), total);
+    exchange();
+    reduce_ranks(
+        elements, 0, ranks - 1, [this](int r) { return team_.buffer_of(r); }, result(call),
+        call.receive.count);
+    team_.end_step();
+    return true;
+  }
+
+  // Each rank reduces its share, and leaves it in its buffer for the others to fetch.
+  const std::int64_t most = team_.buffer_bytes() / elements.unit;
+  if (most < ranks) return false;
+  for (std::int64_t done = 0; done < call.receive.count; done += most) {
+    const std::int64_t count = std::min(most, call.receive.count - done);
+    // Shares of whole cache lines, as far as elements allow.
+    const std::int64_t per_line = std::max<std::int64_t>(1, 64 / elements.unit);
+    const std::int64_t share = ((count + ranks - 1) / ranks + per_line - 1) / per_line * per_line;
+    const auto first = [share, count](int r) { return std::min(count, r * share); };
+    const std::int64_t own_first = first(rank);
+    const std::int64_t own_count = first(rank + 1) - own_first;
+    const std::int64_t start = done * elements.unit;
+    const std::int64_t own_start = own_first * elements.unit;
+    const std::int64_t own_end = (own_first + own_count) * elements.unit;
+
+    team_.begin_buffer_step();
+    std::byte* buffer = team_.buffer_to_write();
+    copy_bytes(own + start, buffer, own_start);
+    copy_bytes(own + start + own_end, buffer + own_end, count * elements.unit - own_end);
+    exchange();
+    if (own_count > 0) {
+      const auto operand = [&](int r) -> const std::byte* {
+        return r == rank ? own + start + own_start : team_.buffer_of(r) + own_start;
+      };
+      reduce_ranks(elements, 0, ranks - 1, operand, buffer + own_start, own_count);
+    }
+    team_.begin_step();
+    team_.keep_buffers();
+    team_.line_to_write();
+    team_.post();
+    copy_bytes(buffer + own_start, result(call) + start + own_start, own_count * elements.unit);
+    for (int i = 1; i < ranks; ++i) {
+      const int r = (rank + i) % ranks;
+      const std::int64_t from = first(r) * elements.unit;
+      team_.wait_for(r);
+      copy_bytes(team_.buffer_of(r) + from, result(call) + start + from, first(r + 1) * elements.unit - from);
+    }
+    team_.heard_from_all();
+    team_.end_step();
+  }
+  return true;
+}
+
+// Like alltoall: a rank's buffer holds a part of its operand for every other rank.
+bool SharedCollectives::reduce_scatter(const CollectiveCall& call) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const int rank = team_.rank();
+  const int ranks = team_.ranks();
+  const std::int64_t count = call.receive.count;
+  // In place, results would overwrite operands that are still to be sent.
+  if (!simple(elements.type) || count * elements.unit * ranks > largest_reduction) return false;
+  if (count == 0) return true;
+  const std::int64_t most = team_.buffer_bytes() / ranks / elements.unit;
+  if (most == 0 || (call.send.buffer == in_place && most < count)) return false;
+  const std::byte* own = contribution(call);
+  for (std::int64_t done = 0; done < count; done += most) {
+    const std::int64_t part = std::min(most, count - done);
+    const std::int64_t part_bytes = part * elements.unit;
+    team_.begin_buffer_step();
+    std::byte* buffer = team_.buffer_to_write();
+    for (int r = 0; r < ranks; ++r)
+      copy_bytes(own + (r * count + done) * elements.unit, buffer + r * part_bytes, part_bytes);
+    exchange();
+    reduce_ranks(
+        elements, 0, ranks - 1, [&](int r) { return team_.buffer_of(r) + rank * part_bytes; },
+        result(call) + done * elements.unit, part);
+    team_.end_step();
+  }
+  return true;
+}
+
+bool SharedCollectives::scan(const CollectiveCall& call) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const std::int64_t total = call.receive.count * elements.unit;
+  const int rank = team_.rank();
+  if (!simple(elements.type) || total > std::min(largest_flat, team_.buffer_bytes())) return false;
+  if (total == 0) return true;
+  const bool small = total <= SharedTeam::line_bytes;
+  if (small) {
+    team_.begin_step();
+  } else {
+    team_.begin_buffer_step();
+  }
+  std::byte* place = small ? team_.line_to_write() : team_.buffer_to_write();
+  copy_bytes(contribution(call), place, total);
+  if (!small) team_.line_to_write();
+  team_.post();
+  const int last = call.kind == Collective::exscan ? rank - 1 : rank;
+  for (int r = 0; r < rank; ++r) team_.wait_for(r);
+  const auto operand = [&](int r) -> const std::byte* {
+    return small ? team_.line_of(r) : team_.buffer_of(r);
+  };
+  if (last == 0) copy_bytes(operand(0), result(call), total);
+  if (last > 0) reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
+  team_.end_step();
+  return true;
+}
+
+}  // namespace hawser

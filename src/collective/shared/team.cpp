@@ -1,0 +1,121 @@
+#include "collective/shared/team.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/assert.h"
+
+namespace hawser {
+
+namespace {
+
+constexpr std::int64_t least_buffer_bytes = 1024;
+constexpr std::int64_t wanted_piece_bytes = 16 << 10;
+// A neighbour that runs answers within this many looks; worth more than a pass of progress.
+constexpr int looks = 100;
+
+}  // namespace
+
+bool SharedTeam::fits(int ranks, std::int64_t area_bytes) {
+  return (area_bytes - ranks * static_cast<std::int64_t>(sizeof(Control))) / (2 * ranks) >=
+         least_buffer_bytes;
+}
+
+void SharedTeam::clear(std::byte* area, int ranks) {
+  auto* control = reinterpret_cast<Control*>(area);
+  for (int r = 0; r < ranks; ++r) new (control + r) Control{};
+}
+
+SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places,
+                       SharedAreas& areas, Progress& progress)
+    : control_(reinterpret_cast<Control*>(area)),
+      rank_(rank),
+      ranks_(static_cast<int>(places.size())),
+      places_(std::move(places)),
+      areas_(areas),
+      progress_(progress) {
+  const std::int64_t control_bytes = ranks_ * static_cast<std::int64_t>(sizeof(Control));
+  buffers_ = area + control_bytes;
+  buffer_bytes_ = (area_bytes - control_bytes) / (2 * ranks_) & ~std::int64_t{63};
+  const std::int64_t all = 2 * ranks_ * buffer_bytes_;
+  piece_bytes_ = std::min(wanted_piece_bytes, (all / 4) & ~std::int64_t{63});
+  pieces_ = std::min(max_pieces, static_cast<std::uint32_t>(all / piece_bytes_));
+}
+
+void SharedTeam::wake_others() {
+  for (int r = 0; r < ranks_; ++r) {
+    if (r != rank_) areas_.wake(places_[static_cast<std::size_t>(r)]);
+  }
+}
+
+std::byte* SharedTeam::line_to_write() {
+  std::uint32_t& used = line_used_[step_ % lines];
+  wait_done(used);
+  used = step_;
+  return line(rank_).payload;
+}
+
+void SharedTeam::post() {
+  line(rank_).posted.store(step_, std::memory_order_release);
+  wake_others();
+}
+
+void SharedTeam::wait_for(int rank) {
+  for (int i = 0; i < looks; ++i) {
+    if (has_posted(rank)) return;
+  }
+  progress_.wait_until([this, rank] { return has_posted(rank); });
+}
+
+void SharedTeam::wait_for_all() {
+  for (int r = 0; r < ranks_; ++r) {
+    if (r != rank_) wait_for(r);
+  }
+  heard_from_all();
+}
+
+void SharedTeam::begin_buffer_step() {
+  begin_step();
+  buffer_turn_ ^= 1;
+  last_buffer_step_ = step_;
+}
+
+std::byte* SharedTeam::buffer_to_write() {
+  wait_done(buffer_used_[buffer_turn_]);
+  wait_done(last_piece_step_);
+  buffer_used_[buffer_turn_] = step_;
+  return buffer(rank_, buffer_turn_);
+}
+
+void SharedTeam::begin_piece_step() {
+  begin_step();
+  piece_turn_ = (piece_turn_ + 1) % pieces_;
+  piece_used_before_ = piece_used_[piece_turn_];
+  piece_used_[piece_turn_] = last_piece_step_ = step_;
+}
+
+// Others may have written a piece here before, so the step of its last use counts, whoever wrote.
+std::byte* SharedTeam::piece_to_write() {
+  wait_done(last_buffer_step_);
+  wait_done(piece_used_before_);
+  return piece();
+}
+
+std::byte* SharedTeam::piece() const { return buffers_ + piece_turn_ * piece_bytes_; }
+
+void SharedTeam::end_step() {
+  control_[rank_].done.store(step_, std::memory_order_release);
+  wake_others();
+}
+
+void SharedTeam::wait_done_slowly(std::uint32_t step) {
+  for (int r = 0; r < ranks_; ++r) {
+    if (r == rank_) continue;
+    const std::atomic<std::uint32_t>& done = control_[r].done;
+    if (!before(done.load(std::memory_order_acquire), step)) continue;
+    progress_.wait_until([&done, step] { return !before(done.load(std::memory_order_acquire), step); });
+  }
+  known_done_ = step;
+}
+
+}  // namespace hawser

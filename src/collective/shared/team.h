@@ -1,0 +1,125 @@
+// SharedTeam: the ranks of a communicator that all live on one node, working together in one shared area.
+//
+// All ranks go through the same sequence of steps, counted alike. In a step a rank may post: it writes
+// something and then the step's number. Each rank has a few lines (number and up to 48 bytes in one cache
+// line, so that a small contribution crosses between cores in one transfer) and two buffers for more. One
+// exchange therefore takes one step, because what is posted in the next step goes to another line and buffer.
+//
+// Before a line or buffer is written again, its readers must be done with what it held. After a step in which
+// this rank heard from all others, everyone is done with the step before; otherwise the ranks' `done` lines
+// tell.
+//
+// Threads: none; under the process's lock, like everything.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collective/shared/areas.h"
+#include "message/progress.h"
+
+namespace hawser {
+
+class SharedTeam {
+ public:
+  static constexpr std::int64_t line_bytes = 48;
+
+  // Whether an area of this size serves this many ranks.
+  static bool fits(int ranks, std::int64_t area_bytes);
+  // Makes an area ready for a new team: by one process, before any other knows of it.
+  static void clear(std::byte* area, int ranks);
+
+  // `places`: where each rank is among the node's processes.
+  SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places, SharedAreas& areas,
+             Progress& progress);
+
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+  std::int64_t buffer_bytes() const { return buffer_bytes_; }
+  std::int64_t piece_bytes() const { return piece_bytes_; }
+
+  // --- A step. Every rank calls begin_step and then posts, waits for others, or neither.
+  void begin_step() { ++step_; }
+
+  // This rank's line, free to be written; then post().
+  std::byte* line_to_write();
+  // Publishes what was written in this step.
+  void post();
+
+  // Waits until a rank has posted in this step.
+  void wait_for(int rank);
+  void wait_for_all();
+  // To be called when this rank has waited for every other one by itself.
+  void heard_from_all() { known_done_ = step_ - 1; }
+  const std::byte* line_of(int rank) const { return line(rank).payload; }
+
+  // --- Buffers of the ranks. All ranks call begin_buffer_step (which is also begin_step).
+  void begin_buffer_step();
+  // In the step after a buffer step: the buffers are still read.
+  void keep_buffers() { buffer_used_[buffer_turn_] = last_buffer_step_ = step_; }
+  std::byte* buffer_to_write();
+  std::byte* buffer_of(int rank) const { return buffer(rank, buffer_turn_); }
+
+  // --- All buffers as one, cut into pieces, in steps in which only one rank writes.
+  void begin_piece_step();
+  std::byte* piece_to_write();
+  std::byte* piece() const;
+
+  // This rank is done with everything up to here. Ends every step with buffers or pieces, and every step in
+  // which this rank did not wait for all others.
+  void end_step();
+
+ private:
+  struct alignas(64) Line {
+    std::atomic<std::uint32_t> posted;  // the step
+    std::byte padding[12];
+    std::byte payload[line_bytes];
+  };
+  static_assert(sizeof(Line) == 64, "a small contribution must be one cache line");
+  static constexpr std::uint32_t lines = 8;
+  struct Control {
+    Line line[lines];
+    alignas(64) std::atomic<std::uint32_t> done;
+  };
+  static constexpr std::uint32_t max_pieces = 64;
+
+  Line& line(int rank) const { return control_[rank].line[step_ % lines]; }
+  std::byte* buffer(int rank, std::uint32_t turn) const {
+    return buffers_ + (2 * rank + static_cast<int>(turn)) * buffer_bytes_;
+  }
+  bool has_posted(int rank) const { return line(rank).posted.load(std::memory_order_acquire) == step_; }
+  static bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
+  // Waits until all ranks are done with `step`.
+  void wait_done(std::uint32_t step) {
+    if (before(known_done_, step)) [[unlikely]]
+      wait_done_slowly(step);
+  }
+  void wait_done_slowly(std::uint32_t step);
+  void wake_others();
+
+  Control* control_;
+  std::byte* buffers_;
+  std::int64_t buffer_bytes_;
+  std::int64_t piece_bytes_;
+  std::uint32_t pieces_;
+  int rank_;
+  int ranks_;
+  std::vector<int> places_;
+  SharedAreas& areas_;
+  Progress& progress_;
+
+  std::uint32_t step_ = 0;
+  std::uint32_t known_done_ = 0;  // all ranks are done with this step and those before
+  std::uint32_t line_used_[lines] = {};
+  std::uint32_t buffer_turn_ = 0;
+  std::uint32_t buffer_used_[2] = {};
+  std::uint32_t piece_turn_ = 0;
+  std::uint32_t piece_used_[max_pieces] = {};
+  std::uint32_t piece_used_before_ = 0;  // of the piece of this step, its last use before
+  std::uint32_t last_buffer_step_ = 0;   // of any rank
+  std::uint32_t last_piece_step_ = 0;
+};
+
+}  // namespace hawser
