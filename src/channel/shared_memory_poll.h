@@ -37,8 +37,8 @@ void SharedMemoryChannel::drain(Peer& peer, Slot* slot, Events& events) {
       receive_other(peer, *slot, events);
     }
     peer.receiver.pop();
-    peer.receiver.tell_bytes_if_due();
   }
+  if (peer.receiver.settle_credit()) peer.sender.wake_if_asleep();
 }
 
 }  // namespace hawser

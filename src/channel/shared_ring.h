@@ -142,15 +142,18 @@ class RingReceiver {
   // Gives the front message back to the sender.
   void pop() {
     ++taken_;
-    if (taken_ - told_ >= quarter_slots_) tell();
+    if (taken_ - told_ >= quarter_slots_ || bytes_due_) tell();
   }
   // The piece has been read; called before pop() of the slot that named it.
   void took(const Piece& piece) {
     taken_bytes_ = taken_bytes_ + skipped(piece) + RingSender::padded(piece.size);
     if (taken_bytes_ - told_bytes_ >= quarter_bytes_) bytes_due_ = true;
   }
-  void tell_bytes_if_due() {
-    if (bytes_due_) tell();
+  // At the end of a round of pops. True if the sender got credit, for which it may be waiting asleep.
+  bool settle_credit() {
+    const bool told = told_now_;
+    told_now_ = false;
+    return told;
   }
   const std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
   bool valid(const Piece& piece) const {
@@ -164,6 +167,7 @@ class RingReceiver {
   }
   void tell() {
     bytes_due_ = false;
+    told_now_ = true;
     told_ = taken_;
     told_bytes_ = taken_bytes_;
     control_->taken.store(std::uint64_t{taken_bytes_} << 32 | taken_, std::memory_order_release);
@@ -178,6 +182,7 @@ class RingReceiver {
   std::uint32_t taken_bytes_ = 0;
   std::uint32_t told_bytes_ = 0;
   bool bytes_due_ = false;
+  bool told_now_ = false;
   std::uint32_t ring_bytes_;
   const std::byte* bytes_;
   RingControl* control_;
