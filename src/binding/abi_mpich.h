@@ -23,7 +23,7 @@ struct IntCodec {
   static std::uint64_t number(Handle handle) {
     const auto bits = static_cast<std::uint32_t>(handle);
     const std::uint32_t top = bits >> 26;
-    if (top == (2u << 4 | kind)) return bits & mpich_number_mask;
+    if (top == (2u << 4 | kind) && (bits & mpich_number_mask) >= reserved) return bits & mpich_number_mask;
     if (top == (1u << 4 | kind)) return (bits & mpich_number_mask) + offset;
     return bits == mpich_handle(0, kind, 0) ? 0 : no_number;
   }
@@ -64,7 +64,7 @@ struct Codec<Message> {
 template <class Handle, unsigned kind, HandleRange range, const auto& table>
 struct TableCodec {
   // The pair types of MPI_MINLOC have the sort of dynamic handles, with the first few numbers.
-  static constexpr std::uint32_t first_dynamic = 16;
+  static constexpr std::uint32_t first_dynamic = range.reserved < 16 ? range.reserved : 16;
 
   static std::uint64_t value(Handle handle) { return static_cast<std::uint32_t>(handle); }
   static std::uint64_t number(Handle handle) {

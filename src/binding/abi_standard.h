@@ -1,6 +1,6 @@
 // The standard ABI (MPI-5.0 chapter 20): handles are pointer-sized; predefined ones are small constants, and
-// we make the others of the object's number: (number << 4 | kind) + 0x10000. They fit an int, as
-// MPI_Comm_toint and its like want.
+// we make the others of the object's number, counted from the last reserved one:
+// (number << 4 | kind) + 0x10000. They fit an int, as MPI_Comm_toint and its like want.
 #pragma once
 
 #include <cstring>
@@ -21,11 +21,11 @@ struct PointerCodec {
     const std::uintptr_t predefined = value(handle) - range.first;
     if (predefined < range.reserved) return predefined;
     const std::uintptr_t dynamic = value(handle) - first_dynamic;
-    return (dynamic & 15) == kind ? dynamic >> 4 : no_number;
+    return (dynamic & 15) == kind ? (dynamic >> 4) + range.reserved : no_number;
   }
   static Handle handle(std::uint32_t number) {
     if (number < range.reserved) return reinterpret_cast<Handle>(std::uintptr_t{range.first} + number);
-    return reinterpret_cast<Handle>((std::uintptr_t{number} << 4 | kind) + first_dynamic);
+    return reinterpret_cast<Handle>((std::uintptr_t{number - range.reserved} << 4 | kind) + first_dynamic);
   }
 };
 

@@ -9,12 +9,12 @@
 
 #define SAME(expression, value) static_assert((long)(expression) == (long)(value), #expression)
 /* Handles that are pointers are no constant expressions. */
-#define EXPECT(condition) \
-  do { \
-    if (!(condition)) { \
+#define EXPECT(condition)                                          \
+  do {                                                             \
+    if (!(condition)) {                                            \
       printf("line %d: %s does not hold\n", __LINE__, #condition); \
-      failures++; \
-    } \
+      failures++;                                                  \
+    }                                                              \
   } while (0)
 
 static int failures;
@@ -40,7 +40,8 @@ static void check_handles(void) {
 #else
 static_assert(sizeof(MPI_Status) == 32 && _Alignof(MPI_Status) == 4, "status");
 static_assert(offsetof(MPI_Status, MPI_SOURCE) == 0 && offsetof(MPI_Status, MPI_ERROR) == 8, "status");
-static_assert(sizeof(MPI_Comm) == sizeof(void*) && sizeof(MPI_Count) == 8 && sizeof(MPI_Offset) == 8, "types");
+static_assert(sizeof(MPI_Comm) == sizeof(void*) && sizeof(MPI_Count) == 8 && sizeof(MPI_Offset) == 8,
+              "types");
 SAME(MPI_PROC_NULL, -3);
 SAME(MPI_ANY_SOURCE, -1);
 SAME(MPI_ANY_TAG, -2);
@@ -79,7 +80,8 @@ static void check_status(void) {
   EXPECT(MPI_Status_set_cancelled(&status, 1) == MPI_SUCCESS);
   EXPECT(MPI_Status_set_source(&status, 3) == MPI_SUCCESS && status.MPI_SOURCE == 3);
   EXPECT(MPI_Status_set_tag(&status, MPI_ANY_TAG) == MPI_SUCCESS && status.MPI_TAG == MPI_ANY_TAG);
-  EXPECT(MPI_Status_set_error(&status, MPI_ERR_TRUNCATE) == MPI_SUCCESS && status.MPI_ERROR == MPI_ERR_TRUNCATE);
+  EXPECT(MPI_Status_set_error(&status, MPI_ERR_TRUNCATE) == MPI_SUCCESS &&
+         status.MPI_ERROR == MPI_ERR_TRUNCATE);
   copy = status;
   MPI_Count count = 0;
   int cancelled = 0, small = 0, rank = 0, tag = 0, error = 0;
@@ -115,7 +117,8 @@ static void check_enumerations(void) {
 
   MPI_Datatype array, got;
   const int sizes[2] = {4, 5}, subsizes[2] = {2, 3}, starts[2] = {1, 1};
-  EXPECT(MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, &array) == MPI_SUCCESS);
+  EXPECT(MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, &array) ==
+         MPI_SUCCESS);
   int integers = 0, addresses = 0, types = 0, combiner = 0, contents[8];
   MPI_Aint no_address;
   EXPECT(MPI_Type_get_envelope(array, &integers, &addresses, &types, &combiner) == MPI_SUCCESS);

@@ -12,13 +12,13 @@ static int class_of(int code) {
   return error_class;
 }
 
-#define FAILS(call, expected) \
-  do { \
-    const int code = (call); \
-    if (class_of(code) != (expected)) { \
+#define FAILS(call, expected)                                                                     \
+  do {                                                                                            \
+    const int code = (call);                                                                      \
+    if (class_of(code) != (expected)) {                                                           \
       printf("line %d: %s gives class %d, not %s\n", __LINE__, #call, class_of(code), #expected); \
-      failures++; \
-    } \
+      failures++;                                                                                 \
+    }                                                                                             \
   } while (0)
 
 #ifdef HAWSER_ABI_OF_MPICH
@@ -30,7 +30,8 @@ static int class_of(int code) {
 static void check_handles(void) {
   int x = 0, size = 0;
   FAILS(MPI_Comm_size(MPI_COMM_NULL, &size), MPI_ERR_COMM);
-  const int garbage[] = {0, 1, -1, 0x7fffffff, 0x44000007, 0x10001, 0x10011, 0x12345678, (int)0x84123456};
+  const int garbage[] = {0,       1,       -1,         0x7fffffff,      0x44000007,
+                         0x10001, 0x10011, 0x12345678, (int)0x84123456, (int)0x84000001};
   for (size_t i = 0; i < sizeof garbage / sizeof *garbage; i++) {
     FAILS(MPI_Comm_size(GARBAGE(MPI_Comm, garbage[i]), &size), MPI_ERR_COMM);
     FAILS(MPI_Send(&x, 1, GARBAGE(MPI_Datatype, garbage[i]), 0, 0, MPI_COMM_SELF), MPI_ERR_TYPE);

@@ -4,12 +4,12 @@
 
 static int failures;
 
-#define EXPECT(condition) \
-  do { \
-    if (!(condition)) { \
+#define EXPECT(condition)                                          \
+  do {                                                             \
+    if (!(condition)) {                                            \
       printf("line %d: %s does not hold\n", __LINE__, #condition); \
-      failures++; \
-    } \
+      failures++;                                                  \
+    }                                                              \
   } while (0)
 
 static int operations, large_operations;
