@@ -162,6 +162,8 @@ int usable_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  // Bound to one CPU by its launcher, which then gave its neighbours others: count the machine's.
+  if (CPU_COUNT(&set) == 1) return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   return CPU_COUNT(&set);
 }
 

@@ -56,7 +56,7 @@ class DescriptorPasser {
   std::string name_;
 };
 
-// CPUs that this process may run on.
+// CPUs that this process and its neighbours on the node may run on, as far as it can tell.
 int usable_cpus();
 void yield_cpu();
 pid_t own_pid();
