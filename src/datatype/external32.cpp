@@ -60,6 +60,7 @@ void swap_rows(std::byte* to, std::int64_t to_stride, const std::byte* from, std
   }
 }
 
+// A value that the other size cannot hold is cut off, as a C conversion does.
 template <class Native, class External>
 void convert_out(const std::byte* memory, std::byte* packed) {
   Native value;
@@ -115,6 +116,10 @@ class Converter {
       convert<long double, Float128>(memory, count, stride, 1);
     } else if (kind == Elementary::complex_float80) {
       convert<long double, Float128>(memory, count, stride, 2);
+    } else if (kind == Elementary::c_long) {
+      convert<long, std::int32_t>(memory, count, stride, 1);
+    } else if (kind == Elementary::c_unsigned_long) {
+      convert<unsigned long, std::uint32_t>(memory, count, stride, 1);
     } else if (kind == Elementary::wide_character) {
       convert<wchar_t, char16_t>(memory, count, stride, 1);
     } else if (fact.element_class == ElementaryClass::complex) {

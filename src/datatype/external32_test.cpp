@@ -36,6 +36,9 @@ TEST(External32, IsBigEndianAndHasItsOwnSizes) {
   EXPECT_EQ(in_external(-2.0L, types[PredefinedType::long_double]),
             (std::vector<int>{0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(in_external(1.5L, types[PredefinedType::long_double])[2], 0x80);
+  EXPECT_EQ(in_external(-2L, types[PredefinedType::long_int]), (std::vector<int>{255, 255, 255, 254}));
+  EXPECT_EQ(in_external(0xfffffffful, types[PredefinedType::unsigned_long])[0], 255);
+  EXPECT_EQ(external_size(types[aint]), 8);
   EXPECT_EQ(external_size(types[c_long_double_complex]), 32);
   EXPECT_EQ(external_size(types[double_int]), 12);
 }

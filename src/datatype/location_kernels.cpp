@@ -37,7 +37,7 @@ ReductionKernel find_for(PredefinedOperator kind) {
 template <class Value>
 ReductionKernel find_index(PredefinedOperator kind, Elementary index) {
   if (index == Elementary::int32) return find_for<Value, std::int32_t>(kind);
-  if (index == Elementary::int64) return find_for<Value, std::int64_t>(kind);
+  if (index == Elementary::int64 || index == Elementary::c_long) return find_for<Value, std::int64_t>(kind);
   return nullptr;
 }
 

@@ -12,6 +12,7 @@ class Constant:
     form: str  # handle, int, bits, typed, same
     detail: str  # the C type, or the kind of parameter that it is translated as ("" for none)
     values: dict[str, str]  # by ABI; an absent ABI has no such constant
+    number: str = ""  # of a handle: the standard ABI's value, or the one in brackets that the core knows it by
 
     def definition(self, abi):
         """The C preprocessor's text, or None."""
@@ -34,7 +35,9 @@ def read_constants(directory):
         name, *values = line.split()
         if form == "same":
             values = [values[0], values[0]]
-        constants.append(Constant(name, form, detail, {abi: v for abi, v in zip(ABIS, values) if v != "-"}))
+        present = {abi: v for abi, v in zip(ABIS, values) if v != "-" and not v.startswith("(")}
+        number = values[0].strip("()") if form == "handle" and values[0] != "-" else ""
+        constants.append(Constant(name, form, detail, present, number))
     return constants
 
 

@@ -87,8 +87,8 @@ def mpich_types_header(constants):
         "  std::array<std::uint32_t, numbers> by_number{};\n};\n",
     ]
     for c_type, (name, first, numbers) in TABLES.items():
-        pairs = [(int(c.values["mpich"], 0), int(c.values["standard"], 0) - first) for c in constants
-                 if c.form == "handle" and c.detail == c_type and len(c.values) == 2]
+        pairs = [(int(c.values["mpich"], 0), int(c.number, 0) - first) for c in constants
+                 if c.form == "handle" and c.detail == c_type and c.number and "mpich" in c.values]
         slots, others = {}, []
         for handle, number in pairs:
             if handle & 0xFF in slots:
