@@ -17,7 +17,7 @@
 
 namespace hawser {
 
-inline constexpr std::int64_t bsend_overhead = 512;  // MPI_BSEND_OVERHEAD, in both ABIs at least that
+inline constexpr std::int64_t bsend_overhead = 96;  // MPI_BSEND_OVERHEAD of the ABIs: 96 and 512
 
 class SendBuffer {
  public:
