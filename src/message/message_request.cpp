@@ -1,5 +1,7 @@
 #include "message/message_request.h"
 
+#include <memory>
+
 #include "message/point_to_point.h"
 
 namespace hawser {
@@ -13,21 +15,25 @@ Result<> MessageRequest::cancel() {
 
 void MessageRequest::destroy() { owner_.release(*this); }
 
-RequestPool::~RequestPool() = default;
+RequestPool::~RequestPool() {
+  for (MessageRequest* chunk : chunks_) {
+    std::destroy_n(chunk, chunk_size);
+    std::allocator<MessageRequest>().deallocate(chunk, chunk_size);
+  }
+}
 
 void RequestPool::grow() {
-  constexpr int chunk = 64;
-  for (int i = 0; i < chunk; ++i) {
-    MessageRequest& request = requests_.emplace_back(owner_);
+  chunks_.reserve(chunks_.size() + 1);
+  MessageRequest* chunk = std::allocator<MessageRequest>().allocate(chunk_size);
+  chunks_.push_back(chunk);
+  for (std::size_t i = 0; i < chunk_size; ++i) {
+    MessageRequest& request = *std::construct_at(chunk + i, owner_);
     request.valid = false;
     table_.number_of(request);
+    // The first of the chunk is taken first, so that neighbours in time are neighbours in memory.
+    request.next_free = i + 1 < chunk_size ? chunk + i + 1 : nullptr;
   }
-  // The first of the chunk is taken first, so that neighbours in time are neighbours in memory.
-  for (int i = 1; i <= chunk; ++i) {
-    MessageRequest& request = requests_[requests_.size() - static_cast<std::size_t>(i)];
-    request.next_free = free_;
-    free_ = &request;
-  }
+  free_ = chunk;
 }
 
 }  // namespace hawser

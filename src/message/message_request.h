@@ -2,8 +2,9 @@
 // never move and keep their number, so a reply may name one by number and a channel by address.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <vector>
 
 #include "base/byte_sequence.h"
 #include "base/intrusive_list.h"
@@ -39,7 +40,8 @@ struct ReceivePattern {
   std::int32_t tag;
 };
 
-class MessageRequest final : public Request {
+// The first two cache lines hold all that a receive in one piece needs.
+class alignas(64) MessageRequest final : public Request {
  public:
   enum class Direction : std::uint8_t {
     send,
@@ -80,17 +82,19 @@ class MessageRequest final : public Request {
   std::uint32_t context = 0;
   std::int32_t source_rank = 0;  // send: ours; receive: wanted
   std::int32_t tag = 0;
-  ByteSequence bytes;             // send: what; receive: where to, and how much fits
-  ListLink link;                  // in a posted queue, or in a peer's queue of sends
-  std::uint64_t sequence = 0;     // receive: order of posting
-  std::int64_t message_size = 0;  // receive: of the matched message; may exceed bytes.size
+  ByteSequence bytes;  // send: what; receive: where to, and how much fits
+  ListLink link;       // in a posted queue, or in a peer's queue of sends
+  union {
+    std::uint64_t sequence = 0;  // receive: order of posting; message in a buffer: order of sending
+    MessageRequest* next_free;   // in the pool
+  };
+  std::int64_t message_size = 0;  // receive: of the matched message, if bytes are on the way or did not fit
   MessageHeader reply;            // Direction::reply: what to send
   TypePacker packer;              // what bytes.packer points to, for data that is not in one piece
   Ref<const Datatype> datatype;   // kept alive while the packer needs it
   SendBuffer* buffer = nullptr;
   ListLink buffer_link;  // among the messages of `buffer`
   JointRequest* joint = nullptr;
-  MessageRequest* next_free = nullptr;  // in the pool
 
  private:
   PointToPoint& owner_;
@@ -106,31 +110,29 @@ class RequestPool {
       grow();
     MessageRequest& request = *free_;
     free_ = request.next_free;
-    ++in_use_;
     return request;
   }
   void give_back(MessageRequest& request) {
     request.next_free = free_;
     free_ = &request;
-    --in_use_;
   }
-  std::int64_t in_use() const { return in_use_; }
   // Visits the requests that are started and not complete.
   template <class Visit>
   void for_each_pending(Visit&& visit) const {
-    for (const MessageRequest& request : requests_) {
-      if (request.stage != MessageRequest::Stage::idle && !request.complete) visit(request);
+    for (const MessageRequest* chunk : chunks_) {
+      for (std::size_t i = 0; i < chunk_size; ++i)
+        if (chunk[i].stage != MessageRequest::Stage::idle && !chunk[i].complete) visit(chunk[i]);
     }
   }
 
  private:
+  static constexpr std::size_t chunk_size = 64;
   void grow();
 
   PointToPoint& owner_;
   RequestTable& table_;
   MessageRequest* free_ = nullptr;
-  std::int64_t in_use_ = 0;
-  std::deque<MessageRequest> requests_;  // never move
+  std::vector<MessageRequest*> chunks_;  // of chunk_size requests each
 };
 
 }  // namespace hawser

@@ -50,18 +50,6 @@ void PointToPoint::disconnect() {
 
 // --- Requests ---
 
-MessageRequest& PointToPoint::take_request(MessageRequest::Direction direction) {
-  MessageRequest& request = pool_.take();
-  request.complete = false;
-  request.persistent = false;
-  request.active = true;
-  request.user_freed = false;
-  request.valid = true;
-  request.after = MessageRequest::After::nothing;
-  request.direction = direction;
-  return request;
-}
-
 MessageRequest& PointToPoint::take_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes) {
   MessageRequest& request = take_request(MessageRequest::Direction::send);
   request.mode = mode;
@@ -70,16 +58,6 @@ MessageRequest& PointToPoint::take_send(SendMode mode, const SendTarget& target,
   request.source_rank = target.source_rank;
   request.tag = target.tag;
   request.bytes = bytes;
-  return request;
-}
-
-MessageRequest& PointToPoint::take_receive(const ReceivePattern& pattern, const ByteSequence& into) {
-  MessageRequest& request = take_request(MessageRequest::Direction::receive);
-  request.mode = SendMode::standard;
-  request.context = pattern.context;
-  request.source_rank = pattern.source_rank;
-  request.tag = pattern.tag;
-  request.bytes = into;
   return request;
 }
 
@@ -256,11 +234,6 @@ MessageRequest& PointToPoint::ireceive(const ReceivePattern& pattern, const Byte
   MessageRequest& request = take_receive(pattern, into);
   start_receive(request);
   return request;
-}
-
-void PointToPoint::start_receive(MessageRequest& request) {
-  request.stage = MessageRequest::Stage::posted;
-  if (Message* message = matching_.post(request)) deliver(*message, request);
 }
 
 bool PointToPoint::probe(const ReceivePattern& pattern, Status& status) {

@@ -44,6 +44,18 @@ class PointToPoint final : public ChannelEvents {
     return peer.channel->try_send(target.process, header, bytes);
   }
 
+  // The same for the most frequent case, to be inlined: a message that fits a slot of a ring. False: not of
+  // this kind, or no room; try send_now.
+  bool send_inline(const SendTarget& target, const void* data, std::int64_t bytes) {
+    Peer& peer = peers_[target.process];
+    if (bytes > peer.inline_limit || !peer.queue.empty()) [[unlikely]]
+      return false;
+    const MessageHeader header{MessageHeader::Kind::eager, 0,          0, target.context,
+                               target.source_rank,         target.tag, 0, 0};
+    return peer.ring->try_send_inline(header, static_cast<const std::byte*>(data),
+                                      static_cast<std::uint32_t>(bytes));
+  }
+
   // Starts a send, not a buffered one. The request may be `sent()`, which is complete. `bytes` (and its
   // packer) must stay valid until the request is complete.
   MessageRequest& isend(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
@@ -51,9 +63,21 @@ class PointToPoint final : public ChannelEvents {
 
   // The same in two steps: a request whose bytes (and packer) may still be moved into it, and its start.
   MessageRequest& take_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
-  MessageRequest& take_receive(const ReceivePattern& pattern, const ByteSequence& into);
+  MessageRequest& take_receive(const ReceivePattern& pattern, const ByteSequence& into) {
+    MessageRequest& request = take_request(MessageRequest::Direction::receive);
+    request.mode = SendMode::standard;
+    request.context = pattern.context;
+    request.source_rank = pattern.source_rank;
+    request.tag = pattern.tag;
+    request.bytes = into;
+    return request;
+  }
   void start_send(MessageRequest& request);
-  void start_receive(MessageRequest& request);
+  void start_receive(MessageRequest& request) {
+    request.stage = MessageRequest::Stage::posted;
+    if (Message* message = matching_.post(request)) [[unlikely]]
+      deliver(*message, request);
+  }
   // Receives what a matched probe took out. The message is gone afterwards.
   void start_matched_receive(Message& message, MessageRequest& request) { deliver(message, request); }
 
@@ -119,7 +143,17 @@ class PointToPoint final : public ChannelEvents {
     ProcessIndex process = 0;
   };
 
-  MessageRequest& take_request(MessageRequest::Direction direction);
+  MessageRequest& take_request(MessageRequest::Direction direction) {
+    MessageRequest& request = pool_.take();
+    request.complete = false;
+    request.persistent = false;
+    request.active = true;
+    request.user_freed = false;
+    request.valid = true;
+    request.after = MessageRequest::After::nothing;
+    request.direction = direction;
+    return request;
+  }
   void complete(MessageRequest& request) {
     request.stage = MessageRequest::Stage::idle;
     request.complete = true;
@@ -134,12 +168,13 @@ class PointToPoint final : public ChannelEvents {
     const std::int64_t fits = size <= receive.bytes.size ? size : receive.bytes.size;
     receive.status = {source_rank, tag, size == fits ? ErrorClass::success : ErrorClass::truncate, false,
                       fits};
-    receive.message_size = size;
+    if (size != fits) [[unlikely]]
+      receive.message_size = size;
     complete(receive);
   }
   void recycle(MessageRequest& request) {
     request.valid = false;
-    request.datatype = nullptr;
+    if (!request.bytes.contiguous()) request.datatype = nullptr;
     request.communicator = nullptr;
     pool_.give_back(request);
   }

@@ -14,7 +14,7 @@ class RequestTable {
   // The request's number, given to it now if it has none.
   std::uint32_t number_of(Request& request) {
     if (request.handle == 0) [[unlikely]]
-      request.handle = table_.add(&request);
+      enter(request);
     return request.handle;
   }
   // Null when no request that the user may name has this number.
@@ -35,6 +35,8 @@ class RequestTable {
   }
 
  private:
+  [[gnu::noinline]] void enter(Request& request) { request.handle = table_.add(&request); }
+
   ObjectTable<Request> table_;
 };
 

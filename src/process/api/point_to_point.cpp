@@ -34,8 +34,19 @@ void move_packer(MessageRequest& request, const TypePacker& packer, const Dataty
   return request;
 }
 
-MessageRequest& start_send(MpiProcess& process, SendMode mode, const void* buf, std::int64_t count,
-                           Datatype& datatype, int dest, int tag, Communicator& comm) {
+// A small standard message in one piece, which the channel takes at once. Inlined with everything below it.
+[[gnu::always_inline]] static inline bool sent_at_once(MpiProcess& process, const void* buf,
+                                                       std::int64_t count, const Datatype& datatype, int dest,
+                                                       int tag, const Communicator& comm) {
+  if (dest < 0 || !datatype.contiguous) [[unlikely]]
+    return false;
+  const ByteSequence bytes = one_piece(buf, count, datatype);
+  return process.point_to_point().send_inline(target_of(comm, dest, tag), bytes.data, bytes.size);
+}
+
+[[gnu::noinline]] MessageRequest& start_send(MpiProcess& process, SendMode mode, const void* buf,
+                                             std::int64_t count, Datatype& datatype, int dest, int tag,
+                                             Communicator& comm) {
   PointToPoint& messages = process.point_to_point();
   if (dest == proc_null) [[unlikely]]
     return messages.sent();
@@ -51,16 +62,28 @@ MessageRequest& start_send(MpiProcess& process, SendMode mode, const void* buf, 
   return request;
 }
 
+[[gnu::noinline]] static MessageRequest& start_packed_receive(MpiProcess& process, void* buf,
+                                                              std::int64_t count, Datatype& datatype,
+                                                              const ReceivePattern& pattern,
+                                                              Communicator& comm) {
+  TypePacker packer;
+  const ByteSequence into = describe(buf, count, datatype, packer);
+  MessageRequest& request = process.point_to_point().take_receive(pattern, into);
+  move_packer(request, packer, datatype);
+  keep_alive(request, comm);
+  process.point_to_point().start_receive(request);
+  return request;
+}
+
 MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                               int source, int tag, Communicator& comm) {
   PointToPoint& messages = process.point_to_point();
   if (source == proc_null) [[unlikely]]
     return messages.null_receive();
   const ReceivePattern pattern{comm.context(), source, tag};
-  TypePacker packer;
-  const ByteSequence into = describe_data(buf, count, datatype, packer);
-  MessageRequest& request = messages.take_receive(pattern, into);
-  move_packer(request, packer, datatype);
+  if (!datatype.contiguous) [[unlikely]]
+    return start_packed_receive(process, buf, count, datatype, pattern, comm);
+  MessageRequest& request = messages.take_receive(pattern, one_piece(buf, count, datatype));
   keep_alive(request, comm);
   messages.start_receive(request);
   return request;
@@ -75,7 +98,7 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
   return failure(status.error, "the message could not be brought over");
 }
 
-Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status) {
+[[gnu::noinline]] Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status) {
   if (!request.complete) process.wait_until([&request] { return request.complete; });
   if (status != nullptr) *status = request.status;
   if (request.status.error != ErrorClass::success) [[unlikely]] {
@@ -89,8 +112,10 @@ Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* stat
 
 // --- Blocking ---
 
-Result<> send(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest, int tag,
-              Communicator& comm) {
+[[gnu::flatten]] Result<> send(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
+                               int dest, int tag, Communicator& comm) {
+  if (sent_at_once(process, buf, count, datatype, dest, tag, comm)) [[likely]]
+    return {};
   MessageRequest& request = start_send(process, SendMode::standard, buf, count, datatype, dest, tag, comm);
   if (request.shared) [[likely]]
     return {};
@@ -123,8 +148,12 @@ Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& data
 
 // --- Non-blocking ---
 
-Result<> isend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
-               int tag, Communicator& comm, Request*& request) {
+[[gnu::flatten]] Result<> isend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
+                                int dest, int tag, Communicator& comm, Request*& request) {
+  if (sent_at_once(process, buf, count, datatype, dest, tag, comm)) [[likely]] {
+    request = &process.point_to_point().sent();
+    return {};
+  }
   request = &start_send(process, SendMode::standard, buf, count, datatype, dest, tag, comm);
   return {};
 }
@@ -147,8 +176,8 @@ Result<> ibsend(MpiProcess& process, const void* buf, std::int64_t count, Dataty
   return {};
 }
 
-Result<> irecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, int source, int tag,
-               Communicator& comm, Request*& request) {
+[[gnu::flatten]] Result<> irecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
+                                int source, int tag, Communicator& comm, Request*& request) {
   request = &start_receive(process, buf, count, datatype, source, tag, comm);
   return {};
 }
