@@ -109,6 +109,9 @@ void Adapter::set_dead(bool dead) {
   services_.network.set_node_alive(node_, !dead);
   if (dead) broadcast({.type = AsyncEventType::device_fatal});
   for (auto& port : ports_) port->refresh();
+  for (auto& [number, context] : contexts_) {
+    for (auto& [qp_number, queue_pair] : context->queue_pairs_) queue_pair->kick();
+  }
 }
 
 // The queue is lost, and with it every queue pair that reports to it.

@@ -143,6 +143,7 @@ void QueuePair::receive(Packet& packet) {
 }
 
 bool QueuePair::has_work() const {
+  if (adapter_.dead()) return false;
   return responder_.has_work() ||
          ((state() == QpState::rts || state() == QpState::sqd) && requester_.has_work());
 }

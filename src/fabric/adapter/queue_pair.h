@@ -57,6 +57,7 @@ class QueuePair {
   bool has_work() const;
   Packet* next_packet();  // null: nothing to send now
   int port() const { return attributes_.path.port; }
+  void kick();  // looks for work, as after a pause of the adapter
   void kill();  // a fault: fatal error and event
   void check_invariants() const;
 
@@ -89,7 +90,6 @@ class QueuePair {
   void deliver_send(const Completion& completion);
   void deliver_receive(const Completion& completion);
   void deliver(CompletionQueue& queue, const Completion& completion);
-  void kick();
   void address(Packet& packet);  // fills in where it goes
   std::uint64_t chunk_bytes() const;
   std::uint32_t mtu() const { return attributes_.path_mtu; }

@@ -322,7 +322,7 @@ void Requester::flush(CompletionStatus first) {
   cursor_ = tail_;
   cursor_offset_ = 0;
   data_requests_ = 0;
-  unacked_psn_ = sent_psn_ = last_request_psn_ = next_psn_;
+  unacked_psn_ = sent_psn_ = heard_psn_ = last_request_psn_ = next_psn_;
   paused_ = false;
   deadline_ = never;
   EventQueue& events = queue_pair_.adapter().services().events;
@@ -342,7 +342,7 @@ void Requester::reset() {
 }
 
 void Requester::start(std::uint32_t psn) {
-  next_psn_ = sent_psn_ = unacked_psn_ = last_request_psn_ = psn;
+  next_psn_ = sent_psn_ = unacked_psn_ = heard_psn_ = last_request_psn_ = psn;
   retries_left_ = queue_pair_.attributes().retry_count;
   rnr_retries_left_ = queue_pair_.attributes().rnr_retry;
 }

@@ -75,8 +75,8 @@ class Requester {
   void build_atomic(SendEntry& entry, Packet& packet);
   bool load_payload(const SendEntry& entry, Packet& packet);
   CompletionStatus place_response(SendEntry& entry, Packet& packet);
-  SendEntry* find_unanswered(std::uint32_t psn);
-  void response_lost(std::uint32_t psn);
+  SendEntry* find_unanswered();
+  void response_lost(std::uint32_t psn, std::uint32_t heard);
 
   void acknowledge_until(std::uint32_t psn);  // everything before `psn` has arrived
   void complete_in_order();
@@ -100,6 +100,9 @@ class Requester {
   std::uint32_t unacked_psn_ = 0;       // the oldest unacknowledged packet
   std::uint32_t last_request_psn_ = 0;  // behind the last packet that asked for an acknowledgement
   std::uint32_t data_requests_ = 0;     // reads and atomics begun and not answered
+  std::uint32_t heard_psn_ =
+      0;  // behind the last packet known to have arrived, though answers before may be missing
+  std::uint32_t asked_again_psn_ = 0;               // sent_psn_ when lost_response_psn_ was asked for again
   std::optional<std::uint32_t> lost_response_psn_;  // asked for again already
   bool paused_ = false;                             // the receiver was not ready
   bool hang_next_ = false;

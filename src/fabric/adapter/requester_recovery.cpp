@@ -78,6 +78,11 @@ void Requester::go_back(std::uint32_t psn) {
 
 void Requester::acknowledge_until(std::uint32_t psn) {
   if (psn_distance(psn, sent_psn_) > 0) return;  // of what was never sent
+  const std::uint32_t heard = psn;
+  if (psn_distance(heard, heard_psn_) > 0) {
+    heard_psn_ = heard;
+    retries_left_ = queue_pair_.attributes().retry_count;
+  }
   // An acknowledgement of something behind a read means that the read's answer was lost.
   std::optional<std::uint32_t> lost;
   for (std::uint64_t i = head_; i < tail_; ++i) {
@@ -112,12 +117,14 @@ void Requester::acknowledge_until(std::uint32_t psn) {
     }
     complete_in_order();
   }
-  if (lost) response_lost(*lost);
+  if (lost) response_lost(*lost, heard);
 }
 
-void Requester::response_lost(std::uint32_t psn) {
-  if (lost_response_psn_ == psn) return;  // asked for already; if that is lost too, the time-out helps
+// Asked for again once, unless something that was sent after the second request is answered, and it is not.
+void Requester::response_lost(std::uint32_t psn, std::uint32_t heard) {
+  if (lost_response_psn_ == psn && psn_distance(heard, asked_again_psn_) <= 0) return;
   lost_response_psn_ = psn;
+  asked_again_psn_ = sent_psn_;
   if (use_retry()) {
     go_back(psn);
     queue_pair_.kick();
@@ -172,12 +179,13 @@ void Requester::on_pause_end(Nanoseconds) {
 
 // ---- answers with data ----
 
-SendEntry* Requester::find_unanswered(std::uint32_t psn) {
+// The oldest. Answers to later ones are not taken before its own has come, or the responder, which remembers
+// only as many results as may be outstanding, could forget the one that is missing.
+SendEntry* Requester::find_unanswered() {
   for (std::uint64_t i = head_; i < tail_; ++i) {
     SendEntry& each = entry(i);
-    if (!each.started || psn_distance(each.first_psn, psn) > 0) return nullptr;
-    if (!each.expects_data() || each.done) continue;
-    if (psn_distance(psn, psn_add(each.first_psn, each.psn_count)) < 0) return &each;
+    if (!each.started) return nullptr;
+    if (each.expects_data() && !each.done) return &each;
   }
   return nullptr;
 }
@@ -203,7 +211,7 @@ CompletionStatus Requester::place_response(SendEntry& entry, Packet& packet) {
 }
 
 void Requester::receive_response(Packet& packet) {
-  SendEntry* answered = find_unanswered(packet.psn);
+  SendEntry* answered = find_unanswered();
   if (answered == nullptr) return;
   const auto done = static_cast<std::uint32_t>(answered->received / queue_pair_.mtu());
   const std::int32_t ahead = psn_distance(packet.psn, psn_add(answered->first_psn, done));

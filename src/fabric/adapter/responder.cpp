@@ -261,9 +261,22 @@ std::size_t Responder::queued_reads() const {
                     [](const Response& each) { return each.kind != PacketKind::acknowledge; }));
 }
 
+// Whether one more read or atomic fits. A requester that keeps to the depth and asks for more has received
+// the oldest of the answers that are queued a second time.
+bool Responder::has_resources() {
+  const std::size_t most = queue_pair_.attributes().max_dest_rd_atomic;
+  while (queued_reads() >= most) {
+    const auto stale =
+        std::find_if(responses_.begin(), responses_.end(), [](const Response& each) { return each.again; });
+    if (stale == responses_.end()) return false;
+    responses_.erase(stale);
+  }
+  return true;
+}
+
 Syndrome Responder::execute_read(Packet& packet) {
   const Adapter& adapter = queue_pair_.adapter();
-  if (queued_reads() >= queue_pair_.attributes().max_dest_rd_atomic) return Syndrome::invalid_request;
+  if (!has_resources()) return Syndrome::invalid_request;
   const bool may = (queue_pair_.attributes().access_flags & access_remote_read) != 0;
   if (packet.length > 0 &&
       (!may || adapter.memory().check(packet.rkey, queue_pair_.configuration().domain, packet.remote_address,
@@ -283,7 +296,7 @@ Syndrome Responder::execute_atomic(Packet& packet) {
   Adapter& adapter = queue_pair_.adapter();
   constexpr std::uint64_t size = sizeof(std::uint64_t);
   const std::size_t resources = queue_pair_.attributes().max_dest_rd_atomic;
-  if (queued_reads() >= resources || packet.remote_address % size != 0) return Syndrome::invalid_request;
+  if (!has_resources() || packet.remote_address % size != 0) return Syndrome::invalid_request;
   const bool may = (queue_pair_.attributes().access_flags & access_remote_atomic) != 0;
   const MemoryRegion* region = adapter.memory().check(packet.rkey, queue_pair_.configuration().domain,
                                                       packet.remote_address, size, access_remote_atomic);
@@ -320,13 +333,18 @@ void Responder::duplicate(Packet& packet) {
       return;
     case PacketKind::read_request:
       std::erase_if(responses_, later);
-      if (Syndrome syndrome = execute_read(packet); syndrome != Syndrome::positive) refuse(packet, syndrome);
+      if (Syndrome syndrome = execute_read(packet); syndrome != Syndrome::positive) {
+        refuse(packet, syndrome);
+      } else {
+        responses_.back().again = true;
+      }
       return;
     case PacketKind::atomic_request: {
       std::erase_if(responses_, later);
       for (const Remembered& each : atomics_) {
         if (each.psn == packet.psn) {
-          push({.kind = PacketKind::atomic_response, .psn = packet.psn, .result = each.result});
+          push(
+              {.kind = PacketKind::atomic_response, .psn = packet.psn, .result = each.result, .again = true});
           return;
         }
       }

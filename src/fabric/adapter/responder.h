@@ -45,6 +45,7 @@ class Responder {
     std::uint32_t rkey = 0;
     std::uint64_t result = 0;  // of an atomic
     bool echo = false;
+    bool again = false;  // the request came before: the answer may have arrived meanwhile
   };
   struct Remembered {
     std::uint32_t psn = 0;
@@ -69,6 +70,7 @@ class Responder {
   void hold(Packet& packet);
   void release_held();
   std::size_t queued_reads() const;
+  bool has_resources();
 
   QueuePair& queue_pair_;
   std::uint32_t expected_ = 0;
