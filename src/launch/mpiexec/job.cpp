@@ -18,7 +18,7 @@ Job::Job(JobOptions options, Placement placement, Guard guard, Poller poller)
       placement_(std::move(placement)),
       guard_(std::move(guard)),
       poller_(std::move(poller)),
-      description_{fmt::format("hawser-{}-{:x}", getpid(), clock_.now()),
+      description_{fmt::format("hawser-{}-{:x}", getpid(), MonotonicClock().now()),
                    format_process_mapping(placement_.node_of_rank)},
       server_({description_.id, description_.process_mapping, placement_.universe_size,
                placement_.program_of_rank}),
