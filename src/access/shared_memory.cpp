@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -158,14 +159,34 @@ Result<FileDescriptor> DescriptorPasser::take(const std::string& name) {
   return FileDescriptor(fd);
 }
 
-int usable_cpus() {
+void CpuSet::add(const CpuSet& other) {
+  for (std::size_t i = 0; i < std::size(words); ++i) words[i] |= other.words[i];
+}
+
+bool CpuSet::contains(const CpuSet& other) const {
+  for (std::size_t i = 0; i < std::size(words); ++i)
+    if ((other.words[i] & ~words[i]) != 0) return false;
+  return true;
+}
+
+int CpuSet::count() const {
+  int cpus = 0;
+  for (const std::uint64_t word : words) cpus += std::popcount(word);
+  return cpus;
+}
+
+CpuSet usable_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  // Bound to one CPU by its launcher, which then gave its neighbours others: count the machine's.
-  if (CPU_COUNT(&set) == 1) return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return CPU_COUNT(&set);
+  sched_getaffinity(0, sizeof(set), &set);
+  CpuSet cpus;
+  static_assert(CPU_SETSIZE == 64 * std::size(cpus.words));
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &set)) cpus.words[cpu / 64] |= std::uint64_t{1} << (cpu % 64);
+  return cpus;
 }
+
+int online_cpus() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 void yield_cpu() { sched_yield(); }
 

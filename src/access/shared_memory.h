@@ -56,8 +56,16 @@ class DescriptorPasser {
   std::string name_;
 };
 
-// CPUs that this process and its neighbours on the node may run on, as far as it can tell.
-int usable_cpus();
+// A set of CPUs; those above 1023 are left out.
+struct CpuSet {
+  std::uint64_t words[16] = {};
+  void add(const CpuSet& other);
+  bool contains(const CpuSet& other) const;
+  int count() const;
+};
+// Where this process may run.
+CpuSet usable_cpus();
+int online_cpus();
 void yield_cpu();
 pid_t own_pid();
 // A number that no other process draws (from the kernel's random source).

@@ -174,7 +174,7 @@ int run(int count, char** arguments) {
   if (!segment) return 1;
   SharedMemoryChannel channel(std::move(segment).value(), self, {0, 1}, 2, knobs);
   // After the channel has counted the cores it may use.
-  if (usable_cpus() > 1) {
+  if (usable_cpus().count() > 1) {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     CPU_SET(self, &cpus);

@@ -117,6 +117,16 @@ TEST(MachineChannels, OneProcessPerNode) { run_job({0, 1, 2}, {}); }
 TEST(MachineChannels, TwoNodesAndALonelyOne) { run_job({0, 1, 0, 1, 2}, {}); }
 TEST(MachineChannels, SleepyNeighbours) { run_job({0, 0, 0}, sleepy()); }
 TEST(MachineChannels, SleepyOnSocketsAndSharedMemory) { run_job({0, 1, 0, 1}, sleepy()); }
+TEST(MachineChannels, SegmentPassedOverASocket) {
+  Knobs knobs;
+  knobs.shm_open_by_proc = false;
+  run_job({0, 0, 1, 0, 1}, knobs);
+}
+TEST(MachineChannels, SleepyWithoutMembarrier) {
+  Knobs knobs = sleepy();
+  knobs.wait_membarrier = false;
+  run_job({0, 0, 0}, knobs);
+}
 TEST(MachineChannels, Alone) {
   SharedExchange shared(1);
   SharedExchange::End exchange(shared, 0);

@@ -9,15 +9,19 @@ namespace {
 // The longest sleep where neighbours cannot be made to execute a barrier.
 constexpr Nanoseconds short_sleep = 1 * millisecond;
 
+constexpr std::uint32_t brisk_passes = 200;
+
 enum Sleeping : std::uint32_t { awake = 0, on_futex = 1, on_descriptors = 2 };
 
 }  // namespace
 
-MachineWaiter::MachineWaiter(ProcessBlock* block, std::int32_t node_processes, const Knobs& knobs)
-    : block_(block),
-      spins_(node_processes > usable_cpus() ? 0 : static_cast<std::uint32_t>(knobs.wait_spins)),
-      sleep_after_(spins_ + static_cast<std::uint32_t>(knobs.wait_yields)),
-      sleep_limit_(knobs.wait_sleep) {}
+MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, const Knobs& knobs)
+    : block_(shared_memory != nullptr ? &shared_memory->own_block() : nullptr),
+      load_(shared_memory != nullptr ? &shared_memory->load() : nullptr),
+      spins_(static_cast<std::uint32_t>(knobs.wait_spins)),
+      yields_(static_cast<std::uint32_t>(knobs.wait_yields)),
+      sleep_limit_(knobs.wait_sleep),
+      membarrier_(knobs.wait_membarrier) {}
 
 Result<> MachineWaiter::watch(int descriptor) {
   watched_ = descriptor;
@@ -32,16 +36,18 @@ Result<> MachineWaiter::watch(int descriptor) {
 }
 
 void MachineWaiter::idle(std::uint32_t idle_passes) {
-  if (idle_passes >= sleep_after_) [[unlikely]]
+  const std::uint32_t spins = load_ != nullptr && load_->crowded() ? 0 : spins_;
+  if (idle_passes >= spins + yields_) [[unlikely]]
     return sleep();
   if (announced_) [[unlikely]] {
     announced_ = false;
     if (block_ != nullptr) block_->sleeping.store(awake, std::memory_order_relaxed);
   }
-  if (idle_passes < spins_)
-    pause_cpu();
-  else
+  if (idle_passes >= spins)
     yield_cpu();
+  else if (idle_passes >=
+           brisk_passes)  // before that, a pause would put off the answer of a running neighbour
+    pause_cpu();
 }
 
 void MachineWaiter::sleep() {
@@ -52,8 +58,8 @@ void MachineWaiter::sleep() {
   const std::uint32_t how = watched_ < 0 ? on_futex : on_descriptors;
   if (!announced_ || block_->sleeping.load(std::memory_order_relaxed) == awake) {
     // First time, or woken since: announce (again), then let the caller look once more.
-    block_->sleeping.store(how, std::memory_order_seq_cst);
-    if (!remote_barrier()) sleep_limit_ = std::min(sleep_limit_, short_sleep);
+    block_->sleeping.exchange(how, std::memory_order_seq_cst);
+    if (!membarrier_ || !remote_barrier()) sleep_limit_ = std::min(sleep_limit_, short_sleep);
     announced_ = true;
     return;
   }

@@ -10,15 +10,15 @@
 #pragma once
 
 #include "base/knobs.h"
-#include "channel/shared_segment.h"
+#include "channel/shared_memory_channel.h"
 #include "channel/waiter.h"
 
 namespace hawser {
 
 class MachineWaiter final : public Waiter {
  public:
-  // `block`: this process's, null if it has no neighbours. `node_processes`: on this node, this one included.
-  MachineWaiter(ProcessBlock* block, std::int32_t node_processes, const Knobs& knobs);
+  // `shared_memory` is null if this process has no neighbours.
+  MachineWaiter(SharedMemoryChannel* shared_memory, const Knobs& knobs);
 
   void idle(std::uint32_t idle_passes) override;
 
@@ -29,9 +29,11 @@ class MachineWaiter final : public Waiter {
   void sleep();
 
   ProcessBlock* block_;
+  NodeLoad* load_;
   std::uint32_t spins_;
-  std::uint32_t sleep_after_;
+  std::uint32_t yields_;
   Nanoseconds sleep_limit_;
+  bool membarrier_;
   bool announced_ = false;
   int watched_ = -1;
   FileDescriptor wakes_;

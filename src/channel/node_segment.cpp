@@ -59,7 +59,7 @@ Result<> NodeSegment::offer(AddressExchange& exchange) {
   return exchange.put(offer_key, offer.text());
 }
 
-Result<FileDescriptor> NodeSegment::open_offered(AddressExchange& exchange) {
+Result<FileDescriptor> NodeSegment::open_offered(AddressExchange& exchange, bool by_proc) {
   auto text = exchange.get(processes_.front(), offer_key);
   if (!text) return text.take_error();
   const auto offer = Offer::parse(text.value());
@@ -67,7 +67,7 @@ Result<FileDescriptor> NodeSegment::open_offered(AddressExchange& exchange) {
     return failure(ErrorClass::other, "the launcher returned a garbled offer of the node's segment");
   // The process number may mean somebody else in another container, hence the identity.
   auto opened = open_descriptor_of(offer->pid, offer->fd);
-  const bool same = opened && file_identity(opened.value().get()) == offer->identity;
+  const bool same = by_proc && opened && file_identity(opened.value().get()) == offer->identity;
   HAWSER_TRY(exchange.put(outcome_key, same ? "opened" : "pass"));
   HAWSER_TRY(exchange.fence());
   if (same) return std::move(opened).value();
@@ -78,7 +78,7 @@ Result<SharedSegment> NodeSegment::open(AddressExchange& exchange, const Knobs& 
   const auto layout = SegmentLayout::plan(static_cast<std::int32_t>(processes_.size()), knobs);
   if (place_.node_segment_fd >= 0) return SharedSegment::map(place_.node_segment_fd, layout);
   if (self_ != 0) {
-    auto fd = open_offered(exchange);
+    auto fd = open_offered(exchange, knobs.shm_open_by_proc);
     if (!fd) return fd.take_error();
     return SharedSegment::map(fd.value().get(), layout);
   }

@@ -22,7 +22,7 @@ class NodeSegment {
   Result<SharedSegment> open(AddressExchange& exchange, const Knobs& knobs);
 
  private:
-  Result<FileDescriptor> open_offered(AddressExchange& exchange);
+  Result<FileDescriptor> open_offered(AddressExchange& exchange, bool by_proc);
 
   const JobPlace& place_;
   std::vector<ProcessIndex> processes_;

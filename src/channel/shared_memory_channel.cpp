@@ -29,7 +29,8 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
     : segment_(std::move(segment)),
       self_(self),
       processes_(std::move(processes)),
-      fence_(!accept_remote_barriers()),
+      load_(segment_, self),
+      fence_(!knobs.wait_membarrier || !accept_remote_barriers()),
       chunk_(knobs.shm_single_copy_chunk),
       patience_(knobs.shm_patience) {
   const SegmentLayout& layout = segment_.layout();
@@ -41,9 +42,6 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
   single_copy_ = knobs.shm_single_copy == "never"    ? SingleCopy::never
                  : knobs.shm_single_copy == "always" ? SingleCopy::always
                                                      : SingleCopy::when_sender_is_busy;
-  // With more processes than cores the sender may not run for a while: do not wait for it.
-  if (node_size() > usable_cpus()) patience_ = 0;
-
   senders_.resize(static_cast<std::size_t>(job_size));
   by_process_.resize(senders_.size());
   peers_.resize(processes_.size());
@@ -62,6 +60,7 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
   allow_copies_by_others();
   ProcessBlock& block = own_block();
   block.pid = own_pid();
+  block.cpus = usable_cpus();
   block.block_address = reinterpret_cast<std::uint64_t>(&block);
   block.present.store(random_word() | 1, std::memory_order_release);
 }
@@ -207,7 +206,7 @@ bool SharedMemoryChannel::flush_pending() {
     while (peer != nullptr && !peer->pending.empty()) {
       const auto& [format, bytes] = peer->pending.front();
       if (!try_control(*peer, format, bytes.data(), bytes.size())) break;
-      peer->pending.pop_front();
+      peer->pending.erase(peer->pending.begin());
       --pending_slots_;
       moved = true;
     }

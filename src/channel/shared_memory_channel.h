@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/intrusive_list.h"
+#include "channel/node_load.h"
 #include "channel/shared_ring.h"
 
 namespace hawser {
@@ -67,6 +68,8 @@ class SharedMemoryChannel final : public Channel {
   // After storing to shared memory what a process may be waiting for: wakes it if it sleeps. Cheap if not.
   void wake(std::int32_t process);
 
+  // For whoever waits.
+  NodeLoad& load() { return load_; }
   ProcessBlock& own_block() { return segment_.block(self_); }
 
  private:
@@ -93,9 +96,10 @@ class SharedMemoryChannel final : public Channel {
     std::int64_t quiet_passes = 0;  // since it last sent a piece
     std::uint32_t fetch_pass = 0;   // the pass in which a fetch from it was last looked at
     std::uint32_t stream_pass = 0;  // the pass in which its ring was found full
-    std::deque<std::pair<std::uint32_t, std::array<std::byte, Slot::inline_limit>>>
+    std::vector<std::pair<std::uint32_t, std::array<std::byte, Slot::inline_limit>>>
         pending;  // see send_control
   };
+  static_assert(sizeof(Peer) <= 384, "what an idle neighbour costs in this process's own memory");
   struct Exposed {
     ByteSequence bytes;
     void* cookie = nullptr;
@@ -168,6 +172,7 @@ class SharedMemoryChannel final : public Channel {
   SharedSegment segment_;
   std::int32_t self_;
   std::vector<ProcessIndex> processes_;
+  NodeLoad load_;
   NeighbourWaker waker_;
   bool fence_;
 

@@ -192,6 +192,30 @@ INSTANTIATE_TEST_SUITE_P(
                     TransferCase{"auto", 0, true, false}, TransferCase{"auto", 0, false, true},
                     TransferCase{"always", 0, true, true}));
 
+// The kernel copies at first, and in the middle of a message it refuses.
+TEST(SharedMemoryChannel, CopyRefusedInTheMiddle) {
+  for (const char* single_copy : {"auto", "always"}) {
+    Knobs knobs;
+    knobs.shm_single_copy = single_copy;
+    knobs.shm_patience = 0;
+    knobs.shm_single_copy_chunk = 50000;
+    Node node(knobs);
+    Bytes bytes = pattern(600000, 3);
+    int cookie = 0;
+    const auto header = header_with_tag(3, MessageHeader::Kind::rendezvous);
+    ASSERT_TRUE(node.channels[0]->try_expose(1, header, whole(bytes), &cookie));
+    for (int pass = 0; pass < 4; ++pass) node.channels[1]->progress(*node.events[1], 0);
+    EXPECT_EQ(node.events[1]->fetched, 0);
+    node.channels[0]->own_block().pid = -1;
+    for (int pass = 0; pass < 4; ++pass) node.channels[1]->progress(*node.events[1], 0);
+    node.settle();
+    EXPECT_EQ(node.events[0]->exposed_done[&cookie], 1);
+    EXPECT_EQ(node.events[1]->fetched, 1);
+    EXPECT_TRUE(node.events[1]->messages.back()->bytes == bytes);
+    EXPECT_TRUE(node.channels[0]->flushed());
+  }
+}
+
 TEST(SharedMemoryChannel, ManyProcessesInSmallRings) {
   Knobs knobs;
   knobs.shm_total = 1 << 20;

@@ -2,13 +2,19 @@
 
 namespace hawser {
 
+namespace {
+
+const std::atomic<std::uint32_t> perhaps_asleep{1};
+
+}  // namespace
+
 RingSender::RingSender(const SharedSegment& segment, std::int32_t self, std::int32_t peer,
                        NeighbourWaker& waker, bool fence)
     : slots_(segment.ring_slots(self, peer)),
       slot_mask_(segment.layout().ring_slots - 1),
       ring_bytes_(segment.layout().ring_bytes),
+      asleep_(fence ? &perhaps_asleep : &segment.block(peer).sleeping),
       peer_(&segment.block(peer)),
-      fence_(fence),
       bytes_(segment.ring_bytes(self, peer)),
       control_(&segment.ring_control(self, peer)),
       waker_(&waker),

@@ -103,21 +103,23 @@ class RingSender {
     // The sleeper announces itself, then has a barrier executed here (or bounds its sleep): see
     // MachineWaiter. So this side needs no fence, only that the compiler keeps the order.
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (peer_->sleeping.load(std::memory_order_relaxed) != 0 || fence_) [[unlikely]]
+    if (asleep_->load(std::memory_order_relaxed) != 0) [[unlikely]]
       wake_slowly();
   }
 
  private:
   bool refresh(std::uint32_t slots);
-  void wake_slowly();
+  [[gnu::cold]] void wake_slowly();
 
   Slot* slots_;
   std::uint32_t slot_mask_;
   std::uint32_t sent_ = 0;   // messages
   std::uint32_t limit_ = 0;  // sent_ may grow up to here; 0 also makes the first send come by refresh()
   std::uint32_t ring_bytes_;
+  // The peer's `sleeping`; or, if the sleeper cannot make this process execute a barrier, a word that always
+  // says so, which leads to the slow way and its fence.
+  const std::atomic<std::uint32_t>* asleep_;
   ProcessBlock* peer_;
-  bool fence_;
 
   std::byte* bytes_;
   std::uint32_t written_ = 0;      // bytes, over the life of the ring

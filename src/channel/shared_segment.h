@@ -86,7 +86,7 @@ struct alignas(cache_line) Transfer {
 
 // What the others see of one process. The lines are apart by who writes them and how often.
 struct ProcessBlock {
-  static constexpr std::uint32_t transfers_count = 62;
+  static constexpr std::uint32_t transfers_count = 60;
 
   // 0 awake, 1 asleep on this futex, 2 asleep on descriptors (wake by a datagram to `wake_address`).
   // Read at every send to the process, written only around sleeps.
@@ -96,6 +96,7 @@ struct ProcessBlock {
   // Set once before the first packet is sent (transfers between processes need it).
   alignas(cache_line) std::atomic<std::uint64_t> present;  // random, not 0
   pid_t pid;
+  CpuSet cpus;                  // where it may run
   std::uint64_t block_address;  // of this ProcessBlock in its owner's address space
   alignas(cache_line) char wake_address[64];
   alignas(cache_line) Transfer transfers[transfers_count];

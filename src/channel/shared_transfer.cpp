@@ -117,8 +117,9 @@ bool SharedMemoryChannel::advance_fetches(ChannelEvents& events) {
     } else if (!fetch->all_claimed && fetch->peer->fetch_pass != pass_) {
       Peer& peer = *fetch->peer;
       peer.fetch_pass = pass_;
-      const bool wanted =
-          !fetch->pulled || (single_copy_ != SingleCopy::never && ++peer.quiet_passes > patience_);
+      // With more processes than cores the sender may not run for a while: it is not waited for.
+      const bool wanted = !fetch->pulled || (single_copy_ != SingleCopy::never &&
+                                             (++peer.quiet_passes > patience_ || load_.crowded()));
       if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch, events);
     }
     fetch = next;

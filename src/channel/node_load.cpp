@@ -1,0 +1,25 @@
+#include "channel/node_load.h"
+
+namespace hawser {
+
+void NodeLoad::evaluate() {
+  const std::int32_t processes = segment_.layout().processes;
+  const CpuSet& own = segment_.block(self_).cpus;
+  CpuSet all;
+  std::int32_t confined = 0;  // processes that may run only where this one may
+  known_ = true;
+  for (std::int32_t i = 0; i < processes; ++i) {
+    const ProcessBlock& block = segment_.block(i);
+    if (block.present.load(std::memory_order_acquire) == 0) {
+      // Not started yet: take it to be bound somewhere else, and look again.
+      known_ = false;
+      continue;
+    }
+    all.add(block.cpus);
+    if (own.contains(block.cpus)) ++confined;
+  }
+  const std::int32_t cores = known_ ? all.count() : online_cpus();
+  crowded_ = processes > cores || confined > own.count();
+}
+
+}  // namespace hawser
