@@ -107,7 +107,7 @@ bool SharedCollectives::broadcast(const CollectiveCall& call) {
       team_.wait_for(call.root);
       data.write(0, team_.line_of(call.root), data.size());
     }
-    team_.end_step();
+    team_.end_line_step();
     return true;
   }
   // In pieces, so that the others read one while the root writes the next.
@@ -154,7 +154,7 @@ bool SharedCollectives::gather(const CollectiveCall& call) {
       team_.wait_for(r);
       view(call.receive, r, 1).write(done, small ? team_.line_of(r) : team_.buffer_of(r), bytes);
     }
-    team_.end_step();
+    small ? team_.end_line_step() : team_.end_step();
   }
   return true;
 }

@@ -93,7 +93,7 @@ bool SharedCollectives::reduce(const CollectiveCall& call) {
       };
       reduce_ranks(elements, 0, team_.ranks() - 1, operand, result(call) + start, count);
     }
-    team_.end_step();
+    small ? team_.end_line_step() : team_.end_step();
   }
   return true;
 }
@@ -221,7 +221,7 @@ bool SharedCollectives::scan(const CollectiveCall& call) {
   };
   if (last == 0) copy_bytes(operand(0), result(call), total);
   if (last > 0) reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
-  team_.end_step();
+  small ? team_.end_line_step() : team_.end_step();
   return true;
 }
 

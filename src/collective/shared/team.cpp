@@ -108,14 +108,20 @@ void SharedTeam::end_step() {
   wake_others();
 }
 
+// Notes the least that all are done with, which is usually more than asked for.
 void SharedTeam::wait_done_slowly(std::uint32_t step) {
+  std::uint32_t least = step_ - 1;
   for (int r = 0; r < ranks_; ++r) {
     if (r == rank_) continue;
-    const std::atomic<std::uint32_t>& done = control_[r].done;
-    if (!before(done.load(std::memory_order_acquire), step)) continue;
-    progress_.wait_until([&done, step] { return !before(done.load(std::memory_order_acquire), step); });
+    const std::atomic<std::uint32_t>& noted = control_[r].done;
+    std::uint32_t done = noted.load(std::memory_order_acquire);
+    if (before(done, step)) {
+      progress_.wait_until([&noted, step] { return !before(noted.load(std::memory_order_acquire), step); });
+      done = noted.load(std::memory_order_acquire);
+    }
+    if (before(done, least)) least = done;
   }
-  known_done_ = step;
+  known_done_ = least;
 }
 
 }  // namespace hawser

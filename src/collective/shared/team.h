@@ -67,9 +67,13 @@ class SharedTeam {
   std::byte* piece_to_write();
   std::byte* piece() const;
 
-  // This rank is done with everything up to here. Ends every step with buffers or pieces, and every step in
-  // which this rank did not wait for all others.
+  // This rank is done with everything up to here. Ends every step with buffers or pieces.
   void end_step();
+  // Ends every other step in which this rank did not wait for all others. There are more lines than steps
+  // between two notes, so the note need not be made every time.
+  void end_line_step() {
+    if (step_ % (lines / 4) == 0) end_step();
+  }
 
  private:
   struct alignas(64) Line {
@@ -78,7 +82,7 @@ class SharedTeam {
     std::byte payload[line_bytes];
   };
   static_assert(sizeof(Line) == 64, "a small contribution must be one cache line");
-  static constexpr std::uint32_t lines = 8;
+  static constexpr std::uint32_t lines = 32;
   struct Control {
     Line line[lines];
     alignas(64) std::atomic<std::uint32_t> done;
