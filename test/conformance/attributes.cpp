@@ -179,6 +179,41 @@ void wrong_keyvals(Conformance& t) {
   OK(MPI_Type_free_keyval(&type_keyval));
 }
 
+int copy_for_types(MPI_Datatype, int, void*, void* in, void* out, int* flag) {
+  *static_cast<void**>(out) = static_cast<char*>(in) + 1;
+  *flag = 1;
+  return MPI_SUCCESS;
+}
+
+int count_deletes(MPI_Datatype, int, void*, void* state) {
+  ++*static_cast<int*>(state);
+  return MPI_SUCCESS;
+}
+
+void of_datatypes(Conformance& t) {
+  int deletes = 0, keyval;
+  OK(MPI_Type_create_keyval(copy_for_types, count_deletes, &keyval, &deletes));
+  MPI_Datatype type, copy;
+  OK(MPI_Type_contiguous(2, MPI_INT, &type));
+  char memory[2];
+  OK(MPI_Type_set_attr(type, keyval, memory));
+  OK(MPI_Type_dup(type, &copy));
+  void* value = nullptr;
+  int flag = 0;
+  OK(MPI_Type_get_attr(copy, keyval, &value, &flag));
+  CHECK(flag);
+  CHECK(value == memory + 1);
+  OK(MPI_Type_free(&type));
+  CHECK_EQ(deletes, 1);
+  OK(MPI_Type_delete_attr(copy, keyval));
+  CHECK_EQ(deletes, 2);
+  OK(MPI_Type_get_attr(copy, keyval, &value, &flag));
+  CHECK(!flag);
+  OK(MPI_Type_free(&copy));
+  CHECK_EQ(deletes, 2);
+  OK(MPI_Type_free_keyval(&keyval));
+}
+
 // A delete function may call MPI, also on the communicator that is going.
 int delete_and_communicate(MPI_Comm comm, int, void* value, void*) {
   int size = 0;
@@ -202,6 +237,6 @@ void callbacks_call_mpi(Conformance& t) {
 }  // namespace
 
 CHAPTER(attributes, CASE(predefined), CASE(set_get_delete), CASE(copies_with_duplicates), CASE(failing_copy),
-        CASE(failing_delete), CASE(wrong_keyvals), CASE(callbacks_call_mpi))
+        CASE(failing_delete), CASE(wrong_keyvals), CASE(of_datatypes), CASE(callbacks_call_mpi))
 
 }  // namespace conformance
