@@ -69,6 +69,10 @@ class HandleTable {
       object.handle = 0;
     }
   }
+  // How many handles of an object the program holds; 0 for predefined ones.
+  std::uint32_t handles_of(const T& object) const {
+    return object.handle < reserved_ ? 0 : given_[object.handle];
+  }
   bool predefined(const T& object) const { return object.handle != 0 && object.handle < reserved_; }
   // Calls visit(object) for every object beyond the predefined ones; to report what was never freed.
   template <class Visit>

@@ -223,10 +223,50 @@ void user_operation(Conformance& t) {
   CHECK_FAILS(MPI_Op_free(&predefined), MPI_ERR_OP);
 }
 
+#if MPI_VERSION >= 5
+void any_value_and_index(Conformance& t) {
+  MPI_Datatype named = MPI_DATATYPE_NULL, pair = MPI_DATATYPE_NULL, again = MPI_DATATYPE_NULL;
+  OK(MPI_Type_get_value_index(MPI_DOUBLE, MPI_INT, &named));
+  CHECK(named == MPI_DOUBLE_INT);
+  OK(MPI_Type_get_value_index(MPI_FLOAT, MPI_INT64_T, &pair));
+  OK(MPI_Type_get_value_index(MPI_FLOAT, MPI_INT64_T, &again));
+  CHECK(pair != MPI_DATATYPE_NULL);
+  CHECK(pair == again);
+  struct Located {
+    float value;
+    std::int64_t index;
+  };
+  const Located in[] = {{1, std::int64_t{1} << 40}, {2, 5}};
+  Located inout[] = {{3, 6}, {2, 7}};
+  OK(MPI_Reduce_local(in, inout, 2, pair, MPI_MINLOC));
+  CHECK_EQ(inout[0].value, 1);
+  CHECK_EQ(inout[0].index, std::int64_t{1} << 40);
+  CHECK_EQ(inout[1].index, 5);
+}
+
+void add_large(void* in, void* inout, MPI_Count* count, MPI_Datatype*) {
+  for (MPI_Count i = 0; i < *count; ++i) static_cast<int*>(inout)[i] += static_cast<const int*>(in)[i];
+}
+
+void user_operation_of_large_counts(Conformance& t) {
+  OwnedOp op;
+  OK(MPI_Op_create_c(add_large, 1, op.out()));
+  const int in[] = {10, 20};
+  int inout[] = {1, 2};
+  OK(MPI_Reduce_local_c(in, inout, 2, MPI_INT, op));
+  CHECK_EQ(inout[0], 11);
+  CHECK_EQ(inout[1], 22);
+}
+#else
+void any_value_and_index(Conformance&) {}
+void user_operation_of_large_counts(Conformance&) {}
+#endif
+
 }  // namespace
 
 CHAPTER(datatype_data, CASE(pack_in_steps), CASE(pack_without_room), CASE(external32), CASE(columns_to_rows),
         CASE(both_sides_derived), CASE(partial_elements), CASE(absolute_addresses),
-        CASE(predefined_operations), CASE(user_operation))
+        CASE(predefined_operations), CASE(user_operation), CASE(any_value_and_index),
+        CASE(user_operation_of_large_counts))
 
 }  // namespace conformance

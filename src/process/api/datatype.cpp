@@ -51,8 +51,9 @@ Result<> type_commit(MpiProcess&, Datatype& datatype) {
 
 Result<> type_free(MpiProcess& process, Datatype& datatype) {
   if (datatype.predefined) return failure(ErrorClass::type, "a predefined type may not be freed");
-  // Not if the same type still has other handles: then it lives on with its attributes.
-  if (datatype.attributes) {
+  // Not if the program has other handles to it (MPI_Type_get_contents gives them): it lives on with its
+  // attributes.
+  if (datatype.attributes && process.handles().datatypes.handles_of(datatype) <= 1) {
     const Ref<Datatype> kept(&datatype);
     HAWSER_TRY(attributes_of(datatype).remove_all(datatype, process.attribute_callbacks()));
   }
