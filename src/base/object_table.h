@@ -20,6 +20,7 @@ class ObjectTable {
       return index;
     }
     objects_.push_back(object);
+    count_ = objects_.size();
     return static_cast<std::uint32_t>(objects_.size() - 1);
   }
   void remove(std::uint32_t index) {
@@ -31,18 +32,20 @@ class ObjectTable {
   void reserve_numbers(std::uint32_t count) {
     HAWSER_ASSERT(objects_.empty());
     objects_.resize(count);
+    count_ = count;
   }
   void place(std::uint32_t index, T* object) {
     HAWSER_ASSERT(index < objects_.size());
     objects_[index] = object;
   }
   // Null when no object has this number.
-  T* find(std::uint64_t index) const { return index < objects_.size() ? objects_[index] : nullptr; }
+  T* find(std::uint64_t index) const { return index < count_ ? objects_[index] : nullptr; }
   std::size_t live() const { return objects_.size() - free_.size(); }
   std::size_t size() const { return objects_.size(); }
 
  private:
   std::vector<T*> objects_;
+  std::uint64_t count_ = 0;  // objects_.size(), which a vector must compute
   std::vector<std::uint32_t> free_;
 };
 

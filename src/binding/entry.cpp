@@ -2,80 +2,92 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "base/failure.h"
 
 namespace hawser::binding {
 
-Entry::Entry(const char* function, AnyTime) : function_(function), process_(&current_slot().process()) {
-  process_->set_hooks(abi_hooks());
-  process_->lock().lock();
+MpiProcess* process_at_any_time() {
+  MpiProcess& process = current_slot().process();
+  process.set_hooks(abi_hooks());
+  return &process;
 }
 
-bool Entry::claim_message(MPI_Message handle, Message*& message) const {
+bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message) {
   const std::uint64_t number = Codec<Message>::number(handle);
   if (number == 1) {
     message = Message::no_proc();
     return true;
   }
-  message = process_->handles().messages.find(number);
+  message = process.handles().messages.find(number);
   if (message == nullptr) return false;
-  process_->handles().messages.take_back(*message);
+  process.handles().messages.take_back(*message);
   return true;
 }
 
-int Entry::not_running() const {
+int not_running(const char* function) {
   ProcessSlot& slot = current_slot();
-  MpiProcess& process = slot.process();
-  process.set_hooks(abi_hooks());
   const char* when = slot.finalized ? "after MPI_Finalize" : "before MPI_Init";
-  return from_core_error_code(process.report({}, function_, failure(ErrorClass::other, "called {}", when)));
+  const Error error = failure(ErrorClass::other, "called {}", when);
+  return from_core_error_code(process_at_any_time()->report({}, function, error));
 }
 
-int Entry::fail(Communicator* owner, const Error& error) const {
-  Ref<Communicator> origin = process_->take_error_origin();
+int fail(Where where, Communicator* owner, const Error& error) {
+  Ref<Communicator> origin = where.process->take_error_origin();
   AbiObject object;
   object.communicator = origin ? origin.get() : owner;
-  return from_core_error_code(process_->report(object, function_, error));
+  return from_core_error_code(where.process->report(object, where.function, error));
 }
 
-int Entry::bad_handle_value(Communicator* owner, const char* argument, const char* noun,
-                            ErrorClass error_class, bool null, std::uint64_t value) const {
-  if (null) return fail(owner, failure(error_class, "{} is the null {}", argument, noun));
-  return fail(owner, failure(error_class, "{} is {:#x}, which is not a valid {}", argument, value, noun));
+int fail(Where where, Communicator* owner, Result<>& result) {
+  const Error error = result.take_error();
+  std::destroy_at(&result);
+  return fail(where, owner, error);
 }
 
-int Entry::negative(Communicator* owner, const char* argument, std::int64_t value) const {
-  return fail(owner, failure(ErrorClass::count, "{} is {}, but must not be negative", argument, value));
+int bad_handle(Where where, Communicator* owner, const char* argument, const char* noun,
+               ErrorClass error_class, bool null, std::uint64_t value) {
+  if (null) return fail(where, owner, failure(error_class, "{} is the null {}", argument, noun));
+  return fail(where, owner,
+              failure(error_class, "{} is {:#x}, which is not a valid {}", argument, value, noun));
 }
 
-int Entry::bad_rank(Communicator* owner, const char* argument, int value) const {
+int negative(Where where, Communicator* owner, const char* argument, std::int64_t value) {
+  return fail(where, owner,
+              failure(ErrorClass::count, "{} is {}, but must not be negative", argument, value));
+}
+
+int bad_rank(Where where, Communicator* owner, const char* argument, int value) {
   const ErrorClass error_class = std::strcmp(argument, "root") == 0 ? ErrorClass::root : ErrorClass::rank;
-  return fail(owner, failure(error_class, "{} is {}, but the ranks of the communicator are 0 to {}", argument,
-                             from_core_rank(value), owner->peer_count() - 1));
+  return fail(where, owner,
+              failure(error_class, "{} is {}, but the ranks of the communicator are 0 to {}", argument,
+                      from_core_rank(value), owner->peer_count() - 1));
 }
 
-int Entry::bad_tag(Communicator* owner, const char* argument, int value) const {
-  return fail(owner, failure(ErrorClass::tag, "{} is {}, but must be 0 to {}", argument,
-                             from_core_tag_any(value), tag_upper_bound));
+int bad_tag(Where where, Communicator* owner, const char* argument, int value) {
+  return fail(where, owner,
+              failure(ErrorClass::tag, "{} is {}, but must be 0 to {}", argument, from_core_tag_any(value),
+                      tag_upper_bound));
 }
 
-int Entry::null_argument(Communicator* owner, const char* argument) const {
-  return fail(owner, failure(ErrorClass::arg, "{} is a null pointer", argument));
+int null_argument(Where where, Communicator* owner, const char* argument) {
+  return fail(where, owner, failure(ErrorClass::arg, "{} is a null pointer", argument));
 }
 
-int Entry::null_buffer(Communicator* owner, const char* argument, std::int64_t count) const {
-  return fail(owner,
+int null_buffer(Where where, Communicator* owner, const char* argument, std::int64_t count) {
+  return fail(where, owner,
               failure(ErrorClass::buffer, "{} is a null pointer, but the count is {}", argument, count));
 }
 
-int Entry::not_committed(Communicator* owner, const char* argument, const Datatype& type) const {
+int not_committed(Where where, Communicator* owner, const char* argument, const Datatype& type) {
   const char* name = type.name.empty() ? "without a name" : type.name.c_str();
-  return fail(owner, failure(ErrorClass::type, "{}, a datatype {}, has not been committed", argument, name));
+  return fail(where, owner,
+              failure(ErrorClass::type, "{}, a datatype {}, has not been committed", argument, name));
 }
 
-int Entry::too_large(Communicator* owner, const char* argument, std::int64_t value) const {
-  return fail(owner,
+int too_large(Where where, Communicator* owner, const char* argument, std::int64_t value) {
+  return fail(where, owner,
               failure(ErrorClass::value_too_large, "{} is {}, which an int cannot hold", argument, value));
 }
 

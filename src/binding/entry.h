@@ -16,57 +16,91 @@ namespace hawser::binding {
 // This ABI's hooks.
 const AbiHooks& abi_hooks();
 
+// What a core function answered. Not destroyed: a success owns nothing, and fail() destroys a failure.
+union Outcome {
+  Result<> result;
+  ~Outcome() {}
+
+  bool good() const { return static_cast<bool>(result); }
+};
+
+// Where a mistake was made. Passed by value to what is out of line, so that an Entry can live in registers.
+struct Where {
+  const char* function;
+  MpiProcess* process;
+};
+
+// All return the code to return to the program, after the error handler of `owner` (null: the one for errors
+// without an object) has had its say.
+[[gnu::cold]] int not_running(const char* function);
+[[gnu::cold]] int fail(Where where, Communicator* owner, const Error& error);
+[[gnu::cold]] int fail(Where where, Communicator* owner, Result<>& result);  // also destroys the result
+[[gnu::cold]] int bad_handle(Where where, Communicator* owner, const char* argument, const char* noun,
+                             ErrorClass error_class, bool null, std::uint64_t value);
+[[gnu::cold]] int negative(Where where, Communicator* owner, const char* argument, std::int64_t value);
+[[gnu::cold]] int bad_rank(Where where, Communicator* owner, const char* argument, int value);
+[[gnu::cold]] int bad_tag(Where where, Communicator* owner, const char* argument, int value);
+[[gnu::cold]] int null_argument(Where where, Communicator* owner, const char* argument);
+[[gnu::cold]] int null_buffer(Where where, Communicator* owner, const char* argument, std::int64_t count);
+[[gnu::cold]] int not_committed(Where where, Communicator* owner, const char* argument, const Datatype& type);
+[[gnu::cold]] int too_large(Where where, Communicator* owner, const char* argument, std::int64_t value);
+MpiProcess* process_at_any_time();
+bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message);
+
 class Entry {
  public:
   // For functions that need a running process.
-  explicit Entry(const char* function) : function_(function), process_(current_slot().running) {
-    if (process_ != nullptr) [[likely]] {
-      process_->lock().lock();
-      process_->enter(function);
-    }
+  explicit Entry(const char* function) : where_{function, current_slot().running} {
+    if (where_.process != nullptr) [[likely]]
+      where_.process->lock().lock();
   }
   // For functions that may be called at any time.
   struct AnyTime {};
-  Entry(const char* function, AnyTime);
+  Entry(const char* function, AnyTime) : where_{function, process_at_any_time()} {
+    where_.process->lock().lock();
+  }
   ~Entry() {
-    if (process_ != nullptr) [[likely]]
-      process_->lock().unlock();
+    if (where_.process != nullptr) [[likely]]
+      where_.process->lock().unlock();
   }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
-  bool running() const { return process_ != nullptr; }
-  MpiProcess& process() const { return *process_; }
-  bool checks() const { return process_->knobs().checks; }
+  bool running() const { return where_.process != nullptr; }
+  MpiProcess& process() const { return *where_.process; }
+  bool checks() const { return where_.process->knobs().checks; }
 
   // The object of a handle; null for the null handle and for garbage.
   template <class T, class Handle>
   T* find(Handle handle) const {
-    return table_of<T>(process_->handles()).find(Codec<T>::number(handle));
+    return table_of<T>(where_.process->handles()).find(Codec<T>::number(handle));
   }
   template <class T, class Handle>
   static bool is_null(Handle handle) {
     return Codec<T>::number(handle) == 0;
   }
   // Stands in for a datatype argument that is not significant, and may be garbage.
-  Datatype* any_datatype() const { return process_->handles().datatypes.find(any_datatype_number); }
+  Datatype* any_datatype() const { return where_.process->handles().datatypes.find(any_datatype_number); }
 
   // A handle for an object that the core hands out; the null handle for null.
   template <class T>
   auto give(T* object) const {
     return object == nullptr ? Codec<T>::handle(0) : Codec<T>::handle(give_number(*object));
   }
-  auto give(Request* request) const {
-    return Codec<Request>::handle(request == nullptr ? 0 : process_->handles().requests.number_of(*request));
+  [[gnu::always_inline]] MPI_Request give(Request* request) const {
+    if (request == nullptr) [[unlikely]]
+      return Codec<Request>::handle(0);
+    return Codec<Request>::handle(where_.process->handles().requests.number_of(*request));
   }
   MPI_Message give(Message* message) const {
     if (message == Message::no_proc()) return Codec<Message>::handle(1);
-    return Codec<Message>::handle(message == nullptr ? 0 : process_->handles().messages.give_out(*message));
+    return Codec<Message>::handle(message == nullptr ? 0
+                                                     : where_.process->handles().messages.give_out(*message));
   }
   // The program gave the object's handle back.
   template <class T, class Handle>
   void take_back(Handle* handle, T& object) const {
-    auto& table = table_of<T>(process_->handles());
+    auto& table = table_of<T>(where_.process->handles());
     *handle = Codec<T>::handle(0);
     if (table.predefined(object)) return;
     table.take_back(object);
@@ -75,34 +109,50 @@ class Entry {
   // The request or message of a handle; false for garbage. Null handles give null.
   bool find_request(MPI_Request handle, Request*& request) const {
     const std::uint64_t number = Codec<Request>::number(handle);
-    request = process_->handles().requests.find(number);
+    request = where_.process->handles().requests.find(number);
     return request != nullptr || number == 0;
   }
   // Takes the message out of the table, because the receive that the caller begins ends its life.
-  bool claim_message(MPI_Message handle, Message*& message) const;
+  bool claim_message(MPI_Message handle, Message*& message) const {
+    return binding::claim_message(*where_.process, handle, message);
+  }
   template <class Handle>
   bool find_info(Handle handle, Info*& info) const {
     info = find<Info>(handle);
     return info != nullptr || is_null<Info>(handle);
   }
 
-  // Failures. All return the code to return to the program, after the error handler of `owner` (null: the one
-  // for errors without an object) has had its say.
-  [[gnu::cold]] int not_running() const;
-  [[gnu::cold]] int fail(Communicator* owner, const Error& error) const;
-  template <class T, class Handle>
-  [[gnu::cold, gnu::noinline]] int bad_handle(Communicator* owner, const char* argument,
-                                              Handle handle) const {
-    return bad_handle_value(owner, argument, Noun<T>::text, Noun<T>::error_class, is_null<T>(handle),
-                            Codec<T>::value(handle));
+  int not_running() const { return binding::not_running(where_.function); }
+  int fail(Communicator* owner, const Error& error) const { return binding::fail(where_, owner, error); }
+  int fail(Communicator* owner, Outcome& outcome) const {
+    return binding::fail(where_, owner, outcome.result);
   }
-  [[gnu::cold]] int negative(Communicator* owner, const char* argument, std::int64_t value) const;
-  [[gnu::cold]] int bad_rank(Communicator* owner, const char* argument, int value) const;
-  [[gnu::cold]] int bad_tag(Communicator* owner, const char* argument, int value) const;
-  [[gnu::cold]] int null_argument(Communicator* owner, const char* argument) const;
-  [[gnu::cold]] int null_buffer(Communicator* owner, const char* argument, std::int64_t count) const;
-  [[gnu::cold]] int not_committed(Communicator* owner, const char* argument, const Datatype& type) const;
-  [[gnu::cold]] int too_large(Communicator* owner, const char* argument, std::int64_t value) const;
+  template <class T, class Handle>
+  int bad_handle(Communicator* owner, const char* argument, Handle handle) const {
+    return binding::bad_handle(where_, owner, argument, Noun<T>::text, Noun<T>::error_class,
+                               is_null<T>(handle), Codec<T>::value(handle));
+  }
+  int negative(Communicator* owner, const char* argument, std::int64_t value) const {
+    return binding::negative(where_, owner, argument, value);
+  }
+  int bad_rank(Communicator* owner, const char* argument, int value) const {
+    return binding::bad_rank(where_, owner, argument, value);
+  }
+  int bad_tag(Communicator* owner, const char* argument, int value) const {
+    return binding::bad_tag(where_, owner, argument, value);
+  }
+  int null_argument(Communicator* owner, const char* argument) const {
+    return binding::null_argument(where_, owner, argument);
+  }
+  int null_buffer(Communicator* owner, const char* argument, std::int64_t count) const {
+    return binding::null_buffer(where_, owner, argument, count);
+  }
+  int not_committed(Communicator* owner, const char* argument, const Datatype& type) const {
+    return binding::not_committed(where_, owner, argument, type);
+  }
+  int too_large(Communicator* owner, const char* argument, std::int64_t value) const {
+    return binding::too_large(where_, owner, argument, value);
+  }
 
   // Why a rank is good: the tests of the hot path.
   static bool is_peer(const Communicator& communicator, int rank) {
@@ -129,15 +179,12 @@ class Entry {
 
   template <class T>
   std::uint32_t give_number(T& object) const {
-    auto& table = table_of<T>(process_->handles());
+    auto& table = table_of<T>(where_.process->handles());
     if (!table.predefined(object)) object.retain();
     return table.give_out(object);
   }
-  int bad_handle_value(Communicator* owner, const char* argument, const char* noun, ErrorClass error_class,
-                       bool null, std::uint64_t value) const;
 
-  const char* function_;
-  MpiProcess* process_;
+  Where where_;
 };
 
 // Gives a 64-bit result to the program; false if it does not fit there.

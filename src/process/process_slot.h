@@ -38,8 +38,9 @@ struct ProcessSlot {
 };
 
 namespace detail {
-extern ProcessSlot* current_slot;
-}
+// Said to be hidden because compilers take a variable from elsewhere for one of another library.
+[[gnu::visibility("hidden")]] extern ProcessSlot* current_slot;
+}  // namespace detail
 
 inline ProcessSlot& current_slot() { return *detail::current_slot; }
 // For the simulator; null means the slot of the real process. Returns the former slot.

@@ -94,7 +94,7 @@ class EntryPoint:
         for code in codes:
             self.lines += code.decode()
         self.add_checks(codes)
-        self.lines.append(f"  const Result<> outcome = mpi::{function.core_name}({self.arguments(codes)});")
+        self.lines.append(f"  Outcome outcome{{mpi::{function.core_name}({self.arguments(codes)})}};")
         self.finish([ParameterCode(self, p) for p in function.parameters])
         self.lines.append("  return MPI_SUCCESS;")
         return [head] + self.lines + ["}"]
@@ -160,11 +160,11 @@ class EntryPoint:
     def finish(self, codes):
         after_error = [line for code in codes for line in code.finish_on_error()]
         if after_error:
-            self.lines.append("  if (!outcome) [[unlikely]] {")
+            self.lines.append("  if (!outcome.good()) [[unlikely]] {")
             self.lines += ["  " + line for line in after_error]
-            self.lines += [f"    return entry.fail({self.owner}, outcome.error());", "  }"]
+            self.lines += [f"    return entry.fail({self.owner}, outcome);", "  }"]
         else:
-            self.lines.append(f"  if (!outcome) [[unlikely]] return entry.fail({self.owner}, outcome.error());")
+            self.lines.append(f"  if (!outcome.good()) [[unlikely]] return entry.fail({self.owner}, outcome);")
         for code in codes:
             self.lines += code.finish()
 

@@ -277,7 +277,7 @@ class ParameterCode:
         if group == "status" and self.direction == "out":
             if self.parameter.array:
                 return [f"  {name}_.write({name}, {self.status_count()}, "
-                        "outcome.error().error_class == ErrorClass::in_status);"]
+                        "outcome.result.error().error_class == ErrorClass::in_status);"]
             return [f"  if (!ignored({name})) write_status(*{name}, {name}_);"]
         if group == "message" and self.direction == "inout":
             return self.finish_message()

@@ -1,0 +1,127 @@
+// Inquiries about the ABI, the hardware and the parent (MPI-5.0 sections 7.1.2, 11.8.2, 20.4), and the
+// balanced division of processes over dimensions (section 8.5.2), which needs no communicator.
+#include <cstring>
+#include <vector>
+
+#include "base/failure.h"
+#include "communicator/info.h"
+#include "process/api.h"
+#include "process/mpi_process.h"
+
+namespace hawser::mpi {
+
+namespace {
+
+// Writes `factors` for k dimensions: descending, their product n, the largest as small as can be, then the
+// next. False if none is at most `limit`.
+bool divide(int n, int k, int limit, int* factors) {
+  if (k == 1) {
+    factors[0] = n;
+    return n <= limit;
+  }
+  for (int largest = 1; largest <= n && largest <= limit; ++largest) {
+    if (n % largest != 0) continue;
+    std::int64_t reachable = 1;
+    for (int i = 0; i < k && reachable < n; ++i) reachable *= largest;
+    if (reachable < n) continue;
+    factors[0] = largest;
+    if (divide(n / largest, k - 1, largest, factors + 1)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<> comm_get_parent(MpiProcess&, Ref<Communicator>& parent) {
+  parent = nullptr;  // nobody spawned this process
+  return {};
+}
+
+Result<> get_hw_resource_info(MpiProcess&, Ref<Info>& hw_info) {
+  hw_info = make_counted<Info>();  // no resource types are offered to MPI_Comm_split_type by name
+  return {};
+}
+
+Result<> abi_get_info(MpiProcess&, Ref<Info>& info) {
+  info = make_counted<Info>();
+  for (const char* key : {"mpi_aint_size", "mpi_count_size", "mpi_offset_size"})
+    HAWSER_TRY(info->set(key, "8"));
+  return {};
+}
+
+// As gfortran has them without options that change the default kinds.
+Result<> abi_get_fortran_info(MpiProcess&, Ref<Info>& info) {
+  struct Entry {
+    const char* key;
+    const char* value;
+  };
+  static constexpr Entry entries[] = {
+      {"mpi_logical_size", "4"},
+      {"mpi_integer_size", "4"},
+      {"mpi_real_size", "4"},
+      {"mpi_double_precision_size", "8"},
+      {"mpi_logical1_supported", "true"},
+      {"mpi_logical2_supported", "true"},
+      {"mpi_logical4_supported", "true"},
+      {"mpi_logical8_supported", "true"},
+      {"mpi_logical16_supported", "true"},
+      {"mpi_integer1_supported", "true"},
+      {"mpi_integer2_supported", "true"},
+      {"mpi_integer4_supported", "true"},
+      {"mpi_integer8_supported", "true"},
+      {"mpi_integer16_supported", "true"},
+      {"mpi_real2_supported", "false"},
+      {"mpi_real4_supported", "true"},
+      {"mpi_real8_supported", "true"},
+      {"mpi_real16_supported", "true"},
+      {"mpi_complex4_supported", "false"},
+      {"mpi_complex8_supported", "true"},
+      {"mpi_complex16_supported", "true"},
+      {"mpi_complex32_supported", "true"},
+      {"mpi_double_complex_supported", "true"},
+  };
+  info = make_counted<Info>();
+  for (const Entry& entry : entries) HAWSER_TRY(info->set(entry.key, entry.value));
+  return {};
+}
+
+Result<> abi_get_fortran_booleans(MpiProcess&, int logical_size, void* logical_true, void* logical_false,
+                                  bool& is_set) {
+  if (logical_size != 1 && logical_size != 2 && logical_size != 4 && logical_size != 8 && logical_size != 16)
+    return failure(ErrorClass::arg, "logical_size is {}, but no LOGICAL has that many bytes", logical_size);
+  // gfortran's .true. is 1; little-endian, so the first byte holds it.
+  std::memset(logical_true, 0, static_cast<std::size_t>(logical_size));
+  std::memset(logical_false, 0, static_cast<std::size_t>(logical_size));
+  *static_cast<char*>(logical_true) = 1;
+  is_set = true;
+  return {};
+}
+
+Result<> dims_create(MpiProcess&, int nnodes, int ndims, int* dims) {
+  if (nnodes < 1) return failure(ErrorClass::dims, "nnodes is {}, but must be positive", nnodes);
+  if (ndims < 0) return failure(ErrorClass::dims, "ndims is {}, which is negative", ndims);
+  int left = nnodes;
+  int open = 0;
+  for (int i = 0; i < ndims; ++i) {
+    if (dims[i] < 0) return failure(ErrorClass::dims, "dims[{}] is {}, which is negative", i, dims[i]);
+    if (dims[i] == 0) {
+      ++open;
+    } else if (left % dims[i] != 0) {
+      return failure(ErrorClass::dims, "{} processes cannot be divided into the dimensions given", nnodes);
+    } else {
+      left /= dims[i];
+    }
+  }
+  if (open == 0) {
+    if (left == 1 || ndims == 0) return {};
+    return failure(ErrorClass::dims, "the product of the dimensions is not {}", nnodes);
+  }
+  std::vector<int> factors(static_cast<std::size_t>(open));
+  divide(left, open, left, factors.data());
+  std::size_t next = 0;
+  for (int i = 0; i < ndims; ++i)
+    if (dims[i] == 0) dims[i] = factors[next++];
+  return {};
+}
+
+}  // namespace hawser::mpi
