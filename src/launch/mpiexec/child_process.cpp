@@ -13,20 +13,25 @@ namespace hawser {
 
 namespace {
 
-// What the child writes and the parent, whose memory it shares until it executes the program, reads.
-struct Failure {
-  const char* volatile step = nullptr;
-  volatile int error = 0;
-  pid_t parent = 0;
+// What the child is given and what it answers, in the memory that both share until it executes the program.
+struct Birth {
+  const ChildPlan& plan;
+  const cpu_set_t* processors;  // null: not bound
+  pid_t parent;
+  const char* step = nullptr;  // what failed; null: the execution itself
+  int error = 0;               // 0: the program runs
 };
 
-[[noreturn]] void fail(Failure& failure, const char* step) {
-  failure.error = errno;
-  failure.step = step;
+// Sanitizers keep books on a thread's stack and memory, which a second process in the same memory upsets.
+#define HAWSER_NOT_SANITIZED [[gnu::no_sanitize("address", "undefined", "thread")]]
+
+HAWSER_NOT_SANITIZED [[noreturn]] void fail(Birth& birth, const char* step) {
+  birth.error = errno;
+  birth.step = step;
   _exit(127);
 }
 
-void execute(const ChildPlan& plan) {
+HAWSER_NOT_SANITIZED void execute(const ChildPlan& plan) {
   execve(plan.path, plan.arguments, plan.environment);
   if (errno != ENOEXEC) return;
   // A script without #! runs in the shell, as execvp has it. The array lives on the child's stack.
@@ -40,36 +45,30 @@ void execute(const ChildPlan& plan) {
   execve("/bin/sh", const_cast<char* const*>(shell_arguments), plan.environment);
 }
 
-[[noreturn]] void become_rank(const ChildPlan& plan, const cpu_set_t* processors, Failure& failure) {
+// The child's life up to the program.
+HAWSER_NOT_SANITIZED int become_rank(void* argument) {
+  Birth& birth = *static_cast<Birth*>(argument);
+  const ChildPlan& plan = birth.plan;
   // First of all: should mpiexec die, so does this process. The check is for a death before the request.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != failure.parent) _exit(127);
-  if (setpgid(0, plan.group) != 0) fail(failure, "join the job's process group");
+  if (getppid() != birth.parent) _exit(127);
+  if (setpgid(0, plan.group) != 0) fail(birth, "join the job's process group");
   if (plan.working_directory != nullptr && chdir(plan.working_directory) != 0)
-    fail(failure, plan.working_directory);
+    fail(birth, plan.working_directory);
   if (dup2(plan.stdin_fd, 0) < 0 || dup2(plan.stdout_fd, 1) < 0 || dup2(plan.stderr_fd, 2) < 0)
-    fail(failure, "set up standard input and output");
-  for (const int fd : plan.inherited) fcntl(fd, F_SETFD, 0);
-  if (processors != nullptr) sched_setaffinity(0, sizeof *processors, processors);
+    fail(birth, "set up standard input and output");
+  fcntl(plan.pmi_fd, F_SETFD, 0);
+  fcntl(plan.node_fd, F_SETFD, 0);
+  if (birth.processors != nullptr) sched_setaffinity(0, sizeof *birth.processors, birth.processors);
   setrlimit(RLIMIT_NOFILE, &plan.open_files);
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
-  for (const int number : {SIGPIPE, SIGTTIN, SIGTTOU}) sigaction(number, &standard, nullptr);
+  sigaction(SIGPIPE, &standard, nullptr);
+  sigaction(SIGTTIN, &standard, nullptr);
+  sigaction(SIGTTOU, &standard, nullptr);
   sigprocmask(SIG_SETMASK, &plan.signal_mask, nullptr);
   execute(plan);
-  fail(failure, nullptr);
-}
-
-// By itself, so that the compiler keeps nothing in registers that the child could change.
-[[gnu::noinline]] ChildStart fork_rank(const ChildPlan& plan, const cpu_set_t* processors) {
-  Failure failure;
-  failure.parent = getpid();
-  const pid_t pid = vfork();
-  if (pid == 0) become_rank(plan, processors, failure);
-  if (pid < 0) return {-1, "fork", errno};
-  if (failure.error == 0) return {pid, "", 0};
-  // The child has ended itself; it is waited for with all the others.
-  return {-1, failure.step == nullptr ? plan.path : failure.step, failure.error};
+  fail(birth, nullptr);
 }
 
 }  // namespace
@@ -77,9 +76,17 @@ void execute(const ChildPlan& plan) {
 ChildStart start_child(const ChildPlan& plan) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (plan.processors == nullptr || plan.processors->empty()) return fork_rank(plan, nullptr);
-  for (const int number : *plan.processors) CPU_SET(static_cast<std::size_t>(number), &set);
-  return fork_rank(plan, &set);
+  const bool bound = plan.processors != nullptr && !plan.processors->empty();
+  if (bound)
+    for (const int number : *plan.processors) CPU_SET(static_cast<std::size_t>(number), &set);
+  Birth birth{plan, bound ? &set : nullptr, getpid()};
+  // The child runs on a stack of its own while this process waits in clone: vfork, without its pitfalls.
+  alignas(16) char stack[64 * 1024];
+  const pid_t pid = clone(become_rank, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &birth);
+  if (pid < 0) return {-1, "clone", errno};
+  if (birth.error == 0) return {pid, "", 0};
+  // The child has ended itself; it is waited for with all the others.
+  return {-1, birth.step == nullptr ? plan.path : birth.step, birth.error};
 }
 
 std::string find_program(const std::string& name, std::string_view path_list, int& error) {

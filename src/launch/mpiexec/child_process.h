@@ -1,5 +1,6 @@
-// Starts one rank. With vfork, which costs a fraction of fork and tells at once whether the program could be
-// executed; between vfork and exec only system calls are made.
+// Starts one rank, the way vfork does: the child borrows this process's memory until it executes the program.
+// That costs a fraction of fork and tells at once whether the program could be executed; until then the child
+// makes nothing but system calls.
 #pragma once
 
 #include <sys/resource.h>
@@ -19,7 +20,8 @@ struct ChildPlan {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
-  std::vector<int> inherited;                    // descriptors that keep their numbers
+  int pmi_fd = -1;  // this and the next are inherited under their numbers
+  int node_fd = -1;
   const std::vector<int>* processors = nullptr;  // null or empty: not bound
   pid_t group = 0;
   sigset_t signal_mask;  // mpiexec's own before it began

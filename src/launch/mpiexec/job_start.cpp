@@ -152,7 +152,8 @@ bool Job::start_rank(int rank, const std::vector<int>* processors) {
   plan.stdin_fd = rank == options_.stdin_rank ? stdin_for_rank_ : null_fd_;
   plan.stdout_fd = ends.value().output_fd[0];
   plan.stderr_fd = ends.value().output_fd[1];
-  plan.inherited = {place.pmi_fd, place.node_fd};
+  plan.pmi_fd = place.pmi_fd;
+  plan.node_fd = place.node_fd;
   plan.processors = processors;
   plan.group = guard_.group();
   plan.signal_mask = old_signal_mask_;
