@@ -283,6 +283,11 @@ class End(unittest.TestCase):
         result = mpiexec("-n", "3", "true")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"", b""))
 
+    def test_many_ranks_and_few_descriptors(self):
+        result = subprocess.run(["sh", "-c", 'ulimit -S -n 64; exec "$0" -n 60 sh -c "ulimit -S -n"', MPIEXEC],
+                                capture_output=True, timeout=LIMIT, check=True)
+        self.assertEqual(text(result.stdout), "64\n" * 60)  # the ranks have the user's limit
+
     def test_a_rank_that_fails_ends_the_others(self):
         self.failure("-n", "3", "-hosts", "a,b,c", "sh", "-c", "[ $PMI_RANK = 1 ] && exit 7; sleep 1000", code=7,
                      says=r"rank 1 on host b \(pid \d+\) exited with code 7")
