@@ -162,7 +162,7 @@ bool SocketChannel::progress(ChannelEvents& events, Nanoseconds) {
   due.swap(due_);
   for (const ProcessIndex peer : due) {
     peers_[static_cast<std::size_t>(peer)].due = false;
-    moved |= advance_peer(peer, events);
+    moved |= advance_peer(peer, false, events);
   }
   if (!moved && ++quiet_passes_ > eager_passes && quiet_passes_ % lazy_stride != 0) return false;
   for (const ReadySet::Ready& ready : ready_.poll()) {
@@ -170,7 +170,7 @@ bool SocketChannel::progress(ChannelEvents& events, Nanoseconds) {
       accept_all();
       moved = true;
     } else if (ready.key < listener_key) {
-      moved |= advance_peer(static_cast<ProcessIndex>(ready.key), events);
+      moved |= advance_peer(static_cast<ProcessIndex>(ready.key), ready.writable, events);
     } else {
       moved |= receive_from(ready.key, events);
     }
@@ -181,11 +181,11 @@ bool SocketChannel::progress(ChannelEvents& events, Nanoseconds) {
 
 // Sending.
 
-bool SocketChannel::advance_peer(ProcessIndex process, ChannelEvents& events) {
+bool SocketChannel::advance_peer(ProcessIndex process, bool writable, ChannelEvents& events) {
   Peer& peer = peers_[static_cast<std::size_t>(process)];
   if (peer.lost || peer.outgoing == nullptr) return false;
   push_streams(peer, events);
-  auto moved = peer.outgoing->advance(ready_, static_cast<std::uint64_t>(process));
+  auto moved = peer.outgoing->advance(ready_, static_cast<std::uint64_t>(process), writable);
   if (!moved) {
     lose(process, moved.error(), events);
     return true;

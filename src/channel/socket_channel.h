@@ -88,7 +88,7 @@ class SocketChannel final : public Channel {
 
   OutgoingConnection* connection_to(ProcessIndex peer);
   void note_due(ProcessIndex peer);
-  bool advance_peer(ProcessIndex peer, ChannelEvents& events);
+  bool advance_peer(ProcessIndex peer, bool writable, ChannelEvents& events);
   void push_streams(Peer& peer, ChannelEvents& events);
   void lose(ProcessIndex peer, const Error& error, ChannelEvents& events);
   void lose_now(ProcessIndex peer, Error error);

@@ -133,7 +133,8 @@ TEST(SocketChannel, NonsenseEndsTheConnectionNotTheProcess) {
     std::byte* body = liar.add(sent);
     std::memcpy(body - sizeof(frame), &frame, sizeof(frame));
     fresh.until([&] {
-      EXPECT_TRUE(liar.advance(ready, 1));
+      const auto events = ready.poll();
+      EXPECT_TRUE(liar.advance(ready, 1, !events.empty() && events.front().writable));
       return !fresh.events[1]->lost.empty();
     });
     EXPECT_EQ(fresh.events[1]->lost.front(), 0);
@@ -155,6 +156,32 @@ TEST(SocketChannel, LostPeer) {
   EXPECT_EQ(job.events[0]->exposed_done[&cookie], 1);
   EXPECT_GE(job.events[0]->failures, 1);
   EXPECT_TRUE(job.channels[0]->try_send(1, header_with_tag(2), {bytes.data(), 8, nullptr}));
+  EXPECT_TRUE(job.channels[0]->flushed());
+}
+
+// The first addresses lead nowhere: the next one is tried.
+TEST(SocketChannel, TriesAllAddresses) {
+  Job job(2);
+  auto address = SocketAddress::parse(job.ends[0]->get(1, "hawser-socket").value()).value();
+  address.identity = "elsewhere";
+  address.addresses = {"not-an-address", "127.0.0.1"};
+  ASSERT_TRUE(job.ends[1]->put("hawser-socket", address.text()));
+  Bytes bytes = pattern(8, 1);
+  ASSERT_TRUE(job.channels[0]->try_send(1, header_with_tag(1), whole(bytes)));
+  job.until([&] { return job.events[1]->messages.size() == 1; });
+  EXPECT_TRUE(job.events[0]->lost.empty());
+}
+
+TEST(SocketChannel, NoAddressLeadsAnywhere) {
+  Job job(2);
+  auto address = SocketAddress::parse(job.ends[0]->get(1, "hawser-socket").value()).value();
+  std::uint16_t refusing_port = 0;
+  { auto listener = listen_tcp(refusing_port); }  // nobody listens there any more
+  address.port = refusing_port;
+  ASSERT_TRUE(job.ends[1]->put("hawser-socket", address.text()));
+  Bytes bytes = pattern(8, 1);
+  ASSERT_TRUE(job.channels[0]->try_send(1, header_with_tag(1), whole(bytes)));
+  job.until([&] { return !job.events[0]->lost.empty(); });
   EXPECT_TRUE(job.channels[0]->flushed());
 }
 

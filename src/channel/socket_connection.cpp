@@ -80,12 +80,13 @@ Result<> OutgoingConnection::try_next_address(ReadySet& ready, std::uint64_t key
   return failure(ErrorClass::other, "{}", last_error);
 }
 
-Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key) {
+Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, bool writable) {
   switch (state_) {
     case State::idle:
       if (auto started = try_next_address(ready, key); !started) return started.take_error();
       return true;
     case State::connecting: {
+      if (!writable) return false;
       auto outcome = connect_outcome(socket_);
       if (outcome) {
         state_ = State::connected;
@@ -94,7 +95,7 @@ Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key) {
       ready.remove(socket_);
       socket_.close();
       if (next_candidate_ == candidates_.size()) return outcome.take_error();
-      state_ = State::idle;
+      if (auto started = try_next_address(ready, key); !started) return started.take_error();
       return true;
     }
     case State::connected:

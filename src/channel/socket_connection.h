@@ -35,8 +35,9 @@ class OutgoingConnection {
   // Adds a frame; the body's bytes are to be written to the place answered, before anything else is called.
   std::byte* add(const SocketFrame& frame);
 
-  // Connects and writes as far as possible. An error: the peer cannot be reached (any more).
-  Result<bool> advance(ReadySet& ready, std::uint64_t key);
+  // Connects and writes as far as possible. `writable`: the ready set says so, which also ends connecting. An
+  // error: the peer cannot be reached (any more).
+  Result<bool> advance(ReadySet& ready, std::uint64_t key, bool writable);
   bool flushed() const { return waiting() == 0; }
 
  private:
