@@ -176,6 +176,10 @@ void QueuePair::address(Packet& packet) {
   fill_route(adapter_, from, path, number_, attributes_.destination_qp, packet);
 }
 
+std::uint32_t QueuePair::mtu() const {
+  return configuration_.type == QpType::ud ? adapter_.services().parameters.mtu : attributes_.path_mtu;
+}
+
 // Without rates a long message is cut only to let others in between; otherwise by the parameter.
 std::uint64_t QueuePair::chunk_bytes() const {
   constexpr std::uint64_t uninterrupted = 1 << 20;

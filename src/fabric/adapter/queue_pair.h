@@ -92,7 +92,7 @@ class QueuePair {
   void deliver(CompletionQueue& queue, const Completion& completion);
   void address(Packet& packet);  // fills in where it goes
   std::uint64_t chunk_bytes() const;
-  std::uint32_t mtu() const { return attributes_.path_mtu; }
+  std::uint32_t mtu() const;  // of the path; a datagram's is the port's
   void note_migration_bit(const Packet& packet);
   void migrate();
   bool migrate_on_failure();
