@@ -258,7 +258,10 @@ inline const Completion& Client::completion(std::uint64_t id) {
 
 inline void Client::fill(std::uint64_t offset, std::size_t bytes, int seed) {
   Random random(static_cast<std::uint64_t>(seed));
-  for (std::size_t i = 0; i < bytes; ++i) memory[offset + i] = static_cast<std::byte>(random.next());
+  for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
+    const std::uint64_t word = random.next();
+    std::memcpy(memory.data() + offset + i, &word, std::min(sizeof word, bytes - i));
+  }
 }
 
 inline Lid lid_of(QueuePair& qp, int port, int offset) {

@@ -164,8 +164,11 @@ bool AdapterPort::stays_here(Packet& packet, Nanoseconds at) {
 
 void AdapterPort::run(Engine& engine) {
   EventQueue& events = adapter_.services().events;
-  while (engine.fetching == nullptr &&
-         engine.out.fifo.size() + (engine.out.pending != 0 ? 1 : 0) < packets_ahead) {
+  // A packet that is crossing has left the queue, but counts until its tail is out.
+  const auto ahead = [&] {
+    return engine.out.fifo.size() + (engine.out.pending != 0 && engine.out.unstarted == 0 ? 1 : 0);
+  };
+  while (engine.fetching == nullptr && ahead() < packets_ahead) {
     Packet* packet = next_packet(engine);
     if (packet == nullptr) return;
     count_sent(*packet);

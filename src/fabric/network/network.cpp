@@ -78,7 +78,10 @@ void Network::fit_buffer(Wire& wire) {
     capacity = std::uint64_t{1} << 40;  // an unlimited link never waits for room
   } else if (parameters_.buffer == 0) {
     const auto trip = static_cast<double>(2 * (wire.latency + wire.extra) + parameters_.switch_latency);
-    capacity = std::max(8 * unit, 2 * unit + static_cast<std::uint64_t>(wire.rate * trip / 1e9));
+    // An adapter's receive engines each need packets of their own to work on.
+    const bool adapter = wire.to != no_port_index && !is_switch(wire.to);
+    const auto packets = static_cast<std::uint64_t>(adapter ? 8 * parameters_.receive_engines : 8);
+    capacity = std::max(packets * unit, 2 * unit + static_cast<std::uint64_t>(wire.rate * trip / 1e9));
   }
   if (capacity <= wire.capacity) return;  // it never shrinks, for packets may be in it
   for (Lane& lane : wire.lanes) lane.credits += capacity - wire.capacity;
