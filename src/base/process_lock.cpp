@@ -6,7 +6,7 @@ namespace hawser {
 
 // A ticket lock whose waiters sleep on the ticket now served. Threads may outnumber cores, so spinning is
 // short.
-void ProcessLock::lock_shared_use() {
+void ProcessLock::lock_among_threads() {
   const std::uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
   constexpr int spins = 64;
   for (int i = 0;; ++i) {
@@ -22,7 +22,7 @@ void ProcessLock::lock_shared_use() {
   }
 }
 
-void ProcessLock::unlock_shared_use() {
+void ProcessLock::unlock_among_threads() {
   const std::uint32_t served = serving_.load(std::memory_order_relaxed);
   serving_.store(served + 1, std::memory_order_release);
   if (next_.load(std::memory_order_relaxed) != served + 1) serving_.notify_all();

@@ -16,11 +16,11 @@ class ProcessLock {
 
   void lock() {
     if (enabled_) [[unlikely]]
-      lock_shared_use();
+      lock_among_threads();
   }
   void unlock() {
     if (enabled_) [[unlikely]]
-      unlock_shared_use();
+      unlock_among_threads();
   }
   // Whether other threads ask for it now.
   bool contended() const {
@@ -28,8 +28,8 @@ class ProcessLock {
   }
 
  private:
-  void lock_shared_use();
-  void unlock_shared_use();
+  void lock_among_threads();
+  void unlock_among_threads();
 
   bool enabled_ = false;
   std::atomic<std::uint32_t> next_{0};

@@ -8,7 +8,7 @@
 namespace hawser {
 
 void rest(std::uint32_t idle_passes) {
-  constexpr std::uint32_t pauses = 64;
+  constexpr std::uint32_t pauses = rest_that_yields;
   constexpr std::uint32_t yields = 192;
   if (idle_passes < pauses) {
     __builtin_ia32_pause();

@@ -5,6 +5,9 @@
 
 namespace hawser {
 
+// From this number on a rest yields the core at least.
+inline constexpr std::uint32_t rest_that_yields = 64;
+
 // `idle_passes` counts the rests since something last moved: first it pauses, then it yields the core, then
 // it sleeps for a time that grows to 50 microseconds.
 void rest(std::uint32_t idle_passes);

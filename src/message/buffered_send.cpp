@@ -14,7 +14,8 @@ SendBuffer& PointToPoint::buffer_for(std::uint32_t context) {
   return process_buffer_;
 }
 
-Result<> PointToPoint::send_buffered(const SendTarget& target, const ByteSequence& bytes) {
+Result<> PointToPoint::send_buffered(const SendTarget& target, const ByteSequence& bytes,
+                                     Counted* communicator) {
   SendBuffer& buffer = buffer_for(target.context);
   // Also asked for when the message needs no buffer, so that a program's mistake shows every time.
   if (!buffer.has_room(bytes.size)) {
@@ -27,6 +28,7 @@ Result<> PointToPoint::send_buffered(const SendTarget& target, const ByteSequenc
   MessageRequest& request = take_send(SendMode::standard, target, {place, bytes.size, nullptr});
   request.valid = false;
   request.after = MessageRequest::After::release_buffer;
+  request.communicator = Ref<Counted>(communicator);
   request.buffer = &buffer;
   request.sequence = ++buffer.last_sequence;
   buffer.messages.push_back(&request);

@@ -82,8 +82,8 @@ Result<> PointToPoint::start(MessageRequest& request) {
   if ((is_send ? request.process : request.source_rank) == proc_null) {
     request.status = Status::from_proc_null();
   } else if (request.mode == SendMode::buffered) {
-    HAWSER_TRY(
-        send_buffered({request.process, request.context, request.source_rank, request.tag}, request.bytes));
+    HAWSER_TRY(send_buffered({request.process, request.context, request.source_rank, request.tag},
+                             request.bytes, request.communicator.get()));
     request.status = Status::empty();
   } else {
     request.active = true;
@@ -291,6 +291,7 @@ void PointToPoint::acknowledge_match(ProcessIndex process, const MessageHeader& 
 
 void PointToPoint::release_context(std::uint32_t context) {
   matching_.release_context(context, [this](Message& message) { drop(message); });
+  context_buffers_.erase(context);
 }
 
 // Gives up a message that is out of the queues and that nobody will receive.

@@ -82,10 +82,12 @@ class PointToPoint final : public ChannelEvents {
   void start_matched_receive(Message& message, MessageRequest& request) { deliver(message, request); }
 
   // A buffered send: complete when this returns. Fails if the attached buffer has no room.
-  Result<> send_buffered(const SendTarget& target, const ByteSequence& bytes);
+  // `communicator` (may be null) is kept alive while the copy is under way.
+  Result<> send_buffered(const SendTarget& target, const ByteSequence& bytes, Counted* communicator);
   // The buffer of the process, and of one context (made when first asked for).
   SendBuffer& process_buffer() { return process_buffer_; }
   SendBuffer& context_buffer(std::uint32_t context) { return context_buffers_[context]; }
+  bool has_buffer(std::uint32_t context) const { return context_buffers_.count(context) != 0; }
   // Complete when what lies in the buffer now has left it.
   MessageRequest& iflush(SendBuffer& buffer);
 

@@ -57,7 +57,7 @@ class StressTest : public ::testing::TestWithParam<std::uint64_t> {
     const ByteSequence bytes{s.data.data(), static_cast<std::int64_t>(s.data.size()), nullptr};
     if (random_.chance(0.2)) {
       // May find no room; then it goes as a standard send.
-      if (network_[s.from].send_buffered(target, bytes)) return;
+      if (network_[s.from].send_buffered(target, bytes, nullptr)) return;
     }
     const SendMode mode = random_.chance(0.3) ? SendMode::synchronous : SendMode::standard;
     s.request = &network_[s.from].isend(mode, target, bytes);

@@ -73,6 +73,17 @@ class HandleTable {
   std::uint32_t handles_of(const T& object) const {
     return object.handle < reserved_ ? 0 : given_[object.handle];
   }
+  // When the process ends: drops the references that go with handles the program never gave back.
+  void release_all() {
+    for (std::uint64_t i = reserved_; i < table_.size(); ++i) {
+      T* object = table_.find(i);
+      if (object == nullptr) continue;
+      const std::uint32_t given = given_[i];
+      table_.remove(static_cast<std::uint32_t>(i));
+      object->handle = 0;
+      for (std::uint32_t n = 0; n < given; ++n) object->release();
+    }
+  }
   bool predefined(const T& object) const { return object.handle != 0 && object.handle < reserved_; }
   // Calls visit(object) for every object beyond the predefined ones; to report what was never freed.
   template <class Visit>
@@ -97,6 +108,8 @@ struct Handles {
   HandleTable<Message> messages{message_range.reserved};
   // Requests go by their own rules: use number_of and find; the core removes them.
   RequestTable requests;
+
+  void release_all();
 };
 
 }  // namespace hawser

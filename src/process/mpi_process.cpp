@@ -22,7 +22,7 @@ MpiProcess::MpiProcess(ProcessSlot& slot, Environment& environment)
   make_predefined_objects();
 }
 
-MpiProcess::~MpiProcess() = default;
+MpiProcess::~MpiProcess() { handles_.release_all(); }
 
 // Predefined objects that need no connection: they may be used before MPI_Init.
 void MpiProcess::make_predefined_objects() {
@@ -175,24 +175,29 @@ void MpiProcess::wait_until(FunctionRef<bool()> done) {
 }
 
 void MpiProcess::poll_for_test() {
-  if (!make_progress() && !lock_.enabled()) environment_.channels->waiter().between_tests();
+  if (make_progress()) return;
+  if (!lock_.enabled()) return environment_.channels->waiter().between_tests();
+  // Several threads may loop over tests while the one that would bring something waits for a core.
+  constexpr std::uint32_t tests_per_yield = 32;
+  if (++idle_tests_ % tests_per_yield != 0) return;
+  Unlocked unlocked(*this);
+  rest(rest_that_yields);
 }
 
-// Any thread may bring what another waits for, so none sleeps until woken: each rests for short times.
+// Any thread may bring what another waits for, so none sleeps until woken: each rests for short times. At
+// first the lock is given up only if someone asks for it.
 void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
   std::uint32_t idle_passes = 0;
   while (!done()) {
     if (make_progress()) {
       idle_passes = 0;
-      if (!lock_.contended()) continue;
-    } else if (done()) {
-      return;
+    } else {
+      if (done()) return;
+      ++idle_passes;
     }
-    lock_.unlock();
-    if (idle_passes != 0) rest(idle_passes);
-    lock_.lock();
-    ++idle_passes;
-    now_ = environment_.clock->now();
+    if (idle_passes < rest_that_yields && !lock_.contended()) continue;
+    Unlocked unlocked(*this);
+    rest(idle_passes);
   }
 }
 

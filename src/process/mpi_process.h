@@ -127,6 +127,7 @@ class MpiProcess final : public Progress {
   std::vector<Channel*> polled_channels_;         // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock
   std::uint32_t passes_ = 0;
+  std::uint32_t idle_tests_ = 0;
   const char* function_ = "";  // called last
   const AbiHooks* hooks_ = nullptr;
   ThreadIdentity main_thread_ = nullptr;

@@ -16,6 +16,16 @@ static Result<> detach(MpiProcess& process, SendBuffer& buffer, void*& address, 
   return {};
 }
 
+void drop_buffer_of(MpiProcess& process, Communicator& comm) {
+  PointToPoint& messages = process.point_to_point();
+  if (!messages.has_buffer(comm.context())) return;
+  SendBuffer& buffer = messages.context_buffer(comm.context());
+  void* address = nullptr;
+  std::int64_t size = 0;
+  flush(process, buffer);
+  if (buffer.attached()) buffer.detach(address, size);
+}
+
 Result<> buffer_attach(MpiProcess& process, void* buffer, std::int64_t size) {
   return process.point_to_point().process_buffer().attach(buffer, size);
 }

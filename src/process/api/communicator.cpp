@@ -7,6 +7,7 @@
 #include "base/failure.h"
 #include "collective/construction.h"
 #include "process/api.h"
+#include "process/api/message_data.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {
@@ -204,6 +205,7 @@ Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type
 Result<> comm_free(MpiProcess& process, Communicator& comm) {
   HAWSER_TRY(check_user_owned(process, comm));
   const Ref<Communicator> kept(&comm);
+  drop_buffer_of(process, comm);
   return comm.attributes.remove_all(comm, process.attribute_callbacks());
 }
 

@@ -138,7 +138,7 @@ Result<> bsend(MpiProcess& process, const void* buf, std::int64_t count, Datatyp
   if (dest == proc_null) return {};
   TypePacker packer;
   return process.point_to_point().send_buffered(target_of(comm, dest, tag),
-                                                describe_data(buf, count, datatype, packer));
+                                                describe_data(buf, count, datatype, packer), &comm);
 }
 
 Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, int source, int tag,

@@ -1,0 +1,18 @@
+#include "process/handles.h"
+
+#include "communicator/communicator.h"
+#include "datatype/operator.h"
+
+namespace hawser {
+
+// Messages belong to the message room, which keeps them in a pool.
+void Handles::release_all() {
+  communicators.release_all();
+  datatypes.release_all();
+  operators.release_all();
+  groups.release_all();
+  infos.release_all();
+  error_handlers.release_all();
+}
+
+}  // namespace hawser
