@@ -44,8 +44,8 @@ MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count
 // Waits for a request that the user never sees, gives it up, and answers its error.
 Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status);
 
-// Takes the buffer for buffered sends from a communicator that is about to be freed, after what lies in it has
-// left (MPI-5.0 section 3.6).
+// Takes the buffer for buffered sends from a communicator that is about to be freed, after what lies in it
+// has left (MPI-5.0 section 3.6).
 void drop_buffer_of(MpiProcess& process, Communicator& comm);
 
 // What a request's failure is called.
