@@ -45,16 +45,6 @@ Task agree_and_set(Operation& operation, Ref<Communicator> made) {
   operation.engine().adopt(*made, birth.area);
 }
 
-Result<Ref<Communicator>> make(CollectiveEngine& engine, const Ref<Group>& group, int rank,
-                               std::uint32_t context, std::int32_t tag) {
-  Birth birth;
-  HAWSER_TRY(engine.run_task({group, rank, context, tag},
-                             [&birth](Operation& operation) { return agree(operation, birth); }));
-  auto made = make_counted<Communicator>(group, rank, birth.context);
-  engine.adopt(*made, birth.area);
-  return made;
-}
-
 struct ColorAndKey {
   int color;
   int key;
@@ -69,9 +59,28 @@ Task exchange(Operation& operation, ColorAndKey* of_ranks) {
 
 }  // namespace
 
+Result<Ref<Communicator>> make_over(CollectiveEngine& engine, const Ref<Group>& group, int rank,
+                                    std::uint32_t context, std::int32_t tag) {
+  Birth birth;
+  HAWSER_TRY(engine.run_task({group, rank, context, tag},
+                             [&birth](Operation& operation) { return agree(operation, birth); }));
+  auto made = make_counted<Communicator>(group, rank, birth.context);
+  engine.adopt(*made, birth.area);
+  return made;
+}
+
+Result<std::uint32_t> agree_on_context(CollectiveEngine& engine, const Participants& participants) {
+  Birth birth;
+  HAWSER_TRY(
+      engine.run_task(participants, [&birth](Operation& operation) { return agree(operation, birth); }));
+  // An area that was chosen with it is of no use here.
+  if (participants.rank == 0) engine.discard_area(birth.area);
+  return birth.context;
+}
+
 Result<Ref<Communicator>> duplicate(CollectiveEngine& engine, Communicator& parent) {
   const Participants all = engine.participants_of(parent);
-  return make(engine, parent.group(), parent.rank(), all.context, all.tag);
+  return make_over(engine, parent.group(), parent.rank(), all.context, all.tag);
 }
 
 Ref<Communicator> start_duplicate(CollectiveEngine& engine, Communicator& parent, Request*& request) {
@@ -103,21 +112,21 @@ Result<Ref<Communicator>> split(CollectiveEngine& engine, Communicator& parent, 
     if (ranks[i] == parent.rank()) new_rank = static_cast<int>(i);
     processes.push_back(parent.group()->process_of(ranks[i]));
   }
-  return make(engine, make_counted<Group>(std::move(processes)), new_rank, all.context, all.tag);
+  return make_over(engine, make_counted<Group>(std::move(processes)), new_rank, all.context, all.tag);
 }
 
 Result<Ref<Communicator>> create(CollectiveEngine& engine, Communicator& parent, const Ref<Group>& group) {
   const Participants all = engine.participants_of(parent);
   const int rank = group->rank_of(parent.group()->process_of(parent.rank()));
   if (rank == undefined) return Ref<Communicator>();
-  return make(engine, group, rank, all.context, all.tag);
+  return make_over(engine, group, rank, all.context, all.tag);
 }
 
 Result<Ref<Communicator>> create_from_group(CollectiveEngine& engine, Communicator& parent,
                                             const Ref<Group>& group, int tag) {
   const int rank = group->rank_of(parent.group()->process_of(parent.rank()));
   if (rank == undefined) return Ref<Communicator>();
-  return make(engine, group, rank, parent.context() + 2, tag);
+  return make_over(engine, group, rank, parent.context() + 2, tag);
 }
 
 }  // namespace hawser

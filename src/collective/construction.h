@@ -12,7 +12,7 @@ namespace hawser {
 Result<Ref<Communicator>> duplicate(CollectiveEngine& engine, Communicator& parent);
 // The communicator is given at once and usable when the request is complete.
 Ref<Communicator> start_duplicate(CollectiveEngine& engine, Communicator& parent, Request*& request);
-// Null for `color` undefined.
+// Intracommunicators only, from here on. Null for `color` undefined.
 Result<Ref<Communicator>> split(CollectiveEngine& engine, Communicator& parent, int color, int key);
 // Over a subgroup of the parent: called by all its ranks; null for those outside. Different ranks may
 // give different groups if they are disjoint.
@@ -20,5 +20,23 @@ Result<Ref<Communicator>> create(CollectiveEngine& engine, Communicator& parent,
 // The same, called by the ranks of the group alone; `tag` tells simultaneous calls apart.
 Result<Ref<Communicator>> create_from_group(CollectiveEngine& engine, Communicator& parent,
                                             const Ref<Group>& group, int tag);
+
+// --- Intercommunicators (intercommunicators.cpp)
+
+struct Leaders {
+  int local;           // rank in the local communicator
+  Communicator* peer;  // significant at the local leader
+  int remote;          // rank in peer; significant at the local leader
+};
+Result<Ref<Communicator>> connect_groups(CollectiveEngine& engine, Communicator& local,
+                                         const Leaders& leaders, int tag);
+Result<Ref<Communicator>> merge(CollectiveEngine& engine, Communicator& inter, bool high);
+Result<Ref<Communicator>> duplicate_inter(CollectiveEngine& engine, Communicator& parent);
+
+// What the above share: an intracommunicator over a group, agreed upon with messages of this context and tag.
+Result<Ref<Communicator>> make_over(CollectiveEngine& engine, const Ref<Group>& group, int rank,
+                                    std::uint32_t context, std::int32_t tag);
+// Only the choice of a context id.
+Result<std::uint32_t> agree_on_context(CollectiveEngine& engine, const Participants& participants);
 
 }  // namespace hawser

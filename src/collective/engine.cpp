@@ -35,15 +35,25 @@ bool is_empty(Collective kind, const Shape& shape) { return kind != Collective::
 
 }  // namespace
 
+// All processes of a communicator, the one first that chose its context id: alike on all of them.
+static Ref<Group> everyone(const Communicator& communicator, ProcessIndex chooser) {
+  if (!communicator.inter()) return communicator.group();
+  const Group& local = *communicator.group();
+  const Group& remote = *communicator.remote_group();
+  const bool ours = local.contains(chooser);
+  const Ref<Group> both = ours ? local.united_with(remote) : remote.united_with(local);
+  return make_counted<Group>(chooser, 1, 1)->united_with(*both);
+}
+
 CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area)
     : shared(engine.share(communicator, area)),
       engine_(engine),
-      group_(communicator.group()),
-      rank_(communicator.rank()),
+      everyone_(hawser::everyone(communicator, engine.context_ids().chooser_of(communicator.context()))),
+      rank_(everyone_->rank_of(communicator.group()->process_of(communicator.rank()))),
       context_(communicator.context()),
       area_(area) {}
 
-CollectiveRecord::~CollectiveRecord() { engine_.retire(group_, rank_, context_, area_); }
+CollectiveRecord::~CollectiveRecord() { engine_.retire(everyone_, rank_, context_, area_); }
 
 CollectiveEngine::CollectiveEngine(PointToPoint& messages, Progress& progress)
     : messages_(messages), progress_(progress) {}
@@ -278,6 +288,10 @@ bool CollectiveEngine::advance_active() {
 
 void CollectiveEngine::reuse(std::uint32_t context, int area) {
   context_ids_.give_back(context);
+  discard_area(area);
+}
+
+void CollectiveEngine::discard_area(int area) {
   if (area != no_area) areas_->release(area);
 }
 

@@ -48,6 +48,7 @@ class CollectiveEngine {
   void adopt_predefined(Communicator& communicator);
   // Chooses an area for a communicator over this group; called by its rank 0.
   int choose_area(const Group& group);
+  void discard_area(int area);
 
   // The collective operations.
   Result<> run(Communicator& communicator, const CollectiveCall& call);

@@ -27,13 +27,17 @@ class CollectiveRecord final : public CollectiveState {
     return static_cast<std::int32_t>((++persistent_sequence_ & tag_mask) | (tag_mask + 1));
   }
 
+  // Both groups of an intercommunicator as one, in an order that all ranks know, and our rank in it.
+  const Ref<Group>& everyone() const { return everyone_; }
+  int rank_among_everyone() const { return rank_; }
+
   std::unique_ptr<SharedCollectives> shared;  // null: the ranks do not share a node
 
  private:
   static constexpr std::uint32_t tag_mask = (1u << 29) - 1;
   CollectiveEngine& engine_;
-  Ref<Group> group_;
-  int rank_;
+  Ref<Group> everyone_;
+  int rank_;  // in it
   std::uint32_t context_;
   int area_;
   std::uint32_t sequence_ = 0;

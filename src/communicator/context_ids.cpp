@@ -40,8 +40,12 @@ Result<std::uint32_t> ContextIds::take() {
   return id(number);
 }
 
+ProcessIndex ContextIds::chooser_of(std::uint32_t context) const {
+  return static_cast<ProcessIndex>((context / contexts_per_communicator) >> number_bits_);
+}
+
 bool ContextIds::chosen_here(std::uint32_t context) const {
-  return (context / contexts_per_communicator) >> number_bits_ == self_;
+  return chooser_of(context) == static_cast<ProcessIndex>(self_);
 }
 
 void ContextIds::give_back(std::uint32_t context) {

@@ -24,6 +24,8 @@ class ContextIds {
   Result<std::uint32_t> take();
   void give_back(std::uint32_t context);
   bool chosen_here(std::uint32_t context) const;
+  // The process that chose an id.
+  ProcessIndex chooser_of(std::uint32_t context) const;
   std::int64_t in_use() const { return in_use_; }
 
  private:

@@ -11,6 +11,12 @@ namespace {
 constexpr std::int64_t largest_broadcast = 8 << 20;
 constexpr std::int64_t largest_block = 256 << 10;
 
+// The size of the pieces in which `bytes` go through room for `most`, all about alike.
+std::int64_t even_piece(std::int64_t bytes, std::int64_t most) {
+  const std::int64_t pieces = (bytes + most - 1) / most;
+  return std::min(most, ((bytes + pieces - 1) / pieces + 63) & ~std::int64_t{63});
+}
+
 ByteView view(const CallSide& side, std::int64_t first_block, std::int64_t blocks) {
   const auto* base = static_cast<const std::byte*>(side.buffer);
   return {base + first_block * side.count * side.type->extent, blocks * side.count, *side.type};
@@ -72,6 +78,7 @@ bool SharedCollectives::run(const CollectiveCall& call) {
     case Collective::allreduce:
       return allreduce(call);
     case Collective::reduce_scatter_block:
+    case Collective::reduce_scatter:
       return reduce_scatter(call);
     case Collective::scan:
     case Collective::exscan:
@@ -82,7 +89,6 @@ bool SharedCollectives::run(const CollectiveCall& call) {
     case Collective::allgatherv:
     case Collective::alltoallv:
     case Collective::alltoallw:
-    case Collective::reduce_scatter:
       return false;
   }
   HAWSER_UNREACHABLE();
@@ -135,7 +141,7 @@ bool SharedCollectives::gather(const CollectiveCall& call) {
   if (block == 0) return true;
   if (root && !is_in_place(call.send)) copy_own(call.send, 0, call.receive, call.root);
   const bool small = block <= SharedTeam::line_bytes;
-  const std::int64_t most = small ? SharedTeam::line_bytes : team_.buffer_bytes();
+  const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(block, team_.buffer_bytes());
   for (std::int64_t done = 0; done < block; done += most) {
     const std::int64_t bytes = std::min(most, block - done);
     if (small) {
@@ -198,7 +204,7 @@ bool SharedCollectives::allgather(const CollectiveCall& call) {
   if (!is_in_place(call.send)) copy_own(call.send, 0, call.receive, rank);
   ByteView own = view(call.receive, rank, 1);
   const bool small = block <= SharedTeam::line_bytes;
-  const std::int64_t most = small ? SharedTeam::line_bytes : team_.buffer_bytes();
+  const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(block, team_.buffer_bytes());
   for (std::int64_t done = 0; done < block; done += most) {
     const std::int64_t bytes = std::min(most, block - done);
     if (small) {
@@ -232,9 +238,9 @@ bool SharedCollectives::alltoall(const CollectiveCall& call) {
   const CallSide& source = in_place_here ? call.receive : call.send;
   if (!in_place_here) copy_own(call.send, rank, call.receive, rank);
   const bool small = block * (ranks - 1) <= SharedTeam::line_bytes;
-  const std::int64_t room =
-      small ? block : std::min(block, team_.buffer_bytes() / (ranks - 1) & ~std::int64_t{63});
-  if (room == 0) return false;
+  const std::int64_t most = team_.buffer_bytes() / (ranks - 1) & ~std::int64_t{63};
+  if (most == 0) return false;
+  const std::int64_t room = small ? block : even_piece(block, most);
   // Where the part for `to` stands in the memory of `from`.
   const auto place = [room](int from, int to) { return (to < from ? to : to - 1) * room; };
   for (std::int64_t done = 0; done < block; done += room) {

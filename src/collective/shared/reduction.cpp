@@ -2,6 +2,7 @@
 // leaves its result in the right one; so the order of ranks is kept, and all ranks compute the same bits.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "collective/shared/collectives.h"
 
@@ -170,29 +171,50 @@ bool SharedCollectives::allreduce(const CollectiveCall& call) {
   return true;
 }
 
-// Like alltoall: a rank's buffer holds a part of its operand for every other rank.
+// Like alltoall: a rank's buffer holds a part of its operand for every other rank. The parts that are reduced
+// for the ranks may differ in size.
 bool SharedCollectives::reduce_scatter(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const int rank = team_.rank();
   const int ranks = team_.ranks();
-  const std::int64_t count = call.receive.count;
-  // In place, results would overwrite operands that are still to be sent.
-  if (!simple(elements.type) || count * elements.unit * ranks > largest_reduction) return false;
-  if (count == 0) return true;
-  const std::int64_t most = team_.buffer_bytes() / ranks / elements.unit;
-  if (most == 0 || (call.send.buffer == in_place && most < count)) return false;
+  std::vector<std::int64_t> starts(static_cast<std::size_t>(ranks) + 1);
+  std::int64_t largest = 0;
+  for (std::size_t r = 0; r + 1 < starts.size(); ++r) {
+    const std::int64_t count = call.receive.counts ? call.receive.counts[r] : call.receive.count;
+    starts[r + 1] = starts[r] + count;
+    largest = std::max(largest, count);
+  }
+  const std::int64_t total = starts.back() * elements.unit;
+  if (!simple(elements.type) || total > largest_reduction) return false;
+  if (total == 0) return true;
+  const std::int64_t room = team_.buffer_bytes() / ranks / elements.unit;  // elements for each rank at a time
+  if (room == 0) return false;
   const std::byte* own = contribution(call);
-  for (std::int64_t done = 0; done < count; done += most) {
-    const std::int64_t part = std::min(most, count - done);
-    const std::int64_t part_bytes = part * elements.unit;
+  std::vector<std::byte> kept;
+  if (call.send.buffer == in_place && largest > room) {
+    // Results would overwrite operands that are still to be handed out.
+    kept.assign(own, own + total);
+    own = kept.data();
+  }
+  const std::int64_t room_bytes = room * elements.unit;
+  for (std::int64_t done = 0; done < largest; done += room) {
+    const auto part = [&](int r) {
+      const auto at = static_cast<std::size_t>(r);
+      return std::clamp<std::int64_t>(starts[at + 1] - starts[at] - done, 0, room);
+    };
     team_.begin_buffer_step();
     std::byte* buffer = team_.buffer_to_write();
-    for (int r = 0; r < ranks; ++r)
-      copy_bytes(own + (r * count + done) * elements.unit, buffer + r * part_bytes, part_bytes);
+    for (int r = 0; r < ranks; ++r) {
+      const std::int64_t from = starts[static_cast<std::size_t>(r)] + done;
+      if (part(r) > 0)
+        copy_bytes(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit);
+    }
     exchange();
-    reduce_ranks(
-        elements, 0, ranks - 1, [&](int r) { return team_.buffer_of(r) + rank * part_bytes; },
-        result(call) + done * elements.unit, part);
+    if (part(rank) > 0) {
+      reduce_ranks(
+          elements, 0, ranks - 1, [&](int r) { return team_.buffer_of(r) + rank * room_bytes; },
+          result(call) + done * elements.unit, part(rank));
+    }
     team_.end_step();
   }
   return true;

@@ -87,7 +87,7 @@ class SharedTeam {
     Line line[lines];
     alignas(64) std::atomic<std::uint32_t> done;
   };
-  static constexpr std::uint32_t max_pieces = 64;
+  static constexpr std::uint32_t max_pieces = 16;
 
   Line& line(int rank) const { return control_[rank].line[step_ % lines]; }
   std::byte* buffer(int rank, std::uint32_t turn) const {

@@ -66,9 +66,9 @@ Result<> inherit_all(MpiProcess& process, Communicator& parent, Communicator& ma
 Result<> duplicate_with(MpiProcess& process, Communicator& comm, Result<Ref<Info>> info,
                         Ref<Communicator>& newcomm) {
   if (!info) return info.take_error();
-  HAWSER_TRY(check_intra(comm));
   const Ref<Communicator> kept(&comm);
-  auto made = duplicate(process.collectives(), comm);
+  auto made =
+      comm.inter() ? duplicate_inter(process.collectives(), comm) : duplicate(process.collectives(), comm);
   if (!made) return made.take_error();
   HAWSER_TRY(inherit_all(process, comm, *made.value()));
   made.value()->hints = std::move(info).value();
@@ -200,6 +200,30 @@ Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type
       return failure(ErrorClass::arg, "{} is not a split type", split_type);
   }
   return give(comm, split(process.collectives(), comm, color, key), newcomm);
+}
+
+Result<> intercomm_create(MpiProcess& process, Communicator& local_comm, int local_leader,
+                          Communicator* peer_comm, int remote_leader, int tag,
+                          Ref<Communicator>& newintercomm) {
+  HAWSER_TRY(check_intra(local_comm));
+  if (local_leader < 0 || local_leader >= local_comm.size())
+    return failure(ErrorClass::rank, "the local leader, {}, is no rank of the communicator", local_leader);
+  if (local_comm.rank() == local_leader) {
+    if (peer_comm == nullptr) return failure(ErrorClass::comm, "the peer communicator is MPI_COMM_NULL");
+    if (remote_leader < 0 || remote_leader >= peer_comm->peer_count())
+      return failure(ErrorClass::rank, "the remote leader, {}, is no rank of the peer communicator",
+                     remote_leader);
+  }
+  return give(
+      local_comm,
+      connect_groups(process.collectives(), local_comm, {local_leader, peer_comm, remote_leader}, tag),
+      newintercomm);
+}
+
+Result<> intercomm_merge(MpiProcess& process, Communicator& intercomm, bool high,
+                         Ref<Communicator>& newintracomm) {
+  if (!intercomm.inter()) return failure(ErrorClass::comm, "the communicator is not an intercommunicator");
+  return give(intercomm, merge(process.collectives(), intercomm, high), newintracomm);
 }
 
 Result<> comm_free(MpiProcess& process, Communicator& comm) {
