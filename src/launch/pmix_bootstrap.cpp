@@ -52,8 +52,10 @@ Result<> PmixBootstrap::read_layout() {
   if (!size || *size <= layout_.rank || *size > INT32_MAX)
     return failure(ErrorClass::other, "the PMIx server does not tell the size of the job");
   layout_.size = static_cast<int>(*size);
-  layout_.universe_size =
-      static_cast<int>(library_->get_number(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE).value_or(0));
+  // Open MPI counts slots here, of which an oversubscribed job has fewer than ranks.
+  const auto universe = library_->get_number(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE);
+  if (universe && *universe <= INT32_MAX)
+    layout_.universe_size = std::max(static_cast<int>(*universe), layout_.size);
   layout_.app_number = static_cast<int>(library_->get_number(self.rank, PMIX_APPNUM).value_or(-1));
   return {};
 }
