@@ -1,5 +1,5 @@
-"""The kinds of parameters of MPI functions: their C types in the plain and the large-count form, and their
-types in the core's functions (the seam that CONTRACTS-like comments in process/api.h describe)."""
+"""The kinds of parameters of MPI functions: their C types in the plain and in the large-count form, and their types
+in the core's functions."""
 
 from dataclasses import dataclass
 
