@@ -24,6 +24,9 @@ constexpr std::int64_t stream_claim_pieces = 16;
 // Fetches that are looked at in one pass; the others follow when these are through.
 constexpr int fetches_per_pass = 8;
 
+// How many passes of a process with a core of its own weigh as much as one on a crowded node.
+constexpr std::int64_t crowded_passes = 256;
+
 template <class T>
 T payload_of(const Slot& slot) {
   T payload;
@@ -117,9 +120,13 @@ bool SharedMemoryChannel::advance_fetches(ChannelEvents& events) {
     } else if (!fetch->all_claimed && fetch->peer->fetch_pass != pass_) {
       Peer& peer = *fetch->peer;
       peer.fetch_pass = pass_;
-      // With more processes than cores the sender may not run for a while: it is not waited for.
-      const bool wanted = !fetch->pulled || (single_copy_ != SingleCopy::never &&
-                                             (++peer.quiet_passes > patience_ || load_.crowded()));
+      // With more processes than cores a pass is a turn of the other processes. A few of them are worth it
+      // (both sides then copy through the cache, in half the time), but not more: the sender may not run for
+      // a while.
+      const bool wanted =
+          !fetch->pulled ||
+          (single_copy_ != SingleCopy::never &&
+           (++peer.quiet_passes > (load_.crowded() ? patience_ / crowded_passes : patience_)));
       if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch, events);
     }
     fetch = next;
