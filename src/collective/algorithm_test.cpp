@@ -1,346 +1,8 @@
-// Every algorithm of the table with 1 to 17 ranks against what the standard says the result is; with
-// contiguous and with derived types, in place, with roots in the middle, with an operation that does not
-// commute.
-#include <gtest/gtest.h>
-
-#include <numeric>
-#include <string>
-
-#include "base/random.h"
-#include "collective/test_cluster.h"
-#include "datatype/constructors.h"
-#include "datatype/predefined.h"
+// Every algorithm of the table, and shared memory, with 1 to 17 ranks; the cases of the operations that
+// reduce.
+#include "collective/algorithm_cases.h"
 
 namespace hawser {
-namespace {
-
-using testing::TestCluster;
-using testing::TestRank;
-
-const int rank_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 16, 17};
-
-Knobs force(Collective kind, const std::string& name) {
-  Knobs knobs;
-  knobs.collective_algorithm = std::string(name_of(kind)) + "=" + name;
-  return knobs;
-}
-
-// The value of element i of the block that `from` sends to `to`.
-int value(int from, int to, std::int64_t i) {
-  return static_cast<int>(from * 1000003 + to * 1009 + i * 7 + 1) & 0xffffff;
-}
-
-// 2x2 matrices under multiplication modulo 2^32: associative, not commutative.
-class MatrixProduct final : public UserReduction {
- public:
-  void reduce(const void* in, void* inout, std::int64_t count, Datatype&) override {
-    const auto* a = static_cast<const std::uint32_t*>(in);
-    auto* b = static_cast<std::uint32_t*>(inout);
-    for (std::int64_t i = 0; i < count; ++i, a += 4, b += 4) {
-      const std::uint32_t product[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3],
-                                        a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]};
-      std::memcpy(b, product, sizeof product);
-    }
-  }
-  std::int64_t count_limit() const override { return 5; }
-};
-
-// Adds integers with gaps, which predefined operations do not take.
-class SpacedSum final : public UserReduction {
- public:
-  void reduce(const void* in, void* inout, std::int64_t count, Datatype&) override {
-    for (std::int64_t i = 0; i < count; ++i)
-      static_cast<int*>(inout)[2 * i] += static_cast<const int*>(in)[2 * i];
-  }
-  std::int64_t count_limit() const override { return INT32_MAX; }
-};
-
-std::uint32_t matrix_value(int rank, std::int64_t word) {
-  return static_cast<std::uint32_t>(rank * 31 + word * 17 + 3);
-}
-
-// The product of the matrices of ranks first .. last at element i.
-std::vector<std::uint32_t> matrix_result(int first, int last, std::int64_t elements) {
-  std::vector<std::uint32_t> result(static_cast<std::size_t>(elements * 4));
-  for (std::int64_t w = 0; w < elements * 4; ++w) result[static_cast<std::size_t>(w)] = matrix_value(last, w);
-  MatrixProduct product;
-  for (int r = last - 1; r >= first; --r) {
-    std::vector<std::uint32_t> left(result.size());
-    for (std::int64_t w = 0; w < elements * 4; ++w) left[static_cast<std::size_t>(w)] = matrix_value(r, w);
-    for (std::int64_t i = 0; i < elements; ++i) {
-      std::uint32_t* a = left.data() + 4 * i;
-      std::uint32_t* b = result.data() + 4 * i;
-      const std::uint32_t c[4] = {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3],
-                                  a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]};
-      std::memcpy(b, c, sizeof c);
-    }
-  }
-  return result;
-}
-
-Result<> blocking(TestRank& rank, const CollectiveCall& call) { return rank.engine.run(*rank.world, call); }
-
-Result<> in_background(TestRank& rank, const CollectiveCall& call) {
-  Request* request = nullptr;
-  HAWSER_TRY(rank.engine.start(*rank.world, call, request));
-  rank.wait(request);
-  EXPECT_EQ(request->status.error, ErrorClass::success);
-  request->destroy();
-  return {};
-}
-
-Result<> persistently(TestRank& rank, const CollectiveCall& call) {
-  Request* request = nullptr;
-  HAWSER_TRY(rank.engine.prepare(*rank.world, call, request));
-  HAWSER_TRY(request->start());
-  rank.wait(request);
-  EXPECT_EQ(request->status.error, ErrorClass::success);
-  request->destroy();
-  return {};
-}
-
-using Runner = Result<> (*)(TestRank&, const CollectiveCall&);
-
-// Integers in memory with or without gaps; the gaps must stay as they are.
-class Integers32 {
- public:
-  Integers32(std::int64_t count, bool spaced)
-      : spaced_(spaced), words_(static_cast<std::size_t>(count * (spaced ? 2 : 1)), gap) {}
-  int& operator[](std::int64_t i) { return words_[static_cast<std::size_t>(spaced_ ? 2 * i : i)]; }
-  int* data() { return words_.empty() ? nullptr : words_.data(); }
-  bool gaps_untouched() const {
-    for (std::size_t i = 1; spaced_ && i < words_.size(); i += 2)
-      if (words_[i] != gap) return false;
-    return true;
-  }
-
- private:
-  static constexpr int gap = -77;
-  bool spaced_;
-  std::vector<int> words_;
-};
-
-// The arguments over which every algorithm is run.
-struct Case {
-  Runner runner;
-  std::int64_t count;
-  bool spaced;
-  bool in_place;
-};
-
-class AlgorithmTest : public ::testing::Test {
- protected:
-  void broadcast(TestRank& rank, const Case& c);
-  void gather(TestRank& rank, const Case& c);
-  void scatter(TestRank& rank, const Case& c);
-  void allgather(TestRank& rank, const Case& c);
-  void alltoall(TestRank& rank, const Case& c);
-  void reduce(TestRank& rank, const Case& c);
-  void reduce_in_order(TestRank& rank, const Case& c);
-
-  Datatype& type(bool spaced) { return spaced ? *spaced_ : integer_; }
-  CallSide side(Integers32& values, std::int64_t count, bool spaced) {
-    return {values.data(), count, &type(spaced)};
-  }
-  // Blocks of different sizes: `count` + rank % 3, with a hole between any two.
-  void vary(CallSide& side, int ranks, std::int64_t count, std::vector<int>& counts,
-            std::vector<int>& starts) {
-    counts.clear();
-    starts.clear();
-    int next = 0;
-    for (int r = 0; r < ranks; ++r) {
-      counts.push_back(static_cast<int>(count == 0 ? 0 : count + r % 3));
-      starts.push_back(next);
-      next += counts.back() + 1;
-    }
-    starts.push_back(next);
-    side.counts = IntegerArray(counts.data());
-    side.displacements = IntegerArray(starts.data());
-  }
-
-  // All arguments with one number of ranks.
-  void run_case(TestRank& rank, const Case& c);
-  void run_cases(TestCluster& cluster, int size);
-
-  Collective kind_ = Collective::barrier;
-  PredefinedTypes types_;
-  PredefinedOperators operators_;
-  Datatype& integer_ = types_[PredefinedType::plain_int];
-  Ref<Datatype> spaced_ = make_spaced();
-  Ref<Datatype> matrix_ = make_matrix();
-  Ref<Operator> spaced_sum_ = make_counted<Operator>(Ref<UserReduction>(new SpacedSum), true);
-  Ref<Operator> product_ = make_counted<Operator>(Ref<UserReduction>(new MatrixProduct), false);
-
-  Ref<Datatype> make_spaced() {
-    auto made = make_resized(integer_, 0, 8, CountForm::plain).value();
-    made->commit();
-    return made;
-  }
-  Ref<Datatype> make_matrix() {
-    auto made = make_contiguous(4, integer_, CountForm::plain).value();
-    made->commit();
-    return made;
-  }
-};
-
-void AlgorithmTest::broadcast(TestRank& rank, const Case& c) {
-  for (int root = 0; root < rank.size; root += 3) {
-    Integers32 data(c.count, c.spaced);
-    for (std::int64_t i = 0; i < c.count; ++i) data[i] = rank.rank == root ? value(root, 0, i) : 0;
-    CollectiveCall call{
-        .kind = Collective::broadcast, .root = root, .receive = side(data, c.count, c.spaced)};
-    ASSERT_TRUE(c.runner(rank, call));
-    for (std::int64_t i = 0; i < c.count; ++i) ASSERT_EQ(data[i], value(root, 0, i)) << "root " << root;
-    ASSERT_TRUE(data.gaps_untouched());
-  }
-}
-
-void AlgorithmTest::gather(TestRank& rank, const Case& c) {
-  const bool varied = kind_ == Collective::gatherv;
-  const int root = rank.size / 2;
-  const bool at_root = rank.rank == root;
-  CollectiveCall call{.kind = kind_, .root = root};
-  std::vector<int> counts, starts;
-  vary(call.receive, rank.size, c.count, counts, starts);
-  if (!varied) {
-    for (int r = 0; r < rank.size; ++r) {
-      counts[static_cast<std::size_t>(r)] = static_cast<int>(c.count);
-      starts[static_cast<std::size_t>(r)] = static_cast<int>(c.count) * r;
-    }
-    call.receive = {};
-  }
-  const int own = counts[static_cast<std::size_t>(rank.rank)];
-  Integers32 send(own, !c.spaced);
-  Integers32 receive(at_root ? starts.back() + c.count : 0, c.spaced);
-  for (int i = 0; i < own; ++i) {
-    send[i] = value(rank.rank, 0, i);
-    if (at_root && c.in_place) receive[starts[static_cast<std::size_t>(root)] + i] = send[i];
-  }
-  call.send = side(send, own, !c.spaced);
-  if (at_root && c.in_place) call.send = {in_place};
-  if (at_root) {
-    call.receive.buffer = receive.data();
-    call.receive.count = c.count;
-    call.receive.type = &type(c.spaced);
-  } else {
-    call.receive = {};
-  }
-  ASSERT_TRUE(c.runner(rank, call));
-  for (int r = 0; at_root && r < rank.size; ++r) {
-    for (int i = 0; i < counts[static_cast<std::size_t>(r)]; ++i)
-      ASSERT_EQ(receive[starts[static_cast<std::size_t>(r)] + i], value(r, 0, i));
-  }
-  ASSERT_TRUE(receive.gaps_untouched());
-}
-
-void AlgorithmTest::scatter(TestRank& rank, const Case& c) {
-  const bool varied = kind_ == Collective::scatterv;
-  const int root = rank.size - 1;
-  const bool at_root = rank.rank == root;
-  CollectiveCall call{.kind = kind_, .root = root};
-  std::vector<int> counts, starts;
-  vary(call.send, rank.size, c.count, counts, starts);
-  if (!varied) {
-    for (int r = 0; r < rank.size; ++r) {
-      counts[static_cast<std::size_t>(r)] = static_cast<int>(c.count);
-      starts[static_cast<std::size_t>(r)] = static_cast<int>(c.count) * r;
-    }
-    call.send = {};
-  }
-  const int own = counts[static_cast<std::size_t>(rank.rank)];
-  Integers32 send(at_root ? starts.back() + c.count : 0, c.spaced);
-  Integers32 receive(own, !c.spaced);
-  for (int r = 0; at_root && r < rank.size; ++r) {
-    for (int i = 0; i < counts[static_cast<std::size_t>(r)]; ++i)
-      send[starts[static_cast<std::size_t>(r)] + i] = value(0, r, i);
-  }
-  call.receive = side(receive, own, !c.spaced);
-  if (at_root && c.in_place) call.receive = {in_place};
-  if (at_root) {
-    call.send.buffer = send.data();
-    call.send.count = c.count;
-    call.send.type = &type(c.spaced);
-  } else {
-    call.send = {};
-  }
-  ASSERT_TRUE(c.runner(rank, call));
-  if (at_root && c.in_place) return;
-  for (int i = 0; i < own; ++i) ASSERT_EQ(receive[i], value(0, rank.rank, i));
-  ASSERT_TRUE(receive.gaps_untouched());
-}
-
-void AlgorithmTest::allgather(TestRank& rank, const Case& c) {
-  const bool varied = kind_ == Collective::allgatherv;
-  CollectiveCall call{.kind = kind_};
-  std::vector<int> counts, starts;
-  vary(call.receive, rank.size, c.count, counts, starts);
-  if (!varied) {
-    for (int r = 0; r < rank.size; ++r) {
-      counts[static_cast<std::size_t>(r)] = static_cast<int>(c.count);
-      starts[static_cast<std::size_t>(r)] = static_cast<int>(c.count) * r;
-    }
-    call.receive = {};
-  }
-  const int own = counts[static_cast<std::size_t>(rank.rank)];
-  Integers32 send(own, !c.spaced);
-  Integers32 receive(starts.back() + c.count, c.spaced);
-  for (int i = 0; i < own; ++i) {
-    send[i] = value(rank.rank, 0, i);
-    if (c.in_place) receive[starts[static_cast<std::size_t>(rank.rank)] + i] = send[i];
-  }
-  call.send = side(send, own, !c.spaced);
-  if (c.in_place) call.send = {in_place};
-  call.receive.buffer = receive.data();
-  call.receive.count = c.count;
-  call.receive.type = &type(c.spaced);
-  ASSERT_TRUE(c.runner(rank, call));
-  for (int r = 0; r < rank.size; ++r) {
-    for (int i = 0; i < counts[static_cast<std::size_t>(r)]; ++i)
-      ASSERT_EQ(receive[starts[static_cast<std::size_t>(r)] + i], value(r, 0, i));
-  }
-  ASSERT_TRUE(receive.gaps_untouched());
-}
-
-// The block from a to b has `count` + (a + b) % 3 elements in the v and w forms.
-void AlgorithmTest::alltoall(TestRank& rank, const Case& c) {
-  const Collective kind = kind_;
-  const auto n = static_cast<std::size_t>(rank.size);
-  std::vector<int> counts(n), starts(n);
-  std::vector<std::int64_t> byte_starts(n);
-  std::vector<Datatype*> types(n, &type(c.spaced));
-  int next = 0;
-  for (std::size_t r = 0; r < n; ++r) {
-    const bool varied = kind != Collective::alltoall && c.count > 0;
-    counts[r] = static_cast<int>(c.count) + (varied ? (rank.rank + static_cast<int>(r)) % 3 : 0);
-    starts[r] = next;
-    byte_starts[r] = next * type(c.spaced).extent;
-    next += counts[r] + (varied ? 1 : 0);
-  }
-  Integers32 send(next, c.spaced);
-  Integers32 receive(next, c.spaced);
-  for (int r = 0; r < rank.size; ++r) {
-    for (int i = 0; i < counts[static_cast<std::size_t>(r)]; ++i)
-      (c.in_place ? receive : send)[starts[static_cast<std::size_t>(r)] + i] = value(rank.rank, r, i);
-  }
-  CollectiveCall call{.kind = kind};
-  for (CallSide* s : {&call.send, &call.receive}) {
-    *s = side(s == &call.send ? send : receive, c.count, c.spaced);
-    if (kind == Collective::alltoall) continue;
-    s->counts = IntegerArray(counts.data());
-    s->displacements = IntegerArray(starts.data());
-    if (kind == Collective::alltoallv) continue;
-    s->type = nullptr;
-    s->types = types.data();
-    s->displacements = IntegerArray(byte_starts.data());
-  }
-  if (c.in_place) call.send = {in_place};
-  ASSERT_TRUE(c.runner(rank, call));
-  for (int r = 0; r < rank.size; ++r) {
-    for (int i = 0; i < counts[static_cast<std::size_t>(r)]; ++i)
-      ASSERT_EQ(receive[starts[static_cast<std::size_t>(r)] + i], value(r, rank.rank, i));
-  }
-  ASSERT_TRUE(receive.gaps_untouched());
-}
 
 // Which ranks' contributions a rank's result has, and at which elements of the vector.
 struct Extract {
@@ -350,7 +12,7 @@ struct Extract {
   std::int64_t count;
 };
 
-Extract expected(Collective kind, int rank, int size, int root, std::int64_t count) {
+static Extract expected(Collective kind, int rank, int size, int root, std::int64_t count) {
   switch (kind) {
     case Collective::reduce:
       return {0, rank == root ? size - 1 : -1, 0, count};
@@ -370,7 +32,7 @@ Extract expected(Collective kind, int rank, int size, int root, std::int64_t cou
   }
 }
 
-std::int64_t vector_length(Collective kind, int size, std::int64_t count) {
+static std::int64_t vector_length(Collective kind, int size, std::int64_t count) {
   const Extract last = expected(kind, size - 1, size, 0, count);
   return kind == Collective::reduce_scatter_block || kind == Collective::reduce_scatter
              ? last.start + last.count
@@ -520,7 +182,7 @@ TEST_F(AlgorithmTest, SharedMemoryOperationsFollowEachOther) {
   }
 }
 
-std::vector<const Algorithm*> all_algorithms() {
+static std::vector<const Algorithm*> all_algorithms() {
   std::vector<const Algorithm*> all;
   for (const Algorithm& algorithm : algorithm_table()) all.push_back(&algorithm);
   return all;
@@ -530,7 +192,7 @@ INSTANTIATE_TEST_SUITE_P(All, TableTest, ::testing::ValuesIn(all_algorithms()), 
   return std::string(name_of(info.param->kind)) + "_" + info.param->name;
 });
 
-std::vector<Collective> all_collectives() {
+static std::vector<Collective> all_collectives() {
   std::vector<Collective> all;
   for (int i = 0; i < collective_kinds; ++i) all.push_back(static_cast<Collective>(i));
   return all;
@@ -539,5 +201,4 @@ std::vector<Collective> all_collectives() {
 INSTANTIATE_TEST_SUITE_P(All, SharedMemoryTest, ::testing::ValuesIn(all_collectives()),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
-}  // namespace
 }  // namespace hawser

@@ -47,6 +47,7 @@ class SharedCollectives {
   bool alltoall(const CollectiveCall& call);
   bool reduce(const CollectiveCall& call);
   bool allreduce(const CollectiveCall& call);
+  void reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count);
   bool reduce_scatter(const CollectiveCall& call);
   bool scan(const CollectiveCall& call);
 

@@ -104,7 +104,6 @@ bool SharedCollectives::allreduce(const CollectiveCall& call) {
   const std::int64_t total = call.receive.count * elements.unit;
   if (!simple(elements.type) || total > largest_reduction) return false;
   if (total == 0) return true;
-  const int rank = team_.rank();
   const int ranks = team_.ranks();
   const std::byte* own = contribution(call);
 
@@ -128,47 +127,53 @@ bool SharedCollectives::allreduce(const CollectiveCall& call) {
     return true;
   }
 
-  // Each rank reduces its share, and leaves it in its buffer for the others to fetch.
   const std::int64_t most = team_.buffer_bytes() / elements.unit;
   if (most < ranks) return false;
-  for (std::int64_t done = 0; done < call.receive.count; done += most) {
-    const std::int64_t count = std::min(most, call.receive.count - done);
-    // Shares of whole cache lines, as far as elements allow.
-    const std::int64_t per_line = std::max<std::int64_t>(1, 64 / elements.unit);
-    const std::int64_t share = ((count + ranks - 1) / ranks + per_line - 1) / per_line * per_line;
-    const auto first = [share, count](int r) { return std::min(count, r * share); };
-    const std::int64_t own_first = first(rank);
-    const std::int64_t own_count = first(rank + 1) - own_first;
-    const std::int64_t start = done * elements.unit;
-    const std::int64_t own_start = own_first * elements.unit;
-    const std::int64_t own_end = (own_first + own_count) * elements.unit;
-
-    team_.begin_buffer_step();
-    std::byte* buffer = team_.buffer_to_write();
-    copy_bytes(own + start, buffer, own_start);
-    copy_bytes(own + start + own_end, buffer + own_end, count * elements.unit - own_end);
-    exchange();
-    if (own_count > 0) {
-      const auto operand = [&](int r) -> const std::byte* {
-        return r == rank ? own + start + own_start : team_.buffer_of(r) + own_start;
-      };
-      reduce_ranks(elements, 0, ranks - 1, operand, buffer + own_start, own_count);
-    }
-    team_.begin_step();
-    team_.keep_buffers();
-    team_.line_to_write();
-    team_.post();
-    copy_bytes(buffer + own_start, result(call) + start + own_start, own_count * elements.unit);
-    for (int i = 1; i < ranks; ++i) {
-      const int r = (rank + i) % ranks;
-      const std::int64_t from = first(r) * elements.unit;
-      team_.wait_for(r);
-      copy_bytes(team_.buffer_of(r) + from, result(call) + start + from, first(r + 1) * elements.unit - from);
-    }
-    team_.heard_from_all();
-    team_.end_step();
-  }
+  for (std::int64_t done = 0; done < call.receive.count; done += most)
+    reduce_shares(call, done, std::min(most, call.receive.count - done));
   return true;
+}
+
+// Each rank reduces its share of `count` elements, and leaves it in its buffer for the others to fetch.
+void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const int rank = team_.rank();
+  const int ranks = team_.ranks();
+  const std::byte* own = contribution(call);
+  // Shares of whole cache lines, as far as elements allow.
+  const std::int64_t per_line = std::max<std::int64_t>(1, 64 / elements.unit);
+  const std::int64_t share = ((count + ranks - 1) / ranks + per_line - 1) / per_line * per_line;
+  const auto first = [share, count](int r) { return std::min(count, r * share); };
+  const std::int64_t own_first = first(rank);
+  const std::int64_t own_count = first(rank + 1) - own_first;
+  const std::int64_t start = done * elements.unit;
+  const std::int64_t own_start = own_first * elements.unit;
+  const std::int64_t own_end = (own_first + own_count) * elements.unit;
+
+  team_.begin_buffer_step();
+  std::byte* buffer = team_.buffer_to_write();
+  copy_bytes(own + start, buffer, own_start);
+  copy_bytes(own + start + own_end, buffer + own_end, count * elements.unit - own_end);
+  exchange();
+  if (own_count > 0) {
+    const auto operand = [&](int r) -> const std::byte* {
+      return r == rank ? own + start + own_start : team_.buffer_of(r) + own_start;
+    };
+    reduce_ranks(elements, 0, ranks - 1, operand, buffer + own_start, own_count);
+  }
+  team_.begin_step();
+  team_.keep_buffers();
+  team_.line_to_write();
+  team_.post();
+  copy_bytes(buffer + own_start, result(call) + start + own_start, own_count * elements.unit);
+  for (int i = 1; i < ranks; ++i) {
+    const int r = (rank + i) % ranks;
+    const std::int64_t from = first(r) * elements.unit;
+    team_.wait_for(r);
+    copy_bytes(team_.buffer_of(r) + from, result(call) + start + from, first(r + 1) * elements.unit - from);
+  }
+  team_.heard_from_all();
+  team_.end_step();
 }
 
 // Like alltoall: a rank's buffer holds a part of its operand for every other rank. The parts that are reduced
