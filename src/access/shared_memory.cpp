@@ -178,8 +178,12 @@ int CpuSet::count() const {
 CpuSet usable_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  sched_getaffinity(0, sizeof(set), &set);
   CpuSet cpus;
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) {
+    // A machine with more CPUs than the set holds: take it that we may use the first ones.
+    cpus.words[0] = ~std::uint64_t{0};
+    return cpus;
+  }
   static_assert(CPU_SETSIZE == 64 * std::size(cpus.words));
   for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (CPU_ISSET(cpu, &set)) cpus.words[cpu / 64] |= std::uint64_t{1} << (cpu % 64);

@@ -18,7 +18,8 @@ void NodeLoad::evaluate() {
     all.add(block.cpus);
     if (own.contains(block.cpus)) ++confined;
   }
-  const std::int32_t cores = known_ ? all.count() : online_cpus();
+  if (!known_ && online_cpus_ == 0) online_cpus_ = online_cpus();
+  const std::int32_t cores = known_ ? all.count() : online_cpus_;
   crowded_ = processes > cores || confined > own.count();
 }
 

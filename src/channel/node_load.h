@@ -22,7 +22,8 @@ class NodeLoad {
 
   SharedSegment segment_;
   std::int32_t self_;
-  bool known_ = false;  // everybody has told
+  int online_cpus_ = 0;  // asked once: the answer comes from a file
+  bool known_ = false;   // everybody has told
   bool crowded_ = false;
 };
 
