@@ -25,9 +25,9 @@ inline constexpr int tag_ub = 501;
 inline constexpr int io = 502;
 inline constexpr int host = 503;
 inline constexpr int wtime_is_global = 504;
-inline constexpr int universe_size = 505;
-inline constexpr int appnum = 506;
-inline constexpr int lastusedcode = 507;
+inline constexpr int appnum = 505;
+inline constexpr int lastusedcode = 506;
+inline constexpr int universe_size = 507;
 inline constexpr int last = 699;  // numbers up to here are never given to user keyvals
 }  // namespace predefined_keyval
 

@@ -67,6 +67,66 @@ for name, value in re.findall(r"(\w+) = (\d+)", errors):
     constant = by_name.get(special.get(name, "MPI_ERR_" + name.upper()))
     check(constant is not None and constant.values["standard"] == value, f"ErrorClass::{name} is not {value}")
 
+
+
+def value(name):
+    """In the standard ABI; second names lead to first ones."""
+    text = by_name[name].values["standard"]
+    return value(text) if text.startswith("MPI_") else int(text, 0)
+
+
+# The list that the public header is compared with (abi_layout.c) has all constants and the table's values.
+listed = re.findall(r"^CONSTANT\((\w+), (\S+)\)$", (root / "test/binding/standard_constants.def").read_text(), re.M)
+for name, number in listed:
+    known = name in by_name and "standard" in by_name[name].values
+    check(known and value(name) == int(number, 0), f"{name} is not {number} in constants.table")
+in_table = {c.name for c in constants if "standard" in c.values}
+check(len(listed) == len(dict(listed)), "a constant stands in standard_constants.def twice")
+check(in_table == set(dict(listed)), f"not in both lists: {sorted(in_table ^ set(dict(listed)))}")
+
+CORE_NUMBERS = {
+    "src/communicator/attribute.h": {"invalid": "MPI_KEYVAL_INVALID"} | {
+        name: "MPI_" + name.upper() for name in
+        ("tag_ub", "io", "host", "wtime_is_global", "appnum", "lastusedcode", "universe_size")},
+    "src/communicator/group.h": {
+        "identical": "MPI_IDENT", "congruent": "MPI_CONGRUENT", "similar": "MPI_SIMILAR", "unequal": "MPI_UNEQUAL"},
+    "src/message/status.h": {
+        "any_source": "MPI_ANY_SOURCE", "any_tag": "MPI_ANY_TAG", "proc_null": "MPI_PROC_NULL",
+        "root_rank": "MPI_ROOT", "undefined": "MPI_UNDEFINED"},
+    "src/process/mpi_process.h": {
+        "thread_" + name: "MPI_THREAD_" + name.upper() for name in ("single", "funneled", "serialized", "multiple")},
+    "src/process/error_codes.h": {"last_predefined": "MPI_ERR_LASTCODE"},
+    "src/process/api/communicator.cpp": {
+        "split_" + name: "MPI_COMM_TYPE_" + name.upper() for name in
+        ("shared", "hw_unguided", "hw_guided", "resource_guided")},
+    "src/process/api/datatype_constructors.cpp": {
+        name: "MPI_" + name.upper().replace("DEFAULT_ARGUMENT", "DFLT_DARG") for name in
+        ("order_c", "order_fortran", "distribute_none", "distribute_block", "distribute_cyclic",
+         "distribute_default_argument", "typeclass_integer", "typeclass_real", "typeclass_complex")},
+}
+for path, names in CORE_NUMBERS.items():
+    found = dict(re.findall(r"constexpr int (\w+) = (-?\w+);", (root / path).read_text()))
+    for name, constant in names.items():
+        check(name in found and int(found[name], 0) == value(constant), f"{path}: {name} is not {constant}")
+
+
+def enumerators(path, name):
+    text = re.search(rf"enum class {name}\b.*?\{{(.*?)\}};", (root / path).read_text(), re.S)[1]
+    return re.findall(r"^\s*(\w+),", text, re.M)
+
+
+def numbers(path, array):
+    text = re.search(rf"{array}\S* = \{{(.*?)\}};", (root / path).read_text(), re.S)[1]
+    return [int(number, 0) for number in re.findall(r"\w+", text)]
+
+
+combiners = [value("MPI_COMBINER_" + name.upper().replace("STRUCTURE", "STRUCT"))
+             for name in enumerators("src/datatype/datatype.h", "Combiner")]
+check(numbers("src/process/api/datatype.cpp", "combiner_numbers") == combiners, "combiner_numbers are not MPI_COMBINER_*")
+operators = [value("MPI_" + name.upper()) for name in enumerators("src/datatype/operator.h", "PredefinedOperator")]
+check(numbers("src/datatype/operator.h", "predefined_operator_numbers") == operators,
+      "predefined_operator_numbers are not the operations'")
+
 types = (root / "src/datatype/predefined_types.def").read_text()
 for name, number in re.findall(r"HAWSER_PREDEFINED(?:_PAIR)?\(\w+, (\w+), (0x[0-9a-f]+)", types):
     if int(number, 16) < 0x3F0:
