@@ -274,8 +274,8 @@ void Fabric::on_reroute(Nanoseconds now) {
 }
 
 void Fabric::reroute() {
-  route_up_down(topology_, tables_,
-                [this](PortName port) { return network_->usable(network_->index(port)); });
+  route_up_down(topology_, tables_, [this](PortName port) { return network_->usable(network_->index(port)); },
+                {.shuffle_seed = parameters_.shuffle_seed});
   network_->tables_changed();
 }
 

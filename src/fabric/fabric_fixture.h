@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,16 +23,23 @@ class WatchedDma final : public LocalDmaPort {
   void allow(const void* start, std::size_t bytes) {
     allowed_[reinterpret_cast<std::uintptr_t>(start)] = bytes;
   }
-  bool copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
-            std::span<const Piece> source) override {
+  DmaResult copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
+                 std::span<const Piece> source) override {
+    if (gone.contains(from)) return DmaResult::source_gone;
+    if (gone.contains(to)) return DmaResult::destination_gone;
     watch(destination);
     return LocalDmaPort::copy(to, destination, from, source);
   }
+  bool read(SpaceId from, std::span<const Piece> source, std::byte* out) override {
+    return !gone.contains(from) && LocalDmaPort::read(from, source, out);
+  }
   bool write(SpaceId to, std::span<const Piece> destination, const std::byte* in) override {
+    if (gone.contains(to)) return false;
     watch(destination);
     return LocalDmaPort::write(to, destination, in);
   }
   std::uint64_t written = 0;
+  std::set<SpaceId> gone;  // processes that have died without anybody noticing yet
 
  private:
   void watch(std::span<const Piece> pieces) {
@@ -116,7 +124,7 @@ struct ConnectOptions {
 class Bed {
  public:
   Bed(Topology topology, Parameters parameters) {
-    RoutingTables tables = build_routes(topology, parameters.lmc).value();
+    RoutingTables tables = build_routes(topology, parameters.lmc, {parameters.shuffle_seed}).value();
     fabric =
         std::make_unique<Fabric>(events, dma, std::move(topology), std::move(tables), std::move(parameters));
   }
@@ -152,13 +160,14 @@ class Bed {
     EXPECT_TRUE(fabric->at_rest());
   }
 
+  SpaceId next_space = 1;
   EventQueue events;
   WatchedDma dma;
   std::unique_ptr<Fabric> fabric;
 };
 
 inline Client::Client(Bed& b, Adapter& a, std::size_t bytes, std::uint32_t completion_count)
-    : bed(b), adapter(a), context(&a.open(0, *this)), memory(bytes) {
+    : bed(b), adapter(a), context(&a.open(b.next_space++, *this)), memory(bytes) {
   domain = context->create_domain();
   bed.dma.allow(memory.data(), bytes);
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data());

@@ -70,6 +70,7 @@ class ParameterReader {
       p.link_layer = ethernet ? LinkLayer::ethernet : LinkLayer::infiniband;
       return {};
     };
+    setters_["shuffle-seed"] = into(p.shuffle_seed, parse_number);
     setters_["seed"] = into(p.seed, parse_number);
   }
 

@@ -11,8 +11,8 @@
 //   direction at a time ecn-threshold 32K          # packets that find so much waiting for their output are
 //   marked; 0 = never adaptive-routing on        # switches choose among equally long ways by their load
 //   reroute-delay 27ms         # after a cable or switch fails or returns, new tables; 0 = never
-//   lmc 2  link-layer infiniband|ethernet  seed 1
-//   host n0 H000 H001          # rails of a host, in order
+//   shuffle-seed 5             # the built-in router draws among equal ways instead of spreading evenly; 0 =
+//   even lmc 2  link-layer infiniband|ethernet  seed 1 host n0 H000 H001          # rails of a host, in order
 //   link LEAF00:13 rate 100MB/s latency 5us
 #pragma once
 
@@ -57,6 +57,7 @@ struct Parameters {
   std::uint64_t ecn_threshold = 0;
   bool adaptive_routing = false;
   Nanoseconds reroute_delay = 0;
+  std::uint64_t shuffle_seed = 0;
   int lmc = 0;
   LinkLayer link_layer = LinkLayer::infiniband;
   std::uint64_t seed = 1;

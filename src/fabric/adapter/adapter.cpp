@@ -67,14 +67,15 @@ void Adapter::deliver(Packet& packet) {
   }
 }
 
-bool Adapter::place_payload(const Packet& packet, std::uint64_t skip, SpaceId space,
-                            std::span<const Piece> pieces) {
+DmaResult Adapter::place_payload(const Packet& packet, std::uint64_t skip, SpaceId space,
+                                 std::span<const Piece> pieces) {
   const Payload& payload = packet.payload;
-  bool placed = false;
+  DmaResult result = DmaResult::destination_gone;
   if (payload.bytes != nullptr) {
-    placed = services_.dma.write(space, pieces, payload.bytes->data() + payload.bytes_offset + skip);
+    const std::byte* bytes = payload.bytes->data() + payload.bytes_offset + skip;
+    if (services_.dma.write(space, pieces, bytes)) result = DmaResult::done;
   } else if (skip == 0) {
-    placed = services_.dma.copy(space, pieces, payload.space, {payload.pieces.data(), payload.piece_count});
+    result = services_.dma.copy(space, pieces, payload.space, {payload.pieces.data(), payload.piece_count});
   } else {
     // A packet that was cut anew after a loss begins with bytes that are here already.
     std::vector<Piece> rest;
@@ -85,16 +86,16 @@ bool Adapter::place_payload(const Packet& packet, std::uint64_t skip, SpaceId sp
         rest.push_back({payload.pieces[i].address + cut, payload.pieces[i].length - cut});
       }
     }
-    placed = services_.dma.copy(space, pieces, payload.space, rest);
+    result = services_.dma.copy(space, pieces, payload.space, rest);
   }
-  if (placed && packet.corrupted && !pieces.empty()) {
-    const Piece first{pieces.front().address, 1};
-    std::byte byte{};
-    placed = services_.dma.read(space, {&first, 1}, &byte);
-    byte ^= std::byte{0x40};
-    placed = placed && services_.dma.write(space, {&first, 1}, &byte);
-  }
-  return placed;
+  if (result != DmaResult::done || !packet.corrupted || pieces.empty()) [[likely]]
+    return result;
+  const Piece first{pieces.front().address, 1};
+  std::byte byte{};
+  const bool read = services_.dma.read(space, {&first, 1}, &byte);
+  byte ^= std::byte{0x40};
+  return read && services_.dma.write(space, {&first, 1}, &byte) ? DmaResult::done
+                                                                : DmaResult::destination_gone;
 }
 
 void Adapter::broadcast(const AsyncEvent& event) {

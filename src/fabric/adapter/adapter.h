@@ -114,8 +114,9 @@ class Adapter {
 
   // ---- inside the model ----
   void deliver(Packet& packet);  // a packet for a queue pair here; stays the caller's
-  // Copies a packet's payload, from `skip` on, into a client's memory. False: memory is not there.
-  bool place_payload(const Packet& packet, std::uint64_t skip, SpaceId space, std::span<const Piece> pieces);
+  // Copies a packet's payload, from `skip` on, into a client's memory.
+  DmaResult place_payload(const Packet& packet, std::uint64_t skip, SpaceId space,
+                          std::span<const Piece> pieces);
   void broadcast(const AsyncEvent& event);
   void set_dead(bool dead);
   void overflow(CompletionQueue& queue);

@@ -12,7 +12,8 @@ std::byte* pointer(std::uint64_t address) {
 
 }  // namespace
 
-bool LocalDmaPort::copy(SpaceId, std::span<const Piece> destination, SpaceId, std::span<const Piece> source) {
+DmaResult LocalDmaPort::copy(SpaceId, std::span<const Piece> destination, SpaceId,
+                             std::span<const Piece> source) {
   std::size_t to = 0, from = 0;
   std::uint64_t to_offset = 0, from_offset = 0;
   while (to < destination.size() && from < source.size()) {
@@ -27,7 +28,7 @@ bool LocalDmaPort::copy(SpaceId, std::span<const Piece> destination, SpaceId, st
     if (to_offset == destination[to].length) ++to, to_offset = 0;
     if (from_offset == source[from].length) ++from, from_offset = 0;
   }
-  return true;
+  return DmaResult::done;
 }
 
 bool LocalDmaPort::read(SpaceId, std::span<const Piece> source, std::byte* out) {

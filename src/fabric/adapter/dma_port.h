@@ -16,14 +16,18 @@ struct Piece {
   std::uint64_t length = 0;
 };
 
-// Every method moves the whole of what it is asked for, or returns false because some memory is not there
-// (the client died, or unmapped a registered region); the model then treats the access as a protection error.
+// Whether a copy was made, or which side's memory is not there: the client died, or unmapped a registered
+// region.
+enum class DmaResult : std::uint8_t { done, source_gone, destination_gone };
+
+// Every method moves the whole of what it is asked for, or says that it could not. Memory that is gone at the
+// receiver counts as a protection error there; at the sender, as a packet that never came.
 // The pieces of both sides have the same total length. Called on the thread that runs the event queue.
 class DmaPort {
  public:
   virtual ~DmaPort() = default;
-  virtual bool copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
-                    std::span<const Piece> source) = 0;
+  virtual DmaResult copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
+                         std::span<const Piece> source) = 0;
   virtual bool read(SpaceId from, std::span<const Piece> source, std::byte* out) = 0;
   virtual bool write(SpaceId to, std::span<const Piece> destination, const std::byte* in) = 0;
 };
@@ -31,8 +35,8 @@ class DmaPort {
 // For clients that all live in this process: every space is this process's memory.
 class LocalDmaPort : public DmaPort {
  public:
-  bool copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
-            std::span<const Piece> source) override;
+  DmaResult copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
+                 std::span<const Piece> source) override;
   bool read(SpaceId from, std::span<const Piece> source, std::byte* out) override;
   bool write(SpaceId to, std::span<const Piece> destination, const std::byte* in) override;
 };

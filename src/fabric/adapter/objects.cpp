@@ -17,8 +17,9 @@ bool CompletionRing::resize(std::uint32_t capacity) {
 }
 
 Outcome ReceiveQueue::post(const ReceiveRequest& request) {
-  if (size_ == ring_.size()) return {ENOMEM, "the receive queue is full"};
+  if (size_ == capacity_) return {ENOMEM, "the receive queue is full"};
   if (request.segment_count > most_segments_) return {EINVAL, "too many scatter elements"};
+  if (ring_.empty()) ring_.resize(capacity_);
   ReceiveEntry& entry = ring_[(head_ + size_) % ring_.size()];
   entry.id = request.id;
   entry.segments.assign(request.segments, request.segments + request.segment_count);

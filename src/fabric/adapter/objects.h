@@ -111,18 +111,19 @@ struct ReceiveEntry {
 class ReceiveQueue {
  public:
   ReceiveQueue(std::uint32_t capacity, std::uint32_t most_segments)
-      : ring_(capacity), most_segments_(most_segments) {}
+      : capacity_(capacity), most_segments_(most_segments) {}
 
   Outcome post(const ReceiveRequest& request);
   // Swaps the front entry with `out`, so that both keep their memory; false when empty.
   bool take(ReceiveEntry& out);
   std::size_t size() const { return size_; }
-  std::size_t capacity() const { return ring_.size(); }
+  std::size_t capacity() const { return capacity_; }
   std::uint32_t most_segments() const { return most_segments_; }
   std::uint64_t posted() const { return posted_; }
 
  private:
-  std::vector<ReceiveEntry> ring_;
+  std::vector<ReceiveEntry> ring_;  // empty until the first post
+  std::size_t capacity_;
   std::uint32_t most_segments_;
   std::size_t head_ = 0, size_ = 0;
   std::uint64_t posted_ = 0;

@@ -258,8 +258,10 @@ void QueuePair::detach_packets() {
   while (Packet* packet = in_flight_.pop_front()) {
     Payload& payload = packet->payload;
     auto bytes = std::make_shared<std::vector<std::byte>>(payload.size);
-    // If the memory is gone already, the packet carries zeros; its receiver cannot know either.
-    adapter_.services().dma.read(payload.space, {payload.pieces.data(), payload.piece_count}, bytes->data());
+    if (!adapter_.services().dma.read(payload.space, {payload.pieces.data(), payload.piece_count},
+                                      bytes->data())) {
+      packet->destination_lid = 0;  // the process is dead and its bytes with it: the packet reaches nobody
+    }
     payload.bytes = std::move(bytes);
     payload.bytes_offset = 0;
   }

@@ -49,7 +49,7 @@ bool allowed(QpType type, Opcode opcode) {
 }  // namespace
 
 Requester::Requester(QueuePair& queue_pair, std::uint32_t capacity)
-    : queue_pair_(queue_pair), ring_(capacity) {}
+    : queue_pair_(queue_pair), capacity_(capacity) {}
 
 Outcome Requester::post(const SendRequest& request) {
   const QueuePair::Configuration& configuration = queue_pair_.configuration();
@@ -61,6 +61,7 @@ Outcome Requester::post(const SendRequest& request) {
   if (is_inline && request.inline_length > caps.max_inline_data) return {EINVAL, "too much inline data"};
   if (configuration.type == QpType::ud && request.path == nullptr)
     return {EINVAL, "a datagram without address"};
+  if (ring_.empty()) ring_.resize(capacity_);  // many queue pairs never send
   SendEntry& entry = this->entry(tail_);
   entry.request = request;
   entry.segments.clear();
@@ -351,7 +352,7 @@ bool Requester::drained() const { return head_ == tail_ || !entry(head_).started
 
 void Requester::check_invariants() const {
   HAWSER_ASSERT(head_ <= cursor_ && cursor_ <= tail_);
-  HAWSER_ASSERT(outstanding() <= ring_.size());
+  HAWSER_ASSERT(outstanding() <= capacity_);
   HAWSER_ASSERT(psn_distance(sent_psn_, unacked_psn_) >= 0);
   HAWSER_ASSERT(psn_distance(next_psn_, sent_psn_) >= 0);
   std::uint32_t data_requests = 0;

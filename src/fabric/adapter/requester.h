@@ -74,7 +74,7 @@ class Requester {
   void build_read(SendEntry& entry, Packet& packet);
   void build_atomic(SendEntry& entry, Packet& packet);
   bool load_payload(const SendEntry& entry, Packet& packet);
-  CompletionStatus place_response(SendEntry& entry, Packet& packet);
+  std::optional<CompletionStatus> place_response(SendEntry& entry, Packet& packet);
   SendEntry* find_unanswered();
   void response_lost(std::uint32_t psn, std::uint32_t heard);
 
@@ -90,6 +90,7 @@ class Requester {
   void on_pause_end(Nanoseconds now);
 
   QueuePair& queue_pair_;
+  const std::size_t capacity_;
   std::vector<SendEntry> ring_;
   // Indices count requests since the beginning: [head, cursor) sent, the one at cursor from offset on still
   // to be sent, up to tail.

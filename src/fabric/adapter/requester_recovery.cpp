@@ -143,6 +143,7 @@ void Requester::receive_acknowledge(const Packet& packet) {
   if (queue_pair_.state() == QpState::err) return;
   switch (packet.syndrome) {
     case Syndrome::positive:
+    case Syndrome::lost:
       HAWSER_UNREACHABLE();
     case Syndrome::sequence_error:
       if (!use_retry()) return;
@@ -190,7 +191,8 @@ SendEntry* Requester::find_unanswered() {
   return nullptr;
 }
 
-CompletionStatus Requester::place_response(SendEntry& entry, Packet& packet) {
+// Nothing when the answer counts as lost, because the other end's memory is gone.
+std::optional<CompletionStatus> Requester::place_response(SendEntry& entry, Packet& packet) {
   Adapter& adapter = queue_pair_.adapter();
   const SpaceId space = queue_pair_.context().space();
   std::vector<Piece> pieces;
@@ -199,15 +201,21 @@ CompletionStatus Requester::place_response(SendEntry& entry, Packet& packet) {
     return CompletionStatus::local_protection_error;
   }
   if (packet.length == 0) return CompletionStatus::success;
-  bool placed = false;
   if (packet.kind == PacketKind::atomic_response) {
     std::byte bytes[sizeof packet.atomic_result];
     std::copy_n(reinterpret_cast<const std::byte*>(&packet.atomic_result), sizeof bytes, bytes);
-    placed = adapter.services().dma.write(space, pieces, bytes);
-  } else {
-    placed = adapter.place_payload(packet, 0, space, pieces);
+    const bool placed = adapter.services().dma.write(space, pieces, bytes);
+    return placed ? CompletionStatus::success : CompletionStatus::local_protection_error;
   }
-  return placed ? CompletionStatus::success : CompletionStatus::local_protection_error;
+  switch (adapter.place_payload(packet, 0, space, pieces)) {
+    case DmaResult::done:
+      return CompletionStatus::success;
+    case DmaResult::destination_gone:
+      return CompletionStatus::local_protection_error;
+    case DmaResult::source_gone:
+      return std::nullopt;
+  }
+  HAWSER_UNREACHABLE();
 }
 
 void Requester::receive_response(Packet& packet) {
@@ -218,10 +226,11 @@ void Requester::receive_response(Packet& packet) {
   // A gap: everything before the missing part counts as acknowledged, and it is asked for again.
   if (ahead > 0) return acknowledge_until(packet.psn);
   if (ahead < 0) return;
-  const CompletionStatus placed = place_response(*answered, packet);
+  const std::optional<CompletionStatus> placed = place_response(*answered, packet);
+  if (!placed) return;
   if (placed != CompletionStatus::success) {
     acknowledge_until(answered->first_psn);
-    answered->failure = placed;
+    answered->failure = *placed;
     complete_in_order();
     return;
   }

@@ -117,6 +117,7 @@ void Responder::accept(Packet& packet) {
     }
     return;
   }
+  if (syndrome == Syndrome::lost) return;
   if (syndrome != Syndrome::positive) {
     refuse(packet, syndrome);
     return;
@@ -175,22 +176,22 @@ bool Responder::take_receive() {
   return true;
 }
 
-bool Responder::place_in_receive(const Packet& packet, std::uint64_t offset, std::uint64_t skip) {
+DmaResult Responder::place_in_receive(const Packet& packet, std::uint64_t offset, std::uint64_t skip) {
   Adapter& adapter = queue_pair_.adapter();
   const SharedReceiveQueue* shared = queue_pair_.configuration().shared_receive_queue;
   const ProtectionDomain* domain = shared != nullptr ? &shared->domain : queue_pair_.configuration().domain;
   std::vector<Piece> pieces;
-  return gather_pieces(adapter.memory(), domain, current_.segments, offset + skip, packet.length - skip,
-                       access_local_write, pieces) &&
-         adapter.place_payload(packet, skip, queue_pair_.context().space(), pieces);
+  const bool right = gather_pieces(adapter.memory(), domain, current_.segments, offset + skip,
+                                   packet.length - skip, access_local_write, pieces);
+  if (!right) return DmaResult::destination_gone;
+  return adapter.place_payload(packet, skip, queue_pair_.context().space(), pieces);
 }
 
 Syndrome Responder::execute_send(Packet& packet) {
   if (packet.first && skip_ == 0) {
-    // On an unreliable connection a receive of a message that was cut short is used again.
-    const bool again = has_current_ && packet.transport == QpType::uc;
-    if (has_current_ && !again) return Syndrome::invalid_request;
-    if (!again && !take_receive()) return Syndrome::receiver_not_ready;
+    // There is a current one already when the message was cut short (UC), or its first packet counted as
+    // lost.
+    if (!has_current_ && !take_receive()) return Syndrome::receiver_not_ready;
   } else if (!has_current_) {
     return Syndrome::invalid_request;
   }
@@ -198,7 +199,10 @@ Syndrome Responder::execute_send(Packet& packet) {
     receive_failure_ = CompletionStatus::local_length_error;
     return Syndrome::invalid_request;
   }
-  if (packet.length > 0 && !place_in_receive(packet, packet.offset, skip_)) {
+  const DmaResult placed =
+      packet.length > 0 ? place_in_receive(packet, packet.offset, skip_) : DmaResult::done;
+  if (placed == DmaResult::source_gone) return Syndrome::lost;
+  if (placed == DmaResult::destination_gone) {
     receive_failure_ = CompletionStatus::local_protection_error;
     return Syndrome::remote_operation_error;
   }
@@ -215,17 +219,20 @@ Syndrome Responder::execute_write(Packet& packet) {
     const MemoryRegion* region = adapter.memory().check(packet.rkey, queue_pair_.configuration().domain,
                                                         start, packet.message_length, access_remote_write);
     if (!may || region == nullptr) return Syndrome::remote_access_error;
-    if (packet.last && packet.with_immediate && !has_current_ && !take_receive())
+    if (packet.last && packet.with_immediate && !has_current_ && !take_receive()) {
       return Syndrome::receiver_not_ready;
+    }
     const Piece piece{packet.remote_address - region->virtual_address + region->address + skip_,
                       packet.length - skip_};
-    if (!adapter.place_payload(packet, skip_, region->space, {&piece, 1}))
-      return Syndrome::remote_access_error;
+    const DmaResult placed = adapter.place_payload(packet, skip_, region->space, {&piece, 1});
+    if (placed == DmaResult::source_gone) return Syndrome::lost;
+    if (placed == DmaResult::destination_gone) return Syndrome::remote_access_error;
   } else if (packet.with_immediate && !has_current_ && !take_receive()) {
     return Syndrome::receiver_not_ready;
   }
-  if (packet.last && packet.with_immediate)
+  if (packet.last && packet.with_immediate) {
     complete_receive(packet, CompletionStatus::success, packet.message_length);
+  }
   return Syndrome::positive;
 }
 

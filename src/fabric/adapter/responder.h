@@ -59,7 +59,7 @@ class Responder {
   Syndrome execute_read(Packet& packet);
   Syndrome execute_atomic(Packet& packet);
   bool take_receive();
-  bool place_in_receive(const Packet& packet, std::uint64_t offset, std::uint64_t skip);
+  DmaResult place_in_receive(const Packet& packet, std::uint64_t offset, std::uint64_t skip);
   void complete_receive(const Packet& packet, CompletionStatus status, std::uint64_t bytes);
   void duplicate(Packet& packet);
   void refuse(Packet& packet, Syndrome syndrome);

@@ -163,6 +163,21 @@ TEST_P(Faults, TheEndOfAClientIsNoticedByRetries) {
   EXPECT_EQ(pair.a.status(w), CompletionStatus::retry_exceeded_error);
 }
 
+TEST_P(Faults, MemoryOfADeadProcessIsNotDelivered) {
+  // The process has died, but nobody has closed its device yet: copying from its memory fails.
+  Pair pair(bed, QpType::rc, {.timeout = 10, .retries = 1});
+  bed.dma.gone.insert(pair.a.context->space());
+  const auto r = pair.b.receive(*pair.qb, 0, 100000);
+  pair.a.send(*pair.qa, Opcode::send, 0, 100000);
+  bed.run();
+  EXPECT_FALSE(pair.b.completed(r));
+  EXPECT_EQ(pair.qb->state(), QpState::rts);
+  // A reader of dead memory runs out of retries.
+  const auto read = pair.b.send(*pair.qb, Opcode::rdma_read, 0, 100, &pair.a);
+  EXPECT_EQ(pair.b.status(read), CompletionStatus::retry_exceeded_error);
+  EXPECT_EQ(pair.b.status(r), CompletionStatus::flush_error);
+}
+
 TEST_P(Faults, AKilledQueuePairFlushesAndSaysSo) {
   Pair pair(bed, QpType::rc, {.timeout = 10, .retries = 1});
   const auto r = pair.b.receive(*pair.qb, 0, 10);

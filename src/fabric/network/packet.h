@@ -39,6 +39,7 @@ enum class Syndrome : std::uint8_t {
   invalid_request,         // NAK: the request makes no sense here
   remote_access_error,     // NAK: key, bounds or rights
   remote_operation_error,  // NAK: the responder has a fault of its own
+  lost,                    // never sent: the packet counts as not having come
 };
 
 struct Payload {

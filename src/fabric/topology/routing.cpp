@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/failure.h"
+#include "base/random.h"
 
 namespace hawser::fabric {
 namespace {
@@ -40,10 +41,27 @@ std::vector<int> breadth_first(const Topology& topology, const std::vector<std::
   return distance;
 }
 
+struct Load {
+  std::int32_t all = 0;
+  std::vector<std::int32_t> by_offset;
+  std::int32_t of_offset(std::size_t k) const { return k < by_offset.size() ? by_offset[k] : 0; }
+  void add(std::size_t k) {
+    if (by_offset.size() <= k) by_offset.resize(k + 1);
+    ++by_offset[k];
+    ++all;
+  }
+};
+
 class UpDownRouter {
  public:
-  UpDownRouter(const Topology& topology, RoutingTables& tables, const UsableLink& usable)
-      : topology_(topology), tables_(tables), usable_(usable), load_(topology.nodes().size()) {
+  UpDownRouter(const Topology& topology, RoutingTables& tables, const UsableLink& usable,
+               const RoutingOptions& options)
+      : topology_(topology),
+        tables_(tables),
+        usable_(usable),
+        shuffle_(options.shuffle_seed != 0),
+        random_(options.shuffle_seed),
+        load_(topology.nodes().size()) {
     for (std::size_t i = 0; i < load_.size(); ++i) load_[i].resize(topology.nodes()[i].ports.size());
   }
 
@@ -169,15 +187,16 @@ class UpDownRouter {
         } else if (node == attached.node) {
           tables_.set_out_port(node, lid, static_cast<std::uint8_t>(attached.port));
         } else {
-          tables_.set_out_port(node, lid, choose(node));
+          tables_.set_out_port(node, lid, choose(node, static_cast<std::size_t>(k)));
         }
       }
     }
   }
 
-  // The best next port of `node` towards the measured target: first one that this target's other LIDs do not
-  // use yet, then the least loaded.
-  std::uint8_t choose(std::int32_t node) {
+  // The best next port of `node` for LID base + k of the measured target: first one that this target's other
+  // LIDs do not use yet, then the one with the fewest LIDs of the same offset (programs that know one path
+  // use offset 0), then with the fewest of all.
+  std::uint8_t choose(std::int32_t node, std::size_t k) {
     const int here = any_[static_cast<std::size_t>(node)];
     if (here == unreachable) return no_port;
     const bool downward = down_[static_cast<std::size_t>(node)] != unreachable;
@@ -190,8 +209,10 @@ class UpDownRouter {
       const auto times = [](const auto& used, auto what) {
         return std::count(used.begin(), used.end(), what);
       };
-      const std::int64_t cost = (times(used_switches_, next) << 40) + (times(used_ports_, p) << 32) +
-                                load_[static_cast<std::size_t>(node)][static_cast<std::size_t>(p)];
+      const Load& load = load_[static_cast<std::size_t>(node)][static_cast<std::size_t>(p)];
+      const std::int64_t own = (times(used_switches_, next) << 50) + (times(used_ports_, p) << 42);
+      const std::int64_t cost = own + (shuffle_ ? static_cast<std::int64_t>(random_.below(1 << 30))
+                                                : (std::int64_t{load.of_offset(k)} << 20) + load.all);
       if (cost < best_cost) {
         best = p;
         best_cost = cost;
@@ -200,14 +221,16 @@ class UpDownRouter {
     if (best < 0) return no_port;
     used_ports_.push_back(best);
     used_switches_.push_back(topology_.port({node, best}).peer.node);
-    ++load_[static_cast<std::size_t>(node)][static_cast<std::size_t>(best)];
+    load_[static_cast<std::size_t>(node)][static_cast<std::size_t>(best)].add(k);
     return static_cast<std::uint8_t>(best);
   }
 
   const Topology& topology_;
   RoutingTables& tables_;
   const UsableLink& usable_;
-  std::vector<std::vector<std::int32_t>> load_;  // LIDs sent through [switch][port]
+  bool shuffle_;
+  Random random_;
+  std::vector<std::vector<Load>> load_;  // LIDs sent through [switch][port]
   std::vector<int> rank_, down_, any_;
   std::vector<std::int32_t> order_;
   std::vector<int> used_ports_;
@@ -276,14 +299,16 @@ Result<RoutingTables> assign_lids(const Topology& topology, int lmc) {
   return tables;
 }
 
-void route_up_down(const Topology& topology, RoutingTables& tables, const UsableLink& usable) {
-  UpDownRouter(topology, tables, usable).run();
+void route_up_down(const Topology& topology, RoutingTables& tables, const UsableLink& usable,
+                   const RoutingOptions& options) {
+  UpDownRouter(topology, tables, usable, options).run();
 }
 
-Result<RoutingTables> build_routes(const Topology& topology, int lmc) {
+Result<RoutingTables> build_routes(const Topology& topology, int lmc, const RoutingOptions& options) {
   auto tables = assign_lids(topology, lmc);
   if (!tables) return tables.take_error();
-  route_up_down(topology, tables.value(), [](PortName) { return true; });
+  route_up_down(
+      topology, tables.value(), [](PortName) { return true; }, options);
   return tables;
 }
 

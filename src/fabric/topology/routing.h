@@ -60,12 +60,19 @@ using UsableLink = std::function<bool(PortName)>;
 // Gives LIDs (switches one, adapter ports 2^lmc) in the order of the nodes; 0 <= lmc <= 7.
 Result<RoutingTables> assign_lids(const Topology& topology, int lmc);
 
+struct RoutingOptions {
+  // 0: every link gets about the same number of LIDs. Otherwise each choice among equal ways is drawn with
+  // this seed, as by a subnet manager that does not count: some links then carry several flows and others
+  // none (V07 figure 3.5).
+  std::uint64_t shuffle_seed = 0;
+};
+
 // Fills the tables: shortest paths that go up towards the spine and then only down, so that no cycle of
-// waiting can arise; the LIDs of one port over different switches as far as there are any, and every link
-// with about the same number of LIDs. Deterministic.
-void route_up_down(const Topology& topology, RoutingTables& tables, const UsableLink& usable);
+// waiting can arise; the LIDs of one port over different switches as far as there are any. Deterministic.
+void route_up_down(const Topology& topology, RoutingTables& tables, const UsableLink& usable,
+                   const RoutingOptions& options = {});
 
 // assign_lids, then route_up_down over all links.
-Result<RoutingTables> build_routes(const Topology& topology, int lmc);
+Result<RoutingTables> build_routes(const Topology& topology, int lmc, const RoutingOptions& options = {});
 
 }  // namespace hawser::fabric

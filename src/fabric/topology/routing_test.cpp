@@ -39,6 +39,35 @@ TEST(Routing, UpLinksCarryAboutTheSameNumberOfLids) {
   EXPECT_LE(*most - *least, 2);
 }
 
+TEST(Routing, FirstLidsAloneAreSpreadEvenlyToo) {
+  const Topology tree = make_fat_tree_144(144).value();
+  for (const int lmc : {0, 2, 3}) {
+    const RoutingTables tables = build_routes(tree, lmc).value();
+    for (const LinkLoad& load : link_loads(tree, tables, displaced_ring(tree, 24, 12))) {
+      const std::string& name = tree.node(load.out.node).name;
+      if (name == "LEAF00" || name == "LEAF01") {
+        EXPECT_EQ(load.flows, 1) << tree.port_text(load.out) << " lmc " << lmc;
+      }
+    }
+  }
+}
+
+TEST(Routing, ShuffledTablesHaveTheHotSpotsOfThePaper) {
+  const Topology tree = make_fat_tree_144(144).value();
+  const RoutingTables tables = build_routes(tree, 2, {.shuffle_seed = 3}).value();
+  const Reachability result = analyse_paths(tree, tables);
+  EXPECT_EQ(result.reachable, result.pairs);
+  EXPECT_EQ(result.fewest_spines, 4);
+  int most = 0, idle = 0;
+  for (const LinkLoad& load : link_loads(tree, tables, displaced_ring(tree, 24, 12))) {
+    if (tree.node(load.out.node).name != "LEAF00") continue;
+    most = std::max(most, load.flows);
+    idle += load.flows == 0 ? 1 : 0;
+  }
+  EXPECT_GE(most, 2);
+  EXPECT_GE(idle, 1);
+}
+
 TEST(Routing, NoPathGoesUpAfterDown) {
   const Topology tree = make_fat_tree(6, 4, 24).value();
   const RoutingTables tables = build_routes(tree, 1).value();
