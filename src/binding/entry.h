@@ -51,8 +51,10 @@ class Entry {
  public:
   // For functions that need a running process.
   explicit Entry(const char* function) : where_{function, current_slot().running} {
-    if (where_.process != nullptr) [[likely]]
+    if (where_.process != nullptr) [[likely]] {
       where_.process->lock().lock();
+      where_.process->enter(function);  // a store: reports of deadlock name the function
+    }
   }
   // For functions that may be called at any time.
   struct AnyTime {};

@@ -163,7 +163,8 @@ void ModelNetwork::advance(ModelPacket& packet, Nanoseconds now) {
       done->source = destination;
       done->destination = source;
       done->token = packet.token;
-      queue_.schedule(*done, now + jittered(path(source, destination).latency));
+      // A small packet among the others: what the receiver sends from now on does not overtake it.
+      queue_.schedule(*done, leave(destination, source, 0, now));
       put_in_inbox(packet, destination);
       break;
     }
