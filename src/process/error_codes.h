@@ -12,8 +12,9 @@ namespace hawser {
 
 class ErrorCodes {
  public:
-  // MPI_ERR_LASTCODE of the standard ABI; codes of the program are larger.
-  static constexpr int last_predefined = 0x3fff;
+  // The larger MPI_ERR_LASTCODE of the two ABIs (MPICH's; the standard's is 0x3fff). Codes of the program are
+  // larger.
+  static constexpr int last_predefined = 0x3fffffff;
 
   int add_class();
   Result<int> add_code(int error_class);
