@@ -95,7 +95,6 @@ CORE_NUMBERS = {
         "root_rank": "MPI_ROOT", "undefined": "MPI_UNDEFINED"},
     "src/process/mpi_process.h": {
         "thread_" + name: "MPI_THREAD_" + name.upper() for name in ("single", "funneled", "serialized", "multiple")},
-    "src/process/error_codes.h": {"last_predefined": "MPI_ERR_LASTCODE"},
     "src/process/api/communicator.cpp": {
         "split_" + name: "MPI_COMM_TYPE_" + name.upper() for name in
         ("shared", "hw_unguided", "hw_guided", "resource_guided")},
@@ -108,6 +107,11 @@ for path, names in CORE_NUMBERS.items():
     found = dict(re.findall(r"constexpr int (\w+) = (-?\w+);", (root / path).read_text()))
     for name, constant in names.items():
         check(name in found and int(found[name], 0) == value(constant), f"{path}: {name} is not {constant}")
+
+# Added error codes must be larger than the last predefined one of either ABI.
+last = re.search(r"last_predefined = (\w+);", (root / "src/process/error_codes.h").read_text())[1]
+check(int(last, 0) == max(int(v, 0) for v in by_name["MPI_ERR_LASTCODE"].values.values()),
+      "src/process/error_codes.h: last_predefined is not the larger MPI_ERR_LASTCODE")
 
 
 def enumerators(path, name):
