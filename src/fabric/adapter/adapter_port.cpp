@@ -38,6 +38,7 @@ AdapterPort::AdapterPort(Adapter& adapter, int number, AdapterBus& bus)
     engine->rate.set_rate(parameters.send_engine_rate);
     engines_.push_back(std::move(engine));
   }
+  loop_.set_rate(parameters.link_rate);
   receive_engines_.resize(static_cast<std::size_t>(parameters.receive_engines));
   for (Serializer& engine : receive_engines_) engine.set_rate(parameters.receive_engine_rate);
   gids_.resize(gid_table_size);
@@ -114,7 +115,7 @@ void AdapterPort::run_fast() {
     Packet* packet = nullptr;
     while (queue_pair->port() == number_ && (packet = queue_pair->next_packet()) != nullptr) {
       count_sent(*packet);
-      if (!stays_here(*packet, adapter_.now())) adapter_.services().network.send(index_, *packet);
+      if (!stays_here(*packet)) adapter_.services().network.send(index_, *packet);
     }
     finish_service(*queue_pair);
   }
@@ -151,14 +152,14 @@ bool AdapterPort::is_mine(Lid lid) const { return (lid >> lmc()) == (this->lid()
 
 // A packet to this port itself does not touch the cable; of a multicast packet a copy stays for the other
 // queue pairs here.
-bool AdapterPort::stays_here(Packet& packet, Nanoseconds at) {
+bool AdapterPort::stays_here(Packet& packet) {
   Network& network = adapter_.services().network;
   if (packet.destination_lid >= first_multicast_lid) [[unlikely]] {
-    if (adapter_.has_multicast()) network.loop_back(index_, *network.clone(packet), at);
+    if (adapter_.has_multicast()) network.loop_back(index_, *network.clone(packet));
     return false;
   }
   if (!is_mine(packet.destination_lid) || !active_) return false;
-  network.loop_back(index_, packet, at);
+  network.loop_back(index_, packet);
   return true;
 }
 
@@ -173,22 +174,26 @@ void AdapterPort::run(Engine& engine) {
     if (packet == nullptr) return;
     count_sent(*packet);
     const Nanoseconds now = events.now();
-    const Nanoseconds fetched = std::max(engine.rate.occupy(now, packet->wire_bytes),
-                                         bus_.outward().occupy(now, packet->payload.size));
-    if (stays_here(*packet, fetched)) continue;
+    Nanoseconds fetched = std::max(engine.rate.occupy(now, packet->wire_bytes),
+                                   bus_.outward().occupy(now, packet->payload.size));
+    if (is_mine(packet->destination_lid)) fetched = std::max(fetched, loop_.occupy(now, packet->wire_bytes));
     if (fetched > now) {
       engine.fetching = packet;
       events.schedule(engine.fetch_event, fetched);
     } else {
-      adapter_.services().network.submit(engine.out, *packet);
+      leave(engine, *packet);
     }
   }
+}
+
+void AdapterPort::leave(Engine& engine, Packet& packet) {
+  if (!stays_here(packet)) adapter_.services().network.submit(engine.out, packet);
 }
 
 void AdapterPort::fetched(Engine& engine) {
   Packet* packet = engine.fetching;
   engine.fetching = nullptr;
-  adapter_.services().network.submit(engine.out, *packet);
+  leave(engine, *packet);
   run(engine);
 }
 

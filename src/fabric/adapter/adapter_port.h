@@ -82,7 +82,8 @@ class AdapterPort final : public PacketSink {
   void take(Packet& packet);
   bool meets_fault(Packet& packet);
   bool is_mine(Lid lid) const;
-  bool stays_here(Packet& packet, Nanoseconds at);
+  bool stays_here(Packet& packet);
+  void leave(Engine& engine, Packet& packet);
 
   Adapter& adapter_;
   const int number_;
@@ -93,6 +94,7 @@ class AdapterPort final : public PacketSink {
   PortCounters counters_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<Serializer> receive_engines_;
+  Serializer loop_;  // messages of the port to itself go at the link's rate
   IntrusiveList<QueuePair, &QueuePair::ready_link> ready_;
   MemberEvent<AdapterPort, &AdapterPort::on_doorbell> doorbell_{*this};
 };

@@ -217,11 +217,11 @@ void Network::arrived(Packet& packet, Nanoseconds now) {
   here.sink->arrive(packet);
 }
 
-void Network::loop_back(PortIndex port, Packet& packet, Nanoseconds at) {
+void Network::loop_back(PortIndex port, Packet& packet) {
   packet.source_port = packet.at = packet.wire = port;
   packet.processing = true;
   trace_.note(TraceKind::packet_sent, events_.now(), packet.psn, port);
-  events_.schedule(packet, at);
+  events_.schedule(packet, events_.now());
 }
 
 // ---- with rates: buffers, credits, crossbars ----

@@ -79,7 +79,7 @@ class Network {
   // queue.source and queue.port are the engine's; at most two packets at a time.
   void submit(InputQueue& queue, Packet& packet);
   // Hands a packet to the port it would leave by: a message from an adapter to itself.
-  void loop_back(PortIndex port, Packet& packet, Nanoseconds at);
+  void loop_back(PortIndex port, Packet& packet);
   // The sink is done with a packet that arrived: its room is free, the packet returns to the pool.
   void consume(Packet& packet);
 
