@@ -20,7 +20,7 @@ endforeach()
 
 add_custom_command(
   OUTPUT ${HAWSER_GENERATED}/stamp
-  BYPRODUCTS ${HAWSER_ENTRY_POINTS} ${HAWSER_GENERATED}/process/api.h
+  BYPRODUCTS ${HAWSER_ENTRY_POINTS} ${HAWSER_GENERATED}/process/api.h ${HAWSER_INCLUDE}/mpi.h ${HAWSER_INCLUDE}/mpich/mpi.h
   COMMAND ${Python3_EXECUTABLE} -B ${generator_dir}/generate/generate.py ${HAWSER_GENERATED} ${HAWSER_INCLUDE}
   COMMAND ${CMAKE_COMMAND} -E touch ${HAWSER_GENERATED}/stamp
   DEPENDS ${generator_inputs}
