@@ -114,6 +114,27 @@ TEST(Performance, OneQueuePairUsesOneEngine) {
   EXPECT_NEAR(sum, 4e8, 2e7);
 }
 
+// Waiting for a turn is no loss, and packets of one queue pair do not overtake each other on different
+// engines.
+TEST(Performance, ManyQueuePairsOnASlowPortNeedNoRetries) {
+  for (const int engines : {1, 4}) {
+    Bed bed(
+        star(2),
+        {.link_rate = 1e8, .link_latency = microsecond, .send_engines = engines, .receive_engines = engines});
+    Client a(bed, bed.adapter("n0/hw0")), b(bed, bed.adapter("n1/hw0"));
+    std::vector<Stream> streams;
+    for (int i = 0; i < 256; ++i) {
+      QueuePair& qa = a.create();
+      QueuePair& qb = b.create();
+      connect(qa, qb, {.timeout = 12});  // 17 ms; a round of all queue pairs takes 80 ms
+      streams.push_back({&a, &qa, &b, 1 << 18, 1});
+      streams.push_back({&b, &qb, &a, 1 << 18, 1});
+    }
+    run_streams(bed, streams);
+    for (const Stream& stream : streams) EXPECT_EQ(stream.qp->requester().retries(), 0u);
+  }
+}
+
 // C01: adapters whose I/O bus carries one direction at a time.
 TEST(Performance, AHalfDuplexBusIsSharedByTheDirections) {
   for (const bool half : {false, true}) {

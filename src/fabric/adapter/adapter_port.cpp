@@ -79,20 +79,30 @@ void AdapterPort::refresh() {
 // ---- sending ----
 
 void AdapterPort::kick(QueuePair& queue_pair) {
-  if (queue_pair.in_service || queue_pair.ready_link.linked()) return;
-  ready_.push_back(&queue_pair);
+  enqueue(queue_pair);
   // A moment later, so that requests posted together are served together and no call goes deep.
   if (!doorbell_.scheduled()) adapter_.services().events.schedule(doorbell_, adapter_.now());
 }
 
+void AdapterPort::enqueue(QueuePair& queue_pair) {
+  if (queue_pair.has_urgent()) {
+    if (!queue_pair.urgent_link.linked()) urgent_.push_back(&queue_pair);
+  } else if (!queue_pair.in_service && !queue_pair.ready_link.linked() && queue_pair.has_work()) {
+    ready_.push_back(&queue_pair);
+  }
+}
+
 void AdapterPort::unqueue(QueuePair& queue_pair) {
   if (queue_pair.ready_link.linked()) ready_.remove(&queue_pair);
+  if (queue_pair.urgent_link.linked()) urgent_.remove(&queue_pair);
 }
 
 void AdapterPort::forget(QueuePair& queue_pair) {
   unqueue(queue_pair);
   for (auto& engine : engines_) {
     if (engine->serving == &queue_pair) engine->serving = nullptr;
+    std::replace(engine->pipeline.begin(), engine->pipeline.end(), &queue_pair,
+                 static_cast<QueuePair*>(nullptr));
   }
 }
 
@@ -110,28 +120,74 @@ void AdapterPort::count_sent(const Packet& packet) {
 }
 
 void AdapterPort::run_fast() {
+  const auto send = [this](Packet& packet) {
+    count_sent(packet);
+    if (!stays_here(packet)) adapter_.services().network.send(index_, packet);
+  };
+  while (QueuePair* queue_pair = urgent_.pop_front()) {
+    while (Packet* packet = queue_pair->port() == number_ ? queue_pair->next_answer() : nullptr)
+      send(*packet);
+    finish_service(*queue_pair);
+  }
   while (QueuePair* queue_pair = ready_.pop_front()) {
     queue_pair->in_service = true;
     Packet* packet = nullptr;
-    while (queue_pair->port() == number_ && (packet = queue_pair->next_packet()) != nullptr) {
-      count_sent(*packet);
-      if (!stays_here(*packet)) adapter_.services().network.send(index_, *packet);
-    }
+    while (queue_pair->port() == number_ && (packet = queue_pair->next_packet()) != nullptr) send(*packet);
+    queue_pair->in_service = false;
     finish_service(*queue_pair);
   }
 }
 
 // It goes to the end of the line; of another port's, when it has migrated.
 void AdapterPort::finish_service(QueuePair& queue_pair) {
-  queue_pair.in_service = false;
-  if (queue_pair.has_work() && adapter_.valid_port(queue_pair.port()))
+  if (!queue_pair.has_work() || !adapter_.valid_port(queue_pair.port())) return;
+  if (queue_pair.port() == number_) {
+    enqueue(queue_pair);
+  } else {
     adapter_.port(queue_pair.port()).kick(queue_pair);
+  }
 }
 
+bool AdapterPort::eligible(const QueuePair& queue_pair, const Engine& engine) const {
+  if (queue_pair.in_service && engine.serving != &queue_pair) return false;
+  return queue_pair.in_pipeline == 0 || queue_pair.engine == engine.out.source;
+}
+
+Packet* AdapterPort::next_urgent(Engine& engine) {
+  for (QueuePair* queue_pair = urgent_.front(); queue_pair != nullptr;) {
+    QueuePair* const next = urgent_.next(queue_pair);
+    const bool here = queue_pair->port() == number_;
+    if (here && !eligible(*queue_pair, engine)) {
+      queue_pair = next;
+      continue;
+    }
+    urgent_.remove(queue_pair);
+    Packet* packet = here ? queue_pair->next_answer() : nullptr;
+    if (packet != nullptr) {
+      engine.pipeline.push_back(queue_pair);
+      return packet;  // what more it has is looked at when this one is in the pipeline
+    }
+    finish_service(*queue_pair);
+    queue_pair = next;
+  }
+  return nullptr;
+}
+
+QueuePair* AdapterPort::next_ready(Engine& engine) {
+  for (QueuePair* queue_pair = ready_.front(); queue_pair != nullptr; queue_pair = ready_.next(queue_pair)) {
+    if (!eligible(*queue_pair, engine)) continue;
+    ready_.remove(queue_pair);
+    return queue_pair;
+  }
+  return nullptr;
+}
+
+// Puts the queue pair that the packet is of at the end of the engine's pipeline.
 Packet* AdapterPort::next_packet(Engine& engine) {
+  if (Packet* packet = next_urgent(engine)) return packet;
   while (true) {
     if (engine.serving == nullptr) {
-      engine.serving = ready_.pop_front();
+      engine.serving = next_ready(engine);
       if (engine.serving == nullptr) return nullptr;
       engine.serving->in_service = true;
       engine.burst = packets_per_turn;
@@ -140,10 +196,12 @@ Packet* AdapterPort::next_packet(Engine& engine) {
     if (engine.burst > 0 && queue_pair.port() == number_) {
       if (Packet* packet = queue_pair.next_packet()) {
         --engine.burst;
+        engine.pipeline.push_back(&queue_pair);
         return packet;
       }
     }
     engine.serving = nullptr;
+    queue_pair.in_service = false;
     finish_service(queue_pair);
   }
 }
@@ -169,9 +227,15 @@ void AdapterPort::run(Engine& engine) {
   const auto ahead = [&] {
     return engine.out.fifo.size() + (engine.out.pending != 0 && engine.out.unstarted == 0 ? 1 : 0);
   };
+  if (engine.running) return;  // a packet was dropped at once: the loop below goes on by itself
+  engine.running = true;
   while (engine.fetching == nullptr && ahead() < packets_ahead) {
     Packet* packet = next_packet(engine);
-    if (packet == nullptr) return;
+    if (packet == nullptr) break;
+    QueuePair& owner = *engine.pipeline.back();
+    owner.engine = engine.out.source;
+    ++owner.in_pipeline;
+    finish_service(owner);
     count_sent(*packet);
     const Nanoseconds now = events.now();
     Nanoseconds fetched = std::max(engine.rate.occupy(now, packet->wire_bytes),
@@ -184,10 +248,17 @@ void AdapterPort::run(Engine& engine) {
       leave(engine, *packet);
     }
   }
+  engine.running = false;
 }
 
 void AdapterPort::leave(Engine& engine, Packet& packet) {
-  if (!stays_here(packet)) adapter_.services().network.submit(engine.out, packet);
+  if (!stays_here(packet)) {
+    adapter_.services().network.submit(engine.out, packet);
+    return;
+  }
+  QueuePair* owner = engine.pipeline.back();
+  engine.pipeline.pop_back();
+  leave_pipeline(owner);
 }
 
 void AdapterPort::fetched(Engine& engine) {
@@ -197,7 +268,20 @@ void AdapterPort::fetched(Engine& engine) {
   run(engine);
 }
 
-void AdapterPort::source_has_room(int source) { run(*engines_[static_cast<std::size_t>(source)]); }
+void AdapterPort::source_has_room(int source) {
+  Engine& engine = *engines_[static_cast<std::size_t>(source)];
+  QueuePair* owner = engine.pipeline.front();
+  engine.pipeline.pop_front();
+  run(engine);
+  leave_pipeline(owner);
+}
+
+// The queue pair may go to another engine now: one that found nothing to do looks again.
+void AdapterPort::leave_pipeline(QueuePair* queue_pair) {
+  if (queue_pair == nullptr || --queue_pair->in_pipeline > 0 || engines_.size() == 1) return;
+  if (!queue_pair->ready_link.linked() && !queue_pair->urgent_link.linked()) return;
+  if (!doorbell_.scheduled()) adapter_.services().events.schedule(doorbell_, adapter_.now());
+}
 
 // ---- receiving ----
 

@@ -2,9 +2,12 @@
 // send engine serves one queue pair at a time, in turn (so one queue pair alone cannot use two engines: V07
 // section 2.3.1), fetches packets over the I/O bus at its own rate, and runs at most two packets ahead of the
 // link. Each receive engine takes packets of the queue pairs assigned to it.
+// Acknowledgements do not wait for their queue pair's turn, or time-outs would depend on how many share a
+// port.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -66,8 +69,10 @@ class AdapterPort final : public PacketSink {
     InputQueue out;
     Serializer rate;
     QueuePair* serving = nullptr;
-    int burst = 0;               // packets left before the next queue pair's turn
-    Packet* fetching = nullptr;  // on its way over the bus
+    int burst = 0;                    // packets left before the next queue pair's turn
+    Packet* fetching = nullptr;       // on its way over the bus
+    std::deque<QueuePair*> pipeline;  // whose packets are being fetched, waiting or crossing, in order
+    bool running = false;
     void on_fetched(Nanoseconds) { port->fetched(*this); }
     MemberEvent<Engine, &Engine::on_fetched> fetch_event{*this};
   };
@@ -77,6 +82,11 @@ class AdapterPort final : public PacketSink {
   void run(Engine& engine);
   void fetched(Engine& engine);
   Packet* next_packet(Engine& engine);
+  Packet* next_urgent(Engine& engine);
+  QueuePair* next_ready(Engine& engine);
+  bool eligible(const QueuePair& queue_pair, const Engine& engine) const;
+  void enqueue(QueuePair& queue_pair);
+  void leave_pipeline(QueuePair* queue_pair);
   void finish_service(QueuePair& queue_pair);
   void count_sent(const Packet& packet);
   void take(Packet& packet);
@@ -96,6 +106,7 @@ class AdapterPort final : public PacketSink {
   std::vector<Serializer> receive_engines_;
   Serializer loop_;  // messages of the port to itself go at the link's rate
   IntrusiveList<QueuePair, &QueuePair::ready_link> ready_;
+  IntrusiveList<QueuePair, &QueuePair::urgent_link> urgent_;
   MemberEvent<AdapterPort, &AdapterPort::on_doorbell> doorbell_{*this};
 };
 

@@ -148,12 +148,20 @@ bool QueuePair::has_work() const {
          ((state() == QpState::rts || state() == QpState::sqd) && requester_.has_work());
 }
 
+bool QueuePair::has_urgent() const { return !adapter_.dead() && responder_.has_urgent(); }
+
+Packet* QueuePair::next_answer() { return has_urgent() ? finish(responder_.next_response()) : nullptr; }
+
 // Answers first: the other end waits for them.
 Packet* QueuePair::next_packet() {
   if (adapter_.dead()) return nullptr;
   Packet* packet = responder_.next_response();
   if (packet == nullptr && (state() == QpState::rts || state() == QpState::sqd))
     packet = requester_.next_packet();
+  return finish(packet);
+}
+
+Packet* QueuePair::finish(Packet* packet) {
   if (packet == nullptr) return nullptr;
   if (configuration_.type != QpType::ud) address(*packet);
   const std::uint32_t headers = adapter_.services().parameters.header_bytes * packet->psn_count;

@@ -55,12 +55,18 @@ class QueuePair {
   // ---- for the adapter ----
   void receive(Packet& packet);  // the packet stays the caller's
   bool has_work() const;
+  bool has_urgent()
+      const;  // an acknowledgement, or the like, is to go out: small, and the other end waits for it
   Packet* next_packet();  // null: nothing to send now
+  Packet* next_answer();  // only what is urgent
   int port() const { return attributes_.path.port; }
   void kick();  // looks for work, as after a pause of the adapter
   void kill();  // a fault: fatal error and event
   void check_invariants() const;
 
+  ListLink urgent_link;     // in its port's list of queue pairs with urgent answers
+  int engine = 0;           // which send engine has packets of it, and how many: only that one may take more,
+  int in_pipeline = 0;      // or they could overtake each other
   ListLink ready_link;      // in its port's list of queue pairs with work
   bool in_service = false;  // a send engine is at it
   int receive_engine = 0;
@@ -90,7 +96,8 @@ class QueuePair {
   void deliver_send(const Completion& completion);
   void deliver_receive(const Completion& completion);
   void deliver(CompletionQueue& queue, const Completion& completion);
-  void address(Packet& packet);  // fills in where it goes
+  Packet* finish(Packet* packet);  // what all packets need before they leave
+  void address(Packet& packet);    // fills in where it goes
   std::uint64_t chunk_bytes() const;
   std::uint32_t mtu() const;  // of the path; a datagram's is the port's
   void note_migration_bit(const Packet& packet);

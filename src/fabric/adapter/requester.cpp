@@ -187,7 +187,10 @@ Packet* Requester::build(SendEntry& entry) {
     cursor_offset_ = 0;
   }
   if (queue_pair_.configuration().type == QpType::rc) {
-    watch();
+    if (packet.acknowledge_request || entry.expects_data()) {
+      last_request_psn_ = end;
+      watch();
+    }
   } else if (packet.last) {
     entry.done = true;  // nobody will answer
     complete_in_order();
@@ -215,7 +218,6 @@ void Requester::build_data(SendEntry& entry, Packet& packet) {
   packet.psn_count = std::max(1u, static_cast<std::uint32_t>((packet.length + mtu - 1) / mtu));
   const std::uint32_t end = psn_add(packet.psn, packet.psn_count);
   packet.acknowledge_request = packet.last || psn_distance(end, last_request_psn_) >= acknowledge_interval;
-  if (packet.acknowledge_request) last_request_psn_ = end;
 }
 
 void Requester::build_datagram(SendEntry& entry, Packet& packet) {

@@ -10,8 +10,9 @@ namespace hawser::fabric {
 
 Nanoseconds Requester::timeout() const { return acknowledge_timeout(queue_pair_.attributes().timeout); }
 
-// The time-out runs while something is unacknowledged. The event is not moved at every acknowledgement: it
-// looks at the deadline when it fires.
+// The time-out runs while an answer is awaited: from the packet that asks for it, since the other end owes
+// none for those before, and this end may have to wait for its turn to send. The event is not moved at every
+// acknowledgement: it looks at the deadline when it fires.
 void Requester::watch() {
   if (deadline_ != never || timeout() == never || paused_) return;
   deadline_ = queue_pair_.adapter().now() + timeout();
@@ -24,7 +25,7 @@ void Requester::progressed() {
   rnr_retries_left_ = queue_pair_.attributes().rnr_retry;
   lost_response_psn_.reset();
   deadline_ = never;
-  if (unacked_psn_ != sent_psn_) watch();
+  if (psn_distance(last_request_psn_, unacked_psn_) > 0) watch();
 }
 
 void Requester::on_timeout(Nanoseconds now) {
@@ -36,7 +37,6 @@ void Requester::on_timeout(Nanoseconds now) {
   deadline_ = never;
   if (!use_retry()) return;
   go_back(unacked_psn_);
-  watch();
   queue_pair_.kick();
 }
 
@@ -53,9 +53,7 @@ bool Requester::use_retry() {
 void Requester::resend_all() {
   retries_left_ = queue_pair_.attributes().retry_count;
   deadline_ = never;
-  if (unacked_psn_ == sent_psn_) return;
-  go_back(unacked_psn_);
-  watch();
+  if (unacked_psn_ != sent_psn_) go_back(unacked_psn_);
 }
 
 // Sending goes on at `psn`, unless it is to go on before it anyway.

@@ -23,6 +23,9 @@ class Responder {
   void receive(Packet& packet);           // a request; RC and UC
   void receive_datagram(Packet& packet);  // UD
   bool has_work() const { return !responses_.empty(); }
+  bool has_urgent() const {
+    return !responses_.empty() && responses_.front().kind != PacketKind::read_response;
+  }
   Packet* next_response();
 
   void start(std::uint32_t psn) { expected_ = psn; }

@@ -40,6 +40,16 @@ TEST_P(Faults, LinkDownForLongFailsAfterAllRetriesAndFlushesTheRest) {
   }
 }
 
+// Without care the model would go one call deeper for every packet that a dead port discards.
+TEST_P(Faults, AVeryLongMessageOnADeadLinkIsDiscardedToo) {
+  Client a(bed, bed.adapter("n0/hw0"), 1 << 28);
+  Client b(bed, bed.adapter("n1/hw0"), 1 << 28);
+  connect(a.create(), b.create(), {.timeout = 10, .retries = 1});
+  bed.inject("link n0/hw0 down");
+  const auto w = a.send(*a.queue_pairs[0], Opcode::rdma_write, 0, 1 << 28, &b);
+  EXPECT_EQ(a.status(w), CompletionStatus::retry_exceeded_error);
+}
+
 TEST_P(Faults, ShorterOutagesAreRiddenThrough) {
   Pair pair(bed);
   pair.a.fill(0, 1 << 20, 1);
