@@ -15,16 +15,20 @@ constexpr std::size_t most_held = 4096;  // packets that came early
 Responder::~Responder() { reset(); }
 
 void Responder::reset() {
-  Network& network = queue_pair_.adapter().services().network;
-  for (auto& [psn, packet] : held_) network.free(*packet);
-  held_.clear();
+  drop_held();
   responses_.clear();
   atomics_.clear();
   nak_sent_ = refusing_ = has_current_ = false;
   receive_failure_ = CompletionStatus::success;
 }
 
+void Responder::drop_held() {
+  for (auto& [psn, packet] : held_) queue_pair_.adapter().services().network.free(*packet);
+  held_.clear();
+}
+
 void Responder::flush() {
+  drop_held();
   if (!refusing_)
     std::erase_if(responses_, [](const Response& each) { return each.kind != PacketKind::acknowledge; });
   if (has_current_) {
@@ -94,13 +98,20 @@ void Responder::hold(Packet& packet) {
 }
 
 void Responder::release_held() {
-  while (!held_.empty() && queue_pair_.state() != QpState::err) {
+  while (!held_.empty()) {
+    // What was sent again meanwhile, and cut differently, is of no use any more.
+    std::erase_if(held_, [this](const auto& each) {
+      const bool past = psn_distance(each.first, expected_) < 0;
+      if (past) queue_pair_.adapter().services().network.free(*each.second);
+      return past;
+    });
     const auto next = held_.find(expected_);
     if (next == held_.end()) return;
     Packet* packet = next->second;
     held_.erase(next);
-    accept(*packet);
+    accept(*packet);  // an error drops the others
     queue_pair_.adapter().services().network.free(*packet);
+    if (nak_sent_) return;  // not ready: it will come again
   }
 }
 

@@ -72,6 +72,7 @@ class Responder {
   Packet* next_read_response(Response& response);
   void hold(Packet& packet);
   void release_held();
+  void drop_held();
   std::size_t queued_reads() const;
   bool has_resources();
 
