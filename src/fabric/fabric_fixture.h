@@ -98,6 +98,7 @@ class Client final : public ContextPort {
   std::vector<std::byte> memory;
   ProtectionDomain* domain;
   MemoryRegion* region = nullptr;
+  std::uint32_t key = 0;  // of the region; known to others even when this client is gone
   std::unique_ptr<CompletionRing> ring;
   CompletionQueue* cq;
   std::vector<QueuePair*> queue_pairs;
@@ -174,6 +175,7 @@ inline Client::Client(Bed& b, Adapter& a, std::size_t bytes, std::uint32_t compl
   const std::uint32_t all =
       access_local_write | access_remote_write | access_remote_read | access_remote_atomic;
   EXPECT_TRUE(context->register_memory(*domain, address, bytes, address, all, &region).ok());
+  key = region->key;
   ring = std::make_unique<CompletionRing>(completion_count);
   cq = context->create_completion_queue(*ring, 0);
 }
@@ -226,7 +228,7 @@ inline std::uint64_t Client::send(QueuePair& qp, Opcode opcode, std::uint64_t of
   request.immediate = 0x1234;
   if (remote != nullptr) {
     request.remote_address = reinterpret_cast<std::uintptr_t>(remote->memory.data()) + remote_offset;
-    request.rkey = remote->region->key;
+    request.rkey = remote->key;
   }
   return post(qp, request);
 }
