@@ -298,7 +298,7 @@ inline void to_rts(QueuePair& qp, QueuePair& peer, const ConnectOptions& options
   a.access_flags = options.access;
   Outcome done = qp.modify(a, mask_state | mask_pkey_index | mask_port | mask_access_flags);
   ASSERT_TRUE(done.ok()) << done.why;
-  const bool rc = qp.configuration().type == QpType::rc;
+  const bool rc = is_reliable(qp.configuration().type);
   a.state = QpState::rtr;
   a.path = path_to(peer, options.port, options.lid_offset);
   a.path_mtu = options.mtu != 0 ? options.mtu : qp.adapter().services().parameters.mtu;

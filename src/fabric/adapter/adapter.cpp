@@ -48,6 +48,18 @@ void Adapter::detach(QueuePair& queue_pair) {
   for (auto& port : ports_) port->forget(queue_pair);
 }
 
+SharedReceiveQueue* Adapter::find_xrc(std::uint32_t number, std::uint32_t xrc_domain) const {
+  const auto entry = xrc_queues_.find(number);
+  return entry != xrc_queues_.end() && entry->second->xrc_domain == xrc_domain ? entry->second : nullptr;
+}
+
+void Adapter::attach_xrc(SharedReceiveQueue& queue) { xrc_queues_[queue.number] = &queue; }
+
+void Adapter::detach_xrc(SharedReceiveQueue& queue) {
+  xrc_queues_.erase(queue.number);
+  for (auto& [number, queue_pair] : queue_pairs_) queue_pair->responder().forget(queue);
+}
+
 void Adapter::deliver(Packet& packet) {
   if (packet.destination_lid < first_multicast_lid) {
     if (QueuePair* queue_pair = find(packet.destination_qp)) queue_pair->receive(packet);
@@ -137,6 +149,7 @@ Context::Context(Adapter& adapter, SpaceId space, ContextPort& port, std::uint32
 
 Context::~Context() {
   queue_pairs_.clear();
+  for (auto& [number, queue] : shared_receive_queues_) release_xrc(*queue);
   for (auto& [key, region] : regions_) adapter_.memory().remove(*region);
 }
 
@@ -195,11 +208,26 @@ Outcome Context::create_shared_receive_queue(ProtectionDomain& domain, std::uint
   if (capacity == 0 || capacity > limits.max_srq_wr || segments > limits.max_sge) {
     return {EINVAL, "a shared receive queue of that size is not possible"};
   }
-  const std::uint32_t number = next_number_++;
+  const std::uint32_t number = adapter_.next_srq_number();
   auto& queue = shared_receive_queues_[number];
-  queue.reset(new SharedReceiveQueue{*this, domain, ReceiveQueue(capacity, segments), number, cookie, 0, 0});
+  queue.reset(new SharedReceiveQueue{*this, domain, ReceiveQueue(capacity, segments), number, cookie, 0, 0, 0,
+                                     nullptr});
   ++domain.users;
   *out = queue.get();
+  return {};
+}
+
+Outcome Context::create_xrc_receive_queue(ProtectionDomain& domain, std::uint32_t capacity,
+                                          std::uint32_t segments, std::uint64_t cookie,
+                                          std::uint32_t xrc_domain, CompletionQueue& completions,
+                                          SharedReceiveQueue** out) {
+  if (xrc_domain == 0) return {EINVAL, "0 is no XRC domain"};
+  const Outcome created = create_shared_receive_queue(domain, capacity, segments, cookie, out);
+  if (!created.ok()) return created;
+  (*out)->xrc_domain = xrc_domain;
+  (*out)->completion_queue = &completions;
+  ++completions.users;
+  adapter_.attach_xrc(**out);
   return {};
 }
 
@@ -211,16 +239,26 @@ Outcome Context::set_limit(SharedReceiveQueue& queue, std::uint32_t limit) {
 
 Outcome Context::destroy_shared_receive_queue(SharedReceiveQueue* queue) {
   if (queue->users != 0) return {EBUSY, "queue pairs use the shared receive queue"};
+  release_xrc(*queue);
   --queue->domain.users;
   shared_receive_queues_.erase(queue->number);
   return {};
 }
 
+void Context::release_xrc(SharedReceiveQueue& queue) {
+  if (queue.xrc_domain == 0) return;
+  adapter_.detach_xrc(queue);
+  --queue.completion_queue->users;
+}
+
 Outcome Context::create_queue_pair(const QueuePair::Configuration& configuration, QueuePair** out) {
   const AdapterLimits& limits = adapter_.limits();
   const QpCapabilities& caps = configuration.capabilities;
-  if (configuration.domain == nullptr || configuration.send_queue == nullptr ||
-      configuration.receive_queue == nullptr) {
+  const bool target = configuration.type == QpType::xrc_recv;
+  const bool sends = configuration.domain != nullptr && configuration.send_queue != nullptr;
+  const bool receives = configuration.receive_queue != nullptr || configuration.type == QpType::xrc_send;
+  if (target && configuration.xrc_domain == 0) return {EINVAL, "an XRC target needs an XRC domain"};
+  if (!target && !(sends && receives)) {
     return {EINVAL, "a queue pair needs a protection domain and completion queues"};
   }
   if (caps.max_send_wr > limits.max_qp_wr || caps.max_recv_wr > limits.max_qp_wr ||

@@ -53,6 +53,11 @@ class Context {
 
   Outcome create_shared_receive_queue(ProtectionDomain& domain, std::uint32_t capacity,
                                       std::uint32_t segments, std::uint64_t cookie, SharedReceiveQueue** out);
+  // XRC domains are numbers that the owner gives out per adapter (processes share one by opening the same
+  // file); not 0. The queue's completions go to `completions`.
+  Outcome create_xrc_receive_queue(ProtectionDomain& domain, std::uint32_t capacity, std::uint32_t segments,
+                                   std::uint64_t cookie, std::uint32_t xrc_domain,
+                                   CompletionQueue& completions, SharedReceiveQueue** out);
   Outcome set_limit(SharedReceiveQueue& queue, std::uint32_t limit);
   Outcome destroy_shared_receive_queue(SharedReceiveQueue* queue);
 
@@ -68,6 +73,8 @@ class Context {
 
  private:
   friend class Adapter;
+  void release_xrc(SharedReceiveQueue& queue);
+
   Adapter& adapter_;
   SpaceId space_;
   ContextPort& port_;
@@ -122,9 +129,13 @@ class Adapter {
   void overflow(CompletionQueue& queue);
   bool has_multicast() const { return multicast_users_ > 0; }
   void count_multicast(int change) { multicast_users_ += change; }
+  SharedReceiveQueue* find_xrc(std::uint32_t number, std::uint32_t xrc_domain) const;
+  void attach_xrc(SharedReceiveQueue& queue);  // gives it a number of the adapter
+  void detach_xrc(SharedReceiveQueue& queue);
   void attach(QueuePair& queue_pair);
   void detach(QueuePair& queue_pair);
   std::uint32_t next_qp_number();
+  std::uint32_t next_srq_number() { return next_srq_++; }
   std::vector<Piece>& scratch() { return scratch_; }
   void check_invariants() const;
 
@@ -140,7 +151,9 @@ class Adapter {
   std::uint32_t next_context_ = 1;
   std::uint32_t next_qp_ = 0x40;
   std::unordered_map<std::uint32_t, QueuePair*> queue_pairs_;  // looked up only
-  int multicast_users_ = 0;                                    // attachments of queue pairs to groups
+  std::map<std::uint32_t, SharedReceiveQueue*> xrc_queues_;
+  std::uint32_t next_srq_ = 1;
+  int multicast_users_ = 0;  // attachments of queue pairs to groups
   std::vector<Piece> scratch_;
 };
 

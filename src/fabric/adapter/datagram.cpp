@@ -32,6 +32,7 @@ std::array<std::byte, grh_bytes> make_grh(const Packet& packet) {
 
 void Responder::receive_datagram(Packet& packet) {
   if (packet.qkey != queue_pair_.attributes().qkey) return;
+  find_target(packet);
   if (!take_receive()) return;  // nobody waits for it: gone
   if (grh_bytes + packet.length > total_length(current_.segments)) {
     receive_failure_ = CompletionStatus::local_length_error;
@@ -43,8 +44,7 @@ void Responder::receive_datagram(Packet& packet) {
 
 void Responder::place_datagram(const Packet& packet) {
   Adapter& adapter = queue_pair_.adapter();
-  const SharedReceiveQueue* shared = queue_pair_.configuration().shared_receive_queue;
-  const ProtectionDomain* domain = shared != nullptr ? &shared->domain : queue_pair_.configuration().domain;
+  const ProtectionDomain* domain = shared_ != nullptr ? &shared_->domain : queue_pair_.configuration().domain;
   const SpaceId space = queue_pair_.context().space();
   std::vector<Piece> pieces;
   bool placed =

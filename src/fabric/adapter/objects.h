@@ -137,6 +137,9 @@ struct SharedReceiveQueue {
   std::uint64_t cookie = 0;
   std::uint32_t limit = 0;  // SRQ_LIMIT_REACHED once when fewer are left; 0: not armed
   std::uint32_t users = 0;
+  // XRC: any process on the adapter whose queue pairs are in the same domain may receive into it.
+  std::uint32_t xrc_domain = 0;  // 0: an ordinary one
+  CompletionQueue* completion_queue = nullptr;
 };
 
 }  // namespace hawser::fabric

@@ -20,9 +20,9 @@ QueuePair::QueuePair(Adapter& adapter, Context& context, std::uint32_t number,
                 configuration.capabilities.max_recv_sge) {
   receive_engine =
       static_cast<int>(number % static_cast<std::uint32_t>(adapter.services().parameters.receive_engines));
-  ++configuration_.domain->users;
-  ++configuration_.send_queue->users;
-  ++configuration_.receive_queue->users;
+  if (configuration_.domain != nullptr) ++configuration_.domain->users;
+  if (configuration_.send_queue != nullptr) ++configuration_.send_queue->users;
+  if (configuration_.receive_queue != nullptr) ++configuration_.receive_queue->users;
   if (configuration_.shared_receive_queue != nullptr) ++configuration_.shared_receive_queue->users;
   adapter_.attach(*this);
 }
@@ -31,9 +31,9 @@ QueuePair::~QueuePair() {
   while (!multicast_.empty()) detach_multicast(multicast_.back().gid, multicast_.back().lid);
   detach_packets();
   adapter_.detach(*this);
-  --configuration_.domain->users;
-  --configuration_.send_queue->users;
-  --configuration_.receive_queue->users;
+  if (configuration_.domain != nullptr) --configuration_.domain->users;
+  if (configuration_.send_queue != nullptr) --configuration_.send_queue->users;
+  if (configuration_.receive_queue != nullptr) --configuration_.receive_queue->users;
   if (configuration_.shared_receive_queue != nullptr) --configuration_.shared_receive_queue->users;
 }
 
@@ -63,6 +63,7 @@ Outcome QueuePair::post_receive(const ReceiveRequest& request) {
   if (configuration_.shared_receive_queue != nullptr)
     return {EINVAL, "receives go to the shared receive queue"};
   if (state() == QpState::reset) return {EINVAL, "the queue pair is in RESET"};
+  if (configuration_.receive_queue == nullptr) return {EINVAL, "XRC queue pairs have no receive queue"};
   if (configuration_.capabilities.max_recv_wr == 0) return {ENOMEM, "the receive queue has no room"};
   const Outcome posted = receives_.post(request);
   if (posted.ok() && state() == QpState::err) flush_receives();
@@ -101,6 +102,20 @@ Outcome QueuePair::detach_multicast(const Gid& gid, Lid lid) {
 
 // ---- packets ----
 
+QpType QueuePair::type_of_peer() const {
+  switch (configuration_.type) {
+    case QpType::rc:
+    case QpType::uc:
+    case QpType::ud:
+      return configuration_.type;
+    case QpType::xrc_send:
+      return QpType::xrc_recv;
+    case QpType::xrc_recv:
+      return QpType::xrc_send;
+  }
+  HAWSER_UNREACHABLE();
+}
+
 void QueuePair::receive(Packet& packet) {
   switch (state()) {
     case QpState::reset:
@@ -113,7 +128,7 @@ void QueuePair::receive(Packet& packet) {
     case QpState::sqe:
       break;
   }
-  if (packet.transport != configuration_.type) return;
+  if (packet.transport != type_of_peer()) return;
   if (configuration_.type == QpType::ud) {
     responder_.receive_datagram(packet);
     return;
@@ -214,8 +229,9 @@ void QueuePair::deliver_send(const Completion& completion) {
   deliver(*configuration_.send_queue, completion);
 }
 
-void QueuePair::deliver_receive(const Completion& completion) {
-  deliver(*configuration_.receive_queue, completion);
+void QueuePair::deliver_receive(const Completion& completion, SharedReceiveQueue* shared) {
+  const bool xrc = configuration_.type == QpType::xrc_recv;
+  deliver(xrc ? *shared->completion_queue : *configuration_.receive_queue, completion);
 }
 
 void QueuePair::raise(AsyncEventType type) {
@@ -225,7 +241,7 @@ void QueuePair::raise(AsyncEventType type) {
 }
 
 void QueuePair::fail(CompletionStatus status) {
-  if (configuration_.type == QpType::rc) {
+  if (is_reliable(configuration_.type)) {
     enter_error(status);
   } else {
     enter_send_error(status);
@@ -257,7 +273,7 @@ void QueuePair::flush_receives() {
     completion.status = CompletionStatus::flush_error;
     completion.opcode = CompletionOpcode::receive;
     completion.qp_number = number_;
-    deliver_receive(completion);
+    deliver_receive(completion, nullptr);
   }
 }
 

@@ -26,6 +26,7 @@ class QueuePair {
     CompletionQueue* receive_queue = nullptr;  // of receives
     SharedReceiveQueue* shared_receive_queue = nullptr;
     QpCapabilities capabilities;
+    std::uint32_t xrc_domain = 0;  // of xrc_recv, which needs none of the above
     bool signal_all = false;
     std::uint64_t cookie = 0;  // the owner's, to find its object in events
   };
@@ -94,7 +95,8 @@ class QueuePair {
   void detach_packets();  // packets in flight stop referring to the client's memory
   void raise(AsyncEventType type);
   void deliver_send(const Completion& completion);
-  void deliver_receive(const Completion& completion);
+  void deliver_receive(const Completion& completion, SharedReceiveQueue* shared);
+  QpType type_of_peer() const;
   void deliver(CompletionQueue& queue, const Completion& completion);
   Packet* finish(Packet* packet);  // what all packets need before they leave
   void address(Packet& packet);    // fills in where it goes

@@ -59,6 +59,23 @@ constexpr Transition transitions[] = {
     {QpState::sqe, QpState::rts, QpType::ud, 0, mask_current_state | mask_qkey},
 };
 
+// The two ends of XRC are the two halves of RC: each may leave out what is the other's.
+QpType table_type(QpType type) { return is_reliable(type) ? QpType::rc : type; }
+
+std::uint32_t not_required(QpType type) {
+  switch (type) {
+    case QpType::rc:
+    case QpType::uc:
+    case QpType::ud:
+      return 0;
+    case QpType::xrc_send:
+      return mask_max_dest_rd_atomic | mask_min_rnr_timer;
+    case QpType::xrc_recv:
+      return mask_retry_count | mask_rnr_retry | mask_max_rd_atomic;
+  }
+  HAWSER_UNREACHABLE();
+}
+
 Outcome check_transition(QpType type, QpState from, QpState to, std::uint32_t mask) {
   const std::uint32_t attributes = mask & ~static_cast<std::uint32_t>(mask_state);
   if (to == QpState::reset || to == QpState::err) {
@@ -66,9 +83,9 @@ Outcome check_transition(QpType type, QpState from, QpState to, std::uint32_t ma
     return extra == 0 ? Outcome{} : Outcome{EINVAL, "RESET and ERR take no attributes"};
   }
   for (const Transition& each : transitions) {
-    if (each.from != from || each.to != to || each.type != type) continue;
-    if ((attributes & each.required) != each.required)
-      return {EINVAL, "a required attribute is missing from the mask"};
+    if (each.from != from || each.to != to || each.type != table_type(type)) continue;
+    const std::uint32_t required = each.required & ~not_required(type);
+    if ((attributes & required) != required) return {EINVAL, "a required attribute is missing from the mask"};
     if ((attributes & ~(each.required | each.optional)) != 0) {
       return {EINVAL, "the mask names an attribute that cannot change here"};
     }

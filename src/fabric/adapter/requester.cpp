@@ -36,7 +36,10 @@ CompletionOpcode completion_opcode(Opcode opcode) {
 
 bool allowed(QpType type, Opcode opcode) {
   switch (type) {
+    case QpType::xrc_recv:
+      return false;
     case QpType::rc:
+    case QpType::xrc_send:
       return opcode <= Opcode::fetch_and_add;
     case QpType::uc:
       return opcode <= Opcode::send_with_immediate;
@@ -54,8 +57,8 @@ Requester::Requester(QueuePair& queue_pair, std::uint32_t capacity)
 Outcome Requester::post(const SendRequest& request) {
   const QueuePair::Configuration& configuration = queue_pair_.configuration();
   const QpCapabilities& caps = configuration.capabilities;
-  if (outstanding() >= caps.max_send_wr) return {ENOMEM, "the send queue is full"};
   if (!allowed(configuration.type, request.opcode)) return {EINVAL, "the transport has no such operation"};
+  if (outstanding() >= caps.max_send_wr) return {ENOMEM, "the send queue is full"};
   const bool is_inline = (request.flags & send_inline) != 0 && request.inline_data != nullptr;
   if (request.segment_count > caps.max_send_sge) return {EINVAL, "too many gather elements"};
   if (is_inline && request.inline_length > caps.max_inline_data) return {EINVAL, "too much inline data"};
@@ -94,7 +97,7 @@ const SendEntry* Requester::sendable() const {
   if (paused_ || cursor_ == tail_) return nullptr;
   const SendEntry& next = entry(cursor_);
   if (next.hung || next.failure != CompletionStatus::success) return nullptr;
-  if (queue_pair_.configuration().type == QpType::rc &&
+  if (is_reliable(queue_pair_.configuration().type) &&
       psn_distance(sent_psn_, unacked_psn_) >= widest_window) {
     return nullptr;
   }
@@ -157,6 +160,7 @@ Packet* Requester::build(SendEntry& entry) {
   packet.solicited = (entry.request.flags & send_solicited) != 0;
   packet.immediate = entry.request.immediate;
   packet.rkey = entry.request.rkey;
+  packet.shared_queue = entry.request.remote_srq;
   packet.message_length = entry.length;
   switch (entry.request.opcode) {
     case Opcode::rdma_read:
@@ -186,7 +190,7 @@ Packet* Requester::build(SendEntry& entry) {
     ++cursor_;
     cursor_offset_ = 0;
   }
-  if (queue_pair_.configuration().type == QpType::rc) {
+  if (is_reliable(queue_pair_.configuration().type)) {
     if (packet.acknowledge_request || entry.expects_data()) {
       last_request_psn_ = end;
       watch();
@@ -275,7 +279,7 @@ bool Requester::load_payload(const SendEntry& entry, Packet& packet) {
                      packet.length, 0, pieces)) {
     return false;
   }
-  if (queue_pair_.configuration().type == QpType::rc && pieces.size() <= Payload::most_pieces) {
+  if (is_reliable(queue_pair_.configuration().type) && pieces.size() <= Payload::most_pieces) {
     payload.piece_count = static_cast<std::uint8_t>(pieces.size());
     std::copy(pieces.begin(), pieces.end(), payload.pieces.begin());
     return true;
@@ -301,7 +305,7 @@ void Requester::complete(SendEntry& entry, CompletionStatus status) {
 }
 
 void Requester::complete_in_order() {
-  const bool reliable = queue_pair_.configuration().type == QpType::rc;
+  const bool reliable = is_reliable(queue_pair_.configuration().type);
   while (head_ < tail_) {
     SendEntry& oldest = entry(head_);
     if (oldest.failure != CompletionStatus::success) {

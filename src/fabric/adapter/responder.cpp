@@ -39,12 +39,12 @@ void Responder::flush() {
     if (completion.status == CompletionStatus::success) completion.status = CompletionStatus::flush_error;
     completion.opcode = CompletionOpcode::receive;
     completion.qp_number = queue_pair_.number();
-    queue_pair_.deliver_receive(completion);
+    queue_pair_.deliver_receive(completion, shared_);
   }
 }
 
 void Responder::receive(Packet& packet) {
-  const bool reliable = packet.transport == QpType::rc;
+  const bool reliable = is_reliable(packet.transport);
   const std::int32_t ahead = psn_distance(packet.psn, expected_);
   if (ahead == 0) {
     accept(packet);
@@ -154,7 +154,25 @@ void Responder::refuse(Packet& packet, Syndrome syndrome) {
                                                               : AsyncEventType::qp_request_error);
 }
 
+// Whose receives and memory a packet is for: this queue pair's, or on XRC those of the queue that it names.
+bool Responder::find_target(const Packet& packet) {
+  const QueuePair::Configuration& configuration = queue_pair_.configuration();
+  shared_ = configuration.shared_receive_queue;
+  domain_ = configuration.domain;
+  if (configuration.type != QpType::xrc_recv) return true;
+  shared_ = queue_pair_.adapter().find_xrc(packet.shared_queue, configuration.xrc_domain);
+  domain_ = shared_ != nullptr ? &shared_->domain : nullptr;
+  return shared_ != nullptr;
+}
+
+void Responder::forget(const SharedReceiveQueue& queue) {
+  if (shared_ != &queue) return;
+  shared_ = nullptr;
+  has_current_ = false;  // it goes with its queue
+}
+
 Syndrome Responder::execute(Packet& packet) {
+  if (!find_target(packet)) return Syndrome::invalid_request;
   switch (packet.kind) {
     case PacketKind::send:
       return execute_send(packet);
@@ -174,28 +192,28 @@ Syndrome Responder::execute(Packet& packet) {
 
 // The next posted receive becomes the current one.
 bool Responder::take_receive() {
-  SharedReceiveQueue* shared = queue_pair_.configuration().shared_receive_queue;
+  SharedReceiveQueue* const shared = shared_;
   ReceiveQueue& queue = shared != nullptr ? shared->queue : queue_pair_.receives_;
-  if (queue.size() == 0) queue_pair_.context().port().refill(queue);
+  ContextPort& port = shared != nullptr ? shared->context.port() : queue_pair_.context().port();
+  if (queue.size() == 0) port.refill(queue);
   if (!queue.take(current_)) return false;
   has_current_ = true;
   if (shared != nullptr && shared->limit > 0 && queue.size() < shared->limit) {
     shared->limit = 0;  // once, until it is armed again
-    queue_pair_.context().port().asynchronous_event(
-        {.type = AsyncEventType::srq_limit_reached, .shared_receive_queue = shared});
+    port.asynchronous_event({.type = AsyncEventType::srq_limit_reached, .shared_receive_queue = shared});
   }
   return true;
 }
 
 DmaResult Responder::place_in_receive(const Packet& packet, std::uint64_t offset, std::uint64_t skip) {
   Adapter& adapter = queue_pair_.adapter();
-  const SharedReceiveQueue* shared = queue_pair_.configuration().shared_receive_queue;
-  const ProtectionDomain* domain = shared != nullptr ? &shared->domain : queue_pair_.configuration().domain;
+  const ProtectionDomain* domain = shared_ != nullptr ? &shared_->domain : queue_pair_.configuration().domain;
   std::vector<Piece> pieces;
   const bool right = gather_pieces(adapter.memory(), domain, current_.segments, offset + skip,
                                    packet.length - skip, access_local_write, pieces);
   if (!right) return DmaResult::destination_gone;
-  return adapter.place_payload(packet, skip, queue_pair_.context().space(), pieces);
+  const SpaceId space = shared_ != nullptr ? shared_->context.space() : queue_pair_.context().space();
+  return adapter.place_payload(packet, skip, space, pieces);
 }
 
 Syndrome Responder::execute_send(Packet& packet) {
@@ -227,8 +245,8 @@ Syndrome Responder::execute_write(Packet& packet) {
     // The whole message is checked at its every packet: a region may be taken away in the middle.
     const std::uint64_t start = packet.remote_address - packet.offset;
     const bool may = (queue_pair_.attributes().access_flags & access_remote_write) != 0;
-    const MemoryRegion* region = adapter.memory().check(packet.rkey, queue_pair_.configuration().domain,
-                                                        start, packet.message_length, access_remote_write);
+    const MemoryRegion* region =
+        adapter.memory().check(packet.rkey, domain_, start, packet.message_length, access_remote_write);
     if (!may || region == nullptr) return Syndrome::remote_access_error;
     if (packet.last && packet.with_immediate && !has_current_ && !take_receive()) {
       return Syndrome::receiver_not_ready;
@@ -270,7 +288,7 @@ void Responder::complete_receive(const Packet& packet, CompletionStatus status, 
     completion.destination_path_bits =
         static_cast<std::uint8_t>(packet.destination_lid & ((1u << port.lmc()) - 1));
   }
-  queue_pair_.deliver_receive(completion);
+  queue_pair_.deliver_receive(completion, shared_);
 }
 
 std::size_t Responder::queued_reads() const {
@@ -296,9 +314,8 @@ Syndrome Responder::execute_read(Packet& packet) {
   const Adapter& adapter = queue_pair_.adapter();
   if (!has_resources()) return Syndrome::invalid_request;
   const bool may = (queue_pair_.attributes().access_flags & access_remote_read) != 0;
-  if (packet.length > 0 &&
-      (!may || adapter.memory().check(packet.rkey, queue_pair_.configuration().domain, packet.remote_address,
-                                      packet.length, access_remote_read) == nullptr)) {
+  if (packet.length > 0 && (!may || adapter.memory().check(packet.rkey, domain_, packet.remote_address,
+                                                           packet.length, access_remote_read) == nullptr)) {
     return Syndrome::remote_access_error;
   }
   push({.kind = PacketKind::read_response,
@@ -306,7 +323,8 @@ Syndrome Responder::execute_read(Packet& packet) {
         .psn_count = packet.psn_count,
         .address = packet.remote_address,
         .length = packet.length,
-        .rkey = packet.rkey});
+        .rkey = packet.rkey,
+        .domain = domain_});
   return Syndrome::positive;
 }
 
@@ -316,8 +334,8 @@ Syndrome Responder::execute_atomic(Packet& packet) {
   const std::size_t resources = queue_pair_.attributes().max_dest_rd_atomic;
   if (!has_resources() || packet.remote_address % size != 0) return Syndrome::invalid_request;
   const bool may = (queue_pair_.attributes().access_flags & access_remote_atomic) != 0;
-  const MemoryRegion* region = adapter.memory().check(packet.rkey, queue_pair_.configuration().domain,
-                                                      packet.remote_address, size, access_remote_atomic);
+  const MemoryRegion* region =
+      adapter.memory().check(packet.rkey, domain_, packet.remote_address, size, access_remote_atomic);
   if (!may || region == nullptr) return Syndrome::remote_access_error;
   const Piece piece{packet.remote_address - region->virtual_address + region->address, size};
   std::uint64_t value = 0;
@@ -350,6 +368,7 @@ void Responder::duplicate(Packet& packet) {
       acknowledge(psn_add(expected_, psn_mask), packet.congestion_marked);
       return;
     case PacketKind::read_request:
+      if (!find_target(packet)) return;
       std::erase_if(responses_, later);
       if (Syndrome syndrome = execute_read(packet); syndrome != Syndrome::positive) {
         refuse(packet, syndrome);
@@ -416,8 +435,8 @@ Packet* Responder::next_read_response(Response& response) {
   Adapter& adapter = queue_pair_.adapter();
   const MemoryRegion* region = nullptr;
   if (response.length > 0) {
-    region = adapter.memory().check(response.rkey, queue_pair_.configuration().domain, response.address,
-                                    response.length, access_remote_read);
+    region = adapter.memory().check(response.rkey, response.domain, response.address, response.length,
+                                    access_remote_read);
   }
   Packet& packet = *adapter.services().network.allocate();
   packet.psn = response.psn;

@@ -33,6 +33,7 @@ class Responder {
   // still go out.
   void flush();
   void reset();
+  void forget(const SharedReceiveQueue& queue);  // XRC: it goes away
   std::uint32_t expected_psn() const { return expected_; }
   void check_invariants() const;
 
@@ -46,7 +47,8 @@ class Responder {
     std::uint64_t length = 0;   // left
     std::uint64_t offset = 0;   // done
     std::uint32_t rkey = 0;
-    std::uint64_t result = 0;  // of an atomic
+    const ProtectionDomain* domain = nullptr;  // only compared
+    std::uint64_t result = 0;                  // of an atomic
     bool echo = false;
     bool again = false;  // the request came before: the answer may have arrived meanwhile
   };
@@ -57,6 +59,7 @@ class Responder {
 
   void accept(Packet& packet);
   Syndrome execute(Packet& packet);
+  bool find_target(const Packet& packet);
   Syndrome execute_send(Packet& packet);
   Syndrome execute_write(Packet& packet);
   Syndrome execute_read(Packet& packet);
@@ -82,6 +85,8 @@ class Responder {
   std::uint64_t skip_ = 0;  // bytes of the packet in hand that had come before
   ReceiveEntry current_;
   bool has_current_ = false;
+  SharedReceiveQueue* shared_ = nullptr;  // of the packet in hand, or of current_
+  const ProtectionDomain* domain_ = nullptr;
   bool refusing_ = false;  // a refusal is queued: it and what is before it still go out
   CompletionStatus receive_failure_ = CompletionStatus::success;  // what a refused receive completes with
   std::deque<Response> responses_;

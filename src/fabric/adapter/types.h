@@ -10,7 +10,18 @@
 
 namespace hawser::fabric {
 
-enum class QpType : std::uint32_t { rc = 2, uc = 3, ud = 4 };
+enum class QpType : std::uint32_t {
+  rc = 2,
+  uc = 3,
+  ud = 4,
+  xrc_send = 9,   // like RC, but every request names the shared receive queue it is for
+  xrc_recv = 10,  // its other end: has no queues of its own
+};
+
+// Every packet is acknowledged, what is lost is sent again.
+inline bool is_reliable(QpType type) {
+  return type == QpType::rc || type == QpType::xrc_send || type == QpType::xrc_recv;
+}
 
 enum class QpState : std::uint32_t {
   reset = 0,  // as created; nothing may be posted to the send queue, receives are refused
@@ -207,6 +218,7 @@ struct SendRequest {
   const AddressVector* path = nullptr;  // UD
   std::uint32_t remote_qp = 0;          // UD
   std::uint32_t remote_qkey = 0;        // UD
+  std::uint32_t remote_srq = 0;         // XRC: number of the shared receive queue
 };
 
 struct ReceiveRequest {

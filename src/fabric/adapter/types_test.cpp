@@ -12,6 +12,7 @@ constexpr bool same(Ours ours, Theirs theirs) {
   return static_cast<std::uint64_t>(ours) == static_cast<std::uint64_t>(theirs);
 }
 
+static_assert(same(QpType::xrc_send, IBV_QPT_XRC_SEND) && same(QpType::xrc_recv, IBV_QPT_XRC_RECV));
 static_assert(same(QpType::rc, IBV_QPT_RC) && same(QpType::uc, IBV_QPT_UC) && same(QpType::ud, IBV_QPT_UD));
 static_assert(same(QpState::reset, IBV_QPS_RESET) && same(QpState::init, IBV_QPS_INIT) &&
               same(QpState::rtr, IBV_QPS_RTR) && same(QpState::rts, IBV_QPS_RTS) &&

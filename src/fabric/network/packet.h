@@ -94,6 +94,7 @@ struct PacketBody {
   bool retried = false;  // sent before; only for counting
   std::uint32_t immediate = 0;
   std::uint32_t qkey = 0;
+  std::uint32_t shared_queue = 0;    // XRC: for which shared receive queue
   std::uint64_t remote_address = 0;  // of the first byte in this packet
   std::uint32_t rkey = 0;
   std::uint64_t offset = 0;  // of this packet in its message
