@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-root, build, cmake = Path(sys.argv[1]), Path(sys.argv[2]).resolve(), sys.argv[3]
+root, build, cmake, generator = Path(sys.argv[1]), Path(sys.argv[2]).resolve(), sys.argv[3], sys.argv[4]
 failures = 0
 
 PROGRAM = """\
@@ -78,7 +78,8 @@ def check_find_mpi(prefix, directory):
     shutil.copy(directory / "program.c", project)
     shutil.copy(directory / "program.cpp", project)
     environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
-    out = run(cmake, "-S", project, "-B", project / "build", env=environment)
+    # The generator that this build uses is there; CMake's default one, make, need not be.
+    out = run(cmake, "-G", generator, "-S", project, "-B", project / "build", env=environment)
     check(f"{prefix}" in out and "Found MPI" in out, f"FindMPI found another MPI:\n{out}")
     run(cmake, "--build", project / "build", env=environment)
     for program in ("c_program", "cxx_program"):
