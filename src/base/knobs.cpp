@@ -1,5 +1,6 @@
 #include "base/knobs.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/failure.h"
@@ -86,11 +87,24 @@ bool is_internal(std::string_view variable) {
   return false;
 }
 
+// How many of the words of `name` after the first, which all variables share, stand in `other`.
+int common_words(std::string_view name, std::string_view other) {
+  const std::string framed = fmt::format("_{}_", other);
+  int count = 0;
+  for (std::size_t at = name.find('_'); at != std::string_view::npos; at = name.find('_', at + 1)) {
+    const std::size_t end = std::min(name.find('_', at + 1), name.size());
+    if (end > at + 1 && framed.find(fmt::format("{}_", name.substr(at, end - at))) != std::string::npos)
+      ++count;
+  }
+  return count;
+}
+
 Error unknown(std::string_view variable) {
   std::string nearest;
   int nearest_distance = INT32_MAX;
   for (const KnobInfo& knob : knob_infos()) {
-    const int distance = edit_distance(variable, knob.variable);
+    // A word in common says more than a few letters: who writes HAWSER_EAGER means HAWSER_SHM_EAGER_LIMIT.
+    const int distance = edit_distance(variable, knob.variable) - 8 * common_words(variable, knob.variable);
     if (distance < nearest_distance) {
       nearest_distance = distance;
       nearest = knob.variable;

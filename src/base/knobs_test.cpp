@@ -30,6 +30,14 @@ TEST(Knobs, UnknownNamesTheNearest) {
   EXPECT_NE(knobs.error().text.find("HAWSER_STATS "), std::string::npos);
 }
 
+TEST(Knobs, AWordInCommonIsNearerThanAFewLetters) {
+  for (const char* entry : {"HAWSER_EAGER=1", "HAWSER_EAGER_LIMIT=1", "HAWSER_SHM_EAGER=1"}) {
+    const auto knobs = parse({entry});
+    ASSERT_FALSE(knobs);
+    EXPECT_NE(knobs.error().text.find("HAWSER_SHM_EAGER_LIMIT "), std::string::npos) << knobs.error().text;
+  }
+}
+
 TEST(Knobs, MalformedNamesVariableAndValue) {
   const auto knobs = parse({"HAWSER_STATS=perhaps"});
   ASSERT_FALSE(knobs);

@@ -2,6 +2,7 @@
 been moved to a path with blanks."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -61,9 +62,9 @@ def check_prefix(prefix, directory):
     check(run(directory / "linked") == "standard 1\n", "compiling and linking apart")
 
     shown = run(prefix / "bin/mpicc", "-show", "a.c", "-o", "a")
-    check("-lmpi_abi" in shown and f"-I{prefix}/include" in shown, f"-show prints {shown}")
+    check({"-lmpi_abi", f"-I{prefix}/include"} <= set(shlex.split(shown)), f"-show prints {shown}")
     shown = run(prefix / "bin/mpicc", "-abi=mpich", "-show", "-c", "a.c")
-    check("-lmpich" not in shown and f"-I{prefix}/include/mpich" in shown, f"-show -c prints {shown}")
+    check("-lmpich" not in shown and f"-I{prefix}/include/mpich" in shlex.split(shown), f"-show -c prints {shown}")
     check("-lmpich" in run(prefix / "bin/mpicc", "-abi=mpich", "-link-info"), "-link-info")
     check("-I" in run(prefix / "bin/mpicc", "-compile-info"), "-compile-info")
     run(prefix / "bin/mpicc", "--version")
@@ -91,7 +92,8 @@ def check_pkg_config(lib, directory):
         return
     for package, abi in (("hawser", "standard"), ("hawser-mpich", "mpich")):
         environment = {**os.environ, "PKG_CONFIG_PATH": f"{lib}/pkgconfig"}
-        flags = run("pkg-config", "--cflags", "--libs", package, env=environment).split()
+        flags = run("pkg-config", "--cflags", "--libs", package, env=environment)
+        flags = shlex.split(flags)
         binary = directory / f"pkg_{abi}"
         run("cc", directory / "program.c", "-o", binary, *flags)
         check(run(binary) == f"{abi} 1\n", f"pkg-config {package}")
@@ -109,6 +111,8 @@ with tempfile.TemporaryDirectory() as directory:
     again = directory / "again"
     again.mkdir()
     check_prefix(installed, again)
+    check_find_mpi(installed, again)
+    check_pkg_config(next(installed.rglob("pkgconfig")).parent, again)
     libraries = {path.name for path in installed.rglob("lib*.so*")}
     for name in ("libmpi_abi.so", "libmpi_abi.so.0", "libmpi_abi.so.1", "libmpich.so", "libmpich.so.12", "libmpi.so.12"):
         check(name in libraries, f"{name} is not installed")

@@ -106,7 +106,7 @@ class CommandLine(unittest.TestCase):
         result = mpiexec("/etc/passwd")
         self.assertEqual(result.returncode, 126)
         self.assertIn("Permission denied", text(result.stderr))
-        self.assertIn("/nowhere", text(mpiexec("-wdir", "/nowhere", "true").stderr))
+        self.assertIn("working directory /nowhere: No such", text(mpiexec("-wdir", "/nowhere", "true").stderr))
 
     def test_environment_directory_and_several_programs(self):
         result = mpiexec("-l", "-x", "A=global", "-x", "KEPT", "-genv", "B", "b", "-n", "1", "-env", "C", "c", "sh",
@@ -287,6 +287,12 @@ class End(unittest.TestCase):
         result = subprocess.run(["sh", "-c", 'ulimit -S -n 64; exec "$0" -n 60 sh -c "ulimit -S -n"', MPIEXEC],
                                 capture_output=True, timeout=LIMIT, check=True)
         self.assertEqual(text(result.stdout), "64\n" * 60)  # the ranks have the user's limit
+
+    def test_more_ranks_than_the_limit_of_descriptors_allows(self):
+        result = subprocess.run(["sh", "-c", 'ulimit -n 64; exec "$0" -n 60 echo started', MPIEXEC],
+                                capture_output=True, timeout=LIMIT)
+        self.assertEqual((result.returncode, text(result.stdout)), (2, ""))
+        self.assertRegex(text(result.stderr), r"60 ranks need \d+ open files, but the limit is 64 ")
 
     def test_a_rank_that_fails_ends_the_others(self):
         self.failure("-n", "3", "-hosts", "a,b,c", "sh", "-c", "[ $PMI_RANK = 1 ] && exit 7; sleep 1000", code=7,

@@ -39,6 +39,12 @@ Result<> Job::prepare(std::span<const std::string_view> environment) {
   rlimit more = old_open_files_;
   more.rlim_cur = more.rlim_max;
   setrlimit(RLIMIT_NOFILE, &more);
+  // Said now, rather than after starting as many as there is room for. Besides the ranks' there are the
+  // nodes' and a few of mpiexec's own.
+  const rlim_t needed = 3 * static_cast<rlim_t>(size()) + placement_.host_names.size() + 16;
+  if (needed > more.rlim_max)
+    return failure(ErrorClass::arg, "{} ranks need {} open files, but the limit is {} (see ulimit -n)",
+                   size(), needed, more.rlim_max);
 
   // The memory that the ranks of a node share. It has no name, so nothing can be left behind. It is empty;
   // the ranks give it the size they need.
@@ -162,7 +168,8 @@ bool Job::start_rank(int rank, const std::vector<int>* processors) {
   for (const int fd : {ends.value().pmi_fd, plan.stdout_fd, plan.stderr_fd}) close(fd);
   if (start.pid < 0) {
     end_job(start.error == ENOENT ? 127 : 126,
-            fmt::format("cannot start {}: {}: {} (errno {})", describe(rank), start.step,
+            fmt::format("cannot start {}: {}{}: {} (errno {})", describe(rank),
+                        start.step == directory && !directory.empty() ? "working directory " : "", start.step,
                         std::strerror(start.error), start.error));
     return false;
   }

@@ -26,7 +26,7 @@ Result<HostSlots> parse_host(std::string_view text) {
   if (host.name.empty()) return bad(fmt::format("'{}': a host without a name", text));
   if (colon == std::string_view::npos) return host;
   const Result<int> slots = parse_count(host.name, text.substr(colon + 1));
-  if (!slots) return Error(slots.error());
+  if (!slots) return bad(fmt::format("{}: a host's slots must be a number, 1 or more", text));
   host.slots = slots.value();
   return host;
 }
@@ -220,6 +220,9 @@ Error unknown_option(std::string_view word, std::string_view name) {
       if (distance < nearest_distance) nearest_distance = distance, nearest = known;
       return false;
     });
+  // A name with hardly a letter in common would only puzzle.
+  if (2 * nearest_distance > static_cast<int>(name.size()))
+    return bad(fmt::format("unknown option {} (see mpiexec --help)", word));
   return bad(
       fmt::format("unknown option {}; the nearest is {} (see mpiexec --help)", word, written(nearest)));
 }
