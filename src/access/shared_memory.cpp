@@ -192,7 +192,12 @@ CpuSet usable_cpus() {
 
 int online_cpus() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
-void yield_cpu() { sched_yield(); }
+Nanoseconds yield_cpu() {
+  MonotonicClock clock;
+  const Nanoseconds begin = clock.now();
+  sched_yield();
+  return clock.now() - begin;
+}
 
 pid_t own_pid() { return getpid(); }
 

@@ -66,7 +66,8 @@ struct CpuSet {
 // Where this process may run.
 CpuSet usable_cpus();
 int online_cpus();
-void yield_cpu();
+// Lets others run; how long they did.
+Nanoseconds yield_cpu();
 pid_t own_pid();
 // A number that no other process draws (from the kernel's random source).
 std::uint64_t random_word();

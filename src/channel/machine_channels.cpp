@@ -39,7 +39,7 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   } else if (place.size > 1 && !segments_given) {
     HAWSER_TRY(exchange.fence());  // the others' second one, see NodeSegment::open
   }
-  set->waiter_ = std::make_unique<MachineWaiter>(set->shared_memory_.get(), knobs);
+  set->waiter_ = std::make_unique<MachineWaiter>(set->shared_memory_.get(), place.machine_processes, knobs);
   if (set->sockets_) {
     set->channels_.push_back(set->sockets_.get());
     HAWSER_TRY(set->waiter_->watch(set->sockets_->descriptor()));

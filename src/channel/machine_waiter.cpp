@@ -11,13 +11,18 @@ constexpr Nanoseconds short_sleep = 1 * millisecond;
 
 constexpr std::uint32_t brisk_passes = 200;
 
+// Longer than the turns of many neighbours that wait themselves, shorter than a turn of the kernel's.
+constexpr Nanoseconds long_yield = 1 * millisecond;
+
 enum Sleeping : std::uint32_t { awake = 0, on_futex = 1, on_descriptors = 2 };
 
 }  // namespace
 
-MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, const Knobs& knobs)
+MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes,
+                             const Knobs& knobs)
     : block_(shared_memory != nullptr ? &shared_memory->own_block() : nullptr),
       load_(shared_memory != nullptr ? &shared_memory->load() : nullptr),
+      machine_crowded_(machine_processes > online_cpus()),
       spins_(static_cast<std::uint32_t>(knobs.wait_spins)),
       yields_(static_cast<std::uint32_t>(knobs.wait_yields)),
       sleep_limit_(knobs.wait_sleep),
@@ -36,15 +41,16 @@ Result<> MachineWaiter::watch(int descriptor) {
 }
 
 void MachineWaiter::idle(std::uint32_t idle_passes) {
-  const std::uint32_t spins = load_ != nullptr && load_->crowded() ? 0 : spins_;
-  if (idle_passes >= spins + yields_) [[unlikely]]
+  if (idle_passes == 0) core_taken_ = false;
+  const std::uint32_t spins = crowded() ? 0 : spins_;
+  if (idle_passes >= spins + yields_ || core_taken_) [[unlikely]]
     return sleep();
   if (announced_) [[unlikely]] {
     announced_ = false;
     if (block_ != nullptr) block_->sleeping.store(awake, std::memory_order_relaxed);
   }
   if (idle_passes >= spins)
-    yield_cpu();
+    core_taken_ = yield_cpu() >= long_yield;
   else if (idle_passes >=
            brisk_passes)  // before that, a pause would put off the answer of a running neighbour
     pause_cpu();

@@ -1,6 +1,8 @@
 // MachineWaiter: how a real process waits. It polls without pause for a while (a message from a running
 // neighbour takes a tenth of a microsecond), then yields its core between passes, then sleeps until a
-// neighbour or a socket wakes it. With more processes than cores on the node it yields at once.
+// neighbour or a socket wakes it. With more processes than cores on the node it yields at once. A yield after
+// which the core stays away for long went to somebody who computes: then it sleeps at once too, since who is
+// woken gets the core back sooner than who yields.
 //
 // Going to sleep must not miss a message that is just being written. The sleeper sets its `sleeping` word,
 // has a barrier executed in all running neighbours (membarrier), and returns for one more pass that looks at
@@ -17,8 +19,9 @@ namespace hawser {
 
 class MachineWaiter final : public Waiter {
  public:
-  // `shared_memory` is null if this process has no neighbours.
-  MachineWaiter(SharedMemoryChannel* shared_memory, const Knobs& knobs);
+  // `shared_memory` is null if this process has no neighbours. `machine_processes`: of the job on this
+  // machine, as far as known; virtual nodes share its cores.
+  MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes, const Knobs& knobs);
 
   void idle(std::uint32_t idle_passes) override;
 
@@ -26,15 +29,18 @@ class MachineWaiter final : public Waiter {
   Result<> watch(int descriptor);
 
  private:
+  bool crowded() { return machine_crowded_ || (load_ != nullptr && load_->crowded()); }
   void sleep();
 
   ProcessBlock* block_;
   NodeLoad* load_;
+  bool machine_crowded_;
   std::uint32_t spins_;
   std::uint32_t yields_;
   Nanoseconds sleep_limit_;
   bool membarrier_;
   bool announced_ = false;
+  bool core_taken_ = false;  // a yield in this wait gave the core to somebody who computes
   int watched_ = -1;
   FileDescriptor wakes_;
 };

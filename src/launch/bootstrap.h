@@ -22,6 +22,7 @@ struct JobLayout {
   // Given by our own mpiexec only: an inherited file descriptor of this node's shared-memory segment, and
   // its key exchange being unnecessary for one node. -1 otherwise.
   int node_segment_fd = -1;
+  int machine_processes = 0;  // of the job on this machine, on all its virtual nodes; 0: unknown
   std::string host_name;  // of the (virtual) host, if the launcher told; empty: ask the machine
 };
 

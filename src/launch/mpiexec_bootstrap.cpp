@@ -41,6 +41,7 @@ Result<std::unique_ptr<Bootstrap>> MpiexecBootstrap::connect(std::span<const std
     if (!value) return Error(value.error());
     *target = value.value();
   }
+  layout.machine_processes = layout.size;
   layout.job_id = find_variable(environment, "HAWSER_JOB_ID");
   layout.host_name = find_variable(environment, "HAWSER_JOB_HOST");
   auto nodes = parse_process_mapping(find_variable(environment, "HAWSER_JOB_MAPPING"), layout.size);

@@ -54,8 +54,12 @@ class MachineEnvironment final : public Environment {
     const JobLayout& layout = bootstrap_->layout();
     host_.set_name(layout.host_name);
     exchange_ = std::make_unique<BootstrapExchange>(*bootstrap_);  // peers' addresses are asked for later
-    const JobPlace place{layout.rank, layout.size, layout.job_id, layout.node_of_rank,
-                         layout.node_segment_fd};
+    const JobPlace place{layout.rank,
+                         layout.size,
+                         layout.job_id,
+                         layout.node_of_rank,
+                         layout.node_segment_fd,
+                         layout.machine_processes};
     Result<std::unique_ptr<MachineChannels>> built = MachineChannels::build(place, *exchange_, knobs_);
     if (!built) return built.take_error();
     channels_ = std::move(built).value();
