@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "channel/channel.h"
 #include "channel/channel_set.h"
@@ -124,6 +125,8 @@ class PointToPoint final : public ChannelEvents {
   }
 
   const MatchingCounters& counters() const { return matching_.counters(); }
+  // Why the first lost peer cannot be reached; empty while all can.
+  const std::string& loss() const { return loss_; }
 
   // ChannelEvents
   void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
@@ -133,6 +136,9 @@ class PointToPoint final : public ChannelEvents {
   void on_eager_end(ProcessIndex source, void* cookie) override;
   void on_exposed_done(void* cookie, Result<> result) override;
   void on_fetched(void* cookie, Result<> result) override;
+  void on_peer_lost(ProcessIndex, const Error& error) override {
+    if (loss_.empty()) loss_ = error.text;
+  }
 
  private:
   struct Peer {
@@ -211,6 +217,7 @@ class PointToPoint final : public ChannelEvents {
   std::map<std::uint32_t, SendBuffer> context_buffers_;
   MessageRequest sent_;
   MessageRequest null_receive_;
+  std::string loss_;
   ProcessIndex self_ = 0;
 };
 

@@ -148,7 +148,11 @@ Result<> MpiProcess::synchronize_all() {
 // The order: what arrived first, then what waited for room, then what was waiting for either.
 bool MpiProcess::make_progress() {
   constexpr std::uint32_t passes_per_clock_reading = 32;
-  if (++passes_ % passes_per_clock_reading == 0) now_ = environment_.clock->now();
+  if (++passes_ % passes_per_clock_reading == 0) {
+    now_ = environment_.clock->now();
+    if (!point_to_point_.loss().empty()) [[unlikely]]
+      abort_after_loss();
+  }
   bool moved = false;
   // The shared-memory channel is called directly, so that its packets are matched without an indirection.
   if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(point_to_point_);
@@ -156,6 +160,16 @@ bool MpiProcess::make_progress() {
   moved |= point_to_point_.progress();
   moved |= collectives_.progress();
   return moved;
+}
+
+// A job cannot go on without one of its processes: whoever waits for it would wait for ever. When that
+// process has died the launcher knows why and ends the job; only if it does not within this time, the loss is
+// the reason.
+void MpiProcess::abort_after_loss() {
+  constexpr Nanoseconds time_of_the_launcher = 1 * second;
+  if (!loss_seen_) loss_seen_ = now_;
+  if (now_ - *loss_seen_ < time_of_the_launcher) return;
+  abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, point_to_point_.loss()));
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -109,6 +110,7 @@ class MpiProcess final : public Progress {
   void make_predefined_communicators();
   void remove_predefined_communicators();
   Result<> synchronize_all();
+  void abort_after_loss();
   void wait_among_threads(FunctionRef<bool()> done);
 
   ProcessSlot& slot_;
@@ -126,6 +128,7 @@ class MpiProcess final : public Progress {
   SharedMemoryChannel* shared_memory_ = nullptr;  // null: none
   std::vector<Channel*> polled_channels_;         // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock
+  std::optional<Nanoseconds> loss_seen_;          // when it was noticed that a process cannot be reached
   std::uint32_t passes_ = 0;
   std::uint32_t idle_tests_ = 0;
   const char* function_ = "";  // called last

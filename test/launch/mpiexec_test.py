@@ -313,6 +313,20 @@ class End(unittest.TestCase):
     def test_exit_without_finalize(self):
         self.failure("-n", "3", PROBE, "leave", code=1, says="rank 2 .* exited without calling MPI_Finalize")
 
+    def test_a_node_that_cannot_be_reached(self):
+        alone = ["unshare", "--map-root-user", "--net"]  # a network without any other host
+        wrapper = os.path.join(os.path.dirname(MPIEXEC), "mpicc")
+        if shutil.which("unshare") is None or subprocess.run([*alone, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no network namespaces here")
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "sum")
+            source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sum.c")
+            built = subprocess.run([wrapper, source, "-o", program], capture_output=True, timeout=LIMIT)
+            if built.returncode != 0 or mpiexec("-n", "1", program).returncode != 0:
+                self.skipTest("programs cannot be compiled with this build, as with sanitizers")
+            self.failure("-n", "2", "-hosts", "a,b", *alone, program, code=16,
+                         says="rank . .* MPI_Allreduce: process . cannot be reached: ")
+
     def test_exit_without_init_while_others_wait(self):
         self.failure("-n", "2", PROBE, ":", "-n", "1", "true", code=1,
                      says="rank 2 .* exited without calling MPI_Init, which other ranks called")
