@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/version.h"
+#include "tool/fabric_command.h"
 #include "tool/info_command.h"
 #include "tool/subcommand.h"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr Subcommand subcommands[] = {
     {"info", "version, ABIs, launchers, channels; --knobs: settings; --missing: functions not there yet",
      run_info},
+    {"fabric", "a virtual InfiniBand fabric: up, down, status, topology, fault, schedule, run", run_fabric},
 };
 
 void print_usage(std::FILE* file) {

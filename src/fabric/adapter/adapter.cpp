@@ -212,6 +212,7 @@ Outcome Context::create_shared_receive_queue(ProtectionDomain& domain, std::uint
   auto& queue = shared_receive_queues_[number];
   queue.reset(new SharedReceiveQueue{*this, domain, ReceiveQueue(capacity, segments), number, cookie, 0, 0, 0,
                                      nullptr});
+  queue->queue.cookie = cookie;
   ++domain.users;
   *out = queue.get();
   return {};

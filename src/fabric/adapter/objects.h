@@ -121,6 +121,8 @@ class ReceiveQueue {
   std::uint32_t most_segments() const { return most_segments_; }
   std::uint64_t posted() const { return posted_; }
 
+  std::uint64_t cookie = 0;  // its queue's, to know it in refill()
+
  private:
   std::vector<ReceiveEntry> ring_;  // empty until the first post
   std::size_t capacity_;

@@ -18,6 +18,7 @@ QueuePair::QueuePair(Adapter& adapter, Context& context, std::uint32_t number,
       responder_(*this),
       receives_(std::max(1u, configuration.capabilities.max_recv_wr),
                 configuration.capabilities.max_recv_sge) {
+  receives_.cookie = configuration.cookie;
   receive_engine =
       static_cast<int>(number % static_cast<std::uint32_t>(adapter.services().parameters.receive_engines));
   if (configuration_.domain != nullptr) ++configuration_.domain->users;
@@ -267,7 +268,9 @@ void QueuePair::enter_error(CompletionStatus first_send) {
 
 void QueuePair::flush_receives() {
   ReceiveEntry entry;
-  while (receives_.take(entry)) {
+  for (;;) {
+    if (receives_.size() == 0) context_.port().refill(receives_);
+    if (!receives_.take(entry)) return;
     Completion completion;
     completion.id = entry.id;
     completion.status = CompletionStatus::flush_error;

@@ -52,6 +52,9 @@ class QueuePair {
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
   const Requester& requester() const { return requester_; }
+  // Of its own; with a shared receive queue it stays empty. Flushed when the queue pair enters ERR.
+  const ReceiveQueue& receives() const { return receives_; }
+  void flush_receives();
 
   // ---- for the adapter ----
   void receive(Packet& packet);  // the packet stays the caller's
@@ -91,7 +94,6 @@ class QueuePair {
   void fail(CompletionStatus status);
   void enter_error(CompletionStatus first_send);
   void enter_send_error(CompletionStatus first_send);
-  void flush_receives();
   void detach_packets();  // packets in flight stop referring to the client's memory
   void raise(AsyncEventType type);
   void deliver_send(const Completion& completion);

@@ -195,7 +195,9 @@ bool Responder::take_receive() {
   SharedReceiveQueue* const shared = shared_;
   ReceiveQueue& queue = shared != nullptr ? shared->queue : queue_pair_.receives_;
   ContextPort& port = shared != nullptr ? shared->context.port() : queue_pair_.context().port();
-  if (queue.size() == 0) port.refill(queue);
+  // Receives may wait with the client; where the limit counts them they are wanted here before it is reached.
+  const bool counted = shared != nullptr && shared->limit > 0 && queue.size() <= shared->limit;
+  if (queue.size() == 0 || counted) port.refill(queue);
   if (!queue.take(current_)) return false;
   has_current_ = true;
   if (shared != nullptr && shared->limit > 0 && queue.size() < shared->limit) {

@@ -1,0 +1,193 @@
+#include "testbed/emulator/connection.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "testbed/emulator/mapped_memory.h"
+
+namespace hawser::emulator {
+namespace {
+
+using verbs::Call;
+using verbs::Reply;
+using verbs::Request;
+
+Reply refused(int error, const std::string& why) {
+  Reply reply;
+  reply.error = error;
+  std::strncpy(reply.why, why.c_str(), sizeof reply.why - 1);
+  return reply;
+}
+
+// The daemon never waits for a client to read.
+void never_wait(const FileDescriptor& pipe) {
+  fcntl(pipe.get(), F_SETFL, fcntl(pipe.get(), F_GETFL) | O_NONBLOCK);
+}
+
+}  // namespace
+
+Connection::Connection(ConnectionHost& host, FileDescriptor socket)
+    : host_(host), socket_(std::move(socket)), process_(peer_process(socket_)) {}
+
+Connection::~Connection() {
+  session_.reset();
+  if (space_ != 0) host_.dma().remove(space_);
+}
+
+bool Connection::serve() {
+  LocalPacket packet;
+  for (;;) {
+    switch (receive_packet(socket_, packet, false)) {
+      case PacketOutcome::nothing:
+        return true;
+      case PacketOutcome::closed:
+        return false;
+      case PacketOutcome::done:
+        break;
+    }
+    Request request;
+    if (packet.bytes.size() < sizeof request) return false;
+    std::memcpy(&request, packet.bytes.data(), sizeof request);
+    request.host[sizeof request.host - 1] = 0;
+    if (request.version != verbs::wire_version || !answer(request, packet)) return false;
+  }
+}
+
+bool Connection::answer(const Request& request, LocalPacket& packet) {
+  Reply reply;
+  int descriptors[1];
+  std::size_t descriptor_count = 0;
+  switch (request.call) {
+    case Call::command: {
+      const auto* const text = reinterpret_cast<const char*>(packet.bytes.data());
+      return send_text(host_.command({text + sizeof request, packet.bytes.size() - sizeof request}));
+    }
+    case Call::list_adapters:
+      reply = list_adapters(request);
+      break;
+    case Call::open_adapter:
+      reply = open_adapter(request, packet);
+      if (reply.error == 0) descriptors[descriptor_count++] = host_.wake_descriptor();
+      break;
+    case Call::create_channel:
+    case Call::destroy_channel:
+      reply = change_channel(request, packet);
+      break;
+    default: {
+      verbs::RingMemory memory;
+      if (request.memory_bytes > 0 && packet.descriptors.size() == 1) {
+        memory.size = request.memory_bytes;
+        memory.bytes = map_memory(packet.descriptors[0], memory.size);
+      }
+      reply =
+          session_ != nullptr ? session_->execute(request, memory) : refused(EINVAL, "open an adapter first");
+    }
+  }
+  return send_packet(socket_, std::as_bytes(std::span(&reply, 1)), {descriptors, descriptor_count}, false);
+}
+
+Reply Connection::list_adapters(const Request& request) {
+  fabric::Fabric& fabric = host_.fabric();
+  const auto host = fabric.topology().find_host(request.host);
+  if (!host)
+    return refused(EINVAL, fmt::format("there is no host '{}' (there are {})", request.host,
+                                       fabric.topology().hosts().size()));
+  Reply reply;
+  for (std::int32_t rail = 0; fabric.adapter(*host, rail) != nullptr; ++rail) {
+    if (reply.adapter_count == verbs::most_adapters) break;
+    reply.adapters[reply.adapter_count++] =
+        verbs::facts_of(*fabric.adapter(*host, rail), fmt::format("hw{}", rail));
+  }
+  return reply;
+}
+
+Reply Connection::open_adapter(const Request& request, LocalPacket& packet) {
+  if (session_ != nullptr || packet.descriptors.size() != 2) return refused(EINVAL, "opened already");
+  fabric::Fabric& fabric = host_.fabric();
+  const auto host = fabric.topology().find_host(request.host);
+  fabric::Adapter* const adapter =
+      host ? fabric.adapter(*host, static_cast<std::int32_t>(request.number)) : nullptr;
+  if (adapter == nullptr)
+    return refused(EINVAL, fmt::format("host '{}' has no adapter {}", request.host, request.number));
+  page_memory_ = map_memory(packet.descriptors[0], sizeof(DoorbellPage));
+  if (page_memory_ == nullptr) return refused(EINVAL, "no memory for doorbells");
+  page_ = reinterpret_cast<DoorbellPage*>(page_memory_.get());
+  events_ = std::move(packet.descriptors[1]);
+  never_wait(events_);
+  space_ = host_.dma().add(process_);
+  adapter_name_ = fmt::format("{}/hw{}", request.host, request.number);
+  session_ = std::make_unique<verbs::Session>(fabric, *adapter, space_, *this);
+  return {};
+}
+
+Reply Connection::change_channel(const Request& request, LocalPacket& packet) {
+  Reply reply;
+  if (request.call == Call::destroy_channel) {
+    channels_.erase(request.object);
+    return reply;
+  }
+  if (packet.descriptors.size() != 1 || channels_.size() >= verbs::most_channels)
+    return refused(ENOMEM, "no more channels");
+  never_wait(packet.descriptors[0]);
+  reply.object = next_channel_++;
+  channels_[reply.object] = std::move(packet.descriptors[0]);
+  return reply;
+}
+
+bool Connection::send_text(const CommandAnswer& answer) {
+  std::size_t sent = 0;
+  do {
+    const std::size_t part = std::min(answer.text.size() - sent, longest_packet - sizeof(Reply));
+    Reply reply;
+    reply.error = answer.error;
+    reply.text_bytes = static_cast<std::uint32_t>(part);
+    reply.more = sent + part < answer.text.size();
+    std::vector<std::byte> bytes(sizeof reply + part);
+    std::memcpy(bytes.data(), &reply, sizeof reply);
+    std::memcpy(bytes.data() + sizeof reply, answer.text.data() + sent, part);
+    // Pictures are long; their reader is our own command, which reads at once.
+    if (!send_packet(socket_, bytes)) return false;
+    sent += part;
+  } while (sent < answer.text.size());
+  return true;
+}
+
+bool Connection::take_doorbells() {
+  if (page_ == nullptr) return false;
+  bool any = false;
+  // A bounded number, so that one busy client does not keep the others waiting.
+  for (int i = 0; i < 64; ++i) {
+    const std::uint32_t queue_pair = page_->take(taken_);
+    if (queue_pair == 0) break;
+    session_->doorbell(queue_pair);
+    any = true;
+  }
+  return any;
+}
+
+void Connection::set_asleep(bool asleep) {
+  if (page_ != nullptr) page_->asleep.store(asleep ? 1 : 0, std::memory_order_seq_cst);
+}
+
+std::string Connection::describe() const {
+  return fmt::format("process {} at {}, {} queue pairs", process_, adapter_name_,
+                     session_ != nullptr ? session_->queue_pairs() : 0);
+}
+
+void Connection::completion_event(std::uint32_t channel, verbs::CompletionRecord record) {
+  const auto entry = channels_.find(channel);
+  if (entry != channels_.end()) tell(entry->second, &record, sizeof record);
+}
+
+void Connection::async_event(const verbs::AsyncRecord& record) { tell(events_, &record, sizeof record); }
+
+// A pipe holds thousands of records; a client that never reads them loses the rest.
+void Connection::tell(const FileDescriptor& pipe, const void* record, std::size_t bytes) {
+  if (write(pipe.get(), record, bytes) != static_cast<ssize_t>(bytes)) ++lost_events_;
+}
+
+}  // namespace hawser::emulator

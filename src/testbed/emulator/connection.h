@@ -1,0 +1,72 @@
+// Connection: one socket of a client at the daemon. It asks for a list of adapters, gives a command, or opens
+// an adapter; an opened one has a session until the socket closes, which the end of the process does too.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "access/local_socket.h"
+#include "testbed/emulator/doorbells.h"
+#include "testbed/emulator/process_dma.h"
+#include "verbs/session.h"
+
+namespace hawser::emulator {
+
+// What a command answers.
+struct CommandAnswer {
+  int error = 0;
+  std::string text;
+};
+
+// The daemon, as its connections see it.
+class ConnectionHost {
+ public:
+  virtual ~ConnectionHost() = default;
+  virtual fabric::Fabric& fabric() = 0;
+  virtual ProcessDma& dma() = 0;
+  virtual int wake_descriptor() const = 0;
+  virtual CommandAnswer command(const std::string& text) = 0;
+};
+
+class Connection final : public verbs::SessionPort {
+ public:
+  Connection(ConnectionHost& host, FileDescriptor socket);
+  ~Connection() override;
+
+  const FileDescriptor& socket() const { return socket_; }
+  // Answers the calls that wait. False when the client is gone, or breaks the rules.
+  bool serve();
+  // Rings for what the client posted; whether there was anything.
+  bool take_doorbells();
+  void set_asleep(bool asleep);
+  bool open() const { return session_ != nullptr; }
+  std::string describe() const;
+  std::uint64_t lost_events() const { return lost_events_; }
+
+ private:
+  bool answer(const verbs::Request& request, LocalPacket& packet);
+  verbs::Reply list_adapters(const verbs::Request& request);
+  verbs::Reply open_adapter(const verbs::Request& request, LocalPacket& packet);
+  verbs::Reply change_channel(const verbs::Request& request, LocalPacket& packet);
+  bool send_text(const CommandAnswer& answer);
+  void completion_event(std::uint32_t channel, verbs::CompletionRecord record) override;
+  void async_event(const verbs::AsyncRecord& record) override;
+  void tell(const FileDescriptor& pipe, const void* record, std::size_t bytes);
+
+  ConnectionHost& host_;
+  FileDescriptor socket_;
+  pid_t process_;
+  std::shared_ptr<std::byte> page_memory_;
+  DoorbellPage* page_ = nullptr;
+  std::uint64_t taken_ = 0;
+  fabric::SpaceId space_ = 0;
+  std::string adapter_name_;
+  FileDescriptor events_;
+  std::map<std::uint32_t, FileDescriptor> channels_;
+  std::uint32_t next_channel_ = 1;
+  std::uint64_t lost_events_ = 0;
+  std::unique_ptr<verbs::Session> session_;
+};
+
+}  // namespace hawser::emulator

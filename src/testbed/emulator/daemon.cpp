@@ -1,0 +1,186 @@
+#include "testbed/emulator/daemon.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "fabric/quantity.h"
+#include "fabric/topology/svg.h"
+#include "fabric/topology/topology_text.h"
+
+namespace hawser::emulator {
+namespace {
+
+// How often nothing may happen before the loop becomes more patient. A sleeper is woken 35 us late, so it
+// yields for some milliseconds first.
+constexpr std::uint32_t spins = 100, yields = 4000;
+constexpr std::uint32_t passes_between_looks = 32;
+constexpr Nanoseconds shortest_sleep = 60 * microsecond;
+
+void watch(const FileDescriptor& set, const FileDescriptor& fd, void* who) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = who;
+  epoll_ctl(set.get(), EPOLL_CTL_ADD, fd.get(), &event);
+}
+
+}  // namespace
+
+Daemon::Daemon(std::string name, FileDescriptor listener, fabric::Topology topology,
+               fabric::RoutingTables tables, const fabric::Parameters& parameters)
+    : name_(std::move(name)),
+      origin_(clock_.now()),
+      fabric_(events_, dma_, std::move(topology), std::move(tables), parameters),
+      listener_(std::move(listener)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      ready_(epoll_create1(EPOLL_CLOEXEC)) {
+  fcntl(listener_.get(), F_SETFL, fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
+  watch(ready_, listener_, &listener_);
+  watch(ready_, wake_, &wake_);
+}
+
+Daemon::~Daemon() { connections_.clear(); }
+
+void Daemon::run() {
+  std::uint32_t idle = 0, passes = 0;
+  while (!down_) {
+    bool busy = fire_due();
+    busy |= take_doorbells();
+    if (++passes % passes_between_looks == 0 || idle > spins) busy |= look_at_sockets(0);
+    if (busy) {
+      idle = 0;
+    } else if (++idle < spins) {
+      __builtin_ia32_pause();
+    } else if (idle < spins + yields) {
+      sched_yield();
+    } else {
+      sleep();
+    }
+  }
+}
+
+// Also brings the model's time up to date, for calls act at it.
+bool Daemon::fire_due() {
+  const Nanoseconds at = now();
+  const Nanoseconds due = events_.next_time();
+  if (due <= at) lag_.note(at - due);
+  return events_.fire_until(at) > 0;
+}
+
+bool Daemon::take_doorbells() {
+  bool any = false;
+  for (Connection& connection : connections_) any |= connection.take_doorbells();
+  return any;
+}
+
+// Says that it sleeps, looks once more, and only then sleeps: a client that rings later sees it and wakes us.
+void Daemon::sleep() {
+  const Nanoseconds next = events_.next_time();
+  const Nanoseconds wait = next == never ? never : next - now();
+  if (wait < shortest_sleep) {
+    sched_yield();
+    return;
+  }
+  for (Connection& connection : connections_) connection.set_asleep(true);
+  fire_due();
+  if (!take_doorbells()) look_at_sockets(wait);
+  for (Connection& connection : connections_) connection.set_asleep(false);
+}
+
+bool Daemon::look_at_sockets(Nanoseconds wait) {
+  std::array<epoll_event, 64> found;
+  timespec duration{wait / second, wait % second};
+  const int count = epoll_pwait2(ready_.get(), found.data(), static_cast<int>(found.size()),
+                                 wait == never ? nullptr : &duration, nullptr);
+  for (int i = 0; i < count; ++i) {
+    void* const who = found[static_cast<std::size_t>(i)].data.ptr;
+    if (who == &listener_) {
+      accept_all();
+    } else if (who == &wake_) {
+      std::uint64_t wakes = 0;
+      [[maybe_unused]] const ssize_t got = read(wake_.get(), &wakes, sizeof wakes);
+    } else {
+      fire_due();
+      auto* const connection = static_cast<Connection*>(who);
+      if (!connection->serve())
+        connections_.remove_if([&](const Connection& each) { return &each == connection; });
+    }
+  }
+  return count > 0;
+}
+
+void Daemon::accept_all() {
+  for (;;) {
+    FileDescriptor socket = accept_local(listener_);
+    if (!socket.valid()) return;
+    connections_.emplace_back(*this, std::move(socket));
+    watch(ready_, connections_.back().socket(), &connections_.back());
+  }
+}
+
+std::string Daemon::status() const {
+  using fabric::TraceKind;
+  const fabric::Parameters& parameters = fabric_.parameters();
+  const fabric::Trace& trace = fabric_.trace();
+  std::size_t switches = 0;
+  for (const auto& node : fabric_.topology().nodes())
+    switches += node.kind == fabric::NodeKind::switch_device ? 1 : 0;
+  std::string text = fmt::format(
+      "fabric {}: {} hosts, {} adapters, {} switches\n"
+      "link rate {}, latency {}, LMC {}, {}\n"
+      "packets: {} sent, {} delivered, {} dropped; {} completions; {} bytes moved\n"
+      "lag behind real time: worst {}, mean {} of {} turns{}\n"
+      "faults so far: {}; still to come: {}\n",
+      name_, fabric_.topology().hosts().size(), fabric_.topology().nodes().size() - switches, switches,
+      parameters.link_rate == 0 ? "unlimited" : fabric::format_rate(parameters.link_rate),
+      fabric::format_duration(parameters.link_latency), parameters.lmc,
+      parameters.link_layer == fabric::LinkLayer::ethernet ? "Ethernet" : "InfiniBand",
+      trace.count(TraceKind::packet_sent), trace.count(TraceKind::packet_delivered),
+      trace.count(TraceKind::packet_dropped), trace.count(TraceKind::completion), dma_.bytes_moved(),
+      fabric::format_duration(lag_.worst),
+      fabric::format_duration(lag_.count == 0 ? 0 : lag_.sum / static_cast<Nanoseconds>(lag_.count)),
+      lag_.count, lag_.worst > 10 * millisecond ? " (LAGGING)" : "", trace.count(TraceKind::fault),
+      fabric_.pending_faults());
+  for (const Connection& connection : connections_) {
+    if (connection.open()) text += fmt::format("client: {}\n", connection.describe());
+    if (connection.lost_events() > 0)
+      text += fmt::format("  which did not read {} events\n", connection.lost_events());
+  }
+  for (const auto& line : trace.lines())
+    text += fmt::format("{:.6f} {}\n", static_cast<double>(line.time) / second, line.text);
+  return text;
+}
+
+// `<verb> <rest>`: the words of `hawser fabric`.
+CommandAnswer Daemon::command(const std::string& text) {
+  const std::size_t space = text.find(' ');
+  const std::string verb = text.substr(0, space);
+  const std::string rest = space == std::string::npos ? "" : text.substr(space + 1);
+  const auto outcome = [](const Result<>& result) {
+    return result ? CommandAnswer{} : CommandAnswer{EINVAL, result.error().text};
+  };
+  if (verb == "status") return {0, status()};
+  if (verb == "down") {
+    down_ = true;
+    return {};
+  }
+  if (verb == "topology") {
+    if (rest.empty()) return {0, fabric::write_topology(fabric_.topology())};
+    return {0, fabric::draw_topology(fabric_.topology(), {.title = name_, .loads = {}})};
+  }
+  if (verb == "fault") return outcome(fabric_.inject(rest));
+  if (verb == "schedule") return outcome(fabric_.schedule(rest, "schedule"));
+  if (verb == "host") {
+    if (fabric_.topology().find_host(rest)) return {};
+    return {EINVAL, fmt::format("there is no host '{}' in fabric '{}'", rest, name_)};
+  }
+  return {EINVAL, fmt::format("the daemon knows no '{}'", verb)};
+}
+
+}  // namespace hawser::emulator

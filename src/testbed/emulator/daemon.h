@@ -1,0 +1,60 @@
+// Daemon: one fabric in real time for many processes. One thread: it fires what is due, takes doorbells,
+// answers calls. Busy, it spins briefly, then yields its core, then sleeps until the next event, a call or a
+// doorbell. It measures how far events lag behind the clock.
+#pragma once
+
+#include <list>
+
+#include "access/local_socket.h"
+#include "base/event_queue.h"
+#include "testbed/emulator/connection.h"
+
+namespace hawser::emulator {
+
+struct Lag {
+  Nanoseconds worst = 0, sum = 0;
+  std::uint64_t count = 0;
+  void note(Nanoseconds behind) {
+    worst = std::max(worst, behind);
+    sum += behind;
+    ++count;
+  }
+};
+
+class Daemon final : public ConnectionHost {
+ public:
+  Daemon(std::string name, FileDescriptor listener, fabric::Topology topology, fabric::RoutingTables tables,
+         const fabric::Parameters& parameters);
+  ~Daemon() override;
+
+  bool usable() const { return wake_.valid() && ready_.valid(); }
+  // Until somebody says `down`.
+  void run();
+
+ private:
+  fabric::Fabric& fabric() override { return fabric_; }
+  ProcessDma& dma() override { return dma_; }
+  int wake_descriptor() const override { return wake_.get(); }
+  CommandAnswer command(const std::string& text) override;
+  std::string status() const;
+
+  Nanoseconds now() { return clock_.now() - origin_; }
+  bool fire_due();
+  bool take_doorbells();
+  bool look_at_sockets(Nanoseconds wait);
+  void sleep();
+  void accept_all();
+
+  const std::string name_;
+  MonotonicClock clock_;
+  const Nanoseconds origin_;
+  EventQueue events_;
+  ProcessDma dma_;
+  fabric::Fabric fabric_;
+  FileDescriptor listener_, wake_, ready_;
+  std::list<Connection> connections_;
+  bool down_ = false;
+  Lag lag_;
+};
+
+}  // namespace hawser::emulator

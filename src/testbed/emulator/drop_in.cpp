@@ -1,0 +1,46 @@
+// What makes the verbs API a libibverbs.so.1: the platform of a real process, which finds the fabric and its
+// host in two variables that `hawser fabric run` sets. Without them there is no device, as on a machine
+// without adapters.
+#include <cstdlib>
+#include <string>
+
+#include "base/machine.h"
+#include "testbed/emulator/client_link.h"
+
+namespace hawser {
+namespace emulator {
+namespace {
+
+class EmulatorPlatform final : public verbs::Platform {
+ public:
+  Result<std::vector<verbs::AdapterFacts>> adapters() override {
+    const std::string fabric = variable("HAWSER_FABRIC");
+    if (fabric.empty()) return std::vector<verbs::AdapterFacts>{};
+    return list_adapters(fabric, host());
+  }
+  Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override {
+    return ClientLink::open(variable("HAWSER_FABRIC"), host(), adapter);
+  }
+  void complain(const std::string& text) override { print_error_line(text); }
+
+ private:
+  static std::string variable(const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr ? value : "";
+  }
+  static std::string host() {
+    const std::string named = variable("HAWSER_FABRIC_HOST");
+    return named.empty() ? "n0" : named;
+  }
+};
+
+}  // namespace
+}  // namespace emulator
+
+// The C API hands out devices without a handle to ask for them: this is the one object that stands behind it.
+verbs::Platform& verbs::current_platform() {
+  static emulator::EmulatorPlatform platform;
+  return platform;
+}
+
+}  // namespace hawser

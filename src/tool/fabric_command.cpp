@@ -1,0 +1,205 @@
+#include "tool/fabric_command.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "tool/fabric_client.h"
+#include "tool/subcommand.h"
+
+namespace hawser {
+namespace {
+
+using Words = std::span<const std::string_view>;
+
+void print_usage(std::FILE* file) {
+  fmt::print(file,
+             "Usage: hawser fabric up FILE|back-to-back|single-switch|two-switch|fat-tree-144 [OPTIONS]\n"
+             "       hawser fabric down|status|topology [--svg OUT] [--name F]\n"
+             "       hawser fabric fault 'link n0/hw0 down' [--name F]\n"
+             "       hawser fabric schedule FILE [--name F]\n"
+             "       hawser fabric run [--host n0] [--name F] -- COMMAND...\n"
+             "\n`hawser fabric up --help` tells the options of a new fabric. Faults: doc/emulator.md.\n");
+}
+
+int fail(const std::string& text) {
+  fmt::print(stderr, "hawser fabric: {}\n", text);
+  return 1;
+}
+
+int wrong(const std::string& text) {
+  fmt::print(stderr, "hawser fabric: {}\n\n", text);
+  print_usage(stderr);
+  return exit_usage;
+}
+
+std::filesystem::path program_folder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
+}
+
+// Where the drop-in is: beside us in a build tree, or where an installation has its libraries.
+std::string drop_in_folder() {
+  const auto root = program_folder().parent_path();
+  for (const char* place : {"lib/verbs", "lib/x86_64-linux-gnu/verbs", "lib64/verbs"}) {
+    if (std::filesystem::exists(root / place / "libibverbs.so.1")) return (root / place).string();
+  }
+  return {};
+}
+
+// What stands between the subcommand and `--`: options with a value, and other words.
+struct Arguments {
+  std::string name = "fabric", host = "n0", svg;
+  std::vector<std::string> words;
+  std::vector<std::string> command;
+  std::string error;
+};
+
+Arguments parse(Words words) {
+  Arguments out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      out.command.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      return out;
+    }
+    std::string* const value = words[i] == "--name"   ? &out.name
+                               : words[i] == "--host" ? &out.host
+                               : words[i] == "--svg"  ? &out.svg
+                                                      : nullptr;
+    if (value == nullptr) {
+      if (words[i].starts_with("--")) out.error = fmt::format("there is no option {}", words[i]);
+      out.words.emplace_back(words[i]);
+    } else if (i + 1 == words.size()) {
+      out.error = fmt::format("{} needs a value", words[i]);
+    } else {
+      *value = words[++i];
+    }
+  }
+  return out;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> out;
+  for (std::string& word : words) out.push_back(word.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+// Starts the daemon and waits until it is ready, or has said why not.
+int up(Words words) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return fail(fmt::format("pipe failed: {}", std::strerror(errno)));
+  std::vector<std::string> line{(program_folder() / "hawser-fabricd").string()};
+  line.insert(line.end(), words.begin(), words.end());
+  line.insert(line.end(), {"--ready", std::to_string(ends[1])});
+  auto arguments = pointers(line);
+  const pid_t daemon = fork();
+  if (daemon < 0) return fail(fmt::format("fork failed: {}", std::strerror(errno)));
+  if (daemon == 0) {
+    setsid();
+    fcntl(ends[1], F_SETFD, 0);
+    execv(arguments[0], arguments.data());
+    fmt::print(stderr, "hawser fabric: cannot run {}: {}\n", line[0], std::strerror(errno));
+    _exit(127);
+  }
+  close(ends[1]);
+  char byte = 0;
+  ssize_t got = 0;
+  do {
+    got = read(ends[0], &byte, 1);
+  } while (got < 0 && errno == EINTR);
+  close(ends[0]);
+  if (got == 1) return 0;
+  int status = 0;
+  waitpid(daemon, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+// A command whose answer is printed.
+int ask(const std::string& fabric, const std::string& line) {
+  auto answer = command_fabric(fabric, line);
+  if (!answer) return fail(answer.error().text);
+  fmt::print("{}", answer.value());
+  return 0;
+}
+
+int down(const Arguments& arguments) {
+  auto answer = command_fabric(arguments.name, "down");
+  if (!answer) return fail(answer.error().text);
+  wait_until_gone(arguments.name);
+  return 0;
+}
+
+int topology(const Arguments& arguments) {
+  if (arguments.svg.empty()) return ask(arguments.name, "topology");
+  auto picture = command_fabric(arguments.name, "topology svg");
+  if (!picture) return fail(picture.error().text);
+  std::ofstream file(arguments.svg);
+  file << picture.value();
+  file.close();
+  return file ? 0 : fail(fmt::format("cannot write '{}'", arguments.svg));
+}
+
+int schedule(const Arguments& arguments) {
+  if (arguments.words.size() != 1) return wrong("schedule needs one file");
+  std::ifstream file(arguments.words[0]);
+  if (!file) return fail(fmt::format("cannot read '{}'", arguments.words[0]));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return ask(arguments.name, "schedule " + text.str());
+}
+
+int fault(const Arguments& arguments) {
+  if (arguments.words.empty()) return wrong("fault needs a fault: 'link n0/hw0 down'");
+  std::string line = "fault";
+  for (const std::string& word : arguments.words) line += " " + word;
+  return ask(arguments.name, line);
+}
+
+// The command takes our place, with the drop-in before the system's libibverbs.
+int run(Arguments arguments) {
+  if (arguments.command.empty()) return wrong("run needs `-- COMMAND`");
+  auto known = command_fabric(arguments.name, "host " + arguments.host);
+  if (!known) return fail(known.error().text);
+  const std::string folder = drop_in_folder();
+  if (folder.empty()) return fail("the drop-in libibverbs.so.1 is not where it was built or installed");
+  const char* const before = std::getenv("LD_LIBRARY_PATH");
+  const std::string path = before == nullptr || *before == 0 ? folder : folder + ":" + before;
+  setenv("LD_LIBRARY_PATH", path.c_str(), 1);
+  setenv("HAWSER_FABRIC", arguments.name.c_str(), 1);
+  setenv("HAWSER_FABRIC_HOST", arguments.host.c_str(), 1);
+  auto words = pointers(arguments.command);
+  execvp(words[0], words.data());
+  return fail(fmt::format("cannot run {}: {}", arguments.command[0], std::strerror(errno)));
+}
+
+}  // namespace
+
+int run_fabric(Words words) {
+  if (words.empty()) return wrong("what shall it do?");
+  const std::string_view verb = words[0];
+  if (verb == "--help" || verb == "-h") {
+    print_usage(stdout);
+    return 0;
+  }
+  if (verb == "up") return up(words.subspan(1));
+  Arguments arguments = parse(words.subspan(1));
+  if (!arguments.error.empty()) return wrong(arguments.error);
+  if (verb == "run") return run(std::move(arguments));
+  if (verb == "down") return down(arguments);
+  if (verb == "status") return ask(arguments.name, "status");
+  if (verb == "topology") return topology(arguments);
+  if (verb == "fault") return fault(arguments);
+  if (verb == "schedule") return schedule(arguments);
+  return wrong(fmt::format("there is no `hawser fabric {}`", verb));
+}
+
+}  // namespace hawser

@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""Unmodified verbs programs of Debian over `hawser fabric`.  Usage: emulator_test.py HAWSER [unittest arguments]
+
+Every case has a fabric of its own name and takes it down. Programs that talk to each other over TCP first get a
+free port; the second is started when the first listens.
+"""
+import contextlib
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+HAWSER = sys.argv[1]
+PATIENCE = 120  # seconds; only a hang takes so long
+
+
+def have(*programs):
+    missing = [p for p in programs if shutil.which(p) is None]
+    return unittest.skipIf(missing, f"not installed: {' '.join(missing)}")
+
+
+def fabric(*words, check=True):
+    done = subprocess.run([HAWSER, "fabric", *words], capture_output=True, text=True, timeout=PATIENCE)
+    if check and done.returncode != 0:
+        raise AssertionError(f"hawser fabric {' '.join(words)}: {done.returncode}\n{done.stderr}")
+    return done
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return probe.getsockname()[1]
+
+
+def listens(port):
+    wanted = f":{port:04X}"
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        with contextlib.suppress(FileNotFoundError), open(table, encoding="ascii") as lines:
+            for line in lines:
+                fields = line.split()
+                if len(fields) > 3 and fields[1].endswith(wanted) and fields[3] == "0A":
+                    return True
+    return False
+
+
+class OnFabric(unittest.TestCase):
+    """A fabric per case."""
+    WHAT = ("back-to-back",)
+
+    def setUp(self):
+        self.name = f"test-{os.getpid()}-{self.id().split('.')[-1]}"[:50]
+        self.started = []
+        fabric("up", *self.WHAT, "--name", self.name)
+
+    def tearDown(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
+        fabric("down", "--name", self.name, check=False)
+        with open("/proc/net/unix", encoding="ascii", errors="replace") as sockets:
+            self.assertNotIn(f"hawser/{os.getuid()}/{self.name}\n", sockets.read())
+
+    def start(self, host, *command, **how):
+        how.setdefault("stdout", subprocess.PIPE)
+        process = subprocess.Popen([HAWSER, "fabric", "run", "--name", self.name, "--host", host, "--", *command],
+                                   stderr=subprocess.STDOUT, text=True, **how)
+        self.started.append(process)
+        return process
+
+    def finish(self, process):
+        output, _ = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 0, output)
+        return output
+
+    def run_on(self, host, *command):
+        return self.finish(self.start(host, *command))
+
+    def serve(self, *command):
+        """Starts a program on n0 that listens on a port, and waits until it does."""
+        port = free_port()
+        server = self.start("n0", *command, "-p", str(port))
+        end = time.monotonic() + PATIENCE
+        while not listens(port):
+            self.assertIsNone(server.poll(), f"{command} ended early")
+            self.assertLess(time.monotonic(), end, f"{command} does not listen")
+            time.sleep(0.01)
+        return server, port
+
+    def pair(self, *command):
+        server, port = self.serve(*command)
+        client = self.start("n1", *command, "-p", str(port), "localhost")
+        output = self.finish(client)
+        self.finish(server)
+        return output
+
+
+@have("ibv_devices", "ibv_devinfo", "ibv_asyncwatch")
+class Devices(OnFabric):
+    def test_list(self):
+        output = self.run_on("n0", "ibv_devices")
+        self.assertRegex(output, r"hw0\s+0002c903")
+        self.assertRegex(output, r"hw1\s+0002c903")
+
+    def test_details(self):
+        output = self.run_on("n1", "ibv_devinfo", "-v")
+        self.assertIn("PORT_ACTIVE", output)
+        self.assertIn("max_qp:\t\t\t\t65536", output)
+
+    def test_port_goes_down_and_up(self):
+        master, slave = pty.openpty()  # or its lines would wait in a buffer
+        watcher = self.start("n0", "ibv_asyncwatch", "-d", "hw0", stdout=slave)
+        os.close(slave)
+        seen = ""
+
+        def until(text):
+            nonlocal seen
+            while text not in seen:
+                seen += os.read(master, 4096).decode()
+
+        until("async event FD")
+        fabric("fault", "link n0/hw0 down", "--name", self.name)
+        until("PORT_ERR")
+        fabric("fault", "link n0/hw0 up", "--name", self.name)
+        until("PORT_ACTIVE")
+        watcher.send_signal(signal.SIGINT)
+        os.close(master)
+
+
+@have("ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong")
+class PingPong(OnFabric):
+    def test_polling(self):
+        for kind in ("rc", "uc", "ud", "srq"):
+            with self.subTest(kind):
+                self.assertIn("1000 iters", self.pair(f"ibv_{kind}_pingpong"))
+
+    def test_events(self):
+        for kind in ("rc", "uc", "ud", "srq"):
+            with self.subTest(kind):
+                self.assertIn("1000 iters", self.pair(f"ibv_{kind}_pingpong", "-e"))
+
+    def test_data_arrives(self):
+        self.assertIn("1000 iters", self.pair("ibv_rc_pingpong", "-c"))
+
+
+@have("ib_send_bw", "ib_write_lat")
+class PerfTest(OnFabric):
+    """Every program once, and each of the options that change how requests are posted or completed."""
+    def check(self, *command):
+        with self.subTest(" ".join(command)):
+            self.assertIn("BW peak" if command[0].endswith("bw") else "t_typical",
+                          self.pair(*command, "-d", "hw0", "-F", "-n", "200"))
+
+    def test_latency(self):
+        for kind in ("send", "write", "read", "atomic"):
+            self.check(f"ib_{kind}_lat")
+
+    def test_bandwidth(self):
+        for kind in ("send", "write", "read", "atomic"):
+            self.check(f"ib_{kind}_bw")
+
+    def test_transports(self):
+        for transport in ("UC", "UD"):
+            self.check("ib_send_bw", "-c", transport)
+            self.check("ib_send_lat", "-c", transport)
+        self.check("ib_write_bw", "-c", "UC")
+
+    def test_options(self):
+        for options in (["-q", "4"], ["-b"], ["-e"], ["-I", "64", "-s", "64"], ["-a"], ["--use-srq"]):
+            self.check("ib_send_bw", *options)
+        for options in (["-q", "4"], ["-b"], ["-a"]):
+            self.check("ib_write_bw", *options)
+
+
+class Errors(unittest.TestCase):
+    """What is asked wrongly is answered clearly, and nothing hangs."""
+    def refuse(self, text, *words):
+        done = fabric(*words, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(text, done.stderr)
+
+    def test_no_fabric(self):
+        name = f"nobody-{os.getpid()}"
+        for words in (["status"], ["down"], ["fault", "link n0/hw0 down"], ["run", "--", "true"]):
+            self.refuse("is not up", words[0], "--name", name, *words[1:])
+
+    def test_bad_topology(self):
+        self.refuse("cannot read '/nonexistent'", "up", "/nonexistent")
+        self.refuse("CMakeLists.txt:", "up", os.path.join(os.path.dirname(__file__), "CMakeLists.txt"))
+        self.refuse("lmc", "up", "back-to-back", "--lmc", "9")
+        self.refuse("--rate", "up", "back-to-back", "--rate", "fast")
+
+    def test_words(self):
+        self.assertEqual(fabric("nonsense", check=False).returncode, 2)
+        self.assertEqual(fabric("up", check=False).returncode, 2)
+        self.assertEqual(fabric("run", check=False).returncode, 2)
+
+
+class OnRunningFabric(OnFabric):
+    def refuse(self, text, *words):
+        done = fabric(*words, check=False)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn(text, done.stderr)
+
+    def test_errors(self):
+        name = ["--name", self.name]
+        self.refuse("already", "up", "back-to-back", *name)
+        self.refuse("n7", "fault", "link n7/hw0 down", *name)
+        self.refuse("explode", "fault", "explode", *name)
+        self.refuse("no host 'n9'", "run", "--host", "n9", *name, "--", "true")
+
+    def test_status_and_picture(self):
+        self.assertIn("2 hosts, 4 adapters", fabric("status", "--name", self.name).stdout)
+        self.assertIn("n0/hw0", fabric("topology", "--name", self.name).stdout)
+        picture = fabric("topology", "--svg", "/dev/stdout", "--name", self.name).stdout
+        self.assertIn("</svg>", picture)
+
+    def start_traffic(self):
+        """Two programs that write without end, and do."""
+        command = ["ib_write_bw", "-d", "hw0", "-F", "-D", "600"]
+        server, port = self.serve(*command)
+        client = self.start("n1", *command, "-p", str(port), "localhost")
+        while self.completions() < 1000:
+            self.assertIsNone(client.poll(), "the client ended early")
+            time.sleep(0.01)
+        return server, client
+
+    def completions(self):
+        return int(re.search(r"(\d+) completions", fabric("status", "--name", self.name).stdout).group(1))
+
+    @have("ib_write_bw")
+    def test_killed_client(self):
+        """The other end runs out of retries, and the fabric goes on."""
+        server, client = self.start_traffic()
+        os.kill(server.pid, signal.SIGKILL)
+        output, _ = client.communicate(timeout=PATIENCE)
+        self.assertNotEqual(client.returncode, 0)
+        self.assertIn("status 12", output.lower())
+        self.assertNotIn("client: process", fabric("status", "--name", self.name).stdout)
+
+    @have("ib_write_bw")
+    def test_dead_daemon(self):
+        """Programs are told, and do not poll for ever."""
+        server, client = self.start_traffic()
+        fabric("down", "--name", self.name)
+        client.communicate(timeout=PATIENCE)
+        self.assertNotEqual(client.returncode, 0)
+        server.communicate(timeout=PATIENCE)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
