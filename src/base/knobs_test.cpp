@@ -21,7 +21,10 @@ TEST(Knobs, VariableSetsItsKnob) {
   EXPECT_TRUE(knobs.value().stats);
 }
 
-TEST(Knobs, InternalVariablesAreKnown) { EXPECT_TRUE(parse({"HAWSER_JOB_ID=x", "HAWSER_JOB_NODE_FD=4"})); }
+TEST(Knobs, InternalVariablesAreKnown) {
+  EXPECT_TRUE(parse({"HAWSER_JOB_ID=x", "HAWSER_JOB_NODE_FD=4"}));
+  EXPECT_TRUE(parse({"HAWSER_FABRIC=lab", "HAWSER_FABRIC_HOST=n0"}));
+}
 
 TEST(Knobs, UnknownNamesTheNearest) {
   const auto knobs = parse({"HAWSER_STAST=on"});
