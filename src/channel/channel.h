@@ -26,8 +26,7 @@ struct MessageHeader {
     rendezvous,         // an ExposeToken follows; `size` bytes wait at the sender
     matched,            // reply to eager_synchronous; `sender_request` names the send
     cancel,             // the sender asks to take back `sender_request`
-    cancel_reply,       // size is 1 if it could be taken back, else 0
-    control,            // for the rooms above (see message/control.h)
+    cancel_reply,       // flags is 1 if it could be taken back, else 0
   };
   Kind kind = Kind::eager;
   std::uint8_t flags = 0;

@@ -65,8 +65,6 @@ void PointToPoint::on_rare_packet(ProcessIndex source, const MessageHeader& head
       return take_back(source, header);
     case MessageHeader::Kind::cancel_reply:
       return on_cancel_reply(send_named(header), header.flags != 0);
-    case MessageHeader::Kind::control:
-      break;
   }
   HAWSER_UNREACHABLE();
 }
