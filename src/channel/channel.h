@@ -102,6 +102,8 @@ class Channel {
   // Moves whatever can move; true if anything did. Not re-entrant: events may send, expose and fetch, but
   // must not call progress.
   virtual bool progress(ChannelEvents& events, Nanoseconds now) = 0;
+  // When progress wants to be called though nothing arrives (time-outs); never: not by itself.
+  virtual Nanoseconds deadline() const { return never; }
   // True when nothing that this process sent is still in this process's hands (MPI_Finalize).
   virtual bool flushed() const = 0;
 };

@@ -1,0 +1,258 @@
+// What a network adapter offers to the channel room, named as in verbs. Implemented by access/verbs
+// (InfiniBand and RoCE, through libibverbs) and, later, access/ofi (libfabric). Several implementations may
+// be in one process; the channel room does not know which is which.
+//
+// Errors: whatever the network or the operating system may refuse is a Result or a Completion status. Methods
+// on the hot path (post, poll) allocate nothing and make no system call. Threads: none; all calls of a
+// process's devices come from the one thread that holds the process's lock. Lifetime: an object is destroyed
+// before what it was made from. Destroying a queue pair guarantees that the adapter touches no memory on its
+// behalf any more and that no completion of it comes out of poll().
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace hawser::rdma {
+
+enum class LinkLayer : std::uint8_t { infiniband, ethernet };
+
+// How others reach a port. Plain bytes: goes over the wire as it is.
+struct PortAddress {
+  std::array<std::uint8_t, 16> gid = {};  // at gid_index; RoCE needs it, InfiniBand uses it across subnets
+  std::uint16_t lid = 0;                  // the base LID
+  std::uint8_t lmc = 0;                   // 2^lmc LIDs from the base one reach this port
+  LinkLayer link_layer = LinkLayer::infiniband;
+  std::uint8_t mtu = 0;  // bytes: 128 << mtu (as ibv_mtu)
+  std::uint8_t reserved[3] = {};
+  bool operator==(const PortAddress&) const = default;
+};
+static_assert(sizeof(PortAddress) == 24, "on the wire as it is");
+
+struct PortFacts {
+  bool active = false;
+  PortAddress address;
+  std::uint8_t gid_index = 0;         // asked for again after every port event: RoCE indices move
+  std::int64_t bytes_per_second = 0;  // nominal: active width times speed, encoding taken off
+};
+
+struct DeviceFacts {
+  std::string name;  // "mlx4_0"
+  std::uint8_t ports = 1;
+  std::int32_t send_queue_depth = 0;  // most that can be asked for
+  std::int32_t completion_queue_depth = 0;
+  std::int32_t shared_receive_depth = 0;
+  std::int32_t inline_bytes = 0;       // of a queue pair as made here
+  std::int32_t outstanding_reads = 0;  // RDMA reads in flight of a queue pair, at either end
+  bool path_migration = false;         // automatic path migration
+};
+
+enum class Access : std::uint8_t { local, remote_write, remote_read_write };
+
+// Memory that the adapter may touch. Destroying it deregisters.
+class MemoryRegion {
+ public:
+  virtual ~MemoryRegion() = default;
+  virtual std::uint32_t local_key() const = 0;
+  virtual std::uint32_t remote_key() const = 0;
+};
+
+struct Segment {
+  const std::byte* address = nullptr;
+  std::uint32_t bytes = 0;
+  std::uint32_t local_key = 0;  // ignored for inline data
+};
+inline constexpr int max_segments = 2;
+
+enum class Opcode : std::uint8_t { send, write, read, receive };
+
+struct SendRequest {
+  std::uint64_t id = 0;
+  Opcode opcode = Opcode::send;
+  bool signaled = true;    // errors and flushes are always reported
+  bool inlined = false;    // the bytes are copied out during post_send; at most inline_bytes
+  bool solicited = false;  // wakes a receiver that armed for solicited completions only
+  bool fenced = false;     // starts after all earlier reads of this queue pair are done
+  std::uint8_t segment_count = 0;
+  Segment segments[max_segments];
+  std::uint64_t remote_address = 0;  // write, read
+  std::uint32_t remote_key = 0;
+};
+
+enum class Status : std::uint8_t {
+  success,
+  flushed,         // the queue pair was in ERROR: whether it was carried out is unknown
+  retry_exceeded,  // the peer's adapter did not acknowledge
+  rnr_exceeded,    // the peer has no receive posted
+  remote_access,   // the peer's adapter refused: key, bounds, rights
+  local_error,     // a bug or a memory region that went away here
+  fatal,           // the device is gone
+  other,
+};
+const char* status_name(Status status);
+
+struct Completion {
+  std::uint64_t id = 0;  // of the SendRequest or the receive
+  Status status = Status::success;
+  Opcode opcode = Opcode::send;         // meaningful with success only
+  std::uint32_t bytes = 0;              // received
+  std::uint32_t queue_pair = 0;         // number, at this end
+  std::uint32_t source_queue_pair = 0;  // datagrams
+  std::uint16_t source_lid = 0;         // datagrams
+};
+
+class CompletionQueue {
+ public:
+  virtual ~CompletionQueue() = default;
+  // How many were taken; 0 when there are none. Negative: the device is gone.
+  virtual int poll(std::span<Completion> into) = 0;
+  // The next completion (with `solicited_only`, the next solicited or failed one) makes Device::descriptor
+  // readable. Poll once more after arming: what came before does not.
+  virtual Result<> arm(bool solicited_only) = 0;
+};
+
+struct ReceiveRequest {
+  std::uint64_t id = 0;
+  std::byte* address = nullptr;
+  std::uint32_t bytes = 0;
+  std::uint32_t local_key = 0;
+};
+
+class SharedReceiveQueue {
+ public:
+  virtual ~SharedReceiveQueue() = default;
+  virtual Result<> post(std::span<const ReceiveRequest> requests) = 0;
+};
+
+// The route of a connected queue pair.
+struct Route {
+  PortAddress destination;
+  std::uint8_t port = 1;              // here
+  std::uint8_t source_path_bits = 0;  // added to the own base LID
+  std::uint8_t destination_path_bits = 0;
+  std::uint8_t service_level = 0;
+  std::uint32_t flow_label = 0;  // RoCE: source port entropy
+};
+
+// How long the adapter tries before Status::retry_exceeded: about (retries + 1) times `acknowledge_time`.
+struct Persistence {
+  Nanoseconds acknowledge_time = 8 * millisecond;  // rounded up to 4.096 us times a power of two
+  std::uint8_t retries = 7;                        // 0..7
+};
+
+struct ConnectParameters {
+  Route route;
+  std::uint32_t remote_queue_pair = 0;
+  std::uint32_t send_packet_number = 0;  // 24 bits; the peer's receive_packet_number
+  std::uint32_t receive_packet_number = 0;
+  std::uint8_t outstanding_reads = 4;
+  Persistence persistence;
+};
+
+enum class MigrationState : std::uint8_t { migrated, rearm, armed };
+
+// A reliable connection.
+class QueuePair {
+ public:
+  virtual ~QueuePair() = default;
+  virtual std::uint32_t number() const = 0;
+  // The steps from INIT (as made) on. After make_ready_to_receive packets of the peer are taken; after
+  // make_ready_to_send requests may be posted.
+  virtual Result<> make_ready_to_receive(const ConnectParameters& parameters) = 0;
+  virtual Result<> make_ready_to_send() = 0;
+  // Everything posted and not completed is flushed; afterwards no packet of this connection lands any more.
+  virtual Result<> make_error() = 0;
+  // How many were taken, from the front: fewer than given when the queue is full. The caller counts depth
+  // itself, so this is rare.
+  virtual int post_send(std::span<const SendRequest> requests) = 0;
+  // Automatic path migration (InfiniBand architecture 17.2.8): load arms an alternate route, migrate asks the
+  // adapter to take it now.
+  virtual Result<> load_alternate(const Route& route, Nanoseconds acknowledge_time);
+  virtual Result<> migrate();
+  virtual Result<MigrationState> migration_state();
+};
+
+// Where a datagram goes.
+struct DatagramAddress {
+  PortAddress port;
+  std::uint32_t queue_pair = 0;
+};
+
+// Unreliable datagrams: at most datagram_bytes() each, may be lost, duplicated never.
+class DatagramQueuePair {
+ public:
+  virtual ~DatagramQueuePair() = default;
+  virtual std::uint32_t number() const = 0;
+  virtual std::int32_t datagram_bytes() const = 0;
+  // Copies the bytes out. False: no room now, or the address cannot be reached; try again later.
+  virtual bool send(const DatagramAddress& to, std::span<const std::byte> bytes) = 0;
+  // The next one that arrived, valid until the next call; empty: none.
+  virtual std::span<const std::byte> receive() = 0;
+};
+
+// Something that happened to a device outside of completions.
+struct DeviceEvent {
+  enum class Kind : std::uint8_t {
+    port_active,
+    port_down,
+    address_changed,  // LID, GID, client re-registration, subnet manager: query the port again
+    device_fatal,
+    queue_pair_fatal,
+    path_migrated,
+    path_migration_failed,
+    last_receive_reached,  // of a queue pair in ERROR on a shared receive queue
+    other,
+  };
+  Kind kind = Kind::other;
+  std::uint8_t port = 0;         // port events
+  std::uint32_t queue_pair = 0;  // queue pair events: number
+};
+
+struct QueuePairShape {
+  CompletionQueue* completions = nullptr;  // of sends and receives
+  SharedReceiveQueue* receives = nullptr;
+  std::uint8_t port = 1;
+  std::int32_t send_depth = 128;
+  std::int32_t inline_bytes = 64;
+};
+
+// An opened adapter with a protection domain.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceFacts& facts() const = 0;
+  virtual Result<PortFacts> query_port(std::uint8_t port) = 0;  // 1..facts().ports
+
+  virtual Result<std::unique_ptr<MemoryRegion>> register_memory(void* address, std::size_t bytes,
+                                                                Access access) = 0;
+  virtual Result<std::unique_ptr<CompletionQueue>> make_completion_queue(std::int32_t depth) = 0;
+  virtual Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(std::int32_t depth) = 0;
+  virtual Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairShape& shape) = 0;  // in INIT
+  // With receive buffers and a completion queue of its own. `key` is the Q_Key of all of the job.
+  virtual Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
+                                                                              std::uint32_t key) = 0;
+
+  // Takes the next event; false: none. Never waits.
+  virtual bool next_event(DeviceEvent& event) = 0;
+  // Readable when an armed completion queue, a datagram queue pair or an event has something; -1 where nobody
+  // can sleep (simulator). Polling what is behind it makes it unreadable again.
+  virtual int descriptor() const = 0;
+  // Arms the datagram queue pairs; what completes afterwards makes the descriptor readable.
+  virtual Result<> arm_datagrams() = 0;
+};
+
+// The adapters of this host. An empty list is no error: a host without adapters.
+class DeviceSource {
+ public:
+  virtual ~DeviceSource() = default;
+  virtual Result<std::vector<std::unique_ptr<Device>>> open_devices() = 0;
+};
+
+}  // namespace hawser::rdma

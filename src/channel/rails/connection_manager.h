@@ -1,0 +1,108 @@
+// ConnectionManager: connects subchannels over unreliable datagrams, on demand, from either end or both at
+// once (V11; doc/rails.md, Handshake), and carries the failover's fences when no subchannel works. A machine
+// of events: it is given datagrams and `now`, and calls its host. Rails are only numbers here.
+//
+// It trusts nothing that arrives: job, check, source, sizes and states are looked at first; what does not fit
+// is dropped and counted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "access/rdma.h"
+#include "base/random.h"
+#include "base/time.h"
+#include "channel/channel.h"
+
+namespace hawser {
+
+// One end of a subchannel that is being connected. Plain bytes on the wire.
+struct ConnectionEnd {
+  rdma::PortAddress port;
+  std::uint32_t queue_pair = 0;
+  std::uint32_t packet_number = 0;  // 24 bits: the first that this end sends
+  std::uint8_t outstanding_reads = 0;
+  std::uint8_t reserved[7] = {};
+};
+
+struct SubchannelName {
+  ProcessIndex peer = -1;
+  std::uint16_t index = 0;
+  std::uint32_t incarnation = 0;
+  bool operator==(const SubchannelName&) const = default;
+};
+
+enum class DatagramKind : std::uint8_t { request = 1, reply, refuse, fence, fence_answer, nudge };
+
+class ConnectionHost {
+ public:
+  // The peer asks: connect a queue pair to `remote` (ready to receive and send) and answer with the own end.
+  // False: not now (the subchannel is not fenced yet, no resources, the incarnation is not newer); the peer
+  // asks again. Called once for each accepted request: repeats are answered by the manager.
+  virtual bool accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) = 0;
+  // Answer to an own request: connect to `remote`. If both ends asked at once and the peer's request stands,
+  // accept() is called instead, after abandon().
+  virtual void connected(const SubchannelName& name, const ConnectionEnd& remote) = 0;
+  // The own request is void: destroy what was made for it. `gave_up`: the attempts ran out; else the peer's
+  // request stands.
+  virtual void abandon(const SubchannelName& name, bool gave_up) = 0;
+  // fence, fence_answer, nudge: the failover's own body.
+  virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
+  // Puts a datagram on the way through a rail; false: no room or the rail is down.
+  virtual bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) = 0;
+  // Whether this rail's port is active, as far as known.
+  virtual bool rail_up(std::uint16_t rail) const = 0;
+
+ protected:
+  ~ConnectionHost() = default;
+};
+
+struct ConnectionSettings {
+  ProcessIndex self = 0;
+  std::uint16_t rails = 1;
+  std::array<std::uint64_t, 2> secret = {};  // of the job
+  Nanoseconds first_repeat = 2 * millisecond;
+  Nanoseconds longest_repeat = 100 * millisecond;
+  std::uint32_t most_repeats = 12;  // of one request; then abandon(gave_up)
+};
+
+struct ConnectionCounters {
+  std::uint64_t datagrams_sent = 0, datagrams_received = 0;
+  std::uint64_t dropped_check = 0, dropped_malformed = 0, dropped_stale = 0;
+  std::uint64_t requests = 0, accepted = 0, given_up = 0, collisions = 0;
+};
+
+class ConnectionManager {
+ public:
+  ConnectionManager(const ConnectionSettings& settings, ConnectionHost& host, Random& random);
+
+  // Asks the peer to connect; `rail` is the one that the subchannel is on and that the request goes through.
+  void request(const SubchannelName& name, std::uint16_t rail, const ConnectionEnd& own, Nanoseconds now);
+  // The subchannel failed or was fenced: forget the request or the accepted state of this and older
+  // incarnations.
+  void forget(const SubchannelName& name);
+  // One datagram for the failover; the caller repeats. Goes through `rail` if it is up, else through the next
+  // one that is.
+  bool send_control(ProcessIndex peer, std::uint16_t rail, DatagramKind kind,
+                    std::span<const std::byte> body);
+
+  void on_datagram(std::uint16_t rail, std::span<const std::byte> bytes, Nanoseconds now);
+  // Repeats what is due.
+  void progress(Nanoseconds now);
+  Nanoseconds deadline() const;  // when progress has something to do; never: not by itself
+  const ConnectionCounters& counters() const { return counters_; }
+
+ private:
+  struct Request;
+  struct Accepted;
+  ConnectionSettings settings_;
+  ConnectionHost& host_;
+  Random& random_;
+  ConnectionCounters counters_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,87 @@
+// SchedulingPolicy: which subchannels carry a message, and how much of it each (V07 sections 4.3, 6.3, 7.4,
+// 8). Pure: what it may know is in its arguments. One policy per file in policies/; the table is in
+// scheduling_policy.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+
+namespace hawser {
+
+// The communication marker (V07 section 6.3.1).
+enum class TrafficClass : std::uint8_t { blocking, nonblocking, collective };
+// RDMA writes load this end's send side, reads its receive side.
+enum class Direction : std::uint8_t { write, read };
+
+// What a policy may know of a subchannel. Views are indexed as the subchannels of the virtual channel are.
+struct SubchannelView {
+  bool usable = false;     // ready, and may take one more request
+  std::uint16_t rail = 0;  // rail pair
+  std::uint16_t path = 0;
+  std::uint16_t engine = 0;
+  double bytes_per_second = 0;       // the weight: nominal at first, then measured (path_weights.h); > 0
+  std::int64_t bytes_queued = 0;     // posted by this process on the whole rail, not completed
+  std::int32_t requests_queued = 0;  // on this subchannel
+};
+
+struct Stripe {
+  std::uint16_t subchannel = 0;
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+};
+
+inline constexpr int max_stripes = 64;
+
+// Covers [0, size) without gap or overlap, in ascending order; at most max_stripes; every stripe on a usable
+// subchannel; no stripe empty unless size is 0 (then one).
+class StripePlan {
+ public:
+  void clear() { count_ = 0; }
+  void add(const Stripe& stripe) { stripes_[static_cast<std::size_t>(count_++)] = stripe; }
+  std::span<const Stripe> stripes() const { return {stripes_.data(), static_cast<std::size_t>(count_)}; }
+  int size() const { return count_; }
+
+ private:
+  std::array<Stripe, max_stripes> stripes_ = {};
+  int count_ = 0;
+};
+
+struct StripeRequest {
+  std::int64_t bytes = 0;
+  TrafficClass traffic = TrafficClass::blocking;
+  Direction direction = Direction::write;
+  std::int64_t smallest_stripe = 8192;  // do not cut finer (knob)
+};
+
+class SchedulingPolicy {
+ public:
+  virtual ~SchedulingPolicy() = default;
+  virtual const char* name() const = 0;
+  // At least one view is usable. May keep state of its own (where round robin stands); one policy object per
+  // virtual channel.
+  virtual void plan(const StripeRequest& request, std::span<const SubchannelView> views,
+                    StripePlan& plan) = 0;
+  // The subchannel for a packet of an eager message or the protocol; -1 when none is usable. Small messages
+  // prefer the primary network (V07 10.2.2): of the usable ones the fastest rail's, unless the policy spreads
+  // them.
+  virtual int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) = 0;
+};
+
+struct PolicyInfo {
+  std::string_view name;  // value of the knob rail_policy
+  std::string_view source;
+  std::string_view doc;
+  std::unique_ptr<SchedulingPolicy> (*make)();
+};
+std::span<const PolicyInfo> scheduling_policies();
+// An error that lists the names there are.
+Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view name);
+
+}  // namespace hawser
