@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tool/fabric_client.h"
+#include "tool/fabric_environment.h"
 #include "tool/subcommand.h"
 
 namespace hawser {
@@ -28,6 +29,7 @@ void print_usage(std::FILE* file) {
              "       hawser fabric fault 'link n0/hw0 down' [--name F]\n"
              "       hawser fabric schedule FILE [--name F]\n"
              "       hawser fabric run [--host n0] [--name F] -- COMMAND...\n"
+             "       hawser fabric environment [--host n0] [--name F]     (what `run` sets, as NAME=VALUE)\n"
              "\n`hawser fabric up --help` tells the options of a new fabric. Faults: doc/emulator.md.\n");
 }
 
@@ -44,15 +46,6 @@ int wrong(const std::string& text) {
 
 std::filesystem::path program_folder() {
   return std::filesystem::read_symlink("/proc/self/exe").parent_path();
-}
-
-// Where the drop-in is: beside us in a build tree, or where an installation has its libraries.
-std::string drop_in_folder() {
-  const auto root = program_folder().parent_path();
-  for (const char* place : {"lib/verbs", "lib/x86_64-linux-gnu/verbs", "lib64/verbs"}) {
-    if (std::filesystem::exists(root / place / "libibverbs.so.1")) return (root / place).string();
-  }
-  return {};
 }
 
 // What stands between the subcommand and `--`: options with a value, and other words.
@@ -164,18 +157,20 @@ int fault(const Arguments& arguments) {
   return ask(arguments.name, line);
 }
 
+// Lines NAME=VALUE: what a launcher sets for the programs of a host.
+int environment(const Arguments& arguments) {
+  auto variables = fabric_environment(arguments.name, arguments.host);
+  if (!variables) return fail(variables.error().text);
+  for (const auto& [name, value] : variables.value()) fmt::print("{}={}\n", name, value);
+  return 0;
+}
+
 // The command takes our place, with the drop-in before the system's libibverbs.
 int run(Arguments arguments) {
   if (arguments.command.empty()) return wrong("run needs `-- COMMAND`");
-  auto known = command_fabric(arguments.name, "host " + arguments.host);
-  if (!known) return fail(known.error().text);
-  const std::string folder = drop_in_folder();
-  if (folder.empty()) return fail("the drop-in libibverbs.so.1 is not where it was built or installed");
-  const char* const before = std::getenv("LD_LIBRARY_PATH");
-  const std::string path = before == nullptr || *before == 0 ? folder : folder + ":" + before;
-  setenv("LD_LIBRARY_PATH", path.c_str(), 1);
-  setenv("HAWSER_FABRIC", arguments.name.c_str(), 1);
-  setenv("HAWSER_FABRIC_HOST", arguments.host.c_str(), 1);
+  auto variables = fabric_environment(arguments.name, arguments.host);
+  if (!variables) return fail(variables.error().text);
+  for (const auto& [name, value] : variables.value()) setenv(name.c_str(), value.c_str(), 1);
   auto words = pointers(arguments.command);
   execvp(words[0], words.data());
   return fail(fmt::format("cannot run {}: {}", arguments.command[0], std::strerror(errno)));
@@ -193,6 +188,7 @@ int run_fabric(Words words) {
   if (verb == "up") return up(words.subspan(1));
   Arguments arguments = parse(words.subspan(1));
   if (!arguments.error.empty()) return wrong(arguments.error);
+  if (verb == "environment") return environment(arguments);
   if (verb == "run") return run(std::move(arguments));
   if (verb == "down") return down(arguments);
   if (verb == "status") return ask(arguments.name, "status");

@@ -177,7 +177,11 @@ CommandAnswer Daemon::command(const std::string& text) {
   if (verb == "fault") return outcome(fabric_.inject(rest));
   if (verb == "schedule") return outcome(fabric_.schedule(rest, "schedule"));
   if (verb == "host") {
-    if (fabric_.topology().find_host(rest)) return {};
+    if (const auto host = fabric_.topology().find_host(rest)) {
+      std::int32_t adapters = 0;
+      while (fabric_.adapter(*host, adapters) != nullptr) ++adapters;
+      return {0, std::to_string(adapters)};
+    }
     return {EINVAL, fmt::format("there is no host '{}' in fabric '{}'", rest, name_)};
   }
   return {EINVAL, fmt::format("the daemon knows no '{}'", verb)};
