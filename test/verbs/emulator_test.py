@@ -27,6 +27,15 @@ class Devices(OnFabric):
         self.assertIn("PORT_ACTIVE", output)
         self.assertIn("max_qp:\t\t\t\t65536", output)
 
+    def test_paths_that_programs_look_at(self):
+        """What UCX and Open MPI ask of the file system before they use a device."""
+        look = """if True:
+            import os, stat
+            print(stat.S_ISCHR(os.stat('/dev/infiniband/uverbs1').st_mode), os.path.isdir('/sys/class/infiniband'),
+                  open('/sys/class/infiniband_verbs/uverbs1/ibdev').read().strip(),
+                  os.path.exists('/dev/infiniband/uverbs2'), os.path.exists('/dev/null'))"""
+        self.assertEqual(self.run_on("n0", sys.executable, "-c", look), "True True hw1 False True\n")
+
     def test_port_goes_down_and_up(self):
         master, slave = pty.openpty()  # or its lines would wait in a buffer
         watcher = self.start("n0", "ibv_asyncwatch", "-d", "hw0", stdout=slave)
