@@ -1,0 +1,170 @@
+#include "channel/rails/status_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "base/assert.h"
+
+namespace hawser {
+namespace {
+
+void copy_text(std::span<char> into, std::string_view text) {
+  const std::size_t bytes = std::min(text.size(), into.size() - 1);
+  std::copy_n(text.data(), bytes, into.data());
+  std::fill(into.begin() + static_cast<std::ptrdiff_t>(bytes), into.end(), '\0');
+}
+
+// There is one writer: no read-modify-write needed.
+template <class T>
+void add(std::atomic<T>& word, T n) {
+  word.store(word.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+}
+
+// What the value of an event means, for people.
+std::string value_text(PathEvent event, std::int64_t value) {
+  switch (event) {
+    case PathEvent::condition_changed:
+      return fmt::format(" condition={}", path_condition_name(static_cast<PathCondition>(value)));
+    case PathEvent::fence_sent:
+      return fmt::format(" stripes={}", value);
+    case PathEvent::fence_answered:
+    case PathEvent::rejoined:
+      return fmt::format(" after_us={}", value / microsecond);
+    case PathEvent::reissued:
+      return fmt::format(" bytes={}", value);
+    case PathEvent::attempt:
+      return fmt::format(" attempt={}", value);
+    case PathEvent::port_changed:
+      return value != 0 ? " port=active" : " port=down";
+    case PathEvent::migrated:
+    case PathEvent::alternate_loaded:
+    case PathEvent::partitioned:
+    case PathEvent::peer_lost:
+      return {};
+  }
+  HAWSER_UNREACHABLE();
+}
+
+}  // namespace
+
+std::size_t RailStatus::table_bytes(std::uint32_t rows) {
+  return status_header_bytes + std::size_t{rows} * sizeof(StatusRow);
+}
+
+RailStatus::RailStatus(std::span<std::byte> memory, LineSink* log, const StatusIdentity& identity)
+    : log_(log), rank_(identity.rank) {
+  if (memory.empty()) return;
+  HAWSER_ASSERT(memory.size() >= table_bytes(0));
+  HAWSER_ASSERT(reinterpret_cast<std::uintptr_t>(memory.data()) % 64 == 0);
+  capacity_ = static_cast<std::uint32_t>((memory.size() - status_header_bytes) / sizeof(StatusRow));
+  // Pages of rows are touched only when paths need them: the memory comes zeroed, which is what a row starts
+  // as.
+  header_ = ::new (memory.data()) StatusHeader;
+  rows_ = reinterpret_cast<StatusRow*>(memory.data() + status_header_bytes);
+  header_->header_bytes = status_header_bytes;
+  header_->row_bytes = sizeof(StatusRow);
+  header_->row_capacity = capacity_;
+  header_->identity.store(identity);
+  header_->magic.store(status_magic, std::memory_order_release);
+}
+
+int RailStatus::add_path(const PathLabel& label) {
+  if (header_ == nullptr && log_ == nullptr) return -1;
+  PathFacts facts;
+  facts.peer = label.peer;
+  facts.subchannel = label.subchannel;
+  facts.rail = label.rail;
+  facts.path = label.path;
+  facts.engine = label.engine;
+  copy_text(facts.port, label.port);
+  const std::size_t row = paths_.size();
+  paths_.push_back(facts);
+  if (row < capacity_) {
+    rows_[row].facts.store(facts);
+    header_->rows.store(row + 1, std::memory_order_release);
+  } else if (header_ != nullptr) {
+    add(header_->rows_lost, std::uint64_t{1});
+  }
+  return static_cast<int>(row);
+}
+
+void RailStatus::set_condition(int row, PathCondition condition, std::uint32_t incarnation, PathReason reason,
+                               Nanoseconds now) {
+  if (row < 0) return;
+  PathFacts& facts = paths_[static_cast<std::size_t>(row)];
+  const auto before = static_cast<PathCondition>(facts.state);
+  if (before == condition && facts.incarnation == incarnation) return;
+  facts.state = static_cast<std::uint8_t>(condition);
+  facts.last_reason = static_cast<std::uint8_t>(reason);
+  facts.incarnation = incarnation;
+  facts.last_change = now;
+  if (condition == PathCondition::failed) ++facts.failures;
+  if (static_cast<std::uint32_t>(row) < capacity_) rows_[row].facts.store(facts);
+  on_event(row, facts.peer, PathEvent::condition_changed, reason, static_cast<std::int64_t>(condition), now);
+}
+
+void RailStatus::set_weight(int row, double bytes_per_second) {
+  if (row < 0 || static_cast<std::uint32_t>(row) >= capacity_) return;
+  rows_[row].bytes_per_second.store(static_cast<std::int64_t>(bytes_per_second), std::memory_order_relaxed);
+}
+
+void RailStatus::completed(int row, std::int64_t bytes) {
+  if (row < 0 || static_cast<std::uint32_t>(row) >= capacity_) return;
+  StatusRow& r = rows_[row];
+  add(r.bytes_in_flight, -bytes);
+  add(r.bytes_done, static_cast<std::uint64_t>(bytes));
+  add(r.requests_done, std::uint64_t{1});
+}
+
+void RailStatus::add_in_flight(int row, std::int64_t bytes) {
+  if (row < 0 || static_cast<std::uint32_t>(row) >= capacity_) return;
+  add(rows_[row].bytes_in_flight, bytes);
+}
+
+void RailStatus::on_event(int row, ProcessIndex peer, PathEvent event, PathReason reason, std::int64_t value,
+                          Nanoseconds now) {
+  if (header_ == nullptr && log_ == nullptr) return;
+  EventFacts facts;
+  facts.number = events_;
+  facts.time = now;
+  facts.value = value;
+  facts.peer = peer;
+  facts.row = row;
+  facts.event = static_cast<std::uint8_t>(event);
+  facts.reason = static_cast<std::uint8_t>(reason);
+  if (header_ != nullptr) {
+    header_->ring[events_ % recent_events].store(facts);
+    header_->events.store(events_ + 1, std::memory_order_release);
+  }
+  ++events_;
+  if (log_ != nullptr) log_event(facts);
+}
+
+void RailStatus::log_event(const EventFacts& facts) {
+  std::string line = fmt::format("{}.{:09} rank={}", facts.time / second, facts.time % second, rank_);
+  if (facts.peer >= 0) line += fmt::format(" peer={}", facts.peer);
+  if (facts.row >= 0) {
+    const PathFacts& path = paths_[static_cast<std::size_t>(facts.row)];
+    line += fmt::format(" subchannel={} port={} path={} incarnation={}", path.subchannel, path.port,
+                        path.path, path.incarnation);
+  }
+  line += fmt::format(" event={}", path_event_name(static_cast<PathEvent>(facts.event)));
+  line += value_text(static_cast<PathEvent>(facts.event), facts.value);
+  const auto reason = static_cast<PathReason>(facts.reason);
+  if (reason != PathReason::none) line += fmt::format(" reason={}", path_reason_name(reason));
+  log_->write_line(line);
+}
+
+void RailStatus::count(StatusCounter counter, std::uint64_t n) {
+  const auto index = static_cast<std::size_t>(counter);
+  counters_[index] += n;
+  if (header_ != nullptr) header_->counters[index].store(counters_[index], std::memory_order_relaxed);
+}
+
+std::uint64_t RailStatus::counter(StatusCounter counter) const {
+  return counters_[static_cast<std::size_t>(counter)];
+}
+
+}  // namespace hawser
