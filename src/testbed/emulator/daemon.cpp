@@ -128,6 +128,7 @@ std::string Daemon::status() const {
   using fabric::TraceKind;
   const fabric::Parameters& parameters = fabric_.parameters();
   const fabric::Trace& trace = fabric_.trace();
+  fabric_.check_invariants();
   std::size_t switches = 0;
   for (const auto& node : fabric_.topology().nodes())
     switches += node.kind == fabric::NodeKind::switch_device ? 1 : 0;
@@ -135,6 +136,7 @@ std::string Daemon::status() const {
       "fabric {}: {} hosts, {} adapters, {} switches\n"
       "link rate {}, latency {}, LMC {}, {}\n"
       "packets: {} sent, {} delivered, {} dropped; {} completions; {} bytes moved\n"
+      "network: {}\n"
       "lag behind real time: worst {}, mean {} of {} turns{}\n"
       "faults so far: {}; still to come: {}\n",
       name_, fabric_.topology().hosts().size(), fabric_.topology().nodes().size() - switches, switches,
@@ -143,6 +145,7 @@ std::string Daemon::status() const {
       parameters.link_layer == fabric::LinkLayer::ethernet ? "Ethernet" : "InfiniBand",
       trace.count(TraceKind::packet_sent), trace.count(TraceKind::packet_delivered),
       trace.count(TraceKind::packet_dropped), trace.count(TraceKind::completion), dma_.bytes_moved(),
+      fabric_.at_rest() ? "at rest, all credits home" : "packets under way",
       fabric::format_duration(lag_.worst),
       fabric::format_duration(lag_.count == 0 ? 0 : lag_.sum / static_cast<Nanoseconds>(lag_.count)),
       lag_.count, lag_.worst > 10 * millisecond ? " (LAGGING)" : "", trace.count(TraceKind::fault),
