@@ -1,0 +1,41 @@
+// What a RailChannel counts. Statistics, the event log and the campaign of faults read it.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace hawser {
+
+struct RailCounters {
+  // Traffic.
+  std::uint64_t packets_sent = 0, packets_received = 0;
+  std::uint64_t out_of_order = 0;    // packets that had to wait for an earlier one
+  std::uint64_t credit_updates = 0;  // packets that carried nothing else
+  std::uint64_t no_room = 0;         // sends that were told to try again
+  std::uint64_t stripes_written = 0, stripes_read = 0;
+  std::uint64_t read_tokens_waited = 0;  // reads that waited for a token
+  std::uint64_t bytes_striped = 0;
+  // Faults.
+  std::uint64_t failures = 0;          // of subchannels
+  std::uint64_t errors_completed = 0;  // work requests completed with an error, flushes not counted
+  std::uint64_t watchdog = 0;          // failures that the watchdog noticed
+  std::uint64_t port_events = 0;
+  std::uint64_t drain_time_outs = 0;
+  std::uint64_t fences_sent = 0, fences_answered = 0;
+  std::uint64_t packets_reissued = 0, stripes_reissued = 0;
+  std::uint64_t already_arrived = 0;  // unknown requests that the peer had
+  std::uint64_t recoveries = 0;       // subchannels that were ready again
+  std::uint64_t probes_failed = 0;
+  std::uint64_t partitions = 0;
+  std::uint64_t peers_lost = 0;
+  std::uint64_t checksum_errors = 0;
+  // What arrived and was not believed.
+  std::uint64_t dropped_stale = 0;  // of an old incarnation or a transfer that is over
+  std::uint64_t dropped_duplicate = 0;
+  std::uint64_t dropped_malformed = 0;
+  // Times of the last failover: noticed, and first reissued byte posted.
+  Nanoseconds last_failure = 0, last_resumption = 0;
+};
+
+}  // namespace hawser
