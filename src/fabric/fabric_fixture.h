@@ -25,7 +25,7 @@ class WatchedDma final : public LocalDmaPort {
   }
   DmaResult copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
                  std::span<const Piece> source) override {
-    if (gone.contains(from)) return DmaResult::source_gone;
+    if (gone.contains(from)) return DmaResult::lost;
     if (gone.contains(to)) return DmaResult::destination_gone;
     watch(destination);
     return LocalDmaPort::copy(to, destination, from, source);
@@ -33,8 +33,8 @@ class WatchedDma final : public LocalDmaPort {
   bool read(SpaceId from, std::span<const Piece> source, std::byte* out) override {
     return !gone.contains(from) && LocalDmaPort::read(from, source, out);
   }
-  bool write(SpaceId to, std::span<const Piece> destination, const std::byte* in) override {
-    if (gone.contains(to)) return false;
+  DmaResult write(SpaceId to, std::span<const Piece> destination, const std::byte* in) override {
+    if (gone.contains(to)) return DmaResult::lost;
     watch(destination);
     return LocalDmaPort::write(to, destination, in);
   }

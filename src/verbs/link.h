@@ -52,6 +52,8 @@ class Platform {
   virtual ~Platform() = default;
   virtual Result<std::vector<AdapterFacts>> adapters() = 0;
   virtual Result<std::unique_ptr<Link>> open(std::uint32_t adapter) = 0;
+  // What file an open descriptor is of, so that processes that open the same one find each other. An errno.
+  virtual int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) = 0;
   // A line for the person in front of the program; for errors that libibverbs has no way to tell.
   virtual void complain(const std::string& text) = 0;
 };

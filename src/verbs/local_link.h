@@ -39,6 +39,12 @@ class LocalPlatform final : public Platform {
   LocalPlatform(fabric::Fabric& fabric, std::int32_t host) : fabric_(fabric), host_(host) {}
   Result<std::vector<AdapterFacts>> adapters() override;
   Result<std::unique_ptr<Link>> open(std::uint32_t adapter) override;
+  // There are no files here: the descriptor itself is what is shared.
+  int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
+    device = 0;
+    inode = static_cast<std::uint64_t>(descriptor);
+    return 0;
+  }
   void complain(const std::string& text) override { complaints.push_back(text); }
 
   std::vector<std::string> complaints;

@@ -7,31 +7,6 @@
 #include "verbs/session_objects.h"
 
 namespace hawser::verbs {
-namespace {
-
-Reply refused(int error, const char* why) {
-  Reply reply;
-  reply.error = error;
-  std::strncpy(reply.why, why, sizeof reply.why - 1);
-  return reply;
-}
-
-Reply answer(const fabric::Outcome& outcome) { return refused(outcome.error, outcome.why); }
-
-Reply created(std::uint32_t number) {
-  Reply reply;
-  reply.object = number;
-  return reply;
-}
-
-template <class Map>
-auto find(const Map& map, std::uint32_t number) {
-  const auto entry = map.find(number);
-  return entry == map.end() ? nullptr : &*entry->second;
-}
-
-}  // namespace
-
 AdapterFacts facts_of(const fabric::Adapter& adapter, const std::string& name) {
   AdapterFacts facts;
   std::strncpy(facts.name, name.c_str(), sizeof facts.name - 1);
@@ -51,7 +26,12 @@ AdapterFacts facts_of(const fabric::Adapter& adapter, const std::string& name) {
 Session::Session(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space, SessionPort& port)
     : fabric_(fabric), adapter_(adapter), port_(port), context_(adapter.open(space, *this)) {}
 
-Session::~Session() { adapter_.close(context_); }
+Session::~Session() {
+  adapter_.close(context_);
+  for (const auto& [number, opened] : xrc_domains_) {
+    for (std::uint32_t i = 0; i < opened; ++i) adapter_.xrc_domains().close(number);
+  }
+}
 
 void Session::asynchronous_event(const fabric::AsyncEvent& event) {
   AsyncRecord record;
@@ -91,8 +71,18 @@ Reply Session::execute(const Request& request, const RingMemory& memory) {
     }
     case Call::register_memory:
       return register_memory(request);
+    case Call::change_memory:
+      return change_memory(request);
+    case Call::create_window:
+      return create_window(request);
+    case Call::open_xrc_domain:
+      return open_xrc_domain(request);
+    case Call::close_xrc_domain:
+      return close_xrc_domain(request);
     case Call::create_completion_queue:
       return create_completion_queue(request, memory);
+    case Call::resize_completion_queue:
+      return resize_completion_queue(request, memory);
     case Call::create_shared_receive_queue:
       return create_shared_receive_queue(request, memory);
     case Call::set_limit:
@@ -100,6 +90,13 @@ Reply Session::execute(const Request& request, const RingMemory& memory) {
       return change_shared_receive_queue(request);
     case Call::create_queue_pair:
       return create_queue_pair(request, memory);
+    case Call::open_queue_pair:
+      return open_queue_pair(request, memory);
+    case Call::query_time: {
+      Reply reply;
+      reply.time = adapter_.now();
+      return reply;
+    }
     case Call::modify_queue_pair:
     case Call::query_queue_pair:
     case Call::attach_multicast:
@@ -107,6 +104,7 @@ Reply Session::execute(const Request& request, const RingMemory& memory) {
       return change_queue_pair(request);
     case Call::destroy_domain:
     case Call::deregister_memory:
+    case Call::destroy_window:
     case Call::destroy_completion_queue:
     case Call::destroy_shared_receive_queue:
     case Call::destroy_queue_pair:
@@ -139,101 +137,6 @@ Reply Session::query_port(const Request& request) const {
   facts.max_message = adapter_.limits().max_message;
   facts.rate = parameters.link_rate;
   return reply;
-}
-
-Reply Session::register_memory(const Request& request) {
-  fabric::ProtectionDomain* domain = find(domains_, request.domain);
-  if (domain == nullptr) return refused(EINVAL, "no such protection domain");
-  fabric::MemoryRegion* region = nullptr;
-  const fabric::Outcome made = context_.register_memory(*domain, request.address, request.length,
-                                                        request.virtual_address, request.access, &region);
-  if (!made.ok()) return answer(made);
-  regions_[region->key] = region;
-  return created(region->key);
-}
-
-Reply Session::create_completion_queue(const Request& request, const RingMemory& memory) {
-  if (request.capacity == 0 || request.capacity > adapter_.limits().max_cqe)
-    return refused(EINVAL, "a completion queue of that size is not possible");
-  auto made = std::make_unique<Completions>(*this);
-  made->shape = completion_queue_shape(request.capacity);
-  if (memory.bytes == nullptr || memory.size < made->shape.end()) return refused(EINVAL, "no memory");
-  made->memory = memory;
-  made->capacity = request.capacity;
-  made->channel = request.channel;
-  made->queue = context_.create_completion_queue(*made, 0);
-  const std::uint32_t number = made->queue->number;
-  completion_queues_[number] = std::move(made);
-  return created(number);
-}
-
-Reply Session::create_shared_receive_queue(const Request& request, const RingMemory& memory) {
-  fabric::ProtectionDomain* domain = find(domains_, request.domain);
-  if (domain == nullptr) return refused(EINVAL, "no such protection domain");
-  const fabric::AdapterLimits& limits = adapter_.limits();
-  if (request.capacity > limits.max_srq_wr || request.segments > limits.max_sge)
-    return refused(EINVAL, "a shared receive queue of that size is not possible");
-  auto made = std::make_unique<SharedReceives>();
-  ReceiveRing& ring = made->ring;
-  ring.shape = receive_queue_shape(request.capacity, request.segments);
-  if (memory.bytes == nullptr || memory.size < ring.shape.end()) return refused(EINVAL, "no memory");
-  ring.memory = memory;
-  ring.indices = &reinterpret_cast<ReceiveQueueHeader*>(memory.bytes.get())->receives;
-  ring.most_segments = request.segments;
-  const fabric::Outcome outcome = context_.create_shared_receive_queue(
-      *domain, request.capacity, request.segments, reinterpret_cast<std::uint64_t>(&ring), &made->queue);
-  if (!outcome.ok()) return answer(outcome);
-  const std::uint32_t number = made->queue->number;
-  shared_receive_queues_[number] = std::move(made);
-  return created(number);
-}
-
-Reply Session::create_queue_pair(const Request& request, const RingMemory& memory) {
-  Completions* const sends = find(completion_queues_, request.send_queue);
-  Completions* const receives = find(completion_queues_, request.receive_queue);
-  SharedReceives* const shared = find(shared_receive_queues_, request.shared_receive_queue);
-  if (sends == nullptr || receives == nullptr) return refused(EINVAL, "no such completion queue");
-  if (request.shared_receive_queue != 0 && shared == nullptr)
-    return refused(EINVAL, "no such shared receive queue");
-  if (queue_pairs_.size() >= std::min(most_queue_pairs, adapter_.limits().max_qp))
-    return refused(ENOMEM, "there are no more queue pairs");
-  const fabric::QpCapabilities& caps = request.capabilities;
-  const fabric::AdapterLimits& limits = adapter_.limits();
-  if (caps.max_send_wr > limits.max_qp_wr || caps.max_recv_wr > limits.max_qp_wr ||
-      caps.max_send_sge > limits.max_sge || caps.max_recv_sge > limits.max_sge ||
-      caps.max_inline_data > limits.max_inline)
-    return refused(EINVAL, "the queue pair's capabilities exceed the adapter's");
-  auto made = std::make_unique<Pair>();
-  const QueuePairShape shape(caps);
-  if (memory.bytes == nullptr || memory.size < shape.bytes()) return refused(EINVAL, "no memory");
-  made->memory = made->receives.memory = memory;
-  made->sends = shape.sends;
-  made->receives.shape = shape.receives;
-  made->receives.indices = &made->header().receives;
-  made->receives.eager = &made->header().eager;
-  made->receives.most_segments = caps.max_recv_sge;
-  made->send_completions = sends;
-  made->shared = shared;
-  made->capabilities = caps;
-  fabric::QueuePair::Configuration configuration;
-  configuration.type = request.type;
-  configuration.domain = find(domains_, request.domain);
-  configuration.send_queue = sends->queue;
-  configuration.receive_queue = receives->queue;
-  configuration.shared_receive_queue = shared != nullptr ? shared->queue : nullptr;
-  configuration.capabilities = caps;
-  configuration.signal_all = request.signal_all != 0;
-  // The model's own receive queue stays empty when receives are shared.
-  configuration.cookie = shared != nullptr ? 0 : reinterpret_cast<std::uint64_t>(&made->receives);
-  if (request.type != fabric::QpType::rc && request.type != fabric::QpType::uc &&
-      request.type != fabric::QpType::ud)
-    return refused(EOPNOTSUPP, "queue pairs are RC, UC or UD");
-  const fabric::Outcome outcome = context_.create_queue_pair(configuration, &made->queue_pair);
-  if (!outcome.ok()) return answer(outcome);
-  made->receives.queue_pair = made->queue_pair;
-  const std::uint32_t number = made->queue_pair->number();
-  queue_pairs_[number] = std::move(made);
-  return created(number);
 }
 
 Reply Session::change_queue_pair(const Request& request) {
@@ -287,14 +190,24 @@ Reply Session::destroy(const Request& request) {
     auto* const region = find(regions_, number);
     return finish(regions_, region, [&] { return context_.deregister_memory(*region); });
   }
+  if (request.call == Call::destroy_window) {
+    auto* const window = find(windows_, number);
+    return finish(windows_, window, [&] {
+      context_.destroy_window(*window);
+      return fabric::Outcome{};
+    });
+  }
   if (request.call == Call::destroy_completion_queue) {
     auto* const queue = find(completion_queues_, number);
     return finish(completion_queues_, queue, [&] { return context_.destroy_completion_queue(queue->queue); });
   }
   if (request.call == Call::destroy_shared_receive_queue) {
     auto* const queue = find(shared_receive_queues_, number);
-    return finish(shared_receive_queues_, queue,
-                  [&] { return context_.destroy_shared_receive_queue(queue->queue); });
+    return finish(shared_receive_queues_, queue, [&] {
+      const fabric::Outcome outcome = context_.destroy_shared_receive_queue(queue->queue);
+      if (outcome.ok() && queue->completions != nullptr) std::erase(queue->completions->xrc_receives, queue);
+      return outcome;
+    });
   }
   auto* const pair = find(queue_pairs_, number);
   return finish(queue_pairs_, pair, [&] { return context_.destroy_queue_pair(pair->queue_pair); });

@@ -55,9 +55,16 @@ class Session final : public fabric::ContextPort {
   struct Pair;
 
   Reply create_completion_queue(const Request& request, const RingMemory& memory);
+  Reply resize_completion_queue(const Request& request, const RingMemory& memory);
   Reply create_shared_receive_queue(const Request& request, const RingMemory& memory);
   Reply create_queue_pair(const Request& request, const RingMemory& memory);
+  static std::unique_ptr<Pair> lay_out(const fabric::QpCapabilities& caps, const RingMemory& memory);
+  Reply open_queue_pair(const Request& request, const RingMemory& memory);
   Reply register_memory(const Request& request);
+  Reply change_memory(const Request& request);
+  Reply create_window(const Request& request);
+  Reply open_xrc_domain(const Request& request);
+  Reply close_xrc_domain(const Request& request);
   Reply change_queue_pair(const Request& request);
   Reply change_shared_receive_queue(const Request& request);
   Reply query_port(const Request& request) const;
@@ -74,6 +81,8 @@ class Session final : public fabric::ContextPort {
   SessionPort& port_;
   std::map<std::uint32_t, fabric::ProtectionDomain*> domains_;
   std::map<std::uint32_t, fabric::MemoryRegion*> regions_;
+  std::map<std::uint32_t, fabric::MemoryRegion*> windows_;  // by number
+  std::map<std::uint32_t, std::uint32_t> xrc_domains_;      // how often each is open
   std::map<std::uint32_t, std::unique_ptr<Completions>> completion_queues_;
   std::map<std::uint32_t, std::unique_ptr<SharedReceives>> shared_receive_queues_;
   std::map<std::uint32_t, std::unique_ptr<Pair>> queue_pairs_;

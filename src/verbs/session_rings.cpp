@@ -11,7 +11,10 @@ bool Session::Completions::deliver(const fabric::Completion& completion) {
   CompletionQueueHeader& head = header();
   if (produced - head.entries.consumed.load(std::memory_order_acquire) >= capacity) return false;
   session.note_completion(completion);
-  std::memcpy(shape.slot(memory.bytes.get(), produced), &completion, sizeof completion);
+  for (SharedReceives* const shared : xrc_receives) shared->ring.retire(shared->queue->queue.size());
+  fabric::Completion timed = completion;
+  timed.time = session.adapter_.now();
+  std::memcpy(shape.slot(memory.bytes.get(), produced), &timed, sizeof timed);
   head.entries.produced.store(++produced, std::memory_order_seq_cst);
   if (channel == 0) return true;
   const std::uint32_t armed = head.armed.load(std::memory_order_seq_cst);
@@ -32,10 +35,11 @@ void Session::update_retired(Pair& pair) {
   QueuePairHeader& head = pair.header();
   head.sends.retired.store(pair.consumed - pair.queue_pair->requester().outstanding(),
                            std::memory_order_release);
-  ReceiveRing& receives = pair.shared != nullptr ? pair.shared->ring : pair.receives;
-  const std::size_t waiting =
-      pair.shared != nullptr ? pair.shared->queue->queue.size() : pair.queue_pair->receives().size();
-  receives.indices->retired.store(receives.consumed - waiting, std::memory_order_release);
+  if (pair.shared != nullptr) {
+    pair.shared->ring.retire(pair.shared->queue->queue.size());
+  } else {
+    pair.receives.retire(pair.queue_pair->receives().size());
+  }
 }
 
 void Session::doorbell(std::uint32_t queue_pair) {
@@ -65,7 +69,7 @@ void Session::post(Pair& pair, const std::byte* memory) {
   std::memcpy(&slot, memory, sizeof slot);
   if (slot.segment_count > pair.capabilities.max_send_sge ||
       slot.inline_length > pair.capabilities.max_inline_data ||
-      slot.opcode > static_cast<std::uint32_t>(fabric::Opcode::fetch_and_add)) {
+      slot.opcode > static_cast<std::uint32_t>(fabric::Opcode::send_with_invalidate)) {
     return refuse(pair, slot.id);
   }
   fabric::SendRequest request;
@@ -79,6 +83,12 @@ void Session::post(Pair& pair, const std::byte* memory) {
   request.swap = slot.swap;
   request.remote_qp = slot.remote_qp;
   request.remote_qkey = slot.remote_qkey;
+  request.remote_srq = slot.remote_srq;
+  request.invalidate_key = slot.invalidate_key;
+  request.window_key = slot.window_key;
+  request.region_key = slot.region_key;
+  request.window_length = slot.window_length;
+  request.window_access = static_cast<std::uint32_t>(slot.window_access);
   if (pair.queue_pair->configuration().type == fabric::QpType::ud) request.path = &slot.path;
   if ((slot.flags & fabric::send_inline) != 0) {
     request.inline_data = memory + sizeof slot;
@@ -99,6 +109,7 @@ void Session::refuse(Pair& pair, std::uint64_t id) {
   completion.id = id;
   completion.status = fabric::CompletionStatus::local_qp_operation_error;
   completion.qp_number = pair.queue_pair->number();
+  if (pair.send_completions == nullptr) return;  // an XRC target has no send queue to post to
   if (!pair.send_completions->deliver(completion)) adapter_.overflow(*pair.send_completions->queue);
 }
 

@@ -17,7 +17,7 @@
 
 namespace hawser::verbs {
 
-inline constexpr std::uint32_t wire_version = 1;
+inline constexpr std::uint32_t wire_version = 2;
 inline constexpr std::uint32_t most_channels = 4096;
 inline constexpr std::uint32_t most_queue_pairs = 65536;  // of one client; doorbells have room for them
 
@@ -29,21 +29,29 @@ enum class Call : std::uint32_t {
   create_domain,
   destroy_domain,
   register_memory,
+  change_memory,  // mask: ibv_rereg_mr_flags
   deregister_memory,
+  create_window,  // number: 1 or 2, its type
+  destroy_window,
+  open_xrc_domain,  // file_*, flags
+  close_xrc_domain,
   create_channel,  // descriptor: where completion events are written
   destroy_channel,
   create_completion_queue,
+  resize_completion_queue,
   destroy_completion_queue,
   create_shared_receive_queue,
   set_limit,
   query_shared_receive_queue,
   destroy_shared_receive_queue,
   create_queue_pair,
+  open_queue_pair,  // an XRC target of another client; object: its number
   modify_queue_pair,
   query_queue_pair,
   destroy_queue_pair,
   attach_multicast,
   detach_multicast,
+  query_time,
   command,  // text follows; for people's commands to the daemon
 };
 
@@ -64,6 +72,10 @@ struct Request {
   fabric::QpAttributes attributes;
   fabric::Gid gid{};
   std::uint32_t lid = 0;
+  // XRC: what an object belongs to; for a new domain, the file that it goes by.
+  enum DomainFlags : std::uint32_t { has_file = 1, create = 2, exclusive = 4 };
+  std::uint32_t xrc_domain = 0, flags = 0;
+  std::uint64_t file_device = 0, file_inode = 0;
   std::uint64_t memory_bytes = 0;  // of the memory that comes with a queue; 0: none comes
   char host[64] = {};
 };
@@ -95,6 +107,7 @@ struct Reply {
   std::uint32_t draining = 0;
   std::uint32_t text_bytes = 0;  // that follow (Call::command)
   std::uint32_t more = 0;        // another packet of text follows
+  std::int64_t time = 0;         // of the fabric, in nanoseconds
   fabric::QpAttributes attributes;
   fabric::QpCapabilities capabilities;
   fabric::Gid gid{};
@@ -133,6 +146,9 @@ struct SendSlot {
   std::uint32_t opcode, flags, immediate, rkey;
   std::uint32_t segment_count, inline_length;
   std::uint32_t remote_qp, remote_qkey;
+  std::uint32_t remote_srq, invalidate_key;
+  std::uint32_t window_key, region_key;
+  std::uint64_t window_length, window_access;
   fabric::AddressVector path;
   // Segments follow, or inline bytes.
 };

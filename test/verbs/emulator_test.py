@@ -68,8 +68,22 @@ class PingPong(OnFabric):
             with self.subTest(kind):
                 self.assertIn("1000 iters", self.pair(f"ibv_{kind}_pingpong", "-e"))
 
+    def test_shared_by_name(self):
+        """XRC: requests name the shared receive queue that they are for; the server has two clients."""
+        for events in ([], ["-e"]):
+            with self.subTest(events):
+                command = ["ibv_xsrq_pingpong", "-n", "200", *events]
+                server, port = self.serve(*command, "-c", "2")
+                clients = [self.start("n1", *command, "-p", str(port), "localhost") for _ in range(2)]
+                for process in (*clients, server):
+                    self.assertIn("success", self.finish(process))
+
     def test_data_arrives(self):
         self.assertIn("1000 iters", self.pair("ibv_rc_pingpong", "-c"))
+
+    def test_timestamps(self):
+        """Completions of extended queues carry the time."""
+        self.assertIn("completion clock cycles", self.pair("ibv_rc_pingpong", "-t"))
 
 
 @have("ib_send_bw", "ib_write_lat")

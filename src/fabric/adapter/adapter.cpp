@@ -82,10 +82,10 @@ void Adapter::deliver(Packet& packet) {
 DmaResult Adapter::place_payload(const Packet& packet, std::uint64_t skip, SpaceId space,
                                  std::span<const Piece> pieces) {
   const Payload& payload = packet.payload;
-  DmaResult result = DmaResult::destination_gone;
+  DmaResult result = DmaResult::done;
   if (payload.bytes != nullptr) {
     const std::byte* bytes = payload.bytes->data() + payload.bytes_offset + skip;
-    if (services_.dma.write(space, pieces, bytes)) result = DmaResult::done;
+    result = services_.dma.write(space, pieces, bytes);
   } else if (skip == 0) {
     result = services_.dma.copy(space, pieces, payload.space, {payload.pieces.data(), payload.piece_count});
   } else {
@@ -104,10 +104,9 @@ DmaResult Adapter::place_payload(const Packet& packet, std::uint64_t skip, Space
     return result;
   const Piece first{pieces.front().address, 1};
   std::byte byte{};
-  const bool read = services_.dma.read(space, {&first, 1}, &byte);
+  if (!services_.dma.read(space, {&first, 1}, &byte)) return DmaResult::destination_gone;
   byte ^= std::byte{0x40};
-  return read && services_.dma.write(space, {&first, 1}, &byte) ? DmaResult::done
-                                                                : DmaResult::destination_gone;
+  return services_.dma.write(space, {&first, 1}, &byte);
 }
 
 void Adapter::broadcast(const AsyncEvent& event) {
@@ -148,8 +147,14 @@ Context::Context(Adapter& adapter, SpaceId space, ContextPort& port, std::uint32
     : adapter_(adapter), space_(space), port_(port), number_(number) {}
 
 Context::~Context() {
+  while (!opened_.empty()) destroy_queue_pair(opened_.begin()->second);
+  for (auto each = queue_pairs_.begin(); each != queue_pairs_.end();) {
+    QueuePair& queue_pair = *(each++)->second;
+    hand_over(queue_pair);
+  }
   queue_pairs_.clear();
   for (auto& [number, queue] : shared_receive_queues_) release_xrc(*queue);
+  while (!windows_.empty()) destroy_window(*windows_.begin()->second);
   for (auto& [key, region] : regions_) adapter_.memory().remove(*region);
 }
 
@@ -163,28 +168,6 @@ ProtectionDomain* Context::create_domain() {
 Outcome Context::destroy_domain(ProtectionDomain* domain) {
   if (domain->users != 0) return {EBUSY, "the protection domain is in use"};
   domains_.erase(domain->number);
-  return {};
-}
-
-Outcome Context::register_memory(ProtectionDomain& domain, std::uint64_t address, std::uint64_t length,
-                                 std::uint64_t virtual_address, std::uint32_t access, MemoryRegion** out) {
-  constexpr std::uint32_t remote_changes = access_remote_write | access_remote_atomic;
-  if ((access & remote_changes) != 0 && (access & access_local_write) == 0) {
-    return {EINVAL, "remote write or atomic access needs local write access"};
-  }
-  if (address + length < address) return {EINVAL, "the region wraps around"};
-  MemoryRegion region{&domain, space_, address, length, virtual_address, access, 0};
-  *out = adapter_.memory().add(region);
-  if (*out == nullptr) return {ENOMEM, "there are no more keys"};
-  regions_[(*out)->key] = *out;
-  ++domain.users;
-  return {};
-}
-
-Outcome Context::deregister_memory(MemoryRegion& region) {
-  --region.domain->users;
-  regions_.erase(region.key);
-  adapter_.memory().remove(region);
   return {};
 }
 
@@ -275,7 +258,37 @@ Outcome Context::create_queue_pair(const QueuePair::Configuration& configuration
   return {};
 }
 
+Outcome Context::open_queue_pair(std::uint32_t number, std::uint32_t xrc_domain, QueuePair** out) {
+  QueuePair* const found = adapter_.find(number);
+  if (found == nullptr || found->configuration().type != QpType::xrc_recv ||
+      found->configuration().xrc_domain != xrc_domain) {
+    return {EINVAL, "the XRC domain has no such target"};
+  }
+  if (&found->context() == this || opened_.contains(number)) return {EBUSY, "opened by this client already"};
+  opened_[number] = found;
+  found->openers().push_back(this);
+  *out = found;
+  return {};
+}
+
+// To the first of the others that have it open; false when there is none.
+bool Context::hand_over(QueuePair& queue_pair) {
+  if (queue_pair.openers().empty()) return false;
+  Context& heir = *queue_pair.openers().front();
+  queue_pair.move_to(heir);
+  heir.opened_.erase(queue_pair.number());
+  auto entry = queue_pairs_.extract(queue_pair.number());
+  heir.queue_pairs_.insert(std::move(entry));
+  return true;
+}
+
 Outcome Context::destroy_queue_pair(QueuePair* queue_pair) {
+  if (&queue_pair->context() != this) {
+    std::erase(queue_pair->openers(), this);
+    opened_.erase(queue_pair->number());
+    return {};
+  }
+  if (hand_over(*queue_pair)) return {};
   if (!queue_pair->multicast().empty()) return {EBUSY, "the queue pair is attached to multicast groups"};
   queue_pairs_.erase(queue_pair->number());
   return {};

@@ -15,6 +15,7 @@
 #include "fabric/adapter/memory.h"
 #include "fabric/adapter/objects.h"
 #include "fabric/adapter/queue_pair.h"
+#include "fabric/adapter/xrc_domains.h"
 #include "fabric/network/network.h"
 
 namespace hawser::fabric {
@@ -46,7 +47,18 @@ class Context {
 
   Outcome register_memory(ProtectionDomain& domain, std::uint64_t address, std::uint64_t length,
                           std::uint64_t virtual_address, std::uint32_t access, MemoryRegion** out);
-  Outcome deregister_memory(MemoryRegion& region);
+  Outcome deregister_memory(MemoryRegion& region);  // EBUSY while windows are bound to it; so does changing
+  // Other memory, rights or another domain (null: the same) under the same key.
+  struct MemoryChange {
+    ProtectionDomain* domain = nullptr;
+    bool translation = false;  // the next three are given
+    std::uint64_t address = 0, length = 0, virtual_address = 0;
+    bool rights = false;
+    std::uint32_t access = 0;
+  };
+  Outcome change_memory(MemoryRegion& region, const MemoryChange& change);
+  Outcome create_window(ProtectionDomain& domain, MemoryRegion::Kind kind, MemoryRegion** out);
+  void destroy_window(MemoryRegion& window);
 
   CompletionQueue* create_completion_queue(CompletionPort& port, std::uint64_t cookie);
   Outcome destroy_completion_queue(CompletionQueue* queue);
@@ -62,6 +74,9 @@ class Context {
   Outcome destroy_shared_receive_queue(SharedReceiveQueue* queue);
 
   Outcome create_queue_pair(const QueuePair::Configuration& configuration, QueuePair** out);
+  // Shares the XRC target of another client of the same XRC domain. It lives until its last opener has
+  // destroyed it, or has ended.
+  Outcome open_queue_pair(std::uint32_t number, std::uint32_t xrc_domain, QueuePair** out);
   Outcome destroy_queue_pair(QueuePair* queue_pair);
 
   Adapter& adapter() const { return adapter_; }
@@ -74,6 +89,7 @@ class Context {
  private:
   friend class Adapter;
   void release_xrc(SharedReceiveQueue& queue);
+  bool hand_over(QueuePair& queue_pair);
 
   Adapter& adapter_;
   SpaceId space_;
@@ -82,9 +98,11 @@ class Context {
   std::uint32_t next_number_ = 1;
   std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> domains_;
   std::map<std::uint32_t, MemoryRegion*> regions_;  // by key
+  std::map<std::uint32_t, MemoryRegion*> windows_;  // by the part of the key that stays
   std::map<std::uint32_t, std::unique_ptr<CompletionQueue>> completion_queues_;
   std::map<std::uint32_t, std::unique_ptr<SharedReceiveQueue>> shared_receive_queues_;
   std::map<std::uint32_t, std::unique_ptr<QueuePair>> queue_pairs_;  // by number
+  std::map<std::uint32_t, QueuePair*> opened_;                       // XRC targets that others own
 };
 
 // What the model can do; for ibv_query_device.
@@ -129,6 +147,7 @@ class Adapter {
   void overflow(CompletionQueue& queue);
   bool has_multicast() const { return multicast_users_ > 0; }
   void count_multicast(int change) { multicast_users_ += change; }
+  XrcDomains& xrc_domains() { return xrc_domains_; }
   SharedReceiveQueue* find_xrc(std::uint32_t number, std::uint32_t xrc_domain) const;
   void attach_xrc(SharedReceiveQueue& queue);  // gives it a number of the adapter
   void detach_xrc(SharedReceiveQueue& queue);
@@ -153,6 +172,7 @@ class Adapter {
   std::unordered_map<std::uint32_t, QueuePair*> queue_pairs_;  // looked up only
   std::map<std::uint32_t, SharedReceiveQueue*> xrc_queues_;
   std::uint32_t next_srq_ = 1;
+  XrcDomains xrc_domains_;
   int multicast_users_ = 0;  // attachments of queue pairs to groups
   std::vector<Piece> scratch_;
 };

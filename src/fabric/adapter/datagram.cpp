@@ -49,7 +49,8 @@ void Responder::place_datagram(const Packet& packet) {
   std::vector<Piece> pieces;
   bool placed =
       gather_pieces(adapter.memory(), domain, current_.segments, 0, grh_bytes, access_local_write, pieces);
-  if (placed && packet.has_grh) placed = adapter.services().dma.write(space, pieces, make_grh(packet).data());
+  if (placed && packet.has_grh)
+    placed = adapter.services().dma.write(space, pieces, make_grh(packet).data()) == DmaResult::done;
   if (placed && packet.length > 0) placed = place_in_receive(packet, grh_bytes, 0) == DmaResult::done;
   if (!placed) {
     receive_failure_ = CompletionStatus::local_protection_error;

@@ -40,13 +40,13 @@ bool LocalDmaPort::read(SpaceId, std::span<const Piece> source, std::byte* out) 
   return true;
 }
 
-bool LocalDmaPort::write(SpaceId, std::span<const Piece> destination, const std::byte* in) {
+DmaResult LocalDmaPort::write(SpaceId, std::span<const Piece> destination, const std::byte* in) {
   for (const Piece& piece : destination) {
     if (piece.length == 0) continue;
     std::memcpy(pointer(piece.address), in, piece.length);
     in += piece.length;
   }
-  return true;
+  return DmaResult::done;
 }
 
 }  // namespace hawser::fabric

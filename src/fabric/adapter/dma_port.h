@@ -16,12 +16,14 @@ struct Piece {
   std::uint64_t length = 0;
 };
 
-// Whether a copy was made, or which side's memory is not there: the client died, or unmapped a registered
-// region.
-enum class DmaResult : std::uint8_t { done, source_gone, destination_gone };
+// Whether a copy was made, or whose memory is not there.
+enum class DmaResult : std::uint8_t {
+  done,
+  lost,              // the sender's, or a process at either side has ended: the packet counts as never come
+  destination_gone,  // the receiver has unmapped a registered region: a protection error there
+};
 
-// Every method moves the whole of what it is asked for, or says that it could not. Memory that is gone at the
-// receiver counts as a protection error there; at the sender, as a packet that never came.
+// Every method moves the whole of what it is asked for, or says that it could not.
 // The pieces of both sides have the same total length. Called on the thread that runs the event queue.
 class DmaPort {
  public:
@@ -29,7 +31,7 @@ class DmaPort {
   virtual DmaResult copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
                          std::span<const Piece> source) = 0;
   virtual bool read(SpaceId from, std::span<const Piece> source, std::byte* out) = 0;
-  virtual bool write(SpaceId to, std::span<const Piece> destination, const std::byte* in) = 0;
+  virtual DmaResult write(SpaceId to, std::span<const Piece> destination, const std::byte* in) = 0;
 };
 
 // For clients that all live in this process: every space is this process's memory.
@@ -38,7 +40,7 @@ class LocalDmaPort : public DmaPort {
   DmaResult copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
                  std::span<const Piece> source) override;
   bool read(SpaceId from, std::span<const Piece> source, std::byte* out) override;
-  bool write(SpaceId to, std::span<const Piece> destination, const std::byte* in) override;
+  DmaResult write(SpaceId to, std::span<const Piece> destination, const std::byte* in) override;
 };
 
 }  // namespace hawser::fabric

@@ -17,10 +17,16 @@ class Context;
 struct ProtectionDomain {
   Context& context;
   std::uint32_t number = 0;
-  std::uint32_t users = 0;  // regions, queue pairs and shared receive queues in it
+  std::uint32_t users = 0;  // regions, windows, queue pairs and shared receive queues in it
 };
 
+// A region, or a window onto part of one, which has a key of its own for remote access.
 struct MemoryRegion {
+  enum class Kind : std::uint8_t {
+    region,
+    window_1,  // for all queue pairs of the domain
+    window_2,  // for the queue pair that it was bound on
+  };
   ProtectionDomain* domain = nullptr;
   SpaceId space = 0;
   std::uint64_t address = 0;  // in the client
@@ -28,11 +34,18 @@ struct MemoryRegion {
   std::uint64_t virtual_address = 0;  // what requests call the first byte; usually the address
   std::uint32_t access = 0;           // AccessFlags
   std::uint32_t key = 0;              // lkey and rkey
+  Kind kind = Kind::region;
+  std::uint32_t windows = 0;       // bound to it
+  MemoryRegion* region = nullptr;  // of a window that is bound
+  std::uint32_t queue_pair = 0;    // of a bound window of type 2
 };
 
 // Keys are an index and a tag that changes when the index is used again, so a stale key is found out.
 class MemoryTable {
  public:
+  static constexpr std::uint32_t tag_bits = 8;  // as ibv_inc_rkey takes it
+  static std::uint32_t number_of(std::uint32_t key) { return key >> tag_bits; }
+
   // Null when the table is full.
   MemoryRegion* add(const MemoryRegion& region);
   void remove(MemoryRegion& region);
@@ -42,6 +55,15 @@ class MemoryTable {
   // The region of `key`, if it is in the domain, allows all of `access`, and covers the range; else null.
   const MemoryRegion* check(std::uint32_t key, const ProtectionDomain* domain, std::uint64_t address,
                             std::uint64_t length, std::uint32_t access) const;
+  // For access from afar through a queue pair: the key may be a window's.
+  const MemoryRegion* check_remote(std::uint32_t key, const ProtectionDomain* domain,
+                                   std::uint32_t queue_pair, std::uint64_t address, std::uint64_t length,
+                                   std::uint32_t access) const;
+
+  // ---- windows: what a bind request and the two ways to invalidate do; false when they may not ----
+  bool bind(const SendRequest& request, const ProtectionDomain* domain, std::uint32_t queue_pair);
+  bool invalidate(std::uint32_t key, const ProtectionDomain* domain, std::uint32_t queue_pair);
+  void unbind(MemoryRegion& window);
 
  private:
   struct Slot {

@@ -11,7 +11,7 @@ namespace hawser::fabric {
 QueuePair::QueuePair(Adapter& adapter, Context& context, std::uint32_t number,
                      const Configuration& configuration)
     : adapter_(adapter),
-      context_(context),
+      context_(&context),
       number_(number),
       configuration_(configuration),
       requester_(*this, std::max(1u, configuration.capabilities.max_send_wr)),
@@ -238,7 +238,8 @@ void QueuePair::deliver_receive(const Completion& completion, SharedReceiveQueue
 void QueuePair::raise(AsyncEventType type) {
   adapter_.services().trace.note(TraceKind::async_event, adapter_.now(), static_cast<std::uint64_t>(type),
                                  number_);
-  context_.port().asynchronous_event({.type = type, .queue_pair = this});
+  context_->port().asynchronous_event({.type = type, .queue_pair = this});
+  for (Context* each : openers_) each->port().asynchronous_event({.type = type, .queue_pair = this});
 }
 
 void QueuePair::fail(CompletionStatus status) {
@@ -269,7 +270,7 @@ void QueuePair::enter_error(CompletionStatus first_send) {
 void QueuePair::flush_receives() {
   ReceiveEntry entry;
   for (;;) {
-    if (receives_.size() == 0) context_.port().refill(receives_);
+    if (receives_.size() == 0) context_->port().refill(receives_);
     if (!receives_.take(entry)) return;
     Completion completion;
     completion.id = entry.id;
@@ -292,6 +293,11 @@ void QueuePair::detach_packets() {
     payload.bytes = std::move(bytes);
     payload.bytes_offset = 0;
   }
+}
+
+void QueuePair::move_to(Context& opener) {
+  context_ = &opener;
+  std::erase(openers_, &opener);
 }
 
 void QueuePair::kill() {

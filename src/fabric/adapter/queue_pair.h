@@ -47,7 +47,7 @@ class QueuePair {
   const QpAttributes& attributes() const { return attributes_; }
   QpState state() const { return attributes_.state; }
   bool draining() const { return state() == QpState::sqd && !requester_.drained(); }
-  Context& context() const { return context_; }
+  Context& context() const { return *context_; }
   Adapter& adapter() const { return adapter_; }
   Requester& requester() { return requester_; }
   Responder& responder() { return responder_; }
@@ -55,6 +55,10 @@ class QueuePair {
   // Of its own; with a shared receive queue it stays empty. Flushed when the queue pair enters ERR.
   const ReceiveQueue& receives() const { return receives_; }
   void flush_receives();
+
+  // XRC targets: who else has it open. One of them gets it when its owner gives it up.
+  std::vector<Context*>& openers() { return openers_; }
+  void move_to(Context& opener);
 
   // ---- for the adapter ----
   void receive(Packet& packet);  // the packet stays the caller's
@@ -110,7 +114,8 @@ class QueuePair {
   void check_drained();
 
   Adapter& adapter_;
-  Context& context_;
+  Context* context_;
+  std::vector<Context*> openers_;
   const std::uint32_t number_;
   const Configuration configuration_;
   QpAttributes attributes_;

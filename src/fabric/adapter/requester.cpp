@@ -23,6 +23,7 @@ CompletionOpcode completion_opcode(Opcode opcode) {
       return CompletionOpcode::rdma_write;
     case Opcode::send:
     case Opcode::send_with_immediate:
+    case Opcode::send_with_invalidate:
       return CompletionOpcode::send;
     case Opcode::rdma_read:
       return CompletionOpcode::rdma_read;
@@ -30,6 +31,10 @@ CompletionOpcode completion_opcode(Opcode opcode) {
       return CompletionOpcode::compare_and_swap;
     case Opcode::fetch_and_add:
       return CompletionOpcode::fetch_and_add;
+    case Opcode::local_invalidate:
+      return CompletionOpcode::local_invalidate;
+    case Opcode::bind_window:
+      return CompletionOpcode::bind_window;
   }
   HAWSER_UNREACHABLE();
 }
@@ -40,9 +45,9 @@ bool allowed(QpType type, Opcode opcode) {
       return false;
     case QpType::rc:
     case QpType::xrc_send:
-      return opcode <= Opcode::fetch_and_add;
+      return opcode <= Opcode::send_with_invalidate;
     case QpType::uc:
-      return opcode <= Opcode::send_with_immediate;
+      return opcode <= Opcode::send_with_immediate || is_local(opcode);
     case QpType::ud:
       return opcode == Opcode::send || opcode == Opcode::send_with_immediate;
   }
@@ -113,6 +118,10 @@ const SendEntry* Requester::sendable() const {
 Packet* Requester::next_packet() {
   while (sendable() != nullptr) {
     SendEntry& next = entry(cursor_);
+    if (next.local()) {
+      execute_local(next);
+      continue;
+    }
     if (!next.started) begin(next);
     Packet* packet = next.failure == CompletionStatus::success ? build(next) : nullptr;
     if (packet != nullptr) return packet;
@@ -155,6 +164,29 @@ void Requester::begin(SendEntry& entry) {
   cursor_offset_ = 0;
 }
 
+// Takes no PSN: it completes with what was posted before it, and what is posted after it finds it done. It
+// stands in the way of a resend, and is not done twice.
+void Requester::execute_local(SendEntry& entry) {
+  if (!entry.started) {
+    MemoryTable& memory = queue_pair_.adapter().memory();
+    const ProtectionDomain* const domain = queue_pair_.configuration().domain;
+    const bool bind = entry.request.opcode == Opcode::bind_window;
+    const bool done = bind ? memory.bind(entry.request, domain, queue_pair_.number())
+                           : memory.invalidate(entry.request.invalidate_key, domain, queue_pair_.number());
+    if (!done) {
+      entry.failure = CompletionStatus::window_bind_error;
+      complete_in_order();
+      return;
+    }
+    entry.started = entry.done = true;
+    entry.first_psn = next_psn_;
+    entry.psn_count = 0;
+  }
+  ++cursor_;
+  cursor_offset_ = 0;
+  complete_in_order();
+}
+
 Packet* Requester::build(SendEntry& entry) {
   Packet& packet = *queue_pair_.adapter().services().network.allocate();
   packet.solicited = (entry.request.flags & send_solicited) != 0;
@@ -172,10 +204,14 @@ Packet* Requester::build(SendEntry& entry) {
       break;
     case Opcode::send:
     case Opcode::send_with_immediate:
+    case Opcode::send_with_invalidate:
     case Opcode::rdma_write:
     case Opcode::rdma_write_with_immediate:
       build_data(entry, packet);
       break;
+    case Opcode::local_invalidate:
+    case Opcode::bind_window:
+      HAWSER_UNREACHABLE();
   }
   if (!load_payload(entry, packet)) {
     queue_pair_.adapter().services().network.free(packet);
@@ -205,8 +241,8 @@ Packet* Requester::build(SendEntry& entry) {
 void Requester::build_data(SendEntry& entry, Packet& packet) {
   const Opcode opcode = entry.request.opcode;
   const std::uint32_t mtu = queue_pair_.mtu();
-  packet.kind =
-      opcode == Opcode::send || opcode == Opcode::send_with_immediate ? PacketKind::send : PacketKind::write;
+  const bool write = opcode == Opcode::rdma_write || opcode == Opcode::rdma_write_with_immediate;
+  packet.kind = write ? PacketKind::write : PacketKind::send;
   packet.offset = cursor_offset_;
   packet.length = std::min(queue_pair_.chunk_bytes(), entry.length - cursor_offset_);
   packet.remote_address = entry.request.remote_address + cursor_offset_;
@@ -214,6 +250,8 @@ void Requester::build_data(SendEntry& entry, Packet& packet) {
   packet.last = cursor_offset_ + packet.length == entry.length;
   packet.with_immediate =
       packet.last && (opcode == Opcode::send_with_immediate || opcode == Opcode::rdma_write_with_immediate);
+  packet.with_invalidate = packet.last && opcode == Opcode::send_with_invalidate;
+  packet.invalidate_key = entry.request.invalidate_key;
   if (queue_pair_.configuration().type == QpType::ud) {
     build_datagram(entry, packet);
     return;

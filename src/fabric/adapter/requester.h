@@ -30,6 +30,7 @@ struct SendEntry {
   bool hung = false;     // a fault: will never complete by itself
   CompletionStatus failure = CompletionStatus::success;  // found here before sending
 
+  bool local() const { return is_local(request.opcode); }
   bool expects_data() const {
     return request.opcode == Opcode::rdma_read || request.opcode == Opcode::compare_and_swap ||
            request.opcode == Opcode::fetch_and_add;
@@ -67,6 +68,7 @@ class Requester {
   const SendEntry& entry(std::uint64_t index) const { return ring_[index % ring_.size()]; }
   const SendEntry* sendable() const;
   void begin(SendEntry& entry);
+  void execute_local(SendEntry& entry);
   CompletionStatus check_local(const SendEntry& entry) const;
   Packet* build(SendEntry& entry);
   void build_data(SendEntry& entry, Packet& packet);

@@ -189,6 +189,22 @@ SendEntry* Requester::find_unanswered() {
   return nullptr;
 }
 
+namespace {
+
+std::optional<CompletionStatus> status_of(DmaResult placed) {
+  switch (placed) {
+    case DmaResult::done:
+      return CompletionStatus::success;
+    case DmaResult::destination_gone:
+      return CompletionStatus::local_protection_error;
+    case DmaResult::lost:
+      return std::nullopt;
+  }
+  HAWSER_UNREACHABLE();
+}
+
+}  // namespace
+
 // Nothing when the answer counts as lost, because the other end's memory is gone.
 std::optional<CompletionStatus> Requester::place_response(SendEntry& entry, Packet& packet) {
   Adapter& adapter = queue_pair_.adapter();
@@ -202,18 +218,9 @@ std::optional<CompletionStatus> Requester::place_response(SendEntry& entry, Pack
   if (packet.kind == PacketKind::atomic_response) {
     std::byte bytes[sizeof packet.atomic_result];
     std::copy_n(reinterpret_cast<const std::byte*>(&packet.atomic_result), sizeof bytes, bytes);
-    const bool placed = adapter.services().dma.write(space, pieces, bytes);
-    return placed ? CompletionStatus::success : CompletionStatus::local_protection_error;
+    return status_of(adapter.services().dma.write(space, pieces, bytes));
   }
-  switch (adapter.place_payload(packet, 0, space, pieces)) {
-    case DmaResult::done:
-      return CompletionStatus::success;
-    case DmaResult::destination_gone:
-      return CompletionStatus::local_protection_error;
-    case DmaResult::source_gone:
-      return std::nullopt;
-  }
-  HAWSER_UNREACHABLE();
+  return status_of(adapter.place_payload(packet, 0, space, pieces));
 }
 
 void Requester::receive_response(Packet& packet) {

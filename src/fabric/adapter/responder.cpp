@@ -232,10 +232,15 @@ Syndrome Responder::execute_send(Packet& packet) {
   }
   const DmaResult placed =
       packet.length > 0 ? place_in_receive(packet, packet.offset, skip_) : DmaResult::done;
-  if (placed == DmaResult::source_gone) return Syndrome::lost;
+  if (placed == DmaResult::lost) return Syndrome::lost;
   if (placed == DmaResult::destination_gone) {
     receive_failure_ = CompletionStatus::local_protection_error;
     return Syndrome::remote_operation_error;
+  }
+  if (packet.with_invalidate &&
+      !queue_pair_.adapter().memory().invalidate(packet.invalidate_key, domain_, queue_pair_.number())) {
+    receive_failure_ = CompletionStatus::local_access_error;
+    return Syndrome::remote_access_error;
   }
   if (packet.last) complete_receive(packet, CompletionStatus::success, packet.offset + packet.length);
   return Syndrome::positive;
@@ -247,8 +252,8 @@ Syndrome Responder::execute_write(Packet& packet) {
     // The whole message is checked at its every packet: a region may be taken away in the middle.
     const std::uint64_t start = packet.remote_address - packet.offset;
     const bool may = (queue_pair_.attributes().access_flags & access_remote_write) != 0;
-    const MemoryRegion* region =
-        adapter.memory().check(packet.rkey, domain_, start, packet.message_length, access_remote_write);
+    const MemoryRegion* region = adapter.memory().check_remote(
+        packet.rkey, domain_, queue_pair_.number(), start, packet.message_length, access_remote_write);
     if (!may || region == nullptr) return Syndrome::remote_access_error;
     if (packet.last && packet.with_immediate && !has_current_ && !take_receive()) {
       return Syndrome::receiver_not_ready;
@@ -256,7 +261,7 @@ Syndrome Responder::execute_write(Packet& packet) {
     const Piece piece{packet.remote_address - region->virtual_address + region->address + skip_,
                       packet.length - skip_};
     const DmaResult placed = adapter.place_payload(packet, skip_, region->space, {&piece, 1});
-    if (placed == DmaResult::source_gone) return Syndrome::lost;
+    if (placed == DmaResult::lost) return Syndrome::lost;
     if (placed == DmaResult::destination_gone) return Syndrome::remote_access_error;
   } else if (packet.with_immediate && !has_current_ && !take_receive()) {
     return Syndrome::receiver_not_ready;
@@ -283,6 +288,10 @@ void Responder::complete_receive(const Packet& packet, CompletionStatus status, 
   if (packet.with_immediate) {
     completion.flags |= completion_with_immediate;
     completion.immediate = packet.immediate;
+  }
+  if (packet.with_invalidate) {
+    completion.flags |= completion_with_invalidate;
+    completion.immediate = packet.invalidate_key;
   }
   if (packet.transport == QpType::ud) {
     const AdapterPort& port = queue_pair_.adapter().port(queue_pair_.port());
@@ -316,10 +325,12 @@ Syndrome Responder::execute_read(Packet& packet) {
   const Adapter& adapter = queue_pair_.adapter();
   if (!has_resources()) return Syndrome::invalid_request;
   const bool may = (queue_pair_.attributes().access_flags & access_remote_read) != 0;
-  if (packet.length > 0 && (!may || adapter.memory().check(packet.rkey, domain_, packet.remote_address,
-                                                           packet.length, access_remote_read) == nullptr)) {
-    return Syndrome::remote_access_error;
-  }
+  const auto allowed = [&] {
+    return may &&
+           adapter.memory().check_remote(packet.rkey, domain_, queue_pair_.number(), packet.remote_address,
+                                         packet.length, access_remote_read) != nullptr;
+  };
+  if (packet.length > 0 && !allowed()) return Syndrome::remote_access_error;
   push({.kind = PacketKind::read_response,
         .psn = packet.psn,
         .psn_count = packet.psn_count,
@@ -336,8 +347,8 @@ Syndrome Responder::execute_atomic(Packet& packet) {
   const std::size_t resources = queue_pair_.attributes().max_dest_rd_atomic;
   if (!has_resources() || packet.remote_address % size != 0) return Syndrome::invalid_request;
   const bool may = (queue_pair_.attributes().access_flags & access_remote_atomic) != 0;
-  const MemoryRegion* region =
-      adapter.memory().check(packet.rkey, domain_, packet.remote_address, size, access_remote_atomic);
+  const MemoryRegion* region = adapter.memory().check_remote(
+      packet.rkey, domain_, queue_pair_.number(), packet.remote_address, size, access_remote_atomic);
   if (!may || region == nullptr) return Syndrome::remote_access_error;
   const Piece piece{packet.remote_address - region->virtual_address + region->address, size};
   std::uint64_t value = 0;
@@ -349,9 +360,10 @@ Syndrome Responder::execute_atomic(Packet& packet) {
   } else {
     value += packet.compare_add;
   }
-  if (value != before && !adapter.services().dma.write(region->space, {&piece, 1}, bytes)) {
-    return Syndrome::remote_access_error;
-  }
+  const DmaResult written =
+      value != before ? adapter.services().dma.write(region->space, {&piece, 1}, bytes) : DmaResult::done;
+  if (written == DmaResult::lost) return Syndrome::lost;
+  if (written == DmaResult::destination_gone) return Syndrome::remote_access_error;
   atomics_.push_back({packet.psn, before});
   if (atomics_.size() > resources) atomics_.pop_front();
   push({.kind = PacketKind::atomic_response, .psn = packet.psn, .result = before});
@@ -437,8 +449,8 @@ Packet* Responder::next_read_response(Response& response) {
   Adapter& adapter = queue_pair_.adapter();
   const MemoryRegion* region = nullptr;
   if (response.length > 0) {
-    region = adapter.memory().check(response.rkey, response.domain, response.address, response.length,
-                                    access_remote_read);
+    region = adapter.memory().check_remote(response.rkey, response.domain, queue_pair_.number(),
+                                           response.address, response.length, access_remote_read);
   }
   Packet& packet = *adapter.services().network.allocate();
   packet.psn = response.psn;

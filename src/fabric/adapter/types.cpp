@@ -34,6 +34,8 @@ const char* name_of(CompletionStatus status) {
       return "LOC_PROT_ERR";
     case CompletionStatus::flush_error:
       return "WR_FLUSH_ERR";
+    case CompletionStatus::window_bind_error:
+      return "MW_BIND_ERR";
     case CompletionStatus::bad_response_error:
       return "BAD_RESP_ERR";
     case CompletionStatus::local_access_error:

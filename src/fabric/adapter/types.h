@@ -44,6 +44,8 @@ enum AccessFlags : std::uint32_t {
   access_remote_write = 2,
   access_remote_read = 4,
   access_remote_atomic = 8,
+  access_bind_window = 16,
+  access_zero_based = 32,  // a window's: its first byte has address 0
 };
 
 enum class Opcode : std::uint32_t {
@@ -54,7 +56,15 @@ enum class Opcode : std::uint32_t {
   rdma_read = 4,
   compare_and_swap = 5,
   fetch_and_add = 6,
+  local_invalidate = 7,  // of a type 2 window
+  bind_window = 8,
+  send_with_invalidate = 9,
 };
+
+// Carried out by the adapter that it is posted to: nothing crosses the network.
+inline bool is_local(Opcode opcode) {
+  return opcode == Opcode::local_invalidate || opcode == Opcode::bind_window;
+}
 
 enum SendFlags : std::uint32_t {
   send_fence = 1,
@@ -69,6 +79,7 @@ enum class CompletionStatus : std::uint32_t {
   local_qp_operation_error = 2,
   local_protection_error = 4,
   flush_error = 5,
+  window_bind_error = 6,
   bad_response_error = 7,
   local_access_error = 8,
   remote_invalid_request_error = 9,
@@ -86,6 +97,8 @@ enum class CompletionOpcode : std::uint32_t {
   rdma_read = 2,
   compare_and_swap = 3,
   fetch_and_add = 4,
+  bind_window = 5,
+  local_invalidate = 6,
   receive = 128,
   receive_rdma_with_immediate = 129,
 };
@@ -93,6 +106,7 @@ enum class CompletionOpcode : std::uint32_t {
 enum CompletionFlags : std::uint32_t {
   completion_grh = 1,
   completion_with_immediate = 2,
+  completion_with_invalidate = 8,
 };
 
 enum class AsyncEventType : std::uint32_t {
@@ -219,6 +233,11 @@ struct SendRequest {
   std::uint32_t remote_qp = 0;          // UD
   std::uint32_t remote_qkey = 0;        // UD
   std::uint32_t remote_srq = 0;         // XRC: number of the shared receive queue
+  std::uint32_t invalidate_key = 0;     // of the window: here, or at the receiver of the message
+  // Binding: the window's new key is `rkey`, its first byte `remote_address`.
+  std::uint32_t window_key = 0, region_key = 0;
+  std::uint64_t window_length = 0;  // 0: it becomes unbound
+  std::uint32_t window_access = 0;
 };
 
 struct ReceiveRequest {
@@ -234,7 +253,7 @@ struct Completion {
   CompletionOpcode opcode = CompletionOpcode::send;
   std::uint32_t vendor_error = 0;
   std::uint32_t byte_length = 0;
-  std::uint32_t immediate = 0;
+  std::uint32_t immediate = 0;  // or the key that the message has invalidated
   std::uint32_t qp_number = 0;
   std::uint32_t source_qp = 0;
   std::uint32_t flags = 0;  // CompletionFlags
@@ -243,6 +262,7 @@ struct Completion {
   std::uint8_t service_level = 0;
   std::uint8_t destination_path_bits = 0;
   bool solicited = false;
+  std::int64_t time = 0;  // when it was delivered, in nanoseconds of the fabric; set by who stores it
 };
 
 const char* name_of(QpState state);

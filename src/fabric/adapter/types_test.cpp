@@ -29,7 +29,13 @@ static_assert(same(Opcode::rdma_write, IBV_WR_RDMA_WRITE) &&
               same(Opcode::send, IBV_WR_SEND) && same(Opcode::send_with_immediate, IBV_WR_SEND_WITH_IMM) &&
               same(Opcode::rdma_read, IBV_WR_RDMA_READ) &&
               same(Opcode::compare_and_swap, IBV_WR_ATOMIC_CMP_AND_SWP) &&
-              same(Opcode::fetch_and_add, IBV_WR_ATOMIC_FETCH_AND_ADD));
+              same(Opcode::fetch_and_add, IBV_WR_ATOMIC_FETCH_AND_ADD) &&
+              same(Opcode::local_invalidate, IBV_WR_LOCAL_INV) && same(Opcode::bind_window, IBV_WR_BIND_MW) &&
+              same(Opcode::send_with_invalidate, IBV_WR_SEND_WITH_INV));
+static_assert(same(access_bind_window, IBV_ACCESS_MW_BIND) &&
+              same(access_zero_based, IBV_ACCESS_ZERO_BASED) &&
+              same(completion_with_invalidate, IBV_WC_WITH_INV) &&
+              same(CompletionStatus::window_bind_error, IBV_WC_MW_BIND_ERR));
 static_assert(same(send_fence, IBV_SEND_FENCE) && same(send_signaled, IBV_SEND_SIGNALED) &&
               same(send_solicited, IBV_SEND_SOLICITED) && same(send_inline, IBV_SEND_INLINE));
 static_assert(same(CompletionStatus::success, IBV_WC_SUCCESS) &&
@@ -51,6 +57,8 @@ static_assert(same(CompletionOpcode::send, IBV_WC_SEND) &&
               same(CompletionOpcode::rdma_read, IBV_WC_RDMA_READ) &&
               same(CompletionOpcode::compare_and_swap, IBV_WC_COMP_SWAP) &&
               same(CompletionOpcode::fetch_and_add, IBV_WC_FETCH_ADD) &&
+              same(CompletionOpcode::bind_window, IBV_WC_BIND_MW) &&
+              same(CompletionOpcode::local_invalidate, IBV_WC_LOCAL_INV) &&
               same(CompletionOpcode::receive, IBV_WC_RECV) &&
               same(CompletionOpcode::receive_rdma_with_immediate, IBV_WC_RECV_RDMA_WITH_IMM));
 static_assert(same(completion_grh, IBV_WC_GRH) && same(completion_with_immediate, IBV_WC_WITH_IMM));

@@ -93,6 +93,8 @@ struct PacketBody {
   bool migrated = true;  // MigReq: the sender's path migration state is MIGRATED
   bool retried = false;  // sent before; only for counting
   std::uint32_t immediate = 0;
+  bool with_invalidate = false;  // of a window at the receiver
+  std::uint32_t invalidate_key = 0;
   std::uint32_t qkey = 0;
   std::uint32_t shared_queue = 0;    // XRC: for which shared receive queue
   std::uint64_t remote_address = 0;  // of the first byte in this packet

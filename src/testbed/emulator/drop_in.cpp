@@ -1,6 +1,9 @@
 // What makes the verbs API a libibverbs.so.1: the platform of a real process, which finds the fabric and its
 // host in two variables that `hawser fabric run` sets. Without them there is no device, as on a machine
 // without adapters.
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <string>
 
@@ -20,6 +23,13 @@ class EmulatorPlatform final : public verbs::Platform {
   }
   Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override {
     return ClientLink::open(variable("HAWSER_FABRIC"), host(), adapter);
+  }
+  int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
+    struct stat facts {};
+    if (fstat(descriptor, &facts) != 0) return errno;
+    device = facts.st_dev;
+    inode = facts.st_ino;
+    return 0;
   }
   void complain(const std::string& text) override { print_error_line(text); }
 

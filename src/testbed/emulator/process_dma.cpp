@@ -12,6 +12,12 @@ namespace {
 // What is read from one process and written to another stays in the core's cache on the way.
 constexpr std::size_t chunk = 128 * 1024;
 
+// A process that has ended answers nobody, not even with a refusal: its memory goes a moment before its
+// connection to us does, and until then its packets count as lost.
+fabric::DmaResult missing_destination() {
+  return errno == ESRCH ? fabric::DmaResult::lost : fabric::DmaResult::destination_gone;
+}
+
 }  // namespace
 
 ProcessDma::ProcessDma() : buffer_(chunk) {}
@@ -63,12 +69,8 @@ fabric::DmaResult ProcessDma::copy(fabric::SpaceId to, std::span<const fabric::P
   for (const fabric::Piece& piece : source) total += piece.length;
   for (std::uint64_t offset = 0; offset < total; offset += chunk) {
     const std::size_t bytes = std::min<std::uint64_t>(chunk, total - offset);
-    if (!move(from, source, offset, buffer_.data(), bytes, true)) return fabric::DmaResult::source_gone;
-    if (!move(to, destination, offset, buffer_.data(), bytes, false)) {
-      // A process that has ended answers nobody, not even with a refusal: its memory goes a moment before its
-      // connection to us does, and until then its packets count as lost.
-      return errno == ESRCH ? fabric::DmaResult::source_gone : fabric::DmaResult::destination_gone;
-    }
+    if (!move(from, source, offset, buffer_.data(), bytes, true)) return fabric::DmaResult::lost;
+    if (!move(to, destination, offset, buffer_.data(), bytes, false)) return missing_destination();
   }
   return fabric::DmaResult::done;
 }
@@ -79,10 +81,12 @@ bool ProcessDma::read(fabric::SpaceId from, std::span<const fabric::Piece> sourc
   return move(from, source, 0, out, total, true);
 }
 
-bool ProcessDma::write(fabric::SpaceId to, std::span<const fabric::Piece> destination, const std::byte* in) {
+fabric::DmaResult ProcessDma::write(fabric::SpaceId to, std::span<const fabric::Piece> destination,
+                                    const std::byte* in) {
   std::size_t total = 0;
   for (const fabric::Piece& piece : destination) total += piece.length;
-  return move(to, destination, 0, const_cast<std::byte*>(in), total, false);
+  const bool moved = move(to, destination, 0, const_cast<std::byte*>(in), total, false);
+  return moved ? fabric::DmaResult::done : missing_destination();
 }
 
 }  // namespace hawser::emulator

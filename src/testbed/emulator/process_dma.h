@@ -20,7 +20,8 @@ class ProcessDma final : public fabric::DmaPort {
   fabric::DmaResult copy(fabric::SpaceId to, std::span<const fabric::Piece> destination, fabric::SpaceId from,
                          std::span<const fabric::Piece> source) override;
   bool read(fabric::SpaceId from, std::span<const fabric::Piece> source, std::byte* out) override;
-  bool write(fabric::SpaceId to, std::span<const fabric::Piece> destination, const std::byte* in) override;
+  fabric::DmaResult write(fabric::SpaceId to, std::span<const fabric::Piece> destination,
+                          const std::byte* in) override;
 
   std::uint64_t bytes_moved() const { return bytes_moved_; }
 

@@ -84,6 +84,31 @@ void send_immediate(ibv_qp_ex* qp, __be32 immediate) {
   begin(qp, slot);
 }
 
+void send_invalidate(ibv_qp_ex* qp, std::uint32_t key) {
+  SendSlot slot = operation(IBV_WR_SEND_WITH_INV);
+  slot.invalidate_key = key;
+  begin(qp, slot);
+}
+
+void invalidate_here(ibv_qp_ex* qp, std::uint32_t key) {
+  SendSlot slot = operation(IBV_WR_LOCAL_INV);
+  slot.invalidate_key = key;
+  begin(qp, slot);
+}
+
+void bind(ibv_qp_ex* qp, ibv_mw* window, std::uint32_t key, const ibv_mw_bind_info* info) {
+  SendSlot slot = operation(IBV_WR_BIND_MW);
+  fill_bind(slot, *window, key, *info);
+  begin(qp, slot);
+}
+
+void set_xrc_queue(ibv_qp_ex* qp, std::uint32_t number) {
+  change(qp, [&](QueuePairObject&, SendSlot& slot, std::byte*) {
+    slot.remote_srq = number;
+    return 0;
+  });
+}
+
 void set_datagram_address(ibv_qp_ex* qp, ibv_ah* ah, std::uint32_t remote_qp, std::uint32_t qkey) {
   change(qp, [&](QueuePairObject&, SendSlot& slot, std::byte*) {
     slot.path = reinterpret_cast<AddressObject*>(ah)->path;
@@ -158,6 +183,10 @@ void fill_builder(QueuePairObject& object) {
   ex.wr_rdma_write_imm = rdma_write_immediate;
   ex.wr_send = send;
   ex.wr_send_imm = send_immediate;
+  ex.wr_send_inv = send_invalidate;
+  ex.wr_local_inv = invalidate_here;
+  ex.wr_bind_mw = bind;
+  ex.wr_set_xrc_srqn = set_xrc_queue;
   ex.wr_set_ud_addr = set_datagram_address;
   ex.wr_set_inline_data = set_inline;
   ex.wr_set_inline_data_list = set_inline_list;

@@ -24,22 +24,47 @@ void translate(const fabric::Completion& from, ibv_wc& to) {
   to.dlid_path_bits = from.destination_path_bits;
 }
 
+// No queue pair has this number: the entry's was destroyed.
+constexpr std::uint32_t nobody = UINT32_MAX;
+
 }  // namespace
 
-int poll_cq(ibv_cq* cq, int most, ibv_wc* out) {
-  auto& object = *reinterpret_cast<CompletionQueueObject*>(cq);
-  const std::lock_guard guard(object.lock);
-  RingIndices& entries = object.header().entries;
-  const std::uint64_t produced = entries.produced.load(std::memory_order_acquire);
-  int taken = 0;
-  for (; taken < most && object.consumed != produced; ++taken, ++object.consumed) {
-    fabric::Completion completion;
-    std::memcpy(&completion, object.shape.slot(object.memory.bytes.get(), object.consumed),
+bool take_completion(CompletionQueueObject& object, fabric::Completion& completion) {
+  const std::uint64_t produced = object.header().entries.produced.load(std::memory_order_acquire);
+  while (object.consumed != produced) {
+    std::memcpy(&completion, object.shape.slot(object.memory.bytes.get(), object.consumed++),
                 sizeof completion);
-    translate(completion, out[taken]);
+    if (completion.qp_number != nobody) [[likely]]
+      return true;
   }
+  return false;
+}
+
+void purge_completions(ibv_cq* cq, std::uint32_t queue_pair) {
+  if (cq == nullptr) return;
+  CompletionQueueObject& object = CompletionQueueObject::of(cq);
+  const std::lock_guard guard(object.lock);
+  const std::uint64_t produced = object.header().entries.produced.load(std::memory_order_acquire);
+  for (std::uint64_t i = object.consumed; i != produced; ++i) {
+    std::byte* const at = object.shape.slot(object.memory.bytes.get(), i);
+    fabric::Completion completion;
+    std::memcpy(&completion, at, sizeof completion);
+    if (completion.qp_number != queue_pair) continue;
+    completion.qp_number = nobody;
+    std::memcpy(at, &completion, sizeof completion);
+  }
+}
+
+int poll_cq(ibv_cq* cq, int most, ibv_wc* out) {
+  CompletionQueueObject& object = CompletionQueueObject::of(cq);
+  const std::lock_guard guard(object.lock);
+  int taken = 0;
+  fabric::Completion completion;
+  const std::uint64_t before = object.consumed;
+  for (; taken < most && take_completion(object, completion); ++taken) translate(completion, out[taken]);
+  if (object.consumed != before)
+    object.header().entries.consumed.store(object.consumed, std::memory_order_release);
   if (taken > 0) {
-    entries.consumed.store(object.consumed, std::memory_order_release);
     object.idle_polls = 0;
     return taken;
   }
@@ -48,7 +73,8 @@ int poll_cq(ibv_cq* cq, int most, ibv_wc* out) {
 
 // Arming twice does not make it narrower.
 int request_notification(ibv_cq* cq, int solicited_only) {
-  auto& object = *reinterpret_cast<CompletionQueueObject*>(cq);
+  CompletionQueueObject& object = CompletionQueueObject::of(cq);
+  const std::lock_guard guard(object.lock);  // it may be growing
   std::atomic<std::uint32_t>& armed = object.header().armed;
   if (solicited_only == 0) {
     armed.store(CompletionQueueHeader::any, std::memory_order_seq_cst);
@@ -57,6 +83,35 @@ int request_notification(ibv_cq* cq, int solicited_only) {
   std::uint32_t quiet = CompletionQueueHeader::quiet;
   armed.compare_exchange_strong(quiet, CompletionQueueHeader::solicited, std::memory_order_seq_cst);
   return 0;
+}
+
+ibv_cq* make_completion_queue(ibv_context* context, const ibv_cq_init_attr_ex& wanted) {
+  OpenedDevice& opened = OpenedDevice::of(context);
+  if (wanted.cqe < 1 || wanted.comp_vector != 0 || wanted.cqe > opened.listed->facts.max_cqe)
+    return fail_with(EINVAL);
+  auto object = std::make_unique<CompletionQueueObject>();
+  object->opened = &opened;
+  object->shape = completion_queue_shape(wanted.cqe);
+  object->memory = opened.link->allocate(object->shape.end());
+  if (object->memory.bytes == nullptr) return fail_with(ENOMEM);
+  Request request;
+  request.call = Call::create_completion_queue;
+  request.capacity = wanted.cqe;
+  if (wanted.channel != nullptr) request.channel = reinterpret_cast<ChannelObject*>(wanted.channel)->number;
+  const Reply reply = opened.link->call(request, &object->memory);
+  if (reply.error != 0) return fail_with(reply.error);
+  ibv_cq& cq = object->cq();
+  cq.context = context;
+  cq.channel = wanted.channel;
+  cq.cq_context = wanted.cq_context;
+  cq.handle = reply.object;
+  cq.cqe = static_cast<int>(wanted.cqe);
+  pthread_mutex_init(&cq.mutex, nullptr);
+  pthread_cond_init(&cq.cond, nullptr);
+  if (wanted.channel != nullptr) ++wanted.channel->refcnt;
+  const std::lock_guard guard(opened.lock);
+  opened.completion_queues[reply.object] = object.get();
+  return &object.release()->cq();
 }
 
 }  // namespace hawser::verbs
@@ -85,36 +140,17 @@ int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
 
 ibv_cq* ibv_create_cq(ibv_context* context, int entries, void* cq_context, ibv_comp_channel* channel,
                       int vector) {
-  OpenedDevice& opened = OpenedDevice::of(context);
-  if (entries < 1 || vector != 0 || static_cast<std::uint32_t>(entries) > opened.listed->facts.max_cqe)
-    return fail_with(EINVAL);
-  auto object = std::make_unique<CompletionQueueObject>();
-  object->opened = &opened;
-  object->shape = completion_queue_shape(static_cast<std::uint32_t>(entries));
-  object->memory = opened.link->allocate(object->shape.end());
-  if (object->memory.bytes == nullptr) return fail_with(ENOMEM);
-  Request request;
-  request.call = Call::create_completion_queue;
-  request.capacity = static_cast<std::uint32_t>(entries);
-  if (channel != nullptr) request.channel = reinterpret_cast<ChannelObject*>(channel)->number;
-  const Reply reply = opened.link->call(request, &object->memory);
-  if (reply.error != 0) return fail_with(reply.error);
-  ibv_cq& cq = object->cq;
-  cq.context = context;
-  cq.channel = channel;
-  cq.cq_context = cq_context;
-  cq.handle = reply.object;
-  cq.cqe = entries;
-  pthread_mutex_init(&cq.mutex, nullptr);
-  pthread_cond_init(&cq.cond, nullptr);
-  if (channel != nullptr) ++channel->refcnt;
-  const std::lock_guard guard(opened.lock);
-  opened.completion_queues[reply.object] = object.get();
-  return &object.release()->cq;
+  if (entries < 1 || vector < 0) return fail_with(EINVAL);
+  ibv_cq_init_attr_ex wanted{};
+  wanted.cqe = static_cast<std::uint32_t>(entries);
+  wanted.cq_context = cq_context;
+  wanted.channel = channel;
+  wanted.comp_vector = static_cast<std::uint32_t>(vector);
+  return make_completion_queue(context, wanted);
 }
 
 int ibv_destroy_cq(ibv_cq* cq) {
-  auto* const object = reinterpret_cast<CompletionQueueObject*>(cq);
+  CompletionQueueObject* const object = &CompletionQueueObject::of(cq);
   OpenedDevice& opened = *object->opened;
   Request request;
   request.call = Call::destroy_completion_queue;
@@ -134,8 +170,25 @@ int ibv_destroy_cq(ibv_cq* cq) {
   return 0;
 }
 
-// The rings have a size for life; programs that ask for no more than they have are content.
-int ibv_resize_cq(ibv_cq* cq, int entries) { return entries <= cq->cqe ? 0 : EOPNOTSUPP; }
+// What is in the queue moves to a new ring. Nobody polls meanwhile.
+int ibv_resize_cq(ibv_cq* cq, int entries) {
+  CompletionQueueObject& object = CompletionQueueObject::of(cq);
+  if (entries < 1) return EINVAL;
+  const std::lock_guard guard(object.lock);
+  const RingShape shape = completion_queue_shape(static_cast<std::uint32_t>(entries));
+  const SharedBytes memory = object.opened->link->allocate(shape.end());
+  if (memory.bytes == nullptr) return ENOMEM;
+  Request request;
+  request.call = Call::resize_completion_queue;
+  request.object = cq->handle;
+  request.capacity = static_cast<std::uint32_t>(entries);
+  const Reply reply = object.opened->link->call(request, &memory);
+  if (reply.error != 0) return reply.error;
+  object.memory = memory;
+  object.shape = shape;
+  cq->cqe = entries;
+  return 0;
+}
 
 int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) {
   auto& object = *reinterpret_cast<ChannelObject*>(channel);
@@ -150,7 +203,7 @@ int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** cq_context) 
     const auto entry = object.opened->completion_queues.find(number);
     if (entry == object.opened->completion_queues.end()) continue;  // destroyed before its event was read
     ++entry->second->completion_events;
-    *cq = &entry->second->cq;
+    *cq = &entry->second->cq();
     *cq_context = (*cq)->cq_context;
     return 0;
   }

@@ -52,7 +52,7 @@ bool translate(OpenedDevice& opened, const AsyncRecord& record, ibv_async_event&
                       [&](QueuePairObject& object) { event.element.qp = &object.qp(); });
     case AsyncRecord::completion_queue:
       return hand_out(opened, opened.completion_queues, record.number,
-                      [&](CompletionQueueObject& object) { event.element.cq = &object.cq; });
+                      [&](CompletionQueueObject& object) { event.element.cq = &object.cq(); });
     case AsyncRecord::shared_receive_queue:
       return hand_out(opened, opened.shared_receive_queues, record.number,
                       [&](SharedReceiveObject& object) { event.element.srq = &object.srq; });

@@ -12,9 +12,9 @@ namespace hawser::verbs {
 namespace {
 
 // Flags that change nothing here: relaxed ordering, on-demand paging (memory is never pinned), huge pages.
-constexpr unsigned known_access =
-    IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-constexpr unsigned harmless_access = IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING;
+constexpr unsigned known_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+                                  IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND;
+constexpr unsigned harmless_access = IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING | IBV_ACCESS_ZERO_BASED;
 
 ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint64_t virtual_address,
                         unsigned access) {
@@ -25,7 +25,7 @@ ibv_mr* register_region(ibv_pd* pd, void* address, std::size_t length, std::uint
   request.domain = pd->handle;
   request.address = reinterpret_cast<std::uint64_t>(address);
   request.length = length;
-  request.virtual_address = virtual_address;
+  request.virtual_address = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : virtual_address;
   request.access = access & known_access;
   const Reply reply = OpenedDevice::of(pd->context).link->call(request);
   if (reply.error != 0) return fail_with(reply.error);
@@ -77,6 +77,32 @@ ibv_ah_attr from_address(const fabric::AddressVector& path) {
   return attributes;
 }
 
+// Calls here lock what they need by themselves, so a thread domain has nothing to choose.
+ibv_td* allocate_thread_domain(ibv_context* context, ibv_td_init_attr* wanted) {
+  if (wanted->comp_mask != 0) return fail_with(EINVAL);
+  return &(new ThreadDomainObject{{context}})->td;
+}
+
+int free_thread_domain(ibv_td* domain) {
+  auto* const object = reinterpret_cast<ThreadDomainObject*>(domain);
+  if (object->users != 0) return EBUSY;
+  delete object;
+  return 0;
+}
+
+// A second name of a protection domain. Allocators are for memory that a driver shares with its device; rings
+// here are the link's, so none of a program's is asked for.
+ibv_pd* allocate_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* wanted) {
+  constexpr std::uint32_t known =
+      IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+  if (wanted->pd == nullptr || (wanted->comp_mask & ~known) != 0) return fail_with(EINVAL);
+  auto* const domain = reinterpret_cast<DomainObject*>(wanted->pd);
+  auto* const thread = reinterpret_cast<ThreadDomainObject*>(wanted->td);
+  ++domain->users;
+  if (thread != nullptr) ++thread->users;
+  return &(new DomainObject{{context, domain->pd.handle}, domain, thread})->pd;
+}
+
 }  // namespace hawser::verbs
 
 extern "C" {
@@ -86,15 +112,23 @@ ibv_pd* ibv_alloc_pd(ibv_context* context) {
   request.call = Call::create_domain;
   const Reply reply = OpenedDevice::of(context).link->call(request);
   if (reply.error != 0) return fail_with(reply.error);
-  return new ibv_pd{context, reply.object};
+  return &(new DomainObject{{context, reply.object}})->pd;
 }
 
 int ibv_dealloc_pd(ibv_pd* pd) {
-  Request request;
-  request.call = Call::destroy_domain;
-  request.object = pd->handle;
-  const int error = OpenedDevice::of(pd->context).link->call(request).error;
-  if (error == 0) delete pd;
+  auto* const object = reinterpret_cast<DomainObject*>(pd);
+  if (object->users != 0) return EBUSY;
+  int error = 0;
+  if (object->parent_of != nullptr) {
+    --object->parent_of->users;
+    if (object->thread != nullptr) --object->thread->users;
+  } else {
+    Request request;
+    request.call = Call::destroy_domain;
+    request.object = pd->handle;
+    error = OpenedDevice::of(pd->context).link->call(request).error;
+  }
+  if (error == 0) delete object;
   return error;
 }
 
@@ -110,6 +144,36 @@ ibv_mr* ibv_reg_mr_iova(ibv_pd* pd, void* address, std::size_t length, std::uint
 ibv_mr* ibv_reg_mr_iova2(ibv_pd* pd, void* address, std::size_t length, std::uint64_t iova,
                          unsigned int access) {
   return register_region(pd, address, length, iova, access);
+}
+
+int ibv_rereg_mr(ibv_mr* region, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
+  constexpr int known = IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS;
+  const bool moves = (flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0;
+  const auto wanted = static_cast<unsigned>(access) & ~static_cast<unsigned>(IBV_ACCESS_OPTIONAL_RANGE);
+  if (flags == 0 || (flags & ~known) != 0 || (moves && (address == nullptr || length == 0)) ||
+      ((flags & IBV_REREG_MR_CHANGE_ACCESS) != 0 && (wanted & ~(known_access | harmless_access)) != 0)) {
+    errno = EINVAL;
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  Request request;
+  request.call = Call::change_memory;
+  request.object = region->lkey;
+  request.mask = static_cast<std::uint32_t>(flags);
+  if (pd != nullptr) request.domain = pd->handle;
+  request.address = request.virtual_address = reinterpret_cast<std::uint64_t>(address);
+  request.length = length;
+  request.access = wanted & known_access;
+  const Reply reply = OpenedDevice::of(region->context).link->call(request);
+  if (reply.error != 0) {  // nothing has changed
+    errno = reply.error;
+    return IBV_REREG_MR_ERR_INPUT;
+  }
+  if ((flags & IBV_REREG_MR_CHANGE_PD) != 0) region->pd = pd;
+  if (moves) {
+    region->addr = address;
+    region->length = length;
+  }
+  return 0;
 }
 
 int ibv_dereg_mr(ibv_mr* region) {

@@ -13,6 +13,8 @@
 
 namespace hawser::verbs {
 
+static_assert(offsetof(ibv_cq_ex, async_events_completed) == offsetof(ibv_cq, async_events_completed));
+
 struct ListedDevice {
   ibv_device device{};
   // Libraries of vendors look behind a device for their driver's table, and must find that it is not theirs.
@@ -24,15 +26,37 @@ struct ListedDevice {
 
 struct OpenedDevice;
 
+struct DomainObject {
+  ibv_pd pd{};
+  DomainObject* parent_of = nullptr;  // a parent domain: the domain that it stands for
+  struct ThreadDomainObject* thread = nullptr;
+  std::atomic<std::uint32_t> users{0};  // parent domains
+};
+
+struct ThreadDomainObject {
+  ibv_td td{};
+  std::atomic<std::uint32_t> users{0};
+};
+
+struct XrcDomainObject {
+  ibv_xrcd xrcd{};
+  std::uint32_t number = 0;
+};
+
 struct CompletionQueueObject {
-  ibv_cq cq{};
+  ibv_cq_ex ex{};  // begins as an ibv_cq does
   OpenedDevice* opened = nullptr;
   SharedBytes memory;
   RingShape shape;
   std::mutex lock;
   std::uint64_t consumed = 0;
   std::uint32_t idle_polls = 0;
-  std::uint32_t completion_events = 0, async_events = 0;  // handed out; under cq.mutex
+  std::uint32_t completion_events = 0, async_events = 0;  // handed out; under the queue's mutex
+  fabric::Completion current;                             // between start_poll and end_poll
+
+  ibv_cq& cq() { return reinterpret_cast<ibv_cq&>(ex); }
+  static CompletionQueueObject& of(ibv_cq* cq) { return *reinterpret_cast<CompletionQueueObject*>(cq); }
+  static CompletionQueueObject& of(ibv_cq_ex* cq) { return *reinterpret_cast<CompletionQueueObject*>(cq); }
 
   CompletionQueueHeader& header() { return *reinterpret_cast<CompletionQueueHeader*>(memory.bytes.get()); }
 };
@@ -107,11 +131,22 @@ inline std::nullptr_t fail_with(int error) {
 void wait_for_acknowledgements(pthread_mutex_t& mutex, pthread_cond_t& condition, std::uint32_t& acknowledged,
                                const std::uint32_t& handed_out);
 
+// The fields of a queue pair as the program sees them.
+void describe_queue_pair(ibv_qp& qp, ibv_context* context, const ibv_qp_init_attr_ex& wanted,
+                         std::uint32_t number);
 void fill_operations(OpenedDevice& opened);
 void fill_builder(QueuePairObject& object);
 // A free slot of the send queue, offset `built` beyond what was shown; null when the queue is full.
 std::byte* next_send_slot(QueuePairObject& object);
 void show_sends(QueuePairObject& object, std::uint64_t count);
+// Takes the next entry of a completion queue; false when there is none. Under its lock.
+bool take_completion(CompletionQueueObject& object, fabric::Completion& completion);
+// What a queue pair that is gone has left in a completion queue goes, too.
+void purge_completions(ibv_cq* cq, std::uint32_t queue_pair);
+ibv_cq* make_completion_queue(ibv_context* context, const ibv_cq_init_attr_ex& wanted);
+void fill_poller(CompletionQueueObject& object, std::uint64_t wanted);
+// The fields that a bind request has in every form.
+void fill_bind(SendSlot& slot, const ibv_mw& window, std::uint32_t new_key, const ibv_mw_bind_info& info);
 fabric::AddressVector to_address(const ibv_ah_attr& attributes);
 ibv_ah_attr from_address(const fabric::AddressVector& path);
 
@@ -127,5 +162,16 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted);
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted);
 int get_srq_number(ibv_srq* srq, std::uint32_t* number);
+ibv_qp* open_qp(ibv_context* context, ibv_qp_open_attr* wanted);
+ibv_xrcd* open_xrcd(ibv_context* context, ibv_xrcd_init_attr* wanted);
+int close_xrcd(ibv_xrcd* domain);
+ibv_cq_ex* create_cq_ex(ibv_context* context, ibv_cq_init_attr_ex* wanted);
+int query_rt_values(ibv_context* context, ibv_values_ex* values);
+ibv_mw* allocate_window(ibv_pd* pd, ibv_mw_type type);
+int bind_window(ibv_qp* qp, ibv_mw* window, ibv_mw_bind* wanted);
+int free_window(ibv_mw* window);
+ibv_td* allocate_thread_domain(ibv_context* context, ibv_td_init_attr* wanted);
+int free_thread_domain(ibv_td* domain);
+ibv_pd* allocate_parent_domain(ibv_context* context, ibv_parent_domain_init_attr* wanted);
 
 }  // namespace hawser::verbs

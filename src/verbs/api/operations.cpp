@@ -3,28 +3,28 @@
 #include "verbs/api/objects.h"
 
 namespace hawser::verbs {
-namespace {
-
-// Called through the table without a check for null.
-ibv_mw* no_memory_window(ibv_pd*, ibv_mw_type) { return fail_with(EOPNOTSUPP); }
-int no_bind(ibv_qp*, ibv_mw*, ibv_mw_bind*) { return EOPNOTSUPP; }
-int no_window_to_free(ibv_mw*) { return EOPNOTSUPP; }
-
-}  // namespace
 
 void fill_operations(OpenedDevice& opened) {
   verbs_context& verbs = opened.verbs;
   verbs.sz = sizeof verbs;
   verbs.query_port = query_port;
   verbs.query_device_ex = query_device_ex;
+  verbs.query_rt_values = query_rt_values;
   verbs.create_qp_ex = create_qp_ex;
+  verbs.open_qp = open_qp;
   verbs.create_srq_ex = create_srq_ex;
   verbs.get_srq_num = get_srq_number;
+  verbs.open_xrcd = open_xrcd;
+  verbs.close_xrcd = close_xrcd;
+  verbs.create_cq_ex = create_cq_ex;
+  verbs.alloc_td = allocate_thread_domain;
+  verbs.dealloc_td = free_thread_domain;
+  verbs.alloc_parent_domain = allocate_parent_domain;
   ibv_context& context = verbs.context;
   context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-  context.ops.alloc_mw = no_memory_window;
-  context.ops.bind_mw = no_bind;
-  context.ops.dealloc_mw = no_window_to_free;
+  context.ops.alloc_mw = allocate_window;
+  context.ops.bind_mw = bind_window;
+  context.ops.dealloc_mw = free_window;
   context.ops.poll_cq = poll_cq;
   context.ops.req_notify_cq = request_notification;
   context.ops.post_srq_recv = post_shared_receive;

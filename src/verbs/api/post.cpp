@@ -23,8 +23,51 @@ bool gather_inline(const ibv_send_wr& wr, std::uint32_t most, std::byte* out, st
   return true;
 }
 
+// Whether a queue pair of the type has the operation at all.
+int check_operation(ibv_qp_type type, ibv_wr_opcode opcode) {
+  if (opcode > IBV_WR_SEND_WITH_INV) return EOPNOTSUPP;
+  const bool here = opcode == IBV_WR_LOCAL_INV || opcode == IBV_WR_BIND_MW;
+  const bool send = opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM;
+  if (type == IBV_QPT_UD) return send ? 0 : EINVAL;
+  if (type == IBV_QPT_UC) return opcode <= IBV_WR_SEND_WITH_IMM || here ? 0 : EINVAL;
+  return type == IBV_QPT_XRC_RECV ? EINVAL : 0;
+}
+
+// What depends on the operation, except the data.
+int fill_operation(const ibv_qp& qp, const ibv_send_wr& wr, SendSlot& slot) {
+  switch (wr.opcode) {
+    case IBV_WR_ATOMIC_CMP_AND_SWP:
+    case IBV_WR_ATOMIC_FETCH_AND_ADD:
+      slot.remote_address = wr.wr.atomic.remote_addr;
+      slot.compare_add = wr.wr.atomic.compare_add;
+      slot.swap = wr.wr.atomic.swap;
+      slot.rkey = wr.wr.atomic.rkey;
+      break;
+    case IBV_WR_BIND_MW:
+      fill_bind(slot, *wr.bind_mw.mw, wr.bind_mw.rkey, wr.bind_mw.bind_info);
+      break;
+    case IBV_WR_LOCAL_INV:
+    case IBV_WR_SEND_WITH_INV:
+      slot.invalidate_key = wr.invalidate_rkey;
+      break;
+    default:
+      if (qp.qp_type == IBV_QPT_UD) {
+        if (wr.wr.ud.ah == nullptr) return EINVAL;
+        slot.path = reinterpret_cast<AddressObject*>(wr.wr.ud.ah)->path;
+        slot.remote_qp = wr.wr.ud.remote_qpn;
+        slot.remote_qkey = wr.wr.ud.remote_qkey;
+      } else {
+        slot.remote_address = wr.wr.rdma.remote_addr;
+        slot.rkey = wr.wr.rdma.rkey;
+      }
+  }
+  if (qp.qp_type == IBV_QPT_XRC_SEND) slot.remote_srq = wr.qp_type.xrc.remote_srqn;
+  return 0;
+}
+
 int fill_slot(const QueuePairObject& object, const ibv_send_wr& wr, std::byte* memory) {
-  if (wr.opcode > IBV_WR_ATOMIC_FETCH_AND_ADD) return EOPNOTSUPP;
+  const ibv_qp& qp = object.ex.qp_base;
+  if (const int error = check_operation(qp.qp_type, wr.opcode); error != 0) return error;
   if (wr.num_sge < 0 || static_cast<std::uint32_t>(wr.num_sge) > object.capabilities.max_send_sge ||
       (wr.send_flags & ~known_flags) != 0)
     return EINVAL;
@@ -33,24 +76,14 @@ int fill_slot(const QueuePairObject& object, const ibv_send_wr& wr, std::byte* m
   slot.opcode = static_cast<std::uint32_t>(wr.opcode);
   slot.flags = wr.send_flags;
   slot.immediate = wr.imm_data;
-  if (object.ex.qp_base.qp_type == IBV_QPT_UD) {
-    if (wr.wr.ud.ah == nullptr || wr.opcode < IBV_WR_SEND || wr.opcode > IBV_WR_SEND_WITH_IMM) return EINVAL;
-    slot.path = reinterpret_cast<AddressObject*>(wr.wr.ud.ah)->path;
-    slot.remote_qp = wr.wr.ud.remote_qpn;
-    slot.remote_qkey = wr.wr.ud.remote_qkey;
-  } else if (wr.opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
-    slot.remote_address = wr.wr.atomic.remote_addr;
-    slot.compare_add = wr.wr.atomic.compare_add;
-    slot.swap = wr.wr.atomic.swap;
-    slot.rkey = wr.wr.atomic.rkey;
-  } else {
-    slot.remote_address = wr.wr.rdma.remote_addr;
-    slot.rkey = wr.wr.rdma.rkey;
-  }
-  if (object.ex.qp_base.qp_type == IBV_QPT_UC && wr.opcode > IBV_WR_SEND_WITH_IMM) return EINVAL;
+  if (const int error = fill_operation(qp, wr, slot); error != 0) return error;
   std::byte* const rest = memory + sizeof slot;
-  if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
-    if (wr.opcode > IBV_WR_SEND_WITH_IMM) return EINVAL;  // a read has nothing to send
+  const bool here = wr.opcode == IBV_WR_LOCAL_INV || wr.opcode == IBV_WR_BIND_MW;
+  if (here) {
+    slot.flags &= ~static_cast<unsigned>(IBV_SEND_INLINE);
+  } else if ((wr.send_flags & IBV_SEND_INLINE) != 0) {
+    // A read or an atomic has nothing to send.
+    if (wr.opcode > IBV_WR_SEND_WITH_IMM && wr.opcode != IBV_WR_SEND_WITH_INV) return EINVAL;
     if (!gather_inline(wr, object.capabilities.max_inline_data, rest, slot.inline_length)) return EINVAL;
   } else {
     slot.segment_count = static_cast<std::uint32_t>(wr.num_sge);
@@ -123,7 +156,7 @@ int post_receive(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad) {
   QueuePairObject& object = QueuePairObject::of(qp);
   const std::lock_guard guard(object.receive_lock);
   RingIndices& indices = object.header().receives;
-  int error = qp->state == IBV_QPS_RESET || qp->srq != nullptr ? EINVAL : 0;
+  int error = qp->state == IBV_QPS_RESET || qp->srq != nullptr || qp->recv_cq == nullptr ? EINVAL : 0;
   for (; wr != nullptr && error == 0; wr = wr->next) {
     error = put_receive(*wr, object.shape.receives, object.memory.bytes.get(), indices,
                         object.capabilities.max_recv_wr, object.capabilities.max_recv_sge, object.receives);

@@ -58,11 +58,13 @@ void fill(const AdapterFacts& facts, ibv_device_attr& out) {
   out.max_qp = static_cast<int>(facts.max_qp);
   out.max_qp_wr = static_cast<int>(facts.max_qp_wr);
   out.device_cap_flags = IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-                         IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD;
+                         IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_XRC |
+                         IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+                         IBV_DEVICE_MEM_MGT_EXTENSIONS;
   out.max_sge = out.max_sge_rd = static_cast<int>(facts.max_sge);
   out.max_cq = 65536;
   out.max_cqe = static_cast<int>(facts.max_cqe);
-  out.max_mr = 1 << 20;
+  out.max_mr = out.max_mw = 1 << 20;
   out.max_pd = 32768;
   out.max_qp_rd_atom = out.max_qp_init_rd_atom = static_cast<int>(facts.max_rd_atomic);
   out.max_res_rd_atom = static_cast<int>(facts.max_rd_atomic * facts.max_qp);
@@ -130,9 +132,21 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
   ibv_device_attr_ex attributes{};
   fill(OpenedDevice::of(context).listed->facts, attributes.orig_attr);
   attributes.phys_port_cnt_ex = attributes.orig_attr.phys_port_cnt;
+  attributes.device_cap_flags_ex = attributes.orig_attr.device_cap_flags;
+  attributes.completion_timestamp_mask = UINT64_MAX;
+  attributes.hca_core_clock = 1'000'000;  // kHz: timestamps are nanoseconds
   std::memset(out, 0, size);
   std::memcpy(out, &attributes, std::min(size, sizeof attributes));
   return 0;
+}
+
+int query_rt_values(ibv_context* context, ibv_values_ex* values) {
+  if ((values->comp_mask & ~static_cast<std::uint32_t>(IBV_VALUES_MASK_RAW_CLOCK)) != 0) return EOPNOTSUPP;
+  Request request;
+  request.call = Call::query_time;
+  const Reply reply = OpenedDevice::of(context).link->call(request);
+  values->raw_clock = {0, reply.time};  // ticks, all in the second field, as devices give them
+  return reply.error;
 }
 
 }  // namespace hawser::verbs

@@ -10,6 +10,11 @@ namespace fabric = hawser::fabric;
 namespace hawser::verbs {
 namespace {
 
+void purge(const ibv_qp& qp) {
+  purge_completions(qp.send_cq, qp.qp_num);
+  if (qp.recv_cq != qp.send_cq) purge_completions(qp.recv_cq, qp.qp_num);
+}
+
 fabric::QpAttributes to_model(const ibv_qp_attr& from) {
   fabric::QpAttributes to;
   to.state = static_cast<fabric::QpState>(from.qp_state);
@@ -79,8 +84,31 @@ ibv_qp_cap from_model(const fabric::QpCapabilities& from) {
   return {from.max_send_wr, from.max_recv_wr, from.max_send_sge, from.max_recv_sge, from.max_inline_data};
 }
 
-// The fields of the queue pair as the program sees them.
-void describe(ibv_qp& qp, ibv_context* context, const ibv_qp_init_attr_ex& wanted, std::uint32_t number) {
+// What a queue pair of a type must be given.
+int check_wanted(const ibv_qp_init_attr_ex& wanted) {
+  switch (wanted.qp_type) {
+    case IBV_QPT_RC:
+    case IBV_QPT_UC:
+    case IBV_QPT_UD:
+      return wanted.send_cq != nullptr && wanted.recv_cq != nullptr &&
+                     (wanted.comp_mask & IBV_QP_INIT_ATTR_PD) != 0
+                 ? 0
+                 : EINVAL;
+    case IBV_QPT_XRC_SEND:
+      return wanted.send_cq != nullptr && (wanted.comp_mask & IBV_QP_INIT_ATTR_PD) != 0 ? 0 : EINVAL;
+    case IBV_QPT_XRC_RECV:
+      return (wanted.comp_mask & IBV_QP_INIT_ATTR_XRCD) != 0 ? 0 : EINVAL;
+    case IBV_QPT_RAW_PACKET:
+    case IBV_QPT_DRIVER:
+      break;
+  }
+  return EOPNOTSUPP;
+}
+
+}  // namespace
+
+void describe_queue_pair(ibv_qp& qp, ibv_context* context, const ibv_qp_init_attr_ex& wanted,
+                         std::uint32_t number) {
   qp.context = context;
   qp.qp_context = wanted.qp_context;
   qp.pd = wanted.pd;
@@ -94,21 +122,22 @@ void describe(ibv_qp& qp, ibv_context* context, const ibv_qp_init_attr_ex& wante
   pthread_cond_init(&qp.cond, nullptr);
 }
 
-}  // namespace
-
 ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
-  constexpr std::uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  constexpr std::uint32_t known =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
   constexpr std::uint64_t known_operations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
                                              IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
                                              IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-                                             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-  if ((wanted->comp_mask & IBV_QP_INIT_ATTR_PD) == 0) return fail_with(EINVAL);
+                                             IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_LOCAL_INV |
+                                             IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV;
   const bool builder = (wanted->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0;
   if ((wanted->comp_mask & ~known) != 0 || (builder && (wanted->send_ops_flags & ~known_operations) != 0))
     return fail_with(EOPNOTSUPP);
-  if (wanted->send_cq == nullptr || wanted->recv_cq == nullptr) return fail_with(EINVAL);
-  if (wanted->qp_type != IBV_QPT_RC && wanted->qp_type != IBV_QPT_UC && wanted->qp_type != IBV_QPT_UD)
-    return fail_with(EOPNOTSUPP);
+  if (const int error = check_wanted(*wanted); error != 0) return fail_with(error);
+  const bool target = wanted->qp_type == IBV_QPT_XRC_RECV;
+  const bool no_receives = target || wanted->qp_type == IBV_QPT_XRC_SEND;
+  if (target) wanted->send_cq = nullptr;
+  if (no_receives) wanted->recv_cq = nullptr, wanted->srq = nullptr;
   OpenedDevice& opened = OpenedDevice::of(context);
   const AdapterFacts& limits = opened.listed->facts;
   const ibv_qp_cap& cap = wanted->cap;
@@ -118,23 +147,28 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
     return fail_with(EINVAL);
   auto object = std::make_unique<QueuePairObject>();
   object->opened = &opened;
-  object->capabilities = to_model(cap, wanted->srq != nullptr);
+  object->capabilities =
+      target ? fabric::QpCapabilities{} : to_model(cap, no_receives || wanted->srq != nullptr);
   object->shape = QueuePairShape(object->capabilities);
   object->memory = opened.link->allocate(object->shape.bytes());
   if (object->memory.bytes == nullptr) return fail_with(ENOMEM);
   object->signal_all = wanted->sq_sig_all != 0;
   Request request;
   request.call = Call::create_queue_pair;
-  request.domain = wanted->pd->handle;
-  request.send_queue = wanted->send_cq->handle;
-  request.receive_queue = wanted->recv_cq->handle;
+  if (target) {
+    request.xrc_domain = reinterpret_cast<XrcDomainObject*>(wanted->xrcd)->number;
+  } else {
+    request.domain = wanted->pd->handle;
+    request.send_queue = wanted->send_cq->handle;
+    request.receive_queue = no_receives ? 0 : wanted->recv_cq->handle;
+  }
   request.shared_receive_queue = wanted->srq != nullptr ? wanted->srq->handle : 0;
   request.type = static_cast<fabric::QpType>(wanted->qp_type);
   request.signal_all = object->signal_all;
   request.capabilities = object->capabilities;
   const Reply reply = opened.link->call(request, &object->memory);
   if (reply.error != 0) return fail_with(reply.error);
-  describe(object->qp(), context, *wanted, reply.object);
+  describe_queue_pair(object->qp(), context, *wanted, reply.object);
   if (builder) fill_builder(*object);
   wanted->cap = from_model(object->capabilities);
   const std::lock_guard guard(opened.lock);
@@ -176,8 +210,10 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   request.mask = static_cast<std::uint32_t>(mask);
   const std::scoped_lock guard(object.send_lock, object.receive_lock);
   const Reply reply = object.opened->link->call(request);
-  if (reply.error == 0 && (mask & IBV_QP_STATE) != 0) qp->state = attributes->qp_state;
-  return reply.error;
+  if (reply.error != 0 || (mask & IBV_QP_STATE) == 0) return reply.error;
+  qp->state = attributes->qp_state;
+  if (qp->state == IBV_QPS_RESET) purge(*qp);
+  return 0;
 }
 
 int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int, ibv_qp_init_attr* init) {
@@ -214,6 +250,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
     const std::lock_guard guard(opened.lock);
     opened.queue_pairs.erase(qp->qp_num);
   }
+  purge(*qp);
   wait_for_acknowledgements(qp->mutex, qp->cond, qp->events_completed, object->async_events);
   pthread_cond_destroy(&qp->cond);
   pthread_mutex_destroy(&qp->mutex);

@@ -9,7 +9,10 @@ namespace hawser::verbs {
 
 ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) {
   const bool typed = (wanted->comp_mask & IBV_SRQ_INIT_ATTR_TYPE) != 0;
-  if (typed && wanted->srq_type != IBV_SRQT_BASIC) return fail_with(EOPNOTSUPP);
+  const bool xrc = typed && wanted->srq_type == IBV_SRQT_XRC;
+  if (typed && !xrc && wanted->srq_type != IBV_SRQT_BASIC) return fail_with(EOPNOTSUPP);
+  constexpr std::uint32_t needed_by_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+  if (xrc && (wanted->comp_mask & needed_by_xrc) != needed_by_xrc) return fail_with(EINVAL);
   if ((wanted->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0) return fail_with(EINVAL);
   OpenedDevice& opened = OpenedDevice::of(context);
   const AdapterFacts& limits = opened.listed->facts;
@@ -29,6 +32,10 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) {
   request.domain = wanted->pd->handle;
   request.capacity = size.max_wr;
   request.segments = size.max_sge;
+  if (xrc) {
+    request.xrc_domain = reinterpret_cast<XrcDomainObject*>(wanted->xrcd)->number;
+    request.receive_queue = wanted->cq->handle;
+  }
   const Reply reply = opened.link->call(request, &object->memory);
   if (reply.error != 0) return fail_with(reply.error);
   ibv_srq& srq = object->srq;

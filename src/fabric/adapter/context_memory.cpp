@@ -1,0 +1,81 @@
+// Context: regions and windows.
+#include <cerrno>
+
+#include "fabric/adapter/adapter.h"
+
+namespace hawser::fabric {
+namespace {
+
+Outcome check_region(std::uint64_t address, std::uint64_t length, std::uint32_t access) {
+  constexpr std::uint32_t remote_changes = access_remote_write | access_remote_atomic;
+  if ((access & remote_changes) != 0 && (access & access_local_write) == 0) {
+    return {EINVAL, "remote write or atomic access needs local write access"};
+  }
+  if (address + length < address) return {EINVAL, "the region wraps around"};
+  return {};
+}
+
+}  // namespace
+
+Outcome Context::register_memory(ProtectionDomain& domain, std::uint64_t address, std::uint64_t length,
+                                 std::uint64_t virtual_address, std::uint32_t access, MemoryRegion** out) {
+  if (Outcome checked = check_region(address, length, access); !checked.ok()) return checked;
+  MemoryRegion region;
+  region.domain = &domain;
+  region.space = space_;
+  region.address = address;
+  region.length = length;
+  region.virtual_address = virtual_address;
+  region.access = access;
+  *out = adapter_.memory().add(region);
+  if (*out == nullptr) return {ENOMEM, "there are no more keys"};
+  regions_[(*out)->key] = *out;
+  ++domain.users;
+  return {};
+}
+
+Outcome Context::change_memory(MemoryRegion& region, const MemoryChange& change) {
+  if (region.windows != 0) return {EBUSY, "windows are bound to the region"};
+  const std::uint64_t address = change.translation ? change.address : region.address;
+  const std::uint64_t length = change.translation ? change.length : region.length;
+  const std::uint32_t access = change.rights ? change.access : region.access;
+  if (Outcome checked = check_region(address, length, access); !checked.ok()) return checked;
+  if (change.domain != nullptr) {
+    --region.domain->users;
+    ++change.domain->users;
+    region.domain = change.domain;
+  }
+  region.address = address;
+  region.length = length;
+  region.access = access;
+  if (change.translation) region.virtual_address = change.virtual_address;
+  return {};
+}
+
+Outcome Context::deregister_memory(MemoryRegion& region) {
+  if (region.windows != 0) return {EBUSY, "windows are bound to the region"};
+  --region.domain->users;
+  regions_.erase(region.key);
+  adapter_.memory().remove(region);
+  return {};
+}
+
+Outcome Context::create_window(ProtectionDomain& domain, MemoryRegion::Kind kind, MemoryRegion** out) {
+  MemoryRegion window;
+  window.domain = &domain;
+  window.kind = kind;
+  *out = adapter_.memory().add(window);
+  if (*out == nullptr) return {ENOMEM, "there are no more keys"};
+  windows_[MemoryTable::number_of((*out)->key)] = *out;
+  ++domain.users;
+  return {};
+}
+
+void Context::destroy_window(MemoryRegion& window) {
+  adapter_.memory().unbind(window);
+  --window.domain->users;
+  windows_.erase(MemoryTable::number_of(window.key));
+  adapter_.memory().remove(window);
+}
+
+}  // namespace hawser::fabric
