@@ -6,7 +6,8 @@
 // on the hot path (post, poll) allocate nothing and make no system call. Threads: none; all calls of a
 // process's devices come from the one thread that holds the process's lock. Lifetime: an object is destroyed
 // before what it was made from. Destroying a queue pair guarantees that the adapter touches no memory on its
-// behalf any more and that no completion of it comes out of poll().
+// behalf any more and that no completion of it comes out of poll(). (Receives of a shared queue that it had
+// taken and that were not polled are lost to the queue: poll until the marker before.)
 #pragma once
 
 #include <array>
@@ -56,7 +57,8 @@ struct DeviceFacts {
 
 enum class Access : std::uint8_t { local, remote_write, remote_read_write };
 
-// Memory that the adapter may touch. Destroying it deregisters.
+// Memory that the adapter may touch. Destroying it deregisters. Where the program itself may only read, the
+// adapter may only read too.
 class MemoryRegion {
  public:
   virtual ~MemoryRegion() = default;
@@ -114,7 +116,8 @@ class CompletionQueue {
   // How many were taken; 0 when there are none. Negative: the device is gone.
   virtual int poll(std::span<Completion> into) = 0;
   // The next completion (with `solicited_only`, the next solicited or failed one) makes Device::descriptor
-  // readable. Poll once more after arming: what came before does not.
+  // readable; it stays so until something of the device is armed again. Before sleeping, arm everything, then
+  // poll everything once more: what came before does not wake.
   virtual Result<> arm(bool solicited_only) = 0;
 };
 
@@ -141,7 +144,8 @@ struct Route {
   std::uint32_t flow_label = 0;  // RoCE: source port entropy
 };
 
-// How long the adapter tries before Status::retry_exceeded: about (retries + 1) times `acknowledge_time`.
+// How long the adapter tries before Status::retry_exceeded: about (retries + 1) times `acknowledge_time`. For
+// a receiver that has no receive posted it waits for ever.
 struct Persistence {
   Nanoseconds acknowledge_time = 8 * millisecond;  // rounded up to 4.096 us times a power of two
   std::uint8_t retries = 7;                        // 0..7
@@ -239,10 +243,10 @@ class Device {
   virtual Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
                                                                               std::uint32_t key) = 0;
 
-  // Takes the next event; false: none. Never waits.
+  // Takes the next event; false: none. Never waits, but costs a system call: not in every pass of progress.
   virtual bool next_event(DeviceEvent& event) = 0;
-  // Readable when an armed completion queue, a datagram queue pair or an event has something; -1 where nobody
-  // can sleep (simulator). Polling what is behind it makes it unreadable again.
+  // Readable when an armed completion queue, armed datagrams or an event have something; -1 where nobody can
+  // sleep (simulator). Arming makes it unreadable again, and taking the events.
   virtual int descriptor() const = 0;
   // Arms the datagram queue pairs; what completes afterwards makes the descriptor readable.
   virtual Result<> arm_datagrams() = 0;

@@ -1,0 +1,185 @@
+#include "access/verbs/verbs_datagram.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "access/verbs/verbs_translation.h"
+
+namespace hawser::rdma {
+namespace {
+
+constexpr std::uint32_t receive_slots = 128, send_slots = 32;
+constexpr std::uint32_t route_header = 40;  // stands before every datagram received
+constexpr int most_bytes = 2048;            // no more is needed, whatever the MTU
+constexpr std::size_t most_addresses = 8192;
+
+std::uint64_t request_id(std::uint32_t generation, std::uint32_t slot) {
+  return (std::uint64_t{generation} << 32) | slot;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<VerbsDatagramQueuePair>> VerbsDatagramQueuePair::make(VerbsDevice& device,
+                                                                             std::uint8_t port,
+                                                                             std::uint32_t key) {
+  std::unique_ptr<VerbsDatagramQueuePair> made(new VerbsDatagramQueuePair(device, port, key));
+  HAWSER_TRY(made->open());
+  return made;
+}
+
+VerbsDatagramQueuePair::~VerbsDatagramQueuePair() {
+  device_.forget(*this);
+  const VerbsFunctions& call = device_.functions();
+  if (pair_ != nullptr) call.destroy_qp(pair_);
+  drop_addresses();
+  if (sends_ != nullptr) call.destroy_cq(sends_);
+  if (receives_ != nullptr) call.destroy_cq(receives_);
+  if (region_ != nullptr) call.dereg_mr(region_);
+}
+
+Result<> VerbsDatagramQueuePair::open() {
+  const VerbsFunctions& call = device_.functions();
+  const auto facts = device_.query_port(port_);
+  if (!facts) return Error(facts.error());
+  const int mtu = 128 << facts.value().address.mtu;
+  bytes_ = std::min(mtu, most_bytes);
+  slot_bytes_ = static_cast<std::uint32_t>(bytes_) + route_header;
+  const std::size_t all = std::size_t{slot_bytes_} * (receive_slots + send_slots);
+  memory_ = std::make_unique<std::byte[]>(all);
+  region_ = call.reg_mr(device_.domain(), memory_.get(), all, IBV_ACCESS_LOCAL_WRITE);
+  if (region_ == nullptr) return refused("ibv_reg_mr for datagrams", device_.name(), errno);
+  sends_ = call.create_cq(device_.context(), send_slots, nullptr, nullptr, 0);
+  // Receives that a reset took back may still stand in the queue.
+  receives_ = call.create_cq(device_.context(), 2 * receive_slots, nullptr, device_.channel(), 0);
+  if (sends_ == nullptr || receives_ == nullptr)
+    return refused("ibv_create_cq for datagrams", device_.name(), errno);
+  ibv_qp_init_attr wanted{};
+  wanted.send_cq = sends_;
+  wanted.recv_cq = receives_;
+  wanted.qp_type = IBV_QPT_UD;
+  wanted.cap = {send_slots, receive_slots, 1, 1, 0};
+  pair_ = call.create_qp(device_.domain(), &wanted);
+  if (pair_ == nullptr) return refused("ibv_create_qp (UD)", device_.name(), errno);
+  return start();
+}
+
+Result<> VerbsDatagramQueuePair::start() {
+  const auto modify = [&](ibv_qp_state state, int mask) -> Result<> {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = state;
+    attributes.port_num = port_;
+    attributes.qkey = key_;
+    const int error = device_.functions().modify_qp(pair_, &attributes, IBV_QP_STATE | mask);
+    if (error != 0) return refused("ibv_modify_qp (UD)", device_.name(), error);
+    return {};
+  };
+  if (generation_ > 0) HAWSER_TRY(modify(IBV_QPS_RESET, 0));
+  ++generation_;
+  HAWSER_TRY(modify(IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
+  free_sends_.clear();
+  for (std::uint32_t i = 0; i < send_slots; ++i) free_sends_.push_back(receive_slots + i);
+  for (std::uint32_t i = 0; i < receive_slots; ++i)
+    if (i != lent_ && !post_receive(i)) return refused("ibv_post_recv (UD)", device_.name(), ENOMEM);
+  HAWSER_TRY(modify(IBV_QPS_RTR, 0));
+  return modify(IBV_QPS_RTS, IBV_QP_SQ_PSN);
+}
+
+bool VerbsDatagramQueuePair::ensure_well() {
+  if (broken_) [[unlikely]]
+    broken_ = !start();
+  return !broken_;
+}
+
+bool VerbsDatagramQueuePair::post_receive(std::uint32_t index) {
+  ibv_sge segment{reinterpret_cast<std::uint64_t>(slot(index)), slot_bytes_, region_->lkey};
+  ibv_recv_wr request{request_id(generation_, index), nullptr, &segment, 1};
+  ibv_recv_wr* bad = nullptr;
+  return ibv_post_recv(pair_, &request, &bad) == 0;
+}
+
+void VerbsDatagramQueuePair::take_sent() {
+  ibv_wc done;
+  while (ibv_poll_cq(sends_, 1, &done) > 0) {
+    if (done.wr_id >> 32 != generation_) continue;
+    if (done.status != IBV_WC_SUCCESS) broken_ = true;
+    free_sends_.push_back(static_cast<std::uint32_t>(done.wr_id));
+  }
+}
+
+ibv_ah* VerbsDatagramQueuePair::address(const PortAddress& to) {
+  if (stale_ || addresses_.size() >= most_addresses) {
+    if (free_sends_.size() != send_slots) return nullptr;  // requests under way use them
+    drop_addresses();
+    stale_ = false;
+  }
+  ibv_ah*& known = addresses_[std::bit_cast<std::array<std::byte, sizeof(PortAddress)>>(to)];
+  if (known != nullptr) return known;
+  const auto own = device_.port_facts(port_);
+  if (!own) return nullptr;
+  Route route;
+  route.destination = to;
+  route.port = port_;
+  ibv_ah_attr attributes = address_vector(own.value(), route);
+  known = device_.functions().create_ah(device_.domain(), &attributes);
+  return known;
+}
+
+void VerbsDatagramQueuePair::drop_addresses() {
+  for (const auto& [to, handle] : addresses_)
+    if (handle != nullptr) device_.functions().destroy_ah(handle);
+  addresses_.clear();
+}
+
+bool VerbsDatagramQueuePair::send(const DatagramAddress& to, std::span<const std::byte> bytes) {
+  HAWSER_ASSERT(bytes.size() <= static_cast<std::size_t>(bytes_));
+  take_sent();
+  if (!ensure_well() || free_sends_.empty()) return false;
+  ibv_ah* const handle = address(to.port);
+  if (handle == nullptr) return false;
+  const std::uint32_t index = free_sends_.back();
+  std::memcpy(slot(index), bytes.data(), bytes.size());
+  ibv_sge segment{reinterpret_cast<std::uint64_t>(slot(index)), static_cast<std::uint32_t>(bytes.size()),
+                  region_->lkey};
+  ibv_send_wr request{};
+  request.wr_id = request_id(generation_, index);
+  request.sg_list = &segment;
+  request.num_sge = 1;
+  request.opcode = IBV_WR_SEND;
+  request.send_flags = IBV_SEND_SIGNALED;
+  request.wr.ud.ah = handle;
+  request.wr.ud.remote_qpn = to.queue_pair;
+  request.wr.ud.remote_qkey = key_;
+  ibv_send_wr* bad = nullptr;
+  if (ibv_post_send(pair_, &request, &bad) != 0) return false;
+  free_sends_.pop_back();
+  return true;
+}
+
+std::span<const std::byte> VerbsDatagramQueuePair::receive() {
+  if (lent_ != no_slot) {
+    const std::uint32_t index = lent_;
+    lent_ = no_slot;
+    if (!post_receive(index)) broken_ = true;
+  }
+  if (!ensure_well()) return {};
+  ibv_wc done;
+  while (ibv_poll_cq(receives_, 1, &done) > 0) {
+    if (done.wr_id >> 32 != generation_) continue;
+    const auto index = static_cast<std::uint32_t>(done.wr_id);
+    if (done.status != IBV_WC_SUCCESS) {
+      broken_ = true;
+      return {};
+    }
+    if (done.byte_len <= route_header) {
+      if (!post_receive(index)) broken_ = true;
+      continue;
+    }
+    lent_ = index;
+    return {slot(index) + route_header, done.byte_len - route_header};
+  }
+  return {};
+}
+
+}  // namespace hawser::rdma

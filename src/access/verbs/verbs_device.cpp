@@ -1,0 +1,244 @@
+#include "access/verbs/verbs_device.h"
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "access/verbs/verbs_datagram.h"
+#include "access/verbs/verbs_queue_pair.h"
+#include "access/verbs/verbs_queues.h"
+#include "access/verbs/verbs_translation.h"
+#include "base/failure.h"
+
+namespace hawser::rdma {
+namespace {
+
+// The inline function of <infiniband/verbs.h> would need the library when the program is loaded.
+int query_port_attributes(const VerbsFunctions& functions, ibv_context* context, std::uint8_t port,
+                          ibv_port_attr& attributes) {
+  std::memset(&attributes, 0, sizeof attributes);
+  verbs_context* const extended = verbs_get_ctx_op(context, query_port);
+  if (extended != nullptr) return extended->query_port(context, port, &attributes, sizeof attributes);
+  return functions.query_port(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&attributes));
+}
+
+Result<> never_wait(int descriptor, std::string_view device) {
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  if (flags < 0 || ::fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0)
+    return refused("fcntl of the descriptor of events", device, errno);
+  return {};
+}
+
+}  // namespace
+
+VerbsDevice::VerbsDevice(const VerbsFunctions& functions, ibv_context* context)
+    : functions_(functions), context_(context) {
+  facts_.name = functions_.get_device_name(context->device);
+}
+
+Result<std::unique_ptr<VerbsDevice>> VerbsDevice::make(const VerbsFunctions& functions,
+                                                       ibv_context* context) {
+  std::unique_ptr<VerbsDevice> device(new VerbsDevice(functions, context));
+  HAWSER_TRY(device->open());
+  return device;
+}
+
+VerbsDevice::~VerbsDevice() {
+  if (channel_ != nullptr) functions_.destroy_comp_channel(channel_);
+  if (domain_ != nullptr) functions_.dealloc_pd(domain_);
+  functions_.close_device(context_);
+}
+
+Result<> VerbsDevice::open() {
+  ibv_device_attr attributes{};
+  if (const int error = functions_.query_device(context_, &attributes); error != 0)
+    return refused("ibv_query_device", name(), error);
+  facts_.ports = attributes.phys_port_cnt;
+  facts_.send_queue_depth = attributes.max_qp_wr;
+  facts_.completion_queue_depth = attributes.max_cqe;
+  facts_.shared_receive_depth = attributes.max_srq_wr;
+  facts_.outstanding_reads = std::min(attributes.max_qp_rd_atom, attributes.max_qp_init_rd_atom);
+  facts_.path_migration = (attributes.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG) != 0;
+  ports_.resize(facts_.ports);
+  domain_ = functions_.alloc_pd(context_);
+  if (domain_ == nullptr) return refused("ibv_alloc_pd", name(), errno);
+  channel_ = functions_.create_comp_channel(context_);
+  if (channel_ == nullptr) return refused("ibv_create_comp_channel", name(), errno);
+  facts_.inline_bytes = granted_inline_bytes();
+  if (context_->async_fd < 0 || channel_->fd < 0) return {};  // nobody can sleep here
+  ready_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!ready_.valid()) return refused("epoll_create1", name(), errno);
+  HAWSER_TRY(watch(context_->async_fd));
+  return watch(channel_->fd);
+}
+
+Result<> VerbsDevice::watch(int descriptor) {
+  HAWSER_TRY(never_wait(descriptor, name()));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  if (::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
+    return refused("epoll_ctl", name(), errno);
+  return {};
+}
+
+// Devices tell what they grant only when a queue pair is made.
+int VerbsDevice::granted_inline_bytes() const {
+  ibv_cq* const queue = functions_.create_cq(context_, 1, nullptr, nullptr, 0);
+  if (queue == nullptr) return 0;
+  int granted = 0;
+  for (std::uint32_t wanted = 256; wanted >= 32 && granted == 0; wanted /= 2) {
+    ibv_qp_init_attr attributes{};
+    attributes.send_cq = attributes.recv_cq = queue;
+    attributes.qp_type = IBV_QPT_RC;
+    attributes.cap = {1, 1, max_segments, 1, wanted};
+    ibv_qp* const trial = functions_.create_qp(domain_, &attributes);
+    if (trial == nullptr) continue;
+    granted = static_cast<int>(wanted);
+    functions_.destroy_qp(trial);
+  }
+  functions_.destroy_cq(queue);
+  return granted;
+}
+
+Result<PortFacts> VerbsDevice::query_port(std::uint8_t port) {
+  if (port < 1 || port > facts_.ports)
+    return failure(ErrorClass::arg, "{} has no port {}; it has 1 to {}", name(), port, facts_.ports);
+  ibv_port_attr attributes;
+  if (const int error = query_port_attributes(functions_, context_, port, attributes); error != 0)
+    return refused("ibv_query_port", fmt::format("{} port {}", name(), port), error);
+  PortFacts facts;
+  facts.active = attributes.state == IBV_PORT_ACTIVE;
+  facts.address.lid = attributes.lid;
+  facts.address.lmc = attributes.lmc;
+  facts.address.link_layer =
+      attributes.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet : LinkLayer::infiniband;
+  facts.address.mtu = static_cast<std::uint8_t>(attributes.active_mtu);
+  facts.bytes_per_second = nominal_rate(attributes.active_width, attributes.active_speed);
+  choose_gid(port, attributes.gid_tbl_len, facts);
+  PortFacts& known = ports_[port - 1u];
+  const bool moved = !(known.address == facts.address) || known.gid_index != facts.gid_index;
+  known = facts;
+  if (moved)
+    for (VerbsDatagramQueuePair* const each : datagrams_)
+      if (each->port() == port) each->forget_addresses();
+  return facts;
+}
+
+// InfiniBand: entry 0. RoCE: where the GID stands that others know already; else the best one.
+void VerbsDevice::choose_gid(std::uint8_t port, int entries, PortFacts& facts) {
+  const PortFacts& known = ports_[port - 1u];
+  const bool ethernet = facts.address.link_layer == LinkLayer::ethernet;
+  int best = 0;
+  for (int index = 0; index < (ethernet ? std::min(entries, 256) : 1); ++index) {
+    std::array<std::uint8_t, 16> gid = {};
+    bool version_2 = true;
+    ibv_gid_entry entry{};
+    if (ethernet && functions_.query_gid_ex != nullptr) {
+      if (functions_.query_gid_ex(context_, port, static_cast<std::uint32_t>(index), &entry, 0,
+                                  sizeof entry) != 0)
+        continue;
+      version_2 = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
+    } else if (functions_.query_gid(context_, port, index, &entry.gid) != 0) {
+      continue;
+    }
+    std::memcpy(gid.data(), entry.gid.raw, gid.size());
+    int merit = gid_merit(gid, version_2);
+    if (merit > 0 && gid == known.address.gid) merit += 10;
+    if (merit <= best) continue;
+    best = merit;
+    facts.address.gid = gid;
+    facts.gid_index = static_cast<std::uint8_t>(index);
+  }
+}
+
+Result<PortFacts> VerbsDevice::port_facts(std::uint8_t port) {
+  if (port >= 1 && port <= facts_.ports && ports_[port - 1u].address.mtu != 0) return ports_[port - 1u];
+  return query_port(port);
+}
+
+Result<std::unique_ptr<MemoryRegion>> VerbsDevice::register_memory(void* address, std::size_t bytes,
+                                                                   Access access) {
+  return VerbsMemoryRegion::make(*this, address, bytes, access);
+}
+
+Result<std::unique_ptr<CompletionQueue>> VerbsDevice::make_completion_queue(std::int32_t depth) {
+  return VerbsCompletionQueue::make(*this, depth);
+}
+
+Result<std::unique_ptr<SharedReceiveQueue>> VerbsDevice::make_shared_receive_queue(std::int32_t depth) {
+  return VerbsSharedReceiveQueue::make(*this, depth);
+}
+
+Result<std::unique_ptr<QueuePair>> VerbsDevice::make_queue_pair(const QueuePairShape& shape) {
+  return VerbsQueuePair::make(*this, shape);
+}
+
+Result<std::unique_ptr<DatagramQueuePair>> VerbsDevice::make_datagram_queue_pair(std::uint8_t port,
+                                                                                 std::uint32_t key) {
+  auto made = VerbsDatagramQueuePair::make(*this, port, key);
+  if (!made) return made.take_error();
+  datagrams_.push_back(made.value().get());
+  return std::unique_ptr<DatagramQueuePair>(std::move(made).value());
+}
+
+void VerbsDevice::forget(VerbsDatagramQueuePair& gone) { std::erase(datagrams_, &gone); }
+
+bool VerbsDevice::next_event(DeviceEvent& event) {
+  ibv_async_event found;
+  if (functions_.get_async_event(context_, &found) != 0) return false;
+  event = translate(found);
+  functions_.ack_async_event(&found);
+  return true;
+}
+
+Result<> VerbsDevice::arm(ibv_cq* queue, bool solicited_only) {
+  while (armed_) {
+    ibv_cq* from = nullptr;
+    void* owner = nullptr;
+    armed_ = functions_.get_cq_event(channel_, &from, &owner) == 0;
+    if (armed_) functions_.ack_cq_events(from, 1);
+  }
+  armed_ = true;
+  if (const int error = ibv_req_notify_cq(queue, solicited_only ? 1 : 0); error != 0)
+    return refused("ibv_req_notify_cq", name(), error);
+  return {};
+}
+
+Result<> VerbsDevice::arm_datagrams() {
+  for (VerbsDatagramQueuePair* const each : datagrams_) HAWSER_TRY(each->arm());
+  return {};
+}
+
+Result<std::vector<std::unique_ptr<Device>>> VerbsDeviceSource::open_devices() {
+  int count = 0;
+  errno = 0;
+  ibv_device** const list = functions_.get_device_list(&count);
+  std::vector<std::unique_ptr<Device>> devices;
+  if (list == nullptr) {
+    if (errno == 0 || errno == ENOSYS) return devices;  // the kernel has no adapters
+    return refused("ibv_get_device_list", "this host", errno);
+  }
+  Result<> outcome;  // of the last that failed
+  for (int i = 0; i < count; ++i) {
+    if (list[i]->node_type != IBV_NODE_CA || list[i]->transport_type != IBV_TRANSPORT_IB) continue;
+    ibv_context* const context = functions_.open_device(list[i]);
+    if (context == nullptr) {
+      outcome = refused("ibv_open_device", functions_.get_device_name(list[i]), errno);
+      continue;
+    }
+    auto device = VerbsDevice::make(functions_, context);
+    if (device)
+      devices.push_back(std::move(device).value());
+    else
+      outcome = device.take_error();
+  }
+  functions_.free_device_list(list);
+  // One adapter that is broken does not take the others away.
+  if (!outcome && devices.empty()) return outcome.take_error();
+  return devices;
+}
+
+}  // namespace hawser::rdma

@@ -1,0 +1,75 @@
+// VerbsDevice: rdma::Device on libibverbs, and the list of them. InfiniBand and RoCE; other node types
+// (iWARP, unspecified) are passed over.
+#pragma once
+
+#include <vector>
+
+#include "access/file_descriptor.h"
+#include "access/rdma.h"
+#include "access/verbs/verbs_functions.h"
+
+namespace hawser::rdma {
+
+class VerbsDatagramQueuePair;
+
+class VerbsDevice final : public Device {
+ public:
+  // Takes an open context over.
+  static Result<std::unique_ptr<VerbsDevice>> make(const VerbsFunctions& functions, ibv_context* context);
+  ~VerbsDevice() override;
+  VerbsDevice(const VerbsDevice&) = delete;
+  VerbsDevice& operator=(const VerbsDevice&) = delete;
+
+  const DeviceFacts& facts() const override { return facts_; }
+  Result<PortFacts> query_port(std::uint8_t port) override;
+  Result<std::unique_ptr<MemoryRegion>> register_memory(void* address, std::size_t bytes,
+                                                        Access access) override;
+  Result<std::unique_ptr<CompletionQueue>> make_completion_queue(std::int32_t depth) override;
+  Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(std::int32_t depth) override;
+  Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairShape& shape) override;
+  Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
+                                                                      std::uint32_t key) override;
+  bool next_event(DeviceEvent& event) override;
+  int descriptor() const override { return ready_.get(); }
+  Result<> arm_datagrams() override;
+
+  // For the objects made from it.
+  const VerbsFunctions& functions() const { return functions_; }
+  const std::string& name() const { return facts_.name; }
+  ibv_context* context() const { return context_; }
+  ibv_pd* domain() const { return domain_; }
+  ibv_comp_channel* channel() const { return channel_; }
+  // Events of what was armed before are taken; then `queue` is armed.
+  Result<> arm(ibv_cq* queue, bool solicited_only);
+  // As queried last.
+  Result<PortFacts> port_facts(std::uint8_t port);
+  void forget(VerbsDatagramQueuePair& gone);
+
+ private:
+  VerbsDevice(const VerbsFunctions& functions, ibv_context* context);
+  Result<> open();
+  Result<> watch(int descriptor);
+  int granted_inline_bytes() const;
+  void choose_gid(std::uint8_t port, int entries, PortFacts& facts);
+
+  VerbsFunctions functions_;
+  ibv_context* context_;
+  ibv_pd* domain_ = nullptr;
+  ibv_comp_channel* channel_ = nullptr;
+  FileDescriptor ready_;
+  DeviceFacts facts_;
+  std::vector<PortFacts> ports_;  // as queried last; of port 1 first
+  std::vector<VerbsDatagramQueuePair*> datagrams_;
+  bool armed_ = false;  // something was, since events were taken last
+};
+
+class VerbsDeviceSource final : public DeviceSource {
+ public:
+  explicit VerbsDeviceSource(const VerbsFunctions& functions) : functions_(functions) {}
+  Result<std::vector<std::unique_ptr<Device>>> open_devices() override;
+
+ private:
+  VerbsFunctions functions_;
+};
+
+}  // namespace hawser::rdma

@@ -1,0 +1,85 @@
+#include "access/verbs/verbs_translation.h"
+
+#include <gtest/gtest.h>
+
+namespace hawser::rdma {
+namespace {
+
+TEST(VerbsTranslation, TimesAreRoundedUpToAPowerOfTwo) {
+  EXPECT_EQ(timeout_code(0), 1);  // 0 would be for ever
+  EXPECT_EQ(timeout_code(8192), 1);
+  EXPECT_EQ(timeout_code(8193), 2);
+  EXPECT_EQ(timeout_code(8 * millisecond), 11);  // 8.39 ms
+  EXPECT_EQ(timeout_code(Nanoseconds{4096} << 14), 14);
+  EXPECT_EQ(timeout_code(never), 31);
+}
+
+TEST(VerbsTranslation, RatesAreOfData) {
+  EXPECT_EQ(nominal_rate(2, 1), 1'000'000'000);   // 4X SDR
+  EXPECT_EQ(nominal_rate(2, 4), 4'000'000'000);   // 4X QDR
+  EXPECT_EQ(nominal_rate(1, 32), 3'125'000'000);  // 1X EDR
+  EXPECT_EQ(nominal_rate(3, 1), 0);
+}
+
+TEST(VerbsTranslation, RoutesWithinASubnetUseLids) {
+  PortFacts own;
+  own.address.gid[0] = 0xfe;
+  Route route;
+  route.destination.gid = own.address.gid;
+  route.destination.gid[15] = 9;
+  route.destination.lid = 16;
+  route.source_path_bits = 2;
+  route.destination_path_bits = 3;
+  route.port = 2;
+  ibv_ah_attr attributes = address_vector(own, route);
+  EXPECT_EQ(attributes.is_global, 0);
+  EXPECT_EQ(attributes.dlid, 19);
+  EXPECT_EQ(attributes.src_path_bits, 2);
+  EXPECT_EQ(attributes.port_num, 2);
+  route.destination.gid[7] = 1;  // another subnet
+  attributes = address_vector(own, route);
+  EXPECT_EQ(attributes.is_global, 1);
+  EXPECT_EQ(attributes.grh.dgid.raw[15], 9);
+}
+
+TEST(VerbsTranslation, RoceUsesGidsOnly) {
+  PortFacts own;
+  own.address.link_layer = LinkLayer::ethernet;
+  own.gid_index = 3;
+  Route route;
+  route.destination.gid[15] = 9;
+  route.destination.lid = 5;
+  route.flow_label = 0x12345;
+  const ibv_ah_attr attributes = address_vector(own, route);
+  EXPECT_EQ(attributes.is_global, 1);
+  EXPECT_EQ(attributes.dlid, 0);
+  EXPECT_EQ(attributes.grh.sgid_index, 3);
+  EXPECT_EQ(attributes.grh.flow_label, 0x12345u);
+}
+
+TEST(VerbsTranslation, GidsThatRouteAreBest) {
+  std::array<std::uint8_t, 16> none = {}, local = {0xfe, 0x80}, mapped = {};
+  mapped[10] = mapped[11] = 0xff;
+  mapped[12] = 10;
+  EXPECT_EQ(gid_merit(none, true), 0);
+  EXPECT_GT(gid_merit(mapped, true), gid_merit(local, true));
+  EXPECT_GT(gid_merit(local, true), gid_merit(mapped, false));
+  EXPECT_GT(gid_merit(mapped, false), 0);
+}
+
+TEST(VerbsTranslation, PathsTakeTheSmallerMtu) {
+  PortAddress own, other;
+  own.mtu = IBV_MTU_4096;
+  other.mtu = IBV_MTU_1024;
+  EXPECT_EQ(path_mtu(own, other), IBV_MTU_1024);
+  EXPECT_EQ(path_mtu(other, own), IBV_MTU_1024);
+}
+
+TEST(VerbsTranslation, RefusalsAreReadable) {
+  EXPECT_EQ(refused("ibv_create_qp", "mlx5_0", ENOMEM).text,
+            "ibv_create_qp on mlx5_0: Cannot allocate memory (ENOMEM)");
+  EXPECT_EQ(refused("ibv_create_qp", "mlx5_0", 4242).text, "ibv_create_qp on mlx5_0: unknown error (4242)");
+}
+
+}  // namespace
+}  // namespace hawser::rdma

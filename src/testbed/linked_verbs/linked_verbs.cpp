@@ -1,0 +1,14 @@
+#include "testbed/linked_verbs/linked_verbs.h"
+
+namespace hawser {
+
+rdma::VerbsFunctions linked_verbs_functions() {
+  rdma::VerbsFunctions functions;
+#define HAWSER_VERBS_ADDRESS(name) functions.name = &::ibv_##name;
+  HAWSER_VERBS_FUNCTIONS(HAWSER_VERBS_ADDRESS)
+#undef HAWSER_VERBS_ADDRESS
+  functions.query_gid_ex = &::_ibv_query_gid_ex;
+  return functions;
+}
+
+}  // namespace hawser
