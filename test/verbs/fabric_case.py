@@ -54,8 +54,9 @@ class OnFabric(unittest.TestCase):
         self.name = f"test-{os.getpid()}-{self.id().split('.')[-1]}"[:50]
         self.started = []
         fabric("up", *self.WHAT, "--name", self.name)
+        self.addCleanup(self.take_down)
 
-    def tearDown(self):
+    def take_down(self):
         for process in self.started:
             if process.poll() is None:
                 process.kill()
@@ -65,9 +66,9 @@ class OnFabric(unittest.TestCase):
             self.assertNotIn(f"hawser/{os.getuid()}/{self.name}\n", sockets.read())
 
     def start(self, host, *command, **how):
-        how.setdefault("stdout", subprocess.PIPE)
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **how}
         process = subprocess.Popen([HAWSER, "fabric", "run", "--name", self.name, "--host", host, "--", *command],
-                                   stderr=subprocess.STDOUT, text=True, **how)
+                                   text=True, **how)
         self.started.append(process)
         return process
 
@@ -111,7 +112,7 @@ class Shell:
 
     def __init__(self, case, host, **options):
         self.case = case
-        self.process = case.start(host, os.environ["VERBS_SHELL"], stdin=subprocess.PIPE)
+        self.process = case.start(host, os.environ["VERBS_SHELL"], stdin=subprocess.PIPE, stderr=None)
         self.pending = b""
         self.last_id = 0
         self.facts = self.ask("open", **options)

@@ -31,15 +31,12 @@ class Case(OnFabric):
         self.books = [self.a, self.b]
 
     def tearDown(self):
-        try:
-            for shell in self.books:
-                books = shell.ask("audit")
-                self.assertTrue(books["guards"], "a byte beside the registered memory has changed")
-                self.assertEqual(books["missing"], [], "work requests that never completed")
-                self.assertEqual(books["repeated"], [], "work requests that completed more than once")
-            self.wait_for_rest()
-        finally:
-            super().tearDown()
+        for shell in self.books:
+            books = shell.ask("audit")
+            self.assertTrue(books["guards"], "a byte beside the registered memory has changed")
+            self.assertEqual(books["missing"], [], "work requests that never completed")
+            self.assertEqual(books["repeated"], [], "work requests that completed more than once")
+        self.wait_for_rest()
 
     def wait_for_rest(self):
         end = time.monotonic() + PATIENCE

@@ -28,9 +28,6 @@ class Measured(OnFabric):
         self.started = []
         self.name = f"rates-{os.getpid()}-{self.id().split('.')[-1]}"[:50]
 
-    def tearDown(self):
-        """Every measurement has taken its fabric down."""
-
     def measure(self, what, run, good):
         """`run` on fresh fabrics until `good` of what it returns, or until it is the fabric's own fault."""
         notes = []
@@ -42,7 +39,7 @@ class Measured(OnFabric):
                 result = run()
                 lag = re.search(r"lag behind real time: .*", fabric("status", "--name", self.name).stdout).group(0)
             finally:
-                super().tearDown()
+                self.take_down()
                 self.started = []
             self.name = name
             notes.append(f"{' '.join(what)}: {result}; {lag}")
