@@ -23,12 +23,15 @@ enum class Direction : std::uint8_t { write, read };
 // What a policy may know of a subchannel. Views are indexed as the subchannels of the virtual channel are.
 struct SubchannelView {
   bool usable = false;     // ready, and may take one more request
+  bool probe = false;      // wants a stripe though its weight says no (PathWeights::wants_probe)
   std::uint16_t rail = 0;  // rail pair
   std::uint16_t path = 0;
   std::uint16_t engine = 0;
-  double bytes_per_second = 0;       // the weight: nominal at first, then measured (path_weights.h); > 0
-  std::int64_t bytes_queued = 0;     // posted by this process on the whole rail, not completed
-  std::int32_t requests_queued = 0;  // on this subchannel
+  double bytes_per_second = 0;  // the weight: nominal at first, then measured (path_weights.h); > 0
+  double nominal = 0;           // of the rail's port, bytes per second; all of a rail's subchannels share it
+  std::int64_t bytes_queued = 0;          // posted by this process on the whole rail, not completed
+  std::int32_t requests_queued = 0;       // on this subchannel
+  Nanoseconds latency = 2 * microsecond;  // of a stripe of no length, with its FIN: known or a guess
 };
 
 struct Stripe {
@@ -44,6 +47,7 @@ inline constexpr int max_stripes = 64;
 class StripePlan {
  public:
   void clear() { count_ = 0; }
+  bool full() const { return count_ == max_stripes; }
   void add(const Stripe& stripe) { stripes_[static_cast<std::size_t>(count_++)] = stripe; }
   std::span<const Stripe> stripes() const { return {stripes_.data(), static_cast<std::size_t>(count_)}; }
   int size() const { return count_; }
@@ -60,12 +64,14 @@ struct StripeRequest {
   std::int64_t smallest_stripe = 8192;  // do not cut finer (knob)
 };
 
+// A long transfer is best planned piece by piece, each worth some 20 ms of all rails together: what is posted
+// cannot be moved any more when a rail turns slow.
 class SchedulingPolicy {
  public:
   virtual ~SchedulingPolicy() = default;
   virtual const char* name() const = 0;
-  // At least one view is usable. May keep state of its own (where round robin stands); one policy object per
-  // virtual channel.
+  // At least one view is usable; `plan` is filled anew. May keep state of its own (where round robin stands);
+  // one policy object per virtual channel.
   virtual void plan(const StripeRequest& request, std::span<const SubchannelView> views,
                     StripePlan& plan) = 0;
   // The subchannel for a packet of an eager message or the protocol; -1 when none is usable. Small messages
@@ -74,14 +80,25 @@ class SchedulingPolicy {
   virtual int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) = 0;
 };
 
+// What a policy may be told: the numbers in the brackets of "bss(12,3)", or its defaults where absent.
+struct PolicyParameters {
+  int first = 0;
+  int second = 0;
+  // Where a policy that has to begin somewhere begins (binding, round robin): unlike in the processes of a
+  // node, so that they do not all begin on one rail. The index of the process on its node will do.
+  int seat = 0;
+};
+
 struct PolicyInfo {
   std::string_view name;  // value of the knob rail_policy
   std::string_view source;
   std::string_view doc;
-  std::unique_ptr<SchedulingPolicy> (*make)();
+  int parameters;     // how many numbers it takes at most: 0..2
+  int first, second;  // their defaults; each must be at least 1
+  std::unique_ptr<SchedulingPolicy> (*make)(const PolicyParameters& parameters);
 };
 std::span<const PolicyInfo> scheduling_policies();
-// An error that lists the names there are.
-Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view name);
+// `text`: a name, or a name with numbers: "window(8)". An error lists the names there are.
+Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view text, int seat = 0);
 
 }  // namespace hawser
