@@ -39,6 +39,7 @@ class Fabric {
   EventQueue& events() { return events_; }
   Network& network() { return *network_; }
   const Trace& trace() const { return trace_; }
+  void listen(Trace::Listener* listener) { trace_.listen(listener); }
 
   // By node index; null when the node is a switch.
   Adapter* adapter(std::int32_t node) { return adapters_[static_cast<std::size_t>(node)].get(); }

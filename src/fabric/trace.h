@@ -21,7 +21,20 @@ enum class TraceKind : std::uint8_t {
 
 class Trace {
  public:
+  // Whoever wants to see it all; `a` and `b` are what enters the hash.
+  class Listener {
+   public:
+    virtual void on_note(TraceKind kind, Nanoseconds now, std::uint64_t a, std::uint64_t b) = 0;
+    virtual void on_log(Nanoseconds now, const std::string& text) = 0;
+
+   protected:
+    ~Listener() = default;
+  };
+  void listen(Listener* listener) { listener_ = listener; }  // null: nobody
+
   void note(TraceKind kind, Nanoseconds now, std::uint64_t a, std::uint64_t b = 0) {
+    if (listener_ != nullptr) [[unlikely]]
+      listener_->on_note(kind, now, a, b);
     mix(static_cast<std::uint64_t>(now));
     mix((static_cast<std::uint64_t>(kind) << 56) ^ a);
     mix(b);
@@ -37,6 +50,7 @@ class Trace {
   };
   void log(Nanoseconds now, std::string text) {
     constexpr std::size_t longest = 10'000;
+    if (listener_ != nullptr) listener_->on_log(now, text);
     if (log_.size() == longest) log_.pop_front();
     log_.push_back({now, std::move(text)});
   }
@@ -50,6 +64,7 @@ class Trace {
   std::uint64_t hash_ = 0x243f6a8885a308d3;
   std::uint64_t counts_[6] = {};
   std::deque<Line> log_;
+  Listener* listener_ = nullptr;
 };
 
 }  // namespace hawser::fabric

@@ -8,8 +8,9 @@
 
 namespace hawser::verbs {
 
-LocalLink::LocalLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space)
-    : session_(fabric, adapter, space, *this) {}
+LocalLink::LocalLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
+                     Listener* listener)
+    : listener_(listener), session_(fabric, adapter, space, *this) {}
 
 Reply LocalLink::call(const Request& request, const SharedBytes* memory) {
   return session_.execute(request,
@@ -43,6 +44,15 @@ int LocalLink::read_record(std::uint32_t channel, void* record, std::size_t byte
 void LocalLink::completion_event(std::uint32_t channel, CompletionRecord record) {
   const auto entry = completions_.find(channel);
   if (entry != completions_.end()) entry->second.push_back(record);
+}
+
+void LocalLink::async_event(const AsyncRecord& record) {
+  events_.push_back(record);
+  if (listener_ != nullptr) listener_->on_async_event();
+}
+
+void LocalLink::completion_written() {
+  if (listener_ != nullptr) listener_->on_completion();
 }
 
 Result<std::vector<AdapterFacts>> LocalPlatform::adapters() {

@@ -12,7 +12,17 @@ namespace hawser::verbs {
 
 class LocalLink final : public Link, private SessionPort {
  public:
-  LocalLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space);
+  // What a client may have to hear of. Called from within the model: must not call the link.
+  class Listener {
+   public:
+    virtual void on_completion() = 0;   // in a completion queue, armed or not
+    virtual void on_async_event() = 0;  // in channel 0
+
+   protected:
+    ~Listener() = default;
+  };
+  LocalLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
+            Listener* listener = nullptr);
 
   Reply call(const Request& request, const SharedBytes* memory) override;
   SharedBytes allocate(std::size_t bytes) override;
@@ -25,8 +35,10 @@ class LocalLink final : public Link, private SessionPort {
 
  private:
   void completion_event(std::uint32_t channel, CompletionRecord record) override;
-  void async_event(const AsyncRecord& record) override { events_.push_back(record); }
+  void async_event(const AsyncRecord& record) override;
+  void completion_written() override;
 
+  Listener* const listener_;
   std::deque<AsyncRecord> events_;
   std::map<std::uint32_t, std::deque<CompletionRecord>> completions_;
   std::uint32_t next_channel_ = 1;

@@ -23,6 +23,8 @@ class SessionPort {
   virtual ~SessionPort() = default;
   virtual void completion_event(std::uint32_t channel, CompletionRecord record) = 0;
   virtual void async_event(const AsyncRecord& record) = 0;
+  // An entry was written into a completion queue, whether or not the client asked to be woken.
+  virtual void completion_written() {}
 };
 
 // Memory of a ring, kept alive as long as it is held.

@@ -16,6 +16,7 @@ bool Session::Completions::deliver(const fabric::Completion& completion) {
   timed.time = session.adapter_.now();
   std::memcpy(shape.slot(memory.bytes.get(), produced), &timed, sizeof timed);
   head.entries.produced.store(++produced, std::memory_order_seq_cst);
+  session.port_.completion_written();
   if (channel == 0) return true;
   const std::uint32_t armed = head.armed.load(std::memory_order_seq_cst);
   const bool counts = completion.solicited || completion.status != fabric::CompletionStatus::success;

@@ -40,4 +40,11 @@ struct NetworkCost {
   double jitter = 0;
 };
 
+// What verbs calls cost a rank's processor; the time on the network is the fabric's own.
+struct VerbsCost {
+  Nanoseconds call = 1000;      // a system call: objects, registrations, queries
+  Nanoseconds post = 80;        // a doorbell
+  Nanoseconds completion = 60;  // one that is polled
+};
+
 }  // namespace hawser

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -30,10 +31,7 @@ SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::B
       trace_(options.trace_file),
       network_(queue_, trace_, options.model, node_of_rank(), options.seed) {
   HAWSER_ASSERT(options.ranks > 0 && options.ranks_per_node > 0);
-  std::string complaint;
-  knobs_ = knobs_of(options, complaint);
-  if (trace_.failed()) complaint = fmt::format("cannot write the trace file {}", options.trace_file);
-  if (!complaint.empty()) {
+  if (std::string complaint = set_up(); !complaint.empty()) {
     end(SimulationOutcome::Kind::bad_options, std::move(complaint));
     return;
   }
@@ -42,26 +40,45 @@ SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::B
   }
 }
 
+// Answers what is wrong with the options.
+std::string SimulatedJob::set_up() {
+  if (trace_.failed()) return fmt::format("cannot write the trace file {}", options_.trace_file);
+  std::string complaint;
+  knobs_ = knobs_of(options_, complaint);
+  if (!complaint.empty() || !options_.fabric) return complaint;
+  auto built = SimulatedFabric::build(queue_, trace_, *options_.fabric, options_.ranks, options_.seed);
+  if (!built) return built.error().text;
+  fabric_ = std::move(built).value();
+  return {};
+}
+
 SimulatedJob::~SimulatedJob() {
   for (auto& process : processes_) process->abandon();
 }
 
 std::vector<std::int32_t> SimulatedJob::node_of_rank() const {
+  const int share = std::max(1, options_.fabric ? options_.fabric->ranks_per_host : options_.ranks_per_node);
   std::vector<std::int32_t> nodes(static_cast<std::size_t>(options_.ranks));
-  for (int rank = 0; rank < options_.ranks; ++rank) nodes[rank] = rank / options_.ranks_per_node;
+  for (int rank = 0; rank < options_.ranks; ++rank) nodes[rank] = rank / share;
   return nodes;
 }
 
 SimulationOutcome SimulatedJob::run() {
   for (auto& process : processes_) process->make_ready();
+  const std::uint64_t check_every = fabric_ ? options_.fabric->check_every : 0;
   while (!over_) {
-    if (queue_.next_time() > options_.time_limit) {
-      if (queue_.empty()) break;
-      report_unfinished(fmt::format("the limit of {} ns of virtual time is reached", options_.time_limit));
+    if (const Nanoseconds limit = time_limit(); queue_.next_time() > limit) {
+      if (queue_.empty() || all_finished()) break;
+      report_unfinished(fmt::format("the limit of {} ns of virtual time is reached", limit));
       end(SimulationOutcome::Kind::time_limit, std::move(outcome_.report));
       break;
     }
     if (!queue_.fire_next()) break;
+    if (check_every > 0 && queue_.fired() % check_every == 0) fabric_->fabric().check_invariants();
+  }
+  if (fabric_) {
+    fabric_->fabric().check_invariants();
+    trace_.join(fabric_->fabric().trace().hash());
   }
   if (!over_) {
     int unfinished = 0;
@@ -78,6 +95,21 @@ SimulationOutcome SimulatedJob::run() {
   outcome_.messages = network_.messages();
   outcome_.bytes = network_.bytes();
   return std::move(outcome_);
+}
+
+Nanoseconds SimulatedJob::time_limit() const {
+  return fabric_ ? std::min(options_.time_limit, fabric_->limit()) : options_.time_limit;
+}
+
+bool SimulatedJob::all_finished() const {
+  return std::ranges::all_of(processes_, [](const auto& process) { return process->finished(); });
+}
+
+// Whether nothing but ranks' own time-outs can bring anything: for those that poll.
+bool SimulatedJob::nothing_on_the_way() {
+  if (network_.in_flight() > 0) return false;
+  if (fabric_ == nullptr) return true;
+  return std::exchange(activity_seen_, fabric_->activity()) == fabric_->activity();
 }
 
 // The first reason stays. From a fiber: it still runs until it parks.

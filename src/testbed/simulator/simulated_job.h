@@ -14,6 +14,8 @@
 #include "process/process_slot.h"
 #include "testbed/simulator/fiber.h"
 #include "testbed/simulator/model_network.h"
+#include "testbed/simulator/simulated_fabric.h"
+#include "testbed/simulator/simulated_link.h"
 #include "testbed/simulator/simulation.h"
 #include "testbed/simulator/trace.h"
 
@@ -23,6 +25,7 @@ class SimulatedJob;
 
 class SimulatedProcess final : public SimulatedRank,
                                public SimulatedProcessor,
+                               private DeviceUser,
                                private Environment,
                                private Clock,
                                private Waiter,
@@ -65,8 +68,12 @@ class SimulatedProcess final : public SimulatedRank,
 
   void run_body(const Simulation::Body& body);
   void go_on(Nanoseconds now);
+  void on_alarm(Nanoseconds) { notify(); }
   void park(State state);
 
+  // DeviceUser
+  void on_completion() override;
+  void on_device_event() override { notify(); }
   // Environment
   Result<> join() override;
   Result<> leave() override;
@@ -94,13 +101,16 @@ class SimulatedProcess final : public SimulatedRank,
   std::unique_ptr<ProcessSlot> slot_;
   ModelChannel& channel_;
   Channel* channel_pointer_;
+  std::unique_ptr<SimulatedPlatform> platform_;  // null: there is no fabric
   Fiber fiber_;
   MemberEvent<SimulatedProcess, &SimulatedProcess::go_on> ready_event_{*this};
+  MemberEvent<SimulatedProcess, &SimulatedProcess::on_alarm> alarm_{*this};  // a channel's deadline
   Nanoseconds own_time_ = 0;  // ahead of the queue's by the processor time spent since it was caught up
   State state_ = State::ready;
   std::uint32_t passes_in_vain_ = 0;  // since something came, or since the rank was parked
   std::uint32_t clock_reads_ = 0;     // since the library made progress
   std::uint64_t fences_ = 0;
+  bool came_while_awake_ = false;  // something that the pass under way may have missed
 };
 
 class SimulatedJob {
@@ -119,6 +129,10 @@ class SimulatedJob {
   void enter_fence(SimulatedProcess& process);
   void report_unfinished(std::string headline);
   std::vector<std::int32_t> node_of_rank() const;
+  std::string set_up();
+  Nanoseconds time_limit() const;
+  bool all_finished() const;
+  bool nothing_on_the_way();
 
   const SimulationOptions& options_;
   SimulationOutcome outcome_;
@@ -127,6 +141,8 @@ class SimulatedJob {
   Trace trace_;
   Knobs knobs_;
   ModelNetwork network_;
+  std::unique_ptr<SimulatedFabric> fabric_;                                 // null: none was asked for
+  std::uint64_t activity_seen_ = 0;                                         // of the fabric
   std::map<std::pair<int, std::string>, std::string, std::less<>> values_;  // put, visible
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
   int in_fence_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "base/assert.h"
 #include "testbed/simulator/simulated_job.h"
@@ -36,6 +37,11 @@ SimulatedProcess::SimulatedProcess(SimulatedJob& job, int rank, const Simulation
   knobs = &job.knobs_;
   seed = job.options_.seed + static_cast<std::uint64_t>(rank);
   has_threads = false;
+  if (job.fabric_) {
+    platform_ = std::make_unique<SimulatedPlatform>(
+        job.fabric_->fabric(), job.fabric_->host_of(rank), static_cast<fabric::SpaceId>(rank), *this,
+        static_cast<DeviceUser&>(*this), job.fabric_->options().cost);
+  }
   slot_->environment = this;
 }
 
@@ -73,7 +79,9 @@ void SimulatedProcess::make_ready() {
 
 void SimulatedProcess::go_on(Nanoseconds) {
   ProcessSlot* const former = switch_slot(slot_.get());
+  SimulatedPlatform* const former_platform = SimulatedPlatform::switch_to(platform_.get());
   fiber_.resume();
+  SimulatedPlatform::switch_to(former_platform);
   switch_slot(former);
 }
 
@@ -112,6 +120,7 @@ void SimulatedProcess::compute(Nanoseconds duration) {
 void SimulatedProcess::catch_up() {
   clock_reads_ = 0;
   if (own_time_ <= job_.queue_.now()) return;
+  if (!fiber_.running()) return;  // the job is over; the rank's objects go away
   if (job_.queue_.next_time() > own_time_ && own_time_ <= job_.options_.time_limit) {
     job_.queue_.advance_to(own_time_);
     return;
@@ -122,7 +131,15 @@ void SimulatedProcess::catch_up() {
 
 void SimulatedProcess::notify() {
   passes_in_vain_ = 0;
-  if (state_ == State::idle) make_ready();
+  if (state_ == State::idle)
+    make_ready();
+  else
+    came_while_awake_ = true;
+}
+
+void SimulatedProcess::on_completion() {
+  own_time_ = std::max(own_time_, job_.queue_.now()) + job_.fabric_->options().cost.completion;
+  notify();
 }
 
 // A pass that is followed by no rest: only a program that calls nothing but immediate functions makes many.
@@ -134,7 +151,7 @@ void SimulatedProcess::polled_in_vain() {
 void SimulatedProcess::between_tests() {
   passes_in_vain_ = 0;
   charge(job_.options_.model.empty_poll);
-  job_.vain_polls_ = job_.network_.in_flight() > 0 ? 0 : job_.vain_polls_ + 1;
+  job_.vain_polls_ = job_.nothing_on_the_way() ? job_.vain_polls_ + 1 : 0;
   if (job_.vain_polls_ > job_.options_.vain_polls) {
     job_.end(SimulationOutcome::Kind::livelock, fmt::format("rank {} is the last that polled", rank()));
     park(State::ready);
@@ -156,7 +173,20 @@ Result<> SimulatedProcess::leave() {
 }
 
 void SimulatedProcess::idle(std::uint32_t) {
-  if (channel_.inbox_empty()) park(State::idle);
+  if (!channel_.inbox_empty()) return;
+  if (platform_ == nullptr) return park(State::idle);
+  // A pass over adapters lets time go by, and with it others run: what came then was perhaps not seen.
+  if (std::exchange(came_while_awake_, false)) return;
+  Nanoseconds deadline = never;
+  for (const Channel* channel : channels()) deadline = std::min(deadline, channel->deadline());
+  if (deadline <= local_time()) {
+    charge(job_.options_.model.empty_poll);
+    return catch_up();
+  }
+  if (deadline != never) job_.queue_.schedule(alarm_, deadline);
+  park(State::idle);
+  job_.queue_.cancel(alarm_);
+  came_while_awake_ = false;
 }
 
 std::string SimulatedProcess::processor_name() {

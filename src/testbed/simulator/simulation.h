@@ -1,6 +1,6 @@
 // Simulation: an MPI job whose ranks are fibers of one thread, in virtual time. The ranks run the
-// production library over a network of declared cost, or (later) over the virtual fabric. A run depends on
-// nothing but its inputs: same options, same program, same trace hash.
+// production library over a network of declared cost, or over the virtual fabric. A run depends on nothing
+// but its inputs: same options, same program, same trace hash.
 //
 //   Simulation simulation({.ranks = 256, .seed = 7});
 //   SimulationOutcome outcome = simulation.run([](SimulatedRank& rank) { MPI_Init(nullptr, nullptr); ... });
@@ -14,11 +14,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/time.h"
+#include "testbed/simulator/fabric_options.h"
 #include "testbed/simulator/fiber.h"
 #include "testbed/simulator/network_cost.h"
 
@@ -29,6 +31,8 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
   NetworkCost model;
   int ranks_per_node = 1;  // blocks of neighbouring ranks; only the cost differs
+  // Ranks of different hosts talk over the adapters of a virtual fabric, and a node is a host of it.
+  std::optional<FabricOptions> fabric;
   std::vector<std::pair<std::string, std::string>> knobs;  // as in the environment: {"HAWSER_STATS", "on"}
   std::size_t stack_bytes = Fiber::default_stack_bytes;
   std::string trace_file;          // empty: none
@@ -45,7 +49,7 @@ struct SimulationOutcome {
     time_limit,
     aborted,      // MPI_Abort, or a fatal error
     exception,    // out of a body
-    bad_options,  // a malformed knob, a trace file that cannot be written
+    bad_options,  // a malformed knob, an unknown topology, a trace file that cannot be written
   };
   Kind kind = Kind::finished;
   int exit_code = 0;                // of MPI_Abort

@@ -47,4 +47,8 @@ void Trace::write(Nanoseconds time, TraceKind kind, std::int32_t rank, std::int3
   fmt::print(file_, "{} {} {} {} {}\n", time, name_of(kind), rank, peer, bytes);
 }
 
+void Trace::comment(Nanoseconds time, std::string_view text) {
+  if (file_ != nullptr) fmt::print(file_, "{} {}\n", time, text);
+}
+
 }  // namespace hawser

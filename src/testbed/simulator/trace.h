@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "base/time.h"
 
@@ -44,8 +45,13 @@ class Trace {
       write(time, kind, rank, peer, bytes);
   }
 
+  // A line for the reader only, where there is one.
+  void comment(Nanoseconds time, std::string_view text);
+  bool writes() const { return file_ != nullptr; }
+  // Lets another hash count.
+  void join(std::uint64_t word) { mix(word); }
   std::uint64_t hash() const { return hash_; }
-  // Null unless a path was given that cannot be written.
+  // False unless a path was given that cannot be written.
   bool failed() const { return failed_; }
 
  private:

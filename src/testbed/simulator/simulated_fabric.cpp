@@ -1,0 +1,182 @@
+#include "testbed/simulator/simulated_fabric.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "base/failure.h"
+#include "fabric/topology/makers.h"
+#include "fabric/topology/topology_text.h"
+
+namespace hawser {
+namespace {
+
+constexpr std::string_view connection_word = "{rc}";
+
+Result<fabric::Topology> topology_of(const FabricOptions& options, int hosts) {
+  if (!fabric::is_maker(options.topology)) return fabric::parse_topology(options.topology, "topology");
+  return fabric::make_topology(options.topology,
+                               {.hosts = std::max(hosts, 2), .rails = options.rails, .ports = options.ports});
+}
+
+const char* verb_of(fabric::TraceKind kind) {
+  switch (kind) {
+    case fabric::TraceKind::packet_sent:
+      return "packet-sent";
+    case fabric::TraceKind::packet_delivered:
+      return "packet-delivered";
+    case fabric::TraceKind::packet_dropped:
+      return "packet-dropped";
+    case fabric::TraceKind::completion:
+      return "completion";
+    case fabric::TraceKind::async_event:
+      return "event";
+    case fabric::TraceKind::fault:
+      return "fault";
+  }
+  return "";
+}
+
+}  // namespace
+
+class SimulatedFabric::ActiveIncident final : public Event {
+ public:
+  ActiveIncident(SimulatedFabric& owner, const Incident& incident) : owner_(owner), incident_(incident) {}
+  const Incident& incident() const { return incident_; }
+  bool waits() const { return state_ == State::waits; }
+
+  void fire(Nanoseconds now) override {
+    if (state_ == State::waits) {
+      state_ = State::under_way;
+      owner_.on_begin();
+      owner_.carry_out(incident_.begin);
+      owner_.queue_.schedule(*this, now + incident_.lasts);
+    } else {
+      state_ = State::over;
+      owner_.carry_out(incident_.end);
+      owner_.on_end();
+    }
+  }
+
+ private:
+  enum class State : std::uint8_t { waits, under_way, over };
+  SimulatedFabric& owner_;
+  const Incident& incident_;
+  State state_ = State::waits;
+};
+
+SimulatedFabric::SimulatedFabric(EventQueue& queue, const FabricOptions& options, Trace& trace,
+                                 std::uint64_t seed)
+    : queue_(queue), options_(options), trace_(trace), random_(seed ^ 0xfab) {}
+
+SimulatedFabric::~SimulatedFabric() = default;
+
+Result<std::unique_ptr<SimulatedFabric>> SimulatedFabric::build(EventQueue& queue, Trace& trace,
+                                                                const FabricOptions& options, int ranks,
+                                                                std::uint64_t seed) {
+  if (options.ranks_per_host < 1) return failure(ErrorClass::arg, "ranks per host must be at least 1");
+  const int hosts = (ranks + options.ranks_per_host - 1) / options.ranks_per_host;
+  auto topology = topology_of(options, hosts);
+  if (!topology) return topology.take_error();
+  fabric::Parameters parameters;
+  parameters.seed = seed;
+  HAWSER_TRY(fabric::parse_parameters(options.parameters, "parameters", topology.value(), parameters));
+  if (static_cast<int>(topology.value().hosts().size()) < hosts) {
+    return failure(ErrorClass::arg, "{} ranks, {} on a host, need {} hosts; the topology has {}", ranks,
+                   options.ranks_per_host, hosts, topology.value().hosts().size());
+  }
+  auto tables =
+      fabric::build_routes(topology.value(), parameters.lmc, {.shuffle_seed = parameters.shuffle_seed});
+  if (!tables) return tables.take_error();
+  auto made = std::unique_ptr<SimulatedFabric>(new SimulatedFabric(queue, options, trace, seed));
+  made->fabric_ = std::make_unique<fabric::Fabric>(queue, made->dma_, std::move(topology).value(),
+                                                   std::move(tables).value(), std::move(parameters));
+  if (trace.writes() || !options.incidents.empty()) made->fabric_->listen(made.get());
+  HAWSER_TRY(made->fabric_->schedule(options.faults, "faults"));
+  HAWSER_TRY(made->add_incidents());
+  return made;
+}
+
+Result<> SimulatedFabric::check_command(const std::string& command) const {
+  std::string text = command;
+  if (const auto at = text.find(connection_word); at != std::string::npos)
+    text.replace(at, connection_word.size(), "any");
+  auto fault = fabric::parse_fault(text, fabric_->topology());
+  if (!fault) return fault.take_error();
+  return {};
+}
+
+Result<> SimulatedFabric::add_incidents() {
+  for (const std::string& command : options_.heal) HAWSER_TRY(check_command(command));
+  for (const Incident& incident : options_.incidents) {
+    for (const std::string& command : incident.begin) HAWSER_TRY(check_command(command));
+    for (const std::string& command : incident.end) HAWSER_TRY(check_command(command));
+    incidents_.push_back(std::make_unique<ActiveIncident>(*this, incident));
+    if (incident.at != never) queue_.schedule(*incidents_.back(), incident.at);
+  }
+  std::stable_sort(incidents_.begin(), incidents_.end(), [](const auto& a, const auto& b) {
+    return a->incident().after_packets < b->incident().after_packets;
+  });
+  return {};
+}
+
+Nanoseconds SimulatedFabric::limit() const {
+  if (under_way_ > 0 || options_.patience == never) return never;
+  return last_end_ + options_.patience;
+}
+
+void SimulatedFabric::on_begin() {
+  ++begun_;
+  ++under_way_;
+}
+
+void SimulatedFabric::on_end() {
+  last_end_ = queue_.now();
+  if (--under_way_ == 0) carry_out(options_.heal);
+}
+
+// A command may have lost its object meanwhile (no such queue pair any more): then nothing happens.
+void SimulatedFabric::carry_out(const std::vector<std::string>& commands) {
+  for (const std::string& command : commands) {
+    const std::string text = with_connection(command);
+    if (text.empty()) continue;
+    if (auto done = fabric_->inject(text); !done)
+      on_log(queue_.now(), fmt::format("{}: {}", text, done.error().text));
+  }
+}
+
+std::string SimulatedFabric::with_connection(const std::string& command) {
+  const auto at = command.find(connection_word);
+  if (at == std::string::npos) return command;
+  std::string any = command;
+  any.replace(at, connection_word.size(), "any");
+  const auto fault = fabric::parse_fault(any, fabric_->topology());
+  std::vector<std::uint32_t> numbers;
+  for (const auto& [context_number, context] : fabric_->adapter(fault.value().port.node)->contexts()) {
+    for (const auto& [number, queue_pair] : context->queue_pairs()) {
+      const bool reliable = queue_pair->configuration().type == fabric::QpType::rc;
+      if (reliable && queue_pair->state() == fabric::QpState::rts) numbers.push_back(number);
+    }
+  }
+  if (numbers.empty()) return {};
+  std::string text = command;
+  return text.replace(at, connection_word.size(), std::to_string(numbers[random_.below(numbers.size())]));
+}
+
+void SimulatedFabric::on_note(fabric::TraceKind kind, Nanoseconds now, std::uint64_t a, std::uint64_t b) {
+  if (trace_.writes()) trace_.comment(now, fmt::format("{} {:x} {:x}", verb_of(kind), a, b));
+  if (kind != fabric::TraceKind::packet_sent) return;
+  ++packets_;
+  for (; next_incident_ < incidents_.size(); ++next_incident_) {
+    ActiveIncident& next = *incidents_[next_incident_];
+    if (next.incident().after_packets > packets_) break;
+    // Not now: the fabric is in the middle of something.
+    if (next.waits()) queue_.schedule(next, now);
+  }
+}
+
+void SimulatedFabric::on_log(Nanoseconds now, const std::string& text) { trace_.comment(now, text); }
+
+}  // namespace hawser

@@ -1,0 +1,74 @@
+#include "testbed/simulator/simulated_link.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "base/failure.h"
+
+namespace hawser {
+
+SimulatedLink::SimulatedLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
+                             SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost)
+    : events_(fabric.events()),
+      processor_(processor),
+      user_(user),
+      cost_(cost),
+      link_(fabric, adapter, space, this) {}
+
+SimulatedLink::~SimulatedLink() = default;
+
+// A call is a system call, and acts when everything posted before it has reached the adapter.
+verbs::Reply SimulatedLink::call(const verbs::Request& request, const verbs::SharedBytes* memory) {
+  processor_.charge(cost_.call);
+  processor_.catch_up();
+  return link_.call(request, memory);
+}
+
+void SimulatedLink::ring(std::uint32_t queue_pair) {
+  processor_.charge(cost_.post);
+  if (idle_doorbells_.empty()) idle_doorbells_.push_back(&doorbells_.emplace_back(*this));
+  Doorbell* const doorbell = idle_doorbells_.back();
+  idle_doorbells_.pop_back();
+  doorbell->queue_pair = queue_pair;
+  events_.schedule(*doorbell, processor_.local_time());
+}
+
+void SimulatedLink::Doorbell::fire(Nanoseconds) {
+  owner_.idle_doorbells_.push_back(this);
+  owner_.link_.ring(queue_pair);
+}
+
+Result<std::unique_ptr<verbs::Link>> SimulatedPlatform::open(std::uint32_t number) {
+  fabric::Adapter* const adapter = fabric_.adapter(host_, static_cast<std::int32_t>(number));
+  if (adapter == nullptr) return failure(ErrorClass::arg, "host {} has no adapter {}", host_, number);
+  return std::unique_ptr<verbs::Link>(
+      std::make_unique<SimulatedLink>(fabric_, *adapter, space_, processor_, user_, cost_));
+}
+
+namespace {
+SimulatedPlatform* running_platform = nullptr;
+}
+
+SimulatedPlatform* SimulatedPlatform::switch_to(SimulatedPlatform* platform) {
+  return std::exchange(running_platform, platform);
+}
+
+rdma::VerbsFunctions linked_verbs_functions() {
+  rdma::VerbsFunctions functions;
+#define HAWSER_LINKED(name) functions.name = &::ibv_##name;
+  HAWSER_VERBS_FUNCTIONS(HAWSER_LINKED)
+#undef HAWSER_LINKED
+  functions.query_gid_ex = &::_ibv_query_gid_ex;
+  return functions;
+}
+
+}  // namespace hawser
+
+namespace hawser::verbs {
+
+Platform& current_platform() {
+  HAWSER_ASSERT(running_platform != nullptr);
+  return *running_platform;
+}
+
+}  // namespace hawser::verbs

@@ -1,0 +1,105 @@
+// SimulatedLink: an adapter of the fabric in this process as a simulated rank has it opened. What the rank
+// posts reaches the adapter at the rank's own time, which may be ahead of the event queue's; calls and posts
+// cost it processor time; what arrives wakes it.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "access/verbs/verbs_functions.h"
+#include "base/event_queue.h"
+#include "testbed/simulator/model_network.h"
+#include "testbed/simulator/network_cost.h"
+#include "verbs/local_link.h"
+
+namespace hawser {
+
+// A rank, as its devices see it: what arrives for it.
+class DeviceUser {
+ public:
+  virtual void on_completion() = 0;
+  virtual void on_device_event() = 0;
+
+ protected:
+  ~DeviceUser() = default;
+};
+
+class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listener {
+ public:
+  SimulatedLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
+                SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost);
+  ~SimulatedLink() override;
+
+  verbs::Reply call(const verbs::Request& request, const verbs::SharedBytes* memory) override;
+  verbs::SharedBytes allocate(std::size_t bytes) override { return link_.allocate(bytes); }
+  void ring(std::uint32_t queue_pair) override;
+  bool rest(std::uint32_t) override { return true; }
+  std::uint32_t create_channel() override { return link_.create_channel(); }
+  void destroy_channel(std::uint32_t channel) override { link_.destroy_channel(channel); }
+  int descriptor(std::uint32_t channel) const override { return link_.descriptor(channel); }
+  int read_record(std::uint32_t channel, void* record, std::size_t bytes) override {
+    return link_.read_record(channel, record, bytes);
+  }
+
+ private:
+  // A doorbell on its way to the adapter.
+  class Doorbell final : public Event {
+   public:
+    explicit Doorbell(SimulatedLink& owner) : owner_(owner) {}
+    void fire(Nanoseconds now) override;
+    std::uint32_t queue_pair = 0;
+
+   private:
+    SimulatedLink& owner_;
+  };
+
+  void on_completion() override { user_.on_completion(); }
+  void on_async_event() override { user_.on_device_event(); }
+
+  EventQueue& events_;
+  SimulatedProcessor& processor_;
+  DeviceUser& user_;
+  const VerbsCost& cost_;
+  verbs::LocalLink link_;
+  std::deque<Doorbell> doorbells_;
+  std::vector<Doorbell*> idle_doorbells_;
+};
+
+// The adapters of one host, opened by one rank on it.
+class SimulatedPlatform final : public verbs::Platform {
+ public:
+  SimulatedPlatform(fabric::Fabric& fabric, std::int32_t host, fabric::SpaceId space,
+                    SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost)
+      : fabric_(fabric),
+        local_(fabric, host),
+        host_(host),
+        space_(space),
+        processor_(processor),
+        user_(user),
+        cost_(cost) {}
+  Result<std::vector<verbs::AdapterFacts>> adapters() override { return local_.adapters(); }
+  Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override;
+  int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
+    return local_.identify(descriptor, device, inode);
+  }
+  void complain(const std::string& text) override { local_.complain(text); }
+  const std::vector<std::string>& complaints() const { return local_.complaints; }
+
+  // Whose verbs calls are answered from now on (verbs::current_platform()); null: nobody's. Answers who it
+  // was.
+  static SimulatedPlatform* switch_to(SimulatedPlatform* platform);
+
+ private:
+  fabric::Fabric& fabric_;
+  verbs::LocalPlatform local_;
+  const std::int32_t host_;
+  const fabric::SpaceId space_;
+  SimulatedProcessor& processor_;
+  DeviceUser& user_;
+  const VerbsCost& cost_;
+};
+
+// The libibverbs API that is linked into the simulator.
+rdma::VerbsFunctions linked_verbs_functions();
+
+}  // namespace hawser
