@@ -2,14 +2,20 @@
 // once (V11; doc/rails.md, Handshake), and carries the failover's fences when no subchannel works. A machine
 // of events: it is given datagrams and `now`, and calls its host. Rails are only numbers here.
 //
-// It trusts nothing that arrives: job, check, source, sizes and states are looked at first; what does not fit
-// is dropped and counted.
+// It trusts nothing that arrives: check (whose key only the job's processes have), source, sizes and states
+// are looked at first; what does not fit is dropped and counted.
+//
+// Every request takes a later incarnation than all before it of the same subchannel, also after one that was
+// given up (next_incarnation), so that whatever is late names something that is over. Of two requests that
+// meet, the later incarnation stands; of equal ones, that of the process with the lower index. Who asks with
+// one that is over is told which would be next.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +44,7 @@ struct SubchannelName {
 
 enum class DatagramKind : std::uint8_t { request = 1, reply, refuse, fence, fence_answer, nudge };
 
+// From within accept(), connected() and abandon(), the host does not request the subchannel they name.
 class ConnectionHost {
  public:
   // The peer asks: connect a queue pair to `remote` (ready to receive and send) and answer with the own end.
@@ -47,8 +54,8 @@ class ConnectionHost {
   // Answer to an own request: connect to `remote`. If both ends asked at once and the peer's request stands,
   // accept() is called instead, after abandon().
   virtual void connected(const SubchannelName& name, const ConnectionEnd& remote) = 0;
-  // The own request is void: destroy what was made for it. `gave_up`: the attempts ran out; else the peer's
-  // request stands.
+  // The own request is void: destroy what was made for it. `gave_up`: the attempts ran out, or the peer knew
+  // a later incarnation; else the peer's request stands.
   virtual void abandon(const SubchannelName& name, bool gave_up) = 0;
   // fence, fence_answer, nudge: the failover's own body.
   virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
@@ -63,6 +70,7 @@ class ConnectionHost {
 
 struct ConnectionSettings {
   ProcessIndex self = 0;
+  std::int32_t processes = INT32_MAX;  // of the job
   std::uint16_t rails = 1;
   std::array<std::uint64_t, 2> secret = {};  // of the job
   Nanoseconds first_repeat = 2 * millisecond;
@@ -80,8 +88,15 @@ class ConnectionManager {
  public:
   ConnectionManager(const ConnectionSettings& settings, ConnectionHost& host, Random& random);
 
+  // Before every datagram's own content: what is left of a rail's datagram_bytes is for send_control's body.
+  static constexpr std::size_t header_bytes = 24;
+
   // Asks the peer to connect; `rail` is the one that the subchannel is on and that the request goes through.
+  // `name` has the incarnation next_incarnation(). A request of the same subchannel that is under way is
+  // replaced, without abandon().
   void request(const SubchannelName& name, std::uint16_t rail, const ConnectionEnd& own, Nanoseconds now);
+  // Later than every one of this subchannel that this process or, as far as it told, the peer has used.
+  std::uint32_t next_incarnation(ProcessIndex peer, std::uint16_t index) const;
   // The subchannel failed or was fenced: forget the request or the accepted state of this and older
   // incarnations.
   void forget(const SubchannelName& name);
@@ -97,12 +112,46 @@ class ConnectionManager {
   const ConnectionCounters& counters() const { return counters_; }
 
  private:
-  struct Request;
-  struct Accepted;
+  struct Request {
+    std::uint32_t incarnation = 0;
+    std::uint16_t rail = 0;
+    ConnectionEnd own;
+    std::uint32_t sent = 0;
+    Nanoseconds due = 0;  // of the next repeat
+  };
+  struct Accepted {
+    std::uint32_t incarnation = 0;
+    ConnectionEnd remote, own;
+  };
+  // What is known of one subchannel.
+  struct Link {
+    std::optional<Request> request;
+    std::optional<Accepted> accepted;
+    std::uint32_t next = 0;  // incarnations below are over or in use
+  };
+  struct Header;
+  // Peer and index in one number, in this order.
+  using Key = std::uint64_t;
+  static Key key_of(ProcessIndex peer, std::uint16_t index);
+  static SubchannelName name_of(Key key, std::uint32_t incarnation);
+
+  void on_request(const Header& header, std::uint16_t rail, const ConnectionEnd& remote);
+  void on_reply(const Header& header, const ConnectionEnd& remote, const ConnectionEnd& echo);
+  void on_refuse(const Header& header, const ConnectionEnd& echo, std::uint32_t next);
+  bool give_way(const Header& header, Key key);
+  void refuse(const Header& header, std::uint16_t rail, const ConnectionEnd& echo, std::uint32_t next);
+  void ask(Key key, Request& request, Nanoseconds now);
+  bool send(std::uint16_t rail, Header header, std::span<const std::byte> body);
+
   ConnectionSettings settings_;
   ConnectionHost& host_;
   Random& random_;
   ConnectionCounters counters_;
+  std::map<Key, Link> links_;
+  std::vector<Key> due_;          // scratch
+  std::vector<std::byte> bytes_;  // scratch: a datagram
+  std::size_t requests_ = 0;      // under way
+  Nanoseconds earliest_ = never;  // no repeat is due before
 };
 
 }  // namespace hawser
