@@ -1,5 +1,14 @@
 // PathWeights: how fast each subchannel of a virtual channel is, as measured from the completions of its
-// stripes (V07 equations 7.1 to 7.4; 8.3). Integer inputs, no clock.
+// stripes. A weight is bytes per second: what equation 7.1 of V07 gives for a stripe, averaged as in 7.4
+// and 8.3. The papers keep the sum of all weights (of a message's, in 8.3) constant; only ratios count in
+// striping, and rates need no such sum, so a congested batch as a whole sinks below the paths that it left
+// out.
+//
+// What is seen of a stripe are bounds. It started when it was posted or when the one before it was done, and
+// it was done between two passes of polling; so its rate lies in an interval, which is wide when the process
+// was busy elsewhere, or the stripe so small that latency is most of its time. An estimate inside the
+// interval is left as it is; one outside is drawn to the nearer end. Late polling therefore never looks like
+// a slow path.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +19,86 @@
 
 namespace hawser {
 
+struct WeightSettings {
+  // Time of a stripe during which possibly no data moved.
+  Nanoseconds latency = 20 * microsecond;
+  // A sample that took so long counts as much as all before it.
+  Nanoseconds memory = 20 * millisecond;
+  // A path is degraded when it reaches less than this part of what its siblings do, each against its nominal
+  // rate; and well again above well_above of it.
+  double degraded_below = 0.25;
+  double well_above = 0.4;
+  // Below this part of its siblings it is given no share at all but probes.
+  double no_share_below = 1.0 / 16;
+  // Part of the nominal rate that a recovered path starts with; it at most doubles with each stripe.
+  double recovered_share = 1.0 / 16;
+  // Time between probes of a path that is slower than nominal and not in use; doubled while nothing changes.
+  Nanoseconds first_probe = 50 * millisecond;
+  Nanoseconds longest_probe = 500 * millisecond;
+  // For predicted().
+  Nanoseconds watchdog_floor = 500 * millisecond;
+  double watchdog_factor = 8;
+};
+
 class PathWeights {
  public:
-  // Nominal rates of the subchannels, in bytes per second.
-  explicit PathWeights(std::vector<std::int64_t> nominal);
+  // Nominal rates of the subchannels, in bytes per second, each > 0: of their port, also if several share
+  // one.
+  explicit PathWeights(std::vector<std::int64_t> nominal, const WeightSettings& settings = {});
 
-  // A stripe of `bytes` took from `posted` to `now`; `queued_before` bytes were ahead of it on the same
-  // subchannel when it was posted. Small stripes say nothing about bandwidth and are passed over.
+  // A stripe of `bytes` was posted at `posted` and found done at `now`; the pass of polling before was at
+  // `polled_before` (-1: not known, taken as just now). `queued_before` bytes were ahead of it on the same
+  // subchannel when it was posted. Calls for one subchannel come in the order of completion.
   void on_stripe_done(std::uint16_t subchannel, std::int64_t bytes, std::int64_t queued_before,
-                      Nanoseconds posted, Nanoseconds now);
-  // The path failed; the weight is kept aside.
+                      Nanoseconds posted, Nanoseconds now, Nanoseconds polled_before = -1);
+  // The path failed: nothing is known of it until on_recovered.
   void on_failed(std::uint16_t subchannel);
   // It works again: a small weight that grows as measurement confirms.
   void on_recovered(std::uint16_t subchannel, Nanoseconds now);
 
-  // Bytes per second, > 0.
+  // For planning, bytes per second, > 0.
   double weight(std::uint16_t subchannel) const;
-  // Slow is a failure too: far below what its siblings of like nominal rate reach. Weight is near zero then,
-  // and `wants_probe` says when a stripe should try it.
-  bool degraded(std::uint16_t subchannel) const;
-  bool wants_probe(std::uint16_t subchannel, Nanoseconds now);
-  // For the watchdog: how long `bytes` queued on it should take at most, by what was measured; generous,
-  // never below the floor of the knob.
+  // As measured, bytes per second, > 0.
+  double measured(std::uint16_t subchannel) const { return paths_[subchannel].estimate; }
+  // Slow is a failure too: far below what its siblings of like nominal rate reach.
+  bool degraded(std::uint16_t subchannel) const { return paths_[subchannel].degraded; }
+  // It may be better than its weight says, and nothing was measured for some time: a stripe should try it.
+  // Stays true until one is done.
+  bool wants_probe(std::uint16_t subchannel, Nanoseconds now) const;
+  // For the watchdog: how long `bytes_queued` on it should take at most, by what was measured; generous,
+  // never below the floor.
   Nanoseconds predicted(std::uint16_t subchannel, std::int64_t bytes_queued) const;
 
  private:
-  struct Path;
+  struct Path {
+    double nominal = 0;   // bytes per second
+    double estimate = 0;  // bytes per second
+    bool failed = false;
+    bool measured = false;
+    bool recovering = false;
+    bool degraded = false;
+    bool no_share = false;
+    // When the last stripe was done: between these.
+    Nanoseconds done_low = 0;
+    Nanoseconds done_high = 0;
+    // The stripes found done in one pass are one sample.
+    Nanoseconds group_now = -1;
+    std::int64_t group_bytes = 0;
+    std::int64_t group_ahead = 0;
+    Nanoseconds group_start_low = 0;
+    Nanoseconds group_start_high = 0;
+    double group_base = 0;  // the estimate before
+    Nanoseconds probe_interval = 0;
+    Nanoseconds next_probe = 0;
+  };
+  void take_sample(Path& path, Nanoseconds done_low, Nanoseconds now);
+  void judge(Path& path);
+  void plan_probe(Path& path, Nanoseconds now);
+  double sibling_ratio(const Path& path);
+
+  WeightSettings settings_;
   std::vector<Path> paths_;
+  std::vector<double> ratios_;  // scratch
 };
 
 }  // namespace hawser
