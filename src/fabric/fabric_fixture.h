@@ -82,6 +82,9 @@ class Client final : public ContextPort {
   std::uint64_t receive(SharedReceiveQueue& srq, std::uint64_t offset, std::uint32_t bytes);
 
   void collect();
+  // Ends every queue pair, which flushes what waits, and checks that each work request of them has completed
+  // once; that none completes twice is checked all along.
+  void close_books();
   bool completed(std::uint64_t id);
   const Completion& completion(std::uint64_t id);
   CompletionStatus status(std::uint64_t id) { return completion(id).status; }
@@ -106,6 +109,7 @@ class Client final : public ContextPort {
   std::map<std::uint64_t, Completion> completions;
   std::map<std::uint64_t, Nanoseconds> times;
   std::uint64_t next_id = 0;
+  std::vector<std::uint64_t> owed;  // that must complete by the end, whatever happens
 };
 
 struct ConnectOptions {
@@ -183,8 +187,22 @@ inline Client::Client(Bed& b, Adapter& a, std::size_t bytes, std::uint32_t compl
 inline Client::~Client() {
   if (context != nullptr) {
     bed.finish();
+    close_books();
     adapter.close(*context);
   }
+}
+
+inline void Client::close_books() {
+  QpAttributes to_error;
+  to_error.state = QpState::err;
+  for (const auto& [number, qp] : context->queue_pairs()) {
+    if (qp->state() != QpState::reset) {
+      EXPECT_TRUE(qp->modify(to_error, mask_state).ok());
+    }
+  }
+  bed.finish();
+  if (count(AsyncEventType::cq_error) > 0) return;  // it lost some, and said so
+  for (const std::uint64_t id : owed) EXPECT_TRUE(completed(id)) << "work request " << id;
 }
 
 inline void Client::asynchronous_event(const AsyncEvent& event) {
@@ -214,6 +232,7 @@ inline std::uint64_t Client::post(QueuePair& qp, SendRequest request) {
   request.id = ++next_id;
   const Outcome posted = qp.post_send(request);
   EXPECT_TRUE(posted.ok()) << posted.why;
+  if ((request.flags & send_signaled) != 0) owed.push_back(request.id);
   return request.id;
 }
 
@@ -237,6 +256,7 @@ inline std::uint64_t Client::receive(QueuePair& qp, std::uint64_t offset, std::u
   const Segment segment{reinterpret_cast<std::uintptr_t>(memory.data()) + offset, bytes, region->key};
   const Outcome posted = qp.post_receive({++next_id, &segment, 1});
   EXPECT_TRUE(posted.ok()) << posted.why;
+  owed.push_back(next_id);
   return next_id;
 }
 

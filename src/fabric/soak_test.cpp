@@ -44,6 +44,7 @@ class Soak {
     for (auto& pair : pairs_) end(pair.a), end(pair.b);
     bed_.run();
     check();
+    check_other_bytes();
     return bed_.fabric->trace().hash();
   }
   std::uint64_t successes = 0, failures = 0;
@@ -100,7 +101,8 @@ class Soak {
         "link n0/hw0 down",          "link n1/hw0 loss 0.1", "link LEAF00:3 down",
         "link n2/hw0 blackhole",     "acks n3/hw0 lose 5",   "switch SPINE01 dead",
         "link LEAF01:4 delay 100us", "qp n1/hw0 any kill",   "tables reroute",
-        "link n2/hw0 rate 200MB/s",  "qp n0/hw0 any hang",   "link n3/hw0 loss 0.02"};
+        "link n2/hw0 rate 200MB/s",  "qp n0/hw0 any hang",   "link n3/hw0 loss 0.02",
+        "adapter n1/hw0 dead",       "tables LEAF00 4 1",    "link n0/hw0 blackhole in"};
     // Some refer to nothing at the moment (no queue pair in RTS), which is a refusal and no error here.
     (void)bed_.fabric->inject(faults[random_.below(std::size(faults))]);
     if (random_.chance(0.6)) heal();
@@ -111,6 +113,7 @@ class Soak {
       bed_.inject(("link " + std::string(name) + " clear").c_str());
     }
     bed_.inject("switch SPINE01 alive");
+    bed_.inject("adapter n1/hw0 alive");
     bed_.inject("acks n3/hw0 keep");
     bed_.inject("tables reroute");
   }
@@ -151,6 +154,22 @@ class Soak {
       } else if (r.opcode != Opcode::send) {
         EXPECT_TRUE(to.same(target_base + r.offset, from, r.offset, r.bytes));
       }
+    }
+  }
+
+  // Every byte that no request had for a destination is as it was in the beginning.
+  void check_other_bytes() {
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      std::vector<std::byte> wanted(clients_[i]->memory.size());
+      clients_[i]->memory.swap(wanted);
+      clients_[i]->fill(0, slots * slot, static_cast<int>(i) + 1);
+      clients_[i]->memory.swap(wanted);
+      for (const Request& r : requests_) {
+        const std::size_t at = target_base + r.offset;
+        if ((r.opcode == Opcode::rdma_read ? r.from : r.to) == i)
+          std::memcpy(wanted.data() + at, clients_[i]->at(at), r.bytes);
+      }
+      EXPECT_TRUE(wanted == clients_[i]->memory) << "client " << i;
     }
   }
 

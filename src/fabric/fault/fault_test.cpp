@@ -1,4 +1,4 @@
-// Faults, in virtual time: what issue 3 lists under 5, and the wording of commands.
+// Faults, in virtual time, and the wording of commands.
 #include "fabric/fault/fault.h"
 
 #include <gtest/gtest.h>
@@ -103,6 +103,47 @@ TEST_P(Faults, BlackHolesTellNobody) {
   EXPECT_TRUE(bed.adapter("n0/hw0").port(1).active());
 }
 
+TEST_P(Faults, BlackHolesOutwardSwallowWhatIsSent) {
+  for (const char* command : {"link n0/hw0 blackhole out", "link n0/hw0 blackhole both"}) {
+    Pair pair(bed, QpType::rc, {.timeout = 10, .retries = 1});
+    bed.inject(command);
+    pair.a.fill(0, 100, 3);
+    const auto w = pair.a.send(*pair.qa, Opcode::rdma_write, 0, 100, &pair.b);
+    // The other way round its packets arrive, and the answers do not (out), or neither (both).
+    const auto back = pair.b.send(*pair.qb, Opcode::rdma_write, 200, 100, &pair.a, 200);
+    pair.b.fill(200, 100, 4);
+    EXPECT_EQ(pair.a.status(w), CompletionStatus::retry_exceeded_error);
+    EXPECT_EQ(pair.b.status(back), CompletionStatus::retry_exceeded_error);
+    EXPECT_EQ(std::count(pair.b.memory.begin(), pair.b.memory.begin() + 100, std::byte{}), 100);
+    EXPECT_EQ(pair.a.same(200, pair.b, 200, 100), std::string_view(command).ends_with("out"));
+    EXPECT_TRUE(pair.a.events.empty() && pair.b.events.empty());
+    bed.inject("link n0/hw0 clear");
+  }
+}
+
+// Retries of a packet that was only slow are duplicates, and act once.
+TEST_P(Faults, AnswersLaterThanTheTimeOutDoNoHarm) {
+  Pair pair(bed, QpType::rc, {.timeout = 6});  // 0.26 ms, eight times
+  bed.inject("link n1/hw0 delay 500us");
+  std::vector<std::uint64_t> ids;
+  for (unsigned i = 0; i < 10; ++i) {
+    Segment segment{reinterpret_cast<std::uintptr_t>(pair.a.at(64)), 8, pair.a.region->key};
+    SendRequest add{
+        .segments = &segment, .segment_count = 1, .opcode = Opcode::fetch_and_add, .flags = send_signaled};
+    add.remote_address = reinterpret_cast<std::uintptr_t>(pair.b.at(64));
+    add.rkey = pair.b.region->key;
+    add.compare_add = 1;
+    ids.push_back(pair.a.post(*pair.qa, add));
+    pair.b.receive(*pair.qb, 1000 + i * 10, 10);
+    ids.push_back(pair.a.send(*pair.qa, Opcode::send, 0, 10));
+  }
+  for (const auto id : ids) EXPECT_EQ(pair.a.status(id), CompletionStatus::success);
+  std::uint64_t counter = 0;
+  std::memcpy(&counter, pair.b.at(64), 8);
+  EXPECT_EQ(counter, 10u);
+  EXPECT_GT(pair.qa->requester().retries(), 0u);
+}
+
 TEST_P(Faults, LossIsRepairedAndNothingIsTwice) {
   Pair pair(bed, QpType::rc, {.timeout = 8, .depth = 4}, 512);
   bed.inject("link n0/hw0 loss 0.05");
@@ -146,6 +187,19 @@ TEST_P(Faults, ADeadAdapterIsSilentAndSaysSoAtHome) {
   to_error.state = QpState::err;
   EXPECT_TRUE(pair.qb->modify(to_error, mask_state).ok());
   EXPECT_EQ(pair.b.status(own), CompletionStatus::flush_error);
+}
+
+TEST_P(Faults, AnAdapterThatComesBackServesNewQueuePairs) {
+  Pair pair(bed, QpType::rc, {.timeout = 10, .retries = 1});
+  bed.inject("adapter n1/hw0 dead");
+  EXPECT_EQ(pair.a.status(pair.a.send(*pair.qa, Opcode::rdma_write, 0, 100, &pair.b)),
+            CompletionStatus::retry_exceeded_error);
+  bed.inject("adapter n1/hw0 alive");
+  QueuePair& qa = pair.a.create();
+  QueuePair& qb = pair.b.create();
+  connect(qa, qb);
+  EXPECT_EQ(pair.a.status(pair.a.send(qa, Opcode::rdma_write, 0, 100, &pair.b)), CompletionStatus::success);
+  EXPECT_EQ(pair.b.status(pair.b.send(qb, Opcode::rdma_read, 0, 100, &pair.a)), CompletionStatus::success);
 }
 
 TEST_P(Faults, ADeadSwitchTakesItsPortsDown) {
@@ -197,6 +251,19 @@ TEST_P(Faults, AKilledQueuePairFlushesAndSaysSo) {
   EXPECT_EQ(pair.a.status(pair.a.send(*pair.qa, Opcode::send, 0, 10)),
             CompletionStatus::retry_exceeded_error);
   EXPECT_FALSE(bed.fabric->inject("qp n1/hw0 any kill"));  // there is none left
+}
+
+TEST_P(Faults, AKilledSenderFlushesWhatIsUnderWay) {
+  Pair pair(bed);
+  std::vector<std::uint64_t> ids;
+  bed.inject("link n1/hw0 delay 1ms");
+  for (unsigned i = 0; i < 5; ++i)
+    ids.push_back(pair.a.send(*pair.qa, Opcode::rdma_write, 0, 100000, &pair.b));
+  bed.run_for(100 * microsecond);
+  bed.inject(("qp n0/hw0 " + std::to_string(pair.qa->number()) + " kill").c_str());
+  for (const auto id : ids) EXPECT_EQ(pair.a.status(id), CompletionStatus::flush_error);
+  EXPECT_EQ(pair.a.count(AsyncEventType::qp_fatal), 1);
+  EXPECT_EQ(pair.qb->state(), QpState::rts);
 }
 
 TEST_P(Faults, AHungRequestCompletesOnlyByAFlush) {
@@ -280,6 +347,34 @@ TEST(FaultSchedule, HappensAtItsTimeAndIsLogged) {
   ASSERT_EQ(bed.fabric->trace().lines().size(), 2u);
   EXPECT_EQ(bed.fabric->trace().lines()[1].text, "link n0/hw0 up");
   EXPECT_EQ(bed.fabric->pending_faults(), 0u);
+}
+
+// LEAF00's entry for n2 leads back to n1; the way home is untouched.
+TEST(FaultTables, AWrongEntryLosesPacketsUntilTheNextReroute) {
+  for (const Parameters& parameters : speeds()) {
+    Bed bed(make_fat_tree(2, 2, 4).value(), parameters);
+    Client a(bed, bed.adapter("n0/hw0")), wrong(bed, bed.adapter("n1/hw0")), b(bed, bed.adapter("n2/hw0"));
+    connect(a.create(), b.create(), {.timeout = 10, .retries = 1});
+    const std::string lid = std::to_string(b.adapter.port(1).lid());
+    bed.inject(("tables LEAF00 " + lid + " 2").c_str());
+    const auto w = a.send(*a.queue_pairs[0], Opcode::rdma_write, 0, 100000, &b);
+    EXPECT_EQ(b.status(b.send(*b.queue_pairs[0], Opcode::rdma_write, 0, 10, &a)),
+              CompletionStatus::retry_exceeded_error);  // the answers take the wrong turn as well
+    EXPECT_EQ(a.status(w), CompletionStatus::retry_exceeded_error);
+    EXPECT_EQ(std::count(b.memory.begin(), b.memory.end(), std::byte{}), 1 << 20);
+    EXPECT_EQ(std::count(wrong.memory.begin(), wrong.memory.end(), std::byte{}), 1 << 20);
+    bed.inject("tables reroute");
+    connect(a.create(), b.create(), {.timeout = 10, .retries = 1});
+    EXPECT_EQ(a.status(a.send(*a.queue_pairs[1], Opcode::rdma_write, 0, 100000, &b)),
+              CompletionStatus::success);
+    // An entry that changes in the middle of a message costs no more than its packets.
+    const auto long_one = a.send(*a.queue_pairs[1], Opcode::rdma_write, 0, 1 << 20, &b);
+    bed.run_for(100 * microsecond);
+    bed.inject(("tables LEAF00 " + lid + " 0").c_str());  // no way at all
+    bed.run_for(500 * microsecond);
+    bed.inject("tables reroute");
+    EXPECT_EQ(a.status(long_one), CompletionStatus::success);
+  }
 }
 
 TEST(FaultSchedule, TablesFollowTheCablesAfterTheDelay) {
