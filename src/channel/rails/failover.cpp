@@ -1,0 +1,347 @@
+#include "channel/rails/failover.h"
+
+#include <algorithm>
+
+#include "base/failure.h"
+#include "channel/rails/rail_core.h"
+
+namespace hawser {
+namespace {
+
+constexpr Nanoseconds first_repeat = 2 * millisecond, longest_repeat = 100 * millisecond;
+
+std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_bytes(std::span(&body, 1)); }
+
+}  // namespace
+
+void Failover::note_resumption_time() { core_.counters.last_resumption = core_.now; }
+
+// Stop.
+
+void Failover::fail(Subchannel& subchannel, PathReason reason) {
+  switch (subchannel.state) {
+    case SubchannelState::connecting:
+      core_.connector->give_up(subchannel);
+      return;
+    case SubchannelState::closed:
+    case SubchannelState::stopping:
+    case SubchannelState::fencing:
+    case SubchannelState::failed:
+      return;
+    case SubchannelState::accepted:
+    case SubchannelState::probing:
+    case SubchannelState::ready:
+      break;
+  }
+  VirtualChannel& peer = subchannel.peer;
+  if (!core_.knobs.rail_failover) {
+    lose(peer, failure(ErrorClass::other, "process {} cannot be reached: {} on rail {}", peer.process(),
+                       path_reason_name(reason), subchannel.rail.number()));
+    return;
+  }
+  ++core_.counters.failures;
+  core_.counters.last_failure = core_.now;
+  resumed_ = false;
+  if (reason == PathReason::watchdog) ++core_.counters.watchdog;
+  if (subchannel.state == SubchannelState::probing) ++core_.counters.probes_failed;
+  const bool was_ready = subchannel.state == SubchannelState::ready;
+  subchannel.state = SubchannelState::stopping;
+  subchannel.failed_before = true;
+  subchannel.stopped = core_.now;
+  subchannel.health.on_failure(core_.now);
+  peer.weights().on_failed(subchannel.index);
+  if (was_ready) peer.on_not_ready(subchannel);
+  core_.connector->forget(subchannel);
+  core_.watch(subchannel);
+  if (core_.bug(PlantedBug::resend_without_fence)) {
+    resend_at_once(subchannel);
+    return;
+  }
+  // Without a marker (the device is gone) there is nothing to wait for but a look at what is polled now.
+  subchannel.due = core_.now;
+  if (!subchannel.queue_pair->make_error()) return;
+  WorkEntry& marker = *core_.entries.take();
+  marker.kind = WorkEntry::Kind::marker;
+  marker.sequenced = false;
+  rdma::SendRequest request;
+  request.id = marker.work_id();
+  if (subchannel.queue_pair->post_send({&request, 1}) != 1) {
+    core_.free_entry(&marker);
+    return;
+  }
+  marker.place = WorkEntry::Place::in_flight;
+  marker.subchannel = &subchannel;
+  subchannel.in_flight.push_back(&marker);
+  ++subchannel.outstanding;
+  ++subchannel.rail.outstanding;
+  subchannel.due = core_.now + core_.knobs.rail_drain_time;
+}
+
+void Failover::fail_soon(Subchannel& subchannel) {
+  subchannel.broken = true;
+  core_.watch(subchannel);
+}
+
+// PlantedBug::resend_without_fence: a second copy of everything unknown, while the first may still arrive.
+void Failover::resend_at_once(Subchannel& subchannel) {
+  subchannel.due = core_.now + core_.knobs.rail_drain_time;
+  EntryList again;
+  while (WorkEntry* entry = subchannel.in_flight.pop_front()) again.push_back(entry);
+  while (WorkEntry* entry = again.pop_front()) {
+    const bool write = entry->kind == WorkEntry::Kind::write;
+    subchannel.rail.outstanding -= write ? 2 : 1;
+    subchannel.outstanding -= write ? 2 : 1;
+    if (entry->kind != WorkEntry::Kind::packet)
+      core_.rendezvous.on_stripe_failed(*entry);
+    else if (entry->sequenced)
+      subchannel.peer.wait_again(*entry);
+    else
+      core_.free_entry(entry);
+  }
+  subchannel.rail.bytes_queued -= subchannel.bytes_queued;
+  subchannel.bytes_queued = 0;
+}
+
+// Drain.
+
+void Failover::on_marker(Subchannel& subchannel) {
+  if (subchannel.state == SubchannelState::stopping) drained(subchannel);
+}
+
+// No request of it is under way any more, and its queue pair is gone.
+void Failover::take_off(Subchannel& subchannel) {
+  if (subchannel.queue_pair != nullptr) {
+    subchannel.rail.remove(subchannel.queue_pair->number());
+    subchannel.queue_pair.reset();
+  }
+  subchannel.rail.outstanding -= subchannel.outstanding;
+  subchannel.rail.bytes_queued -= subchannel.bytes_queued;
+  subchannel.outstanding = 0;
+  subchannel.bytes_queued = 0;
+  subchannel.broken = false;
+}
+
+void Failover::drained(Subchannel& subchannel) {
+  HAWSER_ASSERT(subchannel.state == SubchannelState::stopping);
+  take_off(subchannel);
+  subchannel.state = SubchannelState::fencing;
+  subchannel.fenced_incarnation = subchannel.incarnation;
+  subchannel.fenced_received = subchannel.received;
+  core_.watch(subchannel);
+  // Reads need no answer: their bytes come from this end's own queue pair, which is gone.
+  for (WorkEntry* entry = subchannel.in_flight.front(); entry != nullptr;) {
+    WorkEntry* const next = subchannel.in_flight.next(entry);
+    const bool packet = entry->kind == WorkEntry::Kind::packet;
+    if (entry->kind == WorkEntry::Kind::read) {
+      subchannel.in_flight.remove(entry);
+      core_.rendezvous.on_stripe_failed(*entry);
+    } else if (entry->kind == WorkEntry::Kind::marker || (packet && !entry->sequenced)) {
+      subchannel.in_flight.remove(entry);
+      core_.free_entry(entry);
+    }
+    entry = next;
+  }
+  if (subchannel.answer_wanted) answer(subchannel, subchannel.incarnation, subchannel.received);
+  if (subchannel.peer_received.has_value()) {
+    compare(subchannel, *subchannel.peer_received);
+  } else {
+    subchannel.repeats = 0;
+    send_fence(subchannel);
+  }
+}
+
+// Fence.
+
+void Failover::send_fence(Subchannel& subchannel) {
+  FenceBody body;
+  body.subchannel = subchannel.index;
+  body.incarnation = subchannel.incarnation;
+  body.received = subchannel.fenced_received;
+  body.acknowledged = subchannel.peer.expected();
+  ++core_.counters.fences_sent;
+  send_message(subchannel, true, body, subchannel.repeats);
+  const Nanoseconds wait =
+      std::min(longest_repeat, first_repeat << std::min<std::uint32_t>(subchannel.repeats, 10));
+  subchannel.due =
+      core_.now + wait + static_cast<Nanoseconds>(core_.random.below(static_cast<std::uint64_t>(wait / 4)));
+  ++subchannel.repeats;
+  core_.watch(subchannel);
+}
+
+void Failover::answer(Subchannel& subchannel, std::uint32_t incarnation, std::uint32_t received) {
+  FenceBody body;
+  body.subchannel = subchannel.index;
+  body.incarnation = incarnation;
+  body.received = received;
+  body.acknowledged = subchannel.peer.expected();
+  subchannel.answer_wanted = false;
+  ++core_.counters.fences_answered;
+  send_message(subchannel, false, body, subchannel.answers++);
+}
+
+// Over a subchannel that works; every other time, and when there is none, by datagram, each time over another
+// rail: one that looks well may be a black hole.
+void Failover::send_message(Subchannel& subchannel, bool fence, const FenceBody& body, std::uint32_t turn) {
+  VirtualChannel& peer = subchannel.peer;
+  if (turn % 2 == 0) {
+    Subchannel* const way = peer.choose(0);
+    if (way != nullptr &&
+        peer.send_on(*way, fence ? PacketKind::fence : PacketKind::fence_answer, bytes_of(body)))
+      return;
+  }
+  core_.connector->send_control(subchannel, fence ? DatagramKind::fence : DatagramKind::fence_answer,
+                                bytes_of(body), turn);
+}
+
+void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std::byte> bytes) {
+  FenceBody body;
+  Subchannel* const subchannel = read_body(bytes, 0, body) ? peer.subchannel(body.subchannel) : nullptr;
+  if (subchannel == nullptr || !peer.acknowledge(body.acknowledged)) {
+    ++core_.counters.dropped_malformed;
+    return;
+  }
+  if (fence) {
+    on_fence(*subchannel, body);
+  } else if (subchannel->state == SubchannelState::fencing && body.incarnation == subchannel->incarnation) {
+    compare(*subchannel, body.received);
+  } else if (subchannel->state != SubchannelState::stopping || body.incarnation != subchannel->incarnation) {
+    ++core_.counters.dropped_stale;
+  }
+}
+
+// The peer's end of this incarnation is stopped and drained.
+void Failover::on_fence(Subchannel& subchannel, const FenceBody& body) {
+  const bool present = body.incarnation == subchannel.incarnation;
+  const bool up = subchannel.connected(), stopping = subchannel.state == SubchannelState::stopping;
+  const bool fencing = subchannel.state == SubchannelState::fencing;
+  if (present && (up || stopping)) {
+    subchannel.peer_received = body.received;
+    subchannel.answer_wanted = true;
+    if (up) fail(subchannel, PathReason::peer_asked);
+    return;
+  }
+  if (body.incarnation == subchannel.fenced_incarnation) {
+    answer(subchannel, body.incarnation, subchannel.fenced_received);
+    if (present && fencing) compare(subchannel, body.received);
+    return;
+  }
+  if (psn_distance(body.incarnation, subchannel.fenced_incarnation) < 0 || up || stopping || fencing) {
+    ++core_.counters.dropped_stale;
+    return;
+  }
+  // One that this end never connected, or gave up: nothing of it arrived, and it shall never come to be.
+  if (subchannel.state == SubchannelState::connecting &&
+      psn_distance(body.incarnation, subchannel.incarnation) >= 0)
+    core_.connector->give_up(subchannel);
+  if (psn_distance(body.incarnation, subchannel.incarnation) > 0)
+    core_.connector->skip_to(subchannel, body.incarnation);
+  subchannel.fenced_incarnation = body.incarnation;
+  subchannel.fenced_received = 0;
+  answer(subchannel, body.incarnation, 0);
+}
+
+// Compare, and reissue what the peer does not have.
+
+void Failover::compare(Subchannel& subchannel, std::uint32_t received) {
+  VirtualChannel& peer = subchannel.peer;
+  if (psn_distance(received, subchannel.sent) > 0) {
+    ++core_.counters.dropped_malformed;
+    return;
+  }
+  if (psn_distance(received, subchannel.delivered) < 0) {
+    // Its adapter acknowledged packets that its software never saw: the adapter died with them.
+    lose(peer, failure(ErrorClass::other, "process {} lost packets that its adapter had acknowledged",
+                       peer.process()));
+    return;
+  }
+  while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
+    const bool arrived = psn_distance(entry->ordinal, received) < 0;
+    if (arrived) ++core_.counters.already_arrived;
+    if (entry->kind == WorkEntry::Kind::write) {
+      if (arrived && !core_.bug(PlantedBug::duplicate_finish))
+        core_.rendezvous.on_stripe_done(*entry);
+      else
+        core_.rendezvous.on_stripe_failed(*entry);
+    } else if (arrived) {
+      if (core_.bug(PlantedBug::lose_credits)) ++peer.lost_credits;
+      core_.free_entry(entry);
+    } else {
+      peer.wait_again(*entry);
+    }
+  }
+  subchannel.state = SubchannelState::failed;
+  subchannel.peer_received.reset();
+  subchannel.due = never;
+  peer.note_credit_due();  // one may have been lost with the subchannel
+  core_.watch(subchannel);
+}
+
+// Time.
+
+void Failover::on_due(Subchannel& subchannel) {
+  if (subchannel.broken && subchannel.connected()) {
+    fail(subchannel, PathReason::completion_error);
+    return;
+  }
+  if (core_.now < subchannel.due) return;
+  switch (subchannel.state) {
+    case SubchannelState::stopping:
+      // The marker does not come. Destroying has its effect, but takes what was not polled along: the
+      // completion queue must be empty then.
+      core_.poll_all(subchannel.rail);
+      if (subchannel.state != SubchannelState::stopping) return;
+      ++core_.counters.drain_time_outs;
+      drained(subchannel);
+      return;
+    case SubchannelState::fencing:
+      send_fence(subchannel);
+      return;
+    case SubchannelState::accepted:
+    case SubchannelState::probing:
+      fail(subchannel, PathReason::probe_failed);
+      return;
+    case SubchannelState::closed:
+    case SubchannelState::connecting:
+    case SubchannelState::ready:
+    case SubchannelState::failed:
+      return;
+  }
+}
+
+void Failover::watch(VirtualChannel& peer) {
+  for (Subchannel& subchannel : peer.subchannels()) {
+    const WorkEntry* const oldest = subchannel.in_flight.front();
+    if (subchannel.state != SubchannelState::ready || oldest == nullptr) continue;
+    const Nanoseconds since = std::max(subchannel.last_completion, oldest->posted);
+    const Nanoseconds allowed = std::max(
+        core_.knobs.rail_watchdog, peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued));
+    if (core_.now - since > allowed) fail(subchannel, PathReason::watchdog);
+    if (peer.lost) return;
+  }
+}
+
+void Failover::lose(VirtualChannel& peer, const Error& error) {
+  if (peer.lost) return;
+  ++core_.counters.peers_lost;
+  for (Subchannel& subchannel : peer.subchannels()) {
+    core_.connector->forget(subchannel);
+    if (subchannel.queue_pair != nullptr && subchannel.state != SubchannelState::stopping)
+      static_cast<void>(static_cast<bool>(subchannel.queue_pair->make_error()));
+    take_off(subchannel);
+    const bool was_ready = subchannel.state == SubchannelState::ready;
+    subchannel.state = SubchannelState::closed;
+    if (was_ready) peer.on_not_ready(subchannel);
+    while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
+      if (entry->kind == WorkEntry::Kind::write || entry->kind == WorkEntry::Kind::read)
+        core_.rendezvous.on_stripe_failed(*entry);
+      else
+        core_.free_entry(entry);
+    }
+    if (subchannel.attention.linked()) core_.attention.remove(&subchannel);
+  }
+  peer.abandon();
+  core_.rendezvous.abandon(peer, error);
+  core_.events->on_peer_lost(peer.process(), error);
+}
+
+}  // namespace hawser

@@ -1,0 +1,115 @@
+// What is on the wire between two processes: a packet is one send on a reliable connection. Plain structs,
+// little-endian machines of one kind; what arrives is checked by whoever takes it (sizes here, meaning
+// there).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "access/rdma.h"
+#include "channel/channel.h"
+
+namespace hawser {
+
+inline constexpr int max_rails = 8;
+// Sequenced packets that may be under way to a peer beyond what it has handed on.
+inline constexpr std::uint32_t packet_window = 64;
+
+enum class PacketKind : std::uint8_t {
+  // Sequenced: carry a PSN, are handed on once and in order.
+  eager = 1,  // MessageHeader, payload
+  start,      // MessageHeader, StartBody: bytes are exposed
+  reply,      // ReplyBody: where to write them
+  done,       // DoneBody: they were read, or are not wanted
+  // Unsequenced: count for the subchannel only, and are harmless if they are lost with it.
+  finish,        // FinishBody: a stripe was written; ordered behind it
+  fence,         // FenceBody
+  fence_answer,  // FenceBody
+  credit,        // nothing: the header says how far the sender is
+  probe,         // ProbeBody, filling
+  probe_answer,  // ProbeBody, filling
+};
+inline bool sequenced(PacketKind kind) { return kind <= PacketKind::done; }
+
+struct PacketHeader {
+  PacketKind kind = PacketKind::eager;
+  std::uint8_t reserved = 0;
+  std::uint16_t subchannel = 0;
+  std::uint32_t incarnation = 0;
+  std::uint32_t psn = 0;           // of sequenced ones; counts up by one and wraps
+  std::uint32_t acknowledged = 0;  // the first PSN that the sender has not handed on yet
+};
+static_assert(sizeof(PacketHeader) == 16);
+
+// Names a transfer in its owner's table; the generation tells a place that is used again.
+struct TransferName {
+  std::uint32_t place = 0;
+  std::uint32_t generation = 0;
+  bool operator==(const TransferName&) const = default;
+};
+
+// Where bytes lie, for the adapters of the other side: one key per rail of the owner.
+struct RemoteBytes {
+  std::uint64_t address = 0;
+  std::array<std::uint32_t, max_rails> keys = {};
+};
+
+struct StartBody {
+  TransferName exposed;
+  std::int64_t size = 0;
+  RemoteBytes bytes;  // with readable
+  std::uint8_t readable = 0;
+  std::uint8_t reserved[7] = {};
+};
+struct ReplyBody {
+  TransferName exposed;
+  TransferName fetch;
+  std::int64_t size = 0;  // wanted; at most that of the start
+  RemoteBytes bytes;
+};
+struct DoneBody {
+  TransferName exposed;
+};
+struct FinishBody {
+  TransferName fetch;
+  std::int64_t offset = 0;
+  std::int64_t size = 0;
+  std::uint32_t checksum = 0;
+  std::uint32_t reserved = 0;
+};
+struct FenceBody {
+  std::uint16_t subchannel = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t incarnation = 0;
+  std::uint32_t received = 0;      // packets of this incarnation that arrived
+  std::uint32_t acknowledged = 0;  // as in PacketHeader
+};
+struct ProbeBody {
+  std::uint32_t number = 0;
+  std::uint32_t total = 0;
+};
+// Of a nudge datagram: "my end could be connected again".
+struct NudgeBody {
+  std::uint16_t subchannel = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t incarnation = 0;  // the latest that this end knows
+  rdma::PortAddress port;         // of this end, as of now
+};
+
+// The body behind `skip` bytes of a packet; false: too short.
+template <class Body>
+bool read_body(std::span<const std::byte> packet, std::size_t skip, Body& body) {
+  if (packet.size() < skip + sizeof(Body)) return false;
+  std::memcpy(&body, packet.data() + skip, sizeof(Body));
+  return true;
+}
+
+// a - b on the circle of PSNs.
+inline std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b);
+}
+
+}  // namespace hawser

@@ -1,0 +1,101 @@
+// Rail: a local port with what is needed to use it: completion queue, shared receive queue, datagrams. The
+// completion queue serves sends and receives, so that the order in which they are polled says what had
+// arrived before a failed connection was drained.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "access/rdma.h"
+#include "channel/rails/packet_pool.h"
+
+namespace hawser {
+
+struct Subchannel;
+
+struct RailShape {
+  std::uint16_t number = 0;
+  std::uint16_t device_number = 0;
+  std::uint8_t port = 1;
+  std::int32_t most_receives = 1024;
+  std::uint32_t datagram_key = 0;
+  std::uint32_t packet_bytes = 8192;
+};
+
+class Rail {
+ public:
+  // Work ids of receives have this bit.
+  static constexpr std::uint64_t receive_bit = std::uint64_t{1} << 63;
+
+  static Result<std::unique_ptr<Rail>> open(rdma::Device& device, const RailShape& shape, PacketPool& pool);
+  ~Rail();
+
+  std::uint16_t number() const { return shape_.number; }
+  std::uint16_t device_number() const { return shape_.device_number; }
+  std::uint8_t port() const { return shape_.port; }
+  rdma::Device& device() { return device_; }
+  rdma::CompletionQueue& completions() { return *completions_; }
+  rdma::SharedReceiveQueue& receives() { return *receives_; }
+  rdma::DatagramQueuePair& datagrams() { return *datagrams_; }
+  const rdma::PortFacts& facts() const { return facts_; }
+  bool up() const { return facts_.active && !dead; }
+  // Asks the device again; after port events and before connecting (addresses may have moved).
+  void query();
+
+  // Queue pairs by number.
+  void add(std::uint32_t queue_pair, Subchannel& subchannel) { queue_pairs_[queue_pair] = &subchannel; }
+  void remove(std::uint32_t queue_pair) {
+    if (last_number_ == queue_pair) last_ = nullptr;
+    queue_pairs_.erase(queue_pair);
+  }
+  Subchannel* find(std::uint32_t queue_pair) {
+    if (last_ != nullptr && last_number_ == queue_pair) [[likely]]
+      return last_;
+    const auto found = queue_pairs_.find(queue_pair);
+    if (found == queue_pairs_.end()) return nullptr;
+    last_number_ = queue_pair;
+    return last_ = found->second;
+  }
+
+  // More peers are connected, so more may arrive at once.
+  void want_receives(std::int32_t count);
+  // A receive came back.
+  void count_receive() { --posted_receives_; }
+  // Posts receives up to what is wanted.
+  void fill() {
+    if (posted_receives_ + fill_stride <= wanted_receives_ ||
+        (posted_receives_ < wanted_receives_ && wanted_receives_ < 2 * fill_stride))
+      fill_now();
+  }
+  std::int32_t posted_receives() const { return posted_receives_; }
+
+  bool room_for(std::int32_t requests) const { return outstanding + requests <= send_budget_; }
+
+  bool dead = false;        // the device had a fatal error
+  Nanoseconds polled = -1;  // last, and the time before
+  Nanoseconds polled_before = -1;
+  std::int64_t bytes_queued = 0;  // of stripes posted and not completed
+  std::int32_t outstanding = 0;   // requests, of all connections
+
+ private:
+  static constexpr std::int32_t fill_stride = 16;
+  Rail(rdma::Device& device, const RailShape& shape, PacketPool& pool);
+  void fill_now();
+
+  rdma::Device& device_;
+  RailShape shape_;
+  PacketPool& pool_;
+  rdma::PortFacts facts_;
+  std::unique_ptr<rdma::CompletionQueue> completions_;
+  std::unique_ptr<rdma::SharedReceiveQueue> receives_;
+  std::unique_ptr<rdma::DatagramQueuePair> datagrams_;
+  std::unordered_map<std::uint32_t, Subchannel*> queue_pairs_;  // looked up only
+  Subchannel* last_ = nullptr;
+  std::uint32_t last_number_ = 0;
+  std::int32_t send_budget_ = 0;
+  std::int32_t wanted_receives_ = 0;
+  std::int32_t posted_receives_ = 0;
+};
+
+}  // namespace hawser

@@ -1,0 +1,229 @@
+#include "channel/rails/rail_channel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/failure.h"
+#include "channel/rails/rail_core.h"
+
+namespace hawser {
+namespace {
+
+// While packets come in, datagrams and events are looked for only so often; a pass that finds nothing looks,
+// too, but not oftener than that.
+constexpr Nanoseconds look_interval = 20 * microsecond;
+constexpr std::int32_t most_inline = 128;
+
+// The key of the job's datagrams: from its name, so that it is known before anything is exchanged.
+std::uint32_t datagram_key(std::string_view job) {
+  std::uint32_t key = 2166136261u;
+  for (const char c : job) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
+  return key & 0x7FFFFFFF;  // the high bit would mean a privileged one
+}
+
+Result<> open_rails(RailCore& core) {
+  struct Found {
+    std::uint16_t device;
+    std::uint8_t port;
+    bool active;
+  };
+  std::vector<Found> found;
+  for (std::size_t d = 0; d < core.devices.size(); ++d) {
+    for (int port = 1; port <= core.devices[d]->facts().ports; ++port) {
+      auto facts = core.devices[d]->query_port(static_cast<std::uint8_t>(port));
+      if (facts)
+        found.push_back(
+            {static_cast<std::uint16_t>(d), static_cast<std::uint8_t>(port), facts.value().active});
+    }
+  }
+  // Ports without a cable are no rails; but if all are down, they may come up.
+  if (std::any_of(found.begin(), found.end(), [](const Found& f) { return f.active; }))
+    std::erase_if(found, [](const Found& f) { return !f.active; });
+  if (found.size() > max_rails) found.resize(max_rails);
+  for (const Found& each : found) {
+    RailShape shape;
+    shape.number = static_cast<std::uint16_t>(core.rails.size());
+    shape.device_number = each.device;
+    shape.port = each.port;
+    shape.most_receives = static_cast<std::int32_t>(core.knobs.rail_receives);
+    shape.datagram_key = datagram_key(core.settings.job_id);
+    shape.packet_bytes = static_cast<std::uint32_t>(core.packets.buffer_bytes());
+    auto rail = Rail::open(*core.devices[each.device], shape, core.packets);
+    if (!rail) return rail.take_error();
+    core.rails.push_back(std::move(rail).value());
+    const Rail& made = *core.rails.back();
+    core.table.rails.push_back({made.facts().address, core.rails.back()->datagrams().number(), 0,
+                                std::max<std::int64_t>(made.facts().bytes_per_second, 1)});
+  }
+  return {};
+}
+
+}  // namespace
+
+RailChannel::RailChannel(std::unique_ptr<RailCore> core) : core_(std::move(core)) {}
+RailChannel::~RailChannel() = default;
+
+Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& settings,
+                                                       AddressExchange& exchange, rdma::DeviceSource& devices,
+                                                       const Knobs& knobs, std::uint64_t seed) {
+  if (auto policy = make_scheduling_policy(knobs.rail_policy, settings.self); !policy)
+    return policy.take_error();
+  auto core = std::make_unique<RailCore>(settings, exchange, knobs, seed);
+  if (knobs.rails) {
+    auto opened = devices.open_devices();
+    if (!opened) return opened.take_error();
+    core->devices = std::move(opened).value();
+  }
+  std::vector<rdma::Device*> all;
+  core->inline_bytes = most_inline;
+  for (const auto& device : core->devices) {
+    all.push_back(device.get());
+    core->inline_bytes = std::min(core->inline_bytes, device->facts().inline_bytes);
+  }
+  core->small_packets.set_devices(all);
+  core->packets.set_devices(all);
+  HAWSER_TRY(open_rails(*core));
+  return std::unique_ptr<RailChannel>(new RailChannel(std::move(core)));
+}
+
+Result<> RailChannel::publish() { return core_->publish(); }
+bool RailChannel::usable() const { return !core_->rails.empty(); }
+bool RailChannel::reaches(ProcessIndex peer) { return core_->peer(peer) != nullptr; }
+
+std::vector<int> RailChannel::descriptors() const {
+  std::vector<int> found;
+  for (const auto& device : core_->devices)
+    if (device->descriptor() >= 0) found.push_back(device->descriptor());
+  return found;
+}
+
+Result<> RailChannel::arm() {
+  core_->look_now = true;
+  for (const auto& rail : core_->rails)
+    if (!rail->dead) HAWSER_TRY(rail->completions().arm(false));
+  for (const auto& device : core_->devices) HAWSER_TRY(device->arm_datagrams());
+  return {};
+}
+
+const RailCounters& RailChannel::counters() const { return core_->counters; }
+
+std::int64_t RailChannel::eager_limit(ProcessIndex) const {
+  return static_cast<std::int64_t>(core_->packets.buffer_bytes() - sizeof(PacketHeader) -
+                                   sizeof(MessageHeader));
+}
+
+// The peer to send to; null: it is lost, and what is sent to it is swallowed.
+bool RailChannel::try_send(ProcessIndex process, const MessageHeader& header, const ByteSequence& payload) {
+  VirtualChannel* const peer = core_->peer(process);
+  HAWSER_ASSERT(peer != nullptr && payload.size <= eager_limit(process));
+  if (peer->lost) return true;
+  if (peer->ready() == 0) [[unlikely]]
+    core_->want(*peer);
+  return peer->send(PacketKind::eager, std::as_bytes(std::span(&header, 1)), payload);
+}
+
+bool RailChannel::try_expose(ProcessIndex process, const MessageHeader& header, const ByteSequence& bytes,
+                             void* cookie) {
+  VirtualChannel* const peer = core_->peer(process);
+  HAWSER_ASSERT(peer != nullptr);
+  if (!peer->lost && peer->ready() == 0) core_->want(*peer);
+  return core_->rendezvous.try_expose(*peer, header, bytes, cookie);
+}
+
+void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const ByteSequence& into,
+                        void* cookie) {
+  VirtualChannel* const peer = core_->find_peer(process);
+  HAWSER_ASSERT(peer != nullptr);
+  core_->rendezvous.fetch(*peer, token, into, cookie);
+}
+
+bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
+  RailCore& core = *core_;
+  core.now = now;
+  core.events = &events;
+  if (core.connector == nullptr) [[unlikely]] {
+    // Before the first fence there is nothing to move.
+    if (core.rails.empty() || !core.connect_up()) return false;
+  }
+  bool moved = false;
+  for (const auto& rail : core.rails) moved |= core.poll(*rail) > 0;
+  if (core.look_now || now - core.looked >= look_interval) {
+    core.looked = now;
+    core.look_now = core.look_skipped = false;
+    moved |= core.connector->receive();
+    for (std::size_t d = 0; d < core.devices.size(); ++d)
+      core.take_events(*core.devices[d], static_cast<std::uint16_t>(d));
+  } else {
+    core.look_skipped = true;
+  }
+  for (std::size_t turns = core.known_peers.size(); turns > 0 && !core.due.empty(); --turns) {
+    VirtualChannel* const peer = core.due.pop_front();
+    moved |= peer->advance();
+    if (!peer->idle()) peer->mark_due();
+  }
+  moved |= core.rendezvous.progress();
+  if (now >= core.timer) core.look_at_timers();
+  core.events = nullptr;
+  return moved;
+}
+
+Nanoseconds RailChannel::deadline() const {
+  if (core_->connector == nullptr) return never;
+  Nanoseconds deadline = core_->timer;
+  if (core_->look_skipped) deadline = std::min(deadline, core_->looked + look_interval);
+  return deadline;
+}
+
+bool RailChannel::flushed() const {
+  return core_->rendezvous.flushed() &&
+         std::all_of(core_->known_peers.begin(), core_->known_peers.end(),
+                     [](const VirtualChannel* peer) { return peer->flushed(); });
+}
+
+bool RailChannel::at_rest(std::string* why) const {
+  const auto not_so = [&](std::string text) {
+    if (why != nullptr) *why = std::move(text);
+    return false;
+  };
+  std::size_t receives = 0;
+  for (const auto& rail : core_->rails) {
+    receives += static_cast<std::size_t>(rail->posted_receives());
+    if (rail->outstanding != 0 || rail->bytes_queued != 0)
+      return not_so(fmt::format("{} requests and {} bytes outstanding on rail {}", rail->outstanding,
+                                rail->bytes_queued, rail->number()));
+  }
+  for (const VirtualChannel* peer : core_->known_peers) {
+    if (!peer->flushed()) return not_so(fmt::format("packets to {} are in flight", peer->process()));
+    if (peer->held() != 0)
+      return not_so(fmt::format("{} packets of {} are held", peer->held(), peer->process()));
+    if (!peer->lost && peer->under_way() > packet_window / 2)
+      return not_so(fmt::format("{} packets to {} are not credited", peer->under_way(), peer->process()));
+  }
+  if (core_->exposures.live() != 0 || core_->fetches.live() != 0)
+    return not_so(
+        fmt::format("{} exposed and {} fetched transfers", core_->exposures.live(), core_->fetches.live()));
+  if (core_->rendezvous.read_tokens() != core_->knobs.rail_reads)
+    return not_so(fmt::format("{} tokens of reads", core_->rendezvous.read_tokens()));
+  if (core_->entries.taken() != 0) return not_so(fmt::format("{} entries", core_->entries.taken()));
+  if (core_->small_packets.taken() != 0 || core_->packets.taken() != receives)
+    return not_so(fmt::format("{} small and {} packet buffers, {} of them to receive into",
+                              core_->small_packets.taken(), core_->packets.taken(), receives));
+  return true;
+}
+
+void RailChannel::check_invariants() const {
+  for (const VirtualChannel* peer : core_->known_peers) peer->check_invariants();
+  for (const auto& rail : core_->rails) {
+    std::int32_t outstanding = 0;
+    std::int64_t bytes = 0;
+    for (VirtualChannel* peer : core_->known_peers)
+      for (const Subchannel& subchannel : peer->subchannels())
+        if (&subchannel.rail == rail.get()) {
+          outstanding += subchannel.outstanding;
+          bytes += subchannel.bytes_queued;
+        }
+    HAWSER_ASSERT(outstanding == rail->outstanding && bytes == rail->bytes_queued);
+  }
+}
+
+}  // namespace hawser

@@ -1,0 +1,296 @@
+#include "channel/rails/rail_core.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/failure.h"
+
+namespace hawser {
+namespace {
+
+constexpr std::size_t small_packet_bytes = 256;
+constexpr std::string_view table_key = "hawser-rails", secret_key = "hawser-rails-secret";
+
+PathReason reason_of(rdma::Status status) {
+  switch (status) {
+    case rdma::Status::rnr_exceeded:
+      return PathReason::receiver_not_ready;
+    case rdma::Status::remote_access:
+      return PathReason::remote_access;
+    case rdma::Status::fatal:
+      return PathReason::device_fatal;
+    case rdma::Status::success:
+    case rdma::Status::flushed:
+    case rdma::Status::retry_exceeded:
+    case rdma::Status::local_error:
+    case rdma::Status::other:
+      break;
+  }
+  return PathReason::completion_error;
+}
+
+}  // namespace
+
+const char* subchannel_state_name(SubchannelState state) {
+  switch (state) {
+    case SubchannelState::closed:
+      return "closed";
+    case SubchannelState::connecting:
+      return "connecting";
+    case SubchannelState::accepted:
+      return "accepted";
+    case SubchannelState::probing:
+      return "probing";
+    case SubchannelState::ready:
+      return "ready";
+    case SubchannelState::stopping:
+      return "stopping";
+    case SubchannelState::fencing:
+      return "fencing";
+    case SubchannelState::failed:
+      return "failed";
+  }
+  HAWSER_UNREACHABLE();
+}
+
+RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_exchange,
+                   const Knobs& knob_values, std::uint64_t seed)
+    : settings(rail_settings),
+      exchange(address_exchange),
+      knobs(knob_values),
+      random(seed),
+      read_rendezvous(knob_values.rail_rendezvous == "read"),
+      small_packets(small_packet_bytes, 128),
+      packets(static_cast<std::size_t>(knob_values.rail_packet), 32),
+      unreachable(static_cast<std::size_t>(rail_settings.job_size)),
+      peers(static_cast<std::size_t>(rail_settings.job_size)),
+      rendezvous(*this, knob_values.rail_reads),
+      failover(*this) {}
+
+// Queue pairs go before what they were made from.
+RailCore::~RailCore() {
+  for (VirtualChannel* peer : known_peers)
+    for (Subchannel& subchannel : peer->subchannels()) subchannel.queue_pair.reset();
+}
+
+Result<> RailCore::connect_up() {
+  if (connector != nullptr || rails.empty()) return {};
+  auto text = exchange.get(0, secret_key);
+  if (!text) return text.take_error();
+  std::array<std::uint64_t, 2> secret = {};
+  const std::string& digits = text.value();
+  if (digits.size() != 32) return failure(ErrorClass::other, "the job's secret is not known");
+  for (std::size_t i = 0; i < 32; ++i) {
+    const std::size_t digit = std::string_view("0123456789abcdef").find(digits[i]);
+    secret[i / 16] = secret[i / 16] << 4 | (digit & 15);
+  }
+  connector = std::make_unique<Connector>(*this, secret);
+  return {};
+}
+
+Result<> RailCore::publish() {
+  if (settings.self == 0)
+    HAWSER_TRY(exchange.put(secret_key, fmt::format("{:016x}{:016x}", random.next(), random.next())));
+  return exchange.put(table_key, table.text());
+}
+
+VirtualChannel* RailCore::peer(ProcessIndex process) {
+  if (VirtualChannel* known = find_peer(process)) return known;
+  const auto place = static_cast<std::size_t>(process);
+  if (process < 0 || place >= peers.size() || process == settings.self || unreachable[place] || rails.empty())
+    return nullptr;
+  auto text = exchange.get(process, table_key);
+  auto remote = text ? RailTable::parse(text.value()) : Result<RailTable>(text.take_error());
+  auto policy = make_scheduling_policy(knobs.rail_policy, settings.self);
+  if (remote && policy && !remote.value().rails.empty()) {
+    auto made = std::make_unique<VirtualChannel>(*this, process, std::move(remote).value(),
+                                                 std::move(policy).value());
+    if (!made->subchannels().empty()) {
+      known_peers.push_back(made.get());
+      peers[place] = std::move(made);
+      return known_peers.back();
+    }
+  }
+  unreachable[place] = true;
+  return nullptr;
+}
+
+// Completions.
+
+int RailCore::poll(Rail& rail) {
+  if (rail.dead) return 0;
+  std::array<rdma::Completion, 16> completions;
+  const int count = rail.completions().poll(completions);
+  if (count < 0) [[unlikely]] {
+    device_gone(rail.device_number());
+    return 0;
+  }
+  rail.polled_before = rail.polled;
+  rail.polled = now;
+  for (int i = 0; i < count; ++i) on_completion(rail, completions[static_cast<std::size_t>(i)]);
+  if (count > 0) rail.fill();
+  return count;
+}
+
+void RailCore::on_completion(Rail& rail, const rdma::Completion& completion) {
+  if ((completion.id & Rail::receive_bit) != 0) {
+    on_receive(rail, completion);
+    return;
+  }
+  WorkEntry* const entry = entries.find(completion.id);
+  if (entry == nullptr) return;  // the finish behind a write that failed, or its subchannel was closed
+  Subchannel& subchannel = *entry->subchannel;
+  if (entry->kind == WorkEntry::Kind::marker) {
+    failover.on_marker(subchannel);
+    return;
+  }
+  if (completion.status != rdma::Status::success) [[unlikely]] {
+    if (completion.status != rdma::Status::flushed) ++counters.errors_completed;
+    failover.fail(subchannel, reason_of(completion.status));
+    return;
+  }
+  subchannel.in_flight.remove(entry);
+  subchannel.last_completion = now;
+  const std::int32_t requests = entry->kind == WorkEntry::Kind::write ? 2 : 1;
+  subchannel.outstanding -= requests;
+  rail.outstanding -= requests;
+  if (entry->kind != WorkEntry::Kind::read) subchannel.delivered = entry->ordinal + 1;
+  if (entry->kind == WorkEntry::Kind::packet) {
+    free_entry(entry);
+    return;
+  }
+  subchannel.bytes_queued -= entry->size;
+  rail.bytes_queued -= entry->size;
+  subchannel.peer.weights().on_stripe_done(subchannel.index, entry->size, entry->queued_before, entry->posted,
+                                           now, rail.polled_before);
+  rendezvous.on_stripe_done(*entry);
+}
+
+void RailCore::on_receive(Rail& rail, const rdma::Completion& completion) {
+  PacketBuffer* const buffer = packets.at(static_cast<std::uint32_t>(completion.id & 0xFFFFFFFF));
+  HAWSER_ASSERT(buffer != nullptr);
+  rail.count_receive();
+  bool kept = false;
+  if (completion.status == rdma::Status::success) [[likely]] {
+    buffer->bytes = completion.bytes;
+    Subchannel* const subchannel = rail.find(completion.queue_pair);
+    if (subchannel != nullptr)
+      kept = take_packet(*subchannel, buffer);
+    else
+      ++counters.dropped_stale;
+  }
+  if (!kept) packets.give_back(buffer);
+}
+
+bool RailCore::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
+  ++counters.packets_received;
+  ++subchannel.received;  // whatever it is: the peer's count goes on, too
+  PacketHeader header;
+  if (!read_body({buffer->data, buffer->bytes}, 0, header)) {
+    ++counters.dropped_malformed;
+    return false;
+  }
+  if (header.subchannel != subchannel.index || header.incarnation != subchannel.incarnation) {
+    ++counters.dropped_stale;
+    return false;
+  }
+  if (subchannel.state != SubchannelState::ready) [[unlikely]]
+    connector->on_packet(subchannel, header.kind);
+  return subchannel.peer.take_packet(subchannel, buffer, header);
+}
+
+// Devices.
+
+void RailCore::device_gone(std::uint16_t device_number) {
+  for (const auto& rail : rails) {
+    if (rail->device_number() != device_number || rail->dead) continue;
+    rail->dead = true;
+    if (connector != nullptr) connector->on_port(*rail, false);
+  }
+}
+
+void RailCore::take_events(rdma::Device& device, std::uint16_t device_number) {
+  rdma::DeviceEvent event;
+  while (device.next_event(event)) {
+    for (const auto& rail : rails) {
+      if (rail->device_number() != device_number || rail->dead) continue;
+      const bool port = event.port == rail->port();
+      switch (event.kind) {
+        case rdma::DeviceEvent::Kind::port_down:
+          if (!port) break;  // never the sibling's
+          ++counters.port_events;
+          rail->query();
+          if (connector != nullptr) connector->on_port(*rail, false);
+          break;
+        case rdma::DeviceEvent::Kind::port_active:
+          if (!port) break;
+          ++counters.port_events;
+          rail->query();
+          if (connector != nullptr) connector->on_port(*rail, true);
+          break;
+        case rdma::DeviceEvent::Kind::address_changed:
+          if (port) rail->query();
+          break;
+        case rdma::DeviceEvent::Kind::queue_pair_fatal:
+          if (Subchannel* subchannel = rail->find(event.queue_pair))
+            failover.fail(*subchannel, PathReason::queue_pair_fatal);
+          break;
+        case rdma::DeviceEvent::Kind::device_fatal:
+          device_gone(device_number);
+          break;
+        case rdma::DeviceEvent::Kind::path_migration_failed:
+          if (Subchannel* subchannel = rail->find(event.queue_pair))
+            failover.fail(*subchannel, PathReason::migration_failed);
+          break;
+        case rdma::DeviceEvent::Kind::path_migrated:
+        case rdma::DeviceEvent::Kind::last_receive_reached:
+        case rdma::DeviceEvent::Kind::other:
+          break;
+      }
+    }
+  }
+}
+
+// Time.
+
+void RailCore::look_at_timers() {
+  const auto due_of = [](const Subchannel& subchannel) {
+    return subchannel.state == SubchannelState::failed
+               ? std::min(subchannel.due, subchannel.health.next_attempt())
+               : subchannel.due;
+  };
+  // Whoever is looked at may leave the list, and others may join it.
+  std::vector<Subchannel*>& looked_at = attention_now_;
+  looked_at.clear();
+  for (Subchannel* s = attention.front(); s != nullptr; s = attention.next(s)) looked_at.push_back(s);
+  for (Subchannel* subchannel : looked_at) {
+    if (!subchannel->attention.linked()) continue;
+    failover.on_due(*subchannel);
+    if (!subchannel->attention.linked()) continue;
+    connector->on_due(*subchannel);
+    if (subchannel->attention.linked() && !subchannel->broken &&
+        (subchannel->state == SubchannelState::ready || subchannel->state == SubchannelState::closed))
+      attention.remove(subchannel);
+  }
+  connector->progress();
+  if (now >= next_watch_) {
+    next_watch_ = now + std::max<Nanoseconds>(knobs.rail_watchdog / 4, millisecond);
+    for (std::size_t i = 0; i < known_peers.size(); ++i) {
+      VirtualChannel& each = *known_peers[i];
+      if (each.lost) continue;
+      failover.watch(each);
+      const Nanoseconds since = each.partitioned_since;
+      if (!each.lost && knobs.rail_give_up > 0 && since >= 0 && now - since >= knobs.rail_give_up)
+        failover.lose(each,
+                      failure(ErrorClass::other, "process {} cannot be reached on any path", each.process()));
+    }
+  }
+  timer = connector->deadline();
+  for (Subchannel* s = attention.front(); s != nullptr; s = attention.next(s))
+    timer = std::min(timer, due_of(*s));
+  const bool outstanding =
+      std::any_of(rails.begin(), rails.end(), [](const auto& rail) { return rail->outstanding > 0; });
+  if (outstanding || (knobs.rail_give_up > 0 && !attention.empty())) timer = std::min(timer, next_watch_);
+}
+
+}  // namespace hawser

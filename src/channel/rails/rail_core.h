@@ -1,0 +1,114 @@
+// RailCore: what the parts of a RailChannel share: devices, rails, buffers, entries, transfers, peers. The
+// parts are the peers' data path (virtual_channel.h), large messages (rendezvous.h), connecting and recovery
+// (connector.h) and failover (failover.h); RailChannel runs them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/knobs.h"
+#include "base/random.h"
+#include "channel/channel.h"
+#include "channel/exchange.h"
+#include "channel/rails/connector.h"
+#include "channel/rails/failover.h"
+#include "channel/rails/rail.h"
+#include "channel/rails/rail_channel.h"
+#include "channel/rails/rail_table.h"
+#include "channel/rails/rendezvous.h"
+#include "channel/rails/subchannel.h"
+#include "channel/rails/transfer.h"
+#include "channel/rails/virtual_channel.h"
+#include "channel/rails/work_entry.h"
+
+namespace hawser {
+
+struct RailCore {
+  RailCore(const RailSettings& rail_settings, AddressExchange& address_exchange, const Knobs& knob_values,
+           std::uint64_t seed);
+  ~RailCore();
+
+  VirtualChannel* find_peer(ProcessIndex process) {
+    return process >= 0 && static_cast<std::size_t>(process) < peers.size()
+               ? peers[static_cast<std::size_t>(process)].get()
+               : nullptr;
+  }
+  // Makes it when it is first needed. Null: the peer has no rails that fit ours.
+  VirtualChannel* peer(ProcessIndex process);
+
+  PacketPool& pool(bool small) { return small ? small_packets : packets; }
+  // Leaves no trace of the entry, which is in no list.
+  void free_entry(WorkEntry* entry) {
+    if (entry->buffer != nullptr) pool(entry->small).give_back(entry->buffer);
+    entries.give_back(entry);
+  }
+  // To be looked at by the timers, and now.
+  void watch(Subchannel& subchannel) {
+    if (!subchannel.attention.linked()) attention.push_back(&subchannel);
+    timer = now;
+  }
+  // Takes some completions of a rail and deals with them; how many.
+  int poll(Rail& rail);
+  void poll_all(Rail& rail) {
+    while (poll(rail) > 0) {
+    }
+  }
+  // Makes the connector as soon as the job's secret can be known.
+  Result<> connect_up();
+  Result<> publish();
+  void want(VirtualChannel& to) {
+    if (connector != nullptr || connect_up()) connector->want(to);
+  }
+  void take_events(rdma::Device& device, std::uint16_t device_number);
+  void look_at_timers();
+  void device_gone(std::uint16_t device_number);
+  bool bug(PlantedBug which) const { return settings.planted_bug == which; }
+
+  const RailSettings settings;
+  AddressExchange& exchange;
+  const Knobs knobs;
+  Random random;
+  HealthSettings health;
+  RailCounters counters;
+  Nanoseconds now = 0;
+  ChannelEvents* events = nullptr;  // during progress
+  bool read_rendezvous = true;
+  std::int32_t inline_bytes = 0;  // of all queue pairs
+  Nanoseconds looked = 0;         // for datagrams and events
+  bool look_now = true;
+  bool look_skipped = false;
+  Nanoseconds timer = 0;  // when the timers are to be looked at next
+
+  // In the order in which they may be destroyed from the last to the first.
+  std::vector<std::unique_ptr<rdma::Device>> devices;
+  PacketPool small_packets;
+  PacketPool packets;
+  std::vector<std::unique_ptr<Rail>> rails;
+  EntryPool entries;
+  TransferTable exposures;
+  TransferTable fetches;
+  RailTable table;  // the own one
+  std::array<std::int32_t, max_rails> receives_wanted = {};
+  std::vector<bool> unreachable;  // peers without rails that fit
+  std::vector<std::unique_ptr<VirtualChannel>> peers;
+  std::vector<VirtualChannel*> known_peers;  // in the order they became known
+  IntrusiveList<VirtualChannel, &VirtualChannel::in_due> due;
+  IntrusiveList<Subchannel, &Subchannel::attention> attention;
+
+  Rendezvous rendezvous;
+  Failover failover;
+  std::unique_ptr<Connector> connector;  // once the job's secret is known
+
+ private:
+  void on_completion(Rail& rail, const rdma::Completion& completion);
+  void on_receive(Rail& rail, const rdma::Completion& completion);
+  bool take_packet(Subchannel& subchannel, PacketBuffer* buffer);
+
+  Nanoseconds next_watch_ = 0;
+  std::vector<Subchannel*> attention_now_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,66 @@
+// Rendezvous: large messages. The sender exposes bytes (start); the receiver, once it knows where they go,
+// reads them (then: done) or says where to write them (reply; each stripe is followed by its finish on the
+// same queue pair). Stripes are planned when they are posted, over the subchannels that work then.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+
+#include "channel/channel.h"
+#include "channel/rails/scheduling_policy.h"
+#include "channel/rails/transfer.h"
+#include "channel/rails/work_entry.h"
+
+namespace hawser {
+
+struct RailCore;
+
+class Rendezvous {
+ public:
+  Rendezvous(RailCore& core, std::int64_t read_tokens) : core_(core), read_tokens_(read_tokens) {}
+
+  bool try_expose(VirtualChannel& peer, const MessageHeader& header, const ByteSequence& bytes, void* cookie);
+  void fetch(VirtualChannel& peer, const ExposeToken& token, const ByteSequence& into, void* cookie);
+
+  void on_start(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_reply(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_done(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_finish(VirtualChannel& peer, std::span<const std::byte> packet);
+
+  // A stripe, which is off its subchannel: its bytes are there, or they are to be moved again. Frees it.
+  void on_stripe_done(WorkEntry& entry);
+  void on_stripe_failed(WorkEntry& entry);
+
+  // Posts what can be posted, and reports what ended.
+  bool progress();
+  // Ends all transfers with the peer with this error. Nothing of them is in flight any more.
+  void abandon(VirtualChannel& peer, const Error& error);
+  bool flushed() const;
+  std::int64_t read_tokens() const { return read_tokens_; }
+
+ private:
+  struct Landed {
+    void* cookie;
+    bool lost;  // the peer is; false: there was nothing to fetch
+    bool exposed;
+  };
+  bool register_bytes(Transfer& transfer, rdma::Access access);
+  RemoteBytes own_bytes(const Transfer& transfer) const;
+  bool answer(Transfer& fetch);
+  bool post_stripes(Transfer& transfer, Direction direction);
+  bool post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe);
+  bool post_write(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
+  bool post_read(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
+  void end_exposure(Transfer& exposure);
+  void end_fetch(Transfer& fetch);
+
+  RailCore& core_;
+  std::int64_t read_tokens_;
+  TransferList to_write_;
+  TransferList to_read_;  // first come, first served
+  TransferList to_answer_;
+  std::deque<Landed> landed_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,89 @@
+// Subchannel: one connected queue pair of a virtual channel, on one rail and path. Who moves it from state to
+// state is connector.h (up) and failover.h (down).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "access/rdma.h"
+#include "channel/rails/packet.h"
+#include "channel/rails/path_health.h"
+#include "channel/rails/rail.h"
+#include "channel/rails/work_entry.h"
+
+namespace hawser {
+
+class VirtualChannel;
+
+enum class SubchannelState : std::uint8_t {
+  closed,      // never connected yet, and nobody asked
+  connecting,  // this end asked; its queue pair waits for the answer
+  accepted,    // the peer asked; connected, but it is not known whether the peer is
+  probing,     // connected again after a failure; data must pass first
+  ready,       // in use
+  stopping,    // failed; its requests are being flushed
+  fencing,     // drained; the peer has to say what it received
+  failed,      // nothing is left of it but the memory of its last incarnation
+};
+const char* subchannel_state_name(SubchannelState state);
+
+struct Subchannel {
+  Subchannel(VirtualChannel& virtual_channel, Rail& local_rail, const HealthSettings& settings,
+             Random& random)
+      : peer(virtual_channel), rail(local_rail), health(settings, random) {}
+
+  bool connected() const {
+    return state == SubchannelState::accepted || state == SubchannelState::probing ||
+           state == SubchannelState::ready;
+  }
+  // Whether `requests` more may be posted. One request of the depth is kept for the marker.
+  bool room_for(std::int32_t requests, std::int32_t depth) const {
+    return outstanding + requests < depth && !broken && rail.room_for(requests);
+  }
+
+  VirtualChannel& peer;
+  Rail& rail;
+  std::uint16_t index = 0;        // among the subchannels of the virtual channel; the same at both ends
+  std::uint16_t remote_rail = 0;  // number there
+  std::uint16_t pair = 0;         // of rails
+  std::uint16_t path = 0;
+  std::uint16_t engine = 0;
+
+  SubchannelState state = SubchannelState::closed;
+  std::uint32_t incarnation = 0;  // of the present connection or attempt; at first 0
+  std::unique_ptr<rdma::QueuePair> queue_pair;
+  std::uint32_t packet_number = 0;  // that this end's first packet on the link has
+
+  EntryList in_flight;
+  std::int32_t outstanding = 0;   // requests; a stripe that is written counts two
+  std::int64_t bytes_queued = 0;  // of stripes
+  std::uint32_t sent = 0;         // packets posted in this incarnation
+  std::uint32_t received = 0;     // packets that arrived in this incarnation
+  std::uint32_t delivered = 0;    // of those sent, the peer's adapter acknowledged so many
+  Nanoseconds last_completion = 0;
+  bool broken = false;  // to be failed at the next look at the timers
+
+  // Failover. Of the last incarnation that was connected and drained here, for a fence that comes (again).
+  std::uint32_t fenced_incarnation = 0;
+  std::uint32_t fenced_received = 0;
+  std::optional<std::uint32_t> peer_received;  // of the present incarnation; its end is drained
+  bool answer_wanted = false;
+  std::uint32_t answers = 0;
+  std::uint64_t marker = 0;  // work id
+  Nanoseconds stopped = 0;
+
+  // Recovery.
+  PathHealth health;
+  bool receives_wanted = false;  // on its rail, for this subchannel
+  bool failed_before = false;    // when it was connected, so that the next connection is a recovery
+  std::uint32_t probes_sent = 0;
+  std::uint32_t probes_received = 0;
+  std::uint32_t probes_wanted = 0;
+
+  Nanoseconds due = never;  // drain time-out, next fence, end of patience with an accepted connection
+  std::uint32_t repeats = 0;
+  ListLink attention;  // in the core's list of subchannels that are not simply ready or closed
+};
+
+}  // namespace hawser

@@ -1,0 +1,118 @@
+// A rendezvous, as its two ends see it: an Exposure at the sender, a Fetch at the receiver. The bytes go in
+// stripes, by RDMA read (the receiver posts them) or by RDMA write (the sender does). Ranges that no stripe
+// carries now wait in `remaining`; a stripe that failed puts its range back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/byte_sequence.h"
+#include "base/intrusive_list.h"
+#include "channel/rails/packet.h"
+
+namespace hawser {
+
+class VirtualChannel;
+
+struct ByteRange {
+  std::int64_t offset = 0;
+  std::int64_t size = 0;
+};
+
+// Disjoint ranges in ascending order, adjacent ones joined.
+class RangeSet {
+ public:
+  // False when it overlaps what is there: nothing was done.
+  bool add(const ByteRange& range);
+  void clear() {
+    ranges_.clear();
+    total_ = 0;
+  }
+  std::int64_t total() const { return total_; }
+
+ private:
+  std::vector<ByteRange> ranges_;
+  std::int64_t total_ = 0;
+};
+
+// Users' bytes made reachable for the adapters: registered where they lie, or packed into a buffer.
+struct Registration {
+  std::byte* address = nullptr;
+  std::vector<std::unique_ptr<rdma::MemoryRegion>> regions;  // by number of the device; null: refused
+  std::unique_ptr<std::byte[]> packed;
+
+  bool usable(std::size_t device) const { return device < regions.size() && regions[device] != nullptr; }
+  void clear() {
+    regions.clear();
+    packed.reset();
+    address = nullptr;
+  }
+};
+
+struct Transfer {
+  enum class State : std::uint8_t {
+    free,
+    offered,   // exposure: the start is on its way; fetch: nobody has asked for it yet
+    moving,    // stripes
+    answering  // fetch: a reply or a done is to be sent
+  };
+  ListLink link;  // in the list of what is to be posted next
+  TransferName name;
+  State state = State::free;
+  VirtualChannel* peer = nullptr;
+  ByteSequence bytes;  // what is exposed, or where to
+  void* cookie = nullptr;
+  std::int64_t size = 0;  // to be moved
+  std::int64_t done = 0;
+  std::int32_t in_flight = 0;  // stripes
+  std::int64_t posted = 0;     // bytes of them
+  Registration registration;
+  TransferName other;             // its name at the other end
+  RemoteBytes remote;             // the bytes at the other end
+  std::int64_t offered = 0;       // fetch: bytes exposed
+  bool readable = false;          // the protocol: by RDMA read
+  bool reissued = false;          // a stripe failed
+  std::uint16_t failed_rail = 0;  // there; of that stripe
+  std::vector<ByteRange> remaining;
+  RangeSet arrived;  // fetch that is written
+};
+using TransferList = IntrusiveList<Transfer, &Transfer::link>;
+
+// Numbered places that are used again and stay where they are.
+class TransferTable {
+ public:
+  Transfer& take(VirtualChannel& peer) {
+    if (free_.empty()) {
+      items_.emplace_back().name.place = static_cast<std::uint32_t>(items_.size() - 1);
+      free_.push_back(items_.back().name.place);
+    }
+    Transfer& transfer = items_[free_.back()];
+    free_.pop_back();
+    transfer.peer = &peer;
+    transfer.state = Transfer::State::offered;
+    ++live_;
+    return transfer;
+  }
+  void release(Transfer& transfer);
+  Transfer& operator[](std::uint32_t place) { return items_[place]; }
+  // Null: there is none of this name, or it is not with this peer.
+  Transfer* find(const TransferName& name, const VirtualChannel& peer) {
+    if (name.place >= items_.size()) return nullptr;
+    Transfer& transfer = items_[name.place];
+    return transfer.state != Transfer::State::free && transfer.name == name && transfer.peer == &peer
+               ? &transfer
+               : nullptr;
+  }
+  std::uint32_t places() const { return static_cast<std::uint32_t>(items_.size()); }
+  std::uint32_t live() const { return live_; }
+
+ private:
+  std::deque<Transfer> items_;
+  std::vector<std::uint32_t> free_;
+  std::uint32_t live_ = 0;
+};
+
+}  // namespace hawser

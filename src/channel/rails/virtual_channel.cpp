@@ -1,0 +1,423 @@
+#include "channel/rails/virtual_channel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "channel/rails/rail_core.h"
+
+namespace hawser {
+namespace {
+
+constexpr std::size_t max_subchannels = max_stripes;
+
+// Rail i here goes with rail i there; of unequal numbers the larger side's others go round the smaller side.
+// A pair of unlike networks is no pair.
+struct Pairing {
+  std::uint16_t local = 0, remote = 0;
+};
+std::vector<Pairing> pair_rails(const RailTable& own, const RailTable& remote) {
+  std::vector<Pairing> pairs;
+  const std::size_t count = std::max(own.rails.size(), remote.rails.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const Pairing pair{static_cast<std::uint16_t>(i % own.rails.size()),
+                       static_cast<std::uint16_t>(i % remote.rails.size())};
+    if (own.rails[pair.local].port.link_layer == remote.rails[pair.remote].port.link_layer)
+      pairs.push_back(pair);
+  }
+  return pairs;
+}
+
+int paths_between(const rdma::PortAddress& a, const rdma::PortAddress& b, std::int64_t wanted) {
+  if (a.link_layer == rdma::LinkLayer::ethernet) return static_cast<int>(wanted);  // by flow label
+  return static_cast<int>(
+      std::min<std::int64_t>(wanted, std::int64_t{1} << std::min<int>(std::min(a.lmc, b.lmc), 6)));
+}
+
+struct Place {
+  Pairing rails;
+  std::uint16_t pair = 0, path = 0, engine = 0;
+  std::int64_t bytes_per_second = 0;
+};
+
+std::vector<Place> places(const RailCore& core, const RailTable& remote) {
+  std::vector<Place> found;
+  const std::vector<Pairing> pairs = pair_rails(core.table, remote);
+  const auto engines = static_cast<int>(core.knobs.rail_engines);
+  for (std::size_t p = 0; p < pairs.size(); ++p) {
+    const RailAddress& here = core.table.rails[pairs[p].local];
+    const RailAddress& there = remote.rails[pairs[p].remote];
+    const int paths = paths_between(here.port, there.port, core.knobs.rail_paths);
+    const std::int64_t rate =
+        std::max<std::int64_t>(1, std::min(here.bytes_per_second, there.bytes_per_second));
+    for (int path = 0; path < paths; ++path)
+      for (int engine = 0; engine < engines; ++engine)
+        if (found.size() < max_subchannels)
+          found.push_back({pairs[p], static_cast<std::uint16_t>(p), static_cast<std::uint16_t>(path),
+                           static_cast<std::uint16_t>(engine), rate});
+  }
+  return found;
+}
+
+std::vector<std::int64_t> nominal_rates(const RailCore& core, const RailTable& remote) {
+  std::vector<std::int64_t> rates;
+  for (const Place& place : places(core, remote)) rates.push_back(place.bytes_per_second);
+  return rates;
+}
+
+}  // namespace
+
+VirtualChannel::VirtualChannel(RailCore& core, ProcessIndex process, RailTable remote,
+                               std::unique_ptr<SchedulingPolicy> policy)
+    : core_(core),
+      process_(process),
+      remote_(std::move(remote)),
+      policy_(std::move(policy)),
+      weights_(nominal_rates(core, remote_)) {
+  for (const Place& place : places(core, remote_)) {
+    Subchannel& subchannel =
+        subchannels_.emplace_back(*this, *core.rails[place.rails.local], core.health, core.random);
+    subchannel.index = static_cast<std::uint16_t>(subchannels_.size() - 1);
+    subchannel.remote_rail = place.rails.remote;
+    subchannel.pair = place.pair;
+    subchannel.path = place.path;
+    subchannel.engine = place.engine;
+    SubchannelView& view = views_.emplace_back();
+    view.rail = place.pair;
+    view.path = place.path;
+    view.engine = place.engine;
+  }
+}
+
+VirtualChannel::~VirtualChannel() = default;
+
+void VirtualChannel::mark_due() {
+  if (!in_due.linked()) core_.due.push_back(this);
+}
+
+// Sending.
+
+std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
+  const auto depth = static_cast<std::int32_t>(core_.knobs.rail_send_depth);
+  for (Subchannel& subchannel : subchannels_) {
+    SubchannelView& view = views_[subchannel.index];
+    view.usable = subchannel.state == SubchannelState::ready && subchannel.room_for(requests, depth);
+    if (!view.usable) continue;
+    view.bytes_per_second = weights_.weight(subchannel.index);
+    view.bytes_queued = subchannel.rail.bytes_queued;
+    view.requests_queued = subchannel.outstanding;
+  }
+  return views_;
+}
+
+Subchannel* VirtualChannel::choose(std::int64_t bytes) {
+  if (ready_ == 0) return nullptr;
+  if (only_ready_ != nullptr)
+    return only_ready_->room_for(1, static_cast<std::int32_t>(core_.knobs.rail_send_depth)) ? only_ready_
+                                                                                            : nullptr;
+  const auto usable = views(1);
+  if (std::none_of(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; }))
+    return nullptr;
+  const int chosen = policy_->choose(bytes, TrafficClass::blocking, usable);
+  return chosen < 0 ? nullptr : &subchannels_[static_cast<std::size_t>(chosen)];
+}
+
+bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, const ByteSequence& payload) {
+  if (!room()) {
+    ++core_.counters.no_room;
+    return false;
+  }
+  const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
+  Subchannel* const subchannel = choose(static_cast<std::int64_t>(bytes));
+  const bool small = bytes <= core_.small_packets.buffer_bytes();
+  PacketBuffer* const buffer = subchannel != nullptr ? core_.pool(small).take() : nullptr;
+  if (buffer == nullptr) {
+    ++core_.counters.no_room;
+    return false;
+  }
+  WorkEntry& entry = *core_.entries.take();
+  entry.kind = WorkEntry::Kind::packet;
+  entry.sequenced = true;
+  entry.small = small;
+  entry.buffer = buffer;
+  entry.bytes = static_cast<std::uint32_t>(bytes);
+  entry.psn = next_psn_++;
+  PacketHeader header;
+  header.kind = kind;
+  header.psn = entry.psn;
+  std::memcpy(buffer->data, &header, sizeof(header));
+  std::byte* const behind = buffer->data + sizeof(header);
+  std::memcpy(behind, head.data(), head.size());
+  if (payload.contiguous()) {
+    if (payload.size != 0)
+      std::memcpy(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
+  } else {
+    payload.packer->pack(0, behind + head.size(), payload.size);
+  }
+  post_packet(*subchannel, entry);
+  return true;
+}
+
+bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
+                             std::size_t filling) {
+  if (!subchannel.room_for(1, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return false;
+  const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
+  const bool small = bytes <= core_.small_packets.buffer_bytes();
+  PacketBuffer* const buffer = core_.pool(small).take();
+  if (buffer == nullptr) return false;
+  WorkEntry& entry = *core_.entries.take();
+  entry.kind = WorkEntry::Kind::packet;
+  entry.sequenced = false;
+  entry.small = small;
+  entry.buffer = buffer;
+  entry.bytes = static_cast<std::uint32_t>(bytes);
+  PacketHeader header;
+  header.kind = kind;
+  std::memcpy(buffer->data, &header, sizeof(header));
+  if (!body.empty()) std::memcpy(buffer->data + sizeof(header), body.data(), body.size());
+  post_packet(subchannel, entry);
+  return true;
+}
+
+rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, const WorkEntry& entry) {
+  PacketHeader header;
+  std::memcpy(&header, entry.buffer->data, sizeof(header));
+  header.subchannel = subchannel.index;
+  header.incarnation = subchannel.incarnation;
+  header.acknowledged = told_ = expected_;
+  credit_due_ = false;
+  std::memcpy(entry.buffer->data, &header, sizeof(header));
+
+  rdma::SendRequest request;
+  request.id = entry.work_id();
+  request.opcode = rdma::Opcode::send;
+  request.solicited = true;
+  request.inlined = static_cast<std::int32_t>(entry.bytes) <= core_.inline_bytes;
+  request.segment_count = 1;
+  request.segments[0] = {entry.buffer->data, entry.bytes,
+                         entry.buffer->local_keys[subchannel.rail.device_number()]};
+  return request;
+}
+
+void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
+  const rdma::SendRequest request = packet_request(subchannel, entry);
+  entry.posted = core_.now;
+  if (subchannel.queue_pair->post_send({&request, 1}) != 1) [[unlikely]] {
+    // The queue is full against our count, or the connection is on its way to failure.
+    if (entry.sequenced)
+      wait_again(entry);
+    else
+      core_.free_entry(&entry);
+    return;
+  }
+  ++core_.counters.packets_sent;
+  entry.ordinal = subchannel.sent++;
+  entry.place = WorkEntry::Place::in_flight;
+  entry.subchannel = &subchannel;
+  if (subchannel.outstanding == 0) subchannel.last_completion = core_.now;
+  ++subchannel.outstanding;
+  ++subchannel.rail.outstanding;
+  subchannel.in_flight.push_back(&entry);
+}
+
+void VirtualChannel::wait_again(WorkEntry& entry) {
+  HAWSER_ASSERT(entry.kind == WorkEntry::Kind::packet && entry.sequenced && !entry.link.linked());
+  entry.place = WorkEntry::Place::waiting;
+  entry.subchannel = nullptr;
+  // In PSN order: what failed on several subchannels comes back in several lots.
+  WorkEntry* behind = waiting_.front();
+  while (behind != nullptr && psn_distance(behind->psn, entry.psn) < 0) behind = waiting_.next(behind);
+  waiting_.insert(behind, &entry);
+  mark_due();
+}
+
+bool VirtualChannel::advance() {
+  bool moved = false;
+  while (WorkEntry* entry = waiting_.front()) {
+    Subchannel* const subchannel = choose(entry->bytes);
+    if (subchannel == nullptr) break;
+    waiting_.remove(entry);
+    ++core_.counters.packets_reissued;
+    core_.failover.note_resumed();
+    post_packet(*subchannel, *entry);
+    if (entry->place == WorkEntry::Place::waiting) break;
+    moved = true;
+  }
+  if (credit_due_) {
+    Subchannel* const subchannel = choose(0);
+    if (subchannel != nullptr && send_on(*subchannel, PacketKind::credit, {})) {
+      ++core_.counters.credit_updates;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+// Receiving.
+
+bool VirtualChannel::acknowledge(std::uint32_t psn) {
+  const std::int32_t ahead = psn_distance(psn, acknowledged_);
+  if (ahead <= 0) return true;
+  if (psn_distance(psn, next_psn_) > 0) {
+    ++core_.counters.dropped_malformed;
+    return false;
+  }
+  acknowledged_ = psn;
+  return true;
+}
+
+bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header) {
+  if (!acknowledge(header.acknowledged)) return false;
+  const std::span<const std::byte> packet(buffer->data, buffer->bytes);
+  switch (header.kind) {
+    case PacketKind::eager:
+    case PacketKind::start:
+    case PacketKind::reply:
+    case PacketKind::done:
+      break;
+    case PacketKind::finish:
+      core_.rendezvous.on_finish(*this, packet);
+      return false;
+    case PacketKind::fence:
+    case PacketKind::fence_answer:
+      core_.failover.on_message(*this, header.kind == PacketKind::fence,
+                                packet.subspan(sizeof(PacketHeader)));
+      return false;
+    case PacketKind::credit:
+      return false;
+    case PacketKind::probe:
+    case PacketKind::probe_answer:
+      core_.connector->on_probe(subchannel, header.kind, packet);
+      return false;
+    default:
+      ++core_.counters.dropped_malformed;
+      return false;
+  }
+  const std::int32_t ahead = psn_distance(header.psn, expected_);
+  if (ahead == 0) [[likely]] {
+    hand_on(*buffer);
+    if (held_count_ != 0) hand_on_held();
+    if (expected_ - told_ >= packet_window / 2) note_credit_due();
+    return false;
+  }
+  if (ahead < 0 || held_[header.psn % packet_window] != nullptr) {
+    ++core_.counters.dropped_duplicate;
+    return false;
+  }
+  if (ahead >= static_cast<std::int32_t>(packet_window)) {
+    ++core_.counters.dropped_malformed;
+    return false;
+  }
+  ++core_.counters.out_of_order;
+  held_[header.psn % packet_window] = buffer;
+  ++held_count_;
+  return true;
+}
+
+// Events may send, expose and fetch in the call.
+void VirtualChannel::hand_on(PacketBuffer& buffer) {
+  ++expected_;
+  ++handed_on;
+  const std::span<const std::byte> packet(buffer.data, buffer.bytes);
+  PacketHeader header;
+  std::memcpy(&header, packet.data(), sizeof(header));
+  switch (header.kind) {
+    case PacketKind::eager: {
+      MessageHeader message;
+      if (!read_body(packet, sizeof(header), message)) {
+        ++core_.counters.dropped_malformed;
+        return;
+      }
+      const std::size_t skip = sizeof(header) + sizeof(message);
+      const auto size = static_cast<std::int64_t>(packet.size() - skip);
+      core_.events->on_packet(process_, message, packet.data() + skip, size, size);
+      return;
+    }
+    case PacketKind::start:
+      core_.rendezvous.on_start(*this, packet);
+      return;
+    case PacketKind::reply:
+      core_.rendezvous.on_reply(*this, packet);
+      return;
+    case PacketKind::done:
+      core_.rendezvous.on_done(*this, packet);
+      return;
+    default:
+      HAWSER_UNREACHABLE();
+  }
+}
+
+void VirtualChannel::hand_on_held() {
+  while (PacketBuffer* buffer = held_[expected_ % packet_window]) {
+    held_[expected_ % packet_window] = nullptr;
+    --held_count_;
+    hand_on(*buffer);
+    core_.packets.give_back(buffer);
+  }
+}
+
+// Subchannels that come and go.
+
+void VirtualChannel::on_ready(Subchannel& subchannel) {
+  ++ready_;
+  partitioned_since = -1;
+  only_ready_ = ready_ == 1 ? &subchannel : nullptr;
+  note_credit_due();
+}
+
+void VirtualChannel::on_not_ready(Subchannel&) {
+  --ready_;
+  only_ready_ = nullptr;
+  for (Subchannel& other : subchannels_)
+    if (ready_ == 1 && other.state == SubchannelState::ready) only_ready_ = &other;
+  if (ready_ == 0) {
+    partitioned_since = core_.now;
+    ++core_.counters.partitions;
+  }
+}
+
+void VirtualChannel::abandon() {
+  lost = true;
+  credit_due_ = false;
+  while (WorkEntry* entry = waiting_.pop_front()) core_.free_entry(entry);
+  for (PacketBuffer*& buffer : held_) {
+    if (buffer == nullptr) continue;
+    core_.packets.give_back(buffer);
+    buffer = nullptr;
+  }
+  held_count_ = 0;
+  if (in_due.linked()) core_.due.remove(this);
+}
+
+bool VirtualChannel::flushed() const {
+  return waiting_.empty() && std::all_of(subchannels_.begin(), subchannels_.end(),
+                                         [](const Subchannel& s) { return s.in_flight.empty(); });
+}
+
+void VirtualChannel::check_invariants() const {
+  HAWSER_ASSERT(psn_distance(next_psn_, acknowledged_) >= 0);
+  HAWSER_ASSERT(next_psn_ - acknowledged_ <= packet_window);
+  HAWSER_ASSERT(psn_distance(expected_, told_) >= 0);
+  HAWSER_ASSERT(held_[expected_ % packet_window] == nullptr);
+  std::uint32_t held = 0;
+  for (const PacketBuffer* buffer : held_) held += buffer != nullptr;
+  HAWSER_ASSERT(held == held_count_);
+  int ready = 0;
+  for (const Subchannel& subchannel : subchannels_) {
+    ready += subchannel.state == SubchannelState::ready;
+    HAWSER_ASSERT(!subchannel.connected() || subchannel.queue_pair != nullptr);
+    std::int32_t outstanding = 0;
+    for (WorkEntry* e = subchannel.in_flight.front(); e != nullptr; e = subchannel.in_flight.next(e)) {
+      HAWSER_ASSERT(e->place == WorkEntry::Place::in_flight && e->subchannel == &subchannel);
+      outstanding += e->kind == WorkEntry::Kind::write ? 2 : 1;
+    }
+    HAWSER_ASSERT(outstanding == subchannel.outstanding);
+  }
+  HAWSER_ASSERT(ready == ready_);
+  const WorkEntry* last = nullptr;
+  for (WorkEntry* e = waiting_.front(); e != nullptr; last = e, e = waiting_.next(e)) {
+    HAWSER_ASSERT(e->place == WorkEntry::Place::waiting);
+    HAWSER_ASSERT(last == nullptr || psn_distance(e->psn, last->psn) > 0);
+  }
+}
+
+}  // namespace hawser
