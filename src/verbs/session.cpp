@@ -83,6 +83,8 @@ Reply Session::execute(const Request& request, const RingMemory& memory) {
       return create_completion_queue(request, memory);
     case Call::resize_completion_queue:
       return resize_completion_queue(request, memory);
+    case Call::tell_completions:
+      return tell_completions(request);
     case Call::create_shared_receive_queue:
       return create_shared_receive_queue(request, memory);
     case Call::set_limit:
@@ -117,6 +119,13 @@ Reply Session::execute(const Request& request, const RingMemory& memory) {
       break;
   }
   return refused(EINVAL, "not a call to an open adapter");
+}
+
+Reply Session::tell_completions(const Request& request) {
+  Completions* const completions = find(completion_queues_, request.object);
+  if (completions == nullptr) return refused(EINVAL, "no such completion queue");
+  completions->tell_unread();
+  return {};
 }
 
 Reply Session::query_port(const Request& request) const {

@@ -58,6 +58,7 @@ class Session final : public fabric::ContextPort {
 
   Reply create_completion_queue(const Request& request, const RingMemory& memory);
   Reply resize_completion_queue(const Request& request, const RingMemory& memory);
+  Reply tell_completions(const Request& request);
   Reply create_shared_receive_queue(const Request& request, const RingMemory& memory);
   Reply create_queue_pair(const Request& request, const RingMemory& memory);
   static std::unique_ptr<Pair> lay_out(const fabric::QpCapabilities& caps, const RingMemory& memory);

@@ -54,6 +54,10 @@ struct Session::Completions final : public fabric::CompletionPort {
   explicit Completions(Session& owner) : session(owner) {}
   CompletionQueueHeader& header() { return *reinterpret_cast<CompletionQueueHeader*>(memory.bytes.get()); }
   bool deliver(const fabric::Completion& completion) override;
+  // For a program that armed the queue with completions in it.
+  void tell_unread();
+  // An event, if the queue is armed for such a completion.
+  void tell(const fabric::Completion& completion);
 };
 
 struct Session::SharedReceives {

@@ -17,14 +17,28 @@ bool Session::Completions::deliver(const fabric::Completion& completion) {
   std::memcpy(shape.slot(memory.bytes.get(), produced), &timed, sizeof timed);
   head.entries.produced.store(++produced, std::memory_order_seq_cst);
   session.port_.completion_written();
-  if (channel == 0) return true;
-  const std::uint32_t armed = head.armed.load(std::memory_order_seq_cst);
-  const bool counts = completion.solicited || completion.status != fabric::CompletionStatus::success;
-  if (armed == CompletionQueueHeader::quiet || (armed == CompletionQueueHeader::solicited && !counts))
-    return true;
-  head.armed.store(CompletionQueueHeader::quiet, std::memory_order_seq_cst);
-  session.port_.completion_event(channel, queue->number);
+  if (channel != 0) tell(completion);
   return true;
+}
+
+void Session::Completions::tell(const fabric::Completion& completion) {
+  std::atomic<std::uint32_t>& how = header().armed;
+  const std::uint32_t armed = how.load(std::memory_order_seq_cst);
+  const bool counts = completion.solicited || completion.status != fabric::CompletionStatus::success;
+  if (armed == CompletionQueueHeader::quiet || (armed == CompletionQueueHeader::solicited && !counts)) return;
+  how.store(CompletionQueueHeader::quiet, std::memory_order_seq_cst);
+  session.port_.completion_event(channel, queue->number);
+}
+
+void Session::Completions::tell_unread() {
+  if (channel == 0) return;
+  std::uint64_t next = header().entries.consumed.load(std::memory_order_acquire);
+  if (produced - next > capacity) return;  // the client's number is wrong
+  for (; next != produced; ++next) {
+    fabric::Completion completion;
+    std::memcpy(&completion, shape.slot(memory.bytes.get(), next), sizeof completion);
+    tell(completion);
+  }
 }
 
 void Session::note_completion(const fabric::Completion& completion) {

@@ -198,6 +198,27 @@ TEST_F(VerbsTest, ChannelTellsOnceWhenArmed) {
   ibv_ack_cq_events(b.queue, 1);
 }
 
+// As adapters do: a program that polls, arms and waits must not miss what came between the two.
+TEST_F(VerbsTest, ArmingTellsOfWhatIsThereAlready) {
+  End a(*platforms_[0]), b(*platforms_[1]);
+  connect(a, b);
+  EXPECT_EQ(b.receive(1, 0, 100), 0);
+  EXPECT_EQ(a.send(1, "x"), 0);
+  settle();
+  ibv_cq* queue = nullptr;
+  void* owner = nullptr;
+  EXPECT_EQ(ibv_get_cq_event(b.channel, &queue, &owner), -1) << "nobody has armed it";
+  EXPECT_EQ(ibv_req_notify_cq(b.queue, 1), 0);
+  EXPECT_EQ(ibv_get_cq_event(b.channel, &queue, &owner), -1) << "the message was not solicited";
+  EXPECT_EQ(ibv_req_notify_cq(b.queue, 0), 0);
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &queue, &owner), 0);
+  EXPECT_EQ(queue, b.queue);
+  EXPECT_TRUE(b.poll());
+  EXPECT_EQ(ibv_req_notify_cq(b.queue, 0), 0);
+  EXPECT_EQ(ibv_get_cq_event(b.channel, &queue, &owner), -1) << "there is nothing in it";
+  ibv_ack_cq_events(b.queue, 1);
+}
+
 TEST_F(VerbsTest, ErrorStateFlushesWhatWaitsInRings) {
   End a(*platforms_[0]), b(*platforms_[1]);
   connect(a, b);

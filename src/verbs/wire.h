@@ -38,6 +38,7 @@ enum class Call : std::uint32_t {
   create_channel,  // descriptor: where completion events are written
   destroy_channel,
   create_completion_queue,
+  tell_completions,  // an armed completion queue holds some already
   resize_completion_queue,
   destroy_completion_queue,
   create_shared_receive_queue,
