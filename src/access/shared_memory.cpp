@@ -251,10 +251,10 @@ void drain_wakes(const FileDescriptor& listener) {
   }
 }
 
-void wait_readable(int first, int other, Nanoseconds timeout) {
+bool wait_readable(int first, int other, Nanoseconds timeout) {
   pollfd descriptors[2] = {{first, POLLIN, 0}, {other, POLLIN, 0}};
   const timespec limit{timeout / second, timeout % second};
-  ppoll(descriptors, 2, &limit, nullptr);
+  return ppoll(descriptors, 2, &limit, nullptr) > 0;
 }
 
 void allow_copies_by_others() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }

@@ -96,7 +96,7 @@ void send_wake(const FileDescriptor& socket, const char* name);
 void drain_wakes(const FileDescriptor& listener);
 
 // Sleeps until one of two descriptors (-1: none) is readable, at most `timeout`.
-void wait_readable(int first, int second, Nanoseconds timeout);
+bool wait_readable(int first, int second, Nanoseconds timeout);  // false: neither was
 
 // Lets every process of this user copy from and to this one where the kernel asks the target (Yama).
 void allow_copies_by_others();

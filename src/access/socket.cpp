@@ -128,11 +128,11 @@ Result<ReadySet> ReadySet::make() {
   return set;
 }
 
-Result<> ReadySet::add(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable) {
+Result<> ReadySet::add(int descriptor, std::uint64_t key, bool readable, bool writable) {
   epoll_event event{};
   event.events = event_mask(readable, writable);
   event.data.u64 = key;
-  if (epoll_ctl(set_.get(), EPOLL_CTL_ADD, descriptor.get(), &event) != 0) return system_failure("epoll_ctl");
+  if (epoll_ctl(set_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return system_failure("epoll_ctl");
   return {};
 }
 

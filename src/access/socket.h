@@ -45,7 +45,10 @@ class ReadySet {
   };
   static Result<ReadySet> make();
   int descriptor() const { return set_.get(); }
-  Result<> add(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable);
+  Result<> add(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable) {
+    return add(descriptor.get(), key, readable, writable);
+  }
+  Result<> add(int descriptor, std::uint64_t key, bool readable, bool writable);
   void change(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable);
   void remove(const FileDescriptor& descriptor);
   // What is ready now; never waits. The span is valid until the next call.

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/byte_sequence.h"
 #include "base/result.h"
@@ -104,6 +105,10 @@ class Channel {
   virtual bool progress(ChannelEvents& events, Nanoseconds now) = 0;
   // When progress wants to be called though nothing arrives (time-outs); never: not by itself.
   virtual Nanoseconds deadline() const { return never; }
+  // For who sleeps: arm(), then one more pass; if that moves nothing, nothing arrives until one of these
+  // descriptors is readable or deadline() has come. The descriptors stay the same.
+  virtual std::vector<int> descriptors() const { return {}; }
+  virtual Result<> arm() { return {}; }
   // True when nothing that this process sent is still in this process's hands (MPI_Finalize).
   virtual bool flushed() const = 0;
 };

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 
+#include "access/shared_memory.h"
 #include "base/failure.h"
 #include "channel/node_segment.h"
 
 namespace hawser {
+namespace {}  // namespace
 
 Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& place,
-                                                                AddressExchange& exchange,
-                                                                const Knobs& knobs) {
+                                                                AddressExchange& exchange, const Knobs& knobs,
+                                                                Clock& clock, rdma::DeviceSource&) {
   auto set = std::make_unique<MachineChannels>();
   set->node_of_rank_ = place.node_of_rank;
   set->rank_ = place.rank;
@@ -18,14 +20,10 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
                                     [&](std::int32_t other) { return other == place.node_of_rank.front(); });
   // Everybody knows the same of these two, so everybody takes part in the same fences.
   const bool segments_given = place.node_segment_fd >= 0;
-  if (!one_node) {
-    auto sockets = SocketChannel::open(place.rank, place.size, exchange, knobs);
-    if (!sockets) return sockets.take_error();
-    set->sockets_ = std::move(sockets).value();
-    HAWSER_TRY(set->sockets_->publish());
-  }
+  if (!one_node) HAWSER_TRY(set->open_network(place, exchange, knobs));
   if (!segments_given) HAWSER_TRY(node.offer(exchange));
   if (place.size > 1 && !(one_node && segments_given)) HAWSER_TRY(exchange.fence());
+  if (!one_node) HAWSER_TRY(set->agreement_.collect(exchange, place.rank, place.size));
   const auto neighbours = static_cast<std::int32_t>(node.processes().size());
   if (neighbours > max_node_processes)
     return failure(ErrorClass::other, "{} processes on one node; at most {} are supported", neighbours,
@@ -39,12 +37,42 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   } else if (place.size > 1 && !segments_given) {
     HAWSER_TRY(exchange.fence());  // the others' second one, see NodeSegment::open
   }
-  set->waiter_ = std::make_unique<MachineWaiter>(set->shared_memory_.get(), place.machine_processes, knobs);
-  if (set->sockets_) {
-    set->channels_.push_back(set->sockets_.get());
-    HAWSER_TRY(set->waiter_->watch(set->sockets_->descriptor()));
+  if (!one_node && segments_given) HAWSER_TRY(exchange.fence());  // the second one here too
+  if (!one_node) HAWSER_TRY(set->agreement_.learn(exchange, place.size));
+  if (!one_node) HAWSER_TRY(set->check_network(place, knobs));
+  set->waiter_ =
+      std::make_unique<MachineWaiter>(set->shared_memory_.get(), place.machine_processes, knobs, clock);
+  for (Channel* const channel : {static_cast<Channel*>(set->sockets_.get())}) {
+    if (channel == nullptr) continue;
+    set->channels_.push_back(channel);
+    HAWSER_TRY(set->waiter_->watch(*channel));
   }
   return set;
+}
+
+Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs) {
+  HAWSER_TRY(agreement_.offer(exchange, network_bits({}, knobs.network)));
+  if (knobs.network == "rails") return {};
+  auto sockets = SocketChannel::open(place.rank, place.size, exchange, knobs);
+  if (!sockets) return sockets.take_error();
+  sockets_ = std::move(sockets).value();
+  return sockets_->publish();
+}
+
+// Where rails are wanted, they must be everywhere.
+Result<> MachineChannels::check_network(const JobPlace& place, const Knobs& knobs) const {
+  if (knobs.network != "rails") return {};
+  for (ProcessIndex peer = 0; peer < place.size; ++peer) {
+    const bool other_node =
+        node_of_rank_[static_cast<std::size_t>(peer)] != node_of_rank_[static_cast<std::size_t>(place.rank)];
+    if (other_node && !agreement_.rails_between(place.rank, peer))
+      return failure(
+          ErrorClass::other,
+          "HAWSER_NETWORK=rails, but processes {} and {} have no adapters of one kind (of this one: "
+          "{})",
+          place.rank, peer, "none");
+  }
+  return {};
 }
 
 Channel* MachineChannels::channel_of(ProcessIndex peer) {

@@ -1,15 +1,18 @@
-// MachineChannels: the channels of a real process: shared memory to the processes of its node, sockets to
-// the others. Building it is collective over the job, unless all of the job is one node whose segment our
-// mpiexec made: then nobody waits for anybody. (Our mpiexec makes a segment for every node, or for none.)
+// MachineChannels: the channels of a real process: shared memory to the processes of its node; rails to the
+// others where both ends have them (network_agreement.h), else sockets. Building it is collective over the
+// job, unless all of the job is one node whose segment our mpiexec made: then nobody waits for anybody. (Our
+// mpiexec makes a segment for every node, or for none.)
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "access/rdma.h"
 #include "base/knobs.h"
 #include "channel/channel_set.h"
 #include "channel/exchange.h"
 #include "channel/machine_waiter.h"
+#include "channel/network_agreement.h"
 #include "channel/shared_memory_channel.h"
 #include "channel/socket_channel.h"
 
@@ -17,9 +20,10 @@ namespace hawser {
 
 class MachineChannels final : public ChannelSet {
  public:
-  // `exchange` must outlive the set.
+  // `exchange` and `clock` must outlive the set; `devices` are opened if the job spans nodes.
   static Result<std::unique_ptr<MachineChannels>> build(const JobPlace& place, AddressExchange& exchange,
-                                                        const Knobs& knobs);
+                                                        const Knobs& knobs, Clock& clock,
+                                                        rdma::DeviceSource& devices);
 
   Channel* channel_of(ProcessIndex peer) override;
   std::span<Channel* const> channels() override { return channels_; }
@@ -27,8 +31,12 @@ class MachineChannels final : public ChannelSet {
   Waiter& waiter() override { return *waiter_; }
 
  private:
+  Result<> open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs);
+  Result<> check_network(const JobPlace& place, const Knobs& knobs) const;
+
   std::unique_ptr<SharedMemoryChannel> shared_memory_;  // null: alone on the node
-  std::unique_ptr<SocketChannel> sockets_;              // null: the job is one node
+  std::unique_ptr<SocketChannel> sockets_;              // null: the job is one node, or all rails
+  NetworkAgreement agreement_;
   std::unique_ptr<MachineWaiter> waiter_;
   std::vector<Channel*> channels_;
   std::vector<std::int32_t> node_of_rank_;

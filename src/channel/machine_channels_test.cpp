@@ -16,6 +16,20 @@ namespace {
 
 using namespace channel_test;
 
+class NoDevices final : public rdma::DeviceSource {
+ public:
+  Result<std::vector<std::unique_ptr<rdma::Device>>> open_devices() override {
+    return std::vector<std::unique_ptr<rdma::Device>>();
+  }
+};
+
+Result<std::unique_ptr<MachineChannels>> build(const JobPlace& place, AddressExchange& exchange,
+                                               const Knobs& knobs) {
+  static MonotonicClock clock;  // has no state
+  NoDevices devices;
+  return MachineChannels::build(place, exchange, knobs, clock, devices);
+}
+
 // Progress until the condition holds, as MpiProcess waits.
 template <class Condition>
 void wait_until(MachineChannels& set, Recorder& events, Condition condition) {
@@ -95,7 +109,7 @@ void run_job(const std::vector<std::int32_t>& node_of_rank, const Knobs& knobs) 
       place.rank = rank;
       place.size = processes;
       place.node_of_rank = node_of_rank;
-      auto set = MachineChannels::build(place, exchange, knobs);
+      auto set = build(place, exchange, knobs);
       ASSERT_TRUE(set) << set.error().text;
       EXPECT_EQ(set.value()->channel_of(rank), nullptr);
       exchange_all(*set.value(), rank, processes);
@@ -132,10 +146,29 @@ TEST(MachineChannels, Alone) {
   SharedExchange::End exchange(shared, 0);
   JobPlace place;
   place.node_of_rank = {0};
-  auto set = MachineChannels::build(place, exchange, {});
+  auto set = build(place, exchange, {});
   ASSERT_TRUE(set);
   EXPECT_TRUE(set.value()->channels().empty());
   EXPECT_EQ(set.value()->shared_memory(), nullptr);
+}
+
+TEST(MachineChannels, RailsThatAreNotThereAreMissed) {
+  SharedExchange shared(2);
+  Knobs knobs;
+  knobs.network = "rails";
+  std::vector<std::thread> threads;
+  for (std::int32_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&, rank] {
+      SharedExchange::End exchange(shared, rank);
+      JobPlace place;
+      place.rank = rank;
+      place.size = 2;
+      place.node_of_rank = {0, 1};
+      const auto set = build(place, exchange, knobs);
+      ASSERT_FALSE(set);
+      EXPECT_NE(set.error().text.find("HAWSER_NETWORK=rails"), std::string::npos);
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 // Two real processes that sleep before every message.
@@ -150,7 +183,7 @@ TEST(MachineChannels, SleepyProcesses) {
     place.size = 2;
     place.node_of_rank = {0, 0};
     place.node_segment_fd = file.get();
-    auto set = MachineChannels::build(place, exchange, knobs).value();
+    auto set = build(place, exchange, knobs).value();
     Recorder events;
     Bytes bytes = pattern(8, 0);
     bool sent = true;

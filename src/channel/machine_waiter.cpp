@@ -19,18 +19,25 @@ enum Sleeping : std::uint32_t { awake = 0, on_futex = 1, on_descriptors = 2 };
 }  // namespace
 
 MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes,
-                             const Knobs& knobs)
+                             const Knobs& knobs, Clock& clock)
     : block_(shared_memory != nullptr ? &shared_memory->own_block() : nullptr),
       load_(shared_memory != nullptr ? &shared_memory->load() : nullptr),
       machine_crowded_(machine_processes > online_cpus()),
       spins_(static_cast<std::uint32_t>(knobs.wait_spins)),
       yields_(static_cast<std::uint32_t>(knobs.wait_yields)),
       sleep_limit_(knobs.wait_sleep),
-      membarrier_(knobs.wait_membarrier) {}
+      membarrier_(knobs.wait_membarrier),
+      clock_(clock) {}
 
-Result<> MachineWaiter::watch(int descriptor) {
-  watched_ = descriptor;
-  if (block_ == nullptr) return {};
+Result<> MachineWaiter::watch(Channel& channel) {
+  if (channels_.empty()) {
+    auto made = ReadySet::make();
+    if (!made) return made.take_error();
+    watched_ = std::move(made).value();
+  }
+  channels_.push_back(&channel);
+  for (const int descriptor : channel.descriptors()) HAWSER_TRY(watched_.add(descriptor, 0, true, false));
+  if (block_ == nullptr || wakes_.valid()) return {};
   std::string name;
   auto listener = make_wake_listener(name);
   if (!listener) return listener.take_error();
@@ -41,7 +48,7 @@ Result<> MachineWaiter::watch(int descriptor) {
 }
 
 void MachineWaiter::idle(std::uint32_t idle_passes) {
-  if (idle_passes == 0) core_taken_ = false;
+  if (idle_passes == 0) core_taken_ = armed_ = false;
   const std::uint32_t spins = crowded() ? 0 : spins_;
   if (idle_passes >= spins + yields_ || core_taken_) [[unlikely]]
     return sleep();
@@ -57,24 +64,41 @@ void MachineWaiter::idle(std::uint32_t idle_passes) {
 }
 
 void MachineWaiter::sleep() {
-  if (block_ == nullptr) {
-    wait_readable(watched_, -1, sleep_limit_);
+  const std::uint32_t how = channels_.empty() ? on_futex : on_descriptors;
+  if (!prepare(how)) return;
+  const Nanoseconds time = time_to_sleep();
+  if (time <= 0) return;
+  if (how == on_futex) {
+    futex_wait(block_->sleeping, on_futex, time);
     return;
   }
-  const std::uint32_t how = watched_ < 0 ? on_futex : on_descriptors;
-  if (!announced_ || block_->sleeping.load(std::memory_order_relaxed) == awake) {
-    // First time, or woken since: announce (again), then let the caller look once more.
+  if (wait_readable(watched_.descriptor(), wakes_.get(), time)) armed_ = false;
+  if (wakes_.valid()) drain_wakes(wakes_);
+}
+
+// False: the caller is to look at everything once more before it may sleep.
+bool MachineWaiter::prepare(std::uint32_t how) {
+  bool ready = true;
+  if (block_ != nullptr && (!announced_ || block_->sleeping.load(std::memory_order_relaxed) == awake)) {
+    // First time, or woken since: announce (again).
     block_->sleeping.exchange(how, std::memory_order_seq_cst);
     if (!membarrier_ || !remote_barrier()) sleep_limit_ = std::min(sleep_limit_, short_sleep);
     announced_ = true;
-    return;
+    ready = false;
   }
-  if (how == on_futex) {
-    futex_wait(block_->sleeping, on_futex, sleep_limit_);
-  } else {
-    wait_readable(watched_, wakes_.get(), sleep_limit_);
-    drain_wakes(wakes_);
+  if (!armed_ && !channels_.empty()) {
+    for (Channel* const channel : channels_)
+      if (!channel->arm()) sleep_limit_ = std::min(sleep_limit_, short_sleep);  // it cannot wake anybody
+    armed_ = true;
+    ready = false;
   }
+  return ready;
+}
+
+Nanoseconds MachineWaiter::time_to_sleep() const {
+  Nanoseconds deadline = never;
+  for (const Channel* const channel : channels_) deadline = std::min(deadline, channel->deadline());
+  return deadline == never ? sleep_limit_ : std::min(sleep_limit_, deadline - clock_.now());
 }
 
 }  // namespace hawser

@@ -1,16 +1,20 @@
 // MachineWaiter: how a real process waits. It polls without pause for a while (a message from a running
 // neighbour takes a tenth of a microsecond), then yields its core between passes, then sleeps until a
-// neighbour or a socket wakes it. With more processes than cores on the node it yields at once. A yield after
-// which the core stays away for long went to somebody who computes: then it sleeps at once too, since who is
-// woken gets the core back sooner than who yields.
+// neighbour, a socket or an adapter wakes it, or a channel has something to do by itself. With more processes
+// than cores on the node it yields at once. A yield after which the core stays away for long went to somebody
+// who computes: then it sleeps at once too, since who is woken gets the core back sooner than who yields.
 //
 // Going to sleep must not miss a message that is just being written. The sleeper sets its `sleeping` word,
 // has a barrier executed in all running neighbours (membarrier), and returns for one more pass that looks at
 // everything; only if that moves nothing, the next call sleeps. A neighbour that published before the
 // barrier is seen by that pass; one that publishes after it sees the word and wakes the sleeper. So senders
-// need no fence. Where the kernel has no such barrier, sleeps are kept short instead.
+// need no fence. Where the kernel has no such barrier, sleeps are kept short instead. Channels that must be
+// asked to wake somebody (adapters) are armed before that pass, too.
 #pragma once
 
+#include <vector>
+
+#include "access/socket.h"
 #include "base/knobs.h"
 #include "channel/shared_memory_channel.h"
 #include "channel/waiter.h"
@@ -20,17 +24,21 @@ namespace hawser {
 class MachineWaiter final : public Waiter {
  public:
   // `shared_memory` is null if this process has no neighbours. `machine_processes`: of the job on this
-  // machine, as far as known; virtual nodes share its cores.
-  MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes, const Knobs& knobs);
+  // machine, as far as known; virtual nodes share its cores. `clock` is the one that channels' deadlines are
+  // of.
+  MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes, const Knobs& knobs,
+                Clock& clock);
 
   void idle(std::uint32_t idle_passes) override;
 
-  // From now on sleeps also end when this descriptor (an epoll set) has something to read.
-  Result<> watch(int descriptor);
+  // From now on sleeps also end when something of this channel arrives, and at its deadline.
+  Result<> watch(Channel& channel);
 
  private:
   bool crowded() { return machine_crowded_ || (load_ != nullptr && load_->crowded()); }
   void sleep();
+  bool prepare(std::uint32_t how);
+  Nanoseconds time_to_sleep() const;
 
   ProcessBlock* block_;
   NodeLoad* load_;
@@ -41,7 +49,10 @@ class MachineWaiter final : public Waiter {
   bool membarrier_;
   bool announced_ = false;
   bool core_taken_ = false;  // a yield in this wait gave the core to somebody who computes
-  int watched_ = -1;
+  bool armed_ = false;       // the channels, since one of them woke this process last
+  Clock& clock_;
+  std::vector<Channel*> channels_;
+  ReadySet watched_;  // of the channels' descriptors; made with the first
   FileDescriptor wakes_;
 };
 

@@ -21,9 +21,6 @@ class SocketChannel final : public Channel {
                                                      AddressExchange& exchange, const Knobs& knobs);
   // Tells the others where this process listens; to be called before a fence.
   Result<> publish();
-  // Readable when progress has something to do.
-  int descriptor() const { return ready_.descriptor(); }
-
   const char* name() const override { return "socket"; }
   std::int64_t eager_limit(ProcessIndex) const override { return eager_limit_; }
   bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
@@ -31,6 +28,7 @@ class SocketChannel final : public Channel {
                   void* cookie) override;
   void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
   bool progress(ChannelEvents& events, Nanoseconds now) override;
+  std::vector<int> descriptors() const override { return {ready_.descriptor()}; }
   bool flushed() const override;
 
  private:

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "access/verbs/system_devices.h"
 #include "base/machine.h"
 #include "channel/machine_channels.h"
 #include "launch/connect_to_launcher.h"
@@ -60,7 +61,8 @@ class MachineEnvironment final : public Environment {
                          layout.node_of_rank,
                          layout.node_segment_fd,
                          layout.machine_processes};
-    Result<std::unique_ptr<MachineChannels>> built = MachineChannels::build(place, *exchange_, knobs_);
+    Result<std::unique_ptr<MachineChannels>> built =
+        MachineChannels::build(place, *exchange_, knobs_, clock_, devices_);
     if (!built) return built.take_error();
     channels_ = std::move(built).value();
     channels = channels_.get();
@@ -84,6 +86,7 @@ class MachineEnvironment final : public Environment {
  private:
   MonotonicClock clock_;
   MachineHost host_;
+  rdma::SystemDevices devices_;
   Knobs knobs_;
   std::unique_ptr<Bootstrap> bootstrap_;
   std::unique_ptr<BootstrapExchange> exchange_;

@@ -1,0 +1,41 @@
+// Which network the processes of a job use between their nodes: agreed once at the start, from what each has.
+// Process 0 reads what all have and tells all, so that each reads two values however large the job is.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "access/rdma.h"
+#include "base/knobs.h"
+#include "channel/channel.h"
+#include "channel/exchange.h"
+
+namespace hawser {
+
+// What a process has, as bits.
+enum NetworkBits : std::uint8_t { no_rails = 0, infiniband_rails = 1, ethernet_rails = 2 };
+
+// The devices of this process as the others shall know them: `auto` counts ports that are active now, `rails`
+// all that there are, `socket` none.
+std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devices,
+                          std::string_view network);
+
+class NetworkAgreement {
+ public:
+  // Three steps with a fence of the whole job after each of the first two.
+  Result<> offer(AddressExchange& exchange, std::uint8_t bits);
+  Result<> collect(AddressExchange& exchange, std::int32_t rank, std::int32_t size);
+  Result<> learn(AddressExchange& exchange, std::int32_t size);
+
+  // Whether these two talk over rails: they have some of one kind. The same at both.
+  bool rails_between(ProcessIndex one, ProcessIndex other) const {
+    return (bits_[static_cast<std::size_t>(one)] & bits_[static_cast<std::size_t>(other)]) != 0;
+  }
+
+ private:
+  std::vector<std::uint8_t> bits_;  // by process
+};
+
+}  // namespace hawser
