@@ -186,8 +186,9 @@ class OnRunningFabric(OnFabric):
         """Programs are told, and do not poll for ever."""
         server, client = self.start_traffic()
         fabric("down", "--name", self.name)
-        client.communicate(timeout=PATIENCE)
+        output, _ = client.communicate(timeout=PATIENCE)
         self.assertNotEqual(client.returncode, 0)
+        self.assertEqual(output.count(f"the daemon of fabric '{self.name}' has ended"), 1, output)
         server.communicate(timeout=PATIENCE)
 
 

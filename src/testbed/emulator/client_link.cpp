@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/failure.h"
+#include "base/machine.h"
 #include "testbed/emulator/mapped_memory.h"
 
 namespace hawser::emulator {
@@ -74,7 +75,7 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
                                                       std::uint32_t adapter) {
   auto socket = connect_to(fabric);
   if (!socket) return socket.take_error();
-  std::unique_ptr<ClientLink> link(new ClientLink(std::move(socket).value()));
+  std::unique_ptr<ClientLink> link(new ClientLink(fabric, std::move(socket).value()));
   // The daemon moves data in and out of our memory; Yama would allow that to our parents only.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   const FileDescriptor page = make_memory(sizeof(DoorbellPage));
@@ -102,9 +103,15 @@ Reply ClientLink::exchange(const Request& request, std::span<const int> descript
   if (gone_) return lost();
   LocalPacket packet;
   const Reply reply = ask(socket_, request, descriptors, packet);
-  if (reply.error == EIO && packet.bytes.size() < sizeof reply) gone_ = true;
+  if (reply.error == EIO && packet.bytes.size() < sizeof reply) lose();
   if (answer != nullptr) *answer = std::move(packet);
   return reply;
+}
+
+void ClientLink::lose() {
+  if (!gone_.exchange(true))
+    print_error_line(
+        fmt::format("hawser: the daemon of fabric '{}' has ended, and its adapters with it", fabric_));
 }
 
 Reply ClientLink::call(const Request& request, const verbs::SharedBytes* memory) {
@@ -133,7 +140,8 @@ void ClientLink::ring(std::uint32_t queue_pair) {
 
 // Programs poll in a tight loop, and the daemon may want the same core.
 bool ClientLink::rest(std::uint32_t idle_polls) {
-  constexpr std::uint32_t pauses = 16, between_checks = 1024;
+  constexpr std::uint32_t pauses = 16,
+                          between_checks = 64;  // on a crowded machine a yield takes milliseconds
   if (gone_) [[unlikely]]
     return false;
   if (idle_polls < pauses) {
@@ -143,7 +151,7 @@ bool ClientLink::rest(std::uint32_t idle_polls) {
   sched_yield();
   if (idle_polls % between_checks != 0) return true;
   const std::unique_lock guard(call_lock_, std::try_to_lock);
-  if (guard.owns_lock() && is_closed(socket_)) gone_ = true;
+  if (guard.owns_lock() && is_closed(socket_)) lose();
   return !gone_;
 }
 
@@ -183,7 +191,9 @@ int ClientLink::read_record(std::uint32_t channel, void* record, std::size_t byt
   const int fd = descriptor(channel);
   const ssize_t got = read(fd, record, bytes);
   if (got < 0) return errno;
-  return static_cast<std::size_t>(got) == bytes ? 0 : EIO;
+  if (static_cast<std::size_t>(got) == bytes) return 0;
+  lose();
+  return EIO;
 }
 
 }  // namespace hawser::emulator

@@ -29,10 +29,14 @@ class ClientLink final : public verbs::Link {
   int read_record(std::uint32_t channel, void* record, std::size_t bytes) override;
 
  private:
-  explicit ClientLink(FileDescriptor socket) : socket_(std::move(socket)) {}
+  ClientLink(std::string fabric, FileDescriptor socket)
+      : fabric_(std::move(fabric)), socket_(std::move(socket)) {}
   verbs::Reply exchange(const verbs::Request& request, std::span<const int> descriptors,
                         LocalPacket* answer = nullptr);
+  // The daemon has ended: says so, once.
+  void lose();
 
+  const std::string fabric_;
   FileDescriptor socket_;
   FileDescriptor wake_;  // the daemon's
   std::shared_ptr<std::byte> page_memory_;
