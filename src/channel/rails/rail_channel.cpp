@@ -69,7 +69,7 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
   if (auto policy = make_scheduling_policy(knobs.rail_policy, settings.self); !policy)
     return policy.take_error();
   auto core = std::make_unique<RailCore>(settings, exchange, knobs, seed);
-  if (knobs.rails) {
+  if (knobs.network != "socket") {
     auto opened = devices.open_devices();
     if (!opened) return opened.take_error();
     core->devices = std::move(opened).value();
