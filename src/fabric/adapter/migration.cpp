@@ -1,5 +1,7 @@
 #include "fabric/adapter/migration.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "fabric/adapter/adapter.h"
@@ -76,6 +78,10 @@ void QueuePair::migrate() {
   // It may wait in the line of the port it leaves. An engine that is at it lets go at its next packet.
   adapter_.port(attributes_.alternate_path.port).unqueue(*this);
   raise(AsyncEventType::path_migrated);
+  adapter_.services().trace.log(
+      adapter_.now(),
+      fmt::format("{} qp {} migrated: LID {} instead of {}", adapter_.description().name, number_,
+                  attributes_.path.destination_lid, attributes_.alternate_path.destination_lid));
   requester_.resend_all();
   kick();
 }

@@ -1,6 +1,7 @@
 // Automatic path migration: armed by both ends, on request, by itself, and back again.
 #include "fabric/adapter/migration.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fabric/fabric_fixture.h"
@@ -75,6 +76,9 @@ TEST(Migration, APathThatFailsIsLeftWithoutAnError) {
   EXPECT_EQ(f.state(f.qa), MigrationState::migrated);
   EXPECT_EQ(f.state(f.qb), MigrationState::migrated);
   EXPECT_EQ(f.qa.attributes().path.destination_lid, lid_of(f.qb, 1, 1));
+  ASSERT_GE(f.bed.fabric->trace().lines().size(), 2u);
+  EXPECT_THAT(f.bed.fabric->trace().lines().back().text, testing::HasSubstr("migrated: LID"))
+      << "people can see it";
 }
 
 TEST(Migration, RearmedItMigratesBack) {
