@@ -31,7 +31,9 @@ class IntrusiveList {
   void push_back(T* item) { insert_before(&head_, item); }
   void push_front(T* item) { insert_before(head_.next, item); }
   // In front of `position`, which is in this list; null: at the end.
-  void insert(T* position, T* item) { insert_before(position == nullptr ? &head_ : &(position->*Link), item); }
+  void insert(T* position, T* item) {
+    insert_before(position == nullptr ? &head_ : &(position->*Link), item);
+  }
   T* pop_front() {
     T* item = front();
     if (item != nullptr) remove(item);

@@ -211,6 +211,18 @@ bool RailChannel::at_rest(std::string* why) const {
   return true;
 }
 
+std::string RailChannel::describe() const {
+  std::string text;
+  for (VirtualChannel* peer : core_->known_peers)
+    for (const Subchannel& s : peer->subchannels())
+      text +=
+          fmt::format("\n  peer {} subchannel {} on rail {} ({}): {}, incarnation {}, {} under way, due {}",
+                      peer->process(), s.index, s.rail.number(), s.rail.up() ? "up" : "down",
+                      subchannel_state_name(s.state), s.incarnation, s.outstanding,
+                      s.due == never ? -1 : s.due - core_->now);
+  return text;
+}
+
 void RailChannel::check_invariants() const {
   for (const VirtualChannel* peer : core_->known_peers) peer->check_invariants();
   for (const auto& rail : core_->rails) {

@@ -64,6 +64,8 @@ class RailChannel final : public Channel {
   // a run. Fills in what is not.
   bool at_rest(std::string* why = nullptr) const;
   void check_invariants() const;
+  // The state of every subchannel, a line each, for people.
+  std::string describe() const;
 
   const char* name() const override { return "rails"; }
   std::int64_t eager_limit(ProcessIndex peer) const override;

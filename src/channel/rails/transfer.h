@@ -86,8 +86,9 @@ class TransferTable {
  public:
   Transfer& take(VirtualChannel& peer) {
     if (free_.empty()) {
-      items_.emplace_back().name.place = static_cast<std::uint32_t>(items_.size() - 1);
-      free_.push_back(items_.back().name.place);
+      Transfer& added = items_.emplace_back();
+      added.name.place = places() - 1;
+      free_.push_back(added.name.place);
     }
     Transfer& transfer = items_[free_.back()];
     free_.pop_back();

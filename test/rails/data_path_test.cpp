@@ -1,0 +1,104 @@
+// The data path without faults: every kind of message arrives once, in order, with its bytes.
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "rails/rail_cluster.h"
+
+namespace hawser::rails_test {
+namespace {
+
+ClusterOptions plain(int rails = 2) {
+  ClusterOptions options;
+  options.rails = rails;
+  options.parameters.link_latency = 2 * microsecond;
+  return options;
+}
+
+void expect_done(RailCluster& cluster, Nanoseconds within = 10 * second) {
+  EXPECT_TRUE(cluster.run(cluster.now() + within)) << cluster.describe();
+  EXPECT_TRUE(cluster.settle(cluster.now() + second)) << cluster.describe();
+}
+
+TEST(RailDataPath, OneSmallMessage) {
+  RailCluster cluster(plain());
+  cluster.at(0).post({1, 8});
+  expect_done(cluster);
+  EXPECT_EQ(cluster.at(1).arrived, 1u);
+}
+
+TEST(RailDataPath, ManySmallMessagesStayInOrderOverFourRails) {
+  ClusterOptions options = plain(4);
+  options.knobs.rail_policy = "round_robin";
+  RailCluster cluster(options);
+  for (int i = 0; i < 2000; ++i) cluster.at(0).post({1, i % 4000});
+  for (int i = 0; i < 500; ++i) cluster.at(1).post({0, i});
+  expect_done(cluster);
+  EXPECT_EQ(cluster.at(1).arrived, 2000u);
+  EXPECT_EQ(cluster.at(0).arrived, 500u);
+}
+
+class RailRendezvous : public testing::TestWithParam<std::string> {};
+
+TEST_P(RailRendezvous, EveryShapeOfLargeMessage) {
+  ClusterOptions options = plain();
+  options.knobs.rail_rendezvous = GetParam();
+  options.parameters.link_rate = 1e9;
+  RailCluster cluster(options);
+  const std::int64_t mib = 1 << 20;
+  cluster.at(0).post({1, mib, true});
+  cluster.at(0).post({1, mib, true, mib / 2});
+  cluster.at(0).post({1, mib, true, 0});
+  cluster.at(0).post({1, 12345, true, -1, true, false});
+  cluster.at(0).post({1, 12345, true, -1, false, true});
+  cluster.at(0).post({1, 12345, true, 777, true, true});
+  cluster.at(0).post({1, 3 * mib + 1, true, -1, false, false, 300 * microsecond});
+  cluster.at(1).post({0, 1, true});
+  expect_done(cluster);
+  EXPECT_EQ(cluster.at(1).arrived, 7u);
+  EXPECT_GE(
+      cluster.at(0).channel().counters().stripes_written + cluster.at(1).channel().counters().stripes_read,
+      8u);
+}
+INSTANTIATE_TEST_SUITE_P(Both, RailRendezvous, testing::Values("read", "write"));
+
+TEST(RailDataPath, FourProcessesTwoPathsTwoEngines) {
+  ClusterOptions options = plain();
+  options.hosts = 4;
+  options.topology = "single-switch";
+  options.parameters.lmc = 1;
+  options.knobs.rail_paths = 2;
+  options.knobs.rail_engines = 2;
+  RailCluster cluster(options);
+  Random random(5);
+  for (int i = 0; i < 400; ++i) {
+    const int from = static_cast<int>(random.below(4));
+    const int to = (from + 1 + static_cast<int>(random.below(3))) % 4;
+    const bool exposed = random.chance(0.4);
+    cluster.at(from).post({to, static_cast<std::int64_t>(random.below(exposed ? 200000 : 8000)), exposed});
+  }
+  expect_done(cluster);
+}
+
+// MR-6: what two rails of 200 MB/s carry together.
+TEST(RailDataPath, TwoRailsCarryTheSum) {
+  for (const char* protocol : {"read", "write"}) {
+    ClusterOptions options = plain();
+    options.knobs.rail_rendezvous = protocol;
+    options.parameters.link_rate = 200e6;
+    options.parameters.chunk = 16384;
+    RailCluster cluster(options);
+    cluster.at(0).post({1, 8, false});
+    expect_done(cluster);
+    const std::int64_t bytes = 1 << 20;
+    const Nanoseconds start = cluster.now();
+    const int count = 50;
+    for (int i = 0; i < count; ++i) cluster.at(0).post({1, bytes, true});
+    ASSERT_TRUE(cluster.run(start + 10 * second)) << cluster.describe();
+    const double rate = static_cast<double>(bytes * count) / static_cast<double>(cluster.now() - start) * 1e3;
+    EXPECT_GT(rate, 0.97 * 400) << protocol;
+    EXPECT_LT(rate, 401) << protocol;
+  }
+}
+
+}  // namespace
+}  // namespace hawser::rails_test

@@ -1,0 +1,145 @@
+// A few processes with rails on one fabric in this process, in virtual time: the real channel over the real
+// access layer and verbs API. Every process sends messages of known contents; what arrives is checked for
+// order, number and contents, and memory that was given back is watched for late writes.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "access/verbs/verbs_device.h"
+#include "base/knobs.h"
+#include "channel/rails/rail_channel.h"
+#include "fabric/fabric.h"
+#include "fabric/topology/makers.h"
+#include "verbs/local_link.h"
+
+namespace hawser::rails_test {
+
+struct ClusterOptions {
+  int hosts = 2;
+  int rails = 2;
+  int ports = 1;
+  std::string topology = "back-to-back";
+  fabric::Parameters parameters;
+  Knobs knobs;
+  PlantedBug bug = PlantedBug::none;
+  std::uint64_t seed = 1;
+};
+
+struct MessageShape {
+  int to = 0;
+  std::int64_t bytes = 0;
+  bool exposed = false;        // rendezvous
+  std::int64_t wanted = -1;    // what the receiver fetches; -1: all
+  bool packed_source = false;  // every other byte of the sender's memory
+  bool packed_target = false;
+  Nanoseconds fetch_after = 0;  // the receiver asks so long after the message arrived
+};
+
+class RailCluster;
+
+class Endpoint final : public ChannelEvents {
+ public:
+  Endpoint(RailCluster& cluster, int index);
+  ~Endpoint();
+
+  void post(const MessageShape& shape);  // sent in this order, as soon as there is room
+  bool progress(Nanoseconds now);
+  Nanoseconds deadline() const;
+  bool idle() const { return outgoing_.empty() && live_sources_ == 0 && live_targets_ == 0; }
+  void finish();  // no late write may have changed what was given back
+  RailChannel& channel() { return *channel_; }
+
+  std::uint64_t arrived = 0;
+  std::uint64_t bytes = 0;
+  std::vector<ProcessIndex> lost;
+  int failed_transfers = 0;
+
+  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                 std::int64_t payload_size, std::int64_t message_size) override;
+  EagerSink on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t) override;
+  void on_eager_end(ProcessIndex, void*) override;
+  void on_exposed_done(void* cookie, Result<> result) override;
+  void on_fetched(void* cookie, Result<> result) override;
+  void on_peer_lost(ProcessIndex peer, const Error&) override { lost.push_back(peer); }
+
+ private:
+  class Buffer;
+  struct Outgoing {
+    MessageShape shape;
+    std::uint32_t number;
+  };
+  struct Source {
+    std::unique_ptr<Buffer> buffer;
+    bool done = false;
+  };
+  struct Target {
+    ProcessIndex source;
+    std::uint32_t number;
+    ExposeToken token;
+    std::unique_ptr<Buffer> buffer;
+    Nanoseconds fetch_at = 0;
+    bool asked = false, done = false;
+  };
+  bool send_some();
+  bool fetch_some(Nanoseconds now);
+  void retire(std::unique_ptr<Buffer> buffer);
+
+  RailCluster& cluster_;
+  const int index_;
+  std::unique_ptr<verbs::LocalPlatform> platform_;
+  std::unique_ptr<RailChannel> channel_;
+  std::deque<Outgoing> outgoing_;
+  std::map<int, std::uint32_t> next_number_, expected_;
+  std::deque<Source> sources_;
+  std::deque<Target> targets_;
+  std::deque<Target*> to_fetch_;
+  int live_sources_ = 0, live_targets_ = 0;
+  std::deque<std::unique_ptr<Buffer>> retired_;
+};
+
+class RailCluster {
+ public:
+  explicit RailCluster(const ClusterOptions& options);
+  ~RailCluster();
+
+  Endpoint& at(int index) { return *endpoints_[static_cast<std::size_t>(index)]; }
+  int size() const { return static_cast<int>(endpoints_.size()); }
+  fabric::Fabric& fabric() { return *fabric_; }
+  Nanoseconds now() { return events_.now(); }
+
+  void inject(const std::string& fault);
+  void inject_at(Nanoseconds time, const std::string& fault);
+  // Lets everything happen up to this time, or until everybody is idle. True: they are.
+  bool run(Nanoseconds until, bool until_idle = true);
+  // Until nothing is left in the channels either; false: not by this time.
+  bool settle(Nanoseconds until);
+  // Records what is wrong; the first one is kept.
+  void fail(const std::string& what);
+  const std::string& failure() const { return failure_; }
+  std::string describe();
+
+  const ClusterOptions options;
+
+ private:
+  friend class Endpoint;
+  class Exchange;
+  bool pass();
+  bool everybody_idle() const;
+
+  EventQueue events_;
+  fabric::LocalDmaPort dma_;
+  std::optional<fabric::Fabric> fabric_;
+  std::map<std::pair<int, std::string>, std::string> exchanged_;
+  std::vector<std::unique_ptr<Exchange>> exchanges_;
+  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  std::multimap<Nanoseconds, std::string> incidents_;
+  std::string failure_;
+  std::uint64_t passes_ = 0;
+};
+
+}  // namespace hawser::rails_test
