@@ -4,6 +4,7 @@
 
 #include "base/failure.h"
 #include "fabric/quantity.h"
+#include "fabric/topology/subnets.h"
 
 namespace hawser::fabric {
 
@@ -44,25 +45,7 @@ Fabric::~Fabric() = default;
 
 // Subnets that no cable joins get prefixes of their own, in the order of their first switch.
 void Fabric::set_gid_prefixes() {
-  std::vector<int> subnet(topology_.nodes().size(), -1);
-  int next = 0;
-  for (std::size_t start = 0; start < subnet.size(); ++start) {
-    if (subnet[start] >= 0 || adapters_[start] != nullptr) continue;
-    std::vector<std::size_t> stack{start};
-    subnet[start] = next;
-    while (!stack.empty()) {
-      const std::size_t node = stack.back();
-      stack.pop_back();
-      for (const TopologyPort& port : topology_.nodes()[node].ports) {
-        if (port.peer.node < 0) continue;
-        const auto peer = static_cast<std::size_t>(port.peer.node);
-        if (subnet[peer] >= 0 || adapters_[peer] != nullptr) continue;
-        subnet[peer] = next;
-        stack.push_back(peer);
-      }
-    }
-    ++next;
-  }
+  const std::vector<int> subnet = switch_subnets(topology_);
   for (auto& adapter : adapters_) {
     if (adapter == nullptr) continue;
     for (int p = 1; p <= adapter->port_count(); ++p) {

@@ -15,6 +15,7 @@
 
 #include "tool/fabric_client.h"
 #include "tool/fabric_environment.h"
+#include "tool/fabric_watch.h"
 #include "tool/subcommand.h"
 
 namespace hawser {
@@ -25,7 +26,10 @@ using Words = std::span<const std::string_view>;
 void print_usage(std::FILE* file) {
   fmt::print(file,
              "Usage: hawser fabric up FILE|back-to-back|single-switch|two-switch|fat-tree-144 [OPTIONS]\n"
-             "       hawser fabric down|status|topology [--svg OUT] [--name F]\n"
+             "       hawser fabric down|status [--name F]\n"
+             "       hawser fabric watch [--name F] [--interval 1s] [--count N | --once] [--all]\n"
+             "       hawser fabric topology [--name F | WHAT OPTIONS-OF-up] [--paths] [--flows PATTERN]\n"
+             "                              [--lid-offset N|all] [--svg OUT]\n"
              "       hawser fabric fault 'link n0/hw0 down' [--name F]\n"
              "       hawser fabric schedule FILE [--name F]\n"
              "       hawser fabric run [--host n0] [--name F] -- COMMAND...\n"
@@ -50,7 +54,8 @@ std::filesystem::path program_folder() {
 
 // What stands between the subcommand and `--`: options with a value, and other words.
 struct Arguments {
-  std::string name = "fabric", host = "n0", svg;
+  std::string name = "fabric", host = "n0", svg, flows, lid_offset = "0";
+  bool paths = false;
   std::vector<std::string> words;
   std::vector<std::string> command;
   std::string error;
@@ -63,11 +68,15 @@ Arguments parse(Words words) {
       out.command.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
       return out;
     }
-    std::string* const value = words[i] == "--name"   ? &out.name
-                               : words[i] == "--host" ? &out.host
-                               : words[i] == "--svg"  ? &out.svg
-                                                      : nullptr;
-    if (value == nullptr) {
+    std::string* const value = words[i] == "--name"         ? &out.name
+                               : words[i] == "--host"       ? &out.host
+                               : words[i] == "--svg"        ? &out.svg
+                               : words[i] == "--flows"      ? &out.flows
+                               : words[i] == "--lid-offset" ? &out.lid_offset
+                                                            : nullptr;
+    if (words[i] == "--paths") {
+      out.paths = true;
+    } else if (value == nullptr) {
       if (words[i].starts_with("--")) out.error = fmt::format("there is no option {}", words[i]);
       out.words.emplace_back(words[i]);
     } else if (i + 1 == words.size()) {
@@ -131,14 +140,30 @@ int down(const Arguments& arguments) {
   return 0;
 }
 
+// Of the running fabric, with its tables as they are now.
 int topology(const Arguments& arguments) {
-  if (arguments.svg.empty()) return ask(arguments.name, "topology");
-  auto picture = command_fabric(arguments.name, "topology svg");
+  const std::string pattern = arguments.lid_offset + " " + arguments.flows;
+  if (!arguments.paths && arguments.flows.empty() && arguments.svg.empty())
+    return ask(arguments.name, "topology");
+  if (arguments.paths && ask(arguments.name, "topology paths") != 0) return 1;
+  if (!arguments.flows.empty() && ask(arguments.name, "topology flows " + pattern) != 0) return 1;
+  if (arguments.svg.empty()) return 0;
+  auto picture =
+      command_fabric(arguments.name, arguments.flows.empty() ? "topology svg" : "topology svg " + pattern);
   if (!picture) return fail(picture.error().text);
   std::ofstream file(arguments.svg);
   file << picture.value();
   file.close();
   return file ? 0 : fail(fmt::format("cannot write '{}'", arguments.svg));
+}
+
+// Of a fabric that need not be up: the daemon's program knows how fabrics are made.
+int explain(Words words) {
+  std::vector<std::string> line{(program_folder() / "hawser-fabricd").string(), "topology"};
+  line.insert(line.end(), words.begin(), words.end());
+  auto arguments = pointers(line);
+  execv(arguments[0], arguments.data());
+  return fail(fmt::format("cannot run {}: {}", line[0], std::strerror(errno)));
 }
 
 int schedule(const Arguments& arguments) {
@@ -186,6 +211,9 @@ int run_fabric(Words words) {
     return 0;
   }
   if (verb == "up") return up(words.subspan(1));
+  if (verb == "watch") return watch_fabric(words.subspan(1));
+  if (verb == "topology" && words.size() > 1 && (!words[1].starts_with("--") || words[1] == "--help"))
+    return explain(words.subspan(1));
   Arguments arguments = parse(words.subspan(1));
   if (!arguments.error.empty()) return wrong(arguments.error);
   if (verb == "environment") return environment(arguments);

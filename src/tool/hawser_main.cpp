@@ -14,7 +14,7 @@ namespace {
 constexpr Subcommand subcommands[] = {
     {"info", "version, ABIs, launchers, channels; --knobs: settings; --missing: functions not there yet",
      run_info},
-    {"fabric", "a virtual InfiniBand fabric: up, down, status, topology, fault, schedule, run", run_fabric},
+    {"fabric", "virtual InfiniBand fabrics: up, down, status, watch, topology, fault, run", run_fabric},
 };
 
 void print_usage(std::FILE* file) {

@@ -5,34 +5,10 @@
 #include <set>
 
 #include "base/assert.h"
+#include "fabric/topology/subnets.h"
 
 namespace hawser::fabric {
 namespace {
-
-// Which connected part of the graph each switch is in; -1 for adapters, which may hang on several.
-std::vector<int> parts(const Topology& topology) {
-  std::vector<int> part(topology.nodes().size(), -1);
-  int next = 0;
-  for (std::size_t start = 0; start < part.size(); ++start) {
-    if (part[start] >= 0 || topology.nodes()[start].kind == NodeKind::adapter) continue;
-    std::vector<std::size_t> stack{start};
-    part[start] = next;
-    while (!stack.empty()) {
-      const std::size_t node = stack.back();
-      stack.pop_back();
-      // An adapter does not forward: two subnets that meet only in an adapter stay apart.
-      for (const TopologyPort& port : topology.nodes()[node].ports) {
-        if (port.peer.node < 0) continue;
-        const auto peer = static_cast<std::size_t>(port.peer.node);
-        if (part[peer] >= 0 || topology.nodes()[peer].kind == NodeKind::adapter) continue;
-        part[peer] = next;
-        stack.push_back(peer);
-      }
-    }
-    ++next;
-  }
-  return part;
-}
 
 // The part that a port of an adapter belongs to, by the switch it hangs on; -1 if it hangs on none.
 int part_of(const Topology& topology, const std::vector<int>& part, PortName port) {
@@ -86,7 +62,7 @@ Path trace_path(const Topology& topology, const RoutingTables& tables, PortName 
 
 Reachability analyse_paths(const Topology& topology, const RoutingTables& tables) {
   Reachability result;
-  const std::vector<int> part = parts(topology);
+  const std::vector<int> part = switch_subnets(topology);
   const std::vector<PortName> ports = adapter_ports(topology);
   std::uint64_t spine_sum = 0, spine_pairs = 0;
   result.fewest_spines = 1 << 30;
@@ -97,9 +73,13 @@ Reachability analyse_paths(const Topology& topology, const RoutingTables& tables
       std::set<std::int32_t> spines;
       bool any_spine = false;
       for (int k = 0; k < 1 << address.lmc; ++k) {
-        const Path path = trace_path(topology, tables, from, static_cast<Lid>(address.base + k));
+        const auto lid = static_cast<Lid>(address.base + k);
+        const Path path = trace_path(topology, tables, from, lid);
         ++result.pairs;
-        if (!path.complete) continue;
+        if (!path.complete) {
+          if (result.unreachable.size() < 10) result.unreachable.push_back({from, lid});
+          continue;
+        }
         ++result.reachable;
         result.longest_path = std::max(result.longest_path, path.hops.size());
         // Host, leaf, spine, leaf: the middle switch is the one the third link leaves.
@@ -111,6 +91,8 @@ Reachability analyse_paths(const Topology& topology, const RoutingTables& tables
       if (!any_spine) continue;
       ++spine_pairs;
       spine_sum += spines.size();
+      if (result.pairs_by_spines.size() <= spines.size()) result.pairs_by_spines.resize(spines.size() + 1);
+      ++result.pairs_by_spines[spines.size()];
       result.fewest_spines = std::min(result.fewest_spines, static_cast<int>(spines.size()));
       result.most_spines = std::max(result.most_spines, static_cast<int>(spines.size()));
     }

@@ -30,7 +30,13 @@ struct Reachability {
   int fewest_spines = 0;  // over all pairs of ports on different switches: how many different middle
   int most_spines = 0;    // switches their LIDs lead over; 0 when no pair has a middle switch
   double mean_spines = 0;
-  std::size_t longest_path = 0;  // links
+  std::vector<std::uint64_t> pairs_by_spines;  // entry i: pairs whose LIDs lead over i different ones
+  struct Broken {
+    PortName from;
+    Lid to;
+  };
+  std::vector<Broken> unreachable;  // the first ten
+  std::size_t longest_path = 0;     // links
 };
 // All pairs of adapter ports. Ports of adapters that no path of cables joins are not counted.
 Reachability analyse_paths(const Topology& topology, const RoutingTables& tables);

@@ -9,10 +9,10 @@
 
 #include <array>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 
 #include "fabric/quantity.h"
-#include "fabric/topology/svg.h"
-#include "fabric/topology/topology_text.h"
+#include "testbed/emulator/inspection.h"
 
 namespace hawser::emulator {
 namespace {
@@ -33,8 +33,9 @@ void watch(const FileDescriptor& set, const FileDescriptor& fd, void* who) {
 }  // namespace
 
 Daemon::Daemon(std::string name, FileDescriptor listener, fabric::Topology topology,
-               fabric::RoutingTables tables, const fabric::Parameters& parameters)
+               fabric::RoutingTables tables, const fabric::Parameters& parameters, std::string routing)
     : name_(std::move(name)),
+      routing_(std::move(routing)),
       origin_(clock_.now()),
       fabric_(events_, dma_, std::move(topology), std::move(tables), parameters),
       listener_(std::move(listener)),
@@ -135,6 +136,7 @@ std::string Daemon::status() const {
   std::string text = fmt::format(
       "fabric {}: {} hosts, {} adapters, {} switches\n"
       "link rate {}, latency {}, LMC {}, {}\n"
+      "routing: {}\n"
       "packets: {} sent, {} delivered, {} dropped; {} completions; {} bytes moved\n"
       "network: {}\n"
       "lag behind real time: worst {}, mean {} of {} turns{}\n"
@@ -142,7 +144,7 @@ std::string Daemon::status() const {
       name_, fabric_.topology().hosts().size(), fabric_.topology().nodes().size() - switches, switches,
       parameters.link_rate == 0 ? "unlimited" : fabric::format_rate(parameters.link_rate),
       fabric::format_duration(parameters.link_latency), parameters.lmc,
-      parameters.link_layer == fabric::LinkLayer::ethernet ? "Ethernet" : "InfiniBand",
+      parameters.link_layer == fabric::LinkLayer::ethernet ? "Ethernet" : "InfiniBand", routing_,
       trace.count(TraceKind::packet_sent), trace.count(TraceKind::packet_delivered),
       trace.count(TraceKind::packet_dropped), trace.count(TraceKind::completion), dma_.bytes_moved(),
       fabric_.at_rest() ? "at rest, all credits home" : "packets under way",
@@ -160,6 +162,18 @@ std::string Daemon::status() const {
   return text;
 }
 
+// For `hawser fabric watch`: describe_links, and what only the daemon knows.
+std::string Daemon::links() {
+  auto out = nlohmann::json::parse(describe_links(fabric_));
+  out["name"] = name_;
+  out["lag"] = {{"worst", lag_.worst}, {"sum", lag_.sum}, {"turns", lag_.count}};
+  out["clients"] = nlohmann::json::array();
+  for (const Connection& connection : connections_) {
+    if (connection.open()) out["clients"].push_back(connection.describe());
+  }
+  return out.dump();
+}
+
 // `<verb> <rest>`: the words of `hawser fabric`.
 CommandAnswer Daemon::command(const std::string& text) {
   const std::size_t space = text.find(' ');
@@ -174,9 +188,10 @@ CommandAnswer Daemon::command(const std::string& text) {
     return {};
   }
   if (verb == "topology") {
-    if (rest.empty()) return {0, fabric::write_topology(fabric_.topology())};
-    return {0, fabric::draw_topology(fabric_.topology(), {.title = name_, .loads = {}})};
+    auto answer = inspect_topology(fabric_, fmt::format("{}: {}", name_, routing_), rest);
+    return answer ? CommandAnswer{0, std::move(answer).value()} : CommandAnswer{EINVAL, answer.error().text};
   }
+  if (verb == "links") return {0, links()};
   if (verb == "fault") return outcome(fabric_.inject(rest));
   if (verb == "schedule") return outcome(fabric_.schedule(rest, "schedule"));
   if (verb == "host") {

@@ -24,7 +24,7 @@ struct Lag {
 class Daemon final : public ConnectionHost {
  public:
   Daemon(std::string name, FileDescriptor listener, fabric::Topology topology, fabric::RoutingTables tables,
-         const fabric::Parameters& parameters);
+         const fabric::Parameters& parameters, std::string routing);
   ~Daemon() override;
 
   bool usable() const { return wake_.valid() && ready_.valid(); }
@@ -37,6 +37,7 @@ class Daemon final : public ConnectionHost {
   int wake_descriptor() const override { return wake_.get(); }
   CommandAnswer command(const std::string& text) override;
   std::string status() const;
+  std::string links();
 
   Nanoseconds now() { return clock_.now() - origin_; }
   bool fire_due();
@@ -46,6 +47,7 @@ class Daemon final : public ConnectionHost {
   void accept_all();
 
   const std::string name_;
+  const std::string routing_;  // how the tables came about
   MonotonicClock clock_;
   const Nanoseconds origin_;
   EventQueue events_;

@@ -1,0 +1,9 @@
+// `hawser fabric topology WHAT`: what a fabric would be, without bringing it up.
+#pragma once
+
+namespace hawser::emulator {
+
+// The command line from WHAT on; the exit code.
+int explain_fabric(int argc, const char* const* argv);
+
+}  // namespace hawser::emulator

@@ -1,0 +1,139 @@
+#include "testbed/emulator/plan.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/failure.h"
+#include "fabric/topology/makers.h"
+#include "fabric/topology/topology_text.h"
+#include "testbed/emulator/opensm.h"
+
+namespace hawser::emulator {
+namespace {
+
+Result<std::string> read_file(const std::string& path) {
+  std::error_code ignored;
+  std::ifstream file(path);
+  if (!file || std::filesystem::is_directory(path, ignored))
+    return failure(ErrorClass::no_such_file, "cannot read '{}'", path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Result<fabric::Topology> read_topology(const PlanOptions& options) {
+  if (fabric::is_maker(options.what)) {
+    const bool tree = options.what == "fat-tree-144";
+    fabric::MakerOptions maker{.hosts = tree ? 144 : 2, .rails = tree ? 1 : 2, .ports = 1};
+    if (options.hosts != 0) maker.hosts = options.hosts;
+    if (options.rails != 0) maker.rails = options.rails;
+    if (options.ports != 0) maker.ports = options.ports;
+    return fabric::make_topology(options.what, maker);
+  }
+  auto text = read_file(options.what);
+  if (!text) {
+    return failure(
+        ErrorClass::no_such_file,
+        "cannot read '{}', which is no built-in topology (back-to-back, single-switch, two-switch, "
+        "fat-tree-144) either",
+        options.what);
+  }
+  if (options.hosts != 0 || options.rails != 0 || options.ports != 0) {
+    return failure(ErrorClass::arg,
+                   "--hosts, --rails and --ports are for built-in topologies; '{}' says itself",
+                   options.what);
+  }
+  return fabric::parse_topology(text.value(), options.what);
+}
+
+// The command line over the file of parameters.
+Result<> read_parameters(const PlanOptions& options, fabric::Topology& topology,
+                         fabric::Parameters& parameters) {
+  if (!options.parameters.empty()) {
+    auto text = read_file(options.parameters);
+    if (!text) return text.take_error();
+    HAWSER_TRY(fabric::parse_parameters(text.value(), options.parameters, topology, parameters));
+  }
+  const auto set = [&](const char* option, const char* key, const std::string& value) -> Result<> {
+    if (value.empty()) return {};
+    return fabric::parse_parameters(fmt::format("{} {}", key, value), option, topology, parameters);
+  };
+  HAWSER_TRY(set("--rate", "link-rate", options.rate));
+  HAWSER_TRY(set("--latency", "link-latency", options.latency));
+  HAWSER_TRY(set("--lmc", "lmc", options.lmc < 0 ? "" : std::to_string(options.lmc)));
+  HAWSER_TRY(set("--shuffle-seed", "shuffle-seed", options.shuffle_seed));
+  // Packets of an MTU are events every few microseconds, more than a crowded machine keeps up with. These
+  // take hundreds, well above the noise; `chunk` in the file of parameters says otherwise.
+  constexpr std::uint32_t coarse = 64 * 1024;
+  if (!parameters.unlimited() && parameters.chunk == 0) parameters.chunk = coarse;
+  return {};
+}
+
+Result<> route(const PlanOptions& options, Plan& plan) {
+  const fabric::Parameters& parameters = plan.parameters;
+  const std::string shuffled =
+      parameters.shuffle_seed == 0 ? "" : fmt::format(", shuffled with seed {}", parameters.shuffle_seed);
+  if (options.routing == "builtin") {
+    auto tables =
+        fabric::build_routes(plan.topology, parameters.lmc, {.shuffle_seed = parameters.shuffle_seed});
+    if (!tables) return tables.take_error();
+    plan.tables = std::move(tables).value();
+    plan.routing = "built-in up/down router" + shuffled;
+    return {};
+  }
+  OpenSmOptions opensm{.lmc = parameters.lmc, .port_order_seed = parameters.shuffle_seed};
+  if (options.routing.starts_with("opensm:")) {
+    opensm.engine = options.routing.substr(std::string("opensm:").size());
+  } else if (options.routing != "opensm") {
+    return failure(ErrorClass::arg, "there is no --routing '{}': builtin, opensm or opensm:ENGINE",
+                   options.routing);
+  }
+  const bool in_order = opensm.engine == "updn" || opensm.engine == "minhop";
+  if (opensm.port_order_seed != 0 && !in_order) {
+    return failure(ErrorClass::arg,
+                   "OpenSM takes an order of ports (shuffle-seed) with updn and minhop, not {}",
+                   opensm.engine);
+  }
+  auto tables = route_by_opensm(plan.topology, opensm);
+  if (!tables) return failure(ErrorClass::other, "--routing {}: {}", options.routing, tables.error().text);
+  plan.tables = std::move(tables).value();
+  plan.routing =
+      "OpenSM " + opensm.engine + (shuffled.empty() ? "" : ", ports in an order" + shuffled.substr(1));
+  return {};
+}
+
+}  // namespace
+
+void declare_options(CLI::App& app, PlanOptions& options) {
+  app.add_option("WHAT", options.what,
+                 "a topology file (what ibnetdiscover prints), or back-to-back, single-switch, two-switch, "
+                 "fat-tree-144")
+      ->required();
+  const CLI::Range count(1, 4096);
+  app.add_option("--hosts", options.hosts, "2, or 144 on fat-tree-144")->check(count);
+  app.add_option("--rails", options.rails, "adapters per host; 2, or 1 on fat-tree-144")->check(count);
+  app.add_option("--ports", options.ports, "ports per adapter; 1")->check(count);
+  app.add_option("--lmc", options.lmc, "2^lmc LIDs per port");
+  app.add_option("--rate", options.rate, "of every link: 200MB/s; without it, unlimited");
+  app.add_option("--latency", options.latency, "of every link: 2us");
+  app.add_option("--parameters", options.parameters, "file of parameters");
+  app.add_option("--routing", options.routing,
+                 "builtin, opensm, or opensm:ENGINE (updn, minhop, dnup, ftree, dfsssp, sssp, lash, nue)")
+      ->capture_default_str();
+  app.add_option("--shuffle-seed", options.shuffle_seed,
+                 "uneven routes: builtin draws among equal ways; opensm visits ports in a drawn order");
+}
+
+Result<Plan> make_plan(const PlanOptions& options) {
+  auto topology = read_topology(options);
+  if (!topology) return topology.take_error();
+  Plan plan;
+  plan.topology = std::move(topology).value();
+  HAWSER_TRY(read_parameters(options, plan.topology, plan.parameters));
+  HAWSER_TRY(route(options, plan));
+  return plan;
+}
+
+}  // namespace hawser::emulator

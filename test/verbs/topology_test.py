@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""`hawser fabric topology`, `up --routing`, and `watch`.  Usage: topology_test.py HAWSER [unittest arguments]"""
+import glob
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+from fabric_case import HAWSER, PATIENCE, OnFabric, fabric
+
+OPENSM = [os.path.join(folder, "opensm") for folder in [*os.environ.get("PATH", "").split(":"), "/usr/sbin"]]
+UMAD2SIM = glob.glob("/usr/lib*/umad2sim/libumad2sim.so") + glob.glob("/usr/lib/*/umad2sim/libumad2sim.so")
+with_opensm = unittest.skipUnless(
+    any(os.access(path, os.X_OK) for path in OPENSM) and shutil.which("ibsim") and UMAD2SIM,
+    "OpenSM is not installed (packages opensm and ibsim-utils)")
+
+
+def explain(*words):
+    return fabric("topology", *words).stdout
+
+
+def refused(*words):
+    done = fabric(*words, check=False)
+    assert done.returncode not in (0, 127) and done.returncode < 128, done
+    return done.stderr
+
+
+def reachable(text):
+    found = re.search(r"^(\d+) of (\d+) \(adapter port, LID of another\) reachable$", text, re.M)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def spines(text):
+    return {int(n): int(pairs) for n, pairs in re.findall(r"^ +(\d+) +(\d+) pairs ", text, re.M)}
+
+
+def loads(text, leaf, direction):
+    """The loads of a leaf's ports, as printed."""
+    for line in text.splitlines():
+        if re.match(rf"{leaf} +{direction} ", line):
+            return [int(word) for word in line.split()[2:]]
+    raise AssertionError(f"no line {leaf} {direction} in\n{text}")
+
+
+def scratch_folders():
+    return glob.glob(os.path.join(os.environ["TMPDIR"], "hawser-opensm-*"))
+
+
+class Builtin(unittest.TestCase):
+    ROUTING = "builtin"
+
+    def test_everything_is_reachable_over_as_many_spines_as_lids(self):
+        for lmc in (0, 2, 3):
+            text = explain("fat-tree-144", "--lmc", str(lmc), "--routing", self.ROUTING, "--paths")
+            pairs = 144 * 143 << lmc
+            self.assertEqual(reachable(text), (pairs, pairs), text)
+            self.assertEqual(spines(text), {1 << lmc: 144 * 132}, text)
+
+    def test_even_tables_carry_the_displaced_ring_without_hot_spots(self):
+        for lmc in (0, 2, 3):
+            text = explain("fat-tree-144", "--lmc", str(lmc), "--routing", self.ROUTING, "--flows", "displaced-ring:12")
+            for leaf in ("LEAF00", "LEAF01"):
+                self.assertEqual(loads(text, leaf, "up"), [1] * 12, text)
+                self.assertEqual(loads(text, leaf, "down"), [1] * 12, text)
+
+    def test_shuffled_tables_have_the_hot_spots_of_figure_3_5(self):
+        # The smallest seeds whose greatest load is 4, as in the figure.
+        seed = {"builtin": "3", "opensm": "9"}[self.ROUTING]
+        text = explain("fat-tree-144", "--lmc", "2", "--routing", self.ROUTING, "--shuffle-seed", seed, "--paths",
+                       "--flows", "displaced-ring:12")
+        self.assertEqual(reachable(text), (82368, 82368), text)
+        self.assertEqual(spines(text), {4: 19008}, text)
+        up = loads(text, "LEAF00", "up") + loads(text, "LEAF01", "up")
+        self.assertEqual(sum(up), 24, text)
+        self.assertEqual((min(up), max(up)), (0, 4), text)
+
+    def test_several_subnets(self):
+        for what, pairs in (("two-switch", 2 * 6 * 4), ("back-to-back", 4 * 4), ("single-switch", 30 * 4)):
+            hosts = "2" if what == "back-to-back" else "3"
+            text = explain(what, "--hosts", hosts, "--lmc", "2", "--routing", self.ROUTING, "--paths")
+            self.assertEqual(reachable(text), (pairs, pairs), text)
+
+    def test_a_file_of_one_s_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            net = os.path.join(folder, "ring.net")
+            names = [f"S{i}" for i in range(4)]
+            with open(net, "w", encoding="ascii") as out:
+                for i, name in enumerate(names):
+                    out.write(f'Switch 8 "{name}" # "switch number {i}"\n')
+                    out.write(f'[1] "host {i}"[1]\n[2] "{names[(i + 1) % 4]}"[3]\n[3] "{names[i - 1]}"[2]\n\n')
+                    out.write(f'Hca 2 "host {i}" # "node{i} HCA-1"\n[1] "{name}"[1]\n\n')
+            text = explain(net, "--lmc", "1", "--routing", self.ROUTING, "--paths")
+            self.assertEqual(reachable(text), (24, 24), text)
+            self.assertEqual(scratch_folders(), [])
+
+
+@with_opensm
+class OpenSm(Builtin):
+    ROUTING = "opensm"
+
+    def test_other_engines(self):
+        for engine in ("minhop", "dfsssp"):
+            text = explain("fat-tree-144", "--lmc", "2", "--routing", f"opensm:{engine}", "--paths")
+            self.assertIn(f"OpenSM {engine}", text)
+            self.assertEqual(reachable(text), (82368, 82368), text)
+
+    def test_engines_that_cannot_do_it_are_refused(self):
+        self.assertIn("ftree does not support LMC > 0", refused("topology", "fat-tree-144", "--lmc", "2", "--routing",
+                                                                "opensm:ftree"))
+        # There is no tree in one switch, so that OpenSM would take another engine.
+        error = refused("topology", "single-switch", "--routing", "opensm:ftree")
+        self.assertRegex(error, "engine 'ftree' cannot route this|instead of 'ftree'")
+        self.assertEqual(scratch_folders(), [])
+
+    def test_interrupt_cleans_up(self):
+        process = subprocess.Popen([HAWSER, "fabric", "topology", "fat-tree-144", "--lmc", "3", "--routing", "opensm",
+                                    "--paths"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + PATIENCE
+        while not scratch_folders() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=PATIENCE)
+        self.assertIn(process.returncode, (-signal.SIGINT, 0))
+        self.assertEqual(scratch_folders(), [])
+
+
+class OpenSmMissing(unittest.TestCase):
+    @unittest.skipIf(any(os.access(path, os.X_OK) for path in OPENSM), "OpenSM is installed")
+    def test_the_package_is_named(self):
+        self.assertIn("install the package opensm", refused("topology", "back-to-back", "--routing", "opensm"))
+
+
+class Mistakes(unittest.TestCase):
+    def test_words(self):
+        cases = (
+            (("nonesuch",), "cannot read 'nonesuch', which is no built-in topology"),
+            (("/tmp",), "cannot read '/tmp', which is no"),
+            (("fat-tree-144", "--rails", "2"), "fat-tree-144 has one rail"),
+            (("fat-tree-144", "--hosts", "145"), "the fat tree has ports for 1 to 144"),
+            (("back-to-back", "--lmc", "8"), "--lmc:1: lmc: '8' is not a number from 0 to 7"),
+            (("back-to-back", "--routing", "wild"), "there is no --routing 'wild'"),
+            (("back-to-back", "--routing", "opensm:wild"), "no engine 'wild'"),
+            (("back-to-back", "--parameters", "/nonesuch"), "cannot read '/nonesuch'"),
+            (("back-to-back", "--flows", "ring"), "'ring' is no pattern of flows"),
+            (("back-to-back", "--flows", "displaced-ring:1:3"), "'3' is not a number of ranks from 2 to 2"),
+            (("back-to-back", "--flows", "displaced-ring:0"), "'0' is not a number of steps"),
+            (("back-to-back", "--flows", "n0/hw0>n7/hw0"), "n7/hw0"),
+            (("single-switch", "--flows", "n0/hw0>switch0:1"), "flows go between adapters"),
+            (("back-to-back", "--flows", "all-to-all", "--lid-offset", "1"), "there is no LID offset 1"),
+            (("back-to-back", "--flows", "all-to-all", "--lid-offset", "some"), "--lid-offset some"),
+            (("back-to-back", "--svg", "/nonesuch/x.svg"), "cannot write '/nonesuch/x.svg'"),
+        )
+        for words, error in cases:
+            self.assertIn(error, refused("topology", *words))
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            net, parameters = os.path.join(folder, "a.net"), os.path.join(folder, "p")
+            with open(net, "w", encoding="ascii") as out:
+                out.write('Hca 1 "A"\n[1] "B"[1]\n')
+            for words in (("topology", net), ("up", net)):
+                self.assertIn(f"{net}:2: 'A' is connected to 'B', which is not described", refused(*words))
+            with open(parameters, "w", encoding="ascii") as out:
+                out.write("lmc 1\nlink-rat 5MB/s\n")
+            self.assertIn(f"{parameters}:2: there is no parameter 'link-rat'",
+                          refused("topology", "back-to-back", "--parameters", parameters))
+            with open(net, "w", encoding="ascii") as out:
+                out.write('Hca 1 "A"\n[1] "B"[1]\n\nHca 1 "B"\n[1] "A"[1]\n')
+            self.assertIn("are for built-in topologies", refused("topology", net, "--hosts", "3"))
+
+
+class Pictures(unittest.TestCase):
+    def draw(self, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.svg")
+            explain(*words, "--svg", path)
+            with open(path, encoding="utf-8") as text:
+                return xml.etree.ElementTree.fromstring(text.read())
+
+    @staticmethod
+    def count(picture, what):
+        return len(picture.findall(f".//{{http://www.w3.org/2000/svg}}{what}"))
+
+    def test_every_cable_is_drawn(self):
+        self.assertEqual(self.count(self.draw("fat-tree-144"), "line"), 288)
+        self.assertEqual(self.count(self.draw("two-switch"), "line"), 4)
+        self.assertEqual(self.count(self.draw("back-to-back"), "line"), 2)
+
+    def test_flows_are_marked(self):
+        picture = self.draw("fat-tree-144", "--shuffle-seed", "3", "--lmc", "2", "--flows", "displaced-ring:12")
+        texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("4", texts)
+        self.assertIn("LEAF01", texts)
+        self.assertNotIn("LEAF02", texts)
+
+
+class LiveTopology(OnFabric):
+    WHAT = ("fat-tree-144", "--lmc", "2", "--shuffle-seed", "3")
+
+    def test_live_tables_are_those_of_the_plan(self):
+        live = fabric("topology", "--name", self.name, "--paths", "--flows", "displaced-ring:12").stdout
+        plan = explain(*self.WHAT, "--paths", "--flows", "displaced-ring:12")
+        self.assertTrue(plan.endswith(live), plan)
+        self.assertIn("no pattern of flows", refused("topology", "--name", self.name, "--flows", "x"))
+        fabric("fault", "tables LEAF00 200 24", "--name", self.name)
+        self.assertEqual(fabric("topology", "--name", self.name).stdout, explain("fat-tree-144"))
+
+
+@with_opensm
+class OpenSmFabric(OnFabric):
+    WHAT = ("two-switch", "--hosts", "3", "--lmc", "2", "--routing", "opensm", "--rate", "200MB/s")
+
+    def test_programs_run_on_its_tables(self):
+        self.assertIn("routing: OpenSM updn", fabric("status", "--name", self.name).stdout)
+        self.assertIn("PORT_ACTIVE", self.run_on("n2", "ibv_devinfo"))
+
+
+class Watch(OnFabric):
+    WHAT = ("two-switch", "--rate", "100MB/s")
+
+    def watch(self, *words):
+        return fabric("watch", "--name", self.name, "--interval", "20ms", *words).stdout
+
+    def test_links_and_faults(self):
+        self.assertIn("no link carries anything", self.watch("--once"))
+        fabric("fault", "link n1/hw1 down", "--name", self.name)
+        text = self.watch("--count", "2")
+        self.assertEqual(len(re.findall(r"^fabric .*: 4 links, 1 down; 0 clients; lag ", text, re.M)), 2, text)
+        self.assertRegex(text, r"(?m)^n1/hw1 - switch1:2 +DOWN +0\.0 +0\.0")
+        self.assertRegex(text, r"(?m)^[0-9.]+ link n1/hw1 down$")
+        self.assertNotIn("\x1b", text)
+        self.assertEqual(len(re.findall(r"(?m)^n\d/hw\d - switch\d:\d +up", self.watch("--once", "--all"))), 3)
+
+    def test_ends_when_interrupted(self):
+        master, slave = pty.openpty()
+        process = subprocess.Popen([HAWSER, "fabric", "watch", "--name", self.name, "--interval", "20ms"], stdout=slave,
+                                   stderr=slave)
+        self.started.append(process)
+        os.close(slave)
+        seen = b""
+        while seen.count(b"links") < 2:
+            seen += os.read(master, 4096)
+        self.assertIn(b"\x1b[H", seen)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=PATIENCE), 0)
+        os.close(master)
+
+    def test_ends_with_the_fabric(self):
+        process = subprocess.Popen([HAWSER, "fabric", "watch", "--name", self.name, "--interval", "20ms"],
+                                   stdout=subprocess.PIPE, text=True)
+        self.started.append(process)
+        process.stdout.readline()
+        fabric("down", "--name", self.name)
+        output = process.communicate(timeout=PATIENCE)[0]
+        self.assertEqual(process.returncode, 0)
+        self.assertTrue(output.endswith(f"fabric {self.name} has ended\n"), output[-300:])
+
+    def test_mistakes(self):
+        self.assertIn("watch knows no '--often'", refused("watch", "--often"))
+        self.assertIn("--interval 5", refused("watch", "--interval", "5"))
+        self.assertIn("--count 0", refused("watch", "--count", "0"))
+        self.assertIn("is not up", refused("watch", "--name", "nonesuch"))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="hawser-topology-") as scratch:
+        os.environ["TMPDIR"] = scratch  # of our own, so that what is left in it is ours
+        result = unittest.main(argv=[sys.argv[0], *sys.argv[2:]], exit=False).result
+    if result.wasSuccessful() and len(result.skipped) == result.testsRun:
+        print("skipped:", result.skipped[0][1] if result.skipped else "no tests")
+        sys.exit(5)
+    sys.exit(0 if result.wasSuccessful() else 1)
