@@ -64,6 +64,8 @@ class MemoryRegion {
   virtual ~MemoryRegion() = default;
   virtual std::uint32_t local_key() const = 0;
   virtual std::uint32_t remote_key() const = 0;
+  // The memory may not be written, so the adapter may only read it though more was asked for.
+  virtual bool read_only() const { return false; }
 };
 
 struct Segment {

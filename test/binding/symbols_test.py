@@ -1,4 +1,5 @@
-"""A library exports every MPI function of its ABI in both names, the MPI_ ones weak, and nothing else."""
+"""A library exports every MPI function of its ABI in both names, the MPI_ ones weak, the calls by which memory goes
+away, and nothing else."""
 
 import subprocess
 import sys
@@ -15,6 +16,8 @@ data = {
     "MPIR_F08_MPI_STATUSES_IGNORE_OBJ",
 } if mpich else set()
 functions = {"MPIR_Dup_fn"} if mpich else set()
+# In front of the C library's (src/access/memory_watch.h).
+functions |= {"mmap", "mmap64", "munmap", "mremap", "madvise", "brk", "sbrk", "shmat", "shmdt", "dlclose", "malloc_trim"}
 
 lines = subprocess.run([nm, "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True).stdout
 found = {fields[-1]: fields[-2] for fields in map(str.split, lines.splitlines())}

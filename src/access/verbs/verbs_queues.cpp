@@ -15,11 +15,12 @@ Result<std::unique_ptr<MemoryRegion>> VerbsMemoryRegion::make(VerbsDevice& devic
   if (access == Access::remote_read_write) rights |= IBV_ACCESS_REMOTE_READ;
   ibv_mr* region = device.functions().reg_mr(device.domain(), address, bytes, rights);
   // A buffer of constants can be sent and read, if not written.
-  if (region == nullptr && (errno == EFAULT || errno == EACCES || errno == EPERM))
+  const bool read_only = region == nullptr && (errno == EFAULT || errno == EACCES || errno == EPERM);
+  if (read_only)
     region = device.functions().reg_mr(device.domain(), address, bytes, rights & IBV_ACCESS_REMOTE_READ);
   if (region == nullptr)
     return refused(fmt::format("ibv_reg_mr of {} bytes at {}", bytes, address), device.name(), errno);
-  return std::unique_ptr<MemoryRegion>(std::make_unique<VerbsMemoryRegion>(device, region));
+  return std::unique_ptr<MemoryRegion>(std::make_unique<VerbsMemoryRegion>(device, region, read_only));
 }
 
 Result<std::unique_ptr<CompletionQueue>> VerbsCompletionQueue::make(VerbsDevice& device, std::int32_t depth) {

@@ -12,16 +12,19 @@ class VerbsMemoryRegion final : public MemoryRegion {
  public:
   static Result<std::unique_ptr<MemoryRegion>> make(VerbsDevice& device, void* address, std::size_t bytes,
                                                     Access access);
-  VerbsMemoryRegion(VerbsDevice& device, ibv_mr* region) : device_(device), region_(region) {}
+  VerbsMemoryRegion(VerbsDevice& device, ibv_mr* region, bool read_only)
+      : device_(device), region_(region), read_only_(read_only) {}
   ~VerbsMemoryRegion() override { device_.functions().dereg_mr(region_); }
   VerbsMemoryRegion(const VerbsMemoryRegion&) = delete;
   VerbsMemoryRegion& operator=(const VerbsMemoryRegion&) = delete;
   std::uint32_t local_key() const override { return region_->lkey; }
   std::uint32_t remote_key() const override { return region_->rkey; }
+  bool read_only() const override { return read_only_; }
 
  private:
   VerbsDevice& device_;
   ibv_mr* region_;
+  bool read_only_;
 };
 
 class VerbsCompletionQueue final : public CompletionQueue {

@@ -1,0 +1,50 @@
+// MemoryWatch: tells which memory of the process went away, so that nobody keeps a registration of it: the
+// adapter would go on reading and writing the old pages while the program has new ones at the same address.
+//
+// In a real process the MPI libraries export munmap, mremap, mmap, madvise, brk, sbrk, shmdt, shmat, dlclose
+// and malloc_trim in front of the C library's (access/interpose), and malloc is told to give nothing back by
+// itself (it calls the kernel without going through those symbols): no chunks of mmap, no trimming, no
+// deletion of a thread's heap.
+//
+// Not covered, since the C library unmaps them by itself: stacks of threads (memory on the calling thread's
+// stack is therefore not kept, see may_keep); chunks that malloc had taken from mmap before the watch began,
+// freed later, if the C library itself puts a new mapping there (another thread's heap, a library's data; a
+// mapping made by the program itself is seen). A program that loads the MPI library so that its symbols are
+// not before the C library's (RTLD_LOCAL) is noticed: the watch is then not reliable and nothing is kept.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace hawser {
+
+struct MemoryRange {
+  std::uintptr_t address = 0;
+  std::size_t bytes = 0;
+};
+inline constexpr MemoryRange all_memory{0, SIZE_MAX};
+
+class MemoryWatch {
+ public:
+  virtual ~MemoryWatch() = default;
+  // False: memory may go away unseen, nothing may be kept.
+  virtual bool reliable() const = 0;
+  // Whether a registration of this memory may be kept beyond its use; asked on the thread that uses it.
+  virtual bool may_keep(const void* address) const = 0;
+  // From now on this range is of interest.
+  virtual void watch(const MemoryRange& range) = 0;
+  // What went away since the last call, into `into`; how many. Call again while it is full. What went away
+  // before a mapping call returned to the program is taken by the next call here, on any thread.
+  virtual std::size_t take(std::span<MemoryRange> into) = 0;
+};
+
+// The watch of a real process; one at a time, later ones are not reliable.
+std::unique_ptr<MemoryWatch> watch_own_memory();
+
+// What the calls in access/interpose report, before memory goes away and after it came. Callable from any
+// thread, from within an allocator and from signal handlers: no lock, no allocation, errno untouched.
+void report_memory_change(std::uintptr_t address, std::size_t bytes);
+
+}  // namespace hawser
