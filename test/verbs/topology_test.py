@@ -192,6 +192,7 @@ class Pictures(unittest.TestCase):
         self.assertEqual(self.count(self.draw("fat-tree-144"), "line"), 288)
         self.assertEqual(self.count(self.draw("two-switch"), "line"), 4)
         self.assertEqual(self.count(self.draw("back-to-back"), "line"), 2)
+        self.assertEqual(self.count(self.draw("back-to-back", "--flows", "all-to-all"), "line"), 2)
 
     def test_flows_are_marked(self):
         picture = self.draw("fat-tree-144", "--shuffle-seed", "3", "--lmc", "2", "--flows", "displaced-ring:12")
