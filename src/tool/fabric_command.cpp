@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <sstream>
 #include <vector>
 
+#include "fabric/topology/makers.h"
 #include "tool/fabric_client.h"
 #include "tool/fabric_environment.h"
 #include "tool/fabric_watch.h"
@@ -33,7 +35,7 @@ void print_usage(std::FILE* file) {
              "       hawser fabric fault 'link n0/hw0 down' [--name F]\n"
              "       hawser fabric schedule FILE [--name F]\n"
              "       hawser fabric run [--host n0] [--name F] -- COMMAND...\n"
-             "       hawser fabric environment [--host n0] [--name F]     (what `run` sets, as NAME=VALUE)\n"
+             "       hawser fabric use [--name F] [--lifeline FD] -- F|WHAT [OPTIONS]     (for launchers)\n"
              "\n`hawser fabric up --help` tells the options of a new fabric. Faults: doc/emulator.md.\n");
 }
 
@@ -54,7 +56,7 @@ std::filesystem::path program_folder() {
 
 // What stands between the subcommand and `--`: options with a value, and other words.
 struct Arguments {
-  std::string name = "fabric", host = "n0", svg, flows, lid_offset = "0";
+  std::string name = "fabric", host = "n0", svg, lifeline, flows, lid_offset = "0";
   bool paths = false;
   std::vector<std::string> words;
   std::vector<std::string> command;
@@ -71,6 +73,7 @@ Arguments parse(Words words) {
     std::string* const value = words[i] == "--name"         ? &out.name
                                : words[i] == "--host"       ? &out.host
                                : words[i] == "--svg"        ? &out.svg
+                               : words[i] == "--lifeline"   ? &out.lifeline
                                : words[i] == "--flows"      ? &out.flows
                                : words[i] == "--lid-offset" ? &out.lid_offset
                                                             : nullptr;
@@ -182,20 +185,56 @@ int fault(const Arguments& arguments) {
   return ask(arguments.name, line);
 }
 
-// Lines NAME=VALUE: what a launcher sets for the programs of a host.
-int environment(const Arguments& arguments) {
-  auto variables = fabric_environment(arguments.name, arguments.host);
-  if (!variables) return fail(variables.error().text);
-  for (const auto& [name, value] : variables.value()) fmt::print("{}={}\n", name, value);
+// Whether a word names a topology rather than a fabric that is up.
+bool names_topology(const std::string& word) {
+  return fabric::is_maker(word) || std::filesystem::is_regular_file(word);
+}
+
+// For launchers: WORDS name a fabric that is up, or are what `up` takes; then it is brought up, for as long
+// as the descriptor of --lifeline stays open at the other end. Prints what the programs are to be given:
+// lines NAME=VALUE, and NAME+=VALUE for what goes before the list that the variable has; those after `host H`
+// are for that host alone.
+int use(const Arguments& arguments) {
+  const std::vector<std::string>& words = arguments.command;
+  if (words.empty()) return wrong("use needs `-- FABRIC` or `-- TOPOLOGY OPTIONS`");
+  std::string name = words[0];
+  auto hosts = command_fabric(name, "hosts");
+  if (words.size() > 1 || !hosts) {
+    if (words.size() == 1 && !names_topology(name))
+      return fail(fmt::format("no fabric '{}' is up, and there is no such topology", name));
+    std::vector<std::string_view> line(words.begin(), words.end());
+    const auto given = std::find(line.begin(), line.end(), "--name");
+    name = given != line.end() && given + 1 != line.end() ? std::string(given[1]) : arguments.name;
+    if (given == line.end()) line.insert(line.end(), {"--name", arguments.name});
+    if (!arguments.lifeline.empty()) line.insert(line.end(), {"--lifeline", arguments.lifeline});
+    if (const int code = up(line); code != 0) return code;
+    hosts = command_fabric(name, "hosts");
+  }
+  if (!hosts) return fail(hosts.error().text);
+  auto common = fabric_variables(name);
+  if (!common) return fail(common.error().text);
+  const auto show = [](const FabricVariable& variable) {
+    fmt::print("{}{}={}\n", variable.name, variable.in_front ? "+" : "", variable.value);
+  };
+  std::for_each(common.value().begin(), common.value().end(), show);
+  std::istringstream lines(hosts.value());
+  for (std::string host, adapters; lines >> host >> adapters;) {
+    fmt::print("host {}\n", host);
+    for (const FabricVariable& variable : host_variables(host, adapters)) show(variable);
+  }
   return 0;
 }
 
 // The command takes our place, with the drop-in before the system's libibverbs.
 int run(Arguments arguments) {
   if (arguments.command.empty()) return wrong("run needs `-- COMMAND`");
-  auto variables = fabric_environment(arguments.name, arguments.host);
-  if (!variables) return fail(variables.error().text);
-  for (const auto& [name, value] : variables.value()) setenv(name.c_str(), value.c_str(), 1);
+  const auto adapters = command_fabric(arguments.name, "host " + arguments.host);
+  if (!adapters) return fail(adapters.error().text);
+  const auto common = fabric_variables(arguments.name);
+  if (!common) return fail(common.error().text);
+  for (const FabricVariable& variable : common.value()) set_variable(variable);
+  for (const FabricVariable& variable : host_variables(arguments.host, adapters.value()))
+    set_variable(variable);
   auto words = pointers(arguments.command);
   execvp(words[0], words.data());
   return fail(fmt::format("cannot run {}: {}", arguments.command[0], std::strerror(errno)));
@@ -216,7 +255,7 @@ int run_fabric(Words words) {
     return explain(words.subspan(1));
   Arguments arguments = parse(words.subspan(1));
   if (!arguments.error.empty()) return wrong(arguments.error);
-  if (verb == "environment") return environment(arguments);
+  if (verb == "use") return use(arguments);
   if (verb == "run") return run(std::move(arguments));
   if (verb == "down") return down(arguments);
   if (verb == "status") return ask(arguments.name, "status");

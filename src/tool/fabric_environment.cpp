@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "base/failure.h"
-#include "tool/fabric_client.h"
 
 namespace hawser {
 namespace {
@@ -18,31 +17,30 @@ std::filesystem::path drop_in_folder() {
   return {};
 }
 
-// `path` before what the variable lists already; once is enough.
-std::string prepended(const char* variable, const std::string& path) {
-  const char* const value = std::getenv(variable);
-  const std::string before = value == nullptr ? "" : value;
-  if (before.empty() || before == path || before.starts_with(path + ":"))
-    return before.empty() ? path : before;
-  return path + ":" + before;
-}
-
 }  // namespace
 
-Result<FabricVariables> fabric_environment(const std::string& fabric, const std::string& host) {
-  auto adapters = command_fabric(fabric, "host " + host);
-  if (!adapters) return adapters.take_error();
+Result<std::vector<FabricVariable>> fabric_variables(const std::string& fabric) {
   const auto folder = drop_in_folder();
   if (folder.empty())
     return failure(ErrorClass::no_such_file,
                    "the drop-in libibverbs.so.1 is not where it was built or installed");
-  return FabricVariables{
+  return std::vector<FabricVariable>{
       {"HAWSER_FABRIC", fabric},
-      {"HAWSER_FABRIC_HOST", host},
-      {"HAWSER_FABRIC_ADAPTERS", adapters.value()},
-      {"LD_LIBRARY_PATH", prepended("LD_LIBRARY_PATH", folder.string())},
-      {"LD_PRELOAD", prepended("LD_PRELOAD", (folder / "libhawser-paths.so").string())},
+      {"LD_LIBRARY_PATH", folder.string(), true},
+      {"LD_PRELOAD", (folder / "libhawser-paths.so").string(), true},
   };
+}
+
+std::vector<FabricVariable> host_variables(const std::string& host, const std::string& adapters) {
+  return {{"HAWSER_FABRIC_HOST", host}, {"HAWSER_FABRIC_ADAPTERS", adapters}};
+}
+
+void set_variable(const FabricVariable& variable) {
+  const char* const value = std::getenv(variable.name.c_str());
+  const std::string before = value == nullptr || !variable.in_front ? "" : value;
+  const std::string& own = variable.value;
+  if (before == own || before.starts_with(own + ":")) return;  // once is enough
+  setenv(variable.name.c_str(), (before.empty() ? own : own + ":" + before).c_str(), 1);
 }
 
 }  // namespace hawser

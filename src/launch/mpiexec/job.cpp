@@ -13,9 +13,10 @@
 
 namespace hawser {
 
-Job::Job(JobOptions options, Placement placement, Guard guard, Poller poller)
+Job::Job(JobOptions options, Placement placement, FabricPlan fabric, Guard guard, Poller poller)
     : options_(std::move(options)),
       placement_(std::move(placement)),
+      fabric_(std::move(fabric)),
       guard_(std::move(guard)),
       poller_(std::move(poller)),
       description_{fmt::format("hawser-{}-{:x}", getpid(), MonotonicClock().now()),

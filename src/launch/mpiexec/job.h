@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "launch/mpiexec/fabric_plan.h"
 #include "launch/mpiexec/guard.h"
 #include "launch/mpiexec/line_merger.h"
 #include "launch/mpiexec/options.h"
@@ -29,7 +30,8 @@ namespace hawser {
 
 class Job {
  public:
-  Job(JobOptions options, Placement placement, Guard guard, Poller poller);
+  // A plan without hosts: no fabric.
+  Job(JobOptions options, Placement placement, FabricPlan fabric, Guard guard, Poller poller);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job();
@@ -108,6 +110,7 @@ class Job {
 
   JobOptions options_;
   Placement placement_;
+  FabricPlan fabric_;
   Guard guard_;
   Poller poller_;
   JobDescription description_;

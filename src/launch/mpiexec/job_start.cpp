@@ -144,8 +144,13 @@ bool Job::start_rank(int rank, const std::vector<int>* processors) {
     if (other < index) ++place.local_rank;
   }
   const std::vector<std::string> own = rank_environment(description_, placement_, place);
+  const FabricPlan::Host* const host = fabric_.find(placement_.host_names[static_cast<std::size_t>(node)]);
+  std::vector<std::string> fabric_environment;
+  if (host != nullptr) fabric_environment = on_host(fabric_, *host, images_[program].environment);
   std::vector<char*> environment;
-  for (const std::vector<std::string>* variables : {&std::as_const(images_[program].environment), &own})
+  for (const std::vector<std::string>* variables :
+       {host != nullptr ? &std::as_const(fabric_environment) : &std::as_const(images_[program].environment),
+        &own})
     for (const std::string& entry : *variables) environment.push_back(const_cast<char*>(entry.c_str()));
   environment.push_back(nullptr);
 

@@ -10,6 +10,7 @@
 #include "base/failure.h"
 #include "base/version.h"
 #include "launch/environment_variables.h"
+#include "launch/mpiexec/fabric_lease.h"
 #include "launch/mpiexec/job.h"
 
 namespace hawser {
@@ -44,21 +45,41 @@ Result<> read_host_file(JobOptions& options) {
   return {};
 }
 
-int run(JobOptions options) {
-  if (!options.host_file.empty())
-    if (const auto read = read_host_file(options); !read) return complain(read.error(), usage_error);
+// The hosts are the fabric's: each is a node of its own.
+Result<> place_on_fabric(JobOptions& options, const FabricPlan& plan) {
+  for (const HostSlots& host : options.hosts)
+    if (plan.find(host.name) == nullptr)
+      return failure(ErrorClass::arg, "--fabric {}: there is no host '{}' ({} to {})", options.fabric,
+                     host.name, plan.hosts.front().name, plan.hosts.back().name);
+  if (options.hosts.empty())
+    for (const FabricPlan::Host& host : plan.hosts) options.hosts.push_back({host.name, 0});
+  return {};
+}
+
+int run_job(JobOptions options, FabricPlan plan) {
   auto placement = place_ranks(options, host_name());
   if (!placement) return complain(placement.error(), usage_error);
   auto guard = Guard::start();
   if (!guard) return complain(guard.error(), 1);
   auto poller = Poller::create();
   if (!poller) return complain(poller.error(), 1);
-  Job job(std::move(options), std::move(placement).value(), std::move(guard).value(),
+  Job job(std::move(options), std::move(placement).value(), std::move(plan), std::move(guard).value(),
           std::move(poller).value());
   const auto exit_code = job.run(environment_variables());
   if (!exit_code)
     return complain(exit_code.error(), exit_code.error().error_class == ErrorClass::arg ? usage_error : 1);
   return exit_code.value();
+}
+
+int run(JobOptions options) {
+  if (!options.host_file.empty())
+    if (const auto read = read_host_file(options); !read) return complain(read.error(), usage_error);
+  if (options.fabric.empty()) return run_job(std::move(options), {});
+  const auto lease = FabricLease::take(options.fabric);
+  if (!lease) return complain(lease.error(), lease.error().error_class == ErrorClass::arg ? usage_error : 1);
+  if (const auto placed = place_on_fabric(options, lease.value().plan()); !placed)
+    return complain(placed.error(), usage_error);
+  return run_job(std::move(options), lease.value().plan());
 }
 
 int run_command(int argc, char** argv) {

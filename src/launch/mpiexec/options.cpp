@@ -81,6 +81,12 @@ Result<> set_host_file(Reading reading, std::string_view, Values values) {
   return {};
 }
 
+Result<> set_fabric(Reading reading, std::string_view option, Values values) {
+  if (values[0].empty()) return bad(fmt::format("{} needs a fabric's name or a topology", option));
+  reading.job.fabric = values[0];
+  return {};
+}
+
 Result<> export_variable(Reading reading, std::string_view option, Values values) {
   const std::size_t equals = values[0].find('=');
   if (values[0].empty() || equals == 0) return bad(fmt::format("{} {}: no name", option, values[0]));
@@ -169,6 +175,11 @@ constexpr Option options[] = {
     {"hostfile f machinefile", 1, "FILE", "the same from a file with one host per line", set_host_file},
     {"ppn ranks-per-node", 1, "N", "ranks per node (default: the host's slots, else as even as can be)",
      set_ranks_per_node},
+    {"fabric", 1, "F|'WHAT OPTIONS'",
+     "run the ranks on the hosts of a virtual fabric, all of them unless -hosts names some: one that is up, "
+     "or "
+     "what `hawser fabric up` takes, which is then up as long as the job",
+     set_fabric},
     {"x", 1, "NAME[=VALUE]", "set a variable for all programs; without a value it must be set already",
      export_variable},
     {"genv", 2, "NAME VALUE", "set a variable for all programs", set_global_variable},

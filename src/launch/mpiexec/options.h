@@ -34,6 +34,7 @@ struct JobOptions {
   Action action = Action::run;
   std::vector<ProgramOptions> programs;
   std::vector<HostSlots> hosts;  // empty: this machine
+  std::string fabric;            // empty: none; a name, or what `hawser fabric up` takes
   std::string host_file;         // empty: none; whoever runs the job reads it with parse_host_file
   int ranks_per_node = 0;        // 0: not said
   std::vector<std::pair<std::string, std::string>> environment;  // for all programs

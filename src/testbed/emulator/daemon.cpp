@@ -46,6 +46,11 @@ Daemon::Daemon(std::string name, FileDescriptor listener, fabric::Topology topol
   watch(ready_, wake_, &wake_);
 }
 
+void Daemon::end_with(FileDescriptor lifeline) {
+  lifeline_ = std::move(lifeline);
+  watch(ready_, lifeline_, &lifeline_);
+}
+
 Daemon::~Daemon() { connections_.clear(); }
 
 void Daemon::run() {
@@ -103,6 +108,8 @@ bool Daemon::look_at_sockets(Nanoseconds wait) {
     void* const who = found[static_cast<std::size_t>(i)].data.ptr;
     if (who == &listener_) {
       accept_all();
+    } else if (who == &lifeline_) {
+      down_ = true;  // nothing is written to it: this is its other end being closed
     } else if (who == &wake_) {
       std::uint64_t wakes = 0;
       [[maybe_unused]] const ssize_t got = read(wake_.get(), &wakes, sizeof wakes);
@@ -194,12 +201,20 @@ CommandAnswer Daemon::command(const std::string& text) {
   if (verb == "links") return {0, links()};
   if (verb == "fault") return outcome(fabric_.inject(rest));
   if (verb == "schedule") return outcome(fabric_.schedule(rest, "schedule"));
+  const auto adapters = [&](std::int32_t host) {
+    std::int32_t count = 0;
+    while (fabric_.adapter(host, count) != nullptr) ++count;
+    return std::to_string(count);
+  };
+  if (verb == "hosts") {
+    std::string text;
+    const auto& hosts = fabric_.topology().hosts();
+    for (std::size_t i = 0; i < hosts.size(); ++i)
+      text += fmt::format("{} {}\n", hosts[i].name, adapters(static_cast<std::int32_t>(i)));
+    return {0, text};
+  }
   if (verb == "host") {
-    if (const auto host = fabric_.topology().find_host(rest)) {
-      std::int32_t adapters = 0;
-      while (fabric_.adapter(*host, adapters) != nullptr) ++adapters;
-      return {0, std::to_string(adapters)};
-    }
+    if (const auto host = fabric_.topology().find_host(rest)) return {0, adapters(*host)};
     return {EINVAL, fmt::format("there is no host '{}' in fabric '{}'", rest, name_)};
   }
   return {EINVAL, fmt::format("the daemon knows no '{}'", verb)};

@@ -28,8 +28,9 @@ class Daemon final : public ConnectionHost {
   ~Daemon() override;
 
   bool usable() const { return wake_.valid() && ready_.valid(); }
-  // Until somebody says `down`.
+  // Until somebody says `down`, or closes the other end of the lifeline.
   void run();
+  void end_with(FileDescriptor lifeline);
 
  private:
   fabric::Fabric& fabric() override { return fabric_; }
@@ -46,6 +47,7 @@ class Daemon final : public ConnectionHost {
   void sleep();
   void accept_all();
 
+  FileDescriptor lifeline_;  // first, to be closed last: then whoever waits for it sees nothing of us
   const std::string name_;
   const std::string routing_;  // how the tables came about
   MonotonicClock clock_;

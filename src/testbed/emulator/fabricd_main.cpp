@@ -21,6 +21,7 @@ struct Options {
   PlanOptions plan;
   std::string name = "fabric";
   int ready = -1;
+  int lifeline = -1;
 };
 
 // Away from the terminal and the pipes of whoever brought the fabric up.
@@ -40,6 +41,7 @@ Result<> serve(const Options& options) {
   Daemon daemon(options.name, std::move(listener).value(), std::move(plan.topology), std::move(plan.tables),
                 plan.parameters, plan.routing);
   if (!daemon.usable()) return failure(ErrorClass::other, "the system has no more descriptors");
+  if (options.lifeline >= 0) daemon.end_with(FileDescriptor(options.lifeline));
   if (options.ready >= 0) {
     leave_terminal();
     const char ready = 1;
@@ -61,6 +63,8 @@ int main(int argc, char** argv) {
   CLI::App app("Runs a virtual InfiniBand fabric for the processes of this user", "hawser fabric up");
   emulator::declare_options(app, options.plan);
   app.add_option("--name", options.name, "name of the fabric")->capture_default_str();
+  app.add_option("--lifeline", options.lifeline, "descriptor whose other end, once closed, brings it down")
+      ->group("");
   app.add_option("--ready", options.ready, "descriptor to write to when ready")->group("");
   try {
     app.parse(argc, argv);

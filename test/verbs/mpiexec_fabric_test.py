@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""`mpiexec --fabric`: Hawser's own ranks on virtual hosts.  Usage: mpiexec_fabric_test.py HAWSER [unittest arguments]"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from fabric_case import HAWSER, PATIENCE, OnFabric, fabric, have
+
+BIN = os.path.dirname(HAWSER)
+HERE = os.path.dirname(os.path.abspath(__file__))
+# How many ranks MPI itself takes for those of this rank's node.
+NODE_SIZE = """#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  MPI_Comm node;
+  int size;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &size);
+  printf("node of %d\\n", size);
+  MPI_Comm_free(&node);
+  MPI_Finalize();
+  return 0;
+}
+"""
+WHERE = "echo $HAWSER_JOB_HOST $HAWSER_FABRIC_HOST $HAWSER_FABRIC_ADAPTERS $HAWSER_FABRIC"
+
+
+def sockets():
+    with open("/proc/net/unix", encoding="ascii", errors="replace") as file:
+        return file.read()
+
+
+class MpiexecFabric(unittest.TestCase):
+    """A fabric that mpiexec brings up goes with the job, however that ends."""
+
+    def start(self, *words):
+        process = subprocess.Popen([os.path.join(BIN, "mpiexec"), *words], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        return process
+
+    def run_job(self, *words, code=0):
+        process = self.start(*words)
+        output, errors = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, code, errors)
+        self.assert_gone(process)
+        return output, errors
+
+    def name(self, process):
+        return f"hawser/{os.getuid()}/mpiexec-{process.pid}\n"
+
+    def assert_gone(self, process):
+        self.assertNotIn(self.name(process), sockets())
+
+    def test_hosts_are_nodes(self):
+        output, _ = self.run_job("-n", "4", "--fabric", "two-switch --hosts 2 --rails 3", "-hosts", "n0,n1", "-ppn", "2", "-l",
+                                 "sh", "-c", WHERE)
+        found = sorted(output.splitlines())
+        for rank, line in enumerate(found):
+            self.assertRegex(line, rf"^\[{rank}\] n{rank // 2} n{rank // 2} 3 mpiexec-\d+$")
+        self.assertEqual(len(found), 4)
+
+    def test_all_hosts_unless_some_are_named(self):
+        output, _ = self.run_job("-n", "3", "--fabric=single-switch --hosts 3", "sh", "-c", WHERE)
+        self.assertEqual(sorted(line.split()[0] for line in output.splitlines()), ["n0", "n1", "n2"])
+
+    @have("ibv_devinfo")
+    def test_ranks_find_their_adapters(self):
+        output, _ = self.run_job("-n", "2", "--fabric", "back-to-back", "ibv_devinfo", "-d", "hw1")
+        self.assertEqual(output.count("PORT_ACTIVE"), 2)
+
+    def test_messages_between_virtual_hosts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in (("exchange", None), ("node_size", NODE_SIZE)):
+                source = os.path.join(HERE, "mpi_exchange.c") if text is None else os.path.join(folder, name + ".c")
+                if text is not None:
+                    with open(source, "w", encoding="ascii") as file:
+                        file.write(text)
+                subprocess.run([os.path.join(BIN, "mpicc"), "-o", os.path.join(folder, name), source], check=True)
+            job = ("-n", "4", "--fabric", "two-switch", "-ppn", "2")
+            output, _ = self.run_job(*job, os.path.join(folder, "node_size"))
+            self.assertEqual(output, "node of 2\n" * 4)
+            output, _ = self.run_job(*job, os.path.join(folder, "exchange"), "ring", "flood", "allreduce", "alltoall")
+            self.assertIn("right: 4 ranks", output)
+
+    def test_mistakes(self):
+        for words, text in ((["nobody"], "no fabric 'nobody' is up"), (["two-switch --lmc 9"], "lmc"),
+                            ([""], "needs a fabric's name"), (["back-to-back", "-hosts", "n0,n7"], "no host 'n7' (n0 to n1)")):
+            with self.subTest(words):
+                _, errors = self.run_job("-n", "2", "--fabric", *words, "true", code=2)
+                self.assertIn(text, errors)
+
+    def test_a_job_that_fails(self):
+        self.run_job("-n", "2", "--fabric", "back-to-back", "sh", "-c", "exit 3", code=3)
+
+    def start_sleepers(self):
+        process = self.start("-n", "2", "--fabric", "back-to-back", "sh", "-c", "echo ready; exec sleep 1000")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        self.assertIn(self.name(process), sockets())
+        return process
+
+    def test_interrupted(self):
+        process = self.start_sleepers()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(PATIENCE), 128 + signal.SIGINT)
+        self.assert_gone(process)
+
+    def test_killed(self):
+        process = self.start_sleepers()
+        process.kill()
+        process.wait(PATIENCE)
+        end = time.monotonic() + PATIENCE
+        while self.name(process) in sockets():
+            self.assertLess(time.monotonic(), end, "the fabric stays up without mpiexec")
+            time.sleep(0.01)
+
+
+class MpiexecOnRunningFabric(OnFabric):
+    def test_it_stays_up(self):
+        done = subprocess.run([os.path.join(BIN, "mpiexec"), "-n", "2", "--fabric", self.name, "-x", "LD_LIBRARY_PATH=/own",
+                               "sh", "-c", WHERE + "; echo $LD_LIBRARY_PATH"], capture_output=True, text=True,
+                              timeout=PATIENCE, check=True)
+        self.assertIn(f"n1 n1 2 {self.name}\n", done.stdout)
+        self.assertEqual(len(re.findall(r"^/.*/lib/verbs:/own$", done.stdout, re.M)), 2, done.stdout)
+        self.assertIn("2 hosts", fabric("status", "--name", self.name).stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
