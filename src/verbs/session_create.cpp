@@ -192,8 +192,9 @@ Reply Session::create_queue_pair(const Request& request, const RingMemory& memor
     return refused(EINVAL, "the queue pair's capabilities exceed the adapter's");
   auto made = lay_out(caps, memory);
   if (made == nullptr) return refused(EINVAL, "no memory");
-  made->send_completions = sends;
-  made->shared = shared;
+  // A target has neither, whatever was named.
+  made->send_completions = target ? nullptr : sends;
+  made->shared = target ? nullptr : shared;
   fabric::QueuePair::Configuration configuration;
   configuration.type = request.type;
   configuration.xrc_domain = request.xrc_domain;
@@ -204,8 +205,9 @@ Reply Session::create_queue_pair(const Request& request, const RingMemory& memor
     configuration.send_queue = sends->queue;
     configuration.receive_queue = receives != nullptr && !source ? receives->queue : nullptr;
     configuration.shared_receive_queue = shared != nullptr ? shared->queue : nullptr;
-    // The model's own receive queue stays empty when receives are shared.
-    configuration.cookie = shared != nullptr ? 0 : reinterpret_cast<std::uint64_t>(&made->receives);
+    // The model's own receive queue stays empty when receives are shared, and when there is nothing to
+    // receive.
+    configuration.cookie = shared != nullptr || source ? 0 : reinterpret_cast<std::uint64_t>(&made->receives);
   }
   const fabric::Outcome outcome = context_.create_queue_pair(configuration, &made->queue_pair);
   if (!outcome.ok()) return answer(outcome);

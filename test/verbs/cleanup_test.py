@@ -3,6 +3,7 @@
 import glob
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -219,6 +220,28 @@ class Crashes(OnFabric):
         # The daemon may have been about to close one when it was first looked at.
         wait_for(lambda: self.holdings()[0] <= descriptors and self.holdings()[1] == 0,
                  f"{self.holdings()} instead of {descriptors} descriptors and no shared memory")
+
+    def test_a_client_whose_rings_are_overwritten(self):
+        """By a wild pointer, say: what the daemon shares with it is filled with anything."""
+        good, better, wild, victim = (Shell(self, host) for host in ("n0", "n1", "n0", "n1"))
+        connect(good, better)
+        connect(wild, victim, timeout=8, retries=1)
+        generator = random.Random(1)
+        wild.post("write", victim, bytes=100000)
+        for turn in range(5):
+            with open(f"/proc/{wild.process.pid}/maps", encoding="ascii") as maps, \
+                    open(f"/proc/{wild.process.pid}/mem", "r+b", buffering=0) as memory:
+                shared = [line.split()[0].split("-") for line in maps if "memfd:hawser" in line]
+                self.assertGreaterEqual(len(shared), 3)  # doorbells, completion queue, queue pair
+                for start, end in shared:
+                    memory.seek(int(start, 16))
+                    memory.write(generator.randbytes(int(end, 16) - int(start, 16)))
+            good.ask("fill", offset=0, bytes=5000, seed=turn)
+            good.expect((good.post("write", better, bytes=5000), "SUCCESS"))
+            self.assertEqual(good.look(0, 5000), better.look(0, 5000))
+        wild.process.kill()
+        wild.process.wait()
+        wait_for(lambda: fabric("status", "--name", self.name).stdout.count("client:") == 3, "the wild client stays")
 
     def test_a_client_that_talks_nonsense(self):
         """Is sent away, and nobody else notices."""
