@@ -115,6 +115,22 @@ class PerfTest(OnFabric):
             self.check("ib_write_bw", *options)
 
 
+@have("fi_pingpong", "fi_info")
+class Libfabric(OnFabric):
+    """Its provider of verbs. Connected endpoints need rdma_cm, which is not there; reliable datagrams do not."""
+    def test_finds_adapters(self):
+        output = self.run_on("n0", "fi_info", "-p", "verbs")
+        for domain, kind in (("hw0", "FI_EP_MSG"), ("hw1-dgram", "FI_EP_DGRAM")):
+            self.assertRegex(output, rf"domain: {domain}\n *version: [0-9.]+\n *type: {kind}\n")
+
+    def test_reliable_datagrams(self):
+        command = ["fi_pingpong", "-c", "-p", "verbs", "-e", "rdm", "-d", "hw0-dgram"]
+        server, port = self.serve(*command, port_option="-B")
+        output = self.finish(self.start("n1", *command, "-P", str(port), "localhost"))
+        self.assertRegex(output, r"\n1m +10 +=10 ")
+        self.finish(server)
+
+
 class Errors(unittest.TestCase):
     """What is asked wrongly is answered clearly, and nothing hangs."""
     def refuse(self, text, *words):

@@ -80,10 +80,10 @@ class OnFabric(unittest.TestCase):
     def run_on(self, host, *command):
         return self.finish(self.start(host, *command))
 
-    def serve(self, *command):
+    def serve(self, *command, port_option="-p"):
         """Starts a program on n0 that listens on a port, and waits until it does."""
         port = free_port()
-        server = self.start("n0", *command, "-p", str(port))
+        server = self.start("n0", *command, port_option, str(port))
         end = time.monotonic() + PATIENCE
         while not listens(port):
             self.assertIsNone(server.poll(), f"{command} ended early")
