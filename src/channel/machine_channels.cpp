@@ -7,11 +7,23 @@
 #include "channel/node_segment.h"
 
 namespace hawser {
-namespace {}  // namespace
+namespace {
+
+// Devices that are open already.
+class OpenedDevices final : public rdma::DeviceSource {
+ public:
+  explicit OpenedDevices(std::vector<std::unique_ptr<rdma::Device>> devices) : devices_(std::move(devices)) {}
+  Result<std::vector<std::unique_ptr<rdma::Device>>> open_devices() override { return std::move(devices_); }
+
+ private:
+  std::vector<std::unique_ptr<rdma::Device>> devices_;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& place,
                                                                 AddressExchange& exchange, const Knobs& knobs,
-                                                                Clock& clock, rdma::DeviceSource&) {
+                                                                Clock& clock, rdma::DeviceSource& devices) {
   auto set = std::make_unique<MachineChannels>();
   set->node_of_rank_ = place.node_of_rank;
   set->rank_ = place.rank;
@@ -20,7 +32,7 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
                                     [&](std::int32_t other) { return other == place.node_of_rank.front(); });
   // Everybody knows the same of these two, so everybody takes part in the same fences.
   const bool segments_given = place.node_segment_fd >= 0;
-  if (!one_node) HAWSER_TRY(set->open_network(place, exchange, knobs));
+  if (!one_node) HAWSER_TRY(set->open_network(place, exchange, knobs, devices));
   if (!segments_given) HAWSER_TRY(node.offer(exchange));
   if (place.size > 1 && !(one_node && segments_given)) HAWSER_TRY(exchange.fence());
   if (!one_node) HAWSER_TRY(set->agreement_.collect(exchange, place.rank, place.size));
@@ -42,7 +54,8 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   if (!one_node) HAWSER_TRY(set->check_network(place, knobs));
   set->waiter_ =
       std::make_unique<MachineWaiter>(set->shared_memory_.get(), place.machine_processes, knobs, clock);
-  for (Channel* const channel : {static_cast<Channel*>(set->sockets_.get())}) {
+  for (Channel* const channel :
+       {static_cast<Channel*>(set->rails_.get()), static_cast<Channel*>(set->sockets_.get())}) {
     if (channel == nullptr) continue;
     set->channels_.push_back(channel);
     HAWSER_TRY(set->waiter_->watch(*channel));
@@ -50,8 +63,23 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   return set;
 }
 
-Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs) {
-  HAWSER_TRY(agreement_.offer(exchange, network_bits({}, knobs.network)));
+Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs,
+                                       rdma::DeviceSource& devices) {
+  std::uint8_t bits = no_rails;
+  if (knobs.network != "socket") {
+    auto opened = devices.open_devices();
+    if (!opened) return opened.take_error();
+    bits = network_bits(opened.value(), knobs.network);
+    if (bits != no_rails) {
+      OpenedDevices source(std::move(opened).value());
+      const RailSettings settings{.self = place.rank, .job_size = place.size, .job_id = place.job_id};
+      auto rails = RailChannel::open(settings, exchange, source, knobs, random_word());
+      if (!rails) return rails.take_error();
+      rails_ = std::move(rails).value();
+      HAWSER_TRY(rails_->publish());
+    }
+  }
+  HAWSER_TRY(agreement_.offer(exchange, bits));
   if (knobs.network == "rails") return {};
   auto sockets = SocketChannel::open(place.rank, place.size, exchange, knobs);
   if (!sockets) return sockets.take_error();
@@ -70,7 +98,7 @@ Result<> MachineChannels::check_network(const JobPlace& place, const Knobs& knob
           ErrorClass::other,
           "HAWSER_NETWORK=rails, but processes {} and {} have no adapters of one kind (of this one: "
           "{})",
-          place.rank, peer, "none");
+          place.rank, peer, rails_ != nullptr ? "some" : "none");
   }
   return {};
 }
@@ -79,6 +107,7 @@ Channel* MachineChannels::channel_of(ProcessIndex peer) {
   if (peer == rank_) return nullptr;
   const auto node = [&](ProcessIndex process) { return node_of_rank_[static_cast<std::size_t>(process)]; };
   if (node(peer) == node(rank_)) return shared_memory_.get();
+  if (rails_ != nullptr && agreement_.rails_between(rank_, peer)) return rails_.get();
   return sockets_.get();
 }
 

@@ -13,6 +13,7 @@
 #include "channel/exchange.h"
 #include "channel/machine_waiter.h"
 #include "channel/network_agreement.h"
+#include "channel/rails/rail_channel.h"
 #include "channel/shared_memory_channel.h"
 #include "channel/socket_channel.h"
 
@@ -29,13 +30,16 @@ class MachineChannels final : public ChannelSet {
   std::span<Channel* const> channels() override { return channels_; }
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
+  RailChannel* rails() { return rails_.get(); }  // null: none are used here
 
  private:
-  Result<> open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs);
+  Result<> open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs,
+                        rdma::DeviceSource& devices);
   Result<> check_network(const JobPlace& place, const Knobs& knobs) const;
 
   std::unique_ptr<SharedMemoryChannel> shared_memory_;  // null: alone on the node
   std::unique_ptr<SocketChannel> sockets_;              // null: the job is one node, or all rails
+  std::unique_ptr<RailChannel> rails_;                  // null: no peer has some that fit
   NetworkAgreement agreement_;
   std::unique_ptr<MachineWaiter> waiter_;
   std::vector<Channel*> channels_;
