@@ -104,7 +104,7 @@ struct StatusIdentity {
 static_assert(sizeof(StatusIdentity) == 120);
 
 inline constexpr std::uint32_t recent_events = 64;
-inline constexpr std::size_t status_counters = 64;  // room for; StatusCounter names those in use
+inline constexpr std::size_t status_counters = 64;                  // room for those of RailCounters
 inline constexpr std::uint64_t status_magic = 0x31535554'41545348;  // "HSTATUS1"
 
 struct StatusHeader {

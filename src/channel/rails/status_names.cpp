@@ -100,54 +100,37 @@ const char* path_event_name(PathEvent event) {
   HAWSER_UNREACHABLE();
 }
 
-const char* status_counter_name(StatusCounter counter) {
-  switch (counter) {
-    case StatusCounter::messages_eager:
-      return "messages_eager";
-    case StatusCounter::messages_write:
-      return "messages_write";
-    case StatusCounter::messages_read:
-      return "messages_read";
-    case StatusCounter::stripes:
-      return "stripes";
-    case StatusCounter::bytes_sent:
-      return "bytes_sent";
-    case StatusCounter::out_of_order_held:
-      return "out_of_order_held";
-    case StatusCounter::failures:
-      return "failures";
-    case StatusCounter::fences:
-      return "fences";
-    case StatusCounter::packets_reissued:
-      return "packets_reissued";
-    case StatusCounter::stripes_reissued:
-      return "stripes_reissued";
-    case StatusCounter::duplicates_dropped:
-      return "duplicates_dropped";
-    case StatusCounter::stale_dropped:
-      return "stale_dropped";
-    case StatusCounter::malformed_dropped:
-      return "malformed_dropped";
-    case StatusCounter::attempts:
-      return "attempts";
-    case StatusCounter::recoveries:
-      return "recoveries";
-    case StatusCounter::partitions:
-      return "partitions";
-    case StatusCounter::migrations:
-      return "migrations";
-    case StatusCounter::checksum_mismatches:
-      return "checksum_mismatches";
-    case StatusCounter::registrations:
-      return "registrations";
-    case StatusCounter::registration_hits:
-      return "registration_hits";
-    case StatusCounter::registration_evictions:
-      return "registration_evictions";
-    case StatusCounter::window_full:
-      return "window_full";
+namespace {
+
+#define HAWSER_COUNTER(name)                                                                      \
+  {                                                                                               \
+#name, [](const RailCounters& counters) { return static_cast<std::uint64_t>(counters.name); } \
   }
-  HAWSER_UNREACHABLE();
-}
+
+constexpr CounterName counter_names[] = {
+    HAWSER_COUNTER(packets_sent),      HAWSER_COUNTER(packets_received),
+    HAWSER_COUNTER(out_of_order),      HAWSER_COUNTER(credit_updates),
+    HAWSER_COUNTER(no_room),           HAWSER_COUNTER(stripes_written),
+    HAWSER_COUNTER(stripes_read),      HAWSER_COUNTER(read_tokens_waited),
+    HAWSER_COUNTER(bytes_striped),     HAWSER_COUNTER(failures),
+    HAWSER_COUNTER(errors_completed),  HAWSER_COUNTER(watchdog),
+    HAWSER_COUNTER(port_events),       HAWSER_COUNTER(drain_time_outs),
+    HAWSER_COUNTER(fences_sent),       HAWSER_COUNTER(fences_answered),
+    HAWSER_COUNTER(packets_reissued),  HAWSER_COUNTER(stripes_reissued),
+    HAWSER_COUNTER(already_arrived),   HAWSER_COUNTER(recoveries),
+    HAWSER_COUNTER(probes_failed),     HAWSER_COUNTER(partitions),
+    HAWSER_COUNTER(peers_lost),        HAWSER_COUNTER(checksum_errors),
+    HAWSER_COUNTER(dropped_stale),     HAWSER_COUNTER(dropped_duplicate),
+    HAWSER_COUNTER(dropped_malformed), HAWSER_COUNTER(last_failure),
+    HAWSER_COUNTER(last_resumption),
+};
+#undef HAWSER_COUNTER
+
+static_assert(sizeof(RailCounters) == std::size(counter_names) * 8, "a counter without a name");
+static_assert(std::size(counter_names) <= status_counters);
+
+}  // namespace
+
+std::span<const CounterName> rail_counter_names() { return counter_names; }
 
 }  // namespace hawser

@@ -157,14 +157,11 @@ void RailStatus::log_event(const EventFacts& facts) {
   log_->write_line(line);
 }
 
-void RailStatus::count(StatusCounter counter, std::uint64_t n) {
-  const auto index = static_cast<std::size_t>(counter);
-  counters_[index] += n;
-  if (header_ != nullptr) header_->counters[index].store(counters_[index], std::memory_order_relaxed);
-}
-
-std::uint64_t RailStatus::counter(StatusCounter counter) const {
-  return counters_[static_cast<std::size_t>(counter)];
+void RailStatus::publish(const RailCounters& counters) {
+  if (header_ == nullptr) return;
+  const std::span<const CounterName> names = rail_counter_names();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    header_->counters[i].store(names[i].value(counters), std::memory_order_relaxed);
 }
 
 }  // namespace hawser

@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/line_sink.h"
 #include "base/time.h"
 #include "channel/channel.h"
+#include "channel/rails/rail_counters.h"
 #include "channel/rails/status_layout.h"
 
 namespace hawser {
@@ -70,41 +72,12 @@ enum class PathEvent : std::uint8_t {
 const char* path_event_name(PathEvent event);
 inline constexpr int path_events = 11;
 
-// Counted over the whole process.
-enum class StatusCounter : std::uint8_t {
-  messages_eager,
-  messages_write,  // rendezvous by RDMA write
-  messages_read,
-  stripes,
-  bytes_sent,
-  out_of_order_held,
-  failures,
-  fences,
-  packets_reissued,
-  stripes_reissued,
-  duplicates_dropped,
-  stale_dropped,  // packets of an old incarnation
-  malformed_dropped,
-  attempts,
-  recoveries,
-  partitions,
-  migrations,
-  checksum_mismatches,
-  registrations,
-  registration_hits,
-  registration_evictions,
-  window_full,  // sends refused for want of credit
+// The members of RailCounters with their names, in order.
+struct CounterName {
+  std::string_view name;
+  std::uint64_t (*value)(const RailCounters& counters);
 };
-const char* status_counter_name(StatusCounter counter);
-inline constexpr int status_counter_count = 22;
-static_assert(status_counter_count <= static_cast<int>(status_counters));
-
-// Takes whole lines without their end.
-class LineSink {
- public:
-  virtual ~LineSink() = default;
-  virtual void write_line(std::string_view line) = 0;
-};
+std::span<const CounterName> rail_counter_names();
 
 struct PathLabel {
   ProcessIndex peer = -1;
@@ -142,8 +115,9 @@ class RailStatus {
   // `row` -1 for what concerns a peer as a whole; `peer` -1 for what concerns no one in particular.
   void on_event(int row, ProcessIndex peer, PathEvent event, PathReason reason, std::int64_t value,
                 Nanoseconds now);
-  void count(StatusCounter counter, std::uint64_t n = 1);
-  std::uint64_t counter(StatusCounter counter) const;
+  // Now and then: readers see the last ones published.
+  void publish(const RailCounters& counters);
+  bool wanted() const { return header_ != nullptr || log_ != nullptr; }
 
  private:
   void add_in_flight(int row, std::int64_t bytes);
@@ -155,7 +129,6 @@ class RailStatus {
   LineSink* log_ = nullptr;
   std::int32_t rank_ = 0;
   std::uint64_t events_ = 0;
-  std::uint64_t counters_[status_counters] = {};  // also without a table
   // What the log needs of each path; like the rows, but without their bound.
   std::vector<PathFacts> paths_;
 };

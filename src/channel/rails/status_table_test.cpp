@@ -99,8 +99,8 @@ TEST(RailStatus, does_nothing_where_nobody_asked) {
   status.posted(row, 1);
   status.completed(row, 1);
   status.on_event(row, 1, PathEvent::partitioned, PathReason::none, 0, 1);
-  status.count(StatusCounter::failures, 2);
-  EXPECT_EQ(status.counter(StatusCounter::failures), 2u);
+  status.publish(RailCounters{});
+  EXPECT_FALSE(status.wanted());
 }
 
 TEST(RailStatus, keeps_the_most_recent_events) {
@@ -115,13 +115,27 @@ TEST(RailStatus, keeps_the_most_recent_events) {
   }
 }
 
+TEST(RailStatus, publishes_counters) {
+  Memory memory(1);
+  RailStatus status(memory.span(), nullptr, {});
+  RailCounters counters;
+  counters.failures = 3;
+  counters.last_resumption = 17;
+  status.publish(counters);
+  const auto names = rail_counter_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::uint64_t expected = names[i].name == "failures"          ? 3
+                                   : names[i].name == "last_resumption" ? 17
+                                                                        : 0;
+    EXPECT_EQ(memory.header().counters[i].load(), expected) << names[i].name;
+  }
+}
+
 TEST(RailStatus, names_everything) {
   for (int i = 0; i < path_conditions; ++i)
     EXPECT_STRNE(path_condition_name(static_cast<PathCondition>(i)), "");
   for (int i = 0; i < path_reasons; ++i) EXPECT_STRNE(path_reason_name(static_cast<PathReason>(i)), "");
   for (int i = 0; i < path_events; ++i) EXPECT_STRNE(path_event_name(static_cast<PathEvent>(i)), "");
-  for (int i = 0; i < status_counter_count; ++i)
-    EXPECT_STRNE(status_counter_name(static_cast<StatusCounter>(i)), "");
 }
 
 TEST(SequencedRecord, is_never_read_torn) {

@@ -1,0 +1,51 @@
+#include "channel/rails/process_status.h"
+
+#include "access/line_file.h"
+
+namespace hawser {
+namespace {
+
+// Of address space: pages exist when paths are written to them. A path is 128 bytes.
+constexpr std::uint32_t rows = 65536;
+
+void copy_text(std::span<char> into, std::string_view text) {
+  text.copy(into.data(), into.size() - 1);  // the rest is zero
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProcessStatus>> ProcessStatus::open(const JobPlace& place, const Knobs& knobs,
+                                                           Nanoseconds now) {
+  auto status = std::make_unique<ProcessStatus>();
+  StatusIdentity identity;
+  identity.process_id = own_pid();
+  identity.rank = place.rank;
+  identity.size = place.size;
+  identity.started = now;
+  copy_text(identity.job, place.job_id);
+  copy_text(identity.policy, knobs.rail_policy);
+  std::span<std::byte> memory;
+  if (knobs.status) {
+    if (auto file = make_memory_file(status_file_label)) {
+      status->file_ = std::move(file.value());
+      const auto bytes = static_cast<std::int64_t>(RailStatus::table_bytes(rows));
+      if (auto table = SharedMapping::map(status->file_.get(), bytes)) {
+        status->table_ = std::move(table.value());
+        memory = {status->table_.data(), static_cast<std::size_t>(bytes)};
+      }
+    }
+  }
+  if (!knobs.event_log.empty()) {
+    auto log = open_line_sink(knobs.event_log, place.rank, place.job_id);
+    if (!log) {
+      Error error = log.take_error();
+      error.text = "event_log: " + error.text;
+      return error;
+    }
+    status->log_ = std::move(log.value());
+  }
+  status->rails_ = std::make_unique<RailStatus>(memory, status->log_.get(), identity);
+  return status;
+}
+
+}  // namespace hawser

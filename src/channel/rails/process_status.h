@@ -1,0 +1,29 @@
+// ProcessStatus: the status table and the event log of a real process, as the knobs `status` and `event_log`
+// want them. The table lives in a memory file that others find among this process's open files (`hawser
+// top`); there is no file in any file system, and it goes when the process does.
+#pragma once
+
+#include <memory>
+
+#include "access/shared_memory.h"
+#include "base/knobs.h"
+#include "channel/exchange.h"
+#include "channel/rails/status_table.h"
+
+namespace hawser {
+
+class ProcessStatus {
+ public:
+  // An error: the event log cannot be written. No room for a table is none: there is no table then.
+  static Result<std::unique_ptr<ProcessStatus>> open(const JobPlace& place, const Knobs& knobs,
+                                                     Nanoseconds now);
+  RailStatus& rails() { return *rails_; }
+
+ private:
+  FileDescriptor file_;
+  SharedMapping table_;
+  std::unique_ptr<LineSink> log_;
+  std::unique_ptr<RailStatus> rails_;
+};
+
+}  // namespace hawser
