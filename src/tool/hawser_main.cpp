@@ -6,6 +6,7 @@
 #include "base/version.h"
 #include "tool/fabric_command.h"
 #include "tool/info_command.h"
+#include "tool/sim_command.h"
 #include "tool/subcommand.h"
 
 namespace hawser {
@@ -15,6 +16,7 @@ constexpr Subcommand subcommands[] = {
     {"info", "version, ABIs, launchers, channels; --knobs: settings; --missing: functions not there yet",
      run_info},
     {"fabric", "virtual InfiniBand fabrics: up, down, status, watch, topology, fault, run", run_fabric},
+    {"sim", "the simulator: campaigns of random programs and faults, one seed with its trace", run_sim},
 };
 
 void print_usage(std::FILE* file) {

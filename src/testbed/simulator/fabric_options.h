@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "channel/rails/rail_channel.h"
 #include "testbed/simulator/network_cost.h"
 
 namespace hawser {
@@ -41,6 +42,7 @@ struct FabricOptions {
   // SimulationOutcome::Kind::time_limit.
   Nanoseconds patience = never;
   VerbsCost cost;
+  PlantedBug planted_bug = PlantedBug::none;
   // Events between two checks of the fabric's books; 0: only at the end.
   std::uint64_t check_every = 0;
 };

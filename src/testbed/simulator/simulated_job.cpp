@@ -24,6 +24,36 @@ Knobs knobs_of(const SimulationOptions& options, std::string& complaint) {
   return {};
 }
 
+void add(RailCounters& sum, const RailCounters& one) {
+  sum.packets_sent += one.packets_sent;
+  sum.packets_received += one.packets_received;
+  sum.out_of_order += one.out_of_order;
+  sum.credit_updates += one.credit_updates;
+  sum.no_room += one.no_room;
+  sum.stripes_written += one.stripes_written;
+  sum.stripes_read += one.stripes_read;
+  sum.read_tokens_waited += one.read_tokens_waited;
+  sum.bytes_striped += one.bytes_striped;
+  sum.failures += one.failures;
+  sum.errors_completed += one.errors_completed;
+  sum.watchdog += one.watchdog;
+  sum.port_events += one.port_events;
+  sum.drain_time_outs += one.drain_time_outs;
+  sum.fences_sent += one.fences_sent;
+  sum.fences_answered += one.fences_answered;
+  sum.packets_reissued += one.packets_reissued;
+  sum.stripes_reissued += one.stripes_reissued;
+  sum.already_arrived += one.already_arrived;
+  sum.recoveries += one.recoveries;
+  sum.probes_failed += one.probes_failed;
+  sum.partitions += one.partitions;
+  sum.peers_lost += one.peers_lost;
+  sum.checksum_errors += one.checksum_errors;
+  sum.dropped_stale += one.dropped_stale;
+  sum.dropped_duplicate += one.dropped_duplicate;
+  sum.dropped_malformed += one.dropped_malformed;
+}
+
 }  // namespace
 
 SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::Body& body)
@@ -77,6 +107,8 @@ SimulationOutcome SimulatedJob::run() {
     if (check_every > 0 && queue_.fired() % check_every == 0) fabric_->fabric().check_invariants();
   }
   if (fabric_) {
+    outcome_.incidents = fabric_->incidents_begun();
+    outcome_.time_after_incidents = std::max<Nanoseconds>(0, last_finish_ - fabric_->last_end());
     fabric_->fabric().check_invariants();
     trace_.join(fabric_->fabric().trace().hash());
   }
@@ -135,6 +167,14 @@ void SimulatedJob::report_unfinished(std::string headline) {
     outcome_.report += "\n  " + process->describe();
   }
 }
+
+// Whoever waits for the last looks again.
+void SimulatedJob::come_to_leave() {
+  if (++comings_to_leave_ % options_.ranks != 0) return;
+  for (auto& other : processes_) other->notify();
+}
+
+void SimulatedJob::count(const RailCounters& counters) { add(outcome_.rails, counters); }
 
 // All ranks go on when the last one is in, after as many trips as a tree of them has levels.
 void SimulatedJob::enter_fence(SimulatedProcess& process) {

@@ -16,6 +16,7 @@
 #include "testbed/simulator/model_network.h"
 #include "testbed/simulator/simulated_fabric.h"
 #include "testbed/simulator/simulated_link.h"
+#include "testbed/simulator/simulated_rails.h"
 #include "testbed/simulator/simulation.h"
 #include "testbed/simulator/trace.h"
 
@@ -31,6 +32,7 @@ class SimulatedProcess final : public SimulatedRank,
                                private Waiter,
                                private Host,
                                private Bootstrap,
+                               private AddressExchange,
                                private ChannelSet {
  public:
   SimulatedProcess(SimulatedJob& job, int rank, const Simulation::Body& body);
@@ -66,10 +68,15 @@ class SimulatedProcess final : public SimulatedRank,
     over,      // the body returned, or ended the job
   };
 
+  // What a rank that closes its rails waits for.
+  enum class StateOfLeave : std::uint8_t { stays, waits_for_others, comes_to_rest, at_rest };
+
   void run_body(const Simulation::Body& body);
   void go_on(Nanoseconds now);
   void on_alarm(Nanoseconds) { notify(); }
   void park(State state);
+  Result<> open_rails();
+  void close_rails();
 
   // DeviceUser
   void on_completion() override;
@@ -93,20 +100,24 @@ class SimulatedProcess final : public SimulatedRank,
   void abort(int exit_code, std::string_view reason) override;
   Result<> finalize() override { return {}; }
   Channel* channel_of(ProcessIndex peer) override;
-  std::span<Channel* const> channels() override { return {&channel_pointer_, 1}; }
+  std::span<Channel* const> channels() override {
+    return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
+  }
   Waiter& waiter() override { return *this; }
 
   SimulatedJob& job_;
   JobLayout layout_;
   std::unique_ptr<ProcessSlot> slot_;
   ModelChannel& channel_;
-  Channel* channel_pointer_;
+  Channel* channel_pointers_[2] = {};
   std::unique_ptr<SimulatedPlatform> platform_;  // null: there is no fabric
+  std::unique_ptr<SimulatedRails> rails_;        // while the rank is in the job, if there is a fabric
   Fiber fiber_;
   MemberEvent<SimulatedProcess, &SimulatedProcess::go_on> ready_event_{*this};
   MemberEvent<SimulatedProcess, &SimulatedProcess::on_alarm> alarm_{*this};  // a channel's deadline
   Nanoseconds own_time_ = 0;  // ahead of the queue's by the processor time spent since it was caught up
   State state_ = State::ready;
+  StateOfLeave state_of_leave_ = StateOfLeave::stays;
   std::uint32_t passes_in_vain_ = 0;  // since something came, or since the rank was parked
   std::uint32_t clock_reads_ = 0;     // since the library made progress
   std::uint64_t fences_ = 0;
@@ -127,6 +138,8 @@ class SimulatedJob {
 
   void end(SimulationOutcome::Kind kind, std::string report);
   void enter_fence(SimulatedProcess& process);
+  void come_to_leave();
+  void count(const RailCounters& counters);
   void report_unfinished(std::string headline);
   std::vector<std::int32_t> node_of_rank() const;
   std::string set_up();
@@ -146,6 +159,8 @@ class SimulatedJob {
   std::map<std::pair<int, std::string>, std::string, std::less<>> values_;  // put, visible
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
   int in_fence_ = 0;
+  int comings_to_leave_ = 0;  // of ranks that close their rails, each twice
+  Nanoseconds last_finish_ = 0;
   std::uint64_t vain_polls_ = 0;  // since a packet was on its way
 };
 

@@ -19,14 +19,28 @@ namespace {
 constexpr std::uint32_t free_clock_reads = 8;
 constexpr Nanoseconds clock_read_cost = 20;
 
+// When all messages are over, only the protocol's own packets come.
+class NothingArrives final : public ChannelEvents {
+ public:
+  void on_packet(ProcessIndex, const MessageHeader&, const std::byte*, std::int64_t, std::int64_t) override {
+    HAWSER_UNREACHABLE();
+  }
+  EagerSink on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t) override {
+    HAWSER_UNREACHABLE();
+  }
+  void on_eager_end(ProcessIndex, void*) override { HAWSER_UNREACHABLE(); }
+  void on_exposed_done(void*, Result<>) override { HAWSER_UNREACHABLE(); }
+  void on_fetched(void*, Result<>) override { HAWSER_UNREACHABLE(); }
+};
+
 }  // namespace
 
 SimulatedProcess::SimulatedProcess(SimulatedJob& job, int rank, const Simulation::Body& body)
     : job_(job),
       slot_(std::make_unique<ProcessSlot>()),
       channel_(job.network_.add_channel(*this)),
-      channel_pointer_(&channel_),
       fiber_([this, &body] { run_body(body); }, job.options_.stack_bytes) {
+  channel_pointers_[0] = &channel_;
   layout_.rank = rank;
   layout_.size = job.options_.ranks;
   layout_.universe_size = layout_.size;
@@ -67,6 +81,7 @@ void SimulatedProcess::run_body(const Simulation::Body& body) {
     complaint = "ended with an exception";
   }
   state_ = State::over;
+  job_.last_finish_ = std::max(job_.last_finish_, local_time());
   job_.trace_.record(local_time(), TraceKind::finish, rank(), 0, 0);
   if (!complaint.empty())
     job_.end(SimulationOutcome::Kind::exception, fmt::format("rank {} {}", rank(), complaint));
@@ -100,6 +115,8 @@ void SimulatedProcess::abandon() {
 #endif
   // Its requests and messages point into a stack that will not be unwound.
   (void)slot_.release();
+  // The same holds for what the rails have of them; but the adapters must be let go of.
+  rails_.reset();
 }
 
 // --- SimulatedRank and SimulatedProcessor ---
@@ -163,10 +180,46 @@ void SimulatedProcess::between_tests() {
 Result<> SimulatedProcess::join() {
   bootstrap = this;
   Environment::channels = this;
+  if (platform_ != nullptr) HAWSER_TRY(open_rails());
   return fence();
 }
 
+Result<> SimulatedProcess::open_rails() {
+  const RailSettings settings{.self = layout_.rank,
+                              .job_size = layout_.size,
+                              .job_id = layout_.job_id,
+                              .planted_bug = job_.fabric_->options().planted_bug};
+  auto opened = SimulatedRails::open(settings, *this, *knobs, seed, *this);
+  if (!opened) return opened.take_error();
+  rails_ = std::move(opened).value();
+  channel_pointers_[1] = rails_.get();
+  return rails_->rails().publish();
+}
+
+// Until all want to leave the protocol goes on: a peer may still have to ask what arrived here before it
+// knows that it is done. Then everything comes to rest, and only when that is so everywhere adapters go away.
+void SimulatedProcess::close_rails() {
+  NothingArrives events;
+  const auto progress_until = [&](auto&& done) {
+    while (!done())
+      if (!rails_->progress(events, local_time())) idle(0);
+  };
+  const auto all_have_come = [&](int count) { return job_.comings_to_leave_ >= count * layout_.size; };
+  state_of_leave_ = StateOfLeave::waits_for_others;
+  job_.come_to_leave();
+  progress_until([&] { return all_have_come(1); });
+  state_of_leave_ = StateOfLeave::comes_to_rest;
+  progress_until([&] { return rails_->rails().at_rest(); });
+  rails_->rails().check_invariants();
+  state_of_leave_ = StateOfLeave::at_rest;
+  job_.come_to_leave();
+  progress_until([&] { return all_have_come(2); });
+  job_.count(rails_->rails().counters());
+  rails_.reset();
+}
+
 Result<> SimulatedProcess::leave() {
+  if (rails_ != nullptr) close_rails();
   bootstrap = nullptr;
   Environment::channels = nullptr;
   return {};
@@ -231,7 +284,11 @@ void SimulatedProcess::abort(int exit_code, std::string_view reason) {
 }
 
 Channel* SimulatedProcess::channel_of(ProcessIndex peer) {
-  return peer == rank() ? nullptr : channel_pointer_;
+  if (peer == rank()) return nullptr;
+  const auto node = [&](int rank) { return layout_.node_of_rank[static_cast<std::size_t>(rank)]; };
+  const bool over_rails =
+      rails_ != nullptr && (node(peer) != node(rank()) || job_.fabric_->options().rails_within_host);
+  return over_rails ? static_cast<Channel*>(rails_.get()) : &channel_;
 }
 
 std::string SimulatedProcess::describe() const {
@@ -242,6 +299,15 @@ std::string SimulatedProcess::describe() const {
     case State::idle:
     case State::over:
       break;
+  }
+  if (rails_ != nullptr && state_of_leave_ != StateOfLeave::stays) {
+    std::string why;
+    const bool rests = rails_->rails().at_rest(&why);
+    const char* const what =
+        state_of_leave_ == StateOfLeave::waits_for_others ? "waits for the others to leave"
+        : state_of_leave_ == StateOfLeave::comes_to_rest  ? "comes to rest before it leaves"
+                                                          : "was at rest and leaves";
+    return fmt::format("rank {}: {}{}", layout_.rank, what, rests ? "" : ": " + why);
   }
   const char* state = state_ == State::ready ? "polls in" : "waits in";
   if (slot_->running == nullptr) return fmt::format("rank {}: outside MPI", layout_.rank);

@@ -60,6 +60,10 @@ struct SimulationOutcome {
   std::uint64_t events = 0;
   std::uint64_t messages = 0;
   std::int64_t bytes = 0;
+  // With a fabric: of all ranks together; and for how long after the last incident the last body ran.
+  RailCounters rails;
+  int incidents = 0;
+  Nanoseconds time_after_incidents = 0;
 
   bool finished() const { return kind == Kind::finished; }
 };

@@ -1,0 +1,41 @@
+// The faults of the campaign: one small class per kind, each of which draws an incident and knows how it is
+// healed.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "testbed/simulator/fabric_options.h"
+
+namespace hawser {
+
+// What there is to break.
+struct FabricParts {
+  int hosts = 2;
+  int rails = 2;
+  std::vector<std::string> switches;  // of which each host has at least one adapter
+  bool checksum = false;              // corrupted payload will be noticed
+  bool ethernet = false;
+
+  std::string adapter(int host, int rail) const;
+};
+
+class IncidentKind {
+ public:
+  virtual const char* name() const = 0;
+  virtual bool possible(const FabricParts& parts) const = 0;
+  // Adds what begins, and what ends it; both may name the same thing several times.
+  virtual void draw(const FabricParts& parts, Random& random, Incident& incident) const = 0;
+
+ protected:
+  ~IncidentKind() = default;
+};
+
+std::span<const IncidentKind* const> incident_kinds();
+
+// The commands that make the fabric whole, whatever was drawn before.
+std::vector<std::string> healing(const FabricParts& parts);
+
+}  // namespace hawser

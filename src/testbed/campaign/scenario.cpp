@@ -1,0 +1,182 @@
+#include "testbed/campaign/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "testbed/campaign/incidents.h"
+
+namespace hawser {
+namespace {
+
+// What the protocol is given after the last fault: several times its longest hold-down of a path.
+constexpr Nanoseconds patience = 60 * second;
+
+class ScenarioDrawing {
+ public:
+  ScenarioDrawing(std::uint64_t seed, const ScenarioWishes& wishes)
+      : wishes_(wishes), random_(seed * 0x9e3779b97f4a7c15u + 1) {
+    scenario_.seed = seed;
+    scenario_.simulation.seed = seed;
+  }
+
+  Scenario draw() {
+    SimulationOptions& simulation = scenario_.simulation;
+    simulation.ranks = wishes_.ranks > 0 ? wishes_.ranks : draw_ranks();
+    simulation.fabric.emplace();
+    draw_fabric();
+    draw_knobs();
+    draw_program();
+    if (wishes_.faults) draw_incidents();
+    simulation.fabric->patience = patience;
+    simulation.fabric->check_every = random_.chance(0.02) ? 100 : 0;
+    return std::move(scenario_);
+  }
+
+ private:
+  template <class T>
+  T one_of(std::initializer_list<T> choices) {
+    return choices.begin()[random_.below(choices.size())];
+  }
+  // Between the two, every order of magnitude equally likely.
+  Nanoseconds duration(Nanoseconds from, Nanoseconds to) {
+    const double ratio = static_cast<double>(to) / static_cast<double>(from);
+    return static_cast<Nanoseconds>(static_cast<double>(from) * std::pow(ratio, random_.uniform()));
+  }
+
+  int draw_ranks() {
+    const double dice = random_.uniform();
+    if (dice < 0.70) return 2;
+    if (dice < 0.84) return 3;
+    if (dice < 0.96) return 4;
+    if (dice < 0.996) return 5 + static_cast<int>(random_.below(4));
+    if (dice < 0.9995) return 9 + static_cast<int>(random_.below(16));
+    return 64;
+  }
+
+  void draw_fabric() {
+    FabricOptions& fabric = *scenario_.simulation.fabric;
+    const int ranks = scenario_.simulation.ranks;
+    fabric.ranks_per_host = ranks > 8 ? 4 : ranks > 2 && random_.chance(0.2) ? 2 : 1;
+    fabric.rails_within_host = random_.chance(0.3);
+    parts_.hosts = std::max(2, (ranks + fabric.ranks_per_host - 1) / fabric.ranks_per_host);
+    fabric.topology = one_of({"single-switch", "two-switch", "two-switch"});
+    if (parts_.hosts == 2 && random_.chance(0.3)) fabric.topology = "back-to-back";
+    parts_.rails = fabric.rails = one_of({1, 2, 2, 2, 2, 3, 4});
+    if (fabric.topology == "single-switch") parts_.switches = {"switch0"};
+    if (fabric.topology == "two-switch")
+      for (int rail = 0; rail < fabric.rails; ++rail)
+        parts_.switches.push_back(fmt::format("switch{}", rail));
+    parts_.ethernet = random_.chance(0.2);
+    const int lmc = fabric.topology != "back-to-back" && random_.chance(0.15) ? 1 : 0;
+    if (lmc > 0 && random_.chance(0.7)) knob("HAWSER_RAIL_PATHS", 2);
+    const double latency = static_cast<double>(duration(200, 20 * microsecond));
+    fabric.parameters = fmt::format("link-latency {}us\nlmc {}\nlink-layer {}\n", latency / 1000, lmc,
+                                    parts_.ethernet ? "ethernet" : "infiniband");
+    if (random_.chance(0.3)) {
+      fabric.parameters +=
+          fmt::format("link-rate {}MB/s\nchunk {}K\n", one_of({50, 200, 1000, 4000}), one_of({2, 8, 64}));
+    }
+  }
+
+  template <class T>
+  void knob(const char* name, const T& value) {
+    scenario_.simulation.knobs.emplace_back(name, fmt::format("{}", value));
+  }
+
+  void draw_knobs() {
+    packet_ = one_of({2048, 2048, 4096, 8192});
+    knob("HAWSER_RAIL_PACKET", packet_);
+    knob("HAWSER_RAIL_RECEIVES", one_of({64, 64, 128}));
+    knob("HAWSER_RAIL_SEND_DEPTH", one_of({16, 32, 64}));
+    knob("HAWSER_RAIL_RENDEZVOUS", one_of({"read", "write"}));
+    knob("HAWSER_RAIL_READS", one_of({1, 4, 32}));
+    knob("HAWSER_RAIL_STRIPE", one_of({4096, 8192, 16384}));
+    knob("HAWSER_RAIL_PROBE", one_of({0, 2048, 4096, 16384}));
+    if (random_.chance(0.2)) knob("HAWSER_RAIL_ENGINES", 2);
+    // The whole of an adapter's patience: 30 us to 10 ms.
+    const Nanoseconds acknowledge = duration(30 * microsecond, 2 * millisecond);
+    knob("HAWSER_RAIL_ACKNOWLEDGE_TIME", fmt::format("{}ns", acknowledge));
+    knob("HAWSER_RAIL_RETRIES", random_.below(acknowledge > 500 * microsecond ? 4 : 8));
+    knob("HAWSER_RAIL_WATCHDOG", fmt::format("{}ns", duration(2 * millisecond, 50 * millisecond)));
+    knob("HAWSER_RAIL_DRAIN_TIME", fmt::format("{}ns", duration(100 * microsecond, 10 * millisecond)));
+  }
+
+  void draw_program() {
+    TrafficShape shape;
+    shape.ranks = scenario_.simulation.ranks;
+    const bool many = shape.ranks > 8;
+    shape.phases = 4 + static_cast<int>(random_.below(many ? 4 : 10));
+    shape.messages_per_phase = many ? 4 * shape.ranks : 4 + static_cast<int>(random_.below(16));
+    shape.largest = random_.chance(0.1) ? 300'000 : 64'000;
+    shape.rendezvous = packet_;
+    shape.most_computing = duration(microsecond, 5 * millisecond);
+    scenario_.traffic = draw_traffic(shape, random_);
+  }
+
+  void draw_incidents() {
+    FabricOptions& fabric = *scenario_.simulation.fabric;
+    // Roughly as many packets as the program will need, so that incidents fall into it.
+    const std::uint64_t packets = 40 + scenario_.traffic.messages() * 5;
+    const int count = random_.chance(0.05) ? 0 : 1 + static_cast<int>(random_.below(5));
+    const bool one_kind = random_.chance(0.25);
+    const IncidentKind* kind = nullptr;
+    for (int i = 0; i < count; ++i) {
+      Incident incident;
+      if (kind == nullptr || !one_kind) kind = draw_kind();
+      kind->draw(parts_, random_, incident);
+      incident.lasts = duration(5 * microsecond, 100 * millisecond);
+      if (random_.chance(0.85)) {
+        incident.after_packets = 1 + random_.below(packets);
+      } else {
+        incident.at = static_cast<Nanoseconds>(random_.below(10 * millisecond));
+      }
+      fabric.incidents.push_back(std::move(incident));
+    }
+    fabric.heal = healing(parts_);
+  }
+
+  const IncidentKind* draw_kind() {
+    const auto kinds = incident_kinds();
+    for (;;) {
+      const IncidentKind* kind = kinds[random_.below(kinds.size())];
+      if (kind->possible(parts_)) return kind;
+    }
+  }
+
+  const ScenarioWishes& wishes_;
+  Random random_;
+  Scenario scenario_;
+  FabricParts parts_;
+  int packet_ = 0;
+};
+
+}  // namespace
+
+Scenario draw_scenario(std::uint64_t seed, const ScenarioWishes& wishes) {
+  return ScenarioDrawing(seed, wishes).draw();
+}
+
+std::string Scenario::describe() const {
+  const FabricOptions& fabric = *simulation.fabric;
+  std::string text = fmt::format(
+      "seed {}: {} ranks, {} per host{}, {} with {} rails; {} phases, {} messages\n", seed, simulation.ranks,
+      fabric.ranks_per_host, fabric.rails_within_host ? " (over rails too)" : "", fabric.topology,
+      fabric.rails, traffic.phases.size(), traffic.messages());
+  std::string parameters = fabric.parameters;
+  std::ranges::replace(parameters, '\n', ';');
+  text += fmt::format("  fabric: {}\n ", parameters);
+  for (const auto& [name, value] : simulation.knobs) text += fmt::format(" {}={}", name, value);
+  text += '\n';
+  for (const Incident& incident : fabric.incidents) {
+    text += incident.at != never ? fmt::format("  at {} ns", incident.at)
+                                 : fmt::format("  after {} packets", incident.after_packets);
+    text += fmt::format(", for {} ns:", incident.lasts);
+    for (const std::string& command : incident.begin) text += fmt::format(" [{}]", command);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace hawser

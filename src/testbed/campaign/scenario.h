@@ -1,0 +1,31 @@
+// Scenario: everything that a seed of the campaign stands for: fabric, knobs, program, faults.
+//
+// Each has a safety phase, in which incidents come and go while the program runs, and then a liveness phase:
+// the last incident ends, the fabric is made whole, and everything must complete within `patience`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "testbed/campaign/traffic_plan.h"
+#include "testbed/simulator/simulation.h"
+
+namespace hawser {
+
+// What a person decides in place of the seed.
+struct ScenarioWishes {
+  int ranks = 0;       // 0: by the seed, mostly 2 to 4
+  bool faults = true;  // false: nothing fails
+};
+
+struct Scenario {
+  std::uint64_t seed = 0;
+  SimulationOptions simulation;
+  TrafficPlan traffic;
+  // A few lines for a person.
+  std::string describe() const;
+};
+
+Scenario draw_scenario(std::uint64_t seed, const ScenarioWishes& wishes);
+
+}  // namespace hawser

@@ -1,0 +1,27 @@
+#include "testbed/simulator/simulated_rails.h"
+
+#include <utility>
+
+#include "testbed/simulator/simulated_link.h"
+
+namespace hawser {
+
+Result<std::unique_ptr<SimulatedRails>> SimulatedRails::open(const RailSettings& settings,
+                                                             AddressExchange& exchange, const Knobs& knobs,
+                                                             std::uint64_t seed,
+                                                             SimulatedProcessor& processor) {
+  std::unique_ptr<SimulatedRails> made(new SimulatedRails(linked_verbs_functions(), processor));
+  auto opened = RailChannel::open(settings, exchange, made->devices_, knobs, seed);
+  if (!opened) return opened.take_error();
+  made->rails_ = std::move(opened).value();
+  return made;
+}
+
+bool SimulatedRails::progress(ChannelEvents& events, Nanoseconds now) {
+  processor_.catch_up();
+  const bool moved = rails_->progress(events, now);
+  if (!moved) processor_.polled_in_vain();
+  return moved;
+}
+
+}  // namespace hawser

@@ -1,0 +1,48 @@
+// SimulatedRails: the production RailChannel of one simulated rank, whose polling costs processor time and
+// lets the other ranks go on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "access/verbs/verbs_device.h"
+#include "channel/rails/rail_channel.h"
+#include "testbed/simulator/model_network.h"
+
+namespace hawser {
+
+class SimulatedRails final : public Channel {
+ public:
+  // Opens the devices of the rank that runs now. What is given must outlive the channel.
+  static Result<std::unique_ptr<SimulatedRails>> open(const RailSettings& settings, AddressExchange& exchange,
+                                                      const Knobs& knobs, std::uint64_t seed,
+                                                      SimulatedProcessor& processor);
+
+  RailChannel& rails() { return *rails_; }
+
+  const char* name() const override { return rails_->name(); }
+  std::int64_t eager_limit(ProcessIndex peer) const override { return rails_->eager_limit(peer); }
+  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override {
+    return rails_->try_send(peer, header, payload);
+  }
+  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                  void* cookie) override {
+    return rails_->try_expose(peer, header, bytes, cookie);
+  }
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override {
+    rails_->fetch(peer, token, into, cookie);
+  }
+  bool progress(ChannelEvents& events, Nanoseconds now) override;
+  Nanoseconds deadline() const override { return rails_->deadline(); }
+  bool flushed() const override { return rails_->flushed(); }
+
+ private:
+  SimulatedRails(rdma::VerbsFunctions functions, SimulatedProcessor& processor)
+      : devices_(functions), processor_(processor) {}
+
+  rdma::VerbsDeviceSource devices_;
+  SimulatedProcessor& processor_;
+  std::unique_ptr<RailChannel> rails_;
+};
+
+}  // namespace hawser
