@@ -74,9 +74,10 @@ class ScenarioDrawing {
     const double latency = static_cast<double>(duration(200, 20 * microsecond));
     fabric.parameters = fmt::format("link-latency {}us\nlmc {}\nlink-layer {}\n", latency / 1000, lmc,
                                     parts_.ethernet ? "ethernet" : "infiniband");
-    if (random_.chance(0.3)) {
+    rated_ = random_.chance(0.3);
+    if (rated_) {
       fabric.parameters +=
-          fmt::format("link-rate {}MB/s\nchunk {}K\n", one_of({50, 200, 1000, 4000}), one_of({2, 8, 64}));
+          fmt::format("link-rate {}MB/s\nchunk {}K\n", one_of({500, 1000, 4000}), one_of({2, 8, 16}));
     }
   }
 
@@ -95,11 +96,14 @@ class ScenarioDrawing {
     knob("HAWSER_RAIL_STRIPE", one_of({4096, 8192, 16384}));
     knob("HAWSER_RAIL_PROBE", one_of({0, 2048, 4096, 16384}));
     if (random_.chance(0.2)) knob("HAWSER_RAIL_ENGINES", 2);
-    // The whole of an adapter's patience: 30 us to 10 ms.
-    const Nanoseconds acknowledge = duration(30 * microsecond, 2 * millisecond);
+    // The whole of an adapter's patience: 80 us to 10 ms; more than the queues before a rate hold.
+    const Nanoseconds acknowledge =
+        rated_ ? duration(2 * millisecond, 4 * millisecond) : duration(80 * microsecond, 2 * millisecond);
     knob("HAWSER_RAIL_ACKNOWLEDGE_TIME", fmt::format("{}ns", acknowledge));
-    knob("HAWSER_RAIL_RETRIES", random_.below(acknowledge > 500 * microsecond ? 4 : 8));
-    knob("HAWSER_RAIL_WATCHDOG", fmt::format("{}ns", duration(2 * millisecond, 50 * millisecond)));
+    knob("HAWSER_RAIL_RETRIES",
+         rated_ ? 2 + random_.below(3) : random_.below(acknowledge > 500 * microsecond ? 4 : 8));
+    knob("HAWSER_RAIL_WATCHDOG",
+         fmt::format("{}ns", rated_ ? 50 * millisecond : duration(2 * millisecond, 50 * millisecond)));
     knob("HAWSER_RAIL_DRAIN_TIME", fmt::format("{}ns", duration(100 * microsecond, 10 * millisecond)));
   }
 
@@ -150,6 +154,7 @@ class ScenarioDrawing {
   Scenario scenario_;
   FabricParts parts_;
   int packet_ = 0;
+  bool rated_ = false;
 };
 
 }  // namespace
