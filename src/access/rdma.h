@@ -201,6 +201,11 @@ class DatagramQueuePair {
   virtual bool send(const DatagramAddress& to, std::span<const std::byte> bytes) = 0;
   // The next one that arrived, valid until the next call; empty: none.
   virtual std::span<const std::byte> receive() = 0;
+  // Datagrams given to send() that have not left yet. When that stays so though the port is active, the queue
+  // pair hangs.
+  virtual std::int32_t unsent() = 0;
+  // Begins anew under the same number; what is under way is lost.
+  virtual void restart() = 0;
 };
 
 // Something that happened to a device outside of completions.

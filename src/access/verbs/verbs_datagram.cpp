@@ -108,6 +108,12 @@ void VerbsDatagramQueuePair::take_sent() {
   }
 }
 
+std::int32_t VerbsDatagramQueuePair::unsent() {
+  if (free_sends_.size() == send_slots) return 0;
+  take_sent();
+  return static_cast<std::int32_t>(send_slots - free_sends_.size());
+}
+
 ibv_ah* VerbsDatagramQueuePair::address(const PortAddress& to) {
   if (stale_ || addresses_.size() >= most_addresses) {
     if (free_sends_.size() != send_slots) return nullptr;  // requests under way use them

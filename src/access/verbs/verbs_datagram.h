@@ -22,6 +22,8 @@ class VerbsDatagramQueuePair final : public DatagramQueuePair {
   std::int32_t datagram_bytes() const override { return bytes_; }
   bool send(const DatagramAddress& to, std::span<const std::byte> bytes) override;
   std::span<const std::byte> receive() override;
+  std::int32_t unsent() override;
+  void restart() override { broken_ = true; }
 
   std::uint8_t port() const { return port_; }
   Result<> arm() { return device_.arm(receives_, false); }

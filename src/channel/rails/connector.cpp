@@ -10,6 +10,8 @@ namespace {
 
 // For how long an accepted connection may be silent, and how long a probe may take.
 constexpr Nanoseconds patience = 2 * second;
+// Datagrams that have not left for so long hang.
+constexpr Nanoseconds datagram_patience = 200 * millisecond;
 // A nudge that brought nothing by then is repeated after a back-off.
 constexpr Nanoseconds nudge_time = 50 * millisecond;
 
@@ -290,6 +292,14 @@ bool Connector::receive() {
     for (auto bytes = rail->datagrams().receive(); !bytes.empty(); bytes = rail->datagrams().receive()) {
       manager_.on_datagram(rail->number(), bytes, core_.now);
       any = true;
+    }
+    if (rail->datagrams().unsent() == 0 || !rail->up()) {
+      rail->datagrams_unsent_since = -1;
+    } else if (rail->datagrams_unsent_since < 0) {
+      rail->datagrams_unsent_since = core_.now;
+    } else if (core_.now - rail->datagrams_unsent_since > datagram_patience) {
+      rail->datagrams().restart();
+      rail->datagrams_unsent_since = -1;
     }
   }
   return any;
