@@ -69,8 +69,9 @@ Incident draw_incident(Random& random, const ClusterOptions& options) {
     case 3:
       return {fmt::format("link {} loss 0.{:02}", adapter, 1 + random.below(60)), clear};
     case 4:
-      return {options.parameters.link_rate > 0 ? fmt::format("link {} rate {}%", adapter, 1 + random.below(50))
-                                               : fmt::format("link {} rate {}MB/s", adapter, 1 + random.below(50)),
+      return {options.parameters.link_rate > 0
+                  ? fmt::format("link {} rate {}%", adapter, 1 + random.below(50))
+                  : fmt::format("link {} rate {}MB/s", adapter, 1 + random.below(50)),
               clear};
     case 5:
       return {"qp " + adapter + " any kill", ""};
@@ -136,6 +137,7 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
     result.reissued += counters.packets_reissued + counters.stripes_reissued;
     result.partitions += counters.partitions;
     result.recoveries += counters.recoveries;
+    if (counters.protection_errors != 0) cluster.fail("an adapter refused a key");
     if (!cluster.at(i).lost.empty()) cluster.fail("a peer was lost");
   }
   if (settled && result.messages != messages) cluster.fail("messages are missing");

@@ -56,6 +56,8 @@ class Endpoint final : public ChannelEvents {
 
   std::uint64_t arrived = 0;
   std::uint64_t bytes = 0;
+  Nanoseconds last_arrival = 0;
+  Nanoseconds longest_gap = 0;  // between arrivals; set to 0 to measure anew
   std::vector<ProcessIndex> lost;
   int failed_transfers = 0;
 
@@ -72,6 +74,7 @@ class Endpoint final : public ChannelEvents {
   struct Outgoing {
     MessageShape shape;
     std::uint32_t number;
+    std::unique_ptr<Buffer> buffer;
   };
   struct Source {
     std::unique_ptr<Buffer> buffer;
@@ -88,11 +91,14 @@ class Endpoint final : public ChannelEvents {
   bool send_some();
   bool fetch_some(Nanoseconds now);
   void retire(std::unique_ptr<Buffer> buffer);
+  void note_arrival();
 
   RailCluster& cluster_;
   const int index_;
   std::unique_ptr<verbs::LocalPlatform> platform_;
+  std::vector<std::byte> filler_ = std::vector<std::byte>(64);
   std::unique_ptr<RailChannel> channel_;
+  std::vector<std::unique_ptr<rdma::MemoryRegion>> filler_regions_;  // of its devices
   std::deque<Outgoing> outgoing_;
   std::map<int, std::uint32_t> next_number_, expected_;
   std::deque<Source> sources_;

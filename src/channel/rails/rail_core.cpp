@@ -146,6 +146,8 @@ void RailCore::on_completion(Rail& rail, const rdma::Completion& completion) {
   }
   if (completion.status != rdma::Status::success) [[unlikely]] {
     if (completion.status != rdma::Status::flushed) ++counters.errors_completed;
+    if (completion.status == rdma::Status::remote_access || completion.status == rdma::Status::local_error)
+      ++counters.protection_errors;
     failover.fail(subchannel, reason_of(completion.status));
     return;
   }

@@ -19,6 +19,7 @@ struct RailCounters {
   // Faults.
   std::uint64_t failures = 0;          // of subchannels
   std::uint64_t errors_completed = 0;  // work requests completed with an error, flushes not counted
+  std::uint64_t protection_errors = 0;   // of those, a key or bounds refused: a fault of software
   std::uint64_t watchdog = 0;          // failures that the watchdog noticed
   std::uint64_t port_events = 0;
   std::uint64_t drain_time_outs = 0;
