@@ -17,10 +17,10 @@ struct RailCounters {
   std::uint64_t read_tokens_waited = 0;  // reads that waited for a token
   std::uint64_t bytes_striped = 0;
   // Faults.
-  std::uint64_t failures = 0;          // of subchannels
-  std::uint64_t errors_completed = 0;  // work requests completed with an error, flushes not counted
-  std::uint64_t protection_errors = 0;   // of those, a key or bounds refused: a fault of software
-  std::uint64_t watchdog = 0;          // failures that the watchdog noticed
+  std::uint64_t failures = 0;           // of subchannels
+  std::uint64_t errors_completed = 0;   // work requests completed with an error, flushes not counted
+  std::uint64_t protection_errors = 0;  // of those, a key or bounds refused: a fault of software
+  std::uint64_t watchdog = 0;           // failures that the watchdog noticed
   std::uint64_t port_events = 0;
   std::uint64_t drain_time_outs = 0;
   std::uint64_t fences_sent = 0, fences_answered = 0;
