@@ -238,6 +238,8 @@ void RailCore::take_events(rdma::Device& device, std::uint16_t device_number) {
             failover.fail(*subchannel, PathReason::queue_pair_fatal);
           break;
         case rdma::DeviceEvent::Kind::device_fatal:
+          // What it had acknowledged to peers lies in the completion queue still.
+          poll_all(*rail);
           device_gone(device_number);
           break;
         case rdma::DeviceEvent::Kind::path_migration_failed:

@@ -71,11 +71,15 @@ class OneWayBlackHole final : public Everywhere {
   }
 };
 
-class DeadAdapter final : public Everywhere {
+// A process does not open an adapter again that had a fatal error, so it has lost this rail for good: there
+// must be others.
+class DeadAdapter final : public IncidentKind {
  public:
   const char* name() const override { return "dead adapter"; }
+  bool possible(const FabricParts& parts) const override { return parts.rails > 1; }
   void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
-    const std::string adapter = any_adapter(parts, random);
+    const auto host = static_cast<int>(random.below(static_cast<std::uint64_t>(parts.hosts)));
+    const std::string adapter = parts.adapter(host, parts.mortal_rail);
     incident.begin.push_back(fmt::format("adapter {} dead", adapter));
     incident.end.push_back(fmt::format("adapter {} alive", adapter));
   }

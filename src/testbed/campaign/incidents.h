@@ -18,6 +18,7 @@ struct FabricParts {
   std::vector<std::string> switches;  // of which each host has at least one adapter
   bool checksum = false;              // corrupted payload will be noticed
   bool ethernet = false;
+  int mortal_rail = 0;  // whose adapters may die
 
   std::string adapter(int host, int rail) const;
 };

@@ -68,6 +68,7 @@ class ScenarioDrawing {
     if (fabric.topology == "two-switch")
       for (int rail = 0; rail < fabric.rails; ++rail)
         parts_.switches.push_back(fmt::format("switch{}", rail));
+    parts_.mortal_rail = static_cast<int>(random_.below(static_cast<std::uint64_t>(parts_.rails)));
     parts_.ethernet = random_.chance(0.2);
     const int lmc = fabric.topology != "back-to-back" && random_.chance(0.15) ? 1 : 0;
     if (lmc > 0 && random_.chance(0.7)) knob("HAWSER_RAIL_PATHS", 2);

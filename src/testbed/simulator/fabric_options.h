@@ -36,6 +36,9 @@ struct FabricOptions {
   std::string parameters;  // lines as in fabric/parameters.h
   std::string faults;      // lines of `<seconds> <fault>` as in fabric/fault/fault.h, from the job's start
   std::vector<Incident> incidents;
+  // Packets and times of incidents count from when all ranks have joined the job; else from the start, which
+  // is for programs without MPI.
+  bool incidents_after_join = true;
   // Carried out whenever the last incident under way has ended; must make the fabric whole.
   std::vector<std::string> heal;
   // How long the job may go on when no incident is under way, since the last one ended; then it ends with

@@ -96,6 +96,7 @@ Result<std::unique_ptr<SimulatedFabric>> SimulatedFabric::build(EventQueue& queu
   if (trace.writes() || !options.incidents.empty()) made->fabric_->listen(made.get());
   HAWSER_TRY(made->fabric_->schedule(options.faults, "faults"));
   HAWSER_TRY(made->add_incidents());
+  if (!options.incidents_after_join) made->let_incidents_begin();
   return made;
 }
 
@@ -114,12 +115,17 @@ Result<> SimulatedFabric::add_incidents() {
     for (const std::string& command : incident.begin) HAWSER_TRY(check_command(command));
     for (const std::string& command : incident.end) HAWSER_TRY(check_command(command));
     incidents_.push_back(std::make_unique<ActiveIncident>(*this, incident));
-    if (incident.at != never) queue_.schedule(*incidents_.back(), incident.at);
   }
   std::stable_sort(incidents_.begin(), incidents_.end(), [](const auto& a, const auto& b) {
     return a->incident().after_packets < b->incident().after_packets;
   });
   return {};
+}
+
+void SimulatedFabric::let_incidents_begin() {
+  if (std::exchange(may_begin_, true)) return;
+  for (const auto& each : incidents_)
+    if (each->incident().at != never) queue_.schedule(*each, queue_.now() + each->incident().at);
 }
 
 Nanoseconds SimulatedFabric::limit() const {
@@ -167,7 +173,7 @@ std::string SimulatedFabric::with_connection(const std::string& command) {
 
 void SimulatedFabric::on_note(fabric::TraceKind kind, Nanoseconds now, std::uint64_t a, std::uint64_t b) {
   if (trace_.writes()) trace_.comment(now, fmt::format("{} {:x} {:x}", verb_of(kind), a, b));
-  if (kind != fabric::TraceKind::packet_sent) return;
+  if (kind != fabric::TraceKind::packet_sent || !may_begin_) return;
   ++packets_;
   for (; next_incident_ < incidents_.size(); ++next_incident_) {
     ActiveIncident& next = *incidents_[next_incident_];

@@ -33,6 +33,8 @@ class SimulatedFabric final : private fabric::Trace::Listener {
   // The time at which the job must be over, unless another incident begins; never: there is one under way,
   // or all the time in the world.
   Nanoseconds limit() const;
+  // All ranks have joined: from now on incidents may begin, and their times count.
+  void let_incidents_begin();
   int incidents_begun() const { return begun_; }
   Nanoseconds last_end() const { return last_end_; }  // of an incident; 0: none has ended
 
@@ -60,6 +62,7 @@ class SimulatedFabric final : private fabric::Trace::Listener {
   std::vector<std::unique_ptr<ActiveIncident>> incidents_;  // by after_packets
   std::size_t next_incident_ = 0;                           // the first that waits for packets
   std::uint64_t packets_ = 0;
+  bool may_begin_ = false;
   int begun_ = 0;
   int under_way_ = 0;
   Nanoseconds last_end_ = 0;

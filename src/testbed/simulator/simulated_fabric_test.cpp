@@ -121,7 +121,7 @@ TEST(SimulatedFabric, OneSeedOneTrace) {
 }
 
 TEST(SimulatedFabric, AnIncidentBeginsWithTrafficAndEnds) {
-  FabricOptions fabric{.parameters = "link-latency 5us\n"};
+  FabricOptions fabric{.parameters = "link-latency 5us\n", .incidents_after_join = false};
   fabric.incidents.push_back({.after_packets = 1,
                               .lasts = 2 * millisecond,
                               .begin = {"link n1/hw0 down"},
@@ -135,6 +135,7 @@ TEST(SimulatedFabric, AnIncidentBeginsWithTrafficAndEnds) {
 TEST(SimulatedFabric, AJobThatDoesNotRecoverInTimeIsEnded) {
   FabricOptions fabric;
   fabric.patience = 5 * millisecond;
+  fabric.incidents_after_join = false;
   fabric.incidents.push_back({.at = millisecond, .lasts = millisecond, .begin = {"switch switch0 dead"}});
   fabric.topology = "two-switch";
   const Ran ran = run(fabric);

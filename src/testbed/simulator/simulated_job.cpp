@@ -186,6 +186,7 @@ void SimulatedJob::enter_fence(SimulatedProcess& process) {
     return;
   }
   in_fence_ = 0;
+  if (fabric_) fabric_->let_incidents_begin();
   const auto levels = std::bit_width(static_cast<unsigned>(options_.ranks - 1));
   const Nanoseconds duration = static_cast<Nanoseconds>(levels) * 2 * options_.model.network.latency;
   for (auto& other : processes_) {

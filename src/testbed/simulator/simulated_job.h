@@ -43,6 +43,7 @@ class SimulatedProcess final : public SimulatedRank,
   bool finished() const { return fiber_.finished(); }
   // One line: what an unfinished rank waits for.
   std::string describe() const;
+  std::string doing() const;
   // The job is over before the body is: nothing of this rank may run again, or be destroyed.
   void abandon();
 

@@ -292,14 +292,16 @@ Channel* SimulatedProcess::channel_of(ProcessIndex peer) {
 }
 
 std::string SimulatedProcess::describe() const {
-  switch (state_) {
-    case State::in_fence:
-      return fmt::format("rank {}: in the launcher's fence {}", layout_.rank, fences_);
-    case State::ready:
-    case State::idle:
-    case State::over:
-      break;
-  }
+  std::string text = fmt::format("rank {}: {}", layout_.rank, doing());
+  if (rails_ == nullptr) return text;
+  text += "\n";
+  for (const char c : rails_->rails().describe())
+    text += c == '\n' ? std::string("\n    ") : std::string(1, c);
+  return text.substr(0, text.find_last_not_of("\n ") + 1);
+}
+
+std::string SimulatedProcess::doing() const {
+  if (state_ == State::in_fence) return fmt::format("in the launcher's fence {}", fences_);
   if (rails_ != nullptr && state_of_leave_ != StateOfLeave::stays) {
     std::string why;
     const bool rests = rails_->rails().at_rest(&why);
@@ -307,11 +309,11 @@ std::string SimulatedProcess::describe() const {
         state_of_leave_ == StateOfLeave::waits_for_others ? "waits for the others to leave"
         : state_of_leave_ == StateOfLeave::comes_to_rest  ? "comes to rest before it leaves"
                                                           : "was at rest and leaves";
-    return fmt::format("rank {}: {}{}", layout_.rank, what, rests ? "" : ": " + why);
+    return fmt::format("{}{}", what, rests ? "" : ": " + why);
   }
-  const char* state = state_ == State::ready ? "polls in" : "waits in";
-  if (slot_->running == nullptr) return fmt::format("rank {}: outside MPI", layout_.rank);
-  return fmt::format("rank {}: {} {}", layout_.rank, state, slot_->running->describe_waiting());
+  if (slot_->running == nullptr) return "outside MPI";
+  return fmt::format("{} {}", state_ == State::ready ? "polls in" : "waits in",
+                     slot_->running->describe_waiting());
 }
 
 }  // namespace hawser
