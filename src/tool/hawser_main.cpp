@@ -8,6 +8,7 @@
 #include "tool/info_command.h"
 #include "tool/sim_command.h"
 #include "tool/subcommand.h"
+#include "tool/top_command.h"
 
 namespace hawser {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 constexpr Subcommand subcommands[] = {
     {"info", "version, ABIs, launchers, channels; --knobs: settings; --missing: functions not there yet",
      run_info},
+    {"top", "the rails of running MPI processes: state, rate and failures of every path, live", run_top},
     {"fabric", "virtual InfiniBand fabrics: up, down, status, watch, topology, fault, run", run_fabric},
     {"sim", "the simulator: campaigns of random programs and faults, one seed with its trace", run_sim},
 };

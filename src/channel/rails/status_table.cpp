@@ -26,6 +26,7 @@ void add(std::atomic<T>& word, T n) {
 std::string value_text(PathEvent event, std::int64_t value) {
   switch (event) {
     case PathEvent::condition_changed:
+      if (value < 0 || value >= path_conditions) return {};
       return fmt::format(" condition={}", path_condition_name(static_cast<PathCondition>(value)));
     case PathEvent::fence_sent:
       return fmt::format(" stripes={}", value);
@@ -48,6 +49,23 @@ std::string value_text(PathEvent event, std::int64_t value) {
 }
 
 }  // namespace
+
+std::string event_line(const EventFacts& event, std::int32_t rank, const PathFacts* path) {
+  std::string line = fmt::format("{}.{:09} rank={}", event.time / second, event.time % second, rank);
+  if (event.peer >= 0) line += fmt::format(" peer={}", event.peer);
+  if (path != nullptr)
+    line += fmt::format(" subchannel={} port={} path={} incarnation={}", path->subchannel, path->port,
+                        path->path, path->incarnation);
+  // Numbers may come from a process of another version.
+  if (event.event < path_events) {
+    line += fmt::format(" event={}", path_event_name(static_cast<PathEvent>(event.event)));
+    line += value_text(static_cast<PathEvent>(event.event), event.value);
+  }
+  const auto reason = static_cast<PathReason>(event.reason);
+  if (reason != PathReason::none && event.reason < path_reasons)
+    line += fmt::format(" reason={}", path_reason_name(reason));
+  return line;
+}
 
 std::size_t RailStatus::table_bytes(std::uint32_t rows) {
   return status_header_bytes + std::size_t{rows} * sizeof(StatusRow);
@@ -139,22 +157,8 @@ void RailStatus::on_event(int row, ProcessIndex peer, PathEvent event, PathReaso
     header_->events.store(events_ + 1, std::memory_order_release);
   }
   ++events_;
-  if (log_ != nullptr) log_event(facts);
-}
-
-void RailStatus::log_event(const EventFacts& facts) {
-  std::string line = fmt::format("{}.{:09} rank={}", facts.time / second, facts.time % second, rank_);
-  if (facts.peer >= 0) line += fmt::format(" peer={}", facts.peer);
-  if (facts.row >= 0) {
-    const PathFacts& path = paths_[static_cast<std::size_t>(facts.row)];
-    line += fmt::format(" subchannel={} port={} path={} incarnation={}", path.subchannel, path.port,
-                        path.path, path.incarnation);
-  }
-  line += fmt::format(" event={}", path_event_name(static_cast<PathEvent>(facts.event)));
-  line += value_text(static_cast<PathEvent>(facts.event), facts.value);
-  const auto reason = static_cast<PathReason>(facts.reason);
-  if (reason != PathReason::none) line += fmt::format(" reason={}", path_reason_name(reason));
-  log_->write_line(line);
+  if (log_ == nullptr) return;
+  log_->write_line(event_line(facts, rank_, row < 0 ? nullptr : &paths_[static_cast<std::size_t>(row)]));
 }
 
 void RailStatus::publish(const RailCounters& counters) {

@@ -79,6 +79,9 @@ struct CounterName {
 };
 std::span<const CounterName> rail_counter_names();
 
+// An event as the log has it; `path` null: of no path in particular.
+std::string event_line(const EventFacts& event, std::int32_t rank, const PathFacts* path);
+
 struct PathLabel {
   ProcessIndex peer = -1;
   std::uint16_t subchannel = 0;
@@ -121,7 +124,6 @@ class RailStatus {
 
  private:
   void add_in_flight(int row, std::int64_t bytes);
-  void log_event(const EventFacts& facts);
 
   StatusHeader* header_ = nullptr;
   StatusRow* rows_ = nullptr;
