@@ -1,7 +1,6 @@
 #include "testbed/emulator/client_link.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -72,23 +71,23 @@ Result<std::vector<verbs::AdapterFacts>> list_adapters(const std::string& fabric
 }
 
 Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric, const std::string& host,
-                                                      std::uint32_t adapter) {
+                                                      std::uint32_t adapter, Patience& patience) {
   auto socket = connect_to(fabric);
   if (!socket) return socket.take_error();
-  std::unique_ptr<ClientLink> link(new ClientLink(fabric, std::move(socket).value()));
+  std::unique_ptr<ClientLink> link(new ClientLink(fabric, std::move(socket).value(), patience));
   // The daemon moves data in and out of our memory; Yama would allow that to our parents only.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   const FileDescriptor page = make_memory(sizeof(DoorbellPage));
   Pipe events = make_pipe();
   if (page.valid()) link->page_memory_ = map_memory(page, sizeof(DoorbellPage));
-  if (link->page_memory_ == nullptr || !events.in.valid())
+  if (link->page_memory_ == nullptr || !events.in.valid() || !patience.usable())
     return failure(ErrorClass::no_mem, "hawser: no memory or descriptors: {}", std::strerror(errno));
   link->page_ = reinterpret_cast<DoorbellPage*>(link->page_memory_.get());
   Request request;
   request.call = Call::open_adapter;
   request.number = adapter;
   name_host(request, host);
-  const int descriptors[] = {page.get(), events.in.get()};
+  const int descriptors[] = {page.get(), events.in.get(), patience.memory().get()};
   LocalPacket answer;
   const Reply reply = link->exchange(request, descriptors, &answer);
   if (reply.error != 0) return failure(ErrorClass::arg, "hawser: fabric '{}': {}", fabric, reply.why);
@@ -133,23 +132,18 @@ verbs::SharedBytes ClientLink::allocate(std::size_t bytes) {
 }
 
 void ClientLink::ring(std::uint32_t queue_pair) {
+  patience_.show_core();
   if (!page_->append(queue_pair)) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
 }
 
-// Programs poll in a tight loop, and the daemon may want the same core.
 bool ClientLink::rest(std::uint32_t idle_polls) {
-  constexpr std::uint32_t pauses = 16,
-                          between_checks = 64;  // on a crowded machine a yield takes milliseconds
+  constexpr std::uint32_t between_checks = 64;  // on a crowded machine a yield takes milliseconds
   if (gone_) [[unlikely]]
     return false;
-  if (idle_polls < pauses) {
-    __builtin_ia32_pause();
-    return true;
-  }
-  sched_yield();
-  if (idle_polls % between_checks != 0) return true;
+  patience_.rest();
+  if (idle_polls % between_checks != between_checks - 1) return true;
   const std::unique_lock guard(call_lock_, std::try_to_lock);
   if (guard.owns_lock() && is_closed(socket_)) lose();
   return !gone_;

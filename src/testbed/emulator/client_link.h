@@ -9,15 +9,17 @@
 
 #include "access/local_socket.h"
 #include "testbed/emulator/doorbells.h"
+#include "testbed/emulator/patience.h"
 #include "verbs/link.h"
 
 namespace hawser::emulator {
 
 class ClientLink final : public verbs::Link {
  public:
-  // Opens adapter number `adapter` of `host` at the daemon called `fabric`.
+  // `patience` is the process's, and lasts longer. Opens adapter number `adapter` of `host` at the daemon
+  // called `fabric`.
   static Result<std::unique_ptr<verbs::Link>> open(const std::string& fabric, const std::string& host,
-                                                   std::uint32_t adapter);
+                                                   std::uint32_t adapter, Patience& patience);
 
   verbs::Reply call(const verbs::Request& request, const verbs::SharedBytes* memory) override;
   verbs::SharedBytes allocate(std::size_t bytes) override;
@@ -29,8 +31,8 @@ class ClientLink final : public verbs::Link {
   int read_record(std::uint32_t channel, void* record, std::size_t bytes) override;
 
  private:
-  ClientLink(std::string fabric, FileDescriptor socket)
-      : fabric_(std::move(fabric)), socket_(std::move(socket)) {}
+  ClientLink(std::string fabric, FileDescriptor socket, Patience& patience)
+      : fabric_(std::move(fabric)), socket_(std::move(socket)), patience_(patience) {}
   verbs::Reply exchange(const verbs::Request& request, std::span<const int> descriptors,
                         LocalPacket* answer = nullptr);
   // The daemon has ended: says so, once.
@@ -38,6 +40,7 @@ class ClientLink final : public verbs::Link {
 
   const std::string fabric_;
   FileDescriptor socket_;
+  Patience& patience_;
   FileDescriptor wake_;  // the daemon's
   std::shared_ptr<std::byte> page_memory_;
   DoorbellPage* page_ = nullptr;

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "access/shared_memory.h"
 #include "testbed/emulator/mapped_memory.h"
 
 namespace hawser::emulator {
@@ -106,7 +107,7 @@ Reply Connection::list_adapters(const Request& request) {
 }
 
 Reply Connection::open_adapter(const Request& request, LocalPacket& packet) {
-  if (session_ != nullptr || packet.descriptors.size() != 2) return refused(EINVAL, "opened already");
+  if (session_ != nullptr || packet.descriptors.size() != 3) return refused(EINVAL, "opened already");
   fabric::Fabric& fabric = host_.fabric();
   const auto host = fabric.topology().find_host(request.host);
   fabric::Adapter* const adapter =
@@ -115,7 +116,10 @@ Reply Connection::open_adapter(const Request& request, LocalPacket& packet) {
     return refused(EINVAL, fmt::format("host '{}' has no adapter {}", request.host, request.number));
   page_memory_ = map_memory(packet.descriptors[0], sizeof(DoorbellPage));
   if (page_memory_ == nullptr) return refused(EINVAL, "no memory for doorbells");
+  wait_memory_ = map_memory(packet.descriptors[2], sizeof(WaitPage));
+  if (wait_memory_ == nullptr) return refused(EINVAL, "no memory to wait at");
   page_ = reinterpret_cast<DoorbellPage*>(page_memory_.get());
+  wait_ = reinterpret_cast<WaitPage*>(wait_memory_.get());
   events_ = std::move(packet.descriptors[1]);
   never_wait(events_);
   space_ = host_.dma().add(process_);
@@ -167,6 +171,12 @@ bool Connection::take_doorbells() {
     any = true;
   }
   return any;
+}
+
+void Connection::tell_of_completions() {
+  if (!std::exchange(stored_, false)) return;
+  wait_->told.fetch_add(1, std::memory_order_seq_cst);
+  if (wait_->sleepers.load(std::memory_order_seq_cst) != 0) futex_wake_all(wait_->told);
 }
 
 void Connection::set_asleep(bool asleep) {

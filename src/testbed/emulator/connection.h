@@ -8,6 +8,7 @@
 
 #include "access/local_socket.h"
 #include "testbed/emulator/doorbells.h"
+#include "testbed/emulator/patience.h"
 #include "testbed/emulator/process_dma.h"
 #include "verbs/session.h"
 
@@ -40,6 +41,11 @@ class Connection final : public verbs::SessionPort {
   // Rings for what the client posted; whether there was anything.
   bool take_doorbells();
   void set_asleep(bool asleep);
+  bool last_seen_at(int core) const {
+    return wait_ != nullptr && wait_->core.load(std::memory_order_relaxed) == core;
+  }
+  // Wakes the client's threads that wait for completions, if there are new ones.
+  void tell_of_completions();
   bool open() const { return session_ != nullptr; }
   std::string describe() const;
   std::uint64_t lost_events() const { return lost_events_; }
@@ -52,6 +58,7 @@ class Connection final : public verbs::SessionPort {
   bool send_text(const CommandAnswer& answer);
   void completion_event(std::uint32_t channel, verbs::CompletionRecord record) override;
   void async_event(const verbs::AsyncRecord& record) override;
+  void completion_written() override { stored_ = true; }
   void tell(const FileDescriptor& pipe, const void* record, std::size_t bytes);
 
   ConnectionHost& host_;
@@ -60,6 +67,9 @@ class Connection final : public verbs::SessionPort {
   std::shared_ptr<std::byte> page_memory_;
   DoorbellPage* page_ = nullptr;
   std::uint64_t taken_ = 0;
+  std::shared_ptr<std::byte> wait_memory_;
+  WaitPage* wait_ = nullptr;
+  bool stored_ = false;
   fabric::SpaceId space_ = 0;
   std::string adapter_name_;
   FileDescriptor events_;

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -19,13 +20,13 @@ namespace {
 
 // How often nothing may happen before the loop becomes more patient. A sleeper is woken 35 us late, so it
 // yields for some milliseconds first.
-constexpr std::uint32_t spins = 100, yields = 4000;
+constexpr std::uint32_t spins = 100, yields = 1000, spins_when_crowded = 12;
 constexpr std::uint32_t passes_between_looks = 32;
 constexpr Nanoseconds shortest_sleep = 60 * microsecond;
 
-void watch(const FileDescriptor& set, const FileDescriptor& fd, void* who) {
+void watch(const FileDescriptor& set, const FileDescriptor& fd, void* who, std::uint32_t how = 0) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = EPOLLIN | how;
   event.data.ptr = who;
   epoll_ctl(set.get(), EPOLL_CTL_ADD, fd.get(), &event);
 }
@@ -43,7 +44,7 @@ Daemon::Daemon(std::string name, FileDescriptor listener, fabric::Topology topol
       ready_(epoll_create1(EPOLL_CLOEXEC)) {
   fcntl(listener_.get(), F_SETFL, fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
   watch(ready_, listener_, &listener_);
-  watch(ready_, wake_, &wake_);
+  watch(ready_, wake_, &wake_, EPOLLET);  // what is written to it is never read
 }
 
 void Daemon::end_with(FileDescriptor lifeline) {
@@ -54,21 +55,37 @@ void Daemon::end_with(FileDescriptor lifeline) {
 Daemon::~Daemon() { connections_.clear(); }
 
 void Daemon::run() {
+  ask_for_slice(daemon_slice);
   std::uint32_t idle = 0, passes = 0;
   while (!down_) {
     bool busy = fire_due();
     busy |= take_doorbells();
+    tell_clients();
     if (++passes % passes_between_looks == 0 || idle > spins) busy |= look_at_sockets(0);
     if (busy) {
       idle = 0;
-    } else if (++idle < spins) {
+    } else if (++idle < spins_when_crowded || (idle < spins && !crowded())) {
       __builtin_ia32_pause();
-    } else if (idle < spins + yields) {
-      sched_yield();
+    } else if (idle < spins + yields && !crowded()) {
+      crowd_.yield(now());
     } else {
       sleep();
+      idle = 0;
     }
   }
+}
+
+// Whether somebody else needs this core, perhaps to give us work. A client that waits for it cannot be seen,
+// but where it ran last can.
+bool Daemon::crowded() {
+  if (crowd_.here(now())) return true;
+  const int here = sched_getcpu();
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [&](const Connection& each) { return each.last_seen_at(here); });
+}
+
+void Daemon::tell_clients() {
+  for (Connection& connection : connections_) connection.tell_of_completions();
 }
 
 // Also brings the model's time up to date, for calls act at it.
@@ -110,10 +127,7 @@ bool Daemon::look_at_sockets(Nanoseconds wait) {
       accept_all();
     } else if (who == &lifeline_) {
       down_ = true;  // nothing is written to it: this is its other end being closed
-    } else if (who == &wake_) {
-      std::uint64_t wakes = 0;
-      [[maybe_unused]] const ssize_t got = read(wake_.get(), &wakes, sizeof wakes);
-    } else {
+    } else if (who != &wake_) {
       fire_due();
       auto* const connection = static_cast<Connection*>(who);
       if (!connection->serve())

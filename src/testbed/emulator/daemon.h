@@ -44,6 +44,8 @@ class Daemon final : public ConnectionHost {
   bool fire_due();
   bool take_doorbells();
   bool look_at_sockets(Nanoseconds wait);
+  bool crowded();
+  void tell_clients();
   void sleep();
   void accept_all();
 
@@ -58,6 +60,7 @@ class Daemon final : public ConnectionHost {
   FileDescriptor listener_, wake_, ready_;
   std::list<Connection> connections_;
   bool down_ = false;
+  Crowd crowd_;
   Lag lag_;
 };
 

@@ -22,7 +22,7 @@ class EmulatorPlatform final : public verbs::Platform {
     return list_adapters(fabric, host());
   }
   Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override {
-    return ClientLink::open(variable("HAWSER_FABRIC"), host(), adapter);
+    return ClientLink::open(variable("HAWSER_FABRIC"), host(), adapter, patience_);
   }
   int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
     struct stat facts {};
@@ -34,6 +34,8 @@ class EmulatorPlatform final : public verbs::Platform {
   void complain(const std::string& text) override { print_error_line(text); }
 
  private:
+  Patience patience_;
+
   static std::string variable(const char* name) {
     const char* const value = std::getenv(name);
     return value != nullptr ? value : "";

@@ -1,0 +1,85 @@
+#include "testbed/emulator/patience.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "access/shared_memory.h"
+#include "testbed/emulator/mapped_memory.h"
+
+namespace hawser::emulator {
+namespace {
+
+// A yield that took longer went to somebody who does not yield back; it is not tried again for a while.
+constexpr Nanoseconds lost_core = 20 * microsecond;
+constexpr Nanoseconds crowded_time = 100 * millisecond;
+// Polls without a word from the daemon before the core is offered to others: more than a program has queues,
+// lest it sleeps on one while another has something.
+constexpr std::uint32_t spins = 32;
+constexpr Nanoseconds longest_spin = 20 * microsecond;
+// Programs have other things to look at as well.
+constexpr Nanoseconds longest_sleep = 200 * microsecond;
+
+}  // namespace
+
+void Crowd::yield(Nanoseconds now) {
+  const Nanoseconds away = yield_cpu();
+  if (away > lost_core) until_.store(now + away + crowded_time, std::memory_order_relaxed);
+}
+
+void ask_for_slice(Nanoseconds slice) {
+  struct {
+    std::uint32_t size, policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+  } wanted{};
+  wanted.size = sizeof wanted;
+  wanted.policy = static_cast<std::uint32_t>(sched_getscheduler(0));
+  if (wanted.policy != SCHED_OTHER) return;  // somebody has chosen
+  wanted.nice = getpriority(PRIO_PROCESS, 0);
+  wanted.runtime = static_cast<std::uint64_t>(slice);
+  syscall(SYS_sched_setattr, 0, &wanted, 0);
+}
+
+Patience::Patience() : memory_(make_memory(sizeof(WaitPage))) {
+  if (memory_.valid()) mapped_ = map_memory(memory_, sizeof(WaitPage));
+  page_ = reinterpret_cast<WaitPage*>(mapped_.get());
+}
+
+void Patience::show_core() {
+  const int here = sched_getcpu();
+  if (page_->core.load(std::memory_order_relaxed) != here) page_->core.store(here, std::memory_order_relaxed);
+}
+
+void Patience::rest() {
+  show_core();
+  const std::uint32_t told = page_->told.load(std::memory_order_acquire);
+  if (told != seen_.exchange(told, std::memory_order_relaxed)) empty_.store(0, std::memory_order_relaxed);
+  if (empty_.fetch_add(1, std::memory_order_relaxed) < spins) {
+    __builtin_ia32_pause();
+    return;
+  }
+  MonotonicClock clock;
+  const Nanoseconds now = clock.now();
+  if (!crowd_.here(now)) {
+    crowd_.yield(now);
+    return;
+  }
+  // The daemon takes the core if it needs it; a sleep would cost more than the wait is likely to last.
+  if (empty_.load(std::memory_order_relaxed) == spins + 1) since_.store(now, std::memory_order_relaxed);
+  if (now - since_.load(std::memory_order_relaxed) < longest_spin) {
+    __builtin_ia32_pause();
+    return;
+  }
+  static thread_local bool quick = false;
+  if (!quick) ask_for_slice(client_slice);
+  quick = true;
+  page_->sleepers.fetch_add(1, std::memory_order_seq_cst);
+  futex_wait(page_->told, told, longest_sleep);
+  page_->sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace hawser::emulator
