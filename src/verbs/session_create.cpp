@@ -49,6 +49,7 @@ Reply Session::resize_completion_queue(const Request& request, const RingMemory&
   auto& to = *reinterpret_cast<CompletionQueueHeader*>(memory.bytes.get());
   to.entries.produced.store(queue->produced, std::memory_order_seq_cst);
   to.entries.consumed.store(consumed, std::memory_order_seq_cst);
+  to.told.store(queue->told, std::memory_order_seq_cst);
   to.armed.store(from.armed.load(std::memory_order_seq_cst), std::memory_order_seq_cst);
   queue->memory = memory;
   queue->shape = shape;

@@ -48,7 +48,7 @@ struct Session::Completions final : public fabric::CompletionPort {
   RingShape shape;
   std::uint32_t capacity = 0, channel = 0;
   fabric::CompletionQueue* queue = nullptr;
-  std::uint64_t produced = 0;
+  std::uint64_t produced = 0, told = 0;
   std::vector<SharedReceives*> xrc_receives;  // that report here
 
   explicit Completions(Session& owner) : session(owner) {}

@@ -27,6 +27,7 @@ void Session::Completions::tell(const fabric::Completion& completion) {
   const bool counts = completion.solicited || completion.status != fabric::CompletionStatus::success;
   if (armed == CompletionQueueHeader::quiet || (armed == CompletionQueueHeader::solicited && !counts)) return;
   how.store(CompletionQueueHeader::quiet, std::memory_order_seq_cst);
+  header().told.store(told = produced, std::memory_order_seq_cst);
   session.port_.completion_event(channel, queue->number);
 }
 
@@ -34,6 +35,7 @@ void Session::Completions::tell_unread() {
   if (channel == 0) return;
   std::uint64_t next = header().entries.consumed.load(std::memory_order_acquire);
   if (produced - next > capacity) return;  // the client's number is wrong
+  if (produced - told < produced - next) next = told;
   for (; next != produced; ++next) {
     fabric::Completion completion;
     std::memcpy(&completion, shape.slot(memory.bytes.get(), next), sizeof completion);

@@ -219,6 +219,28 @@ TEST_F(VerbsTest, ArmingTellsOfWhatIsThereAlready) {
   ibv_ack_cq_events(b.queue, 1);
 }
 
+TEST_F(VerbsTest, ArmingAfterAnEventTellsOfNewCompletionsOnly) {
+  End a(*platforms_[0]), b(*platforms_[1]);
+  connect(a, b);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(b.receive(1, 0, 100), 0);
+  ibv_cq* queue = nullptr;
+  void* owner = nullptr;
+  EXPECT_EQ(ibv_req_notify_cq(b.queue, 0), 0);
+  EXPECT_EQ(a.send(1, "x"), 0);
+  settle();
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &queue, &owner), 0);
+  EXPECT_EQ(ibv_req_notify_cq(b.queue, 0), 0);  // the one that was told of is not polled yet
+  EXPECT_EQ(ibv_get_cq_event(b.channel, &queue, &owner), -1);
+  EXPECT_EQ(a.send(2, "y"), 0);
+  settle();
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &queue, &owner), 0);
+  EXPECT_EQ(a.send(3, "z"), 0);
+  settle();
+  EXPECT_EQ(ibv_req_notify_cq(b.queue, 0), 0);  // the third came between
+  ASSERT_EQ(ibv_get_cq_event(b.channel, &queue, &owner), 0);
+  ibv_ack_cq_events(b.queue, 3);
+}
+
 TEST_F(VerbsTest, ErrorStateFlushesWhatWaitsInRings) {
   End a(*platforms_[0]), b(*platforms_[1]);
   connect(a, b);

@@ -176,6 +176,8 @@ struct CompletionQueueHeader {
   enum Armed : std::uint32_t { quiet, any, solicited };
   RingIndices entries;
   alignas(cache_line) std::atomic<std::uint32_t> armed{quiet};
+  // Entries up to here were told of by an event, read or not: they do not make another.
+  std::atomic<std::uint64_t> told{0};
 };
 
 // Slots of one size in a power of two: `most` of them may be in use.
