@@ -49,6 +49,7 @@ Result<> MachineWaiter::watch(Channel& channel) {
 
 void MachineWaiter::idle(std::uint32_t idle_passes) {
   if (idle_passes == 0) core_taken_ = armed_ = false;
+  if (!channels_.empty()) note_pause(idle_passes);
   const std::uint32_t spins = crowded() ? 0 : spins_;
   if (idle_passes >= spins + yields_ || core_taken_) [[unlikely]]
     return sleep();
@@ -61,6 +62,13 @@ void MachineWaiter::idle(std::uint32_t idle_passes) {
   else if (idle_passes >=
            brisk_passes)  // before that, a pause would put off the answer of a running neighbour
     pause_cpu();
+}
+
+// Polling an adapter may give the core away, too: one that is emulated by a process needs cores.
+void MachineWaiter::note_pause(std::uint32_t idle_passes) {
+  const Nanoseconds now = clock_.now();
+  if (idle_passes > 0 && now - last_idle_ >= long_yield) core_taken_ = true;
+  last_idle_ = now;
 }
 
 void MachineWaiter::sleep() {

@@ -37,6 +37,7 @@ class MachineWaiter final : public Waiter {
  private:
   bool crowded() { return machine_crowded_ || (load_ != nullptr && load_->crowded()); }
   void sleep();
+  void note_pause(std::uint32_t idle_passes);
   bool prepare(std::uint32_t how);
   Nanoseconds time_to_sleep() const;
 
@@ -49,7 +50,8 @@ class MachineWaiter final : public Waiter {
   bool membarrier_;
   bool announced_ = false;
   bool core_taken_ = false;  // a yield in this wait gave the core to somebody who computes
-  bool armed_ = false;       // the channels, since one of them woke this process last
+  Nanoseconds last_idle_ = 0;
+  bool armed_ = false;  // the channels, since one of them woke this process last
   Clock& clock_;
   std::vector<Channel*> channels_;
   ReadySet watched_;  // of the channels' descriptors; made with the first
