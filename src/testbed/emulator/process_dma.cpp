@@ -11,6 +11,10 @@ namespace {
 
 // What is read from one process and written to another stays in the core's cache on the way.
 constexpr std::size_t chunk = 128 * 1024;
+// Programs watch the end of what is written to them (Open MPI's eager RDMA): as with real adapters, it must
+// come last. One copy by a string instruction may appear in any order to another core; two do not pass each
+// other.
+constexpr std::size_t tail = 8;
 
 // A process that has ended answers nobody, not even with a refusal: its memory goes a moment before its
 // connection to us does, and until then its packets count as lost.
@@ -51,9 +55,11 @@ bool ProcessDma::move(fabric::SpaceId space, std::span<const fabric::Piece> piec
       skip = 0;
     }
     if (total == 0) return false;
-    const iovec here{local, total};
-    const ssize_t moved = reading ? process_vm_readv(process->second, &here, 1, remote.data(), count, 0)
-                                  : process_vm_writev(process->second, &here, 1, remote.data(), count, 0);
+    const std::size_t last = std::min(tail, total);
+    const std::array<iovec, 2> here{{{local, total - last}, {local + (total - last), last}}};
+    const ssize_t moved =
+        reading ? process_vm_readv(process->second, here.data(), here.size(), remote.data(), count, 0)
+                : process_vm_writev(process->second, here.data(), here.size(), remote.data(), count, 0);
     if (moved <= 0) return false;
     local += moved;
     offset += static_cast<std::uint64_t>(moved);
