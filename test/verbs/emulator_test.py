@@ -12,6 +12,7 @@ import sys
 import time
 import unittest
 
+import perftest_matrix
 from fabric_case import PATIENCE, OnFabric, fabric, have
 
 
@@ -88,31 +89,11 @@ class PingPong(OnFabric):
 
 @have("ib_send_bw", "ib_write_lat")
 class PerfTest(OnFabric):
-    """Every program once, and each of the options that change how requests are posted or completed."""
-    def check(self, *command):
-        with self.subTest(" ".join(command)):
-            self.assertIn("BW peak" if command[0].endswith("bw") else "t_typical",
-                          self.pair(*command, "-d", "hw0", "-F", "-n", "200"))
-
-    def test_latency(self):
-        for kind in ("send", "write", "read", "atomic"):
-            self.check(f"ib_{kind}_lat")
-
-    def test_bandwidth(self):
-        for kind in ("send", "write", "read", "atomic"):
-            self.check(f"ib_{kind}_bw")
-
-    def test_transports(self):
-        for transport in ("UC", "UD"):
-            self.check("ib_send_bw", "-c", transport)
-            self.check("ib_send_lat", "-c", transport)
-        self.check("ib_write_bw", "-c", "UC")
-
-    def test_options(self):
-        for options in (["-q", "4"], ["-b"], ["-e"], ["-I", "64", "-s", "64"], ["-a"], ["--use-srq"]):
-            self.check("ib_send_bw", *options)
-        for options in (["-q", "4"], ["-b"], ["-a"]):
-            self.check("ib_write_bw", *options)
+    """A sample of what `perftest_matrix.py --all` runs: every program, transport and way to post or complete."""
+    def test_sample(self):
+        for program, words in perftest_matrix.sample():
+            with self.subTest(" ".join([program, *words])):
+                perftest_matrix.run(self, program, words)
 
 
 @have("fi_pingpong", "fi_info")
