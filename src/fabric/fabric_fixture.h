@@ -23,6 +23,7 @@ class WatchedDma final : public LocalDmaPort {
   void allow(const void* start, std::size_t bytes) {
     allowed_[reinterpret_cast<std::uintptr_t>(start)] = bytes;
   }
+  void forbid(const void* start) { allowed_.erase(reinterpret_cast<std::uintptr_t>(start)); }
   DmaResult copy(SpaceId to, std::span<const Piece> destination, SpaceId from,
                  std::span<const Piece> source) override {
     if (gone.contains(from)) return DmaResult::lost;
