@@ -62,6 +62,11 @@ class ParameterReader {
     setters_["bus"] = choice_into(p.bus_half_duplex, "full", "half");
     setters_["ecn-threshold"] = into(p.ecn_threshold, parse_size);
     setters_["adaptive-routing"] = choice_into(p.adaptive_routing, "off", "on");
+    setters_["congestion-control"] = choice_into(p.congestion_control, "off", "on");
+    setters_["ccti-increase"] = count_into(p.ccti_increase, 1, 127);
+    setters_["ccti-limit"] = count_into(p.ccti_limit, 1, 127);
+    setters_["ccti-timer"] = into(p.ccti_timer, parse_duration);
+    setters_["cct-divisor"] = count_into(p.cct_divisor, 1, 1024);
     setters_["reroute-delay"] = into(p.reroute_delay, parse_duration);
     setters_["lmc"] = count_into(p.lmc, 0, 7);
     setters_["link-layer"] = [&p](const std::string& text) -> Result<> {
@@ -97,6 +102,7 @@ class ParameterReader {
     if (!std::has_single_bit(mtu) || mtu < 256 || mtu > 4096) {
       return failure(ErrorClass::arg, "mtu {}: 256, 512, 1024, 2048 or 4096 are possible", mtu);
     }
+    if (parameters_.ccti_timer <= 0) return failure(ErrorClass::arg, "ccti-timer must be more than 0");
     return {};
   }
 

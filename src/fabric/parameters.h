@@ -1,19 +1,29 @@
 // The parameters of a fabric: what the topology text does not say. A file of `key value` lines:
 //
-//   link-rate 200MB/s          # of every link; 0 = unlimited (all rates: of payload, headers are free unless
-//   said) link-latency 2us           # of every cable switch-latency 200ns       # added by every switch on
-//   the way mtu 2048                   # 256, 512, 1024, 2048, 4096 chunk 64K                  # how much
-//   moves as one packet; 0 = the path MTU. Coarser is cheaper to simulate header-bytes 30            # added
-//   to every MTU of payload; 0 by default, so that a rate is what programs see buffer 32K                 #
-//   of an input port per virtual lane; 0 = enough for the link's round trip virtual-lanes 2            #
-//   service level s goes on lane s mod n send-engines 2  send-engine-rate 900MB/s  receive-engines 2
-//   receive-engine-rate 900MB/s   # per port bus-rate 1GB/s  bus half   # an adapter's I/O bus; half: one
-//   direction at a time ecn-threshold 32K          # packets that find so much waiting for their output are
-//   marked; 0 = never adaptive-routing on        # switches choose among equally long ways by their load
-//   reroute-delay 27ms         # after a cable or switch fails or returns, new tables; 0 = never
-//   shuffle-seed 5             # the built-in router draws among equal ways instead of spreading evenly; 0 =
-//   even lmc 2  link-layer infiniband|ethernet  seed 1 host n0 H000 H001          # rails of a host, in order
+// clang-format off
+//   link-rate 200MB/s        # of every link; 0 = unlimited (all rates: of payload, headers are free
+//                            # unless said)
+//   link-latency 2us         # of every cable
+//   switch-latency 200ns     # added by every switch on the way
+//   mtu 2048                 # 256, 512, 1024, 2048, 4096
+//   chunk 64K                # how much moves as one packet; 0 = the path MTU. Coarser is cheaper to simulate
+//   header-bytes 30          # added to every MTU of payload; 0 by default: a rate is what programs see
+//   buffer 32K               # of an input port per virtual lane; 0 = enough for the link's round trip
+//   virtual-lanes 2          # service level s goes on lane s mod n
+//   send-engines 2  send-engine-rate 900MB/s  receive-engines 2  receive-engine-rate 900MB/s   # per port
+//   bus-rate 1GB/s  bus half # an adapter's I/O bus; half: one direction at a time
+//   ecn-threshold 4K         # packets that find so much waiting for their output are marked; 0 = never.
+//                            # What waits is the first packet of each input: a few packets are much
+//   congestion-control on    # marks make senders slow down (adapter/congestion.h); off by default; with
+//   ccti-increase 1  ccti-limit 127  ccti-timer 150us  cct-divisor 8
+//   adaptive-routing on      # switches choose among equally long ways by their load
+//   reroute-delay 27ms       # after a cable or switch fails or returns, new tables; 0 = never
+//   shuffle-seed 5           # uneven routes: the built-in router draws among equal ways, OpenSM visits the
+//                            # ports in a drawn order; 0 = even
+//   lmc 2  link-layer infiniband|ethernet  seed 1
+//   host n0 H000 H001        # rails of a host, in order
 //   link LEAF00:13 rate 100MB/s latency 5us
+// clang-format on
 #pragma once
 
 #include <cstdint>
@@ -56,6 +66,11 @@ struct Parameters {
   bool bus_half_duplex = false;
   std::uint64_t ecn_threshold = 0;
   bool adaptive_routing = false;
+  bool congestion_control = false;
+  int ccti_increase = 1;
+  int ccti_limit = 127;
+  Nanoseconds ccti_timer = 150 * microsecond;
+  int cct_divisor = 8;
   Nanoseconds reroute_delay = 0;
   std::uint64_t shuffle_seed = 0;
   int lmc = 0;

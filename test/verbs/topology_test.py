@@ -171,6 +171,12 @@ class Mistakes(unittest.TestCase):
                 out.write("lmc 1\nlink-rat 5MB/s\n")
             self.assertIn(f"{parameters}:2: there is no parameter 'link-rat'",
                           refused("topology", "back-to-back", "--parameters", parameters))
+            with open(parameters, "w", encoding="ascii") as out:
+                out.write("congestion-control on\n")
+            self.assertIn("needs an ecn-threshold", refused("up", "back-to-back", "--parameters", parameters))
+            with open(parameters, "w", encoding="ascii") as out:
+                out.write("ecn-threshold 4K\nccti-timer 0\n")
+            self.assertIn(f"{parameters}:2: ccti-timer must be more", refused("up", "two-switch", "--parameters", parameters))
             with open(net, "w", encoding="ascii") as out:
                 out.write('Hca 1 "A"\n[1] "B"[1]\n\nHca 1 "B"\n[1] "A"[1]\n')
             self.assertIn("are for built-in topologies", refused("topology", net, "--hosts", "3"))

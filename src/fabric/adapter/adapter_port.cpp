@@ -88,8 +88,28 @@ void AdapterPort::enqueue(QueuePair& queue_pair) {
   if (queue_pair.has_urgent()) {
     if (!queue_pair.urgent_link.linked()) urgent_.push_back(&queue_pair);
   } else if (!queue_pair.in_service && !queue_pair.ready_link.linked() && queue_pair.has_work()) {
-    ready_.push_back(&queue_pair);
+    if (!held_back(queue_pair)) ready_.push_back(&queue_pair);
   }
+}
+
+// Whether congestion control lets it wait; it comes again by itself then.
+bool AdapterPort::held_back(QueuePair& queue_pair) {
+  const Nanoseconds until = queue_pair.congestion.not_before();
+  if (until <= adapter_.now()) return false;
+  if (!queue_pair.pace_event.scheduled()) adapter_.services().events.schedule(queue_pair.pace_event, until);
+  return true;
+}
+
+// A packet of data is taken from it; if that makes it wait, it loses the rest of its turn.
+void AdapterPort::pace(QueuePair& queue_pair, const Packet& packet, Engine& engine) {
+  const Parameters& parameters = adapter_.services().parameters;
+  const double rate = adapter_.services().network.rate(index_);
+  if (!parameters.congestion_control || rate == 0 || packet.payload.size == 0 ||
+      packet.transport == QpType::ud)
+    return;
+  const auto duration = static_cast<Nanoseconds>(packet.wire_bytes / rate * 1e9);
+  queue_pair.congestion.sent(parameters, adapter_.now(), duration);
+  if (queue_pair.congestion.not_before() > adapter_.now()) engine.burst = 0;
 }
 
 void AdapterPort::unqueue(QueuePair& queue_pair) {
@@ -196,6 +216,7 @@ Packet* AdapterPort::next_packet(Engine& engine) {
     if (engine.burst > 0 && queue_pair.port() == number_) {
       if (Packet* packet = queue_pair.next_packet()) {
         --engine.burst;
+        pace(queue_pair, *packet, engine);
         engine.pipeline.push_back(&queue_pair);
         return packet;
       }

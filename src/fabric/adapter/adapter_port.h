@@ -86,6 +86,8 @@ class AdapterPort final : public PacketSink {
   QueuePair* next_ready(Engine& engine);
   bool eligible(const QueuePair& queue_pair, const Engine& engine) const;
   void enqueue(QueuePair& queue_pair);
+  bool held_back(QueuePair& queue_pair);
+  void pace(QueuePair& queue_pair, const Packet& packet, Engine& engine);
   void leave_pipeline(QueuePair* queue_pair);
   void finish_service(QueuePair& queue_pair);
   void count_sent(const Packet& packet);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/intrusive_list.h"
+#include "fabric/adapter/congestion.h"
 #include "fabric/adapter/objects.h"
 #include "fabric/adapter/requester.h"
 #include "fabric/adapter/responder.h"
@@ -78,6 +79,9 @@ class QueuePair {
   ListLink ready_link;      // in its port's list of queue pairs with work
   bool in_service = false;  // a send engine is at it
   int receive_engine = 0;
+  CongestionControl congestion;
+  void on_pace(Nanoseconds) { kick(); }
+  MemberEvent<QueuePair, &QueuePair::on_pace> pace_event{*this};  // it may send again
 
   struct Multicast {
     Gid gid;

@@ -213,6 +213,7 @@ void QueuePair::change_state(QpState to) {
     case QpState::reset: {
       detach_packets();
       requester_.reset();
+      congestion.reset();
       responder_.reset();
       ReceiveEntry entry;
       while (receives_.take(entry)) {

@@ -130,6 +130,9 @@ void Requester::response_lost(std::uint32_t psn, std::uint32_t heard) {
 }
 
 void Requester::receive_acknowledge(const Packet& packet) {
+  const FabricServices& services = queue_pair_.adapter().services();
+  if (packet.congestion_echo && services.parameters.congestion_control)
+    queue_pair_.congestion.notify(services.parameters, services.events.now());
   // Of an older try, or of nothing we know.
   if (psn_distance(packet.psn, unacked_psn_) < 0 || psn_distance(packet.psn, sent_psn_) >= 0) return;
   if (packet.syndrome == Syndrome::positive) {

@@ -136,7 +136,9 @@ void Responder::accept(Packet& packet) {
   nak_sent_ = false;
   expected_ = psn_add(packet.psn, packet.psn_count);
   const bool answered = packet.kind == PacketKind::read_request || packet.kind == PacketKind::atomic_request;
-  if (packet.acknowledge_request && !answered)
+  const bool tells = packet.congestion_marked && packet.transport != QpType::uc &&
+                     queue_pair_.adapter().services().parameters.congestion_control;
+  if ((packet.acknowledge_request || tells) && !answered)
     acknowledge(psn_add(expected_, psn_mask), packet.congestion_marked);
 }
 

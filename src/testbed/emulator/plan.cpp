@@ -64,6 +64,9 @@ Result<> read_parameters(const PlanOptions& options, fabric::Topology& topology,
   HAWSER_TRY(set("--latency", "link-latency", options.latency));
   HAWSER_TRY(set("--lmc", "lmc", options.lmc < 0 ? "" : std::to_string(options.lmc)));
   HAWSER_TRY(set("--shuffle-seed", "shuffle-seed", options.shuffle_seed));
+  if (parameters.congestion_control && parameters.ecn_threshold == 0)
+    return failure(ErrorClass::arg,
+                   "congestion-control on needs an ecn-threshold, or nothing is ever marked");
   // Packets of an MTU are events every few microseconds, more than a crowded machine keeps up with. These
   // take hundreds, well above the noise; `chunk` in the file of parameters says otherwise.
   constexpr std::uint32_t coarse = 64 * 1024;
