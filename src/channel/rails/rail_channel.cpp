@@ -80,6 +80,11 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
     all.push_back(device.get());
     core->inline_bytes = std::min(core->inline_bytes, device->facts().inline_bytes);
   }
+  RegistrationSettings registration;
+  // Nobody tells what goes away: nothing may be kept.
+  registration.most_bytes = settings.memory_watch != nullptr ? knobs.registration_cache : 0;
+  registration.most_regions = knobs.registration_entries;
+  core->registrations = std::make_unique<RegistrationCache>(all, settings.memory_watch, registration);
   core->small_packets.set_devices(all);
   core->packets.set_devices(all);
   HAWSER_TRY(open_rails(*core));
@@ -105,7 +110,14 @@ Result<> RailChannel::arm() {
   return {};
 }
 
-const RailCounters& RailChannel::counters() const { return core_->counters; }
+const RailCounters& RailChannel::counters() const {
+  const RegistrationCounters& cache = core_->registrations->counters();
+  RailCounters& counters = core_->counters;
+  counters.registration_hits = cache.hits;
+  counters.registrations_made = cache.registrations;
+  counters.registrations_dropped = cache.evicted + cache.invalidated;
+  return counters;
+}
 
 std::int64_t RailChannel::eager_limit(ProcessIndex) const {
   return static_cast<std::int64_t>(core_->packets.buffer_bytes() - sizeof(PacketHeader) -
@@ -151,6 +163,7 @@ bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
     core.looked = now;
     core.look_now = core.look_skipped = false;
     moved |= core.connector->receive();
+    core.registrations->take_changes();
     for (std::size_t d = 0; d < core.devices.size(); ++d)
       core.take_events(*core.devices[d], static_cast<std::uint16_t>(d));
   } else {
@@ -204,6 +217,7 @@ bool RailChannel::at_rest(std::string* why) const {
         fmt::format("{} exposed and {} fetched transfers", core_->exposures.live(), core_->fetches.live()));
   if (core_->rendezvous.read_tokens() != core_->knobs.rail_reads)
     return not_so(fmt::format("{} tokens of reads", core_->rendezvous.read_tokens()));
+  if (!core_->registrations->idle()) return not_so("memory of the application is in use by adapters");
   if (core_->entries.taken() != 0) return not_so(fmt::format("{} entries", core_->entries.taken()));
   if (core_->small_packets.taken() != 0 || core_->packets.taken() != receives)
     return not_so(fmt::format("{} small and {} packet buffers, {} of them to receive into",
@@ -225,6 +239,7 @@ std::string RailChannel::describe() const {
 
 void RailChannel::check_invariants() const {
   for (const VirtualChannel* peer : core_->known_peers) peer->check_invariants();
+  core_->registrations->check_invariants();
   for (const auto& rail : core_->rails) {
     std::int32_t outstanding = 0;
     std::int64_t bytes = 0;

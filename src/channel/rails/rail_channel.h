@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "access/memory_watch.h"
 #include "access/rdma.h"
 #include "base/knobs.h"
 #include "channel/channel.h"
@@ -34,6 +35,8 @@ struct RailSettings {
   std::int32_t job_size = 1;
   std::string job_id;  // the same in all processes of the job, unlike other jobs'
   PlantedBug planted_bug = PlantedBug::none;
+  // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
+  MemoryWatch* memory_watch = nullptr;
 };
 
 class RailChannel final : public Channel {

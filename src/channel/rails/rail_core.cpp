@@ -204,6 +204,7 @@ bool RailCore::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
 // Devices.
 
 void RailCore::device_gone(std::uint16_t device_number) {
+  dead_devices |= DeviceMask{1} << device_number;
   for (const auto& rail : rails) {
     if (rail->device_number() != device_number || rail->dead) continue;
     rail->dead = true;

@@ -18,6 +18,7 @@
 #include "channel/rails/rail.h"
 #include "channel/rails/rail_channel.h"
 #include "channel/rails/rail_table.h"
+#include "channel/rails/registration_cache.h"
 #include "channel/rails/rendezvous.h"
 #include "channel/rails/subchannel.h"
 #include "channel/rails/transfer.h"
@@ -84,10 +85,12 @@ struct RailCore {
 
   // In the order in which they may be destroyed from the last to the first.
   std::vector<std::unique_ptr<rdma::Device>> devices;
+  DeviceMask dead_devices = 0;
   PacketPool small_packets;
   PacketPool packets;
   std::vector<std::unique_ptr<Rail>> rails;
   EntryPool entries;
+  std::unique_ptr<RegistrationCache> registrations;
   TransferTable exposures;
   TransferTable fetches;
   RailTable table;  // the own one

@@ -1,4 +1,5 @@
-// What a RailChannel counts. Statistics, the event log and the campaign of faults read it.
+// What a RailChannel counts. Statistics, the status table and the campaign of faults read it. The names stand
+// in status_names.cpp once more.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,10 @@ struct RailCounters {
   std::uint64_t stripes_written = 0, stripes_read = 0;
   std::uint64_t read_tokens_waited = 0;  // reads that waited for a token
   std::uint64_t bytes_striped = 0;
+  // Users' buffers: found registered, registered (with one device each), given up because their memory went
+  // away or for the limits, refused by the system.
+  std::uint64_t registration_hits = 0, registrations_made = 0, registrations_dropped = 0;
+  std::uint64_t registrations_refused = 0;
   // Faults.
   std::uint64_t failures = 0;           // of subchannels
   std::uint64_t errors_completed = 0;   // work requests completed with an error, flushes not counted

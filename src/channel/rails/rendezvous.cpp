@@ -29,23 +29,44 @@ std::span<const std::byte> bytes_of(const Body& body) {
 
 // Memory.
 
-bool Rendezvous::register_bytes(Transfer& transfer, rdma::Access access) {
+bool Rendezvous::register_bytes(Transfer& transfer, bool writable) {
   Registration& registration = transfer.registration;
-  if (transfer.bytes.contiguous()) {
-    registration.address = transfer.bytes.data;
-  } else {
-    registration.packed.reset(new std::byte[static_cast<std::size_t>(transfer.size)]);
-    registration.address = registration.packed.get();
+  if (transfer.bytes.contiguous())
+    register_in_place(registration, transfer.bytes.data, transfer.size, writable);
+  else
+    register_packed(registration, transfer.size);
+  for (std::size_t device = 0; device < core_.devices.size(); ++device)
+    if (registration.usable(device)) return true;
+  registration.clear();
+  return false;
+}
+
+// With every device that takes it: one that refuses is no reason not to use the others.
+void Rendezvous::register_in_place(Registration& registration, std::byte* data, std::int64_t size,
+                                   bool writable) {
+  registration.address = data;
+  registration.cache = core_.registrations.get();
+  for (std::size_t device = 0; device < core_.devices.size(); ++device) {
+    const DeviceMask bit = DeviceMask{1} << device;
+    if ((core_.dead_devices & bit) != 0) continue;
+    if (registration.cached != nullptr) {
+      core_.counters.registrations_refused += !registration.cache->add_devices(*registration.cached, bit);
+    } else if (auto region = registration.cache->acquire(data, size, writable, bit)) {
+      registration.cached = region.value();
+    } else {
+      ++core_.counters.registrations_refused;
+    }
   }
-  bool any = false;
+}
+
+void Rendezvous::register_packed(Registration& registration, std::int64_t size) {
+  registration.packed.reset(new std::byte[static_cast<std::size_t>(size)]);
+  registration.address = registration.packed.get();
   for (const auto& device : core_.devices) {
-    auto region =
-        device->register_memory(registration.address, static_cast<std::size_t>(transfer.size), access);
-    any |= static_cast<bool>(region);
+    auto region = device->register_memory(registration.address, static_cast<std::size_t>(size),
+                                          rdma::Access::remote_read_write);
     registration.regions.push_back(region ? std::move(region).value() : nullptr);
   }
-  if (!any) registration.clear();
-  return any;
 }
 
 RemoteBytes Rendezvous::own_bytes(const Transfer& transfer) const {
@@ -53,7 +74,7 @@ RemoteBytes Rendezvous::own_bytes(const Transfer& transfer) const {
   bytes.address = reinterpret_cast<std::uintptr_t>(transfer.registration.address);
   for (const auto& rail : core_.rails)
     if (transfer.registration.usable(rail->device_number()))
-      bytes.keys[rail->number()] = transfer.registration.regions[rail->device_number()]->remote_key();
+      bytes.keys[rail->number()] = transfer.registration.remote_key(rail->device_number());
   return bytes;
 }
 
@@ -79,7 +100,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
   body.size = bytes.size;
   body.readable = exposure.readable;
   if (exposure.readable && bytes.size > 0) {
-    if (!register_bytes(exposure, rdma::Access::remote_read_write)) {
+    if (!register_bytes(exposure, false)) {
       core_.exposures.release(exposure);
       return false;
     }
@@ -150,7 +171,7 @@ bool Rendezvous::answer(Transfer& fetch) {
     core_.fetches.release(fetch);
     return true;
   }
-  if (fetch.registration.regions.empty() && !register_bytes(fetch, rdma::Access::remote_write)) return false;
+  if (!fetch.registration.made() && !register_bytes(fetch, true)) return false;
   ReplyBody body;
   body.exposed = fetch.other;
   body.fetch = fetch.name;
@@ -235,8 +256,8 @@ void Rendezvous::end_fetch(Transfer& fetch) {
 // Stripes.
 
 bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
-  if (transfer.registration.regions.empty()) {
-    if (!register_bytes(transfer, rdma::Access::local)) return false;
+  if (!transfer.registration.made()) {
+    if (!register_bytes(transfer, direction == Direction::read)) return false;
     if (direction == Direction::write && !transfer.bytes.contiguous())
       transfer.bytes.packer->pack(0, transfer.registration.address, transfer.size);
   }
@@ -343,8 +364,7 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   requests[0].signaled = false;
   requests[0].segment_count = 1;
   requests[0].segments[0] = {transfer.registration.address + entry.offset,
-                             static_cast<std::uint32_t>(entry.size),
-                             transfer.registration.regions[device]->local_key()};
+                             static_cast<std::uint32_t>(entry.size), transfer.registration.local_key(device)};
   requests[0].remote_address = transfer.remote.address + static_cast<std::uint64_t>(entry.offset);
   requests[0].remote_key = transfer.remote.keys[key];
   requests[1] = transfer.peer->packet_request(subchannel, entry);
@@ -365,7 +385,7 @@ bool Rendezvous::post_read(Transfer& transfer, WorkEntry& entry, Subchannel& sub
   request.opcode = rdma::Opcode::read;
   request.segment_count = 1;
   request.segments[0] = {transfer.registration.address + entry.offset, static_cast<std::uint32_t>(entry.size),
-                         transfer.registration.regions[subchannel.rail.device_number()]->local_key()};
+                         transfer.registration.local_key(subchannel.rail.device_number())};
   request.remote_address = transfer.remote.address + static_cast<std::uint64_t>(entry.offset);
   request.remote_key = transfer.remote.keys[key];
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;

@@ -45,7 +45,10 @@ class Rendezvous {
     bool lost;  // the peer is; false: there was nothing to fetch
     bool exposed;
   };
-  bool register_bytes(Transfer& transfer, rdma::Access access);
+  // False: no device takes the memory.
+  bool register_bytes(Transfer& transfer, bool writable);
+  void register_in_place(Registration& registration, std::byte* data, std::int64_t size, bool writable);
+  void register_packed(Registration& registration, std::int64_t size);
   RemoteBytes own_bytes(const Transfer& transfer) const;
   bool answer(Transfer& fetch);
   bool post_stripes(Transfer& transfer, Direction direction);

@@ -12,6 +12,7 @@
 #include "base/byte_sequence.h"
 #include "base/intrusive_list.h"
 #include "channel/rails/packet.h"
+#include "channel/rails/registration_cache.h"
 
 namespace hawser {
 
@@ -38,14 +39,34 @@ class RangeSet {
   std::int64_t total_ = 0;
 };
 
-// Users' bytes made reachable for the adapters: registered where they lie, or packed into a buffer.
+// Users' bytes made reachable for the adapters: registered where they lie, which the cache does, or packed
+// into a buffer of their own.
 struct Registration {
   std::byte* address = nullptr;
-  std::vector<std::unique_ptr<rdma::MemoryRegion>> regions;  // by number of the device; null: refused
+  RegistrationCache* cache = nullptr;
+  RegisteredRegion* cached = nullptr;                        // where they lie
+  std::vector<std::unique_ptr<rdma::MemoryRegion>> regions;  // packed; by number of the device; null: refused
   std::unique_ptr<std::byte[]> packed;
 
-  bool usable(std::size_t device) const { return device < regions.size() && regions[device] != nullptr; }
+  Registration() = default;
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+  ~Registration() { clear(); }
+
+  bool made() const { return address != nullptr; }
+  bool usable(std::size_t device) const {
+    if (cached != nullptr) return (cached->devices() >> device & 1) != 0;
+    return device < regions.size() && regions[device] != nullptr;
+  }
+  std::uint32_t local_key(std::size_t device) const {
+    return cached != nullptr ? cached->local_key(static_cast<int>(device)) : regions[device]->local_key();
+  }
+  std::uint32_t remote_key(std::size_t device) const {
+    return cached != nullptr ? cached->remote_key(static_cast<int>(device)) : regions[device]->remote_key();
+  }
   void clear() {
+    if (cached != nullptr) cache->release(cached);
+    cached = nullptr;
     regions.clear();
     packed.reset();
     address = nullptr;

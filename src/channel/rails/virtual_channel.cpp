@@ -85,6 +85,7 @@ VirtualChannel::VirtualChannel(RailCore& core, ProcessIndex process, RailTable r
     view.rail = place.pair;
     view.path = place.path;
     view.engine = place.engine;
+    view.nominal = static_cast<double>(place.bytes_per_second);
   }
 }
 
@@ -103,6 +104,7 @@ std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
     view.usable = subchannel.state == SubchannelState::ready && subchannel.room_for(requests, depth);
     if (!view.usable) continue;
     view.bytes_per_second = weights_.weight(subchannel.index);
+    view.probe = weights_.wants_probe(subchannel.index, core_.now);
     view.bytes_queued = subchannel.rail.bytes_queued;
     view.requests_queued = subchannel.outstanding;
   }
