@@ -10,7 +10,7 @@ namespace hawser::emulator {
 namespace {
 
 // What is read from one process and written to another stays in the core's cache on the way.
-constexpr std::size_t chunk = 128 * 1024;
+constexpr std::size_t chunk = 256 * 1024;
 // Programs watch the end of what is written to them (Open MPI's eager RDMA): as with real adapters, it must
 // come last. One copy by a string instruction may appear in any order to another core; two do not pass each
 // other.
