@@ -54,11 +54,13 @@ struct Incident {
   std::string fault, remedy;  // no remedy: it passes by itself
 };
 
-Incident draw_incident(Random& random, const ClusterOptions& options) {
+// Two addresses that move while their ends are cut off from each other cannot be found again: `moved` says
+// that one has.
+Incident draw_incident(Random& random, const ClusterOptions& options, bool moved) {
   const std::string adapter = fmt::format("n{}/hw{}", random.below(static_cast<std::uint64_t>(options.hosts)),
                                           random.below(static_cast<std::uint64_t>(options.rails)));
   const auto clear = "link " + adapter + " clear";
-  switch (random.below(10)) {
+  switch (random.below(13)) {
     case 0:
     case 1:
       return {"link " + adapter + " down", "link " + adapter + " up"};
@@ -81,8 +83,22 @@ Incident draw_incident(Random& random, const ClusterOptions& options) {
       return {"acks " + adapter + " lose", "acks " + adapter + " keep"};
     case 8:
       return {fmt::format("acks {} lose {}", adapter, 1 + random.below(20)), "acks " + adapter + " keep"};
-    default:
+    case 9:
       return {"qp " + adapter + " all kill", ""};
+    case 10: {
+      if (options.topology == "back-to-back") return {"link " + adapter + " down", "link " + adapter + " up"};
+      const std::string name =
+          options.topology == "two-switch" ? fmt::format("switch{}", random.below(2)) : "switch0";
+      return {"switch " + name + " dead", "switch " + name + " alive"};
+    }
+    case 11:
+      if (moved) return {"sm change", ""};
+      return {fmt::format("lid {} {}", adapter, 200 + 8 * random.below(100)), ""};
+    default:
+      // The first rail stays, so that there is a way in the end.
+      if (options.rails < 2) return {"sm change", ""};
+      return {fmt::format("adapter n{}/hw1 dead", random.below(static_cast<std::uint64_t>(options.hosts))),
+              ""};
   }
 }
 
@@ -98,8 +114,10 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
   std::string story = fmt::format("seed {}: {} hosts, {} rails, {}, {}, {} messages", seed, options.hosts,
                                   options.rails, options.topology, options.knobs.rail_policy, messages);
   const auto incidents = 1 + random.below(8);
+  bool moved = false;
   for (std::uint64_t i = 0; i < incidents; ++i) {
-    const Incident incident = draw_incident(random, options);
+    const Incident incident = draw_incident(random, options, moved);
+    moved |= incident.fault.starts_with("lid");
     const auto from = static_cast<Nanoseconds>(random.below(static_cast<std::uint64_t>(faulty_time)));
     cluster.inject_at(from, incident.fault);
     story += fmt::format("\n  {:.6f} {}", static_cast<double>(from) * 1e-9, incident.fault);
@@ -126,6 +144,8 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
       cluster.inject(fmt::format("acks n{}/hw{} keep", host, rail));
     }
   }
+  // The subnet manager comes by last: it may have routed around what was down.
+  cluster.inject("tables reroute");
   const bool done = cluster.run(faulty_time + 30 * second);
   const bool settled = done && cluster.settle(cluster.now() + 10 * second);
   result.virtual_time = cluster.now();

@@ -110,6 +110,8 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
       !subchannel.queue_pair->make_ready_to_send())
     return false;
   subchannel.peer.remote_rail(subchannel.remote_rail).port = remote.port;
+  subchannel.own_address = subchannel.rail.facts().address;
+  subchannel.own_gid_index = subchannel.rail.facts().gid_index;
   count_connected(subchannel);
   return true;
 }
@@ -409,6 +411,15 @@ void Connector::on_due(Subchannel& subchannel) {
   subchannel.rail.query();
   if (subchannel.rail.up()) nudge(subchannel);
   subchannel.due = core_.now + nudge_time;
+}
+
+void Connector::on_moved(Rail& rail) {
+  const rdma::PortFacts& facts = rail.facts();
+  for (std::size_t i = 0; i < core_.known_peers.size(); ++i)
+    for (Subchannel& subchannel : core_.known_peers[i]->subchannels())
+      if (&subchannel.rail == &rail && subchannel.connected() && facts.active &&
+          (subchannel.own_address != facts.address || subchannel.own_gid_index != facts.gid_index))
+        core_.failover.fail(subchannel, PathReason::port_down);
 }
 
 void Connector::on_port(Rail& rail, bool came_back) {

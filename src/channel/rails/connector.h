@@ -38,6 +38,7 @@ class Connector final : private ConnectionHost {
   void on_packet(Subchannel& subchannel, PacketKind kind);
   void on_probe(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> packet);
   void on_port(Rail& rail, bool came_back);
+  void on_moved(Rail& rail);  // to another address, perhaps
 
   // Takes datagrams; true if there were any.
   bool receive();

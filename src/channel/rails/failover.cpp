@@ -158,6 +158,7 @@ void Failover::send_fence(Subchannel& subchannel) {
   body.incarnation = subchannel.incarnation;
   body.received = subchannel.fenced_received;
   body.acknowledged = subchannel.peer.expected();
+  body.port = subchannel.rail.facts().address;
   ++core_.counters.fences_sent;
   send_message(subchannel, true, body, subchannel.repeats);
   const Nanoseconds wait =
@@ -174,6 +175,7 @@ void Failover::answer(Subchannel& subchannel, std::uint32_t incarnation, std::ui
   body.incarnation = incarnation;
   body.received = received;
   body.acknowledged = subchannel.peer.expected();
+  body.port = subchannel.rail.facts().address;
   subchannel.answer_wanted = false;
   ++core_.counters.fences_answered;
   send_message(subchannel, false, body, subchannel.answers++);
@@ -200,6 +202,7 @@ void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std:
     ++core_.counters.dropped_malformed;
     return;
   }
+  peer.remote_rail(subchannel->remote_rail).port = body.port;
   if (fence) {
     on_fence(*subchannel, body);
   } else if (subchannel->state == SubchannelState::fencing && body.incarnation == subchannel->incarnation) {

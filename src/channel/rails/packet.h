@@ -86,6 +86,7 @@ struct FenceBody {
   std::uint32_t incarnation = 0;
   std::uint32_t received = 0;      // packets of this incarnation that arrived
   std::uint32_t acknowledged = 0;  // as in PacketHeader
+  rdma::PortAddress port;          // of this end, as of now: it may have moved, and answers must find it
 };
 struct ProbeBody {
   std::uint32_t number = 0;

@@ -72,7 +72,7 @@ class Rail {
 
   bool room_for(std::int32_t requests) const { return outstanding + requests <= send_budget_; }
 
-  bool dead = false;        // the device had a fatal error
+  bool dead = false;  // the device had a fatal error
   Nanoseconds datagrams_unsent_since = -1;
   Nanoseconds polled = -1;  // last, and the time before
   Nanoseconds polled_before = -1;

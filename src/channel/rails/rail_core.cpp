@@ -232,7 +232,11 @@ void RailCore::take_events(rdma::Device& device, std::uint16_t device_number) {
           if (connector != nullptr) connector->on_port(*rail, true);
           break;
         case rdma::DeviceEvent::Kind::address_changed:
-          if (port) rail->query();
+          // A connection that still bears the old address is cut off, though nothing may tell the peer: its
+          // fence brings the new one.
+          if (!port) break;
+          rail->query();
+          if (connector != nullptr) connector->on_moved(*rail);
           break;
         case rdma::DeviceEvent::Kind::queue_pair_fatal:
           if (Subchannel* subchannel = rail->find(event.queue_pair))

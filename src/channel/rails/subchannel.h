@@ -53,6 +53,8 @@ struct Subchannel {
   SubchannelState state = SubchannelState::closed;
   std::uint32_t incarnation = 0;  // of the present connection or attempt; at first 0
   std::unique_ptr<rdma::QueuePair> queue_pair;
+  rdma::PortAddress own_address;  // of the port when it was connected
+  std::uint8_t own_gid_index = 0;
   std::uint32_t packet_number = 0;  // that this end's first packet on the link has
 
   EntryList in_flight;
