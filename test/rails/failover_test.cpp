@@ -209,6 +209,8 @@ TEST_P(RailCampaign, Seed) {
 INSTANTIATE_TEST_SUITE_P(Sample, RailCampaign, testing::Range<std::uint64_t>(1, 41));
 // A datagram queue pair hung: fences were answered for ever, and no answer left.
 INSTANTIATE_TEST_SUITE_P(DatagramsHang, RailCampaign, testing::Values(15, 40));
+// The peer's address moved while its old connection was being fenced, and its requests were not looked at.
+INSTANTIATE_TEST_SUITE_P(AddressMovesInAFence, RailCampaign, testing::Values(10121));
 
 // A campaign that finds nothing in a protocol with a fault is worth nothing.
 TEST(RailCampaignItself, FindsPlantedBugs) {

@@ -140,6 +140,8 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
   VirtualChannel* const peer = core_.peer(name.peer);
   Subchannel* const subchannel = peer == nullptr || peer->lost ? nullptr : peer->subchannel(name.index);
   if (subchannel == nullptr) return false;
+  // Also when it is not the time: fences and answers must find the peer, whose address may have moved.
+  peer->remote_rail(subchannel->remote_rail).port = remote.port;
   const bool newer = psn_distance(name.incarnation, subchannel->incarnation) > 0;
   switch (subchannel->state) {
     case SubchannelState::closed:
