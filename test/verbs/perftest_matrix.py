@@ -5,6 +5,7 @@ Usage: perftest_matrix.py HAWSER [--all] [--only TEXT] [--list] [--up WORDS]
 Without --all the sample that is tested always. Prints what failed; exit code 1 then.
 """
 import argparse
+import signal
 import sys
 import time
 
@@ -101,6 +102,7 @@ def main():
             pass
 
     failed = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the fabric goes down
     case = Matrix()
     case.setUp()
     begin = time.monotonic()
