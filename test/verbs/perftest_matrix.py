@@ -102,7 +102,12 @@ def main():
             pass
 
     failed = []
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and the fabric goes down
+
+    def end(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once: the fabric is to be taken down
+        sys.exit(1)
+
+    signal.signal(signal.SIGTERM, end)
     case = Matrix()
     case.setUp()
     begin = time.monotonic()
