@@ -133,6 +133,7 @@ def main():
             case.started = []
     finally:
         case.tearDown()
+        case.doCleanups()
     print(f"{len(chosen)} cases, {len(failed)} failed, {time.monotonic() - begin:.1f} s")
     for line in failed:
         print("failed:", line)
