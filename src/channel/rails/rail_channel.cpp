@@ -175,14 +175,14 @@ bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
     if (!peer->idle()) peer->mark_due();
   }
   moved |= core.rendezvous.progress();
-  if (now >= core.timer) core.look_at_timers();
+  if (core.timers_due()) core.look_at_timers();
   core.events = nullptr;
   return moved;
 }
 
 Nanoseconds RailChannel::deadline() const {
   if (core_->connector == nullptr) return never;
-  Nanoseconds deadline = core_->timer;
+  Nanoseconds deadline = core_->next_look();
   if (core_->look_skipped) deadline = std::min(deadline, core_->looked + look_interval);
   return deadline;
 }

@@ -117,8 +117,8 @@ VirtualChannel* RailCore::peer(ProcessIndex process) {
 
 // Completions.
 
+// A dead device's too: what it had acknowledged to peers lies in memory, and so does what was flushed.
 int RailCore::poll(Rail& rail) {
-  if (rail.dead) return 0;
   std::array<rdma::Completion, 16> completions;
   const int count = rail.completions().poll(completions);
   if (count < 0) [[unlikely]] {
@@ -243,8 +243,6 @@ void RailCore::take_events(rdma::Device& device, std::uint16_t device_number) {
             failover.fail(*subchannel, PathReason::queue_pair_fatal);
           break;
         case rdma::DeviceEvent::Kind::device_fatal:
-          // What it had acknowledged to peers lies in the completion queue still.
-          poll_all(*rail);
           device_gone(device_number);
           break;
         case rdma::DeviceEvent::Kind::path_migration_failed:
@@ -297,9 +295,13 @@ void RailCore::look_at_timers() {
   timer = connector->deadline();
   for (Subchannel* s = attention.front(); s != nullptr; s = attention.next(s))
     timer = std::min(timer, due_of(*s));
+  if (knobs.rail_give_up > 0 && !attention.empty()) timer = std::min(timer, next_watch_);
+}
+
+Nanoseconds RailCore::next_look() const {
   const bool outstanding =
       std::any_of(rails.begin(), rails.end(), [](const auto& rail) { return rail->outstanding > 0; });
-  if (outstanding || (knobs.rail_give_up > 0 && !attention.empty())) timer = std::min(timer, next_watch_);
+  return outstanding ? std::min(timer, next_watch_) : timer;
 }
 
 }  // namespace hawser

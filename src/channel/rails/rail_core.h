@@ -65,6 +65,9 @@ struct RailCore {
   }
   void take_events(rdma::Device& device, std::uint16_t device_number);
   void look_at_timers();
+  bool timers_due() const { return now >= timer || now >= next_watch_; }
+  // When timers_due() wants to be asked though nothing comes: requests that hang bring nothing.
+  Nanoseconds next_look() const;
   void device_gone(std::uint16_t device_number);
   bool bug(PlantedBug which) const { return settings.planted_bug == which; }
 
