@@ -273,6 +273,8 @@ void Connector::on_probe(Subchannel& subchannel, PacketKind kind, std::span<cons
 
 void Connector::make_ready(Subchannel& subchannel) {
   const bool recovered = subchannel.failed_before;
+  // Who drives a recovery lets nothing on the path before data has passed.
+  HAWSER_ASSERT(!recovered || !drives(subchannel) || subchannel.probes_received >= subchannel.probes_wanted);
   subchannel.state = SubchannelState::ready;
   subchannel.due = never;
   subchannel.last_completion = core_.now;

@@ -237,6 +237,12 @@ std::string RailChannel::describe() const {
   return text;
 }
 
+RailChannel::Books RailChannel::books(ProcessIndex process) const {
+  const VirtualChannel* const peer = core_->find_peer(process);
+  if (peer == nullptr) return {};
+  return {peer->sent(), peer->under_way(), peer->expected(), peer->told(), peer->lost};
+}
+
 void RailChannel::check_invariants() const {
   for (const VirtualChannel* peer : core_->known_peers) peer->check_invariants();
   core_->registrations->check_invariants();

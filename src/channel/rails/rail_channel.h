@@ -67,6 +67,14 @@ class RailChannel final : public Channel {
   // a run. Fills in what is not.
   bool at_rest(std::string* why = nullptr) const;
   void check_invariants() const;
+  // What the two ends of a virtual channel must agree on when both are at rest: sequenced packets sent there
+  // are those handed on here, and no more of them are under way than the sender was not told of.
+  struct Books {
+    std::uint32_t sent = 0, under_way = 0;
+    std::uint32_t handed_on = 0, told = 0;
+    bool lost = false;
+  };
+  Books books(ProcessIndex peer) const;
   // The state of every subchannel, a line each, for people.
   std::string describe() const;
 

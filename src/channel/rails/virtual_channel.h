@@ -81,6 +81,8 @@ class VirtualChannel {
   std::uint32_t expected() const { return expected_; }
   // Sequenced packets that the peer may still lack.
   std::uint32_t under_way() const { return next_psn_ - acknowledged_ + lost_credits; }
+  std::uint32_t sent() const { return next_psn_; }  // sequenced packets
+  std::uint32_t told() const { return told_; }      // how many of the peer's it was told were handed on
   std::size_t held() const { return held_count_; }
   void check_invariants() const;
 

@@ -18,7 +18,7 @@ MemoryRegion* MemoryTable::add(const MemoryRegion& region) {
     // Key 0 is what programs pass when they forget one: it never becomes valid.
     if (slots_.empty()) slots_.emplace_back();
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.emplace_back();
+    slots_.emplace_back().tag = first_tag_;
   }
   const std::uint32_t index = free_.back();
   free_.pop_back();

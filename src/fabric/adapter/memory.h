@@ -44,6 +44,8 @@ struct MemoryRegion {
 class MemoryTable {
  public:
   static constexpr std::uint32_t tag_bits = 8;  // as ibv_inc_rkey takes it
+  // `salt`: tables of different salt give out different keys.
+  explicit MemoryTable(std::uint32_t salt = 0) : first_tag_(static_cast<std::uint8_t>(salt * 0x35)) {}
   static std::uint32_t number_of(std::uint32_t key) { return key >> tag_bits; }
 
   // Null when the table is full.
@@ -70,6 +72,7 @@ class MemoryTable {
     std::unique_ptr<MemoryRegion> region;
     std::uint8_t tag = 0;
   };
+  std::uint8_t first_tag_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;
   std::size_t live_ = 0;

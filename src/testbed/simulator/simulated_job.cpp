@@ -174,6 +174,22 @@ void SimulatedJob::come_to_leave() {
   for (auto& other : processes_) other->notify();
 }
 
+std::string SimulatedJob::disagreement() const {
+  for (const auto& sender : processes_) {
+    for (const auto& receiver : processes_) {
+      if (sender == receiver || sender->rails_ == nullptr || receiver->rails_ == nullptr) continue;
+      const RailChannel::Books there = sender->rails_->rails().books(receiver->rank());
+      const RailChannel::Books here = receiver->rails_->rails().books(sender->rank());
+      if (there.lost || here.lost) continue;
+      if (there.sent == here.handed_on && there.under_way <= here.handed_on - here.told) continue;
+      return fmt::format(
+          "rank {} sent {} packets to rank {}, which handed on {} and told of {}; {} are under way",
+          sender->rank(), there.sent, receiver->rank(), here.handed_on, here.told, there.under_way);
+    }
+  }
+  return {};
+}
+
 void SimulatedJob::count(const RailCounters& counters) { add(outcome_.rails, counters); }
 
 // All ranks go on when the last one is in, after as many trips as a tree of them has levels.

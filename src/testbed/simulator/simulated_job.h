@@ -70,7 +70,7 @@ class SimulatedProcess final : public SimulatedRank,
   };
 
   // What a rank that closes its rails waits for.
-  enum class StateOfLeave : std::uint8_t { stays, waits_for_others, comes_to_rest, at_rest };
+  enum class StateOfLeave : std::uint8_t { stays, waits_for_others, comes_to_rest, at_rest, disagrees };
 
   void run_body(const Simulation::Body& body);
   void go_on(Nanoseconds now);
@@ -78,6 +78,7 @@ class SimulatedProcess final : public SimulatedRank,
   void park(State state);
   Result<> open_rails();
   void close_rails();
+  void agree(ChannelEvents& events);
 
   // DeviceUser
   void on_completion() override;
@@ -140,6 +141,8 @@ class SimulatedJob {
   void end(SimulationOutcome::Kind kind, std::string report);
   void enter_fence(SimulatedProcess& process);
   void come_to_leave();
+  // What the books of two ranks that are at rest disagree in; empty: nothing.
+  std::string disagreement() const;
   void count(const RailCounters& counters);
   void report_unfinished(std::string headline);
   std::vector<std::int32_t> node_of_rank() const;
@@ -160,7 +163,7 @@ class SimulatedJob {
   std::map<std::pair<int, std::string>, std::string, std::less<>> values_;  // put, visible
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
   int in_fence_ = 0;
-  int comings_to_leave_ = 0;  // of ranks that close their rails, each twice
+  int comings_to_leave_ = 0;  // of ranks that close their rails, each three times
   Nanoseconds last_finish_ = 0;
   std::uint64_t vain_polls_ = 0;  // since a packet was on its way
 };

@@ -196,6 +196,15 @@ Result<> SimulatedProcess::open_rails() {
   return rails_->rails().publish();
 }
 
+// What is still on its way may be what the books differ by, for a moment.
+void SimulatedProcess::agree(ChannelEvents& events) {
+  state_of_leave_ = StateOfLeave::disagrees;
+  while (!job_.disagreement().empty()) {
+    rails_->progress(events, local_time());
+    compute(millisecond);
+  }
+}
+
 // Until all want to leave the protocol goes on: a peer may still have to ask what arrived here before it
 // knows that it is done. Then everything comes to rest, and only when that is so everywhere adapters go away.
 void SimulatedProcess::close_rails() {
@@ -214,6 +223,9 @@ void SimulatedProcess::close_rails() {
   state_of_leave_ = StateOfLeave::at_rest;
   job_.come_to_leave();
   progress_until([&] { return all_have_come(2); });
+  if (!job_.disagreement().empty()) agree(events);
+  job_.come_to_leave();
+  progress_until([&] { return all_have_come(3); });
   job_.count(rails_->rails().counters());
   rails_.reset();
 }
@@ -307,9 +319,11 @@ std::string SimulatedProcess::doing() const {
     const bool rests = rails_->rails().at_rest(&why);
     const char* const what =
         state_of_leave_ == StateOfLeave::waits_for_others ? "waits for the others to leave"
+        : state_of_leave_ == StateOfLeave::disagrees      ? "leaves, but its books are wrong"
         : state_of_leave_ == StateOfLeave::comes_to_rest  ? "comes to rest before it leaves"
                                                           : "was at rest and leaves";
-    return fmt::format("{}{}", what, rests ? "" : ": " + why);
+    if (rests) why = job_.disagreement();
+    return fmt::format("{}{}", what, why.empty() ? "" : ": " + why);
   }
   if (slot_->running == nullptr) return "outside MPI";
   return fmt::format("{} {}", state_ == State::ready ? "polls in" : "waits in",
