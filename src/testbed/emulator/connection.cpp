@@ -122,7 +122,7 @@ Reply Connection::open_adapter(const Request& request, LocalPacket& packet) {
   wait_ = reinterpret_cast<WaitPage*>(wait_memory_.get());
   events_ = std::move(packet.descriptors[1]);
   never_wait(events_);
-  space_ = host_.dma().add(process_);
+  space_ = host_.dma().add(process_, &stored_);
   adapter_name_ = fmt::format("{}/hw{}", request.host, request.number);
   session_ = std::make_unique<verbs::Session>(fabric, *adapter, space_, *this);
   return {};

@@ -69,7 +69,7 @@ class Connection final : public verbs::SessionPort {
   std::uint64_t taken_ = 0;
   std::shared_ptr<std::byte> wait_memory_;
   WaitPage* wait_ = nullptr;
-  bool stored_ = false;
+  bool stored_ = false;  // a completion, or data: some programs watch memory, and sleep in polls between
   fabric::SpaceId space_ = 0;
   std::string adapter_name_;
   FileDescriptor events_;

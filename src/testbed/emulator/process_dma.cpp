@@ -26,8 +26,8 @@ fabric::DmaResult missing_destination() {
 
 ProcessDma::ProcessDma() : buffer_(chunk) {}
 
-fabric::SpaceId ProcessDma::add(pid_t process) {
-  processes_[next_] = process;
+fabric::SpaceId ProcessDma::add(pid_t process, bool* written) {
+  processes_[next_] = {process, written};
   return next_++;
 }
 
@@ -39,6 +39,7 @@ bool ProcessDma::move(fabric::SpaceId space, std::span<const fabric::Piece> piec
     errno = ESRCH;
     return false;
   }
+  if (!reading && process->second.written != nullptr) *process->second.written = true;
   while (bytes > 0) {
     std::array<iovec, 16> remote;
     std::size_t count = 0, total = 0;
@@ -58,8 +59,9 @@ bool ProcessDma::move(fabric::SpaceId space, std::span<const fabric::Piece> piec
     const std::size_t last = std::min(tail, total);
     const std::array<iovec, 2> here{{{local, total - last}, {local + (total - last), last}}};
     const ssize_t moved =
-        reading ? process_vm_readv(process->second, here.data(), here.size(), remote.data(), count, 0)
-                : process_vm_writev(process->second, here.data(), here.size(), remote.data(), count, 0);
+        reading
+            ? process_vm_readv(process->second.number, here.data(), here.size(), remote.data(), count, 0)
+            : process_vm_writev(process->second.number, here.data(), here.size(), remote.data(), count, 0);
     if (moved <= 0) return false;
     local += moved;
     offset += static_cast<std::uint64_t>(moved);

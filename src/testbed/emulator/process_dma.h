@@ -14,7 +14,8 @@ namespace hawser::emulator {
 class ProcessDma final : public fabric::DmaPort {
  public:
   ProcessDma();
-  fabric::SpaceId add(pid_t process);
+  // `written`, if not null, is set whenever something is written to the process.
+  fabric::SpaceId add(pid_t process, bool* written = nullptr);
   void remove(fabric::SpaceId space) { processes_.erase(space); }
 
   fabric::DmaResult copy(fabric::SpaceId to, std::span<const fabric::Piece> destination, fabric::SpaceId from,
@@ -29,7 +30,11 @@ class ProcessDma final : public fabric::DmaPort {
   bool move(fabric::SpaceId space, std::span<const fabric::Piece> pieces, std::uint64_t offset,
             std::byte* local, std::size_t bytes, bool reading);
 
-  std::map<fabric::SpaceId, pid_t> processes_;
+  struct Process {
+    pid_t number = 0;
+    bool* written = nullptr;
+  };
+  std::map<fabric::SpaceId, Process> processes_;
   fabric::SpaceId next_ = 1;
   std::vector<std::byte> buffer_;
   std::uint64_t bytes_moved_ = 0;

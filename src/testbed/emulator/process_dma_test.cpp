@@ -35,6 +35,19 @@ TEST(ProcessDma, EveryLengthArrivesWhole) {
   }
 }
 
+TEST(ProcessDma, TellsWhoWasWrittenTo) {
+  ProcessDma dma;
+  bool first = false, second = false;
+  const fabric::SpaceId a = dma.add(getpid(), &first), b = dma.add(getpid(), &second);
+  std::uint64_t words[2] = {5, 6};
+  const auto piece = [&](int i) { return fabric::Piece{reinterpret_cast<std::uint64_t>(&words[i]), 8}; };
+  const fabric::Piece from[] = {piece(0)}, to[] = {piece(1)};
+  EXPECT_EQ(dma.copy(b, to, a, from), fabric::DmaResult::done);
+  EXPECT_EQ(words[1], 5u);
+  EXPECT_FALSE(first);
+  EXPECT_TRUE(second);
+}
+
 TEST(ProcessDma, AProcessThatIsNotThere) {
   ProcessDma dma;
   const fabric::SpaceId self = dma.add(getpid());
