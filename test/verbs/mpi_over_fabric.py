@@ -24,7 +24,9 @@ OPENIB = ("--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_op
           "--mca", "osc", "rdma")
 TRANSPORTS = {"openib": OPENIB}
 for tls in ("rc_v", "ud_v", "rc_v,ud_v"):
-    TRANSPORTS[tls] = ("--mca", "pml", "ucx", "--mca", "osc", "ucx", "-x", f"UCX_TLS={tls},self")
+    # UCX gives up on datagrams (which also connect the others) after 30 s: on a crowded machine a rank waits longer.
+    TRANSPORTS[tls] = ("--mca", "pml", "ucx", "--mca", "osc", "ucx", "-x", f"UCX_TLS={tls},self",
+                       "-x", "UCX_UD_TIMEOUT=10m")
 # What mpirun calls as `ssh HOST COMMAND`. Each daemon has folders of its own, as on a machine of its own.
 REMOTE_SHELL = """#!/bin/sh
 host=$1
