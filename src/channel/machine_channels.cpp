@@ -50,8 +50,7 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
     HAWSER_TRY(exchange.fence());  // the others' second one, see NodeSegment::open
   }
   if (!one_node && segments_given) HAWSER_TRY(exchange.fence());  // the second one here too
-  if (!one_node) HAWSER_TRY(set->agreement_.learn(exchange, place.size));
-  if (!one_node) HAWSER_TRY(set->check_network(place, knobs));
+  if (!one_node) HAWSER_TRY(set->choose_network(place, exchange, knobs));
   set->waiter_ =
       std::make_unique<MachineWaiter>(set->shared_memory_.get(), place.machine_processes, knobs, clock);
   for (Channel* const channel :
@@ -72,7 +71,11 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
     bits = network_bits(opened.value(), knobs.network);
     if (bits != no_rails) {
       OpenedDevices source(std::move(opened).value());
-      const RailSettings settings{.self = place.rank, .job_size = place.size, .job_id = place.job_id};
+      memory_watch_ = watch_own_memory();
+      const RailSettings settings{.self = place.rank,
+                                  .job_size = place.size,
+                                  .job_id = place.job_id,
+                                  .memory_watch = memory_watch_.get()};
       auto rails = RailChannel::open(settings, exchange, source, knobs, random_word());
       if (!rails) return rails.take_error();
       rails_ = std::move(rails).value();
@@ -87,19 +90,24 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
   return sockets_->publish();
 }
 
-// Where rails are wanted, they must be everywhere.
-Result<> MachineChannels::check_network(const JobPlace& place, const Knobs& knobs) const {
-  if (knobs.network != "rails") return {};
+// After the fences. What nobody is reached by is closed, so that nobody polls it; where rails are wanted,
+// they must be everywhere.
+Result<> MachineChannels::choose_network(const JobPlace& place, AddressExchange& exchange,
+                                         const Knobs& knobs) {
+  HAWSER_TRY(agreement_.learn(exchange, place.size));
+  bool by_rails = false, by_sockets = false;
   for (ProcessIndex peer = 0; peer < place.size; ++peer) {
-    const bool other_node =
-        node_of_rank_[static_cast<std::size_t>(peer)] != node_of_rank_[static_cast<std::size_t>(place.rank)];
-    if (other_node && !agreement_.rails_between(place.rank, peer))
-      return failure(
-          ErrorClass::other,
-          "HAWSER_NETWORK=rails, but processes {} and {} have no adapters of one kind (of this one: "
-          "{})",
-          place.rank, peer, rails_ != nullptr ? "some" : "none");
+    if (node_of_rank_[static_cast<std::size_t>(peer)] == node_of_rank_[static_cast<std::size_t>(rank_)])
+      continue;
+    const bool rails = agreement_.rails_between(rank_, peer);
+    if (!rails && knobs.network == "rails")
+      return failure(ErrorClass::other,
+                     "HAWSER_NETWORK=rails, but processes {} and {} have no adapters of one kind ({} has {})",
+                     rank_, peer, rank_, rails_ != nullptr ? "some" : "none");
+    (rails ? by_rails : by_sockets) = true;
   }
+  if (!by_rails) rails_.reset();
+  if (!by_sockets) sockets_.reset();
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "access/memory_watch.h"
 #include "access/rdma.h"
 #include "base/knobs.h"
 #include "channel/channel_set.h"
@@ -35,11 +36,12 @@ class MachineChannels final : public ChannelSet {
  private:
   Result<> open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs,
                         rdma::DeviceSource& devices);
-  Result<> check_network(const JobPlace& place, const Knobs& knobs) const;
+  Result<> choose_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs);
 
   std::unique_ptr<SharedMemoryChannel> shared_memory_;  // null: alone on the node
-  std::unique_ptr<SocketChannel> sockets_;              // null: the job is one node, or all rails
-  std::unique_ptr<RailChannel> rails_;                  // null: no peer has some that fit
+  std::unique_ptr<SocketChannel> sockets_;              // null: nobody is reached by them
+  std::unique_ptr<MemoryWatch> memory_watch_;           // for the rails
+  std::unique_ptr<RailChannel> rails_;                  // null: nobody is reached by them
   NetworkAgreement agreement_;
   std::unique_ptr<MachineWaiter> waiter_;
   std::vector<Channel*> channels_;
