@@ -2,7 +2,9 @@
 // own.
 //   conformance_simulated [--ranks 64] [--seed 1] [--jitter 0.3] [--eager BYTES] [--pieces BYTES] [--window
 //   N]
-//                         [--ranks-per-node 4] [--filter A,-B] [--twice] [--verbose] [--list]
+//                         [--fabric two-switch [--rails 2] [--ranks-per-host 2] [--incident "40 2000 link
+//                         n0/hw0 down / link n0/hw0 up"]...] [--knob NAME=VALUE]... [--ranks-per-node 4]
+//                         [--filter A,-B] [--twice] [--verbose] [--list]
 // --twice runs each case again with the same seed and compares the traces.
 #include <chrono>
 #include <cstdio>
@@ -21,6 +23,24 @@ struct Arguments {
   bool verbose = false;
   bool list = false;
 };
+
+// `PACKETS MICROSECONDS BEGIN / END`: when so many packets were sent, for so long, these two commands.
+void add_incident(hawser::FabricOptions& fabric, const std::string& text) {
+  hawser::Incident incident;
+  unsigned long long packets = 0, microseconds = 0;
+  int read = 0;
+  const std::size_t slash = text.find(" / ");
+  if (std::sscanf(text.c_str(), "%llu %llu %n", &packets, &microseconds, &read) != 2 || slash == text.npos) {
+    std::fprintf(stderr, "an incident is PACKETS MICROSECONDS BEGIN / END, not '%s'\n", text.c_str());
+    std::exit(2);
+  }
+  incident.after_packets = packets;
+  incident.lasts = static_cast<hawser::Nanoseconds>(microseconds) * hawser::microsecond;
+  incident.begin.push_back(
+      text.substr(static_cast<std::size_t>(read), slash - static_cast<std::size_t>(read)));
+  incident.end.push_back(text.substr(slash + 3));
+  fabric.incidents.push_back(std::move(incident));
+}
 
 Arguments parse(int argc, char** argv) {
   Arguments result;
@@ -56,6 +76,19 @@ Arguments parse(int argc, char** argv) {
       simulation.model.window = std::atoi(value);
     } else if (name == "--ranks-per-node") {
       simulation.ranks_per_node = std::atoi(value);
+    } else if (name == "--fabric") {
+      simulation.fabric.emplace().topology = value;
+      simulation.fabric->parameters = "link-latency 1us\n";
+    } else if (name == "--rails" && simulation.fabric) {
+      simulation.fabric->rails = std::atoi(value);
+    } else if (name == "--ranks-per-host" && simulation.fabric) {
+      simulation.fabric->ranks_per_host = std::atoi(value);
+    } else if (name == "--incident" && simulation.fabric) {
+      add_incident(*simulation.fabric, value);
+    } else if (name == "--knob") {
+      const std::string text = value;
+      const std::size_t equals = std::min(text.find('='), text.size() - 1);
+      simulation.knobs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     } else if (name == "--trace") {
       simulation.trace_file = value;
     } else {

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <vector>
 
@@ -80,6 +81,14 @@ std::string reached_by(const SimulationOutcome& outcome) {
   _exit(0);
 }
 
+// That the process has used, in seconds; 0 when it cannot be told.
+double processor_time(pid_t pid) {
+  clockid_t clock{};
+  timespec used{};
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) / 1e9;
+}
+
 struct Worker {
   pid_t pid = -1;  // -1: none, its seeds are done
   int input = -1;
@@ -87,7 +96,7 @@ struct Worker {
   std::uint64_t next = 0;       // the seed to begin with when it must be started again
   std::uint64_t seed = 0;       // under way
   bool busy = false;
-  WallClock::time_point since;
+  double since = 0;  // processor time when it began with the seed
   std::string unread;
 };
 
@@ -168,9 +177,8 @@ class Campaign {
     for (std::size_t i = 0; i < waiting.size() && !stopped_; ++i) {
       if (waiting[i].revents != 0) {
         read_from(*of[i]);
-      } else if (of[i]->busy &&
-                 WallClock::now() - of[i]->since > std::chrono::seconds(options_.seconds_per_seed)) {
-        replace(*of[i], fmt::format("no end in {} s of real time", options_.seconds_per_seed));
+      } else if (of[i]->busy && processor_time(of[i]->pid) - of[i]->since > options_.seconds_per_seed) {
+        replace(*of[i], fmt::format("no end in {} s of processor time", options_.seconds_per_seed));
       }
     }
     return true;
@@ -233,7 +241,7 @@ class Campaign {
     if (std::sscanf(line.c_str(), "begin %llu", &seed) == 1) {
       worker.seed = seed;
       worker.busy = true;
-      worker.since = WallClock::now();
+      worker.since = processor_time(worker.pid);
     } else if (line.starts_with("good ")) {
       worker.busy = false;
       count(line);

@@ -16,7 +16,7 @@ struct CampaignOptions {
   int jobs = 1;                          // worker processes
   std::uint64_t twice_every = 50;  // every so many seeds are run again and must have the same trace; 0: none
   bool stop_at_failure = false;
-  int seconds_per_seed = 60;  // of real time
+  int seconds_per_seed = 60;  // of processor time
   SeedOptions seed;
 };
 

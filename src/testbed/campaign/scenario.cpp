@@ -70,8 +70,8 @@ class ScenarioDrawing {
         parts_.switches.push_back(fmt::format("switch{}", rail));
     parts_.mortal_rail = static_cast<int>(random_.below(static_cast<std::uint64_t>(parts_.rails)));
     parts_.ethernet = random_.chance(0.2);
-    const int lmc = fabric.topology != "back-to-back" && random_.chance(0.15) ? 1 : 0;
-    if (lmc > 0 && random_.chance(0.7)) knob("HAWSER_RAIL_PATHS", 2);
+    const int lmc = fabric.topology != "back-to-back" && random_.chance(0.2) ? one_of({1, 2}) : 0;
+    if (random_.chance(lmc > 0 ? 0.7 : 0.1)) knob("HAWSER_RAIL_PATHS", one_of({2, 4}));
     const double latency = static_cast<double>(duration(200, 20 * microsecond));
     fabric.parameters = fmt::format("link-latency {}us\nlmc {}\nlink-layer {}\n", latency / 1000, lmc,
                                     parts_.ethernet ? "ethernet" : "infiniband");
@@ -93,6 +93,11 @@ class ScenarioDrawing {
     knob("HAWSER_RAIL_RECEIVES", one_of({64, 64, 128}));
     knob("HAWSER_RAIL_SEND_DEPTH", one_of({16, 32, 64}));
     knob("HAWSER_RAIL_RENDEZVOUS", one_of({"read", "write"}));
+    if (random_.chance(0.5)) {
+      knob("HAWSER_RAIL_POLICY",
+           one_of({"binding", "round_robin", "weighted_round_robin", "window_round_robin(4)", "even",
+                   "weighted", "adaptive", "epc", "bss(2,4)"}));
+    }
     knob("HAWSER_RAIL_READS", one_of({1, 4, 32}));
     knob("HAWSER_RAIL_STRIPE", one_of({4096, 8192, 16384}));
     knob("HAWSER_RAIL_PROBE", one_of({0, 2048, 4096, 16384}));

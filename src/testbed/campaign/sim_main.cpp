@@ -123,7 +123,7 @@ int main_of(int argc, char** argv) {
       ->capture_default_str();
   campaign
       .add_option("--seconds-per-seed", options.seconds_per_seed,
-                  "Of real time, before a seed counts as failed")
+                  "Of processor time, before a seed counts as failed")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();
   campaign.add_flag("--stop", options.stop_at_failure, "Stop at the first seed that fails");

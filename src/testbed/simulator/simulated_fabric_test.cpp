@@ -9,7 +9,7 @@
 #include <set>
 
 #include "access/verbs/verbs_device.h"
-#include "testbed/simulator/simulated_link.h"
+#include "testbed/linked_verbs/linked_verbs.h"
 #include "testbed/simulator/simulation.h"
 
 namespace hawser {

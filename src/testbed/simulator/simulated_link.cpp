@@ -53,15 +53,6 @@ SimulatedPlatform* SimulatedPlatform::switch_to(SimulatedPlatform* platform) {
   return std::exchange(running_platform, platform);
 }
 
-rdma::VerbsFunctions linked_verbs_functions() {
-  rdma::VerbsFunctions functions;
-#define HAWSER_LINKED(name) functions.name = &::ibv_##name;
-  HAWSER_VERBS_FUNCTIONS(HAWSER_LINKED)
-#undef HAWSER_LINKED
-  functions.query_gid_ex = &::_ibv_query_gid_ex;
-  return functions;
-}
-
 }  // namespace hawser
 
 namespace hawser::verbs {

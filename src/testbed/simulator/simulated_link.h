@@ -6,7 +6,6 @@
 #include <deque>
 #include <vector>
 
-#include "access/verbs/verbs_functions.h"
 #include "base/event_queue.h"
 #include "testbed/simulator/model_network.h"
 #include "testbed/simulator/network_cost.h"
@@ -98,8 +97,5 @@ class SimulatedPlatform final : public verbs::Platform {
   DeviceUser& user_;
   const VerbsCost& cost_;
 };
-
-// The libibverbs API that is linked into the simulator.
-rdma::VerbsFunctions linked_verbs_functions();
 
 }  // namespace hawser

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "testbed/simulator/simulated_link.h"
+#include "testbed/linked_verbs/linked_verbs.h"
 
 namespace hawser {
 

@@ -1,0 +1,112 @@
+// The campaign itself: seeds are what they were, faults are reached, and bugs that are planted in the
+// protocol are found.
+#include "testbed/campaign/campaign.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <set>
+
+namespace hawser {
+namespace {
+
+TEST(Campaign, ASeedIsAScenario) {
+  const ScenarioWishes any;
+  std::set<std::string> scenarios;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const Scenario scenario = draw_scenario(seed, any);
+    EXPECT_EQ(scenario.describe(), draw_scenario(seed, any).describe());
+    scenarios.insert(scenario.describe());
+    EXPECT_GE(scenario.simulation.ranks, 2);
+    EXPECT_LE(scenario.simulation.ranks, 64);
+    for (const Incident& incident : scenario.simulation.fabric->incidents) EXPECT_GT(incident.lasts, 0);
+  }
+  EXPECT_EQ(scenarios.size(), 100u);
+}
+
+TEST(Campaign, WishesAreGranted) {
+  const Scenario scenario = draw_scenario(3, {.ranks = 12, .faults = false});
+  EXPECT_EQ(scenario.simulation.ranks, 12);
+  EXPECT_TRUE(scenario.simulation.fabric->incidents.empty());
+}
+
+TEST(Campaign, ASeedHasOneTrace) {
+  for (std::uint64_t seed = 101; seed <= 120; ++seed) {
+    const SeedVerdict first = run_seed(seed, {}), second = run_seed(seed, {});
+    EXPECT_TRUE(first.good()) << "seed " << seed << ": " << first.complaint;
+    EXPECT_EQ(first.outcome.trace_hash, second.outcome.trace_hash) << seed;
+    EXPECT_EQ(first.outcome.virtual_time, second.outcome.virtual_time) << seed;
+  }
+}
+
+CampaignResult find_bug(PlantedBug bug, std::string& reason) {
+  CampaignOptions options;
+  options.last = 1000;
+  options.stop_at_failure = true;
+  options.twice_every = 0;
+  options.seed.planted = bug;
+  return run_campaign(options, [&](std::uint64_t, const std::string& why) { reason = why; });
+}
+
+class Planted : public testing::TestWithParam<PlantedBug> {};
+
+TEST_P(Planted, IsFoundWithinAThousandSeeds) {
+  std::string reason;
+  const CampaignResult result = find_bug(GetParam(), reason);
+  EXPECT_EQ(result.failed, 1u);
+  // The same seed is good without the bug: it is the bug that was found.
+  const SeedVerdict healthy = run_seed(result.first_failed, {});
+  EXPECT_TRUE(healthy.good()) << healthy.complaint;
+  std::printf("seed %llu: %s\n", static_cast<unsigned long long>(result.first_failed),
+              reason.substr(0, reason.find('\n')).c_str());
+}
+
+std::string bug_name(const testing::TestParamInfo<PlantedBug>& info) {
+  constexpr const char* names[] = {"None",        "ResendWithoutFence", "DuplicateFinish",
+                                   "LoseCredits", "WrongKey",           "EarlyReadmission"};
+  return names[static_cast<int>(info.param)];
+}
+INSTANTIATE_TEST_SUITE_P(Bugs, Planted,
+                         testing::Values(PlantedBug::resend_without_fence, PlantedBug::duplicate_finish,
+                                         PlantedBug::lose_credits, PlantedBug::wrong_key,
+                                         PlantedBug::early_readmission),
+                         bug_name);
+
+TEST(Campaign, ReachesEveryPartOfTheProtocol) {
+  CampaignOptions options;
+  options.first = 2001;
+  options.last = 2400;
+  options.twice_every = 40;
+  const CampaignResult result = run_campaign(options, [](std::uint64_t seed, const std::string& why) {
+    ADD_FAILURE() << "seed " << seed << ": " << why;
+  });
+  EXPECT_EQ(result.seeds, 400u);
+  EXPECT_EQ(result.repeated, 10u);
+  for (const char* name :
+       {"incidents", "failures", "watchdog", "fences", "packets_reissued", "stripes_reissued",
+        "already_arrived", "recoveries", "partitions", "dropped_stale"})
+    EXPECT_GT(result.reached.at(name), 0u) << name;
+}
+
+// A worker that dies over a seed is that seed's failure, and the others go on.
+TEST(Campaign, OutlivesItsWorkers) {
+  CampaignOptions options;
+  options.first = 1;
+  options.last = 12;
+  options.jobs = 2;
+  options.seed.planted = PlantedBug::early_readmission;  // an assertion finds it
+  std::set<std::uint64_t> failed;
+  std::string reasons;
+  const CampaignResult result = run_campaign(options, [&](std::uint64_t seed, const std::string& why) {
+    failed.insert(seed);
+    reasons += why;
+  });
+  EXPECT_EQ(result.seeds, 12u);
+  EXPECT_GT(failed.size(), 0u);
+  EXPECT_EQ(failed.size(), result.failed);
+  EXPECT_THAT(reasons, testing::HasSubstr("assertion failed"));
+}
+
+}  // namespace
+}  // namespace hawser
