@@ -32,7 +32,7 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
                                     [&](std::int32_t other) { return other == place.node_of_rank.front(); });
   // Everybody knows the same of these two, so everybody takes part in the same fences.
   const bool segments_given = place.node_segment_fd >= 0;
-  if (!one_node) HAWSER_TRY(set->open_network(place, exchange, knobs, devices));
+  if (!one_node) HAWSER_TRY(set->open_network(place, exchange, knobs, clock, devices));
   if (!segments_given) HAWSER_TRY(node.offer(exchange));
   if (place.size > 1 && !(one_node && segments_given)) HAWSER_TRY(exchange.fence());
   if (!one_node) HAWSER_TRY(set->agreement_.collect(exchange, place.rank, place.size));
@@ -63,7 +63,7 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
 }
 
 Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs,
-                                       rdma::DeviceSource& devices) {
+                                       Clock& clock, rdma::DeviceSource& devices) {
   std::uint8_t bits = no_rails;
   if (knobs.network != "socket") {
     auto opened = devices.open_devices();
@@ -71,11 +71,15 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
     bits = network_bits(opened.value(), knobs.network);
     if (bits != no_rails) {
       OpenedDevices source(std::move(opened).value());
-      memory_watch_ = watch_own_memory();
+      auto status = ProcessStatus::open(place, knobs, clock.now());
+      if (!status) return status.take_error();
+      status_ = std::move(status).value();
+      if (knobs.registration_cache > 0) memory_watch_ = watch_own_memory();
       const RailSettings settings{.self = place.rank,
                                   .job_size = place.size,
                                   .job_id = place.job_id,
-                                  .memory_watch = memory_watch_.get()};
+                                  .memory_watch = memory_watch_.get(),
+                                  .status = &status_->rails()};
       auto rails = RailChannel::open(settings, exchange, source, knobs, random_word());
       if (!rails) return rails.take_error();
       rails_ = std::move(rails).value();

@@ -14,6 +14,7 @@
 #include "channel/exchange.h"
 #include "channel/machine_waiter.h"
 #include "channel/network_agreement.h"
+#include "channel/rails/process_status.h"
 #include "channel/rails/rail_channel.h"
 #include "channel/shared_memory_channel.h"
 #include "channel/socket_channel.h"
@@ -34,13 +35,14 @@ class MachineChannels final : public ChannelSet {
   RailChannel* rails() { return rails_.get(); }  // null: none are used here
 
  private:
-  Result<> open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs,
+  Result<> open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs, Clock& clock,
                         rdma::DeviceSource& devices);
   Result<> choose_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs);
 
   std::unique_ptr<SharedMemoryChannel> shared_memory_;  // null: alone on the node
   std::unique_ptr<SocketChannel> sockets_;              // null: nobody is reached by them
-  std::unique_ptr<MemoryWatch> memory_watch_;           // for the rails
+  std::unique_ptr<ProcessStatus> status_;               // of the rails
+  std::unique_ptr<MemoryWatch> memory_watch_;           // for the rails; null: no registration is kept
   std::unique_ptr<RailChannel> rails_;                  // null: nobody is reached by them
   NetworkAgreement agreement_;
   std::unique_ptr<MachineWaiter> waiter_;

@@ -57,12 +57,14 @@ void Connector::start(Subchannel& subchannel) {
     subchannel.state = SubchannelState::failed;
     subchannel.health.on_failure(core_.now);
     core_.watch(subchannel);
+    core_.show(subchannel, subchannel.rail.up() ? PathReason::connect_failed : PathReason::port_down);
     return;
   }
   subchannel.incarnation = std::max(subchannel.incarnation + 1,
                                     manager_.next_incarnation(subchannel.peer.process(), subchannel.index));
   subchannel.state = SubchannelState::connecting;
   core_.watch(subchannel);
+  core_.show(subchannel, PathReason::none);
   manager_.request({subchannel.peer.process(), subchannel.index, subchannel.incarnation},
                    subchannel.rail.number(), own_end(subchannel), core_.now);
 }
@@ -170,6 +172,7 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
     return false;
   }
   subchannel->state = SubchannelState::accepted;
+  core_.show(*subchannel, PathReason::none);
   return true;
 }
 
@@ -191,6 +194,7 @@ void Connector::connected(const SubchannelName& name, const ConnectionEnd& remot
     return;
   }
   subchannel->state = SubchannelState::probing;
+  core_.show(*subchannel, PathReason::none);
   send_probes(*subchannel);
 }
 
@@ -230,6 +234,7 @@ void Connector::drop(Subchannel& subchannel) {
   subchannel.due = never;
   if (subchannel.health.state() != PathState::failed) subchannel.health.on_failure(core_.now);
   core_.watch(subchannel);
+  core_.show(subchannel, PathReason::connect_failed);
 }
 
 void Connector::forget(const Subchannel& subchannel) {
@@ -240,7 +245,10 @@ void Connector::forget(const Subchannel& subchannel) {
 
 void Connector::on_packet(Subchannel& subchannel, PacketKind kind) {
   const bool probe = kind == PacketKind::probe || kind == PacketKind::probe_answer;
-  if (subchannel.state == SubchannelState::accepted && probe) subchannel.state = SubchannelState::probing;
+  if (subchannel.state == SubchannelState::accepted && probe) {
+    subchannel.state = SubchannelState::probing;
+    core_.show(subchannel, PathReason::none);
+  }
   if (!probe &&
       (subchannel.state == SubchannelState::accepted || subchannel.state == SubchannelState::probing))
     make_ready(subchannel);
@@ -284,6 +292,7 @@ void Connector::make_ready(Subchannel& subchannel) {
     ++core_.counters.recoveries;
     subchannel.peer.weights().on_recovered(subchannel.index, core_.now);
   }
+  core_.show(subchannel, recovered ? PathReason::recovery : PathReason::first_connection);
   subchannel.peer.on_ready(subchannel);
   // The other end is ready when it hears from this one.
   subchannel.peer.send_on(subchannel, PacketKind::credit, {});
@@ -427,6 +436,9 @@ void Connector::on_moved(Rail& rail) {
 }
 
 void Connector::on_port(Rail& rail, bool came_back) {
+  core_.status.on_event(-1, -1, PathEvent::port_changed,
+                        rail.dead ? PathReason::device_fatal : PathReason::none,
+                        2 * rail.number() + came_back, core_.now);
   for (std::size_t i = 0; i < core_.known_peers.size(); ++i) {  // events may add some
     VirtualChannel* const peer = core_.known_peers[i];
     for (Subchannel& subchannel : peer->subchannels()) {

@@ -50,6 +50,7 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   subchannel.stopped = core_.now;
   subchannel.health.on_failure(core_.now);
   peer.weights().on_failed(subchannel.index);
+  core_.show(subchannel, reason);
   if (was_ready) peer.on_not_ready(subchannel);
   core_.connector->forget(subchannel);
   core_.watch(subchannel);
@@ -99,6 +100,7 @@ void Failover::resend_at_once(Subchannel& subchannel) {
       core_.free_entry(entry);
   }
   subchannel.rail.bytes_queued -= subchannel.bytes_queued;
+  core_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
   subchannel.bytes_queued = 0;
 }
 
@@ -116,6 +118,7 @@ void Failover::take_off(Subchannel& subchannel) {
   }
   subchannel.rail.outstanding -= subchannel.outstanding;
   subchannel.rail.bytes_queued -= subchannel.bytes_queued;
+  core_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
   subchannel.outstanding = 0;
   subchannel.bytes_queued = 0;
   subchannel.broken = false;
@@ -125,6 +128,7 @@ void Failover::drained(Subchannel& subchannel) {
   HAWSER_ASSERT(subchannel.state == SubchannelState::stopping);
   take_off(subchannel);
   subchannel.state = SubchannelState::fencing;
+  core_.show(subchannel, PathReason::none);
   subchannel.fenced_incarnation = subchannel.incarnation;
   subchannel.fenced_received = subchannel.received;
   core_.watch(subchannel);
@@ -273,6 +277,9 @@ void Failover::compare(Subchannel& subchannel, std::uint32_t received) {
     }
   }
   subchannel.state = SubchannelState::failed;
+  core_.status.on_event(subchannel.status_row, peer.process(), PathEvent::fence_answered, PathReason::none,
+                        core_.now - subchannel.stopped, core_.now);
+  core_.show(subchannel, PathReason::none);
   subchannel.peer_received.reset();
   subchannel.due = never;
   peer.note_credit_due();  // one may have been lost with the subchannel
@@ -326,6 +333,7 @@ void Failover::watch(VirtualChannel& peer) {
 void Failover::lose(VirtualChannel& peer, const Error& error) {
   if (peer.lost) return;
   ++core_.counters.peers_lost;
+  core_.status.on_event(-1, peer.process(), PathEvent::peer_lost, PathReason::none, 0, core_.now);
   for (Subchannel& subchannel : peer.subchannels()) {
     core_.connector->forget(subchannel);
     if (subchannel.queue_pair != nullptr && subchannel.state != SubchannelState::stopping)
@@ -333,6 +341,7 @@ void Failover::lose(VirtualChannel& peer, const Error& error) {
     take_off(subchannel);
     const bool was_ready = subchannel.state == SubchannelState::ready;
     subchannel.state = SubchannelState::closed;
+    core_.show(subchannel, PathReason::none);
     if (was_ready) peer.on_not_ready(subchannel);
     while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
       if (entry->kind == WorkEntry::Kind::write || entry->kind == WorkEntry::Kind::read)

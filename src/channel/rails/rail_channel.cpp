@@ -176,6 +176,7 @@ bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
   }
   moved |= core.rendezvous.progress();
   if (core.timers_due()) core.look_at_timers();
+  if (now >= core.next_show) core.show_weights();
   core.events = nullptr;
   return moved;
 }

@@ -15,6 +15,7 @@
 #include "channel/channel.h"
 #include "channel/exchange.h"
 #include "channel/rails/rail_counters.h"
+#include "channel/rails/status_table.h"
 
 namespace hawser {
 
@@ -37,6 +38,8 @@ struct RailSettings {
   PlantedBug planted_bug = PlantedBug::none;
   // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
   MemoryWatch* memory_watch = nullptr;
+  // Shown what happens to paths; outlives the channel. Null: nobody wants to know.
+  RailStatus* status = nullptr;
 };
 
 class RailChannel final : public Channel {

@@ -56,6 +56,7 @@ const char* subchannel_state_name(SubchannelState state) {
 RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_exchange,
                    const Knobs& knob_values, std::uint64_t seed)
     : settings(rail_settings),
+      status(rail_settings.status != nullptr ? *rail_settings.status : no_status),
       exchange(address_exchange),
       knobs(knob_values),
       random(seed),
@@ -65,7 +66,9 @@ RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_e
       unreachable(static_cast<std::size_t>(rail_settings.job_size)),
       peers(static_cast<std::size_t>(rail_settings.job_size)),
       rendezvous(*this, knob_values.rail_reads),
-      failover(*this) {}
+      failover(*this) {
+  if (status.wanted()) next_show = 0;
+}
 
 // Queue pairs go before what they were made from.
 RailCore::~RailCore() {
@@ -158,11 +161,13 @@ void RailCore::on_completion(Rail& rail, const rdma::Completion& completion) {
   rail.outstanding -= requests;
   if (entry->kind != WorkEntry::Kind::read) subchannel.delivered = entry->ordinal + 1;
   if (entry->kind == WorkEntry::Kind::packet) {
+    status.sent(subchannel.status_row, entry->bytes);
     free_entry(entry);
     return;
   }
   subchannel.bytes_queued -= entry->size;
   rail.bytes_queued -= entry->size;
+  status.completed(subchannel.status_row, entry->size);
   subchannel.peer.weights().on_stripe_done(subchannel.index, entry->size, entry->queued_before, entry->posted,
                                            now, rail.polled_before);
   rendezvous.on_stripe_done(*entry);
@@ -199,6 +204,60 @@ bool RailCore::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
   if (subchannel.state != SubchannelState::ready) [[unlikely]]
     connector->on_packet(subchannel, header.kind);
   return subchannel.peer.take_packet(subchannel, buffer, header);
+}
+
+// What others see.
+
+void RailCore::show(Subchannel& subchannel, PathReason reason) {
+  if (!status.wanted()) return;
+  if (subchannel.status_row < 0) {
+    const rdma::DeviceFacts& device = subchannel.rail.device().facts();
+    const std::string port = fmt::format("{}/{}", device.name, subchannel.rail.port());
+    subchannel.status_row =
+        status.add_path({subchannel.peer.process(), subchannel.index, subchannel.rail.number(),
+                         subchannel.path, subchannel.engine, port});
+  }
+  const auto condition = [&subchannel] {
+    switch (subchannel.state) {
+      case SubchannelState::closed:
+        return PathCondition::closed;
+      case SubchannelState::connecting:
+      case SubchannelState::accepted:
+        return PathCondition::connecting;
+      case SubchannelState::probing:
+        return PathCondition::probing;
+      case SubchannelState::ready:
+        return subchannel.health.state() == PathState::suspect ? PathCondition::suspect
+                                                               : PathCondition::ready;
+      case SubchannelState::stopping:
+        return PathCondition::stopping;
+      case SubchannelState::fencing:
+        return PathCondition::fencing;
+      case SubchannelState::failed:
+        return PathCondition::failed;
+    }
+    HAWSER_UNREACHABLE();
+  };
+  if (subchannel.state == SubchannelState::connecting && subchannel.failed_before)
+    status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::attempt, PathReason::none,
+                    subchannel.health.attempts_since_failure(), now);
+  status.set_condition(subchannel.status_row, condition(), subchannel.incarnation, reason, now);
+}
+
+// Weights and counters, now and then; slow paths are told from others here, too.
+void RailCore::show_weights() {
+  next_show = now + 100 * millisecond;
+  for (VirtualChannel* peer : known_peers)
+    for (Subchannel& subchannel : peer->subchannels()) {
+      if (subchannel.state != SubchannelState::ready) continue;
+      const bool slow = peer->weights().degraded(subchannel.index);
+      if (slow != (subchannel.health.state() == PathState::suspect)) {
+        slow ? subchannel.health.on_slow(now) : subchannel.health.on_well(now);
+        show(subchannel, slow ? PathReason::slow : PathReason::well_again);
+      }
+      status.set_weight(subchannel.status_row, peer->weights().weight(subchannel.index));
+    }
+  status.publish(counters);
 }
 
 // Devices.

@@ -68,10 +68,15 @@ struct RailCore {
   bool timers_due() const { return now >= timer || now >= next_watch_; }
   // When timers_due() wants to be asked though nothing comes: requests that hang bring nothing.
   Nanoseconds next_look() const;
+  // Tells the outside how a subchannel stands, after every change.
+  void show(Subchannel& subchannel, PathReason reason);
+  void show_weights();
   void device_gone(std::uint16_t device_number);
   bool bug(PlantedBug which) const { return settings.planted_bug == which; }
 
   const RailSettings settings;
+  RailStatus no_status;
+  RailStatus& status;
   AddressExchange& exchange;
   const Knobs knobs;
   Random random;
@@ -84,7 +89,8 @@ struct RailCore {
   Nanoseconds looked = 0;         // for datagrams and events
   bool look_now = true;
   bool look_skipped = false;
-  Nanoseconds timer = 0;  // when the timers are to be looked at next
+  Nanoseconds next_show = never;  // of weights and counters; they wake nobody
+  Nanoseconds timer = 0;          // when the timers are to be looked at next
 
   // In the order in which they may be destroyed from the last to the first.
   std::vector<std::unique_ptr<rdma::Device>> devices;

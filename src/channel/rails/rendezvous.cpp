@@ -340,6 +340,7 @@ bool Rendezvous::post_stripe(Transfer& transfer, Direction direction, const Stri
   subchannel.rail.outstanding += requests;
   subchannel.bytes_queued += stripe.bytes;
   subchannel.rail.bytes_queued += stripe.bytes;
+  core_.status.posted(subchannel.status_row, stripe.bytes);
   subchannel.in_flight.push_back(&entry);
   return true;
 }

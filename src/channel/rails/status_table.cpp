@@ -16,6 +16,11 @@ void copy_text(std::span<char> into, std::string_view text) {
   std::fill(into.begin() + static_cast<std::ptrdiff_t>(bytes), into.end(), '\0');
 }
 
+bool in_use(PathCondition condition) {
+  return condition == PathCondition::ready || condition == PathCondition::suspect ||
+         condition == PathCondition::probing;
+}
+
 // There is one writer: no read-modify-write needed.
 template <class T>
 void add(std::atomic<T>& word, T n) {
@@ -38,7 +43,7 @@ std::string value_text(PathEvent event, std::int64_t value) {
     case PathEvent::attempt:
       return fmt::format(" attempt={}", value);
     case PathEvent::port_changed:
-      return value != 0 ? " port=active" : " port=down";
+      return fmt::format(" rail={} port={}", value / 2, value % 2 != 0 ? "active" : "down");
     case PathEvent::migrated:
     case PathEvent::alternate_loaded:
     case PathEvent::partitioned:
@@ -114,11 +119,11 @@ void RailStatus::set_condition(int row, PathCondition condition, std::uint32_t i
   PathFacts& facts = paths_[static_cast<std::size_t>(row)];
   const auto before = static_cast<PathCondition>(facts.state);
   if (before == condition && facts.incarnation == incarnation) return;
+  if (in_use(before) && !in_use(condition)) ++facts.failures;
   facts.state = static_cast<std::uint8_t>(condition);
-  facts.last_reason = static_cast<std::uint8_t>(reason);
+  if (reason != PathReason::none) facts.last_reason = static_cast<std::uint8_t>(reason);
   facts.incarnation = incarnation;
   facts.last_change = now;
-  if (condition == PathCondition::failed) ++facts.failures;
   if (static_cast<std::uint32_t>(row) < capacity_) rows_[row].facts.store(facts);
   on_event(row, facts.peer, PathEvent::condition_changed, reason, static_cast<std::int64_t>(condition), now);
 }
@@ -126,6 +131,12 @@ void RailStatus::set_condition(int row, PathCondition condition, std::uint32_t i
 void RailStatus::set_weight(int row, double bytes_per_second) {
   if (row < 0 || static_cast<std::uint32_t>(row) >= capacity_) return;
   rows_[row].bytes_per_second.store(static_cast<std::int64_t>(bytes_per_second), std::memory_order_relaxed);
+}
+
+void RailStatus::sent(int row, std::int64_t bytes) {
+  if (row < 0 || static_cast<std::uint32_t>(row) >= capacity_) return;
+  add(rows_[row].bytes_done, static_cast<std::uint64_t>(bytes));
+  add(rows_[row].requests_done, std::uint64_t{1});
 }
 
 void RailStatus::completed(int row, std::int64_t bytes) {

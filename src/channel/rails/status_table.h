@@ -67,7 +67,7 @@ enum class PathEvent : std::uint8_t {
   partitioned,  // no subchannel to the peer works
   rejoined,     // value: nanoseconds since it was partitioned
   peer_lost,
-  port_changed,  // value: 1 active, 0 down
+  port_changed,  // value: twice the number of the rail, plus 1 if its port is active
 };
 const char* path_event_name(PathEvent event);
 inline constexpr int path_events = 11;
@@ -107,13 +107,15 @@ class RailStatus {
   // logged.
   int add_path(const PathLabel& label);
 
-  // On change only: also an event. `failed` counts a failure.
+  // On change only: also an event. Leaving use other than by slowness counts as a failure. Reason none: what
+  // was said last goes on.
   void set_condition(int row, PathCondition condition, std::uint32_t incarnation, PathReason reason,
                      Nanoseconds now);
   void set_weight(int row, double bytes_per_second);
   // Bytes handed to the adapter; completed with success; given up (flushed, unknown).
   void posted(int row, std::int64_t bytes) { add_in_flight(row, bytes); }
   void completed(int row, std::int64_t bytes);
+  void sent(int row, std::int64_t bytes);  // packets: never counted as in flight
   void withdrawn(int row, std::int64_t bytes) { add_in_flight(row, -bytes); }
   // `row` -1 for what concerns a peer as a whole; `peer` -1 for what concerns no one in particular.
   void on_event(int row, ProcessIndex peer, PathEvent event, PathReason reason, std::int64_t value,

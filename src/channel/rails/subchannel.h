@@ -83,6 +83,7 @@ struct Subchannel {
   std::uint32_t probes_received = 0;
   std::uint32_t probes_wanted = 0;
 
+  int status_row = -1;
   Nanoseconds due = never;  // drain time-out, next fence, end of patience with an accepted connection
   std::uint32_t repeats = 0;
   ListLink attention;  // in the core's list of subchannels that are not simply ready or closed

@@ -361,6 +361,10 @@ void VirtualChannel::hand_on_held() {
 
 void VirtualChannel::on_ready(Subchannel& subchannel) {
   ++ready_;
+  if (ready_ == 1 && rejoins_)
+    core_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
+                          partitioned_since < 0 ? 0 : core_.now - partitioned_since, core_.now);
+  rejoins_ = true;
   partitioned_since = -1;
   only_ready_ = ready_ == 1 ? &subchannel : nullptr;
   note_credit_due();
@@ -374,6 +378,7 @@ void VirtualChannel::on_not_ready(Subchannel&) {
   if (ready_ == 0) {
     partitioned_since = core_.now;
     ++core_.counters.partitions;
+    core_.status.on_event(-1, process_, PathEvent::partitioned, PathReason::none, 0, core_.now);
   }
 }
 

@@ -105,6 +105,7 @@ class VirtualChannel {
   PathWeights weights_;
   std::vector<SubchannelView> views_;
   int ready_ = 0;
+  bool rejoins_ = false;              // some subchannel was ready before
   Subchannel* only_ready_ = nullptr;  // if one is
 
   std::uint32_t next_psn_ = 0;
