@@ -30,6 +30,7 @@ ClusterOptions draw_cluster(std::uint64_t seed, Random& random, PlantedBug bug) 
   options.knobs.rail_rendezvous = random.chance(0.5) ? "read" : "write";
   const char* const policies[] = {"auto", "round_robin", "even", "adaptive", "epc", "weighted"};
   options.knobs.rail_policy = policies[random.below(6)];
+  options.knobs.checksum = random.chance(0.3);
   options.knobs.rail_send_depth = random.chance(0.3) ? 16 : 128;
   options.knobs.rail_reads = random.chance(0.3) ? 2 : 32;
   return options;
@@ -60,7 +61,7 @@ Incident draw_incident(Random& random, const ClusterOptions& options, bool moved
   const std::string adapter = fmt::format("n{}/hw{}", random.below(static_cast<std::uint64_t>(options.hosts)),
                                           random.below(static_cast<std::uint64_t>(options.rails)));
   const auto clear = "link " + adapter + " clear";
-  switch (random.below(13)) {
+  switch (random.below(options.knobs.checksum ? 15 : 13)) {
     case 0:
     case 1:
       return {"link " + adapter + " down", "link " + adapter + " up"};
@@ -94,6 +95,10 @@ Incident draw_incident(Random& random, const ClusterOptions& options, bool moved
     case 11:
       if (moved) return {"sm change", ""};
       return {fmt::format("lid {} {}", adapter, 200 + 8 * random.below(100)), ""};
+    case 13:
+    case 14:
+      return {fmt::format("payload {} corrupt {}", adapter, 1 + random.below(10)),
+              "payload " + adapter + " keep"};
     default:
       // The first rail stays, so that there is a way in the end.
       if (options.rails < 2) return {"sm change", ""};
@@ -142,6 +147,7 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
       cluster.inject(fmt::format("link n{}/hw{} clear", host, rail));
       cluster.inject(fmt::format("link n{}/hw{} up", host, rail));
       cluster.inject(fmt::format("acks n{}/hw{} keep", host, rail));
+      cluster.inject(fmt::format("payload n{}/hw{} keep", host, rail));
     }
   }
   // The subnet manager comes by last: it may have routed around what was down.

@@ -200,6 +200,20 @@ TEST(RailRecovery, PathThatFailsItsProbeStaysOut) {
   }
 }
 
+// Damage on the way is seen, and what was damaged is moved again over another path.
+TEST(RailChecksum, DamagedPacketsAndStripesAreMovedAgain) {
+  ClusterOptions options = two_rails();
+  options.knobs.checksum = true;
+  RailCluster cluster(options);
+  stream(cluster, 20 * millisecond);
+  for (int i = 0; i < 40; ++i) {
+    cluster.inject(i % 2 == 0 ? "payload n1/hw0 corrupt 1" : "payload n0/hw1 corrupt 1");
+    stream(cluster, 20 * millisecond);
+  }
+  EXPECT_GE(sum(cluster, &RailCounters::checksum_errors), 20u) << cluster.describe();
+  expect_all_well(cluster);
+}
+
 // Seeds of the campaign: a sample, and those that found something.
 class RailCampaign : public testing::TestWithParam<std::uint64_t> {};
 TEST_P(RailCampaign, Seed) {

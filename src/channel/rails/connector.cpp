@@ -123,7 +123,7 @@ void Connector::count_connected(Subchannel& subchannel) {
   subchannel.sent = subchannel.received = subchannel.delivered = 0;
   subchannel.peer_received.reset();
   subchannel.answer_wanted = false;
-  subchannel.broken = false;
+  subchannel.broken = subchannel.poisoned = false;
   subchannel.probes_sent = subchannel.probes_received = subchannel.probes_wanted = 0;
   subchannel.due = core_.now + patience;
   if (subchannel.health.state() == PathState::failed) subchannel.health.on_connected(core_.now);
@@ -257,7 +257,8 @@ void Connector::on_packet(Subchannel& subchannel, PacketKind kind) {
 void Connector::send_probes(Subchannel& subchannel) {
   while (subchannel.probes_sent < subchannel.probes_wanted) {
     const ProbeBody body{subchannel.probes_sent, subchannel.probes_wanted};
-    const std::size_t filling = core_.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(body);
+    const std::size_t filling =
+        core_.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(body) - core_.trailer();
     if (!subchannel.peer.send_on(subchannel, PacketKind::probe, probe_bytes(body), filling)) return;
     ++subchannel.probes_sent;
   }

@@ -90,6 +90,7 @@ void Failover::resend_at_once(Subchannel& subchannel) {
   while (WorkEntry* entry = subchannel.in_flight.pop_front()) again.push_back(entry);
   while (WorkEntry* entry = again.pop_front()) {
     const bool write = entry->kind == WorkEntry::Kind::write;
+    entry->generation = (entry->generation + 1) % EntryPool::generations;  // its completion still comes
     subchannel.rail.outstanding -= write ? 2 : 1;
     subchannel.outstanding -= write ? 2 : 1;
     if (entry->kind != WorkEntry::Kind::packet)
@@ -255,7 +256,9 @@ void Failover::compare(Subchannel& subchannel, std::uint32_t received) {
     ++core_.counters.dropped_malformed;
     return;
   }
-  if (psn_distance(received, subchannel.delivered) < 0) {
+  if (core_.knobs.checksum) {
+    peer.take_back(subchannel, received);
+  } else if (psn_distance(received, subchannel.delivered) < 0) {
     // Its adapter acknowledged packets that its software never saw: the adapter died with them.
     lose(peer, failure(ErrorClass::other, "process {} lost packets that its adapter had acknowledged",
                        peer.process()));

@@ -32,11 +32,12 @@ enum class PacketKind : std::uint8_t {
   probe,         // ProbeBody, filling
   probe_answer,  // ProbeBody, filling
 };
+inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
 inline bool sequenced(PacketKind kind) { return kind <= PacketKind::done; }
 
 struct PacketHeader {
   PacketKind kind = PacketKind::eager;
-  std::uint8_t reserved = 0;
+  std::uint8_t checked = 0;  // the CRC-32C of all before it is the last word
   std::uint16_t subchannel = 0;
   std::uint32_t incarnation = 0;
   std::uint32_t psn = 0;           // of sequenced ones; counts up by one and wraps
@@ -62,7 +63,9 @@ struct StartBody {
   std::int64_t size = 0;
   RemoteBytes bytes;  // with readable
   std::uint8_t readable = 0;
-  std::uint8_t reserved[7] = {};
+  std::uint8_t checked = 0;
+  std::uint8_t reserved[2] = {};
+  std::uint32_t checksum = 0;  // with checked: CRC-32C of all bytes
 };
 struct ReplyBody {
   TransferName exposed;

@@ -121,7 +121,7 @@ const RailCounters& RailChannel::counters() const {
 
 std::int64_t RailChannel::eager_limit(ProcessIndex) const {
   return static_cast<std::int64_t>(core_->packets.buffer_bytes() - sizeof(PacketHeader) -
-                                   sizeof(MessageHeader));
+                                   sizeof(MessageHeader) - core_->trailer());
 }
 
 // The peer to send to; null: it is lost, and what is sent to it is swallowed.
@@ -219,8 +219,10 @@ bool RailChannel::at_rest(std::string* why) const {
   if (core_->rendezvous.read_tokens() != core_->knobs.rail_reads)
     return not_so(fmt::format("{} tokens of reads", core_->rendezvous.read_tokens()));
   if (!core_->registrations->idle()) return not_so("memory of the application is in use by adapters");
-  if (core_->entries.taken() != 0) return not_so(fmt::format("{} entries", core_->entries.taken()));
-  if (core_->small_packets.taken() != 0 || core_->packets.taken() != receives)
+  std::size_t retained = 0;
+  for (const VirtualChannel* peer : core_->known_peers) retained += peer->retained();
+  if (core_->entries.taken() != retained) return not_so(fmt::format("{} entries", core_->entries.taken()));
+  if (core_->small_packets.taken() + core_->packets.taken() != receives + retained)
     return not_so(fmt::format("{} small and {} packet buffers, {} of them to receive into",
                               core_->small_packets.taken(), core_->packets.taken(), receives));
   return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/crc32c.h"
 #include "base/failure.h"
 
 namespace hawser {
@@ -60,7 +61,8 @@ RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_e
       exchange(address_exchange),
       knobs(knob_values),
       random(seed),
-      read_rendezvous(knob_values.rail_rendezvous == "read"),
+      // Only the reader can check what was moved before anybody is told.
+      read_rendezvous(knob_values.rail_rendezvous == "read" || knob_values.checksum),
       small_packets(small_packet_bytes, 128),
       packets(static_cast<std::size_t>(knob_values.rail_packet), 32),
       unreachable(static_cast<std::size_t>(rail_settings.job_size)),
@@ -121,6 +123,21 @@ VirtualChannel* RailCore::peer(ProcessIndex process) {
 // Completions.
 
 // A dead device's too: what it had acknowledged to peers lies in memory, and so does what was flushed.
+namespace {
+
+// Takes the checksum off.
+bool undamaged(PacketBuffer& buffer) {
+  PacketHeader header;
+  if (!read_body({buffer.data, buffer.bytes}, 0, header) || header.checked == 0) return true;
+  if (buffer.bytes < sizeof(header) + checksum_bytes) return false;
+  buffer.bytes -= checksum_bytes;
+  std::uint32_t sent;
+  std::memcpy(&sent, buffer.data + buffer.bytes, sizeof(sent));
+  return sent == crc32c({buffer.data, buffer.bytes});
+}
+
+}  // namespace
+
 int RailCore::poll(Rail& rail) {
   std::array<rdma::Completion, 16> completions;
   const int count = rail.completions().poll(completions);
@@ -162,7 +179,10 @@ void RailCore::on_completion(Rail& rail, const rdma::Completion& completion) {
   if (entry->kind != WorkEntry::Kind::read) subchannel.delivered = entry->ordinal + 1;
   if (entry->kind == WorkEntry::Kind::packet) {
     status.sent(subchannel.status_row, entry->bytes);
-    free_entry(entry);
+    if (knobs.checksum && entry->sequenced)
+      subchannel.peer.retain(*entry);
+    else
+      free_entry(entry);
     return;
   }
   subchannel.bytes_queued -= entry->size;
@@ -190,7 +210,14 @@ void RailCore::on_receive(Rail& rail, const rdma::Completion& completion) {
 }
 
 bool RailCore::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
+  if (subchannel.poisoned) return false;
   ++counters.packets_received;
+  if (!undamaged(*buffer)) [[unlikely]] {
+    ++counters.checksum_errors;
+    subchannel.poisoned = true;
+    failover.fail(subchannel, PathReason::checksum);
+    return false;
+  }
   ++subchannel.received;  // whatever it is: the peer's count goes on, too
   PacketHeader header;
   if (!read_body({buffer->data, buffer->bytes}, 0, header)) {

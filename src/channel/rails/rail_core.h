@@ -72,6 +72,8 @@ struct RailCore {
   void show(Subchannel& subchannel, PathReason reason);
   void show_weights();
   void device_gone(std::uint16_t device_number);
+  // Bytes behind every packet.
+  std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }
   bool bug(PlantedBug which) const { return settings.planted_bug == which; }
 
   const RailSettings settings;

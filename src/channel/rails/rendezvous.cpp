@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/crc32c.h"
 #include "base/failure.h"
 #include "channel/rails/rail_core.h"
 
 namespace hawser {
 namespace {
-
-// Of a long transfer, what is planned at once: two such pieces are under way. Adapters take up to 2 GiB.
-constexpr double seconds_of_piece = 0.02, shortest_piece = 4 << 20, longest_piece = 1 << 30;
 
 std::array<std::byte, sizeof(MessageHeader) + sizeof(StartBody)> start_head(const MessageHeader& header,
                                                                             const StartBody& body) {
@@ -18,6 +16,10 @@ std::array<std::byte, sizeof(MessageHeader) + sizeof(StartBody)> start_head(cons
   std::memcpy(head.data(), &header, sizeof(header));
   std::memcpy(head.data() + sizeof(header), &body, sizeof(body));
   return head;
+}
+
+std::uint32_t checksum_of(const Transfer& transfer) {
+  return crc32c({transfer.registration.address, static_cast<std::size_t>(transfer.size)});
 }
 
 template <class Body>
@@ -31,7 +33,7 @@ std::span<const std::byte> bytes_of(const Body& body) {
 
 bool Rendezvous::register_bytes(Transfer& transfer, bool writable) {
   Registration& registration = transfer.registration;
-  if (transfer.bytes.contiguous())
+  if (!transfer.copied())
     register_in_place(registration, transfer.bytes.data, transfer.size, writable);
   else
     register_packed(registration, transfer.size);
@@ -106,6 +108,10 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
     }
     if (!bytes.contiguous()) bytes.packer->pack(0, exposure.registration.address, bytes.size);
     body.bytes = own_bytes(exposure);
+    if (core_.knobs.checksum) {
+      body.checked = 1;
+      body.checksum = checksum_of(exposure);
+    }
   }
   if (peer.send(PacketKind::start, start_head(header, body), {})) return true;
   core_.exposures.release(exposure);
@@ -123,6 +129,8 @@ void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packe
   Transfer& fetch = core_.fetches.take(peer);
   fetch.other = body.exposed;
   fetch.offered = body.size;
+  fetch.checked = body.checked != 0;
+  fetch.checksum = body.checksum;
   fetch.remote = body.bytes;
   fetch.readable = body.readable != 0;
   const ExposeToken token{{fetch.name.place, fetch.name.generation, 0, 0}};
@@ -152,7 +160,9 @@ void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const Byt
   }
   if (fetch->readable) {
     fetch->state = Transfer::State::moving;
-    fetch->remaining.push_back({0, into.size});
+    // Only the whole can be checked.
+    if (fetch->checked) fetch->size = fetch->offered;
+    fetch->remaining.push_back({0, fetch->size});
     to_read_.push_back(fetch);
   } else {
     fetch->state = Transfer::State::answering;
@@ -240,8 +250,25 @@ void Rendezvous::end_exposure(Transfer& exposure) {
   core_.events->on_exposed_done(cookie, {});
 }
 
+// Everything was read, and is not what was exposed. It is not known which path did it: all of it is read
+// again over one path, each time over another one.
+void Rendezvous::read_again(Transfer& fetch) {
+  ++core_.counters.checksum_errors;
+  ++fetch.damaged;
+  fetch.done = 0;
+  fetch.remaining.push_back({0, fetch.size});
+  to_read_.push_back(&fetch);
+}
+
 void Rendezvous::end_fetch(Transfer& fetch) {
-  if (!fetch.bytes.contiguous()) fetch.bytes.packer->unpack(0, fetch.registration.address, fetch.size);
+  if (fetch.checked && fetch.readable && checksum_of(fetch) != fetch.checksum) {
+    read_again(fetch);
+    return;
+  }
+  if (!fetch.bytes.contiguous())
+    fetch.bytes.packer->unpack(0, fetch.registration.address, fetch.bytes.size);
+  else if (fetch.copied())
+    std::memcpy(fetch.bytes.data, fetch.registration.address, static_cast<std::size_t>(fetch.bytes.size));
   fetch.registration.clear();
   void* const cookie = fetch.cookie;
   if (fetch.readable) {
@@ -251,178 +278,6 @@ void Rendezvous::end_fetch(Transfer& fetch) {
     core_.fetches.release(fetch);
   }
   core_.events->on_fetched(cookie, {});
-}
-
-// Stripes.
-
-bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
-  if (!transfer.registration.made()) {
-    if (!register_bytes(transfer, direction == Direction::read)) return false;
-    if (direction == Direction::write && !transfer.bytes.contiguous())
-      transfer.bytes.packer->pack(0, transfer.registration.address, transfer.size);
-  }
-  VirtualChannel& peer = *transfer.peer;
-  bool moved = false;
-  // What is posted cannot be moved any more when a rail turns slow: a long transfer is planned piece by
-  // piece.
-  while (!transfer.remaining.empty() && (direction == Direction::write || read_tokens_ > 0)) {
-    const std::span<SubchannelView> views = peer.views(direction == Direction::write ? 2 : 1);
-    bool any = false;
-    double rate = 0;
-    for (SubchannelView& view : views) {
-      const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
-      view.usable = view.usable && transfer.registration.usable(subchannel.rail.device_number()) &&
-                    transfer.remote.keys[subchannel.remote_rail] != 0;
-      any |= view.usable;
-      if (view.usable) rate += view.bytes_per_second;
-    }
-    const auto piece =
-        static_cast<std::int64_t>(std::clamp(rate * seconds_of_piece, shortest_piece, longest_piece));
-    if (!any || transfer.posted >= 2 * piece) return moved;
-    ByteRange range = transfer.remaining.back();
-    transfer.remaining.pop_back();
-    if (range.size > piece) {
-      transfer.remaining.push_back({range.offset + piece, range.size - piece});
-      range.size = piece;
-    }
-    StripeRequest request;
-    request.bytes = range.size;
-    request.direction = direction;
-    request.smallest_stripe = core_.knobs.rail_stripe;
-    request.traffic = core_.exposures.live() + core_.fetches.live() > 1 ? TrafficClass::nonblocking
-                                                                        : TrafficClass::blocking;
-    StripePlan plan;
-    peer.policy().plan(request, views, plan);
-    bool posted = false;
-    for (Stripe stripe : plan.stripes()) {
-      stripe.offset += range.offset;
-      if (post_stripe(transfer, direction, stripe))
-        posted = true;
-      else
-        transfer.remaining.push_back({stripe.offset, stripe.bytes});
-    }
-    if (!posted) return moved;
-    moved = true;
-  }
-  return moved;
-}
-
-bool Rendezvous::post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe) {
-  Subchannel& subchannel = transfer.peer->subchannels()[stripe.subchannel];
-  const std::int32_t requests = direction == Direction::write ? 2 : 1;
-  if (!subchannel.room_for(requests, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return false;
-  if (direction == Direction::read && read_tokens_ == 0) {
-    ++core_.counters.read_tokens_waited;
-    return false;
-  }
-  WorkEntry& entry = *core_.entries.take();
-  entry.kind = direction == Direction::write ? WorkEntry::Kind::write : WorkEntry::Kind::read;
-  entry.sequenced = false;
-  entry.transfer = transfer.name.place;
-  entry.offset = stripe.offset;
-  entry.size = stripe.bytes;
-  entry.posted = core_.now;
-  entry.queued_before = subchannel.bytes_queued;
-  const bool posted = direction == Direction::write ? post_write(transfer, entry, subchannel)
-                                                    : post_read(transfer, entry, subchannel);
-  if (!posted) {
-    core_.free_entry(&entry);
-    return false;
-  }
-  if (transfer.reissued) core_.failover.note_resumed();
-  core_.counters.bytes_striped += static_cast<std::uint64_t>(stripe.bytes);
-  ++transfer.in_flight;
-  transfer.posted += stripe.bytes;
-  entry.place = WorkEntry::Place::in_flight;
-  entry.subchannel = &subchannel;
-  if (subchannel.outstanding == 0) subchannel.last_completion = core_.now;
-  subchannel.outstanding += requests;
-  subchannel.rail.outstanding += requests;
-  subchannel.bytes_queued += stripe.bytes;
-  subchannel.rail.bytes_queued += stripe.bytes;
-  core_.status.posted(subchannel.status_row, stripe.bytes);
-  subchannel.in_flight.push_back(&entry);
-  return true;
-}
-
-// A write and its finish, one entry: what completes the finish completes the write.
-bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
-  entry.small = true;
-  entry.buffer = core_.small_packets.take();
-  if (entry.buffer == nullptr) return false;
-  const FinishBody body{transfer.other, entry.offset, entry.size, 0, 0};
-  PacketHeader header;
-  header.kind = PacketKind::finish;
-  std::memcpy(entry.buffer->data, &header, sizeof(header));
-  std::memcpy(entry.buffer->data + sizeof(header), &body, sizeof(body));
-  entry.bytes = sizeof(header) + sizeof(body);
-  const std::size_t device = subchannel.rail.device_number();
-  std::uint16_t key = subchannel.remote_rail;
-  if (core_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
-  rdma::SendRequest requests[2];
-  requests[0].id = entry.work_id();
-  requests[0].opcode = rdma::Opcode::write;
-  requests[0].signaled = false;
-  requests[0].segment_count = 1;
-  requests[0].segments[0] = {transfer.registration.address + entry.offset,
-                             static_cast<std::uint32_t>(entry.size), transfer.registration.local_key(device)};
-  requests[0].remote_address = transfer.remote.address + static_cast<std::uint64_t>(entry.offset);
-  requests[0].remote_key = transfer.remote.keys[key];
-  requests[1] = transfer.peer->packet_request(subchannel, entry);
-  const int posted = subchannel.queue_pair->post_send(requests);
-  if (posted == 0) return false;
-  // Half of it: the finish never goes out, so neither may anything behind it.
-  if (posted == 1) core_.failover.fail_soon(subchannel);
-  entry.ordinal = subchannel.sent++;
-  ++core_.counters.stripes_written;
-  return true;
-}
-
-bool Rendezvous::post_read(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
-  std::uint16_t key = subchannel.remote_rail;
-  if (core_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
-  rdma::SendRequest request;
-  request.id = entry.work_id();
-  request.opcode = rdma::Opcode::read;
-  request.segment_count = 1;
-  request.segments[0] = {transfer.registration.address + entry.offset, static_cast<std::uint32_t>(entry.size),
-                         transfer.registration.local_key(subchannel.rail.device_number())};
-  request.remote_address = transfer.remote.address + static_cast<std::uint64_t>(entry.offset);
-  request.remote_key = transfer.remote.keys[key];
-  if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;
-  --read_tokens_;
-  ++core_.counters.stripes_read;
-  return true;
-}
-
-void Rendezvous::on_stripe_done(WorkEntry& entry) {
-  const bool read = entry.kind == WorkEntry::Kind::read;
-  Transfer& transfer = read ? core_.fetches[entry.transfer] : core_.exposures[entry.transfer];
-  if (read) ++read_tokens_;
-  --transfer.in_flight;
-  transfer.posted -= entry.size;
-  transfer.done += entry.size;
-  core_.free_entry(&entry);
-  if (transfer.done < transfer.size) return;
-  HAWSER_ASSERT(transfer.remaining.empty() && transfer.in_flight == 0);
-  if (read)
-    end_fetch(transfer);
-  else
-    end_exposure(transfer);
-}
-
-void Rendezvous::on_stripe_failed(WorkEntry& entry) {
-  const bool read = entry.kind == WorkEntry::Kind::read;
-  Transfer& transfer = read ? core_.fetches[entry.transfer] : core_.exposures[entry.transfer];
-  if (read) ++read_tokens_;
-  --transfer.in_flight;
-  transfer.posted -= entry.size;
-  transfer.reissued = true;
-  transfer.failed_rail = entry.subchannel->remote_rail;
-  transfer.remaining.push_back({entry.offset, entry.size});
-  ++core_.counters.stripes_reissued;
-  core_.free_entry(&entry);
-  if (!transfer.link.linked()) (read ? to_read_ : to_write_).push_back(&transfer);
 }
 
 // Progress.

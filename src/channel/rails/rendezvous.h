@@ -57,6 +57,7 @@ class Rendezvous {
   bool post_read(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
   void end_exposure(Transfer& exposure);
   void end_fetch(Transfer& fetch);
+  void read_again(Transfer& fetch);
 
   RailCore& core_;
   std::int64_t read_tokens_;

@@ -64,7 +64,8 @@ struct Subchannel {
   std::uint32_t received = 0;     // packets that arrived in this incarnation
   std::uint32_t delivered = 0;    // of those sent, the peer's adapter acknowledged so many
   Nanoseconds last_completion = 0;
-  bool broken = false;  // to be failed at the next look at the timers
+  bool poisoned = false;  // a packet was damaged: neither it nor any later one counts
+  bool broken = false;    // to be failed at the next look at the timers
 
   // Failover. Of the last incarnation that was connected and drained here, for a fence that comes (again).
   std::uint32_t fenced_incarnation = 0;

@@ -36,6 +36,8 @@ void TransferTable::release(Transfer& transfer) {
   transfer.cookie = nullptr;
   transfer.size = transfer.done = transfer.offered = transfer.posted = 0;
   transfer.in_flight = 0;
+  transfer.checked = false;
+  transfer.damaged = 0;
   transfer.readable = transfer.reissued = false;
   free_.push_back(transfer.name.place);
   --live_;

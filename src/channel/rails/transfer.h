@@ -97,6 +97,11 @@ struct Transfer {
   bool readable = false;          // the protocol: by RDMA read
   bool reissued = false;          // a stripe failed
   std::uint16_t failed_rail = 0;  // there; of that stripe
+  // Whether the adapters move other bytes than the application's own: these are not in one piece, or fewer.
+  bool copied() const { return !bytes.contiguous() || bytes.size < size; }
+  bool checked = false;  // fetch: the exposed bytes have this checksum
+  std::uint32_t checksum = 0;
+  std::uint32_t damaged = 0;  // how often they came with another one
   std::vector<ByteRange> remaining;
   RangeSet arrived;  // fetch that is written
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/crc32c.h"
 #include "channel/rails/rail_core.h"
 
 namespace hawser {
@@ -130,7 +131,7 @@ bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, cons
   }
   const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
   Subchannel* const subchannel = choose(static_cast<std::int64_t>(bytes));
-  const bool small = bytes <= core_.small_packets.buffer_bytes();
+  const bool small = bytes + core_.trailer() <= core_.small_packets.buffer_bytes();
   PacketBuffer* const buffer = subchannel != nullptr ? core_.pool(small).take() : nullptr;
   if (buffer == nullptr) {
     ++core_.counters.no_room;
@@ -163,7 +164,7 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
                              std::size_t filling) {
   if (!subchannel.room_for(1, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return false;
   const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
-  const bool small = bytes <= core_.small_packets.buffer_bytes();
+  const bool small = bytes + core_.trailer() <= core_.small_packets.buffer_bytes();
   PacketBuffer* const buffer = core_.pool(small).take();
   if (buffer == nullptr) return false;
   WorkEntry& entry = *core_.entries.take();
@@ -186,16 +187,22 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
   header.subchannel = subchannel.index;
   header.incarnation = subchannel.incarnation;
   header.acknowledged = told_ = expected_;
+  header.checked = core_.knobs.checksum;
   credit_due_ = false;
   std::memcpy(entry.buffer->data, &header, sizeof(header));
+  const auto bytes = entry.bytes + static_cast<std::uint32_t>(core_.trailer());
+  if (core_.knobs.checksum) {
+    const std::uint32_t checksum = crc32c({entry.buffer->data, entry.bytes});
+    std::memcpy(entry.buffer->data + entry.bytes, &checksum, sizeof(checksum));
+  }
 
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::send;
   request.solicited = true;
-  request.inlined = static_cast<std::int32_t>(entry.bytes) <= core_.inline_bytes;
+  request.inlined = static_cast<std::int32_t>(bytes) <= core_.inline_bytes;
   request.segment_count = 1;
-  request.segments[0] = {entry.buffer->data, entry.bytes,
+  request.segments[0] = {entry.buffer->data, bytes,
                          entry.buffer->local_keys[subchannel.rail.device_number()]};
   return request;
 }
@@ -215,6 +222,7 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   entry.ordinal = subchannel.sent++;
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
+  entry.incarnation = subchannel.incarnation;
   if (subchannel.outstanding == 0) subchannel.last_completion = core_.now;
   ++subchannel.outstanding;
   ++subchannel.rail.outstanding;
@@ -230,6 +238,31 @@ void VirtualChannel::wait_again(WorkEntry& entry) {
   while (behind != nullptr && psn_distance(behind->psn, entry.psn) < 0) behind = waiting_.next(behind);
   waiting_.insert(behind, &entry);
   mark_due();
+}
+
+void VirtualChannel::retain(WorkEntry& entry) {
+  if (psn_distance(entry.psn, acknowledged_) < 0) {
+    core_.free_entry(&entry);
+    return;
+  }
+  entry.place = WorkEntry::Place::retained;
+  WorkEntry* behind = retained_.front();
+  while (behind != nullptr && psn_distance(behind->psn, entry.psn) < 0) behind = retained_.next(behind);
+  retained_.insert(behind, &entry);
+  ++retained_count_;
+}
+
+void VirtualChannel::take_back(const Subchannel& subchannel, std::uint32_t received) {
+  for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
+    WorkEntry* const next = retained_.next(entry);
+    if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation &&
+        psn_distance(entry->ordinal, received) >= 0) {
+      retained_.remove(entry);
+      --retained_count_;
+      wait_again(*entry);
+    }
+    entry = next;
+  }
 }
 
 bool VirtualChannel::advance() {
@@ -264,6 +297,12 @@ bool VirtualChannel::acknowledge(std::uint32_t psn) {
     return false;
   }
   acknowledged_ = psn;
+  while (WorkEntry* entry = retained_.front()) {
+    if (psn_distance(entry->psn, psn) >= 0) break;
+    retained_.remove(entry);
+    --retained_count_;
+    core_.free_entry(entry);
+  }
   return true;
 }
 
@@ -386,6 +425,8 @@ void VirtualChannel::abandon() {
   lost = true;
   credit_due_ = false;
   while (WorkEntry* entry = waiting_.pop_front()) core_.free_entry(entry);
+  while (WorkEntry* entry = retained_.pop_front()) core_.free_entry(entry);
+  retained_count_ = 0;
   for (PacketBuffer*& buffer : held_) {
     if (buffer == nullptr) continue;
     core_.packets.give_back(buffer);

@@ -56,6 +56,11 @@ class VirtualChannel {
   void post_packet(Subchannel& subchannel, WorkEntry& entry);
   // It did not arrive (its subchannel failed): wait for another one, in PSN order.
   void wait_again(WorkEntry& entry);
+  // Its adapter acknowledged it; keeps it until the peer itself does.
+  void retain(WorkEntry& entry);
+  // The peer received only so many packets of the subchannel's present incarnation, whatever its adapter
+  // said.
+  void take_back(const Subchannel& subchannel, std::uint32_t received);
   // Issues again what waits, and sends a credit if one is due. True if anything moved.
   bool advance();
   bool idle() const { return waiting_.empty() && !credit_due_; }
@@ -83,6 +88,7 @@ class VirtualChannel {
   std::uint32_t under_way() const { return next_psn_ - acknowledged_ + lost_credits; }
   std::uint32_t sent() const { return next_psn_; }  // sequenced packets
   std::uint32_t told() const { return told_; }      // how many of the peer's it was told were handed on
+  std::size_t retained() const { return retained_count_; }
   std::size_t held() const { return held_count_; }
   void check_invariants() const;
 
@@ -115,7 +121,9 @@ class VirtualChannel {
   bool credit_due_ = false;
   std::array<PacketBuffer*, packet_window> held_ = {};  // by PSN modulo the window
   std::uint32_t held_count_ = 0;
+  std::uint32_t retained_count_ = 0;
   EntryList waiting_;
+  EntryList retained_;
 };
 
 }  // namespace hawser

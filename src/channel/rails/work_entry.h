@@ -1,5 +1,6 @@
 // WorkEntry: something that was or will be posted on a subchannel and whose fate is not known yet: a packet,
-// or a stripe. It is in exactly one place: in flight on one subchannel, waiting to be issued again, or free.
+// or a stripe. It is in exactly one place: in flight on one subchannel, waiting to be issued again, kept
+// until the peer's software says that it has it (with checksums), or free.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ struct Subchannel;
 
 struct WorkEntry {
   enum class Kind : std::uint8_t { packet, write, read, marker };
-  enum class Place : std::uint8_t { free, in_flight, waiting };
+  enum class Place : std::uint8_t { free, in_flight, waiting, retained };
 
   ListLink link;
   std::uint32_t index = 0;
@@ -28,7 +29,8 @@ struct WorkEntry {
   std::uint32_t psn = 0;
   std::uint32_t ordinal = 0;  // packets and writes: number of the (finish) packet on its subchannel
   PacketBuffer* buffer = nullptr;
-  Subchannel* subchannel = nullptr;  // in flight
+  Subchannel* subchannel = nullptr;  // in flight or retained
+  std::uint32_t incarnation = 0;     // of that, when it was posted
   // Stripes.
   std::uint32_t transfer = 0;  // place in the table of outgoing (write) or incoming (read) transfers
   std::int64_t offset = 0;
