@@ -147,6 +147,7 @@ void Endpoint::post(const MessageShape& shape) {
 }
 
 bool Endpoint::progress(Nanoseconds now) {
+  if (now < computes_until) return false;
   bool moved = channel_->progress(*this, now);
   moved |= fetch_some(now);
   moved |= send_some();
@@ -156,6 +157,7 @@ bool Endpoint::progress(Nanoseconds now) {
 }
 
 Nanoseconds Endpoint::deadline() const {
+  if (cluster_.now() < computes_until) return computes_until;
   Nanoseconds deadline = channel_->deadline();
   for (const Target* target : to_fetch_) deadline = std::min(deadline, target->fetch_at);
   return deadline;

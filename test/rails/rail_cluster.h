@@ -56,6 +56,7 @@ class Endpoint final : public ChannelEvents {
 
   std::uint64_t arrived = 0;
   std::uint64_t bytes = 0;
+  Nanoseconds computes_until = 0;  // and makes no progress till then
   Nanoseconds last_arrival = 0;
   Nanoseconds longest_gap = 0;  // between arrivals; set to 0 to measure anew
   std::vector<ProcessIndex> lost;
