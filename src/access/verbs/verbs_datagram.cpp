@@ -175,7 +175,9 @@ std::span<const std::byte> VerbsDatagramQueuePair::receive() {
     if (done.wr_id >> 32 != generation_) continue;
     const auto index = static_cast<std::uint32_t>(done.wr_id);
     if (done.status != IBV_WC_SUCCESS) {
+      // At once: nothing may come any more that would have this called again.
       broken_ = true;
+      ensure_well();
       return {};
     }
     if (done.byte_len <= route_header) {

@@ -130,6 +130,15 @@ class KilledQueuePair final : public Everywhere {
   }
 };
 
+// Those of the handshake; what is connected is not touched.
+class KilledDatagrams final : public Everywhere {
+ public:
+  const char* name() const override { return "killed datagram queue pair"; }
+  void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
+    incident.begin.push_back(fmt::format("qp {} {{ud}} kill", any_adapter(parts, random)));
+  }
+};
+
 class CorruptedPayload final : public IncidentKind {
  public:
   const char* name() const override { return "corrupted payload"; }
@@ -167,12 +176,14 @@ constexpr DeadSwitch dead_switch;
 constexpr Partition partition;
 constexpr HungRequest hung_request;
 constexpr KilledQueuePair killed_queue_pair;
+constexpr KilledDatagrams killed_datagrams;
 constexpr CorruptedPayload corrupted_payload;
 constexpr SubnetChange subnet_change;
 constexpr const IncidentKind* kinds[] = {&link_down,         &packet_loss,        &lost_acknowledgements,
                                          &slow_link,         &one_way_black_hole, &dead_adapter,
                                          &dead_switch,       &partition,          &hung_request,
-                                         &killed_queue_pair, &corrupted_payload,  &subnet_change};
+                                         &killed_queue_pair, &killed_datagrams,   &corrupted_payload,
+                                         &subnet_change};
 
 }  // namespace
 

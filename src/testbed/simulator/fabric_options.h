@@ -19,7 +19,8 @@ struct Incident {
   Nanoseconds at = never;
   Nanoseconds lasts = 0;
   // Commands as in fabric/fault/fault.h. The word {rc} stands for one of the reliable connections of that
-  // adapter that are ready to send, drawn at random; where there is none the command is passed over.
+  // adapter that are ready to send, drawn at random, {ud} for one of its datagram queue pairs; where there is
+  // none the command is passed over.
   std::vector<std::string> begin;
   std::vector<std::string> end;
 };

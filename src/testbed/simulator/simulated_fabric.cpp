@@ -13,7 +13,12 @@
 namespace hawser {
 namespace {
 
-constexpr std::string_view connection_word = "{rc}";
+// What stands for a queue pair in a command, and its type.
+struct PairWord {
+  std::string_view word;
+  fabric::QpType type;
+};
+constexpr PairWord pair_words[] = {{"{rc}", fabric::QpType::rc}, {"{ud}", fabric::QpType::ud}};
 
 Result<fabric::Topology> topology_of(const FabricOptions& options, int hosts) {
   if (!fabric::is_maker(options.topology)) return fabric::parse_topology(options.topology, "topology");
@@ -102,8 +107,9 @@ Result<std::unique_ptr<SimulatedFabric>> SimulatedFabric::build(EventQueue& queu
 
 Result<> SimulatedFabric::check_command(const std::string& command) const {
   std::string text = command;
-  if (const auto at = text.find(connection_word); at != std::string::npos)
-    text.replace(at, connection_word.size(), "any");
+  for (const PairWord& each : pair_words)
+    if (const auto at = text.find(each.word); at != std::string::npos)
+      text.replace(at, each.word.size(), "any");
   auto fault = fabric::parse_fault(text, fabric_->topology());
   if (!fault) return fault.take_error();
   return {};
@@ -146,29 +152,30 @@ void SimulatedFabric::on_end() {
 // A command may have lost its object meanwhile (no such queue pair any more): then nothing happens.
 void SimulatedFabric::carry_out(const std::vector<std::string>& commands) {
   for (const std::string& command : commands) {
-    const std::string text = with_connection(command);
+    const std::string text = with_queue_pair(command);
     if (text.empty()) continue;
     if (auto done = fabric_->inject(text); !done)
       on_log(queue_.now(), fmt::format("{}: {}", text, done.error().text));
   }
 }
 
-std::string SimulatedFabric::with_connection(const std::string& command) {
-  const auto at = command.find(connection_word);
-  if (at == std::string::npos) return command;
-  std::string any = command;
-  any.replace(at, connection_word.size(), "any");
-  const auto fault = fabric::parse_fault(any, fabric_->topology());
+std::string SimulatedFabric::with_queue_pair(const std::string& command) {
+  const PairWord* const found = std::ranges::find_if(
+      pair_words, [&](const PairWord& each) { return command.find(each.word) != std::string::npos; });
+  if (found == std::end(pair_words)) return command;
+  const auto at = command.find(found->word);
+  std::string text = command;
+  const auto fault = fabric::parse_fault(text.replace(at, found->word.size(), "any"), fabric_->topology());
   std::vector<std::uint32_t> numbers;
   for (const auto& [context_number, context] : fabric_->adapter(fault.value().port.node)->contexts()) {
     for (const auto& [number, queue_pair] : context->queue_pairs()) {
-      const bool reliable = queue_pair->configuration().type == fabric::QpType::rc;
-      if (reliable && queue_pair->state() == fabric::QpState::rts) numbers.push_back(number);
+      const bool wanted = queue_pair->configuration().type == found->type;
+      if (wanted && queue_pair->state() == fabric::QpState::rts) numbers.push_back(number);
     }
   }
   if (numbers.empty()) return {};
-  std::string text = command;
-  return text.replace(at, connection_word.size(), std::to_string(numbers[random_.below(numbers.size())]));
+  text = command;
+  return text.replace(at, found->word.size(), std::to_string(numbers[random_.below(numbers.size())]));
 }
 
 void SimulatedFabric::on_note(fabric::TraceKind kind, Nanoseconds now, std::uint64_t a, std::uint64_t b) {

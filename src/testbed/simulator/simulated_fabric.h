@@ -47,7 +47,7 @@ class SimulatedFabric final : private fabric::Trace::Listener {
   void carry_out(const std::vector<std::string>& commands);
   void on_begin();
   void on_end();
-  std::string with_connection(const std::string& command);
+  std::string with_queue_pair(const std::string& command);
 
   // What happens in the fabric: counted, and written as lines of the job's trace file.
   void on_note(fabric::TraceKind kind, Nanoseconds now, std::uint64_t a, std::uint64_t b) override;
