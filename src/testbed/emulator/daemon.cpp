@@ -104,16 +104,23 @@ bool Daemon::take_doorbells() {
 
 // Says that it sleeps, looks once more, and only then sleeps: a client that rings later sees it and wakes us.
 void Daemon::sleep() {
-  const Nanoseconds next = events_.next_time();
-  const Nanoseconds wait = next == never ? never : next - now();
-  if (wait < shortest_sleep) {
+  if (until_next_event() < shortest_sleep) {
     sched_yield();
     return;
   }
   for (Connection& connection : connections_) connection.set_asleep(true);
+  // Much may have become due since: the core may have been away. Whoever waits for that must hear of it now.
   fire_due();
-  if (!take_doorbells()) look_at_sockets(wait);
+  if (!take_doorbells()) {
+    tell_clients();
+    look_at_sockets(until_next_event());
+  }
   for (Connection& connection : connections_) connection.set_asleep(false);
+}
+
+Nanoseconds Daemon::until_next_event() {
+  const Nanoseconds next = events_.next_time();
+  return next == never ? never : std::max<Nanoseconds>(next - now(), 0);
 }
 
 bool Daemon::look_at_sockets(Nanoseconds wait) {

@@ -47,6 +47,7 @@ class Daemon final : public ConnectionHost {
   bool crowded();
   void tell_clients();
   void sleep();
+  Nanoseconds until_next_event();  // 0 when one is due, never when there is none
   void accept_all();
 
   FileDescriptor lifeline_;  // first, to be closed last: then whoever waits for it sees nothing of us
