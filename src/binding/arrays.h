@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "binding/entry.h"
+#include "communicator/topology.h"
 
 namespace hawser::binding {
 
@@ -136,6 +137,16 @@ void translate_back([[maybe_unused]] int* values, [[maybe_unused]] std::int64_t 
 #ifdef HAWSER_ABI_OF_MPICH
   for (std::size_t i = 0; i < length_of(n); ++i) values[i] = translate(values[i]);
 #endif
+}
+
+// The lengths of the arrays of neighbourhood collectives; 0 without a topology, which the core reports.
+inline int neighbor_indegree(const Communicator& communicator) {
+  const Topology* topology = topology_of(communicator);
+  return topology == nullptr ? 0 : static_cast<int>(topology->neighbors().sources.size());
+}
+inline int neighbor_outdegree(const Communicator& communicator) {
+  const Topology* topology = topology_of(communicator);
+  return topology == nullptr ? 0 : static_cast<int>(topology->neighbors().destinations.size());
 }
 
 }  // namespace hawser::binding

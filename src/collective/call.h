@@ -16,6 +16,8 @@
 
 namespace hawser {
 
+struct Neighbors;
+
 enum class Collective : std::uint8_t {
   barrier,
   broadcast,
@@ -54,6 +56,9 @@ struct CollectiveCall {
   CallSide send;
   CallSide receive;  // broadcast and the count of reductions: here
   Operator* op = nullptr;
+  // Not null: it is among the neighbours in a topology (MPI-5.0 section 8.7), and one of allgather(v) and
+  // alltoall(v, w). Lives as long as the communicator.
+  const Neighbors* neighbors = nullptr;
 };
 
 // Blocks of contiguous bytes, one for each rank; or only `base` and `size` for a single one.

@@ -1,11 +1,9 @@
 #include "collective/construction.h"
 
-#include <algorithm>
-#include <cstring>
-#include <vector>
-
 #include "base/failure.h"
 #include "collective/algorithms/algorithms.h"
+#include "collective/colors.h"
+#include "collective/record.h"
 
 namespace hawser {
 
@@ -45,16 +43,20 @@ Task agree_and_set(Operation& operation, Ref<Communicator> made) {
   operation.engine().adopt(*made, birth.area);
 }
 
-struct ColorAndKey {
-  int color;
-  int key;
-};
-
-Task exchange(Operation& operation, ColorAndKey* of_ranks) {
-  operation.plan = Plan{};
-  operation.plan.receive.base = reinterpret_cast<std::byte*>(of_ranks);
-  operation.plan.receive.size = sizeof(ColorAndKey);
-  co_await algorithms::allgather_bruck(operation);
+// An intercommunicator's id among all, then that of the communicator over our own group.
+Task agree_and_set_both(Operation& operation, Ref<Communicator> made) {
+  Birth across;
+  co_await agree(operation, across);
+  if (operation.rank() == 0) operation.engine().discard_area(across.area);
+  operation.switch_groups();
+  Birth within;
+  co_await agree(operation, within);
+  operation.switch_groups();
+  if (operation.failed()) co_return;
+  made->local()->set_context(within.context);
+  operation.engine().adopt(*made->local(), within.area);
+  made->set_context(across.context);
+  operation.engine().adopt(*made, CollectiveEngine::no_area);
 }
 
 }  // namespace
@@ -90,29 +92,26 @@ Ref<Communicator> start_duplicate(CollectiveEngine& engine, Communicator& parent
   return made;
 }
 
+Ref<Communicator> start_duplicate_inter(CollectiveEngine& engine, Communicator& parent, Request*& request) {
+  CollectiveRecord& record = CollectiveRecord::of(parent);
+  auto local = make_counted<Communicator>(parent.group(), parent.rank());
+  auto made = make_counted<Communicator>(parent.group(), parent.remote_group(), parent.rank(), local);
+  request = &engine.start_task(
+      {record.everyone(), record.rank_among_everyone(), parent.collective_context(), record.next_tag()},
+      Ref<Counted>(&parent), [&made](Operation& operation) { return agree_and_set_both(operation, made); },
+      engine.participants_of(*parent.local()));
+  return made;
+}
+
 Result<Ref<Communicator>> split(CollectiveEngine& engine, Communicator& parent, int color, int key) {
-  std::vector<ColorAndKey> of_ranks(static_cast<std::size_t>(parent.size()));
-  of_ranks[static_cast<std::size_t>(parent.rank())] = {color, key};
-  HAWSER_TRY(engine.run_task(
-      parent, [&of_ranks](Operation& operation) { return exchange(operation, of_ranks.data()); }));
+  auto colors = gather_colors(engine, parent, {color, key});
+  if (!colors) return colors.take_error();
   // Counted on all ranks, also on those that get no communicator.
   const Participants all = engine.participants_of(parent);
   if (color == undefined) return Ref<Communicator>();
-
-  std::vector<int> ranks;
-  for (int r = 0; r < parent.size(); ++r) {
-    if (of_ranks[static_cast<std::size_t>(r)].color == color) ranks.push_back(r);
-  }
-  std::stable_sort(ranks.begin(), ranks.end(), [&of_ranks](int a, int b) {
-    return of_ranks[static_cast<std::size_t>(a)].key < of_ranks[static_cast<std::size_t>(b)].key;
-  });
-  int new_rank = 0;
-  std::vector<ProcessIndex> processes;
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i] == parent.rank()) new_rank = static_cast<int>(i);
-    processes.push_back(parent.group()->process_of(ranks[i]));
-  }
-  return make_over(engine, make_counted<Group>(std::move(processes)), new_rank, all.context, all.tag);
+  const Ref<Group> group = group_of_color(colors.value(), color, *parent.group());
+  const int rank = group->rank_of(parent.group()->process_of(parent.rank()));
+  return make_over(engine, group, rank, all.context, all.tag);
 }
 
 Result<Ref<Communicator>> create(CollectiveEngine& engine, Communicator& parent, const Ref<Group>& group) {

@@ -32,6 +32,11 @@ Result<Ref<Communicator>> connect_groups(CollectiveEngine& engine, Communicator&
                                          const Leaders& leaders, int tag);
 Result<Ref<Communicator>> merge(CollectiveEngine& engine, Communicator& inter, bool high);
 Result<Ref<Communicator>> duplicate_inter(CollectiveEngine& engine, Communicator& parent);
+Ref<Communicator> start_duplicate_inter(CollectiveEngine& engine, Communicator& parent, Request*& request);
+// Null also for a color that only one of the groups has.
+Result<Ref<Communicator>> split_inter(CollectiveEngine& engine, Communicator& parent, int color, int key);
+// `group` is of our own group's processes; null unless both groups give somebody.
+Result<Ref<Communicator>> create_inter(CollectiveEngine& engine, Communicator& parent, const Group& group);
 
 // What the above share: an intracommunicator over a group, agreed upon with messages of this context and tag.
 Result<Ref<Communicator>> make_over(CollectiveEngine& engine, const Ref<Group>& group, int rank,

@@ -1,8 +1,10 @@
 #include "collective/engine.h"
 
 #include "base/failure.h"
+#include "collective/algorithms/algorithms.h"
 #include "collective/plan.h"
 #include "collective/record.h"
+#include "communicator/topology.h"
 
 namespace hawser {
 
@@ -27,6 +29,20 @@ Task retirement(Operation& operation, int area) {
     co_await operation.arrived();
   } else {
     operation.engine().reuse(operation.participants().context - retirement_context, area);
+  }
+}
+
+// Keeps the arguments of a call that goes on after it returned.
+void keep_call(Operation& operation, const Communicator& communicator) {
+  const Neighbors* neighbors = operation.call.neighbors;
+  if (neighbors != nullptr) {
+    operation.keep_arguments(static_cast<int>(neighbors->destinations.size()),
+                             static_cast<int>(neighbors->sources.size()));
+  } else {
+    // Only reduce-scatter has numbers for our own group where there are two.
+    const bool own = operation.call.kind == Collective::reduce_scatter;
+    operation.keep_arguments(communicator.peer_count(),
+                             own ? communicator.size() : communicator.peer_count());
   }
 }
 
@@ -159,8 +175,32 @@ Participants CollectiveEngine::participants_of(Communicator& communicator) {
           CollectiveRecord::of(communicator).next_tag()};
 }
 
+// Says who takes part in an operation of the program's.
+void CollectiveEngine::begin(Operation& operation, Communicator& communicator) {
+  const auto participants = [&operation](Communicator& of, const Ref<Group>& group) {
+    CollectiveRecord& record = CollectiveRecord::of(of);
+    const std::int32_t tag = operation.persistent ? record.next_persistent_tag() : record.next_tag();
+    return Participants{group, of.rank(), of.collective_context(), tag};
+  };
+  if (communicator.inter()) {
+    operation.begin(participants(communicator, communicator.remote_group()),
+                    participants(*communicator.local(), communicator.group()));
+  } else {
+    operation.begin(participants(communicator, communicator.group()));
+  }
+}
+
 // Plans the operation and runs it as far as it goes now.
 void CollectiveEngine::launch(Operation& operation) {
+  if (operation.call.neighbors != nullptr) {
+    operation.run(algorithms::neighbor_linear(operation));
+    return;
+  }
+  if (operation.between_groups()) {
+    operation.run(algorithms::inter(operation));
+    return;
+  }
+  operation.planned = true;
   make_plan(operation);
   const Shape shape = shape_of(operation);
   if (shape.ranks == 1 || is_empty(operation.call.kind, shape)) {
@@ -182,22 +222,20 @@ Result<> CollectiveEngine::wait_for(Operation& operation) {
 
 Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall& call) {
   SharedCollectives* shared = CollectiveRecord::of(communicator).shared.get();
-  if (shared != nullptr && shared->run(call)) return {};
+  if (shared != nullptr && call.neighbors == nullptr && shared->run(call)) return {};
   Operation& operation = take();
-  operation.planned = true;
   operation.call = call;
-  operation.begin(participants_of(communicator));
+  begin(operation, communicator);
   launch(operation);
   return wait_for(operation);
 }
 
 Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCall& call, Request*& request) {
   Operation& operation = take();
-  operation.planned = true;
   operation.call = call;
   operation.communicator = Ref<Counted>(&communicator);
-  operation.keep_arguments(communicator.size());
-  operation.begin(participants_of(communicator));
+  keep_call(operation, communicator);
+  begin(operation, communicator);
   launch_in_background(operation);
   request = &operation;
   return {};
@@ -206,15 +244,12 @@ Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCal
 Result<> CollectiveEngine::prepare(Communicator& communicator, const CollectiveCall& call,
                                    Request*& request) {
   Operation& operation = take();
-  operation.planned = true;
   operation.persistent = true;
   operation.active = false;
   operation.call = call;
   operation.communicator = Ref<Counted>(&communicator);
-  operation.keep_arguments(communicator.size());
-  Participants participants = participants_of(communicator);
-  participants.tag = CollectiveRecord::of(communicator).next_persistent_tag();
-  operation.begin(std::move(participants));
+  keep_call(operation, communicator);
+  begin(operation, communicator);
   operation.skip();
   operation.complete = true;
   request = &operation;
@@ -222,7 +257,7 @@ Result<> CollectiveEngine::prepare(Communicator& communicator, const CollectiveC
 }
 
 void CollectiveEngine::start_again(Operation& operation) {
-  operation.begin(operation.participants());
+  operation.begin_again();
   launch_in_background(operation);
 }
 
@@ -238,10 +273,10 @@ Result<> CollectiveEngine::run_task(Participants participants, FunctionRef<Task(
 }
 
 Operation& CollectiveEngine::start_task(Participants participants, Ref<Counted> communicator,
-                                        FunctionRef<Task(Operation&)> task) {
+                                        FunctionRef<Task(Operation&)> task, Participants within) {
   Operation& operation = take();
   operation.communicator = std::move(communicator);
-  operation.begin(std::move(participants));
+  operation.begin(std::move(participants), std::move(within));
   operation.run(task(operation));
   if (operation.finished()) {
     complete(operation);

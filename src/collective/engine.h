@@ -57,10 +57,11 @@ class CollectiveEngine {
 
   // Runs a task over the communicator to its end; over other participants; or in the background, as
   // the request that is returned; who does not want it sets user_freed, or destroys it if it is complete.
+  // `within`: what Operation::switch_groups() switches to, if anything.
   Result<> run_task(Communicator& communicator, FunctionRef<Task(Operation&)> task);
   Result<> run_task(Participants participants, FunctionRef<Task(Operation&)> task);
   Operation& start_task(Participants participants, Ref<Counted> communicator,
-                        FunctionRef<Task(Operation&)> task);
+                        FunctionRef<Task(Operation&)> task, Participants within = {});
   Participants participants_of(Communicator& communicator);
 
   // One pass over the operations in the background; true if one came to its end.
@@ -84,6 +85,7 @@ class CollectiveEngine {
  private:
   bool can_share(const Group& group) const;
   Operation& take();
+  void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);
   void launch_in_background(Operation& operation);
   void complete(Operation& operation);

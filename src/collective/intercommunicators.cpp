@@ -4,6 +4,7 @@
 
 #include "base/failure.h"
 #include "collective/algorithms/algorithms.h"
+#include "collective/colors.h"
 #include "collective/construction.h"
 #include "collective/record.h"
 
@@ -135,6 +136,52 @@ Result<Ref<Communicator>> duplicate_inter(CollectiveEngine& engine, Communicator
                                          context.value(), local.value());
   engine.adopt(*made, CollectiveEngine::no_area);
   return made;
+}
+
+// Each group learns its own colors, the first ranks exchange them, and each group learns the other's.
+Result<Ref<Communicator>> split_inter(CollectiveEngine& engine, Communicator& parent, int color, int key) {
+  Communicator& own = *parent.local();
+  CollectiveRecord& record = CollectiveRecord::of(parent);
+  const std::uint32_t context = parent.collective_context();
+  const std::int32_t exchange_tag = record.next_tag();
+  const std::int32_t making_tag = record.next_tag();
+  auto ours = gather_colors(engine, own, {color, key});
+  if (!ours) return ours.take_error();
+  std::vector<ColorAndKey> theirs(static_cast<std::size_t>(parent.peer_count()));
+  const auto bytes = [](std::vector<ColorAndKey>& v) { return reinterpret_cast<std::byte*>(v.data()); };
+  const auto size = [](const std::vector<ColorAndKey>& v) {
+    return static_cast<std::int64_t>(v.size() * sizeof(ColorAndKey));
+  };
+  if (parent.rank() == 0) {
+    HAWSER_TRY(engine.run_task({parent.remote_group(), 0, context, exchange_tag}, [&](Operation& operation) {
+      return exchange(operation, 0, bytes(ours.value()), size(ours.value()), bytes(theirs), size(theirs));
+    }));
+  }
+  HAWSER_TRY(engine.run_task(
+      own, [&](Operation& operation) { return broadcast(operation, 0, bytes(theirs), size(theirs)); }));
+  // Counted on all ranks, also on those that get no communicator.
+  const Participants all = engine.participants_of(own);
+  if (color == undefined) return Ref<Communicator>();
+  const Ref<Group> local = group_of_color(ours.value(), color, *parent.group());
+  const Ref<Group> remote = group_of_color(theirs, color, *parent.remote_group());
+  if (remote->size() == 0) return Ref<Communicator>();
+
+  const int rank = local->rank_of(parent.group()->process_of(parent.rank()));
+  auto within = make_over(engine, local, rank, all.context, all.tag);
+  if (!within) return within.take_error();
+  const bool we_are_first = local->process_of(0) < remote->process_of(0);
+  const Ref<Group> both = we_are_first ? local->united_with(*remote) : remote->united_with(*local);
+  auto id =
+      agree_on_context(engine, {both, we_are_first ? rank : remote->size() + rank, context, making_tag});
+  if (!id) return id.take_error();
+  auto made = make_counted<Communicator>(local, remote, rank, id.value(), within.value());
+  engine.adopt(*made, CollectiveEngine::no_area);
+  return made;
+}
+
+Result<Ref<Communicator>> create_inter(CollectiveEngine& engine, Communicator& parent, const Group& group) {
+  const int rank = group.rank_of(parent.group()->process_of(parent.rank()));
+  return split_inter(engine, parent, rank == undefined ? undefined : 0, rank);
 }
 
 }  // namespace hawser

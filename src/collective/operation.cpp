@@ -56,7 +56,23 @@ void Operation::abandon() {
 
 void Operation::begin(Participants participants) {
   participants_ = std::move(participants);
+  other_participants_ = {};
   size_ = participants_.group->size();
+  begin_again();
+}
+
+void Operation::begin(Participants across, Participants within) {
+  begin(std::move(across));
+  other_participants_ = std::move(within);
+}
+
+void Operation::switch_groups() {
+  HAWSER_ASSERT(started_.empty() && between_groups());
+  std::swap(participants_, other_participants_);
+  size_ = participants_.group->size();
+}
+
+void Operation::begin_again() {
   finished_ = false;
   complete = false;
   status = Status::empty();
@@ -170,33 +186,32 @@ void Operation::fail(Error error) {
   if (error_ == nullptr) error_ = std::make_unique<Error>(std::move(error));
 }
 
-void Operation::keep_arguments(int ranks) {
-  const auto n = static_cast<std::size_t>(ranks);
-  kept_numbers_.resize(4 * n);
+void Operation::keep_arguments(int send_blocks, int receive_blocks) {
+  const auto total = static_cast<std::size_t>(send_blocks) + static_cast<std::size_t>(receive_blocks);
+  kept_numbers_.resize(2 * total);
   kept_objects_.clear();
   kept_type_pointers_.clear();
-  kept_type_pointers_.reserve(2 * n);
+  kept_type_pointers_.reserve(total);
   std::int64_t* numbers = kept_numbers_.data();
-  const auto keep_array = [&](IntegerArray& array) {
-    if (array) {
-      for (std::size_t i = 0; i < n; ++i) numbers[i] = array[i];
-      array = IntegerArray(numbers);
-    }
-    numbers += n;
-  };
-  for (CallSide* side : {&call.send, &call.receive}) {
-    keep_array(side->counts);
-    keep_array(side->displacements);
-    if (side->type != nullptr) kept_objects_.emplace_back(side->type);
-    if (side->types != nullptr) {
-      Datatype* const* types = side->types;
-      side->types = kept_type_pointers_.data() + kept_type_pointers_.size();
-      for (std::size_t i = 0; i < n; ++i) {
-        kept_type_pointers_.push_back(types[i]);
-        if (types[i] != nullptr) kept_objects_.emplace_back(types[i]);
+  const auto keep_side = [&](CallSide& side, std::size_t n) {
+    for (IntegerArray* array : {&side.counts, &side.displacements}) {
+      if (*array) {
+        for (std::size_t i = 0; i < n; ++i) numbers[i] = (*array)[i];
+        *array = IntegerArray(numbers);
       }
+      numbers += n;
     }
-  }
+    if (side.type != nullptr) kept_objects_.emplace_back(side.type);
+    if (side.types == nullptr) return;
+    Datatype* const* types = side.types;
+    side.types = kept_type_pointers_.data() + kept_type_pointers_.size();
+    for (std::size_t i = 0; i < n; ++i) {
+      kept_type_pointers_.push_back(types[i]);
+      if (types[i] != nullptr) kept_objects_.emplace_back(types[i]);
+    }
+  };
+  keep_side(call.send, static_cast<std::size_t>(send_blocks));
+  keep_side(call.receive, static_cast<std::size_t>(receive_blocks));
   if (call.op != nullptr) kept_objects_.emplace_back(call.op);
 }
 

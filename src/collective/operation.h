@@ -58,6 +58,10 @@ class Operation final : public Request {
   // co_await: until all messages started so far are complete.
   Arrived arrived() { return Arrived{this}; }
 
+  // Intercommunicators: from here on messages go to and come from our own group, and after the next call the
+  // other one, as at first. No message may be under way. Tasks end as they began.
+  void switch_groups();
+
   // Memory until the end of the operation, aligned to a cache line.
   std::byte* scratch(std::int64_t bytes);
   std::int64_t* scratch_numbers(std::int64_t count) {
@@ -74,6 +78,10 @@ class Operation final : public Request {
   CollectiveEngine& engine() { return engine_; }
   const Participants& participants() const { return participants_; }
   void begin(Participants participants);
+  // Between two groups: with the other one, and within our own.
+  void begin(Participants across, Participants within);
+  void begin_again();
+  bool between_groups() const { return other_participants_.group.get() != nullptr; }
   // Runs the task until its first wait. It lives until the operation ends.
   void run(Task task);
   // There is nothing to run.
@@ -89,7 +97,8 @@ class Operation final : public Request {
   // What a non-blocking or persistent operation keeps of its call.
   CollectiveCall call{};
   bool planned = false;  // it is one of `call`, with a plan; otherwise just a task
-  void keep_arguments(int ranks);
+  // The arrays of the sides have these lengths.
+  void keep_arguments(int send_blocks, int receive_blocks);
   ListLink active_link;
 
   // Request
@@ -111,6 +120,7 @@ class Operation final : public Request {
 
   CollectiveEngine& engine_;
   Participants participants_;
+  Participants other_participants_;  // see switch_groups; no group: there is only one
   int size_ = 0;
   bool finished_ = false;
   std::coroutine_handle<> resume_point_;

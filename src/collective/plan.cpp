@@ -1,65 +1,11 @@
 #include "collective/plan.h"
 
-#include <cstring>
-
 #include "collective/combine.h"
+#include "collective/place.h"
 
 namespace hawser {
 
 namespace {
-
-// A typed buffer of the program.
-struct Place {
-  std::byte* buffer = nullptr;
-  std::int64_t count = 0;
-  const Datatype* type = nullptr;
-
-  std::int64_t bytes() const { return count * type->size; }
-  // Its data are one piece of memory, at first_byte().
-  bool plain() const { return type->contiguous || bytes() == 0; }
-  std::byte* first_byte() const { return buffer + type->true_lower_bound; }
-};
-
-std::byte* address(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
-
-Place whole(const CallSide& side) { return {address(side.buffer), side.count, side.type}; }
-
-// The block of a rank, in the forms with one count, with counts, and with types.
-Place block(const CallSide& side, int rank) {
-  const auto r = static_cast<std::size_t>(rank);
-  std::byte* buffer = address(side.buffer);
-  if (side.types != nullptr) return {buffer + side.displacements[r], side.counts[r], side.types[r]};
-  if (side.counts) return {buffer + side.displacements[r] * side.type->extent, side.counts[r], side.type};
-  return {buffer + rank * side.count * side.type->extent, side.count, side.type};
-}
-
-void pack(const Place& from, std::byte* to) {
-  if (from.bytes() == 0) return;
-  if (from.plain()) {
-    std::memcpy(to, from.first_byte(), static_cast<std::size_t>(from.bytes()));
-  } else {
-    TypePacker(from.buffer, from.count, *from.type).pack(0, to, from.bytes());
-  }
-}
-
-void unpack(const std::byte* from, const Place& to) {
-  if (to.bytes() == 0) return;
-  if (to.plain()) {
-    std::memcpy(to.first_byte(), from, static_cast<std::size_t>(to.bytes()));
-  } else {
-    TypePacker(to.buffer, to.count, *to.type).unpack(0, from, to.bytes());
-  }
-}
-
-void copy(const Place& from, const Place& to) {
-  const std::int64_t bytes = std::min(from.bytes(), to.bytes());
-  if (bytes == 0) return;
-  if (from.plain() && to.plain()) {
-    std::memmove(to.first_byte(), from.first_byte(), static_cast<std::size_t>(bytes));
-  } else {
-    copy_typed(from.buffer, from.count, *from.type, to.buffer, to.count, *to.type);
-  }
-}
 
 enum class Fill : std::uint8_t { leave, pack };
 
@@ -183,7 +129,8 @@ void plan_alltoall(Operation& operation) {
   }
 }
 
-// The common part of reductions: this rank's contribution, `count` elements, in plan.operands.data.
+}  // namespace
+
 void plan_operands(Operation& operation, std::byte* place, std::int64_t count) {
   const CollectiveCall& call = operation.call;
   Operands& operands = operation.plan.operands;
@@ -196,6 +143,8 @@ void plan_operands(Operation& operation, std::byte* place, std::int64_t count) {
   const std::byte* from = address(is_in_place(call.send) ? call.receive.buffer : call.send.buffer);
   if (from != operands.data && operands.type->size != 0) copy_elements(operation, from, operands.data, count);
 }
+
+namespace {
 
 void plan_reduce(Operation& operation) {
   const CollectiveCall& call = operation.call;

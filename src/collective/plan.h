@@ -10,5 +10,8 @@ namespace hawser {
 void make_plan(Operation& operation);
 // Unpacks what was packed and puts results where they belong.
 void finish_plan(Operation& operation);
+// The part for reductions: this rank's contribution, `count` elements, in plan.operands.data: at `place`, or
+// if that is null in scratch memory.
+void plan_operands(Operation& operation, std::byte* place, std::int64_t count);
 
 }  // namespace hawser

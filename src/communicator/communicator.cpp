@@ -23,6 +23,11 @@ Communicator::Communicator(Ref<Group> group, int rank) : Communicator(std::move(
   usable_ = false;
 }
 
+Communicator::Communicator(Ref<Group> group, Ref<Group> remote, int rank, Ref<Communicator> local)
+    : Communicator(std::move(group), std::move(remote), rank, 0, std::move(local)) {
+  usable_ = false;
+}
+
 Communicator::~Communicator() = default;
 
 int Communicator::compare(const Communicator& other) const {

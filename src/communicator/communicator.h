@@ -41,8 +41,9 @@ class Communicator final : public Counted {
   Communicator(Ref<Group> group, int rank, std::uint32_t context);
   // An intercommunicator; `local` is an intracommunicator over the local group, for its collectives.
   Communicator(Ref<Group> group, Ref<Group> remote, int rank, std::uint32_t context, Ref<Communicator> local);
-  // One whose context id is still being agreed upon (MPI_Comm_idup); set_context completes it.
+  // Either whose context id is still being agreed upon (MPI_Comm_idup); set_context completes it.
   Communicator(Ref<Group> group, int rank);
+  Communicator(Ref<Group> group, Ref<Group> remote, int rank, Ref<Communicator> local);
   ~Communicator() override;
 
   int rank() const { return rank_; }

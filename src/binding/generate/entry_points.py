@@ -78,6 +78,10 @@ class EntryPoint:
             parts.append(f"Entry::is_leaf(*{self.owner}, root_)")
         if buffer.kind == "buffer_place":
             parts.append(f"{buffer.name}_ != in_place")
+        if self.function.chapter == "neighborhood":
+            # Who has no neighbours has nothing to say.
+            degree = "indegree" if buffer.writes else "outdegree"
+            parts.append(f"neighbor_{degree}(*{self.owner}) > 0")
         return parts
 
     def text(self):

@@ -43,4 +43,15 @@ Task reduce_scatter_reduce_scatter(Operation& operation);
 Task scan_recursive_doubling(Operation& operation);
 Task scan_linear(Operation& operation);
 
+Task neighbor_linear(Operation& operation);
+
+// Between the groups of an intercommunicator; inter() chooses.
+Task inter(Operation& operation);
+Task inter_barrier(Operation& operation);
+Task inter_broadcast(Operation& operation);
+Task inter_linear(Operation& operation);
+Task inter_reduce(Operation& operation);
+Task inter_allreduce(Operation& operation);
+Task inter_reduce_scatter(Operation& operation);
+
 }  // namespace hawser::algorithms

@@ -7,10 +7,14 @@ namespace hawser::mpi {
 
 namespace {
 
-Result<> check_intra(const Communicator& comm) {
-  if (comm.inter())
-    return failure(ErrorClass::unsupported_operation, "collective operations on intercommunicators");
-  return {};
+// Whether this process is the one that gathers or gives out, and whether it is one of the others that take
+// part: in an intercommunicator those are the remote group's.
+bool at_root(const Communicator& comm, int root) { return root == (comm.inter() ? root_rank : comm.rank()); }
+bool at_leaf(const Communicator& comm, int root) { return !comm.inter() || root >= 0; }
+
+// A buffer that is MPI_IN_PLACE where the standard does not allow it.
+bool misplaced(const Communicator& comm, const void* buffer, bool allowed) {
+  return buffer == in_place && (comm.inter() || !allowed);
 }
 
 Error misplaced_in_place(const char* argument) {
@@ -29,9 +33,8 @@ bool same_memory(const void* sendbuf, const void* recvbuf, std::int64_t bytes) {
 Result<CollectiveCall> reduction(Communicator& comm, Collective kind, const void* sendbuf, void* recvbuf,
                                  std::int64_t count, IntegerArray counts, Datatype& datatype, Operator& op,
                                  int root, bool receives) {
-  HAWSER_TRY(check_intra(comm));
   HAWSER_TRY(op.check(datatype));
-  if (sendbuf == in_place && !receives) return misplaced_in_place("sendbuf");
+  if (misplaced(comm, sendbuf, receives)) return misplaced_in_place("sendbuf");
   if (receives && recvbuf == in_place) return misplaced_in_place("recvbuf");
   if (receives && same_memory(sendbuf, recvbuf, counts ? 1 : count * datatype.size)) return aliased();
   CollectiveCall call{.kind = kind, .root = root};
@@ -43,14 +46,10 @@ Result<CollectiveCall> reduction(Communicator& comm, Collective kind, const void
 
 }  // namespace
 
-Result<CollectiveCall> barrier_call(Communicator& comm) {
-  HAWSER_TRY(check_intra(comm));
-  return CollectiveCall{.kind = Collective::barrier};
-}
+Result<CollectiveCall> barrier_call(Communicator&) { return CollectiveCall{.kind = Collective::barrier}; }
 
-Result<CollectiveCall> bcast_call(Communicator& comm, void* buffer, std::int64_t count, Datatype& datatype,
+Result<CollectiveCall> bcast_call(Communicator&, void* buffer, std::int64_t count, Datatype& datatype,
                                   int root) {
-  HAWSER_TRY(check_intra(comm));
   if (buffer == in_place) return misplaced_in_place("buffer");
   CollectiveCall call{.kind = Collective::broadcast, .root = root};
   call.receive = {buffer, count, &datatype, nullptr, nullptr, nullptr};
@@ -62,16 +61,15 @@ Result<CollectiveCall> bcast_call(Communicator& comm, void* buffer, std::int64_t
 Result<CollectiveCall> gather_call(Communicator& comm, const void* sendbuf, std::int64_t sendcount,
                                    Datatype& sendtype, void* recvbuf, std::int64_t recvcount,
                                    Datatype& recvtype, int root) {
-  HAWSER_TRY(check_intra(comm));
   CollectiveCall call{.kind = Collective::gather, .root = root};
-  const bool at_root = comm.rank() == root;
-  if (sendbuf == in_place) {
-    if (!at_root) return misplaced_in_place("sendbuf");
+  const bool is_root = at_root(comm, root);
+  if (at_leaf(comm, root) && sendbuf == in_place) {
+    if (misplaced(comm, sendbuf, is_root)) return misplaced_in_place("sendbuf");
     call.send.buffer = in_place;
-  } else {
+  } else if (at_leaf(comm, root)) {
     call.send = {sendbuf, sendcount, &sendtype, nullptr, nullptr, nullptr};
   }
-  if (at_root) {
+  if (is_root) {
     if (recvbuf == in_place) return misplaced_in_place("recvbuf");
     call.receive = {recvbuf, recvcount, &recvtype, nullptr, nullptr, nullptr};
   }
@@ -84,7 +82,7 @@ Result<CollectiveCall> gatherv_call(Communicator& comm, const void* sendbuf, std
   auto call = gather_call(comm, sendbuf, sendcount, sendtype, recvbuf, 0, recvtype, root);
   if (!call) return call;
   call.value().kind = Collective::gatherv;
-  if (comm.rank() == root) {
+  if (at_root(comm, root)) {
     call.value().receive.counts = recvcounts;
     call.value().receive.displacements = displs;
   }
@@ -94,16 +92,15 @@ Result<CollectiveCall> gatherv_call(Communicator& comm, const void* sendbuf, std
 Result<CollectiveCall> scatter_call(Communicator& comm, const void* sendbuf, std::int64_t sendcount,
                                     Datatype& sendtype, void* recvbuf, std::int64_t recvcount,
                                     Datatype& recvtype, int root) {
-  HAWSER_TRY(check_intra(comm));
   CollectiveCall call{.kind = Collective::scatter, .root = root};
-  const bool at_root = comm.rank() == root;
-  if (recvbuf == in_place) {
-    if (!at_root) return misplaced_in_place("recvbuf");
+  const bool is_root = at_root(comm, root);
+  if (at_leaf(comm, root) && recvbuf == in_place) {
+    if (misplaced(comm, recvbuf, is_root)) return misplaced_in_place("recvbuf");
     call.receive.buffer = in_place;
-  } else {
+  } else if (at_leaf(comm, root)) {
     call.receive = {recvbuf, recvcount, &recvtype, nullptr, nullptr, nullptr};
   }
-  if (at_root) {
+  if (is_root) {
     if (sendbuf == in_place) return misplaced_in_place("sendbuf");
     call.send = {sendbuf, sendcount, &sendtype, nullptr, nullptr, nullptr};
   }
@@ -116,7 +113,7 @@ Result<CollectiveCall> scatterv_call(Communicator& comm, const void* sendbuf, In
   auto call = scatter_call(comm, sendbuf, 0, sendtype, recvbuf, recvcount, recvtype, root);
   if (!call) return call;
   call.value().kind = Collective::scatterv;
-  if (comm.rank() == root) {
+  if (at_root(comm, root)) {
     call.value().send.counts = sendcounts;
     call.value().send.displacements = displs;
   }
@@ -126,8 +123,8 @@ Result<CollectiveCall> scatterv_call(Communicator& comm, const void* sendbuf, In
 Result<CollectiveCall> allgather_call(Communicator& comm, const void* sendbuf, std::int64_t sendcount,
                                       Datatype& sendtype, void* recvbuf, std::int64_t recvcount,
                                       Datatype& recvtype) {
-  HAWSER_TRY(check_intra(comm));
   if (recvbuf == in_place) return misplaced_in_place("recvbuf");
+  if (misplaced(comm, sendbuf, true)) return misplaced_in_place("sendbuf");
   CollectiveCall call{.kind = Collective::allgather};
   call.send.buffer = in_place;
   if (sendbuf != in_place) call.send = {sendbuf, sendcount, &sendtype, nullptr, nullptr, nullptr};
@@ -149,8 +146,8 @@ Result<CollectiveCall> allgatherv_call(Communicator& comm, const void* sendbuf, 
 Result<CollectiveCall> alltoall_call(Communicator& comm, const void* sendbuf, std::int64_t sendcount,
                                      Datatype& sendtype, void* recvbuf, std::int64_t recvcount,
                                      Datatype& recvtype) {
-  HAWSER_TRY(check_intra(comm));
   if (recvbuf == in_place) return misplaced_in_place("recvbuf");
+  if (misplaced(comm, sendbuf, true)) return misplaced_in_place("sendbuf");
   if (same_memory(sendbuf, recvbuf, recvcount * recvtype.size)) return aliased();
   CollectiveCall call{.kind = Collective::alltoall};
   call.send.buffer = in_place;
@@ -162,8 +159,8 @@ Result<CollectiveCall> alltoall_call(Communicator& comm, const void* sendbuf, st
 Result<CollectiveCall> alltoallv_call(Communicator& comm, const void* sendbuf, IntegerArray sendcounts,
                                       IntegerArray sdispls, Datatype& sendtype, void* recvbuf,
                                       IntegerArray recvcounts, IntegerArray rdispls, Datatype& recvtype) {
-  HAWSER_TRY(check_intra(comm));
   if (recvbuf == in_place) return misplaced_in_place("recvbuf");
+  if (misplaced(comm, sendbuf, true)) return misplaced_in_place("sendbuf");
   if (same_memory(sendbuf, recvbuf, recvtype.size)) return aliased();
   CollectiveCall call{.kind = Collective::alltoallv};
   call.send.buffer = in_place;
@@ -176,8 +173,8 @@ Result<CollectiveCall> alltoallw_call(Communicator& comm, const void* sendbuf, I
                                       IntegerArray sdispls, std::span<Datatype* const> sendtypes,
                                       void* recvbuf, IntegerArray recvcounts, IntegerArray rdispls,
                                       std::span<Datatype* const> recvtypes) {
-  HAWSER_TRY(check_intra(comm));
   if (recvbuf == in_place) return misplaced_in_place("recvbuf");
+  if (misplaced(comm, sendbuf, true)) return misplaced_in_place("sendbuf");
   if (same_memory(sendbuf, recvbuf, 1)) return aliased();
   CollectiveCall call{.kind = Collective::alltoallw};
   call.send.buffer = in_place;
@@ -189,7 +186,7 @@ Result<CollectiveCall> alltoallw_call(Communicator& comm, const void* sendbuf, I
 Result<CollectiveCall> reduce_call(Communicator& comm, const void* sendbuf, void* recvbuf, std::int64_t count,
                                    Datatype& datatype, Operator& op, int root) {
   return reduction(comm, Collective::reduce, sendbuf, recvbuf, count, nullptr, datatype, op, root,
-                   comm.rank() == root);
+                   at_root(comm, root));
 }
 
 Result<CollectiveCall> allreduce_call(Communicator& comm, const void* sendbuf, void* recvbuf,
@@ -210,11 +207,13 @@ Result<CollectiveCall> reduce_scatter_call(Communicator& comm, const void* sendb
 
 Result<CollectiveCall> scan_call(Communicator& comm, const void* sendbuf, void* recvbuf, std::int64_t count,
                                  Datatype& datatype, Operator& op) {
+  if (comm.inter()) return failure(ErrorClass::comm, "there is no such operation on intercommunicators");
   return reduction(comm, Collective::scan, sendbuf, recvbuf, count, nullptr, datatype, op, 0, true);
 }
 
 Result<CollectiveCall> exscan_call(Communicator& comm, const void* sendbuf, void* recvbuf, std::int64_t count,
                                    Datatype& datatype, Operator& op) {
+  if (comm.inter()) return failure(ErrorClass::comm, "there is no such operation on intercommunicators");
   return reduction(comm, Collective::exscan, sendbuf, recvbuf, count, nullptr, datatype, op, 0, true);
 }
 

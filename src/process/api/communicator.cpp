@@ -37,8 +37,7 @@ Result<Ref<Info>> known_hints(const Info* info) {
 }
 
 Result<> check_intra(const Communicator& comm) {
-  if (comm.inter())
-    return failure(ErrorClass::unsupported_operation, "construction from an intercommunicator");
+  if (comm.inter()) return failure(ErrorClass::comm, "this needs an intracommunicator");
   return {};
 }
 
@@ -79,9 +78,9 @@ Result<> duplicate_with(MpiProcess& process, Communicator& comm, Result<Ref<Info
 Result<> start_duplicate_with(MpiProcess& process, Communicator& comm, Result<Ref<Info>> info,
                               Ref<Communicator>& newcomm, Request*& request) {
   if (!info) return info.take_error();
-  HAWSER_TRY(check_intra(comm));
   const Ref<Communicator> kept(&comm);
-  Ref<Communicator> made = start_duplicate(process.collectives(), comm, request);
+  Ref<Communicator> made = comm.inter() ? start_duplicate_inter(process.collectives(), comm, request)
+                                        : start_duplicate(process.collectives(), comm, request);
   made->hints = std::move(info).value();
   newcomm = made;
   return inherit_all(process, comm, *made);
@@ -156,11 +155,11 @@ Result<> comm_idup_with_info(MpiProcess& process, Communicator& comm, Info* info
 }
 
 Result<> comm_create(MpiProcess& process, Communicator& comm, Group& group, Ref<Communicator>& newcomm) {
-  HAWSER_TRY(check_intra(comm));
   for (int r = 0; r < group.size(); ++r) {
     if (!comm.group()->contains(group.process_of(r)))
       return failure(ErrorClass::group, "rank {} of the group is not in the communicator", r);
   }
+  if (comm.inter()) return give(comm, create_inter(process.collectives(), comm, group), newcomm);
   return give(comm, create(process.collectives(), comm, Ref<Group>(&group)), newcomm);
 }
 
@@ -175,9 +174,9 @@ Result<> comm_create_group(MpiProcess& process, Communicator& comm, Group& group
 }
 
 Result<> comm_split(MpiProcess& process, Communicator& comm, int color, int key, Ref<Communicator>& newcomm) {
-  HAWSER_TRY(check_intra(comm));
   if (color < 0 && color != undefined)
     return failure(ErrorClass::arg, "the color, {}, is negative and not MPI_UNDEFINED", color);
+  if (comm.inter()) return give(comm, split_inter(process.collectives(), comm, color, key), newcomm);
   return give(comm, split(process.collectives(), comm, color, key), newcomm);
 }
 
