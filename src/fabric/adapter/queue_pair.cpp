@@ -168,12 +168,17 @@ bool QueuePair::has_urgent() const { return !adapter_.dead() && responder_.has_u
 
 Packet* QueuePair::next_answer() { return has_urgent() ? finish(responder_.next_response()) : nullptr; }
 
-// Answers first: the other end waits for them.
+// What the other end waits for first; otherwise data that it reads and own requests in turn. (Were reads
+// answered first, two ends that read from each other would each ask for more only when all was answered, and
+// take turns with the link.)
 Packet* QueuePair::next_packet() {
   if (adapter_.dead()) return nullptr;
-  Packet* packet = responder_.next_response();
-  if (packet == nullptr && (state() == QpState::rts || state() == QpState::sqd))
-    packet = requester_.next_packet();
+  const bool may_request = state() == QpState::rts || state() == QpState::sqd;
+  const bool request_first = request_turn_ && may_request && !responder_.has_urgent();
+  Packet* packet = request_first ? requester_.next_packet() : nullptr;
+  request_turn_ = packet == nullptr;
+  if (packet == nullptr) packet = responder_.next_response();
+  if (packet == nullptr && may_request && !request_first) packet = requester_.next_packet();
   return finish(packet);
 }
 
