@@ -102,6 +102,8 @@ class ScenarioDrawing {
     knob("HAWSER_RAIL_STRIPE", one_of({4096, 8192, 16384}));
     knob("HAWSER_RAIL_PROBE", one_of({0, 2048, 4096, 16384}));
     if (random_.chance(0.2)) knob("HAWSER_RAIL_ENGINES", 2);
+    parts_.checksum = random_.chance(0.25);
+    if (parts_.checksum) knob("HAWSER_CHECKSUM", "on");
     // The whole of an adapter's patience: 80 us to 10 ms; more than the queues before a rate hold.
     const Nanoseconds acknowledge =
         rated_ ? duration(2 * millisecond, 4 * millisecond) : duration(80 * microsecond, 2 * millisecond);
