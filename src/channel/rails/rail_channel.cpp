@@ -111,12 +111,8 @@ Result<> RailChannel::arm() {
 }
 
 const RailCounters& RailChannel::counters() const {
-  const RegistrationCounters& cache = core_->registrations->counters();
-  RailCounters& counters = core_->counters;
-  counters.registration_hits = cache.hits;
-  counters.registrations_made = cache.registrations;
-  counters.registrations_dropped = cache.evicted + cache.invalidated;
-  return counters;
+  core_->count_registrations();
+  return core_->counters;
 }
 
 std::int64_t RailChannel::eager_limit(ProcessIndex) const {

@@ -284,7 +284,15 @@ void RailCore::show_weights() {
       }
       status.set_weight(subchannel.status_row, peer->weights().weight(subchannel.index));
     }
+  count_registrations();
   status.publish(counters);
+}
+
+void RailCore::count_registrations() {
+  const RegistrationCounters& cache = registrations->counters();
+  counters.registration_hits = cache.hits;
+  counters.registrations_made = cache.registrations;
+  counters.registrations_dropped = cache.evicted + cache.invalidated;
 }
 
 // Devices.

@@ -71,6 +71,8 @@ struct RailCore {
   // Tells the outside how a subchannel stands, after every change.
   void show(Subchannel& subchannel, PathReason reason);
   void show_weights();
+  // Brings the counters of the registration cache up to date.
+  void count_registrations();
   void device_gone(std::uint16_t device_number);
   // Bytes behind every packet.
   std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }
