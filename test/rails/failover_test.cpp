@@ -181,25 +181,27 @@ TEST_P(RailFailover, GivesAPeerUpWhenToldTo) {
 INSTANTIATE_TEST_SUITE_P(Both, RailFailover, testing::Values("read", "write"));
 
 // A path that small packets pass but data does not must not be taken back.
+// A port that is active again, and loses most of what is sent. How often a path was used again.
+std::uint64_t readmissions_to_a_lossy_path(PlantedBug bug) {
+  ClusterOptions options = two_rails();
+  options.bug = bug;
+  RailCluster cluster(options);
+  stream(cluster, 20 * millisecond);
+  cluster.inject("link n0/hw0 down");
+  stream(cluster, 10 * millisecond);
+  cluster.inject("link n0/hw0 up");
+  cluster.inject("link n1/hw0 loss 0.9");
+  stream(cluster, 3 * second);
+  const std::uint64_t used = sum(cluster, &RailCounters::recoveries);
+  cluster.inject("link n1/hw0 clear");
+  expect_all_well(cluster);
+  return used;
+}
+
 TEST(RailRecovery, PathThatFailsItsProbeStaysOut) {
-  for (const PlantedBug bug : {PlantedBug::none, PlantedBug::early_readmission}) {
-    ClusterOptions options = two_rails();
-    options.bug = bug;
-    RailCluster cluster(options);
-    stream(cluster, 20 * millisecond);
-    cluster.inject("link n0/hw0 down");
-    stream(cluster, 10 * millisecond);
-    cluster.inject("link n0/hw0 up");
-    cluster.inject("link n1/hw0 loss 0.9");
-    stream(cluster, 3 * second);
-    const std::uint64_t used = sum(cluster, &RailCounters::recoveries);
-    if (bug == PlantedBug::none)
-      EXPECT_EQ(used, 0u) << cluster.describe();
-    else
-      EXPECT_GE(used, 1u) << cluster.describe();
-    cluster.inject("link n1/hw0 clear");
-    expect_all_well(cluster);
-  }
+  EXPECT_EQ(readmissions_to_a_lossy_path(PlantedBug::none), 0u);
+  // Who uses a path before data has passed is stopped by the connector's own check.
+  EXPECT_DEATH(readmissions_to_a_lossy_path(PlantedBug::early_readmission), "probes_received");
 }
 
 // Damage on the way is seen, and what was damaged is moved again over another path.
