@@ -137,6 +137,64 @@ void create_from_disjoint_groups(Conformance& t) {
   CHECK_EQ(gather(made, t.rank).back(), range[0][1]);
 }
 
+// No parent: the odd and the even ranks, then all in reverse order.
+void create_from_group_alone(Conformance& t) {
+  OwnedGroup world, half, reversed;
+  OK(MPI_Comm_group(MPI_COMM_WORLD, world.out()));
+  int same_parity[][3] = {{t.rank % 2, t.size - 1, 2}}, backwards[][3] = {{t.size - 1, 0, -1}};
+  OK(MPI_Group_range_incl(world, 1, same_parity, half.out()));
+  OK(MPI_Group_range_incl(world, 1, backwards, reversed.out()));
+  OwnedComm part, all, nothing;
+  OK(MPI_Comm_create_from_group(half, "hawser.test", MPI_INFO_NULL, MPI_ERRORS_RETURN, part.out()));
+  OK(MPI_Comm_create_from_group(reversed, "hawser.test", MPI_INFO_NULL, MPI_ERRORS_RETURN, all.out()));
+  const std::vector<int> of_part = gather(part, t.rank), of_all = gather(all, t.rank);
+  for (std::size_t r = 0; r < of_part.size(); ++r) CHECK_EQ(of_part[r], static_cast<int>(r) * 2 + t.rank % 2);
+  for (std::size_t r = 0; r < of_all.size(); ++r) CHECK_EQ(of_all[r], t.size - 1 - static_cast<int>(r));
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  OK(MPI_Comm_get_errhandler(all, &handler));
+  CHECK(handler == MPI_ERRORS_RETURN);
+  OK(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "hawser.empty", MPI_INFO_NULL, MPI_ERRORS_RETURN,
+                                nothing.out()));
+  CHECK(nothing == MPI_COMM_NULL);
+}
+
+void intercommunicator_from_groups(Conformance& t) {
+  OwnedGroup world, own, other;
+  OK(MPI_Comm_group(MPI_COMM_WORLD, world.out()));
+  int range[][3] = {{t.rank % 2, t.size - 1, 2}}, far[][3] = {{1 - t.rank % 2, t.size - 1, 2}};
+  OK(MPI_Group_range_incl(world, 1, range, own.out()));
+  OK(MPI_Group_range_incl(world, 1, far, other.out()));
+  OwnedComm inter;
+  // The remote group matters at the leader only.
+  const bool leads = t.rank < 2;
+  OK(MPI_Intercomm_create_from_groups(own, 0, leads ? static_cast<MPI_Group>(other) : MPI_GROUP_NULL, 0,
+                                      "hawser.bridge", MPI_INFO_NULL, MPI_ERRORS_RETURN, inter.out()));
+  int remote = 0;
+  OK(MPI_Comm_remote_size(inter, &remote));
+  CHECK_EQ(remote, (t.size + t.rank % 2) / 2);
+  std::vector<int> got(static_cast<std::size_t>(remote), -1);
+  OK(MPI_Allgather(&t.rank, 1, MPI_INT, got.data(), 1, MPI_INT, inter));
+  for (std::size_t r = 0; r < got.size(); ++r) CHECK_EQ(got[r], static_cast<int>(r) * 2 + 1 - t.rank % 2);
+}
+
+// Divisions by named resources: those that are known, and one that nobody knows.
+void split_by_resource(Conformance& t) {
+  const OwnedComm all = everyone(t);
+  OwnedInfo info;
+  OK(MPI_Info_create(info.out()));
+  OK(MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory"));
+  OwnedComm node, guided, unknown;
+  OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, node.out()));
+  OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_HW_GUIDED, 0, info, guided.out()));
+  REQUIRE(guided != MPI_COMM_NULL);
+  int result = -1;
+  OK(MPI_Comm_compare(node, guided, &result));
+  CHECK_EQ(result, MPI_CONGRUENT);
+  OK(MPI_Info_set(info, "mpi_hw_resource_type", "nobody_knows_this"));
+  OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_HW_GUIDED, 0, info, unknown.out()));
+  CHECK(unknown == MPI_COMM_NULL);
+}
+
 // More than an implementation could keep if it did not use context ids again.
 void many_in_a_row(Conformance& t) {
   const OwnedComm all = everyone(t);
@@ -254,7 +312,9 @@ void wrong_arguments(Conformance& t) {
 CHAPTER(comm_making, CASE(duplicate), CASE(duplicates_in_the_background), CASE(split_by_color_and_key),
         CASE(split_without_some, .min_ranks = 2), CASE(split_by_shared_memory),
         CASE(create_from_group, .min_ranks = 2), CASE(create_from_disjoint_groups, .min_ranks = 2),
-        CASE(many_in_a_row, .slow = true), CASE(many_at_a_time), CASE(freed_while_in_use), CASE(names),
-        CASE(groups_of_communicators), CASE(hints), CASE(wrong_arguments))
+        CASE(create_from_group_alone), CASE(intercommunicator_from_groups, .min_ranks = 2),
+        CASE(split_by_resource), CASE(many_in_a_row, .slow = true), CASE(many_at_a_time),
+        CASE(freed_while_in_use), CASE(names), CASE(groups_of_communicators), CASE(hints),
+        CASE(wrong_arguments))
 
 }  // namespace conformance

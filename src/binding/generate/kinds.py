@@ -88,6 +88,7 @@ KINDS = {
     "comm": _handle("MPI_Comm", "Communicator"),
     "comm_optional": Kind("MPI_Comm", "MPI_Comm", "Communicator*", group="handle_or_null"),
     "group": _handle("MPI_Group", "Group"),
+    "group_optional": Kind("MPI_Group", "MPI_Group", "Group*", group="handle_or_null"),
     "type": _handle("MPI_Datatype", "Datatype"),
     "op": _handle("MPI_Op", "Operator"),
     "errhandler": _handle("MPI_Errhandler", "ErrorHandler"),

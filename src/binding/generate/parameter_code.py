@@ -3,7 +3,8 @@
 from kinds import KINDS
 
 HANDLE_CLASSES = {"comm": "Communicator", "group": "Group", "type": "Datatype", "op": "Operator",
-                  "errhandler": "ErrorHandler", "info": "Info", "comm_optional": "Communicator"}
+                  "errhandler": "ErrorHandler", "info": "Info", "comm_optional": "Communicator",
+                  "group_optional": "Group"}
 
 
 class ParameterCode:
@@ -128,7 +129,7 @@ class ParameterCode:
             return self.decode_handle()
         if self.parameter.array:
             return [f"  Objects<{type_name}> {name}_(entry, {name}, {self.length()});"]
-        if self.parameter.kind == "comm_optional":
+        if self.parameter.kind in ("comm_optional", "group_optional"):
             return [f"  {type_name}* const {name}_ = entry.find<{type_name}>({name});"]
         return [f"  {type_name}* {name}_ = nullptr;",
                 f"  if (!entry.find_info({name}, {name}_)) [[unlikely]] "

@@ -180,7 +180,13 @@ Result<> comm_split(MpiProcess& process, Communicator& comm, int color, int key,
   return give(comm, split(process.collectives(), comm, color, key), newcomm);
 }
 
-Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type, int key, Info*,
+// Whether the info names the resource that processes of one node share (section 7.4.2).
+static bool names_shared_memory(const Info* info) {
+  const std::string* resource = info == nullptr ? nullptr : info->find("mpi_hw_resource_type");
+  return resource != nullptr && *resource == "mpi_shared_memory";
+}
+
+Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type, int key, Info* info,
                          Ref<Communicator>& newcomm) {
   HAWSER_TRY(check_intra(comm));
   const JobLayout& layout = process.bootstrap().layout();
@@ -189,9 +195,11 @@ Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type
     case split_shared:
       color = layout.node_of_rank[static_cast<std::size_t>(process.rank())];
       break;
-    case split_hw_unguided:
     case split_hw_guided:
     case split_resource_guided:
+      if (names_shared_memory(info)) color = layout.node_of_rank[static_cast<std::size_t>(process.rank())];
+      break;
+    case split_hw_unguided:
       // No finer division of the hardware is known: such splits give no communicator (section 7.4.2).
     case undefined:
       break;
