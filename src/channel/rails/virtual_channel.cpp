@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t max_subchannels = max_stripes;
 
+// What a peer costs while nothing is under way, beside its queue pairs: with two rails about 2 KiB.
+static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 384, "there may be thousands of peers");
+
 // Rail i here goes with rail i there; of unequal numbers the larger side's others go round the smaller side.
 // A pair of unlike networks is no pair.
 struct Pairing {
