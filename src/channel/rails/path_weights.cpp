@@ -76,7 +76,8 @@ void PathWeights::take_sample(Path& path, Nanoseconds done_low, Nanoseconds now)
   } else if (upper < 2 * lower) {
     path.recovering = false;
   }
-  path.estimate = std::max(path.estimate, 1.0);
+  // Stripes that were under way together are found done in bursts: faster than the port is none of them.
+  path.estimate = std::clamp(path.estimate, 1.0, path.nominal);
   path.measured = true;
 }
 

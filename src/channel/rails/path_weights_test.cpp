@@ -98,6 +98,17 @@ TEST(PathWeights, stripes_found_together_are_one_sample) {
   EXPECT_NEAR(weights.weight(0), 0.5e9, 0.02e9);
 }
 
+TEST(PathWeights, are_never_more_than_the_port_can_do) {
+  PathWeights weights({gigabyte});
+  for (int i = 0; i < 20; ++i) {  // moved together, found done one shortly after the other
+    const Nanoseconds posted = i * 10 * millisecond;
+    weights.on_stripe_done(0, 1'000'000, 0, posted, posted + 2 * millisecond);
+    weights.on_stripe_done(0, 1'000'000, 1'000'000, posted, posted + 2 * millisecond + 1000);
+  }
+  EXPECT_LE(weights.weight(0), 1e9);
+  EXPECT_GE(weights.weight(0), 0.5e9);
+}
+
 TEST(PathWeights, small_stripes_say_little) {
   PathWeights weights({10 * gigabyte});
   for (int i = 0; i < 100; ++i)
