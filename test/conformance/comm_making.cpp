@@ -139,6 +139,7 @@ void create_from_disjoint_groups(Conformance& t) {
 
 // No parent: the odd and the even ranks, then all in reverse order.
 void create_from_group_alone(Conformance& t) {
+#if MPI_VERSION >= 4
   OwnedGroup world, half, reversed;
   OK(MPI_Comm_group(MPI_COMM_WORLD, world.out()));
   int same_parity[][3] = {{t.rank % 2, t.size - 1, 2}}, backwards[][3] = {{t.size - 1, 0, -1}};
@@ -156,9 +157,11 @@ void create_from_group_alone(Conformance& t) {
   OK(MPI_Comm_create_from_group(MPI_GROUP_EMPTY, "hawser.empty", MPI_INFO_NULL, MPI_ERRORS_RETURN,
                                 nothing.out()));
   CHECK(nothing == MPI_COMM_NULL);
+#endif
 }
 
 void intercommunicator_from_groups(Conformance& t) {
+#if MPI_VERSION >= 4
   OwnedGroup world, own, other;
   OK(MPI_Comm_group(MPI_COMM_WORLD, world.out()));
   int range[][3] = {{t.rank % 2, t.size - 1, 2}}, far[][3] = {{1 - t.rank % 2, t.size - 1, 2}};
@@ -175,10 +178,12 @@ void intercommunicator_from_groups(Conformance& t) {
   std::vector<int> got(static_cast<std::size_t>(remote), -1);
   OK(MPI_Allgather(&t.rank, 1, MPI_INT, got.data(), 1, MPI_INT, inter));
   for (std::size_t r = 0; r < got.size(); ++r) CHECK_EQ(got[r], static_cast<int>(r) * 2 + 1 - t.rank % 2);
+#endif
 }
 
 // Divisions by named resources: those that are known, and one that nobody knows.
 void split_by_resource(Conformance& t) {
+#if MPI_VERSION >= 4
   const OwnedComm all = everyone(t);
   OwnedInfo info;
   OK(MPI_Info_create(info.out()));
@@ -193,6 +198,7 @@ void split_by_resource(Conformance& t) {
   OK(MPI_Info_set(info, "mpi_hw_resource_type", "nobody_knows_this"));
   OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_HW_GUIDED, 0, info, unknown.out()));
   CHECK(unknown == MPI_COMM_NULL);
+#endif
 }
 
 // More than an implementation could keep if it did not use context ids again.

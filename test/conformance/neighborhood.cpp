@@ -196,6 +196,7 @@ void in_the_background(Conformance& t) {
 }
 
 void persistent(Conformance& t) {
+#if MPI_VERSION >= 4
   const OwnedComm comm = line(t, 0);
   int out[2], in[2] = {-1, -1}, gathered[2] = {-1, -1};
   const int counts[] = {1, 1}, starts[] = {1, 0};
@@ -221,6 +222,7 @@ void persistent(Conformance& t) {
     CHECK_EQ(gathered[1], t.rank < t.size - 1 ? above : -1);
   }
   for (MPI_Request& request : requests) OK(MPI_Request_free(&request));
+#endif
 }
 
 void without_a_topology(Conformance& t) {
