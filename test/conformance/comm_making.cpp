@@ -170,7 +170,7 @@ void intercommunicator_from_groups(Conformance& t) {
   OwnedComm inter;
   // The remote group matters at the leader only.
   const bool leads = t.rank < 2;
-  OK(MPI_Intercomm_create_from_groups(own, 0, leads ? static_cast<MPI_Group>(other) : MPI_GROUP_NULL, 0,
+  OK(MPI_Intercomm_create_from_groups(own, 0, leads ? static_cast<MPI_Group>(other) : MPI_GROUP_EMPTY, 0,
                                       "hawser.bridge", MPI_INFO_NULL, MPI_ERRORS_RETURN, inter.out()));
   int remote = 0;
   OK(MPI_Comm_remote_size(inter, &remote));
