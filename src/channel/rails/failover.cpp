@@ -14,7 +14,10 @@ std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_byte
 
 }  // namespace
 
-void Failover::note_resumption_time() { core_.counters.last_resumption = core_.now; }
+void Failover::note_resumption(std::int64_t bytes) {
+  core_.counters.last_resumption = core_.now;
+  core_.status.on_event(-1, -1, PathEvent::reissued, PathReason::none, bytes, core_.now);
+}
 
 // Stop.
 

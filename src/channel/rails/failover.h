@@ -38,14 +38,14 @@ class Failover {
   // Gives the peer up: everything that waits for it ends with an error.
   void lose(VirtualChannel& peer, const Error& error);
   // The first byte after a failure is on its way.
-  void note_resumed() {
+  void note_resumed(std::int64_t bytes) {
     if (resumed_) return;
     resumed_ = true;
-    note_resumption_time();
+    note_resumption(bytes);
   }
 
  private:
-  void note_resumption_time();
+  void note_resumption(std::int64_t bytes);
   void resend_at_once(Subchannel& subchannel);
   void drained(Subchannel& subchannel);
   void take_off(Subchannel& subchannel);

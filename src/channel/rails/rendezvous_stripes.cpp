@@ -91,7 +91,7 @@ bool Rendezvous::post_stripe(Transfer& transfer, Direction direction, const Stri
     core_.free_entry(&entry);
     return false;
   }
-  if (transfer.reissued) core_.failover.note_resumed();
+  if (transfer.reissued) core_.failover.note_resumed(stripe.bytes);
   core_.counters.bytes_striped += static_cast<std::uint64_t>(stripe.bytes);
   ++transfer.in_flight;
   transfer.posted += stripe.bytes;

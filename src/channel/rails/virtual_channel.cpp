@@ -275,7 +275,7 @@ bool VirtualChannel::advance() {
     if (subchannel == nullptr) break;
     waiting_.remove(entry);
     ++core_.counters.packets_reissued;
-    core_.failover.note_resumed();
+    core_.failover.note_resumed(static_cast<std::int64_t>(entry->bytes));
     post_packet(*subchannel, *entry);
     if (entry->place == WorkEntry::Place::waiting) break;
     moved = true;

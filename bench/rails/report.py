@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Measures the channel over many rails on virtual fabrics, each figure beside its criterion.
+
+  report.py speed       bandwidth and latency against the verbs programs on the same fabric, and Open MPI
+  report.py pause       how long a stream stands still when a port, a switch or a way fails
+  report.py degraded    a rail that becomes slow and recovers during a stream
+  report.py cost        what a message costs with failover and without
+  report.py under-fire  all-to-all, checked, while links flap and then an adapter and a switch are lost for good
+
+The exit code is 0 when all criteria were met, 1 when one was missed, 2 when something did not work. Fabrics and jobs
+are brought up and down by the report; event logs and programs are in a scratch folder that goes with it.
+"""
+import argparse
+import sys
+
+from faults import degraded, pause, under_fire
+from cost import cost
+from speed import speed
+from testbed import ROOT, Failed, Report, Testbed
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default=ROOT / "build/release", help="the folder of the build")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    one = verbs.add_parser("speed")
+    one.add_argument("--runs", type=int, default=3)
+    one.add_argument("--parts", default="2,4,unlike,latency")
+    one.add_argument("--no-peers", action="store_true", help="without Open MPI")
+    two = verbs.add_parser("pause")
+    two.add_argument("--faults", type=int, default=100, help="of each kind")
+    two.add_argument("--kinds", default="local,remote,switch,blackhole")
+    three = verbs.add_parser("degraded")
+    three.add_argument("--runs", type=int, default=3)
+    three.add_argument("--quiet", action="store_true", help="without the MB/s per 100 ms")
+    four = verbs.add_parser("cost")
+    four.add_argument("--runs", type=int, default=5)
+    five = verbs.add_parser("under-fire")
+    five.add_argument("--seconds", type=float, default=60, help="of flapping links")
+    five.add_argument("--faults", type=int, default=100, help="at least so many; goes on longer for them")
+    five.add_argument("--seed", type=int, help="default: drawn and printed")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    report = Report()
+    verbs = {"speed": speed, "pause": pause, "degraded": degraded, "cost": cost, "under-fire": under_fire}
+    try:
+        with Testbed(options.build) as testbed:
+            verbs[options.verb](options, report, testbed)
+    except Failed as problem:
+        print(f"report.py {options.verb}: {problem}", file=sys.stderr)
+        return 2
+    if report.missed:
+        print(f"missed: {'; '.join(report.missed)}")
+    return 1 if report.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,174 @@
+"""report.py speed: Hawser's bandwidth and latency over rails beside what the rails can do, and beside Open MPI."""
+import os
+import re
+import socket
+import subprocess
+import time
+
+from testbed import PATIENCE, Failed, median
+
+MIB = 1 << 20
+RATE = 200  # MB/s of a rail
+OPENIB = ("--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1")
+UCX = ("--mca", "pml", "ucx", "-x", "UCX_TLS=rc_v,self", "-x", "UCX_UD_TIMEOUT=10m")
+REMOTE_SHELL = """#!/bin/sh
+host=$1
+shift
+export TMPDIR={folder}/$host
+mkdir -p $TMPDIR
+exec {hawser} fabric run --name {name} --host $host -- sh -c "$*"
+"""
+
+
+def listens(port):
+    with open("/proc/net/tcp", encoding="ascii") as v4, open("/proc/net/tcp6", encoding="ascii") as v6:
+        return any(f":{port:04X} " in line.split(": ", 1)[1][:47] and " 0A " in line for line in [*v4, *v6][1:] if ": " in line)
+
+
+def perftest(fabric, command, *options):
+    """The last row of what the client prints, as numbers."""
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = probe.getsockname()[1]
+    server = fabric.run_on("n0", command, "-F", "-p", port, *options)
+    end = time.monotonic() + PATIENCE
+    while not listens(port):
+        if server.poll() is not None or time.monotonic() > end:
+            raise Failed(f"{command} does not listen")
+        time.sleep(0.01)
+    output = fabric.testbed.finish(fabric.run_on("n1", command, "-F", "-p", port, *options, "localhost"))
+    fabric.testbed.finish(server)
+    rows = re.findall(r"^ *\d+[ \t]+\d+[ \t]+[\d. \t]+$", output, re.M)
+    if not rows:
+        raise Failed(output)
+    return [float(word) for word in rows[-1].split()]
+
+
+def verbs_rate(fabric, rail, size, both_ways):
+    """MB/s of ib_write_bw on one rail alone, for about half a second."""
+    count = max(50, RATE * 500_000 // size)
+    row = perftest(fabric, "ib_write_bw", "-d", f"hw{rail}", "-s", size, "-n", count, *(["-b"] if both_ways else []))
+    return row[3] * MIB / 1e6
+
+
+def table(output):
+    return {int(size): float(figure) for size, figure in re.findall(r"^(\d+) +([\d.]+)$", output, re.M)}
+
+
+def hawser(fabric, *words):
+    """{size: figure} of mpibench between two hosts."""
+    return table(fabric.testbed.finish(fabric.mpiexec(2, fabric.testbed.mpibench(), *words)))
+
+
+def bandwidth_words(both_ways, size, volume):
+    """The options of mpibench that move about `volume` bytes in windows of 32 MiB or 256 messages."""
+    window = max(16, min(256, 32 * MIB // size))
+    windows = max(2, volume // (window * size))
+    return ["bibw" if both_ways else "bw", "-m", f"{size}:{size}", "-W", window, "-i", windows * 10 - 10, "-x", 10]
+
+
+def hawser_rate(fabric, size, both_ways=False, seconds=0.6, rails=2):
+    volume = int(RATE * 1e6 * seconds * rails)
+    return hawser(fabric, *bandwidth_words(both_ways, size, volume))[size]
+
+
+def open_mpi(fabric, transport, *words):
+    testbed = fabric.testbed
+    shell = testbed.folder / f"shell-{fabric.name}"
+    shell.write_text(REMOTE_SHELL.format(folder=testbed.folder, hawser=testbed.bin / "hawser", name=fabric.name))
+    os.chmod(shell, 0o755)
+    command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca",
+               "mpi_yield_when_idle", "1", "--mca", "plm_rsh_agent", shell, "-host", "n0:1,n1:1", "-np", 2, *transport,
+               testbed.mpibench("mpicc.openmpi"), *words]
+    return table(testbed.finish(testbed.popen(command, stdin=subprocess.DEVNULL)))
+
+
+def medians(runs, *measurements):
+    """The median of each, taken in turn so that a busy machine slows all alike."""
+    samples = [[measure() for measure in measurements] for _ in range(runs)]
+    return [median(column) for column in zip(*samples)]
+
+
+def peers(options, report, fabric, label, words, size):
+    if options.no_peers:
+        return
+    for name, transport in (("Open MPI openib", OPENIB), ("Open MPI UCX rc_v", UCX)):
+        try:
+            report.row(f"{label}, {name}", f"{median([open_mpi(fabric, transport, *words)[size] for _ in range(options.runs)]):.1f}")
+        except (Failed, OSError, subprocess.SubprocessError, KeyError) as problem:
+            report.row(f"{label}, {name}", "did not run: " + (str(problem).splitlines() or ["?"])[-1][:60])
+
+
+def equal_rails(options, report, testbed, rails):
+    report.head(f"{rails} rails of {RATE} MB/s, MB/s")
+    with testbed.fabric("two-switch", "--hosts", "2", "--rails", str(rails), "--rate", f"{RATE}MB/s") as fabric:
+        for both_ways in (False, True):
+            for size in (256 * 1024, MIB):
+                ours, *alone = medians(options.runs, lambda: hawser_rate(fabric, size, both_ways, rails=rails),
+                                       *[lambda r=rail: verbs_rate(fabric, r, size, both_ways) for rail in range(rails)])
+                report.row(f"{size // 1024} KiB {'both ways' if both_ways else 'one way'}: Hawser, of ib_write_bw's sum",
+                           f"{ours:.1f} of {sum(alone):.1f}: {ours / sum(alone):.1%}", ">= 97 %", ours >= 0.97 * sum(alone))
+        if rails == 2:
+            peers(options, report, fabric, "1024 KiB one way", bandwidth_words(False, MIB, RATE * 1_000_000), MIB)
+        print(f"  fabric's lag: {fabric.lag()}")
+
+
+def unlike_rails(options, report, testbed):
+    """The slow rail is slowed by a fault, so that its nominal rate says nothing and Hawser must measure."""
+    sizes = [4096 << k for k in range(0, 11)]
+    what = ("two-switch", "--hosts", "2", "--rate", f"{RATE}MB/s")
+    report.head(f"rails of {RATE} and {RATE // 10} MB/s (fault `link n0/hw1 rate 10%`, the nominal rates alike), MB/s")
+    ours = {size: [] for size in sizes}
+    alone = {size: [] for size in sizes}
+    totals = []
+    for _ in range(options.runs):
+        with testbed.fabric(*what, "--rails", "1") as fabric:
+            for size in sizes:
+                alone[size].append(hawser_rate(fabric, size, seconds=0.3))
+        with testbed.fabric(*what, "--rails", "2") as fabric:
+            fabric.fault("link n0/hw1 rate 10%")
+            totals.append(sum(verbs_rate(fabric, rail, MIB, False) for rail in (0, 1)))
+            for size in sizes:
+                ours[size].append(hawser_rate(fabric, size, seconds=0.6))
+    total = median(totals)
+    for size in sizes:
+        found, fast = median(ours[size]), median(alone[size])
+        # A point below is the clock's and the scheduler's noise.
+        report.row(f"{size // 1024} KiB: both rails, against the fast one alone", f"{found:.1f}, {fast:.1f}: {found / fast:.1%}",
+                   "never less (99 %)", found >= 0.99 * fast)
+    for size in (MIB, 4 * MIB):
+        found = median(ours[size])
+        report.row(f"{size // 1024} KiB: of ib_write_bw's sum", f"{found:.1f} of {total:.1f}: {found / total:.1%}", ">= 95 %",
+                   found >= 0.95 * total)
+
+
+def latencies(options, report, testbed):
+    report.head("latency, us")
+    what = ("two-switch", "--hosts", "2", "--rate", f"{RATE}MB/s")
+    for size in (MIB, 4 * MIB):
+        words = ("latency", "-m", f"{size}:{size}", "-i", 20, "-x", 5)
+        found = {}
+        for rails in (1, 2):
+            with testbed.fabric(*what, "--rails", str(rails)) as fabric:
+                found[rails] = median([hawser(fabric, *words)[size] for _ in range(options.runs)])
+        report.row(f"{size // MIB} MiB, two rails against one", f"{found[2]:.0f}, {found[1]:.0f}: {found[2] / found[1]:.3f}",
+                   "half (<= 0.52)", found[2] <= 0.52 * found[1])
+    with testbed.fabric("two-switch", "--hosts", "2", "--rails", "2") as fabric:
+        words = ("latency", "-m", "8:8", "-i", 3000, "-x", 300)
+        rows = []
+        ours = []
+        for _ in range(options.runs):
+            rows.append(perftest(fabric, "ib_send_lat", "-d", "hw0", "-s", 8, "-n", 3000))
+            ours.append(hawser(fabric, *words)[8])
+        theirs, typical = median([row[5] for row in rows]), median([row[4] for row in rows])
+        report.row("8 B, rates unlimited: Hawser against ib_send_lat, means", f"{median(ours):.1f}, {theirs:.1f}: {median(ours) / theirs:.2f}",
+                   "<= 1.3", median(ours) <= 1.3 * theirs)
+        report.row("  (ib_send_lat's typical)", f"{typical:.1f}")
+        peers(options, report, fabric, "8 B", words, 8)
+
+
+def speed(options, report, testbed):
+    parts = {"2": lambda: equal_rails(options, report, testbed, 2), "4": lambda: equal_rails(options, report, testbed, 4),
+             "unlike": lambda: unlike_rails(options, report, testbed), "latency": lambda: latencies(options, report, testbed)}
+    for part in options.parts.split(","):
+        parts[part]()
