@@ -4,7 +4,9 @@
 
 #include "access/verbs/system_devices.h"
 #include "base/machine.h"
+#include "base/rest.h"
 #include "channel/machine_channels.h"
+#include "launch/background_fence.h"
 #include "launch/connect_to_launcher.h"
 #include "launch/environment_variables.h"
 
@@ -30,12 +32,26 @@ class BootstrapExchange final : public AddressExchange {
   explicit BootstrapExchange(Bootstrap& bootstrap) : bootstrap_(bootstrap) {}
   Result<> put(std::string_view key, std::string_view value) override { return bootstrap_.put(key, value); }
   Result<> fence() override { return bootstrap_.fence(); }
+  // From now on nobody is asked for.
+  void close() { closed_ = true; }
   Result<std::string> get(std::int32_t rank, std::string_view key) override {
+    if (closed_) return Error{ErrorClass::other, "the process leaves the job"};
     return bootstrap_.get(rank, key);
   }
 
  private:
   Bootstrap& bootstrap_;
+  bool closed_ = false;
+};
+
+// When all messages are over, only the protocol's own packets come.
+class OnlyProtocol final : public ChannelEvents {
+ public:
+  void on_packet(ProcessIndex, const MessageHeader&, const std::byte*, std::int64_t, std::int64_t) override {}
+  EagerSink on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t) override { return {}; }
+  void on_eager_end(ProcessIndex, void*) override {}
+  void on_exposed_done(void*, Result<>) override {}
+  void on_fetched(void*, Result<>) override {}
 };
 
 class MachineEnvironment final : public Environment {
@@ -74,7 +90,7 @@ class MachineEnvironment final : public Environment {
     const std::vector<std::int32_t>& nodes = bootstrap_->layout().node_of_rank;
     bool one_node = true;
     for (const std::int32_t node : nodes) one_node = one_node && node == nodes.front();
-    if (!one_node) HAWSER_TRY(bootstrap_->fence());
+    if (!one_node) HAWSER_TRY(last_fence());
     channels = nullptr;
     channels_.reset();
     Result<> left = bootstrap_->finalize();
@@ -84,6 +100,22 @@ class MachineEnvironment final : public Environment {
   }
 
  private:
+  // A peer whose last acknowledgement was lost with a rail has to ask what arrived here before it can come to
+  // the fence, so the rails' protocol goes on until all are there.
+  Result<> last_fence() {
+    if (channels_->rails() == nullptr) return bootstrap_->fence();
+    exchange_->close();
+    BackgroundFence fence(*bootstrap_);
+    OnlyProtocol events;
+    for (std::uint32_t idle_passes = 0; !fence.done();) {
+      if (channels_->rails()->progress(events, clock_.now()))
+        idle_passes = 0;
+      else
+        rest(idle_passes++);
+    }
+    return fence.result();
+  }
+
   MonotonicClock clock_;
   MachineHost host_;
   rdma::SystemDevices devices_;
