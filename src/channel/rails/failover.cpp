@@ -136,14 +136,10 @@ void Failover::drained(Subchannel& subchannel) {
   subchannel.fenced_incarnation = subchannel.incarnation;
   subchannel.fenced_received = subchannel.received;
   core_.watch(subchannel);
-  // Reads need no answer: their bytes come from this end's own queue pair, which is gone.
   for (WorkEntry* entry = subchannel.in_flight.front(); entry != nullptr;) {
     WorkEntry* const next = subchannel.in_flight.next(entry);
     const bool packet = entry->kind == WorkEntry::Kind::packet;
-    if (entry->kind == WorkEntry::Kind::read) {
-      subchannel.in_flight.remove(entry);
-      core_.rendezvous.on_stripe_failed(*entry);
-    } else if (entry->kind == WorkEntry::Kind::marker || (packet && !entry->sequenced)) {
+    if (entry->kind == WorkEntry::Kind::marker || (packet && !entry->sequenced)) {
       subchannel.in_flight.remove(entry);
       core_.free_entry(entry);
     }
@@ -268,6 +264,12 @@ void Failover::compare(Subchannel& subchannel, std::uint32_t received) {
     return;
   }
   while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
+    if (entry->kind == WorkEntry::Kind::read) {
+      // Nothing late could land here since the own end was drained; but only now does the peer's adapter not
+      // look at the bytes any more, which the peer may give back as soon as they are read another way.
+      core_.rendezvous.on_stripe_failed(*entry);
+      continue;
+    }
     const bool arrived = psn_distance(entry->ordinal, received) < 0;
     if (arrived) ++core_.counters.already_arrived;
     if (entry->kind == WorkEntry::Kind::write) {
