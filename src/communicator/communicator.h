@@ -2,7 +2,7 @@
 // messages: making communicators and talking over them is the business of collective/ and message/.
 //
 // Context ids: `context()` separates point-to-point messages, context()+1 collective operations,
-// context()+2 the construction of communicators by MPI_Comm_create_group; +3 is spare.
+// context()+2 the construction of communicators by MPI_Comm_create_group; +3 MPI_Comm_create_from_group.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,16 @@
+// clang-format off
 // Faults as people write them, in a command or a line of a schedule:
 //
 //   link PORT down | up                     cable out, cable in; both ends see it
 //   link PORT rate 10% | 100MB/s            of the configured rate, or absolute; 100% heals
 //   link PORT loss 0.01                     each packet vanishes with this probability, both ways
 //   link PORT blackhole [out | in | both]   packets vanish and nobody is told; out: those that leave by PORT
-//   (default) link PORT delay 50us                    on top of the latency, both ways link PORT clear no
-//   loss, no black hole, no delay, configured rate (but not up) switch NAME dead | alive adapter NAME dead |
-//   alive qp ADAPTER NUMBER|any|all kill          fatal error: flush and QP_FATAL; any: the lowest number
-//   that is in RTS qp ADAPTER NUMBER|any|all hang          its next work request never completes by itself
+//   link PORT delay 50us                    on top of the latency, both ways
+//   link PORT clear                         no loss, no black hole, no delay, configured rate (but not up)
+//   switch NAME dead | alive
+//   adapter NAME dead | alive
+//   qp ADAPTER NUMBER|any|all kill          fatal error: flush and QP_FATAL; any: the lowest number that is in RTS
+//   qp ADAPTER NUMBER|any|all hang          its next work request never completes by itself
 //   acks PORT lose [N] | keep               acknowledgements that arrive at PORT vanish: the next N, or all
 //   payload PORT corrupt [N] | keep         a bit flips in payload that arrives at PORT
 //   gid PORT move FROM TO                   the entries of the GID table change places (a RoCE port flapped)
@@ -17,6 +20,7 @@
 //   sm change                               another subnet manager: SM_CHANGE, CLIENT_REREGISTER
 //
 // PORT is n0/hw0, n0/hw0:2 or LEAF03:13. What names nothing in the topology is refused with a reason.
+// clang-format on
 #pragma once
 
 #include <cstdint>
