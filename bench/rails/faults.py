@@ -91,12 +91,13 @@ def pause(options, report, testbed):
 
 
 def settle(bins, begin, wanted):
-    """Milliseconds from `begin` until the first 100 ms with `wanted` bytes after which, over half a second, it stays so."""
-    after = [(at, count) for at, count in bins if at + 100 * MS > begin]
-    for i, (at, _) in enumerate(after):
-        window = [count for _, count in after[i:i + 5]]
-        if after[i][1] >= wanted and sum(window) >= wanted * len(window):
-            return max(0, at - begin) / MS
+    """Milliseconds from `begin` until the end of the first whole 100 ms with `wanted` bytes, such that the half second from
+    there on has them on average, too."""
+    after = [(at, count) for at, count in bins if at >= begin]
+    for i, (at, count) in enumerate(after):
+        window = [each for _, each in after[i:i + 5]]
+        if count >= wanted and sum(window) >= wanted * len(window):
+            return (at + 100 * MS - begin) / MS
     return None
 
 
@@ -129,7 +130,7 @@ def degraded(options, report, testbed):
         left = before * 220 / 400
         adapted.append(settle([b for b in bins if b[0] < healed - 100 * MS], slow, 0.9 * left))
         recovered.append(settle([b for b in bins if b[0] >= slow], healed, 0.9 * before))
-        print(f"  before {before / 1e5:.1f} MB/s; 90 % of what is left after {adapted[-1]} ms; 90 % of all after {recovered[-1]} ms")
+        print(f"  before {before / 1e5:.1f} MB/s; 90 % of what is left after {adapted[-1] or -1:.0f} ms; of all after {recovered[-1] or -1:.0f} ms (-1: never)")
     for label, found, limit in (("one rail slow: until >= 90 % of what is left", adapted, 1000),
                                 ("full rate again: until >= 90 % of all", recovered, 2000)):
         missing = [each for each in found if each is None]

@@ -22,6 +22,8 @@ from testbed import ROOT, Failed, Report, Testbed
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build/release", help="the folder of the build")
+    parser.add_argument("--precedence", action="store_true",
+                        help="before the machine's other sessions, for a machine that is not quiet (root; begin with setsid -w)")
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("speed")
     one.add_argument("--runs", type=int, default=3)
@@ -47,7 +49,7 @@ def main():
     report = Report()
     verbs = {"speed": speed, "pause": pause, "degraded": degraded, "cost": cost, "under-fire": under_fire}
     try:
-        with Testbed(options.build) as testbed:
+        with Testbed(options.build, options.precedence) as testbed:
             verbs[options.verb](options, report, testbed)
     except Failed as problem:
         print(f"report.py {options.verb}: {problem}", file=sys.stderr)

@@ -61,13 +61,14 @@ def hawser(fabric, *words):
 
 
 def bandwidth_words(both_ways, size, volume):
-    """The options of mpibench that move about `volume` bytes in windows of 32 MiB or 256 messages."""
-    window = max(16, min(256, 32 * MIB // size))
+    """The options of mpibench that move about `volume` bytes in windows of 128 MiB or 512 messages: ib_write_bw
+    never lets its queue run empty, and each window ends with that."""
+    window = max(16, min(512, 128 * MIB // size))
     windows = max(2, volume // (window * size))
-    return ["bibw" if both_ways else "bw", "-m", f"{size}:{size}", "-W", window, "-i", windows * 10 - 10, "-x", 10]
+    return ["bibw" if both_ways else "bw", "-m", f"{size}:{size}", "-W", window, "-i", windows * 10 - 10, "-x", 0]
 
 
-def hawser_rate(fabric, size, both_ways=False, seconds=0.6, rails=2):
+def hawser_rate(fabric, size, both_ways=False, seconds=1.0, rails=2):
     volume = int(RATE * 1e6 * seconds * rails)
     return hawser(fabric, *bandwidth_words(both_ways, size, volume))[size]
 
