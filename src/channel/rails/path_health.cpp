@@ -92,6 +92,13 @@ void PathHealth::on_port_back(Nanoseconds now) {
   if (!attempting_) next_attempt_ = std::min(next_attempt_, soon);
 }
 
+// A path that flaps is better than none.
+void PathHealth::on_needed(Nanoseconds now) {
+  if (state_ != PathState::failed) return;
+  held_until_ = std::min(held_until_, now);
+  if (!attempting_) next_attempt_ = std::min(next_attempt_, now + back_off(back_off_step_));
+}
+
 void PathHealth::on_attempt(Nanoseconds) {
   HAWSER_ASSERT(state_ == PathState::failed);
   ++attempts_;

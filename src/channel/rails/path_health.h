@@ -37,6 +37,7 @@ class PathHealth {
   void on_slow(Nanoseconds now);          // clear -> suspect
   void on_well(Nanoseconds now);          // suspect -> clear
   void on_port_back(Nanoseconds now);     // the port is active again: try soon, but not within a hold-down
+  void on_needed(Nanoseconds now);        // no other path works: a hold-down ends, attempts begin soon
   void on_attempt(Nanoseconds now);       // an attempt to connect begins; on_connected or on_failure follows
   void on_connected(Nanoseconds now);     // failed -> probing; also without an own attempt (the peer's)
   void on_probe_passed(Nanoseconds now);  // probing -> clear

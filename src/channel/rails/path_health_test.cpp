@@ -111,6 +111,21 @@ TEST_F(PathHealthTest, a_port_that_is_back_brings_the_attempt_forward_but_not_in
   EXPECT_EQ(health.next_attempt(), flap + settings.first_hold_down);
 }
 
+TEST_F(PathHealthTest, a_path_that_rests_is_tried_when_nothing_else_works) {
+  PathHealth health(settings, random);
+  health.on_failure(0);
+  Nanoseconds now = 0;
+  for (int flap = 0; flap < 20; ++flap) {  // the hold-down has grown to its longest
+    now = recover(health) + 1;
+    health.on_failure(now);
+  }
+  ASSERT_EQ(health.next_attempt(), now + settings.longest_hold_down);
+  health.on_needed(now + 1);
+  EXPECT_FALSE(health.held_down(now + 1));
+  EXPECT_LE(health.next_attempt(), now + 1 + settings.first_retry);
+  health.check_invariants();
+}
+
 TEST_F(PathHealthTest, a_port_that_is_back_is_never_bad_news) {
   PathHealth health(settings, random);
   health.on_failure(0);

@@ -421,6 +421,7 @@ void VirtualChannel::on_not_ready(Subchannel&) {
     partitioned_since = core_.now;
     ++core_.counters.partitions;
     core_.status.on_event(-1, process_, PathEvent::partitioned, PathReason::none, 0, core_.now);
+    for (Subchannel& other : subchannels_) other.health.on_needed(core_.now);
   }
 }
 
