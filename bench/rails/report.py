@@ -11,6 +11,7 @@ The exit code is 0 when all criteria were met, 1 when one was missed, 2 when som
 are brought up and down by the report; event logs and programs are in a scratch folder that goes with it.
 """
 import argparse
+import signal
 import sys
 
 from faults import degraded, pause, under_fire
@@ -46,6 +47,7 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # takes the fabric down, too
     report = Report()
     verbs = {"speed": speed, "pause": pause, "degraded": degraded, "cost": cost, "under-fire": under_fire}
     try:
