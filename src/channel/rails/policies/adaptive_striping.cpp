@@ -6,25 +6,15 @@
 namespace hawser {
 namespace {
 
-class AdaptiveStriping final : public SchedulingPolicy {
+class AdaptiveStriping final : public Striping {
  public:
-  explicit AdaptiveStriping(int seat) : seat_(seat) {}
+  using Striping::Striping;
   const char* name() const override { return "adaptive"; }
-  void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override {
-    parts_.clear();
-    for (std::size_t i = 0; i < views.size(); ++i) {
-      if (!views[i].usable) continue;
-      parts_.push_back({static_cast<std::uint16_t>(i), views[i].bytes_per_second});
-    }
-    cut_by_weight(request, parts_, plan);
-  }
-  int choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) override {
-    return fastest_usable(views, seat_);
-  }
 
  private:
-  int seat_;
-  std::vector<Weighted> parts_;
+  double weight(std::span<const SubchannelView> views, std::size_t index) const override {
+    return views[index].bytes_per_second;
+  }
 };
 
 }  // namespace

@@ -4,25 +4,13 @@
 namespace hawser {
 namespace {
 
-class EvenStriping final : public SchedulingPolicy {
+class EvenStriping final : public Striping {
  public:
-  explicit EvenStriping(int seat) : seat_(seat) {}
+  using Striping::Striping;
   const char* name() const override { return "even"; }
-  void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override {
-    parts_.clear();
-    for (std::size_t i = 0; i < views.size(); ++i) {
-      if (!views[i].usable) continue;
-      parts_.push_back({static_cast<std::uint16_t>(i), 1});
-    }
-    cut_by_weight(request, parts_, plan);
-  }
-  int choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) override {
-    return fastest_usable(views, seat_);
-  }
 
  private:
-  int seat_;
-  std::vector<Weighted> parts_;
+  double weight(std::span<const SubchannelView>, std::size_t) const override { return 1; }
 };
 
 }  // namespace

@@ -77,4 +77,15 @@ int fastest_usable(std::span<const SubchannelView> views, int seat) {
   return best;
 }
 
+void Striping::plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) {
+  parts_.clear();
+  for (std::size_t i = 0; i < views.size(); ++i)
+    if (views[i].usable) parts_.push_back({static_cast<std::uint16_t>(i), weight(views, i)});
+  cut_by_weight(request, parts_, plan);
+}
+
+int Striping::choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) {
+  return fastest_usable(views, seat_);
+}
+
 }  // namespace hawser

@@ -38,6 +38,20 @@ int next_usable(std::span<const SubchannelView> views, std::size_t start);
 // The usable one of the fastest rail, of these the least loaded, of these the first from `seat` on; -1: none.
 int fastest_usable(std::span<const SubchannelView> views, int seat);
 
+// A policy that cuts every message over all usable subchannels, in proportion to a weight of its own.
+class Striping : public SchedulingPolicy {
+ public:
+  explicit Striping(int seat) : seat_(seat) {}
+  void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) final;
+  int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) final;
+
+ private:
+  virtual double weight(std::span<const SubchannelView> views, std::size_t index) const = 0;  // > 0
+
+  int seat_;
+  std::vector<Weighted> parts_;
+};
+
 // Turns of the subchannels, one after the other.
 class Turns {
  public:

@@ -14,23 +14,15 @@ double nominal_share(std::span<const SubchannelView> views, std::size_t index) {
   return view.nominal / sharing;
 }
 
-class WeightedStriping final : public SchedulingPolicy {
+class WeightedStriping final : public Striping {
  public:
-  explicit WeightedStriping(int seat) : seat_(seat) {}
+  using Striping::Striping;
   const char* name() const override { return "weighted"; }
-  void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override {
-    parts_.clear();
-    for (std::size_t i = 0; i < views.size(); ++i)
-      if (views[i].usable) parts_.push_back({static_cast<std::uint16_t>(i), nominal_share(views, i)});
-    cut_by_weight(request, parts_, plan);
-  }
-  int choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) override {
-    return fastest_usable(views, seat_);
-  }
 
  private:
-  int seat_;
-  std::vector<Weighted> parts_;
+  double weight(std::span<const SubchannelView> views, std::size_t index) const override {
+    return nominal_share(views, index);
+  }
 };
 
 }  // namespace
