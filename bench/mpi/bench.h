@@ -5,8 +5,12 @@
 #include <mpi.h>
 #include <stddef.h>
 
+enum { most_sizes = 32 };
+
 struct options {
   size_t min_bytes, max_bytes; /* -m [MIN:]MAX */
+  size_t sizes[most_sizes];    /* -s: these sizes instead (collectives); ends with 0 */
+  double seconds;              /* -t: measure each size for about so long, by batches (collectives) */
   int iterations;              /* -i: per size; 0 = by size */
   int warmup;                  /* -x; -1 = by size */
   int window;                  /* -W */

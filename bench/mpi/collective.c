@@ -90,33 +90,114 @@ static double time_calls(struct bench* bench, enum collective what, size_t bytes
   return total * 1e6 / *iterations;
 }
 
+enum { most_batches = 16, least_batches = 4 };
+
+struct batch {
+  double call, cycle; /* us: the mean time of a call, and with the barrier that follows it */
+};
+
+static struct batch run_batch(struct bench* bench, enum collective what, size_t bytes, int* counts,
+                              int calls) {
+  double total = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  for (int i = 0; i < calls; ++i) {
+    const double begin = MPI_Wtime();
+    call(bench, what, bytes, counts);
+    total += MPI_Wtime() - begin;
+    if (what != barrier) MPI_Barrier(MPI_COMM_WORLD);
+  }
+  const struct batch batch = {total * 1e6 / calls, (MPI_Wtime() - start) * 1e6 / calls};
+  return batch;
+}
+
+static int ascending(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double* values, int count) {
+  qsort(values, (size_t)count, sizeof(double), ascending);
+  return (values[(count - 1) / 2] + values[count / 2]) / 2;
+}
+
+/* The median over batches of the mean over the processes: a batch in which somebody else took a core does not
+   count. Calls for a quarter of the time first, to warm up and to find how many fit the rest. */
+static struct batch time_batches(struct bench* bench, enum collective what, size_t bytes, int* counts) {
+  const double goal = bench->options.seconds * 1e6;
+  double spent = 0, cycle = 0;
+  for (int calls = 1; spent < goal / 4; calls *= 2) {
+    cycle = run_batch(bench, what, bytes, counts, calls).cycle;
+    MPI_Bcast(&cycle, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    spent += cycle * calls;
+  }
+  const double fit = goal * 3 / 4 / cycle;
+  const int batches = fit < least_batches ? least_batches : fit < most_batches ? (int)fit : most_batches;
+  const int calls = fit < batches ? 1 : fit > 1e6 ? 1000000 / batches : (int)fit / batches;
+  double mine[2][most_batches], sum[2][most_batches];
+  for (int i = 0; i < batches; ++i) {
+    const struct batch batch = run_batch(bench, what, bytes, counts, calls);
+    mine[0][i] = batch.call;
+    mine[1][i] = batch.cycle;
+  }
+  MPI_Reduce(mine[0], sum[0], batches, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(mine[1], sum[1], batches, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  struct batch result = {0, 0};
+  if (bench->rank == 0) {
+    result.call = median(sum[0], batches) / bench->size;
+    result.cycle = median(sum[1], batches) / bench->size;
+  }
+  return result;
+}
+
+/* The next size to measure, or 0. */
+static size_t size_after(const struct options* options, size_t bytes) {
+  if (options->sizes[0] == 0) return bytes * 2 > options->max_bytes ? 0 : bytes * 2;
+  const size_t* next = options->sizes;
+  while (*next != 0 && *next <= bytes) ++next;
+  return *next;
+}
+
+static void print_head(const struct bench* bench, const char* name) {
+  printf("# MPI %s Latency Test, %d processes\n", name, bench->size);
+  printf("%-10s%20s", "# Size", bench->options.seconds > 0 ? "Latency(us)" : "Avg Latency(us)");
+  if (bench->options.seconds > 0)
+    printf("%20s\n", "With barrier(us)");
+  else
+    printf(bench->options.full ? "%20s%20s%12s\n" : "\n", "Min Latency(us)", "Max Latency(us)", "Iterations");
+}
+
+static void print_means(struct bench* bench, enum collective what, size_t bytes, int* counts) {
+  int iterations;
+  double mine = time_calls(bench, what, bytes, counts, &iterations), sum, least, most;
+  MPI_Reduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&mine, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
+  MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  if (bench->rank != 0) return;
+  printf("%-10zu%20.3f", bytes, sum / bench->size);
+  if (bench->options.full) printf("%20.3f%20.3f%12d", least, most, iterations);
+  printf("\n");
+}
+
 int run_collective(struct bench* bench, const char* name) {
   const enum collective what = collective_named(name);
-  const int full = bench->options.full;
   int* counts = malloc(sizeof(int) * (size_t)bench->size);
-  if (bench->rank == 0) {
-    printf("# MPI %s Latency Test, %d processes\n", name, bench->size);
-    printf("%-10s%20s", "# Size", "Avg Latency(us)");
-    printf(full ? "%20s%20s%12s\n" : "\n", "Min Latency(us)", "Max Latency(us)", "Iterations");
-  }
-  size_t smallest = bench->options.min_bytes;
-  if (is_reduction(what) && smallest < sizeof(float)) smallest = sizeof(float);
-  for (size_t bytes = what == barrier ? 0 : smallest; bytes <= bench->options.max_bytes; bytes *= 2) {
+  if (bench->rank == 0) print_head(bench, name);
+  size_t bytes = bench->options.min_bytes;
+  if (is_reduction(what) && bytes < sizeof(float)) bytes = sizeof(float);
+  if (what == barrier) bytes = 0;
+  do {
     const int floats = (int)(bytes / sizeof(float));
     for (int i = 0; i < bench->size; ++i) counts[i] = floats / bench->size + (i < floats % bench->size);
-    int iterations;
-    double mine = time_calls(bench, what, bytes, counts, &iterations), sum, least, most;
-    MPI_Reduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    MPI_Reduce(&mine, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
-    MPI_Reduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-    if (bench->rank == 0) {
-      printf("%-10zu%20.3f", bytes, sum / bench->size);
-      if (full) printf("%20.3f%20.3f%12d", least, most, iterations);
-      printf("\n");
-      fflush(stdout);
+    if (bench->options.seconds > 0) {
+      const struct batch batch = time_batches(bench, what, bytes, counts);
+      if (bench->rank == 0) printf("%-10zu%20.3f%20.3f\n", bytes, batch.call, batch.cycle);
+    } else {
+      print_means(bench, what, bytes, counts);
     }
-    if (what == barrier || bytes == 0) break;
-  }
+    fflush(stdout);
+    bytes = bytes == 0 ? 0 : size_after(&bench->options, bytes);
+  } while (bytes != 0);
   free(counts);
   return 0;
 }

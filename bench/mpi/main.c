@@ -15,6 +15,10 @@ static const char usage[] =
     "  barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter scan\n"
     "options:\n"
     "  -m [MIN:]MAX  message sizes in bytes, powers of two (default 1:4194304)\n"
+    "  -s N[,N...]   collectives: these sizes, ascending\n"
+    "  -t SECONDS    collectives: measure each size for about so long, in batches; prints the median "
+    "batch's\n"
+    "                mean time of a call, and of a call with the barrier that follows\n"
     "  -i N          iterations per size          -x N  warm-up iterations per size\n"
     "  -W N          messages per window (64)     -p N  pairs (mbw_mr; default half the processes)\n"
     "  -f            collectives: minimum, maximum and iterations too\n"
@@ -70,13 +74,34 @@ static int parse_sizes(struct options* options, const char* text) {
   return *end == '\0' && options->max_bytes != (size_t)-1 && options->min_bytes <= options->max_bytes;
 }
 
+/* 0 when the text is not N[,N...] ascending. */
+static int parse_list(struct options* options, const char* text) {
+  size_t count = 0, before = 0;
+  const char* end = text;
+  do {
+    const size_t bytes = parse_bytes(count == 0 ? text : end + 1, &end);
+    if (bytes == (size_t)-1 || bytes <= before || count + 1 == most_sizes) return 0;
+    options->sizes[count++] = before = bytes;
+  } while (*end == ',');
+  options->sizes[count] = 0;
+  options->min_bytes = options->sizes[0];
+  options->max_bytes = before;
+  return *end == '\0';
+}
+
 static int parse_options(struct options* options, int argc, char** argv) {
   int option;
-  while ((option = getopt(argc, argv, "m:i:x:W:p:fc")) != -1) {
+  while ((option = getopt(argc, argv, "m:s:t:i:x:W:p:fc")) != -1) {
     int good = 1;
     switch (option) {
       case 'm':
         good = parse_sizes(options, optarg);
+        break;
+      case 's':
+        good = parse_list(options, optarg);
+        break;
+      case 't':
+        good = (options->seconds = atof(optarg)) > 0;
         break;
       case 'i':
         good = (options->iterations = atoi(optarg)) > 0;
@@ -125,7 +150,7 @@ static int known(const char* name) {
 }
 
 int main(int argc, char** argv) {
-  struct bench bench = {.options = {1, 4 << 20, 0, -1, 64, 0, 0, 0}};
+  struct bench bench = {.options = {.min_bytes = 1, .max_bytes = 4 << 20, .warmup = -1, .window = 64}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &bench.size);
