@@ -29,7 +29,8 @@ void print_usage(std::FILE* file) {
   fmt::print(file,
              "Usage: hawser fabric up FILE|back-to-back|single-switch|two-switch|fat-tree-144 [OPTIONS]\n"
              "       hawser fabric down|status [--name F]\n"
-             "       hawser fabric watch [--name F] [--interval 1s] [--count N | --once] [--all]\n"
+             "       hawser fabric watch [--name F] [--interval 1s] [--count N | --once]\n"
+             "                           [--all | --record FILE]\n"
              "       hawser fabric topology [--name F | WHAT OPTIONS-OF-up] [--paths] [--flows PATTERN]\n"
              "                              [--lid-offset N|all] [--svg OUT]\n"
              "       hawser fabric fault 'link n0/hw0 down' [--name F]\n"

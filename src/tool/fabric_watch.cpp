@@ -7,12 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "fabric/quantity.h"
 #include "tool/fabric_client.h"
+#include "tool/fabric_record.h"
 #include "tool/subcommand.h"
 
 namespace hawser {
@@ -21,15 +26,16 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* usage =
-    "Usage: hawser fabric watch [--name F] [--interval 1s] [--count N | --once] [--all]\n\n"
+    "Usage: hawser fabric watch [--name F] [--interval 1s] [--count N | --once] [--all | --record FILE]\n\n"
     "  --name      the fabric\n"
     "  --interval  time between two views, over which rates are taken\n"
     "  --count     how many views; without it, until interrupted or the fabric is taken down\n"
     "  --once      --count 1\n"
-    "  --all       idle links, too\n";
+    "  --all       idle links, too\n"
+    "  --record    write every link's bytes and the faults to a file instead, one JSON object a line\n";
 
 struct WatchOptions {
-  std::string name = "fabric", error;
+  std::string name = "fabric", record, error;
   Nanoseconds interval = second;
   std::uint64_t count = 0;  // 0: no end
   bool all = false, help = false;
@@ -45,7 +51,7 @@ WatchOptions parse(std::span<const std::string_view> words) {
       options.help = options.help || word == "--help" || word == "-h";
       continue;
     }
-    if (word != "--name" && word != "--interval" && word != "--count") {
+    if (word != "--name" && word != "--interval" && word != "--count" && word != "--record") {
       options.error = fmt::format("watch knows no '{}'", word);
       return options;
     }
@@ -54,6 +60,7 @@ WatchOptions parse(std::span<const std::string_view> words) {
       return options;
     }
     if (word == "--name") options.name = words[i];
+    if (word == "--record") options.record = words[i];
     if (word == "--interval") {
       auto interval = fabric::parse_duration(words[i]);
       if (!interval || interval.value() < millisecond)
@@ -176,10 +183,37 @@ bool interrupted(const sigset_t& signals, Nanoseconds duration) {
   return sigtimedwait(&signals, nullptr, &pause) > 0;
 }
 
-Result<Json> look(const std::string& fabric) {
-  auto answer = command_fabric(fabric, "links");
+// With so many of the latest lines of the fabric's log.
+Result<Json> look(const std::string& fabric, unsigned log_lines) {
+  auto answer = command_fabric(fabric, fmt::format("links {}", log_lines));
   if (!answer) return answer.take_error();
   return Json::parse(answer.value());
+}
+
+int fail(const std::string& why) {
+  fmt::print(stderr, "hawser fabric: {}\n", why);
+  return 1;
+}
+
+// Every look is complete in the file at once, so that what was recorded stays, however this ends.
+int record(const WatchOptions& options, const sigset_t& signals) {
+  constexpr unsigned log_lines = 1000;  // a schedule's worth between two looks
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(options.record.c_str(), "we"),
+                                                             std::fclose);
+  if (file == nullptr) return fail(fmt::format("{}: {}", options.record, std::strerror(errno)));
+  FabricRecord record;
+  bool last = false;  // once interrupted, what has been since the look before
+  for (std::uint64_t looks = 0;; ++looks) {
+    auto seen = look(options.name, log_lines);
+    if (!seen && looks == 0) return fail(seen.error().text);
+    if (!seen) return 0;  // taken down
+    const std::string lines = record.add(seen.value());
+    if (std::fwrite(lines.data(), 1, lines.size(), file.get()) != lines.size() ||
+        std::fflush(file.get()) != 0)
+      return fail(fmt::format("{}: {}", options.record, std::strerror(errno)));
+    if (last || (options.count != 0 && looks == options.count)) return 0;
+    last = interrupted(signals, options.interval);
+  }
 }
 
 }  // namespace
@@ -196,15 +230,14 @@ int watch_fabric(std::span<const std::string_view> words) {
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
   sigprocmask(SIG_BLOCK, &signals, nullptr);
+  if (!options.record.empty()) return record(options, signals);
+  constexpr unsigned log_lines = 5;
   const bool terminal = isatty(STDOUT_FILENO) == 1;
-  auto before = look(options.name);
-  if (!before) {
-    fmt::print(stderr, "hawser fabric: {}\n", before.error().text);
-    return 1;
-  }
+  auto before = look(options.name, log_lines);
+  if (!before) return fail(before.error().text);
   for (std::uint64_t views = 0; options.count == 0 || views < options.count; ++views) {
     if (interrupted(signals, options.interval)) break;
-    auto after = look(options.name);
+    auto after = look(options.name, log_lines);
     if (!after) {
       fmt::print("fabric {} has ended\n", options.name);
       break;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`hawser fabric topology`, `up --routing`, and `watch`.  Usage: topology_test.py HAWSER [unittest arguments]"""
 import glob
+import json
 import os
 import pty
 import re
@@ -269,7 +270,42 @@ class Watch(OnFabric):
         self.assertEqual(process.returncode, 0)
         self.assertTrue(output.endswith(f"fabric {self.name} has ended\n"), output[-300:])
 
+    def test_records_bytes_and_faults(self):
+        with tempfile.NamedTemporaryFile(dir=os.environ.get("TMPDIR")) as file:
+            process = subprocess.Popen([HAWSER, "fabric", "watch", "--name", self.name, "--interval", "20ms", "--record",
+                                        file.name], stdout=subprocess.PIPE, text=True)
+            self.started.append(process)
+            end = time.monotonic() + PATIENCE
+            while not file.read() and time.monotonic() < end:  # until it has seen the fabric as it was
+                time.sleep(0.005)
+            faults = ["link n1/hw1 down", *["link n0/hw0 delay 1us"] * 7]
+            for fault in faults:
+                fabric("fault", fault, "--name", self.name)
+            command = ("ib_write_bw", "-d", "hw0", "-n", "100", "-s", "65536", "-F")
+            server, port = self.serve(*command)
+            self.run_on("n1", *command, "-p", str(port), "localhost")
+            self.finish(server)
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.communicate(timeout=PATIENCE)[0], "")
+            self.assertEqual(process.returncode, 0)
+            file.seek(0)
+            first, *rest = [json.loads(line) for line in file]
+        self.assertEqual(first["fabric"], self.name)
+        self.assertEqual([link["a"] for link in first["links"]], ["n0/hw0", "n0/hw1", "n1/hw0", "n1/hw1"])
+        self.assertEqual({link["rate"] for link in first["links"]}, {100e6})
+        now = time.clock_gettime(time.CLOCK_MONOTONIC)
+        self.assertLess(now - PATIENCE, first["origin"] + rest[-1]["seconds"])
+        self.assertLess(first["origin"] + rest[-1]["seconds"], now)
+        self.assertEqual([line["fault"] for line in rest if "fault" in line], faults)
+        looks = [line for line in rest if "out" in line]
+        self.assertEqual(looks[-1]["down"], [3])
+        out = [sum(look["out"][link] for look in looks) for link in range(4)]
+        self.assertGreaterEqual(out[2], 100 * 65536)  # n1/hw0 wrote
+        self.assertGreaterEqual(sum(look["in"][0] for look in looks), 100 * 65536)
+        self.assertEqual((out[1], out[3]), (0, 0))
+
     def test_mistakes(self):
+        self.assertIn("/nonesuch/file: No such file", refused("watch", "--name", self.name, "--record", "/nonesuch/file"))
         self.assertIn("watch knows no '--often'", refused("watch", "--often"))
         self.assertIn("--interval 5", refused("watch", "--interval", "5"))
         self.assertIn("--count 0", refused("watch", "--count", "0"))

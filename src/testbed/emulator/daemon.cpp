@@ -191,9 +191,10 @@ std::string Daemon::status() const {
 }
 
 // For `hawser fabric watch`: describe_links, and what only the daemon knows.
-std::string Daemon::links() {
-  auto out = nlohmann::json::parse(describe_links(fabric_));
+std::string Daemon::links(std::size_t log_lines) {
+  auto out = nlohmann::json::parse(describe_links(fabric_, log_lines));
   out["name"] = name_;
+  out["origin"] = static_cast<double>(origin_) / static_cast<double>(second);
   out["lag"] = {{"worst", lag_.worst}, {"sum", lag_.sum}, {"turns", lag_.count}};
   out["clients"] = nlohmann::json::array();
   for (const Connection& connection : connections_) {
@@ -219,7 +220,11 @@ CommandAnswer Daemon::command(const std::string& text) {
     auto answer = inspect_topology(fabric_, fmt::format("{}: {}", name_, routing_), rest);
     return answer ? CommandAnswer{0, std::move(answer).value()} : CommandAnswer{EINVAL, answer.error().text};
   }
-  if (verb == "links") return {0, links()};
+  if (verb == "links") {
+    const auto log_lines = fabric::parse_number(rest);
+    if (!log_lines) return {EINVAL, "links: how many lines of the log?"};
+    return {0, links(log_lines.value())};
+  }
   if (verb == "fault") return outcome(fabric_.inject(rest));
   if (verb == "schedule") return outcome(fabric_.schedule(rest, "schedule"));
   const auto adapters = [&](std::int32_t host) {

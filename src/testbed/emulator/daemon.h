@@ -38,7 +38,7 @@ class Daemon final : public ConnectionHost {
   int wake_descriptor() const override { return wake_.get(); }
   CommandAnswer command(const std::string& text) override;
   std::string status() const;
-  std::string links();
+  std::string links(std::size_t log_lines);
 
   Nanoseconds now() { return clock_.now() - origin_; }
   bool fire_due();

@@ -51,7 +51,7 @@ Result<std::string> inspect_topology(const fabric::Fabric& fabric, const std::st
        .only_loaded_switches = true});
 }
 
-std::string describe_links(fabric::Fabric& fabric) {
+std::string describe_links(fabric::Fabric& fabric, std::size_t latest) {
   using fabric::TraceKind;
   const fabric::Topology& topology = fabric.topology();
   fabric::Network& network = fabric.network();
@@ -63,8 +63,8 @@ std::string describe_links(fabric::Fabric& fabric) {
                     {"dropped", trace.count(TraceKind::packet_dropped)}};
   out["pending_faults"] = fabric.pending_faults();
   out["log"] = nlohmann::json::array();
-  constexpr std::size_t latest = 5;
   const auto& lines = trace.lines();
+  out["log_lines"] = lines.size();
   for (std::size_t i = lines.size() > latest ? lines.size() - latest : 0; i < lines.size(); ++i) {
     out["log"].push_back({{"seconds", static_cast<double>(lines[i].time) / static_cast<double>(second)},
                           {"text", lines[i].text}});
