@@ -90,7 +90,7 @@ static double time_calls(struct bench* bench, enum collective what, size_t bytes
   return total * 1e6 / *iterations;
 }
 
-enum { most_batches = 16, least_batches = 4 };
+enum { most_batches = 64, least_batches = 4 };
 
 struct batch {
   double call, cycle; /* us: the mean time of a call, and with the barrier that follows it */
@@ -116,13 +116,13 @@ static int ascending(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-static double median(double* values, int count) {
+static double lower_quartile(double* values, int count) {
   qsort(values, (size_t)count, sizeof(double), ascending);
-  return (values[(count - 1) / 2] + values[count / 2]) / 2;
+  return values[count / 4];
 }
 
-/* The median over batches of the mean over the processes: a batch in which somebody else took a core does not
-   count. Calls for a quarter of the time first, to warm up and to find how many fit the rest. */
+/* The lower quartile over batches of the mean over the processes: batches in which somebody else took a core
+   do not count. Calls for a quarter of the time first, to warm up and to find how many fit the rest. */
 static struct batch time_batches(struct bench* bench, enum collective what, size_t bytes, int* counts) {
   const double goal = bench->options.seconds * 1e6;
   double spent = 0, cycle = 0;
@@ -144,8 +144,8 @@ static struct batch time_batches(struct bench* bench, enum collective what, size
   MPI_Reduce(mine[1], sum[1], batches, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   struct batch result = {0, 0};
   if (bench->rank == 0) {
-    result.call = median(sum[0], batches) / bench->size;
-    result.cycle = median(sum[1], batches) / bench->size;
+    result.call = lower_quartile(sum[0], batches) / bench->size;
+    result.cycle = lower_quartile(sum[1], batches) / bench->size;
   }
   return result;
 }

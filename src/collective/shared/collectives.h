@@ -49,6 +49,8 @@ class SharedCollectives {
   bool allreduce(const CollectiveCall& call);
   void reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count);
   bool reduce_scatter(const CollectiveCall& call);
+  void reduce_lines(const CollectiveCall& call);
+  void reduce_parts(const CollectiveCall& call, std::int64_t room, std::int64_t largest);
   bool scan(const CollectiveCall& call);
 
   // One step in which all ranks post and hear from all: what every rank wrote can be read.
@@ -59,6 +61,8 @@ class SharedCollectives {
   }
 
   SharedTeam team_;
+  std::vector<std::int64_t>
+      starts_;  // reduce_scatter: where each rank's part starts, in elements, and the end
 };
 
 }  // namespace hawser

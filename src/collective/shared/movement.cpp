@@ -2,14 +2,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collective/place.h"
 #include "collective/shared/collectives.h"
 
 namespace hawser {
 
 namespace {
-
-constexpr std::int64_t largest_broadcast = 8 << 20;
-constexpr std::int64_t largest_block = 256 << 10;
 
 // The size of the pieces in which `bytes` go through room for `most`, all about alike.
 std::int64_t even_piece(std::int64_t bytes, std::int64_t most) {
@@ -21,6 +19,8 @@ ByteView view(const CallSide& side, std::int64_t first_block, std::int64_t block
   const auto* base = static_cast<const std::byte*>(side.buffer);
   return {base + first_block * side.count * side.type->extent, blocks * side.count, *side.type};
 }
+
+ByteView view(const Place& place) { return {place.buffer, place.count, *place.type}; }
 
 bool is_in_place(const CallSide& side) { return side.buffer == in_place; }
 
@@ -43,6 +43,7 @@ void copy_own(const CallSide& from, std::int64_t from_block, const CallSide& to,
 }  // namespace
 
 void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes) {
+  if (bytes == 0) return;
   if (memory_ != nullptr) {
     std::memcpy(to, memory_ + offset, static_cast<std::size_t>(bytes));
   } else {
@@ -51,6 +52,7 @@ void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes) {
 }
 
 void ByteView::write(std::int64_t offset, const std::byte* from, std::int64_t bytes) {
+  if (bytes == 0) return;
   if (memory_ != nullptr) {
     std::memcpy(memory_ + offset, from, static_cast<std::size_t>(bytes));
   } else {
@@ -70,6 +72,7 @@ bool SharedCollectives::run(const CollectiveCall& call) {
     case Collective::scatter:
       return scatter(call);
     case Collective::allgather:
+    case Collective::allgatherv:
       return allgather(call);
     case Collective::alltoall:
       return alltoall(call);
@@ -86,7 +89,6 @@ bool SharedCollectives::run(const CollectiveCall& call) {
     // The ranks do not know each other's amounts.
     case Collective::gatherv:
     case Collective::scatterv:
-    case Collective::allgatherv:
     case Collective::alltoallv:
     case Collective::alltoallw:
       return false;
@@ -101,7 +103,6 @@ void SharedCollectives::barrier() {
 
 bool SharedCollectives::broadcast(const CollectiveCall& call) {
   ByteView data = view(call.receive, 0, 1);
-  if (data.size() > largest_broadcast) return false;
   if (data.size() == 0) return true;
   const bool root = team_.rank() == call.root;
   if (data.size() <= SharedTeam::line_bytes) {
@@ -137,7 +138,6 @@ bool SharedCollectives::gather(const CollectiveCall& call) {
   const bool root = team_.rank() == call.root;
   const CallSide& known = root ? call.receive : call.send;
   const std::int64_t block = known.count * known.type->size;
-  if (block > largest_block) return false;
   if (block == 0) return true;
   if (root && !is_in_place(call.send)) copy_own(call.send, 0, call.receive, call.root);
   const bool small = block <= SharedTeam::line_bytes;
@@ -171,7 +171,6 @@ bool SharedCollectives::scatter(const CollectiveCall& call) {
   const CallSide& known = root ? call.send : call.receive;
   const std::int64_t block = known.count * known.type->size;
   const std::int64_t total = block * team_.ranks();
-  if (total > largest_broadcast) return false;
   if (block == 0) return true;
   if (root && !is_in_place(call.receive)) copy_own(call.send, call.root, call.receive, 0);
   const std::int64_t own_start = team_.rank() * block;
@@ -195,31 +194,33 @@ bool SharedCollectives::scatter(const CollectiveCall& call) {
   return true;
 }
 
+// All ranks know all amounts, in the form with counts too.
 bool SharedCollectives::allgather(const CollectiveCall& call) {
-  const std::int64_t block = call.receive.count * call.receive.type->size;
-  if (block > largest_block) return false;
-  if (block == 0) return true;
   const int rank = team_.rank();
   const int ranks = team_.ranks();
-  if (!is_in_place(call.send)) copy_own(call.send, 0, call.receive, rank);
-  ByteView own = view(call.receive, rank, 1);
-  const bool small = block <= SharedTeam::line_bytes;
-  const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(block, team_.buffer_bytes());
-  for (std::int64_t done = 0; done < block; done += most) {
-    const std::int64_t bytes = std::min(most, block - done);
-    if (small) {
-      team_.begin_step();
-      own.read(done, team_.line_to_write(), bytes);
-    } else {
-      team_.begin_buffer_step();
-      own.read(done, team_.buffer_to_write(), bytes);
-      team_.line_to_write();
-    }
+  std::int64_t largest = block(call.receive, 0).bytes();
+  for (int r = 1; call.receive.counts && r < ranks; ++r)
+    largest = std::max(largest, block(call.receive, r).bytes());
+  if (largest == 0) return true;
+  const Place own_place = block(call.receive, rank);
+  if (!is_in_place(call.send)) copy(whole(call.send), own_place);
+  ByteView own = view(own_place);
+  const bool small = largest <= SharedTeam::line_bytes;
+  const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(largest, team_.buffer_bytes());
+  for (std::int64_t done = 0; done < largest; done += most) {
+    const auto part = [done, most](const ByteView& data) {
+      return std::clamp<std::int64_t>(data.size() - done, 0, most);
+    };
+    small ? team_.begin_step() : team_.begin_buffer_step();
+    std::byte* out = small ? team_.line_to_write() : team_.buffer_to_write();
+    own.read(done, out, part(own));
+    if (!small) team_.line_to_write();
     team_.post();
     for (int i = 1; i < ranks; ++i) {
       const int r = (rank + i) % ranks;
+      ByteView theirs = view(block(call.receive, r));
       team_.wait_for(r);
-      view(call.receive, r, 1).write(done, small ? team_.line_of(r) : team_.buffer_of(r), bytes);
+      theirs.write(done, small ? team_.line_of(r) : team_.buffer_of(r), part(theirs));
     }
     team_.heard_from_all();
     if (!small) team_.end_step();
@@ -230,7 +231,6 @@ bool SharedCollectives::allgather(const CollectiveCall& call) {
 // A rank's buffer holds a part of its block for every other rank.
 bool SharedCollectives::alltoall(const CollectiveCall& call) {
   const std::int64_t block = call.receive.count * call.receive.type->size;
-  if (block > largest_block) return false;
   if (block == 0) return true;
   const int rank = team_.rank();
   const int ranks = team_.ranks();

@@ -10,7 +10,6 @@ namespace hawser {
 
 namespace {
 
-constexpr std::int64_t largest_reduction = 4 << 20;
 // Below this many bytes read by each rank, everyone reduces everything instead of a share.
 constexpr std::int64_t largest_flat = 8 << 10;
 
@@ -59,7 +58,7 @@ std::byte* result(const CollectiveCall& call) {
 bool SharedCollectives::reduce(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
-  if (!simple(elements.type) || total > largest_reduction) return false;
+  if (!simple(elements.type)) return false;
   if (total == 0) return true;
   const bool root = team_.rank() == call.root;
   const std::byte* own = contribution(call);
@@ -102,7 +101,7 @@ bool SharedCollectives::reduce(const CollectiveCall& call) {
 bool SharedCollectives::allreduce(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
-  if (!simple(elements.type) || total > largest_reduction) return false;
+  if (!simple(elements.type)) return false;
   if (total == 0) return true;
   const int ranks = team_.ranks();
   const std::byte* own = contribution(call);
@@ -176,53 +175,82 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
   team_.end_step();
 }
 
-// Like alltoall: a rank's buffer holds a part of its operand for every other rank. The parts that are reduced
-// for the ranks may differ in size.
+// The parts that are reduced for the ranks may differ in size; who gets nothing waits for nobody.
 bool SharedCollectives::reduce_scatter(const CollectiveCall& call) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  starts_.assign(1, 0);
+  std::int64_t largest = 0;
+  for (std::size_t r = 0; r < static_cast<std::size_t>(team_.ranks()); ++r) {
+    const std::int64_t count = call.receive.counts ? call.receive.counts[r] : call.receive.count;
+    starts_.push_back(starts_.back() + count);
+    largest = std::max(largest, count);
+  }
+  const std::int64_t total = starts_.back() * elements.unit;
+  if (!simple(elements.type)) return false;
+  if (total == 0) return true;
+  if (total <= SharedTeam::line_bytes) {
+    reduce_lines(call);
+    return true;
+  }
+  const std::int64_t room = team_.buffer_bytes() / team_.ranks() / elements.unit;
+  if (room == 0) return false;
+  reduce_parts(call, std::min(largest, room), largest);
+  return true;
+}
+
+// All operands fit lines.
+void SharedCollectives::reduce_lines(const CollectiveCall& call) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const auto rank = static_cast<std::size_t>(team_.rank());
+  const std::int64_t own_start = starts_[rank] * elements.unit;
+  const std::int64_t own_count = starts_[rank + 1] - starts_[rank];
+  team_.begin_step();
+  copy_bytes(contribution(call), team_.line_to_write(), starts_.back() * elements.unit);
+  team_.post();
+  if (own_count > 0) {
+    team_.wait_for_all();
+    reduce_ranks(
+        elements, 0, team_.ranks() - 1, [&](int r) { return team_.line_of(r) + own_start; }, result(call),
+        own_count);
+  }
+  team_.end_line_step();
+}
+
+// Like alltoall: a rank's buffer holds a part of its operand for every other rank, `room` elements at a time.
+void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t room, std::int64_t largest) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const int rank = team_.rank();
   const int ranks = team_.ranks();
-  std::vector<std::int64_t> starts(static_cast<std::size_t>(ranks) + 1);
-  std::int64_t largest = 0;
-  for (std::size_t r = 0; r + 1 < starts.size(); ++r) {
-    const std::int64_t count = call.receive.counts ? call.receive.counts[r] : call.receive.count;
-    starts[r + 1] = starts[r] + count;
-    largest = std::max(largest, count);
-  }
-  const std::int64_t total = starts.back() * elements.unit;
-  if (!simple(elements.type) || total > largest_reduction) return false;
-  if (total == 0) return true;
-  const std::int64_t room = team_.buffer_bytes() / ranks / elements.unit;  // elements for each rank at a time
-  if (room == 0) return false;
   const std::byte* own = contribution(call);
   std::vector<std::byte> kept;
   if (call.send.buffer == in_place && largest > room) {
     // Results would overwrite operands that are still to be handed out.
-    kept.assign(own, own + total);
+    kept.assign(own, own + starts_.back() * elements.unit);
     own = kept.data();
   }
   const std::int64_t room_bytes = room * elements.unit;
   for (std::int64_t done = 0; done < largest; done += room) {
     const auto part = [&](int r) {
       const auto at = static_cast<std::size_t>(r);
-      return std::clamp<std::int64_t>(starts[at + 1] - starts[at] - done, 0, room);
+      return std::clamp<std::int64_t>(starts_[at + 1] - starts_[at] - done, 0, room);
     };
     team_.begin_buffer_step();
     std::byte* buffer = team_.buffer_to_write();
     for (int r = 0; r < ranks; ++r) {
-      const std::int64_t from = starts[static_cast<std::size_t>(r)] + done;
+      const std::int64_t from = starts_[static_cast<std::size_t>(r)] + done;
       if (part(r) > 0)
         copy_bytes(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit);
     }
-    exchange();
+    team_.line_to_write();
+    team_.post();
     if (part(rank) > 0) {
+      team_.wait_for_all();
       reduce_ranks(
           elements, 0, ranks - 1, [&](int r) { return team_.buffer_of(r) + rank * room_bytes; },
           result(call) + done * elements.unit, part(rank));
     }
     team_.end_step();
   }
-  return true;
 }
 
 bool SharedCollectives::scan(const CollectiveCall& call) {
