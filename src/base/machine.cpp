@@ -2,9 +2,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace hawser {
@@ -15,6 +19,19 @@ std::string host_name() {
   name[HOST_NAME_MAX] = 0;
   return name;
 }
+
+ProgramFacts program_facts() {
+  ProgramFacts facts;
+  std::ifstream arguments("/proc/self/cmdline");
+  for (std::string argument; std::getline(arguments, argument, '\0');) facts.command_line.push_back(argument);
+  utsname names;
+  if (uname(&names) == 0) facts.architecture = names.machine;
+  std::error_code error;
+  facts.working_directory = std::filesystem::current_path(error).string();
+  return facts;
+}
+
+void call_at_exit(void (*function)()) { std::atexit(function); }
 
 void print_error_line(std::string_view text) {
   std::string line(text);

@@ -3,10 +3,23 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hawser {
 
 std::string host_name();
+
+// What is known of the running program; empty where it cannot be found out.
+struct ProgramFacts {
+  std::vector<std::string> command_line;  // with the program's name
+  std::string architecture;               // as `uname -m` says
+  std::string working_directory;
+};
+ProgramFacts program_facts();
+
+// Has a function called when the program ends by returning from main or by exit.
+void call_at_exit(void (*function)());
+
 // Writes the text and a newline to standard error in one piece, so that lines of several processes do not
 // mix.
 void print_error_line(std::string_view text);

@@ -10,8 +10,13 @@ namespace hawser {
 
 class ProcessLock {
  public:
-  // Called before a second thread may come.
-  void enable() { enabled_ = true; }
+  // Called before a second thread may come, by who holds it or will unlock it next: from here on it counts as
+  // locked by the caller.
+  void enable() {
+    if (enabled_) return;
+    next_.store(serving_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    enabled_ = true;
+  }
   bool enabled() const { return enabled_; }
 
   void lock() {

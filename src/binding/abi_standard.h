@@ -46,6 +46,8 @@ struct Codec<Info> : PointerCodec<MPI_Info, info_range, 6> {};
 template <>
 struct Codec<Request> : PointerCodec<MPI_Request, request_range, 7> {};
 template <>
+struct Codec<Session> : PointerCodec<MPI_Session, session_range, 9> {};
+template <>
 struct Codec<Message> : PointerCodec<MPI_Message, message_range, 8> {};
 
 inline const void* place_to_core(const void* buffer) { return buffer == MPI_IN_PLACE ? in_place : buffer; }

@@ -51,6 +51,11 @@ struct Noun<ErrorHandler> {
   static constexpr ErrorClass error_class = ErrorClass::errhandler;
 };
 template <>
+struct Noun<Session> {
+  static constexpr const char* text = "session";
+  static constexpr ErrorClass error_class = ErrorClass::session;
+};
+template <>
 struct Noun<Request> {
   static constexpr const char* text = "request";
   static constexpr ErrorClass error_class = ErrorClass::request;
@@ -75,6 +80,8 @@ auto& table_of(Handles& handles) {
     return handles.infos;
   else if constexpr (std::is_same_v<T, ErrorHandler>)
     return handles.error_handlers;
+  else if constexpr (std::is_same_v<T, Session>)
+    return handles.sessions;
   else if constexpr (std::is_same_v<T, Message>)
     return handles.messages;
   else

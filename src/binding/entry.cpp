@@ -33,60 +33,66 @@ int not_running(const char* function) {
   return from_core_error_code(process_at_any_time()->report({}, function, error));
 }
 
-int fail(Where where, Communicator* owner, const Error& error) {
-  Ref<Communicator> origin = where.process->take_error_origin();
+int fail(Where where, Owner owner, const Error& error) {
+  const ErrorOrigin origin = where.process->take_error_origin();
   AbiObject object;
-  object.communicator = origin ? origin.get() : owner;
+  if (origin.communicator || origin.session) {
+    object.communicator = origin.communicator.get();
+    object.session = origin.session.get();
+  } else {
+    object.communicator = owner.communicator;
+    object.session = owner.session;
+  }
   return from_core_error_code(where.process->report(object, where.function, error));
 }
 
-int fail(Where where, Communicator* owner, Result<>& result) {
+int fail(Where where, Owner owner, Result<>& result) {
   const Error error = result.take_error();
   std::destroy_at(&result);
   return fail(where, owner, error);
 }
 
-int bad_handle(Where where, Communicator* owner, const char* argument, const char* noun,
-               ErrorClass error_class, bool null, std::uint64_t value) {
+int bad_handle(Where where, Owner owner, const char* argument, const char* noun, ErrorClass error_class,
+               bool null, std::uint64_t value) {
   if (null) return fail(where, owner, failure(error_class, "{} is the null {}", argument, noun));
   return fail(where, owner,
               failure(error_class, "{} is {:#x}, which is not a valid {}", argument, value, noun));
 }
 
-int negative(Where where, Communicator* owner, const char* argument, std::int64_t value) {
+int negative(Where where, Owner owner, const char* argument, std::int64_t value) {
   return fail(where, owner,
               failure(ErrorClass::count, "{} is {}, but must not be negative", argument, value));
 }
 
-int bad_rank(Where where, Communicator* owner, const char* argument, int value) {
+int bad_rank(Where where, Owner owner, const char* argument, int value) {
   const ErrorClass error_class = std::strcmp(argument, "root") == 0 ? ErrorClass::root : ErrorClass::rank;
   return fail(where, owner,
               failure(error_class, "{} is {}, but the ranks of the communicator are 0 to {}", argument,
-                      from_core_rank(value), owner->peer_count() - 1));
+                      from_core_rank(value), owner.communicator->peer_count() - 1));
 }
 
-int bad_tag(Where where, Communicator* owner, const char* argument, int value) {
+int bad_tag(Where where, Owner owner, const char* argument, int value) {
   return fail(where, owner,
               failure(ErrorClass::tag, "{} is {}, but must be 0 to {}", argument, from_core_tag_any(value),
                       tag_upper_bound));
 }
 
-int null_argument(Where where, Communicator* owner, const char* argument) {
+int null_argument(Where where, Owner owner, const char* argument) {
   return fail(where, owner, failure(ErrorClass::arg, "{} is a null pointer", argument));
 }
 
-int null_buffer(Where where, Communicator* owner, const char* argument, std::int64_t count) {
+int null_buffer(Where where, Owner owner, const char* argument, std::int64_t count) {
   return fail(where, owner,
               failure(ErrorClass::buffer, "{} is a null pointer, but the count is {}", argument, count));
 }
 
-int not_committed(Where where, Communicator* owner, const char* argument, const Datatype& type) {
+int not_committed(Where where, Owner owner, const char* argument, const Datatype& type) {
   const char* name = type.name.empty() ? "without a name" : type.name.c_str();
   return fail(where, owner,
               failure(ErrorClass::type, "{}, a datatype {}, has not been committed", argument, name));
 }
 
-int too_large(Where where, Communicator* owner, const char* argument, std::int64_t value) {
+int too_large(Where where, Owner owner, const char* argument, std::int64_t value) {
   return fail(where, owner,
               failure(ErrorClass::value_too_large, "{} is {}, which an int cannot hold", argument, value));
 }

@@ -30,20 +30,30 @@ struct Where {
   MpiProcess* process;
 };
 
-// All return the code to return to the program, after the error handler of `owner` (null: the one for errors
-// without an object) has had its say.
+// The object whose error handler hears of a mistake; neither for errors without an object.
+struct Owner {
+  Communicator* communicator = nullptr;
+  Session* session = nullptr;
+
+  Owner(std::nullptr_t) {}
+  Owner(Communicator* object) : communicator(object) {}
+  Owner(Session* object) : session(object) {}
+};
+
+// All return the code to return to the program, after the error handler of `owner` (none: the one for
+// errors without an object) has had its say.
 [[gnu::cold]] int not_running(const char* function);
-[[gnu::cold]] int fail(Where where, Communicator* owner, const Error& error);
-[[gnu::cold]] int fail(Where where, Communicator* owner, Result<>& result);  // also destroys the result
-[[gnu::cold]] int bad_handle(Where where, Communicator* owner, const char* argument, const char* noun,
+[[gnu::cold]] int fail(Where where, Owner owner, const Error& error);
+[[gnu::cold]] int fail(Where where, Owner owner, Result<>& result);  // also destroys the result
+[[gnu::cold]] int bad_handle(Where where, Owner owner, const char* argument, const char* noun,
                              ErrorClass error_class, bool null, std::uint64_t value);
-[[gnu::cold]] int negative(Where where, Communicator* owner, const char* argument, std::int64_t value);
-[[gnu::cold]] int bad_rank(Where where, Communicator* owner, const char* argument, int value);
-[[gnu::cold]] int bad_tag(Where where, Communicator* owner, const char* argument, int value);
-[[gnu::cold]] int null_argument(Where where, Communicator* owner, const char* argument);
-[[gnu::cold]] int null_buffer(Where where, Communicator* owner, const char* argument, std::int64_t count);
-[[gnu::cold]] int not_committed(Where where, Communicator* owner, const char* argument, const Datatype& type);
-[[gnu::cold]] int too_large(Where where, Communicator* owner, const char* argument, std::int64_t value);
+[[gnu::cold]] int negative(Where where, Owner owner, const char* argument, std::int64_t value);
+[[gnu::cold]] int bad_rank(Where where, Owner owner, const char* argument, int value);
+[[gnu::cold]] int bad_tag(Where where, Owner owner, const char* argument, int value);
+[[gnu::cold]] int null_argument(Where where, Owner owner, const char* argument);
+[[gnu::cold]] int null_buffer(Where where, Owner owner, const char* argument, std::int64_t count);
+[[gnu::cold]] int not_committed(Where where, Owner owner, const char* argument, const Datatype& type);
+[[gnu::cold]] int too_large(Where where, Owner owner, const char* argument, std::int64_t value);
 MpiProcess* process_at_any_time();
 bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message);
 
@@ -125,34 +135,32 @@ class Entry {
   }
 
   int not_running() const { return binding::not_running(where_.function); }
-  int fail(Communicator* owner, const Error& error) const { return binding::fail(where_, owner, error); }
-  int fail(Communicator* owner, Outcome& outcome) const {
-    return binding::fail(where_, owner, outcome.result);
-  }
+  int fail(Owner owner, const Error& error) const { return binding::fail(where_, owner, error); }
+  int fail(Owner owner, Outcome& outcome) const { return binding::fail(where_, owner, outcome.result); }
   template <class T, class Handle>
-  int bad_handle(Communicator* owner, const char* argument, Handle handle) const {
+  int bad_handle(Owner owner, const char* argument, Handle handle) const {
     return binding::bad_handle(where_, owner, argument, Noun<T>::text, Noun<T>::error_class,
                                is_null<T>(handle), Codec<T>::value(handle));
   }
-  int negative(Communicator* owner, const char* argument, std::int64_t value) const {
+  int negative(Owner owner, const char* argument, std::int64_t value) const {
     return binding::negative(where_, owner, argument, value);
   }
-  int bad_rank(Communicator* owner, const char* argument, int value) const {
+  int bad_rank(Owner owner, const char* argument, int value) const {
     return binding::bad_rank(where_, owner, argument, value);
   }
-  int bad_tag(Communicator* owner, const char* argument, int value) const {
+  int bad_tag(Owner owner, const char* argument, int value) const {
     return binding::bad_tag(where_, owner, argument, value);
   }
-  int null_argument(Communicator* owner, const char* argument) const {
+  int null_argument(Owner owner, const char* argument) const {
     return binding::null_argument(where_, owner, argument);
   }
-  int null_buffer(Communicator* owner, const char* argument, std::int64_t count) const {
+  int null_buffer(Owner owner, const char* argument, std::int64_t count) const {
     return binding::null_buffer(where_, owner, argument, count);
   }
-  int not_committed(Communicator* owner, const char* argument, const Datatype& type) const {
+  int not_committed(Owner owner, const char* argument, const Datatype& type) const {
     return binding::not_committed(where_, owner, argument, type);
   }
-  int too_large(Communicator* owner, const char* argument, std::int64_t value) const {
+  int too_large(Owner owner, const char* argument, std::int64_t value) const {
     return binding::too_large(where_, owner, argument, value);
   }
 

@@ -82,6 +82,10 @@ int delete_attribute(MpiProcess& process, AbiFunction function, const AbiObject&
 
 void report_error(MpiProcess& process, AbiFunction function, const AbiObject& object, int error_code) {
   int code = from_core_error_code(error_code);
+  if (object.session != nullptr) {
+    Lent<Session> session(process, *object.session);
+    return reinterpret_cast<MPI_Session_errhandler_function*>(function)(&session.handle, &code);
+  }
   Lent<Communicator> communicator(process,
                                   object.communicator != nullptr ? *object.communicator : process.self());
   reinterpret_cast<MPI_Comm_errhandler_function*>(function)(&communicator.handle, &code);

@@ -14,6 +14,7 @@
 #include "communicator/error_handler.h"
 #include "communicator/group.h"
 #include "communicator/info.h"
+#include "communicator/session.h"
 
 namespace hawser {
 
@@ -32,6 +33,7 @@ class Communicator final : public Counted {
   std::string name;
   Ref<ErrorHandler> error_handler;  // never null once a communicator is in the program's hands
   Ref<Info> hints;                  // null: none
+  Ref<Session> session;             // whose process sets it comes from; null: of the world model
   AttributeSet attributes;
   Ref<Counted> topology;  // Cartesian, graph or distributed graph; null: none
   std::unique_ptr<CollectiveState> collective;

@@ -34,6 +34,9 @@ inline constexpr int unequal = 204;
 class Group final : public Counted {
  public:
   std::uint32_t handle = 0;  // number in the process's object table; used by binding/ only
+  // The session whose process set it was made from, directly or through other groups; null: none. Set before
+  // the program gets the group.
+  Ref<Counted> session;
 
   // `size` processes from `first` at distance `stride`.
   Group(ProcessIndex first, ProcessIndex stride, int size);

@@ -6,17 +6,19 @@
 
 namespace hawser {
 
-SendBuffer& PointToPoint::buffer_for(std::uint32_t context) {
+// The nearest attached one: the communicator's, its session's, the process's (MPI-5.0 section 3.6).
+SendBuffer& PointToPoint::buffer_for(std::uint32_t context, SendBuffer* session_buffer) {
   if (!context_buffers_.empty()) {
     const auto found = context_buffers_.find(context);
     if (found != context_buffers_.end() && found->second.attached()) return found->second;
   }
+  if (session_buffer != nullptr && session_buffer->attached()) return *session_buffer;
   return process_buffer_;
 }
 
 Result<> PointToPoint::send_buffered(const SendTarget& target, const ByteSequence& bytes,
-                                     Counted* communicator) {
-  SendBuffer& buffer = buffer_for(target.context);
+                                     Counted* communicator, SendBuffer* session_buffer) {
+  SendBuffer& buffer = buffer_for(target.context, session_buffer);
   // Also asked for when the message needs no buffer, so that a program's mistake shows every time.
   if (!buffer.has_room(bytes.size)) {
     send_queued();  // frees what can go

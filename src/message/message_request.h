@@ -92,8 +92,8 @@ class alignas(64) MessageRequest final : public Request {
   MessageHeader reply;            // Direction::reply: what to send
   TypePacker packer;              // what bytes.packer points to, for data that is not in one piece
   Ref<const Datatype> datatype;   // kept alive while the packer needs it
-  SendBuffer* buffer = nullptr;
-  ListLink buffer_link;  // among the messages of `buffer`
+  SendBuffer* buffer = nullptr;   // a message in it; or persistent: that of the communicator's session
+  ListLink buffer_link;           // among the messages of `buffer`
   JointRequest* joint = nullptr;
 
  private:

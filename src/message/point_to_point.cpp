@@ -83,7 +83,7 @@ Result<> PointToPoint::start(MessageRequest& request) {
     request.status = Status::from_proc_null();
   } else if (request.mode == SendMode::buffered) {
     HAWSER_TRY(send_buffered({request.process, request.context, request.source_rank, request.tag},
-                             request.bytes, request.communicator.get()));
+                             request.bytes, request.communicator.get(), request.buffer));
     request.status = Status::empty();
   } else {
     request.active = true;

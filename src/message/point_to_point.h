@@ -83,8 +83,10 @@ class PointToPoint final : public ChannelEvents {
   void start_matched_receive(Message& message, MessageRequest& request) { deliver(message, request); }
 
   // A buffered send: complete when this returns. Fails if the attached buffer has no room.
-  // `communicator` (may be null) is kept alive while the copy is under way.
-  Result<> send_buffered(const SendTarget& target, const ByteSequence& bytes, Counted* communicator);
+  // `communicator` (may be null) is kept alive while the copy is under way; `session_buffer` (may be null) is
+  // that of its session.
+  Result<> send_buffered(const SendTarget& target, const ByteSequence& bytes, Counted* communicator,
+                         SendBuffer* session_buffer = nullptr);
   // The buffer of the process, and of one context (made when first asked for).
   SendBuffer& process_buffer() { return process_buffer_; }
   SendBuffer& context_buffer(std::uint32_t context) { return context_buffers_[context]; }
@@ -169,7 +171,7 @@ class PointToPoint final : public ChannelEvents {
       conclude(request);
   }
   void conclude(MessageRequest& request);
-  SendBuffer& buffer_for(std::uint32_t context);
+  SendBuffer& buffer_for(std::uint32_t context, SendBuffer* session_buffer);
   void leave_buffer(MessageRequest& send);
   void finish_receive(MessageRequest& receive, std::int32_t source_rank, std::int32_t tag,
                       std::int64_t size) {

@@ -17,6 +17,7 @@ namespace hawser {
 class Communicator;
 class Datatype;
 class MpiProcess;
+class Session;
 
 // What an attribute or an error handler hangs on: exactly one of the pointers is set; all null for errors
 // that belong to no object (MPI-5.0 section 9.3: they go to MPI_COMM_SELF).
@@ -25,7 +26,7 @@ struct AbiObject {
   Datatype* datatype = nullptr;
   void* window = nullptr;
   void* file = nullptr;
-  void* session = nullptr;
+  Session* session = nullptr;
 };
 
 struct AbiHooks {

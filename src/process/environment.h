@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/knobs.h"
+#include "base/machine.h"
 #include "base/time.h"
 #include "channel/channel_set.h"
 #include "channel/waiter.h"
@@ -20,6 +21,10 @@ class Host {
   virtual ~Host() = default;
   virtual std::string processor_name() = 0;       // MPI_Get_processor_name
   virtual void print(std::string_view line) = 0;  // a line of diagnosis for the user; a newline is added
+  virtual ProgramFacts program() { return {}; }   // for MPI_INFO_ENV
+  // The function is to be called when the program ends by returning from main or by exit. Whoever runs
+  // programs otherwise (the simulator) calls leave_job() itself.
+  virtual void call_at_exit(void (*)()) {}
   // Ends this process after the job was told to abort.
   [[noreturn]] virtual void exit(int code) = 0;
 };

@@ -135,6 +135,15 @@ Result<int> ErrorCodes::class_of(int code) const {
   return found->second.error_class;
 }
 
+Result<> ErrorCodes::describe(int code, Error& error) const {
+  auto error_class = class_of(code);
+  if (!error_class) return error_class.take_error();
+  error.error_class = static_cast<ErrorClass>(error_class.value());
+  error.code = code;
+  error.text = text_of(code).value();
+  return {};
+}
+
 Result<std::string> ErrorCodes::text_of(int code) const {
   if (const char* text = text_of_class(code)) return std::string(text);
   const auto found = added_.find(code);

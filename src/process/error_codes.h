@@ -25,6 +25,8 @@ class ErrorCodes {
 
   Result<int> class_of(int code) const;
   Result<std::string> text_of(int code) const;
+  // As if it had happened.
+  Result<> describe(int code, Error& error) const;
   int last_used() const { return last_used_; }  // MPI_LASTUSEDCODE
   // A stable place, as attributes are given out.
   int* last_used_address() { return &last_used_; }

@@ -1,6 +1,7 @@
 #include "process/handles.h"
 
 #include "communicator/communicator.h"
+#include "communicator/session.h"
 #include "datatype/operator.h"
 
 namespace hawser {
@@ -13,6 +14,7 @@ void Handles::release_all() {
   groups.release_all();
   infos.release_all();
   error_handlers.release_all();
+  sessions.release_all();
 }
 
 }  // namespace hawser

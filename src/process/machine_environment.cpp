@@ -1,5 +1,7 @@
 #include "process/machine_environment.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "access/verbs/system_devices.h"
@@ -19,11 +21,16 @@ class MachineHost final : public Host {
   std::string processor_name() override { return name_.empty() ? host_name() : name_; }
   void print(std::string_view line) override { print_error_line(line); }
   [[noreturn]] void exit(int code) override { end_process(code); }
+  ProgramFacts program() override { return program_facts(); }
+  void call_at_exit(void (*function)()) override {
+    if (!std::exchange(exit_is_watched_, true)) hawser::call_at_exit(function);
+  }
   // What the launcher calls this host; several virtual hosts may be on one machine.
   void set_name(std::string name) { name_ = std::move(name); }
 
  private:
   std::string name_;
+  bool exit_is_watched_ = false;
 };
 
 // The launcher's exchange of values, as the channels know it.
@@ -71,11 +78,13 @@ class MachineEnvironment final : public Environment {
     const JobLayout& layout = bootstrap_->layout();
     host_.set_name(layout.host_name);
     exchange_ = std::make_unique<BootstrapExchange>(*bootstrap_);  // peers' addresses are asked for later
+    // The launcher's segment serves once: it still holds what was said before a session joined again.
+    const bool again = joins_++ > 0;
     const JobPlace place{layout.rank,
                          layout.size,
-                         layout.job_id,
+                         again ? fmt::format("{}-{}", layout.job_id, joins_) : layout.job_id,
                          layout.node_of_rank,
-                         layout.node_segment_fd,
+                         again ? -1 : layout.node_segment_fd,
                          layout.machine_processes};
     Result<std::unique_ptr<MachineChannels>> built =
         MachineChannels::build(place, *exchange_, knobs_, clock_, devices_);
@@ -120,6 +129,7 @@ class MachineEnvironment final : public Environment {
   MachineHost host_;
   rdma::SystemDevices devices_;
   Knobs knobs_;
+  int joins_ = 0;
   std::unique_ptr<Bootstrap> bootstrap_;
   std::unique_ptr<BootstrapExchange> exchange_;
   std::unique_ptr<MachineChannels> channels_;

@@ -1,5 +1,8 @@
 #include "process/mpi_process.h"
 
+#include <utility>
+
+#include "base/assert.h"
 #include "base/failure.h"
 #include "base/rest.h"
 #include "channel/shared_memory_channel.h"
@@ -58,45 +61,80 @@ void MpiProcess::make_predefined_communicators() {
     communicator->error_handler = errors_are_fatal_;
     collectives_.adopt_predefined(*communicator);
   }
+}
+
+void MpiProcess::show_world() {
+  main_thread_ = current_thread();
   handles_.communicators.place(1, *world_);
   handles_.communicators.place(2, *self_);
 }
 
-void MpiProcess::remove_predefined_communicators() {
+// The communicators are there as long as the process is in the job, because sessions stand on them.
+void MpiProcess::hide_world() {
   handles_.communicators.remove_predefined(1);
   handles_.communicators.remove_predefined(2);
-  error_origin_ = nullptr;
-  self_ = nullptr;
-  world_ = nullptr;
+  for (Communicator* communicator : {world_.get(), self_.get()})
+    if (communicator != nullptr) communicator->error_handler = errors_are_fatal_;
+}
+
+// What MPI_INFO_ENV says of how the program was started (MPI-5.0 section 11.2.1).
+void MpiProcess::describe_program() {
+  const ProgramFacts facts = environment_.host->program();
+  std::string arguments;
+  for (std::size_t i = 1; i < facts.command_line.size(); ++i)
+    arguments += (i == 1 ? "" : " ") + facts.command_line[i];
+  const std::pair<const char*, std::string> entries[] = {
+      {"command", facts.command_line.empty() ? std::string() : facts.command_line.front()},
+      {"argv", arguments},
+      {"maxprocs", std::to_string(size_)},
+      {"soft", std::to_string(size_)},
+      {"host", environment_.host->processor_name()},
+      {"arch", facts.architecture},
+      {"wdir", facts.working_directory},
+  };
+  for (const auto& [key, value] : entries) {
+    if (value.empty()) continue;
+    const Result<> set = environment_info_->set(key, std::string_view(value).substr(0, max_info_value));
+    HAWSER_ASSERT(set);  // the keys are short, and so are the values now
+  }
 }
 
 // --- Starting and finishing ---
 
 Result<> MpiProcess::start(int thread_level) {
-  if (starts_ == 0) HAWSER_TRY(connect(thread_level));
+  if (!connected_) HAWSER_TRY(connect());
+  connected_ = true;
+  if (starts_ == 0 || thread_level > thread_level_) thread_level_ = thread_level;
+  if (thread_level == thread_multiple && environment_.has_threads) lock_.enable();
   ++starts_;
   slot_.running = this;
   return {};
 }
 
-Result<> MpiProcess::finish() {
+void MpiProcess::finish() {
   HAWSER_ASSERT(starts_ > 0);
   if (starts_ == 1) {
-    HAWSER_TRY(disconnect());
+    flush();
     slot_.running = nullptr;
   }
   --starts_;
-  return {};
 }
 
-Result<> MpiProcess::connect(int thread_level) {
+Result<> MpiProcess::leave() {
+  if (!connected_ || starts_ > 0) return {};
+  slot_.running = this;  // reports of who waits look here
+  Result<> left = disconnect();
+  slot_.running = nullptr;
+  connected_ = false;
+  return left;
+}
+
+Result<> MpiProcess::connect() {
   HAWSER_TRY(environment_.join());
   const JobLayout& layout = environment_.bootstrap->layout();
   rank_ = layout.rank;
   size_ = layout.size;
   main_thread_ = current_thread();
-  thread_level_ = thread_level;
-  if (thread_level == thread_multiple && environment_.has_threads) lock_.enable();
   shared_memory_ = environment_.channels->shared_memory();
   polled_channels_.clear();
   for (Channel* channel : environment_.channels->channels())
@@ -105,6 +143,7 @@ Result<> MpiProcess::connect(int thread_level) {
   HAWSER_TRY(collectives_.open(rank_, size_, knobs(), shared_memory_));
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);
+  describe_program();
   make_predefined_communicators();
   return {};
 }
@@ -112,23 +151,29 @@ Result<> MpiProcess::connect(int thread_level) {
 Result<> MpiProcess::disconnect() {
   HAWSER_TRY(synchronize_all());
   collectives_.close();
-  remove_predefined_communicators();
+  error_origin_ = {};
+  self_ = nullptr;
+  world_ = nullptr;
   point_to_point_.disconnect();
   shared_memory_ = nullptr;
   polled_channels_.clear();
   return environment_.leave();
 }
 
-// Ends when every process of the job has come here and nothing that this one sent is still in its hands, so
-// that a process may go away without anyone missing it. A dissemination barrier in a context of its own.
-Result<> MpiProcess::synchronize_all() {
-  const auto flushed = [this] {
+// Ends when nothing that this process sent is still in its hands.
+void MpiProcess::flush() {
+  wait_until([this] {
     if (!point_to_point_.flushed()) return false;
     for (const Channel* channel : environment_.channels->channels())
       if (!channel->flushed()) return false;
     return true;
-  };
-  wait_until(flushed);
+  });
+}
+
+// Ends when every process of the job has come here and nothing that this one sent is still in its hands, so
+// that a process may go away without anyone missing it. A dissemination barrier in a context of its own.
+Result<> MpiProcess::synchronize_all() {
+  flush();
   const std::uint32_t context = world_context + contexts_per_communicator - 1;
   for (int distance = 1, round = 0; distance < size_; distance *= 2, ++round) {
     const int to = static_cast<int>((std::int64_t{rank_} + distance) % size_);
@@ -139,7 +184,7 @@ Result<> MpiProcess::synchronize_all() {
     point_to_point_.release(send);
     point_to_point_.release(receive);
   }
-  wait_until(flushed);
+  flush();
   return {};
 }
 
@@ -235,6 +280,8 @@ int MpiProcess::report(const AbiObject& object, const char* function, const Erro
   Ref<ErrorHandler> handler;
   if (object.communicator != nullptr) {
     handler = object.communicator->error_handler;
+  } else if (object.session != nullptr) {
+    handler = object.session->error_handler;
   } else if (self_) {
     handler = self_->error_handler;  // errors that belong to no object (MPI-5.0 section 9.3)
   }

@@ -25,27 +25,36 @@
 #include "process/error_codes.h"
 #include "process/handles.h"
 #include "process/predefined_attributes.h"
+#include "process/thread_level.h"
 
 namespace hawser {
 
-// Thread levels, numbered as in the standard ABI.
-inline constexpr int thread_single = 0;
-inline constexpr int thread_funneled = 1024;
-inline constexpr int thread_serialized = 2048;
-inline constexpr int thread_multiple = 4096;
-
 struct ProcessSlot;
+
+// Whose error handler must hear of an error; at most one is set.
+struct ErrorOrigin {
+  Ref<Communicator> communicator;
+  Ref<Session> session;
+};
 
 class MpiProcess final : public Progress {
  public:
   MpiProcess(ProcessSlot& slot, Environment& environment);
   ~MpiProcess();
 
-  // Connects to the job: for MPI_Init and the first MPI_Session_init. Starts are counted.
+  // For MPI_Init and MPI_Session_init, which are counted; the first one connects to the job, which is
+  // collective over the job. Called with the lock, which this may be the one to enable.
   Result<> start(int thread_level);
-  // Undoes one start; the last one flushes the channels and leaves the job. Collective over the job then.
-  Result<> finish();
+  // Undoes one start. The last one hands everything to the network, but the process stays in the job, because
+  // others may open more sessions, or fewer.
+  void finish();
+  // Leaves the job when no start is left (else, and when not in it, does nothing): collective over the job.
+  // For MPI_Finalize, and for the end of a program that had only sessions.
+  Result<> leave();
   bool running() const { return starts_ > 0; }
+  // MPI_COMM_WORLD and MPI_COMM_SELF can be named: between MPI_Init and MPI_Finalize.
+  void show_world();
+  void hide_world();
 
   // The lock that an entry point holds; free unless thread_multiple was asked for.
   ProcessLock& lock() { return lock_; }
@@ -68,10 +77,10 @@ class MpiProcess final : public Progress {
   CollectiveEngine& collectives() { return collectives_; }
   ErrorCodes& error_codes() { return error_codes_; }
   PredefinedAttributes& predefined_attributes() { return predefined_attributes_; }
-  const Info& environment_info() const { return *environment_info_; }  // MPI_INFO_ENV
+  Info& environment_info() { return *environment_info_; }  // MPI_INFO_ENV
   AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
-  Communicator& world() { return *world_; }  // while running
-  Communicator& self() { return *self_; }    // while running
+  Communicator& world() { return *world_; }  // while running, also when only sessions are open
+  Communicator& self() { return *self_; }    // the same
 
   // The functions of the ABI that the application was built for.
   const AbiHooks& hooks() const { return *hooks_; }
@@ -89,13 +98,14 @@ class MpiProcess final : public Progress {
   // when nothing moved others get a chance to.
   void poll_for_test();
 
-  // The communicator whose error handler must hear of the error that a core function just returned, where
-  // the arguments do not tell (wait and test). Null: that of the arguments, else MPI_COMM_SELF's. Asking
-  // forgets it.
-  Ref<Communicator> take_error_origin() { return std::move(error_origin_); }
+  // The object whose error handler must hear of the error that a core function just returned, where the
+  // arguments do not tell (wait and test). None: that of the arguments, else MPI_COMM_SELF's. Asking forgets
+  // it.
+  ErrorOrigin take_error_origin() { return std::move(error_origin_); }
   void set_error_origin(const Ref<Counted>& communicator) {
-    error_origin_ = Ref<Communicator>(static_cast<Communicator*>(communicator.get()));
+    error_origin_.communicator = Ref<Communicator>(static_cast<Communicator*>(communicator.get()));
   }
+  void set_error_origin(const Ref<Session>& session) { error_origin_.session = session; }
 
   // Reports an error as its object's error handler wants it, and returns the code for the caller to return.
   // `function` is the MPI name. Does not return if the error is fatal. Users' handlers run without the lock.
@@ -104,11 +114,12 @@ class MpiProcess final : public Progress {
   [[noreturn]] void abort(int exit_code, std::string_view reason);
 
  private:
-  Result<> connect(int thread_level);
+  Result<> connect();
   Result<> disconnect();
   void make_predefined_objects();
   void make_predefined_communicators();
-  void remove_predefined_communicators();
+  void describe_program();
+  void flush();
   Result<> synchronize_all();
   void abort_after_loss();
   void wait_among_threads(FunctionRef<bool()> done);
@@ -136,6 +147,7 @@ class MpiProcess final : public Progress {
   ThreadIdentity main_thread_ = nullptr;
   int thread_level_ = thread_single;
   int starts_ = 0;
+  bool connected_ = false;
   int rank_ = 0;
   int size_ = 1;
   Ref<ErrorHandler> errors_are_fatal_;
@@ -145,7 +157,7 @@ class MpiProcess final : public Progress {
   Ref<Info> environment_info_;
   Ref<Communicator> world_;
   Ref<Communicator> self_;
-  Ref<Communicator> error_origin_;
+  ErrorOrigin error_origin_;
 };
 
 // While it lives, the process's lock is not held: around calls of the application's functions, which may call

@@ -13,7 +13,13 @@ namespace hawser {
 Result<> initialize(ProcessSlot& slot, const AbiHooks& hooks, int required, int& provided);
 
 // Deletes the attributes of MPI_COMM_SELF first, newest first; their callbacks may still use MPI. Collective
-// over the job. Called with the lock.
+// over the job; leaves it unless a session is open. Called with the lock.
 Result<> finalize(ProcessSlot& slot);
+
+// Leaves the job when the program is about to end and only sessions were in it, which are closed; does
+// nothing otherwise. Collective over the job. Called without the lock.
+Result<> leave_job(ProcessSlot& slot);
+// The same for Host::call_at_exit.
+void leave_job_at_exit();
 
 }  // namespace hawser

@@ -93,7 +93,7 @@ CORE_NUMBERS = {
     "src/message/status.h": {
         "any_source": "MPI_ANY_SOURCE", "any_tag": "MPI_ANY_TAG", "proc_null": "MPI_PROC_NULL",
         "root_rank": "MPI_ROOT", "undefined": "MPI_UNDEFINED"},
-    "src/process/mpi_process.h": {
+    "src/process/thread_level.h": {
         "thread_" + name: "MPI_THREAD_" + name.upper() for name in ("single", "funneled", "serialized", "multiple")},
     "src/process/api/communicator.cpp": {
         "split_" + name: "MPI_COMM_TYPE_" + name.upper() for name in

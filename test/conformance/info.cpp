@@ -103,6 +103,12 @@ void environment(Conformance& t) {
   int keys = -1;
   OK(MPI_Info_get_nkeys(MPI_INFO_ENV, &keys));
   CHECK(keys >= 0);
+#if defined(HAWSER)
+  // Keys that are not known may be left out (MPI-5.0 section 11.2.1); these are.
+  CHECK_EQ(value_of(MPI_INFO_ENV, "maxprocs"), std::to_string(t.size));
+  CHECK(value_of(MPI_INFO_ENV, "host") != "(none)");
+  CHECK_EQ(value_of(MPI_INFO_ENV, "thread_level").rfind("MPI_THREAD_", 0), std::size_t{0});
+#endif
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ namespace hawser::binding {{
 #pragma GCC visibility push(default)
 extern "C" {{
 """
-
-OWNER_KINDS = ("comm",)
+# Kinds of objects whose error handlers hear of mistakes.
+OWNER_KINDS = ("comm", "session")
 
 
 def signature(function, large):
@@ -51,8 +51,8 @@ class EntryPoint:
 
     def __init__(self, function, large, core):
         self.function, self.large, self.core = function, large, core
-        comms = [p for p in function.parameters if p.kind == "comm" and p.direction in ("in", "free")]
-        self.owner = f"{comms[0].name}_" if comms else "nullptr"
+        owners = [p for p in function.parameters if p.kind in OWNER_KINDS and p.direction in ("in", "free")]
+        self.owner = f"{owners[0].name}_" if owners else "nullptr"
         self.groups = buffer_groups(function)
         self.root = function.find("root")
         self.lines = []
@@ -111,7 +111,7 @@ class EntryPoint:
     def decoding_order(self):
         """The communicator, the root, buffers, then what depends on them."""
         def rank(parameter):
-            if parameter.kind == "comm":
+            if parameter.kind in OWNER_KINDS:
                 return 0
             if parameter.kind == "root":
                 return 1

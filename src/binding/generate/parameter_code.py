@@ -3,7 +3,7 @@
 from kinds import KINDS
 
 HANDLE_CLASSES = {"comm": "Communicator", "group": "Group", "type": "Datatype", "op": "Operator",
-                  "errhandler": "ErrorHandler", "info": "Info", "comm_optional": "Communicator",
+                  "errhandler": "ErrorHandler", "session": "Session", "info": "Info", "comm_optional": "Communicator",
                   "group_optional": "Group"}
 
 

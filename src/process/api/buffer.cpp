@@ -1,4 +1,4 @@
-// Buffers for buffered sends, of the process and of communicators (MPI-5.0 section 3.6).
+// Buffers for buffered sends, of the process, of communicators and of sessions (MPI-5.0 section 3.6).
 #include "base/failure.h"
 #include "process/api.h"
 #include "process/api/message_data.h"
@@ -19,7 +19,10 @@ static Result<> detach(MpiProcess& process, SendBuffer& buffer, void*& address, 
 void drop_buffer_of(MpiProcess& process, Communicator& comm) {
   PointToPoint& messages = process.point_to_point();
   if (!messages.has_buffer(comm.context())) return;
-  SendBuffer& buffer = messages.context_buffer(comm.context());
+  drop_buffer(process, messages.context_buffer(comm.context()));
+}
+
+void drop_buffer(MpiProcess& process, SendBuffer& buffer) {
   void* address = nullptr;
   std::int64_t size = 0;
   flush(process, buffer);
@@ -59,6 +62,25 @@ Result<> comm_flush_buffer(MpiProcess& process, Communicator& comm) {
 
 Result<> comm_iflush_buffer(MpiProcess& process, Communicator& comm, Request*& request) {
   request = &process.point_to_point().iflush(process.point_to_point().context_buffer(comm.context()));
+  return {};
+}
+
+Result<> session_attach_buffer(MpiProcess&, Session& session, void* buffer, std::int64_t size) {
+  return session.buffer.attach(buffer, size);
+}
+
+Result<> session_detach_buffer(MpiProcess& process, Session& session, void*& buffer_addr,
+                               std::int64_t& size) {
+  return detach(process, session.buffer, buffer_addr, size);
+}
+
+Result<> session_flush_buffer(MpiProcess& process, Session& session) {
+  flush(process, session.buffer);
+  return {};
+}
+
+Result<> session_iflush_buffer(MpiProcess& process, Session& session, Request*& request) {
+  request = &process.point_to_point().iflush(session.buffer);
   return {};
 }
 

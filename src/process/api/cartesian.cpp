@@ -120,6 +120,7 @@ Result<> cart_sub(MpiProcess& process, Communicator& comm, const int* remain_dim
   if (!made) return made.take_error();
   newcomm = std::move(made).value();
   newcomm->error_handler = comm.error_handler;
+  newcomm->session = comm.session;
   attach(*newcomm, std::move(dims), std::move(periods));
   return {};
 }

@@ -42,7 +42,16 @@ Result<> check_intra(const Communicator& comm) {
 }
 
 // What every new communicator takes from its parent.
-void inherit(Communicator& parent, Communicator& made) { made.error_handler = parent.error_handler; }
+void inherit(Communicator& parent, Communicator& made) {
+  made.error_handler = parent.error_handler;
+  made.session = parent.session;
+}
+
+// Groups remember the session, for what is made of them.
+Ref<Group> with_session(const Ref<Group>& group, const Communicator& comm) {
+  if (comm.session) group->session = comm.session;
+  return group;
+}
 
 Result<> give(Communicator& parent, Result<Ref<Communicator>> made, Ref<Communicator>& out) {
   if (!made) return made.take_error();
@@ -116,7 +125,7 @@ Result<> comm_compare(MpiProcess&, Communicator& comm1, Communicator& comm2, int
 }
 
 Result<> comm_group(MpiProcess&, Communicator& comm, Ref<Group>& group) {
-  group = comm.group();
+  group = with_session(comm.group(), comm);
   return {};
 }
 
@@ -133,7 +142,7 @@ Result<> comm_remote_size(MpiProcess&, Communicator& comm, int& size) {
 
 Result<> comm_remote_group(MpiProcess&, Communicator& comm, Ref<Group>& group) {
   if (!comm.inter()) return failure(ErrorClass::comm, "the communicator is not an intercommunicator");
-  group = comm.remote_group();
+  group = with_session(comm.remote_group(), comm);
   return {};
 }
 

@@ -52,6 +52,7 @@ Result<> make(MpiProcess& process, Communicator& parent, Ref<Topology> topology,
   if (!made) return made.take_error();
   out = std::move(made).value();
   out->error_handler = parent.error_handler;
+  out->session = parent.session;
   out->topology = std::move(topology);
   return {};
 }

@@ -54,12 +54,8 @@ Result<> comm_get_errhandler(MpiProcess&, Communicator& comm, Ref<ErrorHandler>&
 
 // The handler is called as for an error of MPI, but this call itself succeeds when it returns.
 Result<> comm_call_errhandler(MpiProcess& process, Communicator& comm, int errorcode) {
-  auto error_class = process.error_codes().class_of(errorcode);
-  if (!error_class) return error_class.take_error();
   Error error;
-  error.error_class = static_cast<ErrorClass>(error_class.value());
-  error.code = errorcode;
-  error.text = process.error_codes().text_of(errorcode).value();
+  HAWSER_TRY(process.error_codes().describe(errorcode, error));
   process.report(AbiObject{.communicator = &comm}, "MPI_Comm_call_errhandler", error);
   return {};
 }

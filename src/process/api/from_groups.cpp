@@ -19,7 +19,8 @@ class TagHash {
   void add(std::string_view text) {
     for (const char c : text) add(static_cast<unsigned char>(c));
   }
-  int tag() const { return static_cast<int>((hash_ ^ (hash_ >> 32)) & 0x3fffffff); }
+  // Unlike the tags of the barrier that shares the context.
+  int tag() const { return static_cast<int>((hash_ ^ (hash_ >> 32)) & 0x3fffffff) | 0x40000000; }
 
  private:
   std::uint64_t hash_ = 0xcbf29ce484222325u;
@@ -33,6 +34,10 @@ Result<Ref<Communicator>> gather_members(MpiProcess& process, Group& group, std:
   for (int r = 0; r < group.size(); ++r) hash.add(static_cast<std::uint64_t>(group.process_of(r)));
   return make_over(process.collectives(), Ref<Group>(&group), rank,
                    process.world().context() + meeting_context, hash.tag());
+}
+
+Ref<Session> session_of(const Group& group) {
+  return Ref<Session>(static_cast<Session*>(group.session.get()));
 }
 
 Result<> check_leader(const char* name, int leader, const Group& group) {
@@ -49,6 +54,7 @@ Result<> comm_create_from_group(MpiProcess& process, Group& group, std::string_v
   if (!made) return made.take_error();
   newcomm = std::move(made).value();
   newcomm->error_handler = Ref<ErrorHandler>(&errhandler);
+  newcomm->session = session_of(group);
   return {};
 }
 
@@ -72,6 +78,7 @@ Result<> intercomm_create_from_groups(MpiProcess& process, Group& local_group, i
   if (!made) return made.take_error();
   newintercomm = std::move(made).value();
   newintercomm->error_handler = Ref<ErrorHandler>(&errhandler);
+  newintercomm->session = session_of(local_group);
   return {};
 }
 

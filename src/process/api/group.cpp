@@ -12,10 +12,13 @@ namespace hawser::mpi {
 namespace {
 
 // An empty result is MPI_GROUP_EMPTY itself (MPI-5.0 section 7.3.2), which has number 1.
-Result<> give(MpiProcess& process, Result<Ref<Group>> made, Ref<Group>& out) {
+Result<> give(MpiProcess& process, const Group& from, Result<Ref<Group>> made, Ref<Group>& out) {
   if (!made) return made.take_error();
   out = std::move(made).value();
-  if (out->size() == 0) out = Ref<Group>(process.handles().groups.find(1));
+  if (out->size() == 0)
+    out = Ref<Group>(process.handles().groups.find(1));
+  else if (from.session)
+    out->session = from.session;
   return {};
 }
 
@@ -57,39 +60,39 @@ Result<> group_compare(MpiProcess&, Group& group1, Group& group2, int& result) {
 }
 
 Result<> group_union(MpiProcess& process, Group& group1, Group& group2, Ref<Group>& newgroup) {
-  return give(process, group1.united_with(group2), newgroup);
+  return give(process, group1, group1.united_with(group2), newgroup);
 }
 
 Result<> group_intersection(MpiProcess& process, Group& group1, Group& group2, Ref<Group>& newgroup) {
-  return give(process, group1.intersected_with(group2), newgroup);
+  return give(process, group1, group1.intersected_with(group2), newgroup);
 }
 
 Result<> group_difference(MpiProcess& process, Group& group1, Group& group2, Ref<Group>& newgroup) {
-  return give(process, group1.without(group2), newgroup);
+  return give(process, group1, group1.without(group2), newgroup);
 }
 
 Result<> group_incl(MpiProcess& process, Group& group, int n, const int* ranks, Ref<Group>& newgroup) {
   HAWSER_TRY(check_length(n));
-  return give(process, group.including(ranks_of(n, ranks)), newgroup);
+  return give(process, group, group.including(ranks_of(n, ranks)), newgroup);
 }
 
 Result<> group_excl(MpiProcess& process, Group& group, int n, const int* ranks, Ref<Group>& newgroup) {
   HAWSER_TRY(check_length(n));
-  return give(process, group.excluding(ranks_of(n, ranks)), newgroup);
+  return give(process, group, group.excluding(ranks_of(n, ranks)), newgroup);
 }
 
 Result<> group_range_incl(MpiProcess& process, Group& group, int n, const int (*ranges)[3],
                           Ref<Group>& newgroup) {
   auto list = ranges_of(n, ranges);
   if (!list) return list.take_error();
-  return give(process, group.including_ranges(list.value()), newgroup);
+  return give(process, group, group.including_ranges(list.value()), newgroup);
 }
 
 Result<> group_range_excl(MpiProcess& process, Group& group, int n, const int (*ranges)[3],
                           Ref<Group>& newgroup) {
   auto list = ranges_of(n, ranges);
   if (!list) return list.take_error();
-  return give(process, group.excluding_ranges(list.value()), newgroup);
+  return give(process, group, group.excluding_ranges(list.value()), newgroup);
 }
 
 Result<> group_free(MpiProcess&, Group&) { return {}; }

@@ -28,6 +28,11 @@ inline void keep_alive(MessageRequest& request, Communicator& comm) {
   if (!request.shared) request.communicator = Ref<Counted>(&comm);
 }
 
+// The buffer of the session that a communicator comes from; null if it comes from none.
+inline SendBuffer* session_buffer_of(const Communicator& comm) {
+  return comm.session ? &comm.session->buffer : nullptr;
+}
+
 // Data of any type, as long as `packer` lives and stays in place.
 inline ByteSequence describe_data(const void* buf, std::int64_t count, const Datatype& datatype,
                                   TypePacker& packer) {
@@ -47,6 +52,7 @@ Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* stat
 // Takes the buffer for buffered sends from a communicator that is about to be freed, after what lies in it
 // has left (MPI-5.0 section 3.6).
 void drop_buffer_of(MpiProcess& process, Communicator& comm);
+void drop_buffer(MpiProcess& process, SendBuffer& buffer);
 
 // What a request's failure is called.
 Error error_of(const Status& status, std::int64_t message_size, std::int64_t capacity);

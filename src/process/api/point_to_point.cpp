@@ -138,7 +138,8 @@ Result<> bsend(MpiProcess& process, const void* buf, std::int64_t count, Datatyp
   if (dest == proc_null) return {};
   TypePacker packer;
   return process.point_to_point().send_buffered(target_of(comm, dest, tag),
-                                                describe_data(buf, count, datatype, packer), &comm);
+                                                describe_data(buf, count, datatype, packer), &comm,
+                                                session_buffer_of(comm));
 }
 
 Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, int source, int tag,
@@ -193,6 +194,7 @@ static Result<> prepare_send(MpiProcess& process, SendMode mode, const void* buf
       process.point_to_point().prepare_send(mode, target, describe_data(buf, count, datatype, packer));
   move_packer(made, packer, datatype);
   keep_alive(made, comm);
+  if (mode == SendMode::buffered) made.buffer = session_buffer_of(comm);
   request = &made;
   return {};
 }

@@ -31,7 +31,9 @@ inline Result<> create_over_first(MpiProcess& process, Communicator& parent, int
   auto made = create(process.collectives(), parent, group.value());
   if (!made) return made.take_error();
   out = std::move(made).value();
-  if (out) out->error_handler = parent.error_handler;
+  if (!out) return {};
+  out->error_handler = parent.error_handler;
+  out->session = parent.session;
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "process/start_stop.h"
 #include "testbed/simulator/simulated_job.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -74,6 +75,8 @@ void SimulatedProcess::run_body(const Simulation::Body& body) {
   std::string complaint;
   try {
     body(*this);
+    const Result<> left = leave_job(*slot_);
+    if (!left) complaint = left.error().text;
     if (slot_->running != nullptr) complaint = "returned without MPI_Finalize";
   } catch (const std::exception& exception) {
     complaint = fmt::format("ended with an exception: {}", exception.what());
