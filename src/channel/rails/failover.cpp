@@ -330,6 +330,8 @@ void Failover::watch(VirtualChannel& peer) {
   for (Subchannel& subchannel : peer.subchannels()) {
     const WorkEntry* const oldest = subchannel.in_flight.front();
     if (subchannel.state != SubchannelState::ready || oldest == nullptr) continue;
+    // A process that was away for long: what it waits for may have come, and not been polled yet.
+    if (subchannel.rail.may_have_backlog()) continue;
     const Nanoseconds since = std::max(subchannel.last_completion, oldest->posted);
     const Nanoseconds allowed = std::max(
         core_.knobs.rail_watchdog, peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued));

@@ -25,6 +25,7 @@ Result<std::unique_ptr<Rail>> Rail::open(rdma::Device& device, const RailShape& 
                    facts.name, facts.completion_queue_depth, facts.shared_receive_depth);
   std::unique_ptr<Rail> rail(new Rail(device, shape, pool));
   // What a destroyed connection received may still lie in the queue beside what was posted anew.
+  rail->depth_ = depth;
   rail->send_budget_ = depth - 2 * shape.most_receives;
   auto port = device.query_port(shape.port);
   if (!port) return port.take_error();

@@ -3,6 +3,7 @@
 // arrived before a failed connection was drained.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -72,6 +73,14 @@ class Rail {
 
   bool room_for(std::int32_t requests) const { return outstanding + requests <= send_budget_; }
 
+  // So many completions were taken, and none is left if `end`.
+  void note_poll(std::int32_t count, bool end) {
+    taken_since_end_ = end ? 0 : std::min(taken_since_end_ + count, depth_);
+  }
+  // Whether a completion that came while the process was away may not be polled yet: since the end of the
+  // queue was seen last, less was taken than it has room for.
+  bool may_have_backlog() const { return taken_since_end_ > 0 && taken_since_end_ < depth_; }
+
   bool dead = false;  // the device had a fatal error
   Nanoseconds datagrams_unsent_since = -1;
   Nanoseconds polled = -1;  // last, and the time before
@@ -94,6 +103,8 @@ class Rail {
   std::unordered_map<std::uint32_t, Subchannel*> queue_pairs_;  // looked up only
   Subchannel* last_ = nullptr;
   std::uint32_t last_number_ = 0;
+  std::int32_t depth_ = 0;  // of the completion queue
+  std::int32_t taken_since_end_ = 0;
   std::int32_t send_budget_ = 0;
   std::int32_t wanted_receives_ = 0;
   std::int32_t posted_receives_ = 0;
