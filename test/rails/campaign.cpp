@@ -7,6 +7,15 @@
 namespace hawser::rails_test {
 namespace {
 
+// Drawn apart, so that older seeds stay what they were.
+Random migration_random(std::uint64_t seed) { return Random(seed * 131 + 5); }
+
+void draw_migration(ClusterOptions& options) {
+  Random random = migration_random(options.seed);
+  if (random.chance(0.25)) options.knobs.rail_migration = "off";
+  if (random.chance(0.3)) options.ports = 2;
+}
+
 ClusterOptions draw_cluster(std::uint64_t seed, Random& random, PlantedBug bug) {
   ClusterOptions options;
   options.seed = seed;
@@ -33,6 +42,7 @@ ClusterOptions draw_cluster(std::uint64_t seed, Random& random, PlantedBug bug) 
   options.knobs.checksum = random.chance(0.3);
   options.knobs.rail_send_depth = random.chance(0.3) ? 16 : 128;
   options.knobs.rail_reads = random.chance(0.3) ? 2 : 32;
+  draw_migration(options);
   return options;
 }
 
@@ -109,19 +119,28 @@ Incident draw_incident(Random& random, const ClusterOptions& options, bool moved
 
 }  // namespace
 
+// Of an adapter with two ports, the other port's link half of the time.
+void draw_port(Incident& incident, const ClusterOptions& options, Random& random) {
+  if (options.ports < 2 || !incident.fault.starts_with("link ") || !random.chance(0.5)) return;
+  for (std::string* text : {&incident.fault, &incident.remedy}) text->insert(text->find(' ', 5), ":2");
+}
+
 CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
   Random random(seed * 31 + 7);
   const ClusterOptions options = draw_cluster(seed, random, bug);
   RailCluster cluster(options);
+  Random ports = migration_random(seed + 1);
   CampaignResult result;
   const Nanoseconds faulty_time = static_cast<Nanoseconds>(50 + random.below(400)) * millisecond;
   const auto messages = 50 + random.below(200);
-  std::string story = fmt::format("seed {}: {} hosts, {} rails, {}, {}, {} messages", seed, options.hosts,
-                                  options.rails, options.topology, options.knobs.rail_policy, messages);
+  std::string story =
+      fmt::format("seed {}: {} hosts, {} rails x {} ports, {}, {}, {} messages", seed, options.hosts,
+                  options.rails, options.ports, options.topology, options.knobs.rail_policy, messages);
   const auto incidents = 1 + random.below(8);
   bool moved = false;
   for (std::uint64_t i = 0; i < incidents; ++i) {
-    const Incident incident = draw_incident(random, options, moved);
+    Incident incident = draw_incident(random, options, moved);
+    draw_port(incident, options, ports);
     moved |= incident.fault.starts_with("lid");
     const auto from = static_cast<Nanoseconds>(random.below(static_cast<std::uint64_t>(faulty_time)));
     cluster.inject_at(from, incident.fault);
@@ -144,8 +163,10 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
   cluster.run(faulty_time, false);
   for (int host = 0; host < options.hosts; ++host) {
     for (int rail = 0; rail < options.rails; ++rail) {
-      cluster.inject(fmt::format("link n{}/hw{} clear", host, rail));
-      cluster.inject(fmt::format("link n{}/hw{} up", host, rail));
+      for (int port = 1; port <= options.ports; ++port) {
+        cluster.inject(fmt::format("link n{}/hw{}:{} clear", host, rail, port));
+        cluster.inject(fmt::format("link n{}/hw{}:{} up", host, rail, port));
+      }
       cluster.inject(fmt::format("acks n{}/hw{} keep", host, rail));
       cluster.inject(fmt::format("payload n{}/hw{} keep", host, rail));
     }
@@ -163,6 +184,7 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
     result.reissued += counters.packets_reissued + counters.stripes_reissued;
     result.partitions += counters.partitions;
     result.recoveries += counters.recoveries;
+    result.migrations += counters.migrations;
     if (counters.protection_errors != 0) cluster.fail("an adapter refused a key");
     if (!cluster.at(i).lost.empty()) cluster.fail("a peer was lost");
   }

@@ -14,7 +14,7 @@ struct CampaignResult {
   std::string text;  // what was wrong, with all that is known
   std::uint64_t messages = 0;
   std::uint64_t failures = 0;  // of subchannels
-  std::uint64_t already_arrived = 0, reissued = 0, partitions = 0, recoveries = 0;
+  std::uint64_t already_arrived = 0, reissued = 0, partitions = 0, recoveries = 0, migrations = 0;
   Nanoseconds virtual_time = 0;
 };
 

@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
     sum.reissued += result.reissued;
     sum.partitions += result.partitions;
     sum.recoveries += result.recoveries;
+    sum.migrations += result.migrations;
     sum.virtual_time += result.virtual_time;
     if (result.passed) continue;
     ++failed;
@@ -28,8 +29,8 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "{} seeds, {} failed; {} messages, {} failures, {} had arrived, {} reissued, {} partitions, {} "
-      "recoveries in {:.1f} s of virtual time\n",
+      "recoveries, {} migrations in {:.1f} s of virtual time\n",
       count, failed, sum.messages, sum.failures, sum.already_arrived, sum.reissued, sum.partitions,
-      sum.recoveries, static_cast<double>(sum.virtual_time) * 1e-9);
+      sum.recoveries, sum.migrations, static_cast<double>(sum.virtual_time) * 1e-9);
   return failed == 0 ? 0 : 1;
 }

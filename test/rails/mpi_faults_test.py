@@ -4,10 +4,12 @@
 Two processes exchange checked messages without end; every case makes something fail, sees that traffic goes on,
 heals it, sees that traffic goes on, and at the end every byte was right.
 """
+import contextlib
 import os
 import select
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -18,14 +20,16 @@ from fabric_case import HAWSER, PATIENCE, OnFabric, fabric  # noqa: E402
 MPIEXEC = os.path.join(os.path.dirname(HAWSER), "mpiexec")
 
 
-class MpiFaults(OnFabric):
+class Job(OnFabric):
+    """Two processes on two hosts that exchange messages."""
     WHAT = ("two-switch", "--hosts", "2", "--rails", "2")
+    variables = {}
 
     def setUp(self):
         super().setUp()
         self.job = subprocess.Popen([MPIEXEC, "-n", "2", "--fabric", self.name, TRAFFIC], stdin=subprocess.PIPE,
                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
-                                    env={**os.environ, "HAWSER_NETWORK": "rails"})
+                                    env={**os.environ, "HAWSER_NETWORK": "rails", **self.variables})
         self.started.append(self.job)
         self.goes_on()
 
@@ -62,6 +66,8 @@ class MpiFaults(OnFabric):
         self.assertEqual(self.job.returncode, 0, output)
         self.assertRegex(output, r"\d+ rounds right")
 
+
+class MpiFaults(Job):
     def fails_and_heals(self, *pairs):
         for down, up in pairs:
             self.fault(down)
@@ -116,6 +122,89 @@ class MpiFaults(OnFabric):
         self.fault("link n0/hw1 up")
         self.goes_on()
         self.finish_job()
+
+
+# Hosts on two leaves, with a way over each of two spines: the LIDs of one port take different ways.
+TWO_SPINES = "".join(f"""Switch 4 "LEAF{leaf}"
+[1] "n{leaf}/hw0"[1]
+[3] "SPINE0"[{leaf + 1}]
+[4] "SPINE1"[{leaf + 1}]
+
+""" for leaf in (0, 1)) + "".join(f"""Switch 4 "SPINE{spine}"
+[1] "LEAF0"[{3 + spine}]
+[2] "LEAF1"[{3 + spine}]
+
+""" for spine in (0, 1)) + "".join(f"""Hca 1 "n{host}/hw0"
+[1] "LEAF{host}"[1]
+
+""" for host in (0, 1))
+
+
+class Migrating(Job):
+    """What adapters save by themselves: connections migrate, and software has nothing to fail over from."""
+
+    def setUp(self):
+        self.log = tempfile.NamedTemporaryFile("r", suffix=".events")
+        self.addCleanup(self.log.close)
+        self.variables = {"HAWSER_EVENT_LOG": self.log.name + ".%r"}
+        self.addCleanup(self.remove_logs)
+        super().setUp()
+        # Traffic arms both adapters.
+        self.wait_for("event=alternate_loaded")
+
+    def remove_logs(self):
+        for rank in (0, 1):
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(f"{self.log.name}.{rank}")
+
+    def events(self):
+        text = ""
+        for rank in (0, 1):
+            with contextlib.suppress(FileNotFoundError), open(f"{self.log.name}.{rank}", encoding="ascii") as log:
+                text += log.read()
+        return text
+
+    def wait_for(self, what, count=1):
+        end = time.monotonic() + PATIENCE
+        while self.events().count(what) < count:
+            self.assertLess(time.monotonic(), end, f"no {what}:\n{self.events()}")
+            self.goes_on(1)
+
+    def expect_no_failure(self):
+        self.assertNotIn("condition=stopping", self.events())
+        self.finish_job()
+
+
+class MigratingPorts(Migrating):
+    WHAT = ("two-switch", "--hosts", "2", "--rails", "1", "--ports", "2")
+
+    def test_cable_of_one_port(self):
+        self.fault("link n0/hw0:1 down")
+        self.wait_for("event=migrated to_port=2", 2)
+        self.goes_on()
+        self.fault("link n0/hw0:1 up")
+        self.wait_for("event=migrated to_port=1", 2)  # and home again
+        self.goes_on()
+        self.expect_no_failure()
+
+
+class MigratingPaths(Migrating):
+    def setUp(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".net") as file:
+            file.write(TWO_SPINES)
+            file.flush()
+            self.WHAT = (file.name, "--lmc", "1")
+            super().setUp()
+
+    def test_cable_to_a_spine(self):
+        """With one path and one rail, software would have no other way."""
+        self.fault("link LEAF0:4 blackhole both")
+        self.goes_on()
+        self.fault("link LEAF0:4 clear")
+        self.fault("link LEAF0:3 blackhole both")
+        self.wait_for("event=migrated", 2)
+        self.goes_on()
+        self.expect_no_failure()
 
 
 if __name__ == "__main__":

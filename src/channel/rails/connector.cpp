@@ -112,6 +112,7 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
       !subchannel.queue_pair->make_ready_to_send())
     return false;
   subchannel.peer.remote_rail(subchannel.remote_rail).port = remote.port;
+  subchannel.route = parameters.route;
   subchannel.own_address = subchannel.rail.facts().address;
   subchannel.own_gid_index = subchannel.rail.facts().gid_index;
   count_connected(subchannel);
@@ -230,6 +231,7 @@ void Connector::drop(Subchannel& subchannel) {
     subchannel.rail.remove(subchannel.queue_pair->number());
     subchannel.queue_pair.reset();
   }
+  subchannel.alternate.reset();
   subchannel.state = SubchannelState::failed;
   subchannel.due = never;
   if (subchannel.health.state() != PathState::failed) subchannel.health.on_failure(core_.now);
@@ -297,6 +299,7 @@ void Connector::make_ready(Subchannel& subchannel) {
   subchannel.peer.on_ready(subchannel);
   // The other end is ready when it hears from this one.
   subchannel.peer.send_on(subchannel, PacketKind::credit, {});
+  core_.alternates.on_ready(subchannel);
 }
 
 // Datagrams.
@@ -431,9 +434,20 @@ void Connector::on_moved(Rail& rail) {
   const rdma::PortFacts& facts = rail.facts();
   for (std::size_t i = 0; i < core_.known_peers.size(); ++i)
     for (Subchannel& subchannel : core_.known_peers[i]->subchannels())
-      if (&subchannel.rail == &rail && subchannel.connected() && facts.active &&
+      if (subchannel.uses(rail) && subchannel.connected() && facts.active &&
           (subchannel.own_address != facts.address || subchannel.own_gid_index != facts.gid_index))
         core_.failover.fail(subchannel, PathReason::port_down);
+}
+
+// Of the subchannel's device.
+void Connector::on_port_down(Subchannel& subchannel, const Rail& rail) {
+  if (rail.dead) {
+    if (subchannel.uses(rail)) core_.failover.fail(subchannel, PathReason::device_fatal);
+  } else if (subchannel.state == SubchannelState::connecting) {
+    if (&subchannel.rail == &rail) core_.failover.fail(subchannel, PathReason::port_down);
+  } else if (subchannel.connected() && !core_.alternates.survives(subchannel, rail)) {
+    core_.failover.fail(subchannel, PathReason::port_down);
+  }
 }
 
 void Connector::on_port(Rail& rail, bool came_back) {
@@ -443,10 +457,12 @@ void Connector::on_port(Rail& rail, bool came_back) {
   for (std::size_t i = 0; i < core_.known_peers.size(); ++i) {  // events may add some
     VirtualChannel* const peer = core_.known_peers[i];
     for (Subchannel& subchannel : peer->subchannels()) {
-      if (&subchannel.rail != &rail || peer->lost) continue;
+      if (subchannel.rail.device_number() != rail.device_number() || peer->lost) continue;
       if (!came_back) {
-        core_.failover.fail(subchannel, rail.dead ? PathReason::device_fatal : PathReason::port_down);
-      } else if (subchannel.state == SubchannelState::failed) {
+        on_port_down(subchannel, rail);
+      } else if (subchannel.state == SubchannelState::ready) {
+        core_.alternates.on_port_back(subchannel);
+      } else if (subchannel.state == SubchannelState::failed && &subchannel.rail == &rail) {
         subchannel.health.on_port_back(core_.now);
         core_.watch(subchannel);
       }

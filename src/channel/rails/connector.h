@@ -65,6 +65,7 @@ class Connector final : private ConnectionHost {
   void count_connected(Subchannel& subchannel);
   void send_probes(Subchannel& subchannel);
   void make_ready(Subchannel& subchannel);
+  void on_port_down(Subchannel& subchannel, const Rail& rail);
   void nudge(Subchannel& subchannel);
   void on_nudge(VirtualChannel& peer, std::span<const std::byte> body);
   Subchannel* find(const SubchannelName& name);

@@ -120,6 +120,7 @@ void Failover::take_off(Subchannel& subchannel) {
     subchannel.rail.remove(subchannel.queue_pair->number());
     subchannel.queue_pair.reset();
   }
+  subchannel.alternate.reset();
   subchannel.rail.outstanding -= subchannel.outstanding;
   subchannel.rail.bytes_queued -= subchannel.bytes_queued;
   core_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);

@@ -31,6 +31,7 @@ enum class PacketKind : std::uint8_t {
   credit,        // nothing: the header says how far the sender is
   probe,         // ProbeBody, filling
   probe_answer,  // ProbeBody, filling
+  alternate,     // AlternateBody: path migration
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
 inline bool sequenced(PacketKind kind) { return kind <= PacketKind::done; }
@@ -94,6 +95,18 @@ struct FenceBody {
 struct ProbeBody {
   std::uint32_t number = 0;
   std::uint32_t total = 0;
+};
+// About the alternate route of the subchannel that it comes over (path_migration.h). Rails and path bits are
+// named as the deciding end sees them, also in answers.
+struct AlternateBody {
+  enum class Meaning : std::uint8_t { offer = 1, agreed, declined };
+  Meaning meaning = Meaning::offer;
+  std::uint8_t source_path_bits = 0;
+  std::uint8_t destination_path_bits = 0;
+  std::uint8_t reserved = 0;
+  std::uint16_t rail = 0;         // of the deciding end
+  std::uint16_t remote_rail = 0;  // of the other one
+  std::uint32_t number = 0;       // of the offer, counting up within an incarnation
 };
 // Of a nudge datagram: "my end could be connected again".
 struct NudgeBody {

@@ -127,6 +127,8 @@ const char* migration_phase_name(MigrationPhase phase) {
   switch (phase) {
     case MigrationPhase::unloaded:
       return "unloaded";
+    case MigrationPhase::offered:
+      return "offered";
     case MigrationPhase::loading:
       return "loading";
     case MigrationPhase::armed:
@@ -137,12 +139,17 @@ const char* migration_phase_name(MigrationPhase phase) {
   HAWSER_UNREACHABLE();
 }
 
-PathMigration::PathMigration(const MigrationSettings& settings, const Route& primary, Random& random)
+PathMigration::PathMigration(const MigrationSettings& settings, const Route& primary, bool decides,
+                             Random& random)
     : settings_(settings),
       random_(random),
+      decides_(decides),
+      home_(primary),
       primary_(primary),
       delay_(settings.first_retry),
-      look_delay_(settings.first_look) {}
+      stay_(settings.first_stay) {}
+
+bool PathMigration::away() const { return !same(primary_, home_); }
 
 // Doubles up to the cap; half of it by chance.
 Nanoseconds PathMigration::next_delay() {
@@ -153,60 +160,108 @@ Nanoseconds PathMigration::next_delay() {
 }
 
 void PathMigration::request_load(Nanoseconds now) {
-  if (settings_.preference.kind == AlternatePreference::Kind::off) return;
+  if (!decides_ || settings_.preference.kind == AlternatePreference::Kind::off) return;
   if (phase_ == MigrationPhase::unloaded) due_ = std::min(due_, now);
 }
 
-bool PathMigration::advance(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
-                            std::span<const DevicePort> remote, Nanoseconds now) {
-  if (now < due_) return false;
-  const MigrationPhase before = phase_;
+std::optional<Route> PathMigration::advance(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
+                                            std::span<const DevicePort> remote, Nanoseconds now) {
+  if (now < due_) return std::nullopt;
   switch (phase_) {
     case MigrationPhase::unloaded:
-      load(queue_pair, local, remote, now);
-      break;
+      return offer(specify_alternate(primary_, local, remote, settings_.preference, left_), now);
+    case MigrationPhase::offered:  // no answer
+      try_again(now + next_delay());
+      return std::nullopt;
     case MigrationPhase::loading:
       look(queue_pair, now);
-      break;
+      return std::nullopt;
     case MigrationPhase::armed:
+      return go_home(queue_pair, local, remote, now);
     case MigrationPhase::failed:
       due_ = never;
-      break;
+      return std::nullopt;
   }
-  return phase_ != before;
+  HAWSER_UNREACHABLE();
 }
 
-void PathMigration::load(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
-                         std::span<const DevicePort> remote, Nanoseconds now) {
-  const auto route = specify_alternate(primary_, local, remote, settings_.preference, left_);
-  if (!route.has_value() || !queue_pair.load_alternate(*route, settings_.acknowledge_time)) {
+std::optional<Route> PathMigration::offer(const std::optional<Route>& route, Nanoseconds now) {
+  if (!route.has_value()) {
     due_ = now + next_delay();
+    return std::nullopt;
+  }
+  offered_ = route;
+  phase_ = MigrationPhase::offered;
+  due_ = now + settings_.patience;
+  return route;
+}
+
+// The load of two routes on one is to end when the first one is well again. That both ends arm it says that
+// both ports are active.
+std::optional<Route> PathMigration::go_home(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
+                                            std::span<const DevicePort> remote, Nanoseconds now) {
+  due_ = never;
+  if (!away()) return std::nullopt;
+  due_ = now + stay_;
+  if (same(*alternate_, home_)) {
+    migrate(queue_pair);
+    return std::nullopt;
+  }
+  const DevicePort* const here = find_port(local, home_.port);
+  if (here == nullptr || !here->active || remote_port_of(home_, remote) == 0) return std::nullopt;
+  return offer(home_, now);
+}
+
+void PathMigration::on_agreed(rdma::QueuePair& queue_pair, Nanoseconds now) {
+  if (phase_ != MigrationPhase::offered) return;
+  if (!queue_pair.load_alternate(*offered_, settings_.acknowledge_time)) {
+    try_again(now + next_delay());
     return;
   }
+  alternate_ = offered_;
+  phase_ = MigrationPhase::loading;
+  looks_ = 0;
+  due_ = now + settings_.first_look;
+}
+
+void PathMigration::on_declined(Nanoseconds now) {
+  if (phase_ == MigrationPhase::unloaded || phase_ == MigrationPhase::failed) return;
+  left_ = phase_ == MigrationPhase::offered ? offered_ : alternate_;
+  try_again(now + next_delay());
+}
+
+bool PathMigration::load(rdma::QueuePair& queue_pair, const Route& route) {
+  if (phase_ == MigrationPhase::failed || !queue_pair.load_alternate(route, settings_.acknowledge_time))
+    return false;
   alternate_ = route;
   phase_ = MigrationPhase::loading;
-  look_delay_ = settings_.first_look;
-  due_ = now + look_delay_;
+  return true;
+}
+
+void PathMigration::try_again(Nanoseconds due) {
+  phase_ = MigrationPhase::unloaded;
+  offered_.reset();
+  due_ = decides_ && settings_.preference.kind != AlternatePreference::Kind::off ? due : never;
 }
 
 void PathMigration::look(rdma::QueuePair& queue_pair, Nanoseconds now) {
   const auto state = queue_pair.migration_state();
   if (state && state.value() == rdma::MigrationState::armed) {
     phase_ = MigrationPhase::armed;
-    due_ = never;
+    due_ = away() ? std::max(now + settings_.first_retry, last_migration_ + stay_) : never;
     if (last_migration_ < 0 || now - last_migration_ >= settings_.calm) delay_ = settings_.first_retry;
     return;
   }
   if (state && state.value() == rdma::MigrationState::migrated) {
     // It was taken at once, or never took: the event, if there is one, tells which. Load again if not.
-    phase_ = MigrationPhase::unloaded;
-    alternate_.reset();
-    due_ = now + next_delay();
+    try_again(now + next_delay());
     return;
   }
-  // The peer has not loaded its own yet.
-  look_delay_ = std::min(look_delay_ * 2, settings_.longest_retry);
-  due_ = now + look_delay_;
+  // The peer is late; an idle connection may stay so for long.
+  ++looks_;
+  due_ = looks_ < settings_.most_looks ? now + (settings_.first_look << looks_)
+         : away()                      ? now + stay_
+                                       : never;
 }
 
 void PathMigration::on_migrated(Nanoseconds now) {
@@ -217,10 +272,11 @@ void PathMigration::on_migrated(Nanoseconds now) {
     primary_ = *alternate_;
     alternate_.reset();
   }
-  if (last_migration_ >= 0 && now - last_migration_ >= settings_.calm) delay_ = settings_.first_retry;
+  const bool calm = last_migration_ < 0 || now - last_migration_ >= settings_.calm + stay_;
+  if (calm) delay_ = settings_.first_retry;
+  stay_ = calm ? settings_.first_stay : std::min(2 * stay_, settings_.longest_stay);
   last_migration_ = now;
-  phase_ = MigrationPhase::unloaded;
-  due_ = settings_.preference.kind == AlternatePreference::Kind::off ? never : now + next_delay();
+  try_again(now + next_delay());
 }
 
 void PathMigration::on_migration_failed() {
@@ -229,13 +285,23 @@ void PathMigration::on_migration_failed() {
 }
 
 PortDownAction PathMigration::on_port_down(std::uint8_t port) const {
-  if (primary_.port != port) return PortDownAction::none;
-  if (phase_ == MigrationPhase::armed && alternate_->port != port) return PortDownAction::migrate;
-  return PortDownAction::fail;
+  const bool loaded = phase_ == MigrationPhase::armed || phase_ == MigrationPhase::loading;
+  const bool alternate_uses_it = alternate_.has_value() && alternate_->port == port;
+  if (primary_.port != port) return alternate_uses_it ? PortDownAction::unload : PortDownAction::none;
+  return loaded && !alternate_uses_it ? PortDownAction::migrate : PortDownAction::fail;
+}
+
+void PathMigration::unload(Nanoseconds now) {
+  if (phase_ != MigrationPhase::failed) try_again(now + next_delay());
+}
+
+void PathMigration::on_port_back(Nanoseconds now) {
+  if (phase_ == MigrationPhase::unloaded && due_ != never) due_ = std::min(due_, now + settings_.first_retry);
 }
 
 bool PathMigration::migrate(rdma::QueuePair& queue_pair) {
-  return phase_ == MigrationPhase::armed && static_cast<bool>(queue_pair.migrate());
+  return (phase_ == MigrationPhase::armed || phase_ == MigrationPhase::loading) &&
+         static_cast<bool>(queue_pair.migrate());
 }
 
 }  // namespace hawser

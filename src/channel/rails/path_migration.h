@@ -3,8 +3,9 @@
 // completion in error; what remains for software is to say which route, to load it (REARM, then ARMED), to
 // load a new one after a migration, and to fail over itself where the adapter could not.
 //
-// The decisions are pure; the queue pair is called for nothing but load, migrate and the state. One object
-// per queue pair, a new one for each incarnation.
+// Both ends must load the same alternate: one of them decides, offers it to the other, and loads it when that
+// one has. Who carries the offers is alternate_paths.h. The decisions are pure; the queue pair is called for
+// nothing but load, migrate and the state. One object per queue pair, a new one for each incarnation.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,7 @@ std::optional<rdma::Route> specify_alternate(const rdma::Route& primary, std::sp
 
 enum class MigrationPhase : std::uint8_t {
   unloaded,  // no alternate: none wanted yet, none possible, or after a migration
+  offered,   // the deciding end waits for the other one to load it
   loading,   // REARM: the adapters of both ends have to agree
   armed,     // the adapter takes it when it must
   failed,    // a migration failed: software's turn
@@ -59,18 +61,23 @@ const char* migration_phase_name(MigrationPhase phase);
 
 struct MigrationSettings {
   AlternatePreference preference;
-  Nanoseconds acknowledge_time = 8 * millisecond;  // on the alternate route
-  // A load that failed or found nothing is tried again after first_retry, then less and less often; so are
-  // loads after migrations that follow one another (a route that flaps).
+  Nanoseconds acknowledge_time = 2 * millisecond;  // on the alternate route
+  // An offer that was declined or found nothing is made again after first_retry, then less and less often; so
+  // are loads after migrations that follow one another (a route that flaps).
   Nanoseconds first_retry = 1 * millisecond;
   Nanoseconds longest_retry = 1 * second;
   Nanoseconds calm = 10 * second;            // without a migration: back to first_retry
   Nanoseconds first_look = 1 * millisecond;  // whether a load is through; later less often
+  std::uint32_t most_looks = 8;              // then it is looked at when it is needed
+  Nanoseconds patience = 200 * millisecond;  // with an offer
+  Nanoseconds first_stay = 1 * second;       // on an alternate before the first route is tried again
+  Nanoseconds longest_stay = 60 * second;    // if it flaps
 };
 
 // What to do about a local port that went down.
 enum class PortDownAction : std::uint8_t {
   none,     // the connection does not use it (any more)
+  unload,   // only its alternate did: that is void
   migrate,  // ask the adapter to take the alternate now, not only after its retries
   fail,     // no alternate that avoids it: a failure of the subchannel
 };
@@ -78,14 +85,20 @@ enum class PortDownAction : std::uint8_t {
 class PathMigration {
  public:
   // `primary`: as connected. Settings and generator outlive this.
-  PathMigration(const MigrationSettings& settings, const rdma::Route& primary, Random& random);
+  PathMigration(const MigrationSettings& settings, const rdma::Route& primary, bool decides, Random& random);
 
   // Path loading request (V07 9.2.2): at any time from when the queue pair can send; once more does no harm.
+  // Only at the deciding end.
   void request_load(Nanoseconds now);
-  // Does what is due: loads, looks whether a load is through. Refusals of the device only mean trying again.
-  // True if the phase changed.
-  bool advance(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
-               std::span<const DevicePort> remote, Nanoseconds now);
+  // Does what is due at the deciding end: looks for an alternate, looks whether a load is through, goes back
+  // to the first route. An alternate that is returned is to be offered to the peer.
+  std::optional<rdma::Route> advance(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
+                                     std::span<const DevicePort> remote, Nanoseconds now);
+  // The peer has loaded what was offered, or cannot; or it takes back what it loaded.
+  void on_agreed(rdma::QueuePair& queue_pair, Nanoseconds now);
+  void on_declined(Nanoseconds now);
+  // At the other end: loads what was offered. False: the device refuses.
+  bool load(rdma::QueuePair& queue_pair, const rdma::Route& route);
   // When advance has something to do; never: not by itself.
   Nanoseconds due() const { return due_; }
 
@@ -94,30 +107,41 @@ class PathMigration {
   // The event path_migration_failed.
   void on_migration_failed();
   PortDownAction on_port_down(std::uint8_t port) const;
+  // The alternate cannot be taken any more.
+  void unload(Nanoseconds now);
+  void on_port_back(Nanoseconds now);
   // Path migration on request (V07 9.2.3), for load balancing or ahead of the adapter's retries. False: not
   // armed, or the device refuses. The event follows.
   bool migrate(rdma::QueuePair& queue_pair);
 
   MigrationPhase phase() const { return phase_; }
+  bool decides() const { return decides_; }
   const rdma::Route& primary() const { return primary_; }
-  const std::optional<rdma::Route>& alternate() const { return alternate_; }  // loading or armed
+  const std::optional<rdma::Route>& alternate() const { return alternate_; }  // loaded last
+  bool away() const;                                                          // from the first route
   std::uint32_t migrations() const { return migrations_; }
 
  private:
-  void load(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
-            std::span<const DevicePort> remote, Nanoseconds now);
+  std::optional<rdma::Route> offer(const std::optional<rdma::Route>& route, Nanoseconds now);
+  std::optional<rdma::Route> go_home(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
+                                     std::span<const DevicePort> remote, Nanoseconds now);
   void look(rdma::QueuePair& queue_pair, Nanoseconds now);
+  void try_again(Nanoseconds due);
   Nanoseconds next_delay();
 
   const MigrationSettings& settings_;
   Random& random_;
+  const bool decides_;
+  const rdma::Route home_;
   rdma::Route primary_;
-  std::optional<rdma::Route> alternate_;
-  std::optional<rdma::Route> left_;  // the primary before the last migration
+  std::optional<rdma::Route> alternate_;  // that the adapter may take, whatever the phase
+  std::optional<rdma::Route> offered_;
+  std::optional<rdma::Route> left_;  // the primary before the last migration, or what was declined last
   MigrationPhase phase_ = MigrationPhase::unloaded;
   Nanoseconds due_ = never;
   Nanoseconds delay_;
-  Nanoseconds look_delay_;
+  Nanoseconds stay_;
+  std::uint32_t looks_ = 0;
   Nanoseconds last_migration_ = -1;
   std::uint32_t migrations_ = 0;
 };

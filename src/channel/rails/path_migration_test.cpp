@@ -134,12 +134,28 @@ TEST(ParseAlternates, tells_good_from_bad) {
 
 class PathMigrationTest : public testing::Test {
  protected:
+  // A peer that agrees to everything, at once.
+  void step(PathMigration& path, Nanoseconds now) {
+    if (!path.advance(queue_pair, local, remote, now)) return;
+    ++offers;
+    if (agrees)
+      path.on_agreed(queue_pair, now);
+    else
+      path.on_declined(now);
+  }
   void run(PathMigration& path, Nanoseconds until) {
     while (path.due() <= until) {
       const Nanoseconds due = path.due();
-      path.advance(queue_pair, local, remote, due);
+      step(path, due);
       ASSERT_TRUE(path.due() > due);
     }
+  }
+  void arm(PathMigration& path, Nanoseconds now) {
+    path.request_load(now);
+    step(path, now);
+    queue_pair.state = MigrationState::armed;
+    run(path, now + 300 * millisecond);
+    ASSERT_EQ(path.phase(), MigrationPhase::armed);
   }
   std::vector<DevicePort> local = {{1, true, address(10)}, {2, true, address(20)}};
   std::vector<DevicePort> remote = {{1, true, address(30)}, {2, true, address(40)}};
@@ -147,18 +163,25 @@ class PathMigrationTest : public testing::Test {
   MigrationSettings settings;
   Random random{5};
   MigratingQueuePair queue_pair;
+  bool agrees = true;
+  int offers = 0;
 };
 
-TEST_F(PathMigrationTest, loads_and_arms) {
-  PathMigration path(settings, primary, random);
+TEST_F(PathMigrationTest, loads_what_the_peer_has_loaded_and_arms) {
+  PathMigration path(settings, primary, true, random);
   EXPECT_EQ(path.due(), never);  // nobody asked
   path.request_load(5);
   EXPECT_EQ(path.due(), 5);
-  EXPECT_TRUE(path.advance(queue_pair, local, remote, 5));
+  const auto offered = path.advance(queue_pair, local, remote, 5);
+  ASSERT_TRUE(offered);
+  EXPECT_EQ(offered->port, 2);
+  EXPECT_EQ(path.phase(), MigrationPhase::offered);
+  EXPECT_EQ(queue_pair.loads, 0);
+  path.on_agreed(queue_pair, 6);
   EXPECT_EQ(path.phase(), MigrationPhase::loading);
   EXPECT_EQ(queue_pair.loaded.port, 2);
   EXPECT_FALSE(path.migrate(queue_pair));
-  run(path, 50 * millisecond);  // the peer is late
+  run(path, 50 * millisecond);  // the peer's adapter is late
   EXPECT_EQ(path.phase(), MigrationPhase::loading);
   queue_pair.state = MigrationState::armed;
   run(path, second);
@@ -169,27 +192,96 @@ TEST_F(PathMigrationTest, loads_and_arms) {
   EXPECT_EQ(path.due(), never);
 }
 
-TEST_F(PathMigrationTest, arms_again_after_a_migration) {
-  PathMigration path(settings, primary, random);
+TEST_F(PathMigrationTest, idle_connections_are_not_looked_at_for_ever) {
+  PathMigration path(settings, primary, true, random);
   path.request_load(0);
-  path.advance(queue_pair, local, remote, 0);
+  run(path, second);
+  EXPECT_EQ(path.phase(), MigrationPhase::loading);
+  EXPECT_EQ(path.due(), never);
+  // Nor does it have to be known to be used.
   queue_pair.state = MigrationState::armed;
-  run(path, 100 * millisecond);
+  EXPECT_EQ(path.on_port_down(1), PortDownAction::migrate);
+  EXPECT_TRUE(path.migrate(queue_pair));
+}
+
+TEST_F(PathMigrationTest, the_other_end_loads_what_it_is_told) {
+  PathMigration path(settings, primary, false, random);
+  path.request_load(0);
+  EXPECT_EQ(path.due(), never);
+  Route route = primary_to(address(40), 2);
+  EXPECT_TRUE(path.load(queue_pair, route));
+  EXPECT_EQ(queue_pair.loaded.port, 2);
+  EXPECT_EQ(path.due(), never);
+  path.on_migrated(second);
+  EXPECT_EQ(path.primary().port, 2);
+  EXPECT_EQ(path.due(), never);
+  queue_pair.refuse = true;
+  EXPECT_FALSE(path.load(queue_pair, primary));
+}
+
+TEST_F(PathMigrationTest, arms_again_after_a_migration_and_goes_home) {
+  PathMigration path(settings, primary, true, random);
+  arm(path, 0);
   queue_pair.state = MigrationState::migrated;
   path.on_migrated(second);
   EXPECT_EQ(path.primary().port, 2);
   EXPECT_EQ(path.migrations(), 1u);
-  run(path, second + 10 * millisecond);
+  EXPECT_TRUE(path.away());
+  run(path, second + 4 * millisecond);
   EXPECT_EQ(path.phase(), MigrationPhase::loading);
   EXPECT_EQ(queue_pair.loaded.port, 1);
   EXPECT_EQ(queue_pair.loaded.destination.lid, 30);
+  queue_pair.state = MigrationState::armed;
+  run(path, second + settings.first_stay - 1);
+  EXPECT_EQ(queue_pair.state, MigrationState::armed);
+  run(path, second + settings.first_stay);
+  EXPECT_EQ(queue_pair.state, MigrationState::migrated);
+  path.on_migrated(second + settings.first_stay);
+  EXPECT_FALSE(path.away());
+}
+
+// The alternate was another path of the second port.
+TEST_F(PathMigrationTest, home_is_loaded_before_it_is_gone_to) {
+  local[1].address.lmc = remote[1].address.lmc = 1;
+  PathMigration path(settings, primary, true, random);
+  arm(path, 0);
+  path.on_migrated(second);
+  arm(path, second);
+  EXPECT_EQ(queue_pair.loaded.source_path_bits, 1);
+  EXPECT_EQ(queue_pair.loaded.port, 2);
+  local[0].active = false;
+  run(path, second + 2 * settings.first_stay + 100 * millisecond);
+  EXPECT_EQ(queue_pair.loaded.port, 2);  // not while the port is down
+  local[0].active = true;
+  while (queue_pair.loaded.port != 1) {
+    ASSERT_LT(path.due(), second + 5 * settings.first_stay);
+    step(path, path.due());
+  }
+  queue_pair.state = MigrationState::armed;
+  run(path, second + 5 * settings.first_stay);
+  EXPECT_EQ(queue_pair.state, MigrationState::migrated);
+}
+
+// While home is offered, the adapter may still take what it has.
+TEST_F(PathMigrationTest, a_migration_during_an_offer_is_to_what_was_loaded) {
+  local[1].address.lmc = remote[1].address.lmc = 1;
+  PathMigration path(settings, primary, true, random);
+  arm(path, 0);
+  path.on_migrated(second);
+  arm(path, second);
+  const auto home = path.advance(queue_pair, local, remote, path.due());
+  ASSERT_TRUE(home);
+  EXPECT_EQ(home->port, 1);
+  path.on_migrated(3 * second);
+  EXPECT_EQ(path.primary().port, 2);
+  EXPECT_EQ(path.primary().source_path_bits, 1);
 }
 
 TEST_F(PathMigrationTest, a_route_that_flaps_is_armed_less_and_less_often) {
-  PathMigration path(settings, primary, random);
+  PathMigration path(settings, primary, true, random);
   path.request_load(0);
   for (Nanoseconds now = 0; now < 10 * second; now += millisecond) {
-    if (path.due() <= now) path.advance(queue_pair, local, remote, now);
+    if (path.due() <= now) step(path, now);
     if (path.phase() == MigrationPhase::loading) {  // armed, and gone at once
       queue_pair.state = MigrationState::migrated;
       path.on_migrated(now);
@@ -199,14 +291,20 @@ TEST_F(PathMigrationTest, a_route_that_flaps_is_armed_less_and_less_often) {
   EXPECT_GE(queue_pair.loads, 8);
 }
 
-TEST_F(PathMigrationTest, tries_again_when_refused_or_when_there_is_no_route_yet) {
-  PathMigration path(settings, primary, random);
+TEST_F(PathMigrationTest, tries_again_when_refused_declined_or_without_a_route) {
+  PathMigration path(settings, primary, true, random);
   queue_pair.refuse = true;
   path.request_load(0);
   run(path, 100 * millisecond);
   EXPECT_GE(queue_pair.loads, 5);
   EXPECT_LE(queue_pair.loads, 16);
   queue_pair.refuse = false;
+  agrees = false;
+  offers = 0;
+  run(path, 5 * second);
+  EXPECT_GE(offers, 4);
+  EXPECT_LE(offers, 20);
+  agrees = true;
   local[1].active = false;
   run(path, 10 * second);
   EXPECT_EQ(path.phase(), MigrationPhase::unloaded);
@@ -215,27 +313,47 @@ TEST_F(PathMigrationTest, tries_again_when_refused_or_when_there_is_no_route_yet
   EXPECT_EQ(path.phase(), MigrationPhase::loading);
 }
 
+TEST_F(PathMigrationTest, an_offer_without_an_answer_is_made_again) {
+  PathMigration path(settings, primary, true, random);
+  path.request_load(0);
+  EXPECT_TRUE(path.advance(queue_pair, local, remote, 0));
+  EXPECT_EQ(path.due(), settings.patience);
+  EXPECT_FALSE(path.advance(queue_pair, local, remote, settings.patience));
+  EXPECT_EQ(path.phase(), MigrationPhase::unloaded);
+  EXPECT_TRUE(path.advance(queue_pair, local, remote, path.due()));
+}
+
 TEST_F(PathMigrationTest, tells_what_a_port_that_goes_down_means) {
-  PathMigration path(settings, primary, random);
+  PathMigration path(settings, primary, true, random);
   EXPECT_EQ(path.on_port_down(1), PortDownAction::fail);
   EXPECT_EQ(path.on_port_down(2), PortDownAction::none);
-  path.request_load(0);
-  path.advance(queue_pair, local, remote, 0);
-  EXPECT_EQ(path.on_port_down(1), PortDownAction::fail);  // not armed yet
-  queue_pair.state = MigrationState::armed;
-  run(path, second);
+  arm(path, 0);
   EXPECT_EQ(path.on_port_down(1), PortDownAction::migrate);
-  EXPECT_EQ(path.on_port_down(2), PortDownAction::none);
+  EXPECT_EQ(path.on_port_down(2), PortDownAction::unload);
   EXPECT_TRUE(path.migrate(queue_pair));
   path.on_migrated(second);
   EXPECT_EQ(path.on_port_down(1), PortDownAction::none);
   EXPECT_EQ(path.on_port_down(2), PortDownAction::fail);
 }
 
+TEST_F(PathMigrationTest, an_alternate_whose_port_is_down_is_void) {
+  PathMigration path(settings, primary, true, random);
+  arm(path, 0);
+  local[1].active = false;
+  path.unload(second);
+  EXPECT_EQ(path.on_port_down(1), PortDownAction::fail);
+  run(path, 3 * second);
+  EXPECT_EQ(path.phase(), MigrationPhase::unloaded);
+  local[1].active = true;
+  path.on_port_back(3 * second);
+  EXPECT_LE(path.due(), 3 * second + settings.first_retry);
+  step(path, path.due());
+  EXPECT_EQ(path.phase(), MigrationPhase::loading);
+}
+
 TEST_F(PathMigrationTest, a_failed_migration_is_left_to_software) {
-  PathMigration path(settings, primary, random);
-  path.request_load(0);
-  path.advance(queue_pair, local, remote, 0);
+  PathMigration path(settings, primary, true, random);
+  arm(path, 0);
   path.on_migration_failed();
   EXPECT_EQ(path.phase(), MigrationPhase::failed);
   EXPECT_EQ(path.due(), never);
@@ -245,7 +363,7 @@ TEST_F(PathMigrationTest, a_failed_migration_is_left_to_software) {
 
 TEST_F(PathMigrationTest, does_nothing_when_off) {
   settings.preference.kind = AlternatePreference::Kind::off;
-  PathMigration path(settings, primary, random);
+  PathMigration path(settings, primary, true, random);
   path.request_load(0);
   EXPECT_EQ(path.due(), never);
   path.on_migrated(1);

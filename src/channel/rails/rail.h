@@ -35,7 +35,7 @@ class Rail {
   std::uint16_t number() const { return shape_.number; }
   std::uint16_t device_number() const { return shape_.device_number; }
   std::uint8_t port() const { return shape_.port; }
-  rdma::Device& device() { return device_; }
+  rdma::Device& device() const { return device_; }
   rdma::CompletionQueue& completions() { return *completions_; }
   rdma::SharedReceiveQueue& receives() { return *receives_; }
   rdma::DatagramQueuePair& datagrams() { return *datagrams_; }

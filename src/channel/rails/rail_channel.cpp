@@ -52,10 +52,17 @@ Result<> open_rails(RailCore& core) {
     if (!rail) return rail.take_error();
     core.rails.push_back(std::move(rail).value());
     const Rail& made = *core.rails.back();
-    core.table.rails.push_back({made.facts().address, core.rails.back()->datagrams().number(), 0,
-                                std::max<std::int64_t>(made.facts().bytes_per_second, 1)});
+    core.table.rails.push_back({made.facts().address, core.rails.back()->datagrams().number(), each.device,
+                                each.port, 0, std::max<std::int64_t>(made.facts().bytes_per_second, 1)});
   }
   return {};
+}
+
+std::string alternate_text(const Subchannel& subchannel) {
+  if (subchannel.alternate == nullptr) return {};
+  const PathMigration& machine = subchannel.alternate->machine;
+  return fmt::format(", port {} path bits {}, alternate {}", subchannel.route.port,
+                     subchannel.route.source_path_bits, migration_phase_name(machine.phase()));
 }
 
 }  // namespace
@@ -68,6 +75,7 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
                                                        const Knobs& knobs, std::uint64_t seed) {
   if (auto policy = make_scheduling_policy(knobs.rail_policy, settings.self); !policy)
     return policy.take_error();
+  if (auto alternates = parse_alternates(knobs.rail_migration); !alternates) return alternates.take_error();
   auto core = std::make_unique<RailCore>(settings, exchange, knobs, seed);
   if (knobs.network != "socket") {
     auto opened = devices.open_devices();
@@ -229,10 +237,10 @@ std::string RailChannel::describe() const {
   for (VirtualChannel* peer : core_->known_peers)
     for (const Subchannel& s : peer->subchannels())
       text +=
-          fmt::format("\n  peer {} subchannel {} on rail {} ({}): {}, incarnation {}, {} under way, due {}",
+          fmt::format("\n  peer {} subchannel {} on rail {} ({}): {}, incarnation {}, {} under way, due {}{}",
                       peer->process(), s.index, s.rail.number(), s.rail.up() ? "up" : "down",
                       subchannel_state_name(s.state), s.incarnation, s.outstanding,
-                      s.due == never ? -1 : s.due - core_->now);
+                      s.due == never ? -1 : s.due - core_->now, alternate_text(s));
   return text;
 }
 

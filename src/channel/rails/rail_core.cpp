@@ -68,7 +68,8 @@ RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_e
       unreachable(static_cast<std::size_t>(rail_settings.job_size)),
       peers(static_cast<std::size_t>(rail_settings.job_size)),
       rendezvous(*this, knob_values.rail_reads),
-      failover(*this) {
+      failover(*this),
+      alternates(*this) {
   if (status.wanted()) next_show = 0;
 }
 
@@ -341,10 +342,14 @@ void RailCore::take_events(rdma::Device& device, std::uint16_t device_number) {
           device_gone(device_number);
           break;
         case rdma::DeviceEvent::Kind::path_migration_failed:
-          if (Subchannel* subchannel = rail->find(event.queue_pair))
+          if (Subchannel* subchannel = rail->find(event.queue_pair)) {
+            ++counters.migrations_failed;
             failover.fail(*subchannel, PathReason::migration_failed);
+          }
           break;
         case rdma::DeviceEvent::Kind::path_migrated:
+          if (Subchannel* subchannel = rail->find(event.queue_pair)) alternates.on_migrated(*subchannel);
+          break;
         case rdma::DeviceEvent::Kind::last_receive_reached:
         case rdma::DeviceEvent::Kind::other:
           break;
@@ -357,9 +362,10 @@ void RailCore::take_events(rdma::Device& device, std::uint16_t device_number) {
 
 void RailCore::look_at_timers() {
   const auto due_of = [](const Subchannel& subchannel) {
-    return subchannel.state == SubchannelState::failed
-               ? std::min(subchannel.due, subchannel.health.next_attempt())
-               : subchannel.due;
+    if (subchannel.state == SubchannelState::failed)
+      return std::min(subchannel.due, subchannel.health.next_attempt());
+    return subchannel.alternate == nullptr ? subchannel.due
+                                           : std::min(subchannel.due, subchannel.alternate->due());
   };
   // Whoever is looked at may leave the list, and others may join it.
   std::vector<Subchannel*>& looked_at = attention_now_;
@@ -370,7 +376,8 @@ void RailCore::look_at_timers() {
     failover.on_due(*subchannel);
     if (!subchannel->attention.linked()) continue;
     connector->on_due(*subchannel);
-    if (subchannel->attention.linked() && !subchannel->broken &&
+    alternates.on_due(*subchannel);
+    if (subchannel->attention.linked() && !subchannel->broken && due_of(*subchannel) == never &&
         (subchannel->state == SubchannelState::ready || subchannel->state == SubchannelState::closed))
       attention.remove(subchannel);
   }

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "channel/channel.h"
 #include "channel/exchange.h"
+#include "channel/rails/alternate_paths.h"
 #include "channel/rails/connector.h"
 #include "channel/rails/failover.h"
 #include "channel/rails/rail.h"
@@ -116,6 +117,7 @@ struct RailCore {
 
   Rendezvous rendezvous;
   Failover failover;
+  AlternatePaths alternates;
   std::unique_ptr<Connector> connector;  // once the job's secret is known
 
  private:

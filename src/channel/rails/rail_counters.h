@@ -33,6 +33,9 @@ struct RailCounters {
   std::uint64_t already_arrived = 0;  // unknown requests that the peer had
   std::uint64_t recoveries = 0;       // subchannels that were ready again
   std::uint64_t probes_failed = 0;
+  std::uint64_t alternates_armed = 0;   // of automatic path migration
+  std::uint64_t migrations = 0;         // by the adapter, noticed at this end
+  std::uint64_t migrations_failed = 0;  // left to software
   std::uint64_t partitions = 0;
   std::uint64_t peers_lost = 0;
   std::uint64_t checksum_errors = 0;

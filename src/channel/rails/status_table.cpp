@@ -46,6 +46,7 @@ std::string value_text(PathEvent event, std::int64_t value) {
       return fmt::format(" rail={} port={}", value / 2, value % 2 != 0 ? "active" : "down");
     case PathEvent::migrated:
     case PathEvent::alternate_loaded:
+      return fmt::format(" to_port={}", value);
     case PathEvent::partitioned:
     case PathEvent::peer_lost:
       return {};

@@ -62,8 +62,8 @@ enum class PathEvent : std::uint8_t {
   fence_answered,     // value: nanoseconds since it was sent
   reissued,           // value: bytes
   attempt,            // value: number since the failure
-  migrated,           // the adapter took the alternate path
-  alternate_loaded,
+  migrated,           // the adapter took the alternate path; value: its port
+  alternate_loaded,   // and armed; value: its port
   partitioned,  // no subchannel to the peer works
   rejoined,     // value: nanoseconds since it was partitioned
   peer_lost,

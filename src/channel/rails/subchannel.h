@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "access/rdma.h"
+#include "channel/rails/alternate_paths.h"
 #include "channel/rails/packet.h"
 #include "channel/rails/path_health.h"
 #include "channel/rails/rail.h"
@@ -37,6 +38,11 @@ struct Subchannel {
     return state == SubchannelState::accepted || state == SubchannelState::probing ||
            state == SubchannelState::ready;
   }
+  // Whether it goes through this port now, or would once it is connected.
+  bool uses(const Rail& port) const {
+    return connected() ? port.device_number() == rail.device_number() && port.port() == route.port
+                       : &port == &rail;
+  }
   // Whether `requests` more may be posted. One request of the depth is kept for the marker.
   bool room_for(std::int32_t requests, std::int32_t depth) const {
     return outstanding + requests < depth && !broken && rail.room_for(requests);
@@ -53,7 +59,9 @@ struct Subchannel {
   SubchannelState state = SubchannelState::closed;
   std::uint32_t incarnation = 0;  // of the present connection or attempt; at first 0
   std::unique_ptr<rdma::QueuePair> queue_pair;
-  rdma::PortAddress own_address;  // of the port when it was connected
+  std::unique_ptr<AlternatePath> alternate;  // of a queue pair that may migrate
+  rdma::Route route;                         // that it takes now; port may not be that of the rail any more
+  rdma::PortAddress own_address;             // of that port when it was connected
   std::uint8_t own_gid_index = 0;
   std::uint32_t packet_number = 0;  // that this end's first packet on the link has
 

@@ -328,6 +328,9 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
       return false;
     case PacketKind::credit:
       return false;
+    case PacketKind::alternate:
+      core_.alternates.on_message(subchannel, packet.subspan(sizeof(PacketHeader)));
+      return false;
     case PacketKind::probe:
     case PacketKind::probe_answer:
       core_.connector->on_probe(subchannel, header.kind, packet);

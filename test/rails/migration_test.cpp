@@ -1,0 +1,125 @@
+// Automatic path migration: what adapters save by themselves is no failure, what they cannot is the
+// failover's.
+#include "rails/traffic.h"
+
+namespace hawser::rails_test {
+namespace {
+
+ClusterOptions two_ports(const char* topology = "back-to-back") {
+  ClusterOptions options = two_rails(topology);
+  options.rails = 1;
+  options.ports = 2;
+  return options;
+}
+
+// Arms what can be armed.
+void warm_up(RailCluster& cluster) {
+  stream(cluster, 20 * millisecond);
+  ASSERT_GE(sum(cluster, &RailCounters::alternates_armed), 2u) << cluster.describe();
+}
+
+TEST(RailMigration, CablePulledIsNoFailureWhereTheAdapterHasAnotherPort) {
+  RailCluster cluster(two_ports());
+  warm_up(cluster);
+  start_measuring(cluster);
+  cluster.inject("link n0/hw0:1 down");
+  stream(cluster, 100 * millisecond);
+  EXPECT_LE(longest_gap(cluster), 5 * millisecond) << cluster.describe();
+  EXPECT_EQ(sum(cluster, &RailCounters::migrations), 2u) << cluster.describe();
+  // The port is back: so is the connection after a while, with what it had before.
+  cluster.inject("link n0/hw0:1 up");
+  stream(cluster, 2 * second, 0, 1, 5 * millisecond);
+  EXPECT_EQ(sum(cluster, &RailCounters::migrations), 4u) << cluster.describe();
+  cluster.inject("link n1/hw0:2 down");
+  stream(cluster, 100 * millisecond);
+  EXPECT_EQ(sum(cluster, &RailCounters::migrations), 6u) << cluster.describe();
+  EXPECT_EQ(sum(cluster, &RailCounters::failures), 0u) << cluster.describe();
+  expect_all_well(cluster);
+}
+
+// Nobody is told, so the adapter's retries have to run out.
+TEST(RailMigration, BlackHoleIsNoFailureEither) {
+  RailCluster cluster(two_ports("two-switch"));
+  warm_up(cluster);
+  start_measuring(cluster);
+  cluster.inject("link n1/hw0:1 blackhole both");
+  stream(cluster, 300 * millisecond);
+  EXPECT_LE(longest_gap(cluster), 100 * millisecond) << cluster.describe();
+  EXPECT_EQ(sum(cluster, &RailCounters::migrations), 2u) << cluster.describe();
+  EXPECT_EQ(sum(cluster, &RailCounters::failures), 0u) << cluster.describe();
+  cluster.inject("link n1/hw0:1 clear");
+  expect_all_well(cluster);
+}
+
+// Alternates over one port: other path bits, which lead over another spine. Every cable of a leaf's is cut
+// once; with one rail and one path, software would have nowhere to go.
+TEST(RailMigration, PathsOfOnePortGoRoundABrokenSpine) {
+  ClusterOptions options = two_rails("fat-tree-144");
+  options.hosts = 13;
+  options.rails = 1;
+  options.parameters.lmc = 1;
+  RailCluster cluster(options);
+  stream(cluster, 20 * millisecond, 0, 12);
+  for (int port = 13; port <= 24; ++port) {
+    cluster.inject("link LEAF00:" + std::to_string(port) + " blackhole both");
+    stream(cluster, 150 * millisecond, 0, 12, 2 * millisecond);
+    cluster.inject("link LEAF00:" + std::to_string(port) + " clear");
+    stream(cluster, 50 * millisecond, 0, 12, 2 * millisecond);
+  }
+  EXPECT_GE(sum(cluster, &RailCounters::migrations), 4u) << cluster.describe();
+  EXPECT_EQ(sum(cluster, &RailCounters::failures), 0u) << cluster.describe();
+  expect_all_well(cluster);
+}
+
+TEST(RailMigration, WhatTheAdapterCannotSaveIsLeftToTheFailover) {
+  ClusterOptions options = two_ports();
+  options.rails = 2;
+  RailCluster cluster(options);
+  warm_up(cluster);
+  start_measuring(cluster);
+  cluster.inject("link n0/hw0:1 blackhole both");
+  cluster.inject("link n0/hw0:2 blackhole both");
+  stream(cluster, 300 * millisecond);
+  // Retries on both routes, one after the other, and the fence.
+  EXPECT_LE(longest_gap(cluster), 100 * millisecond) << cluster.describe();
+  EXPECT_GE(sum(cluster, &RailCounters::failures), 2u) << cluster.describe();
+  cluster.inject("link n0/hw0:1 clear");
+  cluster.inject("link n0/hw0:2 clear");
+  stream(cluster, 2 * second, 0, 1, 5 * millisecond);
+  EXPECT_GE(sum(cluster, &RailCounters::recoveries), 2u) << cluster.describe();
+  expect_all_well(cluster);
+}
+
+TEST(RailMigration, PortThatFlapsIsLeftAloneForLonger) {
+  RailCluster cluster(two_ports());
+  warm_up(cluster);
+  for (int i = 0; i < 40; ++i) {
+    cluster.inject("link n0/hw0:1 down");
+    stream(cluster, 50 * millisecond, 0, 1, 5 * millisecond);
+    cluster.inject("link n0/hw0:1 up");
+    stream(cluster, 100 * millisecond, 0, 1, 5 * millisecond);
+  }
+  EXPECT_LE(sum(cluster, &RailCounters::migrations), 20u) << cluster.describe();
+  expect_all_well(cluster);
+}
+
+TEST(RailMigration, NothingIsLoadedWhereItIsOffOrHasNoAlternate) {
+  ClusterOptions off = two_ports();
+  off.knobs.rail_migration = "off";
+  for (const ClusterOptions& options : {off, two_rails()}) {
+    RailCluster cluster(options);
+    stream(cluster, 50 * millisecond);
+    EXPECT_EQ(sum(cluster, &RailCounters::alternates_armed), 0u);
+    expect_all_well(cluster);
+  }
+}
+
+TEST(RailMigration, KnobOfNonsenseIsAnError) {
+  ClusterOptions options = two_ports();
+  options.knobs.rail_migration = "sometimes";
+  RailCluster cluster(options);
+  EXPECT_NE(cluster.failure().find("rail_migration is `sometimes`"), std::string::npos) << cluster.failure();
+}
+
+}  // namespace
+}  // namespace hawser::rails_test

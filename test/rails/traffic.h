@@ -1,0 +1,54 @@
+// What the cases of failures have in common: a cluster of two rails, a stream of messages, and what is to be
+// so at the end.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "rails/rail_cluster.h"
+
+namespace hawser::rails_test {
+
+inline ClusterOptions two_rails(const char* topology = "two-switch") {
+  ClusterOptions options;
+  options.topology = topology;
+  options.parameters.link_latency = 2 * microsecond;
+  options.parameters.link_rate = 200e6;
+  options.parameters.chunk = 16384;
+  return options;
+}
+
+// Messages of 64 KiB and small ones, both ways between two processes, for `time` from now on.
+inline void stream(RailCluster& cluster, Nanoseconds time, int one = 0, int other = 1,
+                   Nanoseconds pause = 500 * microsecond) {
+  const Nanoseconds end = cluster.now() + time;
+  while (cluster.now() < end && cluster.failure().empty()) {
+    for (const bool back : {false, true}) {
+      Endpoint& from = cluster.at(back ? other : one);
+      from.post({back ? one : other, 65536, true});
+      from.post({back ? one : other, 100});
+    }
+    cluster.run(cluster.now() + pause, false);
+  }
+}
+
+inline void expect_all_well(RailCluster& cluster) {
+  EXPECT_TRUE(cluster.run(cluster.now() + 10 * second)) << cluster.describe();
+  EXPECT_TRUE(cluster.settle(cluster.now() + 10 * second)) << cluster.describe();
+}
+
+inline std::uint64_t sum(RailCluster& cluster, std::uint64_t RailCounters::*counter) {
+  std::uint64_t total = 0;
+  for (int i = 0; i < cluster.size(); ++i) total += cluster.at(i).channel().counters().*counter;
+  return total;
+}
+
+inline void start_measuring(RailCluster& cluster) {
+  for (int i = 0; i < cluster.size(); ++i) cluster.at(i).longest_gap = 0;
+}
+inline Nanoseconds longest_gap(RailCluster& cluster) {
+  return std::max(cluster.at(0).longest_gap, cluster.at(1).longest_gap);
+}
+
+}  // namespace hawser::rails_test
