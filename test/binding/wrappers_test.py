@@ -23,6 +23,16 @@ int main(int argc, char** argv) {
   return MPI_Finalize();
 }
 """
+FORTRAN = """\
+      program main
+      include 'mpif.h'
+      integer n, ierror
+      call MPI_Init(ierror)
+      call MPI_Comm_size(MPI_COMM_WORLD, n, ierror)
+      print *, MPI_STATUS_SIZE, n
+      call MPI_Finalize(ierror)
+      end
+"""
 PROJECT = """\
 cmake_minimum_required(VERSION 3.20)
 project(uses_mpi C CXX)
@@ -69,7 +79,22 @@ def check_prefix(prefix, directory):
     check("-I" in run(prefix / "bin/mpicc", "-compile-info"), "-compile-info")
     run(prefix / "bin/mpicc", "--version")
     run(prefix / "bin/mpicc", "-abi=none", "-show", expect=1)
-    run(prefix / "bin/mpifort", "--version", expect=1)
+    if shutil.which("gfortran") is None:
+        run(prefix / "bin/mpifort", "--version", expect=1)
+        return
+    check_fortran(prefix, directory)
+
+
+def check_fortran(prefix, directory):
+    (directory / "program.f").write_text(FORTRAN)
+    for wrapper in ("mpifort", "mpif77", "mpif90"):
+        for abi in ("standard", "mpich"):
+            binary = directory / f"{wrapper}_{abi}"
+            run(prefix / "bin" / wrapper, f"-abi={abi}", directory / "program.f", "-o", binary)
+            size = {"standard": 8, "mpich": 5}[abi]
+            check(run(binary).split() == [str(size), "1"], f"{wrapper} -abi={abi}: the program prints something else")
+    shown = shlex.split(run(prefix / "bin/mpifort", "-show", "a.f", "-o", "a"))
+    check({"-lmpifort_abi", "-lmpi_abi", f"-I{prefix}/include"} <= set(shown), f"mpifort -show prints {shown}")
 
 
 def check_find_mpi(prefix, directory):

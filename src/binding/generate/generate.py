@@ -11,6 +11,8 @@ from api_header import api_header  # noqa: E402
 from c_header import c_header, functions_of  # noqa: E402
 from constants import ABIS, read_constants  # noqa: E402
 from entry_points import entry_points  # noqa: E402
+from fortran_constants import mpif_header  # noqa: E402
+from fortran_entries import fortran_entries  # noqa: E402
 from table import TableError, read_functions  # noqa: E402
 from translate import mpich_types_header, translate_header  # noqa: E402
 
@@ -32,12 +34,15 @@ def main(arguments):
         template = source / f"mpi_{abi}.h.in"
         public = include / "mpi.h" if abi == "standard" else include / abi / "mpi.h"
         write(public, c_header(template, functions, constants, abi))
+        write(public.parent / "mpif.h", mpif_header(constants, abi))
         write(output / f"{abi}/mpi.h", c_header(template, functions, constants, abi, " noexcept"))
         write(output / f"{abi}/binding/translate.h", translate_header(constants, abi))
     write(output / "mpich/binding/mpich_types.h", mpich_types_header(constants))
     for chapter in dict.fromkeys(f.chapter for f in functions):
         members = [f for f in functions if f.chapter == chapter]
         write(output / f"binding/{chapter}.cpp", entry_points(members, by_name))
+        if not any("tool" in f.flags for f in members):
+            write(output / f"binding/fortran/{chapter}.cpp", fortran_entries(members))
     write_lists(output, functions)
 
 

@@ -1,0 +1,35 @@
+"""Compiles a Fortran program and runs it: run_program.py BUILD COMPILER PROCESSES SOURCE [flags of the compiler...].
+COMPILER is standard or mpich (our mpifort for that ABI), or debian (MPICH's own mpif90: its program runs on our
+libraries)."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+build, compiler, processes, source = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3], Path(sys.argv[4])
+flags = sys.argv[5:]
+command = [build / "bin/mpifort", f"-abi={compiler}"]
+if compiler == "debian":
+    mpif90 = shutil.which("mpif90.mpich")
+    if mpif90 is None:
+        print("mpif90.mpich is not installed")
+        sys.exit(77)
+    command = [mpif90]
+
+with tempfile.TemporaryDirectory() as directory:
+    program = Path(directory) / "program"
+    sources = [source.parent / "check.F90", source]
+    result = subprocess.run([*command, "-g", "-w", "-ffree-line-length-none", *flags, *sources, "-o", program],
+                            cwd=directory)
+    if result.returncode != 0:
+        sys.exit("the program does not compile")
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(build / "lib")}
+    library = "libmpifort_abi.so.1" if compiler == "standard" else "libmpichfort.so.12"
+    loaded = subprocess.run(["ldd", program], capture_output=True, text=True, env=environment).stdout
+    if f"{build}/lib/{library}" not in loaded:
+        sys.exit(f"the program does not load our {library}:\n{loaded}")
+    result = subprocess.run([build / "bin/mpiexec", "-n", processes, program], env=environment, timeout=240)
+sys.exit(result.returncode)
