@@ -9,11 +9,12 @@ enum { most_sizes = 32 };
 
 struct options {
   size_t min_bytes, max_bytes; /* -m [MIN:]MAX */
-  size_t sizes[most_sizes];    /* -s: these sizes instead (collectives); ends with 0 */
+  size_t sizes[most_sizes];    /* -s: these sizes instead (collectives, overlap); ends with 0 */
   double seconds;              /* -t: measure each size for about so long, by batches (collectives) */
   int iterations;              /* -i: per size; 0 = by size */
   int warmup;                  /* -x; -1 = by size */
   int window;                  /* -W */
+  int tests;                   /* -T: calls of MPI_Testall in the computation (overlap) */
   int full;                    /* -f: minimum, maximum and iterations too (collectives) */
   int pairs;                   /* -p (mbw_mr) */
   int validate;                /* -c: check the received bytes */
@@ -40,5 +41,10 @@ int run_bandwidth(struct bench* bench, int both_ways);
 int run_message_rate(struct bench* bench);
 int run_collective(struct bench* bench, const char* name);
 int is_collective(const char* name);
+int run_overlap(struct bench* bench, const char* name);
+int is_overlap(const char* name);
+
+/* The size to measure after this one, or 0 (collectives, overlap). */
+size_t size_after(const struct options* options, size_t bytes);
 
 #endif

@@ -150,14 +150,6 @@ static struct batch time_batches(struct bench* bench, enum collective what, size
   return result;
 }
 
-/* The next size to measure, or 0. */
-static size_t size_after(const struct options* options, size_t bytes) {
-  if (options->sizes[0] == 0) return bytes * 2 > options->max_bytes ? 0 : bytes * 2;
-  const size_t* next = options->sizes;
-  while (*next != 0 && *next <= bytes) ++next;
-  return *next;
-}
-
 static void print_head(const struct bench* bench, const char* name) {
   printf("# MPI %s Latency Test, %d processes\n", name, bench->size);
   printf("%-10s%20s", "# Size", bench->options.seconds > 0 ? "Latency(us)" : "Avg Latency(us)");

@@ -13,9 +13,13 @@ static const char usage[] =
     "  bw, bibw   bandwidth one way, both ways (2 processes)\n"
     "  mbw_mr     bandwidth and message rate of pairs of processes\n"
     "  barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter scan\n"
+    "  overlap_exchange overlap_one_way overlap_iallreduce overlap_ibcast overlap_ialltoall "
+    "overlap_iallgather\n"
+    "             how much of the communication hides behind computation\n"
     "options:\n"
     "  -m [MIN:]MAX  message sizes in bytes, powers of two (default 1:4194304)\n"
-    "  -s N[,N...]   collectives: these sizes, ascending\n"
+    "  -s N[,N...]   collectives, overlap: these sizes, ascending\n"
+    "  -T N          overlap: calls of MPI_Testall in the computation (0)\n"
     "  -t SECONDS    collectives: measure each size for about so long, in batches; prints the median "
     "batch's\n"
     "                mean time of a call, and of a call with the barrier that follows\n"
@@ -32,6 +36,13 @@ int iterations_for(const struct options* options, size_t bytes) {
 int warmup_for(const struct options* options, size_t bytes) {
   if (options->warmup >= 0) return options->warmup;
   return bytes > 8192 ? 20 : 200;
+}
+
+size_t size_after(const struct options* options, size_t bytes) {
+  if (options->sizes[0] == 0) return bytes * 2 > options->max_bytes ? 0 : bytes * 2;
+  const size_t* next = options->sizes;
+  while (*next != 0 && *next <= bytes) ++next;
+  return *next;
 }
 
 void fill_pattern(char* bytes, size_t count, unsigned seed) {
@@ -91,7 +102,7 @@ static int parse_list(struct options* options, const char* text) {
 
 static int parse_options(struct options* options, int argc, char** argv) {
   int option;
-  while ((option = getopt(argc, argv, "m:s:t:i:x:W:p:fc")) != -1) {
+  while ((option = getopt(argc, argv, "m:s:t:T:i:x:W:p:fc")) != -1) {
     int good = 1;
     switch (option) {
       case 'm':
@@ -102,6 +113,9 @@ static int parse_options(struct options* options, int argc, char** argv) {
         break;
       case 't':
         good = (options->seconds = atof(optarg)) > 0;
+        break;
+      case 'T':
+        good = (options->tests = atoi(optarg)) >= 0;
         break;
       case 'i':
         good = (options->iterations = atoi(optarg)) > 0;
@@ -141,12 +155,13 @@ static int run(struct bench* bench, const char* name) {
   if (strcmp(name, "bw") == 0) return run_bandwidth(bench, 0);
   if (strcmp(name, "bibw") == 0) return run_bandwidth(bench, 1);
   if (strcmp(name, "mbw_mr") == 0) return run_message_rate(bench);
+  if (is_overlap(name)) return run_overlap(bench, name);
   return run_collective(bench, name);
 }
 
 static int known(const char* name) {
   return strcmp(name, "latency") == 0 || strcmp(name, "bw") == 0 || strcmp(name, "bibw") == 0 ||
-         strcmp(name, "mbw_mr") == 0 || is_collective(name);
+         strcmp(name, "mbw_mr") == 0 || is_collective(name) || is_overlap(name);
 }
 
 int main(int argc, char** argv) {
@@ -160,7 +175,7 @@ int main(int argc, char** argv) {
     status = 2;
   } else {
     /* Collectives may need a block for every process. */
-    size_t blocks = is_collective(argv[1]) ? (size_t)bench.size : 1;
+    size_t blocks = is_collective(argv[1]) || is_overlap(argv[1]) ? (size_t)bench.size : 1;
     size_t bytes = (bench.options.max_bytes + 64) * blocks;
     if (posix_memalign((void**)&bench.send, 4096, bytes) != 0 ||
         posix_memalign((void**)&bench.receive, 4096, bytes) != 0) {
