@@ -37,7 +37,7 @@ void print_usage(std::FILE* file) {
              "       hawser fabric schedule FILE [--name F]\n"
              "       hawser fabric run [--host n0] [--name F] -- COMMAND...\n"
              "       hawser fabric use [--name F] [--lifeline FD] -- F|WHAT [OPTIONS]     (for launchers)\n"
-             "\n`hawser fabric up --help` tells the options of a new fabric. Faults: doc/emulator.md.\n");
+             "\n`hawser fabric up --help` tells the options of a new fabric. Faults: man hawser.\n");
 }
 
 int fail(const std::string& text) {
@@ -254,6 +254,10 @@ int run_fabric(Words words) {
   if (verb == "watch") return watch_fabric(words.subspan(1));
   if (verb == "topology" && words.size() > 1 && (!words[1].starts_with("--") || words[1] == "--help"))
     return explain(words.subspan(1));
+  if (words.size() > 1 && (words[1] == "--help" || words[1] == "-h")) {
+    print_usage(stdout);
+    return 0;
+  }
   Arguments arguments = parse(words.subspan(1));
   if (!arguments.error.empty()) return wrong(arguments.error);
   if (verb == "use") return use(arguments);

@@ -65,7 +65,7 @@ int print_summary() {
   fmt::print("launchers  PMIx (libpmix.so.2: {}), Hawser's mpiexec, PMI-1 (Hydra, srun --mpi=pmi2), none\n",
              pmix_state());
   fmt::print("           started here by: {}\n", launcher_here());
-  fmt::print("channels   shared memory within a node, sockets between nodes\n");
+  fmt::print("channels   shared memory within a node; rails (InfiniBand, RoCE) or sockets between nodes\n");
   fmt::print("settings   {} knobs (hawser info --knobs)\n", knob_infos().size());
   return 0;
 }

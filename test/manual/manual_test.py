@@ -1,0 +1,79 @@
+"""The manual pages say what the programs' --help says: every option is in its page, and no page has one that is not there.
+
+Usage: manual_test.py FOLDER-OF-PROGRAMS FOLDER-OF-PAGES
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+PROGRAMS, PAGES = map(pathlib.Path, sys.argv[1:3])
+# Every --help of a program; between them, all its options.
+HELP = {
+    "mpiexec": ((),),
+    "hawser": ((), ("info",), ("top",), ("fabric",), ("fabric", "up"), ("fabric", "watch"), ("fabric", "topology"),
+               ("fabric", "run"), ("sim", "run"), ("sim", "campaign")),
+}
+# An option where a word begins; not the dash inside one, nor a negative number.
+OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
+# Told of in passing: the other way to write an option, an option of another program, and names of topologies.
+MENTIONED = {"mpiexec": {"-hosts", "--knobs"}, "hawser": {"-to-back", "-switch"}}
+
+
+def told_by(program, words):
+    done = subprocess.run([PROGRAMS / program, *words, "--help"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, (program, words, done)
+    return done.stdout
+
+
+def options_of(program):
+    text = "\n".join(told_by(program, words) for words in HELP[program])
+    return set(OPTION.findall(text)) - MENTIONED[program]
+
+
+def page(program):
+    return (PAGES / f"{program}.1").read_text(encoding="utf-8")
+
+
+def options_in_page(program):
+    text = page(program)
+    found = {"--" + name for name in re.findall(r"\bFl Fl ([A-Za-z][\w-]*)", text)}
+    return found | {"-" + name for name in re.findall(r"(?<!Fl )\bFl (?!Fl\b)([A-Za-z][\w-]*)", text)}
+
+
+class Manual(unittest.TestCase):
+    def test_every_option_is_in_its_page(self):
+        for program in HELP:
+            told = options_of(program)
+            self.assertGreater(len(told), 10, program)
+            self.assertEqual(told - options_in_page(program), set(), f"missing in {program}.1")
+
+    def test_no_page_has_an_option_that_is_not_there(self):
+        for program in HELP:
+            self.assertEqual(options_in_page(program) - options_of(program) - {"-V", "--version"}, set(), f"{program}.1")
+
+    def test_every_fault_is_in_the_page(self):
+        """The list of faults is that of the fabric room's header."""
+        header = (PAGES.parent.parent / "src/fabric/fault/fault.h").read_text(encoding="utf-8")
+        grammar = re.findall(r"^//   (link|switch|adapter|qp|acks|payload|gid|lid|tables|sm) (.*?)(?:  |$)", header, re.M)
+        self.assertGreater(len(grammar), 10)
+        faults = page("hawser")[page("hawser").index(".Sh FAULTS"):]
+        for kind, rest in grammar:
+            lines = [line for line in faults.splitlines() if line.startswith(f".It Cm {kind} ")]
+            self.assertTrue(lines, kind)
+            for word in re.findall(r"(?<![\w%])[a-z]{2,}(?![\w%/])", rest.split("0.")[0]):
+                self.assertTrue(any(re.search(rf"\b{word}\b", line) for line in lines) or word in ("us", "any", "all"), (kind, word))
+
+    @unittest.skipUnless(shutil.which("mandoc"), "mandoc is not installed")
+    def test_pages_are_well_formed(self):
+        for program in HELP:
+            done = subprocess.run(["mandoc", "-Tlint", PAGES / f"{program}.1"], capture_output=True, text=True, check=False)
+            complaints = [line for line in done.stdout.splitlines() if "makewhatis" not in line and ".Xr" not in line
+                          and "referenced manual not found" not in line]
+            self.assertEqual(complaints, [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
