@@ -1,6 +1,6 @@
 // What a network adapter offers to the channel room, named as in verbs. Implemented by access/verbs
-// (InfiniBand and RoCE, through libibverbs) and, later, access/ofi (libfabric). Several implementations may
-// be in one process; the channel room does not know which is which.
+// (InfiniBand and RoCE, through libibverbs) and access/ofi (plain Ethernet, through libfabric). Several
+// implementations may be in one process; the channel room does not know which is which.
 //
 // Errors: whatever the network or the operating system may refuse is a Result or a Completion status. Methods
 // on the hot path (post, poll) allocate nothing and make no system call. Threads: none; all calls of a
@@ -24,15 +24,18 @@
 namespace hawser::rdma {
 
 enum class LinkLayer : std::uint8_t { infiniband, ethernet };
+// What connections are made of; ports of unlike transports do not reach each other.
+enum class Transport : std::uint8_t { verbs, tcp };
 
 // How others reach a port. Plain bytes: goes over the wire as it is.
 struct PortAddress {
   std::array<std::uint8_t, 16> gid = {};  // at gid_index; RoCE needs it, InfiniBand uses it across subnets
-  std::uint16_t lid = 0;                  // the base LID
+  std::uint16_t lid = 0;                  // the base LID; of Transport::tcp the TCP port
   std::uint8_t lmc = 0;                   // 2^lmc LIDs from the base one reach this port
   LinkLayer link_layer = LinkLayer::infiniband;
   std::uint8_t mtu = 0;  // bytes: 128 << mtu (as ibv_mtu)
-  std::uint8_t reserved[3] = {};
+  Transport transport = Transport::verbs;
+  std::uint8_t reserved[2] = {};
   bool operator==(const PortAddress&) const = default;
 };
 static_assert(sizeof(PortAddress) == 24, "on the wire as it is");

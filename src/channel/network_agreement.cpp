@@ -6,7 +6,7 @@ namespace hawser {
 namespace {
 
 constexpr std::string_view offer_key = "rails", agreed_key = "rails-of-all";
-constexpr char first_digit = '0', last_digit = '3';
+constexpr char first_digit = '0', last_digit = '7';
 
 }  // namespace
 
@@ -18,8 +18,10 @@ std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devi
     for (std::uint8_t port = 1; port <= device->facts().ports; ++port) {
       const auto facts = device->query_port(port);
       if (!facts || (network == "auto" && !facts.value().active)) continue;
-      bits |=
-          facts.value().address.link_layer == rdma::LinkLayer::ethernet ? ethernet_rails : infiniband_rails;
+      const rdma::PortAddress& address = facts.value().address;
+      bits |= address.transport == rdma::Transport::tcp         ? tcp_rails
+              : address.link_layer == rdma::LinkLayer::ethernet ? roce_rails
+                                                                : infiniband_rails;
     }
   return static_cast<std::uint8_t>(bits);
 }

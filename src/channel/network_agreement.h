@@ -15,7 +15,7 @@
 namespace hawser {
 
 // What a process has, as bits.
-enum NetworkBits : std::uint8_t { no_rails = 0, infiniband_rails = 1, ethernet_rails = 2 };
+enum NetworkBits : std::uint8_t { no_rails = 0, infiniband_rails = 1, roce_rails = 2, tcp_rails = 4 };
 
 // The devices of this process as the others shall know them: `auto` counts ports that are active now, `rails`
 // all that there are, `socket` none.

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "access/verbs/system_devices.h"
+#include "access/system_devices.h"
 #include "base/machine.h"
 #include "base/rest.h"
 #include "channel/machine_channels.h"
@@ -127,8 +127,8 @@ class MachineEnvironment final : public Environment {
 
   MonotonicClock clock_;
   MachineHost host_;
-  rdma::SystemDevices devices_;
   Knobs knobs_;
+  rdma::SystemDevices devices_{knobs_.rail_ethernet};
   int joins_ = 0;
   std::unique_ptr<Bootstrap> bootstrap_;
   std::unique_ptr<BootstrapExchange> exchange_;

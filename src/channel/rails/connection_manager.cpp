@@ -41,10 +41,12 @@ bool same(const ConnectionEnd& one, const ConnectionEnd& other) {
 }
 
 bool plausible(const ConnectionEnd& end) {
-  std::uint8_t layer = 0;  // as a byte: what arrives may be no value of the enum
+  std::uint8_t layer = 0, transport = 0;  // as bytes: what arrives may be no value of the enum
   std::memcpy(&layer, &end.port.link_layer, sizeof layer);
+  std::memcpy(&transport, &end.port.transport, sizeof transport);
   return end.queue_pair <= numbers_of_24_bits && end.packet_number <= numbers_of_24_bits &&
-         layer <= static_cast<std::uint8_t>(rdma::LinkLayer::ethernet) && end.port.mtu >= 1 &&
+         layer <= static_cast<std::uint8_t>(rdma::LinkLayer::ethernet) &&
+         transport <= static_cast<std::uint8_t>(rdma::Transport::tcp) && end.port.mtu >= 1 &&
          end.port.mtu <= 5 && end.port.lmc <= 7;
 }
 

@@ -14,25 +14,34 @@ constexpr std::size_t max_subchannels = max_stripes;
 // What a peer costs while nothing is under way, beside its queue pairs: with two rails about 2 KiB.
 static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 384, "there may be thousands of peers");
 
-// Rail i here goes with rail i there; of unequal numbers the larger side's others go round the smaller side.
-// A pair of unlike networks is no pair.
+// Rails go with rails of the same kind of network: the i-th here with the i-th there; of unequal numbers the
+// larger side's others go round the smaller side.
 struct Pairing {
   std::uint16_t local = 0, remote = 0;
 };
+int network_of(const RailAddress& rail) {
+  return 2 * static_cast<int>(rail.port.transport) + static_cast<int>(rail.port.link_layer);
+}
+std::vector<std::uint16_t> rails_of(const RailTable& table, int network) {
+  std::vector<std::uint16_t> found;
+  for (std::size_t i = 0; i < table.rails.size(); ++i)
+    if (network_of(table.rails[i]) == network) found.push_back(static_cast<std::uint16_t>(i));
+  return found;
+}
 std::vector<Pairing> pair_rails(const RailTable& own, const RailTable& remote) {
   std::vector<Pairing> pairs;
-  const std::size_t count = std::max(own.rails.size(), remote.rails.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const Pairing pair{static_cast<std::uint16_t>(i % own.rails.size()),
-                       static_cast<std::uint16_t>(i % remote.rails.size())};
-    if (own.rails[pair.local].port.link_layer == remote.rails[pair.remote].port.link_layer)
-      pairs.push_back(pair);
+  for (int network = 0; network < 4; ++network) {
+    const std::vector<std::uint16_t> here = rails_of(own, network), there = rails_of(remote, network);
+    if (here.empty() || there.empty()) continue;
+    for (std::size_t i = 0; i < std::max(here.size(), there.size()); ++i)
+      pairs.push_back({here[i % here.size()], there[i % there.size()]});
   }
   return pairs;
 }
 
 int paths_between(const rdma::PortAddress& a, const rdma::PortAddress& b, std::int64_t wanted) {
-  if (a.link_layer == rdma::LinkLayer::ethernet) return static_cast<int>(wanted);  // by flow label
+  if (a.link_layer == rdma::LinkLayer::ethernet)
+    return static_cast<int>(wanted);  // by flow label or TCP port
   return static_cast<int>(
       std::min<std::int64_t>(wanted, std::int64_t{1} << std::min<int>(std::min(a.lmc, b.lmc), 6)));
 }

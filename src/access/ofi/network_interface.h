@@ -1,0 +1,44 @@
+// Network interfaces of this host: what they are, and when that changes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "access/file_descriptor.h"
+#include "base/result.h"
+
+namespace hawser::rdma {
+
+// An IPv4 address in an IPv6 one (RFC 4291 2.5.5.2), as RoCE has them too.
+using MappedAddress = std::array<std::uint8_t, 16>;
+MappedAddress mapped_address(std::uint32_t network_order);
+// 0: it is none.
+std::uint32_t ipv4_of(const MappedAddress& address);
+
+struct InterfaceFacts {
+  std::string name;      // "eth0"
+  bool running = false;  // up, with a carrier
+  bool loopback = false;
+  std::uint32_t address = 0;  // IPv4, network order; 0: none
+};
+
+// Those that exist now; with `name` only that one.
+std::vector<InterfaceFacts> network_interfaces(const std::string& name = "");
+// Bytes per second as the kernel knows it; 1 Gbit/s where it does not.
+std::int64_t interface_rate(const std::string& name);
+
+// Tells that some interface changed (rtnetlink).
+class InterfaceWatch {
+ public:
+  static Result<InterfaceWatch> make();
+  int descriptor() const { return socket_.get(); }
+  // True if something changed since the last call.
+  bool take();
+
+ private:
+  FileDescriptor socket_;
+};
+
+}  // namespace hawser::rdma
