@@ -6,8 +6,6 @@ heals it, sees that traffic goes on, and at the end every byte was right.
 """
 import contextlib
 import os
-import select
-import subprocess
 import sys
 import tempfile
 import time
@@ -16,55 +14,22 @@ import unittest
 TRAFFIC = sys.argv.pop(2)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "verbs"))
 from fabric_case import HAWSER, PATIENCE, OnFabric, fabric  # noqa: E402
+from traffic import Traffic  # noqa: E402
 
 MPIEXEC = os.path.join(os.path.dirname(HAWSER), "mpiexec")
 
 
-class Job(OnFabric):
+class Job(Traffic, OnFabric):
     """Two processes on two hosts that exchange messages."""
     WHAT = ("two-switch", "--hosts", "2", "--rails", "2")
     variables = {}
 
     def setUp(self):
         super().setUp()
-        self.job = subprocess.Popen([MPIEXEC, "-n", "2", "--fabric", self.name, TRAFFIC], stdin=subprocess.PIPE,
-                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1,
-                                    env={**os.environ, "HAWSER_NETWORK": "rails", **self.variables})
-        self.started.append(self.job)
-        self.goes_on()
-
-    def rounds(self):
-        """Rounds since the last question, and the longest of them in milliseconds."""
-        self.job.stdin.write("tell\n")
-        line = self.answer()
-        self.assertRegex(line, r"^\d+ \d+$", line + (self.job.stdout.read() if not line[:1].isdigit() else ""))
-        rounds, longest = line.split()
-        return int(rounds), int(longest) / 1000
-
-    def answer(self):
-        ready, _, _ = select.select([self.job.stdout], [], [], PATIENCE)
-        self.assertTrue(ready, "the job hangs")
-        return self.job.stdout.readline()
-
-    def goes_on(self, least=40):
-        end = time.monotonic() + PATIENCE
-        total, longest = 0, 0
-        while total < least:
-            self.assertLess(time.monotonic(), end, f"only {total} rounds")
-            rounds, pause = self.rounds()
-            total += rounds
-            longest = max(longest, pause)
-        return longest
+        self.start_job([MPIEXEC, "-n", "2", "--fabric", self.name, TRAFFIC], HAWSER_NETWORK="rails", **self.variables)
 
     def fault(self, text):
         fabric("fault", text, "--name", self.name)
-
-    def finish_job(self):
-        self.job.stdin.close()
-        self.job.stdin = None
-        output, _ = self.job.communicate(timeout=PATIENCE)
-        self.assertEqual(self.job.returncode, 0, output)
-        self.assertRegex(output, r"\d+ rounds right")
 
 
 class MpiFaults(Job):
@@ -114,7 +79,7 @@ class MpiFaults(Job):
         self.fault("link n0/hw0 down")
         self.goes_on()
         self.fault("link n0/hw1 down")
-        self.job.stdin.write("tell\n")
+        self.ask()
         time.sleep(1)  # the partition lasts
         self.fault("link n0/hw0 up")
         self.answer()
