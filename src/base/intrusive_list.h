@@ -28,11 +28,21 @@ class IntrusiveList {
     ListLink* link = (item->*Link).next;
     return link == &head_ ? nullptr : element(link);
   }
+  T* back() const { return empty() ? nullptr : element(head_.previous); }
+  // The element before, or null at the front.
+  T* previous(const T* item) const {
+    ListLink* link = (item->*Link).previous;
+    return link == &head_ ? nullptr : element(link);
+  }
   void push_back(T* item) { insert_before(&head_, item); }
   void push_front(T* item) { insert_before(head_.next, item); }
   // In front of `position`, which is in this list; null: at the end.
   void insert(T* position, T* item) {
     insert_before(position == nullptr ? &head_ : &(position->*Link), item);
+  }
+  // Behind `position`, which is in this list; null: at the front.
+  void insert_behind(T* position, T* item) {
+    insert_before(position == nullptr ? head_.next : (position->*Link).next, item);
   }
   T* pop_front() {
     T* item = front();

@@ -116,6 +116,9 @@ Result<> Fabric::apply(const Fault& fault) {
       at->set_dead(!fault.on);
       cables_changed();
       break;
+    case FaultKind::adapter_dying:
+      at->set_dying();
+      break;
     case FaultKind::qp_kill:
     case FaultKind::qp_hang:
       HAWSER_TRY(apply_to_queue_pairs(fault));
@@ -199,6 +202,7 @@ Result<> Fabric::apply_to_link(const Fault& fault) {
       return {};
     case FaultKind::switch_alive:
     case FaultKind::adapter_alive:
+    case FaultKind::adapter_dying:
     case FaultKind::qp_kill:
     case FaultKind::qp_hang:
     case FaultKind::lose_acks:

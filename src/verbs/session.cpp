@@ -1,5 +1,6 @@
 #include "verbs/session.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -52,7 +53,22 @@ void Session::asynchronous_event(const fabric::AsyncEvent& event) {
   port_.async_event(record);
 }
 
+namespace {
+
+// Of an adapter that died under its client, things can only be taken away.
+constexpr Call calls_when_defunct[] = {Call::modify_queue_pair,        Call::query_queue_pair,
+                                       Call::detach_multicast,         Call::close_xrc_domain,
+                                       Call::tell_completions,         Call::destroy_domain,
+                                       Call::deregister_memory,        Call::destroy_window,
+                                       Call::destroy_completion_queue, Call::destroy_shared_receive_queue,
+                                       Call::destroy_queue_pair};
+
+}  // namespace
+
 Reply Session::execute(const Request& request, const RingMemory& memory) {
+  if (context_.defunct() &&
+      std::ranges::find(calls_when_defunct, request.call) == std::end(calls_when_defunct))
+    return refused(EIO, "the adapter is dead");
   switch (request.call) {
     case Call::query_port:
       return query_port(request);

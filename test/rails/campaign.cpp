@@ -65,6 +65,11 @@ struct Incident {
   std::string fault, remedy;  // no remedy: it passes by itself
 };
 
+Incident draw_death(const std::string& adapter, Random& random) {
+  if (random.chance(0.5)) return {adapter + " dead", ""};
+  return {adapter + " dying", adapter + " dead"};
+}
+
 // Two addresses that move while their ends are cut off from each other cannot be found again: `moved` says
 // that one has.
 Incident draw_incident(Random& random, const ClusterOptions& options, bool moved) {
@@ -112,8 +117,8 @@ Incident draw_incident(Random& random, const ClusterOptions& options, bool moved
     default:
       // The first rail stays, so that there is a way in the end.
       if (options.rails < 2) return {"sm change", ""};
-      return {fmt::format("adapter n{}/hw1 dead", random.below(static_cast<std::uint64_t>(options.hosts))),
-              ""};
+      return draw_death(
+          fmt::format("adapter n{}/hw1", random.below(static_cast<std::uint64_t>(options.hosts))), random);
   }
 }
 

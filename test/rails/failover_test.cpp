@@ -130,6 +130,41 @@ TEST_P(RailFailover, AddressThatMovesIsFoundAgain) {
   EXPECT_GE(sum(cluster, &RailCounters::recoveries), 2u) << cluster.describe();
 }
 
+// It acknowledges packets and stripes that never reach the peer's memory, and then dies with them.
+TEST_P(RailFailover, WhatADyingAdapterAcknowledgedIsSentAgain) {
+  ClusterOptions wanted = options();
+  wanted.knobs.rail_policy = "round_robin";
+  RailCluster cluster(wanted);
+  stream(cluster, 20 * millisecond);
+  expect_all_well(cluster);
+  for (int i = 0; i < 8; ++i) cluster.at(0).post({1, 65536, true});
+  cluster.run(cluster.now() + 500 * microsecond, false);  // some of it is on its way
+  cluster.inject("adapter n1/hw1 dying");
+  for (int i = 0; i < 20; ++i) cluster.at(0).post({1, 8000});
+  cluster.run(cluster.now() + 2 * millisecond, false);
+  cluster.inject("adapter n1/hw1 dead");
+  stream(cluster, 100 * millisecond);
+  expect_all_well(cluster);
+  EXPECT_GE(sum(cluster, &RailCounters::taken_back), 5u) << cluster.describe();
+  const bool writes = GetParam() == std::string_view("write");
+  EXPECT_GE(cluster.at(writes ? 0 : 1).channel().counters().stripes_reissued, 1u) << cluster.describe();
+  EXPECT_TRUE(cluster.at(0).lost.empty() && cluster.at(1).lost.empty());
+}
+
+// What is kept until the peer's software has it goes when there is time, though nothing else is said.
+TEST_P(RailFailover, NothingIsKeptForAPeerThatIsSilent) {
+  RailCluster cluster(options());
+  for (int i = 0; i < 20; ++i) cluster.at(0).post({1, 8000});
+  EXPECT_TRUE(cluster.run(cluster.now() + second)) << cluster.describe();
+  EXPECT_EQ(cluster.at(0).channel().books(1).under_way, 20u);
+  // Somebody looks now and then, as a process does that polls.
+  for (int i = 0; i < 3; ++i) {
+    cluster.inject_at(cluster.now() + 200 * millisecond, "sm change");
+    cluster.run(cluster.now() + 300 * millisecond, false);
+  }
+  EXPECT_EQ(cluster.at(0).channel().books(1).under_way, 0u) << cluster.describe();
+}
+
 TEST_P(RailFailover, OffLosesThePeerAtTheFirstError) {
   ClusterOptions wanted = options("back-to-back");
   wanted.knobs.rail_failover = false;

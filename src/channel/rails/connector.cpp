@@ -121,7 +121,7 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
 
 void Connector::count_connected(Subchannel& subchannel) {
   subchannel.rail.add(subchannel.queue_pair->number(), subchannel);
-  subchannel.sent = subchannel.received = subchannel.delivered = 0;
+  subchannel.sent = subchannel.received = 0;
   subchannel.peer_received.reset();
   subchannel.answer_wanted = false;
   subchannel.broken = subchannel.poisoned = false;

@@ -256,14 +256,9 @@ void Failover::compare(Subchannel& subchannel, std::uint32_t received) {
     ++core_.counters.dropped_malformed;
     return;
   }
-  if (core_.knobs.checksum) {
-    peer.take_back(subchannel, received);
-  } else if (psn_distance(received, subchannel.delivered) < 0) {
-    // Its adapter acknowledged packets that its software never saw: the adapter died with them.
-    lose(peer, failure(ErrorClass::other, "process {} lost packets that its adapter had acknowledged",
-                       peer.process()));
-    return;
-  }
+  // What its adapter acknowledged and its software never saw: damaged, or the adapter died with it.
+  peer.take_back(subchannel, received);
+  core_.rendezvous.take_back(subchannel, received);
   while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
     if (entry->kind == WorkEntry::Kind::read) {
       // Nothing late could land here since the own end was drained; but only now does the peer's adapter not

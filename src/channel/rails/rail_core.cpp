@@ -178,10 +178,10 @@ void RailCore::on_completion(Rail& rail, const rdma::Completion& completion) {
   const std::int32_t requests = entry->kind == WorkEntry::Kind::write ? 2 : 1;
   subchannel.outstanding -= requests;
   rail.outstanding -= requests;
-  if (entry->kind != WorkEntry::Kind::read) subchannel.delivered = entry->ordinal + 1;
   if (entry->kind == WorkEntry::Kind::packet) {
     status.sent(subchannel.status_row, entry->bytes);
-    if (knobs.checksum && entry->sequenced)
+    // Delivered to the peer's adapter, which may still die before its software has seen it.
+    if (entry->sequenced)
       subchannel.peer.retain(*entry);
     else
       free_entry(entry);
@@ -387,6 +387,7 @@ void RailCore::look_at_timers() {
     for (std::size_t i = 0; i < known_peers.size(); ++i) {
       VirtualChannel& each = *known_peers[i];
       if (each.lost) continue;
+      each.watch_credit();
       failover.watch(each);
       const Nanoseconds since = each.partitioned_since;
       if (!each.lost && knobs.rail_give_up > 0 && since >= 0 && now - since >= knobs.rail_give_up)

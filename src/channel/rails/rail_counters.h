@@ -31,6 +31,7 @@ struct RailCounters {
   std::uint64_t fences_sent = 0, fences_answered = 0;
   std::uint64_t packets_reissued = 0, stripes_reissued = 0;
   std::uint64_t already_arrived = 0;  // unknown requests that the peer had
+  std::uint64_t taken_back = 0;       // requests that the peer's adapter acknowledged and lost
   std::uint64_t recoveries = 0;       // subchannels that were ready again
   std::uint64_t probes_failed = 0;
   std::uint64_t alternates_armed = 0;   // of automatic path migration

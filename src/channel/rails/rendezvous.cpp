@@ -174,7 +174,7 @@ void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const Byt
 bool Rendezvous::answer(Transfer& fetch) {
   VirtualChannel& peer = *fetch.peer;
   if (!peer.room()) return false;
-  if (fetch.readable || fetch.size == 0) {
+  if (fetch.readable || fetch.done >= fetch.size) {
     const DoneBody body{fetch.other};
     if (!peer.send(PacketKind::done, bytes_of(body), {})) return false;
     to_answer_.remove(&fetch);
@@ -214,11 +214,13 @@ void Rendezvous::on_done(VirtualChannel& peer, std::span<const std::byte> packet
   DoneBody body;
   Transfer* const exposure =
       read_body(packet, sizeof(PacketHeader), body) ? core_.exposures.find(body.exposed, peer) : nullptr;
-  if (exposure == nullptr || exposure->state != Transfer::State::offered) {
+  const bool moving = exposure != nullptr && exposure->state == Transfer::State::moving;
+  if (exposure == nullptr || (!moving && exposure->state != Transfer::State::offered)) {
     ++core_.counters.dropped_malformed;
     return;
   }
-  end_exposure(*exposure);
+  exposure->confirmed = true;
+  if (!moving || written(*exposure)) end_exposure(*exposure);
 }
 
 void Rendezvous::on_finish(VirtualChannel& peer, std::span<const std::byte> packet) {
@@ -246,8 +248,13 @@ void Rendezvous::on_finish(VirtualChannel& peer, std::span<const std::byte> pack
 
 void Rendezvous::end_exposure(Transfer& exposure) {
   void* const cookie = exposure.cookie;
+  forget_acknowledged(exposure);
   core_.exposures.release(exposure);
   core_.events->on_exposed_done(cookie, {});
+}
+
+void Rendezvous::forget_acknowledged(Transfer& exposure) {
+  while (WorkEntry* entry = exposure.acknowledged.pop_front()) core_.free_entry(entry);
 }
 
 // Everything was read, and is not what was exposed. It is not known which path did it: all of it is read
@@ -271,12 +278,8 @@ void Rendezvous::end_fetch(Transfer& fetch) {
     std::memcpy(fetch.bytes.data, fetch.registration.address, static_cast<std::size_t>(fetch.bytes.size));
   fetch.registration.clear();
   void* const cookie = fetch.cookie;
-  if (fetch.readable) {
-    fetch.state = Transfer::State::answering;
-    to_answer_.push_back(&fetch);
-  } else {
-    core_.fetches.release(fetch);
-  }
+  fetch.state = Transfer::State::answering;
+  to_answer_.push_back(&fetch);
   core_.events->on_fetched(cookie, {});
 }
 
@@ -321,10 +324,9 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
       Transfer& transfer = table[place];
       if (transfer.state == Transfer::State::free || transfer.peer != &peer) continue;
       // What was only offered is asked for later, and a fetch that only has to say so was reported.
-      const bool told =
-          !exposed &&
-          (transfer.state == Transfer::State::offered ||
-           (transfer.state == Transfer::State::answering && (transfer.readable || transfer.size == 0)));
+      const bool told = !exposed && (transfer.state == Transfer::State::offered ||
+                                     (transfer.state == Transfer::State::answering &&
+                                      (transfer.readable || transfer.done >= transfer.size)));
       void* const cookie = transfer.cookie;
       if (transfer.link.linked()) {
         TransferList& list = transfer.state == Transfer::State::answering ? to_answer_
@@ -332,6 +334,7 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
                                                                           : to_read_;
         list.remove(&transfer);
       }
+      forget_acknowledged(transfer);
       table.release(transfer);
       if (told) continue;
       if (exposed)

@@ -32,6 +32,10 @@ class Rendezvous {
   void on_stripe_done(WorkEntry& entry);
   void on_stripe_failed(WorkEntry& entry);
 
+  // The peer received only so many packets of the subchannel's present incarnation, whatever its adapter
+  // acknowledged.
+  void take_back(const Subchannel& subchannel, std::uint32_t received);
+
   // Posts what can be posted, and reports what ended.
   bool progress();
   // Ends all transfers with the peer with this error. Nothing of them is in flight any more.
@@ -55,7 +59,11 @@ class Rendezvous {
   bool post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe);
   bool post_write(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
   bool post_read(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
+  bool written(const Transfer& exposure) const {
+    return exposure.confirmed && exposure.done >= exposure.size;
+  }
   void end_exposure(Transfer& exposure);
+  void forget_acknowledged(Transfer& exposure);
   void end_fetch(Transfer& fetch);
   void read_again(Transfer& fetch);
 

@@ -97,6 +97,7 @@ bool Rendezvous::post_stripe(Transfer& transfer, Direction direction, const Stri
   transfer.posted += stripe.bytes;
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
+  entry.incarnation = subchannel.incarnation;
   if (subchannel.outstanding == 0) subchannel.last_completion = core_.now;
   subchannel.outstanding += requests;
   subchannel.rail.outstanding += requests;
@@ -164,13 +165,37 @@ void Rendezvous::on_stripe_done(WorkEntry& entry) {
   --transfer.in_flight;
   transfer.posted -= entry.size;
   transfer.done += entry.size;
-  core_.free_entry(&entry);
-  if (transfer.done < transfer.size) return;
-  HAWSER_ASSERT(transfer.remaining.empty() && transfer.in_flight == 0);
-  if (read)
+  if (read) {
+    core_.free_entry(&entry);
+    if (transfer.done < transfer.size) return;
+    HAWSER_ASSERT(transfer.remaining.empty() && transfer.in_flight == 0);
     end_fetch(transfer);
-  else
-    end_exposure(transfer);
+    return;
+  }
+  core_.small_packets.give_back(entry.buffer);
+  entry.buffer = nullptr;
+  entry.place = WorkEntry::Place::retained;
+  transfer.acknowledged.push_back(&entry);
+  if (written(transfer)) end_exposure(transfer);
+}
+
+void Rendezvous::take_back(const Subchannel& subchannel, std::uint32_t received) {
+  for (std::uint32_t place = 0; place < core_.exposures.places(); ++place) {
+    Transfer& transfer = core_.exposures[place];
+    for (WorkEntry* entry = transfer.acknowledged.front(); entry != nullptr;) {
+      WorkEntry* const next = transfer.acknowledged.next(entry);
+      if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation &&
+          psn_distance(entry->ordinal, received) >= 0) {
+        transfer.acknowledged.remove(entry);
+        ++core_.counters.taken_back;
+        ++transfer.in_flight;
+        transfer.posted += entry->size;
+        transfer.done -= entry->size;
+        on_stripe_failed(*entry);
+      }
+      entry = next;
+    }
+  }
 }
 
 void Rendezvous::on_stripe_failed(WorkEntry& entry) {

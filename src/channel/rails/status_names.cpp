@@ -134,6 +134,7 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(packets_reissued),
     HAWSER_COUNTER(stripes_reissued),
     HAWSER_COUNTER(already_arrived),
+    HAWSER_COUNTER(taken_back),
     HAWSER_COUNTER(recoveries),
     HAWSER_COUNTER(probes_failed),
     HAWSER_COUNTER(alternates_armed),

@@ -70,7 +70,6 @@ struct Subchannel {
   std::int64_t bytes_queued = 0;  // of stripes
   std::uint32_t sent = 0;         // packets posted in this incarnation
   std::uint32_t received = 0;     // packets that arrived in this incarnation
-  std::uint32_t delivered = 0;    // of those sent, the peer's adapter acknowledged so many
   Nanoseconds last_completion = 0;
   bool poisoned = false;  // a packet was damaged: neither it nor any later one counts
   bool broken = false;    // to be failed at the next look at the timers

@@ -13,6 +13,7 @@
 #include "base/intrusive_list.h"
 #include "channel/rails/packet.h"
 #include "channel/rails/registration_cache.h"
+#include "channel/rails/work_entry.h"
 
 namespace hawser {
 
@@ -104,6 +105,10 @@ struct Transfer {
   std::uint32_t damaged = 0;  // how often they came with another one
   std::vector<ByteRange> remaining;
   RangeSet arrived;  // fetch that is written
+  // Exposure that is written: stripes that the peer's adapter acknowledged, until its software says that all
+  // have come (it may die with them); whether it has.
+  EntryList acknowledged;
+  bool confirmed = false;
 };
 using TransferList = IntrusiveList<Transfer, &Transfer::link>;
 

@@ -258,9 +258,11 @@ void VirtualChannel::retain(WorkEntry& entry) {
     return;
   }
   entry.place = WorkEntry::Place::retained;
-  WorkEntry* behind = retained_.front();
-  while (behind != nullptr && psn_distance(behind->psn, entry.psn) < 0) behind = retained_.next(behind);
-  retained_.insert(behind, &entry);
+  // They complete in PSN order, but for those of other subchannels.
+  WorkEntry* before = retained_.back();
+  while (before != nullptr && psn_distance(before->psn, entry.psn) > 0)
+    [[unlikely]] before = retained_.previous(before);
+  retained_.insert_behind(before, &entry);
   ++retained_count_;
 }
 
@@ -271,6 +273,7 @@ void VirtualChannel::take_back(const Subchannel& subchannel, std::uint32_t recei
         psn_distance(entry->ordinal, received) >= 0) {
       retained_.remove(entry);
       --retained_count_;
+      ++core_.counters.taken_back;
       wait_again(*entry);
     }
     entry = next;
@@ -409,6 +412,11 @@ void VirtualChannel::hand_on_held() {
     hand_on(*buffer);
     core_.packets.give_back(buffer);
   }
+}
+
+void VirtualChannel::watch_credit() {
+  if (told_ != expected_ && told_ == told_before_) note_credit_due();
+  told_before_ = told_;
 }
 
 // Subchannels that come and go.

@@ -64,6 +64,9 @@ class VirtualChannel {
   // Issues again what waits, and sends a credit if one is due. True if anything moved.
   bool advance();
   bool idle() const { return waiting_.empty() && !credit_due_; }
+  // Now and then: a peer that was told of nothing since the last time is told what was handed on, so that it
+  // does not keep its last packets for ever.
+  void watch_credit();
   void mark_due();
   void note_credit_due() {
     credit_due_ = true;
@@ -118,6 +121,7 @@ class VirtualChannel {
   std::uint32_t acknowledged_ = 0;  // the peer has handed on everything before
   std::uint32_t expected_ = 0;      // the first that was not handed on here
   std::uint32_t told_ = 0;          // the last expected_ that the peer was told
+  std::uint32_t told_before_ = 0;   // told_ at the last watch_credit()
   bool credit_due_ = false;
   std::array<PacketBuffer*, packet_window> held_ = {};  // by PSN modulo the window
   std::uint32_t held_count_ = 0;

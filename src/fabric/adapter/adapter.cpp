@@ -24,6 +24,7 @@ Context& Adapter::open(SpaceId space, ContextPort& port) {
   const std::uint32_t number = next_context_++;
   auto& context = contexts_[number];
   context = std::make_unique<Context>(*this, space, port, number);
+  if (dead_) context->set_defunct();
   return *context;
 }
 
@@ -113,18 +114,21 @@ DmaResult Adapter::place_payload(const Packet& packet, std::uint64_t skip, Space
 void Adapter::broadcast(const AsyncEvent& event) {
   services_.trace.note(TraceKind::async_event, now(), static_cast<std::uint64_t>(event.type),
                        static_cast<std::uint64_t>(node_));
-  for (auto& [number, context] : contexts_) context->port().asynchronous_event(event);
+  for (auto& [number, context] : contexts_)
+    if (!context->defunct()) context->port().asynchronous_event(event);
 }
 
 void Adapter::set_dead(bool dead) {
-  if (dead_ == dead) return;
+  if (dead_ == dead && !dying_) return;
+  if (dying_ && !dead) set_dead(true);
+  dying_ = false;
   dead_ = dead;
   services_.network.set_node_alive(node_, !dead);
-  if (dead) broadcast({.type = AsyncEventType::device_fatal});
-  for (auto& port : ports_) port->refresh();
-  for (auto& [number, context] : contexts_) {
-    for (auto& [qp_number, queue_pair] : context->queue_pairs_) queue_pair->kick();
+  if (dead) {
+    broadcast({.type = AsyncEventType::device_fatal});
+    for (auto& [number, context] : contexts_) context->set_defunct();
   }
+  for (auto& port : ports_) port->refresh();
 }
 
 // The queue is lost, and with it every queue pair that reports to it.
@@ -251,7 +255,7 @@ Outcome Context::create_queue_pair(const QueuePair::Configuration& configuration
       caps.max_inline_data > limits.max_inline) {
     return {EINVAL, "the queue pair's capabilities exceed the adapter's"};
   }
-  if (adapter_.dead()) return {EIO, "the adapter is dead"};
+  if (defunct_) return {EIO, "the adapter is dead"};
   const std::uint32_t number = adapter_.next_qp_number();
   auto& queue_pair = queue_pairs_[number];
   queue_pair = std::make_unique<QueuePair>(adapter_, *this, number, configuration);

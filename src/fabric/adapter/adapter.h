@@ -42,6 +42,11 @@ class Context {
   Context(Adapter& adapter, SpaceId space, ContextPort& port, std::uint32_t number);
   ~Context();
 
+  // Its adapter died: nothing made in it works any more, also when the adapter comes back, which serves only
+  // those that open it anew. Queue pairs can still be flushed, and everything be destroyed.
+  bool defunct() const { return defunct_; }
+  void set_defunct() { defunct_ = true; }
+
   ProtectionDomain* create_domain();
   Outcome destroy_domain(ProtectionDomain* domain);  // EBUSY while in use; so do the others
 
@@ -97,6 +102,7 @@ class Context {
   std::uint32_t number_;
   std::uint32_t next_number_ = 1;
   std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> domains_;
+  bool defunct_ = false;
   std::map<std::uint32_t, MemoryRegion*> regions_;  // by key
   std::map<std::uint32_t, MemoryRegion*> windows_;  // by the part of the key that stays
   std::map<std::uint32_t, std::unique_ptr<CompletionQueue>> completion_queues_;
@@ -129,6 +135,7 @@ class Adapter {
   const AdapterPort& port(int number) const { return *ports_[static_cast<std::size_t>(number - 1)]; }
   bool valid_port(int number) const { return number >= 1 && number <= port_count(); }
   bool dead() const { return dead_; }
+  bool dying() const { return dying_; }
   const AdapterLimits& limits() const { return limits_; }
   const FabricServices& services() const { return services_; }
   MemoryTable& memory() { return memory_; }
@@ -144,6 +151,8 @@ class Adapter {
                           std::span<const Piece> pieces);
   void broadcast(const AsyncEvent& event);
   void set_dead(bool dead);
+  // It goes on answering on its links, but nothing reaches its clients' memory any more; until it is dead.
+  void set_dying() { dying_ = !dead_; }
   void overflow(CompletionQueue& queue);
   bool has_multicast() const { return multicast_users_ > 0; }
   void count_multicast(int change) { multicast_users_ += change; }
@@ -163,6 +172,7 @@ class Adapter {
   const std::int32_t node_;
   AdapterLimits limits_;
   bool dead_ = false;
+  bool dying_ = false;
   std::vector<std::unique_ptr<AdapterPort>> ports_;
   AdapterBus bus_;
   MemoryTable memory_;

@@ -20,6 +20,7 @@ Outcome check_region(std::uint64_t address, std::uint64_t length, std::uint32_t 
 Outcome Context::register_memory(ProtectionDomain& domain, std::uint64_t address, std::uint64_t length,
                                  std::uint64_t virtual_address, std::uint32_t access, MemoryRegion** out) {
   if (Outcome checked = check_region(address, length, access); !checked.ok()) return checked;
+  if (defunct_) return {EIO, "the adapter is dead"};
   MemoryRegion region;
   region.domain = &domain;
   region.space = space_;

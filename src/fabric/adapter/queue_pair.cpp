@@ -118,6 +118,7 @@ QpType QueuePair::type_of_peer() const {
 }
 
 void QueuePair::receive(Packet& packet) {
+  if (context_->defunct()) return;
   switch (state()) {
     case QpState::reset:
     case QpState::init:
@@ -159,12 +160,16 @@ void QueuePair::receive(Packet& packet) {
 }
 
 bool QueuePair::has_work() const {
-  if (adapter_.dead()) return false;
-  return responder_.has_work() ||
-         ((state() == QpState::rts || state() == QpState::sqd) && requester_.has_work());
+  if (context_->defunct()) return false;
+  return responder_.has_work() || (may_request() && requester_.has_work());
 }
 
-bool QueuePair::has_urgent() const { return !adapter_.dead() && responder_.has_urgent(); }
+// A dying adapter does not reach the requests in memory.
+bool QueuePair::may_request() const {
+  return (state() == QpState::rts || state() == QpState::sqd) && !adapter_.dying();
+}
+
+bool QueuePair::has_urgent() const { return !context_->defunct() && responder_.has_urgent(); }
 
 Packet* QueuePair::next_answer() { return has_urgent() ? finish(responder_.next_response()) : nullptr; }
 
@@ -172,13 +177,13 @@ Packet* QueuePair::next_answer() { return has_urgent() ? finish(responder_.next_
 // answered first, two ends that read from each other would each ask for more only when all was answered, and
 // take turns with the link.)
 Packet* QueuePair::next_packet() {
-  if (adapter_.dead()) return nullptr;
-  const bool may_request = state() == QpState::rts || state() == QpState::sqd;
-  const bool request_first = request_turn_ && may_request && !responder_.has_urgent();
+  if (context_->defunct()) return nullptr;
+  const bool may = may_request();
+  const bool request_first = request_turn_ && may && !responder_.has_urgent();
   Packet* packet = request_first ? requester_.next_packet() : nullptr;
   request_turn_ = packet == nullptr;
   if (packet == nullptr) packet = responder_.next_response();
-  if (packet == nullptr && may_request && !request_first) packet = requester_.next_packet();
+  if (packet == nullptr && may && !request_first) packet = requester_.next_packet();
   return finish(packet);
 }
 
@@ -224,7 +229,7 @@ void QueuePair::kick() {
 // ---- completions, errors ----
 
 void QueuePair::deliver(CompletionQueue& queue, const Completion& completion) {
-  if (queue.overflowed) return;
+  if (queue.overflowed || adapter_.dying()) return;
   adapter_.services().trace.note(TraceKind::completion, adapter_.now(), completion.id,
                                  (static_cast<std::uint64_t>(completion.status) << 32) | number_);
   ++queue.delivered;

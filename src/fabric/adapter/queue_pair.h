@@ -90,6 +90,7 @@ class QueuePair {
   const std::vector<Multicast>& multicast() const { return multicast_; }
 
  private:
+  bool may_request() const;
   friend class Requester;
   friend class Responder;
   friend class Migration;

@@ -174,6 +174,10 @@ void Responder::forget(const SharedReceiveQueue& queue) {
 }
 
 Syndrome Responder::execute(Packet& packet) {
+  if (queue_pair_.adapter().dying()) [[unlikely]] {
+    const bool data = packet.kind == PacketKind::send || packet.kind == PacketKind::write;
+    return data ? Syndrome::positive : Syndrome::lost;  // acknowledged, and gone
+  }
   if (!find_target(packet)) return Syndrome::invalid_request;
   switch (packet.kind) {
     case PacketKind::send:

@@ -146,7 +146,12 @@ class FaultParser {
     fault_.port = {*node, 1};
     auto state = word("dead or alive");
     if (!state) return state.take_error();
-    if (state.value() != "dead" && state.value() != "alive") return unknown(state.value(), "dead, alive");
+    if (state.value() == "dying" && kind == NodeKind::adapter) {
+      fault_.kind = FaultKind::adapter_dying;
+      return {};
+    }
+    if (state.value() != "dead" && state.value() != "alive")
+      return unknown(state.value(), kind == NodeKind::adapter ? "dead, alive, dying" : "dead, alive");
     fault_.on = state.value() == "alive";
     return {};
   }

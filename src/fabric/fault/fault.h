@@ -9,6 +9,7 @@
 //   link PORT clear                         no loss, no black hole, no delay, configured rate (but not up)
 //   switch NAME dead | alive
 //   adapter NAME dead | alive
+//   adapter NAME dying                      still acknowledges what arrives, but loses it; until dead or alive
 //   qp ADAPTER NUMBER|any|all kill          fatal error: flush, QP_FATAL; any: the lowest in RTS
 //   qp ADAPTER NUMBER|any|all hang          its next work request never completes by itself
 //   acks PORT lose [N] | keep               acknowledgements that arrive at PORT vanish: the next N, or all
@@ -43,8 +44,9 @@ enum class FaultKind : std::uint8_t {
   link_black_hole,  // outward, inward
   link_delay,       // delay
   link_clear,
-  switch_alive,     // on
-  adapter_alive,    // on
+  switch_alive,   // on
+  adapter_alive,  // on
+  adapter_dying,
   qp_kill,          // number
   qp_hang,          // number
   lose_acks,        // count

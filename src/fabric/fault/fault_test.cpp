@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include "fabric/fabric_fixture.h"
 
 namespace hawser::fabric::test {
@@ -189,17 +191,48 @@ TEST_P(Faults, ADeadAdapterIsSilentAndSaysSoAtHome) {
   EXPECT_EQ(pair.b.status(own), CompletionStatus::flush_error);
 }
 
-TEST_P(Faults, AnAdapterThatComesBackServesNewQueuePairs) {
+// As after a reset: what was open stays dead, also for others, and hears of nothing.
+TEST_P(Faults, AnAdapterThatComesBackServesWhoOpensItAnew) {
   Pair pair(bed, QpType::rc, {.timeout = 10, .retries = 1});
   bed.inject("adapter n1/hw0 dead");
   EXPECT_EQ(pair.a.status(pair.a.send(*pair.qa, Opcode::rdma_write, 0, 100, &pair.b)),
             CompletionStatus::retry_exceeded_error);
   bed.inject("adapter n1/hw0 alive");
+  EXPECT_EQ(pair.b.count(AsyncEventType::port_active), 0);
+  QueuePair* none = nullptr;
+  const QueuePair::Configuration wanted{.domain = pair.b.domain,
+                                        .send_queue = pair.b.cq,
+                                        .receive_queue = pair.b.cq,
+                                        .capabilities = {1, 1, 1, 1, 0}};
+  EXPECT_EQ(pair.b.context->create_queue_pair(wanted, &none).error, EIO);
+  const auto old = pair.b.send(*pair.qb, Opcode::rdma_write, 0, 100, &pair.a);
+  bed.run();
+  EXPECT_FALSE(pair.b.completed(old));
+  Client again(bed, *bed.fabric->adapter("n1/hw0"));
   QueuePair& qa = pair.a.create();
-  QueuePair& qb = pair.b.create();
+  QueuePair& qb = again.create();
   connect(qa, qb);
-  EXPECT_EQ(pair.a.status(pair.a.send(qa, Opcode::rdma_write, 0, 100, &pair.b)), CompletionStatus::success);
-  EXPECT_EQ(pair.b.status(pair.b.send(qb, Opcode::rdma_read, 0, 100, &pair.a)), CompletionStatus::success);
+  EXPECT_EQ(pair.a.status(pair.a.send(qa, Opcode::rdma_write, 0, 100, &again)), CompletionStatus::success);
+  EXPECT_EQ(again.status(again.send(qb, Opcode::rdma_read, 0, 100, &pair.a)), CompletionStatus::success);
+}
+
+TEST_P(Faults, ADyingAdapterAcknowledgesWhatItLoses) {
+  Pair pair(bed, QpType::rc, {.timeout = 10, .retries = 1});
+  bed.inject("adapter n1/hw0 dying");
+  EXPECT_EQ(pair.a.status(pair.a.send(*pair.qa, Opcode::rdma_write, 0, 100, &pair.b)),
+            CompletionStatus::success);
+  EXPECT_FALSE(pair.b.same(0, pair.a, 0, 100));
+  EXPECT_EQ(pair.a.status(pair.a.send(*pair.qa, Opcode::rdma_read, 0, 100, &pair.b)),
+            CompletionStatus::retry_exceeded_error);
+  const auto own = pair.b.send(*pair.qb, Opcode::rdma_write, 0, 100, &pair.a);
+  bed.run();
+  EXPECT_FALSE(pair.b.completed(own));
+  bed.inject("adapter n1/hw0 dead");
+  EXPECT_EQ(pair.b.count(AsyncEventType::device_fatal), 1);
+  QpAttributes to_error;
+  to_error.state = QpState::err;
+  EXPECT_TRUE(pair.qb->modify(to_error, mask_state).ok());
+  EXPECT_EQ(pair.b.status(own), CompletionStatus::flush_error);
 }
 
 TEST_P(Faults, ADeadSwitchTakesItsPortsDown) {
@@ -438,6 +471,8 @@ TEST(FaultText, ErrorsSayWhatIsWrong) {
       {"link n0/hw0 rate 0%", "a rate of nothing"},
       {"link n0/hw0 blackhole up", "'up' is unknown"},
       {"switch n0/hw0 dead", "there is no switch 'n0/hw0'"},
+      {"switch switch0 dying", "'dying' is unknown; possible: dead, alive"},
+      {"adapter n0/hw0 sick", "'sick' is unknown; possible: dead, alive, dying"},
       {"adapter switch0 dead", "there is no adapter 'switch0'"},
       {"adapter n0/hw0 asleep", "'asleep' is unknown"},
       {"qp n0/hw0 some kill", "'some' is unknown"},

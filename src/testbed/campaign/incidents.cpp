@@ -85,6 +85,19 @@ class DeadAdapter final : public IncidentKind {
   }
 };
 
+// It acknowledges for a while what never reaches the host, and then dies with it.
+class DyingAdapter final : public IncidentKind {
+ public:
+  const char* name() const override { return "dying adapter"; }
+  bool possible(const FabricParts& parts) const override { return parts.rails > 1; }
+  void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
+    const auto host = static_cast<int>(random.below(static_cast<std::uint64_t>(parts.hosts)));
+    const std::string adapter = parts.adapter(host, parts.mortal_rail);
+    incident.begin.push_back(fmt::format("adapter {} dying", adapter));
+    incident.end.push_back(fmt::format("adapter {} dead", adapter));
+  }
+};
+
 class DeadSwitch final : public IncidentKind {
  public:
   const char* name() const override { return "dead switch"; }
@@ -172,6 +185,7 @@ constexpr LostAcknowledgements lost_acknowledgements;
 constexpr SlowLink slow_link;
 constexpr OneWayBlackHole one_way_black_hole;
 constexpr DeadAdapter dead_adapter;
+constexpr DyingAdapter dying_adapter;
 constexpr DeadSwitch dead_switch;
 constexpr Partition partition;
 constexpr HungRequest hung_request;
@@ -179,11 +193,10 @@ constexpr KilledQueuePair killed_queue_pair;
 constexpr KilledDatagrams killed_datagrams;
 constexpr CorruptedPayload corrupted_payload;
 constexpr SubnetChange subnet_change;
-constexpr const IncidentKind* kinds[] = {&link_down,         &packet_loss,        &lost_acknowledgements,
-                                         &slow_link,         &one_way_black_hole, &dead_adapter,
-                                         &dead_switch,       &partition,          &hung_request,
-                                         &killed_queue_pair, &killed_datagrams,   &corrupted_payload,
-                                         &subnet_change};
+constexpr const IncidentKind* kinds[] = {
+    &link_down,         &packet_loss,      &lost_acknowledgements, &slow_link,    &one_way_black_hole,
+    &dead_adapter,      &dying_adapter,    &dead_switch,           &partition,    &hung_request,
+    &killed_queue_pair, &killed_datagrams, &corrupted_payload,     &subnet_change};
 
 }  // namespace
 

@@ -90,6 +90,7 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
   const int descriptors[] = {page.get(), events.in.get(), patience.memory().get()};
   LocalPacket answer;
   const Reply reply = link->exchange(request, descriptors, &answer);
+  if (reply.error == EIO) return failure(ErrorClass::io, "hawser: fabric '{}': {}", fabric, reply.why);
   if (reply.error != 0) return failure(ErrorClass::arg, "hawser: fabric '{}': {}", fabric, reply.why);
   if (answer.descriptors.size() != 1) return failure(ErrorClass::intern, "hawser: a daemon of another build");
   link->wake_ = std::move(answer.descriptors[0]);

@@ -114,6 +114,8 @@ Reply Connection::open_adapter(const Request& request, LocalPacket& packet) {
       host ? fabric.adapter(*host, static_cast<std::int32_t>(request.number)) : nullptr;
   if (adapter == nullptr)
     return refused(EINVAL, fmt::format("host '{}' has no adapter {}", request.host, request.number));
+  if (adapter->dead())
+    return refused(EIO, fmt::format("adapter {} of host '{}' is dead", request.number, request.host));
   page_memory_ = map_memory(packet.descriptors[0], sizeof(DoorbellPage));
   if (page_memory_ == nullptr) return refused(EINVAL, "no memory for doorbells");
   wait_memory_ = map_memory(packet.descriptors[2], sizeof(WaitPage));

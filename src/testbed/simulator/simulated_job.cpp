@@ -44,6 +44,7 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.packets_reissued += one.packets_reissued;
   sum.stripes_reissued += one.stripes_reissued;
   sum.already_arrived += one.already_arrived;
+  sum.taken_back += one.taken_back;
   sum.recoveries += one.recoveries;
   sum.probes_failed += one.probes_failed;
   sum.partitions += one.partitions;
