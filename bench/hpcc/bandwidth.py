@@ -175,7 +175,7 @@ def picture(panels, title):
     longest = max(panel.end - panel.begin for panel in panels)
     bin_width = max(0.2, longest / 250)
     peak = max(sum(rates) for panel in panels for rates in panel.record.bins(panel.begin, panel.end, bin_width))
-    highest = max(1, math.ceil(peak / 1e8)) * 1e8
+    highest = max(1, math.ceil(1.25 * peak / 1e8)) * 1e8  # room for what is written above
     scale = (WIDTH - LEFT - 20) / longest
     whole = TOP + len(panels) * (PANEL + GAP)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {whole}" font-family="sans-serif" font-size="10">',

@@ -10,13 +10,12 @@ import pathlib
 import random
 import re
 import shutil
-import signal
 import sys
 
 import bandwidth
 import outcome
 import paths
-from runner import HOSTS, RAILS, build, our_command, run_hpcc
+from runner import HOSTS, RAILS, build, end_when_told, our_command, run_hpcc
 from testbed import ROOT, Failed, Testbed
 
 # (how often, longest in seconds, the fault, what heals it); {h} and {r}: a host and a rail.
@@ -92,7 +91,7 @@ def one(options, testbed, program, seed):
 
 def main():
     options = parse_arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # takes the fabric down, too
+    end_when_told()
     first = random.randrange(1 << 30) if options.seed is None else options.seed
     try:
         with Testbed(options.build) as testbed:

@@ -31,7 +31,8 @@ def command(testbed, program, ranks, transport):
 
 
 def errors(output, most=6):
-    """The first lines that say what went wrong."""
+    """The first lines that say what went wrong, without traces of the stack."""
     found = [line.strip() for line in output.splitlines()
-             if re.search(r"error|failed|abort|retr(y|ies)|exceeded|disconnect|timeout|fatal|signal", line, re.I)]
+             if re.search(r"error|failed|abort|retr(y|ies)|exceeded|disconnect|timeout|fatal|signal", line, re.I)
+             and not re.search(r"\.so\b|\*\*\*", line)]
     return list(dict.fromkeys(found))[:most]

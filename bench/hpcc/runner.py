@@ -166,3 +166,9 @@ def build(compiler, name):
     if done.returncode != 0:
         raise Failed("HPCC cannot be built")
     return done.stdout.strip()
+
+
+def end_when_told():
+    """Interrupted or told to end: by an exception, so that jobs and fabrics go, too."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda got, _: sys.exit(128 + got))

@@ -205,7 +205,7 @@ class Plans(unittest.TestCase):
         self.assertNotEqual(campaign.schedule(1, 60), campaign.schedule(2, 60))
 
     def test_errors_of_open_mpi_are_told_once(self):
-        output = "fine\n[[1,1],0] error polling LP CQ RETRY EXCEEDED\n[[1,1],0] error polling LP CQ RETRY EXCEEDED\n"
+        output = "fine\n[[1,1],0] error polling LP CQ RETRY EXCEEDED\n[[1,1],0] error polling LP CQ RETRY EXCEEDED\n 0 libucs.so.0(ucs_handle_error+0x2dc)\n"
         self.assertEqual(openmpi.errors(output), ["[[1,1],0] error polling LP CQ RETRY EXCEEDED"])
 
     def test_verdicts_are_shown(self):
