@@ -33,6 +33,19 @@ struct TwoEnds {
   }
 };
 
+// Rows of 64 bytes and more that are too short for a library call: pieces of 64 bytes, and one of `last`
+// bytes that may overlap the one before.
+template <std::int64_t last>
+struct Pieces {
+  std::int64_t bytes;
+  std::int64_t length() const { return bytes; }
+  void operator()(std::byte* to, const std::byte* from) const {
+    std::int64_t at = 0;
+    for (; at + 64 <= bytes; at += 64) std::memcpy(to + at, from + at, 64);
+    std::memcpy(to + bytes - last, from + bytes - last, last);
+  }
+};
+
 // Long rows, for which a library call is worthwhile.
 struct AnyLength {
   std::int64_t bytes;
@@ -41,6 +54,8 @@ struct AnyLength {
     std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
 };
+
+constexpr std::int64_t longest_in_pieces = 512;
 
 template <class F>
 inline void with_row_copier(std::int64_t bytes, F f) {
@@ -69,6 +84,10 @@ inline void with_row_copier(std::int64_t bytes, F f) {
       return f(Exactly<48>{});
     case 64:
       return f(Exactly<64>{});
+    case 128:
+      return f(Exactly<128>{});
+    case 256:
+      return f(Exactly<256>{});
     default:
       break;
   }
@@ -76,7 +95,11 @@ inline void with_row_copier(std::int64_t bytes, F f) {
   if (bytes < 16) return f(TwoEnds<8>{bytes});
   if (bytes < 32) return f(TwoEnds<16>{bytes});
   if (bytes < 64) return f(TwoEnds<32>{bytes});
-  if (bytes <= 128) return f(TwoEnds<64>{bytes});
+  if (bytes < 128) return f(TwoEnds<64>{bytes});
+  if (bytes <= longest_in_pieces) {
+    const std::int64_t rest = bytes % 64;
+    return rest <= 16 ? f(Pieces<16>{bytes}) : rest <= 32 ? f(Pieces<32>{bytes}) : f(Pieces<64>{bytes});
+  }
   return f(AnyLength{bytes});
 }
 
@@ -84,7 +107,8 @@ template <class Copier>
 inline void rows(Copier copy, std::byte* __restrict to, std::int64_t to_stride,
                  const std::byte* __restrict from, std::int64_t from_stride, std::int64_t count) {
   std::int64_t i = 0;
-  for (; i + 4 <= count; i += 4) {
+  // Longer rows gain nothing from it; those of 256 bytes lose a third.
+  for (; copy.length() <= 16 && i + 4 <= count; i += 4) {
     copy(to, from);
     copy(to + to_stride, from + from_stride);
     copy(to + 2 * to_stride, from + 2 * from_stride);
@@ -126,7 +150,15 @@ inline void scatter(Copier copy, std::byte* __restrict to, const std::byte* __re
 
 void copy_rows(std::byte* to, std::int64_t to_stride, const std::byte* from, std::int64_t from_stride,
                std::int64_t bytes, std::int64_t count) {
-  with_row_copier(bytes, [=](auto copy) { rows(copy, to, to_stride, from, from_stride, count); });
+  with_row_copier(bytes, [=](auto copy) {
+    // The packed side: its stride is known to the compiler where the length is.
+    if (to_stride == copy.length())
+      rows(copy, to, copy.length(), from, from_stride, count);
+    else if (from_stride == copy.length())
+      rows(copy, to, to_stride, from, copy.length(), count);
+    else
+      rows(copy, to, to_stride, from, from_stride, count);
+  });
 }
 
 void copy_planes(std::byte* to, Strides to_strides, const std::byte* from, Strides from_strides,
