@@ -1,5 +1,6 @@
 // What differs from the C function by more than its arguments' form.
 #include "binding/fortran/library.h"
+#include "binding/fortran/sections.h"
 
 namespace hawser::fortran {
 #pragma GCC visibility push(default)
@@ -26,6 +27,13 @@ void pmpi_info_create_env_(int* info, int* ierror) noexcept {
 
 // Keeps the compiler from moving a variable across a call, by being a procedure that it knows nothing of.
 void pmpi_f_sync_reg_(void*) noexcept {}
+void mpi_f_sync_reg_cfi(CFI_cdesc_t*) noexcept {}
+
+// The size of one element, in bytes.
+void mpi_sizeof_cfi(CFI_cdesc_t* x, int* size, int* ierror) noexcept {
+  put(size, static_cast<int>(x->elem_len));
+  put_error(ierror, MPI_SUCCESS);
+}
 
 // TYPE(MPI_Status) and the array of INTEGERs are the same, but for the size of INTEGERs.
 void pmpi_status_f2f08_(int* f_status, int* f08_status, int* ierror) noexcept {
@@ -56,6 +64,16 @@ HAWSER_HAND(info_create_env, INFO_CREATE_ENV);
 HAWSER_PROCEDURE(f_sync_reg, F_SYNC_REG);
 HAWSER_PROCEDURE(status_f2f08, STATUS_F2F08);
 HAWSER_PROCEDURE(status_f082f, STATUS_F082F);
+
+#ifdef HAWSER_ABI_OF_MPICH
+// Of MPICH's mpi_f08.
+extern "C" decltype(pmpi_status_f2f08_) f08_status_f2f08 asm("__mpi_f08_types_MOD_mpi_status_f2f08")
+    __attribute__((weak, alias("pmpi_status_f2f08_")));
+extern "C" decltype(pmpi_status_f082f_) f08_status_f082f asm("__mpi_f08_types_MOD_mpi_status_f082f")
+    __attribute__((weak, alias("pmpi_status_f082f_")));
+extern "C" void mpi_f_sync_reg_f08ts_(void*) noexcept {}
+extern "C" void pmpir_f_sync_reg_f08ts_(void*) noexcept {}
+#endif
 
 #pragma GCC visibility pop
 }  // namespace hawser::fortran

@@ -154,6 +154,19 @@ void pmpi_null_delete_fn_(int*, int*, int*, int*, int* ierror) { put(ierror, MPI
   HAWSER_PROCEDURE(object##_null_copy_fn, OBJECT##_NULL_COPY_FN);   \
   HAWSER_PROCEDURE(object##_dup_fn, OBJECT##_DUP_FN);               \
   HAWSER_PROCEDURE(object##_null_delete_fn, OBJECT##_NULL_DELETE_FN)
+#ifdef HAWSER_ABI_OF_MPICH
+// Of MPICH's mpi_f08.
+#define HAWSER_F08_COPY_FUNCTION(name)                                                     \
+  extern "C" decltype(pmpi_##name##_) f08_##name asm("__mpi_f08_callbacks_MOD_mpi_" #name) \
+      __attribute__((weak, alias("pmpi_" #name "_")))
+#define HAWSER_F08_COPY_FUNCTIONS(object)          \
+  HAWSER_F08_COPY_FUNCTION(object##_null_copy_fn); \
+  HAWSER_F08_COPY_FUNCTION(object##_dup_fn);       \
+  HAWSER_F08_COPY_FUNCTION(object##_null_delete_fn)
+HAWSER_F08_COPY_FUNCTIONS(comm);
+HAWSER_F08_COPY_FUNCTIONS(type);
+HAWSER_F08_COPY_FUNCTIONS(win);
+#endif
 HAWSER_KEYVAL_NAMES(comm, COMM);
 HAWSER_KEYVAL_NAMES(type, TYPE);
 HAWSER_KEYVAL_NAMES(win, WIN);

@@ -13,6 +13,8 @@ from constants import ABIS, read_constants  # noqa: E402
 from entry_points import entry_points  # noqa: E402
 from fortran_constants import mpif_header  # noqa: E402
 from fortran_entries import fortran_entries  # noqa: E402
+from fortran_mpich import mpich_symbols  # noqa: E402
+from fortran_modules import module_text  # noqa: E402
 from table import TableError, read_functions  # noqa: E402
 from translate import mpich_types_header, translate_header  # noqa: E402
 
@@ -35,8 +37,11 @@ def main(arguments):
         public = include / "mpi.h" if abi == "standard" else include / abi / "mpi.h"
         write(public, c_header(template, functions, constants, abi))
         write(public.parent / "mpif.h", mpif_header(constants, abi))
+        for module in (source / "fortran").glob("*.f90.in"):
+            write(output / abi / "fortran" / module.stem, module_text(module, functions, constants, abi))
         write(output / f"{abi}/mpi.h", c_header(template, functions, constants, abi, " noexcept"))
         write(output / f"{abi}/binding/translate.h", translate_header(constants, abi))
+    write(output / "mpich/fortran/module_symbols.cpp", mpich_symbols(constants))
     write(output / "mpich/binding/mpich_types.h", mpich_types_header(constants))
     for chapter in dict.fromkeys(f.chapter for f in functions):
         members = [f for f in functions if f.chapter == chapter]
