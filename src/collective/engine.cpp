@@ -333,7 +333,8 @@ void CollectiveEngine::discard_area(int area) {
 void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context, int area) {
   // The predefined communicators' ids are never given again.
   if (!open_ || context / contexts_per_communicator < 2) return;
-  for (std::uint32_t i = 0; i < retirement_context; ++i) messages_.release_context(context + i);
+  for (std::uint32_t i = 0; i < contexts_per_communicator; ++i)
+    if (i != retirement_context) messages_.release_context(context + i);
   Operation& operation = start_task({std::move(group), rank, context + retirement_context, 0}, nullptr,
                                     [area](Operation& retiring) { return retirement(retiring, area); });
   if (operation.complete) {

@@ -2,7 +2,9 @@
 // messages: making communicators and talking over them is the business of collective/ and message/.
 //
 // Context ids: `context()` separates point-to-point messages, context()+1 collective operations,
-// context()+2 the construction of communicators by MPI_Comm_create_group; +3 MPI_Comm_create_from_group.
+// context()+2 the construction of communicators by MPI_Comm_create_group, +3 the communicator's own end (of
+// MPI_COMM_WORLD, which has none, MPI_Comm_create_from_group), +4 the pairing of partitioned operations, and
+// +5 their data. The last one of MPI_COMM_WORLD is that of the barrier when the job ends.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,9 @@
 
 namespace hawser {
 
-inline constexpr std::uint32_t contexts_per_communicator = 4;
+inline constexpr std::uint32_t contexts_per_communicator = 8;
+inline constexpr std::uint32_t pairing_context = 4;
+inline constexpr std::uint32_t partition_context = 5;
 
 // What collective/ keeps with a communicator (sequence numbers, shared memory); it dies with it, and
 // thereby begins to give the context id back.

@@ -7,13 +7,13 @@ void JointRequest::join(MessageRequest& send, MessageRequest& receive) {
   receive_ = &receive;
   for (MessageRequest* part : {send_, receive_}) {
     if (part->complete) continue;
-    part->after = MessageRequest::After::tell_joint;
-    part->joint = this;
+    part->after = MessageRequest::After::tell_listener;
+    part->listener = this;
   }
-  one_done();
+  one_done(receive);
 }
 
-void JointRequest::one_done() {
+void JointRequest::one_done(MessageRequest&) {
   if (!send_->complete || !receive_->complete) return;
   status = receive_->status;
   if (status.error == ErrorClass::success) status.error = send_->status.error;

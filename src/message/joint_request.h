@@ -9,20 +9,19 @@
 
 namespace hawser {
 
-class JointRequest final : public Request {
+class JointRequest final : public Request, private CompletionListener {
  public:
   JointRequest() : Request(Kind::message) {}
 
   // Both belong to it from here on.
   void join(MessageRequest& send, MessageRequest& receive);
-  // Called when one of the two is complete.
-  void one_done();
   void destroy() override;
 
   std::unique_ptr<std::byte[]> copy;  // of the data sent, where the receive overwrites it
   std::int64_t capacity = 0;          // bytes of the receive
 
  private:
+  void one_done(MessageRequest& request) override;
   void release_parts();
 
   MessageRequest* send_ = nullptr;

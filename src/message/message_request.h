@@ -16,10 +16,20 @@
 
 namespace hawser {
 
-class JointRequest;
 class Message;
+class MessageRequest;
 class PointToPoint;
 class SendBuffer;
+
+// Who goes on when a request that it made is complete.
+class CompletionListener {
+ public:
+  // The request may be given back in here.
+  virtual void one_done(MessageRequest& request) = 0;
+
+ protected:
+  ~CompletionListener() = default;
+};
 
 // Ready mode is standard mode.
 enum class SendMode : std::uint8_t { standard, synchronous, buffered };
@@ -54,7 +64,7 @@ class alignas(64) MessageRequest final : public Request {
     nothing,
     recycle,         // MPI_Request_free was called
     release_buffer,  // a message in an attached buffer: `buffer`
-    tell_joint,      // half of MPI_Isendrecv: `joint`
+    tell_listener,   // part of something larger: `listener`
   };
   enum class Stage : std::uint8_t {
     idle,            // not started, or complete
@@ -94,7 +104,7 @@ class alignas(64) MessageRequest final : public Request {
   Ref<const Datatype> datatype;   // kept alive while the packer needs it
   SendBuffer* buffer = nullptr;   // a message in it; or persistent: that of the communicator's session
   ListLink buffer_link;           // among the messages of `buffer`
-  JointRequest* joint = nullptr;
+  CompletionListener* listener = nullptr;
 
  private:
   PointToPoint& owner_;

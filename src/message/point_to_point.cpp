@@ -2,7 +2,6 @@
 
 #include "base/assert.h"
 #include "channel/shared_memory_channel.h"
-#include "message/joint_request.h"
 #include "message/transfer.h"
 
 namespace hawser {
@@ -117,8 +116,8 @@ void PointToPoint::conclude(MessageRequest& request) {
     case MessageRequest::After::release_buffer:
       leave_buffer(request);
       return recycle(request);
-    case MessageRequest::After::tell_joint:
-      return request.joint->one_done();
+    case MessageRequest::After::tell_listener:
+      return request.listener->one_done(request);
   }
 }
 

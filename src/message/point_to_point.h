@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "channel/channel.h"
 #include "channel/channel_set.h"
@@ -98,6 +99,12 @@ class PointToPoint final : public ChannelEvents {
   MessageRequest& prepare_send(SendMode mode, const SendTarget& target, const ByteSequence& bytes);
   MessageRequest& prepare_receive(const ReceivePattern& pattern, const ByteSequence& into);
   Result<> start(MessageRequest& request);
+
+  // The first of `count` tags for the parts of a partitioned send, which no other send of ours uses soon.
+  std::int32_t take_part_tags(std::int32_t count) {
+    if (next_part_tag_ > INT32_MAX - count) next_part_tag_ = 0;
+    return std::exchange(next_part_tag_, next_part_tag_ + count);
+  }
 
   // Looks for a message that has arrived; makes no progress itself.
   bool probe(const ReceivePattern& pattern, Status& status);
@@ -221,6 +228,7 @@ class PointToPoint final : public ChannelEvents {
   MessageRequest null_receive_;
   std::string loss_;
   ProcessIndex self_ = 0;
+  std::int32_t next_part_tag_ = 0;
 };
 
 }  // namespace hawser
