@@ -5,6 +5,7 @@
   report.py pause       how long a stream stands still when a port, a switch or a way fails
   report.py degraded    a rail that becomes slow and recovers during a stream
   report.py cost        what a message costs with failover and without
+  report.py ethernet    plain Ethernet beside InfiniBand: together, and either cut (needs the right to make network namespaces)
   report.py under-fire  all-to-all, checked, while links flap and then an adapter and a switch are lost for good
 
 The exit code is 0 when all criteria were met, 1 when one was missed, 2 when something did not work. Fabrics and jobs
@@ -16,6 +17,7 @@ import sys
 
 from faults import degraded, pause, under_fire
 from cost import cost
+from ethernet import enter_namespace, ethernet
 from speed import speed
 from testbed import ROOT, Failed, Report, Testbed
 
@@ -38,6 +40,8 @@ def parse_arguments():
     three.add_argument("--quiet", action="store_true", help="without the MB/s per 100 ms")
     four = verbs.add_parser("cost")
     four.add_argument("--runs", type=int, default=5)
+    six = verbs.add_parser("ethernet")
+    six.add_argument("--runs", type=int, default=3)
     five = verbs.add_parser("under-fire")
     five.add_argument("--seconds", type=float, default=60, help="of flapping links")
     five.add_argument("--faults", type=int, default=100, help="at least so many; goes on longer for them")
@@ -49,7 +53,10 @@ def main():
     options = parse_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # takes the fabric down, too
     report = Report()
-    verbs = {"speed": speed, "pause": pause, "degraded": degraded, "cost": cost, "under-fire": under_fire}
+    verbs = {"speed": speed, "pause": pause, "degraded": degraded, "cost": cost, "ethernet": ethernet,
+             "under-fire": under_fire}
+    if options.verb == "ethernet":
+        enter_namespace()
     try:
         with Testbed(options.build, options.precedence) as testbed:
             verbs[options.verb](options, report, testbed)

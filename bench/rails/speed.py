@@ -55,9 +55,9 @@ def table(output):
     return {int(size): float(figure) for size, figure in re.findall(r"^(\d+) +([\d.]+)$", output, re.M)}
 
 
-def hawser(fabric, *words):
+def hawser(fabric, *words, variables=None):
     """{size: figure} of mpibench between two hosts."""
-    return table(fabric.testbed.finish(fabric.mpiexec(2, fabric.testbed.mpibench(), *words)))
+    return table(fabric.testbed.finish(fabric.mpiexec(2, fabric.testbed.mpibench(), *words, variables=variables)))
 
 
 def bandwidth_words(both_ways, size, volume):

@@ -54,7 +54,7 @@ struct DeviceFacts {
   std::int32_t completion_queue_depth = 0;
   std::int32_t shared_receive_depth = 0;
   std::int32_t inline_bytes = 0;       // of a queue pair as made here
-  std::int32_t outstanding_reads = 0;  // RDMA reads in flight of a queue pair, at either end
+  std::int32_t outstanding_reads = 0;  // of a queue pair, at either end; 0: it cannot read
   bool path_migration = false;         // automatic path migration
 };
 

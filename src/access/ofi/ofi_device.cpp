@@ -98,7 +98,6 @@ Result<> OfiDevice::listen() {
   facts_.ports = 1;
   facts_.send_queue_depth = facts_.completion_queue_depth = facts_.shared_receive_depth = 1 << 16;
   facts_.inline_bytes = OfiQueuePair::most_inline;
-  facts_.outstanding_reads = 16;
   // Those of an earlier process on this address shall not fit.
   Random random((std::uint64_t{address_.lid} << 32) ^ reinterpret_cast<std::uintptr_t>(this));
   next_number_ = static_cast<std::uint32_t>(random.below(number_mask));
@@ -139,9 +138,8 @@ bool OfiDevice::next_event(DeviceEvent& event) {
 
 Result<std::unique_ptr<MemoryRegion>> OfiDevice::register_memory(void* address, std::size_t bytes,
                                                                  Access access) {
-  std::uint64_t rights = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
+  std::uint64_t rights = FI_SEND | FI_RECV | FI_WRITE;
   if (access != Access::local) rights |= FI_REMOTE_WRITE;
-  if (access == Access::remote_read_write) rights |= FI_REMOTE_READ;
   fid_mr* region = nullptr;
   const int error = fi_mr_reg(domain_.get(), address, bytes, rights, 0, 0, 0, &region, nullptr);
   if (error != 0) return refused(functions_, fmt::format("fi_mr_reg of {} bytes", bytes), facts_.name, error);

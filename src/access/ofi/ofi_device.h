@@ -1,6 +1,8 @@
 // OfiDevice: rdma::Device on libfabric's `tcp` provider: one network interface of this host, with one port.
 // Reliable connections are message endpoints (fi_endpoint(3)), datagrams a UDP socket. Plain TCP underneath,
-// so both ends must be in MPI for data to move: progress is made in poll().
+// so both ends must be in MPI for data to move: progress is made in poll(). No reads: up to libfabric 1.17.0
+// a connection that ends during a read frees the read's record twice (pull request 8660), and later reads go
+// astray.
 //
 // A port's address: gid is the IPv4 address mapped into IPv6, lid the TCP port that takes connections.
 #pragma once

@@ -159,6 +159,7 @@ void OfiQueuePair::close_endpoint() {
 int OfiQueuePair::post_send(std::span<const SendRequest> requests) {
   int taken = 0;
   for (const SendRequest& request : requests) {
+    HAWSER_ASSERT(request.opcode != Opcode::read);
     if (end_ - first_ == ring_.size()) break;
     Operation& operation = at(end_);
     operation.request = request;
@@ -188,7 +189,6 @@ int OfiQueuePair::post_send(std::span<const SendRequest> requests) {
 bool OfiQueuePair::advance() {
   while (next_ != end_ && state_ == State::connected) {
     Operation& operation = at(next_);
-    if (operation.request.fenced && reads_ > 0) return true;  // the last read's completion calls again
     const long error = issue(operation);
     if (error == -FI_EAGAIN) return false;
     if (error != 0) {
@@ -196,7 +196,6 @@ bool OfiQueuePair::advance() {
       return true;
     }
     operation.issued = true;
-    reads_ += operation.request.opcode == Opcode::read;
     ++next_;
   }
   return true;
@@ -219,8 +218,7 @@ long OfiQueuePair::issue(Operation& operation) {
   }
   const fi_rma_iov there = {request.remote_address, bytes, std::uint64_t{request.remote_key} - 1};
   const fi_msg_rma message = {parts, nullptr, count, FI_ADDR_UNSPEC, &there, 1, context, 0};
-  return request.opcode == Opcode::write ? fi_writemsg(endpoint_.get(), &message, FI_DELIVERY_COMPLETE)
-                                         : fi_readmsg(endpoint_.get(), &message, 0);
+  return fi_writemsg(endpoint_.get(), &message, FI_DELIVERY_COMPLETE);
 }
 
 void OfiQueuePair::on_completed(OfiOperation& base, Status status) {
@@ -228,7 +226,6 @@ void OfiQueuePair::on_completed(OfiOperation& base, Status status) {
   if (operation.done || !operation.issued) return;
   operation.done = true;
   operation.status = status;
-  if (operation.request.opcode == Opcode::read) --reads_;
   hand_on();
   if (status != Status::success)
     on_broken();
@@ -262,7 +259,6 @@ void OfiQueuePair::flush() {
     }
   }
   next_ = end_;
-  reads_ = 0;
   hand_on();
 }
 

@@ -67,7 +67,6 @@ class OfiQueuePair final : public QueuePair {
   OfiHandle<fid_ep> endpoint_;
   std::vector<Operation> ring_;                 // positions modulo its size
   std::size_t first_ = 0, next_ = 0, end_ = 0;  // oldest; next to be issued; next to be posted
-  std::int32_t reads_ = 0;                      // issued and not done
 };
 
 }  // namespace hawser::rdma

@@ -87,6 +87,10 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
   for (const auto& device : core->devices) {
     all.push_back(device.get());
     core->inline_bytes = std::min(core->inline_bytes, device->facts().inline_bytes);
+    if (knobs.checksum && device->facts().outstanding_reads == 0)
+      return failure(ErrorClass::other,
+                     "HAWSER_CHECKSUM is on, but {} cannot read remote memory, and only reads are checked",
+                     device->facts().name);
   }
   RegistrationSettings registration;
   // Nobody tells what goes away: nothing may be kept.

@@ -96,7 +96,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
   exposure.bytes = bytes;
   exposure.cookie = cookie;
   exposure.size = bytes.size;
-  exposure.readable = core_.read_rendezvous;
+  exposure.readable = core_.read_rendezvous && peer.reads();
   StartBody body;
   body.exposed = exposure.name;
   body.size = bytes.size;

@@ -94,6 +94,7 @@ VirtualChannel::VirtualChannel(RailCore& core, ProcessIndex process, RailTable r
     subchannel.pair = place.pair;
     subchannel.path = place.path;
     subchannel.engine = place.engine;
+    reads_ &= subchannel.rail.device().facts().outstanding_reads > 0;
     SubchannelView& view = views_.emplace_back();
     view.rail = place.pair;
     view.path = place.path;

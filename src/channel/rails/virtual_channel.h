@@ -36,6 +36,8 @@ class VirtualChannel {
   // Where the peer's datagrams go; addresses may move.
   RailAddress& remote_rail(std::uint16_t rail) { return remote_.rails[rail]; }
   PathWeights& weights() { return weights_; }
+  // Whether all rails to it can read remote memory.
+  bool reads() const { return reads_; }
 
   // A packet of these parts, with a PSN if sequenced. False when there is no room now: nothing was done.
   // `head` is the packet behind its PacketHeader, `payload` follows; payload.size bytes.
@@ -114,6 +116,7 @@ class VirtualChannel {
   PathWeights weights_;
   std::vector<SubchannelView> views_;
   int ready_ = 0;
+  bool reads_ = true;
   bool rejoins_ = false;              // some subchannel was ready before
   Subchannel* only_ready_ = nullptr;  // if one is
 
