@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/version.h"
+#include "channel/rails/memory_estimate.h"
 #include "launch/connect_to_launcher.h"
 #include "launch/environment_variables.h"
 #include "tool/build_facts.h"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::string_view usage =
     "Usage: hawser info [--knobs [--markdown] | --missing]\n\n"
-    "  (nothing)     version, build, ABIs, launchers, channels\n"
+    "  (nothing)     version, build, ABIs, launchers, channels, memory per peer\n"
     "  --knobs       every setting with its value in this environment\n"
     "    --markdown  as the page doc/knobs.md\n"
     "  --missing     the MPI functions that answer MPI_ERR_UNSUPPORTED_OPERATION\n";
@@ -55,7 +56,37 @@ std::string_view pmix_state() {
   return "found";
 }
 
+std::string amount(std::int64_t bytes) {
+  if (bytes < 10'000) return fmt::format("{} B", bytes);
+  if (bytes < 10'000'000) return fmt::format("{:.0f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+// What a peer costs, with the settings of this environment.
+void print_memory(const Knobs& knobs) {
+  fmt::print("memory     of a peer over rails, {} path(s) x {} engine(s) each:\n", knobs.rail_paths,
+             knobs.rail_engines);
+  fmt::print("           {:>5} {:>13} {:>9} {:>15} {:>9}\n", "rails", "not connected", "connected",
+             "receive buffers", "under way");
+  for (const int rails : {1, 2, 4, 8}) {
+    const PeerMemory memory = peer_memory(knobs, rails);
+    fmt::print("           {:>5} {:>13} {:>9} {:>15} {:>9}\n", rails, amount(memory.known),
+               amount(memory.connected()), amount(memory.receives), amount(memory.window));
+  }
+  fmt::print(
+      "           Receive buffers are shared by all peers, at most {} per rail; packets under way only "
+      "while\n"
+      "           there are some; {} more per connection that may migrate.\n",
+      amount(most_receive_bytes(knobs)),
+      amount(peer_memory(knobs, 1).migration / peer_memory(knobs, 1).subchannels));
+}
+
 int print_summary() {
+  const auto knobs = parse_knobs(environment_variables());
+  if (!knobs) {
+    fmt::print(stderr, "hawser: {}\n", knobs.error().text);
+    return 1;
+  }
   const std::string_view missing = missing_functions;
   const auto count = std::count(missing.begin(), missing.end(), '\n');
   fmt::print("Hawser {}, an MPI library\n\n", version);
@@ -67,6 +98,7 @@ int print_summary() {
   fmt::print("           started here by: {}\n", launcher_here());
   fmt::print("channels   shared memory within a node; rails (InfiniBand, RoCE) or sockets between nodes\n");
   fmt::print("settings   {} knobs (hawser info --knobs)\n", knob_infos().size());
+  print_memory(knobs.value());
   return 0;
 }
 

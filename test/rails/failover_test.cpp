@@ -241,6 +241,10 @@ INSTANTIATE_TEST_SUITE_P(DatagramsHang, RailCampaign, testing::Values(15, 40));
 // The peer's address moved while its old connection was being fenced, and its requests were not looked at.
 INSTANTIATE_TEST_SUITE_P(AddressMovesInAFence, RailCampaign, testing::Values(10121));
 
+// The rail that was left had never been connected from this end, and its address had moved: the peer's requests
+// and answers went to the old one for ever.
+INSTANTIATE_TEST_SUITE_P(OnlyWayWasNeverConnected, RailCampaign, testing::Values(5086));
+
 // A campaign that finds nothing in a protocol with a fault is worth nothing.
 TEST(RailCampaignItself, FindsPlantedBugs) {
   for (const PlantedBug bug : {PlantedBug::resend_without_fence, PlantedBug::duplicate_finish,

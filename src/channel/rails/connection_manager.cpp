@@ -221,6 +221,7 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
 
 void ConnectionManager::on_request(const Header& header, std::uint16_t rail, const ConnectionEnd& remote) {
   const Key key = key_of(header.source, header.index);
+  host_.on_address(header.source, header.index, remote.port);
   if (!give_way(header, key)) return;
   Header answer;
   answer.kind = DatagramKind::reply;

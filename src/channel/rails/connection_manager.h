@@ -59,6 +59,8 @@ class ConnectionHost {
   virtual void abandon(const SubchannelName& name, bool gave_up) = 0;
   // fence, fence_answer, nudge: the failover's own body.
   virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
+  // A request of the peer's came, which may be dropped or refused: where its end of this subchannel is now.
+  virtual void on_address(ProcessIndex peer, std::uint16_t index, const rdma::PortAddress& port) = 0;
   // Puts a datagram on the way through a rail; false: no room or the rail is down.
   virtual bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) = 0;
   // Whether this rail's port is active, as far as known.
@@ -130,6 +132,14 @@ class ConnectionManager {
     std::uint32_t next = 0;  // incarnations below are over or in use
   };
   struct Header;
+
+ public:
+  // What is remembered of a subchannel that was ever connected: a node of the map.
+  static constexpr std::size_t bytes_per_subchannel() {
+    return sizeof(std::pair<Key, Link>) + 4 * sizeof(void*);
+  }
+
+ private:
   // Peer and index in one number, in this order.
   using Key = std::uint64_t;
   static Key key_of(ProcessIndex peer, std::uint16_t index);

@@ -48,6 +48,7 @@ class Process final : public ConnectionHost {
     controls.push_back(std::to_string(peer) + ":" + std::to_string(static_cast<int>(kind)) + ":" +
                        std::string(reinterpret_cast<const char*>(body.data()), body.size()));
   }
+  void on_address(ProcessIndex, std::uint16_t, const rdma::PortAddress&) override { ++addresses; }
   bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) override;
   bool rail_up(std::uint16_t rail) const override { return up[rail]; }
 
@@ -55,6 +56,7 @@ class Process final : public ConnectionHost {
   std::vector<std::string> controls;
   bool up[2] = {true, true};
   double unwilling = 0;  // chance that accept says no
+  int addresses = 0;  // told
   int accepts = 0, connects = 0, abandons = 0, give_ups = 0;
 
  private:
@@ -203,6 +205,7 @@ TEST(ConnectionManager, OfTwoThatAskAtOnceTheLowerStands) {
   EXPECT_EQ(world[1].accepts, 1);
   EXPECT_EQ(world[1].abandons, 1);
   EXPECT_GE(world[0].manager->counters().collisions + world[1].manager->counters().collisions, 1u);
+  EXPECT_GE(world[0].addresses, 1);  // of the request that was not looked at any further
 }
 
 TEST(ConnectionManager, ALostReplyIsRepeatedWithoutAsking) {

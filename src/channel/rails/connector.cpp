@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "channel/rails/memory_estimate.h"
 #include "channel/rails/rail_core.h"
 
 namespace hawser {
@@ -133,8 +134,7 @@ void Connector::count_connected(Subchannel& subchannel) {
   if (!subchannel.receives_wanted) {
     subchannel.receives_wanted = true;
     const auto subchannels = static_cast<std::int32_t>(subchannel.peer.subchannels().size());
-    core_.receives_wanted[subchannel.rail.number()] +=
-        2 * static_cast<std::int32_t>(packet_window) / std::min(subchannels, 4) + 16;
+    core_.receives_wanted[subchannel.rail.number()] += receives_wanted(subchannels);
     subchannel.rail.want_receives(core_.receives_wanted[subchannel.rail.number()]);
   }
 }
@@ -143,8 +143,6 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
   VirtualChannel* const peer = core_.peer(name.peer);
   Subchannel* const subchannel = peer == nullptr || peer->lost ? nullptr : peer->subchannel(name.index);
   if (subchannel == nullptr) return false;
-  // Also when it is not the time: fences and answers must find the peer, whose address may have moved.
-  peer->remote_rail(subchannel->remote_rail).port = remote.port;
   const bool newer = psn_distance(name.incarnation, subchannel->incarnation) > 0;
   switch (subchannel->state) {
     case SubchannelState::closed:
@@ -350,6 +348,14 @@ void Connector::send_control(Subchannel& subchannel, DatagramKind kind, std::spa
                              std::uint32_t turn) {
   const auto rail = static_cast<std::uint16_t>((subchannel.rail.number() + turn) % core_.rails.size());
   manager_.send_control(subchannel.peer.process(), rail, kind, body);
+}
+
+// Also when it is not the time: fences, answers and the own requests must find the peer, whose address may
+// have moved.
+void Connector::on_address(ProcessIndex process, std::uint16_t index, const rdma::PortAddress& port) {
+  VirtualChannel* const peer = core_.peer(process);
+  Subchannel* const subchannel = peer == nullptr || peer->lost ? nullptr : peer->subchannel(index);
+  if (subchannel != nullptr) peer->remote_rail(subchannel->remote_rail).port = port;
 }
 
 void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<const std::byte> body) {

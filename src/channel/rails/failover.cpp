@@ -165,6 +165,8 @@ void Failover::send_fence(Subchannel& subchannel) {
   body.acknowledged = subchannel.peer.expected();
   body.port = subchannel.rail.facts().address;
   ++core_.counters.fences_sent;
+  // What was never connected may be the only way left; and the peer learns where its port is now.
+  if (subchannel.peer.ready() == 0) core_.want(subchannel.peer);
   send_message(subchannel, true, body, subchannel.repeats);
   const Nanoseconds wait =
       std::min(longest_repeat, first_repeat << std::min<std::uint32_t>(subchannel.repeats, 10));

@@ -99,6 +99,9 @@ class PathWeights {
   WeightSettings settings_;
   std::vector<Path> paths_;
   std::vector<double> ratios_;  // scratch
+
+ public:
+  static constexpr std::size_t bytes_per_path = sizeof(Path) + sizeof(double);
 };
 
 }  // namespace hawser

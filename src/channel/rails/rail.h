@@ -15,6 +15,9 @@ namespace hawser {
 
 struct Subchannel;
 
+// Of queue pairs, if adapters have so much.
+inline constexpr std::int32_t most_inline_bytes = 128;
+
 struct RailShape {
   std::uint16_t number = 0;
   std::uint16_t device_number = 0;

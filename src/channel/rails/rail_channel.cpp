@@ -12,7 +12,6 @@ namespace {
 // While packets come in, datagrams and events are looked for only so often; a pass that finds nothing looks,
 // too, but not oftener than that.
 constexpr Nanoseconds look_interval = 20 * microsecond;
-constexpr std::int32_t most_inline = 128;
 
 // The key of the job's datagrams: from its name, so that it is known before anything is exchanged.
 std::uint32_t datagram_key(std::string_view job) {
@@ -83,7 +82,7 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
     core->devices = std::move(opened).value();
   }
   std::vector<rdma::Device*> all;
-  core->inline_bytes = most_inline;
+  core->inline_bytes = most_inline_bytes;
   for (const auto& device : core->devices) {
     all.push_back(device.get());
     core->inline_bytes = std::min(core->inline_bytes, device->facts().inline_bytes);
