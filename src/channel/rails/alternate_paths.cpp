@@ -54,6 +54,12 @@ Rail* AlternatePaths::rail_at(const Subchannel& subchannel, std::uint8_t port) c
   return nullptr;
 }
 
+const Rail& AlternatePaths::rail_of(const Subchannel& subchannel) const {
+  const Rail* const rail =
+      subchannel.connected() ? rail_at(subchannel, subchannel.route.port) : &subchannel.rail;
+  return rail != nullptr ? *rail : subchannel.rail;
+}
+
 void AlternatePaths::on_ready(Subchannel& subchannel) {
   if (!possible(subchannel)) return;
   subchannel.alternate = std::make_unique<AlternatePath>(

@@ -46,6 +46,8 @@ class AlternatePaths {
   bool survives(Subchannel& subchannel, const Rail& port);
   void on_port_back(Subchannel& subchannel);
   void on_due(Subchannel& subchannel);
+  // The rail whose port it uses now.
+  const Rail& rail_of(const Subchannel& subchannel) const;
 
  private:
   struct Ports {

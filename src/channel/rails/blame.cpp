@@ -7,9 +7,19 @@
 namespace hawser {
 namespace {
 
-// Enough to see that others get through; a bound on what a verdict costs.
-constexpr std::size_t traffic_kept = 8;
-constexpr std::size_t failures_kept = 64;
+bool bad(const Witness& witness) {
+  return witness.says == Testimony::failed || witness.says == Testimony::silent;
+}
+bool good(const Witness& witness) { return witness.says == Testimony::well; }
+
+bool same_ports(const Witness& a, const Witness& b) {
+  return a.rail == b.rail && a.peer == b.peer && a.remote_rail == b.remote_rail;
+}
+
+template <class Which>
+bool any(std::span<const Witness> witnesses, Which&& which) {
+  return std::any_of(witnesses.begin(), witnesses.end(), which);
+}
 
 }  // namespace
 
@@ -19,72 +29,67 @@ const char* verdict_name(Verdict verdict) {
       return "undecided";
     case Verdict::path:
       return "path";
-    case Verdict::remote_end:
-      return "remote end";
+    case Verdict::network:
+      return "network";
+    case Verdict::remote_port:
+      return "remote_port";
+    case Verdict::remote_adapter:
+      return "remote_adapter";
     case Verdict::local_port:
-      return "local port";
+      return "local_port";
+    case Verdict::local_adapter:
+      return "local_adapter";
   }
   HAWSER_UNREACHABLE();
 }
 
-Blame::Blame(std::uint16_t rails, const BlameSettings& settings) : settings_(settings), ports_(rails) {
-  for (Port& port : ports_) port.traffic.reserve(traffic_kept);
+Verdict judge(const Witness& f, std::span<const Witness> others) {
+  // Both ports work: another route between them does.
+  if (any(others, [&f](const Witness& w) { return same_ports(w, f) && w.path != f.path && good(w); })) {
+    const auto same_way = [&f](const Witness& w) {
+      return w.rail == f.rail && w.path == f.path && w.peer != f.peer;
+    };
+    const bool several = any(others, [&](const Witness& w) { return same_way(w) && bad(w); });
+    const bool leads_on = any(others, [&](const Witness& w) { return same_way(w) && good(w); });
+    return several && !leads_on ? Verdict::network : Verdict::path;
+  }
+  // The own port works: other peers are reached through it.
+  const auto through_port = [&f](const Witness& w) { return w.rail == f.rail && w.peer != f.peer; };
+  if (any(others, [&](const Witness& w) { return through_port(w) && good(w); })) {
+    const auto sibling = [&f](const Witness& w) {
+      return w.peer == f.peer && w.remote_adapter == f.remote_adapter && w.remote_rail != f.remote_rail;
+    };
+    const bool fails = any(others, [&](const Witness& w) { return sibling(w) && bad(w); });
+    const bool works = any(others, [&](const Witness& w) { return sibling(w) && good(w); });
+    return fails && !works ? Verdict::remote_adapter : Verdict::remote_port;
+  }
+  if (any(others, [&](const Witness& w) { return through_port(w) && bad(w); })) {
+    const auto sibling = [&f](const Witness& w) { return w.adapter == f.adapter && w.rail != f.rail; };
+    const bool fails = any(others, [&](const Witness& w) { return sibling(w) && bad(w); });
+    const bool works = any(others, [&](const Witness& w) { return sibling(w) && good(w); });
+    return fails && !works ? Verdict::local_adapter : Verdict::local_port;
+  }
+  return Verdict::undecided;
 }
 
-void Blame::on_failure(std::uint16_t rail, ProcessIndex peer, std::uint16_t path, Nanoseconds now) {
-  std::deque<Event>& failures = ports_[rail].failures;
-  while (!failures.empty() &&
-         (failures.front().time < now - settings_.window || failures.size() >= failures_kept))
-    failures.pop_front();
-  failures.push_back({peer, path, now});
-}
-
-void Blame::on_port(std::uint16_t rail, bool active) { ports_[rail].active = active; }
-
-void Blame::on_traffic(std::uint16_t rail, ProcessIndex peer, std::uint16_t path, Nanoseconds now) {
-  Port& port = ports_[rail];
-  for (Event& event : port.traffic) {
-    if (event.peer != peer || event.path != path) continue;
-    event.time = now;
-    return;
+bool implicated(Verdict verdict, const Witness& failed, const Witness& other) {
+  switch (verdict) {
+    case Verdict::undecided:
+      return same_ports(failed, other);
+    case Verdict::path:
+      return same_ports(failed, other) && failed.path == other.path;
+    case Verdict::network:
+      return failed.rail == other.rail && failed.path == other.path;
+    case Verdict::remote_port:
+      return failed.peer == other.peer && failed.remote_rail == other.remote_rail;
+    case Verdict::remote_adapter:
+      return failed.peer == other.peer && failed.remote_adapter == other.remote_adapter;
+    case Verdict::local_port:
+      return failed.rail == other.rail;
+    case Verdict::local_adapter:
+      return failed.adapter == other.adapter;
   }
-  if (port.traffic.size() < traffic_kept) {
-    port.traffic.push_back({peer, path, now});
-    return;
-  }
-  port.traffic[port.oldest] = {peer, path, now};
-  port.oldest = (port.oldest + 1) % traffic_kept;
-}
-
-Verdict Blame::judge(std::uint16_t rail, ProcessIndex peer, std::uint16_t path, Nanoseconds now) const {
-  const Port& port = ports_[rail];
-  if (!port.active) return Verdict::local_port;
-  const Event* own = nullptr;
-  for (const Event& failure : port.failures)
-    if (failure.peer == peer && failure.path == path) own = &failure;
-  if (own == nullptr) return Verdict::undecided;
-
-  // Who failed together with it, and since when.
-  std::vector<ProcessIndex> failed;
-  Nanoseconds since = own->time;
-  for (const Event& failure : port.failures) {
-    if (failure.time < own->time - settings_.window || failure.time > own->time + settings_.window) continue;
-    since = std::min(since, failure.time);
-    if (std::find(failed.begin(), failed.end(), failure.peer) == failed.end()) failed.push_back(failure.peer);
-  }
-  bool other_path = false;
-  bool other_peer = false;
-  for (const Event& event : port.traffic) {
-    if (event.time <= since || event.time > now) continue;
-    if (event.peer == peer) {
-      other_path = other_path || event.path != path;
-    } else if (std::find(failed.begin(), failed.end(), event.peer) == failed.end()) {
-      other_peer = true;
-    }
-  }
-  if (other_path) return Verdict::path;
-  if (other_peer) return Verdict::remote_end;
-  return failed.size() >= settings_.several ? Verdict::local_port : Verdict::undecided;
+  HAWSER_UNREACHABLE();
 }
 
 }  // namespace hawser

@@ -1,61 +1,46 @@
-// Blame: whose fault a failure is, from who failed when and who did not. Several peers failing on one local
-// port within a window: the local port. One peer while others get through: its end. One path of a peer while
-// another of the same ports works: the path, somewhere in the network. Pure; a verdict is an opinion that
-// says where to look and whom to try first, never a reason to stop what works.
+// Blame: whose fault a failure is, from how the paths beside it fare: which other connections through the
+// same port, adapter, peer or route failed too, are silent, or get through. Pure. A verdict is an opinion: it
+// says what to avoid and to test at once (containment.h), and is never a reason to stop what works.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <vector>
+#include <span>
 
-#include "base/time.h"
 #include "channel/channel.h"
 
 namespace hawser {
 
 enum class Verdict : std::uint8_t {
-  undecided,   // one failure, and nobody else to compare with
-  path,        // the route between two ports that work
-  remote_end,  // the peer's port, adapter or host
-  local_port,  // or its cable, or the switch behind it
+  undecided,       // nobody to compare with: what lies between two ports, or one of them
+  path,            // a route between two ports that work
+  network,         // a switch or cable that this route leads over to several peers
+  remote_port,     // the peer's, or its cable
+  remote_adapter,  // several of its ports, or its host
+  local_port,      // or its cable, or the switch behind it
+  local_adapter,   // several of its ports
 };
 const char* verdict_name(Verdict verdict);
+inline constexpr int verdicts = 7;
 
-struct BlameSettings {
-  // Failures so close together have one cause: an adapter's retries end at most that far apart.
-  Nanoseconds window = 250 * millisecond;
-  std::uint32_t several = 2;  // peers that make it the local port
+enum class Testimony : std::uint8_t {
+  none,    // nothing was tried lately
+  well,    // something got through while the failed one was silent
+  silent,  // something was posted about as long ago, and nothing completes
+  failed,  // at about the same time
 };
 
-class Blame {
- public:
-  Blame(std::uint16_t rails, const BlameSettings& settings = {});
-
-  // A subchannel failed by itself: an error, the watchdog. Not: because the peer fenced it.
-  void on_failure(std::uint16_t rail, ProcessIndex peer, std::uint16_t path, Nanoseconds now);
-  // The port is down: no guess needed until it is up.
-  void on_port(std::uint16_t rail, bool active);
-  // Something was delivered or received: cheap enough for each pass that found completions.
-  void on_traffic(std::uint16_t rail, ProcessIndex peer, std::uint16_t path, Nanoseconds now);
-
-  // Of a failure reported before, as far as known now; ask again while it lasts: traffic elsewhere, or its
-  // absence, tells more.
-  Verdict judge(std::uint16_t rail, ProcessIndex peer, std::uint16_t path, Nanoseconds now) const;
-
- private:
-  struct Event {
-    ProcessIndex peer = -1;
-    std::uint16_t path = 0;
-    Nanoseconds time = 0;
-  };
-  struct Port {
-    bool active = true;
-    std::deque<Event> failures;  // within the window
-    std::vector<Event> traffic;  // the last of each of a few peers and paths
-    std::size_t oldest = 0;      // of traffic: the next to be replaced
-  };
-  BlameSettings settings_;
-  std::vector<Port> ports_;
+// A connection and what it has to say.
+struct Witness {
+  std::uint16_t rail = 0, adapter = 0;  // here
+  ProcessIndex peer = -1;
+  std::uint16_t remote_rail = 0, remote_adapter = 0;  // there
+  std::uint16_t path = 0;
+  Testimony says = Testimony::none;
 };
+
+// `others`: all connections of this process but the one that failed.
+Verdict judge(const Witness& failed, std::span<const Witness> others);
+// Whether a connection goes through what a verdict on another one blames.
+bool implicated(Verdict verdict, const Witness& failed, const Witness& other);
 
 }  // namespace hawser

@@ -2,73 +2,87 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 namespace hawser {
 namespace {
 
-TEST(Blame, several_peers_on_one_port_are_the_port) {
-  Blame blame(2);
-  blame.on_traffic(0, 9, 0, 1 * millisecond);  // before: says nothing
-  blame.on_failure(0, 1, 0, 10 * millisecond);
-  EXPECT_EQ(blame.judge(0, 1, 0, 10 * millisecond), Verdict::undecided);
-  blame.on_failure(0, 2, 0, 60 * millisecond);
-  EXPECT_EQ(blame.judge(0, 1, 0, 60 * millisecond), Verdict::local_port);
-  EXPECT_EQ(blame.judge(0, 2, 0, 60 * millisecond), Verdict::local_port);
-  EXPECT_EQ(blame.judge(1, 2, 0, 60 * millisecond), Verdict::undecided);  // the sibling rail is not accused
+// Adapters of two ports: rails 0 and 1 are one's, 2 and 3 the other's, at both ends.
+Witness of(std::uint16_t rail, ProcessIndex peer, Testimony says, std::uint16_t path = 0) {
+  return {rail, static_cast<std::uint16_t>(rail / 2), peer, rail, static_cast<std::uint16_t>(rail / 2), path,
+          says};
+}
+constexpr Testimony none = Testimony::none, well = Testimony::well, silent = Testimony::silent,
+                    failed = Testimony::failed;
+
+Verdict verdict_on(const Witness& witness, const std::vector<Witness>& others) {
+  return judge(witness, others);
 }
 
-TEST(Blame, failures_far_apart_have_causes_of_their_own) {
-  Blame blame(1);
-  blame.on_failure(0, 1, 0, 0);
-  blame.on_failure(0, 2, 0, 10 * second);
-  EXPECT_EQ(blame.judge(0, 2, 0, 10 * second), Verdict::undecided);
+TEST(Blame, nobody_to_compare_with_decides_nothing) {
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {}), Verdict::undecided);
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {of(0, 2, none), of(1, 1, well), of(2, 2, failed)}),
+            Verdict::undecided);
+}
+
+TEST(Blame, several_peers_on_one_port_are_the_port) {
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {of(0, 2, failed), of(1, 2, well)}), Verdict::local_port);
+  // The others' retries have not run out yet.
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {of(0, 2, silent), of(0, 3, none)}), Verdict::local_port);
+}
+
+TEST(Blame, several_ports_of_an_adapter_are_the_adapter) {
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {of(0, 2, failed), of(1, 2, silent), of(2, 1, well)}),
+            Verdict::local_adapter);
 }
 
 TEST(Blame, one_peer_while_others_get_through_is_the_remote_end) {
-  Blame blame(1);
-  blame.on_failure(0, 1, 0, 10 * millisecond);
-  blame.on_traffic(0, 5, 0, 11 * millisecond);
-  EXPECT_EQ(blame.judge(0, 1, 0, 12 * millisecond), Verdict::remote_end);
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {of(0, 5, well)}), Verdict::remote_port);
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {of(0, 5, well), of(1, 1, well), of(2, 1, failed)}),
+            Verdict::remote_port);
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {of(0, 5, well), of(1, 1, failed)}), Verdict::remote_adapter);
 }
 
-TEST(Blame, several_peers_behind_a_failed_switch_are_not_the_local_port_if_others_get_through) {
-  Blame blame(1);
-  for (ProcessIndex peer = 0; peer < 10; ++peer) blame.on_failure(0, peer, 0, 10 * millisecond + peer);
-  EXPECT_EQ(blame.judge(0, 3, 0, 11 * millisecond), Verdict::local_port);
-  blame.on_traffic(0, 77, 0, 12 * millisecond);
-  EXPECT_EQ(blame.judge(0, 3, 0, 12 * millisecond), Verdict::remote_end);
+TEST(Blame, several_peers_are_not_the_local_port_if_one_gets_through) {
+  EXPECT_EQ(verdict_on(of(0, 1, failed), {of(0, 2, failed), of(0, 3, failed), of(0, 77, well)}),
+            Verdict::remote_port);
 }
 
 TEST(Blame, one_path_while_another_works_is_the_path) {
-  Blame blame(1);
-  blame.on_failure(0, 1, 2, 10 * millisecond);
-  blame.on_traffic(0, 1, 3, 11 * millisecond);
-  EXPECT_EQ(blame.judge(0, 1, 2, 12 * millisecond), Verdict::path);
+  EXPECT_EQ(verdict_on(of(0, 1, failed, 2), {of(0, 1, well, 3), of(0, 2, none, 2)}), Verdict::path);
+  EXPECT_EQ(verdict_on(of(0, 1, failed, 2), {of(0, 1, well, 3), of(0, 2, well, 2), of(0, 3, failed, 2)}),
+            Verdict::path);
 }
 
-TEST(Blame, traffic_of_peers_that_failed_too_acquits_nobody) {
-  Blame blame(1);
-  blame.on_failure(0, 1, 0, 10 * millisecond);
-  blame.on_traffic(0, 2, 0, 11 * millisecond);  // what was still in the queue
-  blame.on_failure(0, 2, 0, 12 * millisecond);
-  EXPECT_EQ(blame.judge(0, 1, 0, 13 * millisecond), Verdict::local_port);
+TEST(Blame, one_path_to_several_peers_is_a_switch_on_it) {
+  EXPECT_EQ(verdict_on(of(0, 1, failed, 2), {of(0, 1, well, 3), of(0, 2, failed, 2), of(0, 2, well, 0)}),
+            Verdict::network);
 }
 
-TEST(Blame, a_port_that_is_down_is_to_blame) {
-  Blame blame(1);
-  blame.on_port(0, false);
-  blame.on_failure(0, 1, 0, 1);
-  EXPECT_EQ(blame.judge(0, 1, 0, 1), Verdict::local_port);
-  blame.on_port(0, true);
-  EXPECT_EQ(blame.judge(0, 1, 0, 1), Verdict::undecided);
+TEST(Blame, implicates_what_goes_through_the_same) {
+  const Witness f = of(0, 1, failed, 2);
+  const Witness all[] = {of(0, 1, none, 2), of(0, 1, none, 3), of(0, 2, none, 2), of(0, 2, none, 3),
+                         of(1, 1, none, 2), of(1, 2, none, 2), of(2, 1, none, 2)};
+  const auto implicates = [&](Verdict verdict) {
+    std::string text;
+    for (const Witness& w : all) text += implicated(verdict, f, w) ? 'x' : '.';
+    return text;
+  };
+  EXPECT_EQ(implicates(Verdict::undecided), "xx.....");
+  EXPECT_EQ(implicates(Verdict::path), "x......");
+  EXPECT_EQ(implicates(Verdict::network), "x.x....");
+  EXPECT_EQ(implicates(Verdict::remote_port), "xx.....");
+  EXPECT_EQ(implicates(Verdict::remote_adapter), "xx..x..");
+  EXPECT_EQ(implicates(Verdict::local_port), "xxxx...");
+  EXPECT_EQ(implicates(Verdict::local_adapter), "xxxxxx.");
 }
 
-TEST(Blame, remembers_no_more_than_it_needs) {
-  Blame blame(1);
-  for (int i = 0; i < 100000; ++i) {
-    blame.on_failure(0, i % 1000, 0, i);
-    blame.on_traffic(0, 1000 + i % 5000, 0, i);
-  }
-  EXPECT_EQ(blame.judge(0, 99999 % 1000, 0, 100000), Verdict::remote_end);
+TEST(Blame, has_a_name_for_each_verdict) {
+  std::set<std::string> names;
+  for (int i = 0; i < verdicts; ++i) names.insert(verdict_name(static_cast<Verdict>(i)));
+  EXPECT_EQ(names.size(), static_cast<std::size_t>(verdicts));
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   if (reason == PathReason::watchdog) ++core_.counters.watchdog;
   if (subchannel.state == SubchannelState::probing) ++core_.counters.probes_failed;
   const bool was_ready = subchannel.state == SubchannelState::ready;
+  core_.containment.on_failure(subchannel, reason);
   subchannel.state = SubchannelState::stopping;
   subchannel.failed_before = true;
   subchannel.stopped = core_.now;

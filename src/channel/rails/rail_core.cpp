@@ -69,7 +69,8 @@ RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_e
       peers(static_cast<std::size_t>(rail_settings.job_size)),
       rendezvous(*this, knob_values.rail_reads),
       failover(*this),
-      alternates(*this) {
+      alternates(*this),
+      containment(*this) {
   if (status.wanted()) next_show = 0;
 }
 
@@ -256,8 +257,9 @@ void RailCore::show(Subchannel& subchannel, PathReason reason) {
       case SubchannelState::probing:
         return PathCondition::probing;
       case SubchannelState::ready:
-        return subchannel.health.state() == PathState::suspect ? PathCondition::suspect
-                                                               : PathCondition::ready;
+        return subchannel.suspected || subchannel.health.state() == PathState::suspect
+                   ? PathCondition::suspect
+                   : PathCondition::ready;
       case SubchannelState::stopping:
         return PathCondition::stopping;
       case SubchannelState::fencing:
@@ -364,8 +366,8 @@ void RailCore::look_at_timers() {
   const auto due_of = [](const Subchannel& subchannel) {
     if (subchannel.state == SubchannelState::failed)
       return std::min(subchannel.due, subchannel.health.next_attempt());
-    return subchannel.alternate == nullptr ? subchannel.due
-                                           : std::min(subchannel.due, subchannel.alternate->due());
+    const Nanoseconds due = std::min(subchannel.due, subchannel.suspicion_due);
+    return subchannel.alternate == nullptr ? due : std::min(due, subchannel.alternate->due());
   };
   // Whoever is looked at may leave the list, and others may join it.
   std::vector<Subchannel*>& looked_at = attention_now_;
@@ -377,6 +379,7 @@ void RailCore::look_at_timers() {
     if (!subchannel->attention.linked()) continue;
     connector->on_due(*subchannel);
     alternates.on_due(*subchannel);
+    containment.on_due(*subchannel);
     if (subchannel->attention.linked() && !subchannel->broken && due_of(*subchannel) == never &&
         (subchannel->state == SubchannelState::ready || subchannel->state == SubchannelState::closed))
       attention.remove(subchannel);

@@ -15,6 +15,7 @@
 #include "channel/exchange.h"
 #include "channel/rails/alternate_paths.h"
 #include "channel/rails/connector.h"
+#include "channel/rails/containment.h"
 #include "channel/rails/failover.h"
 #include "channel/rails/rail.h"
 #include "channel/rails/rail_channel.h"
@@ -118,6 +119,7 @@ struct RailCore {
   Rendezvous rendezvous;
   Failover failover;
   AlternatePaths alternates;
+  Containment containment;
   std::unique_ptr<Connector> connector;  // once the job's secret is known
 
  private:

@@ -98,7 +98,6 @@ bool Rendezvous::post_stripe(Transfer& transfer, Direction direction, const Stri
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
   entry.incarnation = subchannel.incarnation;
-  if (subchannel.outstanding == 0) subchannel.last_completion = core_.now;
   subchannel.outstanding += requests;
   subchannel.rail.outstanding += requests;
   subchannel.bytes_queued += stripe.bytes;

@@ -96,6 +96,8 @@ const char* path_event_name(PathEvent event) {
       return "peer_lost";
     case PathEvent::port_changed:
       return "port_changed";
+    case PathEvent::blamed:
+      return "blamed";
   }
   HAWSER_UNREACHABLE();
 }
@@ -137,6 +139,8 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(taken_back),
     HAWSER_COUNTER(recoveries),
     HAWSER_COUNTER(probes_failed),
+    HAWSER_COUNTER(contained),
+    HAWSER_COUNTER(acquitted),
     HAWSER_COUNTER(alternates_armed),
     HAWSER_COUNTER(migrations),
     HAWSER_COUNTER(migrations_failed),

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/assert.h"
+#include "channel/rails/blame.h"
 
 namespace hawser {
 namespace {
@@ -44,6 +45,9 @@ std::string value_text(PathEvent event, std::int64_t value) {
       return fmt::format(" attempt={}", value);
     case PathEvent::port_changed:
       return fmt::format(" rail={} port={}", value / 2, value % 2 != 0 ? "active" : "down");
+    case PathEvent::blamed:
+      if (value < 0 || value >= verdicts) return {};
+      return fmt::format(" verdict={}", verdict_name(static_cast<Verdict>(value)));
     case PathEvent::migrated:
     case PathEvent::alternate_loaded:
       return fmt::format(" to_port={}", value);

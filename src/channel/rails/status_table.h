@@ -64,13 +64,14 @@ enum class PathEvent : std::uint8_t {
   attempt,            // value: number since the failure
   migrated,           // the adapter took the alternate path; value: its port
   alternate_loaded,   // and armed; value: its port
-  partitioned,  // no subchannel to the peer works
-  rejoined,     // value: nanoseconds since it was partitioned
+  partitioned,        // no subchannel to the peer works
+  rejoined,           // value: nanoseconds since it was partitioned
   peer_lost,
   port_changed,  // value: twice the number of the rail, plus 1 if its port is active
+  blamed,        // for the failure of the path, whose reason follows; value: Verdict
 };
 const char* path_event_name(PathEvent event);
-inline constexpr int path_events = 11;
+inline constexpr int path_events = 12;
 
 // The members of RailCounters with their names, in order.
 struct CounterName {

@@ -83,6 +83,12 @@ struct Subchannel {
   std::uint64_t marker = 0;  // work id
   Nanoseconds stopped = 0;
 
+  // Containment: not used while the peer is reached otherwise, until a test is delivered.
+  bool suspected = false;
+  std::optional<std::uint64_t> test;  // work id of the packet; delivered when it is not in flight any more
+  Nanoseconds suspicion_due = never;
+  Nanoseconds suspicion_look = 0;
+
   // Recovery.
   PathHealth health;
   bool receives_wanted = false;  // on its rail, for this subchannel

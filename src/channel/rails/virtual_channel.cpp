@@ -113,9 +113,11 @@ void VirtualChannel::mark_due() {
 
 std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
   const auto depth = static_cast<std::int32_t>(core_.knobs.rail_send_depth);
+  const bool avoids = suspected > 0 && suspected < ready_;
   for (Subchannel& subchannel : subchannels_) {
     SubchannelView& view = views_[subchannel.index];
-    view.usable = subchannel.state == SubchannelState::ready && subchannel.room_for(requests, depth);
+    view.usable = subchannel.state == SubchannelState::ready && subchannel.room_for(requests, depth) &&
+                  !(avoids && subchannel.suspected);
     if (!view.usable) continue;
     view.bytes_per_second = weights_.weight(subchannel.index);
     view.probe = weights_.wants_probe(subchannel.index, core_.now);
@@ -236,7 +238,6 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
   entry.incarnation = subchannel.incarnation;
-  if (subchannel.outstanding == 0) subchannel.last_completion = core_.now;
   ++subchannel.outstanding;
   ++subchannel.rail.outstanding;
   subchannel.in_flight.push_back(&entry);
@@ -433,7 +434,8 @@ void VirtualChannel::on_ready(Subchannel& subchannel) {
   note_credit_due();
 }
 
-void VirtualChannel::on_not_ready(Subchannel&) {
+void VirtualChannel::on_not_ready(Subchannel& subchannel) {
+  core_.containment.forget(subchannel);
   --ready_;
   only_ready_ = nullptr;
   for (Subchannel& other : subchannels_)
@@ -474,9 +476,10 @@ void VirtualChannel::check_invariants() const {
   std::uint32_t held = 0;
   for (const PacketBuffer* buffer : held_) held += buffer != nullptr;
   HAWSER_ASSERT(held == held_count_);
-  int ready = 0;
+  int ready = 0, suspects = 0;
   for (const Subchannel& subchannel : subchannels_) {
     ready += subchannel.state == SubchannelState::ready;
+    suspects += subchannel.suspected;
     HAWSER_ASSERT(!subchannel.connected() || subchannel.queue_pair != nullptr);
     std::int32_t outstanding = 0;
     for (WorkEntry* e = subchannel.in_flight.front(); e != nullptr; e = subchannel.in_flight.next(e)) {
@@ -486,7 +489,7 @@ void VirtualChannel::check_invariants() const {
     // While it is fenced, entries wait for the peer to say what it has; requests there are none.
     HAWSER_ASSERT((subchannel.state == SubchannelState::fencing ? 0 : outstanding) == subchannel.outstanding);
   }
-  HAWSER_ASSERT(ready == ready_);
+  HAWSER_ASSERT(ready == ready_ && suspects == suspected);
   const WorkEntry* last = nullptr;
   for (WorkEntry* e = waiting_.front(); e != nullptr; last = e, e = waiting_.next(e)) {
     HAWSER_ASSERT(e->place == WorkEntry::Place::waiting);

@@ -98,6 +98,7 @@ class VirtualChannel {
   void check_invariants() const;
 
   bool lost = false;
+  int suspected = 0;                   // of the ready subchannels
   Nanoseconds partitioned_since = -1;  // -1: some subchannel is ready, or nobody asked for one
   std::uint32_t lost_credits = 0;      // PlantedBug::lose_credits
   std::uint64_t handed_on = 0;
