@@ -6,6 +6,9 @@
 namespace hawser::binding {
 namespace {
 
+// Numbers that go to a callback by their address are followed by their upper half: Fortran programs with
+// INTEGERs of eight bytes read both.
+
 // The handle of an object for the length of a call: one that the application has freed meanwhile, or that has
 // not been handed out yet, gets one for now.
 template <class T>
@@ -14,15 +17,17 @@ class Lent {
   Lent(MpiProcess& process, T& object) : process_(process), object_(object), lent_(object.handle == 0) {
     auto& table = table_of<T>(process.handles());
     handle = Codec<T>::handle(lent_ ? table.give_out(object) : object.handle);
+    if constexpr (sizeof handle == sizeof(int)) upper_half_ = handle < 0 ? -1 : 0;
   }
   ~Lent() {
     if (lent_) table_of<T>(process_.handles()).take_back(object_);
   }
   Lent(const Lent&) = delete;
 
-  decltype(Codec<T>::handle(0)) handle;
+  alignas(8) decltype(Codec<T>::handle(0)) handle;
 
  private:
+  [[maybe_unused]] int upper_half_;
   MpiProcess& process_;
   T& object_;
   bool lent_;
@@ -30,8 +35,8 @@ class Lent {
 
 void reduce(AbiFunction function, const void* in, void* inout, std::int64_t count, Datatype& datatype) {
   Lent<Datatype> type(current_slot().process(), datatype);
-  int n = static_cast<int>(count);
-  reinterpret_cast<MPI_User_function*>(function)(const_cast<void*>(in), inout, &n, &type.handle);
+  int n[2] = {static_cast<int>(count), 0};
+  reinterpret_cast<MPI_User_function*>(function)(const_cast<void*>(in), inout, n, &type.handle);
 }
 
 void reduce_large(AbiFunction function, const void* in, void* inout, std::int64_t count, Datatype& datatype) {
@@ -81,14 +86,14 @@ int delete_attribute(MpiProcess& process, AbiFunction function, const AbiObject&
 }
 
 void report_error(MpiProcess& process, AbiFunction function, const AbiObject& object, int error_code) {
-  int code = from_core_error_code(error_code);
+  int code[2] = {from_core_error_code(error_code), 0};
   if (object.session != nullptr) {
     Lent<Session> session(process, *object.session);
-    return reinterpret_cast<MPI_Session_errhandler_function*>(function)(&session.handle, &code);
+    return reinterpret_cast<MPI_Session_errhandler_function*>(function)(&session.handle, code);
   }
   Lent<Communicator> communicator(process,
                                   object.communicator != nullptr ? *object.communicator : process.self());
-  reinterpret_cast<MPI_Comm_errhandler_function*>(function)(&communicator.handle, &code);
+  reinterpret_cast<MPI_Comm_errhandler_function*>(function)(&communicator.handle, code);
 }
 
 int query_request(AbiFunction function, void* extra_state, Status& status) {

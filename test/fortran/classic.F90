@@ -28,8 +28,9 @@ program classic
   call topologies
   call groups
   call inquiries
+  call callbacks
   call MPI_Finalize(ierror)
-  call verdict(60)
+  call verdict(75)
 end program
 
 subroutine messages
@@ -266,6 +267,10 @@ subroutine strings
   n = len(value)
   call MPI_Info_get_string(info, 'a key', n, value, flag, ierror)
   call expect(flag .and. n == 7 .and. value == 'a value', 'MPI_Info_get_string')
+  n = 0
+  value = 'untouched'
+  call MPI_Info_get_string(info, 'a key', n, value, flag, ierror)
+  call expect(flag .and. n == 7 .and. value == 'untouched', 'MPI_Info_get_string of the length alone')
   call MPI_Info_get_valuelen(info, 'a key', n, flag, ierror)
   call expect(flag .and. n == 7, 'MPI_Info_get_valuelen')
   call MPI_Info_get_nthkey(info, 0, value, ierror)
@@ -366,4 +371,92 @@ subroutine inquiries
   call MPI_Error_class(ierror, class, ierror)
   call expect(class == MPI_ERR_RANK, 'MPI_Error_class')
   call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, ierror)
+end subroutine
+
+subroutine callbacks
+  use program_data
+  integer :: op, total(2), keyval, old_keyval, handler, twin, number
+  integer(kind=MPI_ADDRESS_KIND) :: extra, value
+  logical :: flag
+  external add_twice, copy_attribute, delete_attribute, copy_old, handle_error
+  integer :: deletions, errors
+  common /calls/ deletions, errors
+  deletions = 0
+  errors = 0
+  call MPI_Op_create(add_twice, .true., op, ierror)
+  call MPI_Allreduce([1, 2], total, 2, MPI_INTEGER, op, MPI_COMM_WORLD, ierror)
+  call expect(all(total == [2 * size - 1, 4 * size - 2]), 'an operation of the program')
+  call MPI_Op_free(op, ierror)
+
+  extra = 5
+  value = -7000000000_MPI_ADDRESS_KIND
+  call MPI_Comm_create_keyval(copy_attribute, delete_attribute, keyval, extra, ierror)
+  call MPI_Keyval_create(copy_old, MPI_NULL_DELETE_FN, old_keyval, 3, ierror)
+  call MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, value, ierror)
+  call MPI_Attr_put(MPI_COMM_WORLD, old_keyval, -40, ierror)
+  call MPI_Comm_dup(MPI_COMM_WORLD, twin, ierror)
+  call MPI_Comm_get_attr(twin, keyval, value, flag, ierror)
+  call expect(flag .and. value == -6999999995_MPI_ADDRESS_KIND, 'a copied attribute')
+  call MPI_Attr_get(twin, old_keyval, number, flag, ierror)
+  call expect(flag .and. number == -37, 'a copied attribute of MPI_Keyval_create')
+  call MPI_Comm_free(twin, ierror)
+  call expect(deletions == 1, 'an attribute deleted with its communicator')
+  call MPI_Comm_delete_attr(MPI_COMM_WORLD, keyval, ierror)
+  call MPI_Attr_delete(MPI_COMM_WORLD, old_keyval, ierror)
+  call expect(deletions == 2, 'MPI_Comm_delete_attr')
+  call MPI_Comm_free_keyval(keyval, ierror)
+  call MPI_Keyval_free(old_keyval, ierror)
+  call expect(keyval == MPI_KEYVAL_INVALID, 'MPI_Comm_free_keyval')
+
+  call MPI_Comm_create_errhandler(handle_error, handler, ierror)
+  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler, ierror)
+  call MPI_Send(number, 1, MPI_INTEGER, size, 0, MPI_COMM_WORLD, ierror)
+  call expect(errors == 1 .and. ierror /= MPI_SUCCESS, 'an error handler of the program')
+  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL, ierror)
+  call MPI_Errhandler_free(handler, ierror)
+end subroutine
+
+subroutine add_twice(invec, inoutvec, len, datatype)
+  implicit none
+  integer :: len, datatype, invec(len), inoutvec(len)
+  inoutvec = inoutvec + 2 * invec
+end subroutine
+
+subroutine copy_attribute(comm, keyval, extra, value_in, value_out, flag, ierror)
+  use program_data, only: MPI_ADDRESS_KIND
+  implicit none
+  integer :: comm, keyval, ierror
+  integer(kind=MPI_ADDRESS_KIND) :: extra, value_in, value_out
+  logical :: flag
+  value_out = value_in + extra
+  flag = .true.
+  ierror = 0
+end subroutine
+
+subroutine delete_attribute(comm, keyval, value, extra, ierror)
+  use program_data, only: MPI_ADDRESS_KIND
+  implicit none
+  integer :: comm, keyval, ierror, deletions, errors
+  integer(kind=MPI_ADDRESS_KIND) :: value, extra
+  common /calls/ deletions, errors
+  deletions = deletions + 1
+  ierror = 0
+end subroutine
+
+subroutine copy_old(comm, keyval, extra, value_in, value_out, flag, ierror)
+  implicit none
+  integer :: comm, keyval, extra, value_in, value_out, ierror
+  logical :: flag
+  value_out = value_in + extra
+  flag = .true.
+  ierror = 0
+end subroutine
+
+subroutine handle_error(comm, code)
+  use program_data, only: MPI_COMM_WORLD, MPI_ERR_RANK
+  implicit none
+  integer :: comm, code, deletions, errors, class, ierror
+  common /calls/ deletions, errors
+  call MPI_Error_class(code, class, ierror)
+  if (comm == MPI_COMM_WORLD .and. class == MPI_ERR_RANK) errors = errors + 1
 end subroutine

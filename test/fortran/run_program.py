@@ -1,6 +1,6 @@
 """Compiles a Fortran program and runs it: run_program.py BUILD COMPILER PROCESSES SOURCE [flags of the compiler...].
 COMPILER is standard or mpich (our mpifort for that ABI), or debian (MPICH's own mpif90: its program runs on our
-libraries)."""
+libraries). A part in C stands in SOURCE_c.c."""
 
 import os
 import shutil
@@ -22,6 +22,11 @@ if compiler == "debian":
 with tempfile.TemporaryDirectory() as directory:
     program = Path(directory) / "program"
     sources = [source.parent / "check.F90", source]
+    c_part = source.with_name(source.stem + "_c.c")
+    if c_part.exists():
+        c_compiler = [shutil.which("mpicc.mpich")] if compiler == "debian" else [build / "bin/mpicc", f"-abi={compiler}"]
+        sources.append(Path(directory) / "c_part.o")
+        subprocess.run([*c_compiler, "-c", c_part, "-o", sources[-1]], check=True)
     result = subprocess.run([*command, "-g", "-w", "-ffree-line-length-none", *flags, *sources, "-o", program],
                             cwd=directory)
     if result.returncode != 0:

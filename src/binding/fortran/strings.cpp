@@ -15,7 +15,8 @@ OutText::OutText(char* text, std::size_t length, std::int64_t capacity, const in
     : text_(text), length_(length), flag_(flag), buffer_(length_of(capacity) + 1, '\0') {}
 
 OutText::~OutText() {
-  if (flag_ != nullptr && *flag_ == 0) return;
+  const bool written_at_all = buffer_.size() > 1 && (flag_ == nullptr || *flag_ != 0);
+  if (!written_at_all) return;
   const std::size_t written = std::min(std::strlen(buffer_.c_str()), length_);
   std::memcpy(text_, buffer_.data(), written);
   std::memset(text_ + written, ' ', length_ - written);

@@ -65,6 +65,7 @@ def c_header(template, functions, constants, abi, suffix=""):
     )
     text = Path(template).read_text()
     for mark, value in (("CALLBACKS", (directory / "mpi_callbacks.h.in").read_text()),
-                        ("CONSTANTS", defines + "\n"), ("FUNCTIONS", prototypes + "\n")):
+                        ("CONSTANTS", defines + "\n"), ("FUNCTIONS", prototypes + "\n"),
+                        ("CONVERSIONS", "" if suffix else (directory / "mpi_conversions.h.in").read_text())):
         text = text.replace(f"@{mark}@", value)
     return text

@@ -181,6 +181,8 @@ class FortranEntry:
         capacity = parameter.length
         if length is not None:
             capacity = f"get({length.name}) + 1"
+            if length.direction == "inout":  # 0 asks for the length alone
+                capacity = f"get({length.name}) > 0 ? {capacity} : 0"
         flag = self.function.find_name("flag")
         return f"OutText({name}, {name}_length, {capacity}{', flag' if flag else ''})"
 
