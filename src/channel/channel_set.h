@@ -11,6 +11,8 @@
 
 namespace hawser {
 
+class RailChannel;
+class RailStatus;
 class SharedMemoryChannel;
 
 class ChannelSet {
@@ -25,6 +27,9 @@ class ChannelSet {
   // shared memory; also one of channels(). Null where there is none (simulator; one process per node).
   virtual SharedMemoryChannel* shared_memory() { return nullptr; }
   virtual Waiter& waiter() = 0;
+  // The rails, and the record of what happens to their paths; null: none are used here.
+  virtual RailChannel* rails() { return nullptr; }
+  virtual const RailStatus* rail_status() { return nullptr; }
 };
 
 }  // namespace hawser

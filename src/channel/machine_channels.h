@@ -32,7 +32,8 @@ class MachineChannels final : public ChannelSet {
   std::span<Channel* const> channels() override { return channels_; }
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
-  RailChannel* rails() { return rails_.get(); }  // null: none are used here
+  RailChannel* rails() override { return rails_.get(); }
+  const RailStatus* rail_status() override { return status_ == nullptr ? nullptr : &status_->rails(); }
 
  private:
   Result<> open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs, Clock& clock,

@@ -1,5 +1,7 @@
 #include "message/matching.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace hawser {
@@ -8,6 +10,13 @@ namespace {
 constexpr std::size_t first_table_size = 64;
 constexpr int first_shift = 58;  // 64 - log2(first_table_size)
 static_assert(std::size_t{1} << (64 - first_shift) == first_table_size);
+
+// What a waiting message's bytes take here.
+std::int64_t memory_of(const Message& message) {
+  const bool elsewhere =
+      message.header.kind == MessageHeader::Kind::rendezvous || message.heap_payload == nullptr;
+  return elsewhere ? 0 : message.size;
+}
 }  // namespace
 
 Matching::Matching() : table_(first_table_size, nullptr), shift_(first_shift) {
@@ -112,12 +121,26 @@ void Matching::add(Message& message) {
   bin_of(message.header.context, any_source).arrivals.push_back(&message);
   ++counters_.unexpected;
   ++counters_.unexpected_total;
+  counters_.most_unexpected = std::max(counters_.most_unexpected, counters_.unexpected);
+  counters_.unexpected_bytes += memory_of(message);
+  counters_.most_unexpected_bytes = std::max(counters_.most_unexpected_bytes, counters_.unexpected_bytes);
 }
 
 void Matching::remove(Message& message) {
   bin_of(message.header.context, message.header.source_rank).messages.remove(&message);
   bin_of(message.header.context, any_source).arrivals.remove(&message);
   --counters_.unexpected;
+  counters_.unexpected_bytes -= memory_of(message);
+}
+
+Matching::Queued Matching::queued_in(std::uint32_t context) const {
+  Queued queued;
+  for (const Bin* bin : table_) {
+    if (bin == nullptr || bin->key >> 32 != context) continue;
+    for (MessageRequest* r = bin->posted.front(); r != nullptr; r = bin->posted.next(r)) ++queued.posted;
+    for (Message* m = bin->messages.front(); m != nullptr; m = bin->messages.next(m)) ++queued.unexpected;
+  }
+  return queued;
 }
 
 Message* Matching::find_sent_by(const MessageHeader& header, ProcessIndex process) {

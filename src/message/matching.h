@@ -21,6 +21,10 @@ struct MatchingCounters {
   std::int64_t posted = 0;            // receives that wait now
   std::int64_t unexpected = 0;        // messages that wait now
   std::int64_t unexpected_total = 0;  // messages that ever came before their receive
+  std::int64_t most_unexpected = 0;   // that ever waited at once
+  std::int64_t unexpected_bytes =
+      0;  // memory that waiting messages need; what waits at the sender needs none
+  std::int64_t most_unexpected_bytes = 0;
 };
 
 class Matching {
@@ -68,6 +72,13 @@ class Matching {
   void remove(Message& message);
   // Takes a posted receive out again.
   void withdraw(MessageRequest& receive);
+
+  // What waits now in one context; takes the time of a pass over all bins.
+  struct Queued {
+    std::uint64_t posted = 0;
+    std::uint64_t unexpected = 0;
+  };
+  Queued queued_in(std::uint32_t context) const;
 
   // Forgets a context id; calls drop(message) for what lay there, after taking it out.
   template <class Drop>

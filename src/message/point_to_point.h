@@ -134,6 +134,7 @@ class PointToPoint final : public ChannelEvents {
   }
 
   const MatchingCounters& counters() const { return matching_.counters(); }
+  Matching::Queued queued_in(std::uint32_t context) const { return matching_.queued_in(context); }
   // Why the first lost peer cannot be reached; empty while all can.
   const std::string& loss() const { return loss_; }
 

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/failure.h"
 #include "base/rest.h"
+#include "channel/rails/rail_channel.h"
 #include "channel/shared_memory_channel.h"
 #include "message/describe.h"
 #include "process/process_slot.h"
@@ -19,6 +20,7 @@ constexpr std::uint32_t self_context = contexts_per_communicator;
 MpiProcess::MpiProcess(ProcessSlot& slot, Environment& environment)
     : slot_(slot),
       environment_(environment),
+      knobs_(*environment.knobs),
       point_to_point_(handles_.requests),
       attribute_calls_(*this),
       main_thread_(current_thread()) {
@@ -130,6 +132,7 @@ Result<> MpiProcess::leave() {
 }
 
 Result<> MpiProcess::connect() {
+  const Nanoseconds begin = environment_.clock->now();
   HAWSER_TRY(environment_.join());
   const JobLayout& layout = environment_.bootstrap->layout();
   rank_ = layout.rank;
@@ -145,6 +148,7 @@ Result<> MpiProcess::connect() {
   predefined_attributes_.set(layout);
   describe_program();
   make_predefined_communicators();
+  time_to_join_ = now_ - begin;
   return {};
 }
 
@@ -190,13 +194,20 @@ Result<> MpiProcess::synchronize_all() {
 
 // --- Progress ---
 
+// What need not be done in every pass.
+void MpiProcess::look_around() {
+  now_ = environment_.clock->now();
+  if (!point_to_point_.loss().empty()) [[unlikely]]
+    abort_after_loss();
+  if (!tool_.events().listening()) return;
+  if (const RailStatus* status = environment_.channels->rail_status()) tool_.events().deliver(*this, *status);
+}
+
 // The order: what arrived first, then what waited for room, then what was waiting for either.
 bool MpiProcess::make_progress() {
   constexpr std::uint32_t passes_per_clock_reading = 32;
   if (++passes_ % passes_per_clock_reading == 0) {
-    now_ = environment_.clock->now();
-    if (!point_to_point_.loss().empty()) [[unlikely]]
-      abort_after_loss();
+    look_around();
   }
   bool moved = false;
   // The shared-memory channel is called directly, so that its packets are matched without an indirection.
@@ -258,6 +269,12 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
     Unlocked unlocked(*this);
     rest(idle_passes);
   }
+}
+
+const RailCounters* MpiProcess::rail_counters() const {
+  if (!connected_) return nullptr;
+  RailChannel* rails = environment_.channels->rails();
+  return rails == nullptr ? nullptr : &rails->counters();
 }
 
 std::string MpiProcess::describe_waiting() const {

@@ -26,6 +26,7 @@
 #include "process/handles.h"
 #include "process/predefined_attributes.h"
 #include "process/thread_level.h"
+#include "process/tool/tool_interface.h"
 
 namespace hawser {
 
@@ -62,7 +63,7 @@ class MpiProcess final : public Progress {
   bool on_main_thread() const { return main_thread_ == current_thread(); }
 
   Environment& environment() { return environment_; }
-  const Knobs& knobs() const { return *environment_.knobs; }
+  const Knobs& knobs() const { return knobs_; }
   Bootstrap& bootstrap() { return *environment_.bootstrap; }  // while running
   ChannelSet& channels() { return *environment_.channels; }   // while running
   Nanoseconds now() { return environment_.clock->now(); }
@@ -79,6 +80,13 @@ class MpiProcess final : public Progress {
   PredefinedAttributes& predefined_attributes() { return predefined_attributes_; }
   Info& environment_info() { return *environment_info_; }  // MPI_INFO_ENV
   AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
+  ToolInterface& tool() { return tool_; }
+  // The rails' counters; null where none are used, or while not in the job.
+  const RailCounters* rail_counters() const;
+  const RailStatus* rail_status() const {
+    return connected_ ? environment_.channels->rail_status() : nullptr;
+  }
+  Nanoseconds time_to_join() const { return time_to_join_; }
   Communicator& world() { return *world_; }  // while running, also when only sessions are open
   Communicator& self() { return *self_; }    // the same
 
@@ -122,10 +130,12 @@ class MpiProcess final : public Progress {
   void flush();
   Result<> synchronize_all();
   void abort_after_loss();
+  void look_around();
   void wait_among_threads(FunctionRef<bool()> done);
 
   ProcessSlot& slot_;
   Environment& environment_;
+  Knobs knobs_;  // the environment's to begin with
   ProcessLock lock_;
   Handles handles_;
   PointToPoint point_to_point_;
@@ -136,6 +146,7 @@ class MpiProcess final : public Progress {
   AttributeCalls attribute_calls_;
   ErrorCodes error_codes_;
   PredefinedAttributes predefined_attributes_{error_codes_};
+  ToolInterface tool_{knobs_};
   SharedMemoryChannel* shared_memory_ = nullptr;  // null: none
   std::vector<Channel*> polled_channels_;         // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock
@@ -147,6 +158,7 @@ class MpiProcess final : public Progress {
   ThreadIdentity main_thread_ = nullptr;
   int thread_level_ = thread_single;
   int starts_ = 0;
+  Nanoseconds time_to_join_ = 0;
   bool connected_ = false;
   int rank_ = 0;
   int size_ = 1;

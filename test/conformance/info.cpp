@@ -111,9 +111,27 @@ void environment(Conformance& t) {
 #endif
 }
 
+// What the library knows of Fortran is set from the beginning, and cannot be set otherwise.
+void fortran([[maybe_unused]] Conformance& t) {
+#if MPI_VERSION >= 5
+  OwnedInfo known, other;
+  OK(MPI_Abi_get_fortran_info(known.out()));
+  OK(MPI_Abi_set_fortran_info(known));
+  OK(MPI_Info_create(other.out()));
+  OK(MPI_Info_set(other, "mpi_integer_size", "3"));
+  CHECK_FAILS(MPI_Abi_set_fortran_info(other), MPI_ERR_ABI);
+  int yes = 0, no = 1, is_set = 0;
+  OK(MPI_Abi_get_fortran_booleans(static_cast<int>(sizeof yes), &yes, &no, &is_set));
+  CHECK(is_set);
+  OK(MPI_Abi_set_fortran_booleans(static_cast<int>(sizeof yes), &yes, &no));
+  CHECK_FAILS(MPI_Abi_set_fortran_booleans(static_cast<int>(sizeof yes), &no, &yes), MPI_ERR_ABI);
+  CHECK_FAILS(MPI_Abi_set_fortran_booleans(3, &yes, &no), MPI_ERR_ARG);
+#endif
+}
+
 }  // namespace
 
 CHAPTER(info, CASE(set_and_get), CASE(keys_keep_their_order), CASE(short_buffers),
-        CASE(duplicates_are_independent), CASE(wrong_arguments), CASE(environment))
+        CASE(duplicates_are_independent), CASE(wrong_arguments), CASE(environment), CASE(fortran))
 
 }  // namespace conformance

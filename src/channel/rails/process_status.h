@@ -17,7 +17,7 @@ class ProcessStatus {
   // An error: the event log cannot be written. No room for a table is none: there is no table then.
   static Result<std::unique_ptr<ProcessStatus>> open(const JobPlace& place, const Knobs& knobs,
                                                      Nanoseconds now);
-  RailStatus& rails() { return *rails_; }
+  RailStatus& rails() const { return *rails_; }
 
  private:
   FileDescriptor file_;

@@ -177,6 +177,13 @@ void RailStatus::on_event(int row, ProcessIndex peer, PathEvent event, PathReaso
   log_->write_line(event_line(facts, rank_, row < 0 ? nullptr : &paths_[static_cast<std::size_t>(row)]));
 }
 
+std::optional<EventFacts> RailStatus::recent(std::uint64_t number) const {
+  EventFacts facts;
+  if (header_ == nullptr || !header_->ring[number % recent_events].load(facts)) return {};
+  if (facts.number != number) return {};
+  return facts;
+}
+
 void RailStatus::publish(const RailCounters& counters) {
   if (header_ == nullptr) return;
   const std::span<const CounterName> names = rail_counter_names();

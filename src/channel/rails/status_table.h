@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -123,6 +124,10 @@ class RailStatus {
                 Nanoseconds now);
   // Now and then: readers see the last ones published.
   void publish(const RailCounters& counters);
+  // How many events there were, and one of the last `recent_events` of them by number, from 0; none without a
+  // table.
+  std::uint64_t events() const { return header_ == nullptr ? 0 : events_; }
+  std::optional<EventFacts> recent(std::uint64_t number) const;
   bool wanted() const { return header_ != nullptr || log_ != nullptr; }
 
  private:

@@ -12,6 +12,38 @@ namespace hawser::mpi {
 
 namespace {
 
+// As gfortran has them without options that change the default kinds.
+struct FortranFact {
+  const char* key;
+  const char* value;
+};
+
+constexpr FortranFact fortran_facts[] = {
+    {"mpi_logical_size", "4"},
+    {"mpi_integer_size", "4"},
+    {"mpi_real_size", "4"},
+    {"mpi_double_precision_size", "8"},
+    {"mpi_logical1_supported", "true"},
+    {"mpi_logical2_supported", "true"},
+    {"mpi_logical4_supported", "true"},
+    {"mpi_logical8_supported", "true"},
+    {"mpi_logical16_supported", "true"},
+    {"mpi_integer1_supported", "true"},
+    {"mpi_integer2_supported", "true"},
+    {"mpi_integer4_supported", "true"},
+    {"mpi_integer8_supported", "true"},
+    {"mpi_integer16_supported", "true"},
+    {"mpi_real2_supported", "false"},
+    {"mpi_real4_supported", "true"},
+    {"mpi_real8_supported", "true"},
+    {"mpi_real16_supported", "true"},
+    {"mpi_complex4_supported", "false"},
+    {"mpi_complex8_supported", "true"},
+    {"mpi_complex16_supported", "true"},
+    {"mpi_complex32_supported", "true"},
+    {"mpi_double_complex_supported", "true"},
+};
+
 // Writes `factors` for k dimensions: descending, their product n, the largest as small as can be, then the
 // next. False if none is at most `limit`.
 bool divide(int n, int k, int limit, int* factors) {
@@ -49,52 +81,53 @@ Result<> abi_get_info(MpiProcess&, Ref<Info>& info) {
   return {};
 }
 
-// As gfortran has them without options that change the default kinds.
 Result<> abi_get_fortran_info(MpiProcess&, Ref<Info>& info) {
-  struct Entry {
-    const char* key;
-    const char* value;
-  };
-  static constexpr Entry entries[] = {
-      {"mpi_logical_size", "4"},
-      {"mpi_integer_size", "4"},
-      {"mpi_real_size", "4"},
-      {"mpi_double_precision_size", "8"},
-      {"mpi_logical1_supported", "true"},
-      {"mpi_logical2_supported", "true"},
-      {"mpi_logical4_supported", "true"},
-      {"mpi_logical8_supported", "true"},
-      {"mpi_logical16_supported", "true"},
-      {"mpi_integer1_supported", "true"},
-      {"mpi_integer2_supported", "true"},
-      {"mpi_integer4_supported", "true"},
-      {"mpi_integer8_supported", "true"},
-      {"mpi_integer16_supported", "true"},
-      {"mpi_real2_supported", "false"},
-      {"mpi_real4_supported", "true"},
-      {"mpi_real8_supported", "true"},
-      {"mpi_real16_supported", "true"},
-      {"mpi_complex4_supported", "false"},
-      {"mpi_complex8_supported", "true"},
-      {"mpi_complex16_supported", "true"},
-      {"mpi_complex32_supported", "true"},
-      {"mpi_double_complex_supported", "true"},
-  };
   info = make_counted<Info>();
-  for (const Entry& entry : entries) HAWSER_TRY(info->set(entry.key, entry.value));
+  for (const FortranFact& fact : fortran_facts) HAWSER_TRY(info->set(fact.key, fact.value));
   return {};
+}
+
+// The Fortran of this library is set from the beginning; to say the same again is no mistake (section 20.4).
+Result<> abi_set_fortran_info(MpiProcess&, Info* info) {
+  if (info == nullptr) return failure(ErrorClass::info, "the info object is MPI_INFO_NULL");
+  for (const FortranFact& fact : fortran_facts) {
+    const std::string* value = info->find(fact.key);
+    if (value != nullptr && *value != fact.value)
+      return failure(ErrorClass::abi, "{} is '{}', but has been set to '{}' before", fact.key, *value,
+                     fact.value);
+  }
+  return {};
+}
+
+static Result<> check_logical_size(int logical_size) {
+  for (const int size : {1, 2, 4, 8, 16})
+    if (logical_size == size) return {};
+  return failure(ErrorClass::arg, "logical_size is {}, but no LOGICAL has that many bytes", logical_size);
 }
 
 Result<> abi_get_fortran_booleans(MpiProcess&, int logical_size, void* logical_true, void* logical_false,
                                   bool& is_set) {
-  if (logical_size != 1 && logical_size != 2 && logical_size != 4 && logical_size != 8 && logical_size != 16)
-    return failure(ErrorClass::arg, "logical_size is {}, but no LOGICAL has that many bytes", logical_size);
+  HAWSER_TRY(check_logical_size(logical_size));
   // gfortran's .true. is 1; little-endian, so the first byte holds it.
   std::memset(logical_true, 0, static_cast<std::size_t>(logical_size));
   std::memset(logical_false, 0, static_cast<std::size_t>(logical_size));
   *static_cast<char*>(logical_true) = 1;
   is_set = true;
   return {};
+}
+
+Result<> abi_set_fortran_booleans(MpiProcess& process, int logical_size, void* logical_true,
+                                  void* logical_false) {
+  constexpr std::size_t most = 16;
+  char known_true[most];
+  char known_false[most];
+  bool is_set = false;
+  HAWSER_TRY(abi_get_fortran_booleans(process, logical_size, known_true, known_false, is_set));
+  const auto bytes = static_cast<std::size_t>(logical_size);
+  if (std::memcmp(known_true, logical_true, bytes) == 0 &&
+      std::memcmp(known_false, logical_false, bytes) == 0)
+    return {};
+  return failure(ErrorClass::abi, "the values of .TRUE. and .FALSE. have been set to others before");
 }
 
 Result<> dims_create(MpiProcess&, int nnodes, int ndims, int* dims) {

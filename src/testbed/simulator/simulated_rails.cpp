@@ -11,7 +11,9 @@ Result<std::unique_ptr<SimulatedRails>> SimulatedRails::open(const RailSettings&
                                                              std::uint64_t seed,
                                                              SimulatedProcessor& processor) {
   std::unique_ptr<SimulatedRails> made(new SimulatedRails(linked_verbs_functions(), processor));
-  auto opened = RailChannel::open(settings, exchange, made->devices_, knobs, seed);
+  RailSettings with_status = settings;
+  with_status.status = &made->status_;
+  auto opened = RailChannel::open(with_status, exchange, made->devices_, knobs, seed);
   if (!opened) return opened.take_error();
   made->rails_ = std::move(opened).value();
   return made;

@@ -19,6 +19,7 @@ class SimulatedRails final : public Channel {
                                                       SimulatedProcessor& processor);
 
   RailChannel& rails() { return *rails_; }
+  const RailStatus& status() const { return status_; }
 
   const char* name() const override { return rails_->name(); }
   std::int64_t eager_limit(ProcessIndex peer) const override { return rails_->eager_limit(peer); }
@@ -40,6 +41,12 @@ class SimulatedRails final : public Channel {
   SimulatedRails(rdma::VerbsFunctions functions, SimulatedProcessor& processor)
       : devices_(functions), processor_(processor) {}
 
+  // Room for the record of events; rows of paths are for people.
+  struct alignas(64) StatusMemory {
+    std::byte bytes[status_header_bytes];
+  };
+  std::unique_ptr<StatusMemory> status_memory_ = std::make_unique<StatusMemory>();
+  RailStatus status_{std::span(status_memory_->bytes), nullptr, StatusIdentity{}};
   rdma::VerbsDeviceSource devices_;
   SimulatedProcessor& processor_;
   std::unique_ptr<RailChannel> rails_;
