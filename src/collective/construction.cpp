@@ -16,23 +16,54 @@ struct Birth {
   static constexpr std::uint32_t no_context = ~std::uint32_t{0};
 };
 
+// What rank 0 of the group chooses.
+void choose(Operation& operation, const Group& group, Birth& birth) {
+  if (auto id = operation.engine().context_ids().take()) {
+    birth.context = id.value();
+    birth.area = operation.engine().choose_area(group);
+  } else {
+    operation.fail(id.take_error());
+  }
+}
+
+void check_birth(Operation& operation, const Birth& birth) {
+  if (birth.context == Birth::no_context && !operation.failed()) {
+    operation.fail(failure(ErrorClass::other, "rank 0 of the new communicator has no context id left"));
+  }
+}
+
 // Broadcasts the choice of rank 0 of the participants. `birth` lives until the operation ends.
 Task agree(Operation& operation, Birth& birth) {
-  if (operation.rank() == 0) {
-    if (auto id = operation.engine().context_ids().take()) {
-      birth.context = id.value();
-      birth.area = operation.engine().choose_area(*operation.participants().group);
-    } else {
-      operation.fail(id.take_error());
-    }
-  }
+  if (operation.rank() == 0) choose(operation, *operation.participants().group, birth);
   operation.plan = Plan{};
   operation.plan.receive.base = reinterpret_cast<std::byte*>(&birth);
   operation.plan.receive.size = sizeof(Birth);
   if (operation.size() > 1) co_await algorithms::broadcast_binomial(operation);
-  if (birth.context == Birth::no_context && !operation.failed()) {
-    operation.fail(failure(ErrorClass::other, "rank 0 of the new communicator has no context id left"));
+  check_birth(operation, birth);
+}
+
+// The same among some of the participants, down a binomial tree. Their messages carry the ranks of the
+// participants: ranks in the group would name one process now and another one in the next call, whose
+// messages may be here first.
+Task agree_among(Operation& operation, const Group& group, Birth& birth) {
+  const Group& all = *operation.participants().group;
+  const int size = group.size();
+  const int place = group.rank_of(all.process_of(operation.rank()));
+  const auto rank_at = [&](int member) { return all.rank_of(group.process_of(member)); };
+  auto* const bytes = reinterpret_cast<std::byte*>(&birth);
+  int distance = 1;
+  while (distance < size && (place & distance) == 0) distance *= 2;
+  if (place == 0) {
+    choose(operation, group, birth);
+  } else {
+    operation.receive(rank_at(place - distance), bytes, sizeof(Birth));
+    co_await operation.arrived();
   }
+  for (distance /= 2; distance > 0; distance /= 2) {
+    if (place + distance < size) operation.send(rank_at(place + distance), bytes, sizeof(Birth));
+  }
+  co_await operation.arrived();
+  check_birth(operation, birth);
 }
 
 Task agree_and_set(Operation& operation, Ref<Communicator> made) {
@@ -66,6 +97,17 @@ Result<Ref<Communicator>> make_over(CollectiveEngine& engine, const Ref<Group>& 
   Birth birth;
   HAWSER_TRY(engine.run_task({group, rank, context, tag},
                              [&birth](Operation& operation) { return agree(operation, birth); }));
+  auto made = make_counted<Communicator>(group, rank, birth.context);
+  engine.adopt(*made, birth.area);
+  return made;
+}
+
+Result<Ref<Communicator>> make_within(CollectiveEngine& engine, const Communicator& parent,
+                                      const Ref<Group>& group, std::uint32_t context, std::int32_t tag) {
+  Birth birth;
+  HAWSER_TRY(engine.run_task({parent.group(), parent.rank(), context, tag},
+                             [&](Operation& operation) { return agree_among(operation, *group, birth); }));
+  const int rank = group->rank_of(parent.group()->process_of(parent.rank()));
   auto made = make_counted<Communicator>(group, rank, birth.context);
   engine.adopt(*made, birth.area);
   return made;
@@ -123,9 +165,8 @@ Result<Ref<Communicator>> create(CollectiveEngine& engine, Communicator& parent,
 
 Result<Ref<Communicator>> create_from_group(CollectiveEngine& engine, Communicator& parent,
                                             const Ref<Group>& group, int tag) {
-  const int rank = group->rank_of(parent.group()->process_of(parent.rank()));
-  if (rank == undefined) return Ref<Communicator>();
-  return make_over(engine, group, rank, parent.context() + 2, tag);
+  if (!group->contains(parent.group()->process_of(parent.rank()))) return Ref<Communicator>();
+  return make_within(engine, parent, group, parent.context() + 2, tag);
 }
 
 }  // namespace hawser

@@ -39,8 +39,13 @@ Result<Ref<Communicator>> split_inter(CollectiveEngine& engine, Communicator& pa
 Result<Ref<Communicator>> create_inter(CollectiveEngine& engine, Communicator& parent, const Group& group);
 
 // What the above share: an intracommunicator over a group, agreed upon with messages of this context and tag.
+// No two groups that overlap may use the same ones.
 Result<Ref<Communicator>> make_over(CollectiveEngine& engine, const Ref<Group>& group, int rank,
                                     std::uint32_t context, std::int32_t tag);
+// The same where they may, one after another: processes go by their ranks in `parent`, which contains the
+// group.
+Result<Ref<Communicator>> make_within(CollectiveEngine& engine, const Communicator& parent,
+                                      const Ref<Group>& group, std::uint32_t context, std::int32_t tag);
 // Only the choice of a context id.
 Result<std::uint32_t> agree_on_context(CollectiveEngine& engine, const Participants& participants);
 

@@ -122,6 +122,31 @@ void create_from_group(Conformance& t) {
   CHECK(gather(made_alone, t.rank) == ranks);
 }
 
+// One after another, with one tag: between the same processes a rank of the new communicator is now this one
+// and now that one.
+void create_from_overlapping_groups(Conformance& t) {
+  const OwnedComm all = everyone(t);
+  OwnedGroup everybody;
+  OK(MPI_Comm_group(all, everybody.out()));
+  unsigned draw = 1;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<int> ranks;
+    bool member = false;
+    for (int r = 0; r < t.size; ++r) {
+      draw = draw * 1103515245u + 12345u;
+      if ((draw >> 16) % 2 == 0) continue;
+      ranks.push_back(r);
+      member |= r == t.rank;
+    }
+    if (!member) continue;
+    OwnedGroup some;
+    OK(MPI_Group_incl(everybody, static_cast<int>(ranks.size()), ranks.data(), some.out()));
+    OwnedComm made;
+    OK(MPI_Comm_create_group(all, some, 0, made.out()));
+    CHECK(gather(made, t.rank) == ranks);
+  }
+}
+
 // The two halves make theirs in one call.
 void create_from_disjoint_groups(Conformance& t) {
   const OwnedComm all = everyone(t);
@@ -318,9 +343,9 @@ void wrong_arguments(Conformance& t) {
 CHAPTER(comm_making, CASE(duplicate), CASE(duplicates_in_the_background), CASE(split_by_color_and_key),
         CASE(split_without_some, .min_ranks = 2), CASE(split_by_shared_memory),
         CASE(create_from_group, .min_ranks = 2), CASE(create_from_disjoint_groups, .min_ranks = 2),
-        CASE(create_from_group_alone), CASE(intercommunicator_from_groups, .min_ranks = 2),
-        CASE(split_by_resource), CASE(many_in_a_row, .slow = true), CASE(many_at_a_time),
-        CASE(freed_while_in_use), CASE(names), CASE(groups_of_communicators), CASE(hints),
-        CASE(wrong_arguments))
+        CASE(create_from_overlapping_groups, .min_ranks = 2), CASE(create_from_group_alone),
+        CASE(intercommunicator_from_groups, .min_ranks = 2), CASE(split_by_resource),
+        CASE(many_in_a_row, .slow = true), CASE(many_at_a_time), CASE(freed_while_in_use), CASE(names),
+        CASE(groups_of_communicators), CASE(hints), CASE(wrong_arguments))
 
 }  // namespace conformance

@@ -27,13 +27,13 @@ class TagHash {
 };
 
 Result<Ref<Communicator>> gather_members(MpiProcess& process, Group& group, std::string_view stringtag) {
-  const int rank = group.rank_of(static_cast<ProcessIndex>(process.rank()));
-  if (rank == undefined) return failure(ErrorClass::group, "this process is not in the group");
+  if (!group.contains(static_cast<ProcessIndex>(process.rank())))
+    return failure(ErrorClass::group, "this process is not in the group");
   TagHash hash;
   hash.add(stringtag);
   for (int r = 0; r < group.size(); ++r) hash.add(static_cast<std::uint64_t>(group.process_of(r)));
-  return make_over(process.collectives(), Ref<Group>(&group), rank,
-                   process.world().context() + meeting_context, hash.tag());
+  return make_within(process.collectives(), process.world(), Ref<Group>(&group),
+                     process.world().context() + meeting_context, hash.tag());
 }
 
 Ref<Session> session_of(const Group& group) {
