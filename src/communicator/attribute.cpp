@@ -27,15 +27,16 @@ Keyval* KeyvalTable::find(AttributeKind kind, int number) const {
   const auto index = static_cast<std::size_t>(number) - first_number;
   if (number < first_number || index >= keyvals_.size()) return nullptr;
   Keyval* keyval = keyvals_[index].get();
-  return keyval != nullptr && keyval->kind == kind ? keyval : nullptr;
+  if (keyval == nullptr || keyval->kind != kind) return nullptr;
+  const bool only_the_table_knows_it = keyval->references() == 1;
+  return keyval->freed && only_the_table_knows_it ? nullptr : keyval;
 }
 
 Result<> KeyvalTable::free(AttributeKind kind, int number) {
   Keyval* keyval = find(kind, number);
   if (keyval == nullptr) return failure(ErrorClass::keyval, "{} is not a keyval that can be freed", number);
-  keyval->freed = true;
   // Numbers are not given again, so that a stale one is told from a new one.
-  keyvals_[static_cast<std::size_t>(number - first_number)] = nullptr;
+  keyval->freed = true;
   return {};
 }
 

@@ -35,7 +35,7 @@ class Keyval final : public Counted {
  public:
   AttributeKind kind;
   int number = 0;                       // what the program sees
-  bool freed = false;                   // MPI_*_free_keyval was called; lives on while attributes use it
+  bool freed = false;                   // MPI_*_free_keyval was called; works on while attributes use it
   AbiFunction copy_function = nullptr;  // null: MPI_NULL_COPY_FN; duplicate_function(): MPI_DUP_FN
   AbiFunction delete_function = nullptr;
   void* extra_state = nullptr;
@@ -63,7 +63,7 @@ class KeyvalTable {
  public:
   Keyval& create(AttributeKind kind, AbiFunction copy_function, AbiFunction delete_function,
                  void* extra_state);
-  // Null unless a keyval of that kind and number exists and was not freed.
+  // Null unless a keyval of that kind and number exists: was not freed, or is in use (MPI-5.0 section 7.7.2).
   Keyval* find(AttributeKind kind, int number) const;
   Result<> free(AttributeKind kind, int number);
 

@@ -90,13 +90,16 @@ TEST_F(AttributeTest, AFreedKeyvalLivesOnInItsAttributes) {
   const int number = k.number;
   ASSERT_TRUE(set.set(k, value(5), object, calls));
   ASSERT_TRUE(table.free(AttributeKind::communicator, number));
-  EXPECT_EQ(table.find(AttributeKind::communicator, number), nullptr);
-  EXPECT_FALSE(table.free(AttributeKind::communicator, number));
+  EXPECT_EQ(table.find(AttributeKind::communicator, number), &k);
+  EXPECT_TRUE(table.free(AttributeKind::communicator, number));
   AttributeSet copy;
   ASSERT_TRUE(copy.copy_from(set, object, calls));
   ASSERT_TRUE(copy.remove_all(object, calls));
+  EXPECT_EQ(table.find(AttributeKind::communicator, number), &k);
   ASSERT_TRUE(set.remove_all(object, calls));
   EXPECT_EQ(calls.log, "c1 d1 d1 ");
+  EXPECT_EQ(table.find(AttributeKind::communicator, number), nullptr);
+  EXPECT_FALSE(table.free(AttributeKind::communicator, number));
 }
 
 TEST_F(AttributeTest, KeyvalsOfOneKindAreNoneOfAnother) {

@@ -132,6 +132,28 @@ void copies_with_duplicates(Conformance& t) {
   CHECK_EQ(journal.lines.size(), 3u);
 }
 
+// A keyval lives on under its number while there are attributes of it.
+void freed_keyval_in_use(Conformance& t) {
+  Journal journal;
+  Entry entry{&journal, 'a'};
+  int keyval, number, again;
+  OK(MPI_Comm_create_keyval(MPI_COMM_DUP_FN, delete_function, &keyval, &entry));
+  number = again = keyval;
+  OwnedComm comm;
+  OK(MPI_Comm_dup(MPI_COMM_SELF, comm.out()));
+  OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+  OK(MPI_Comm_set_attr(comm, keyval, &entry));
+  OK(MPI_Comm_free_keyval(&keyval));
+  OK(MPI_Comm_free_keyval(&again));
+  void* value = nullptr;
+  int flag = 0;
+  OK(MPI_Comm_get_attr(comm, number, &value, &flag));
+  CHECK(flag && value == &entry);
+  OK(MPI_Comm_delete_attr(comm, number));
+  CHECK(journal.lines == (std::vector<std::string>{"delete a"}));
+  CHECK_FAILS(MPI_Comm_set_attr(comm, number, &entry), MPI_ERR_KEYVAL);
+}
+
 void failing_copy(Conformance& t) {
   Journal journal;
   Entry entry{&journal, 'a'};
@@ -142,8 +164,9 @@ void failing_copy(Conformance& t) {
   OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
   OK(MPI_Comm_set_attr(comm, keyval, &entry));
   journal.copy_fails = true;
-  MPI_Comm copy = MPI_COMM_NULL;
+  MPI_Comm copy = MPI_COMM_WORLD;
   CHECK_FAILS(MPI_Comm_dup(comm, &copy), MPI_ERR_OTHER);
+  CHECK(copy == MPI_COMM_NULL);
   journal.copy_fails = false;
   OK(MPI_Comm_dup(comm, &copy));
   OK(MPI_Comm_free(&copy));
@@ -236,7 +259,8 @@ void callbacks_call_mpi(Conformance& t) {
 
 }  // namespace
 
-CHAPTER(attributes, CASE(predefined), CASE(set_get_delete), CASE(copies_with_duplicates), CASE(failing_copy),
-        CASE(failing_delete), CASE(wrong_keyvals), CASE(of_datatypes), CASE(callbacks_call_mpi))
+CHAPTER(attributes, CASE(predefined), CASE(set_get_delete), CASE(copies_with_duplicates),
+        CASE(freed_keyval_in_use), CASE(failing_copy), CASE(failing_delete), CASE(wrong_keyvals),
+        CASE(of_datatypes), CASE(callbacks_call_mpi))
 
 }  // namespace conformance
