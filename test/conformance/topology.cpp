@@ -35,6 +35,12 @@ void balanced_dimensions(Conformance& t) {
   CHECK(given[0] == 2 && given[1] == 3 && given[2] == 2);
   OK(MPI_Dims_create(6, 2, all));
   CHECK(all[0] == 2 && all[1] == 3);
+  // The largest and the smallest as close as can be.
+  int close[] = {0, 0, 0}, many[] = {0, 0, 0, 0, 0};
+  OK(MPI_Dims_create(7488, 3, close));
+  CHECK(close[0] == 26 && close[1] == 18 && close[2] == 16);
+  OK(MPI_Dims_create(98784, 5, many));
+  CHECK(many[0] == 14 && many[4] == 7);
   int wrong[] = {0, 4};
   CHECK_FAILS(MPI_Dims_create(6, 2, wrong), MPI_ERR_DIMS);
 }

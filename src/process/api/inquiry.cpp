@@ -1,6 +1,9 @@
 // Inquiries about the ABI, the hardware and the parent (MPI-5.0 sections 7.1.2, 11.8.2, 20.4), and the
 // balanced division of processes over dimensions (section 8.5.2), which needs no communicator.
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <tuple>
 #include <vector>
 
 #include "base/failure.h"
@@ -44,23 +47,54 @@ constexpr FortranFact fortran_facts[] = {
     {"mpi_double_complex_supported", "true"},
 };
 
-// Writes `factors` for k dimensions: descending, their product n, the largest as small as can be, then the
-// next. False if none is at most `limit`.
-bool divide(int n, int k, int limit, int* factors) {
-  if (k == 1) {
-    factors[0] = n;
-    return n <= limit;
+// Divides processes over dimensions: factors in descending order whose largest and smallest are as close as
+// can be; among those the largest smallest, then the smallest sum, then what comes last in the order of a
+// dictionary, as MPICH has it. Searched in that order.
+class BalancedDimensions {
+ public:
+  BalancedDimensions(int processes, int dimensions) : trial_(static_cast<std::size_t>(dimensions)) {
+    for (int d = 1; d <= processes / d; ++d) {
+      if (processes % d != 0) continue;
+      divisors_.push_back(d);
+      if (d != processes / d) divisors_.push_back(processes / d);
+    }
+    std::sort(divisors_.begin(), divisors_.end());
+    search(processes, 0);
   }
-  for (int largest = 1; largest <= n && largest <= limit; ++largest) {
-    if (n % largest != 0) continue;
-    std::int64_t reachable = 1;
-    for (int i = 0; i < k && reachable < n; ++i) reachable *= largest;
-    if (reachable < n) continue;
-    factors[0] = largest;
-    if (divide(n / largest, k - 1, largest, factors + 1)) return true;
+  const std::vector<int>& factors() const { return best_; }
+
+ private:
+  void search(int left, std::size_t at) {
+    const int limit = at == 0 ? left : trial_[at - 1];
+    if (at + 1 == trial_.size()) {
+      trial_[at] = left;
+      if (left <= limit && better()) best_ = trial_;
+      return;
+    }
+    for (const int factor : divisors_) {
+      if (factor > limit) break;
+      if (left % factor != 0 || power(factor, trial_.size() - at, left) < left) continue;
+      // The smallest cannot be more than the mean of what is left, so nothing larger can be closer to it.
+      if (at == 0 && !best_.empty() && power(factor - spread(best_), trial_.size(), left) > left) break;
+      trial_[at] = factor;
+      search(left / factor, at + 1);
+    }
   }
-  return false;
-}
+  static int spread(const std::vector<int>& factors) { return factors.front() - factors.back(); }
+  bool better() const { return best_.empty() || order(trial_) <= order(best_); }
+  static std::tuple<int, int, std::int64_t> order(const std::vector<int>& factors) {
+    return {spread(factors), -factors.back(),
+            std::accumulate(factors.begin(), factors.end(), std::int64_t{0})};
+  }
+  // base^exponent, or anything above `enough` if it is more.
+  static std::int64_t power(int base, std::size_t exponent, std::int64_t enough) {
+    std::int64_t value = 1;
+    for (std::size_t i = 0; i < exponent && value <= enough; ++i) value *= base;
+    return value;
+  }
+
+  std::vector<int> divisors_, trial_, best_;
+};
 
 }  // namespace
 
@@ -149,11 +183,10 @@ Result<> dims_create(MpiProcess&, int nnodes, int ndims, int* dims) {
     if (left == 1 || ndims == 0) return {};
     return failure(ErrorClass::dims, "the product of the dimensions is not {}", nnodes);
   }
-  std::vector<int> factors(static_cast<std::size_t>(open));
-  divide(left, open, left, factors.data());
+  const BalancedDimensions balanced(left, open);
   std::size_t next = 0;
   for (int i = 0; i < ndims; ++i)
-    if (dims[i] == 0) dims[i] = factors[next++];
+    if (dims[i] == 0) dims[i] = balanced.factors()[next++];
   return {};
 }
 
