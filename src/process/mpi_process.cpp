@@ -300,7 +300,10 @@ int MpiProcess::report(const AbiObject& object, const char* function, const Erro
   } else if (object.session != nullptr) {
     handler = object.session->error_handler;
   } else if (self_) {
-    handler = self_->error_handler;  // errors that belong to no object (MPI-5.0 section 9.3)
+    // Errors that belong to no object go to MPI_COMM_SELF (MPI-5.0 section 9.3). Before MPI-4 that was
+    // MPI_COMM_WORLD, and programs that set a handler only there want to hear of them.
+    const bool untouched = self_->error_handler->kind == ErrorHandler::Kind::are_fatal;
+    handler = untouched ? world_->error_handler : self_->error_handler;
   }
   const ErrorHandler::Kind kind = handler ? handler->kind : ErrorHandler::Kind::are_fatal;
   switch (kind) {

@@ -72,6 +72,15 @@ void user_handler_is_called(Conformance& t) {
   CHECK_EQ(told.error_class, MPI_ERR_TRUNCATE);
 }
 
+// Programs from before MPI-4 set a handler on MPI_COMM_WORLD alone, which then heard of errors without an
+// object.
+void world_hears_of_errors_without_an_object(Conformance& t) {
+  OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  CHECK_FAILS(MPI_Type_contiguous(-1, MPI_INT, &type), MPI_ERR_COUNT);
+  OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+}
+
 void handlers_are_inherited(Conformance& t) {
   Told told;
   const Listening comm(t, told);
@@ -162,7 +171,8 @@ void added_classes_and_codes(Conformance& t) {
 
 }  // namespace
 
-CHAPTER(error_handlers, CASE(user_handler_is_called), CASE(handlers_are_inherited), CASE(get_and_free),
-        CASE(called_by_hand), CASE(classes_and_strings), CASE(added_classes_and_codes))
+CHAPTER(error_handlers, CASE(user_handler_is_called), CASE(world_hears_of_errors_without_an_object),
+        CASE(handlers_are_inherited), CASE(get_and_free), CASE(called_by_hand), CASE(classes_and_strings),
+        CASE(added_classes_and_codes))
 
 }  // namespace conformance
