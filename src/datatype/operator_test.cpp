@@ -120,7 +120,7 @@ TEST_F(Operators, DefinedAsTheStandardSays) {
       {PredefinedType::real16, "+<"},      {PredefinedType::logical, "!"},
       {PredefinedType::c_bool, "!"},       {PredefinedType::complex, "+"},
       {PredefinedType::byte, "&"},         {PredefinedType::packed, "&"},
-      {PredefinedType::character, ""},     {PredefinedType::wide_character, ""},
+      {PredefinedType::character, "+<&!"}, {PredefinedType::wide_character, ""},
       {PredefinedType::float_int, ""},
   };
   for (const Group& group : groups) {
