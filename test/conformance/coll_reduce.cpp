@@ -276,6 +276,10 @@ void wrong_arguments(Conformance& t) {
   CHECK_FAILS(MPI_Allreduce(&value, &result, -1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_COUNT);
   CHECK_FAILS(MPI_Allreduce(&value, &result, 1, MPI_DATATYPE_NULL, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_TYPE);
   CHECK_FAILS(MPI_Allreduce(&value, &result, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD), MPI_ERR_OP);
+  CHECK_FAILS(MPI_Allreduce(&value, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD), MPI_ERR_BUFFER);
+  CHECK_FAILS(MPI_Reduce_local(MPI_IN_PLACE, &result, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+  CHECK_FAILS(MPI_Reduce_local(&value, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+  CHECK_FAILS(MPI_Reduce_local(&value, &value, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
   double fraction = 0, fractions = 0;
   CHECK_FAILS(MPI_Allreduce(&fraction, &fractions, 1, MPI_DOUBLE, MPI_BAND, MPI_COMM_WORLD), MPI_ERR_OP);
 }

@@ -30,6 +30,17 @@ bool same_memory(const void* sendbuf, const void* recvbuf, std::int64_t bytes) {
   return sendbuf == recvbuf && sendbuf != nullptr && bytes > 0;
 }
 
+// Whether the root's own block is the beginning of the array that it gathers into or gives out, and something
+// else is to be there too.
+bool overlaps(const Communicator& comm, const CallSide& own, const CallSide& array) {
+  if (own.count == 0 || !same_memory(own.buffer, array.buffer, 1)) return false;
+  if (!array.counts) return array.count > 0;
+  for (int r = 0; r < comm.peer_count(); ++r) {
+    if (array.counts[r] > 0 && array.displacements[r] == 0) return true;
+  }
+  return false;
+}
+
 Result<CollectiveCall> reduction(Communicator& comm, Collective kind, const void* sendbuf, void* recvbuf,
                                  std::int64_t count, IntegerArray counts, Datatype& datatype, Operator& op,
                                  int root, bool receives) {
@@ -72,6 +83,7 @@ Result<CollectiveCall> gather_call(Communicator& comm, const void* sendbuf, std:
   if (is_root) {
     if (recvbuf == in_place) return misplaced_in_place("recvbuf");
     call.receive = {recvbuf, recvcount, &recvtype, nullptr, nullptr, nullptr};
+    if (overlaps(comm, call.send, call.receive)) return aliased();
   }
   return call;
 }
@@ -85,6 +97,7 @@ Result<CollectiveCall> gatherv_call(Communicator& comm, const void* sendbuf, std
   if (at_root(comm, root)) {
     call.value().receive.counts = recvcounts;
     call.value().receive.displacements = displs;
+    if (overlaps(comm, call.value().send, call.value().receive)) return aliased();
   }
   return call;
 }
@@ -103,6 +116,7 @@ Result<CollectiveCall> scatter_call(Communicator& comm, const void* sendbuf, std
   if (is_root) {
     if (sendbuf == in_place) return misplaced_in_place("sendbuf");
     call.send = {sendbuf, sendcount, &sendtype, nullptr, nullptr, nullptr};
+    if (overlaps(comm, call.receive, call.send)) return aliased();
   }
   return call;
 }
@@ -116,8 +130,18 @@ Result<CollectiveCall> scatterv_call(Communicator& comm, const void* sendbuf, In
   if (at_root(comm, root)) {
     call.value().send.counts = sendcounts;
     call.value().send.displacements = displs;
+    if (overlaps(comm, call.value().receive, call.value().send)) return aliased();
   }
   return call;
+}
+
+// Whether the block is this process's own place among those that all gather.
+static bool in_its_place(const Communicator& comm, const CallSide& own, const CallSide& all) {
+  if (comm.inter() || own.buffer == in_place || own.count == 0) return false;
+  const int rank = comm.rank();
+  const std::int64_t start = all.counts ? all.displacements[rank] : rank * all.count;
+  return same_memory(own.buffer, static_cast<const std::byte*>(all.buffer) + start * all.type->extent,
+                     own.type->size);
 }
 
 Result<CollectiveCall> allgather_call(Communicator& comm, const void* sendbuf, std::int64_t sendcount,
@@ -129,6 +153,7 @@ Result<CollectiveCall> allgather_call(Communicator& comm, const void* sendbuf, s
   call.send.buffer = in_place;
   if (sendbuf != in_place) call.send = {sendbuf, sendcount, &sendtype, nullptr, nullptr, nullptr};
   call.receive = {recvbuf, recvcount, &recvtype, nullptr, nullptr, nullptr};
+  if (recvcount > 0 && in_its_place(comm, call.send, call.receive)) return aliased();
   return call;
 }
 
@@ -140,6 +165,7 @@ Result<CollectiveCall> allgatherv_call(Communicator& comm, const void* sendbuf, 
   call.value().kind = Collective::allgatherv;
   call.value().receive.counts = recvcounts;
   call.value().receive.displacements = displs;
+  if (in_its_place(comm, call.value().send, call.value().receive)) return aliased();
   return call;
 }
 

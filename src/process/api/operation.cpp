@@ -53,6 +53,8 @@ Result<> reduce_local(MpiProcess&, const void* inbuf, void* inoutbuf, std::int64
   if (count < 0) return failure(ErrorClass::count, "count is negative: {}", count);
   if (inbuf == in_place || inoutbuf == in_place)
     return failure(ErrorClass::buffer, "MPI_IN_PLACE is not a buffer of MPI_Reduce_local");
+  if (inbuf == inoutbuf && inbuf != nullptr && count > 0)
+    return failure(ErrorClass::buffer, "inbuf and inoutbuf are the same memory");
   HAWSER_TRY(op.check(datatype));
   if (!datatype.committed) return failure(ErrorClass::type, "the datatype is not committed");
   if (count > 0) op.reduce(inbuf, inoutbuf, count, datatype);
