@@ -90,6 +90,9 @@ class Runner:
             return f"needs {test.gigabytes:g} GB"
         if self.options.rails and test.ranks < 2:
             return "one rank sends nothing over rails"
+        reason = self.expected.reason(test.name) or ""
+        if reason.startswith("not run: "):
+            return reason
         return None
 
     def run(self, test):
@@ -123,16 +126,17 @@ class Runner:
                       flush=True)
 
     def run_all(self, tests):
-        names = {}
+        """Builds and runs a directory after the other; the results of each as it is done."""
+        directories = {}
         for test in tests:
-            if not self.skip(test):
-                names.setdefault(test.directory, []).append(test.program)
-        for directory, programs in names.items():
-            self.unbuilt[directory] = self.programs.build(directory, programs, self.options.jobs)
+            directories.setdefault(test.directory, []).append(test)
 
         def one(test):
             result = self.run(test)
             self.report(result)
             return result
         with ThreadPoolExecutor(self.options.jobs) as pool:
-            return list(pool.map(one, tests))
+            for directory, group in directories.items():
+                wanted = [test.program for test in group if not self.skip(test)]
+                self.unbuilt[directory] = self.programs.build(directory, wanted, self.options.jobs)
+                yield list(pool.map(one, group))

@@ -12,8 +12,10 @@ VERSION = "4.0.2"
 SOURCES = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " \
           "http://deb.debian.org/debian bookworm main\n"
 CONFIGURE = ["--disable-cxx", "--disable-shared", "--disable-spawn", "--disable-rma", "--disable-dependency-tracking"]
-# Functions that MPI-3 removed and that some programs of the suite still call; the standard ABI does not have them.
-REMOVED = {
+# What some programs of the suite call and the standard ABI does not have: functions that MPI-3 removed, conversions
+# of handles that got other names, and what MPICH 4.0 offered before the standard did.
+HANDLES = ["Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Message", "Op", "Request", "Win"]
+OTHER_NAMES = {
     "MPI_Address": "MPI_Get_address",
     "MPI_Errhandler_create": "MPI_Comm_create_errhandler",
     "MPI_Errhandler_get": "MPI_Comm_get_errhandler",
@@ -22,6 +24,10 @@ REMOVED = {
     "MPI_Type_hindexed": "MPI_Type_create_hindexed",
     "MPI_Type_hvector": "MPI_Type_create_hvector",
     "MPI_Type_struct": "MPI_Type_create_struct",
+    **{f"MPI{prefix}_Delete_error_{what}": f"MPI_Remove_error_{what}"
+       for prefix in ("", "X") for what in ("class", "code", "string")},
+    **{f"{name}_{handle}_{old}": f"{name}_{handle}_{new}" for name in ("MPI", "PMPI") for handle in HANDLES
+       for old, new in (("c2f", "toint"), ("f2c", "fromint"))},
 }
 
 
@@ -61,10 +67,10 @@ def fetch(cache):
 class Programs:
     """A configured tree of the suite, whose programs a compiler wrapper builds."""
 
-    def __init__(self, suite, folder, compiler, fortran=None, removed=False, large=False):
+    def __init__(self, suite, folder, compiler, fortran=None, standard=False, large=False):
         self.suite, self.folder = suite, folder
         self.compiler, self.fortran = compiler, fortran
-        self.definitions = [f"-D{old}={new}" for old, new in REMOVED.items()] if removed else []
+        self.definitions = [f"-D{old}={new}" for old, new in OTHER_NAMES.items()] if standard else []
         self.large = large
         self.log = folder / "build.log"
 
@@ -90,7 +96,7 @@ class Programs:
     def make(self, directory, targets, jobs):
         flags = " ".join(self.definitions)
         command = ["make", "-k", "-s", f"-j{jobs}", "-C", str(self.folder / directory)]
-        return logged([*command, f"CPPFLAGS={flags}", *targets], self.log)
+        return logged([*command, f"CPPFLAGS={flags}", "CFLAGS=-O0", *targets], self.log)
 
     def libraries(self, jobs):
         """What all programs are linked with."""
