@@ -12,8 +12,8 @@ VERSION = "4.0.2"
 SOURCES = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " \
           "http://deb.debian.org/debian bookworm main\n"
 CONFIGURE = ["--disable-cxx", "--disable-shared", "--disable-spawn", "--disable-rma", "--disable-dependency-tracking"]
-# What some programs of the suite call and the standard ABI does not have: functions that MPI-3 removed, conversions
-# of handles that got other names, and what MPICH 4.0 offered before the standard did.
+# What some programs of the suite call and the standard ABI does not have: functions that MPI-3 removed, the
+# profiling names of conversions that mpi.h has as macros, and what MPICH 4.0 offered before the standard did.
 HANDLES = ["Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Message", "Op", "Request", "Win"]
 OTHER_NAMES = {
     "MPI_Address": "MPI_Get_address",
@@ -26,7 +26,7 @@ OTHER_NAMES = {
     "MPI_Type_struct": "MPI_Type_create_struct",
     **{f"MPI{prefix}_Delete_error_{what}": f"MPI_Remove_error_{what}"
        for prefix in ("", "X") for what in ("class", "code", "string")},
-    **{f"{name}_{handle}_{old}": f"{name}_{handle}_{new}" for name in ("MPI", "PMPI") for handle in HANDLES
+    **{f"PMPI_{handle}_{old}": f"PMPI_{handle}_{new}" for handle in HANDLES
        for old, new in (("c2f", "toint"), ("f2c", "fromint"))},
 }
 
