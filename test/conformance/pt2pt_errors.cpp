@@ -63,6 +63,27 @@ void truncation_by_recv_and_sendrecv(Conformance& t) {
   }
 }
 
+// A test that finds an error has found the operation complete.
+void truncation_found_by_tests(Conformance& t) {
+  const int sent[4] = {};
+  int got = 0, other = 0;
+  for (bool all : {false, true}) {
+    MPI_Request requests[2];
+    OK(MPI_Irecv(&got, 1, MPI_INT, t.rank, 4, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Irecv(&other, 1, MPI_INT, t.rank, 5, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Send(sent, 1, MPI_INT, t.rank, 5, MPI_COMM_WORLD));
+    OK(MPI_Send(sent, 4, MPI_INT, t.rank, 4, MPI_COMM_WORLD));
+    int flag = 0, code = MPI_SUCCESS;
+    MPI_Status statuses[2];
+    while (!flag && code == MPI_SUCCESS) {
+      code = all ? MPI_Testall(2, requests, &flag, statuses) : MPI_Test(&requests[0], &flag, statuses);
+    }
+    CHECK(flag);
+    CHECK_FAILS(code, all ? MPI_ERR_IN_STATUS : MPI_ERR_TRUNCATE);
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+  }
+}
+
 void wrong_arguments(Conformance& t) {
   int value = 0, flag = 0, index = 0;
   MPI_Request request;
@@ -140,7 +161,8 @@ void errors_leave_no_traces(Conformance& t) {
 }  // namespace
 
 CHAPTER(pt2pt_errors, CASE(truncation_spoils_nothing, .min_ranks = 2, .max_ranks = 2),
-        CASE(truncation_by_recv_and_sendrecv, .min_ranks = 2, .max_ranks = 2), CASE(wrong_arguments),
-        CASE(null_communicator), CASE(uncommitted_type), CASE(wrong_starts), CASE(errors_leave_no_traces))
+        CASE(truncation_by_recv_and_sendrecv, .min_ranks = 2, .max_ranks = 2),
+        CASE(truncation_found_by_tests), CASE(wrong_arguments), CASE(null_communicator),
+        CASE(uncommitted_type), CASE(wrong_starts), CASE(errors_leave_no_traces))
 
 }  // namespace conformance

@@ -271,9 +271,11 @@ class ParameterCode:
     # --- after the core was called ---
 
     def finish_on_error(self):
-        """Statuses and requests are shown also after an error: it may be in one of them. An object that was not
-        made has the null handle."""
+        """Statuses and requests are shown also after an error: it may be in one of them, and then the flag of a
+        test says that it is complete. An object that was not made has the null handle."""
         name, group = self.name, self.kind.group
+        if group == "logical" and self.direction == "out" and not self.parameter.array:
+            return self.finish_logical() if self.entry.function.chapter == "request" else []
         if group == "handle" and self.direction == "out" and not self.parameter.array:
             return [f"  *{name} = Codec<{HANDLE_CLASSES[self.parameter.kind]}>::handle(0);"]
         if group == "request" and self.direction == "inout":

@@ -51,6 +51,8 @@ Result<> group_rank(MpiProcess& process, Group& group, int& rank) {
 Result<> group_translate_ranks(MpiProcess&, Group& group1, int n, const int* ranks1, Group& group2,
                                int* ranks2) {
   HAWSER_TRY(check_length(n));
+  if (n > 0 && (ranks1 == nullptr || ranks2 == nullptr))
+    return failure(ErrorClass::arg, "{} is a null pointer", ranks1 == nullptr ? "ranks1" : "ranks2");
   return group1.translate_ranks(ranks_of(n, ranks1), group2, ranks2);
 }
 
