@@ -63,12 +63,14 @@ constexpr Call calls_when_defunct[] = {Call::modify_queue_pair,        Call::que
                                        Call::destroy_completion_queue, Call::destroy_shared_receive_queue,
                                        Call::destroy_queue_pair};
 
+bool works_when_defunct(Call call) {
+  return std::ranges::find(calls_when_defunct, call) != std::end(calls_when_defunct);
+}
+
 }  // namespace
 
 Reply Session::execute(const Request& request, const RingMemory& memory) {
-  if (context_.defunct() &&
-      std::ranges::find(calls_when_defunct, request.call) == std::end(calls_when_defunct))
-    return refused(EIO, "the adapter is dead");
+  if (context_.defunct() && !works_when_defunct(request.call)) return refused(EIO, "the adapter is dead");
   switch (request.call) {
     case Call::query_port:
       return query_port(request);

@@ -9,7 +9,7 @@
 //   link PORT clear                         no loss, no black hole, no delay, configured rate (but not up)
 //   switch NAME dead | alive
 //   adapter NAME dead | alive
-//   adapter NAME dying                      still acknowledges what arrives, but loses it; until dead or alive
+//   adapter NAME dying                      acknowledges what arrives, but loses it; until dead or alive
 //   qp ADAPTER NUMBER|any|all kill          fatal error: flush, QP_FATAL; any: the lowest in RTS
 //   qp ADAPTER NUMBER|any|all hang          its next work request never completes by itself
 //   acks PORT lose [N] | keep               acknowledgements that arrive at PORT vanish: the next N, or all
