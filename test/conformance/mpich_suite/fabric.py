@@ -4,7 +4,8 @@ import random
 import subprocess
 import tempfile
 
-HOURS = 6  # for which links flap; a run takes less
+HOURS = 3     # for which links flap; a run takes less
+LINES = 2000  # that one command takes
 
 
 class Fabric:
@@ -18,13 +19,21 @@ class Fabric:
     def __enter__(self):
         subprocess.run([self.hawser, "fabric", "up", "two-switch", "--hosts", str(self.hosts), "--rails",
                         str(self.rails), "--name", self.name], check=True, stdout=subprocess.DEVNULL)
-        if self.period:
-            with tempfile.NamedTemporaryFile("w", suffix=".faults") as file:
-                file.write(self.faults())
-                file.flush()
-                subprocess.run([self.hawser, "fabric", "schedule", file.name, "--name", self.name], check=True,
-                               stdout=subprocess.DEVNULL)
+        try:
+            lines = self.faults() if self.period else []
+            for begin in range(0, len(lines), LINES):
+                self.schedule(lines[begin:begin + LINES])
+        except BaseException:
+            self.__exit__()
+            raise
         return self
+
+    def schedule(self, lines):
+        with tempfile.NamedTemporaryFile("w", suffix=".faults") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            subprocess.run([self.hawser, "fabric", "schedule", file.name, "--name", self.name], check=True,
+                           stdout=subprocess.DEVNULL)
 
     def faults(self):
         """In every period one link, drawn at random, is down for a part of it; so a host always has another."""
@@ -35,7 +44,7 @@ class Fabric:
             begin = number * self.period
             lines.append(f"{begin:.3f} link {link} down")
             lines.append(f"{begin + self.period * draw.uniform(0.1, 0.7):.3f} link {link} up")
-        return "\n".join(lines) + "\n"
+        return lines
 
     def __exit__(self, *_):
         subprocess.run([self.hawser, "fabric", "down", "--name", self.name], check=False, stdout=subprocess.DEVNULL)
