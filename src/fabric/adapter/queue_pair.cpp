@@ -173,18 +173,23 @@ bool QueuePair::has_urgent() const { return !context_->defunct() && responder_.h
 
 Packet* QueuePair::next_answer() { return has_urgent() ? finish(responder_.next_response()) : nullptr; }
 
-// What the other end waits for first; otherwise data that it reads and own requests in turn. (Were reads
-// answered first, two ends that read from each other would each ask for more only when all was answered, and
-// take turns with the link.)
+// What the other end waits for first; otherwise data that it reads and own requests in turn, as many MTUs of
+// one as of the other however coarse the chunks are. (Were reads answered first, two ends that read from each
+// other would each ask for more only when all was answered, and take turns with the link.)
 Packet* QueuePair::next_packet() {
   if (context_->defunct()) return nullptr;
   const bool may = may_request();
-  const bool request_first = request_turn_ && may && !responder_.has_urgent();
-  Packet* packet = request_first ? requester_.next_packet() : nullptr;
-  request_turn_ = packet == nullptr;
-  if (packet == nullptr) packet = responder_.next_response();
-  if (packet == nullptr && may && !request_first) packet = requester_.next_packet();
-  return finish(packet);
+  const bool request_first = request_turn_ > 0 && may && !responder_.has_urgent();
+  if (Packet* packet = request_first ? requester_.next_packet() : nullptr) {
+    const std::uint32_t turn = packet->kind == PacketKind::read_request ? 1 : packet->psn_count;
+    request_turn_ -= std::min(request_turn_, turn);
+    return finish(packet);
+  }
+  if (Packet* packet = responder_.next_response()) {
+    request_turn_ = packet->psn_count;
+    return finish(packet);
+  }
+  return finish(may && !request_first ? requester_.next_packet() : nullptr);
 }
 
 Packet* QueuePair::finish(Packet* packet) {

@@ -126,7 +126,7 @@ class QueuePair {
   QpAttributes attributes_;
   bool established_ = false;  // COMM_EST was raised
   bool drained_told_ = false;
-  bool request_turn_ = false;  // a request goes out before the next answer to a read
+  std::uint32_t request_turn_ = 0;  // MTUs of requests that go out before the next answer to a read
   Requester requester_;
   Responder responder_;
   ReceiveQueue receives_;
