@@ -102,6 +102,32 @@ TEST(RailDataPath, TwoRailsCarryTheSum) {
     }
 }
 
+// Requests of one direction must find their way between the data of the other, in chunks as coarse as the
+// emulator's.
+TEST(RailDataPath, BothWaysCarryTheSum) {
+  for (const int rails : {2, 4})
+    for (const std::int64_t bytes : {1 << 20, 256 << 10}) {
+      ClusterOptions options = plain(rails);
+      options.topology = "two-switch";
+      options.parameters.link_rate = 200e6;
+      options.parameters.chunk = 65536;
+      RailCluster cluster(options);
+      for (int i : {0, 1}) cluster.at(i).post({1 - i, 8, false});
+      expect_done(cluster);
+      const Nanoseconds start = cluster.now();
+      const auto count = static_cast<int>(rails * (24 << 20) / bytes);
+      for (int n = 0; n < count; ++n)
+        for (int i : {0, 1}) cluster.at(i).post({1 - i, bytes, true});
+      ASSERT_TRUE(cluster.run(start + 10 * second)) << cluster.describe();
+      const Nanoseconds end = std::max(cluster.at(0).last_arrival, cluster.at(1).last_arrival);
+      const double rate =
+          static_cast<double>(2 * bytes * count) / static_cast<double>(end - start) * 1e3 / rails;
+      RecordProperty(std::to_string(rails) + "x" + std::to_string(bytes), std::to_string(rate));
+      EXPECT_GT(rate, 0.97 * 400) << rails << " rails, " << bytes;
+      EXPECT_LT(rate, 401) << rails << " rails, " << bytes;
+    }
+}
+
 // A process that computes for long without looking at its network is no failure, however much is sent to it.
 TEST(RailDataPath, PeerThatComputesIsWaitedFor) {
   for (const char* protocol : {"read", "write"}) {

@@ -24,8 +24,9 @@ constexpr double stripe_cost_ns = 1500;
 // Share of what finish times say for a subchannel less than half as fast as the fastest: if it is late, all
 // is.
 constexpr double trust_in_slow = 0.97;
-// Non-blocking messages of this size or less are not cut while others are under way (V07 6.2).
-constexpr std::int64_t not_cut_when_busy = 65536;
+// While others are under way non-blocking messages are not cut finer than this (V07 6.2): each stripe costs
+// both ends a request, which waits between the data of the other direction.
+constexpr std::int64_t smallest_when_busy = 262144;
 // A small message changes rails only to be there so much earlier: those that stay behind one another arrive
 // in order.
 constexpr double worth_changing_ns = 20'000;
@@ -130,12 +131,11 @@ double Automatic::finish(double bytes, double smallest, std::size_t count) const
 
 std::size_t Automatic::earliest_set(const StripeRequest& request, double& finish_ns) const {
   const auto bytes = static_cast<double>(request.bytes);
-  const auto smallest = static_cast<double>(std::max<std::int64_t>(request.smallest_stripe, 1));
   const bool busy = candidates_.front().free_ns > 2 * worth_changing_ns;
-  const bool uncut =
-      request.traffic == TrafficClass::nonblocking && busy && request.bytes <= not_cut_when_busy;
-  const std::size_t most =
-      uncut ? 1 : std::min(candidates_.size(), static_cast<std::size_t>(max_stripes - 1));
+  const bool coarse = busy && request.traffic == TrafficClass::nonblocking;
+  const auto smallest =
+      static_cast<double>(std::max<std::int64_t>(request.smallest_stripe, coarse ? smallest_when_busy : 1));
+  const std::size_t most = std::min(candidates_.size(), static_cast<std::size_t>(max_stripes - 1));
   std::size_t best = 1;
   finish_ns = INFINITY;
   for (std::size_t count = 1; count <= most; ++count) {
