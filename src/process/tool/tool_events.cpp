@@ -48,6 +48,7 @@ std::optional<int> type_of(const EventFacts& facts) {
     case PathEvent::alternate_loaded:
     case PathEvent::peer_lost:
     case PathEvent::port_changed:
+    case PathEvent::blamed:
       return {};
   }
   return {};
