@@ -331,8 +331,7 @@ void Failover::watch(VirtualChannel& peer) {
     if (subchannel.state != SubchannelState::ready || oldest == nullptr) continue;
     // A process that was away for long: what it waits for may have come, and not been polled yet.
     if (subchannel.rail.may_have_backlog()) continue;
-    // What it posts when it comes back bears the time when it left.
-    const Nanoseconds since = std::max({subchannel.last_completion, oldest->posted, core_.present_since});
+    const Nanoseconds since = std::max(subchannel.last_completion, oldest->posted);
     const Nanoseconds allowed = std::max(
         core_.knobs.rail_watchdog, peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued));
     if (core_.now - since > allowed) fail(subchannel, PathReason::watchdog);

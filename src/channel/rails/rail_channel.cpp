@@ -158,8 +158,6 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
 
 bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
   RailCore& core = *core_;
-  // The watchdog itself wants a look every quarter of its time.
-  if (now - core.now > std::max(core.knobs.rail_watchdog / 2, 2 * millisecond)) core.present_since = now;
   core.now = now;
   core.events = &events;
   if (core.connector == nullptr) [[unlikely]] {

@@ -88,8 +88,7 @@ struct RailCore {
   Random random;
   HealthSettings health;
   RailCounters counters;
-  Nanoseconds now = 0;              // of this look, or of the last one: what is posted between looks bears it
-  Nanoseconds present_since = 0;    // the first look after the process was away for long
+  Nanoseconds now = 0;
   ChannelEvents* events = nullptr;  // during progress
   bool read_rendezvous = true;
   std::int32_t inline_bytes = 0;  // of all queue pairs
