@@ -117,11 +117,12 @@ class Soak {
     bed_.inject("acks n3/hw0 keep");
     bed_.inject("tables reroute");
   }
-  // Broken connections are replaced by new ones, as a program would.
+  // Broken connections are replaced by new ones, as a program would; not on an adapter that died under it.
   void revive() {
     for (std::size_t i = 0; i < pairs_.size(); ++i) {
       QpPair pair = pairs_[i];
       if (pair.a->state() == QpState::rts && pair.b->state() == QpState::rts) continue;
+      if (clients_[pair.client_a]->context->defunct() || clients_[pair.client_b]->context->defunct()) continue;
       end(pair.a), end(pair.b);
       QueuePair& qa = clients_[pair.client_a]->create();
       QueuePair& qb = clients_[pair.client_b]->create();

@@ -218,6 +218,7 @@ TEST_P(Faults, AnAdapterThatComesBackServesWhoOpensItAnew) {
 
 TEST_P(Faults, ADyingAdapterAcknowledgesWhatItLoses) {
   Pair pair(bed, QpType::rc, {.timeout = 10, .retries = 1});
+  pair.a.fill(0, 100, 1);
   bed.inject("adapter n1/hw0 dying");
   EXPECT_EQ(pair.a.status(pair.a.send(*pair.qa, Opcode::rdma_write, 0, 100, &pair.b)),
             CompletionStatus::success);
