@@ -37,6 +37,10 @@ Result<> QueuePair::load_alternate(const Route&, Nanoseconds) { return no_migrat
 
 Result<> QueuePair::migrate() { return no_migration(); }
 
+Result<> Device::open_again() {
+  return failure(ErrorClass::unsupported_operation, "this device cannot be opened again");
+}
+
 Result<MigrationState> QueuePair::migration_state() { return no_migration(); }
 
 }  // namespace hawser::rdma

@@ -260,6 +260,13 @@ class Device {
   virtual int descriptor() const = 0;
   // Arms the datagram queue pairs; what completes afterwards makes the descriptor readable.
   virtual Result<> arm_datagrams() = 0;
+
+  // After device_fatal, when everything made from it is destroyed: gives the adapter back, so that it can be
+  // reset. Whatever is asked of it then fails or finds nothing, but facts() and descriptor() stay.
+  virtual void close() {}
+  // The same adapter, as if opened for the first time; facts() may have changed. An error: it is not back
+  // yet, or fails again.
+  virtual Result<> open_again();
 };
 
 // The adapters of this host. An empty list is no error: a host without adapters.

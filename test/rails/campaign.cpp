@@ -66,7 +66,9 @@ struct Incident {
 };
 
 Incident draw_death(const std::string& adapter, Random& random) {
-  if (random.chance(0.5)) return {adapter + " dead", ""};
+  const double dice = random.uniform();
+  if (dice < 0.4) return {adapter + " dead", adapter + " alive"};
+  if (dice < 0.8) return {adapter + " dying", adapter + " alive"};
   return {adapter + " dying", adapter + " dead"};
 }
 
@@ -130,6 +132,22 @@ void draw_port(Incident& incident, const ClusterOptions& options, Random& random
   for (std::string* text : {&incident.fault, &incident.remedy}) text->insert(text->find(' ', 5), ":2");
 }
 
+void heal_all(RailCluster& cluster, const ClusterOptions& options) {
+  for (int host = 0; host < options.hosts; ++host) {
+    for (int rail = 0; rail < options.rails; ++rail) {
+      for (int port = 1; port <= options.ports; ++port) {
+        cluster.inject(fmt::format("adapter n{}/hw{} alive", host, rail));
+        cluster.inject(fmt::format("link n{}/hw{}:{} clear", host, rail, port));
+        cluster.inject(fmt::format("link n{}/hw{}:{} up", host, rail, port));
+      }
+      cluster.inject(fmt::format("acks n{}/hw{} keep", host, rail));
+      cluster.inject(fmt::format("payload n{}/hw{} keep", host, rail));
+    }
+  }
+  // The subnet manager comes by last: it may have routed around what was down.
+  cluster.inject("tables reroute");
+}
+
 CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
   Random random(seed * 31 + 7);
   const ClusterOptions options = draw_cluster(seed, random, bug);
@@ -166,18 +184,7 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
     }
   }
   cluster.run(faulty_time, false);
-  for (int host = 0; host < options.hosts; ++host) {
-    for (int rail = 0; rail < options.rails; ++rail) {
-      for (int port = 1; port <= options.ports; ++port) {
-        cluster.inject(fmt::format("link n{}/hw{}:{} clear", host, rail, port));
-        cluster.inject(fmt::format("link n{}/hw{}:{} up", host, rail, port));
-      }
-      cluster.inject(fmt::format("acks n{}/hw{} keep", host, rail));
-      cluster.inject(fmt::format("payload n{}/hw{} keep", host, rail));
-    }
-  }
-  // The subnet manager comes by last: it may have routed around what was down.
-  cluster.inject("tables reroute");
+  heal_all(cluster, options);
   const bool done = cluster.run(faulty_time + 30 * second);
   const bool settled = done && cluster.settle(cluster.now() + 10 * second);
   result.virtual_time = cluster.now();

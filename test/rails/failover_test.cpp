@@ -151,6 +151,90 @@ TEST_P(RailFailover, WhatADyingAdapterAcknowledgedIsSentAgain) {
   EXPECT_TRUE(cluster.at(0).lost.empty() && cluster.at(1).lost.empty());
 }
 
+// Dead for a while: opened again, its rails carry data as before, with keys and addresses of a new life.
+TEST_P(RailFailover, AnAdapterThatComesBackIsOpenedAgain) {
+  RailCluster cluster(options());
+  stream(cluster, 20 * millisecond);
+  for (const char* adapter : {"adapter n0/hw0", "adapter n1/hw1"}) {
+    cluster.inject(std::string(adapter) + " dead");
+    stream(cluster, 30 * millisecond);
+    cluster.inject(std::string(adapter) + " alive");
+    stream(cluster, 400 * millisecond);
+    for (int i = 0; i < 2; ++i)
+      for (const char* rail : {"rail 0", "rail 1"})
+        EXPECT_NE(cluster.at(i).channel().describe().find(std::string(rail) + " (up): ready"),
+                  std::string::npos)
+            << adapter << cluster.describe();
+  }
+  EXPECT_EQ(sum(cluster, &RailCounters::adapters_reopened), 2u) << cluster.describe();
+  EXPECT_EQ(sum(cluster, &RailCounters::protection_errors), 0u);
+  EXPECT_EQ(sum(cluster, &RailCounters::partitions), 0u) << cluster.describe();
+  expect_all_well(cluster);
+}
+
+// The only one, in the middle of long transfers both ways, and with some that nobody has asked for yet: their
+// peers need the new keys.
+TEST_P(RailFailover, TheOnlyAdapterComesBackInTheMiddleOfTransfers) {
+  ClusterOptions wanted = options("single-switch");
+  wanted.rails = 1;
+  RailCluster cluster(wanted);
+  for (int turn = 0; turn < 2; ++turn) {
+    for (int from = 0; from < 2; ++from) {
+      cluster.at(from).post({1 - from, 4'000'000, true});
+      MessageShape late{1 - from, 100'000, true};
+      late.fetch_after = 40 * millisecond;
+      cluster.at(from).post(late);
+      late.packed_source = late.packed_target = true;
+      cluster.at(from).post(late);
+    }
+    cluster.run(cluster.now() + 10 * millisecond, false);
+    const std::string adapter = turn == 0 ? "adapter n1/hw0" : "adapter n0/hw0";
+    cluster.inject(adapter + " dead");
+    cluster.run(cluster.now() + 50 * millisecond, false);
+    cluster.inject(adapter + " alive");
+    expect_all_well(cluster);
+  }
+  EXPECT_EQ(sum(cluster, &RailCounters::adapters_reopened), 2u) << cluster.describe();
+  EXPECT_EQ(sum(cluster, &RailCounters::protection_errors), 0u);
+}
+
+// Addresses that change before anybody asked for a connection.
+TEST_P(RailFailover, StrangersAreToldOfNewAddresses) {
+  for (const char* fault : {"lid n1/hw0 77", "adapter n1/hw0 dead"}) {
+    ClusterOptions wanted = options("single-switch");
+    wanted.rails = 1;
+    RailCluster cluster(wanted);
+    cluster.run(cluster.now() + millisecond, false);
+    cluster.inject(fault);
+    cluster.run(cluster.now() + 100 * millisecond, false);
+    cluster.inject("adapter n1/hw0 alive");
+    cluster.run(cluster.now() + 500 * millisecond, false);
+    cluster.at(0).post({1, 100});
+    EXPECT_TRUE(cluster.run(cluster.now() + 200 * millisecond)) << fault << cluster.describe();
+    expect_all_well(cluster);
+  }
+}
+
+// Two move at once, so that neither finds the other; a third one knows both.
+TEST_P(RailFailover, WhereAPeerIsCanBeAskedOfOthers) {
+  ClusterOptions wanted = options("single-switch");
+  wanted.rails = 1;
+  wanted.hosts = 3;
+  RailCluster cluster(wanted);
+  const auto all_to_all = [&] {
+    for (int from = 0; from < 3; ++from)
+      for (int to = 0; to < 3; ++to)
+        if (from != to) cluster.at(from).post({to, 65536, true});
+  };
+  all_to_all();
+  EXPECT_TRUE(cluster.run(cluster.now() + second)) << cluster.describe();
+  cluster.inject("lid n0/hw0 70");
+  cluster.inject("lid n1/hw0 80");
+  all_to_all();
+  EXPECT_TRUE(cluster.run(cluster.now() + 20 * second)) << cluster.describe();
+  expect_all_well(cluster);
+}
+
 // What is kept until the peer's software has it goes when there is time, though nothing else is said.
 TEST_P(RailFailover, NothingIsKeptForAPeerThatIsSilent) {
   RailCluster cluster(options());

@@ -74,6 +74,31 @@ class MpiFaults(Job):
     def test_lossy_rail(self):
         self.fails_and_heals(("link n0/hw1 loss 0.02", "link n0/hw1 clear"))
 
+    def test_adapters_die_and_come_back(self):
+        """One that comes back is opened anew, and carries everything while the other one is out."""
+        for adapter, other in (("n0/hw0", "n0/hw1"), ("n0/hw1", "n0/hw0"), ("n1/hw0", "n1/hw1")):
+            self.fault(f"adapter {adapter} dead")
+            self.goes_on()
+            self.fault(f"adapter {adapter} alive")
+            self.fault(f"link {other} down")
+            self.goes_on()
+            self.fault(f"link {other} up")
+            self.goes_on()
+        self.finish_job()
+
+    def test_the_only_adapter_left_dies_and_comes_back(self):
+        self.fault("link n0/hw1 down")
+        self.goes_on()
+        self.fault("adapter n1/hw0 dying")
+        self.ask()
+        time.sleep(0.2)
+        self.fault("adapter n1/hw0 dead")
+        time.sleep(0.2)
+        self.fault("adapter n1/hw0 alive")
+        self.answer()
+        self.goes_on()
+        self.finish_job()
+
     def test_partition(self):
         """Nothing goes through while all rails are down; everything does when the other one returns first."""
         self.fault("link n0/hw0 down")

@@ -19,31 +19,6 @@ Platform& current_platform() { return *turn; }
 namespace hawser::rails_test {
 namespace {
 
-// Gives each device other keys: on real adapters, too, a key of one means nothing to another.
-class UnlikeKeys final : public rdma::DeviceSource {
- public:
-  UnlikeKeys(rdma::DeviceSource& source, std::vector<std::unique_ptr<rdma::MemoryRegion>>& regions,
-             std::vector<std::byte>& memory)
-      : source_(source), regions_(regions), memory_(memory) {}
-  Result<std::vector<std::unique_ptr<rdma::Device>>> open_devices() override {
-    auto devices = source_.open_devices();
-    if (!devices) return devices;
-    for (std::size_t d = 0; d < devices.value().size(); ++d) {
-      for (std::size_t i = 0; i < 3 * d; ++i) {
-        auto region =
-            devices.value()[d]->register_memory(memory_.data(), memory_.size(), rdma::Access::local);
-        if (region) regions_.push_back(std::move(region).value());
-      }
-    }
-    return devices;
-  }
-
- private:
-  rdma::DeviceSource& source_;
-  std::vector<std::unique_ptr<rdma::MemoryRegion>>& regions_;
-  std::vector<std::byte>& memory_;
-};
-
 // What the bytes of a message are, of its position and identity.
 void fill(std::byte* to, std::int64_t bytes, std::uint64_t identity) {
   std::uint64_t word = identity * 0x9E3779B97F4A7C15u + 1;
@@ -127,8 +102,7 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   settings.job_id = "rails-test";
   settings.planted_bug = cluster.options.bug;
   verbs::turn = platform_.get();
-  rdma::VerbsDeviceSource real_source(linked_verbs_functions());
-  UnlikeKeys source(real_source, filler_regions_, filler_);
+  rdma::VerbsDeviceSource source(linked_verbs_functions());
   auto channel = RailChannel::open(settings, *cluster.exchanges_[static_cast<std::size_t>(index)], source,
                                    cluster.options.knobs,
                                    cluster.options.seed * 977 + static_cast<std::uint64_t>(index));
@@ -140,7 +114,7 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   if (auto published = channel_->publish(); !published) cluster.fail(published.error().text);
 }
 
-Endpoint::~Endpoint() { filler_regions_.clear(); }
+Endpoint::~Endpoint() = default;
 
 void Endpoint::post(const MessageShape& shape) {
   outgoing_.push_back({shape, next_number_[shape.to]++, nullptr});
@@ -148,6 +122,7 @@ void Endpoint::post(const MessageShape& shape) {
 
 bool Endpoint::progress(Nanoseconds now) {
   if (now < computes_until) return false;
+  verbs::turn = platform_.get();
   bool moved = channel_->progress(*this, now);
   moved |= fetch_some(now);
   moved |= send_some();

@@ -97,9 +97,7 @@ class Endpoint final : public ChannelEvents {
   RailCluster& cluster_;
   const int index_;
   std::unique_ptr<verbs::LocalPlatform> platform_;
-  std::vector<std::byte> filler_ = std::vector<std::byte>(64);
   std::unique_ptr<RailChannel> channel_;
-  std::vector<std::unique_ptr<rdma::MemoryRegion>> filler_regions_;  // of its devices
   std::deque<Outgoing> outgoing_;
   std::map<int, std::uint32_t> next_number_, expected_;
   std::deque<Source> sources_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "access/verbs/verbs_datagram.h"
 #include "access/verbs/verbs_queue_pair.h"
@@ -46,10 +47,30 @@ Result<std::unique_ptr<VerbsDevice>> VerbsDevice::make(const VerbsFunctions& fun
   return device;
 }
 
-VerbsDevice::~VerbsDevice() {
-  if (channel_ != nullptr) functions_.destroy_comp_channel(channel_);
-  if (domain_ != nullptr) functions_.dealloc_pd(domain_);
-  functions_.close_device(context_);
+VerbsDevice::~VerbsDevice() { close(); }
+
+// Descriptors that are closed leave the epoll set by themselves.
+void VerbsDevice::close() {
+  HAWSER_ASSERT(datagrams_.empty());
+  if (channel_ != nullptr) functions_.destroy_comp_channel(std::exchange(channel_, nullptr));
+  if (domain_ != nullptr) functions_.dealloc_pd(std::exchange(domain_, nullptr));
+  if (context_ != nullptr) functions_.close_device(std::exchange(context_, nullptr));
+  armed_ = false;
+}
+
+Result<> VerbsDevice::open_again() {
+  HAWSER_ASSERT(context_ == nullptr);
+  int count = 0;
+  ibv_device** const list = functions_.get_device_list(&count);
+  if (list == nullptr) return refused("ibv_get_device_list", name(), errno);
+  for (int i = 0; i < count && context_ == nullptr; ++i)
+    if (functions_.get_device_name(list[i]) == name()) context_ = functions_.open_device(list[i]);
+  const int error = errno;
+  functions_.free_device_list(list);
+  if (context_ == nullptr) return refused("ibv_open_device", name(), error);
+  Result<> opened = open();
+  if (!opened) close();
+  return opened;
 }
 
 Result<> VerbsDevice::open() {
@@ -62,14 +83,14 @@ Result<> VerbsDevice::open() {
   facts_.shared_receive_depth = attributes.max_srq_wr;
   facts_.outstanding_reads = std::min(attributes.max_qp_rd_atom, attributes.max_qp_init_rd_atom);
   facts_.path_migration = (attributes.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG) != 0;
-  ports_.resize(facts_.ports);
+  ports_.assign(facts_.ports, {});
   domain_ = functions_.alloc_pd(context_);
   if (domain_ == nullptr) return refused("ibv_alloc_pd", name(), errno);
   channel_ = functions_.create_comp_channel(context_);
   if (channel_ == nullptr) return refused("ibv_create_comp_channel", name(), errno);
   facts_.inline_bytes = granted_inline_bytes();
   if (context_->async_fd < 0 || channel_->fd < 0) return {};  // nobody can sleep here
-  ready_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (!ready_.valid()) ready_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!ready_.valid()) return refused("epoll_create1", name(), errno);
   HAWSER_TRY(watch(context_->async_fd));
   return watch(channel_->fd);
@@ -103,9 +124,15 @@ int VerbsDevice::granted_inline_bytes() const {
   return granted;
 }
 
+Result<> VerbsDevice::needs_open() const {
+  if (context_ == nullptr) return failure(ErrorClass::io, "adapter {} is closed", name());
+  return {};
+}
+
 Result<PortFacts> VerbsDevice::query_port(std::uint8_t port) {
   if (port < 1 || port > facts_.ports)
     return failure(ErrorClass::arg, "{} has no port {}; it has 1 to {}", name(), port, facts_.ports);
+  HAWSER_TRY(needs_open());
   ibv_port_attr attributes;
   if (const int error = query_port_attributes(functions_, context_, port, attributes); error != 0)
     return refused("ibv_query_port", fmt::format("{} port {}", name(), port), error);
@@ -161,23 +188,28 @@ Result<PortFacts> VerbsDevice::port_facts(std::uint8_t port) {
 
 Result<std::unique_ptr<MemoryRegion>> VerbsDevice::register_memory(void* address, std::size_t bytes,
                                                                    Access access) {
+  HAWSER_TRY(needs_open());
   return VerbsMemoryRegion::make(*this, address, bytes, access);
 }
 
 Result<std::unique_ptr<CompletionQueue>> VerbsDevice::make_completion_queue(std::int32_t depth) {
+  HAWSER_TRY(needs_open());
   return VerbsCompletionQueue::make(*this, depth);
 }
 
 Result<std::unique_ptr<SharedReceiveQueue>> VerbsDevice::make_shared_receive_queue(std::int32_t depth) {
+  HAWSER_TRY(needs_open());
   return VerbsSharedReceiveQueue::make(*this, depth);
 }
 
 Result<std::unique_ptr<QueuePair>> VerbsDevice::make_queue_pair(const QueuePairShape& shape) {
+  HAWSER_TRY(needs_open());
   return VerbsQueuePair::make(*this, shape);
 }
 
 Result<std::unique_ptr<DatagramQueuePair>> VerbsDevice::make_datagram_queue_pair(std::uint8_t port,
                                                                                  std::uint32_t key) {
+  HAWSER_TRY(needs_open());
   auto made = VerbsDatagramQueuePair::make(*this, port, key);
   if (!made) return made.take_error();
   datagrams_.push_back(made.value().get());
@@ -188,7 +220,7 @@ void VerbsDevice::forget(VerbsDatagramQueuePair& gone) { std::erase(datagrams_, 
 
 bool VerbsDevice::next_event(DeviceEvent& event) {
   ibv_async_event found;
-  if (functions_.get_async_event(context_, &found) != 0) return false;
+  if (context_ == nullptr || functions_.get_async_event(context_, &found) != 0) return false;
   event = translate(found);
   functions_.ack_async_event(&found);
   return true;

@@ -32,6 +32,8 @@ class VerbsDevice final : public Device {
   bool next_event(DeviceEvent& event) override;
   int descriptor() const override { return ready_.get(); }
   Result<> arm_datagrams() override;
+  void close() override;
+  Result<> open_again() override;
 
   // For the objects made from it.
   const VerbsFunctions& functions() const { return functions_; }
@@ -48,12 +50,13 @@ class VerbsDevice final : public Device {
  private:
   VerbsDevice(const VerbsFunctions& functions, ibv_context* context);
   Result<> open();
+  Result<> needs_open() const;
   Result<> watch(int descriptor);
   int granted_inline_bytes() const;
   void choose_gid(std::uint8_t port, int entries, PortFacts& facts);
 
   VerbsFunctions functions_;
-  ibv_context* context_;
+  ibv_context* context_;  // null: closed
   ibv_pd* domain_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
   FileDescriptor ready_;

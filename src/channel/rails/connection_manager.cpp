@@ -8,7 +8,7 @@
 namespace hawser {
 namespace {
 
-constexpr std::uint8_t version = 1;
+constexpr std::uint8_t version = 2;
 constexpr std::uint32_t numbers_of_24_bits = 0xffffff;
 
 struct RequestBody {
@@ -45,6 +45,7 @@ bool plausible(const ConnectionEnd& end) {
   std::memcpy(&layer, &end.port.link_layer, sizeof layer);
   std::memcpy(&transport, &end.port.transport, sizeof transport);
   return end.queue_pair <= numbers_of_24_bits && end.packet_number <= numbers_of_24_bits &&
+         end.datagram_queue_pair <= numbers_of_24_bits &&
          layer <= static_cast<std::uint8_t>(rdma::LinkLayer::ethernet) &&
          transport <= static_cast<std::uint8_t>(rdma::Transport::tcp) && end.port.mtu >= 1 &&
          end.port.mtu <= 5 && end.port.lmc <= 7;
@@ -211,6 +212,8 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
       case DatagramKind::fence:
       case DatagramKind::fence_answer:
       case DatagramKind::nudge:
+      case DatagramKind::address:
+      case DatagramKind::where_is:
         host_.on_control(header.source, header.kind, body);
         break;
       default:
@@ -221,7 +224,7 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
 
 void ConnectionManager::on_request(const Header& header, std::uint16_t rail, const ConnectionEnd& remote) {
   const Key key = key_of(header.source, header.index);
-  host_.on_address(header.source, header.index, remote.port);
+  host_.on_address(header.source, header.index, remote);
   if (!give_way(header, key)) return;
   Header answer;
   answer.kind = DatagramKind::reply;

@@ -31,8 +31,10 @@ struct ConnectionEnd {
   rdma::PortAddress port;
   std::uint32_t queue_pair = 0;
   std::uint32_t packet_number = 0;  // 24 bits: the first that this end sends
+  std::uint32_t datagram_queue_pair = 0;
+  std::uint8_t life = 0, moves = 0;  // of the rail (RailAddress)
   std::uint8_t outstanding_reads = 0;
-  std::uint8_t reserved[7] = {};
+  std::uint8_t reserved = 0;
 };
 
 struct SubchannelName {
@@ -42,7 +44,16 @@ struct SubchannelName {
   bool operator==(const SubchannelName&) const = default;
 };
 
-enum class DatagramKind : std::uint8_t { request = 1, reply, refuse, fence, fence_answer, nudge };
+enum class DatagramKind : std::uint8_t {
+  request = 1,
+  reply,
+  refuse,
+  fence,
+  fence_answer,
+  nudge,
+  address,
+  where_is
+};
 
 // From within accept(), connected() and abandon(), the host does not request the subchannel they name.
 class ConnectionHost {
@@ -57,10 +68,10 @@ class ConnectionHost {
   // The own request is void: destroy what was made for it. `gave_up`: the attempts ran out, or the peer knew
   // a later incarnation; else the peer's request stands.
   virtual void abandon(const SubchannelName& name, bool gave_up) = 0;
-  // fence, fence_answer, nudge: the failover's own body.
+  // fence, fence_answer, nudge, address, where_is: a body of their own.
   virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
   // A request of the peer's came, which may be dropped or refused: where its end of this subchannel is now.
-  virtual void on_address(ProcessIndex peer, std::uint16_t index, const rdma::PortAddress& port) = 0;
+  virtual void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) = 0;
   // Puts a datagram on the way through a rail; false: no room or the rail is down.
   virtual bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) = 0;
   // Whether this rail's port is active, as far as known.

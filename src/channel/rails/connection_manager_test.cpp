@@ -48,7 +48,7 @@ class Process final : public ConnectionHost {
     controls.push_back(std::to_string(peer) + ":" + std::to_string(static_cast<int>(kind)) + ":" +
                        std::string(reinterpret_cast<const char*>(body.data()), body.size()));
   }
-  void on_address(ProcessIndex, std::uint16_t, const rdma::PortAddress&) override { ++addresses; }
+  void on_address(ProcessIndex, std::uint16_t, const ConnectionEnd&) override { ++addresses; }
   bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) override;
   bool rail_up(std::uint16_t rail) const override { return up[rail]; }
 
@@ -56,7 +56,7 @@ class Process final : public ConnectionHost {
   std::vector<std::string> controls;
   bool up[2] = {true, true};
   double unwilling = 0;  // chance that accept says no
-  int addresses = 0;  // told
+  int addresses = 0;     // told
   int accepts = 0, connects = 0, abandons = 0, give_ups = 0;
 
  private:

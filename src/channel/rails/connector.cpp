@@ -88,10 +88,22 @@ ConnectionEnd Connector::own_end(const Subchannel& subchannel) const {
   ConnectionEnd end;
   end.port = subchannel.rail.facts().address;
   end.queue_pair = subchannel.queue_pair->number();
+  end.datagram_queue_pair = subchannel.rail.datagrams().number();
+  end.life = subchannel.rail.address().life;
+  end.moves = subchannel.rail.address().moves;
   end.packet_number = subchannel.packet_number;
   end.outstanding_reads =
       static_cast<std::uint8_t>(std::clamp(subchannel.rail.device().facts().outstanding_reads, 1, 16));
   return end;
+}
+
+void Connector::learn(Subchannel& subchannel, const ConnectionEnd& remote) {
+  RailAddress address = subchannel.peer.remote_rail(subchannel.remote_rail);
+  address.port = remote.port;
+  address.datagram_queue_pair = remote.datagram_queue_pair;
+  address.life = remote.life;
+  address.moves = remote.moves;
+  subchannel.peer.learn(subchannel.remote_rail, address);
 }
 
 // Makes the own queue pair ready against the other end.
@@ -112,7 +124,8 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
   if (!subchannel.queue_pair->make_ready_to_receive(parameters) ||
       !subchannel.queue_pair->make_ready_to_send())
     return false;
-  subchannel.peer.remote_rail(subchannel.remote_rail).port = remote.port;
+  learn(subchannel, remote);
+  subchannel.remote_life = remote.life;
   subchannel.route = parameters.route;
   subchannel.own_address = subchannel.rail.facts().address;
   subchannel.own_gid_index = subchannel.rail.facts().gid_index;
@@ -203,9 +216,10 @@ void Connector::abandon(const SubchannelName& name, bool gave_up) {
       subchannel->incarnation != name.incarnation)
     return;
   drop(*subchannel);
-  if (gave_up)
+  if (gave_up) {
     subchannel->health.on_failure(core_.now);
-  else
+    core_.addresses.ask(name.peer);
+  } else
     --subchannel
           ->incarnation;  // nobody used it; the peer's request, which is accepted next, may have the same
 }
@@ -326,7 +340,8 @@ void Connector::progress() { manager_.progress(core_.now); }
 
 bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::span<const std::byte> bytes) {
   VirtualChannel* const peer = core_.find_peer(process);
-  if (peer == nullptr || number >= core_.rails.size() || core_.rails[number]->dead) return false;
+  if (number >= core_.rails.size() || core_.rails[number]->dead) return false;
+  if (peer == nullptr) return core_.addresses.send_to_stranger(*core_.rails[number], process, bytes);
   // Of several rails there that this one goes with, another one each time.
   const Subchannel* way = nullptr;
   std::uint32_t passed = 0;
@@ -352,13 +367,15 @@ void Connector::send_control(Subchannel& subchannel, DatagramKind kind, std::spa
 
 // Also when it is not the time: fences, answers and the own requests must find the peer, whose address may
 // have moved.
-void Connector::on_address(ProcessIndex process, std::uint16_t index, const rdma::PortAddress& port) {
+void Connector::on_address(ProcessIndex process, std::uint16_t index, const ConnectionEnd& end) {
   VirtualChannel* const peer = core_.peer(process);
   Subchannel* const subchannel = peer == nullptr || peer->lost ? nullptr : peer->subchannel(index);
-  if (subchannel != nullptr) peer->remote_rail(subchannel->remote_rail).port = port;
+  if (subchannel != nullptr) learn(*subchannel, end);
 }
 
 void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<const std::byte> body) {
+  if (kind == DatagramKind::address) return core_.addresses.on_address(body);
+  if (kind == DatagramKind::where_is) return core_.addresses.on_question(process, body);
   VirtualChannel* const peer = core_.peer(process);
   if (peer == nullptr || peer->lost) return;
   switch (kind) {
@@ -372,7 +389,9 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
     case DatagramKind::request:
     case DatagramKind::reply:
     case DatagramKind::refuse:
-      return;  // the manager's own
+    case DatagramKind::address:
+    case DatagramKind::where_is:
+      return;  // the manager's own, or handled above
   }
 }
 
@@ -382,7 +401,7 @@ void Connector::nudge(Subchannel& subchannel) {
   NudgeBody body;
   body.subchannel = subchannel.index;
   body.incarnation = subchannel.incarnation;
-  body.port = subchannel.rail.facts().address;
+  body.rail = subchannel.rail.address();
   send_control(subchannel, DatagramKind::nudge, std::as_bytes(std::span(&body, 1)),
                subchannel.health.attempts_since_failure());
 }
@@ -391,7 +410,7 @@ void Connector::on_nudge(VirtualChannel& peer, std::span<const std::byte> bytes)
   NudgeBody body;
   Subchannel* const subchannel = read_body(bytes, 0, body) ? peer.subchannel(body.subchannel) : nullptr;
   if (subchannel == nullptr) return;
-  peer.remote_rail(subchannel->remote_rail).port = body.port;
+  peer.learn(subchannel->remote_rail, body.rail);
   const bool behind = psn_distance(body.incarnation, subchannel->incarnation) > 0;
   switch (subchannel->state) {
     case SubchannelState::connecting:
@@ -423,6 +442,7 @@ void Connector::on_due(Subchannel& subchannel) {
   if (subchannel.state != SubchannelState::failed) return;
   if (core_.now >= subchannel.due) {  // a nudge brought nothing
     subchannel.due = never;
+    core_.addresses.ask(subchannel.peer.process());
     subchannel.health.on_failure(core_.now);
   }
   if (core_.now < subchannel.health.next_attempt()) return;

@@ -33,6 +33,10 @@ class Connector final : private ConnectionHost {
   // By datagram through the subchannel's rail, on later turns through the others.
   void send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
                     std::uint32_t turn);
+  bool send_control(ProcessIndex process, std::uint16_t rail, DatagramKind kind,
+                    std::span<const std::byte> body) {
+    return manager_.send_control(process, rail, kind, body);
+  }
 
   // The first packet of the present incarnation, or a later one while the subchannel is not ready.
   void on_packet(Subchannel& subchannel, PacketKind kind);
@@ -53,13 +57,15 @@ class Connector final : private ConnectionHost {
   void connected(const SubchannelName& name, const ConnectionEnd& remote) override;
   void abandon(const SubchannelName& name, bool gave_up) override;
   void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) override;
-  void on_address(ProcessIndex peer, std::uint16_t index, const rdma::PortAddress& port) override;
+  void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) override;
   bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) override;
   bool rail_up(std::uint16_t rail) const override;
 
   bool drives(const Subchannel& subchannel) const;
   void start(Subchannel& subchannel);
   bool make_queue_pair(Subchannel& subchannel);
+  // Where the peer's end says that it is.
+  void learn(Subchannel& subchannel, const ConnectionEnd& remote);
   bool join(Subchannel& subchannel, const ConnectionEnd& remote);
   ConnectionEnd own_end(const Subchannel& subchannel) const;
   void drop(Subchannel& subchannel);

@@ -164,11 +164,12 @@ void Failover::send_fence(Subchannel& subchannel) {
   body.incarnation = subchannel.incarnation;
   body.received = subchannel.fenced_received;
   body.acknowledged = subchannel.peer.expected();
-  body.port = subchannel.rail.facts().address;
+  body.rail = subchannel.rail.address();
   ++core_.counters.fences_sent;
   // What was never connected may be the only way left; and the peer learns where its port is now.
   if (subchannel.peer.ready() == 0) core_.want(subchannel.peer);
   send_message(subchannel, true, body, subchannel.repeats);
+  if (subchannel.repeats % 8 == 7) core_.addresses.ask(subchannel.peer.process());  // it may have moved, too
   const Nanoseconds wait =
       std::min(longest_repeat, first_repeat << std::min<std::uint32_t>(subchannel.repeats, 10));
   subchannel.due =
@@ -183,7 +184,7 @@ void Failover::answer(Subchannel& subchannel, std::uint32_t incarnation, std::ui
   body.incarnation = incarnation;
   body.received = received;
   body.acknowledged = subchannel.peer.expected();
-  body.port = subchannel.rail.facts().address;
+  body.rail = subchannel.rail.address();
   subchannel.answer_wanted = false;
   ++core_.counters.fences_answered;
   send_message(subchannel, false, body, subchannel.answers++);
@@ -210,7 +211,7 @@ void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std:
     ++core_.counters.dropped_malformed;
     return;
   }
-  peer.remote_rail(subchannel->remote_rail).port = body.port;
+  peer.learn(subchannel->remote_rail, body.rail);
   if (fence) {
     on_fence(*subchannel, body);
   } else if (subchannel->state == SubchannelState::fencing && body.incarnation == subchannel->incarnation) {

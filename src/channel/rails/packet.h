@@ -11,10 +11,10 @@
 
 #include "access/rdma.h"
 #include "channel/channel.h"
+#include "channel/rails/rail_table.h"
 
 namespace hawser {
 
-inline constexpr int max_rails = 8;
 // Sequenced packets that may be under way to a peer beyond what it has handed on.
 inline constexpr std::uint32_t packet_window = 64;
 
@@ -23,7 +23,8 @@ enum class PacketKind : std::uint8_t {
   eager = 1,  // MessageHeader, payload
   start,      // MessageHeader, StartBody: bytes are exposed
   reply,      // ReplyBody: where to write them
-  done,       // DoneBody: they were read, or are not wanted
+  done,       // DoneBody: all is there, or nothing is wanted
+  keys,       // KeysBody: an adapter of the sender was opened again and has other keys
   // Unsequenced: count for the subchannel only, and are harmless if they are lost with it.
   finish,        // FinishBody: a stripe was written; ordered behind it
   fence,         // FenceBody
@@ -34,7 +35,7 @@ enum class PacketKind : std::uint8_t {
   alternate,     // AlternateBody: path migration
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
-inline bool sequenced(PacketKind kind) { return kind <= PacketKind::done; }
+inline bool sequenced(PacketKind kind) { return kind <= PacketKind::keys; }
 
 struct PacketHeader {
   PacketKind kind = PacketKind::eager;
@@ -56,7 +57,8 @@ struct TransferName {
 // Where bytes lie, for the adapters of the other side: one key per rail of the owner.
 struct RemoteBytes {
   std::uint64_t address = 0;
-  std::array<std::uint32_t, max_rails> keys = {};
+  std::array<std::uint32_t, max_rails> keys = {};  // 0: none
+  std::array<std::uint8_t, max_rails> lives = {};  // of the rails (RailAddress::life) that the keys are of
 };
 
 struct StartBody {
@@ -77,6 +79,12 @@ struct ReplyBody {
 struct DoneBody {
   TransferName exposed;
 };
+struct KeysBody {
+  TransferName exposed;
+  std::uint8_t written = 0;  // of where it is written to; else of the exposed bytes
+  std::uint8_t reserved[7] = {};
+  RemoteBytes bytes;
+};
 struct FinishBody {
   TransferName fetch;
   std::int64_t offset = 0;
@@ -90,7 +98,7 @@ struct FenceBody {
   std::uint32_t incarnation = 0;
   std::uint32_t received = 0;      // packets of this incarnation that arrived
   std::uint32_t acknowledged = 0;  // as in PacketHeader
-  rdma::PortAddress port;          // of this end, as of now: it may have moved, and answers must find it
+  RailAddress rail;                // of this end, as of now: it may have moved, and answers must find it
 };
 struct ProbeBody {
   std::uint32_t number = 0;
@@ -113,7 +121,7 @@ struct NudgeBody {
   std::uint16_t subchannel = 0;
   std::uint16_t reserved = 0;
   std::uint32_t incarnation = 0;  // the latest that this end knows
-  rdma::PortAddress port;         // of this end, as of now
+  RailAddress rail;               // of this end, as of now
 };
 
 // The body behind `skip` bytes of a packet; false: too short.

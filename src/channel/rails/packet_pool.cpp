@@ -37,4 +37,30 @@ bool PacketPool::grow() {
   return true;
 }
 
+void PacketPool::forget_device(std::size_t device) {
+  for (Slab& slab : slabs_) {
+    slab.regions[device].reset();
+    slab.keys[device] = 0;
+  }
+}
+
+Result<> PacketPool::renew_device(std::size_t device) {
+  for (Slab& slab : slabs_) {
+    auto region = devices_[device]->register_memory(slab.bytes.get(), buffer_bytes_ * buffers_per_slab_,
+                                                    rdma::Access::local);
+    if (!region) return region.take_error();
+    slab.keys[device] = region.value()->local_key();
+    slab.regions[device] = std::move(region).value();
+  }
+  return {};
+}
+
+void PacketPool::give_back_receives(std::int16_t rail) {
+  for (PacketBuffer& buffer : buffers_) {
+    if (buffer.receiver != rail) continue;
+    buffer.receiver = -1;
+    give_back(&buffer);
+  }
+}
+
 }  // namespace hawser

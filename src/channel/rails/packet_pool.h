@@ -19,6 +19,7 @@ struct PacketBuffer {
   const std::uint32_t* local_keys = nullptr;  // by number of the device
   std::uint32_t index = 0;                    // in its pool
   std::uint32_t bytes = 0;                    // that arrived
+  std::int16_t receiver = -1;                 // number of the rail that has it to receive into
   PacketBuffer* next_free = nullptr;
 };
 
@@ -47,6 +48,13 @@ class PacketPool {
     --taken_;
   }
   PacketBuffer* at(std::uint32_t index) { return index < buffers_.size() ? &buffers_[index] : nullptr; }
+
+  // The device is to be closed: its registrations go. Later, opened again: they are made again; on an error
+  // some may be missing.
+  void forget_device(std::size_t device);
+  Result<> renew_device(std::size_t device);
+  // Those that were posted to receive into on this rail, whose queue is gone.
+  void give_back_receives(std::int16_t rail);
 
   std::size_t buffer_bytes() const { return buffer_bytes_; }
   std::size_t taken() const { return taken_; }

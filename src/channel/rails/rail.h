@@ -10,6 +10,7 @@
 
 #include "access/rdma.h"
 #include "channel/rails/packet_pool.h"
+#include "channel/rails/rail_table.h"
 
 namespace hawser {
 
@@ -43,6 +44,8 @@ class Rail {
   rdma::SharedReceiveQueue& receives() { return *receives_; }
   rdma::DatagramQueuePair& datagrams() { return *datagrams_; }
   const rdma::PortFacts& facts() const { return facts_; }
+  // How others reach it as of now.
+  RailAddress address() const;
   bool up() const { return facts_.active && !dead; }
   // Asks the device again; after port events and before connecting (addresses may have moved).
   void query();
@@ -84,7 +87,12 @@ class Rail {
   // queue was seen last, less was taken than it has room for.
   bool may_have_backlog() const { return taken_since_end_ > 0 && taken_since_end_ < depth_; }
 
-  bool dead = false;  // the device had a fatal error
+  // The device had a fatal error and no connection has a queue pair here any more: destroys what was made.
+  void close();
+  // The device was opened again.
+  Result<> open_again();
+
+  bool dead = false;  // from the device's fatal error until it was opened again
   Nanoseconds datagrams_unsent_since = -1;
   Nanoseconds polled = -1;  // last, and the time before
   Nanoseconds polled_before = -1;
@@ -94,13 +102,16 @@ class Rail {
  private:
   static constexpr std::int32_t fill_stride = 16;
   Rail(rdma::Device& device, const RailShape& shape, PacketPool& pool);
+  Result<> make_queues();
   void fill_now();
 
   rdma::Device& device_;
   RailShape shape_;
   PacketPool& pool_;
   rdma::PortFacts facts_;
-  std::unique_ptr<rdma::CompletionQueue> completions_;
+  std::uint8_t moves_ = 0;                              // changes of its address since
+  std::uint8_t life_ = 1;                               // counts how often it was opened
+  std::unique_ptr<rdma::CompletionQueue> completions_;  // of a closed rail: one that is always empty
   std::unique_ptr<rdma::SharedReceiveQueue> receives_;
   std::unique_ptr<rdma::DatagramQueuePair> datagrams_;
   std::unordered_map<std::uint32_t, Subchannel*> queue_pairs_;  // looked up only

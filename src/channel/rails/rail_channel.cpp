@@ -50,9 +50,7 @@ Result<> open_rails(RailCore& core) {
     auto rail = Rail::open(*core.devices[each.device], shape, core.packets);
     if (!rail) return rail.take_error();
     core.rails.push_back(std::move(rail).value());
-    const Rail& made = *core.rails.back();
-    core.table.rails.push_back({made.facts().address, core.rails.back()->datagrams().number(), each.device,
-                                each.port, 0, std::max<std::int64_t>(made.facts().bytes_per_second, 1)});
+    core.table.rails.push_back(core.rails.back()->address());
   }
   return {};
 }
@@ -181,6 +179,8 @@ bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
     moved |= peer->advance();
     if (!peer->idle()) peer->mark_due();
   }
+  if (!core.recovery.all_told()) [[unlikely]]
+    moved |= core.recovery.tell_keys();
   moved |= core.rendezvous.progress();
   if (core.timers_due()) core.look_at_timers();
   if (now >= core.next_show) core.show_weights();
@@ -223,6 +223,7 @@ bool RailChannel::at_rest(std::string* why) const {
   if (core_->exposures.live() != 0 || core_->fetches.live() != 0)
     return not_so(
         fmt::format("{} exposed and {} fetched transfers", core_->exposures.live(), core_->fetches.live()));
+  if (!core_->recovery.all_told()) return not_so("keys that the peers were not told");
   if (core_->rendezvous.read_tokens() != core_->knobs.rail_reads)
     return not_so(fmt::format("{} tokens of reads", core_->rendezvous.read_tokens()));
   if (!core_->registrations->idle()) return not_so("memory of the application is in use by adapters");

@@ -70,7 +70,9 @@ RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_e
       rendezvous(*this, knob_values.rail_reads),
       failover(*this),
       alternates(*this),
-      containment(*this) {
+      containment(*this),
+      recovery(*this),
+      addresses(*this) {
   if (status.wanted()) next_show = 0;
 }
 
@@ -101,13 +103,19 @@ Result<> RailCore::publish() {
   return exchange.put(table_key, table.text());
 }
 
+Result<RailTable> RailCore::exchanged_table(ProcessIndex process) {
+  auto text = exchange.get(process, table_key);
+  if (!text) return text.take_error();
+  return RailTable::parse(text.value());
+}
+
 VirtualChannel* RailCore::peer(ProcessIndex process) {
   if (VirtualChannel* known = find_peer(process)) return known;
   const auto place = static_cast<std::size_t>(process);
   if (process < 0 || place >= peers.size() || process == settings.self || unreachable[place] || rails.empty())
     return nullptr;
-  auto text = exchange.get(process, table_key);
-  auto remote = text ? RailTable::parse(text.value()) : Result<RailTable>(text.take_error());
+  auto remote = exchanged_table(process);
+  if (remote) addresses.update(process, remote.value());
   auto policy = make_scheduling_policy(knobs.rail_policy, settings.self);
   if (remote && policy && !remote.value().rails.empty()) {
     auto made = std::make_unique<VirtualChannel>(*this, process, std::move(remote).value(),
@@ -200,6 +208,7 @@ void RailCore::on_receive(Rail& rail, const rdma::Completion& completion) {
   PacketBuffer* const buffer = packets.at(static_cast<std::uint32_t>(completion.id & 0xFFFFFFFF));
   HAWSER_ASSERT(buffer != nullptr);
   rail.count_receive();
+  buffer->receiver = -1;
   bool kept = false;
   if (completion.status == rdma::Status::success) [[likely]] {
     buffer->bytes = completion.bytes;
@@ -302,12 +311,15 @@ void RailCore::count_registrations() {
 // Devices.
 
 void RailCore::device_gone(std::uint16_t device_number) {
-  dead_devices |= DeviceMask{1} << device_number;
+  const DeviceMask bit = DeviceMask{1} << device_number;
+  if ((dead_devices & bit) != 0) return;
+  dead_devices |= bit;
   for (const auto& rail : rails) {
     if (rail->device_number() != device_number || rail->dead) continue;
     rail->dead = true;
     if (connector != nullptr) connector->on_port(*rail, false);
   }
+  recovery.on_fatal(device_number);
 }
 
 void RailCore::take_events(rdma::Device& device, std::uint16_t device_number) {
@@ -334,6 +346,7 @@ void RailCore::take_events(rdma::Device& device, std::uint16_t device_number) {
           // fence brings the new one.
           if (!port) break;
           rail->query();
+          timer = now;  // others are to be told
           if (connector != nullptr) connector->on_moved(*rail);
           break;
         case rdma::DeviceEvent::Kind::queue_pair_fatal:
@@ -398,7 +411,9 @@ void RailCore::look_at_timers() {
                       failure(ErrorClass::other, "process {} cannot be reached on any path", each.process()));
     }
   }
-  timer = connector->deadline();
+  recovery.progress();
+  addresses.progress();
+  timer = std::min({connector->deadline(), recovery.deadline(), addresses.deadline()});
   for (Subchannel* s = attention.front(); s != nullptr; s = attention.next(s))
     timer = std::min(timer, due_of(*s));
   if (knobs.rail_give_up > 0 && !attention.empty()) timer = std::min(timer, next_watch_);

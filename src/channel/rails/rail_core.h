@@ -13,6 +13,8 @@
 #include "base/random.h"
 #include "channel/channel.h"
 #include "channel/exchange.h"
+#include "channel/rails/adapter_recovery.h"
+#include "channel/rails/address_book.h"
 #include "channel/rails/alternate_paths.h"
 #include "channel/rails/connector.h"
 #include "channel/rails/containment.h"
@@ -61,6 +63,8 @@ struct RailCore {
   }
   // Makes the connector as soon as the job's secret can be known.
   Result<> connect_up();
+  // What the process told of its rails before the first fence.
+  Result<RailTable> exchanged_table(ProcessIndex process);
   Result<> publish();
   void want(VirtualChannel& to) {
     if (connector != nullptr || connect_up()) connector->want(to);
@@ -120,6 +124,8 @@ struct RailCore {
   Failover failover;
   AlternatePaths alternates;
   Containment containment;
+  AdapterRecovery recovery;
+  AddressBook addresses;
   std::unique_ptr<Connector> connector;  // once the job's secret is known
 
  private:

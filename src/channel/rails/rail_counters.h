@@ -39,6 +39,7 @@ struct RailCounters {
   std::uint64_t alternates_armed = 0;   // of automatic path migration
   std::uint64_t migrations = 0;         // by the adapter, noticed at this end
   std::uint64_t migrations_failed = 0;  // left to software
+  std::uint64_t adapters_reopened = 0;
   std::uint64_t partitions = 0;
   std::uint64_t peers_lost = 0;
   std::uint64_t checksum_errors = 0;

@@ -10,15 +10,25 @@
 
 namespace hawser {
 
+inline constexpr int max_rails = 8;
+
+// How a rail is reached. Plain bytes: goes over the wire and into the launcher's exchange as it is.
 struct RailAddress {
   rdma::PortAddress port;
   std::uint32_t datagram_queue_pair = 0;
-  std::uint16_t device = 0;  // rails with the same number are ports of one adapter
+  std::uint8_t device = 0;  // rails with the same number are ports of one adapter
   std::uint8_t device_port = 1;
-  std::uint8_t reserved = 0;
+  // Counts how often the adapter was opened, modulo 256: keys and numbers of an earlier life are void.
+  std::uint8_t life = 0;
+  std::uint8_t moves = 0;  // counts the changes of its address in this life, modulo 256
   std::int64_t bytes_per_second = 0;
+
+  bool later_than(const RailAddress& other) const {
+    const auto ahead = static_cast<std::int8_t>(life - other.life);
+    return ahead > 0 || (ahead == 0 && static_cast<std::int8_t>(moves - other.moves) > 0);
+  }
 };
-static_assert(sizeof(RailAddress) == 40, "goes into the launcher's exchange as it is");
+static_assert(sizeof(RailAddress) == 40);
 
 struct RailTable {
   std::vector<RailAddress> rails;

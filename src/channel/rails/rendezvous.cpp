@@ -75,8 +75,10 @@ RemoteBytes Rendezvous::own_bytes(const Transfer& transfer) const {
   RemoteBytes bytes;
   bytes.address = reinterpret_cast<std::uintptr_t>(transfer.registration.address);
   for (const auto& rail : core_.rails)
-    if (transfer.registration.usable(rail->device_number()))
+    if (transfer.registration.usable(rail->device_number())) {
       bytes.keys[rail->number()] = transfer.registration.remote_key(rail->device_number());
+      bytes.lives[rail->number()] = rail->address().life;
+    }
   return bytes;
 }
 

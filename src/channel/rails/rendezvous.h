@@ -41,6 +41,8 @@ class Rendezvous {
   // Ends all transfers with the peer with this error. Nothing of them is in flight any more.
   void abandon(VirtualChannel& peer, const Error& error);
   bool flushed() const;
+  // Where a transfer's bytes lie here, as the peer is told.
+  RemoteBytes own_bytes(const Transfer& transfer) const;
   std::int64_t read_tokens() const { return read_tokens_; }
 
  private:
@@ -53,7 +55,6 @@ class Rendezvous {
   bool register_bytes(Transfer& transfer, bool writable);
   void register_in_place(Registration& registration, std::byte* data, std::int64_t size, bool writable);
   void register_packed(Registration& registration, std::int64_t size);
-  RemoteBytes own_bytes(const Transfer& transfer) const;
   bool answer(Transfer& fetch);
   bool post_stripes(Transfer& transfer, Direction direction);
   bool post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe);

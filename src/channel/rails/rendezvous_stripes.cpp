@@ -31,7 +31,8 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
     for (SubchannelView& view : views) {
       const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
       view.usable = view.usable && transfer.registration.usable(subchannel.rail.device_number()) &&
-                    transfer.remote.keys[subchannel.remote_rail] != 0;
+                    transfer.remote.keys[subchannel.remote_rail] != 0 &&
+                    transfer.remote.lives[subchannel.remote_rail] == subchannel.remote_life;
       // After damage: only the first usable path, then the second, and so on.
       if (view.usable && transfer.damaged > 0) view.usable = --turn == 0;
       any |= view.usable;

@@ -144,6 +144,7 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(alternates_armed),
     HAWSER_COUNTER(migrations),
     HAWSER_COUNTER(migrations_failed),
+    HAWSER_COUNTER(adapters_reopened),
     HAWSER_COUNTER(partitions),
     HAWSER_COUNTER(peers_lost),
     HAWSER_COUNTER(checksum_errors),

@@ -63,6 +63,7 @@ struct Subchannel {
   rdma::Route route;                         // that it takes now; port may not be that of the rail any more
   rdma::PortAddress own_address;             // of that port when it was connected
   std::uint8_t own_gid_index = 0;
+  std::uint8_t remote_life = 0;     // of the rail there, when it was connected
   std::uint32_t packet_number = 0;  // that this end's first packet on the link has
 
   EntryList in_flight;

@@ -331,6 +331,7 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
     case PacketKind::start:
     case PacketKind::reply:
     case PacketKind::done:
+    case PacketKind::keys:
       break;
     case PacketKind::finish:
       core_.rendezvous.on_finish(*this, packet);
@@ -402,6 +403,9 @@ void VirtualChannel::hand_on(PacketBuffer& buffer) {
     case PacketKind::done:
       core_.rendezvous.on_done(*this, packet);
       return;
+    case PacketKind::keys:
+      core_.recovery.on_keys(*this, packet);
+      return;
     default:
       HAWSER_UNREACHABLE();
   }
@@ -414,11 +418,6 @@ void VirtualChannel::hand_on_held() {
     hand_on(*buffer);
     core_.packets.give_back(buffer);
   }
-}
-
-void VirtualChannel::watch_credit() {
-  if (told_ != expected_ && told_ == told_before_) note_credit_due();
-  told_before_ = told_;
 }
 
 // Subchannels that come and go.

@@ -34,7 +34,10 @@ class VirtualChannel {
   }
   const RailTable& remote() const { return remote_; }
   // Where the peer's datagrams go; addresses may move.
-  RailAddress& remote_rail(std::uint16_t rail) { return remote_.rails[rail]; }
+  const RailAddress& remote_rail(std::uint16_t rail) const { return remote_.rails[rail]; }
+  void learn(std::uint16_t rail, const RailAddress& address) {
+    if (!remote_.rails[rail].later_than(address)) remote_.rails[rail] = address;
+  }
   PathWeights& weights() { return weights_; }
   // Whether all rails to it can read remote memory.
   bool reads() const { return reads_; }
@@ -68,7 +71,10 @@ class VirtualChannel {
   bool idle() const { return waiting_.empty() && !credit_due_; }
   // Now and then: a peer that was told of nothing since the last time is told what was handed on, so that it
   // does not keep its last packets for ever.
-  void watch_credit();
+  void watch_credit() {
+    if (told_ != expected_ && told_ == told_before_) note_credit_due();
+    told_before_ = told_;
+  }
   void mark_due();
   void note_credit_due() {
     credit_due_ = true;

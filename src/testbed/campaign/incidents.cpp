@@ -71,30 +71,33 @@ class OneWayBlackHole final : public Everywhere {
   }
 };
 
-// A process does not open an adapter again that had a fatal error, so it has lost this rail for good: there
-// must be others.
-class DeadAdapter final : public IncidentKind {
+// One that comes back has another address. Two ends that have lost all of theirs do not find each other again
+// where nobody else knows both: only one host may lose all of its adapters.
+std::string mortal_adapter(const FabricParts& parts, Random& random) {
+  const auto host = static_cast<int>(random.below(static_cast<std::uint64_t>(parts.hosts)));
+  if (parts.rails > 1 && host != parts.mortal_host) return parts.adapter(host, parts.mortal_rail);
+  return parts.adapter(parts.mortal_host,
+                       static_cast<int>(random.below(static_cast<std::uint64_t>(parts.rails))));
+}
+
+class DeadAdapter final : public Everywhere {
  public:
   const char* name() const override { return "dead adapter"; }
-  bool possible(const FabricParts& parts) const override { return parts.rails > 1; }
   void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
-    const auto host = static_cast<int>(random.below(static_cast<std::uint64_t>(parts.hosts)));
-    const std::string adapter = parts.adapter(host, parts.mortal_rail);
+    const std::string adapter = mortal_adapter(parts, random);
     incident.begin.push_back(fmt::format("adapter {} dead", adapter));
     incident.end.push_back(fmt::format("adapter {} alive", adapter));
   }
 };
 
 // It acknowledges for a while what never reaches the host, and then dies with it.
-class DyingAdapter final : public IncidentKind {
+class DyingAdapter final : public Everywhere {
  public:
   const char* name() const override { return "dying adapter"; }
-  bool possible(const FabricParts& parts) const override { return parts.rails > 1; }
   void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
-    const auto host = static_cast<int>(random.below(static_cast<std::uint64_t>(parts.hosts)));
-    const std::string adapter = parts.adapter(host, parts.mortal_rail);
+    const std::string adapter = mortal_adapter(parts, random);
     incident.begin.push_back(fmt::format("adapter {} dying", adapter));
-    incident.end.push_back(fmt::format("adapter {} dead", adapter));
+    incident.end.push_back(fmt::format("adapter {} {}", adapter, random.chance(0.5) ? "dead" : "alive"));
   }
 };
 

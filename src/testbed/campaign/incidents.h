@@ -18,7 +18,8 @@ struct FabricParts {
   std::vector<std::string> switches;  // of which each host has at least one adapter
   bool checksum = false;              // corrupted payload will be noticed
   bool ethernet = false;
-  int mortal_rail = 0;  // whose adapters may die
+  int mortal_host = 0;  // all of whose adapters may die; of the other hosts only
+  int mortal_rail = 0;  // those of this rail, where there are others
 
   std::string adapter(int host, int rail) const;
 };

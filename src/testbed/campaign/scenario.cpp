@@ -69,6 +69,7 @@ class ScenarioDrawing {
       for (int rail = 0; rail < fabric.rails; ++rail)
         parts_.switches.push_back(fmt::format("switch{}", rail));
     parts_.mortal_rail = static_cast<int>(random_.below(static_cast<std::uint64_t>(parts_.rails)));
+    parts_.mortal_host = static_cast<int>(random_.below(static_cast<std::uint64_t>(parts_.hosts)));
     parts_.ethernet = random_.chance(0.2);
     const int lmc = fabric.topology != "back-to-back" && random_.chance(0.2) ? one_of({1, 2}) : 0;
     if (random_.chance(lmc > 0 ? 0.7 : 0.1)) knob("HAWSER_RAIL_PATHS", one_of({2, 4}));
@@ -79,7 +80,17 @@ class ScenarioDrawing {
     if (rated_) {
       fabric.parameters +=
           fmt::format("link-rate {}MB/s\nchunk {}K\n", one_of({500, 1000, 4000}), one_of({2, 8, 16}));
+      draw_slow_rail(fabric);
     }
+  }
+
+  // Unlike rails: one is slower everywhere, or at one host only.
+  void draw_slow_rail(FabricOptions& fabric) {
+    if (parts_.rails == 1 || !random_.chance(0.3)) return;
+    const int hosts = random_.chance(0.5) ? parts_.hosts : 1;
+    const int rate = one_of({100, 250});
+    for (int host = 0; host < hosts; ++host)
+      fabric.parameters += fmt::format("link {} rate {}MB/s\n", parts_.adapter(host, parts_.rails - 1), rate);
   }
 
   template <class T>

@@ -46,6 +46,7 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.already_arrived += one.already_arrived;
   sum.taken_back += one.taken_back;
   sum.recoveries += one.recoveries;
+  sum.adapters_reopened += one.adapters_reopened;
   sum.probes_failed += one.probes_failed;
   sum.partitions += one.partitions;
   sum.peers_lost += one.peers_lost;
