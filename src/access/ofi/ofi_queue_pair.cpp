@@ -64,7 +64,6 @@ Result<> OfiQueuePair::make_ready_to_receive(const ConnectParameters& parameters
 }
 
 Result<> OfiQueuePair::make_ready_to_send() {
-  ready_to_send_ = true;
   if (state_ == State::connecting && initiates()) return connect();
   return {};
 }

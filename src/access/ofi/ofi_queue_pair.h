@@ -62,7 +62,6 @@ class OfiQueuePair final : public QueuePair {
   OfiSharedReceiveQueue& receives_;
   std::uint32_t number_;
   State state_ = State::initial;
-  bool ready_to_send_ = false;
   ConnectParameters parameters_;
   OfiHandle<fid_ep> endpoint_;
   std::vector<Operation> ring_;                 // positions modulo its size
