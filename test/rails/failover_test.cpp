@@ -92,6 +92,19 @@ TEST_P(RailFailover, WatchdogForgivesAProcessThatWasAway) {
   EXPECT_EQ(sum(cluster, &RailCounters::watchdog), 0u) << cluster.describe();
 }
 
+TEST_P(RailFailover, WatchdogForgivesWhatIsSentOnComingBack) {
+  RailCluster cluster(options());
+  stream(cluster, 5 * millisecond);
+  expect_all_well(cluster);
+  cluster.at(0).computes_until = cluster.now() + 2 * second;
+  cluster.run(cluster.now() + second, false);
+  cluster.at(0).computes_until = 0;
+  for (int i = 0; i < 4; ++i) cluster.at(0).post({1, 100});
+  cluster.at(0).send_between_looks();
+  expect_all_well(cluster);
+  EXPECT_EQ(sum(cluster, &RailCounters::watchdog), 0u) << cluster.describe();
+}
+
 TEST_P(RailFailover, PartitionEndsWithWhicheverRailReturnsFirst) {
   RailCluster cluster(options());
   stream(cluster, 20 * millisecond);
@@ -325,8 +338,8 @@ INSTANTIATE_TEST_SUITE_P(DatagramsHang, RailCampaign, testing::Values(15, 40));
 // The peer's address moved while its old connection was being fenced, and its requests were not looked at.
 INSTANTIATE_TEST_SUITE_P(AddressMovesInAFence, RailCampaign, testing::Values(10121));
 
-// The rail that was left had never been connected from this end, and its address had moved: the peer's requests
-// and answers went to the old one for ever.
+// The rail that was left had never been connected from this end, and its address had moved: the peer's
+// requests and answers went to the old one for ever.
 INSTANTIATE_TEST_SUITE_P(OnlyWayWasNeverConnected, RailCampaign, testing::Values(5086));
 
 // A campaign that finds nothing in a protocol with a fault is worth nothing.

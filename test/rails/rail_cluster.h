@@ -49,6 +49,7 @@ class Endpoint final : public ChannelEvents {
 
   void post(const MessageShape& shape);  // sent in this order, as soon as there is room
   bool progress(Nanoseconds now);
+  void send_between_looks() { send_some(); }  // as a process that comes back from computing does
   Nanoseconds deadline() const;
   bool idle() const { return outgoing_.empty() && live_sources_ == 0 && live_targets_ == 0; }
   void finish();  // no late write may have changed what was given back

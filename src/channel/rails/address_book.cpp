@@ -107,16 +107,33 @@ bool AddressBook::tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, 
 
 // Asking.
 
+// One that is connected will answer; but who has only this peer must ask strangers, to whom the peer told it,
+// too.
 void AddressBook::ask(ProcessIndex about) {
   const std::size_t count = core_.known_peers.size();
   for (std::size_t i = 0; i < count; ++i) {
     const VirtualChannel& peer = *core_.known_peers[turn_++ % count];
     if (peer.process() == about || peer.lost || peer.ready() == 0) continue;
-    const QuestionBody body{about};
-    core_.connector->send_control(peer.process(), static_cast<std::uint16_t>(turn_ % core_.rails.size()),
-                                  DatagramKind::where_is, bytes_of(body));
-    return;
+    ask(peer.process(), about);
+    break;
   }
+  const std::int32_t processes = core_.settings.job_size;
+  for (std::int32_t i = 0; i < processes; ++i) {
+    next_asked_ = (next_asked_ + 1) % processes;
+    if (next_asked_ == about || next_asked_ == core_.settings.self) continue;
+    ask(next_asked_, about);
+    break;
+  }
+}
+
+void AddressBook::ask(ProcessIndex whom, ProcessIndex about) {
+  const auto through = static_cast<std::uint16_t>(++turn_ % core_.rails.size());
+  // For the answer to find the way.
+  for (const auto& rail : core_.rails)
+    if ((changed_ >> rail->number() & 1) != 0 && rail->up())
+      tell(whom, core_.settings.self, rail->number(), rail->address(), through);
+  const QuestionBody body{about};
+  core_.connector->send_control(whom, through, DatagramKind::where_is, bytes_of(body));
 }
 
 void AddressBook::on_question(ProcessIndex from, std::span<const std::byte> bytes) {

@@ -30,7 +30,7 @@ class AddressBook {
 
   // A datagram to a process with which nothing was ever to be connected.
   bool send_to_stranger(Rail& rail, ProcessIndex process, std::span<const std::byte> bytes);
-  // The peer was not reached: asks another process where it is.
+  // The peer was not reached: asks other processes where it is.
   void ask(ProcessIndex about);
   void on_address(std::span<const std::byte> body);
   void on_question(ProcessIndex from, std::span<const std::byte> body);
@@ -42,6 +42,7 @@ class AddressBook {
  private:
   void note_changes();
   void tell_some();
+  void ask(ProcessIndex whom, ProcessIndex about);
   bool tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, const RailAddress& address,
             std::uint16_t through);
 
@@ -51,6 +52,7 @@ class AddressBook {
   std::uint32_t changed_ = 0;  // bit i: rail i, since the start of the job
   std::uint32_t round_ = 0;
   ProcessIndex next_ = 0;  // to be told in this round
+  ProcessIndex next_asked_ = 0;
   std::uint32_t turn_ = 0;
   bool begun_ = false;
   Nanoseconds due_ = never;

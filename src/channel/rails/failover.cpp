@@ -328,11 +328,14 @@ void Failover::on_due(Subchannel& subchannel) {
 
 void Failover::watch(VirtualChannel& peer) {
   for (Subchannel& subchannel : peer.subchannels()) {
-    const WorkEntry* const oldest = subchannel.in_flight.front();
+    WorkEntry* const oldest = subchannel.in_flight.front();
     if (subchannel.state != SubchannelState::ready || oldest == nullptr) continue;
     // A process that was away for long: what it waits for may have come, and not been polled yet.
     if (subchannel.rail.may_have_backlog()) continue;
-    const Nanoseconds since = std::max(subchannel.last_completion, oldest->posted);
+    // What a process posts when it comes back from computing bears the time of its last look before: count
+    // from the first look that found it the oldest.
+    if (oldest->watched == 0) oldest->watched = core_.now;
+    const Nanoseconds since = std::max(subchannel.last_completion, oldest->watched);
     const Nanoseconds allowed = std::max(
         core_.knobs.rail_watchdog, peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued));
     if (core_.now - since > allowed) fail(subchannel, PathReason::watchdog);

@@ -85,6 +85,7 @@ bool Rendezvous::post_stripe(Transfer& transfer, Direction direction, const Stri
   entry.offset = stripe.offset;
   entry.size = stripe.bytes;
   entry.posted = core_.now;
+  entry.watched = 0;
   entry.queued_before = subchannel.bytes_queued;
   const bool posted = direction == Direction::write ? post_write(transfer, entry, subchannel)
                                                     : post_read(transfer, entry, subchannel);

@@ -225,6 +225,7 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
 void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   const rdma::SendRequest request = packet_request(subchannel, entry);
   entry.posted = core_.now;
+  entry.watched = 0;
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) [[unlikely]] {
     // The queue is full against our count, or the connection is on its way to failure.
     if (entry.sequenced)

@@ -36,7 +36,8 @@ struct WorkEntry {
   std::int64_t offset = 0;
   std::int64_t size = 0;
   std::int64_t queued_before = 0;
-  Nanoseconds posted = 0;
+  Nanoseconds posted = 0;   // or somewhat earlier: at the last look before
+  Nanoseconds watched = 0;  // since the watchdog found it the oldest in flight; 0: not yet
 
   std::uint64_t work_id() const { return std::uint64_t{generation} << 32 | index; }
 };
