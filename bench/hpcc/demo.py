@@ -5,6 +5,7 @@ Says whether every one of HPCC's own checks was passed, what happened to each pa
 draws it), and both runs' times. Exit code 0 when all of it was right, 1 when a check failed, 2 when something did not work.
 """
 import argparse
+import json
 import pathlib
 import sys
 
@@ -42,7 +43,7 @@ def parse_arguments():
 def fresh(folder):
     """Empty but for what is not ours."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in ("hpccoutf.txt", "hpccinf.txt", "links.jsonl", "output", "schedule", *(p.name for p in folder.glob("events.*"))):
+    for old in ("hpccoutf.txt", "hpccinf.txt", "links.jsonl", "output", "schedule", "run.json", *(p.name for p in folder.glob("events.*"))):
         (folder / old).unlink(missing_ok=True)
     return folder
 
@@ -81,6 +82,13 @@ def missing_steps(run, plan):
     return [f"the fault `{step.fault}` ({step.after} s into {step.section}) never came" for step in plan if step.fault not in done]
 
 
+def keep_sections(run):
+    """For bench/report: seconds of the monotonic clock."""
+    seconds = {"began": run.began / SECOND, "ended": run.ended / SECOND, "code": run.code,
+               "sections": [(name, begin / SECOND, (end or run.ended) / SECOND) for name, begin, end in run.sections]}
+    (run.folder / "run.json").write_text(json.dumps(seconds), encoding="ascii")
+
+
 def show_faulty(run):
     story = paths.tell(paths.read_events(run.event_logs()))
     print("\nWhat happened to each path, seconds since the start (HAWSER_EVENT_LOG):")
@@ -97,9 +105,11 @@ def demonstrate(options, testbed):
     shared = {"size": options.size, "ranks": options.ranks, "limit": options.limit, "variables": {"HAWSER_NETWORK": "rails"}}
     print(f"\nHPCC, {options.ranks} ranks on a fabric `{' '.join(FABRIC)}`, undisturbed:", flush=True)
     quiet = run_hpcc(testbed, fresh(options.out / "undisturbed"), command, **shared)
+    keep_sections(quiet)
     failed = judge(quiet, "undisturbed")
     print("\nOnce more, and things fail:", flush=True)
     faulty = run_hpcc(testbed, fresh(options.out / "faults"), command, plan=PLAN, **shared)
+    keep_sections(faulty)
     show_faulty(faulty)
     failed += judge(faulty, "with faults") + missing_steps(faulty, PLAN)
     drawing = options.out / "bandwidth.svg"

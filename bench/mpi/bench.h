@@ -9,11 +9,12 @@ enum { most_sizes = 32 };
 
 struct options {
   size_t min_bytes, max_bytes; /* -m [MIN:]MAX */
-  size_t sizes[most_sizes];    /* -s: these sizes instead (collectives, overlap); ends with 0 */
+  size_t sizes[most_sizes];    /* -s: these sizes instead; ends with 0 */
   double seconds;              /* -t: measure each size for about so long, by batches (collectives) */
   int iterations;              /* -i: per size; 0 = by size */
   int warmup;                  /* -x; -1 = by size */
   int window;                  /* -W */
+  size_t volume;               /* -V: bytes to move for each size, in windows by size (bw, bibw) */
   int tests;                   /* -T: calls of MPI_Testall in the computation (overlap) */
   int full;                    /* -f: minimum, maximum and iterations too (collectives) */
   int pairs;                   /* -p (mbw_mr) */
@@ -44,7 +45,7 @@ int is_collective(const char* name);
 int run_overlap(struct bench* bench, const char* name);
 int is_overlap(const char* name);
 
-/* The size to measure after this one, or 0 (collectives, overlap). */
+/* The size to measure after this one, or 0. */
 size_t size_after(const struct options* options, size_t bytes);
 
 #endif

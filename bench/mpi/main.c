@@ -18,13 +18,14 @@ static const char usage[] =
     "             how much of the communication hides behind computation\n"
     "options:\n"
     "  -m [MIN:]MAX  message sizes in bytes, powers of two (default 1:4194304)\n"
-    "  -s N[,N...]   collectives, overlap: these sizes, ascending\n"
+    "  -s N[,N...]   these sizes instead, ascending\n"
     "  -T N          overlap: calls of MPI_Testall in the computation (0)\n"
     "  -t SECONDS    collectives: measure each size for about so long, in batches; prints the median "
     "batch's\n"
     "                mean time of a call, and of a call with the barrier that follows\n"
     "  -i N          iterations per size          -x N  warm-up iterations per size\n"
     "  -W N          messages per window (64)     -p N  pairs (mbw_mr; default half the processes)\n"
+    "  -V BYTES      bw, bibw: move about so much for each size, in windows of 128 MiB or 512 messages\n"
     "  -f            collectives: minimum, maximum and iterations too\n"
     "  -c            check the received bytes\n";
 
@@ -102,7 +103,7 @@ static int parse_list(struct options* options, const char* text) {
 
 static int parse_options(struct options* options, int argc, char** argv) {
   int option;
-  while ((option = getopt(argc, argv, "m:s:t:T:i:x:W:p:fc")) != -1) {
+  while ((option = getopt(argc, argv, "m:s:t:T:i:x:W:V:p:fc")) != -1) {
     int good = 1;
     switch (option) {
       case 'm':
@@ -125,6 +126,9 @@ static int parse_options(struct options* options, int argc, char** argv) {
         break;
       case 'W':
         good = (options->window = atoi(optarg)) > 0;
+        break;
+      case 'V':
+        good = (options->volume = strtoull(optarg, NULL, 10)) > 0;
         break;
       case 'p':
         good = (options->pairs = atoi(optarg)) > 0;

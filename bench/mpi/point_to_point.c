@@ -13,13 +13,19 @@ static int need_two(struct bench* bench) {
   return 0;
 }
 
-static size_t next_size(size_t bytes) { return bytes == 0 ? 1 : bytes * 2; }
+/* Larger than all when there is none. */
+static size_t next_size(const struct options* options, size_t bytes) {
+  if (options->sizes[0] == 0) return bytes == 0 ? 1 : bytes * 2;
+  const size_t next = size_after(options, bytes);
+  return next == 0 ? options->max_bytes + 1 : next;
+}
 
 int run_latency(struct bench* bench) {
   if (!need_two(bench)) return 2;
+  struct options* options = &bench->options;
   const int peer = 1 - bench->rank;
   if (bench->rank == 0) printf("# MPI Latency Test\n%-10s%20s\n", "# Size", "Latency (us)");
-  for (size_t bytes = bench->options.min_bytes; bytes <= bench->options.max_bytes; bytes = next_size(bytes)) {
+  for (size_t bytes = options->min_bytes; bytes <= options->max_bytes; bytes = next_size(options, bytes)) {
     const int iterations = iterations_for(&bench->options, bytes),
               warmup = warmup_for(&bench->options, bytes);
     double begin = 0;
@@ -78,15 +84,29 @@ static double time_windows(struct bench* bench, int peer, int lower, int both_wa
   return (MPI_Wtime() - begin) / iterations;
 }
 
+enum { most_window = 512, least_window = 16, window_bytes = 128 << 20 };
+
+/* Windows for the volume that was asked for: each ends with a queue that runs empty, so they are large. */
+static void window_for_volume(struct options* options, size_t bytes) {
+  const size_t fit = window_bytes / bytes;
+  options->window = fit < least_window ? least_window : fit > most_window ? most_window : (int)fit;
+  const size_t windows = options->volume / ((size_t)options->window * bytes);
+  options->iterations = windows < 2 ? 10 : (int)windows * 10 - 10;
+  options->warmup = 0;
+}
+
 int run_bandwidth(struct bench* bench, int both_ways) {
   if (!need_two(bench)) return 2;
+  struct options* options = &bench->options;
   const int lower = bench->rank == 0;
-  MPI_Request* requests = malloc(sizeof(MPI_Request) * 2 * (size_t)bench->options.window);
+  const size_t most = options->volume > 0 ? most_window : (size_t)options->window;
+  MPI_Request* requests = malloc(sizeof(MPI_Request) * 2 * most);
   if (lower)
     printf("# MPI %sBandwidth Test\n%-10s%20s\n", both_ways ? "Bi-Directional " : "", "# Size",
            "Bandwidth (MB/s)");
-  for (size_t bytes = bench->options.min_bytes; bytes <= bench->options.max_bytes; bytes = next_size(bytes)) {
+  for (size_t bytes = options->min_bytes; bytes <= options->max_bytes; bytes = next_size(options, bytes)) {
     if (bytes == 0) continue;
+    if (options->volume > 0) window_for_volume(options, bytes);
     const double seconds = time_windows(bench, 1 - bench->rank, lower, both_ways, bytes, requests);
     const double moved = (double)bytes * bench->options.window * (both_ways ? 2 : 1);
     if (lower) {
@@ -99,6 +119,7 @@ int run_bandwidth(struct bench* bench, int both_ways) {
 }
 
 int run_message_rate(struct bench* bench) {
+  const struct options* options = &bench->options;
   const int pairs = bench->options.pairs > 0 ? bench->options.pairs : bench->size / 2;
   if (pairs < 1 || 2 * pairs > bench->size) {
     if (bench->rank == 0)
@@ -112,7 +133,7 @@ int run_message_rate(struct bench* bench) {
     printf(
         "# MPI Multiple Bandwidth / Message Rate Test\n# [ pairs: %d ] [ window size: %d ]\n%-10s%20s%20s\n",
         pairs, bench->options.window, "# Size", "MB/s", "Messages/s");
-  for (size_t bytes = bench->options.min_bytes; bytes <= bench->options.max_bytes; bytes = next_size(bytes)) {
+  for (size_t bytes = options->min_bytes; bytes <= options->max_bytes; bytes = next_size(options, bytes)) {
     if (bytes == 0) continue;
     double seconds = 0, slowest = 0;
     if (member)

@@ -35,6 +35,8 @@ def bandwidths(options, report, testbed):
         command = [testbed.bin / "mpiexec", "-hosts", "a,b", "-n", "2", testbed.mpibench(), *slow_words]
         output = testbed.finish(testbed.popen(command, env={**os.environ, **VARIABLES, "HAWSER_NETWORK": "rails"}))
         rows.append((alone, float(output.split()[-1]), both))
+    report.keep("together", {"bytes": size, "infiniband": [row[0] for row in rows], "ethernet": [row[1] for row in rows],
+                             "both": [row[2] for row in rows], "nominal": [RATE, ETHERNET]})
     infiniband, ethernet, both = (median(column) for column in zip(*rows))
     total = infiniband + ethernet
     report.row("4 MiB, MB/s: InfiniBand, Ethernet alone", f"{infiniband:.1f}, {ethernet:.1f}")
@@ -75,6 +77,7 @@ def cuts(report, testbed):
         time.sleep(4)
         gaps, bins = stream.end()
         (cut, healed, both_cut, back), _ = fabric.fault_times()
+    report.keep("cuts", {"bins": bins, "cut": cut, "healed": healed, "both_cut": both_cut, "back": back})
     before = rate(bins, bins[0][0] + 1000 * MS, cut)
     meanwhile = rate(bins, cut + 1000 * MS, healed)
     pause = max((b - a for a, b in gaps if b > cut and a < healed), default=0) / MS

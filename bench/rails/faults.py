@@ -68,7 +68,7 @@ def pauses_of_a_job(fabric, down, up, count):
 
 def pause(options, report, testbed):
     report.head(f"stream of 64 KiB, 16 under way, 2 rails of 200 MB/s, {options.faults} faults each: ms, p50 / p99")
-    for kind in options.kinds.split(","):
+    for kind in options.kinds:
         label, down, up, limit = KINDS[kind]
         found, exactness, lags = [], 0, []
         while len(found) < options.faults:
@@ -82,6 +82,9 @@ def pause(options, report, testbed):
 
         def both(values):
             return f"{percentile(values, .5):.2f} / {percentile(values, .99):.2f}" if values else "none"
+        report.keep("pauses", {"kind": kind, "label": label, "fault": down, "limit_ms": limit, "exactness_ms": exactness,
+                               "detection_ms": [noticed for noticed, _, _ in found], "reissue_ms": reissues, "whole_ms": whole,
+                               "gap_ms": [gap for _, _, gap in found]})
         print(f"{label} (times of faults known to {exactness:.2f} ms; {len(whole)} of {len(found)} had something to reissue)")
         report.row("fault to detection", both([noticed for noticed, _, _ in found]))
         report.row("detection to first reissued byte", both(reissues))
@@ -130,6 +133,8 @@ def degraded(options, report, testbed):
         left = before * 220 / 400
         adapted.append(settle([b for b in bins if b[0] < healed - 100 * MS], slow, 0.9 * left))
         recovered.append(settle([b for b in bins if b[0] >= slow], healed, 0.9 * before))
+        report.keep("degraded", {"bins": bins, "slow": slow, "healed": healed, "before": before / 1e5, "left": left / 1e5,
+                                 "adapted_ms": adapted[-1], "recovered_ms": recovered[-1]})
         print(f"  before {before / 1e5:.1f} MB/s; 90 % of what is left after {adapted[-1] or -1:.0f} ms; of all after {recovered[-1] or -1:.0f} ms (-1: never)")
     for label, found, limit in (("one rail slow: until >= 90 % of what is left", adapted, 1000),
                                 ("full rate again: until >= 90 % of all", recovered, 2000)):

@@ -63,9 +63,7 @@ def hawser(fabric, *words, variables=None):
 def bandwidth_words(both_ways, size, volume):
     """The options of mpibench that move about `volume` bytes in windows of 128 MiB or 512 messages: ib_write_bw
     never lets its queue run empty, and each window ends with that."""
-    window = max(16, min(512, 128 * MIB // size))
-    windows = max(2, volume // (window * size))
-    return ["bibw" if both_ways else "bw", "-m", f"{size}:{size}", "-W", window, "-i", windows * 10 - 10, "-x", 0]
+    return ["bibw" if both_ways else "bw", "-m", f"{size}:{size}", "-V", volume]
 
 
 def hawser_rate(fabric, size, both_ways=False, seconds=1.0, rails=2):
@@ -73,21 +71,94 @@ def hawser_rate(fabric, size, both_ways=False, seconds=1.0, rails=2):
     return hawser(fabric, *bandwidth_words(both_ways, size, volume))[size]
 
 
-def open_mpi(fabric, transport, *words):
+def open_mpi_job(fabric, transport, program, *words, **how):
+    """Started: two ranks of Open MPI on n0 and n1."""
     testbed = fabric.testbed
     shell = testbed.folder / f"shell-{fabric.name}"
     shell.write_text(REMOTE_SHELL.format(folder=testbed.folder, hawser=testbed.bin / "hawser", name=fabric.name))
     os.chmod(shell, 0o755)
     command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca",
                "mpi_yield_when_idle", "1", "--mca", "plm_rsh_agent", shell, "-host", "n0:1,n1:1", "-np", 2, *transport,
-               testbed.mpibench("mpicc.openmpi"), *words]
-    return table(testbed.finish(testbed.popen(command, stdin=subprocess.DEVNULL)))
+               program, *words]
+    return testbed.popen(command, **{"stdin": subprocess.DEVNULL, **how})
+
+
+def open_mpi(fabric, transport, *words):
+    testbed = fabric.testbed
+    return table(testbed.finish(open_mpi_job(fabric, transport, testbed.mpibench("mpicc.openmpi"), *words)))
 
 
 def medians(runs, *measurements):
     """The median of each, taken in turn so that a busy machine slows all alike."""
     samples = [[measure() for measure in measurements] for _ in range(runs)]
     return [median(column) for column in zip(*samples)]
+
+
+def in_turn(report, name, runs, measurements, **facts):
+    """Keeps {label: [{size: figure} of each run]}; a peer that fails is told, and its label has no more runs."""
+    samples, failed = {label: [] for label in measurements}, {}
+    for _ in range(runs):
+        for label, measure in measurements.items():
+            if label in failed:
+                continue
+            try:
+                samples[label].append(measure())
+            except (Failed, OSError, subprocess.SubprocessError) as problem:
+                if label == "hawser":
+                    raise
+                failed[label] = str(problem)[-1000:]
+                report.row(label, "did not run: " + (str(problem).splitlines() or ["?"])[-1][:60])
+    report.keep(name, {**facts, "samples": samples, "failed": failed})
+    return {label: {size: median([taken[size] for taken in runs]) for size in runs[0]} for label, runs in samples.items() if runs}
+
+
+def peers_over(fabric, words, without):
+    """For in_turn: Open MPI over the fabric."""
+    return {} if without else {"openib": lambda: open_mpi(fabric, OPENIB, *words), "ucx": lambda: open_mpi(fabric, UCX, *words)}
+
+
+SWEEP = [4096 << 2 * k for k in range(6)]
+
+
+def sweep_bandwidth(options, report, testbed, rails):
+    what = ("two-switch", "--hosts", "2", "--rails", str(rails), "--rate", f"{RATE}MB/s")
+    report.head(f"{rails} rail{'s' if rails > 1 else ''} of {RATE} MB/s, one way, MB/s")
+    with testbed.fabric(*what) as fabric:
+        words = ("bw", "-s", ",".join(map(str, SWEEP)), "-V", RATE * 250_000 * rails)
+        found = in_turn(report, "bandwidth", options.runs, {
+            "hawser": lambda: hawser(fabric, *words),
+            "verbs": lambda: {size: sum(verbs_rate(fabric, rail, size, False) for rail in range(rails)) for size in SWEEP},
+            **peers_over(fabric, words, options.no_peers)}, rails=rails, rate=RATE, lag=fabric.lag())
+    for size in SWEEP:
+        ours, alone = found["hawser"][size], found.get("verbs", {}).get(size)
+        if alone is not None:
+            judged = (">= 97 %", ours >= 0.97 * alone) if size >= 256 * 1024 else ()
+            report.row(f"{size // 1024} KiB: Hawser, of ib_write_bw's sum", f"{ours:.1f} of {alone:.1f}: {ours / alone:.1%}", *judged)
+        for label in ("openib", "ucx"):
+            if label in found:
+                report.row(f"{size // 1024} KiB: Open MPI {label}", f"{found[label][size]:.1f}")
+
+
+def sweep_latency(options, report, testbed):
+    """Rates unlimited: what software and the fabric's daemon take."""
+    sizes = [8 << 2 * k for k in range(8)]
+    report.head("latency over two rails, rates unlimited, us")
+
+    def verbs(fabric, size):
+        return perftest(fabric, "ib_send_lat", "-d", "hw0", "-s", size, "-n", 1000)[5]
+    with testbed.fabric("two-switch", "--hosts", "2", "--rails", "2") as fabric:
+        words = ("latency", "-s", ",".join(map(str, sizes)), "-i", 1000, "-x", 100)
+        found = in_turn(report, "latency", options.runs, {
+            "hawser": lambda: hawser(fabric, *words), "verbs": lambda: {size: verbs(fabric, size) for size in sizes},
+            **peers_over(fabric, words, options.no_peers)})
+    for size in sizes:
+        report.row(f"{size} B", ", ".join(f"{label} {figures[size]:.1f}" for label, figures in found.items()))
+
+
+def sizes(options, report, testbed):
+    for rails in options.rails:
+        sweep_bandwidth(options, report, testbed, rails)
+    sweep_latency(options, report, testbed)
 
 
 def peers(options, report, fabric, label, words, size):
@@ -131,6 +202,7 @@ def unlike_rails(options, report, testbed):
             totals.append(sum(verbs_rate(fabric, rail, MIB, False) for rail in (0, 1)))
             for size in sizes:
                 ours[size].append(hawser_rate(fabric, size, seconds=0.6))
+    report.keep("unlike", {"rates": [RATE, RATE / 10], "totals": totals, "both": ours, "alone": alone})
     total = median(totals)
     for size in sizes:
         found, fast = median(ours[size]), median(alone[size])
@@ -169,7 +241,7 @@ def latencies(options, report, testbed):
 
 
 def speed(options, report, testbed):
-    parts = {"2": lambda: equal_rails(options, report, testbed, 2), "4": lambda: equal_rails(options, report, testbed, 4),
+    parts = {"sizes": lambda: sizes(options, report, testbed), "2": lambda: equal_rails(options, report, testbed, 2), "4": lambda: equal_rails(options, report, testbed, 4),
              "unlike": lambda: unlike_rails(options, report, testbed), "latency": lambda: latencies(options, report, testbed)}
-    for part in options.parts.split(","):
+    for part in options.parts:
         parts[part]()

@@ -45,18 +45,27 @@ def take_precedence(process):
 
 
 class Report:
-    """Rows of figures with their criteria; remembers what was missed."""
+    """Rows of figures with their criteria; remembers what was missed, and for --json what it was made from."""
 
     def __init__(self):
         self.missed = []
+        self.rows = []
+        self.data = {}
+        self.title = ""
+
+    def keep(self, name, value):
+        """One more measurement under a name, for who draws it."""
+        self.data.setdefault(name, []).append(value)
 
     def row(self, label, figure, criterion="", good=None):
         verdict = "" if good is None else "ok" if good else "MISSED"
+        self.rows.append({"head": self.title, "label": label.strip(), "figure": figure, "criterion": criterion, "good": good})
         if good is False:
             self.missed.append(label)
         print(f"  {label:<54} {figure:>26}   {criterion:<24} {verdict}".rstrip(), flush=True)
 
     def head(self, text):
+        self.title = text
         print(f"{text}  (load {load():.1f})", flush=True)
 
 

@@ -1,0 +1,133 @@
+"""Runs the benchmarks of the sections, and keeps what they measured as JSON."""
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import hpcc
+from .machine import ROOT
+
+PATIENCE = 900  # seconds for one benchmark; each ends its own hangs sooner
+LEAVE = 20  # seconds to take down fabrics and jobs when told to end
+COMPARE, RAILS, STARTUP = "bench/compare", "bench/rails/report.py", "bench/startup"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A benchmark: its result's name (empty: the result's own names), and its words by default and for --quick."""
+    name: str
+    program: str
+    words: str
+    quick: str
+
+
+STEPS = {
+    "messages": [Step("", COMPARE, "--rounds 5 --only latency,bw,mr,sizes", "--rounds 1 --only latency,bw,mr,sizes")],
+    "collectives": [Step("", COMPARE, "--rounds 3 --only collectives --sizes 8,512,8192,65536,1048576",
+                         "--rounds 1 --only collectives --sizes 8,65536")],
+    "overlap": [Step("", COMPARE, "--rounds 3 --only overlap", "--rounds 1 --only overlap")],
+    "startup": [Step("startup", STARTUP, "-r 5", "-r 1 -n 2,8")],
+    "rails": [Step("speed", RAILS, "speed --parts sizes --runs 3", "speed --parts sizes --rails 1,2 --runs 1"),
+              Step("criteria", RAILS, "speed --parts 2,4,latency --no-peers --runs 3", "")],
+    "pauses": [Step("pause", RAILS, "pause --faults 50", "pause --faults 5")],
+    "failover": [Step("timeline", RAILS, "timeline --seconds 4", "timeline --seconds 2 --libraries hawser,openib"),
+                 Step("degraded", RAILS, "degraded --runs 2 --quiet", "")],
+    "unlike": [Step("speed", RAILS, "speed --parts unlike --runs 2", ""), Step("ethernet", RAILS, "ethernet --runs 3", "ethernet --runs 1")],
+    "hpcc": [],
+}
+NEEDED = {COMPARE: ("mpicc.mpich", "mpicc.openmpi"), STARTUP: ("mpicc.mpich",), RAILS: ("mpicc.openmpi", "ib_write_bw")}
+BUILT = ("mpicc", "mpiexec", "hawser")
+
+
+class Unready(Exception):
+    """Nothing can be measured: the message says why."""
+
+
+def check_build(build):
+    missing = [name for name in BUILT if not (build / "bin" / name).exists()]
+    if missing:
+        raise Unready(f"{build} has no bin/{', bin/'.join(missing)}: build it (cmake --preset release && cmake --build --preset release), "
+                      "or name another one with --build")
+
+
+def command_of(step, build, words, file):
+    """The JSON option of bench/rails stands before its verb."""
+    return [sys.executable, "-B", str(ROOT / step.program), "--build", str(build), "--json", str(file), *words.split()]
+
+
+def end(process):
+    """First the benchmark, which takes down what it started; then whatever is left of its session."""
+    process.terminate()
+    try:
+        process.wait(LEAVE)
+    except subprocess.TimeoutExpired:
+        pass
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def run(command, log):
+    """The exit code; None when it took too long."""
+    with open(log, "w", encoding="utf-8") as output:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+                                   cwd=ROOT)
+        try:
+            return process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            end(process)
+            return None
+        except BaseException:
+            end(process)
+            raise
+
+
+def tail(log, most=12):
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines() if line.strip()]
+    return "\n".join(lines[-most:])
+
+
+def measure_step(step, build, words, folder):
+    """(result or None, what failed)."""
+    if missing := [name for name in NEEDED[step.program] if shutil.which(name) is None]:
+        return None, f"not installed: {', '.join(missing)} (scripts/install-dependencies)"
+    file, log = folder / "result.json", folder / "log"
+    file.unlink(missing_ok=True)
+    code = run(command_of(step, build, words, file), log)
+    result = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
+    if code is None:
+        return result, f"{step.program} {words}: not done after {PATIENCE} s, ended\n{tail(log)}"
+    # 1 with a result: a criterion was missed, which the result tells.
+    if code == 0 or (code == 1 and result is not None):
+        return result, ""
+    return result, f"{step.program} {words}: exit code {code}\n{tail(log)}"
+
+
+def measure_section(key, build, quick):
+    """{results, failed, seconds, load, commands}."""
+    begin, load = time.monotonic(), os.getloadavg()[0]
+    results, failed, commands = {}, [], []
+    if key == "hpcc":
+        results["hpcc"] = hpcc.runs(ROOT / "build/demo")
+    with tempfile.TemporaryDirectory(prefix="hawser-report-") as folder:
+        for step in STEPS[key]:
+            words = step.quick if quick else step.words
+            if not words:
+                continue
+            commands.append(shlex.join([step.program, *words.split()]))
+            result, problem = measure_step(step, build, words, Path(folder))
+            if result is not None:
+                results.update({step.name: result} if step.name else result)
+            if problem:
+                failed.append(problem)
+    return {"results": results, "failed": "\n\n".join(failed), "seconds": time.monotonic() - begin, "load": [load, os.getloadavg()[0]],
+            "commands": commands}
