@@ -1,6 +1,9 @@
 #include "collective/algorithm.h"
 
+#include <algorithm>
+
 #include "base/failure.h"
+#include "collective/node_layout.h"
 #include "collective/operation.h"
 
 namespace hawser {
@@ -69,14 +72,25 @@ Result<> AlgorithmChoice::parse(std::string_view knob) {
   return {};
 }
 
+TransferCosts TransferCosts::flat(const Shape& shape) const {
+  TransferCosts costs = *this;
+  if (shape.nodes > 1) {
+    costs.latency = between_latency;
+    costs.per_byte = between_per_byte * shape.most_on_node;
+    costs.neighbor_per_byte = shape.nodes_in_order ? std::max(per_byte, between_per_byte) : costs.per_byte;
+  }
+  return costs;
+}
+
 const Algorithm& AlgorithmChoice::choose(Collective kind, const Shape& shape) const {
   const Algorithm* forced = forced_[static_cast<std::size_t>(kind)];
   if (forced != nullptr && forced->fits(shape)) return *forced;
+  const TransferCosts flat = model_.flat(shape);
   const Algorithm* best = nullptr;
   double best_cost = 0;
   for (const Algorithm& algorithm : algorithm_table()) {
     if (algorithm.kind != kind || !algorithm.fits(shape)) continue;
-    const double cost = algorithm.cost(shape, model_);
+    const double cost = algorithm.cost(shape, algorithm.two_level ? model_ : flat);
     if (best == nullptr || cost < best_cost) {
       best = &algorithm;
       best_cost = cost;
@@ -90,6 +104,11 @@ Shape shape_of(const Operation& operation) {
   const Plan& plan = operation.plan;
   Shape shape;
   shape.ranks = operation.size();
+  if (const NodeLayout* nodes = operation.nodes()) {
+    shape.nodes = nodes->nodes();
+    shape.most_on_node = nodes->most;
+    shape.nodes_in_order = nodes->in_order;
+  }
   switch (operation.call.kind) {
     case Collective::barrier:
       break;

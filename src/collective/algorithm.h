@@ -21,13 +21,24 @@ struct Shape {
   std::int64_t bytes = 0;
   std::int64_t elements = 0;  // reductions: of the whole vector
   bool commutative = true;
+  int nodes = 1;
+  int most_on_node = 1;
+  bool nodes_in_order = true;  // the ranks of every node follow each other
 };
 
 // Time = messages * latency + bytes * per_byte + reduced bytes * reduce_per_byte, in nanoseconds.
 struct TransferCosts {
   double latency = 400;
   double per_byte = 0.12;
+  double neighbor_per_byte = 0.12;  // where every rank sends to the next one only
   double reduce_per_byte = 0.10;
+  // Of messages between nodes. All ranks of a node share what it can send; between_per_byte is for one that
+  // has it alone.
+  double between_latency = 2000;
+  double between_per_byte = 0.06;
+
+  // What an algorithm that does not look at nodes meets.
+  TransferCosts flat(const Shape& shape) const;
 };
 
 struct Algorithm {
@@ -37,6 +48,7 @@ struct Algorithm {
   bool (*fits)(const Shape&);
   double (*cost)(const Shape&, const TransferCosts&);
   Task (*run)(Operation&);
+  bool two_level = false;  // knows what is within nodes and what between them
 };
 
 std::span<const Algorithm> algorithm_table();

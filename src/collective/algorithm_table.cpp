@@ -29,10 +29,38 @@ double folded(S s) { return power_of_two(s) ? 0 : 1; }
 
 // A message costs `latency`, and `m` bytes of it `m * per_byte`.
 double messages(M c, double count, double m) { return count * c.latency + m * c.per_byte; }
+// Each goes to the next rank, which is on another node but rarely.
+double to_next(M c, double count, double m) { return count * c.latency + m * c.neighbor_per_byte; }
+
+// Two levels: the same among the ranks of a node, and among the nodes, each of which has its link alone.
+bool has_levels(S s) { return s.nodes > 1 && s.most_on_node > 1; }
+bool levels_in_order(S s) { return has_levels(s) && (s.commutative || s.nodes_in_order); }
+double node_rounds(S s) { return std::ceil(std::log2(s.most_on_node)); }
+double between(M c, double count, double m) { return count * c.between_latency + m * c.between_per_byte; }
+double between_rounds(S s) { return std::ceil(std::log2(s.nodes)); }
+double between_fraction(S s) { return (s.nodes - 1.0) / s.nodes; }
+double broadcast_between(S s, M c) {
+  return std::min(between(c, between_rounds(s), between_rounds(s) * bytes(s)),
+                  between(c, between_rounds(s) + s.nodes - 1, 2 * between_fraction(s) * bytes(s)));
+}
+double broadcast_on_node(S s, M c, double m) { return messages(c, node_rounds(s), node_rounds(s) * m); }
+double reduce_on_node(S s, M c) {
+  return messages(c, node_rounds(s), node_rounds(s) * bytes(s)) +
+         node_rounds(s) * bytes(s) * c.reduce_per_byte;
+}
+double allgather_two_levels(S s, M c) {
+  const double all = s.ranks * bytes(s), node = s.most_on_node * bytes(s);
+  const double copies = s.nodes_in_order ? 0 : 0.5 * all * c.per_byte;
+  return messages(c, 0.6 + 0.4 * s.most_on_node, node) + between(c, between_rounds(s), all - node) +
+         broadcast_on_node(s, c, all) + copies;
+}
 
 const Algorithm table[] = {
     {Collective::barrier, "dissemination", "Hensgen, Finkel, Manber 1988", always,
      [](S s, M c) { return messages(c, rounds(s), 0); }, algorithms::barrier_dissemination},
+    {Collective::barrier, "two_level", "", has_levels,
+     [](S s, M c) { return messages(c, 1.2 + 0.8 * s.most_on_node, 0) + between(c, between_rounds(s), 0); },
+     algorithms::barrier_two_level, true},
 
     {Collective::broadcast, "binomial", "Chan et al. 2007", always,
      [](S s, M c) { return messages(c, rounds(s), rounds(s) * bytes(s)); }, algorithms::broadcast_binomial},
@@ -42,6 +70,9 @@ const Algorithm table[] = {
     {Collective::broadcast, "scatter_allgather", "Thakur, Gropp 2003", always,
      [](S s, M c) { return messages(c, rounds(s) + others(s), 2 * fraction(s) * bytes(s)); },
      algorithms::broadcast_scatter_allgather},
+    {Collective::broadcast, "two_level", "Karonis et al. 2000", has_levels,
+     [](S s, M c) { return broadcast_between(s, c) + broadcast_on_node(s, c, bytes(s)); },
+     algorithms::broadcast_two_level, true},
 
     {Collective::gather, "binomial", "Chan et al. 2007", always,
      [](S s, M c) { return messages(c, rounds(s), 1.5 * others(s) * bytes(s)); },
@@ -64,17 +95,21 @@ const Algorithm table[] = {
     {Collective::allgather, "bruck", "Bruck et al. 1997", always,
      [](S s, M c) { return messages(c, rounds(s), 2 * others(s) * bytes(s)); }, algorithms::allgather_bruck},
     {Collective::allgather, "ring", "Chan et al. 2007", always,
-     [](S s, M c) { return messages(c, others(s), others(s) * bytes(s)); }, algorithms::allgather_ring},
+     [](S s, M c) { return to_next(c, others(s), others(s) * bytes(s)); }, algorithms::allgather_ring},
     {Collective::allgather, "linear", "", always,
      [](S s, M c) { return messages(c, 0.6 + 0.7 * others(s), 1.1 * others(s) * bytes(s)); },
      algorithms::allgather_linear},
+    {Collective::allgather, "two_level", "", has_levels, allgather_two_levels,
+     algorithms::allgather_two_level, true},
     {Collective::allgatherv, "bruck", "Bruck et al. 1997", always,
      [](S s, M c) { return messages(c, rounds(s), 2 * others(s) * bytes(s)); }, algorithms::allgather_bruck},
     {Collective::allgatherv, "ring", "Chan et al. 2007", always,
-     [](S s, M c) { return messages(c, others(s), others(s) * bytes(s)); }, algorithms::allgather_ring},
+     [](S s, M c) { return to_next(c, others(s), others(s) * bytes(s)); }, algorithms::allgather_ring},
     {Collective::allgatherv, "linear", "", always,
      [](S s, M c) { return messages(c, 0.6 + 0.7 * others(s), 1.1 * others(s) * bytes(s)); },
      algorithms::allgather_linear},
+    {Collective::allgatherv, "two_level", "", has_levels, allgather_two_levels,
+     algorithms::allgather_two_level, true},
 
     {Collective::alltoall, "bruck", "Bruck et al. 1997", always,
      [](S s, M c) { return messages(c, rounds(s), 3 * rounds(s) * 0.5 * s.ranks * bytes(s)); },
@@ -106,6 +141,12 @@ const Algorithm table[] = {
               (fraction(s) + folded(s)) * bytes(s) * c.reduce_per_byte;
      },
      algorithms::reduce_rabenseifner},
+    {Collective::reduce, "two_level", "Karonis et al. 2000", levels_in_order,
+     [](S s, M c) {
+       return reduce_on_node(s, c) + broadcast_between(s, c) +
+              std::min(between_rounds(s), 1.5) * bytes(s) * c.reduce_per_byte;
+     },
+     algorithms::reduce_two_level, true},
 
     {Collective::allreduce, "recursive_doubling", "Thakur, Rabenseifner, Gropp 2005", always,
      [](S s, M c) {
@@ -121,10 +162,18 @@ const Algorithm table[] = {
      algorithms::allreduce_rabenseifner},
     {Collective::allreduce, "ring", "Patarasuk, Yuan 2009", divisible,
      [](S s, M c) {
-       return messages(c, 2 * others(s), 2 * fraction(s) * bytes(s)) +
+       return to_next(c, 2 * others(s), 2 * fraction(s) * bytes(s)) +
               fraction(s) * bytes(s) * c.reduce_per_byte;
      },
      algorithms::allreduce_ring},
+    {Collective::allreduce, "two_level", "Thakur, Gropp 2003", levels_in_order,
+     [](S s, M c) {
+       const double few = between(c, between_rounds(s), between_rounds(s) * bytes(s));
+       const double many = between(c, 2 * between_rounds(s), 2 * between_fraction(s) * bytes(s));
+       return reduce_on_node(s, c) + std::min(few, many) + bytes(s) * c.reduce_per_byte +
+              broadcast_on_node(s, c, bytes(s));
+     },
+     algorithms::allreduce_two_level, true},
 
     {Collective::reduce_scatter_block, "recursive_halving", "Thakur, Rabenseifner, Gropp 2005", commutative,
      [](S s, M c) {

@@ -162,6 +162,20 @@ TEST_P(TableTest, GivesWhatTheStandardSays) {
   }
 }
 
+class TwoLevelTest : public AlgorithmTest,
+                     public ::testing::WithParamInterface<std::tuple<const Algorithm*, int>> {};
+
+TEST_P(TwoLevelTest, GivesWhatTheStandardSays) {
+  const Algorithm& algorithm = *std::get<0>(GetParam());
+  kind_ = algorithm.kind;
+  for (int size : rank_counts) {
+    SCOPED_TRACE("ranks " + std::to_string(size));
+    TestCluster cluster(size, force(kind_, algorithm.name), false, std::get<1>(GetParam()));
+    run_cases(cluster, size);
+    if (HasFailure()) return;
+  }
+}
+
 class SharedMemoryTest : public AlgorithmTest, public ::testing::WithParamInterface<Collective> {};
 
 TEST_P(SharedMemoryTest, GivesWhatTheStandardSays) {
@@ -198,6 +212,43 @@ static std::vector<const Algorithm*> all_algorithms() {
 INSTANTIATE_TEST_SUITE_P(All, TableTest, ::testing::ValuesIn(all_algorithms()), [](const auto& info) {
   return std::string(name_of(info.param->kind)) + "_" + info.param->name;
 });
+
+static std::vector<const Algorithm*> two_level_algorithms() {
+  std::vector<const Algorithm*> all;
+  for (const Algorithm& algorithm : algorithm_table())
+    if (algorithm.two_level) all.push_back(&algorithm);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TwoLevelTest,
+                         ::testing::Combine(::testing::ValuesIn(two_level_algorithms()),
+                                            ::testing::Values(2, 3, 5, -2, -4)),
+                         [](const auto& info) {
+                           const int on_node = std::get<1>(info.param);
+                           return std::string(name_of(std::get<0>(info.param)->kind)) + "_" +
+                                  (on_node > 0 ? "" : "dealt_") + std::to_string(std::abs(on_node));
+                         });
+
+// What is chosen where several ranks share the link of a node, and where none does.
+TEST(AlgorithmChoice, TwoLevelsForSmallDataOnSharedLinks) {
+  AlgorithmChoice choice;
+  const auto chosen = [&choice](Collective kind, int nodes, int on_node, std::int64_t bytes, bool in_order) {
+    const Shape shape{.ranks = nodes * on_node,
+                      .bytes = bytes,
+                      .elements = bytes / 8,
+                      .nodes = nodes,
+                      .most_on_node = on_node,
+                      .nodes_in_order = in_order};
+    return std::string(choice.choose(kind, shape).name);
+  };
+  for (Collective kind : {Collective::barrier, Collective::broadcast, Collective::reduce,
+                          Collective::allreduce, Collective::allgather}) {
+    EXPECT_EQ(chosen(kind, 4, 8, 8, true), "two_level") << name_of(kind);
+    EXPECT_EQ(chosen(kind, 4, 8, 8, false), "two_level") << name_of(kind);
+    EXPECT_NE(chosen(kind, 8, 1, 8, true), "two_level") << name_of(kind);
+  }
+  EXPECT_EQ(chosen(Collective::allreduce, 4, 8, 4 << 20, true), "ring");
+}
 
 static std::vector<Collective> all_collectives() {
   std::vector<Collective> all;

@@ -63,6 +63,7 @@ static Ref<Group> everyone(const Communicator& communicator, ProcessIndex choose
 
 CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area)
     : shared(engine.share(communicator, area)),
+      nodes(engine.layout_of(communicator)),
       engine_(engine),
       everyone_(hawser::everyone(communicator, engine.context_ids().chooser_of(communicator.context()))),
       rank_(everyone_->rank_of(communicator.group()->process_of(communicator.rank()))),
@@ -77,11 +78,13 @@ CollectiveEngine::CollectiveEngine(PointToPoint& messages, Progress& progress)
 CollectiveEngine::~CollectiveEngine() { close(); }
 
 Result<> CollectiveEngine::open(ProcessIndex self, int processes, const Knobs& knobs,
-                                SharedMemoryChannel* shared_memory) {
+                                SharedMemoryChannel* shared_memory,
+                                std::vector<std::int32_t> node_of_process) {
   choice_ = AlgorithmChoice();
   HAWSER_TRY(choice_.parse(knobs.collective_algorithm));
   context_ids_.open(self, processes);
   place_of_.assign(static_cast<std::size_t>(processes), -1);
+  node_of_ = std::move(node_of_process);
   areas_ = nullptr;
   if (shared_memory != nullptr && knobs.collective_shared)
     use_areas(std::make_unique<ChannelAreas>(*shared_memory));
@@ -145,6 +148,11 @@ std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& c
                                              std::move(places), *areas_, progress_);
 }
 
+std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& communicator) const {
+  if (communicator.inter()) return nullptr;
+  return NodeLayout::of(*communicator.group(), communicator.rank(), node_of_);
+}
+
 // --- Operations ---
 
 Operation& CollectiveEngine::take() {
@@ -186,7 +194,8 @@ void CollectiveEngine::begin(Operation& operation, Communicator& communicator) {
     operation.begin(participants(communicator, communicator.remote_group()),
                     participants(*communicator.local(), communicator.group()));
   } else {
-    operation.begin(participants(communicator, communicator.group()));
+    operation.begin(participants(communicator, communicator.group()),
+                    CollectiveRecord::of(communicator).nodes.get());
   }
 }
 

@@ -25,6 +25,7 @@ namespace hawser {
 class SharedAreas;
 class SharedCollectives;
 class SharedMemoryChannel;
+struct NodeLayout;
 
 class CollectiveEngine {
  public:
@@ -33,7 +34,9 @@ class CollectiveEngine {
 
   // Before the first communicator is adopted: this process's number and how many there are, and the knobs.
   // `shared_memory` may be null.
-  Result<> open(ProcessIndex self, int processes, const Knobs& knobs, SharedMemoryChannel* shared_memory);
+  // `node_of_process`: equal for processes that share a node; empty: not known.
+  Result<> open(ProcessIndex self, int processes, const Knobs& knobs, SharedMemoryChannel* shared_memory,
+                std::vector<std::int32_t> node_of_process = {});
   // The same with areas from elsewhere, for tests; after open.
   void use_areas(std::unique_ptr<SharedAreas> areas);
   // Abandons what is still going on. No message may come any more; communicators may die later.
@@ -78,6 +81,7 @@ class CollectiveEngine {
   void give_back(Operation& operation);
   // For CollectiveRecord.
   void retire(Ref<Group> group, int rank, std::uint32_t context, int area);
+  std::unique_ptr<NodeLayout> layout_of(const Communicator& communicator) const;
   std::unique_ptr<SharedCollectives> share(const Communicator& communicator, int area);
   // For the task that ends a communicator, at its rank 0.
   void reuse(std::uint32_t context, int area);
@@ -99,6 +103,7 @@ class CollectiveEngine {
   ContextIds context_ids_;
   std::unique_ptr<SharedAreas> areas_;  // null: no shared memory, or not wanted
   std::vector<int> place_of_;           // of each process in this node; -1: elsewhere
+  std::vector<std::int32_t> node_of_;   // each process's; empty: not known
   bool open_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_;

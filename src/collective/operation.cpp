@@ -54,10 +54,11 @@ void Operation::abandon() {
   error_ = nullptr;
 }
 
-void Operation::begin(Participants participants) {
+void Operation::begin(Participants participants, const NodeLayout* nodes) {
   participants_ = std::move(participants);
   other_participants_ = {};
-  size_ = participants_.group->size();
+  nodes_ = nodes;
+  among_all();
   begin_again();
 }
 
@@ -69,6 +70,19 @@ void Operation::begin(Participants across, Participants within) {
 void Operation::switch_groups() {
   HAWSER_ASSERT(started_.empty() && between_groups());
   std::swap(participants_, other_participants_);
+  among_all();
+}
+
+void Operation::among(const int* ranks, int count, int own) {
+  HAWSER_ASSERT(started_.empty() && ranks[own] == participants_.rank);
+  among_ = ranks;
+  rank_ = own;
+  size_ = count;
+}
+
+void Operation::among_all() {
+  among_ = nullptr;
+  rank_ = participants_.rank;
   size_ = participants_.group->size();
 }
 
@@ -125,18 +139,25 @@ bool Operation::collect() {
   return true;
 }
 
+// Messages bear the ranks of all participants, also among a few, so that they meet only their own.
+SendTarget Operation::target(int to) const {
+  return {participants_.group->process_of(participant(to)), participants_.context, participants_.rank,
+          participants_.tag};
+}
+
+ReceivePattern Operation::pattern(int from) const {
+  return {participants_.context, participant(from), participants_.tag};
+}
+
 void Operation::send(int to, const std::byte* data, std::int64_t bytes) {
-  const SendTarget target{participants_.group->process_of(to), participants_.context, participants_.rank,
-                          participants_.tag};
   const ByteSequence sequence{const_cast<std::byte*>(data), bytes, nullptr};
   PointToPoint& messages = engine_.point_to_point();
-  if (messages.send_now(target, sequence)) return;
-  track(messages.isend(SendMode::standard, target, sequence));
+  if (messages.send_now(target(to), sequence)) return;
+  track(messages.isend(SendMode::standard, target(to), sequence));
 }
 
 void Operation::receive(int from, std::byte* data, std::int64_t bytes) {
-  const ReceivePattern pattern{participants_.context, from, participants_.tag};
-  track(engine_.point_to_point().ireceive(pattern, ByteSequence{data, bytes, nullptr}));
+  track(engine_.point_to_point().ireceive(pattern(from), ByteSequence{data, bytes, nullptr}));
 }
 
 void Operation::send_elements(int to, const std::byte* data, std::int64_t count, const Datatype& type) {
@@ -144,10 +165,8 @@ void Operation::send_elements(int to, const std::byte* data, std::int64_t count,
     send(to, data + type.true_lower_bound, count * type.size);
     return;
   }
-  const SendTarget target{participants_.group->process_of(to), participants_.context, participants_.rank,
-                          participants_.tag};
   const ByteSequence sequence = describe(data, count, type, packers_.emplace_back());
-  track(engine_.point_to_point().isend(SendMode::standard, target, sequence));
+  track(engine_.point_to_point().isend(SendMode::standard, target(to), sequence));
 }
 
 void Operation::receive_elements(int from, std::byte* data, std::int64_t count, const Datatype& type) {
@@ -155,9 +174,8 @@ void Operation::receive_elements(int from, std::byte* data, std::int64_t count, 
     receive(from, data + type.true_lower_bound, count * type.size);
     return;
   }
-  const ReceivePattern pattern{participants_.context, from, participants_.tag};
   const ByteSequence sequence = describe(data, count, type, packers_.emplace_back());
-  track(engine_.point_to_point().ireceive(pattern, sequence));
+  track(engine_.point_to_point().ireceive(pattern(from), sequence));
 }
 
 std::byte* Operation::scratch(std::int64_t bytes) {

@@ -23,6 +23,7 @@
 namespace hawser {
 
 class CollectiveEngine;
+struct NodeLayout;
 
 // Who takes part, and where their messages are told from others'.
 struct Participants {
@@ -38,9 +39,16 @@ class Operation final : public Request {
   ~Operation() override;
 
   // --- For tasks. Ranks are those of the participants.
-  int rank() const { return participants_.rank; }
+  int rank() const { return rank_; }
   int size() const { return size_; }
   Plan plan;
+  // Null: all on one node, or each on its own, or not known.
+  const NodeLayout* nodes() const { return nodes_; }
+
+  // From here on only some take part: participant ranks[i] as rank i of `count`; this one is `own`. The
+  // numbers stay where they are until among_all(). No message may be under way.
+  void among(const int* ranks, int count, int own);
+  void among_all();
 
   // Start a message. Zero bytes are sent too. A send's bytes must not change until arrived().
   void send(int to, const std::byte* data, std::int64_t bytes);
@@ -77,7 +85,7 @@ class Operation final : public Request {
   // --- For the engine and who starts operations.
   CollectiveEngine& engine() { return engine_; }
   const Participants& participants() const { return participants_; }
-  void begin(Participants participants);
+  void begin(Participants participants, const NodeLayout* nodes = nullptr);
   // Between two groups: with the other one, and within our own.
   void begin(Participants across, Participants within);
   void begin_again();
@@ -117,10 +125,16 @@ class Operation final : public Request {
   // Takes the complete ones out of the started messages; true when none is left.
   bool collect();
   void track(MessageRequest& request);
+  int participant(int rank) const { return among_ == nullptr ? rank : among_[rank]; }
+  SendTarget target(int to) const;
+  ReceivePattern pattern(int from) const;
 
   CollectiveEngine& engine_;
   Participants participants_;
   Participants other_participants_;  // see switch_groups; no group: there is only one
+  const NodeLayout* nodes_ = nullptr;
+  const int* among_ = nullptr;  // null: all
+  int rank_ = 0;
   int size_ = 0;
   bool finished_ = false;
   std::coroutine_handle<> resume_point_;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "collective/engine.h"
+#include "collective/node_layout.h"
 #include "collective/shared/collectives.h"
 
 namespace hawser {
@@ -32,6 +33,7 @@ class CollectiveRecord final : public CollectiveState {
   int rank_among_everyone() const { return rank_; }
 
   std::unique_ptr<SharedCollectives> shared;  // null: the ranks do not share a node
+  std::unique_ptr<NodeLayout> nodes;          // null: there is but one level
 
  private:
   static constexpr std::uint32_t tag_mask = (1u << 29) - 1;

@@ -144,7 +144,7 @@ class TestCluster;
 class TestRank final : public Progress, public ChannelSet {
  public:
   TestRank(TestCluster& cluster, int rank, int size, std::vector<LoopbackChannel*>& all, const Knobs& knobs,
-           TestNode* node)
+           TestNode* node, int ranks_per_node)
       : rank(rank),
         size(size),
         messages(table),
@@ -153,7 +153,12 @@ class TestRank final : public Progress, public ChannelSet {
         channel_(rank, all) {
     all[static_cast<std::size_t>(rank)] = &channel_;
     messages.connect(rank, size, *this);
-    const Result<> opened = engine.open(rank, size, knobs, nullptr);
+    std::vector<std::int32_t> nodes;
+    for (int r = 0; ranks_per_node > 0 && r < size; ++r) nodes.push_back(r / ranks_per_node);
+    // Or dealt out to as many nodes in turn.
+    for (int r = 0; ranks_per_node < 0 && r < size; ++r)
+      nodes.push_back(r % ((size - ranks_per_node - 1) / -ranks_per_node));
+    const Result<> opened = engine.open(rank, size, knobs, nullptr, nodes);
     HAWSER_ASSERT(opened);
     if (node != nullptr) engine.use_areas(std::make_unique<TestAreas>(*node));
     world = make_counted<Communicator>(make_counted<Group>(0, 1, size), rank, 0);
@@ -194,12 +199,14 @@ class TestRank final : public Progress, public ChannelSet {
 
 class TestCluster {
  public:
-  // `one_node`: the ranks share memory.
-  explicit TestCluster(int size, const Knobs& knobs = {}, bool one_node = false)
+  // `one_node`: the ranks share memory. `ranks_per_node`: of nodes that have none; below 0: dealt out in
+  // turn.
+  explicit TestCluster(int size, const Knobs& knobs = {}, bool one_node = false, int ranks_per_node = 0)
       : channels_(static_cast<std::size_t>(size)) {
     if (one_node) node_ = std::make_unique<TestNode>(size);
     for (int r = 0; r < size; ++r)
-      ranks_.push_back(std::make_unique<TestRank>(*this, r, size, channels_, knobs, node_.get()));
+      ranks_.push_back(
+          std::make_unique<TestRank>(*this, r, size, channels_, knobs, node_.get(), ranks_per_node));
   }
 
   // Runs body(rank) on all ranks and returns when all have ended and nothing moves any more.

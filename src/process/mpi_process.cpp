@@ -143,7 +143,7 @@ Result<> MpiProcess::connect() {
   for (Channel* channel : environment_.channels->channels())
     if (channel != shared_memory_) polled_channels_.push_back(channel);
   point_to_point_.connect(rank_, size_, *environment_.channels);
-  HAWSER_TRY(collectives_.open(rank_, size_, knobs(), shared_memory_));
+  HAWSER_TRY(collectives_.open(rank_, size_, knobs(), shared_memory_, layout.node_of_rank));
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);
   describe_program();

@@ -9,10 +9,12 @@
 namespace hawser::algorithms {
 
 Task barrier_dissemination(Operation& operation);
+Task barrier_two_level(Operation& operation);
 
 Task broadcast_binomial(Operation& operation);
 Task broadcast_linear(Operation& operation);
 Task broadcast_scatter_allgather(Operation& operation);
+Task broadcast_two_level(Operation& operation);
 
 Task gather_binomial(Operation& operation);
 Task gather_linear(Operation& operation);
@@ -23,6 +25,7 @@ Task allgather_bruck(Operation& operation);
 Task allgather_recursive_doubling(Operation& operation);
 Task allgather_ring(Operation& operation);
 Task allgather_linear(Operation& operation);
+Task allgather_two_level(Operation& operation);
 
 Task alltoall_bruck(Operation& operation);
 Task alltoall_linear(Operation& operation);
@@ -31,10 +34,12 @@ Task alltoall_pairwise(Operation& operation);
 Task reduce_binomial(Operation& operation);
 Task reduce_linear(Operation& operation);
 Task reduce_rabenseifner(Operation& operation);
+Task reduce_two_level(Operation& operation);
 
 Task allreduce_recursive_doubling(Operation& operation);
 Task allreduce_rabenseifner(Operation& operation);
 Task allreduce_ring(Operation& operation);
+Task allreduce_two_level(Operation& operation);
 
 Task reduce_scatter_recursive_halving(Operation& operation);
 Task reduce_scatter_pairwise(Operation& operation);
