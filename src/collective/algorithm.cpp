@@ -1,6 +1,7 @@
 #include "collective/algorithm.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/failure.h"
 #include "collective/node_layout.h"
@@ -74,11 +75,13 @@ Result<> AlgorithmChoice::parse(std::string_view knob) {
 
 TransferCosts TransferCosts::flat(const Shape& shape) const {
   TransferCosts costs = *this;
-  if (shape.nodes > 1) {
-    costs.latency = between_latency;
-    costs.per_byte = between_per_byte * shape.most_on_node;
-    costs.neighbor_per_byte = shape.nodes_in_order ? std::max(per_byte, between_per_byte) : costs.per_byte;
-  }
+  if (shape.nodes == 1) return costs;
+  // In order, the near rounds of doubling distances stay within nodes.
+  const double far = shape.nodes_in_order ? std::log2(shape.nodes) / std::log2(shape.ranks) : 1;
+  const int sharing = shape.most_on_node;
+  costs.latency = (1 - far) * latency + far * (between_latency + gap * (sharing - 1));
+  costs.per_byte = (1 - far) * per_byte + far * between_per_byte * sharing;
+  costs.neighbor_per_byte = shape.nodes_in_order ? std::max(per_byte, between_per_byte) : costs.per_byte;
   return costs;
 }
 

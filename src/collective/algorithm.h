@@ -32,10 +32,11 @@ struct TransferCosts {
   double per_byte = 0.12;
   double neighbor_per_byte = 0.12;  // where every rank sends to the next one only
   double reduce_per_byte = 0.10;
-  // Of messages between nodes. All ranks of a node share what it can send; between_per_byte is for one that
-  // has it alone.
+  // Of messages between nodes, for a rank that has its node's link alone, and by how much each rank more that
+  // sends at once delays a message.
   double between_latency = 2000;
   double between_per_byte = 0.06;
+  double gap = 100;
 
   // What an algorithm that does not look at nodes meets.
   TransferCosts flat(const Shape& shape) const;

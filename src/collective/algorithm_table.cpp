@@ -59,7 +59,7 @@ const Algorithm table[] = {
     {Collective::barrier, "dissemination", "Hensgen, Finkel, Manber 1988", always,
      [](S s, M c) { return messages(c, rounds(s), 0); }, algorithms::barrier_dissemination},
     {Collective::barrier, "two_level", "", has_levels,
-     [](S s, M c) { return messages(c, 1.2 + 0.8 * s.most_on_node, 0) + between(c, between_rounds(s), 0); },
+     [](S s, M c) { return messages(c, 2 * node_rounds(s), 0) + between(c, between_rounds(s), 0); },
      algorithms::barrier_two_level, true},
 
     {Collective::broadcast, "binomial", "Chan et al. 2007", always,

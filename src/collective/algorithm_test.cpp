@@ -243,10 +243,11 @@ TEST(AlgorithmChoice, TwoLevelsForSmallDataOnSharedLinks) {
   };
   for (Collective kind : {Collective::barrier, Collective::broadcast, Collective::reduce,
                           Collective::allreduce, Collective::allgather}) {
-    EXPECT_EQ(chosen(kind, 4, 8, 8, true), "two_level") << name_of(kind);
+    EXPECT_EQ(chosen(kind, 4, 64, 8, true), "two_level") << name_of(kind);
     EXPECT_EQ(chosen(kind, 4, 8, 8, false), "two_level") << name_of(kind);
     EXPECT_NE(chosen(kind, 8, 1, 8, true), "two_level") << name_of(kind);
   }
+  EXPECT_EQ(chosen(Collective::allreduce, 4, 2, 8, true), "recursive_doubling");
   EXPECT_EQ(chosen(Collective::allreduce, 4, 8, 4 << 20, true), "ring");
 }
 
