@@ -78,6 +78,7 @@ class Testbed:
         self.started = []
         self.fabrics = 0
         self.programs = {}
+        self.wrapper = []  # words before every program of a job
         self.precedence = precedence
         if precedence:
             if os.getsid(0) != os.getpid():
@@ -193,7 +194,7 @@ class Fabric:
     def mpiexec(self, ranks, *command, ppn=None, variables=None, **how):
         words = [self.testbed.bin / "mpiexec", "-n", ranks, "--fabric", self.name]
         words += ["-ppn", ppn] if ppn else []
-        return self.testbed.popen([*words, *command],
+        return self.testbed.popen([*words, *self.testbed.wrapper, *command],
                                   env={**os.environ, "HAWSER_NETWORK": "rails", **(variables or {})}, **how)
 
 

@@ -40,6 +40,21 @@ TEST_P(RailFailover, RemotePortDownCostsAtMostHundredMilliseconds) {
   expect_all_well(cluster);
 }
 
+// What was under way goes before what was not begun: a receiver waits for the oldest.
+TEST(RailReissue, OldestFirst) {
+  ClusterOptions options = two_rails();
+  options.knobs.rail_rendezvous = "write";
+  RailCluster cluster(options);
+  cluster.inject("link n0/hw1 rate 12.5%");
+  for (int i = 0; i < 60; ++i) cluster.at(0).post({1, 1 << 20, true});
+  cluster.run(cluster.now() + 150 * millisecond, false);  // the rates are known
+  cluster.at(1).overtaking = 0;
+  cluster.inject("link n0/hw0 down");
+  expect_all_well(cluster);
+  EXPECT_EQ(cluster.at(1).arrived, 60u);
+  EXPECT_LE(cluster.at(1).overtaking, 4u);
+}
+
 TEST_P(RailFailover, SwitchDiesAndComesBack) {
   RailCluster cluster(options());
   stream(cluster, 20 * millisecond);

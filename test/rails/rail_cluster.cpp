@@ -240,6 +240,11 @@ void Endpoint::on_fetched(void* cookie, Result<> result) {
   failed_transfers += !result;
   target.done = true;
   note_arrival();
+  const auto oldest = std::find_if(targets_.begin(), targets_.end(), [&](const Target& each) {
+    return !each.done && each.source == target.source;
+  });
+  if (oldest != targets_.end() && oldest->number < target.number)
+    overtaking = std::max(overtaking, target.number - oldest->number);
   --live_targets_;
   bytes += static_cast<std::uint64_t>(target.buffer->size());
   if (result && !target.buffer->has(identity_of(target.source, index_, target.number)))

@@ -59,7 +59,8 @@ class Endpoint final : public ChannelEvents {
   std::uint64_t bytes = 0;
   Nanoseconds computes_until = 0;  // and makes no progress till then
   Nanoseconds last_arrival = 0;
-  Nanoseconds longest_gap = 0;  // between arrivals; set to 0 to measure anew
+  Nanoseconds longest_gap = 0;   // between arrivals; set to 0 to measure anew
+  std::uint32_t overtaking = 0;  // by how many numbers a fetched message was before an earlier one, at most
   std::vector<ProcessIndex> lost;
   int failed_transfers = 0;
 

@@ -16,6 +16,8 @@ constexpr double alpha_down = 0.25;
 constexpr int probe_rest = 20;
 // What is left of a weight that gives no share.
 constexpr double nearly_nothing = 1.0 / 64;
+// So many times longer than the weight says is more than chance.
+constexpr double overdue = 4;
 // So near to nominal there is nothing to find out by probing.
 constexpr double as_nominal = 0.8;
 
@@ -137,6 +139,13 @@ void PathWeights::on_recovered(std::uint16_t subchannel, Nanoseconds now) {
 double PathWeights::weight(std::uint16_t subchannel) const {
   const Path& path = paths_[subchannel];
   return path.no_share ? std::max(path.estimate * nearly_nothing, 1.0) : path.estimate;
+}
+
+double PathWeights::weight(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds posted,
+                           Nanoseconds now) const {
+  const Nanoseconds elapsed = now - std::max(posted, paths_[subchannel].done_high) - settings_.latency;
+  const double known = weight(subchannel);
+  return elapsed > 0 ? std::min(known, std::max(overdue * rate(bytes, elapsed), 1.0)) : known;
 }
 
 bool PathWeights::wants_probe(std::uint16_t subchannel, Nanoseconds now) const {

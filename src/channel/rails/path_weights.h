@@ -58,6 +58,9 @@ class PathWeights {
 
   // For planning, bytes per second, > 0.
   double weight(std::uint16_t subchannel) const;
+  // The same while the oldest stripe on it, of `bytes` and posted at `posted`, was not done at `now`: that is
+  // news when it took several times the time, and before it is done more may be planned for this path.
+  double weight(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds posted, Nanoseconds now) const;
   // As measured, bytes per second, > 0.
   double measured(std::uint16_t subchannel) const { return paths_[subchannel].estimate; }
   // Slow is a failure too: far below what its siblings of like nominal rate reach.

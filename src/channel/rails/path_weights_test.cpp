@@ -197,6 +197,21 @@ TEST(PathWeights, probes_are_wanted_now_and_then) {
   EXPECT_LE(probes, 60);
 }
 
+// A gigabyte per second thought, 10 MB posted: after 100 ms it is 400 MB/s at most, whatever was thought.
+TEST(PathWeights, what_is_overdue_counts_before_it_is_done) {
+  PathWeights weights({gigabyte});
+  const std::int64_t bytes = 10'000'000;
+  EXPECT_EQ(weights.weight(0, bytes, 0, 10 * millisecond), 1e9);
+  EXPECT_EQ(weights.weight(0, bytes, 0, 39 * millisecond), 1e9);
+  EXPECT_NEAR(weights.weight(0, bytes, 0, 100 * millisecond), 0.4e9, 1e6);
+  EXPECT_EQ(weights.weight(0), 1e9);
+  // Time counts from when it was alone on the path.
+  weights.on_stripe_done(0, bytes, 0, 0, 90 * millisecond);
+  const double measured = weights.weight(0);
+  EXPECT_EQ(weights.weight(0, bytes, 0, 100 * millisecond), measured);
+  EXPECT_GE(weights.weight(0, bytes, 0, never / 2), 1.0);
+}
+
 TEST(PathWeights, the_watchdog_is_told_a_generous_time) {
   WeightSettings settings;
   PathWeights weights({gigabyte}, settings);

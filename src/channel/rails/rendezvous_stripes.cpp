@@ -1,5 +1,6 @@
 // The stripes of large messages: planned when they are posted, over the subchannels that work then.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "channel/rails/rail_core.h"
@@ -10,6 +11,11 @@ namespace {
 
 // Of a long transfer, what is planned at once: two such pieces are under way. Adapters take up to 2 GiB.
 constexpr double seconds_of_piece = 0.02, shortest_piece = 4 << 20, longest_piece = 1 << 30;
+// What is written stands before the packets that come after it, and so before those that bring the next
+// transfers; and it was planned by what was known of the rails then. So another one is begun when on some
+// rail no more is left to be done than its own size and this. Reads load the other end's way here, and their
+// starts come as soon as those before them; they are bounded by tokens.
+constexpr double seconds_of_backlog = 0.002;
 
 }  // namespace
 
@@ -26,7 +32,7 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
   while (!transfer.remaining.empty() && (direction == Direction::write || read_tokens_ > 0)) {
     const std::span<SubchannelView> views = peer.views(direction == Direction::write ? 2 : 1);
     bool any = false;
-    double rate = 0;
+    double rate = 0, fastest = 0, backlog = INFINITY;
     std::uint32_t turn = transfer.damaged;
     for (SubchannelView& view : views) {
       const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
@@ -36,12 +42,18 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
       // After damage: only the first usable path, then the second, and so on.
       if (view.usable && transfer.damaged > 0) view.usable = --turn == 0;
       any |= view.usable;
-      if (view.usable) rate += view.bytes_per_second;
+      if (!view.usable) continue;
+      rate += view.bytes_per_second;
+      fastest = std::max(fastest, view.bytes_per_second);
+      backlog = std::min(backlog, static_cast<double>(view.bytes_queued) / view.bytes_per_second);
     }
     const auto piece =
         static_cast<std::int64_t>(std::clamp(rate * seconds_of_piece, shortest_piece, longest_piece));
     if (!any && transfer.damaged > 1) transfer.damaged = 1;  // round again
     if (!any || transfer.posted >= 2 * piece) return moved;
+    if (direction == Direction::write &&
+        backlog > static_cast<double>(transfer.remaining.back().size) / fastest + seconds_of_backlog)
+      return moved;
     ByteRange range = transfer.remaining.back();
     transfer.remaining.pop_back();
     if (range.size > piece) {
@@ -210,7 +222,12 @@ void Rendezvous::on_stripe_failed(WorkEntry& entry) {
   transfer.remaining.push_back({entry.offset, entry.size});
   ++core_.counters.stripes_reissued;
   core_.free_entry(&entry);
-  if (!transfer.link.linked()) (read ? to_read_ : to_write_).push_back(&transfer);
+  if (transfer.link.linked()) return;
+  // Before those that were not begun: whoever waits waits for the oldest.
+  TransferList& list = read ? to_read_ : to_write_;
+  Transfer* behind = list.front();
+  while (behind != nullptr && behind->begun()) behind = list.next(behind);
+  list.insert(behind, &transfer);
 }
 
 }  // namespace hawser

@@ -98,6 +98,7 @@ struct Transfer {
   bool readable = false;          // the protocol: by RDMA read
   bool reissued = false;          // a stripe failed
   std::uint16_t failed_rail = 0;  // there; of that stripe
+  bool begun() const { return posted > 0 || done > 0 || reissued; }
   // Whether the adapters move other bytes than the application's own: these are not in one piece, or fewer.
   bool copied() const { return !bytes.contiguous() || bytes.size < size; }
   bool checked = false;  // fetch: the exposed bytes have this checksum

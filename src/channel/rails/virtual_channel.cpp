@@ -120,6 +120,10 @@ std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
                   !(avoids && subchannel.suspected);
     if (!view.usable) continue;
     view.bytes_per_second = weights_.weight(subchannel.index);
+    const WorkEntry* const oldest = subchannel.in_flight.front();
+    if (oldest != nullptr && oldest->kind != WorkEntry::Kind::packet && !subchannel.rail.may_have_backlog())
+      view.bytes_per_second =
+          weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polled);
     view.probe = weights_.wants_probe(subchannel.index, core_.now);
     view.bytes_queued = subchannel.rail.bytes_queued;
     view.requests_queued = subchannel.outstanding;
