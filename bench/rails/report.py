@@ -48,6 +48,7 @@ def parse_arguments():
     one.add_argument("--runs", type=int, default=3)
     one.add_argument("--parts", type=listed(str, ("sizes", "2", "4", "unlike", "latency")), default="2,4,unlike,latency",
                      help="of sizes (all libraries over the message size), 2, 4, unlike, latency")
+    one.add_argument("--sizes", type=listed(int, [1 << k for k in range(12, 23)]), help="of sizes and unlike: just these bytes")
     one.add_argument("--rails", type=listed(int, (1, 2, 4)), default="1,2,4", help="of sizes")
     one.add_argument("--no-peers", action="store_true", help="without Open MPI")
     two = verbs.add_parser("pause")

@@ -117,19 +117,17 @@ def peers_over(fabric, words, without):
     return {} if without else {"openib": lambda: open_mpi(fabric, OPENIB, *words), "ucx": lambda: open_mpi(fabric, UCX, *words)}
 
 
-SWEEP = [4096 << 2 * k for k in range(6)]
-
-
 def sweep_bandwidth(options, report, testbed, rails):
+    sweep = options.sizes or [4096 << 2 * k for k in range(6)]
     what = ("two-switch", "--hosts", "2", "--rails", str(rails), "--rate", f"{RATE}MB/s")
     report.head(f"{rails} rail{'s' if rails > 1 else ''} of {RATE} MB/s, one way, MB/s")
     with testbed.fabric(*what) as fabric:
-        words = ("bw", "-s", ",".join(map(str, SWEEP)), "-V", RATE * 250_000 * rails)
+        words = ("bw", "-s", ",".join(map(str, sweep)), "-V", RATE * 250_000 * rails)
         found = in_turn(report, "bandwidth", options.runs, {
             "hawser": lambda: hawser(fabric, *words),
-            "verbs": lambda: {size: sum(verbs_rate(fabric, rail, size, False) for rail in range(rails)) for size in SWEEP},
+            "verbs": lambda: {size: sum(verbs_rate(fabric, rail, size, False) for rail in range(rails)) for size in sweep},
             **peers_over(fabric, words, options.no_peers)}, rails=rails, rate=RATE, lag=fabric.lag())
-    for size in SWEEP:
+    for size in sweep:
         ours, alone = found["hawser"][size], found.get("verbs", {}).get(size)
         if alone is not None:
             judged = (">= 97 %", ours >= 0.97 * alone) if size >= 256 * 1024 else ()
@@ -187,7 +185,7 @@ def equal_rails(options, report, testbed, rails):
 
 def unlike_rails(options, report, testbed):
     """The slow rail is slowed by a fault, so that its nominal rate says nothing and Hawser must measure."""
-    sizes = [4096 << k for k in range(0, 11)]
+    sizes = options.sizes or [4096 << k for k in range(0, 11)]
     what = ("two-switch", "--hosts", "2", "--rate", f"{RATE}MB/s")
     report.head(f"rails of {RATE} and {RATE // 10} MB/s (fault `link n0/hw1 rate 10%`, the nominal rates alike), MB/s")
     ours = {size: [] for size in sizes}
@@ -209,7 +207,7 @@ def unlike_rails(options, report, testbed):
         # A point below is the clock's and the scheduler's noise.
         report.row(f"{size // 1024} KiB: both rails, against the fast one alone", f"{found:.1f}, {fast:.1f}: {found / fast:.1%}",
                    "never less (99 %)", found >= 0.99 * fast)
-    for size in (MIB, 4 * MIB):
+    for size in [size for size in (MIB, 4 * MIB) if size in sizes]:
         found = median(ours[size])
         report.row(f"{size // 1024} KiB: of ib_write_bw's sum", f"{found:.1f} of {total:.1f}: {found / total:.1%}", ">= 95 %",
                    found >= 0.95 * total)
@@ -241,7 +239,8 @@ def latencies(options, report, testbed):
 
 
 def speed(options, report, testbed):
-    parts = {"sizes": lambda: sizes(options, report, testbed), "2": lambda: equal_rails(options, report, testbed, 2), "4": lambda: equal_rails(options, report, testbed, 4),
-             "unlike": lambda: unlike_rails(options, report, testbed), "latency": lambda: latencies(options, report, testbed)}
+    parts = {"sizes": lambda: sizes(options, report, testbed), "2": lambda: equal_rails(options, report, testbed, 2),
+             "4": lambda: equal_rails(options, report, testbed, 4), "unlike": lambda: unlike_rails(options, report, testbed),
+             "latency": lambda: latencies(options, report, testbed)}
     for part in options.parts:
         parts[part]()

@@ -1,4 +1,4 @@
-"""report.py timeline: what the rails carry while a cable is pulled and comes back, and the same under Open MPI."""
+"""report.py timeline: what the rails carry while a cable is pulled and comes back; the same under Open MPI."""
 import pathlib
 import re
 import select
@@ -29,7 +29,9 @@ class PeerStream:
     def __init__(self, fabric, transport):
         testbed = fabric.testbed
         program = testbed.program("stream", HERE / "stream.c", compiler="mpicc.openmpi")
-        self.job = open_mpi_job(fabric, transport, program, BYTES, WINDOW, stdin=subprocess.PIPE, start_new_session=True)
+        self.job = open_mpi_job(
+            fabric, transport, program, BYTES, WINDOW, stdin=subprocess.PIPE, start_new_session=True
+        )
         ready, _, _ = select.select([self.job.stdout], [], [], PATIENCE)
         line = self.job.stdout.readline() if ready else ""
         if line != "running\n":
@@ -71,8 +73,19 @@ def start(fabric, library):
 def one_run(testbed, library, seconds):
     with testbed.fabric(*TWO_RAILS) as fabric:
         file = testbed.folder / f"{fabric.name}.jsonl"
-        watch = testbed.popen([testbed.bin / "hawser", "fabric", "watch", "--name", fabric.name, "--interval", f"{BIN}s",
-                               "--record", file])
+        watch = testbed.popen(
+            [
+                testbed.bin / "hawser",
+                "fabric",
+                "watch",
+                "--name",
+                fabric.name,
+                "--interval",
+                f"{BIN}s",
+                "--record",
+                file,
+            ]
+        )
         stream = start(fabric, library)
         time.sleep(1 + seconds)
         fabric.fault(f"{CABLE} down")
@@ -84,11 +97,22 @@ def one_run(testbed, library, seconds):
         watch.send_signal(signal.SIGTERM)
         testbed.finish(watch)
     record = read_record(file)
-    down_at, up_at = (next(at for at, text in record.faults if text.endswith(what)) for what in ("down", "up"))
+    down_at, up_at = (
+        next(at for at, text in record.faults if text.endswith(what)) for what in ("down", "up")
+    )
     bins = record.bins(down_at - seconds, up_at + seconds, BIN)
     pause = None if gaps is None else max((b - a for a, b in gaps if b > down and a < up), default=0) / 1e6
-    return {"library": library, "label": LABELS[library], "bin_s": BIN, "down_s": seconds, "up_s": seconds + up_at - down_at,
-            "rates": [[rate / MB for rate in rates] for rates in bins], "pause_ms": pause, "wrong": wrong, "cable": CABLE}
+    return {
+        "library": library,
+        "label": LABELS[library],
+        "bin_s": BIN,
+        "down_s": seconds,
+        "up_s": seconds + up_at - down_at,
+        "rates": [[rate / MB for rate in rates] for rates in bins],
+        "pause_ms": pause,
+        "wrong": wrong,
+        "cable": CABLE,
+    }
 
 
 def mean_between(run, begin, end):
@@ -97,7 +121,10 @@ def mean_between(run, begin, end):
 
 
 def timeline(options, report, testbed):
-    report.head(f"stream of {BYTES // 1024} KiB, {WINDOW} under way, 2 rails of 200 MB/s, `{CABLE} down` for {options.seconds:.0f} s")
+    report.head(
+        f"stream of {BYTES // 1024} KiB, {WINDOW} under way, 2 rails of 200 MB/s, `{CABLE} down` for"
+        f" {options.seconds:.0f} s"
+    )
     for library in options.libraries:
         try:
             run = one_run(testbed, library, options.seconds)
@@ -108,7 +135,14 @@ def timeline(options, report, testbed):
             continue
         report.keep("timeline", run)
         down, up = run["down_s"], run["up_s"]
-        rates = [mean_between(run, *span) for span in ((0, down), (down + 0.2, up), (up + 1, up + options.seconds))]
-        report.row(f"{LABELS[library]}: MB/s before, cable out, back", ", ".join(f"{rate:.0f}" for rate in rates))
+        rates = [
+            mean_between(run, *span) for span in ((0, down), (down + 0.2, up), (up + 1, up + options.seconds))
+        ]
+        report.row(
+            f"{LABELS[library]}: MB/s before, cable out, back", ", ".join(f"{rate:.0f}" for rate in rates)
+        )
         still = "unknown" if run["pause_ms"] is None else f"{run['pause_ms']:.0f} ms"
-        report.row("  longest gap from the pull to its return", still + (f" ({run['wrong'][:60]})" if run["wrong"] else ""))
+        report.row(
+            "  longest gap from the pull to its return",
+            still + (f" ({run['wrong'][:60]})" if run["wrong"] else ""),
+        )

@@ -1,1 +1,1 @@
-"""What bench/report is made of: measure (runs the benchmarks), a module for each section of the page, charts, page."""
+"""What bench/report is made of: measure runs the benchmarks, a module for each section draws it."""

@@ -23,13 +23,29 @@ def one(folder):
     run = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
     begin, end = (run["began"] - record.origin, run["ended"] - record.origin) if run else busy_span(record)
     width = max(0.1, (end - begin) / BINS)
-    outages = [(max(0, a - begin), b - begin, text) for a, b, text in bandwidth.outages(record.faults, end) if b > begin and a < end]
-    sections = [(name, a - record.origin - begin, b - record.origin - begin) for name, a, b in run.get("sections", [])]
-    return {"label": LABELS[folder.name], "seconds": end - begin, "bin_s": width, "outages": outages, "sections": sections,
-            "rates": [[rate / bandwidth.MB for rate in rates] for rates in record.bins(begin, end, width)]}
+    outages = [
+        (max(0, a - begin), b - begin, text)
+        for a, b, text in bandwidth.outages(record.faults, end)
+        if b > begin and a < end
+    ]
+    sections = [
+        (name, a - record.origin - begin, b - record.origin - begin) for name, a, b in run.get("sections", [])
+    ]
+    return {
+        "label": LABELS[folder.name],
+        "seconds": end - begin,
+        "bin_s": width,
+        "outages": outages,
+        "sections": sections,
+        "rates": [[rate / bandwidth.MB for rate in rates] for rates in record.bins(begin, end, width)],
+    }
 
 
 def runs(demo):
     """Of the runs that are there; none is no failure."""
     folders = [demo / name for name in LABELS if (demo / name / "links.jsonl").exists()]
-    return [one(folder) for folder in folders if (folder / "links.jsonl").read_text(encoding="utf-8").count("\n") > 2]
+    return [
+        one(folder)
+        for folder in folders
+        if (folder / "links.jsonl").read_text(encoding="utf-8").count("\n") > 2
+    ]

@@ -22,6 +22,7 @@ COMPARE, RAILS, STARTUP = "bench/compare", "bench/rails/report.py", "bench/start
 @dataclass(frozen=True)
 class Step:
     """A benchmark: its result's name (empty: the result's own names), and its words by default and for --quick."""
+
     name: str
     program: str
     words: str
@@ -29,20 +30,45 @@ class Step:
 
 
 STEPS = {
-    "messages": [Step("", COMPARE, "--rounds 5 --only latency,bw,mr,sizes", "--rounds 1 --only latency,bw,mr,sizes")],
-    "collectives": [Step("", COMPARE, "--rounds 3 --only collectives --sizes 8,512,8192,65536,1048576",
-                         "--rounds 1 --only collectives --sizes 8,65536")],
+    "messages": [
+        Step("", COMPARE, "--rounds 3 --only sizes", "--rounds 1 --only sizes"),
+        Step("", COMPARE, "--rounds 5 --only latency,bw,mr", "--rounds 1 --only latency,bw,mr"),
+    ],
+    "collectives": [
+        Step("", COMPARE, "--rounds 3 --only collectives", "--rounds 1 --only collectives --sizes 8,65536")
+    ],
     "overlap": [Step("", COMPARE, "--rounds 3 --only overlap", "--rounds 1 --only overlap")],
     "startup": [Step("startup", STARTUP, "-r 5", "-r 1 -n 2,8")],
-    "rails": [Step("speed", RAILS, "speed --parts sizes --runs 3", "speed --parts sizes --rails 1,2 --runs 1"),
-              Step("criteria", RAILS, "speed --parts 2,4,latency --no-peers --runs 3", "")],
-    "pauses": [Step("pause", RAILS, "pause --faults 50", "pause --faults 5")],
-    "failover": [Step("timeline", RAILS, "timeline --seconds 4", "timeline --seconds 2 --libraries hawser,openib"),
-                 Step("degraded", RAILS, "degraded --runs 2 --quiet", "")],
-    "unlike": [Step("speed", RAILS, "speed --parts unlike --runs 2", ""), Step("ethernet", RAILS, "ethernet --runs 3", "ethernet --runs 1")],
+    "rails": [
+        Step(
+            "speed",
+            RAILS,
+            "speed --parts sizes --runs 2",
+            "speed --parts sizes --rails 1,2 --runs 1 --sizes 4096,65536,1048576",
+        ),
+        Step("criteria", RAILS, "speed --parts 2,4,latency --no-peers --runs 2", ""),
+    ],
+    "pauses": [Step("pause", RAILS, "pause --faults 40", "pause --faults 5")],
+    "failover": [
+        Step("timeline", RAILS, "timeline --seconds 4", "timeline --seconds 2 --libraries hawser,openib"),
+        Step("degraded", RAILS, "degraded --runs 2 --quiet", ""),
+    ],
+    "unlike": [
+        Step(
+            "speed",
+            RAILS,
+            "speed --parts unlike --runs 2",
+            "speed --parts unlike --runs 1 --sizes 4096,65536,1048576,4194304",
+        ),
+        Step("ethernet", RAILS, "ethernet --runs 2", ""),
+    ],
     "hpcc": [],
 }
-NEEDED = {COMPARE: ("mpicc.mpich", "mpicc.openmpi"), STARTUP: ("mpicc.mpich",), RAILS: ("mpicc.openmpi", "ib_write_bw")}
+NEEDED = {
+    COMPARE: ("mpicc.mpich", "mpicc.openmpi"),
+    STARTUP: ("mpicc.mpich",),
+    RAILS: ("mpicc.openmpi", "ib_write_bw"),
+}
 BUILT = ("mpicc", "mpiexec", "hawser")
 
 
@@ -53,13 +79,31 @@ class Unready(Exception):
 def check_build(build):
     missing = [name for name in BUILT if not (build / "bin" / name).exists()]
     if missing:
-        raise Unready(f"{build} has no bin/{', bin/'.join(missing)}: build it (cmake --preset release && cmake --build --preset release), "
-                      "or name another one with --build")
+        raise Unready(
+            f"{build} has no bin/{', bin/'.join(missing)}: build it (cmake --preset release && cmake --build"
+            " --preset release), or name another one with --build"
+        )
 
 
-def command_of(step, build, words, file):
-    """The JSON option of bench/rails stands before its verb."""
-    return [sys.executable, "-B", str(ROOT / step.program), "--build", str(build), "--json", str(file), *words.split()]
+def command_of(step, options, words, file):
+    """What is for all of bench/rails stands before its verb."""
+    precedence = ["--precedence"] if options.precedence and step.program == RAILS else []
+    return [
+        sys.executable,
+        "-B",
+        str(ROOT / step.program),
+        "--build",
+        str(options.build),
+        "--json",
+        str(file),
+        *precedence,
+        *words.split(),
+    ]
+
+
+def check_precedence():
+    if os.geteuid() != 0 or not Path("/proc/self/autogroup").exists():
+        raise Unready("--precedence needs root, and a kernel with autogroups")
 
 
 def end(process):
@@ -76,12 +120,20 @@ def end(process):
     process.wait()
 
 
-def run(command, log):
+def run(command, log, precedence):
     """The exit code; None when it took too long."""
     with open(log, "w", encoding="utf-8") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
-                                   cwd=ROOT)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            cwd=ROOT,
+        )
         try:
+            if precedence:
+                Path(f"/proc/{process.pid}/autogroup").write_text("-20", encoding="ascii")
             return process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             end(process)
@@ -92,17 +144,21 @@ def run(command, log):
 
 
 def tail(log, most=12):
-    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines() if line.strip()]
+    lines = [
+        line
+        for line in log.read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines()
+        if line.strip()
+    ]
     return "\n".join(lines[-most:])
 
 
-def measure_step(step, build, words, folder):
+def measure_step(step, options, words, folder):
     """(result or None, what failed)."""
     if missing := [name for name in NEEDED[step.program] if shutil.which(name) is None]:
         return None, f"not installed: {', '.join(missing)} (scripts/install-dependencies)"
     file, log = folder / "result.json", folder / "log"
     file.unlink(missing_ok=True)
-    code = run(command_of(step, build, words, file), log)
+    code = run(command_of(step, options, words, file), log, options.precedence)
     result = json.loads(file.read_text(encoding="utf-8")) if file.exists() else None
     if code is None:
         return result, f"{step.program} {words}: not done after {PATIENCE} s, ended\n{tail(log)}"
@@ -112,7 +168,7 @@ def measure_step(step, build, words, folder):
     return result, f"{step.program} {words}: exit code {code}\n{tail(log)}"
 
 
-def measure_section(key, build, quick):
+def measure_section(key, options):
     """{results, failed, seconds, load, commands}."""
     begin, load = time.monotonic(), os.getloadavg()[0]
     results, failed, commands = {}, [], []
@@ -120,14 +176,19 @@ def measure_section(key, build, quick):
         results["hpcc"] = hpcc.runs(ROOT / "build/demo")
     with tempfile.TemporaryDirectory(prefix="hawser-report-") as folder:
         for step in STEPS[key]:
-            words = step.quick if quick else step.words
+            words = step.quick if options.quick else step.words
             if not words:
                 continue
             commands.append(shlex.join([step.program, *words.split()]))
-            result, problem = measure_step(step, build, words, Path(folder))
+            result, problem = measure_step(step, options, words, Path(folder))
             if result is not None:
                 results.update({step.name: result} if step.name else result)
             if problem:
                 failed.append(problem)
-    return {"results": results, "failed": "\n\n".join(failed), "seconds": time.monotonic() - begin, "load": [load, os.getloadavg()[0]],
-            "commands": commands}
+    return {
+        "results": results,
+        "failed": "\n\n".join(failed),
+        "seconds": time.monotonic() - begin,
+        "load": [load, os.getloadavg()[0]],
+        "commands": commands,
+    }

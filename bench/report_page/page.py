@@ -1,4 +1,4 @@
-"""The page: sections that were drawn, the table of targets, the machine; one HTML file that needs nothing else."""
+"""The page: sections that were drawn, the targets, the machine; one HTML file that needs nothing else."""
 import pathlib
 from dataclasses import dataclass, field
 
@@ -49,7 +49,9 @@ class Section:
     @property
     def name(self):
         """For the list of contents."""
-        return {"startup": "Start-up", "unlike": "Unlike rails", "hpcc": "HPCC"}.get(self.key, self.key.capitalize())
+        return {"startup": "Start-up", "unlike": "Unlike rails", "hpcc": "HPCC"}.get(
+            self.key, self.key.capitalize()
+        )
 
     @property
     def missed(self):
@@ -71,7 +73,9 @@ def html_table(table):
     head = "".join(html_cell(cell, "th") for cell in table.head)
     body = "".join(f"<tr>{''.join(map(html_cell, row))}</tr>" for row in table.rows)
     inner = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    return f'<details{" open" if table.open else ""}><summary>{escape(table.title)}</summary>{inner}</details>'
+    return (
+        f'<details{" open" if table.open else ""}><summary>{escape(table.title)}</summary>{inner}</details>'
+    )
 
 
 def verdict(good):
@@ -89,13 +93,21 @@ def html_section(section):
     if section.intro:
         out.append(f'<p class="intro">{section.intro}</p>')
     if section.failed:
-        out.append(f'<div class="failed"><b>This benchmark failed.</b><pre>{escape(section.failed)}</pre></div>')
+        out.append(
+            f'<div class="failed"><b>This benchmark failed.</b><pre>{escape(section.failed)}</pre></div>'
+        )
     if section.seen:
         out.append("<ul class=seen>" + "".join(f"<li>{sentence}</li>" for sentence in section.seen) + "</ul>")
     if section.missed:
-        out.append('<ul class="seen misses">' + "".join(
-            f"<li><b>Target missed:</b> {escape(target.what)}: {escape(target.figure)} (wanted {escape(target.wanted)})</li>"
-            for target in section.missed) + "</ul>")
+        out.append(
+            '<ul class="seen misses">'
+            + "".join(
+                f"<li><b>Target missed:</b> {escape(target.what)}: {escape(target.figure)}; wanted"
+                f" {escape(target.wanted)}</li>"
+                for target in section.missed
+            )
+            + "</ul>"
+        )
     groups = []
     for figure in section.figures:  # neighbours of one kind share a grid
         kind = "wide" if figure.wide else "small" if figure.small else "half"
@@ -115,29 +127,54 @@ def summary(sections):
     targets = [target for section in sections for target in section.targets]
     missed = [(section, target) for section in sections for target in section.missed]
     failed = [section for section in sections if section.failed]
-    tiles = [(f"{len(targets) - len(missed)} of {len(targets)}", "targets met", "bad" if missed else "good")] if targets else []
+    tiles = (
+        [(f"{len(targets) - len(missed)} of {len(targets)}", "targets met", "bad" if missed else "good")]
+        if targets
+        else []
+    )
     if failed:
-        tiles.append((str(len(failed)), counted(len(failed), "benchmark").split(" ", 1)[1] + " failed", "bad"))
+        tiles.append(
+            (str(len(failed)), counted(len(failed), "benchmark").split(" ", 1)[1] + " failed", "bad")
+        )
     tiles += [(figure, what, "") for section in sections for figure, what in section.headline]
-    out = ['<div class="tiles">' + "".join(f'<div class="tile {style}"><b>{escape(figure)}</b><span>{escape(what)}</span></div>'
-                                           for figure, what, style in tiles) + "</div>"]
+    out = [
+        '<div class="tiles">'
+        + "".join(
+            f'<div class="tile {style}"><b>{escape(figure)}</b><span>{escape(what)}</span></div>'
+            for figure, what, style in tiles
+        )
+        + "</div>"
+    ]
     for section in failed:
-        out.append(f'<p class="failed"><b>Failed:</b> <a href="#{section.key}">{escape(section.title)}</a>: '
-                   f'{escape(section.failed.strip().splitlines()[-1])}</p>')
+        out.append(
+            f'<p class="failed"><b>Failed:</b> <a href="#{section.key}">{escape(section.title)}</a>: '
+            f"{escape(section.failed.strip().splitlines()[-1])}</p>"
+        )
     if missed:
-        out.append('<h3>Targets that are missed</h3><ul class="seen misses">' + "".join(
-            f'<li><a href="#{section.key}">{escape(section.title)}</a>: {escape(target.what)}: {escape(target.figure)}, wanted '
-            f'{escape(target.wanted)}</li>' for section, target in missed) + "</ul>")
+        out.append(
+            '<h3>Targets that are missed</h3><ul class="seen misses">'
+            + "".join(
+                f'<li><a href="#{section.key}">{escape(section.title)}</a>: {escape(target.what)}:'
+                f" {escape(target.figure)}, wanted {escape(target.wanted)}</li>"
+                for section, target in missed
+            )
+            + "</ul>"
+        )
     return "".join(out)
 
 
 def html_page(title, subtitle, sections, machine, again):
     """`machine` is a Table, `again` HTML that says how to run it again."""
-    contents = "".join(f'<a href="#{section.key}">{escape(section.name)}{" (failed)" if section.failed else ""}</a>' for section in sections)
+    contents = "".join(
+        f'<a href="#{section.key}">{escape(section.name)}{" (failed)" if section.failed else ""}</a>'
+        for section in sections
+    )
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("style.css", "hover.js"))
-    return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-            f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title><style>{style}</style></head><body>'
-            f'<header><h1>{escape(title)}</h1><p>{escape(subtitle)}</p>{summary(sections)}</header>'
-            f'<nav>{contents}<a href="#machine">Machine</a></nav><main>{"".join(map(html_section, sections))}'
-            f'<section id="machine"><h2>Machine and versions</h2>{html_table(machine)}{again}</section></main>'
-            f'<div id="tip" hidden></div><script>{script}</script></body></html>\n')
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark"><title>{escape(title)}</title><style>{style}</style></head>
+<body><header><h1>{escape(title)}</h1><p>{escape(subtitle)}</p>{summary(sections)}</header>
+<nav>{contents}<a href="#machine">Machine</a></nav><main>{"".join(map(html_section, sections))}
+<section id="machine"><h2>Machine and versions</h2>{html_table(machine)}{again}</section></main>
+<div id="tip" hidden></div><script>{script}</script></body></html>
+"""

@@ -11,13 +11,38 @@ def draw_together(section, kept):
     """Ethernet, InfiniBand, both."""
     found = {name: spread(kept[name]) for name in ("ethernet", "infiniband", "both")}
     whole = found["ethernet"][0] + found["infiniband"][0]
-    svg = bar_chart("Ethernet beside InfiniBand", ["Ethernet alone", "InfiniBand alone", "both", "sum"],
-                    [("hawser", "Hawser", [found["ethernet"], found["infiniband"], found["both"], (whole, whole, whole)])], "",
-                    linear_axis(f"bandwidth at {size_label(kept['bytes'])} (MB/s)", 1.05 * max(whole, found["both"][2])), "MB/s")
-    section.figures.append(Figure(svg, f"Ethernet of {kept['nominal'][1]} MB/s beside InfiniBand of {kept['nominal'][0]} MB/s, messages of {size_label(kept['bytes'])}"))
-    verdict = "more than InfiniBand alone" if found["both"][0] > found["infiniband"][0] else "less than InfiniBand alone"
-    section.seen.append(f"<b>Ethernet beside InfiniBand</b>: both together carry {short(found['both'][0])} MB/s at {size_label(kept['bytes'])}, "
-                        f"{found['both'][0] / whole:.1%} of the sum, {verdict}.")
+    svg = bar_chart(
+        "Ethernet beside InfiniBand",
+        ["Ethernet alone", "InfiniBand alone", "both", "sum"],
+        [
+            (
+                "hawser",
+                "Hawser",
+                [found["ethernet"], found["infiniband"], found["both"], (whole, whole, whole)],
+            )
+        ],
+        "",
+        linear_axis(f"bandwidth at {size_label(kept['bytes'])} (MB/s)", 1.05 * max(whole, found["both"][2])),
+        "MB/s",
+    )
+    section.figures.append(
+        Figure(
+            svg,
+            (
+                f"Ethernet of {kept['nominal'][1]} MB/s beside InfiniBand of {kept['nominal'][0]} MB/s,"
+                f" messages of {size_label(kept['bytes'])}"
+            ),
+        )
+    )
+    verdict = (
+        "more than InfiniBand alone"
+        if found["both"][0] > found["infiniband"][0]
+        else "less than InfiniBand alone"
+    )
+    section.seen.append(
+        f"<b>Ethernet beside InfiniBand</b>: both together carry {short(found['both'][0])} MB/s at"
+        f" {size_label(kept['bytes'])}, {found['both'][0] / whole:.1%} of the sum, {verdict}."
+    )
 
 
 def draw_cuts(section, run):
@@ -27,17 +52,39 @@ def draw_cuts(section, run):
 
     def at(name):
         return min(seconds, (run[name] - begin) / 1e9)
+
     spans = [Span(at("cut"), at("healed"), "InfiniBand cut"), Span(at("both_cut"), at("back"), "both cut")]
-    svg = area_chart("Ethernet beside InfiniBand, cut", rates, 0.1, time_axis(seconds),
-                     linear_axis("MB/s", 1.05 * max(rate for each in rates for rate in each), most=4), ["both rails"], spans,
-                     [Level(run["ethernet"], f"Ethernet: {run['ethernet']} MB/s")] if "ethernet" in run else [], **TALL)
-    section.figures.append(Figure(svg, "InfiniBand and Ethernet together: InfiniBand is cut, comes back, then both are cut", [("rail0", "received", "area")], wide=True))
+    svg = area_chart(
+        "Ethernet beside InfiniBand, cut",
+        rates,
+        0.1,
+        time_axis(seconds),
+        linear_axis("MB/s", 1.05 * max(rate for each in rates for rate in each), most=5),
+        ["both rails"],
+        spans,
+        [Level(run["ethernet"], f"Ethernet: {run['ethernet']} MB/s")] if "ethernet" in run else [],
+        **TALL,
+    )
+    section.figures.append(
+        Figure(
+            svg,
+            "InfiniBand and Ethernet together: InfiniBand is cut, comes back, then both are cut",
+            [("rail0", "received", "area")],
+            wide=True,
+        )
+    )
 
 
 def draw(results):
-    section = Section("unlike", "Unlike rails",
-                      "Rails of different speed: two of InfiniBand, one of which is slower than its nominal rate says; and plain Ethernet (TCP through a network "
-                      "namespace) beside InfiniBand. A slow rail must never make it slower, and should add what it can.")
+    section = Section(
+        "unlike",
+        "Unlike rails",
+        (
+            "Rails of different speed: two of InfiniBand, one of which is slower than its nominal rate says;"
+            " and plain Ethernet (TCP through a network namespace) beside InfiniBand. A slow rail must never"
+            " make it slower, and should add what it can."
+        ),
+    )
     for kept in results.get("speed", {}).get("data", {}).get("unlike", []):
         unlike_curve(section, kept)
     data = results.get("ethernet", {}).get("data", {})

@@ -1,4 +1,4 @@
-"""bench/report: the page of recorded measurements has its curves, labels, verdicts and failures; wrong arguments are told.
+"""bench/report: the page of recorded measurements has its curves, labels, verdicts and failures.
 
 recorded.json is of a quick run on a busy machine, with most sizes taken out.
 """
@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 import xml.etree.ElementTree
 
@@ -47,7 +48,13 @@ class Case(unittest.TestCase):
         self.kept = copy.deepcopy(RECORDED)
 
     def report(self, *words):
-        return subprocess.run([sys.executable, "-B", REPORT, *map(str, words)], capture_output=True, text=True, timeout=120, check=False)
+        return subprocess.run(
+            [sys.executable, "-B", REPORT, *map(str, words)],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
 
     def draw(self, code, *words):
         """The page of `self.kept`."""
@@ -60,13 +67,21 @@ class Case(unittest.TestCase):
     def charts(self, key):
         """{aria-label: element} of a section."""
         page = self.draw(0, "--only", key)
-        found = [xml.etree.ElementTree.fromstring(text) for text in re.findall(r'<svg class="chart".*?</svg>', page, re.S)]
+        found = [
+            xml.etree.ElementTree.fromstring(text)
+            for text in re.findall(r'<svg class="chart".*?</svg>', page, re.S)
+        ]
         return {chart.get("aria-label"): chart for chart in found}
 
     def curves(self, chart):
         """{label: [(x, value)]}."""
-        return {group.get("data-label"): [(mark.get("data-x"), mark.get("data-value")) for mark in group if mark.get("data-x")]
-                for group in chart.iter("g") if group.get("data-label")}
+        return {
+            group.get("data-label"): [
+                (mark.get("data-x"), mark.get("data-value")) for mark in group if mark.get("data-x")
+            ]
+            for group in chart.iter("g")
+            if group.get("data-label")
+        }
 
 
 class Page(Case):
@@ -101,12 +116,16 @@ class Page(Case):
 class Curves(Case):
     def test_messages_have_every_library_at_every_size(self):
         charts = self.charts("messages")
-        for sweep, title in zip(self.kept["sections"]["messages"]["results"]["sizes"],
-                                ("Latency", "Bandwidth one way", "Bandwidth both ways", "Message rate")):
+        for sweep, title in zip(
+            self.kept["sections"]["messages"]["results"]["sizes"],
+            ("Latency", "Bandwidth one way", "Bandwidth both ways", "Message rate"),
+        ):
             curves = self.curves(charts[title])
             self.assertEqual(set(curves), {"Hawser", "MPICH", "Open MPI"})
             for points in curves.values():
-                self.assertEqual([x for x, _ in points], [figures.size_label(size) for size in sweep["bytes"]])
+                self.assertEqual(
+                    [x for x, _ in points], [figures.size_label(size) for size in sweep["bytes"]]
+                )
 
     def test_points_are_medians_with_their_range(self):
         sweep = self.kept["sections"]["messages"]["results"]["sizes"][0]
@@ -117,20 +136,28 @@ class Curves(Case):
     def test_collectives_have_a_chart_for_each_operation_and_number_of_ranks(self):
         rows = self.kept["sections"]["collectives"]["results"]["collectives"]
         charts = self.charts("collectives")
-        self.assertEqual(set(charts), {f"{row['operation']}, {row['processes']} ranks" if row["bytes"] else "barrier" for row in rows})
+        self.assertEqual(
+            set(charts),
+            {f"{row['operation']}, {row['processes']} ranks" if row["bytes"] else "barrier" for row in rows},
+        )
         for chart in charts.values():
             self.assertEqual(set(self.curves(chart)), {"Hawser", "MPICH", "Open MPI"})
 
     def test_rails_stand_beside_verbs_and_open_mpi(self):
         charts = self.charts("rails")
         for name in ("1 rail", "2 rails"):
-            self.assertEqual(set(self.curves(charts[name])), {"Hawser", "ib_write_bw", "Open MPI (openib)", "Open MPI (UCX rc_v)"})
+            self.assertEqual(
+                set(self.curves(charts[name])),
+                {"Hawser", "ib_write_bw", "Open MPI (openib)", "Open MPI (UCX rc_v)"},
+            )
         self.assertIn("Hawser, 2 rails", self.curves(charts["Bandwidth over rails"]))
 
     def test_each_pause_is_a_dot(self):
         pauses = self.kept["sections"]["pauses"]["results"]["pause"]["data"]["pauses"]
         chart = self.charts("pauses")["Pauses by kind of fault"]
-        self.assertEqual(len([dot for dot in chart.iter("circle")]), sum(len(kind["whole_ms"]) for kind in pauses))
+        self.assertEqual(
+            len([dot for dot in chart.iter("circle")]), sum(len(kind["whole_ms"]) for kind in pauses)
+        )
 
     def test_failover_has_a_panel_for_each_library_with_the_time_the_cable_was_out(self):
         charts = self.charts("failover")
@@ -154,9 +181,19 @@ class Verdicts(Case):
     def test_where_a_peer_is_ahead_is_told(self):
         sweep = self.kept["sections"]["messages"]["results"]["sizes"][0]
         count = len(sweep["bytes"])
-        sweep["samples"] = {"hawser": [[2.0] + [1.0] * (count - 1)], "mpich": [[1.5] * count], "openmpi": [[1.6] * count]}
-        self.assertIn(f"ahead of MPICH and Open MPI at {count - 1} of {count} sizes", Parts(self.draw(0)).text["messages"])
-        self.assertIn(f"behind at {figures.size_label(sweep['bytes'][0])}", Parts(self.draw(0)).text["messages"])
+        sweep["samples"] = {
+            "hawser": [[2.0] + [1.0] * (count - 1)],
+            "mpich": [[1.5] * count],
+            "openmpi": [[1.6] * count],
+        }
+        self.assertIn(
+            f"ahead of MPICH and Open MPI at {count - 1} of {count} sizes",
+            Parts(self.draw(0)).text["messages"],
+        )
+        self.assertIn(
+            f"behind at {figures.size_label(sweep['bytes'][0])}, most at 8 B (1.33 times)",
+            Parts(self.draw(0)).text["messages"],
+        )
 
     def test_a_peer_that_does_not_get_through_is_told(self):
         for row in self.kept["sections"]["collectives"]["results"]["collectives"]:
@@ -166,14 +203,20 @@ class Verdicts(Case):
         self.assertRegex(text, r"MPICH did not get through in 30 s in \d+ of \d+ cells \(with 8 ranks\)")
 
     def test_a_peers_job_that_ends_badly_is_told(self):
-        run = next(run for run in self.kept["sections"]["failover"]["results"]["timeline"]["data"]["timeline"] if run["library"] == "openib")
+        run = next(
+            run
+            for run in self.kept["sections"]["failover"]["results"]["timeline"]["data"]["timeline"]
+            if run["library"] == "openib"
+        )
         run.update(pause_ms=None, wrong="exit code 255; RETRY <EXCEEDED>")
         self.assertIn("exit code 255; RETRY <EXCEEDED>", Parts(self.draw(0)).text["failover"])
 
 
 class Failures(Case):
     def test_a_failed_benchmark_is_shown_with_its_words(self):
-        self.kept["sections"]["pauses"].update(failed="report.py pause: exit code 2\nthe <fabric> is gone", results={})
+        self.kept["sections"]["pauses"].update(
+            failed="report.py pause: exit code 2\nthe <fabric> is gone", results={}
+        )
         page = self.draw(1)
         self.assertIn("the <fabric> is gone", Parts(page).text["pauses"])
         self.assertIn("&lt;fabric&gt;", page)
@@ -191,13 +234,22 @@ class Failures(Case):
         build = self.folder / "build"
         (build / "bin").mkdir(parents=True)
         for name in measure.BUILT:
-            (build / "bin" / name).write_text("#!/bin/sh\necho this build is broken >&2\nexit 3\n", encoding="ascii")
+            (build / "bin" / name).write_text(
+                "#!/bin/sh\necho this build is broken >&2\nexit 3\n", encoding="ascii"
+            )
             (build / "bin" / name).chmod(0o755)
         page = self.folder / "page.html"
         done = self.report("--quick", "--only", "startup", "--build", build, "--out", page)
         self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertRegex(Parts(page.read_text(encoding="utf-8")).text["startup"], r"(?s)This benchmark failed.*(this build is broken|not installed)")
-        self.assertTrue(json.loads((self.folder / "page.json").read_text(encoding="utf-8"))["sections"]["startup"]["failed"])
+        self.assertRegex(
+            Parts(page.read_text(encoding="utf-8")).text["startup"],
+            r"(?s)This benchmark failed.*(this build is broken|not installed)",
+        )
+        self.assertTrue(
+            json.loads((self.folder / "page.json").read_text(encoding="utf-8"))["sections"]["startup"][
+                "failed"
+            ]
+        )
 
 
 class Arguments(Case):
@@ -212,19 +264,30 @@ class Arguments(Case):
         wrong.write_text('{"format": 0}', encoding="ascii")
         text.write_text("no json", encoding="ascii")
         for words, message in (
-                (["--only", "messages,nothing"], r"no section nothing; there are messages, collectives"),
-                (["--only", ","], r"no section is named"),
-                (["--from", wrong, "--quick"], r"neither --quick nor --build"),
-                (["--from", self.folder / "none.json"], r"none.json: No such file"),
-                (["--from", text], r"is not JSON"),
-                (["--from", wrong], r"was not written by this bench/report"),
-                (["--from", HERE / "recorded.json", "--only", "hpcc"], r"has none of the sections hpcc"),
-                (["--out", "page.txt"], r"does not end with .html"),
-                (["--build", self.folder], r"has no bin/mpicc.*build it"),
-                (["--slowly"], r"unrecognized arguments: --slowly"),
-                (["--from", HERE / "recorded.json", "--out", text / "page.html"], r"bench/report: .*")):
+            (["--only", "messages,nothing"], r"no section nothing; there are messages, collectives"),
+            (["--only", ","], r"no section is named"),
+            (["--from", wrong, "--quick"], r"neither --quick nor --build"),
+            (["--from", self.folder / "none.json"], r"none.json: No such file"),
+            (["--from", text], r"is not JSON"),
+            (["--from", wrong], r"was not written by this bench/report"),
+            (["--from", HERE / "recorded.json", "--only", "hpcc"], r"has none of the sections hpcc"),
+            (["--out", "page.txt"], r"does not end with .html"),
+            (["--build", self.folder], r"has no bin/mpicc.*build it"),
+            (["--slowly"], r"unrecognized arguments: --slowly"),
+            (["--from", HERE / "recorded.json", "--out", text / "page.html"], r"bench/report: .*"),
+        ):
             with self.subTest(words=words):
                 self.refused(words, message)
+
+    def test_the_benchmarks_understand_what_they_are_told(self):
+        options = types.SimpleNamespace(build=self.folder / "nothing", precedence=False)
+        for step in {step for steps in measure.STEPS.values() for step in steps}:
+            for words in filter(None, (step.words, step.quick)):
+                command = measure.command_of(step, options, words, self.folder / "result.json")
+                done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+                with self.subTest(command=words):
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertNotIn("usage:", done.stderr)
 
     def test_every_section_can_be_measured_and_drawn(self):
         self.assertEqual(list(measure.STEPS), list(sections.DRAWN))
@@ -232,31 +295,54 @@ class Arguments(Case):
 
 class Small(unittest.TestCase):
     def test_figures(self):
-        self.assertEqual([figures.short(value) for value in (0.0812, 1.333, 12, 99.96, 398.4, 1234567, 0)],
-                         ["0.0812", "1.33", "12.0", "100", "398", "1,230,000", "0"])
+        self.assertEqual(
+            [figures.short(value) for value in (0.0812, 1.333, 12, 99.96, 398.4, 1234567, 0)],
+            ["0.0812", "1.33", "12.0", "100", "398", "1,230,000", "0"],
+        )
         self.assertEqual(figures.spread([3, None, 1, 2]), (2, 1, 3))
         self.assertIsNone(figures.spread([None]))
 
     def test_axes_hold_their_values(self):
-        for axis in (axes.log_axis("us", [0.08, 5000]), axes.linear_axis("MB/s", 398), axes.bytes_axis([1, 4 << 20]), axes.log_axis("us", [2, 2])):
+        for axis in (
+            axes.log_axis("us", [0.08, 5000]),
+            axes.linear_axis("MB/s", 398),
+            axes.bytes_axis([1, 4 << 20]),
+            axes.log_axis("us", [2, 2]),
+        ):
             self.assertGreaterEqual(len(axis.ticks), 2, axis)
             self.assertTrue(all(0 <= axis.place(value) <= 1 for value, _ in axis.ticks))
             self.assertLess(axis.place(axis.low), axis.place(axis.high))
 
     def test_hpcc_is_read_from_the_demos_record(self):
-        lines = [{"fabric": "f", "origin": 10.0, "links": [{"a": f"n0/hw{rail}", "b": f"switch{rail}:1", "rate": 1e8} for rail in (0, 1)]}]
-        lines += [{"seconds": second / 2, "out": [5e7, 2e7], "in": [0, 0], "dropped": [0, 0], "down": []} for second in range(1, 21)]
+        lines = [
+            {
+                "fabric": "f",
+                "origin": 10.0,
+                "links": [{"a": f"n0/hw{rail}", "b": f"switch{rail}:1", "rate": 1e8} for rail in (0, 1)],
+            }
+        ]
+        lines += [
+            {"seconds": second / 2, "out": [5e7, 2e7], "in": [0, 0], "dropped": [0, 0], "down": []}
+            for second in range(1, 21)
+        ]
         lines += [{"seconds": 4.0, "fault": "link n0/hw0 down"}, {"seconds": 6.0, "fault": "link n0/hw0 up"}]
         with tempfile.TemporaryDirectory() as folder:
             demo = pathlib.Path(folder)
             self.assertEqual(hpcc.runs(demo), [])
             (demo / "faults").mkdir()
-            (demo / "faults/links.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
-            (demo / "faults/run.json").write_text(json.dumps({"began": 11.0, "ended": 19.0, "code": 0, "sections": [["HPL", 12.0, 15.0]]}), encoding="ascii")
+            (demo / "faults/links.jsonl").write_text(
+                "".join(json.dumps(line) + "\n" for line in lines), encoding="ascii"
+            )
+            (demo / "faults/run.json").write_text(
+                json.dumps({"began": 11.0, "ended": 19.0, "code": 0, "sections": [["HPL", 12.0, 15.0]]}),
+                encoding="ascii",
+            )
             (run,) = hpcc.runs(demo)
         self.assertEqual([round(value, 3) for value in run["outages"][0][:2]], [3, 5])
         self.assertEqual(run["sections"], [("HPL", 1.0, 4.0)])
-        self.assertTrue(all(abs(first - 100) < 1 and abs(second - 40) < 1 for first, second in run["rates"][2:-2]))
+        self.assertTrue(
+            all(abs(first - 100) < 1 and abs(second - 40) < 1 for first, second in run["rates"][2:-2])
+        )
         drawn = sections.draw("hpcc", {"results": {"hpcc": [run]}})
         self.assertIn("link n0/hw0 down", drawn.figures[0].svg)
         self.assertEqual(drawn.failed, "")
