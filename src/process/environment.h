@@ -12,6 +12,7 @@
 #include "channel/channel_set.h"
 #include "channel/waiter.h"
 #include "launch/bootstrap.h"
+#include "launch/core_place.h"
 
 namespace hawser {
 
@@ -20,6 +21,8 @@ class Host {
  public:
   virtual ~Host() = default;
   virtual std::string processor_name() = 0;       // MPI_Get_processor_name
+  // Where this process is bound; may take milliseconds.
+  virtual CorePlace core_place() { return unknown_core_place; }
   virtual void print(std::string_view line) = 0;  // a line of diagnosis for the user; a newline is added
   virtual ProgramFacts program() { return {}; }   // for MPI_INFO_ENV
   // The function is to be called when the program ends by returning from main or by exit. Whoever runs

@@ -10,6 +10,7 @@
 #include "channel/machine_channels.h"
 #include "launch/background_fence.h"
 #include "launch/connect_to_launcher.h"
+#include "launch/core_place.h"
 #include "launch/environment_variables.h"
 
 namespace hawser {
@@ -19,6 +20,12 @@ namespace {
 class MachineHost final : public Host {
  public:
   std::string processor_name() override { return name_.empty() ? host_name() : name_; }
+  CorePlace core_place() override {
+    std::vector<int> bound = bound_processors();
+    if (bound != processors_) place_ = core_place_of(bound);
+    processors_ = std::move(bound);
+    return place_;
+  }
   void print(std::string_view line) override { print_error_line(line); }
   [[noreturn]] void exit(int code) override { end_process(code); }
   ProgramFacts program() override { return program_facts(); }
@@ -30,6 +37,8 @@ class MachineHost final : public Host {
 
  private:
   std::string name_;
+  std::vector<int> processors_;  // that the process was bound to when its place was looked up
+  CorePlace place_ = unknown_core_place;
   bool exit_is_watched_ = false;
 };
 

@@ -1,8 +1,9 @@
-// Cartesian topologies (MPI-5.0 section 8.5). Ranks are not reordered.
+// Cartesian topologies (MPI-5.0 section 8.5).
 #include "base/failure.h"
 #include "collective/construction.h"
 #include "communicator/topology.h"
 #include "process/api.h"
+#include "process/api/reordering.h"
 #include "process/api/topology_checks.h"
 #include "process/mpi_process.h"
 
@@ -31,6 +32,13 @@ Result<int> grid_size(int ndims, const int* dims, int available) {
   return static_cast<int>(product);
 }
 
+ReorderingRule rule_for(int ndims, const int* dims, const int* periods) {
+  return [=](const Places& places) {
+    return reorder_grid(places,
+                        {std::vector<int>(dims, dims + ndims), std::vector<bool>(periods, periods + ndims)});
+  };
+}
+
 void attach(Communicator& comm, std::vector<int> dims, std::vector<bool> periods) {
   comm.topology = make_counted<CartesianTopology>(std::move(dims), std::move(periods), comm.rank());
 }
@@ -38,11 +46,17 @@ void attach(Communicator& comm, std::vector<int> dims, std::vector<bool> periods
 }  // namespace
 
 Result<> cart_create(MpiProcess& process, Communicator& comm_old, int ndims, const int* dims,
-                     const int* periods, bool, Ref<Communicator>& comm_cart) {
+                     const int* periods, bool reorder, Ref<Communicator>& comm_cart) {
   HAWSER_TRY(check_no_intercommunicator(comm_old));
   auto size = grid_size(ndims, dims, comm_old.size());
   if (!size) return size.take_error();
-  HAWSER_TRY(create_over_first(process, comm_old, size.value(), comm_cart));
+  RankOrder order;
+  if (reorder) {
+    auto agreed = agree_on_order(process, comm_old, size.value(), rule_for(ndims, dims, periods));
+    if (!agreed) return agreed.take_error();
+    order = std::move(agreed).value();
+  }
+  HAWSER_TRY(create_in_order(process, comm_old, size.value(), order, comm_cart));
   if (comm_cart)
     attach(*comm_cart, std::vector<int>(dims, dims + ndims), std::vector<bool>(periods, periods + ndims));
   return {};
@@ -125,11 +139,13 @@ Result<> cart_sub(MpiProcess& process, Communicator& comm, const int* remain_dim
   return {};
 }
 
-Result<> cart_map(MpiProcess&, Communicator& comm, int ndims, const int* dims, const int*, int& newrank) {
+Result<> cart_map(MpiProcess& process, Communicator& comm, int ndims, const int* dims, const int* periods,
+                  int& newrank) {
   HAWSER_TRY(check_no_intercommunicator(comm));
   auto size = grid_size(ndims, dims, comm.size());
   if (!size) return size.take_error();
-  newrank = comm.rank() < size.value() ? comm.rank() : undefined;
+  const RankOrder order = order_over_nodes(process, comm, size.value(), rule_for(ndims, dims, periods));
+  newrank = new_rank_in(order, size.value(), comm.rank());
   return {};
 }
 

@@ -1,11 +1,13 @@
 // Distributed graph topologies (MPI-5.0 sections 8.5.4 and 8.5.8): every process knows its own neighbours
-// only. Ranks are not reordered.
+// only. The nodes of the graph are ranks of the new communicator: when ranks are reordered, the process that
+// becomes rank i has the neighbours that were named for node i, whoever named them.
 #include <algorithm>
 
 #include "base/arguments.h"
 #include "base/failure.h"
 #include "communicator/topology.h"
 #include "process/api.h"
+#include "process/api/reordering.h"
 #include "process/api/topology_checks.h"
 #include "process/mpi_process.h"
 
@@ -13,11 +15,7 @@ namespace hawser::mpi {
 
 namespace {
 
-struct Edge {
-  int source;
-  int destination;
-  int weight;
-};
+using Edge = WeightedEdge;
 constexpr int ints_per_edge = 3;
 
 Result<> check_nodes(const char* argument, const int* nodes, std::int64_t n, const Communicator& comm) {
@@ -47,13 +45,61 @@ Result<> check_degree(const char* argument, int degree) {
   return {};
 }
 
-Result<> make(MpiProcess& process, Communicator& parent, Ref<Topology> topology, Ref<Communicator>& out) {
-  auto made = duplicate(process.collectives(), parent);
-  if (!made) return made.take_error();
-  out = std::move(made).value();
-  out->error_handler = parent.error_handler;
-  out->session = parent.session;
-  out->topology = std::move(topology);
+// The communicator, with the ranks in an order that suits the edges if that is allowed, and the order. Every
+// rank gives edges of its own; without weights each weighs 1.
+Result<RankOrder> make(MpiProcess& process, Communicator& parent, const std::vector<Edge>& edges,
+                       bool reorder, Ref<Communicator>& out) {
+  RankOrder order;
+  if (reorder) {
+    auto agreed = agree_on_order(process, parent, edges);
+    if (!agreed) return agreed.take_error();
+    order = std::move(agreed).value();
+  }
+  HAWSER_TRY(create_in_order(process, parent, parent.size(), order, out));
+  return order;
+}
+
+// What one node of the graph knows.
+struct Lists {
+  Neighbors neighbors;
+  std::vector<int> source_weights;
+  std::vector<int> destination_weights;
+};
+
+void attach(Communicator& comm, bool weighted, Lists lists) {
+  comm.topology = make_counted<DistributedGraphTopology>(std::move(lists.neighbors), weighted,
+                                                         std::move(lists.source_weights),
+                                                         std::move(lists.destination_weights));
+}
+
+// Hands the lists of every node, which the process has that had the node's number as its rank before, to the
+// one that has it now.
+Result<> pass_on(MpiProcess& process, Communicator& comm, const RankOrder& order, Lists& lists) {
+  const Neighbors partners{{new_rank_in(order, comm.size(), comm.rank())},
+                           {order[static_cast<std::size_t>(comm.rank())]}};
+  const auto exchange = [&](const std::vector<int>& send, std::vector<int>& receive) {
+    Datatype& type = process.types()[PredefinedType::int32];
+    CollectiveCall call{.kind = Collective::allgather, .neighbors = &partners};
+    call.send = {send.data(), static_cast<std::int64_t>(send.size()), &type, nullptr, nullptr, nullptr};
+    call.receive = {receive.data(), static_cast<std::int64_t>(receive.size()), &type, nullptr, nullptr,
+                    nullptr};
+    return process.collectives().run(comm, call);
+  };
+  std::vector<int>* const parts[] = {&lists.neighbors.sources, &lists.neighbors.destinations,
+                                     &lists.source_weights, &lists.destination_weights};
+  std::vector<int> sizes, numbers, their_sizes(std::size(parts));
+  for (const std::vector<int>* part : parts) {
+    sizes.push_back(static_cast<int>(part->size()));
+    numbers.insert(numbers.end(), part->begin(), part->end());
+  }
+  HAWSER_TRY(exchange(sizes, their_sizes));
+  std::size_t total = 0;
+  for (const int size : their_sizes) total += static_cast<std::size_t>(size);
+  std::vector<int> their_numbers(total);
+  HAWSER_TRY(exchange(numbers, their_numbers));
+  auto next = their_numbers.begin();
+  for (std::size_t i = 0; i < std::size(parts); next += their_sizes[i++])
+    parts[i]->assign(next, next + their_sizes[i]);
   return {};
 }
 
@@ -118,7 +164,7 @@ void give_weights(const std::vector<int>& values, int room, int* out) {
 
 Result<> dist_graph_create_adjacent(MpiProcess& process, Communicator& comm_old, int indegree,
                                     const int* sources, const int* sourceweights, int outdegree,
-                                    const int* destinations, const int* destweights, Info*, bool,
+                                    const int* destinations, const int* destweights, Info*, bool reorder,
                                     Ref<Communicator>& comm_dist_graph) {
   HAWSER_TRY(check_no_intercommunicator(comm_old));
   HAWSER_TRY(check_degree("indegree", indegree));
@@ -130,16 +176,22 @@ Result<> dist_graph_create_adjacent(MpiProcess& process, Communicator& comm_old,
   if ((sourceweights == unweighted) != (destweights == unweighted))
     return failure(ErrorClass::arg, "only one of sourceweights and destweights is MPI_UNWEIGHTED");
   const bool weighted = sourceweights != unweighted;
-  Neighbors neighbors{kept(sources, indegree), kept(destinations, outdegree)};
-  auto topology = make_counted<DistributedGraphTopology>(std::move(neighbors), weighted,
-                                                         kept(sourceweights, weighted ? indegree : 0),
-                                                         kept(destweights, weighted ? outdegree : 0));
-  return make(process, comm_old, std::move(topology), comm_dist_graph);
+  Lists lists{{kept(sources, indegree), kept(destinations, outdegree)},
+              kept(sourceweights, weighted ? indegree : 0),
+              kept(destweights, weighted ? outdegree : 0)};
+  std::vector<Edge> edges;  // each at the process that it starts from
+  for (int i = 0; i < outdegree; ++i)
+    edges.push_back({comm_old.rank(), destinations[i], weighted ? destweights[i] : 1});
+  auto order = make(process, comm_old, edges, reorder, comm_dist_graph);
+  if (!order) return order.take_error();
+  if (!order.value().empty()) HAWSER_TRY(pass_on(process, *comm_dist_graph, order.value(), lists));
+  attach(*comm_dist_graph, weighted, std::move(lists));
+  return {};
 }
 
 Result<> dist_graph_create(MpiProcess& process, Communicator& comm_old, int n, const int* sources,
-                           const int* degrees, const int* destinations, const int* weights, Info*, bool,
-                           Ref<Communicator>& comm_dist_graph) {
+                           const int* degrees, const int* destinations, const int* weights, Info*,
+                           bool reorder, Ref<Communicator>& comm_dist_graph) {
   HAWSER_TRY(check_no_intercommunicator(comm_old));
   HAWSER_TRY(check_degree("n", n));
   HAWSER_TRY(check_nodes("sources", sources, n, comm_old));
@@ -155,25 +207,26 @@ Result<> dist_graph_create(MpiProcess& process, Communicator& comm_old, int n, c
   std::vector<Edge> named;
   for (int i = 0, next = 0; i < n; ++i) {
     for (int k = 0; k < degrees[i]; ++k, ++next)
-      named.push_back({sources[i], destinations[next], weighted ? weights[next] : 0});
+      named.push_back({sources[i], destinations[next], weighted ? weights[next] : 1});
   }
-  auto edges = distribute(process, comm_old, named);
+  auto order = make(process, comm_old, named, reorder, comm_dist_graph);
+  if (!order) return order.take_error();
+  auto edges = distribute(process, *comm_dist_graph, named);
   if (!edges) return edges.take_error();
-  Neighbors neighbors;
-  std::vector<int> source_weights, destination_weights;
+  Lists lists;
+  const int rank = comm_dist_graph->rank();
   for (const Edge& edge : edges.value()) {
-    if (edge.destination == comm_old.rank()) {
-      neighbors.sources.push_back(edge.source);
-      if (weighted) source_weights.push_back(edge.weight);
+    if (edge.destination == rank) {
+      lists.neighbors.sources.push_back(edge.source);
+      if (weighted) lists.source_weights.push_back(edge.weight);
     }
-    if (edge.source == comm_old.rank()) {
-      neighbors.destinations.push_back(edge.destination);
-      if (weighted) destination_weights.push_back(edge.weight);
+    if (edge.source == rank) {
+      lists.neighbors.destinations.push_back(edge.destination);
+      if (weighted) lists.destination_weights.push_back(edge.weight);
     }
   }
-  auto topology = make_counted<DistributedGraphTopology>(
-      std::move(neighbors), weighted, std::move(source_weights), std::move(destination_weights));
-  return make(process, comm_old, std::move(topology), comm_dist_graph);
+  attach(*comm_dist_graph, weighted, std::move(lists));
+  return {};
 }
 
 Result<> dist_graph_neighbors_count(MpiProcess&, Communicator& comm, int& indegree, int& outdegree,

@@ -1,10 +1,10 @@
-// Graph topologies (MPI-5.0 sections 8.5.3 and 8.5.5 to 8.5.8), and which topology a communicator has. Ranks
-// are not reordered.
+// Graph topologies (MPI-5.0 sections 8.5.3 and 8.5.5 to 8.5.8), and which topology a communicator has.
 #include <algorithm>
 
 #include "base/failure.h"
 #include "communicator/topology.h"
 #include "process/api.h"
+#include "process/api/reordering.h"
 #include "process/api/topology_checks.h"
 #include "process/mpi_process.h"
 
@@ -36,6 +36,16 @@ Result<> check_graph(const Communicator& comm, int nnodes, const int* index, con
   return {};
 }
 
+ReorderingRule rule_for(int nnodes, const int* index, const int* edges) {
+  return [=](const Places& places) {
+    std::vector<WeightedEdge> graph;
+    for (int node = 0, next = 0; node < nnodes; ++node) {
+      for (; next < index[node]; ++next) graph.push_back({node, edges[next], 1});
+    }
+    return reorder_graph(places, graph);
+  };
+}
+
 }  // namespace
 
 Result<> topo_test(MpiProcess&, Communicator& comm, int& status) {
@@ -45,9 +55,15 @@ Result<> topo_test(MpiProcess&, Communicator& comm, int& status) {
 }
 
 Result<> graph_create(MpiProcess& process, Communicator& comm_old, int nnodes, const int* index,
-                      const int* edges, bool, Ref<Communicator>& comm_graph) {
+                      const int* edges, bool reorder, Ref<Communicator>& comm_graph) {
   HAWSER_TRY(check_graph(comm_old, nnodes, index, edges));
-  HAWSER_TRY(create_over_first(process, comm_old, nnodes, comm_graph));
+  RankOrder order;
+  if (reorder) {
+    auto agreed = agree_on_order(process, comm_old, nnodes, rule_for(nnodes, index, edges));
+    if (!agreed) return agreed.take_error();
+    order = std::move(agreed).value();
+  }
+  HAWSER_TRY(create_in_order(process, comm_old, nnodes, order, comm_graph));
   if (!comm_graph) return {};
   comm_graph->topology =
       make_counted<GraphTopology>(std::vector<int>(index, index + nnodes),
@@ -92,10 +108,11 @@ Result<> graph_neighbors(MpiProcess&, Communicator& comm, int rank, int maxneigh
   return {};
 }
 
-Result<> graph_map(MpiProcess&, Communicator& comm, int nnodes, const int* index, const int* edges,
+Result<> graph_map(MpiProcess& process, Communicator& comm, int nnodes, const int* index, const int* edges,
                    int& newrank) {
   HAWSER_TRY(check_graph(comm, nnodes, index, edges));
-  newrank = comm.rank() < nnodes ? comm.rank() : undefined;
+  const RankOrder order = order_over_nodes(process, comm, nnodes, rule_for(nnodes, index, edges));
+  newrank = new_rank_in(order, nnodes, comm.rank());
   return {};
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/failure.h"
-#include "collective/construction.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {
@@ -20,21 +19,6 @@ inline Result<> check_rank(const char* argument, int rank, int size) {
 inline Result<> check_room(const char* argument, int room, int needed) {
   if (room >= needed) return {};
   return failure(ErrorClass::arg, "{} is {}, but {} are needed", argument, room, needed);
-}
-
-// A communicator over the first `size` ranks; null on the others.
-inline Result<> create_over_first(MpiProcess& process, Communicator& parent, int size,
-                                  Ref<Communicator>& out) {
-  const RankRange first{0, size - 1, 1};
-  auto group = parent.group()->including_ranges({&first, static_cast<std::size_t>(size > 0)});
-  if (!group) return group.take_error();
-  auto made = create(process.collectives(), parent, group.value());
-  if (!made) return made.take_error();
-  out = std::move(made).value();
-  if (!out) return {};
-  out->error_handler = parent.error_handler;
-  out->session = parent.session;
-  return {};
 }
 
 }  // namespace hawser::mpi
