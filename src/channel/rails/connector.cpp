@@ -319,7 +319,7 @@ void Connector::make_ready(Subchannel& subchannel) {
 bool Connector::receive() {
   bool any = false;
   for (const auto& rail : core_.rails) {
-    if (rail->dead) continue;
+    if (rail->dead || core_.passes_over(*rail)) continue;
     for (auto bytes = rail->datagrams().receive(); !bytes.empty(); bytes = rail->datagrams().receive()) {
       manager_.on_datagram(rail->number(), bytes, core_.now);
       any = true;

@@ -47,6 +47,8 @@ class Rail {
   // How others reach it as of now.
   RailAddress address() const;
   bool up() const { return facts_.active && !dead; }
+  // Every look costs system calls.
+  bool costly_to_poll() const { return facts_.address.transport == rdma::Transport::tcp; }
   // Asks the device again; after port events and before connecting (addresses may have moved).
   void query();
 
@@ -96,6 +98,7 @@ class Rail {
   Nanoseconds datagrams_unsent_since = -1;
   Nanoseconds polled = -1;  // last, and the time before
   Nanoseconds polled_before = -1;
+  Nanoseconds found = -1;  // when completions were, last
   std::int64_t bytes_queued = 0;  // of stripes posted and not completed
   std::int32_t outstanding = 0;   // requests, of all connections
 

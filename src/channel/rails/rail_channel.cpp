@@ -12,6 +12,16 @@ namespace {
 // While packets come in, datagrams and events are looked for only so often; a pass that finds nothing looks,
 // too, but not oftener than that.
 constexpr Nanoseconds look_interval = 20 * microsecond;
+// The same of rails that are costly to poll, where others are not, unless something came in over them lately;
+// they are looked at every so many looks.
+constexpr Nanoseconds spare_interval = 100 * microsecond, busy_time = millisecond;
+constexpr std::uint32_t looks_per_costly_one = spare_interval / look_interval;
+
+bool to_be_polled(const RailCore& core, const Rail& rail) {
+  if (!core.spares || !rail.costly_to_poll() || core.look_now) return true;
+  const bool busy = rail.found >= 0 && core.now - rail.found < busy_time;
+  return busy || core.now - rail.polled >= (rail.outstanding > 0 ? look_interval : spare_interval);
+}
 
 // The key of the job's datagrams: from its name, so that it is known before anything is exchanged.
 std::uint32_t datagram_key(std::string_view job) {
@@ -51,6 +61,7 @@ Result<> open_rails(RailCore& core) {
     if (!rail) return rail.take_error();
     core.rails.push_back(std::move(rail).value());
     core.table.rails.push_back(core.rails.back()->address());
+    core.spares |= !core.rails.back()->costly_to_poll();
   }
   return {};
 }
@@ -163,14 +174,19 @@ bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
     if (core.rails.empty() || !core.connect_up()) return false;
   }
   bool moved = false;
-  for (const auto& rail : core.rails) moved |= core.poll(*rail) > 0;
+  for (const auto& rail : core.rails)
+    if (to_be_polled(core, *rail)) moved |= core.poll(*rail) > 0;
   if (core.look_now || now - core.looked >= look_interval) {
     core.looked = now;
+    core.looks = core.look_now ? 0 : (core.looks + 1) % looks_per_costly_one;
     core.look_now = core.look_skipped = false;
     moved |= core.connector->receive();
     core.registrations->take_changes();
     for (std::size_t d = 0; d < core.devices.size(); ++d)
-      core.take_events(*core.devices[d], static_cast<std::uint16_t>(d));
+      if (std::none_of(core.rails.begin(), core.rails.end(), [&](const auto& rail) {
+            return rail->device_number() == d && core.passes_over(*rail);
+          }))
+        core.take_events(*core.devices[d], static_cast<std::uint16_t>(d));
   } else {
     core.look_skipped = true;
   }

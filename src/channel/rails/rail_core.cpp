@@ -157,6 +157,7 @@ int RailCore::poll(Rail& rail) {
   }
   rail.polled_before = rail.polled;
   rail.polled = now;
+  if (count > 0) rail.found = now;
   rail.note_poll(count, count < static_cast<int>(completions.size()));
   for (int i = 0; i < count; ++i) on_completion(rail, completions[static_cast<std::size_t>(i)]);
   if (count > 0) rail.fill();

@@ -55,6 +55,8 @@ struct RailCore {
     if (!subchannel.attention.linked()) attention.push_back(&subchannel);
     timer = now;
   }
+  // Whether its datagrams and its device's events are passed over in this look.
+  bool passes_over(const Rail& rail) const { return looks != 0 && spares && rail.costly_to_poll(); }
   // Takes some completions of a rail and deals with them; how many.
   int poll(Rail& rail);
   void poll_all(Rail& rail) {
@@ -98,6 +100,9 @@ struct RailCore {
   std::int32_t inline_bytes = 0;  // of all queue pairs
   Nanoseconds looked = 0;         // for datagrams and events
   bool look_now = true;
+  // Rails that are costly to poll, if others are not, are polled and looked at less often.
+  bool spares = false;
+  std::uint32_t looks = 0;  // while 0 at them, too
   bool look_skipped = false;
   Nanoseconds next_show = never;  // of weights and counters; they wake nobody
   Nanoseconds timer = 0;          // when the timers are to be looked at next

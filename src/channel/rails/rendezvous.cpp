@@ -308,8 +308,12 @@ bool Rendezvous::progress() {
     }
   };
   walk(to_answer_, [&](Transfer& fetch) { return answer(fetch); });
+  backed_up_.clear();
   const auto post = [&](TransferList& list, Direction direction) {
     walk(list, [&](Transfer& transfer) {
+      if (direction == Direction::write &&
+          std::find(backed_up_.begin(), backed_up_.end(), transfer.peer) != backed_up_.end())
+        return false;
       const bool posted = post_stripes(transfer, direction);
       if (transfer.remaining.empty()) list.remove(&transfer);
       return posted;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <vector>
 
 #include "channel/channel.h"
 #include "channel/rails/scheduling_policy.h"
@@ -74,6 +75,7 @@ class Rendezvous {
   TransferList to_read_;  // first come, first served
   TransferList to_answer_;
   std::deque<Landed> landed_;
+  std::vector<const VirtualChannel*> backed_up_;  // in this pass: no later write to them may be begun
 };
 
 }  // namespace hawser

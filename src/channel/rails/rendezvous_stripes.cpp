@@ -52,8 +52,10 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
     if (!any && transfer.damaged > 1) transfer.damaged = 1;  // round again
     if (!any || transfer.posted >= 2 * piece) return moved;
     if (direction == Direction::write &&
-        backlog > static_cast<double>(transfer.remaining.back().size) / fastest + seconds_of_backlog)
+        backlog > static_cast<double>(transfer.remaining.back().size) / fastest + seconds_of_backlog) {
+      backed_up_.push_back(&peer);
       return moved;
+    }
     ByteRange range = transfer.remaining.back();
     transfer.remaining.pop_back();
     if (range.size > piece) {
