@@ -74,7 +74,8 @@ class Testbed:
 
     def __init__(self, build, precedence=False):
         self.bin = pathlib.Path(build).resolve() / "bin"
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hawser-rails-"))
+        if not (self.bin / "mpiexec").exists():
+            raise Failed(f"nothing is built in {self.bin.parent} (targets hawser, hawser-fabricd, mpiexec, mpi_abi)")
         self.started = []
         self.fabrics = 0
         self.programs = {}
@@ -85,10 +86,9 @@ class Testbed:
                 with contextlib.suppress(PermissionError):  # a group's leader cannot, and has a group of its own
                     os.setsid()
             take_precedence("self")
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hawser-rails-"))
 
     def __enter__(self):
-        if not (self.bin / "mpiexec").exists():
-            raise Failed(f"nothing is built in {self.bin.parent} (targets hawser, hawser-fabricd, mpiexec, mpi_abi)")
         return self
 
     def __exit__(self, *_):

@@ -1,4 +1,4 @@
-"""report.py timeline: what the rails carry while a cable is pulled and comes back; the same under Open MPI."""
+"""report.py timeline: what the rails carry while a cable is pulled and comes back; also under Open MPI."""
 import pathlib
 import re
 import select

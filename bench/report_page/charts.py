@@ -305,8 +305,8 @@ def without_repeats(points):
 
 
 def legend(entries):
-    """HTML: a sample of each (style, label, kind); kind is False or True for a line (dashed), "bar", "area", "dot"
-    or "upright"."""
+    """HTML: a sample of each (style, label, kind); kind is False or True for a line (dashed), or "bar", "area",
+    "dot", "upright"."""
     out = []
     for style, label, kind in entries:
         if kind in ("bar", "area"):

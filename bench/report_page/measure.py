@@ -1,6 +1,7 @@
 """Runs the benchmarks of the sections, and keeps what they measured as JSON."""
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -21,7 +22,7 @@ COMPARE, RAILS, STARTUP = "bench/compare", "bench/rails/report.py", "bench/start
 
 @dataclass(frozen=True)
 class Step:
-    """A benchmark: its result's name (empty: the result's own names), and its words by default and for --quick."""
+    """A benchmark: its result's name (empty: the result's own names), its words by default and for --quick."""
 
     name: str
     program: str
@@ -144,12 +145,10 @@ def run(command, log, precedence):
 
 
 def tail(log, most=12):
-    lines = [
-        line
-        for line in log.read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines()
-        if line.strip()
-    ]
-    return "\n".join(lines[-most:])
+    """The last lines, of a Python traceback only what it ends with."""
+    text = log.read_text(encoding="utf-8", errors="replace").replace("\r", "\n")
+    text = re.sub(r"^Traceback .*\n(?:[ \t].*\n)*", "", text, flags=re.M)
+    return "\n".join([line for line in text.splitlines() if line.strip()][-most:])
 
 
 def measure_step(step, options, words, folder):

@@ -48,7 +48,7 @@ def draw_sweep(section, sweep):
 
 
 def draw_relative(section, sweeps):
-    """How often as fast as the better peer, so that curves which lie close to each other can be told apart."""
+    """How often as fast as the better peer, so that curves which lie close together can be told apart."""
     series = []
     for sweep, (style, dashed) in zip(
         sweeps, (("hawser", False), ("hawser-4", True), ("hawser-1", False), ("verbs", False))

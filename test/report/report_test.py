@@ -5,6 +5,7 @@ recorded.json is of a quick run on a busy machine, with most sizes taken out.
 import copy
 import html.parser
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -142,6 +143,12 @@ class Curves(Case):
         )
         for chart in charts.values():
             self.assertEqual(set(self.curves(chart)), {"Hawser", "MPICH", "Open MPI"})
+
+    def test_startup_and_overlap_have_bars_of_every_library(self):
+        for key, groups in (("startup", 2), ("overlap", 3)):
+            for chart in self.charts(key).values():
+                bars = list(self.curves(chart).values())
+                self.assertEqual([len(each) for each in bars], [groups] * 3)
 
     def test_rails_stand_beside_verbs_and_open_mpi(self):
         charts = self.charts("rails")
@@ -281,13 +288,19 @@ class Arguments(Case):
 
     def test_the_benchmarks_understand_what_they_are_told(self):
         options = types.SimpleNamespace(build=self.folder / "nothing", precedence=False)
+        scratch = self.folder / "scratch"
+        scratch.mkdir()
+        variables = {**os.environ, "TMPDIR": str(scratch)}
         for step in {step for steps in measure.STEPS.values() for step in steps}:
             for words in filter(None, (step.words, step.quick)):
                 command = measure.command_of(step, options, words, self.folder / "result.json")
-                done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+                done = subprocess.run(
+                    command, capture_output=True, text=True, timeout=120, check=False, env=variables
+                )
                 with self.subTest(command=words):
                     self.assertNotEqual(done.returncode, 0)
                     self.assertNotIn("usage:", done.stderr)
+                    self.assertEqual(list(scratch.iterdir()), [])
 
     def test_every_section_can_be_measured_and_drawn(self):
         self.assertEqual(list(measure.STEPS), list(sections.DRAWN))
