@@ -85,13 +85,21 @@ int main(int argc, char** argv) {
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, degree, &neighbors[static_cast<std::size_t>(first)],
                                  MPI_UNWEIGHTED, degree, &neighbors[static_cast<std::size_t>(first)],
                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 1, &distributed);
+  // On how many ranks MPI_Cart_map and MPI_Graph_map foretell the new rank.
+  int cart_rank = -1, graph_rank = -1, cart_map = -1, graph_map = -1, foretold = 0;
+  MPI_Comm_rank(cart, &cart_rank);
+  MPI_Comm_rank(graph, &graph_rank);
+  MPI_Cart_map(MPI_COMM_WORLD, ndims, dims.data(), periods.data(), &cart_map);
+  MPI_Graph_map(MPI_COMM_WORLD, size, index.data(), neighbors.data(), &graph_map);
+  const int right = cart_map == cart_rank && graph_map == graph_rank;
+  MPI_Reduce(&right, &foretold, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
   const int before = edges_apart(plain, place, index, neighbors);
   const int in_cart = edges_apart(cart, place, index, neighbors);
   const int in_graph = edges_apart(graph, place, index, neighbors);
   const int in_distributed = edges_apart(distributed, place, index, neighbors);
   if (rank == 0)
-    std::printf("edges apart: %d before, %d cart, %d graph, %d distributed\n", before, in_cart, in_graph,
-                in_distributed);
+    std::printf("edges apart: %d before, %d cart, %d graph, %d distributed; %d ranks foretold\n", before,
+                in_cart, in_graph, in_distributed, foretold);
   MPI_Finalize();
   return 0;
 }

@@ -1,6 +1,7 @@
 // Distributed graph topologies (MPI-5.0 sections 8.5.4 and 8.5.8): every process knows its own neighbours
 // only. The nodes of the graph are ranks of the new communicator: when ranks are reordered, the process that
-// becomes rank i has the neighbours that were named for node i, whoever named them.
+// becomes rank i has the neighbours that were named for node i, by whomever (8.5.5: the lists are those that
+// the process with the same rank in the old communicator gave).
 #include <algorithm>
 
 #include "base/arguments.h"
