@@ -49,7 +49,7 @@ STEPS = {
         ),
         Step("criteria", RAILS, "speed --parts 2,4,latency --no-peers --runs 2", ""),
     ],
-    "pauses": [Step("pause", RAILS, "pause --faults 40", "pause --faults 5")],
+    "pauses": [Step("pause", RAILS, "pause --faults 60", "pause --faults 5")],
     "failover": [
         Step("timeline", RAILS, "timeline --seconds 4", "timeline --seconds 2 --libraries hawser,openib"),
         Step("degraded", RAILS, "degraded --runs 2 --quiet", ""),

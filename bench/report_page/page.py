@@ -73,8 +73,10 @@ def html_table(table):
     head = "".join(html_cell(cell, "th") for cell in table.head)
     body = "".join(f"<tr>{''.join(map(html_cell, row))}</tr>" for row in table.rows)
     inner = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    if not table.title:
+        return inner
     return (
-        f'<details{" open" if table.open else ""}><summary>{escape(table.title)}</summary>{inner}</details>'
+        f"<details{' open' if table.open else ''}><summary>{escape(table.title)}</summary>{inner}</details>"
     )
 
 
