@@ -1,5 +1,7 @@
 #include "collective/engine.h"
 
+#include <algorithm>
+
 #include "base/failure.h"
 #include "collective/algorithms/algorithms.h"
 #include "collective/plan.h"
@@ -12,6 +14,9 @@ namespace {
 
 // Where the ranks of a communicator tell each other that they are done with it.
 constexpr std::uint32_t retirement_context = 3;
+
+// Ends of communicators that one pass looks at.
+constexpr std::int64_t retirements_at_once = 8;
 
 // The area of process 0 that MPI_COMM_WORLD uses.
 constexpr int world_area = 0;
@@ -104,10 +109,13 @@ void CollectiveEngine::use_areas(std::unique_ptr<SharedAreas> areas) {
 void CollectiveEngine::close() {
   open_ = false;
   areas_ = nullptr;
-  while (Operation* operation = active_.pop_front()) {
-    operation->abandon();
-    give_back(*operation);
+  for (auto* list : {&active_, &retiring_}) {
+    while (Operation* operation = list->pop_front()) {
+      operation->abandon();
+      give_back(*operation);
+    }
   }
+  retirements_ = 0;
 }
 
 void CollectiveEngine::adopt(Communicator& communicator, int area) {
@@ -231,7 +239,11 @@ Result<> CollectiveEngine::wait_for(Operation& operation) {
 
 Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall& call) {
   SharedCollectives* shared = CollectiveRecord::of(communicator).shared.get();
-  if (shared != nullptr && call.neighbors == nullptr && shared->run(call)) return {};
+  if (shared != nullptr && call.neighbors == nullptr && shared->run(call)) {
+    if (!shared->amounts_differed()) [[likely]]
+      return {};
+    return failure(ErrorClass::truncate, "the root of the broadcast gives another amount than this rank");
+  }
   Operation& operation = take();
   operation.call = call;
   begin(operation, communicator);
@@ -328,6 +340,23 @@ bool CollectiveEngine::advance_active() {
   return moved;
 }
 
+// A few in turn, so that a pass takes no longer when many wait.
+bool CollectiveEngine::advance_retiring() {
+  bool moved = false;
+  for (std::int64_t looks = std::min(retirements_, retirements_at_once); looks > 0; --looks) {
+    Operation* operation = retiring_.pop_front();
+    if (operation->advance()) {
+      --retirements_;
+      complete(*operation);
+      give_back(*operation);
+      moved = true;
+    } else {
+      retiring_.push_back(operation);
+    }
+  }
+  return moved;
+}
+
 // --- Context ids ---
 
 void CollectiveEngine::reuse(std::uint32_t context, int area) {
@@ -344,12 +373,15 @@ void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context,
   if (!open_ || context / contexts_per_communicator < 2) return;
   for (std::uint32_t i = 0; i < contexts_per_communicator; ++i)
     if (i != retirement_context) messages_.release_context(context + i);
-  Operation& operation = start_task({std::move(group), rank, context + retirement_context, 0}, nullptr,
-                                    [area](Operation& retiring) { return retirement(retiring, area); });
-  if (operation.complete) {
+  Operation& operation = take();
+  operation.begin({std::move(group), rank, context + retirement_context, 0});
+  operation.run(retirement(operation, area));
+  if (operation.finished()) {
+    complete(operation);
     give_back(operation);
   } else {
-    operation.user_freed = true;
+    ++retirements_;
+    retiring_.push_back(&operation);
   }
 }
 

@@ -68,7 +68,10 @@ class CollectiveEngine {
   Participants participants_of(Communicator& communicator);
 
   // One pass over the operations in the background; true if one came to its end.
-  bool progress() { return !active_.empty() && advance_active(); }
+  bool progress() {
+    const bool moved = !active_.empty() && advance_active();
+    return (!retiring_.empty() && advance_retiring()) || moved;
+  }
 
   ContextIds& context_ids() { return context_ids_; }
   PointToPoint& point_to_point() { return messages_; }
@@ -94,6 +97,7 @@ class CollectiveEngine {
   void launch_in_background(Operation& operation);
   void complete(Operation& operation);
   bool advance_active();
+  bool advance_retiring();
   Result<> wait_for(Operation& operation);
 
   PointToPoint& messages_;
@@ -108,6 +112,10 @@ class CollectiveEngine {
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_;
   IntrusiveList<Operation, &Operation::active_link> active_;
+  // Ends of communicators, for which nobody waits. A process may be thousands of them ahead of its slowest
+  // peer.
+  IntrusiveList<Operation, &Operation::active_link> retiring_;
+  std::int64_t retirements_ = 0;  // in retiring_
 };
 
 }  // namespace hawser

@@ -128,9 +128,11 @@ bool Operation::collect() {
   while (!started_.empty()) {
     MessageRequest& request = *started_.back();
     if (!request.complete) return false;
-    if (request.status.error != ErrorClass::success) [[unlikely]] {
+    const bool whole =
+        request.direction != MessageRequest::Direction::receive || request.status.bytes == request.bytes.size;
+    if (request.status.error != ErrorClass::success || !whole) [[unlikely]] {
       fail(failure(
-          request.status.error,
+          whole ? request.status.error : ErrorClass::truncate,
           "a message of the collective operation failed; do all ranks give the same root and amounts?"));
     }
     messages.release(request);

@@ -129,6 +129,14 @@ void PointToPoint::on_exposed_done(void* cookie, Result<> result) {
   settle(send);
 }
 
+// A program whose types do not match is wrong, and here it is noticed without cost for what is right.
+void PointToPoint::check_elements(MessageRequest& receive) {
+  if (!receive.datatype) return;  // a part of a collective operation, packed
+  const Elementary kind = receive.datatype->elementary;
+  if (kind == Elementary::none || kind == Elementary::pair) return;
+  if (receive.status.bytes % facts(kind).size != 0) receive.status.error = ErrorClass::type;
+}
+
 // --- Cancelling (MPI-5.0 section 3.8.4) ---
 
 void PointToPoint::cancel(MessageRequest& request) {

@@ -25,13 +25,9 @@ Matching::Matching() : table_(first_table_size, nullptr), shift_(first_shift) {
 
 Matching::Bin& Matching::look_up(std::uint64_t key) {
   const std::size_t mask = table_.size() - 1;
-  for (std::size_t i = place_of(key); table_[i] != nullptr; i = (i + 1) & mask) {
-    if (table_[i]->key == key) {
-      last_ = table_[i];
-      return *last_;
-    }
-  }
-  last_ = &make_bin(key);
+  std::size_t i = place_of(key);
+  while (table_[i] != nullptr && table_[i]->key != key) i = (i + 1) & mask;
+  last_ = table_[i] != nullptr ? table_[i] : &make_bin(key);
   return *last_;
 }
 
@@ -45,45 +41,65 @@ Matching::Bin& Matching::make_bin(std::uint64_t key) {
     free_bins_.pop_back();
   }
   bin->key = key;
-  const std::size_t mask = table_.size() - 1;
-  std::size_t i = place_of(key);
-  while (table_[i] != nullptr) i = (i + 1) & mask;
-  table_[i] = bin;
+  enter(*bin);
   ++bins_in_use_;
+  const std::uint64_t all = key_of(static_cast<std::uint32_t>(key >> 32), any_source);
+  if (key != all) {
+    Bin& head = look_up(all);
+    bin->next_of_context = head.next_of_context;
+    head.next_of_context = bin;
+  }
   return *bin;
+}
+
+void Matching::enter(Bin& bin) {
+  const std::size_t mask = table_.size() - 1;
+  std::size_t i = place_of(bin.key);
+  while (table_[i] != nullptr) i = (i + 1) & mask;
+  table_[i] = &bin;
 }
 
 void Matching::grow() {
   std::vector<Bin*> former(2 * table_.size(), nullptr);
   former.swap(table_);
   --shift_;
-  const std::size_t mask = table_.size() - 1;
-  for (Bin* bin : former) {
-    if (bin == nullptr) continue;
-    std::size_t i = place_of(bin->key);
-    while (table_[i] != nullptr) i = (i + 1) & mask;
-    table_[i] = bin;
-  }
+  for (Bin* bin : former)
+    if (bin != nullptr) enter(*bin);
 }
 
-// Rare, so it may visit the whole table: everything but the context's bins is entered anew.
-void Matching::release_bins(std::uint32_t context) {
-  std::vector<Bin*> former(table_.size(), nullptr);
-  former.swap(table_);
+void Matching::remove_bin(Bin& bin) {
   const std::size_t mask = table_.size() - 1;
-  for (Bin* bin : former) {
-    if (bin == nullptr) continue;
-    const bool in_use = !bin->posted.empty() || !bin->messages.empty();
-    if (bin->key >> 32 == context && !in_use) {
-      bin->key = 0;
-      free_bins_.push_back(bin);
-      --bins_in_use_;
-      continue;
-    }
-    std::size_t i = place_of(bin->key);
-    while (table_[i] != nullptr) i = (i + 1) & mask;
-    table_[i] = bin;
+  std::size_t hole = place_of(bin.key);
+  while (table_[hole] != &bin) hole = (hole + 1) & mask;
+  // Who came to lie behind the hole because it was taken moves up, so that searches find no gap.
+  for (std::size_t i = (hole + 1) & mask; table_[i] != nullptr; i = (i + 1) & mask) {
+    const std::size_t wanted = place_of(table_[i]->key);
+    if (((i - wanted) & mask) < ((i - hole) & mask)) continue;
+    table_[hole] = table_[i];
+    hole = i;
   }
+  table_[hole] = nullptr;
+  bin.key = 0;
+  bin.next_of_context = nullptr;
+  free_bins_.push_back(&bin);
+  --bins_in_use_;
+}
+
+// Takes the time of the context's own bins: programs make and free thousands of communicators.
+void Matching::release_bins(Bin& all) {
+  Bin* kept = nullptr;
+  for (Bin* bin = all.next_of_context; bin != nullptr;) {
+    Bin* next = bin->next_of_context;
+    if (bin->in_use()) {
+      bin->next_of_context = kept;
+      kept = bin;
+    } else {
+      remove_bin(*bin);
+    }
+    bin = next;
+  }
+  all.next_of_context = kept;
+  if (kept == nullptr && !all.in_use()) remove_bin(all);
   // `last_` must be a bin of the table.
   look_up(key_of(0, any_source));
 }
@@ -163,8 +179,18 @@ void Matching::check_invariants() const {
   std::int64_t wildcards = 0;
   std::int64_t messages = 0;
   std::int64_t arrivals = 0;
-  for (const Bin* bin : table_) {
+  std::size_t of_contexts = 0;  // bins in the lists of their contexts
+  for (std::size_t place = 0; place < table_.size(); ++place) {
+    const Bin* bin = table_[place];
     if (bin == nullptr) continue;
+    for (std::size_t i = place_of(bin->key); i != place; i = (i + 1) & (table_.size() - 1))
+      HAWSER_ASSERT(table_[i] != nullptr);
+    if (static_cast<std::int32_t>(bin->key) == any_source) {
+      for (const Bin* other = bin; other != nullptr; other = other->next_of_context) {
+        HAWSER_ASSERT(other->key >> 32 == bin->key >> 32);
+        ++of_contexts;
+      }
+    }
     std::uint64_t last = 0;
     for (MessageRequest* r = bin->posted.front(); r != nullptr; r = bin->posted.next(r)) {
       HAWSER_ASSERT(key_of(r->context, r->source_rank) == bin->key);
@@ -176,6 +202,7 @@ void Matching::check_invariants() const {
     for (Message* m = bin->messages.front(); m != nullptr; m = bin->messages.next(m)) ++messages;
     for (Message* m = bin->arrivals.front(); m != nullptr; m = bin->arrivals.next(m)) ++arrivals;
   }
+  HAWSER_ASSERT(of_contexts == bins_in_use_);
   HAWSER_ASSERT(posted == counters_.posted);
   HAWSER_ASSERT(wildcards == wildcards_);
   HAWSER_ASSERT(messages == counters_.unexpected);

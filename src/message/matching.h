@@ -88,7 +88,7 @@ class Matching {
       remove(*message);
       drop(*message);
     }
-    release_bins(context);
+    release_bins(all);
   }
 
   const MatchingCounters& counters() const { return counters_; }
@@ -100,6 +100,8 @@ class Matching {
     IntrusiveList<MessageRequest, &MessageRequest::link> posted;
     IntrusiveList<Message, &Message::by_source> messages;   // of this source
     IntrusiveList<Message, &Message::by_arrival> arrivals;  // of all sources; only in the any_source bin
+    Bin* next_of_context = nullptr;                         // a list that begins at the any_source bin
+    bool in_use() const { return !posted.empty() || !messages.empty(); }
   };
 
   static std::uint64_t key_of(std::uint32_t context, std::int32_t source) {
@@ -117,8 +119,10 @@ class Matching {
   }
   Bin& look_up(std::uint64_t key);
   Bin& make_bin(std::uint64_t key);
+  void enter(Bin& bin);
   void grow();
-  void release_bins(std::uint32_t context);
+  void remove_bin(Bin& bin);
+  void release_bins(Bin& all);
 
   static MessageRequest* first_accepting(const Bin& bin, std::int32_t tag) {
     MessageRequest* receive = bin.posted.front();

@@ -147,5 +147,43 @@ TEST(Matching, ManySourcesGrowTheTable) {
   EXPECT_EQ(matching.match(8, 7, 1), nullptr);
 }
 
+// Thousands of communicators come and go while messages wait in others.
+TEST(Matching, ContextsAreReleasedInAnyOrder) {
+  MessagePool messages;
+  Matching matching;
+  Random random(7);
+  constexpr std::uint32_t contexts = 2000;
+  std::vector<std::uint32_t> living;
+  std::vector<int> waiting(contexts, 0);
+  const auto release = [&](std::size_t place) {
+    const std::uint32_t context = living[place];
+    int dropped = 0;
+    matching.release_context(context, [&](Message& message) {
+      EXPECT_EQ(message.header.context, context);
+      messages.give_back(message);
+      ++dropped;
+    });
+    EXPECT_EQ(dropped, waiting[context]);
+    living[place] = living.back();
+    living.pop_back();
+  };
+  for (std::uint32_t context = 0; context < contexts; ++context) {
+    living.push_back(context);
+    for (std::int32_t source = 0; source < 3; ++source) {
+      if (random.below(2) == 0) continue;
+      MessageHeader header{};
+      header.context = context;
+      header.source_rank = source;
+      matching.add(messages.take(header, 0, 0, 0));
+      ++waiting[context];
+    }
+    if (random.below(3) != 0) release(random.below(living.size()));
+    if (context % 100 == 0) matching.check_invariants();
+  }
+  while (!living.empty()) release(random.below(living.size()));
+  matching.check_invariants();
+  EXPECT_EQ(matching.counters().unexpected, 0);
+}
+
 }  // namespace
 }  // namespace hawser

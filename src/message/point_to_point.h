@@ -188,8 +188,12 @@ class PointToPoint final : public ChannelEvents {
                       fits};
     if (size != fits) [[unlikely]]
       receive.message_size = size;
+    else if (!receive.bytes.contiguous()) [[unlikely]]
+      check_elements(receive);
     complete(receive);
   }
+  // What came in for data in pieces must be whole elements of its datatype.
+  static void check_elements(MessageRequest& receive);
   void recycle(MessageRequest& request) {
     request.valid = false;
     if (!request.bytes.contiguous()) request.datatype = nullptr;

@@ -42,6 +42,7 @@ void MpiProcess::make_predefined_objects() {
   handles_.groups.place(1, *empty_group_);
   environment_info_ = make_counted<Info>();
   handles_.infos.place(1, *environment_info_);
+  describe_program();
 
   for (std::size_t i = 0; i < PredefinedTypes::size(); ++i) {
     if (predefined_type_numbers[i] != 0)
@@ -88,8 +89,6 @@ void MpiProcess::describe_program() {
   const std::pair<const char*, std::string> entries[] = {
       {"command", facts.command_line.empty() ? std::string() : facts.command_line.front()},
       {"argv", arguments},
-      {"maxprocs", std::to_string(size_)},
-      {"soft", std::to_string(size_)},
       {"host", environment_.host->processor_name()},
       {"arch", facts.architecture},
       {"wdir", facts.working_directory},
@@ -98,6 +97,14 @@ void MpiProcess::describe_program() {
     if (value.empty()) continue;
     const Result<> set = environment_info_->set(key, std::string_view(value).substr(0, max_info_value));
     HAWSER_ASSERT(set);  // the keys are short, and so are the values now
+  }
+  program_info_ = environment_info_->duplicate();
+}
+
+void MpiProcess::describe_job() {
+  for (const char* key : {"maxprocs", "soft"}) {
+    const Result<> set = environment_info_->set(key, std::to_string(size_));
+    HAWSER_ASSERT(set);
   }
 }
 
@@ -146,7 +153,7 @@ Result<> MpiProcess::connect() {
   HAWSER_TRY(collectives_.open(rank_, size_, knobs(), shared_memory_, layout.node_of_rank));
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);
-  describe_program();
+  describe_job();
   make_predefined_communicators();
   time_to_join_ = now_ - begin;
   return {};

@@ -79,6 +79,8 @@ class MpiProcess final : public Progress {
   ErrorCodes& error_codes() { return error_codes_; }
   PredefinedAttributes& predefined_attributes() { return predefined_attributes_; }
   Info& environment_info() { return *environment_info_; }  // MPI_INFO_ENV
+  // What of it is known before MPI_Init, too: MPI_Info_create_env gives the same at any time.
+  Info& program_info() { return *program_info_; }
   AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
   ToolInterface& tool() { return tool_; }
   // The rails' counters; null where none are used, or while not in the job.
@@ -127,6 +129,7 @@ class MpiProcess final : public Progress {
   void make_predefined_objects();
   void make_predefined_communicators();
   void describe_program();
+  void describe_job();
   void flush();
   Result<> synchronize_all();
   void abort_after_loss();
@@ -167,6 +170,7 @@ class MpiProcess final : public Progress {
   Ref<ErrorHandler> errors_return_;
   Ref<Group> empty_group_;
   Ref<Info> environment_info_;
+  Ref<Info> program_info_;
   Ref<Communicator> world_;
   Ref<Communicator> self_;
   ErrorOrigin error_origin_;

@@ -158,11 +158,34 @@ void errors_leave_no_traces(Conformance& t) {
   CHECK_EQ(got, 1);
 }
 
+// Parts of an element cannot come of matching types; data in pieces is looked at.
+void parts_of_elements([[maybe_unused]] Conformance& t) {
+#if defined(HAWSER)
+  OwnedType type;
+  OK(MPI_Type_vector(2, 1, 3, MPI_INT, type.out()));
+  OK(MPI_Type_commit(type.out()));
+  const char sent[8] = {};
+  int got[8] = {};
+  MPI_Request request;
+  for (int size : {3, 7}) {
+    OK(MPI_Isend(sent, size, MPI_CHAR, t.rank, 6, MPI_COMM_WORLD, &request));
+    CHECK_FAILS(MPI_Recv(got, 1, type, t.rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Irecv(got, 1, type, t.rank, 6, MPI_COMM_WORLD, &request));
+    OK(MPI_Send(sent, size, MPI_CHAR, t.rank, 6, MPI_COMM_WORLD));
+    CHECK_FAILS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+  }
+  OK(MPI_Irecv(got, 1, type, t.rank, 6, MPI_COMM_WORLD, &request));
+  OK(MPI_Send(sent, 4, MPI_CHAR, t.rank, 6, MPI_COMM_WORLD));
+  OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+#endif
+}
+
 }  // namespace
 
 CHAPTER(pt2pt_errors, CASE(truncation_spoils_nothing, .min_ranks = 2, .max_ranks = 2),
         CASE(truncation_by_recv_and_sendrecv, .min_ranks = 2, .max_ranks = 2),
         CASE(truncation_found_by_tests), CASE(wrong_arguments), CASE(null_communicator),
-        CASE(uncommitted_type), CASE(wrong_starts), CASE(errors_leave_no_traces))
+        CASE(uncommitted_type), CASE(wrong_starts), CASE(parts_of_elements), CASE(errors_leave_no_traces))
 
 }  // namespace conformance

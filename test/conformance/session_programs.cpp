@@ -154,6 +154,33 @@ void after_world() {
   GOOD(MPI_Session_finalize(&session));
 }
 
+std::string described() {
+  MPI_Info info = MPI_INFO_NULL;
+  GOOD(MPI_Info_create_env(0, nullptr, &info));
+  int keys = 0;
+  GOOD(MPI_Info_get_nkeys(info, &keys));
+  std::string text;
+  for (int n = 0; n < keys; ++n) {
+    char key[MPI_MAX_INFO_KEY + 1] = {}, value[MPI_MAX_INFO_VAL + 1] = {};
+    int length = sizeof value, found = 0;
+    GOOD(MPI_Info_get_nthkey(info, n, key));
+    GOOD(MPI_Info_get_string(info, key, &length, value, &found));
+    text.append(key).append("=").append(value).append("\n");
+  }
+  GOOD(MPI_Info_free(&info));
+  return text;
+}
+
+// How the program was started does not change while it runs.
+void environment() {
+  const std::string before = described();
+  TRUE(before.find("host=") != std::string::npos);
+  GOOD(MPI_Init(nullptr, nullptr));
+  TRUE(described() == before);
+  GOOD(MPI_Finalize());
+  TRUE(described() == before);
+}
+
 struct Program {
   const char* name;
   void (*body)();
@@ -165,7 +192,8 @@ constexpr Program programs[] = {{"alone", alone},
                                 {"before_world", before_world},
                                 {"around_world", around_world},
                                 {"within_world", within_world},
-                                {"after_world", after_world}};
+                                {"after_world", after_world},
+                                {"environment", environment}};
 
 }  // namespace
 

@@ -14,9 +14,10 @@ Task broadcast_binomial(Operation& operation) {
     operation.receive((relative - distance + root) % ranks, data.base, data.size);
     co_await operation.arrived();
   }
+  // Who got another amount than it expected passes on nothing, so that everyone below notices, too.
+  const std::int64_t bytes = operation.failed() ? 0 : data.size;
   for (distance /= 2; distance > 0; distance /= 2) {
-    if (relative + distance < ranks)
-      operation.send((relative + distance + root) % ranks, data.base, data.size);
+    if (relative + distance < ranks) operation.send((relative + distance + root) % ranks, data.base, bytes);
   }
   co_await operation.arrived();
 }

@@ -2,6 +2,8 @@
 // written once and read by those who need it, with no messages, matching or copies in between.
 #pragma once
 
+#include <utility>
+
 #include "collective/call.h"
 #include "collective/shared/team.h"
 #include "datatype/type_packer.h"
@@ -37,10 +39,14 @@ class SharedCollectives {
 
   // Does the operation, or answers false where messages serve better. The answer is the same on all ranks.
   bool run(const CollectiveCall& call);
+  // Whether the ranks gave different amounts to what was run last, as far as that is noticed; asking forgets
+  // it.
+  bool amounts_differed() { return std::exchange(amounts_differed_, false); }
 
  private:
   void barrier();
   bool broadcast(const CollectiveCall& call);
+  void receive_broadcast(ByteView& data, int root);
   bool gather(const CollectiveCall& call);
   bool scatter(const CollectiveCall& call);
   bool allgather(const CollectiveCall& call);
@@ -61,6 +67,7 @@ class SharedCollectives {
   }
 
   SharedTeam team_;
+  bool amounts_differed_ = false;
   std::vector<std::int64_t>
       starts_;  // reduce_scatter: where each rank's part starts, in elements, and the end
 };

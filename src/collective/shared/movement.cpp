@@ -104,34 +104,52 @@ void SharedCollectives::barrier() {
 bool SharedCollectives::broadcast(const CollectiveCall& call) {
   ByteView data = view(call.receive, 0, 1);
   if (data.size() == 0) return true;
-  const bool root = team_.rank() == call.root;
+  if (team_.rank() != call.root) {
+    receive_broadcast(data, call.root);
+    return true;
+  }
   if (data.size() <= SharedTeam::line_bytes) {
     team_.begin_step();
-    if (root) {
-      data.read(0, team_.line_to_write(), data.size());
-      team_.post();
-    } else {
-      team_.wait_for(call.root);
-      data.write(0, team_.line_of(call.root), data.size());
-    }
+    data.read(0, team_.line_to_write(), data.size());
+    team_.tell_amount(data.size());
+    team_.post();
     team_.end_line_step();
     return true;
   }
   // In pieces, so that the others read one while the root writes the next.
   for (std::int64_t done = 0; done < data.size(); done += team_.piece_bytes()) {
-    const std::int64_t bytes = std::min(team_.piece_bytes(), data.size() - done);
     team_.begin_piece_step();
-    if (root) {
-      data.read(done, team_.piece_to_write(), bytes);
-      team_.line_to_write();
-      team_.post();
-    } else {
-      team_.wait_for(call.root);
-      data.write(done, team_.piece(), bytes);
-    }
+    data.read(done, team_.piece_to_write(), std::min(team_.piece_bytes(), data.size() - done));
+    team_.line_to_write();
+    team_.tell_amount(data.size());
+    team_.post();
     team_.end_step();
   }
   return true;
+}
+
+// The root's amount says which steps there are, so that the ranks stay in step when ours is another one.
+void SharedCollectives::receive_broadcast(ByteView& data, int root) {
+  team_.begin_step();
+  team_.wait_for(root);
+  const std::int64_t amount = team_.amount_of(root);
+  const std::int64_t wanted = std::min(amount, data.size());
+  if (amount != data.size()) [[unlikely]]
+    amounts_differed_ = true;
+  if (amount <= SharedTeam::line_bytes) {
+    data.write(0, team_.line_of(root), wanted);
+    team_.end_line_step();
+    return;
+  }
+  for (std::int64_t done = 0;;) {
+    team_.take_piece();
+    data.write(done, team_.piece(), std::clamp<std::int64_t>(wanted - done, 0, team_.piece_bytes()));
+    team_.end_step();
+    done += team_.piece_bytes();
+    if (done >= amount) return;
+    team_.begin_step();
+    team_.wait_for(root);
+  }
 }
 
 bool SharedCollectives::gather(const CollectiveCall& call) {

@@ -87,8 +87,7 @@ std::byte* SharedTeam::buffer_to_write() {
   return buffer(rank_, buffer_turn_);
 }
 
-void SharedTeam::begin_piece_step() {
-  begin_step();
+void SharedTeam::take_piece() {
   piece_turn_ = (piece_turn_ + 1) % pieces_;
   piece_used_before_ = piece_used_[piece_turn_];
   piece_used_[piece_turn_] = last_piece_step_ = step_;

@@ -54,6 +54,9 @@ class SharedTeam {
   // To be called when this rank has waited for every other one by itself.
   void heard_from_all() { known_done_ = step_ - 1; }
   const std::byte* line_of(int rank) const { return line(rank).payload; }
+  // How many bytes the rank's contribution has in all, where ranks check that they agree; before post().
+  void tell_amount(std::int64_t bytes) { line(rank_).amount = bytes; }
+  std::int64_t amount_of(int rank) const { return line(rank).amount; }
 
   // --- Buffers of the ranks. All ranks call begin_buffer_step (which is also begin_step).
   void begin_buffer_step();
@@ -63,7 +66,12 @@ class SharedTeam {
   std::byte* buffer_of(int rank) const { return buffer(rank, buffer_turn_); }
 
   // --- All buffers as one, cut into pieces, in steps in which only one rank writes.
-  void begin_piece_step();
+  void begin_piece_step() {
+    begin_step();
+    take_piece();
+  }
+  // The second half of it, for who learns only by waiting that this is such a step.
+  void take_piece();
   std::byte* piece_to_write();
   std::byte* piece() const;
 
@@ -78,7 +86,8 @@ class SharedTeam {
  private:
   struct alignas(64) Line {
     std::atomic<std::uint32_t> posted;  // the step
-    std::byte padding[12];
+    std::byte padding[4];
+    std::int64_t amount;
     std::byte payload[line_bytes];
   };
   static_assert(sizeof(Line) == 64, "a small contribution must be one cache line");

@@ -24,7 +24,7 @@ Result<> info_create(MpiProcess&, Ref<Info>& info) {
 }
 
 Result<> info_create_env(MpiProcess& process, int, char**, Ref<Info>& info) {
-  info = process.environment_info().duplicate();
+  info = process.program_info().duplicate();
   return {};
 }
 

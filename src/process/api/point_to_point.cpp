@@ -95,6 +95,10 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
         ErrorClass::truncate,
         "the message of {} bytes from rank {} with tag {} does not fit the receive buffer of {} bytes",
         message_size, status.source, status.tag, capacity);
+  if (status.error == ErrorClass::type)
+    return failure(ErrorClass::type,
+                   "the message of {} bytes from rank {} with tag {} is no whole number of elements",
+                   status.bytes, status.source, status.tag);
   return failure(status.error, "the message could not be brought over");
 }
 

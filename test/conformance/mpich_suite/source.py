@@ -12,6 +12,7 @@ VERSION = "4.0.2"
 SOURCES = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " \
           "http://deb.debian.org/debian bookworm main\n"
 CONFIGURE = ["--disable-cxx", "--disable-shared", "--disable-spawn", "--disable-rma", "--disable-dependency-tracking"]
+ONLY_IN_MPICH = ' -a "$FROM_MPICH" = "yes"'
 # What some programs of the suite call and the standard ABI does not have: functions that MPI-3 removed, the
 # profiling names of conversions that mpi.h has as macros, and what MPICH 4.0 offered before the standard did.
 HANDLES = ["Comm", "Datatype", "Errhandler", "File", "Group", "Info", "Message", "Op", "Request", "Win"]
@@ -76,9 +77,9 @@ class Programs:
 
     def configure(self):
         """Anew if the options are others than last time."""
-        command = [str(self.suite / "configure"), f"MPICC={self.compiler}", *CONFIGURE, "--enable-xfail"]
+        command = [str(self.script()), f"MPICC={self.compiler}", *CONFIGURE, "--enable-xfail"]
         if self.fortran:
-            command += [f"MPIF77={self.fortran}", f"MPIFC={self.fortran}"]
+            command += [f"MPIF77={self.fortran}", f"MPIFC={self.fortran}", "--enable-fortran=all"]
         else:
             command += ["--disable-fortran"]
         if self.large:
@@ -92,6 +93,17 @@ class Programs:
         if not logged(command, log, cwd=self.folder):
             raise Failed(f"configure failed; see {log}")
         done.write_text("\n".join(command), encoding="utf-8")
+
+    def script(self):
+        """The suite's configure, which leaves out mpi_f08 unless MPICH's own configure calls it: without that condition."""
+        script = self.suite / "configure-with-f08"
+        if not script.exists():
+            text = (self.suite / "configure").read_text(encoding="latin-1")
+            if text.count(ONLY_IN_MPICH) != 1:
+                raise Failed(f"{self.suite}/configure has no condition '{ONLY_IN_MPICH}'")
+            script.write_text(text.replace(ONLY_IN_MPICH, ""), encoding="latin-1")
+            script.chmod(0o755)
+        return script
 
     def make(self, directory, targets, jobs):
         flags = " ".join(self.definitions)
