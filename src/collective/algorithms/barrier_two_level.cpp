@@ -1,5 +1,5 @@
-// Barrier of two levels: every node's ranks report to its leader up a binomial tree, the leaders wait for each
-// other, and their nodes are let go down the tree.
+// Barrier of two levels: every node's ranks report to its leader up a binomial tree, the leaders wait for
+// each other, and their nodes are let go down the tree.
 #include "collective/algorithms/two_level.h"
 
 namespace hawser::algorithms {
