@@ -163,6 +163,12 @@ TEST(RailDataPath, UnlikeRailsCarryTheSum) {
       // Writes wait for what is learned from those before them.
       if (protocol == std::string("write")) {
         EXPECT_GT(first, 0.95 * 225) << bytes;
+        for (const std::string state : {"down", "up"}) {
+          for (const char* rail : {"hw0 ", "hw1 "}) cluster.inject("link n0/" + (rail + state));
+          for (int i = 0; i < 8; ++i) cluster.at(0).post({1, bytes, true});
+          cluster.run(cluster.now() + 5 * second, state == "up");
+        }
+        EXPECT_GT(windows(cluster, bytes, 32, 1), 0.95 * 225) << "after both were cut: " << bytes;
       }
     }
 }
