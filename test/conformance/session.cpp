@@ -74,7 +74,7 @@ void process_sets(Conformance& t) {
 
 void groups_of_sets(Conformance& t) {
   const OpenSession session(t);
-  OwnedGroup all, self, world;
+  OwnedGroup all, self, world, small;
   OK(MPI_Group_from_session_pset(session, "mpi://WORLD", all.out()));
   OK(MPI_Group_from_session_pset(session, "mpi://SELF", self.out()));
   OK(MPI_Comm_group(MPI_COMM_WORLD, world.out()));
@@ -88,6 +88,9 @@ void groups_of_sets(Conformance& t) {
   OK(MPI_Group_rank(self, &rank));
   CHECK_EQ(size, 1);
   CHECK_EQ(rank, 0);
+  OK(MPI_Group_from_session_pset(session, "mpi://self", small.out()));
+  OK(MPI_Group_compare(self, small, &result));
+  CHECK_EQ(result, MPI_IDENT);
 }
 
 void communicators(Conformance& t) {

@@ -63,7 +63,7 @@ class StridedArgument {
 int refuse_section(MPI_Comm comm);
 inline int refuse_section(const int* communicator) { return refuse_section(handle<MPI_Comm>(communicator)); }
 
-// gfortran's own descriptor, which procedures without BIND(C) get; MPICH's modules have those.
+// gfortran's own descriptor, which procedures without BIND(C) get, those of gfortran 9 and later.
 struct GfortranDescriptor {
   void* base_addr;
   std::size_t offset;

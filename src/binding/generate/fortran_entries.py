@@ -3,8 +3,7 @@
 For each function:
   pmpi_x_            all arguments by address (mpif.h, mpi); also mpi_x_f08_ when there is no choice buffer
   mpi_x_f08_large_   the same with large counts; with a choice buffer, a function of this file only
-  mpi_x_cfi, mpi_x_large_cfi      choice buffers by C descriptors (our mpi_f08)
-  mpi_x_f08ts_, mpi_x_f08ts_large_   by gfortran's own descriptors (MPICH's mpi_f08)"""
+  mpi_x_f08ts_, mpi_x_f08ts_large_   choice buffers by gfortran's own descriptors (mpi_f08), which they turn into C's"""
 
 from entry_points import buffer_groups
 from fortran_functions import (by_hand, c_type, f08_name, has_choice, in_fortran, is_choice, is_detached_buffer,
@@ -215,7 +214,7 @@ class FortranEntry:
     def descriptor_form(self, name):
         """The function that gets choice buffers by C descriptors."""
         rules = {p.name: section_rule(self.function, p, self.groups) for p in self.parameters if is_choice(p)}
-        lines = [f'extern "C" void {name}{self.signature("CFI_cdesc_t*")} noexcept {{']
+        lines = [f'static void {name}{self.signature("CFI_cdesc_t*")} noexcept {{']
         arguments = {p.name: p.name for p in self.parameters}
         for parameter in self.parameters:
             rule = rules.get(parameter.name)
@@ -300,12 +299,7 @@ def large_entries(function):
 def descriptor_entries(function, large):
     entry = FortranEntry(function, large)
     name = f"{function.name.lower()}{'_large' if large else ''}_cfi"
-    lines = entry.descriptor_form(f"mpi_{name}")
-    lines.append(f"HAWSER_WEAK(pmpi_{name}, mpi_{name});")
-    lines.append("#ifdef HAWSER_ABI_OF_MPICH")
-    lines += entry.gfortran_form(f"mpi_{f08_name(function, large)}_", f"mpi_{name}")
-    lines.append("#endif")
-    return lines
+    return entry.descriptor_form(name) + entry.gfortran_form(f"mpi_{f08_name(function, large)}_", name)
 
 
 def fortran_entries(functions):

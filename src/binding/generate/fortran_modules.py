@@ -4,7 +4,7 @@ import textwrap
 from pathlib import Path
 
 from fortran_constants import constants_text, displacement_current, numbers, plain_numbers
-from fortran_functions import (c_type, distinct_large_form, f08_name, fortran_type, has_choice, in_fortran, is_choice,
+from fortran_functions import (c_type, distinct_large_form, f08_name, fortran_type, in_fortran, is_choice,
                                is_detached_buffer, parameters_of)
 from kinds import KINDS
 
@@ -91,9 +91,9 @@ class Interface:
             and self.function.chapter != "collective"
         return f"type(*), dimension(..){intent}{', asynchronous' if later else ''} :: {name}"
 
-    def text(self, name, binding=""):
+    def text(self, name):
         names = ", ".join([p.name for p in self.parameters] + ["ierror"])
-        lines = [wrapped(f"subroutine {name}({names}){binding}", "    "), "      import"]
+        lines = [wrapped(f"subroutine {name}({names})", "    "), "      import"]
         # Lengths of other arguments first.
         for parameter in self.parameters:
             declared = self.declaration(parameter)
@@ -135,12 +135,7 @@ def f08_interfaces(function):
 
 
 def f08_body(function, large, prefix):
-    name = f08_name(function, large)
-    interface = Interface(function, large, True)
-    if has_choice(function):
-        entry = f"{prefix.lower()}mpi_{function.name.lower()}{'_large' if large else ''}_cfi"
-        return interface.text(f"{prefix}MPI_{name}", f' bind(C, name="{entry}")')
-    return interface.text(f"{'PMPIR' if prefix else 'MPI'}_{name}")
+    return Interface(function, large, True).text(f"{'PMPIR' if prefix else 'MPI'}_{f08_name(function, large)}")
 
 
 def f08_constants(constants, abi):

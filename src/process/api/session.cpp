@@ -39,11 +39,18 @@ Ref<Group> processes_of_node(MpiProcess& process) {
   return make_counted<Group>(std::move(members));
 }
 
+// As URIs, and as other implementations have it, names are the same in small letters.
+bool same_name(std::string_view a, std::string_view b) {
+  const auto small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return small(x) == small(y); });
+}
+
 // Null if there is no such set.
 Ref<Group> members_of(MpiProcess& process, std::string_view name) {
-  if (name == process_sets[0]) return make_counted<Group>(0, 1, process.size());
-  if (name == process_sets[1]) return make_counted<Group>(process.rank(), 1, 1);
-  if (name == process_sets[2]) return processes_of_node(process);
+  if (same_name(name, process_sets[0])) return make_counted<Group>(0, 1, process.size());
+  if (same_name(name, process_sets[1])) return make_counted<Group>(process.rank(), 1, 1);
+  if (same_name(name, process_sets[2])) return processes_of_node(process);
   return nullptr;
 }
 
