@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "channel/rails/rail_core.h"
@@ -169,12 +170,10 @@ bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, cons
   std::memcpy(buffer->data, &header, sizeof(header));
   std::byte* const behind = buffer->data + sizeof(header);
   std::memcpy(behind, head.data(), head.size());
-  if (payload.contiguous()) {
-    if (payload.size != 0)
-      std::memcpy(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
-  } else {
+  if (!payload.contiguous())
     payload.packer->pack(0, behind + head.size(), payload.size);
-  }
+  else if (payload.size != 0)
+    std::memcpy(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
   post_packet(*subchannel, entry);
   return true;
 }
@@ -458,11 +457,8 @@ void VirtualChannel::abandon() {
   while (WorkEntry* entry = waiting_.pop_front()) core_.free_entry(entry);
   while (WorkEntry* entry = retained_.pop_front()) core_.free_entry(entry);
   retained_count_ = 0;
-  for (PacketBuffer*& buffer : held_) {
-    if (buffer == nullptr) continue;
-    core_.packets.give_back(buffer);
-    buffer = nullptr;
-  }
+  for (PacketBuffer*& buffer : held_)
+    if (buffer != nullptr) core_.packets.give_back(std::exchange(buffer, nullptr));
   held_count_ = 0;
   if (in_due.linked()) core_.due.remove(this);
 }
