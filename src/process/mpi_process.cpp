@@ -221,7 +221,9 @@ bool MpiProcess::make_progress() {
   if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(point_to_point_);
   for (Channel* channel : polled_channels_) moved |= channel->progress(point_to_point_, now_);
   moved |= point_to_point_.progress();
-  moved |= collectives_.progress();
+  // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
+  if (starts_ > 0) [[likely]]
+    moved |= collectives_.progress();
   return moved;
 }
 

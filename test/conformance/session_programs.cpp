@@ -181,6 +181,17 @@ void environment() {
   TRUE(described() == before);
 }
 
+// Communicators that are freed last end while processes leave, some of them early.
+void many_at_the_end() {
+  GOOD(MPI_Init(nullptr, nullptr));
+  std::vector<MPI_Comm> comms(2000, MPI_COMM_NULL);
+  int rank = -1;
+  GOOD(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  for (MPI_Comm& comm : comms) GOOD(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &comm));
+  for (MPI_Comm& comm : comms) GOOD(MPI_Comm_free(&comm));
+  GOOD(MPI_Finalize());
+}
+
 struct Program {
   const char* name;
   void (*body)();
@@ -193,7 +204,8 @@ constexpr Program programs[] = {{"alone", alone},
                                 {"around_world", around_world},
                                 {"within_world", within_world},
                                 {"after_world", after_world},
-                                {"environment", environment}};
+                                {"environment", environment},
+                                {"many_at_the_end", many_at_the_end}};
 
 }  // namespace
 
