@@ -41,10 +41,9 @@ int PMPI_Type_lb(MPI_Datatype datatype, MPI_Aint* displacement) noexcept {
   return PMPI_Type_get_extent(datatype, displacement, &extent);
 }
 int PMPI_Type_ub(MPI_Datatype datatype, MPI_Aint* displacement) noexcept {
-  MPI_Aint lower_bound = 0;
   MPI_Aint extent = 0;
-  const int code = PMPI_Type_get_extent(datatype, &lower_bound, &extent);
-  *displacement = lower_bound + extent;
+  const int code = PMPI_Type_get_extent(datatype, displacement, &extent);
+  if (code == MPI_SUCCESS) *displacement += extent;
   return code;
 }
 
