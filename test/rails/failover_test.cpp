@@ -120,6 +120,20 @@ TEST_P(RailFailover, WatchdogForgivesWhatIsSentOnComingBack) {
   EXPECT_EQ(sum(cluster, &RailCounters::watchdog), 0u) << cluster.describe();
 }
 
+// Who never looked, or not for long, and then asks for a peer for the first time has not waited for it.
+TEST_P(RailFailover, GivesUpOnlyAfterItHasWaited) {
+  ClusterOptions made = options();
+  made.knobs.rail_give_up = second;
+  RailCluster cluster(made);
+  cluster.at(0).computes_until = 100 * second;
+  cluster.run(50 * second, false);
+  cluster.at(0).computes_until = 0;
+  for (int i = 0; i < 4; ++i) cluster.at(0).post({1, 100});
+  cluster.at(0).send_between_looks();
+  expect_all_well(cluster);
+  EXPECT_TRUE(cluster.at(0).lost.empty() && cluster.at(1).lost.empty());
+}
+
 TEST_P(RailFailover, PartitionEndsWithWhicheverRailReturnsFirst) {
   RailCluster cluster(options());
   stream(cluster, 20 * millisecond);

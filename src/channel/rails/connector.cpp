@@ -46,7 +46,8 @@ Subchannel* Connector::find(const SubchannelName& name) {
 // Up.
 
 void Connector::want(VirtualChannel& peer) {
-  if (peer.partitioned_since < 0) peer.partitioned_since = core_.now;
+  // The last look may be long ago: time counts from the next one.
+  if (peer.partitioned_since < 0) peer.partitioned_since = 0;
   for (Subchannel& subchannel : peer.subchannels())
     if (subchannel.state == SubchannelState::closed) start(subchannel);
 }

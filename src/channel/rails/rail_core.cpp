@@ -406,6 +406,7 @@ void RailCore::look_at_timers() {
       if (each.lost) continue;
       each.watch_credit();
       failover.watch(each);
+      if (each.partitioned_since == 0) each.partitioned_since = now;
       const Nanoseconds since = each.partitioned_since;
       if (!each.lost && knobs.rail_give_up > 0 && since >= 0 && now - since >= knobs.rail_give_up)
         failover.lose(each,

@@ -430,7 +430,7 @@ void VirtualChannel::on_ready(Subchannel& subchannel) {
   ++ready_;
   if (ready_ == 1 && rejoins_)
     core_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
-                          partitioned_since < 0 ? 0 : core_.now - partitioned_since, core_.now);
+                          partitioned_since <= 0 ? 0 : core_.now - partitioned_since, core_.now);
   rejoins_ = true;
   partitioned_since = -1;
   only_ready_ = ready_ == 1 ? &subchannel : nullptr;

@@ -104,9 +104,10 @@ class VirtualChannel {
   void check_invariants() const;
 
   bool lost = false;
-  int suspected = 0;                   // of the ready subchannels
-  Nanoseconds partitioned_since = -1;  // -1: some subchannel is ready, or nobody asked for one
-  std::uint32_t lost_credits = 0;      // PlantedBug::lose_credits
+  int suspected = 0;  // of the ready subchannels
+  // -1: some subchannel is ready, or nobody asked for one; 0: asked for after the watchdog's last look.
+  Nanoseconds partitioned_since = -1;
+  std::uint32_t lost_credits = 0;  // PlantedBug::lose_credits
   std::uint64_t handed_on = 0;
   ListLink in_due;  // in the core's list of peers with something to do
 
