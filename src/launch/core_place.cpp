@@ -7,15 +7,11 @@
 
 #include <climits>
 
+#include "launch/find_symbol.h"
+
 namespace hawser {
 
 namespace {
-
-template <class Function>
-bool find_symbol(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
 
 // The host as hwloc sees it.
 class Hwloc {

@@ -6,16 +6,11 @@
 #include <cstring>
 
 #include "base/failure.h"
+#include "launch/find_symbol.h"
 
 namespace hawser {
 
 namespace {
-
-template <class Function>
-bool find_symbol(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
 
 std::optional<std::int64_t> as_number(const pmix_value_t& value) {
   switch (value.type) {

@@ -15,9 +15,7 @@ Task broadcast_two_level(Operation& operation) {
     co_await best(operation, Collective::broadcast, bytes);
   }
   among_node(operation);
-  operation.plan.root = 0;
-  while (nodes.mine[static_cast<std::size_t>(operation.plan.root)] != leaders[nodes.own_node])
-    ++operation.plan.root;
+  operation.plan.root = place_of_leader(operation, leaders);
   if (operation.size() > 1) co_await best(operation, Collective::broadcast, bytes);
   operation.plan.root = root;
   operation.among_all();

@@ -12,9 +12,7 @@ Task reduce_two_level(Operation& operation) {
   const std::int64_t bytes = elements * operation.plan.operands.type->size;
   const int* const leaders = leaders_with(operation, root);
   among_node(operation);
-  operation.plan.root = 0;
-  while (nodes.mine[static_cast<std::size_t>(operation.plan.root)] != leaders[nodes.own_node])
-    ++operation.plan.root;
+  operation.plan.root = place_of_leader(operation, leaders);
   if (operation.size() > 1) co_await best(operation, Collective::reduce, bytes, elements);
   if (leaders[nodes.own_node] == rank) {
     among_leaders(operation, leaders);

@@ -26,6 +26,12 @@ const int* leaders_with(Operation& operation, int root) {
   return leaders;
 }
 
+int place_of_leader(Operation& operation, const int* leaders) {
+  const NodeLayout& nodes = *operation.nodes();
+  const auto found = std::lower_bound(nodes.mine.begin(), nodes.mine.end(), leaders[nodes.own_node]);
+  return static_cast<int>(found - nodes.mine.begin());
+}
+
 Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {
   Shape shape;
   shape.ranks = operation.size();

@@ -13,6 +13,8 @@ void among_node(Operation& operation);
 void among_leaders(Operation& operation, const int* leaders);
 // The nodes' first ranks, but for its own node the root.
 const int* leaders_with(Operation& operation, int root);
+// Where this process's node has its leader among its ranks.
+int place_of_leader(Operation& operation, const int* leaders);
 
 // The cheapest algorithm over plan, among those who take part now, to be awaited at once. `bytes` and
 // `elements` as in Shape.
