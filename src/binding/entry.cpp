@@ -97,6 +97,14 @@ int too_large(Where where, Owner owner, const char* argument, std::int64_t value
               failure(ErrorClass::value_too_large, "{} is {}, which an int cannot hold", argument, value));
 }
 
+int unsupported(Where where, Owner owner) {
+  return fail(where, owner,
+              failure(ErrorClass::unsupported_operation,
+                      "Hawser does not implement this function yet (see `hawser info --missing`)"));
+}
+
+int unsupported_file() { return from_core_error_code(static_cast<int>(ErrorClass::unsupported_operation)); }
+
 int copy_text(char* out, std::int64_t capacity, const std::string& text) {
   if (capacity <= 0) return 0;
   const std::size_t length = std::min(text.size(), static_cast<std::size_t>(capacity - 1));
@@ -135,7 +143,5 @@ void contents_from_core(const Datatype& datatype, int* integers, std::int64_t n)
 void* attribute_from_core(int, void* value) { return value; }
 void contents_from_core(const Datatype&, int*, std::int64_t) {}
 #endif
-
-int unsupported() { return from_core_error_code(static_cast<int>(ErrorClass::unsupported_operation)); }
 
 }  // namespace hawser::binding

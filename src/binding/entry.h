@@ -54,6 +54,10 @@ struct Owner {
 [[gnu::cold]] int null_buffer(Where where, Owner owner, const char* argument, std::int64_t count);
 [[gnu::cold]] int not_committed(Where where, Owner owner, const char* argument, const Datatype& type);
 [[gnu::cold]] int too_large(Where where, Owner owner, const char* argument, std::int64_t value);
+// Of functions that do not exist yet. There are no files, so the error handler of files is the one that they
+// have to begin with, MPI_ERRORS_RETURN (MPI-5.0 section 14.7).
+[[gnu::cold]] int unsupported(Where where, Owner owner);
+[[gnu::cold]] int unsupported_file();
 MpiProcess* process_at_any_time();
 bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message);
 
@@ -164,6 +168,9 @@ class Entry {
     return binding::too_large(where_, owner, argument, value);
   }
 
+  int unsupported(Owner owner) const { return binding::unsupported(where_, owner); }
+  int unsupported_file() const { return binding::unsupported_file(); }
+
   // Why a rank is good: the tests of the hot path.
   static bool is_peer(const Communicator& communicator, int rank) {
     return static_cast<unsigned>(rank) < static_cast<unsigned>(communicator.peer_count());
@@ -225,8 +232,5 @@ inline bool ignored(const MPI_Status* status) { return status == MPI_STATUS_IGNO
 
 // Copies into a string of the program with room for `capacity` characters, null included; returns the length.
 int copy_text(char* out, std::int64_t capacity, const std::string& text);
-
-// The answer of functions that do not exist yet.
-[[gnu::cold]] int unsupported();
 
 }  // namespace hawser::binding

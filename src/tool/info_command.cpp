@@ -23,7 +23,7 @@ constexpr std::string_view usage =
     "  (nothing)     version, build, ABIs, launchers, channels, memory per peer\n"
     "  --knobs       every setting with its value in this environment\n"
     "    --markdown  as the page doc/knobs.md\n"
-    "  --missing     the MPI functions that answer MPI_ERR_UNSUPPORTED_OPERATION\n";
+    "  --missing     the MPI functions that fail with MPI_ERR_UNSUPPORTED_OPERATION\n";
 
 int print_knobs() {
   const auto knobs = parse_knobs(environment_variables());

@@ -37,6 +37,7 @@ contains
     integer :: class
     call MPI_Error_class(error_code, class)
     if (comm == MPI_COMM_WORLD .and. class == MPI_ERR_RANK) errors = errors + 1
+    if (class == MPI_ERR_UNSUPPORTED_OPERATION) errors = errors + 10
   end subroutine
   subroutine query(extra_state, status, ierror)
     integer(kind=MPI_ADDRESS_KIND) :: extra_state
@@ -277,6 +278,8 @@ contains
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler)
     call MPI_Send(total, 1, MPI_INTEGER, size, 0, MPI_COMM_WORLD, n)
     call expect(errors == 1 .and. n /= MPI_SUCCESS, 'an error handler of the program')
+    call MPI_Win_fence(0, MPI_WIN_NULL, n)
+    call expect(errors == 11 .and. n /= MPI_SUCCESS, 'a function that is not implemented')
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
     call MPI_Errhandler_free(handler)
 

@@ -22,6 +22,11 @@ extern "C" {{
 OWNER_KINDS = ("comm", "session")
 
 
+def of_files(function):
+    """Whether errors go to a file's error handler, which is MPI_ERRORS_RETURN unless the program sets another."""
+    return function.name.startswith("File_") or function.name == "Register_datarep"
+
+
 def signature(function, large):
     return f"{function.returns} P{function.c_name(large)}({c_parameters(function, large)})"
 
@@ -89,7 +94,7 @@ class EntryPoint:
         head = f"{signature(function, self.large)} noexcept {{"
         if not function.implemented:
             return [head.replace("(" + c_parameters(function, self.large) + ")", self.unnamed()),
-                    "  return unsupported();", "}"]
+                    *self.missing(), "}"]
         any_time = ", Entry::AnyTime()" if "any_time" in function.flags else ""
         self.lines = [f'  Entry entry("{function.c_name(self.large)}"{any_time});']
         if not any_time:
@@ -102,6 +107,18 @@ class EntryPoint:
         self.finish([ParameterCode(self, p) for p in function.parameters])
         self.lines.append("  return MPI_SUCCESS;")
         return [head] + self.lines + ["}"]
+
+    def missing(self):
+        """What a function does that is not implemented: its error goes to the handler that an error of it would."""
+        function = self.function
+        lines = [f'  Entry entry("{function.c_name(self.large)}");',
+                 "  if (!entry.running()) [[unlikely]] return entry.not_running();"]
+        if of_files(function):
+            return [*lines, "  return entry.unsupported_file();"]
+        for parameter in function.parameters:
+            if f"{parameter.name}_" == self.owner:
+                lines += ParameterCode(self, parameter).decode()
+        return [*lines, f"  return entry.unsupported({self.owner});"]
 
     def unnamed(self):
         """The parameter list of a function that does not look at its arguments."""

@@ -1,0 +1,54 @@
+"""A program that does not look at what MPI returns ends when it calls a function that is not implemented, in both ABIs
+and in Fortran: nothing goes on with wrong results. missing_functions_test.py BUILD"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+BUILD = Path(sys.argv[1]).resolve()
+
+FORTRAN = """
+program ends
+  use mpi
+  integer :: window, ierror, memory(4)
+  call MPI_Init(ierror)
+  call MPI_Win_create(memory, 16_MPI_ADDRESS_KIND, 1, MPI_INFO_NULL, MPI_COMM_WORLD, window, ierror)
+  call MPI_Finalize(ierror)
+end program
+"""
+
+
+def run(*words, **more):
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=120, **more)
+
+
+class MissingFunctions(unittest.TestCase):
+    def ended_by(self, result, function):
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(f"{function}: Hawser does not implement this function yet", result.stderr)
+
+    def test_end_the_job(self):
+        for abi in ("standard", "mpich"):
+            for function in ("MPI_Win_create", "MPI_Win_allocate_c", "MPI_Put", "MPI_Comm_spawn", "MPI_Comm_join"):
+                with self.subTest(abi=abi, function=function):
+                    program = BUILD / "test" / f"missing_functions_{abi}"
+                    self.ended_by(run(BUILD / "bin/mpiexec", "-n", 2, program, function), function)
+                    self.ended_by(run(program, function), function)
+
+    @unittest.skipUnless((BUILD / "lib/libmpifort_abi.so.1").exists(), "built without Fortran")
+    def test_end_the_job_in_fortran(self):
+        for abi in ("standard", "mpich"):
+            with self.subTest(abi=abi), tempfile.TemporaryDirectory() as folder:
+                (Path(folder) / "ends.f90").write_text(FORTRAN)
+                made = run(BUILD / "bin/mpifort", f"-abi={abi}", "ends.f90", "-o", "ends", cwd=folder)
+                self.assertEqual(made.returncode, 0, made.stderr)
+                result = run(BUILD / "bin/mpiexec", "-n", 2, "./ends", cwd=folder,
+                             env={**os.environ, "LD_LIBRARY_PATH": str(BUILD / "lib")})
+                self.ended_by(result, "MPI_Win_create")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
