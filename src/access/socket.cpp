@@ -61,6 +61,11 @@ FileDescriptor accept_tcp(const FileDescriptor& listener) {
   return accepted;
 }
 
+bool is_ipv4_address(const std::string& text) {
+  in_addr address;
+  return inet_pton(AF_INET, text.c_str(), &address) == 1;
+}
+
 Result<FileDescriptor> start_connecting(const std::string& text, std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;

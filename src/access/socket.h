@@ -16,6 +16,8 @@ namespace hawser {
 
 // Listens on all addresses of this host, on a port that the system picks.
 Result<FileDescriptor> listen_tcp(std::uint16_t& port);
+// Whether start_connecting takes it.
+bool is_ipv4_address(const std::string& text);
 // The next waiting connection; not valid() if there is none.
 FileDescriptor accept_tcp(const FileDescriptor& listener);
 // Starts to connect. The outcome shows when the socket becomes writable: see connect_outcome.

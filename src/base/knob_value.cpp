@@ -63,8 +63,9 @@ std::optional<std::int64_t> parse_bytes(std::string_view text) {
 }
 
 std::optional<std::int64_t> parse_duration(std::string_view text) {
-  constexpr std::array suffixes{Suffix{"", 1}, Suffix{"ns", 1}, Suffix{"us", 1'000}, Suffix{"ms", 1'000'000},
+  constexpr std::array suffixes{Suffix{"ns", 1}, Suffix{"us", 1'000}, Suffix{"ms", 1'000'000},
                                 Suffix{"s", 1'000'000'000}};
+  if (parse_integer(text) == 0) return 0;
   return parse_with_suffix(text, suffixes);
 }
 

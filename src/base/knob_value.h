@@ -13,7 +13,7 @@ std::optional<bool> parse_boolean(std::string_view text);
 std::optional<std::int64_t> parse_integer(std::string_view text);
 // A whole number with an optional suffix K, M, G (powers of 1024, also as KiB or KB), or B.
 std::optional<std::int64_t> parse_bytes(std::string_view text);
-// A whole number with a unit ns, us, ms or s; without one it is nanoseconds.
+// A whole number with a unit ns, us, ms or s; only 0 needs none, because users think of different ones.
 std::optional<std::int64_t> parse_duration(std::string_view text);
 // `choices` are separated by `|`.
 bool is_choice(std::string_view text, std::string_view choices);

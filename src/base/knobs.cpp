@@ -39,7 +39,7 @@ std::string_view kind_description(KnobKind kind) {
     case KnobKind::bytes:
       return "a number of bytes such as 4096, 64K or 2M";
     case KnobKind::duration:
-      return "a time such as 500ns, 20us, 5ms or 2s";
+      return "a time with its unit (ns, us, ms or s), such as 20us, 5ms or 2s";
     case KnobKind::text:
       return "a text";
     case KnobKind::choice:
@@ -48,10 +48,16 @@ std::string_view kind_description(KnobKind kind) {
   HAWSER_UNREACHABLE();
 }
 
+std::string with_commas(std::string_view choices) {
+  std::string text(choices);
+  for (std::size_t bar; (bar = text.find('|')) != std::string::npos;) text.replace(bar, 1, ", ");
+  return text;
+}
+
 Error malformed(const KnobInfo& knob, std::string_view value) {
   if (knob.kind == KnobKind::choice)
-    return failure(ErrorClass::arg, "{}={}: not one of {}", knob.variable, value, knob.unit);
-  return failure(ErrorClass::arg, "{}={}: not {}", knob.variable, value, kind_description(knob.kind));
+    return failure(ErrorClass::arg, "{}={}: must be one of {}", knob.variable, value, with_commas(knob.unit));
+  return failure(ErrorClass::arg, "{}={}: must be {}", knob.variable, value, kind_description(knob.kind));
 }
 
 [[maybe_unused]] Result<> assign(bool& target, const KnobInfo& knob, std::string_view value) {

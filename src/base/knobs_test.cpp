@@ -44,7 +44,23 @@ TEST(Knobs, AWordInCommonIsNearerThanAFewLetters) {
 TEST(Knobs, MalformedNamesVariableAndValue) {
   const auto knobs = parse({"HAWSER_STATS=perhaps"});
   ASSERT_FALSE(knobs);
-  EXPECT_EQ(knobs.error().text, "HAWSER_STATS=perhaps: not on or off");
+  EXPECT_EQ(knobs.error().text, "HAWSER_STATS=perhaps: must be on or off");
+}
+
+TEST(Knobs, AChoiceNamesWhatThereIs) {
+  const auto knobs = parse({"HAWSER_NETWORK=rail"});
+  ASSERT_FALSE(knobs);
+  EXPECT_EQ(knobs.error().text, "HAWSER_NETWORK=rail: must be one of auto, rails, socket");
+}
+
+TEST(Knobs, TimesNeedAUnit) {
+  const auto knobs = parse({"HAWSER_RAIL_WATCHDOG=500"});
+  ASSERT_FALSE(knobs);
+  EXPECT_EQ(
+      knobs.error().text,
+      "HAWSER_RAIL_WATCHDOG=500: must be a time with its unit (ns, us, ms or s), such as 20us, 5ms or 2s");
+  EXPECT_TRUE(parse({"HAWSER_RAIL_WATCHDOG=500ms"}));
+  EXPECT_TRUE(parse({"HAWSER_RAIL_GIVE_UP=0"}));
 }
 
 TEST(Knobs, EveryDefaultParsesAndIsInRange) {
@@ -71,7 +87,11 @@ TEST(KnobValue, Bytes) {
 }
 
 TEST(KnobValue, Duration) {
-  EXPECT_EQ(parse_duration("5"), 5);
+  EXPECT_EQ(parse_duration("5ns"), 5);
+  EXPECT_EQ(parse_duration("0"), 0);
+  EXPECT_FALSE(parse_duration("5"));
+  EXPECT_FALSE(parse_duration("-5"));
+  EXPECT_FALSE(parse_duration(""));
   EXPECT_EQ(parse_duration("20us"), 20'000);
   EXPECT_EQ(parse_duration("2s"), 2'000'000'000);
   EXPECT_FALSE(parse_duration("2h"));

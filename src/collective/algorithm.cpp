@@ -49,7 +49,32 @@ const char* name_of(Collective kind) {
   HAWSER_UNREACHABLE();
 }
 
+namespace {
+
+// What is wrong with an item that names no algorithm.
+Error no_such_algorithm(std::string_view knob, std::string_view item) {
+  const std::string_view operation = item.substr(0, item.find('='));
+  std::string operations, names;
+  const auto add = [](std::string& list, std::string_view name) {
+    if ((", " + list + ",").find(fmt::format(", {},", name)) != std::string::npos) return;
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
+  };
+  for (const Algorithm& algorithm : algorithm_table()) {
+    add(operations, name_of(algorithm.kind));
+    if (operation == name_of(algorithm.kind)) add(names, algorithm.name);
+  }
+  if (names.empty())
+    return failure(ErrorClass::arg,
+                   "HAWSER_COLLECTIVE_ALGORITHM={}: '{}' must be an operation=algorithm; operations are {}",
+                   knob, item, operations);
+  return failure(ErrorClass::arg, "HAWSER_COLLECTIVE_ALGORITHM={}: '{}' must be {}= one of {}", knob, item,
+                 operation, names);
+}
+
+}  // namespace
+
 Result<> AlgorithmChoice::parse(std::string_view knob) {
+  const std::string_view all = knob;
   while (!knob.empty()) {
     const std::size_t comma = knob.find(',');
     const std::string_view item = knob.substr(0, comma);
@@ -64,11 +89,7 @@ Result<> AlgorithmChoice::parse(std::string_view knob) {
       forced_[static_cast<std::size_t>(algorithm.kind)] = &algorithm;
       found = true;
     }
-    if (!found) {
-      return failure(
-          ErrorClass::arg,
-          "HAWSER_COLLECTIVE_ALGORITHM: there is no algorithm '{}'; give operation=algorithm pairs", item);
-    }
+    if (!found) return no_such_algorithm(all, item);
   }
   return {};
 }

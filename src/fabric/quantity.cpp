@@ -35,7 +35,13 @@ Result<double> scale(std::string_view text, std::string_view what, const Unit (&
     if (unit.name == measured.value().unit) return measured.value().value * unit.factor;
   }
   if (measured.value().unit.empty() && measured.value().value == 0) return 0.0;
-  return failure(ErrorClass::arg, "'{}' is not a {}: unknown unit '{}'", text, what, measured.value().unit);
+  std::string names;
+  for (const Unit& unit : units)
+    if (!unit.name.empty()) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
+  if (measured.value().unit.empty())
+    return failure(ErrorClass::arg, "'{}' is not a {}: it needs a unit ({})", text, what, names);
+  return failure(ErrorClass::arg, "'{}' is not a {}: unknown unit '{}' (there are {})", text, what,
+                 measured.value().unit, names);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "launch/connect_to_launcher.h"
 #include "launch/core_place.h"
 #include "launch/environment_variables.h"
+#include "process/text_knobs.h"
 
 namespace hawser {
 
@@ -148,8 +149,11 @@ class MachineEnvironment final : public Environment {
 
 std::unique_ptr<Environment> make_machine_environment() {
   Result<Knobs> parsed = parse_knobs(environment_variables());
-  if (!parsed) {
-    print_error_line("hawser: " + parsed.error().text);
+  Result<> checked;
+  if (parsed) checked = check_text_knobs(parsed.value());
+  if (parsed && checked) checked = check_machine_knobs(parsed.value());
+  if (!parsed || !checked) {
+    print_error_line("hawser: " + (parsed ? checked.error().text : parsed.error().text));
     end_process(1);
   }
   return std::make_unique<MachineEnvironment>(std::move(parsed).value());

@@ -63,9 +63,10 @@ WatchOptions parse(std::span<const std::string_view> words) {
     if (word == "--record") options.record = words[i];
     if (word == "--interval") {
       auto interval = fabric::parse_duration(words[i]);
-      if (!interval || interval.value() < millisecond)
-        options.error =
-            fmt::format("--interval {}: a time of at least 1ms is meant, as 500ms or 2s", words[i]);
+      if (!interval)
+        options.error = fmt::format("--interval: {}", interval.error().text);
+      else if (interval.value() < millisecond)
+        options.error = fmt::format("--interval {}: a time of at least 1ms is meant", words[i]);
       else
         options.interval = interval.value();
     }

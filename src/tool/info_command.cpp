@@ -10,6 +10,7 @@
 #include "channel/rails/memory_estimate.h"
 #include "launch/connect_to_launcher.h"
 #include "launch/environment_variables.h"
+#include "process/text_knobs.h"
 #include "tool/build_facts.h"
 #include "tool/knob_report.h"
 #include "tool/subcommand.h"
@@ -25,8 +26,15 @@ constexpr std::string_view usage =
     "    --markdown  as the page doc/knobs.md\n"
     "  --missing     the MPI functions that fail with MPI_ERR_UNSUPPORTED_OPERATION\n";
 
+// As a program in this environment would read them.
+Result<Knobs> read_knobs() {
+  auto knobs = parse_knobs(environment_variables());
+  if (knobs) HAWSER_TRY(check_text_knobs(knobs.value()));
+  return knobs;
+}
+
 int print_knobs() {
-  const auto knobs = parse_knobs(environment_variables());
+  const auto knobs = read_knobs();
   if (!knobs) {
     fmt::print(stderr, "hawser: {}\n", knobs.error().text);
     return 1;
@@ -82,7 +90,7 @@ void print_memory(const Knobs& knobs) {
 }
 
 int print_summary() {
-  const auto knobs = parse_knobs(environment_variables());
+  const auto knobs = read_knobs();
   if (!knobs) {
     fmt::print(stderr, "hawser: {}\n", knobs.error().text);
     return 1;

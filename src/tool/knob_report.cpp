@@ -69,7 +69,7 @@ std::string knob_page() {
       "malformed\n"
       "`HAWSER_*` variable is an error. `hawser info --knobs` shows the values in force. Bytes take the "
       "suffixes\n"
-      "K, M and G; times the suffixes ns, us, ms and s.\n\n"
+      "K, M and G; times need their unit: ns, us, ms or s.\n\n"
       "| variable | kind | default | range | what it does |\n|---|---|---|---|---|\n";
   for (const KnobInfo& knob : knob_infos())
     page += fmt::format("| `{}` | {} | {} | {} | {} |\n", knob.variable, knob_kind_name(knob.kind),

@@ -118,7 +118,8 @@ TEST(RailMigration, KnobOfNonsenseIsAnError) {
   ClusterOptions options = two_ports();
   options.knobs.rail_migration = "sometimes";
   RailCluster cluster(options);
-  EXPECT_NE(cluster.failure().find("rail_migration is `sometimes`"), std::string::npos) << cluster.failure();
+  EXPECT_NE(cluster.failure().find("HAWSER_RAIL_MIGRATION=sometimes: must be"), std::string::npos)
+      << cluster.failure();
 }
 
 }  // namespace

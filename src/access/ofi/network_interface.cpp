@@ -56,6 +56,30 @@ std::vector<InterfaceFacts> network_interfaces(const std::string& name) {
   return found;
 }
 
+Result<std::vector<InterfaceFacts>> listed_interfaces(const std::string& list) {
+  std::vector<InterfaceFacts> wanted;
+  if (list == "all") {
+    for (InterfaceFacts& each : network_interfaces())
+      if (each.running && !each.loopback && each.address != 0) wanted.push_back(std::move(each));
+    return wanted;
+  }
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    const std::string name = list.substr(begin, end - begin);
+    begin = end + 1;
+    auto found = network_interfaces(name.empty() ? "," : name);  // no interface has such a name
+    if (found.empty() || found.front().address == 0) {
+      std::string there;
+      for (const InterfaceFacts& each : network_interfaces())
+        if (each.address != 0) there += (there.empty() ? "" : ", ") + each.name;
+      return failure(ErrorClass::arg, "the interface '{}' {}; must be all, or some of {}", name,
+                     found.empty() ? "does not exist here" : "has no IPv4 address", there);
+    }
+    wanted.push_back(std::move(found.front()));
+  }
+  return wanted;
+}
+
 std::int64_t interface_rate(const std::string& name) {
   constexpr std::int64_t bytes_per_megabit = 125'000;
   std::int64_t megabits = 0;

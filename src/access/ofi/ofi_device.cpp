@@ -288,23 +288,9 @@ Result<std::vector<std::unique_ptr<Device>>> OfiDeviceSource::open_devices() {
   if (interfaces_.empty()) return devices;
   auto functions = load_ofi_functions();
   if (!functions) return functions.take_error();
-  std::vector<InterfaceFacts> wanted;
-  if (interfaces_ == "all") {
-    for (InterfaceFacts& each : network_interfaces())
-      if (each.running && !each.loopback && each.address != 0) wanted.push_back(std::move(each));
-  } else {
-    for (std::size_t begin = 0; begin <= interfaces_.size();) {
-      const std::size_t end = std::min(interfaces_.find(',', begin), interfaces_.size());
-      const std::string name = interfaces_.substr(begin, end - begin);
-      begin = end + 1;
-      auto found = network_interfaces(name.empty() ? "," : name);  // no interface has such a name
-      if (found.empty() || found.front().address == 0)
-        return failure(ErrorClass::other, "'{}' of the interfaces '{}' {}", name, interfaces_,
-                       found.empty() ? "does not exist" : "has no IPv4 address");
-      wanted.push_back(std::move(found.front()));
-    }
-  }
-  for (const InterfaceFacts& each : wanted) {
+  auto wanted = listed_interfaces(interfaces_);
+  if (!wanted) return wanted.take_error();
+  for (const InterfaceFacts& each : wanted.value()) {
     auto device = OfiDevice::make(functions.value(), each);
     if (!device) return device.take_error();
     devices.push_back(std::move(device).value());

@@ -76,8 +76,8 @@ std::vector<Route> candidates(const Route& primary, std::span<const DevicePort> 
 Error bad_list(std::string_view text) {
   return failure(
       ErrorClass::arg,
-      "rail_migration is `{}`, which is none of off, auto, and a list of ports and path bits such as "
-      "2/0,1/3 (ports from 1 to 254, path bits from 0 to 127)",
+      "HAWSER_RAIL_MIGRATION={}: must be auto, off, or a list of ports and path bits such as 2/0,1/3 (ports "
+      "from 1 to 254, path bits from 0 to 127)",
       text);
 }
 

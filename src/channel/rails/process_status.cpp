@@ -39,7 +39,7 @@ Result<std::unique_ptr<ProcessStatus>> ProcessStatus::open(const JobPlace& place
     auto log = open_line_sink(knobs.event_log, place.rank, place.job_id);
     if (!log) {
       Error error = log.take_error();
-      error.text = "event_log: " + error.text;
+      error.text = "HAWSER_EVENT_LOG=" + knobs.event_log + ": " + error.text;
       return error;
     }
     status->log_ = std::move(log.value());

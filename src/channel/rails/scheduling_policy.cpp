@@ -38,7 +38,7 @@ Error unknown(std::string_view text, std::string_view what) {
     if (info.parameters == 1) names += fmt::format("({})", info.first);
     if (info.parameters == 2) names += fmt::format("({},{})", info.first, info.second);
   }
-  return failure(ErrorClass::arg, "the policy `{}` {}; there are {}", text, what, names);
+  return failure(ErrorClass::arg, "HAWSER_RAIL_POLICY={}: {}; must be one of {}", text, what, names);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_vie
   const PolicyInfo* info = nullptr;
   for (const PolicyInfo& candidate : policies)
     if (candidate.name == name) info = &candidate;
-  if (info == nullptr) return unknown(text, "is not known");
+  if (info == nullptr) return unknown(text, "no such policy");
   PolicyParameters parameters{info->first, info->second, seat};
   if (bracket != std::string_view::npos) {
     const char* at = text.data() + bracket + 1;
@@ -60,12 +60,13 @@ Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_vie
     for (bool more = true; more; ++given) {
       int number = 0;
       const auto parsed = std::from_chars(at, end, number);
-      if (given == info->parameters) return unknown(text, "is given more numbers than it takes");
+      if (given == info->parameters) return unknown(text, "more numbers than it takes");
       if (parsed.ec != std::errc() || parsed.ptr == end || number < 1 || number > 65535)
-        return unknown(text, "has something other than numbers from 1 to 65535 in its brackets");
+        return unknown(text, "something other than numbers from 1 to 65535 in its brackets");
       (given == 0 ? parameters.first : parameters.second) = number;
       more = *parsed.ptr == ',';
-      if (!more && (*parsed.ptr != ')' || parsed.ptr + 1 != end)) return unknown(text, "lacks its bracket");
+      if (!more && (*parsed.ptr != ')' || parsed.ptr + 1 != end))
+        return unknown(text, "a bracket is missing, or not the end");
       at = parsed.ptr + 1;
     }
   }

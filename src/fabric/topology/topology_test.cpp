@@ -21,6 +21,9 @@ TEST(Quantity, ReadsUnits) {
   EXPECT_FALSE(parse_rate("-1MB/s"));
   EXPECT_FALSE(parse_share("110%"));
   EXPECT_FALSE(parse_duration("soon"));
+  EXPECT_EQ(parse_duration("0").value(), 0);
+  EXPECT_EQ(parse_duration("5").error().text,
+            "'5' is not a time (such as 2us): it needs a unit (ns, us, ms, s)");
   EXPECT_NE(parse_duration("5min").error().text.find("unknown unit 'min'"), std::string::npos);
 }
 

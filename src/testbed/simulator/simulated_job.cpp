@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "process/text_knobs.h"
 
 namespace hawser {
 namespace {
@@ -19,8 +20,10 @@ Knobs knobs_of(const SimulationOptions& options, std::string& complaint) {
   for (const auto& [name, value] : options.knobs) texts.push_back(name + "=" + value);
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   Result<Knobs> knobs = parse_knobs(views);
-  if (knobs) return knobs.value();
-  complaint = knobs.error().text;
+  Result<> checked;
+  if (knobs) checked = check_text_knobs(knobs.value());
+  if (knobs && checked) return knobs.value();
+  complaint = knobs ? checked.error().text : knobs.error().text;
   return {};
 }
 

@@ -1,0 +1,60 @@
+#include "process/text_knobs.h"
+
+#include "access/ofi/network_interface.h"
+#include "access/socket.h"
+#include "base/failure.h"
+#include "channel/rails/path_migration.h"
+#include "channel/rails/scheduling_policy.h"
+#include "collective/algorithm.h"
+
+namespace hawser {
+
+namespace {
+
+Result<> check_algorithms(const Knobs& knobs) { return AlgorithmChoice().parse(knobs.collective_algorithm); }
+
+Result<> check_address(const Knobs& knobs) {
+  if (knobs.socket_address.empty() || is_ipv4_address(knobs.socket_address)) return {};
+  return failure(ErrorClass::arg, "HAWSER_SOCKET_ADDRESS={}: must be an IPv4 address such as 10.0.0.1",
+                 knobs.socket_address);
+}
+
+Result<> check_policy(const Knobs& knobs) {
+  auto policy = make_scheduling_policy(knobs.rail_policy, 0);
+  if (!policy) return policy.take_error();
+  return {};
+}
+
+Result<> check_migration(const Knobs& knobs) {
+  auto alternates = parse_alternates(knobs.rail_migration);
+  if (!alternates) return alternates.take_error();
+  return {};
+}
+
+// Files, and interfaces that only a machine has or has not.
+Result<> check_nothing(const Knobs&) { return {}; }
+
+constexpr TextKnob knobs_of_text[] = {
+    {"HAWSER_COLLECTIVE_ALGORITHM", check_algorithms}, {"HAWSER_SOCKET_ADDRESS", check_address},
+    {"HAWSER_RAIL_ETHERNET", check_nothing},           {"HAWSER_RAIL_POLICY", check_policy},
+    {"HAWSER_RAIL_MIGRATION", check_migration},        {"HAWSER_EVENT_LOG", check_nothing},
+};
+
+}  // namespace
+
+std::span<const TextKnob> text_knobs() { return knobs_of_text; }
+
+Result<> check_text_knobs(const Knobs& knobs) {
+  for (const TextKnob& knob : knobs_of_text) HAWSER_TRY(knob.check(knobs));
+  return {};
+}
+
+Result<> check_machine_knobs(const Knobs& knobs) {
+  if (knobs.rail_ethernet.empty()) return {};
+  auto interfaces = rdma::listed_interfaces(knobs.rail_ethernet);
+  if (interfaces) return {};
+  return failure(ErrorClass::arg, "HAWSER_RAIL_ETHERNET={}: {}", knobs.rail_ethernet,
+                 interfaces.error().text);
+}
+
+}  // namespace hawser
