@@ -55,6 +55,8 @@ Outcome Context::change_memory(MemoryRegion& region, const MemoryChange& change)
 
 Outcome Context::deregister_memory(MemoryRegion& region) {
   if (region.windows != 0) return {EBUSY, "windows are bound to the region"};
+  // What was read from it may still be on its way, also where the reader asked once more than it needed.
+  for (auto& [number, queue_pair] : queue_pairs_) queue_pair->detach_packets(region);
   --region.domain->users;
   regions_.erase(region.key);
   adapter_.memory().remove(region);

@@ -298,16 +298,33 @@ void QueuePair::flush_receives() {
 
 // The client may use its buffers again: packets on the way take their bytes with them.
 void QueuePair::detach_packets() {
-  while (Packet* packet = in_flight_.pop_front()) {
-    Payload& payload = packet->payload;
-    auto bytes = std::make_shared<std::vector<std::byte>>(payload.size);
-    if (!adapter_.services().dma.read(payload.space, {payload.pieces.data(), payload.piece_count},
-                                      bytes->data())) {
-      packet->destination_lid = 0;  // the process is dead and its bytes with it: the packet reaches nobody
-    }
-    payload.bytes = std::move(bytes);
-    payload.bytes_offset = 0;
+  while (Packet* packet = in_flight_.front()) detach_packet(*packet);
+}
+
+void QueuePair::detach_packets(const MemoryRegion& region) {
+  for (Packet* packet = in_flight_.front(); packet != nullptr;) {
+    Packet* next = in_flight_.next(packet);
+    const Payload& payload = packet->payload;
+    const auto inside = [&region](const Piece& piece) {
+      return piece.address - region.address < region.length;
+    };
+    if (payload.space == region.space &&
+        std::any_of(payload.pieces.begin(), payload.pieces.begin() + payload.piece_count, inside))
+      detach_packet(*packet);
+    packet = next;
   }
+}
+
+void QueuePair::detach_packet(Packet& packet) {
+  in_flight_.remove(&packet);
+  Payload& payload = packet.payload;
+  auto bytes = std::make_shared<std::vector<std::byte>>(payload.size);
+  if (!adapter_.services().dma.read(payload.space, {payload.pieces.data(), payload.piece_count},
+                                    bytes->data())) {
+    packet.destination_lid = 0;  // the process is dead and its bytes with it: the packet reaches nobody
+  }
+  payload.bytes = std::move(bytes);
+  payload.bytes_offset = 0;
 }
 
 void QueuePair::move_to(Context& opener) {

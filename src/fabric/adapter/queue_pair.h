@@ -71,6 +71,8 @@ class QueuePair {
   int port() const { return attributes_.path.port; }
   void kick();  // looks for work, as after a pause of the adapter
   void kill();  // a fault: fatal error and event
+  // What is on its way from a region takes its bytes with it: the client may use that memory otherwise.
+  void detach_packets(const MemoryRegion& region);
   void check_invariants() const;
 
   ListLink urgent_link;     // in its port's list of queue pairs with urgent answers
@@ -104,6 +106,7 @@ class QueuePair {
   void enter_error(CompletionStatus first_send);
   void enter_send_error(CompletionStatus first_send);
   void detach_packets();  // packets in flight stop referring to the client's memory
+  void detach_packet(Packet& packet);
   void raise(AsyncEventType type);
   void deliver_send(const Completion& completion);
   void deliver_receive(const Completion& completion, SharedReceiveQueue* shared);

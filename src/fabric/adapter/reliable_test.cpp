@@ -245,6 +245,18 @@ TEST_P(Reliable, DeregisteredMemoryIsOutOfReach) {
   EXPECT_EQ(pair.a.status(pair.a.post(*pair.qa, request)), CompletionStatus::remote_access_error);
 }
 
+TEST_P(Reliable, WhatIsReadKeepsItsBytesWhenTheirMemoryIsTakenBack) {
+  Pair pair(bed);
+  pair.b.fill(0, 1000, 1);
+  pair.a.fill(5000, 1000, 1);
+  const auto read = pair.a.send(*pair.qa, Opcode::rdma_read, 0, 1000, &pair.b);
+  bed.run_for(3 * microsecond);  // the answer is on its way
+  ASSERT_TRUE(pair.b.context->deregister_memory(*pair.b.region).ok());
+  pair.b.fill(0, 1000, 2);
+  EXPECT_EQ(pair.a.status(read), CompletionStatus::success);
+  EXPECT_TRUE(pair.a.same(0, pair.a, 5000, 1000));
+}
+
 TEST_P(Reliable, TheReadDepthOfTheOtherEndIsChecked) {
   Pair pair(bed);
   QueuePair& qa = pair.a.create();
