@@ -14,11 +14,11 @@ constexpr std::uint32_t eager_piece = 8192;
 static_assert(eager_piece >= 4096,
               "packets that are not eager messages must come in one piece, see channel.h");
 
-void copy_out(std::byte* to, const ByteSequence& from, std::int64_t offset, std::int64_t bytes) {
+void copy_in(RingSender& ring, const Piece& piece, const ByteSequence& from, std::int64_t offset) {
   if (from.contiguous())
-    std::memcpy(to, from.data + offset, static_cast<std::size_t>(bytes));
+    ring.copy_in(piece, from.data + offset);
   else
-    from.packer->pack(offset, to, bytes);
+    from.packer->pack(offset, ring.at(piece), piece.size);
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ bool SharedMemoryChannel::try_send(ProcessIndex process, const MessageHeader& he
   if (!ring.room(pieces, RingSender::padded(size) + eager_piece)) return false;
   for (std::uint32_t offset = 0; offset < size; offset += eager_piece) {
     const Piece piece = ring.reserve(std::min(eager_piece, size - offset));
-    copy_out(ring.at(piece), payload, offset, piece.size);
+    copy_in(ring, piece, payload, offset);
     Slot& slot = ring.next_slot();
     if (offset == 0) {
       slot.header = header;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/cross_core_copy.h"
 #include "channel/shared_segment.h"
 
 namespace hawser {
@@ -92,6 +93,7 @@ class RingSender {
     return {offset, size};
   }
   std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
+  void copy_in(const Piece& piece, const std::byte* from) { copies_.copy(at(piece), from, piece.size); }
   std::uint32_t ring_bytes() const { return ring_bytes_; }
 
   static std::uint32_t padded(std::uint32_t size) {
@@ -121,6 +123,7 @@ class RingSender {
   const std::atomic<std::uint32_t>* asleep_;
   ProcessBlock* peer_;
 
+  CrossCoreCopy copies_;
   std::byte* bytes_;
   std::uint32_t written_ = 0;      // bytes, over the life of the ring
   std::uint32_t taken_bytes_ = 0;  // as far as known

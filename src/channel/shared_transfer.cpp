@@ -304,7 +304,7 @@ bool SharedMemoryChannel::push_stream(Stream& stream) {
     if (!ring.room(1, RingSender::padded(size) + piece_)) break;
     const Piece piece = ring.reserve(size);
     if (exposed.bytes.contiguous())
-      std::memcpy(ring.at(piece), exposed.bytes.data + stream.position, size);
+      ring.copy_in(piece, exposed.bytes.data + stream.position);
     else
       exposed.bytes.packer->pack(stream.position, ring.at(piece), size);
     const bool last = stream.last_claimed && stream.position + size == stream.end;

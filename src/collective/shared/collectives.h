@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/cross_core_copy.h"
 #include "collective/call.h"
 #include "collective/shared/team.h"
 #include "datatype/type_packer.h"
@@ -22,7 +23,8 @@ class ByteView {
     }
   }
   std::int64_t size() const { return size_; }
-  void read(std::int64_t offset, std::byte* to, std::int64_t bytes);
+  // Out of the buffer, into memory that others read.
+  void read(std::int64_t offset, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies);
   void write(std::int64_t offset, const std::byte* from, std::int64_t bytes);
 
  private:
@@ -67,6 +69,7 @@ class SharedCollectives {
   }
 
   SharedTeam team_;
+  CrossCoreCopy copies_;
   bool amounts_differed_ = false;
   std::vector<std::int64_t>
       starts_;  // reduce_scatter: where each rank's part starts, in elements, and the end

@@ -42,10 +42,10 @@ void copy_own(const CallSide& from, std::int64_t from_block, const CallSide& to,
 
 }  // namespace
 
-void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes) {
+void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
   if (bytes == 0) return;
   if (memory_ != nullptr) {
-    std::memcpy(to, memory_ + offset, static_cast<std::size_t>(bytes));
+    copies.copy(to, memory_ + offset, static_cast<std::size_t>(bytes));
   } else {
     packer_.pack(offset, to, bytes);
   }
@@ -110,7 +110,7 @@ bool SharedCollectives::broadcast(const CollectiveCall& call) {
   }
   if (data.size() <= SharedTeam::line_bytes) {
     team_.begin_step();
-    data.read(0, team_.line_to_write(), data.size());
+    data.read(0, team_.line_to_write(), data.size(), copies_);
     team_.tell_amount(data.size());
     team_.post();
     team_.end_line_step();
@@ -119,7 +119,7 @@ bool SharedCollectives::broadcast(const CollectiveCall& call) {
   // In pieces, so that the others read one while the root writes the next.
   for (std::int64_t done = 0; done < data.size(); done += team_.piece_bytes()) {
     team_.begin_piece_step();
-    data.read(done, team_.piece_to_write(), std::min(team_.piece_bytes(), data.size() - done));
+    data.read(done, team_.piece_to_write(), std::min(team_.piece_bytes(), data.size() - done), copies_);
     team_.line_to_write();
     team_.tell_amount(data.size());
     team_.post();
@@ -169,7 +169,7 @@ bool SharedCollectives::gather(const CollectiveCall& call) {
     }
     if (!root) {
       ByteView own = view(call.send, 0, 1);
-      own.read(done, small ? team_.line_to_write() : team_.buffer_to_write(), bytes);
+      own.read(done, small ? team_.line_to_write() : team_.buffer_to_write(), bytes, copies_);
       if (!small) team_.line_to_write();
       team_.post();
     }
@@ -196,7 +196,7 @@ bool SharedCollectives::scatter(const CollectiveCall& call) {
     const std::int64_t bytes = std::min(team_.piece_bytes(), total - done);
     team_.begin_piece_step();
     if (root) {
-      view(call.send, 0, team_.ranks()).read(done, team_.piece_to_write(), bytes);
+      view(call.send, 0, team_.ranks()).read(done, team_.piece_to_write(), bytes, copies_);
       team_.line_to_write();
       team_.post();
     } else {
@@ -231,7 +231,7 @@ bool SharedCollectives::allgather(const CollectiveCall& call) {
     };
     small ? team_.begin_step() : team_.begin_buffer_step();
     std::byte* out = small ? team_.line_to_write() : team_.buffer_to_write();
-    own.read(done, out, part(own));
+    own.read(done, out, part(own), copies_);
     if (!small) team_.line_to_write();
     team_.post();
     for (int i = 1; i < ranks; ++i) {
@@ -274,7 +274,7 @@ bool SharedCollectives::alltoall(const CollectiveCall& call) {
     }
     for (int i = 1; i < ranks; ++i) {
       const int r = (rank + i) % ranks;
-      view(source, r, 1).read(done, out + place(rank, r), bytes);
+      view(source, r, 1).read(done, out + place(rank, r), bytes, copies_);
     }
     team_.post();
     for (int i = 1; i < ranks; ++i) {

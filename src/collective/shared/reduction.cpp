@@ -45,6 +45,33 @@ void reduce_ranks(const Elements& elements, int first, int last, Operand operand
   for (int r = last - 2; r >= first; --r) elements.reduce(operand(r), out, count);
 }
 
+// The same, into memory that others read.
+void hand_out(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
+  if (bytes > 0) copies.copy(to, from, static_cast<std::size_t>(bytes));
+}
+
+// The reduction of all ranks' operands to the result, which is handed out, too: little by little, as long as
+// it is in the nearest cache. The result may be one of the operands.
+template <class Operand>
+void reduce_and_hand_out(const Elements& elements, int ranks, Operand operand, std::byte* result,
+                         std::byte* shared, std::int64_t count, CrossCoreCopy& copies) {
+  constexpr std::int64_t room = 8 << 10;
+  if (elements.unit > room) {
+    reduce_ranks(elements, 0, ranks - 1, operand, shared, count);
+    copy_bytes(shared, result, count * elements.unit);
+    return;
+  }
+  alignas(64) std::byte part[room];
+  for (std::int64_t done = 0; done < count; done += room / elements.unit) {
+    const std::int64_t start = done * elements.unit;
+    const std::int64_t some = std::min(room / elements.unit, count - done);
+    const auto operand_part = [&](int r) { return operand(r) + start; };
+    reduce_ranks(elements, 0, ranks - 1, operand_part, part, some);
+    copy_bytes(part, result + start, some * elements.unit);
+    hand_out(part, shared + start, some * elements.unit, copies);
+  }
+}
+
 const std::byte* contribution(const CollectiveCall& call) {
   return static_cast<const std::byte*>(call.send.buffer == in_place ? call.receive.buffer : call.send.buffer);
 }
@@ -78,7 +105,7 @@ bool SharedCollectives::reduce(const CollectiveCall& call) {
     std::byte* place = nullptr;
     if (!root || aliased) {
       place = small ? team_.line_to_write() : team_.buffer_to_write();
-      copy_bytes(own + start, place, count * elements.unit);
+      hand_out(own + start, place, count * elements.unit, copies_);
     }
     if (!root) {
       if (!small) team_.line_to_write();
@@ -117,11 +144,13 @@ bool SharedCollectives::allreduce(const CollectiveCall& call) {
   }
   if (total * ranks <= largest_flat && total <= team_.buffer_bytes()) {
     team_.begin_buffer_step();
-    copy_bytes(own, team_.buffer_to_write(), total);
+    hand_out(own, team_.buffer_to_write(), total, copies_);
     exchange();
+    // The result must be none of the operands.
+    const std::byte* operand = own == result(call) ? team_.buffer_of(team_.rank()) : own;
     reduce_ranks(
-        elements, 0, ranks - 1, [this](int r) { return team_.buffer_of(r); }, result(call),
-        call.receive.count);
+        elements, 0, ranks - 1, [&](int r) { return r == team_.rank() ? operand : team_.buffer_of(r); },
+        result(call), call.receive.count);
     team_.end_step();
     return true;
   }
@@ -151,20 +180,20 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
 
   team_.begin_buffer_step();
   std::byte* buffer = team_.buffer_to_write();
-  copy_bytes(own + start, buffer, own_start);
-  copy_bytes(own + start + own_end, buffer + own_end, count * elements.unit - own_end);
+  hand_out(own + start, buffer, own_start, copies_);
+  hand_out(own + start + own_end, buffer + own_end, count * elements.unit - own_end, copies_);
   exchange();
   if (own_count > 0) {
     const auto operand = [&](int r) -> const std::byte* {
       return r == rank ? own + start + own_start : team_.buffer_of(r) + own_start;
     };
-    reduce_ranks(elements, 0, ranks - 1, operand, buffer + own_start, own_count);
+    reduce_and_hand_out(elements, ranks, operand, result(call) + start + own_start, buffer + own_start,
+                        own_count, copies_);
   }
   team_.begin_step();
   team_.keep_buffers();
   team_.line_to_write();
   team_.post();
-  copy_bytes(buffer + own_start, result(call) + start + own_start, own_count * elements.unit);
   for (int i = 1; i < ranks; ++i) {
     const int r = (rank + i) % ranks;
     const std::int64_t from = first(r) * elements.unit;
@@ -239,7 +268,7 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
     for (int r = 0; r < ranks; ++r) {
       const std::int64_t from = starts_[static_cast<std::size_t>(r)] + done;
       if (part(r) > 0)
-        copy_bytes(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit);
+        hand_out(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit, copies_);
     }
     team_.line_to_write();
     team_.post();

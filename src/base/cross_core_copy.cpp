@@ -1,0 +1,103 @@
+#include "base/cross_core_copy.h"
+
+#include <algorithm>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#include <x86intrin.h>
+#endif
+
+namespace hawser {
+
+int CheaperWay::next() {
+  if (uses_ < warm_up) return static_cast<int>(uses_ % 2);
+  const int other = 1 - way_;
+  const bool looks_worse = cost_[way_] > cost_[other] && since_trial_ >= shortest_wait;
+  return since_trial_ >= wait_ || looks_worse ? other : way_;
+}
+
+void CheaperWay::record(int way, double cost) {
+  if (uses_ < warm_up) {
+    cost_[way] = cost_[way] == 0 ? cost : std::min(cost_[way], cost);
+    if (++uses_ == warm_up) way_ = cost_[0] < cost_[1] ? 0 : 1;
+    return;
+  }
+  if (way != way_) {
+    record_trial(cost);
+    return;
+  }
+  ++since_trial_;
+  // Once in a while somebody else has the core meanwhile: that counts for little.
+  cost_[way] += (std::min(cost, 4 * cost_[way]) - cost_[way]) / 8;
+}
+
+void CheaperWay::record_trial(double cost) {
+  const int other = 1 - way_;
+  since_trial_ = 0;
+  cost_[other] = cost;
+  if (cost < cost_[way_]) {
+    way_ = other;
+    wait_ = shortest_wait;
+  } else {
+    wait_ = std::min(2 * wait_, longest_wait);
+  }
+}
+
+#ifdef __SSE2__
+
+namespace {
+
+constexpr std::size_t line = 64;
+constexpr int past_caches = 1;  // of the two ways
+
+// `to` is on a cache line, and `bytes` whole ones: each is written at once.
+void store_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
+  for (std::size_t at = 0; at < bytes; at += line) {
+    const auto* source = reinterpret_cast<const __m128i*>(from + at);
+    auto* target = reinterpret_cast<__m128i*>(to + at);
+    const __m128i a = _mm_loadu_si128(source);
+    const __m128i b = _mm_loadu_si128(source + 1);
+    const __m128i c = _mm_loadu_si128(source + 2);
+    const __m128i d = _mm_loadu_si128(source + 3);
+    _mm_stream_si128(target, a);
+    _mm_stream_si128(target + 1, b);
+    _mm_stream_si128(target + 2, c);
+    _mm_stream_si128(target + 3, d);
+  }
+}
+
+void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
+  const std::size_t middle = (bytes - head) / line * line;
+  std::memcpy(to, from, head);
+  store_past_caches(to + head, from + head, middle);
+  std::memcpy(to + head + middle, from + head + middle, bytes - head - middle);
+  _mm_sfence();
+}
+
+}  // namespace
+
+void CrossCoreCopy::copy_much(std::byte* to, const std::byte* from, std::size_t bytes) {
+  CheaperWay& ways = bytes < large ? small_pieces_ : large_pieces_;
+  const int way = ways.next();
+  const std::uint64_t begin = __rdtsc();
+  if (way == past_caches) {
+    copy_past_caches(to, from, bytes);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+  const std::uint64_t ticks = __rdtsc() - begin;
+  // Whoever reads pays, too, when the data is in no cache.
+  const double weight = way == past_caches ? 1.5 : 1;
+  ways.record(way, weight * static_cast<double>(ticks + 1) / static_cast<double>(bytes));
+}
+
+#else
+
+void CrossCoreCopy::copy_much(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+
+#endif
+
+}  // namespace hawser

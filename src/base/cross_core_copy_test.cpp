@@ -1,0 +1,71 @@
+#include "base/cross_core_copy.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace hawser {
+namespace {
+
+// How many of `uses` go the way `way`, at these costs.
+int uses_of(CheaperWay& ways, int way, int uses, double cost_0, double cost_1) {
+  int count = 0;
+  for (int i = 0; i < uses; ++i) {
+    const int taken = ways.next();
+    count += taken == way;
+    ways.record(taken, taken == 0 ? cost_0 : cost_1);
+  }
+  return count;
+}
+
+TEST(CheaperWay, TakesTheCheaperOneAndTriesTheOtherSeldom) {
+  for (const int cheap : {0, 1}) {
+    CheaperWay ways;
+    uses_of(ways, cheap, 1000, cheap == 0 ? 1 : 10, cheap == 1 ? 1 : 10);
+    EXPECT_GE(uses_of(ways, cheap, 10000, cheap == 0 ? 1 : 10, cheap == 1 ? 1 : 10), 9950);
+  }
+}
+
+TEST(CheaperWay, NoticesThatItsOwnWayHasBecomeExpensive) {
+  CheaperWay ways;
+  uses_of(ways, 0, 5000, 1, 2);
+  EXPECT_GE(uses_of(ways, 1, 1000, 10, 2), 950);
+}
+
+TEST(CheaperWay, NoticesThatTheOtherWayHasBecomeCheap) {
+  CheaperWay ways;
+  uses_of(ways, 0, 5000, 1, 2);
+  EXPECT_GE(uses_of(ways, 1, 2000, 1, 0.5), 1500);
+}
+
+TEST(CheaperWay, SingleExpensiveUsesCountForLittle) {
+  CheaperWay ways;
+  int count = 0;
+  for (int i = 0; i < 10000; ++i) {
+    const int way = ways.next();
+    count += way == 0;
+    ways.record(way, i % 100 == 0 ? 1000 : way == 0 ? 1 : 2);
+  }
+  EXPECT_GE(count, 9500);
+}
+
+TEST(CrossCoreCopy, CopiesWhatMemcpyCopies) {
+  std::vector<std::byte> from(300000);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + i / 251);
+  CrossCoreCopy copies;
+  for (const std::size_t bytes : {0, 1, 5000, 8191, 8192, 8193, 16384, 65536, 65599, 200001}) {
+    for (const std::size_t offset : {0, 1, 16, 63}) {
+      for (int way = 0; way < 2; ++way) {  // both are tried in turn at first
+        std::vector<std::byte> to(bytes + 200, std::byte{0x55});
+        copies.copy(to.data() + offset, from.data() + 3 * offset, bytes);
+        for (std::size_t i = 0; i < to.size(); ++i) {
+          const bool inside = i >= offset && i < offset + bytes;
+          ASSERT_EQ(to[i], inside ? from[i - offset + 3 * offset] : std::byte{0x55}) << bytes << ' ' << i;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hawser
