@@ -16,6 +16,15 @@ void draw_migration(ClusterOptions& options) {
   if (random.chance(0.3)) options.ports = 2;
 }
 
+// Some begin while a port is down.
+void draw_beginning(ClusterOptions& options) {
+  Random random(options.seed * 173 + 11);
+  while (random.chance(0.2))
+    options.before.push_back(fmt::format("link n{}/hw{} down",
+                                         random.below(static_cast<std::uint64_t>(options.hosts)),
+                                         random.below(static_cast<std::uint64_t>(options.rails))));
+}
+
 ClusterOptions draw_cluster(std::uint64_t seed, Random& random, PlantedBug bug) {
   ClusterOptions options;
   options.seed = seed;
@@ -43,6 +52,7 @@ ClusterOptions draw_cluster(std::uint64_t seed, Random& random, PlantedBug bug) 
   options.knobs.rail_send_depth = random.chance(0.3) ? 16 : 128;
   options.knobs.rail_reads = random.chance(0.3) ? 2 : 32;
   draw_migration(options);
+  draw_beginning(options);
   return options;
 }
 
@@ -159,6 +169,7 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
   std::string story =
       fmt::format("seed {}: {} hosts, {} rails x {} ports, {}, {}, {} messages", seed, options.hosts,
                   options.rails, options.ports, options.topology, options.knobs.rail_policy, messages);
+  for (const std::string& fault : options.before) story += "\n  at the start " + fault;
   const auto incidents = 1 + random.below(8);
   bool moved = false;
   for (std::uint64_t i = 0; i < incidents; ++i) {

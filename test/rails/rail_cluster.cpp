@@ -283,6 +283,7 @@ RailCluster::RailCluster(const ClusterOptions& wanted) : options(wanted) {
   }
   auto tables = fabric::build_routes(topology.value(), options.parameters.lmc);
   fabric_.emplace(events_, dma_, std::move(topology).value(), std::move(tables).value(), options.parameters);
+  for (const std::string& fault : options.before) inject(fault);
   for (int i = 0; i < options.hosts; ++i) exchanges_.push_back(std::make_unique<Exchange>(*this, i));
   for (int i = 0; i < options.hosts; ++i) endpoints_.push_back(std::make_unique<Endpoint>(*this, i));
 }

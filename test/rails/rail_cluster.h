@@ -28,6 +28,7 @@ struct ClusterOptions {
   Knobs knobs;
   PlantedBug bug = PlantedBug::none;
   std::uint64_t seed = 1;
+  std::vector<std::string> before;  // faults that are there when the processes begin
 };
 
 struct MessageShape {

@@ -82,7 +82,7 @@ bool ConnectionManager::send(std::uint16_t rail, Header header, std::span<const 
   std::memcpy(bytes_.data(), &header, sizeof header);
   header.check = siphash(settings_.secret, std::span(bytes_).subspan(sizeof header.check));
   std::memcpy(bytes_.data(), &header.check, sizeof header.check);
-  if (!host_.send_datagram(rail, header.destination, bytes_)) return false;
+  if (!host_.send_datagram(rail, header.destination, header.index, bytes_)) return false;
   ++counters_.datagrams_sent;
   return true;
 }
@@ -161,11 +161,12 @@ Nanoseconds ConnectionManager::deadline() const { return requests_ == 0 ? never 
 
 // ---- the failover's datagrams ----
 
-bool ConnectionManager::send_control(ProcessIndex peer, std::uint16_t rail, DatagramKind kind,
+bool ConnectionManager::send_control(const SubchannelName& to, std::uint16_t rail, DatagramKind kind,
                                      std::span<const std::byte> body) {
   Header header;
   header.kind = kind;
-  header.destination = peer;
+  header.index = to.index;
+  header.destination = to.peer;
   for (std::uint16_t i = 0; i < settings_.rails; ++i) {
     const auto through = static_cast<std::uint16_t>((rail + i) % settings_.rails);
     if (host_.rail_up(through)) return send(through, header, body);

@@ -55,6 +55,8 @@ enum class DatagramKind : std::uint8_t {
   where_is
 };
 
+inline constexpr std::uint16_t no_subchannel = UINT16_MAX;
+
 // From within accept(), connected() and abandon(), the host does not request the subchannel they name.
 class ConnectionHost {
  public:
@@ -72,8 +74,10 @@ class ConnectionHost {
   virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
   // A request of the peer's came, which may be dropped or refused: where its end of this subchannel is now.
   virtual void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) = 0;
-  // Puts a datagram on the way through a rail; false: no room or the rail is down.
-  virtual bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) = 0;
+  // Puts a datagram on the way through a rail, to where this subchannel ends if it is on it (no_subchannel:
+  // of none); false: no room or the rail is down.
+  virtual bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t index,
+                             std::span<const std::byte> bytes) = 0;
   // Whether this rail's port is active, as far as known.
   virtual bool rail_up(std::uint16_t rail) const = 0;
 
@@ -114,8 +118,8 @@ class ConnectionManager {
   // incarnations.
   void forget(const SubchannelName& name);
   // One datagram for the failover; the caller repeats. Goes through `rail` if it is up, else through the next
-  // one that is.
-  bool send_control(ProcessIndex peer, std::uint16_t rail, DatagramKind kind,
+  // one that is, and if that is the rail of the named subchannel, to where this ends.
+  bool send_control(const SubchannelName& to, std::uint16_t rail, DatagramKind kind,
                     std::span<const std::byte> body);
 
   void on_datagram(std::uint16_t rail, std::span<const std::byte> bytes, Nanoseconds now);

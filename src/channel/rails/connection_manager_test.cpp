@@ -49,7 +49,8 @@ class Process final : public ConnectionHost {
                        std::string(reinterpret_cast<const char*>(body.data()), body.size()));
   }
   void on_address(ProcessIndex, std::uint16_t, const ConnectionEnd&) override { ++addresses; }
-  bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) override;
+  bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t index,
+                     std::span<const std::byte> bytes) override;
   bool rail_up(std::uint16_t rail) const override { return up[rail]; }
 
   std::unique_ptr<ConnectionManager> manager;
@@ -178,7 +179,8 @@ void Process::abandon(const SubchannelName& name, bool gave_up) {
   ++(gave_up ? give_ups : abandons);
 }
 
-bool Process::send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) {
+bool Process::send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t,
+                            std::span<const std::byte> bytes) {
   EXPECT_TRUE(up[rail]);
   world_.carry(rail, peer, bytes);
   return true;
@@ -289,13 +291,14 @@ TEST(ConnectionManager, WhoAsksTooLateIsToldTheNextIncarnation) {
 TEST(ConnectionManager, ControlsGoThroughARailThatIsUp) {
   World world(2);
   world[0].up[1] = false;
-  EXPECT_TRUE(world[0].manager->send_control(1, 1, DatagramKind::fence, std::as_bytes(std::span("stop", 4))));
+  EXPECT_TRUE(
+      world[0].manager->send_control({1}, 1, DatagramKind::fence, std::as_bytes(std::span("stop", 4))));
   ASSERT_EQ(world.on_the_way.size(), 1u);
   EXPECT_EQ(world.on_the_way.begin()->second.rail, 0);
   world.run_until(never);
   EXPECT_EQ(world[1].controls, std::vector<std::string>{"0:4:stop"});
   world[0].up[0] = false;
-  EXPECT_FALSE(world[0].manager->send_control(1, 1, DatagramKind::nudge, {}));
+  EXPECT_FALSE(world[0].manager->send_control({1}, 1, DatagramKind::nudge, {}));
 }
 
 TEST(ConnectionManager, StrangersAndDamagedDatagramsAreDropped) {
@@ -342,10 +345,10 @@ TEST(ConnectionManager, WrongContentsOfMembersAreDropped) {
   wrong.port.mtu = 4;
   wrong.queue_pair = 1u << 24;
   world[0].manager->request({1, 1, 0}, 0, wrong, 0);
-  world[0].manager->send_control(1, 0, DatagramKind::request, std::as_bytes(std::span("short", 5)));
-  world[0].manager->send_control(1, 0, DatagramKind::reply, {});
-  world[0].manager->send_control(1, 0, DatagramKind::refuse, {});
-  world[0].manager->send_control(1, 0, static_cast<DatagramKind>(77), {});
+  world[0].manager->send_control({1}, 0, DatagramKind::request, std::as_bytes(std::span("short", 5)));
+  world[0].manager->send_control({1}, 0, DatagramKind::reply, {});
+  world[0].manager->send_control({1}, 0, DatagramKind::refuse, {});
+  world[0].manager->send_control({1}, 0, static_cast<DatagramKind>(77), {});
   world.run_until(millisecond);
   EXPECT_EQ(world[1].manager->counters().dropped_malformed, 6u);
   EXPECT_EQ(world[1].accepts, 0);

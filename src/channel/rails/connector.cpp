@@ -53,7 +53,7 @@ void Connector::want(VirtualChannel& peer) {
 }
 
 void Connector::start(Subchannel& subchannel) {
-  subchannel.rail.query();
+  subchannel.rail.look(core_.now);
   if (subchannel.health.state() == PathState::failed) subchannel.health.on_attempt(core_.now);
   if (!subchannel.rail.up() || !make_queue_pair(subchannel)) {
     subchannel.state = SubchannelState::failed;
@@ -175,7 +175,7 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
       return false;
   }
   if (!newer) return false;
-  subchannel->rail.query();
+  subchannel->rail.look(core_.now);
   if (!subchannel->rail.up() || subchannel->health.held_down(core_.now) || !make_queue_pair(*subchannel))
     return false;
   subchannel->incarnation = name.incarnation;
@@ -339,18 +339,12 @@ bool Connector::receive() {
 
 void Connector::progress() { manager_.progress(core_.now); }
 
-bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::span<const std::byte> bytes) {
+bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::uint16_t index,
+                              std::span<const std::byte> bytes) {
   VirtualChannel* const peer = core_.find_peer(process);
   if (number >= core_.rails.size() || core_.rails[number]->dead) return false;
   if (peer == nullptr) return core_.addresses.send_to_stranger(*core_.rails[number], process, bytes);
-  // Of several rails there that this one goes with, another one each time.
-  const Subchannel* way = nullptr;
-  std::uint32_t passed = 0;
-  for (const Subchannel& subchannel : peer->subchannels())
-    if (subchannel.rail.number() == number && subchannel.path == 0 && subchannel.engine == 0 &&
-        (way == nullptr || passed++ < turn_ % 8))
-      way = &subchannel;
-  ++turn_;
+  const Subchannel* const way = peer->datagram_way(number, index);
   if (way == nullptr) return false;
   const RailAddress& there = peer->remote_rail(way->remote_rail);
   return core_.rails[number]->datagrams().send({there.port, there.datagram_queue_pair}, bytes);
@@ -362,8 +356,11 @@ bool Connector::rail_up(std::uint16_t rail) const {
 
 void Connector::send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
                              std::uint32_t turn) {
-  const auto rail = static_cast<std::uint16_t>((subchannel.rail.number() + turn) % core_.rails.size());
-  manager_.send_control(subchannel.peer.process(), rail, kind, body);
+  const auto rails = static_cast<std::uint32_t>(core_.rails.size());
+  const auto rail = static_cast<std::uint16_t>((subchannel.rail.number() + turn) % rails);
+  // Once round by the subchannel's own way, once by any.
+  const std::uint16_t index = turn / rails % 2 == 0 ? subchannel.index : no_subchannel;
+  manager_.send_control({subchannel.peer.process(), index}, rail, kind, body);
 }
 
 // Also when it is not the time: fences, answers and the own requests must find the peer, whose address may
@@ -452,7 +449,7 @@ void Connector::on_due(Subchannel& subchannel) {
     return;
   }
   subchannel.health.on_attempt(core_.now);
-  subchannel.rail.query();
+  subchannel.rail.look(core_.now);
   if (subchannel.rail.up()) nudge(subchannel);
   subchannel.due = core_.now + nudge_time;
 }
@@ -484,6 +481,7 @@ void Connector::on_port(Rail& rail, bool came_back) {
   for (std::size_t i = 0; i < core_.known_peers.size(); ++i) {  // events may add some
     VirtualChannel* const peer = core_.known_peers[i];
     for (Subchannel& subchannel : peer->subchannels()) {
+      if (came_back) core_.failover.fence_again(subchannel);
       if (subchannel.rail.device_number() != rail.device_number() || peer->lost) continue;
       if (!came_back) {
         on_port_down(subchannel, rail);

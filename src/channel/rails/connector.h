@@ -35,7 +35,7 @@ class Connector final : private ConnectionHost {
                     std::uint32_t turn);
   bool send_control(ProcessIndex process, std::uint16_t rail, DatagramKind kind,
                     std::span<const std::byte> body) {
-    return manager_.send_control(process, rail, kind, body);
+    return manager_.send_control({process, no_subchannel}, rail, kind, body);
   }
 
   // The first packet of the present incarnation, or a later one while the subchannel is not ready.
@@ -58,7 +58,8 @@ class Connector final : private ConnectionHost {
   void abandon(const SubchannelName& name, bool gave_up) override;
   void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) override;
   void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) override;
-  bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::span<const std::byte> bytes) override;
+  bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t index,
+                     std::span<const std::byte> bytes) override;
   bool rail_up(std::uint16_t rail) const override;
 
   bool drives(const Subchannel& subchannel) const;
@@ -79,7 +80,6 @@ class Connector final : private ConnectionHost {
 
   RailCore& core_;
   ConnectionManager manager_;
-  std::uint32_t turn_ = 0;
 };
 
 }  // namespace hawser

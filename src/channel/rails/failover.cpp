@@ -178,6 +178,13 @@ void Failover::send_fence(Subchannel& subchannel) {
   core_.watch(subchannel);
 }
 
+void Failover::fence_again(Subchannel& subchannel) {
+  if (subchannel.state != SubchannelState::fencing) return;
+  subchannel.repeats = 0;
+  subchannel.due = core_.now;
+  core_.watch(subchannel);
+}
+
 void Failover::answer(Subchannel& subchannel, std::uint32_t incarnation, std::uint32_t received) {
   FenceBody body;
   body.subchannel = subchannel.index;

@@ -30,6 +30,8 @@ class Failover {
   void on_marker(Subchannel& subchannel);
   // A fence or its answer, by packet or datagram.
   void on_message(VirtualChannel& peer, bool fence, std::span<const std::byte> body);
+  // A port came back: a fence that waits for its answer need not wait for its next repeat.
+  void fence_again(Subchannel& subchannel);
   // A state of failover whose time is up.
   void on_due(Subchannel& subchannel);
   // Requests outstanding, and none completes.

@@ -8,6 +8,7 @@
 namespace hawser {
 namespace {
 constexpr std::int32_t most_sends = 16384;  // under way on a rail, for the size of its completion queue
+constexpr Nanoseconds looks_of_a_down_port = 10 * millisecond;
 
 class NoCompletions final : public rdma::CompletionQueue {
  public:
@@ -96,6 +97,12 @@ void Rail::query() {
   }
   moves_ += !(port.value().address == facts_.address);
   facts_ = port.value();
+}
+
+void Rail::look(Nanoseconds now) {
+  if (!facts_.active && looked_ >= 0 && now - looked_ < looks_of_a_down_port) return;
+  looked_ = now;
+  query();
 }
 
 void Rail::want_receives(std::int32_t count) {

@@ -49,9 +49,13 @@ class Rail {
   bool up() const { return facts_.active && !dead; }
   // Every look costs system calls.
   bool costly_to_poll() const { return facts_.address.transport == rdma::Transport::tcp; }
-  // Asks the device again; after port events and before connecting (addresses may have moved).
+  // Asks the device again, after port events.
   void query();
+  // The same before connecting, for addresses may have moved; but one that is down is not asked all the time.
+  void look(Nanoseconds now);
 
+  // Whether anything can be in its completion queue.
+  bool connected() const { return !queue_pairs_.empty() || outstanding > 0; }
   // Queue pairs by number.
   void add(std::uint32_t queue_pair, Subchannel& subchannel) { queue_pairs_[queue_pair] = &subchannel; }
   void remove(std::uint32_t queue_pair) {
@@ -98,7 +102,7 @@ class Rail {
   Nanoseconds datagrams_unsent_since = -1;
   Nanoseconds polled = -1;  // last, and the time before
   Nanoseconds polled_before = -1;
-  Nanoseconds found = -1;  // when completions were, last
+  Nanoseconds found = -1;         // when completions were, last
   std::int64_t bytes_queued = 0;  // of stripes posted and not completed
   std::int32_t outstanding = 0;   // requests, of all connections
 
@@ -112,6 +116,7 @@ class Rail {
   RailShape shape_;
   PacketPool& pool_;
   rdma::PortFacts facts_;
+  Nanoseconds looked_ = -1;
   std::uint8_t moves_ = 0;                              // changes of its address since
   std::uint8_t life_ = 1;                               // counts how often it was opened
   std::unique_ptr<rdma::CompletionQueue> completions_;  // of a closed rail: one that is always empty

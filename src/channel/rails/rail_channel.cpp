@@ -18,6 +18,7 @@ constexpr Nanoseconds spare_interval = 100 * microsecond, busy_time = millisecon
 constexpr std::uint32_t looks_per_costly_one = spare_interval / look_interval;
 
 bool to_be_polled(const RailCore& core, const Rail& rail) {
+  if (!rail.connected()) return false;  // a port without a cable, perhaps
   if (!core.spares || !rail.costly_to_poll() || core.look_now) return true;
   const bool busy = rail.found >= 0 && core.now - rail.found < busy_time;
   return busy || core.now - rail.polled >= (rail.outstanding > 0 ? look_interval : spare_interval);
@@ -30,13 +31,15 @@ std::uint32_t datagram_key(std::string_view job) {
   return key & 0x7FFFFFFF;  // the high bit would mean a privileged one
 }
 
-Result<> open_rails(RailCore& core) {
-  struct Found {
-    std::uint16_t device;
-    std::uint8_t port;
-    bool active;
-  };
-  std::vector<Found> found;
+struct FoundPort {
+  std::uint16_t device;
+  std::uint8_t port;
+  bool active;
+};
+
+// Also those that are down: they may come up. Where there are more than can be used, such that are up.
+std::vector<FoundPort> find_ports(RailCore& core) {
+  std::vector<FoundPort> found;
   for (std::size_t d = 0; d < core.devices.size(); ++d) {
     for (int port = 1; port <= core.devices[d]->facts().ports; ++port) {
       auto facts = core.devices[d]->query_port(static_cast<std::uint8_t>(port));
@@ -45,11 +48,14 @@ Result<> open_rails(RailCore& core) {
             {static_cast<std::uint16_t>(d), static_cast<std::uint8_t>(port), facts.value().active});
     }
   }
-  // Ports without a cable are no rails; but if all are down, they may come up.
-  if (std::any_of(found.begin(), found.end(), [](const Found& f) { return f.active; }))
-    std::erase_if(found, [](const Found& f) { return !f.active; });
+  for (auto last = found.end(); last != found.begin() && found.size() > max_rails;)
+    if (!(--last)->active) last = found.erase(last);
   if (found.size() > max_rails) found.resize(max_rails);
-  for (const Found& each : found) {
+  return found;
+}
+
+Result<> open_rails(RailCore& core) {
+  for (const FoundPort& each : find_ports(core)) {
     RailShape shape;
     shape.number = static_cast<std::uint16_t>(core.rails.size());
     shape.device_number = each.device;
@@ -61,6 +67,7 @@ Result<> open_rails(RailCore& core) {
     if (!rail) return rail.take_error();
     core.rails.push_back(std::move(rail).value());
     core.table.rails.push_back(core.rails.back()->address());
+    core.table.up_at_start |= static_cast<std::uint8_t>(each.active << shape.number);
     core.spares |= !core.rails.back()->costly_to_poll();
   }
   return {};

@@ -8,12 +8,21 @@
 namespace hawser {
 namespace {
 
+constexpr std::string_view version = "2:";
 constexpr std::string_view digits = "0123456789abcdef";
+
+// Of two digits; -1: they are none.
+int byte_of(std::string_view text) {
+  const std::size_t high = digits.find(text[0]), low = digits.find(text[1]);
+  return high == std::string_view::npos || low == std::string_view::npos ? -1
+                                                                         : static_cast<int>(high << 4 | low);
+}
 
 }  // namespace
 
 std::string RailTable::text() const {
-  std::string text = "1:";  // the version
+  std::string text(version);
+  text += {digits[up_at_start >> 4], digits[up_at_start & 15]};
   for (const RailAddress& rail : rails) {
     std::array<unsigned char, sizeof(RailAddress)> bytes;
     std::memcpy(bytes.data(), &rail, sizeof(rail));
@@ -27,22 +36,20 @@ std::string RailTable::text() const {
 
 Result<RailTable> RailTable::parse(std::string_view text) {
   constexpr std::size_t rail_digits = 2 * sizeof(RailAddress);
-  if (text.substr(0, 2) != "1:" || (text.size() - 2) % rail_digits != 0 ||
-      (text.size() - 2) / rail_digits > max_rails)
+  const std::size_t head = version.size() + 2;
+  if (text.size() < head || text.substr(0, version.size()) != version ||
+      (text.size() - head) % rail_digits != 0 || (text.size() - head) / rail_digits > max_rails)
     return failure(ErrorClass::other, "'{}' is no table of rails", text);
-  text.remove_prefix(2);
-  RailTable table;
-  for (; !text.empty(); text.remove_prefix(rail_digits)) {
-    std::array<unsigned char, sizeof(RailAddress)> bytes;
-    for (std::size_t i = 0; i < rail_digits; ++i) {
-      const std::size_t digit = digits.find(text[i]);
-      if (digit == std::string_view::npos)
-        return failure(ErrorClass::other, "'{}' in a table of rails", text[i]);
-      unsigned char& byte = bytes[i / 2];
-      byte = static_cast<unsigned char>(i % 2 == 0 ? digit << 4 : byte | digit);
-    }
-    std::memcpy(&table.rails.emplace_back(), bytes.data(), bytes.size());
+  std::vector<unsigned char> bytes;
+  for (text.remove_prefix(version.size()); !text.empty(); text.remove_prefix(2)) {
+    const int byte = byte_of(text);
+    if (byte < 0) return failure(ErrorClass::other, "'{}' in a table of rails", text.substr(0, 2));
+    bytes.push_back(static_cast<unsigned char>(byte));
   }
+  RailTable table;
+  table.up_at_start = bytes.front();
+  for (std::size_t i = 1; i < bytes.size(); i += sizeof(RailAddress))
+    std::memcpy(&table.rails.emplace_back(), &bytes[i], sizeof(RailAddress));
   return table;
 }
 

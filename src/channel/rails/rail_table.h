@@ -10,7 +10,7 @@
 
 namespace hawser {
 
-inline constexpr int max_rails = 8;
+inline constexpr int max_rails = 8;  // bits of RailTable::up_at_start
 
 // How a rail is reached. Plain bytes: goes over the wire and into the launcher's exchange as it is.
 struct RailAddress {
@@ -32,6 +32,9 @@ static_assert(sizeof(RailAddress) == 40);
 
 struct RailTable {
   std::vector<RailAddress> rails;
+  std::uint8_t up_at_start = 0;  // a bit for each
+
+  bool was_up(std::size_t rail) const { return (up_at_start >> rail & 1) != 0; }
 
   std::string text() const;  // hexadecimal
   static Result<RailTable> parse(std::string_view text);

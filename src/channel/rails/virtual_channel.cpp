@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "channel/rails/pairing.h"
 #include "channel/rails/rail_core.h"
 
 namespace hawser {
@@ -15,66 +16,14 @@ constexpr std::size_t max_subchannels = max_stripes;
 // What a peer costs while nothing is under way, beside its queue pairs: with two rails about 2 KiB.
 static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 384, "there may be thousands of peers");
 
-// Rails go with rails of the same kind of network: the i-th here with the i-th there; of unequal numbers the
-// larger side's others go round the smaller side.
-struct Pairing {
-  std::uint16_t local = 0, remote = 0;
-};
-int network_of(const RailAddress& rail) {
-  return 2 * static_cast<int>(rail.port.transport) + static_cast<int>(rail.port.link_layer);
-}
-std::vector<std::uint16_t> rails_of(const RailTable& table, int network) {
-  std::vector<std::uint16_t> found;
-  for (std::size_t i = 0; i < table.rails.size(); ++i)
-    if (network_of(table.rails[i]) == network) found.push_back(static_cast<std::uint16_t>(i));
-  return found;
-}
-std::vector<Pairing> pair_rails(const RailTable& own, const RailTable& remote) {
-  std::vector<Pairing> pairs;
-  for (int network = 0; network < 4; ++network) {
-    const std::vector<std::uint16_t> here = rails_of(own, network), there = rails_of(remote, network);
-    if (here.empty() || there.empty()) continue;
-    for (std::size_t i = 0; i < std::max(here.size(), there.size()); ++i)
-      pairs.push_back({here[i % here.size()], there[i % there.size()]});
-  }
-  return pairs;
-}
-
-int paths_between(const rdma::PortAddress& a, const rdma::PortAddress& b, std::int64_t wanted) {
-  if (a.link_layer == rdma::LinkLayer::ethernet)
-    return static_cast<int>(wanted);  // by flow label or TCP port
-  return static_cast<int>(
-      std::min<std::int64_t>(wanted, std::int64_t{1} << std::min<int>(std::min(a.lmc, b.lmc), 6)));
-}
-
-struct Place {
-  Pairing rails;
-  std::uint16_t pair = 0, path = 0, engine = 0;
-  std::int64_t bytes_per_second = 0;
-};
-
-std::vector<Place> places(const RailCore& core, const RailTable& remote) {
-  std::vector<Place> found;
-  const std::vector<Pairing> pairs = pair_rails(core.table, remote);
-  const auto engines = static_cast<int>(core.knobs.rail_engines);
-  for (std::size_t p = 0; p < pairs.size(); ++p) {
-    const RailAddress& here = core.table.rails[pairs[p].local];
-    const RailAddress& there = remote.rails[pairs[p].remote];
-    const int paths = paths_between(here.port, there.port, core.knobs.rail_paths);
-    const std::int64_t rate =
-        std::max<std::int64_t>(1, std::min(here.bytes_per_second, there.bytes_per_second));
-    for (int path = 0; path < paths; ++path)
-      for (int engine = 0; engine < engines; ++engine)
-        if (found.size() < max_subchannels)
-          found.push_back({pairs[p], static_cast<std::uint16_t>(p), static_cast<std::uint16_t>(path),
-                           static_cast<std::uint16_t>(engine), rate});
-  }
-  return found;
+std::vector<SubchannelPlace> places(const RailCore& core, const RailTable& remote) {
+  return subchannel_places(core.table, remote, core.knobs.rail_paths, core.knobs.rail_engines,
+                           max_subchannels);
 }
 
 std::vector<std::int64_t> nominal_rates(const RailCore& core, const RailTable& remote) {
   std::vector<std::int64_t> rates;
-  for (const Place& place : places(core, remote)) rates.push_back(place.bytes_per_second);
+  for (const SubchannelPlace& place : places(core, remote)) rates.push_back(place.bytes_per_second);
   return rates;
 }
 
@@ -87,11 +36,11 @@ VirtualChannel::VirtualChannel(RailCore& core, ProcessIndex process, RailTable r
       remote_(std::move(remote)),
       policy_(std::move(policy)),
       weights_(nominal_rates(core, remote_)) {
-  for (const Place& place : places(core, remote_)) {
+  for (const SubchannelPlace& place : places(core, remote_)) {
     Subchannel& subchannel =
-        subchannels_.emplace_back(*this, *core.rails[place.rails.local], core.health, core.random);
+        subchannels_.emplace_back(*this, *core.rails[place.local], core.health, core.random);
     subchannel.index = static_cast<std::uint16_t>(subchannels_.size() - 1);
-    subchannel.remote_rail = place.rails.remote;
+    subchannel.remote_rail = place.remote;
     subchannel.pair = place.pair;
     subchannel.path = place.path;
     subchannel.engine = place.engine;
@@ -105,6 +54,18 @@ VirtualChannel::VirtualChannel(RailCore& core, ProcessIndex process, RailTable r
 }
 
 VirtualChannel::~VirtualChannel() = default;
+
+const Subchannel* VirtualChannel::datagram_way(std::uint16_t rail, std::uint16_t index) {
+  const Subchannel* own = subchannel(index);
+  if (own != nullptr && own->rail.number() == rail) return own;
+  const Subchannel* way = nullptr;
+  std::uint64_t ways = 0;
+  for (const Subchannel& each : subchannels_)
+    if (each.rail.number() == rail && each.path == 0 && each.engine == 0 &&
+        (++ways == 1 || core_.random.below(ways) == 0))
+      way = &each;
+  return way;
+}
 
 void VirtualChannel::mark_due() {
   if (!in_due.linked()) core_.due.push_back(this);

@@ -38,6 +38,9 @@ class VirtualChannel {
   void learn(std::uint16_t rail, const RailAddress& address) {
     if (!remote_.rails[rail].later_than(address)) remote_.rails[rail] = address;
   }
+  // The subchannel whose other end a datagram through this rail goes to: the named one, if it is on the rail;
+  // else, of several rails there that this one goes with, any, for some may be on other networks.
+  const Subchannel* datagram_way(std::uint16_t rail, std::uint16_t index);
   PathWeights& weights() { return weights_; }
   // Whether all rails to it can read remote memory.
   bool reads() const { return reads_; }
