@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/byte_sequence.h"
@@ -78,11 +79,19 @@ class ChannelEvents {
   ~ChannelEvents() = default;
 };
 
+// A number that a channel keeps for people: of packets, bytes, ...
+struct ChannelCounter {
+  std::string_view name;
+  std::uint64_t value;
+};
+
 class Channel {
  public:
   virtual ~Channel() = default;
 
   virtual const char* name() const = 0;
+  // What it counted since it was made.
+  virtual std::vector<ChannelCounter> list_counters() const { return {}; }
   // The largest payload that `try_send` takes in one packet to this peer; at least 1 KiB.
   virtual std::int64_t eager_limit(ProcessIndex peer) const = 0;
 

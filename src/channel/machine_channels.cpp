@@ -51,6 +51,11 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   }
   if (!one_node && segments_given) HAWSER_TRY(exchange.fence());  // the second one here too
   if (!one_node) HAWSER_TRY(set->choose_network(place, exchange, knobs));
+  if (set->rails_ == nullptr) {
+    auto status = ProcessStatus::open_without_rails(place, knobs, clock.now());
+    if (!status) return status.take_error();
+    set->status_ = std::move(status).value();
+  }
   set->waiter_ =
       std::make_unique<MachineWaiter>(set->shared_memory_.get(), place.machine_processes, knobs, clock);
   for (Channel* const channel :

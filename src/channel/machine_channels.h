@@ -42,7 +42,7 @@ class MachineChannels final : public ChannelSet {
 
   std::unique_ptr<SharedMemoryChannel> shared_memory_;  // null: alone on the node
   std::unique_ptr<SocketChannel> sockets_;              // null: nobody is reached by them
-  std::unique_ptr<ProcessStatus> status_;               // of the rails
+  std::unique_ptr<ProcessStatus> status_;               // of the rails, if there are any
   std::unique_ptr<MemoryWatch> memory_watch_;           // for the rails; null: no registration is kept
   std::unique_ptr<RailChannel> rails_;                  // null: nobody is reached by them
   NetworkAgreement agreement_;

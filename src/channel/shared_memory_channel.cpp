@@ -123,6 +123,22 @@ bool SharedMemoryChannel::flushed() const {
   return pending_slots_ == 0 && streams_.empty() && exposed_.size() == free_exposed_.size();
 }
 
+std::vector<ChannelCounter> SharedMemoryChannel::list_counters() const {
+  std::uint64_t packets_sent = 0, packets_received = 0, bytes_sent = 0, bytes_received = 0;
+  for (const auto& peer : peers_) {
+    if (peer == nullptr) continue;
+    packets_sent += peer->sender.messages();
+    bytes_sent += peer->sender.bytes();
+    packets_received += peer->receiver.messages();
+    bytes_received += peer->receiver.bytes();
+  }
+  return {{"packets_sent", packets_sent},
+          {"packets_received", packets_received},
+          {"ring_bytes_sent", bytes_sent},
+          {"ring_bytes_received", bytes_received},
+          {"bytes_copied_from_senders", bytes_copied_}};
+}
+
 // A neighbour announced that it sends: its ring is polled from now on.
 void SharedMemoryChannel::admit_senders() {
   const ProcessBlock& block = own_block();

@@ -36,6 +36,7 @@ class SharedMemoryChannel final : public Channel {
   void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
   bool progress(ChannelEvents& events, Nanoseconds) override { return progress_for(events); }
   bool flushed() const override;
+  std::vector<ChannelCounter> list_counters() const override;
 
   // The fast path of the message room, inline in it: packets of up to inline_limit bytes to a peer for
   // which serves() is true. False: no room now. As Channel::try_send otherwise.
@@ -198,6 +199,7 @@ class SharedMemoryChannel final : public Channel {
   std::vector<std::int32_t> free_numbers_;
   IntrusiveList<Fetch, &Fetch::link> fetches_;  // not yet reported, oldest first
   std::uint32_t pass_ = 0;
+  std::uint64_t bytes_copied_ = 0;  // straight from senders' memory
   std::vector<bool> areas_;
 };
 

@@ -1,5 +1,7 @@
 #include "channel/shared_ring.h"
 
+#include <utility>
+
 namespace hawser {
 
 namespace {
@@ -27,6 +29,8 @@ bool RingSender::refresh(std::uint32_t slots) {
     announced_ = true;
     announcement_->fetch_or(announcement_bit_, std::memory_order_release);
   }
+  past_messages_ += sent_ - std::exchange(counted_messages_, sent_);
+  past_bytes_ += written_ - std::exchange(counted_bytes_, written_);
   const std::uint64_t taken = control_->taken.load(std::memory_order_acquire);
   limit_ = static_cast<std::uint32_t>(taken) + slot_mask_ + 1;
   taken_bytes_ = static_cast<std::uint32_t>(taken >> 32);

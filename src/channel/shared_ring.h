@@ -82,6 +82,10 @@ class RingSender {
     slot.stamp.store(++sent_, std::memory_order_release);
     wake_if_asleep();
   }
+  // Over the life of the ring: messages, and bytes of the byte part with what was left out between pieces.
+  std::uint64_t messages() const { return past_messages_ + (sent_ - counted_messages_); }
+  std::uint64_t bytes() const { return past_bytes_ + (written_ - counted_bytes_); }
+
   // A place in the byte part, contiguous, on a cache line. Rests at the end of the ring are skipped.
   Piece reserve(std::uint32_t size) {
     std::uint32_t offset = written_ & (ring_bytes_ - 1);
@@ -127,7 +131,12 @@ class RingSender {
   std::byte* bytes_;
   std::uint32_t written_ = 0;      // bytes, over the life of the ring
   std::uint32_t taken_bytes_ = 0;  // as far as known
-  bool announced_ = false;         // that our ring is to be polled
+  // What refresh() saw: the counts above are narrow, and it is called long before they come round.
+  std::uint64_t past_messages_ = 0;
+  std::uint64_t past_bytes_ = 0;
+  std::uint32_t counted_messages_ = 0;
+  std::uint32_t counted_bytes_ = 0;
+  bool announced_ = false;  // that our ring is to be polled
   RingControl* control_;
   NeighbourWaker* waker_;
   std::atomic<std::uint64_t>* announcement_;
@@ -160,6 +169,9 @@ class RingReceiver {
     told_now_ = false;
     return told;
   }
+  // Over the life of the ring, as RingSender has them.
+  std::uint64_t messages() const { return past_messages_ + (taken_ - told_); }
+  std::uint64_t bytes() const { return past_bytes_ + (taken_bytes_ - told_bytes_); }
   const std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
   bool valid(const Piece& piece) const {
     return piece.size <= ring_bytes_ && piece.offset <= ring_bytes_ - piece.size;
@@ -173,6 +185,8 @@ class RingReceiver {
   void tell() {
     bytes_due_ = false;
     told_now_ = true;
+    past_messages_ += taken_ - told_;
+    past_bytes_ += taken_bytes_ - told_bytes_;
     told_ = taken_;
     told_bytes_ = taken_bytes_;
     control_->taken.store(std::uint64_t{taken_bytes_} << 32 | taken_, std::memory_order_release);
@@ -188,6 +202,8 @@ class RingReceiver {
   std::uint32_t told_bytes_ = 0;
   bool bytes_due_ = false;
   bool told_now_ = false;
+  std::uint64_t past_messages_ = 0;  // of which the sender was told
+  std::uint64_t past_bytes_ = 0;
   std::uint32_t ring_bytes_;
   const std::byte* bytes_;
   RingControl* control_;

@@ -160,6 +160,7 @@ bool SharedMemoryChannel::copy_chunk(Fetch& fetch, ChannelEvents& events) {
   if (copy_from_process(peer_pid(peer), fetch.into.data + position,
                         fetch.address + static_cast<std::uint64_t>(position), bytes)) {
     fetch.copied_here = true;
+    bytes_copied_ += static_cast<std::uint64_t>(bytes);
     arrive(fetch, bytes, events);
     return true;
   }

@@ -92,7 +92,7 @@ bool SocketChannel::try_send(ProcessIndex peer, const MessageHeader& header, con
   frame.kind = SocketFrame::packet;
   frame.body = static_cast<std::uint32_t>(payload.size);
   frame.header = header;
-  copy_in(connection->add(frame), payload, 0, payload.size);
+  copy_in(add(*connection, frame), payload, 0, payload.size);
   note_due(peer);
   return true;
 }
@@ -111,7 +111,7 @@ bool SocketChannel::try_expose(ProcessIndex peer, const MessageHeader& header, c
     losses_.emplace_back(peer, failure(ErrorClass::other, "it was lost before"));
     return true;
   }
-  connection->add(frame);
+  add(*connection, frame);
   note_due(peer);
   return true;
 }
@@ -134,8 +134,21 @@ void SocketChannel::fetch(ProcessIndex peer, const ExposeToken& token, const Byt
     losses_.emplace_back(peer, failure(ErrorClass::other, "it was lost before"));
     return;
   }
-  connection->add(frame);
+  add(*connection, frame);
   note_due(peer);
+}
+
+std::byte* SocketChannel::add(OutgoingConnection& connection, const SocketFrame& frame) {
+  ++frames_sent_;
+  bytes_sent_ += frame.body;
+  return connection.add(frame);
+}
+
+std::vector<ChannelCounter> SocketChannel::list_counters() const {
+  return {{"frames_sent", frames_sent_},
+          {"frames_received", frames_received_},
+          {"bytes_sent", bytes_sent_},
+          {"bytes_received", bytes_received_}};
 }
 
 bool SocketChannel::flushed() const {
@@ -207,7 +220,7 @@ void SocketChannel::push_streams(Peer& peer, ChannelEvents& events) {
     frame.body = static_cast<std::uint32_t>(size);
     frame.fetch = stream.fetch;
     frame.position = stream.position;
-    copy_in(peer.outgoing->add(frame), exposed.bytes, stream.position, size);
+    copy_in(add(*peer.outgoing, frame), exposed.bytes, stream.position, size);
     stream.position += size;
     if (stream.position < stream.size) continue;
     void* const cookie = exposed.cookie;
@@ -311,6 +324,8 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
   bytes = connection.peek(sizeof(SocketFrame) + frame.body);
   if (bytes == nullptr) return false;
   const std::byte* const body = bytes + sizeof(SocketFrame);
+  ++frames_received_;
+  bytes_received_ += frame.body;
   const ProcessIndex source = connection.source;
   const bool exposed_to_it = frame.number < exposed_.size() && exposed_[frame.number].peer == source;
   switch (frame.kind) {

@@ -30,6 +30,7 @@ class SocketChannel final : public Channel {
   bool progress(ChannelEvents& events, Nanoseconds now) override;
   std::vector<int> descriptors() const override { return {ready_.descriptor()}; }
   bool flushed() const override;
+  std::vector<ChannelCounter> list_counters() const override;
 
  private:
   struct Exposed {
@@ -85,6 +86,7 @@ class SocketChannel final : public Channel {
   SocketChannel(ProcessIndex self, std::int32_t job_size, AddressExchange& exchange, const Knobs& knobs);
 
   OutgoingConnection* connection_to(ProcessIndex peer);
+  std::byte* add(OutgoingConnection& connection, const SocketFrame& frame);
   void note_due(ProcessIndex peer);
   bool advance_peer(ProcessIndex peer, bool writable, ChannelEvents& events);
   void push_streams(Peer& peer, ChannelEvents& events);
@@ -107,6 +109,8 @@ class SocketChannel final : public Channel {
   std::int64_t eager_limit_;
   std::size_t buffer_bytes_;
   std::uint32_t quiet_passes_ = 0;
+  std::uint64_t frames_sent_ = 0, frames_received_ = 0;
+  std::uint64_t bytes_sent_ = 0, bytes_received_ = 0;  // of their bodies
 
   std::vector<Peer> peers_;
   std::vector<ProcessIndex> due_;                                          // peers with something to write

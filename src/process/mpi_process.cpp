@@ -8,6 +8,7 @@
 #include "channel/rails/rail_channel.h"
 #include "channel/shared_memory_channel.h"
 #include "message/describe.h"
+#include "process/counter_report.h"
 #include "process/process_slot.h"
 
 namespace hawser {
@@ -132,6 +133,9 @@ void MpiProcess::finish() {
 Result<> MpiProcess::leave() {
   if (!connected_ || starts_ > 0) return {};
   slot_.running = this;  // reports of who waits look here
+  if (knobs_.stats)
+    for (const std::string& line : counter_report(*this))
+      environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, line));
   Result<> left = disconnect();
   slot_.running = nullptr;
   connected_ = false;

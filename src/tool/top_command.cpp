@@ -43,6 +43,22 @@ std::vector<SeenProcess> look(StatusReader& reader, const TopOptions& options) {
   return seen;
 }
 
+// Says that the process or the job which was asked for is not there, and what is.
+int not_there(StatusReader& reader, const TopOptions& options) {
+  std::string there;
+  for (const SeenProcess& process : reader.look(0)) {
+    const std::string name =
+        options.job.empty() ? std::to_string(process.pid) : std::string(process.identity.job);
+    if ((", " + there + ",").find(", " + name + ",") == std::string::npos)
+      there += (there.empty() ? "" : ", ") + name;
+  }
+  const std::string asked =
+      options.job.empty() ? fmt::format("process {}", options.pid) : fmt::format("job '{}'", options.job);
+  fmt::print(stderr, "hawser top: no MPI {} of this user runs here{}\n", asked,
+             there.empty() ? ", nor any other (or HAWSER_STATUS=off)" : "; there are " + there);
+  return 1;
+}
+
 int show(const TopOptions& options) {
   // Taken by sigtimedwait, so that the terminal is left in order.
   sigset_t signals;
@@ -52,9 +68,18 @@ int show(const TopOptions& options) {
   const bool terminal = isatty(STDOUT_FILENO) == 1 && !options.json;
   StatusReader reader;
   std::vector<SeenProcess> before = look(reader, options);
+  const bool asked = options.pid != 0 || !options.job.empty();
+  if (asked && before.empty()) {
+    if (options.json && options.once) fmt::print("[]\n");
+    return not_there(reader, options);
+  }
   for (bool first = true;; first = false) {
     if (interrupted(signals, first ? std::min(options.interval, 0.5) : options.interval)) return 0;
     std::vector<SeenProcess> now = look(reader, options);
+    if (asked && now.empty()) {  // what was there has ended
+      if (!options.json) fmt::print("{} has ended\n", options.job.empty() ? "the process" : "the job");
+      return options.once ? 1 : 0;
+    }
     if (options.once) {
       fmt::print("{}", options.json ? top_json(before, now) : top_text(before, now, 0));
       return now.empty() ? 1 : 0;
@@ -78,7 +103,8 @@ int run_top(std::span<const std::string_view> words) {
   TopOptions options;
   CLI::App app(
       "Shows the rails of this user's MPI processes: every path with its state, its rate (MB/s), its\n"
-      "weight (MB/s), the bytes in flight, its failures, and since when and why it is as it is.",
+      "weight (MB/s), the bytes in flight, its failures, and since when and why it is as it is. Of jobs\n"
+      "without rails it says that there are none.",
       "hawser top");
   app.add_option("--pid", options.pid, "this process only")->check(CLI::PositiveNumber);
   app.add_option("--job", options.job, "this job only");

@@ -98,6 +98,11 @@ std::vector<std::string> event_lines(std::span<const SeenProcess> now) {
   return lines;
 }
 
+std::string network_of(const StatusIdentity& identity) {
+  if (identity.policy[0] != '\0') return fmt::format("policy {}", identity.policy);
+  return "no rails (shared memory and sockets have no paths to show)";
+}
+
 std::string head_line(std::span<const SeenProcess> now, std::span<const Line> lines) {
   double rate = 0;
   std::size_t trouble = 0;
@@ -107,13 +112,13 @@ std::string head_line(std::span<const SeenProcess> now, std::span<const Line> li
   }
   std::uint64_t lost = 0;
   for (const SeenProcess& process : now) lost += process.paths_lost;
-  std::string text = fmt::format("{} processes, {} paths, {} not ready, {:.1f} MB/s", now.size(),
-                                 lines.size(), trouble, rate / 1e6);
+  std::string text = fmt::format("{} process{}, {} paths, {} not ready, {:.1f} MB/s", now.size(),
+                                 now.size() == 1 ? "" : "es", lines.size(), trouble, rate / 1e6);
   if (lost > 0) text += fmt::format(", {} paths not shown for want of room", lost);
   for (std::size_t i = 0; i < now.size(); ++i)
     if (i == 0 || std::string_view(now[i].identity.job) != now[i - 1].identity.job)
-      text += fmt::format("\njob {}: {} ranks, policy {}", now[i].identity.job, now[i].identity.size,
-                          now[i].identity.policy);
+      text += fmt::format("\njob {}: {} rank{}, {}", now[i].identity.job, now[i].identity.size,
+                          now[i].identity.size == 1 ? "" : "s", network_of(now[i].identity));
   return text + "\n";
 }
 
@@ -121,9 +126,10 @@ std::string head_line(std::span<const SeenProcess> now, std::span<const Line> li
 
 std::string top_text(std::span<const SeenProcess> before, std::span<const SeenProcess> now,
                      std::size_t rows) {
-  if (now.empty()) return "no process of this user keeps a status table (knob status)\n";
+  if (now.empty()) return "no MPI process of this user runs here (or HAWSER_STATUS=off)\n";
   std::vector<Line> lines = lines_of(before, now);
   std::string text = head_line(now, lines);
+  if (lines.empty()) return text;
   std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
     return in_trouble(a.path->facts) && !in_trouble(b.path->facts);
   });
@@ -153,6 +159,7 @@ std::string top_json(std::span<const SeenProcess> before, std::span<const SeenPr
     Json one = {
         {"pid", process.pid},          {"rank", process.identity.rank},     {"size", process.identity.size},
         {"job", process.identity.job}, {"policy", process.identity.policy}, {"time_ns", process.looked}};
+    one["paths"] = Json::array();
     for (const Line& line : lines) {
       if (line.process != &process) continue;
       const PathFacts& facts = line.path->facts;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "access/shared_memory.h"
 #include "base/knobs.h"
@@ -17,11 +18,17 @@ class ProcessStatus {
   // An error: the event log cannot be written. No room for a table is none: there is no table then.
   static Result<std::unique_ptr<ProcessStatus>> open(const JobPlace& place, const Knobs& knobs,
                                                      Nanoseconds now);
+  // Of a process without rails, so that it is seen: a table without paths.
+  static Result<std::unique_ptr<ProcessStatus>> open_without_rails(const JobPlace& place, const Knobs& knobs,
+                                                                   Nanoseconds now);
   RailStatus& rails() const { return *rails_; }
 
  private:
+  void make_table(std::uint32_t rows);
+
   FileDescriptor file_;
   SharedMapping table_;
+  std::span<std::byte> memory_;  // of the table; empty: none
   std::unique_ptr<LineSink> log_;
   std::unique_ptr<RailStatus> rails_;
 };

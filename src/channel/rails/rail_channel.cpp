@@ -137,6 +137,14 @@ Result<> RailChannel::arm() {
   return {};
 }
 
+// Those that are numbers of something; the times of the last failover are no sums.
+std::vector<ChannelCounter> RailChannel::list_counters() const {
+  std::vector<ChannelCounter> list;
+  for (const CounterName& counter : rail_counter_names())
+    if (!counter.name.starts_with("last_")) list.push_back({counter.name, counter.value(counters())});
+  return list;
+}
+
 const RailCounters& RailChannel::counters() const {
   core_->count_registrations();
   return core_->counters;

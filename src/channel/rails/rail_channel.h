@@ -90,6 +90,7 @@ class RailChannel final : public Channel {
   bool progress(ChannelEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override;
   bool flushed() const override;
+  std::vector<ChannelCounter> list_counters() const override;
 
  private:
   explicit RailChannel(std::unique_ptr<RailCore> core);

@@ -98,7 +98,7 @@ struct StatusIdentity {
   std::int32_t rank = 0;
   std::int32_t size = 1;
   char job[64] = {};
-  char policy[32] = {};
+  char policy[32] = {};  // empty: no rails are used
   Nanoseconds started = 0;
 };
 static_assert(sizeof(StatusIdentity) == 120);

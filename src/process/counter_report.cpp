@@ -1,0 +1,24 @@
+#include "process/counter_report.h"
+
+#include <fmt/format.h>
+
+#include "process/mpi_process.h"
+
+namespace hawser {
+
+std::vector<std::string> counter_report(MpiProcess& process) {
+  const MatchingCounters& matching = process.point_to_point().counters();
+  std::vector<std::string> lines = {fmt::format(
+      "messages unexpected_total={} unexpected_most={} unexpected_bytes_most={} time_to_join_us={}",
+      matching.unexpected_total, matching.most_unexpected, matching.most_unexpected_bytes,
+      process.time_to_join() / microsecond)};
+  for (const Channel* channel : process.environment().channels->channels()) {
+    std::string line;
+    for (const ChannelCounter& counter : channel->list_counters())
+      if (counter.value != 0) line += fmt::format(" {}={}", counter.name, counter.value);
+    lines.push_back(channel->name() + (line.empty() ? " nothing" : line));
+  }
+  return lines;
+}
+
+}  // namespace hawser
