@@ -75,21 +75,40 @@ void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
   _mm_sfence();
 }
 
-}  // namespace
-
-void CrossCoreCopy::copy_much(std::byte* to, const std::byte* from, std::size_t bytes) {
-  CheaperWay& ways = bytes < large ? small_pieces_ : large_pieces_;
-  const int way = ways.next();
-  const std::uint64_t begin = __rdtsc();
+void copy(int way, std::byte* to, const std::byte* from, std::size_t bytes) {
   if (way == past_caches) {
     copy_past_caches(to, from, bytes);
   } else {
     std::memcpy(to, from, bytes);
   }
+}
+
+}  // namespace
+
+void CrossCoreCopy::copy_much(std::byte* to, const std::byte* from, std::size_t bytes) {
+  // Whoever reads pays, too, for what is in no cache; of little data the more.
+  if (bytes >= large) {
+    copy_timed(large_pieces_, 1.5, to, from, bytes);
+    return;
+  }
+  CheaperWay& ways = bytes >= middle ? middle_pieces_ : small_pieces_;
+  if (count_++ % 8 == 0) {
+    copy_timed(ways, bytes >= middle ? 1.5 : 2.5, to, from, bytes);
+  } else {
+    hawser::copy(ways.current(), to, from, bytes);
+  }
+}
+
+// `weight` makes the way past the caches dearer.
+void CrossCoreCopy::copy_timed(CheaperWay& ways, double weight, std::byte* to, const std::byte* from,
+                               std::size_t bytes) {
+  const int way = ways.next();
+  const std::uint64_t begin = __rdtsc();
+  hawser::copy(way, to, from, bytes);
+  _mm_mfence();  // stores that still wait for their lines count
   const std::uint64_t ticks = __rdtsc() - begin;
-  // Whoever reads pays, too, when the data is in no cache.
-  const double weight = way == past_caches ? 1.5 : 1;
-  ways.record(way, weight * static_cast<double>(ticks + 1) / static_cast<double>(bytes));
+  const double cost = static_cast<double>(ticks + 1) / static_cast<double>(bytes);
+  ways.record(way, way == past_caches ? weight * cost : cost);
 }
 
 #else

@@ -21,6 +21,8 @@ class CheaperWay {
  public:
   // The way to go now: 0 or 1. To be followed by record().
   int next();
+  // The way that was cheaper so far, for uses that are not recorded.
+  int current() const { return way_; }
   // What it cost, per unit of work, in any unit but 0.
   void record(int way, double cost);
 
@@ -50,14 +52,17 @@ class CrossCoreCopy {
   }
 
  private:
-  static constexpr std::size_t least = 8192;
+  static constexpr std::size_t least = 2 << 10;
+  static constexpr std::size_t middle = 8 << 10;
   static constexpr std::size_t large = 64 << 10;
 
   void copy_much(std::byte* to, const std::byte* from, std::size_t bytes);
+  void copy_timed(CheaperWay& ways, double weight, std::byte* to, const std::byte* from, std::size_t bytes);
 
-  // Large pieces, used in turn, may have left the reader's cache when they are written again.
-  CheaperWay small_pieces_;
-  CheaperWay large_pieces_;
+  // Below `large` the timing would be felt, so only one in a few is timed. Large pieces, used in turn, may
+  // have left the reader's cache when they are written again.
+  CheaperWay small_pieces_, middle_pieces_, large_pieces_;
+  std::uint32_t count_ = 0;
 };
 
 }  // namespace hawser

@@ -53,7 +53,7 @@ TEST(CrossCoreCopy, CopiesWhatMemcpyCopies) {
   std::vector<std::byte> from(300000);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + i / 251);
   CrossCoreCopy copies;
-  for (const std::size_t bytes : {0, 1, 5000, 8191, 8192, 8193, 16384, 65536, 65599, 200001}) {
+  for (const std::size_t bytes : {0, 1, 2047, 2048, 5000, 8191, 8192, 8193, 16384, 65536, 65599, 200001}) {
     for (const std::size_t offset : {0, 1, 16, 63}) {
       for (int way = 0; way < 2; ++way) {  // both are tried in turn at first
         std::vector<std::byte> to(bytes + 200, std::byte{0x55});

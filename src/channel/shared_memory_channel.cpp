@@ -7,13 +7,6 @@
 namespace hawser {
 namespace {
 
-// A long eager message travels in pieces of this size. Measured on Zen 5: pieces of 2 KiB would let the
-// receiver start sooner, but then both sides touch neighbouring lines at once and each copy runs at half
-// speed; 8 KiB arrive in 0.28 us as one piece and in 0.39 us as four.
-constexpr std::uint32_t eager_piece = 8192;
-static_assert(eager_piece >= 4096,
-              "packets that are not eager messages must come in one piece, see channel.h");
-
 void copy_in(RingSender& ring, const Piece& piece, const ByteSequence& from, std::int64_t offset) {
   if (from.contiguous())
     ring.copy_in(piece, from.data + offset);

@@ -22,8 +22,11 @@ bool SharedMemoryChannel::poll(Events& events) {
 
 template <class Events>
 void SharedMemoryChannel::drain(Peer& peer, Slot* slot, Events& events) {
-  // Bounded, so that one chatty neighbour does not keep the others waiting.
-  for (int messages = 0; slot != nullptr && messages < 64; ++messages, slot = peer.receiver.front()) {
+  // Bounded, so that one chatty neighbour does not keep the others waiting; and so that a program which receives
+  // one long message after the other finds the next ones in the ring, not copied out as unexpected.
+  std::uint32_t eager_bytes = 0;
+  for (int messages = 0; slot != nullptr && messages < 64 && eager_bytes < eager_bytes_per_pass;
+       ++messages, slot = peer.receiver.front()) {
     const std::uint32_t word = slot->header.channel_word;
     if (word <= Slot::inline_limit) [[likely]] {
       events.on_packet(peer.process, slot->header, slot->payload, word, word);
@@ -33,7 +36,9 @@ void SharedMemoryChannel::drain(Peer& peer, Slot* slot, Events& events) {
       if (peer.receiver.valid(piece)) [[likely]]
         events.on_packet(peer.process, slot->header, peer.receiver.at(piece), piece.size, piece.size);
       peer.receiver.took(piece);
+      eager_bytes += piece.size;
     } else {
+      if (word == Slot::eager_begin || word == Slot::eager_more) eager_bytes += eager_piece;
       receive_other(peer, *slot, events);
     }
     peer.receiver.pop();
