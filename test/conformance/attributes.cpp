@@ -199,6 +199,15 @@ void wrong_keyvals(Conformance& t) {
   CHECK_FAILS(MPI_Comm_get_attr(MPI_COMM_SELF, MPI_KEYVAL_INVALID, &value, &flag), MPI_ERR_KEYVAL);
   CHECK_FAILS(MPI_Comm_set_attr(MPI_COMM_SELF, type_keyval, nullptr), MPI_ERR_KEYVAL);
   CHECK_FAILS(MPI_Comm_set_attr(MPI_COMM_SELF, MPI_TAG_UB, nullptr), MPI_ERR_KEYVAL);
+  int window_keyval;
+  OK(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &window_keyval, nullptr));
+  CHECK_FAILS(MPI_Comm_set_attr(MPI_COMM_SELF, window_keyval, nullptr), MPI_ERR_KEYVAL);
+  int wrong = window_keyval;
+  CHECK_FAILS(MPI_Comm_free_keyval(&wrong), MPI_ERR_KEYVAL);
+  wrong = type_keyval;
+  CHECK_FAILS(MPI_Win_free_keyval(&wrong), MPI_ERR_KEYVAL);
+  OK(MPI_Win_free_keyval(&window_keyval));
+  CHECK_EQ(window_keyval, MPI_KEYVAL_INVALID);
   OK(MPI_Type_free_keyval(&type_keyval));
 }
 

@@ -1,4 +1,5 @@
 """Runs tests of the suite, several at once, and judges them as the suite's own runner does."""
+import contextlib
 import os
 import re
 import signal
@@ -47,6 +48,15 @@ class Launcher:
         self.command, self.variables = command, variables
         self.limit_option = limit_option
         self.own_options = own_options  # whether it knows the options of MPICH's launcher
+        self.jobs = set()
+        self.stopped = False
+
+    def stop(self):
+        """Ends the jobs that run; no other begins."""
+        self.stopped = True
+        for job in list(self.jobs):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(job.pid, signal.SIGTERM)
 
     def run(self, test, program, scale):
         """(exit code, output, seconds that were too many or 0)."""
@@ -62,6 +72,9 @@ class Launcher:
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               start_new_session=True) as job:
             began = time.monotonic()
+            self.jobs.add(job)
+            if self.stopped:
+                self.stop()
             try:
                 output = job.communicate(timeout=limit + GRACE)[0]
             except subprocess.TimeoutExpired:
@@ -71,6 +84,7 @@ class Launcher:
                 except subprocess.TimeoutExpired:
                     os.killpg(job.pid, signal.SIGKILL)
                     output = job.communicate()[0]
+            self.jobs.discard(job)
             spent = time.monotonic() - began
         late = spent if spent > limit and test.check == "output" else 0
         return job.returncode, output.decode(errors="replace"), late
@@ -133,10 +147,16 @@ class Runner:
 
         def one(test):
             result = self.run(test)
-            self.report(result)
+            if not self.launcher.stopped:
+                self.report(result)
             return result
         with ThreadPoolExecutor(self.options.jobs) as pool:
             for directory, group in directories.items():
                 wanted = [test.program for test in group if not self.skip(test)]
                 self.unbuilt[directory] = self.programs.build(directory, wanted, self.options.jobs)
-                yield list(pool.map(one, group))
+                try:
+                    yield list(pool.map(one, group))
+                except BaseException:
+                    self.launcher.stop()
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    raise
