@@ -22,8 +22,8 @@ bool SharedMemoryChannel::poll(Events& events) {
 
 template <class Events>
 void SharedMemoryChannel::drain(Peer& peer, Slot* slot, Events& events) {
-  // Bounded, so that one chatty neighbour does not keep the others waiting; and so that a program which receives
-  // one long message after the other finds the next ones in the ring, not copied out as unexpected.
+  // Bounded, so that one chatty neighbour does not keep the others waiting; and so that a program which
+  // receives one long message after the other finds the next ones in the ring, not copied out as unexpected.
   std::uint32_t eager_bytes = 0;
   for (int messages = 0; slot != nullptr && messages < 64 && eager_bytes < eager_bytes_per_pass;
        ++messages, slot = peer.receiver.front()) {
