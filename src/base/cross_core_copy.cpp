@@ -16,7 +16,7 @@ int CheaperWay::next() {
   return since_trial_ >= wait_ || looks_worse ? other : way_;
 }
 
-void CheaperWay::record(int way, double cost) {
+void CheaperWay::record(int way, float cost) {
   if (uses_ < warm_up) {
     cost_[way] = cost_[way] == 0 ? cost : std::min(cost_[way], cost);
     if (++uses_ == warm_up) way_ = cost_[0] < cost_[1] ? 0 : 1;
@@ -26,20 +26,20 @@ void CheaperWay::record(int way, double cost) {
     record_trial(cost);
     return;
   }
-  ++since_trial_;
+  if (since_trial_ < longest_wait) ++since_trial_;
   // Once in a while somebody else has the core meanwhile: that counts for little.
   cost_[way] += (std::min(cost, 4 * cost_[way]) - cost_[way]) / 8;
 }
 
-void CheaperWay::record_trial(double cost) {
+void CheaperWay::record_trial(float cost) {
   const int other = 1 - way_;
   since_trial_ = 0;
   cost_[other] = cost;
   if (cost < cost_[way_]) {
-    way_ = other;
+    way_ = static_cast<std::uint8_t>(other);
     wait_ = shortest_wait;
   } else {
-    wait_ = std::min(2 * wait_, longest_wait);
+    wait_ = static_cast<std::uint16_t>(std::min<int>(2 * wait_, longest_wait));
   }
 }
 
@@ -88,26 +88,26 @@ void copy(int way, std::byte* to, const std::byte* from, std::size_t bytes) {
 void CrossCoreCopy::copy_much(std::byte* to, const std::byte* from, std::size_t bytes) {
   // Whoever reads pays, too, for what is in no cache; of little data the more.
   if (bytes >= large) {
-    copy_timed(large_pieces_, 1.5, to, from, bytes);
+    copy_timed(large_pieces_, 1.5F, to, from, bytes);
     return;
   }
   CheaperWay& ways = bytes >= middle ? middle_pieces_ : small_pieces_;
   if (count_++ % 8 == 0) {
-    copy_timed(ways, bytes >= middle ? 1.5 : 2.5, to, from, bytes);
+    copy_timed(ways, bytes >= middle ? 1.5F : 2.5F, to, from, bytes);
   } else {
     hawser::copy(ways.current(), to, from, bytes);
   }
 }
 
 // `weight` makes the way past the caches dearer.
-void CrossCoreCopy::copy_timed(CheaperWay& ways, double weight, std::byte* to, const std::byte* from,
+void CrossCoreCopy::copy_timed(CheaperWay& ways, float weight, std::byte* to, const std::byte* from,
                                std::size_t bytes) {
   const int way = ways.next();
   const std::uint64_t begin = __rdtsc();
   hawser::copy(way, to, from, bytes);
   _mm_mfence();  // stores that still wait for their lines count
   const std::uint64_t ticks = __rdtsc() - begin;
-  const double cost = static_cast<double>(ticks + 1) / static_cast<double>(bytes);
+  const float cost = static_cast<float>(ticks + 1) / static_cast<float>(bytes);
   ways.record(way, way == past_caches ? weight * cost : cost);
 }
 

@@ -24,20 +24,21 @@ class CheaperWay {
   // The way that was cheaper so far, for uses that are not recorded.
   int current() const { return way_; }
   // What it cost, per unit of work, in any unit but 0.
-  void record(int way, double cost);
+  void record(int way, float cost);
 
  private:
-  static constexpr std::uint32_t warm_up = 8;  // uses, ways in turn, of which the best counts
-  static constexpr std::uint32_t shortest_wait = 8;
-  static constexpr std::uint32_t longest_wait = 256;
+  static constexpr std::uint8_t warm_up = 8;  // uses, ways in turn, of which the best counts
+  static constexpr std::uint16_t shortest_wait = 8;
+  static constexpr std::uint16_t longest_wait = 256;
 
-  void record_trial(double cost);
+  void record_trial(float cost);
 
-  double cost_[2] = {0, 0};
-  int way_ = 1;
-  std::uint32_t uses_ = 0;
-  std::uint32_t wait_ = shortest_wait;  // uses from one trial of the other way to the next
-  std::uint32_t since_trial_ = 0;
+  // Small: each process has this for each of its neighbours.
+  float cost_[2] = {0, 0};
+  std::uint8_t way_ = 1;
+  std::uint8_t uses_ = 0;               // up to warm_up
+  std::uint16_t wait_ = shortest_wait;  // uses from one trial of the other way to the next
+  std::uint16_t since_trial_ = 0;
 };
 
 class CrossCoreCopy {
@@ -57,7 +58,7 @@ class CrossCoreCopy {
   static constexpr std::size_t large = 64 << 10;
 
   void copy_much(std::byte* to, const std::byte* from, std::size_t bytes);
-  void copy_timed(CheaperWay& ways, double weight, std::byte* to, const std::byte* from, std::size_t bytes);
+  void copy_timed(CheaperWay& ways, float weight, std::byte* to, const std::byte* from, std::size_t bytes);
 
   // Below `large` the timing would be felt, so only one in a few is timed. Large pieces, used in turn, may
   // have left the reader's cache when they are written again.

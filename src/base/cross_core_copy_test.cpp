@@ -8,7 +8,7 @@ namespace hawser {
 namespace {
 
 // How many of `uses` go the way `way`, at these costs.
-int uses_of(CheaperWay& ways, int way, int uses, double cost_0, double cost_1) {
+int uses_of(CheaperWay& ways, int way, int uses, float cost_0, float cost_1) {
   int count = 0;
   for (int i = 0; i < uses; ++i) {
     const int taken = ways.next();
@@ -35,7 +35,7 @@ TEST(CheaperWay, NoticesThatItsOwnWayHasBecomeExpensive) {
 TEST(CheaperWay, NoticesThatTheOtherWayHasBecomeCheap) {
   CheaperWay ways;
   uses_of(ways, 0, 5000, 1, 2);
-  EXPECT_GE(uses_of(ways, 1, 2000, 1, 0.5), 1500);
+  EXPECT_GE(uses_of(ways, 1, 2000, 1, 0.5F), 1500);
 }
 
 TEST(CheaperWay, SingleExpensiveUsesCountForLittle) {
@@ -44,7 +44,7 @@ TEST(CheaperWay, SingleExpensiveUsesCountForLittle) {
   for (int i = 0; i < 10000; ++i) {
     const int way = ways.next();
     count += way == 0;
-    ways.record(way, i % 100 == 0 ? 1000 : way == 0 ? 1 : 2);
+    ways.record(way, i % 100 == 0 ? 1000.0F : way == 0 ? 1.0F : 2.0F);
   }
   EXPECT_GE(count, 9500);
 }
