@@ -60,6 +60,8 @@ class SharedMemoryChannel final : public Channel {
   // For collectives straight in shared memory. Processes are numbered in the node here.
   std::int32_t node_size() const { return static_cast<std::int32_t>(processes_.size()); }
   std::int32_t node_index() const { return self_; }
+  // Whether the node's processes are more than its cores, wherever each may run: all see it alike.
+  bool outnumbers_cores() const { return node_size() > online_cpus(); }
   std::int32_t node_index_of(ProcessIndex peer) const;  // -1: on another node
   // Reserves one of this process's areas, of area_bytes(), zero when first reserved; -1 when all are taken.
   std::int32_t allocate_area();

@@ -190,7 +190,7 @@ TEST_P(SharedMemoryTest, GivesWhatTheStandardSays) {
 
 // Operations of all kinds in random order, so that every reuse of shared memory follows every other.
 TEST_F(AlgorithmTest, SharedMemoryOperationsFollowEachOther) {
-  for (int size : {2, 3, 5}) {
+  for (int size : {2, 3, 4, 5}) {
     TestCluster cluster(size, {}, true);
     Random random(static_cast<std::uint64_t>(size));
     for (int i = 0; i < 1500; ++i) {

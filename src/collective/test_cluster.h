@@ -113,8 +113,10 @@ struct TestNode {
   struct alignas(64) Line {
     std::byte bytes[64];
   };
-  explicit TestNode(int ranks) : lines(static_cast<std::size_t>(ranks * areas * area_bytes / 64)) {}
+  explicit TestNode(int ranks)
+      : lines(static_cast<std::size_t>(ranks * areas * area_bytes / 64)), crowded(ranks % 2 == 1) {}
   std::vector<Line> lines;
+  bool crowded;  // odd numbers of ranks are said to share cores, so that both kinds are tested
 };
 
 class TestAreas final : public SharedAreas {
@@ -133,6 +135,7 @@ class TestAreas final : public SharedAreas {
   }
   std::int64_t area_bytes() const override { return TestNode::area_bytes; }
   void wake(int) override {}
+  bool crowded() const override { return node_.crowded; }
 
  private:
   TestNode& node_;

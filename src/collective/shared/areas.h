@@ -21,6 +21,8 @@ class SharedAreas {
   virtual std::byte* address(int place, int index) const = 0;
   virtual std::int64_t area_bytes() const = 0;
   virtual void wake(int place) = 0;
+  // Whether this node has more processes than cores; the same on all of them.
+  virtual bool crowded() const { return false; }
 };
 
 class ChannelAreas final : public SharedAreas {
@@ -32,9 +34,11 @@ class ChannelAreas final : public SharedAreas {
   std::byte* address(int place, int index) const override { return channel_.area(place, index); }
   std::int64_t area_bytes() const override { return channel_.area_bytes(); }
   void wake(int place) override { channel_.wake(place); }
+  bool crowded() const override { return crowded_; }
 
  private:
   SharedMemoryChannel& channel_;
+  const bool crowded_ = channel_.outnumbers_cores();
 };
 
 }  // namespace hawser

@@ -98,7 +98,27 @@ bool SharedCollectives::run(const CollectiveCall& call) {
 
 void SharedCollectives::barrier() {
   team_.begin_step();
-  exchange();
+  if (!team_.crowded()) {
+    exchange();
+    return;
+  }
+  // Where ranks share cores, rank 0 leaves first: it is the root of most that follows, and what the others
+  // then want is there when their turn on a core comes.
+  const bool first = team_.rank() == 0;
+  if (first) {
+    team_.wait_for_all();
+  } else {
+    team_.line_to_write();
+    team_.post();
+  }
+  team_.begin_step();
+  if (first) {
+    team_.line_to_write();
+    team_.post();
+  } else {
+    team_.wait_for(0);
+    team_.heard_of_all();
+  }
 }
 
 bool SharedCollectives::broadcast(const CollectiveCall& call) {

@@ -53,6 +53,10 @@ class SharedTeam {
   void wait_for_all();
   // To be called when this rank has waited for every other one by itself.
   void heard_from_all() { known_done_ = step_ - 1; }
+  // In a step in which this rank has waited for one that had heard from all in the step before.
+  void heard_of_all() { known_done_ = step_ - 2; }
+  // Whether ranks share cores.
+  bool crowded() const { return crowded_; }
   const std::byte* line_of(int rank) const { return line(rank).payload; }
   // How many bytes the rank's contribution has in all, where ranks check that they agree; before post().
   void tell_amount(std::int64_t bytes) { line(rank_).amount = bytes; }
@@ -122,6 +126,7 @@ class SharedTeam {
   std::vector<int> places_;
   SharedAreas& areas_;
   Progress& progress_;
+  const bool crowded_ = areas_.crowded();
 
   std::uint32_t step_ = 0;
   std::uint32_t known_done_ = 0;  // all ranks are done with this step and those before
