@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/failure.h"
+#include "base/version.h"
 
 namespace hawser {
 namespace {
@@ -57,6 +58,7 @@ SegmentLayout SegmentLayout::plan(std::int32_t processes, const Knobs& knobs) {
 
 std::uint64_t SegmentLayout::checksum() const {
   std::uint64_t sum = 0x9e3779b97f4a7c15;
+  for (const char* c = version; *c != 0; ++c) sum = (sum ^ static_cast<unsigned char>(*c)) * 0x100000001b3;
   for (const std::int64_t value : {std::int64_t{processes}, std::int64_t{ring_slots},
                                    std::int64_t{ring_bytes}, std::int64_t{areas}, area_bytes, total_bytes})
     sum = (sum ^ static_cast<std::uint64_t>(value)) * 0x100000001b3;

@@ -4,6 +4,7 @@
 
 #include "base/failure.h"
 #include "base/knob_value.h"
+#include "base/version.h"
 #include "launch/environment_variables.h"
 #include "launch/fence_frame.h"
 #include "launch/process_mapping.h"
@@ -51,7 +52,7 @@ Result<std::unique_ptr<Bootstrap>> MpiexecBootstrap::connect(std::span<const std
 
   std::unique_ptr<MpiexecBootstrap> bootstrap(new MpiexecBootstrap(std::move(layout), fd));
   // Says that this rank uses MPI, so that mpiexec can tell when it ends without MPI_Finalize. No answer.
-  HAWSER_TRY(bootstrap->connection_.send("cmd=hawser_hello version=1\n"));
+  HAWSER_TRY(bootstrap->connection_.send(fmt::format("cmd=hawser_hello version=1 library={}\n", version)));
   return std::unique_ptr<Bootstrap>(std::move(bootstrap));
 }
 

@@ -142,7 +142,8 @@ with tempfile.TemporaryDirectory() as directory:
     for name in ("libmpi_abi.so", "libmpi_abi.so.0", "libmpi_abi.so.1", "libmpich.so", "libmpich.so.12", "libmpi.so.12"):
         check(name in libraries, f"{name} is not installed")
     pages = {path.name for path in installed.rglob("man1/*")}
-    check(pages == {"hawser.1", "mpiexec.1", "mpirun.1"}, f"manual pages: {pages}")
+    check(pages == {f"{name}.1" for name in ("hawser", "mpiexec", "mpirun", "mpicc", "mpicxx", "mpic++", "mpifort", "mpif90",
+                                             "mpif77")}, f"manual pages: {pages}")
     job = run(installed / "bin/mpiexec", "-n", "2", "--fabric", "back-to-back", "-x", "HAWSER_NETWORK=rails", again / "mpicc_standard")
     check(job == "standard 2\n" * 2, f"a job on a fabric of the installation prints {job}")
 

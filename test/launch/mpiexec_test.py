@@ -224,6 +224,16 @@ class Nodes(unittest.TestCase):
         for line in text(result.stdout).splitlines():
             self.assertIn("of 4 under mpiexec nodes 0,1,0,1 ", line)
 
+    def test_more_ranks_than_slots(self):
+        hosts = ("-hosts", "a:1,b:1")
+        refused = mpiexec("-n", "3", *hosts, "true")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("3 ranks, but the hosts have only 2 slots", text(refused.stderr))
+        self.assertIn("--oversubscribe", text(refused.stderr))
+        for words in (["--oversubscribe"], ["-ppn", "1"]):
+            result = mpiexec("-n", "3", *hosts, *words, "sh", "-c", 'echo "$PMI_RANK $HAWSER_JOB_HOST"')
+            self.assertEqual(sorted(text(result.stdout).splitlines()), ["0 a", "1 b", "2 a"], result.stderr)
+
     def test_binding(self):
         cores = len(os.sched_getaffinity(0))
         script = "grep Cpus_allowed_list /proc/self/status"

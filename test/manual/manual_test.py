@@ -54,6 +54,23 @@ class Manual(unittest.TestCase):
         for program in HELP:
             self.assertEqual(options_in_page(program) - options_of(program) - {"-V", "--version"}, set(), f"{program}.1")
 
+    def test_options_of_the_compiler_wrappers(self):
+        """Those that the wrapper takes for itself; it hands --help on to the compiler."""
+        wrapper = (PAGES.parent.parent / "src/binding/wrapper/mpicc.in").read_text(encoding="utf-8")
+        cases = wrapper[wrapper.index("case $argument in"):wrapper.index("    *) set --")]
+        labels = [label for line in re.findall(r"^    (-[^)]*)\)", cases, re.M) for label in line.split(" | ")]
+        own = {label.split("=")[0] for label in labels} | {"-fallow-argument-mismatch", "-fdefault-integer-8", "-i8"}
+        text = page("mpicc")
+        found = {"-" + name for name in re.findall(r"(?<!Fl )\bFl (?!Wl)([A-Za-z][\w:-]*)", text)}
+        found |= {"-" + name for name in re.search(r"\.Fl c , (.*)", text).group(1).split(" , ")}
+        self.assertEqual(found, own)
+
+    def test_every_wrapper_has_a_page(self):
+        heading = page("mpicc").split(".Nd")[0]
+        for program in ("mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"):
+            self.assertTrue((PROGRAMS / program).exists(), program)
+            self.assertRegex(heading, rf"(?m)^\.Nm {re.escape(program)}( ,)?$")
+
     def test_every_fault_is_in_the_page(self):
         """The list of faults is that of the fabric room's header."""
         header = (PAGES.parent.parent / "src/fabric/fault/fault.h").read_text(encoding="utf-8")
@@ -68,8 +85,8 @@ class Manual(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("mandoc"), "mandoc is not installed")
     def test_pages_are_well_formed(self):
-        for program in HELP:
-            done = subprocess.run(["mandoc", "-Tlint", PAGES / f"{program}.1"], capture_output=True, text=True, check=False)
+        for program in PAGES.glob("*.1"):
+            done = subprocess.run(["mandoc", "-Tlint", program], capture_output=True, text=True, check=False)
             complaints = [line for line in done.stdout.splitlines() if "makewhatis" not in line and ".Xr" not in line
                           and "referenced manual not found" not in line]
             self.assertEqual(complaints, [])

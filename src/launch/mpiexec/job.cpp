@@ -162,6 +162,8 @@ void Job::check_pmi() {
   if (ending_) return;
   if (const auto& abort = server_.abort()) {
     for (const int which : {0, 1}) read_output(abort->rank, which, true);
+    if (!abort->asked_for)
+      return end_job(abort->exit_code, fmt::format("{} {}", describe(abort->rank), abort->reason));
     const std::string reason = abort->reason.empty() ? "" : ": " + abort->reason;
     end_job(
         visible_exit_code(abort->exit_code),

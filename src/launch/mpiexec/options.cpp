@@ -157,6 +157,10 @@ Result<> set_label(Reading reading, std::string_view, Values) { return reading.j
 Result<> set_verbose(Reading reading, std::string_view, Values) {
   return reading.job.verbose = true, Result<>();
 }
+Result<> set_oversubscribe(Reading reading, std::string_view, Values) {
+  reading.job.oversubscribe = true;
+  return {};
+}
 Result<> accept(Reading, std::string_view, Values) { return {}; }
 Result<> ask_help(Reading reading, std::string_view, Values) {
   reading.job.action = JobOptions::Action::help;
@@ -170,10 +174,12 @@ Result<> ask_version(Reading reading, std::string_view, Values) {
 constexpr Option options[] = {
     {"n np", 1, "N", "start N ranks of this program (default: the hosts' slots if given, else 1)", set_ranks},
     {"hosts host H", 1, "H1[:N],H2...",
-     "virtual nodes on this machine, with N slots each; ranks of different ones never share memory",
+     "virtual nodes on this machine, with room for N ranks each; ranks of different ones never share memory",
      set_hosts},
     {"hostfile f machinefile", 1, "FILE", "the same from a file with one host per line", set_host_file},
-    {"ppn ranks-per-node", 1, "N", "ranks per node (default: the host's slots, else as even as can be)",
+    {"ppn ranks-per-node", 1, "N",
+     "ranks per node, whatever its slots, before the next one is filled; when all are, another round begins "
+     "(default: the host's slots, else as even as can be)",
      set_ranks_per_node},
     {"fabric", 1, "F|'WHAT OPTIONS'",
      "run the ranks on the hosts of a virtual fabric, all of them unless -hosts names some: one that is up, "
@@ -195,7 +201,10 @@ constexpr Option options[] = {
     {"verbose v", 0, "", "say on stderr what is started where", set_verbose},
     {"version V", 0, "", "print the version", ask_version},
     {"help h", 0, "", "print this text", ask_help},
-    {"oversubscribe", 0, "", "accepted and without effect: ranks may always outnumber cores", accept},
+    {"oversubscribe", 0, "",
+     "let ranks outnumber the slots of the hosts, which are then filled in turn again (cores they always "
+     "may)",
+     set_oversubscribe},
     {"genvall envall", 0, "", "accepted and without effect: the environment is always passed on", accept},
 };
 

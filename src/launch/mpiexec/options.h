@@ -39,6 +39,7 @@ struct JobOptions {
   int ranks_per_node = 0;        // 0: not said
   std::vector<std::pair<std::string, std::string>> environment;  // for all programs
   std::vector<std::string> exported;                             // -x NAME: must be set, is passed on
+  bool oversubscribe = false;                                    // more ranks than slots
   bool label = false;
   bool verbose = false;
   BindMode bind = BindMode::automatic;

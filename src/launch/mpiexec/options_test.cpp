@@ -109,6 +109,14 @@ TEST(Placement, HostsAreFilledEvenlyOrBySlots) {
   EXPECT_THAT(nodes({"-n", "1", "-hosts", "a,b", "p"}), ElementsAre(0));
 }
 
+TEST(Placement, MoreRanksThanSlotsAreRefusedUnlessWanted) {
+  const auto refused = place_ranks(parse({"-n", "4", "-hosts", "a:1,b:2", "p"}).value(), "here");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().text, HasSubstr("4 ranks, but the hosts have only 3 slots"));
+  EXPECT_THAT(nodes({"-n", "4", "--oversubscribe", "-hosts", "a:1,b:2", "p"}), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(nodes({"-n", "4", "-ppn", "1", "-hosts", "a:1,b:2", "p"}), ElementsAre(0, 1, 0, 1));
+}
+
 TEST(Placement, ProgramsFollowEachOther) {
   const auto placement = place_ranks(parse({"-n", "2", "a", ":", "b"}).value(), "here").value();
   EXPECT_THAT(placement.program_of_rank, ElementsAre(0, 0, 1));

@@ -27,6 +27,19 @@ void PmiServer::set_phase(int rank, Phase phase) {
   self.phase = phase;
 }
 
+void PmiServer::join(int rank, std::string library) {
+  set_phase(rank, Phase::active);
+  at(rank).library = std::move(library);
+  for (int other = 0; other < static_cast<int>(ranks_.size()) && !abort_; ++other) {
+    if (at(other).phase != Phase::active || at(other).library == at(rank).library) continue;
+    abort_ = Abort{rank, 1,
+                   fmt::format("runs {}, but rank {} runs {}; all ranks need the same library (for programs "
+                               "built with MPICH: LD_LIBRARY_PATH to Hawser's)",
+                               at(rank).library, other, at(other).library),
+                   false};
+  }
+}
+
 void PmiServer::receive(int rank, std::string_view bytes) {
   Rank& self = at(rank);
   self.stream.append(bytes);
@@ -81,13 +94,13 @@ bool PmiServer::step(int rank, std::string_view line) {
 void PmiServer::answer(int rank, const PmiMessage& message) {
   const std::string_view command = message.command();
   if (command == "hawser_hello") {
-    set_phase(rank, Phase::active);
+    join(rank, fmt::format("Hawser {}", message.find("library").value_or("of an unknown version")));
   } else if (command == "hawser_bye") {
     set_phase(rank, Phase::finalized);
   } else if (command == "hawser_get") {
     lazy_get(rank, message);
   } else if (command == "init") {
-    set_phase(rank, Phase::active);
+    join(rank, "another MPI, by PMI-1");
     const bool known = message.number("pmi_version") == 1;
     send(rank, fmt::format("cmd=response_to_init pmi_version=1 pmi_subversion=1 rc={}\n", known ? 0 : -1));
   } else if (command == "get_maxes") {

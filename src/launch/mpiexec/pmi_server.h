@@ -33,6 +33,7 @@ class PmiServer {
     int rank = 0;
     int exit_code = 0;
     std::string reason;
+    bool asked_for = true;  // by the rank; else found out here
   };
 
   explicit PmiServer(PmiJob job);
@@ -55,6 +56,7 @@ class PmiServer {
     enum class Waiting { no, barrier, fence } waiting = Waiting::no;
     // A command whose bytes have not all come yet, with their number; and whether a spawn is being read.
     std::string held_line;
+    std::string library;  // the MPI that it joined with last
     bool in_spawn = false;
   };
 
@@ -62,6 +64,8 @@ class PmiServer {
   const Rank& at(int rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
   void send(int rank, std::string_view text);
   void set_phase(int rank, Phase phase);
+  // The rank joins, with this MPI library: all ranks must, or they would wait for each other for ever.
+  void join(int rank, std::string library);
   // False if more bytes are needed first.
   bool step(int rank, std::string_view line);
   void answer(int rank, const PmiMessage& message);

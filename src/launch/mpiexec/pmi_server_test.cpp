@@ -87,6 +87,22 @@ TEST(PmiServer, LargeFencesAreAskedFor) {
   EXPECT_EQ(ask(server, 1, "cmd=hawser_get rank=1 key=k\n"), "cmd=hawser_value rc=-1 length=0\n");
 }
 
+TEST(PmiServer, AllRanksNeedTheSameLibrary) {
+  PmiServer same(job(2));
+  same.receive(0, "cmd=hawser_hello version=1 library=1.2.3\n");
+  same.receive(1, "cmd=hawser_hello version=1 library=1.2.3\n");
+  EXPECT_FALSE(same.abort());
+  for (const char* other : {"cmd=hawser_hello version=1 library=1.2.4\n", "cmd=hawser_hello version=1\n",
+                            "cmd=init pmi_version=1 pmi_subversion=1\n"}) {
+    PmiServer server(job(3));
+    server.receive(2, "cmd=hawser_hello version=1 library=1.2.3\n");
+    server.receive(1, other);
+    ASSERT_TRUE(server.abort());
+    EXPECT_EQ(server.abort()->rank, 1);
+    EXPECT_NE(server.abort()->reason.find("but rank 2 runs Hawser 1.2.3"), std::string::npos);
+  }
+}
+
 TEST(PmiServer, AbortIsKept) {
   PmiServer server(job(2));
   server.receive(1, "cmd=hawser_abort exitcode=3 length=11\nno such cow");
