@@ -110,7 +110,7 @@ class SharedMemoryChannel final : public Channel {
     std::vector<std::pair<std::uint32_t, std::array<std::byte, Slot::inline_limit>>>
         pending;  // see send_control
   };
-  static_assert(sizeof(Peer) <= 416, "what an idle neighbour costs in this process's own memory");
+  static_assert(sizeof(Peer) <= 384, "what an idle neighbour costs in this process's own memory");
   struct Exposed {
     ByteSequence bytes;
     void* cookie = nullptr;
