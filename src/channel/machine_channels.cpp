@@ -84,7 +84,8 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
                                   .job_size = place.size,
                                   .job_id = place.job_id,
                                   .memory_watch = memory_watch_.get(),
-                                  .status = &status_->rails()};
+                                  .status = &status_->rails(),
+                                  .now = clock.now()};
       auto rails = RailChannel::open(settings, exchange, source, knobs, random_word());
       if (!rails) return rails.take_error();
       rails_ = std::move(rails).value();

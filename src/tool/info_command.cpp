@@ -1,7 +1,7 @@
 #include "tool/info_command.h"
 
 #include <dlfcn.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -120,6 +120,7 @@ int run_info(std::span<const std::string_view> words) {
   if (words.size() == 2 && what == "--knobs" && words[1] == "--markdown")
     return fmt::print("{}", knob_page()), 0;
   const bool asked = words.size() == 1 && (what == "--help" || what == "-h");
+  if (!asked) fmt::print(stderr, "hawser info: there is no `{}`\n\n", fmt::join(words, " "));
   fmt::print(asked ? stdout : stderr, "{}", usage);
   return asked ? 0 : exit_usage;
 }

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <cstring>
 
+#include "base/option_errors.h"
 #include "base/time.h"
 #include "tool/subcommand.h"
 #include "tool/top_view.h"
@@ -114,6 +115,7 @@ int run_top(std::span<const std::string_view> words) {
   app.add_flag("--once", options.once, "one view, all of it; fails if there is no such process");
   app.add_flag("--json", options.json, "for programs");
   std::vector<std::string> arguments(words.rbegin(), words.rend());  // as CLI11 wants them
+  app.failure_message(option_error);
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {

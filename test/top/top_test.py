@@ -70,7 +70,9 @@ class Top(unittest.TestCase):
 
     def test_refuses_what_makes_no_sense(self):
         self.assertEqual(top("--interval", "0").returncode, 2)
-        self.assertEqual(top("--nonsense").returncode, 2)
+        wrong = top("--nonsense")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertTrue(wrong.stderr.startswith("hawser top: "), wrong.stderr)
 
     def test_what_is_not_there_is_an_error_that_names_what_is(self):
         for words in (["--once"], ["--once", "--json"], []):
@@ -98,7 +100,7 @@ class WithoutRails(unittest.TestCase):
     """Jobs that need none: ranks of one host, and of two over sockets."""
 
     def run_job(self, *words, **variables):
-        job = subprocess.Popen([MPIEXEC, "-n", "2", *words, "sh", "-c", 'echo "$HAWSER_JOB_ID" >&2; exec "$0"', IDLE],
+        job = subprocess.Popen([MPIEXEC, "-n", "2", "--stdin", "1", *words, "sh", "-c", 'echo "$HAWSER_JOB_ID" >&2; exec "$0"', IDLE],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                env={**os.environ, **variables})
         self.assertEqual(job.stdout.readline(), "running\n")

@@ -130,6 +130,11 @@ class Errors(unittest.TestCase):
         self.refuse("lmc", "up", "back-to-back", "--lmc", "9")
         self.refuse("--rate", "up", "back-to-back", "--rate", "fast")
 
+    def test_option_errors_name_the_program(self):
+        self.refuse("hawser fabric up: ", "up", "back-to-back", "--nonsense")
+        self.refuse("hawser fabric topology: ", "topology", "back-to-back", "--nonsense")
+        self.refuse("hawser fabric: ", "status", "--nonsense")
+
     def test_words(self):
         self.assertEqual(fabric("nonsense", check=False).returncode, 2)
         self.assertEqual(fabric("up", check=False).returncode, 2)

@@ -131,6 +131,51 @@ class MpiexecOnRunningFabric(OnFabric):
         self.assertEqual(len(re.findall(r"^/.*/lib/verbs:/own$", done.stdout, re.M)), 2, done.stdout)
         self.assertIn("2 hosts", fabric("status", "--name", self.name).stdout)
 
+    def start_idle(self, **variables):
+        """A job whose ranks have exchanged messages, and of which rank 0 now waits in MPI for rank 1."""
+        job = subprocess.Popen([os.path.join(BIN, "mpiexec"), "-n", "2", "--stdin", "1", "--fabric", self.name,
+                                os.path.join(BIN, "..", "test", "idle_ranks")], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "HAWSER_NETWORK": "rails", **variables})
+        self.started.append(job)
+        line = job.stdout.readline()
+        self.assertEqual(line, "running\n", "" if line else job.communicate(timeout=PATIENCE))
+        return job
+
+    def test_a_fabric_that_is_taken_down_is_mentioned_once(self):
+        job = self.start_idle(HAWSER_RAIL_GIVE_UP="2s")
+        fabric("down", "--name", self.name)
+        _, errors = job.communicate(timeout=PATIENCE)
+        self.assertNotEqual(job.returncode, 0)
+        for text in ("has ended, and its adapters with it", "is not up"):
+            self.assertIn(errors.count(text), (1, 2), errors)  # of each rank, if it lives so long
+
+    def test_the_event_log_has_the_times_of_the_clock_and_the_attempts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "events.0")
+            begin = time.monotonic()
+            job = self.start_idle(HAWSER_EVENT_LOG=os.path.join(folder, "events.%r"))
+            fabric("fault", "link n0/hw0 down", "--name", self.name)
+            end = time.monotonic() + PATIENCE
+            while " attempt=4 " not in self.text_of(log):
+                self.assertLess(time.monotonic(), end, self.text_of(log))
+                time.sleep(0.01)
+            fabric("fault", "link n0/hw0 up", "--name", self.name)
+            _, errors = job.communicate(timeout=PATIENCE)
+            self.assertEqual(job.returncode, 0, errors)
+            lines = self.text_of(log).splitlines()
+        for line in lines:
+            self.assertGreater(float(line.split()[0]), begin, line)
+        attempts = [re.search(r"attempt=(\d+) reason=(\w+)", line) for line in lines if "event=attempt" in line]
+        self.assertEqual([found.groups() for found in attempts[:3]], [(str(n), "port_down") for n in (1, 2, 4)], lines)
+
+    @staticmethod
+    def text_of(path):
+        if not os.path.exists(path):
+            return ""
+        with open(path, encoding="ascii") as file:
+            return file.read()
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

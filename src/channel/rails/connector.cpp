@@ -59,7 +59,9 @@ void Connector::start(Subchannel& subchannel) {
     subchannel.state = SubchannelState::failed;
     subchannel.health.on_failure(core_.now);
     core_.watch(subchannel);
-    core_.show(subchannel, subchannel.rail.up() ? PathReason::connect_failed : PathReason::port_down);
+    const PathReason reason = subchannel.rail.up() ? PathReason::connect_failed : PathReason::port_down;
+    core_.show_vain_attempt(subchannel, reason);
+    core_.show(subchannel, reason);
     return;
   }
   subchannel.incarnation = std::max(subchannel.incarnation + 1,

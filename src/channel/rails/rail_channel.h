@@ -40,6 +40,7 @@ struct RailSettings {
   MemoryWatch* memory_watch = nullptr;
   // Shown what happens to paths; outlives the channel. Null: nobody wants to know.
   RailStatus* status = nullptr;
+  Nanoseconds now = 0;  // of what happens before the first pass of progress
 };
 
 class RailChannel final : public Channel {

@@ -1,6 +1,7 @@
 #include "channel/rails/rail_core.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/crc32c.h"
@@ -73,6 +74,7 @@ RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_e
       containment(*this),
       recovery(*this),
       addresses(*this) {
+  now = settings.now;
   if (status.wanted()) next_show = 0;
 }
 
@@ -283,6 +285,13 @@ void RailCore::show(Subchannel& subchannel, PathReason reason) {
     status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::attempt, PathReason::none,
                     subchannel.health.attempts_since_failure(), now);
   status.set_condition(subchannel.status_row, condition(), subchannel.incarnation, reason, now);
+}
+
+void RailCore::show_vain_attempt(Subchannel& subchannel, PathReason reason) {
+  const std::uint32_t attempts = subchannel.health.attempts_since_failure();
+  if (std::has_single_bit(attempts))
+    status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::attempt, reason, attempts,
+                    now);
 }
 
 // Weights and counters, now and then; slow paths are told from others here, too.

@@ -78,6 +78,8 @@ struct RailCore {
   Nanoseconds next_look() const;
   // Tells the outside how a subchannel stands, after every change.
   void show(Subchannel& subchannel, PathReason reason);
+  // And of attempts to connect again that could not even begin: the 1st, 2nd, 4th, 8th... since the failure.
+  void show_vain_attempt(Subchannel& subchannel, PathReason reason);
   void show_weights();
   // Brings the counters of the registration cache up to date.
   void count_registrations();

@@ -95,6 +95,8 @@ class FaultParser {
       return {};
     }
     if (what == "blackhole") return parse_black_hole();
+    if (what != "rate" && what != "loss" && what != "delay")
+      return unknown(what, "down, up, rate, loss, blackhole, delay, clear");
     auto value = word("a value");
     if (!value) return value.take_error();
     if (what == "rate") return parse_rate_value(value.value());
@@ -102,11 +104,8 @@ class FaultParser {
       fault_.kind = FaultKind::link_loss;
       return store(fault_.share, parse_share(value.value()));
     }
-    if (what == "delay") {
-      fault_.kind = FaultKind::link_delay;
-      return store(fault_.delay, parse_duration(value.value()));
-    }
-    return unknown(what, "down, up, rate, loss, blackhole, delay, clear");
+    fault_.kind = FaultKind::link_delay;
+    return store(fault_.delay, parse_duration(value.value()));
   }
 
   template <class T>

@@ -472,6 +472,8 @@ TEST(FaultText, ErrorsSayWhatIsWrong) {
       {"link n0/hw0 rate 0%", "a rate of nothing"},
       {"link n0/hw0 blackhole up", "'up' is unknown"},
       {"switch n0/hw0 dead", "there is no switch 'n0/hw0'"},
+      {"link n0/hw0 dwn", "'dwn' is unknown; possible: down, up, rate, loss, blackhole, delay, clear"},
+      {"link n0/hw0 delay 5", "'5' is not a time (such as 2us): it needs a unit (ns, us, ms, s)"},
       {"switch switch0 dying", "'dying' is unknown; possible: dead, alive"},
       {"adapter n0/hw0 sick", "'sick' is unknown; possible: dead, alive, dying"},
       {"adapter switch0 dead", "there is no adapter 'switch0'"},

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <string>
 
+#include "base/option_errors.h"
 #include "testbed/campaign/campaign.h"
 
 namespace hawser {
@@ -129,6 +130,7 @@ int main_of(int argc, char** argv) {
   campaign.add_flag("--stop", options.stop_at_failure, "Stop at the first seed that fails");
   add_common(campaign, options.seed, planted, no_faults);
 
+  app.failure_message(option_error);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

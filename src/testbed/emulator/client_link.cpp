@@ -71,10 +71,11 @@ Result<std::vector<verbs::AdapterFacts>> list_adapters(const std::string& fabric
 }
 
 Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric, const std::string& host,
-                                                      std::uint32_t adapter, Patience& patience) {
+                                                      std::uint32_t adapter, Patience& patience,
+                                                      Complaints& complaints) {
   auto socket = connect_to(fabric);
   if (!socket) return socket.take_error();
-  std::unique_ptr<ClientLink> link(new ClientLink(fabric, std::move(socket).value(), patience));
+  std::unique_ptr<ClientLink> link(new ClientLink(fabric, std::move(socket).value(), patience, complaints));
   // The daemon moves data in and out of our memory; Yama would allow that to our parents only.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   const FileDescriptor page = make_memory(sizeof(DoorbellPage));
@@ -95,6 +96,7 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
   if (answer.descriptors.size() != 1) return failure(ErrorClass::intern, "hawser: a daemon of another build");
   link->wake_ = std::move(answer.descriptors[0]);
   link->channels_[0] = std::move(events.out);
+  complaints.forget();
   return std::unique_ptr<verbs::Link>(std::move(link));
 }
 
@@ -110,7 +112,7 @@ Reply ClientLink::exchange(const Request& request, std::span<const int> descript
 
 void ClientLink::lose() {
   if (!gone_.exchange(true))
-    print_error_line(
+    complaints_.say(
         fmt::format("hawser: the daemon of fabric '{}' has ended, and its adapters with it", fabric_));
 }
 

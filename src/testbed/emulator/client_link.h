@@ -8,6 +8,7 @@
 #include <string>
 
 #include "access/local_socket.h"
+#include "testbed/emulator/complaints.h"
 #include "testbed/emulator/doorbells.h"
 #include "testbed/emulator/patience.h"
 #include "verbs/link.h"
@@ -16,10 +17,11 @@ namespace hawser::emulator {
 
 class ClientLink final : public verbs::Link {
  public:
-  // `patience` is the process's, and lasts longer. Opens adapter number `adapter` of `host` at the daemon
-  // called `fabric`.
+  // `patience` and `complaints` are the process's, and last longer. Opens adapter number `adapter` of `host`
+  // at the daemon called `fabric`.
   static Result<std::unique_ptr<verbs::Link>> open(const std::string& fabric, const std::string& host,
-                                                   std::uint32_t adapter, Patience& patience);
+                                                   std::uint32_t adapter, Patience& patience,
+                                                   Complaints& complaints);
 
   verbs::Reply call(const verbs::Request& request, const verbs::SharedBytes* memory) override;
   verbs::SharedBytes allocate(std::size_t bytes) override;
@@ -31,16 +33,20 @@ class ClientLink final : public verbs::Link {
   int read_record(std::uint32_t channel, void* record, std::size_t bytes) override;
 
  private:
-  ClientLink(std::string fabric, FileDescriptor socket, Patience& patience)
-      : fabric_(std::move(fabric)), socket_(std::move(socket)), patience_(patience) {}
+  ClientLink(std::string fabric, FileDescriptor socket, Patience& patience, Complaints& complaints)
+      : fabric_(std::move(fabric)),
+        socket_(std::move(socket)),
+        patience_(patience),
+        complaints_(complaints) {}
   verbs::Reply exchange(const verbs::Request& request, std::span<const int> descriptors,
                         LocalPacket* answer = nullptr);
-  // The daemon has ended: says so, once.
+  // The daemon has ended: says so, once for all adapters.
   void lose();
 
   const std::string fabric_;
   FileDescriptor socket_;
   Patience& patience_;
+  Complaints& complaints_;
   FileDescriptor wake_;  // the daemon's
   std::shared_ptr<std::byte> page_memory_;
   DoorbellPage* page_ = nullptr;

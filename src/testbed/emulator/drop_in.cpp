@@ -22,7 +22,7 @@ class EmulatorPlatform final : public verbs::Platform {
     return list_adapters(fabric, host());
   }
   Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override {
-    return ClientLink::open(variable("HAWSER_FABRIC"), host(), adapter, patience_);
+    return ClientLink::open(variable("HAWSER_FABRIC"), host(), adapter, patience_, complaints_);
   }
   int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
     struct stat facts {};
@@ -31,10 +31,11 @@ class EmulatorPlatform final : public verbs::Platform {
     inode = facts.st_ino;
     return 0;
   }
-  void complain(const std::string& text) override { print_error_line(text); }
+  void complain(const std::string& text) override { complaints_.say(text); }
 
  private:
   Patience patience_;
+  Complaints complaints_;
 
   static std::string variable(const char* name) {
     const char* const value = std::getenv(name);

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/failure.h"
+#include "base/option_errors.h"
 #include "fabric/topology/report.h"
 #include "fabric/topology/svg.h"
 #include "fabric/topology/topology_text.h"
@@ -76,6 +77,7 @@ int explain_fabric(int argc, const char* const* argv) {
   app.add_option("--lid-offset", options.lid_offset, "which LID of the receivers flows use, or all")
       ->capture_default_str();
   app.add_option("--svg", options.svg, "file for a picture");
+  app.failure_message(option_error);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/failure.h"
+#include "base/option_errors.h"
 #include "testbed/emulator/daemon.h"
 #include "testbed/emulator/explain.h"
 #include "testbed/emulator/plan.h"
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
   app.add_option("--lifeline", options.lifeline, "descriptor whose other end, once closed, brings it down")
       ->group("");
   app.add_option("--ready", options.ready, "descriptor to write to when ready")->group("");
+  app.failure_message(option_error);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

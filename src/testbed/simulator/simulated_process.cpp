@@ -191,7 +191,8 @@ Result<> SimulatedProcess::open_rails() {
   const RailSettings settings{.self = layout_.rank,
                               .job_size = layout_.size,
                               .job_id = layout_.job_id,
-                              .planted_bug = job_.fabric_->options().planted_bug};
+                              .planted_bug = job_.fabric_->options().planted_bug,
+                              .now = local_time()};
   auto opened = SimulatedRails::open(settings, *this, *knobs, seed, *this);
   if (!opened) return opened.take_error();
   rails_ = std::move(opened).value();
