@@ -277,7 +277,9 @@ bool SharedCollectives::alltoall(const CollectiveCall& call) {
   if (!in_place_here) copy_own(call.send, rank, call.receive, rank);
   const bool small = block * (ranks - 1) <= SharedTeam::line_bytes;
   const std::int64_t most = team_.buffer_bytes() / (ranks - 1) & ~std::int64_t{63};
-  if (most == 0) return false;
+  // Each part waits for all ranks' turns on their cores: with very many of them messages are better.
+  constexpr std::int64_t most_turns = 32;
+  if (most == 0 || (team_.crowded() && block > most_turns * most)) return false;
   const std::int64_t room = small ? block : even_piece(block, most);
   // Where the part for `to` stands in the memory of `from`.
   const auto place = [room](int from, int to) { return (to < from ? to : to - 1) * room; };
