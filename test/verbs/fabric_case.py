@@ -14,7 +14,7 @@ import time
 import unittest
 
 HAWSER = sys.argv[1]
-PATIENCE = int(os.environ.get("HAWSER_TEST_PATIENCE", "120"))  # seconds; only a hang takes so long
+PATIENCE = int(os.environ.get("VERBS_TEST_PATIENCE", "120"))  # seconds; only a hang takes so long
 
 
 def have(*programs):
