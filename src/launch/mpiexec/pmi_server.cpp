@@ -30,14 +30,13 @@ void PmiServer::set_phase(int rank, Phase phase) {
 void PmiServer::join(int rank, std::string library) {
   set_phase(rank, Phase::active);
   at(rank).library = std::move(library);
-  for (int other = 0; other < static_cast<int>(ranks_.size()) && !abort_; ++other) {
-    if (at(other).phase != Phase::active || at(other).library == at(rank).library) continue;
-    abort_ = Abort{rank, 1,
-                   fmt::format("runs {}, but rank {} runs {}; all ranks need the same library (for programs "
-                               "built with MPICH: LD_LIBRARY_PATH to Hawser's)",
-                               at(rank).library, other, at(other).library),
-                   false};
-  }
+  if (witness_ < 0 || at(witness_).phase != Phase::active) witness_ = rank;
+  if (abort_ || at(witness_).library == at(rank).library) return;
+  abort_ = Abort{rank, 1,
+                 fmt::format("runs {}, but rank {} runs {}; all ranks need the same library (for programs "
+                             "built with MPICH: LD_LIBRARY_PATH to Hawser's)",
+                             at(rank).library, witness_, at(witness_).library),
+                 false};
 }
 
 void PmiServer::receive(int rank, std::string_view bytes) {

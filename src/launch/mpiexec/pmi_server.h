@@ -77,6 +77,7 @@ class PmiServer {
   void release();
 
   PmiJob job_;
+  int witness_ = -1;  // a rank that joined, whose library the others' is compared with
   std::vector<Rank> ranks_;
   std::vector<int> with_output_;
   int active_ = 0;
