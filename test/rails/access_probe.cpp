@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "access/verbs/verbs_device.h"
@@ -98,6 +99,8 @@ class Probe {
       await_datagram(round);
       if (!first_) send_datagram(round);
     }
+    // What is only posted ends with this process.
+    while (datagrams_->unsent() > 0) std::this_thread::yield();
     std::printf("done, slept %d times\n", slept_);
   }
 
@@ -136,7 +139,9 @@ class Probe {
     pollfd waits{device_.descriptor(), POLLIN, 0};
     constexpr int patience_ms = 60'000;
     if (::poll(&waits, 1, patience_ms) == 0) {
-      std::fprintf(stderr, "access_probe: nothing woke it\n");
+      const bool message = take(), datagram = take_datagram();
+      std::fprintf(stderr, "access_probe: nothing woke it after message %d and datagram %d; %s\n", arrived_,
+                   told_, message || datagram ? "but something was there" : "nothing was there");
       std::exit(4);
     }
     ++slept_;
