@@ -1,15 +1,19 @@
 #include "base/machine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "base/failure.h"
 
 namespace hawser {
 
@@ -29,6 +33,25 @@ ProgramFacts program_facts() {
   std::error_code error;
   facts.working_directory = std::filesystem::current_path(error).string();
   return facts;
+}
+
+Result<std::string> read_text(const std::string& path) {
+  constexpr std::size_t most = 16 * 1024 * 1024;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string text;
+  ssize_t got = fd < 0 ? -1 : 1;
+  while (got > 0 && text.size() <= most) {
+    char bytes[16384];
+    do got = ::read(fd, bytes, sizeof bytes);
+    while (got < 0 && errno == EINTR);
+    if (got > 0) text.append(bytes, static_cast<std::size_t>(got));
+  }
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (got < 0) return failure(ErrorClass::no_such_file, "cannot read '{}': {}", path, std::strerror(error));
+  if (text.size() > most)
+    return failure(ErrorClass::arg, "'{}' is longer than 16 MiB, no text to be read", path);
+  return text;
 }
 
 void call_at_exit(void (*function)()) { std::atexit(function); }

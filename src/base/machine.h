@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace hawser {
 
 std::string host_name();
@@ -16,6 +18,10 @@ struct ProgramFacts {
   std::string working_directory;
 };
 ProgramFacts program_facts();
+
+// All of a text that a user named: a file or a pipe, of 16 MiB at most. The error has the path and the
+// reason.
+Result<std::string> read_text(const std::string& path);
 
 // Has a function called when the program ends by returning from main or by exit.
 void call_at_exit(void (*function)());

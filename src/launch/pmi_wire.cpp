@@ -49,12 +49,14 @@ std::optional<int> PmiMessage::number(std::string_view key) const {
 void PmiStream::append(std::string_view bytes) {
   // Room of what was taken is given back only here, so that the views given out stay valid until then.
   buffer_.erase(0, begin_);
+  searched_ -= std::min(searched_, begin_);
   begin_ = 0;
   buffer_.append(bytes);
 }
 
 std::optional<std::string_view> PmiStream::take_line() {
-  const std::size_t end = buffer_.find('\n', begin_);
+  const std::size_t end = buffer_.find('\n', std::max(begin_, searched_));
+  searched_ = std::min(end, buffer_.size());
   if (end == std::string::npos) return std::nullopt;
   const std::string_view line = std::string_view(buffer_).substr(begin_, end - begin_);
   begin_ = end + 1;

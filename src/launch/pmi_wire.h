@@ -48,6 +48,7 @@ class PmiStream {
  private:
   std::string buffer_;
   std::size_t begin_ = 0;
+  std::size_t searched_ = 0;  // up to here there is no end of the next line
 };
 
 }  // namespace hawser

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/checked_output.h"
 #include "base/version.h"
 #include "tool/fabric_command.h"
 #include "tool/info_command.h"
@@ -53,5 +54,5 @@ int run_command(std::span<const std::string_view> words) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string_view> words(argv + 1, argv + argc);
-  return hawser::run_command(words);
+  return hawser::with_checked_output("hawser", [&] { return hawser::run_command(words); });
 }

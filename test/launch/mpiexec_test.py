@@ -121,6 +121,10 @@ class CommandLine(unittest.TestCase):
                 file.write('echo "ran with $1"\n')
             os.chmod(script, 0o755)
             self.assertEqual(text(mpiexec(script, "x").stdout), "ran with x\n")
+            with open(script, "w", encoding="ascii") as file:
+                file.write('echo "$# ${2000} $0"\n')
+            words = [str(i) for i in range(1, 3001)]
+            self.assertEqual(text(mpiexec("-n", "2", script, *words).stdout), f"3000 2000 {script}\n" * 2)
 
     def test_host_file(self):
         with tempfile.NamedTemporaryFile("w") as file:
@@ -128,6 +132,11 @@ class CommandLine(unittest.TestCase):
             file.flush()
             result = mpiexec("-f", file.name, "sh", "-c", "echo $HAWSER_JOB_HOST")
         self.assertEqual(sorted(text(result.stdout).split()), ["a", "b", "b"])
+        for path, reason in (("/", "-hostfile: cannot read '/': Is a directory"), ("/dev/zero", "longer than 16 MiB")):
+            result = mpiexec("--hostfile", path, "true")
+            self.assertEqual((result.returncode, result.stdout), (2, b""))
+            self.assertIn(reason, text(result.stderr))
+            self.assertEqual(len(text(result.stderr).splitlines()), 1)
 
 
 class Output(unittest.TestCase):
@@ -182,6 +191,61 @@ class Output(unittest.TestCase):
                            stdin=subprocess.DEVNULL)
             file.seek(0)
             self.assertEqual(len(file.read().splitlines()), 10000)
+
+    def run_into(self, path, *words, which="stdout"):
+        with open(path, "w", encoding="ascii") as sink:
+            return subprocess.run([MPIEXEC, *words], **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                                                        "stderr": subprocess.PIPE, which: sink, "timeout": LIMIT})
+
+    def test_a_full_disk_is_said_once_and_is_no_success(self):
+        # Little, which is written last of all, and much. The job goes on: it may have better to do than to print.
+        for script in ("echo x", "seq 100000; echo end >&2"):
+            result = self.run_into("/dev/full", "-n", "2", "sh", "-c", script)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertEqual(text(result.stderr).count("mpiexec: cannot write standard output: No space left"), 1)
+        self.assertEqual(text(result.stderr).count("end\n"), 2)
+        result = self.run_into("/dev/full", "-n", "2", "sh", "-c", "seq 100000 >&2; echo out", which="stderr")
+        self.assertEqual((result.returncode, text(result.stdout)), (1, "out\nout\n"))
+        # What a rank says about itself is more.
+        self.assertEqual(self.run_into("/dev/full", "-n", "2", "sh", "-c", "echo x; exit 7").returncode, 7)
+
+    def test_a_full_disk_for_what_mpiexec_itself_prints(self):
+        for word in ("--help", "--version"):
+            result = self.run_into("/dev/full", word)
+            self.assertEqual((result.returncode, text(result.stderr)),
+                             (1, "mpiexec: cannot write standard output: No space left on device\n"))
+
+    def test_a_limit_of_file_sizes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            result = subprocess.run(["bash", "-c", 'ulimit -f 1; exec "$0" -n 1 seq 5000 >"$1"', MPIEXEC, path],
+                                    stderr=subprocess.PIPE, timeout=LIMIT)
+            self.assertEqual(result.returncode, 1, result.stderr)
+            self.assertIn("cannot write standard output: File too large", text(result.stderr))
+            self.assertEqual(os.stat(path).st_size, 1024)
+
+    def test_a_reader_who_leaves_before_all_is_written(self):
+        # The rank has ended by the time: only mpiexec's exit code can tell.
+        with Started("-n", "1", "sh", "-c", "seq 50000; echo $$ >&2") as job:
+            rank = int(job.process.stderr.readline())
+            eventually(lambda: not alive(rank), "the rank has ended")
+            job.process.stdout.close()
+            job.process.wait(LIMIT)
+            self.assertEqual(job.process.returncode, 128 + signal.SIGPIPE)
+
+    def test_what_a_rank_leaves_running_may_print_for_ever(self):
+        # Away from the job's process group, too, so that the job's end does not end it.
+        with tempfile.TemporaryDirectory() as folder:
+            script = 'setsid sh -c "seq 100000; echo >$0; yes & yes & yes & exec yes" & echo $! >&2; until [ -e $0 ]; do :; done'
+            result = mpiexec("-n", "1", "bash", "-c", script, os.path.join(folder, "writes"))
+        try:
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn(b"\n100000\n", result.stdout)
+        finally:
+            try:
+                os.killpg(int(result.stderr.split()[0]), signal.SIGKILL)
+            except ProcessLookupError:
+                pass
 
 
 class Input(unittest.TestCase):
@@ -347,6 +411,13 @@ class End(unittest.TestCase):
     def test_timeout(self):
         self.failure("--timeout", "1", "-n", "2", "sleep", "1000", code=124, says="--timeout")
 
+    def test_bytes_that_are_no_pmi(self):
+        # bash, for its redirection to descriptors beyond 9.
+        self.failure("-n", "2", "bash", "-c", "[ $PMI_RANK = 0 ] || exec cat /dev/zero >&$PMI_FD; sleep 1000", code=1,
+                     says=r"rank 1 .* wrote \d+ bytes without a newline to its PMI socket")
+        self.failure("-n", "1", "bash", "-c", "echo cmd=hawser_fence length=999999999 >&$PMI_FD; sleep 1000", code=1,
+                     says="rank 0 .* sent the PMI command hawser_fence with length=999999999; .* to 67108864")
+
     def test_what_ranks_leave_running_is_ended(self):
         result = mpiexec("-n", "2", "sh", "-c", "sleep 1000 & echo $!")
         pids = text(result.stdout).split()
@@ -370,6 +441,25 @@ class Signals(unittest.TestCase):
                 self.assertIn(number.name, err)
                 for pid in pids:
                     eventually(lambda pid=pid: not alive(pid), "the ranks are gone")
+
+    def test_ranks_that_talk_without_end(self):
+        # Requests without ever reading an answer, and output.
+        for script in ("yes cmd=get_maxes >&$PMI_FD", "yes"):
+            with Started("-n", "2", "bash", "-c", f"echo ready; {script}") as job:
+                job.lines(2)
+                job.process.send_signal(signal.SIGTERM)
+                code, _, err = job.finish()
+                self.assertEqual(code, 128 + signal.SIGTERM, err)
+        result = mpiexec("--timeout", "1", "-n", "1", "bash", "-c", "yes cmd=get_maxes >&$PMI_FD")
+        self.assertEqual(result.returncode, 124, result.stderr)
+
+    def test_a_signal_while_ranks_are_being_started(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"echo >{folder}/$PMI_RANK; [ $PMI_RANK = 0 ] && kill -TERM $PPID; exec sleep 1000"
+            result = mpiexec("-n", "300", "sh", "-c", script)
+            self.assertEqual(result.returncode, 128 + signal.SIGTERM, result.stderr)
+            self.assertRegex(text(result.stderr), r"ended by signal 15 .* when \d+ of 300 ranks were started")
+            self.assertLess(len(os.listdir(folder)), 300)
 
     def test_ranks_may_end_in_their_own_way(self):
         script = 'trap "echo cleaned; exit 4" TERM; echo ready; while :; do sleep 0.01; done'

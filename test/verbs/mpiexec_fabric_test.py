@@ -112,6 +112,25 @@ class MpiexecFabric(unittest.TestCase):
         self.assertEqual(process.wait(PATIENCE), 128 + signal.SIGINT)
         self.assert_gone(process)
 
+    def daemon_of(self, process):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:
+                continue
+            if words[0].endswith(b"/hawser-fabricd") and f"mpiexec-{process.pid}".encode() in words:
+                return int(pid)
+        raise AssertionError("no daemon")
+
+    def test_the_fabric_is_killed(self):
+        process = self.start_sleepers()
+        os.kill(self.daemon_of(process), signal.SIGKILL)
+        _, errors = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn("mpiexec: the job's virtual fabric (--fabric 'back-to-back') has ended before the job", errors)
+        self.assert_gone(process)
+
     def test_killed(self):
         process = self.start_sleepers()
         process.kill()

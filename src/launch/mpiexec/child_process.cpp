@@ -34,15 +34,7 @@ HAWSER_NOT_SANITIZED [[noreturn]] void fail(Birth& birth, const char* step) {
 HAWSER_NOT_SANITIZED void execute(const ChildPlan& plan) {
   execve(plan.path, plan.arguments, plan.environment);
   if (errno != ENOEXEC) return;
-  // A script without #! runs in the shell, as execvp has it. The array lives on the child's stack.
-  constexpr int limit = 1024;
-  const char* shell_arguments[limit + 3] = {"/bin/sh", plan.path};
-  int count = 1;
-  while (plan.arguments[count] != nullptr && count < limit) {
-    shell_arguments[count + 1] = plan.arguments[count];
-    ++count;
-  }
-  execve("/bin/sh", const_cast<char* const*>(shell_arguments), plan.environment);
+  execve("/bin/sh", plan.script_arguments, plan.environment);
 }
 
 // The child's life up to the program.
@@ -63,9 +55,7 @@ HAWSER_NOT_SANITIZED int become_rank(void* argument) {
   setrlimit(RLIMIT_NOFILE, &plan.open_files);
   struct sigaction standard = {};
   standard.sa_handler = SIG_DFL;
-  sigaction(SIGPIPE, &standard, nullptr);
-  sigaction(SIGTTIN, &standard, nullptr);
-  sigaction(SIGTTOU, &standard, nullptr);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU}) sigaction(number, &standard, nullptr);
   sigprocmask(SIG_SETMASK, &plan.signal_mask, nullptr);
   execute(plan);
   fail(birth, nullptr);

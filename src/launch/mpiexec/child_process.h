@@ -15,6 +15,8 @@ namespace hawser {
 struct ChildPlan {
   const char* path = nullptr;  // what to execute, already looked up in PATH
   char* const* arguments = nullptr;
+  char* const* script_arguments =
+      nullptr;  // for /bin/sh, should this be a script without #!, as execvp has it
   char* const* environment = nullptr;
   const char* working_directory = nullptr;  // null: stay
   int stdin_fd = -1;

@@ -92,6 +92,9 @@ Result<FabricLease> FabricLease::take(std::string_view words) {
   auto plan = parse_fabric_plan(answer);
   if (!plan) return plan.take_error();
   lease.plan_ = std::move(plan).value();
+  // Nobody has the other end of the lifeline: the fabric was up before, and does not depend on the job.
+  char byte;
+  if (recv(life[0], &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) close(std::exchange(lease.lifeline_, -1));
   return lease;
 }
 

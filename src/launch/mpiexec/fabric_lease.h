@@ -21,6 +21,8 @@ class FabricLease {
   ~FabricLease();
 
   const FabricPlan& plan() const { return plan_; }
+  // At its end (the daemon writes nothing) when a fabric that was brought up has gone; -1 if none was.
+  int lifeline() const { return lifeline_; }
 
  private:
   FabricLease(FabricPlan plan, int lifeline) : plan_(std::move(plan)), lifeline_(lifeline) {}

@@ -9,14 +9,24 @@
 #include <cerrno>
 
 #include "base/failure.h"
+#include "launch/mpiexec/bytes_waiting.h"
 #include "launch/process_mapping.h"
 
 namespace hawser {
 
-Job::Job(JobOptions options, Placement placement, FabricPlan fabric, Guard guard, Poller poller)
+namespace {
+
+constexpr std::size_t pmi_piece = 16 * 1024;
+constexpr std::size_t most_unsent_pmi = 1024 * 1024;
+
+}  // namespace
+
+Job::Job(JobOptions options, Placement placement, FabricPlan fabric, int fabric_lifeline, Guard guard,
+         Poller poller)
     : options_(std::move(options)),
       placement_(std::move(placement)),
       fabric_(std::move(fabric)),
+      fabric_lifeline_(fabric_lifeline),
       guard_(std::move(guard)),
       poller_(std::move(poller)),
       description_{fmt::format("hawser-{}-{:x}", getpid(), MonotonicClock().now()),
@@ -38,17 +48,19 @@ Job::~Job() {
 Result<int> Job::run(std::span<const std::string_view> environment) {
   HAWSER_TRY(prepare(environment));
   if (options_.timeout > 0) timeout_time_ = clock_.now() + options_.timeout;
-  start_ranks();
   loop();
   guard_.dismiss();
   sigprocmask(SIG_SETMASK, &old_signal_mask_, nullptr);  // the last words may have to wait for their reader
   finish_output();
-  return exit_code_;
+  return exit_code_ != 0 ? exit_code_ : output_exit_code();
 }
 
 void Job::loop() {
-  while (living_ > 0) {
-    for (const epoll_event& event : poller_.wait(clock_.now(), next_deadline()))
+  while (starting_ || living_ > 0) {
+    // Between two starts nothing is waited for, but everything is looked at.
+    if (starting_) start_next_rank();
+    const Nanoseconds now = clock_.now();
+    for (const epoll_event& event : poller_.wait(now, starting_ ? now : next_deadline()))
       handle(Poller::token_of(event), event.events);
     on_deadlines();
     flush_pmi();
@@ -62,11 +74,12 @@ void Job::handle(Token token, std::uint32_t events) {
       return on_signals();
     case Token::Kind::pmi:
       if ((events & EPOLLOUT) != 0) send_pmi(rank);
-      return on_pmi(rank);
+      if ((events & ~EPOLLOUT) != 0) on_pmi(rank, pmi_piece);
+      return;
     case Token::Kind::rank_stdout:
-      return read_output(rank, 0, false);
+      return read_output(rank, 0);
     case Token::Kind::rank_stderr:
-      return read_output(rank, 1, false);
+      return read_output(rank, 1);
     case Token::Kind::own_stdout:
     case Token::Kind::own_stderr: {
       const int which = token.kind == Token::Kind::own_stdout ? 0 : 1;
@@ -75,6 +88,8 @@ void Job::handle(Token token, std::uint32_t events) {
       if ((events & (EPOLLERR | EPOLLHUP)) != 0) poller_.remove(outputs_[which].sink.fd());
       return;
     }
+    case Token::Kind::fabric:
+      return on_fabric_end();
     case Token::Kind::terminal:
       return read_terminal();
     case Token::Kind::rank_stdin:
@@ -125,7 +140,10 @@ void Job::on_signal(int number) {
     case SIGUSR2:
       return signal_ranks(number);
     default:
-      // The user wants an end. The ranks may make theirs, but only once.
+      // The user wants an end. The ranks may make theirs, but only once, and no more are started.
+      if (starting_)
+        end_job(128 + number, fmt::format("ended by signal {} ({}) when {} of {} ranks were started", number,
+                                          signal_description(number), started_, size()));
       signal_ranks(user_signal_ == 0 ? number : SIGKILL);
       if (user_signal_ == 0) user_signal_ = number;
   }
@@ -139,11 +157,25 @@ void Job::signal_ranks(int number) {
     if (rank.alive && (number == SIGKILL || getpgid(rank.pid) != guard_.group())) kill(rank.pid, number);
 }
 
-void Job::on_pmi(int rank) {
+// The ranks' adapters died with it, and nothing that they wait for will come. Those that have finalized need
+// none.
+void Job::on_fabric_end() {
+  poller_.remove(fabric_lifeline_);
+  bool needed = starting_;
+  for (int rank = 0; rank < size(); ++rank)
+    needed |= at(rank).alive && server_.phase(rank) != PmiServer::Phase::finalized;
+  if (needed)
+    end_job(1, fmt::format("the job's virtual fabric (--fabric '{}') has ended before the job: its daemon, "
+                           "hawser-fabricd, was killed or told to end",
+                           options_.fabric));
+}
+
+// Takes requests of at most so many bytes, for others wait too, and a rank may write for ever.
+void Job::on_pmi(int rank, std::size_t most) {
   Rank& self = at(rank);
-  char bytes[16384];
-  while (self.pmi_fd >= 0) {
-    const ssize_t got = read(self.pmi_fd, bytes, sizeof bytes);
+  char bytes[pmi_piece];
+  while (self.pmi_fd >= 0 && most > 0) {
+    const ssize_t got = read(self.pmi_fd, bytes, std::min(sizeof bytes, most));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) break;
     if (got <= 0) {
@@ -152,7 +184,7 @@ void Job::on_pmi(int rank) {
       break;
     }
     server_.receive(rank, std::string_view(bytes, static_cast<std::size_t>(got)));
-    if (static_cast<std::size_t>(got) < sizeof bytes) break;
+    most -= static_cast<std::size_t>(got);
   }
   check_pmi();
 }
@@ -161,7 +193,7 @@ void Job::on_pmi(int rank) {
 void Job::check_pmi() {
   if (ending_) return;
   if (const auto& abort = server_.abort()) {
-    for (const int which : {0, 1}) read_output(abort->rank, which, true);
+    for (const int which : {0, 1}) read_last_output(abort->rank, which);
     if (!abort->asked_for)
       return end_job(abort->exit_code, fmt::format("{} {}", describe(abort->rank), abort->reason));
     const std::string reason = abort->reason.empty() ? "" : ": " + abort->reason;
@@ -186,16 +218,21 @@ void Job::flush_pmi() {
 
 void Job::send_pmi(int rank) {
   Rank& self = at(rank);
-  while (self.pmi_fd >= 0 && !self.unsent.empty()) {
-    const ssize_t sent = send(self.pmi_fd, self.unsent.data(), self.unsent.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    const Token token{Token::Kind::pmi, static_cast<std::uint32_t>(rank)};
-    if (sent < 0 && errno == EAGAIN) return poller_.modify(self.pmi_fd, EPOLLIN | EPOLLOUT, token);
-    if (sent < 0) break;  // the rank is gone, which its end will tell
-    self.unsent.erase(0, static_cast<std::size_t>(sent));
-    if (self.unsent.empty()) poller_.modify(self.pmi_fd, EPOLLIN, token);
+  if (self.pmi_fd < 0) return self.unsent.clear();
+  std::size_t sent = 0;
+  while (sent < self.unsent.size()) {
+    const ssize_t some =
+        send(self.pmi_fd, self.unsent.data() + sent, self.unsent.size() - sent, MSG_NOSIGNAL);
+    if (some < 0 && errno == EINTR) continue;
+    if (some < 0 && errno != EAGAIN) sent = self.unsent.size();  // the rank is gone, which its end will tell
+    if (some < 0) break;
+    sent += static_cast<std::size_t>(some);
   }
-  self.unsent.clear();
+  self.unsent.erase(0, sent);
+  // A rank that does not read its answers is asked for no more requests until it does.
+  const std::uint32_t reading = self.unsent.size() < most_unsent_pmi ? EPOLLIN : 0U;
+  const std::uint32_t writing = self.unsent.empty() ? 0U : EPOLLOUT;
+  poller_.modify(self.pmi_fd, reading | writing, {Token::Kind::pmi, static_cast<std::uint32_t>(rank)});
 }
 
 void Job::reap() {
@@ -220,8 +257,8 @@ void Job::on_rank_end(int rank, const RankEnd& end) {
   Rank& self = at(rank);
   self.alive = false;
   --living_;
-  on_pmi(rank);  // its last words count: an abort, or that it finalized
-  for (const int which : {0, 1}) read_output(rank, which, true);
+  on_pmi(rank, bytes_waiting(self.pmi_fd));  // its last words count: an abort, or that it finalized
+  for (const int which : {0, 1}) read_last_output(rank, which);
   if (rank == options_.stdin_rank) stop_stdin();
   if (ending_) return;
   if (end.signaled && user_signal_ != 0)

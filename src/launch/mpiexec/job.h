@@ -30,8 +30,10 @@ namespace hawser {
 
 class Job {
  public:
-  // A plan without hosts: no fabric.
-  Job(JobOptions options, Placement placement, FabricPlan fabric, Guard guard, Poller poller);
+  // A plan without hosts: no fabric. `fabric_lifeline` is at its end when the job's fabric has gone; -1: it
+  // does not depend on this job.
+  Job(JobOptions options, Placement placement, FabricPlan fabric, int fabric_lifeline, Guard guard,
+      Poller poller);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job();
@@ -54,11 +56,13 @@ class Job {
     OutputSink sink;
     bool pollable = true;  // false for files, which are always ready
     bool paused = false;   // ranks are not read from because the reader is slow
+    bool lost = false;     // it cannot be written, which has been said
   };
   // What can be executed, made once for all ranks of a program.
   struct Image {
     std::string path;
     std::vector<char*> arguments;
+    std::vector<char*> script_arguments;  // of the shell that runs it, if it is a script without #!
     std::vector<std::string> environment;
   };
   // A child's ends of what connects it to mpiexec.
@@ -74,14 +78,18 @@ class Job {
   void prepare_stdin();
   Result<ChildEnds> connect_rank(int rank);
   bool start_rank(int rank, const std::vector<int>* processors);
-  void start_ranks();
+  void start_next_rank();
 
   // job_output.cpp
-  void read_output(int rank, int which, bool to_the_end);
+  void read_output(int rank, int which);
+  void read_last_output(int rank, int which);
+  bool read_some_output(int rank, int which, std::size_t& most);
   void push_output(int which);
+  void lose_output(int which);
   void close_output(int rank, int which);
   void pause_output(int which, bool pause);
   void finish_output();
+  int output_exit_code() const;
   void say(const std::string& text);
   void read_terminal();
   void write_rank_stdin();
@@ -94,7 +102,8 @@ class Job {
   void on_deadlines();
   void on_signals();
   void on_signal(int number);
-  void on_pmi(int rank);
+  void on_fabric_end();
+  void on_pmi(int rank, std::size_t most);
   void flush_pmi();
   void send_pmi(int rank);
   void check_pmi();
@@ -111,6 +120,7 @@ class Job {
   JobOptions options_;
   Placement placement_;
   FabricPlan fabric_;
+  int fabric_lifeline_;
   Guard guard_;
   Poller poller_;
   JobDescription description_;
@@ -131,6 +141,9 @@ class Job {
   bool terminal_polled_ = false;
   std::string unread_stdin_;  // read from the terminal, not yet taken by the rank
 
+  std::vector<std::vector<int>> processors_;  // that the ranks are bound to; empty: they are not
+  bool starting_ = true;
+  int started_ = 0;  // ranks, in their order
   bool ending_ = false;
   int exit_code_ = 0;
   int user_signal_ = 0;  // INT, TERM, HUP or QUIT that mpiexec was sent

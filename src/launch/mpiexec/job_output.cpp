@@ -1,10 +1,14 @@
 // Job: what ranks print on its way out, and what the user types on its way in.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
+#include <utility>
 
 #include <fmt/core.h>
 
+#include "launch/mpiexec/bytes_waiting.h"
 #include "launch/mpiexec/job.h"
 
 namespace hawser {
@@ -18,21 +22,31 @@ Token::Kind kind_of(int which) { return which == 0 ? Token::Kind::rank_stdout : 
 
 }  // namespace
 
-void Job::read_output(int rank, int which, bool to_the_end) {
+// At most `most` bytes, from which it takes what it read. False if there was nothing.
+bool Job::read_some_output(int rank, int which, std::size_t& most) {
   char bytes[65536];
   const int fd = at(rank).output_fd[which];
-  if (fd < 0) return;
-  while (true) {
-    const ssize_t got = read(fd, bytes, sizeof bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) break;  // nothing there now
-    if (got == 0) {
-      close_output(rank, which);
-      break;
-    }
-    outputs_[which].merger.feed(rank, std::string_view(bytes, static_cast<std::size_t>(got)), clock_.now());
-    if (!to_the_end) break;
-  }
+  if (fd < 0 || most == 0) return false;
+  ssize_t got = 0;
+  do got = read(fd, bytes, std::min(sizeof bytes, most));
+  while (got < 0 && errno == EINTR);
+  if (got == 0) close_output(rank, which);
+  if (got <= 0) return false;
+  outputs_[which].merger.feed(rank, std::string_view(bytes, static_cast<std::size_t>(got)), clock_.now());
+  most -= static_cast<std::size_t>(got);
+  return true;
+}
+
+void Job::read_output(int rank, int which) {
+  std::size_t most = 65536;
+  read_some_output(rank, which, most);
+  push_output(which);
+}
+
+// What is there now, and no more: a process that the rank left behind may go on writing for ever.
+void Job::read_last_output(int rank, int which) {
+  std::size_t most = bytes_waiting(at(rank).output_fd[which]);
+  while (read_some_output(rank, which, most)) push_output(which);
   push_output(which);
 }
 
@@ -53,15 +67,35 @@ void Job::push_output(int which) {
     merged.clear();
   }
   output.sink.write_some();
-  if (output.sink.closed()) {
-    // The ranks are to see that nobody reads any more, as they would without mpiexec in between.
-    for (int rank = 0; rank < size(); ++rank) close_output(rank, which);
-    output.merger.output().clear();
-  }
+  if (output.sink.error() != 0) lose_output(which);
   if (output.pollable)
     poller_.modify(output.sink.fd(), output.sink.pending() > 0 ? EPOLLOUT : 0U,
                    {which == 0 ? Token::Kind::own_stdout : Token::Kind::own_stderr});
   pause_output(which, output.sink.pending() > pending_limit);
+}
+
+// Nothing can be written any more: the job goes on, but not to success.
+void Job::lose_output(int which) {
+  Output& output = outputs_[which];
+  const int error = output.sink.error();
+  // The ranks are to see that nobody reads any more, as they would without mpiexec in between.
+  if (error == EPIPE)
+    for (int rank = 0; rank < size(); ++rank) close_output(rank, which);
+  output.merger.output().clear();
+  if (std::exchange(output.lost, true) || error == EPIPE) return;
+  say(fmt::format(
+      "cannot write standard {}: {}; what the ranks print there from now on is lost, and the exit "
+      "code will not be 0",
+      which == 0 ? "output" : "error", std::strerror(error)));
+}
+
+// What mpiexec's own outputs make of a job that succeeded.
+int Job::output_exit_code() const {
+  for (const Output& output : outputs_) {
+    if (output.sink.error() == EPIPE) return 128 + SIGPIPE;  // as of any program whose reader left
+    if (output.sink.error() != 0) return 1;
+  }
+  return 0;
 }
 
 void Job::pause_output(int which, bool pause) {
@@ -80,11 +114,12 @@ void Job::pause_output(int which, bool pause) {
 void Job::finish_output() {
   for (int which = 0; which < 2; ++which) {
     for (int rank = 0; rank < size(); ++rank) {
-      read_output(rank, which, true);
+      read_last_output(rank, which);
       close_output(rank, which);
     }
     outputs_[which].sink.append(outputs_[which].merger.output());
     outputs_[which].sink.write_all();
+    if (outputs_[which].sink.error() != 0) lose_output(which);
   }
 }
 

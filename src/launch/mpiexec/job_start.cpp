@@ -58,6 +58,7 @@ Result<> Job::prepare(std::span<const std::string_view> environment) {
     const auto kind = which == 0 ? Token::Kind::own_stdout : Token::Kind::own_stderr;
     output.pollable = poller_.add(output.sink.fd(), 0, {kind});
   }
+  processors_ = bind_ranks(size(), options_.bind);
   return {};
 }
 
@@ -75,6 +76,12 @@ Result<> Job::prepare_images(std::span<const std::string_view> environment) {
     image.arguments.push_back(nullptr);
     images_.push_back(std::move(image));
   }
+  // The paths stay where they are from here on.
+  for (Image& image : images_) {
+    image.script_arguments = {const_cast<char*>("/bin/sh"), image.path.data()};
+    image.script_arguments.insert(image.script_arguments.end(), image.arguments.begin() + 1,
+                                  image.arguments.end());
+  }
   return {};
 }
 
@@ -87,11 +94,12 @@ Result<> Job::prepare_signals() {
   signal_fd_ = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signal_fd_ < 0) return system_error("make a signal descriptor");
   poller_.add(signal_fd_, EPOLLIN, {Token::Kind::signal});
-  // Writing to a reader that left, and touching the terminal from the background, must not end or stop
-  // mpiexec while it looks after ranks.
+  if (fabric_lifeline_ >= 0) poller_.add(fabric_lifeline_, EPOLLIN, {Token::Kind::fabric});
+  // Writing to a reader that left or beyond ulimit -f, and touching the terminal from the background, must
+  // not end or stop mpiexec while it looks after ranks.
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
-  for (const int number : {SIGPIPE, SIGTTIN, SIGTTOU}) sigaction(number, &ignore, nullptr);
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU}) sigaction(number, &ignore, nullptr);
   return {};
 }
 
@@ -123,7 +131,9 @@ Result<Job::ChildEnds> Job::connect_rank(int rank) {
     self.output_fd[which] = pair[0];
     ends.output_fd[which] = pair[1];
     fcntl(pair[0], F_SETFL, O_NONBLOCK);
-    poller_.add(pair[0], EPOLLIN, {which == 0 ? Token::Kind::rank_stdout : Token::Kind::rank_stderr, index});
+    if (!outputs_[which].paused)
+      poller_.add(pair[0], EPOLLIN,
+                  {which == 0 ? Token::Kind::rank_stdout : Token::Kind::rank_stderr, index});
   }
   return ends;
 }
@@ -157,6 +167,7 @@ bool Job::start_rank(int rank, const std::vector<int>* processors) {
   ChildPlan plan;
   plan.path = images_[program].path.c_str();
   plan.arguments = images_[program].arguments.data();
+  plan.script_arguments = images_[program].script_arguments.data();
   plan.environment = environment.data();
   const std::string& directory = options_.programs[program].working_directory;
   if (!directory.empty()) plan.working_directory = directory.c_str();
@@ -188,10 +199,12 @@ bool Job::start_rank(int rank, const std::vector<int>* processors) {
   return true;
 }
 
-void Job::start_ranks() {
-  const auto processors = bind_ranks(size(), options_.bind);
-  for (int rank = 0; rank < size() && !ending_; ++rank)
-    if (!start_rank(rank, processors.empty() ? nullptr : &processors[static_cast<std::size_t>(rank)])) break;
+// Starts one, unless the job ends already; after the last one, gives away what only starting needs.
+void Job::start_next_rank() {
+  const auto index = static_cast<std::size_t>(started_);
+  if (!ending_ && start_rank(started_, processors_.empty() ? nullptr : &processors_[index])) ++started_;
+  starting_ = !ending_ && started_ < size();
+  if (starting_) return;
   if (stdin_for_rank_ != 0) close(stdin_for_rank_);
   // The nodes' memory belongs to the ranks now: it goes when they go.
   for (const int fd : node_fds_) close(fd);

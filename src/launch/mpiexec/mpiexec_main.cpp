@@ -4,10 +4,10 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
+#include "base/checked_output.h"
 #include "base/failure.h"
+#include "base/machine.h"
 #include "base/version.h"
 #include "launch/environment_variables.h"
 #include "launch/mpiexec/fabric_lease.h"
@@ -29,17 +29,10 @@ void open_standard_descriptors() {
     if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd) std::abort();
 }
 
-std::string host_name() {
-  char name[256] = {};
-  if (gethostname(name, sizeof name - 1) != 0 || name[0] == 0) return "localhost";
-  return name;
-}
-
 Result<> read_host_file(JobOptions& options) {
-  std::ifstream file(options.host_file);
-  if (!file) return failure(ErrorClass::arg, "-hostfile {}: cannot be read", options.host_file);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  auto hosts = parse_host_file(text);
+  const auto text = read_text(options.host_file);
+  if (!text) return failure(ErrorClass::arg, "-hostfile: {}", text.error().text);
+  auto hosts = parse_host_file(text.value());
   if (!hosts) return failure(ErrorClass::arg, "-hostfile {}: {}", options.host_file, hosts.error().text);
   options.hosts = std::move(hosts).value();
   return {};
@@ -56,15 +49,15 @@ Result<> place_on_fabric(JobOptions& options, const FabricPlan& plan) {
   return {};
 }
 
-int run_job(JobOptions options, FabricPlan plan) {
+int run_job(JobOptions options, FabricPlan plan, int fabric_lifeline) {
   auto placement = place_ranks(options, host_name());
   if (!placement) return complain(placement.error(), usage_error);
   auto guard = Guard::start();
   if (!guard) return complain(guard.error(), 1);
   auto poller = Poller::create();
   if (!poller) return complain(poller.error(), 1);
-  Job job(std::move(options), std::move(placement).value(), std::move(plan), std::move(guard).value(),
-          std::move(poller).value());
+  Job job(std::move(options), std::move(placement).value(), std::move(plan), fabric_lifeline,
+          std::move(guard).value(), std::move(poller).value());
   const auto exit_code = job.run(environment_variables());
   if (!exit_code)
     return complain(exit_code.error(), exit_code.error().error_class == ErrorClass::arg ? usage_error : 1);
@@ -74,12 +67,12 @@ int run_job(JobOptions options, FabricPlan plan) {
 int run(JobOptions options) {
   if (!options.host_file.empty())
     if (const auto read = read_host_file(options); !read) return complain(read.error(), usage_error);
-  if (options.fabric.empty()) return run_job(std::move(options), {});
+  if (options.fabric.empty()) return run_job(std::move(options), {}, -1);
   const auto lease = FabricLease::take(options.fabric);
   if (!lease) return complain(lease.error(), lease.error().error_class == ErrorClass::arg ? usage_error : 1);
   if (const auto placed = place_on_fabric(options, lease.value().plan()); !placed)
     return complain(placed.error(), usage_error);
-  return run_job(std::move(options), lease.value().plan());
+  return run_job(std::move(options), lease.value().plan(), lease.value().lifeline());
 }
 
 int run_command(int argc, char** argv) {
@@ -103,4 +96,6 @@ int run_command(int argc, char** argv) {
 }  // namespace
 }  // namespace hawser
 
-int main(int argc, char** argv) { return hawser::run_command(argc, argv); }
+int main(int argc, char** argv) {
+  return hawser::with_checked_output("mpiexec", [&] { return hawser::run_command(argc, argv); });
+}

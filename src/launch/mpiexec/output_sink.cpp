@@ -10,14 +10,14 @@
 namespace hawser {
 
 void OutputSink::append(const std::string& bytes) {
-  if (!closed_) pending_ += bytes;
+  if (error_ == 0) pending_ += bytes;
 }
 
 bool OutputSink::write_piece(std::size_t limit) {
   const ssize_t written = write(fd_, pending_.data() + begin_, std::min(limit, pending()));
   if (written < 0 && (errno == EINTR || errno == EAGAIN)) return errno == EINTR;
   if (written < 0) {
-    closed_ = true;
+    error_ = errno;
     pending_.clear();
     begin_ = 0;
     return false;
@@ -45,7 +45,7 @@ void OutputSink::write_all() {
     pollfd ready{fd_, POLLOUT, 0};
     (void)poll(&ready, 1, -1);  // for a descriptor that someone else made non-blocking
     write_piece(64 * 1024);
-    if (closed_) return;
+    if (error_ != 0) return;
   }
 }
 

@@ -17,8 +17,9 @@ class OutputSink {
   void write_some();
   // Writes everything, waiting if need be.
   void write_all();
-  // The reader went away; what is appended from here on is dropped.
-  bool closed() const { return closed_; }
+  // Why writing failed, as errno says it (EPIPE: the reader went away); 0 while all is well. What was not
+  // written by then is lost, and what is appended from then on is dropped.
+  int error() const { return error_; }
 
  private:
   bool write_piece(std::size_t limit);
@@ -26,7 +27,7 @@ class OutputSink {
   int fd_;
   std::string pending_;
   std::size_t begin_ = 0;
-  bool closed_ = false;
+  int error_ = 0;
 };
 
 }  // namespace hawser

@@ -31,24 +31,28 @@ void PmiServer::join(int rank, std::string library) {
   set_phase(rank, Phase::active);
   at(rank).library = std::move(library);
   if (witness_ < 0 || at(witness_).phase != Phase::active) witness_ = rank;
-  if (abort_ || at(witness_).library == at(rank).library) return;
-  abort_ = Abort{rank, 1,
-                 fmt::format("runs {}, but rank {} runs {}; all ranks need the same library (for programs "
-                             "built with MPICH: LD_LIBRARY_PATH to Hawser's)",
-                             at(rank).library, witness_, at(witness_).library),
-                 false};
+  if (at(witness_).library == at(rank).library) return;
+  reject(rank, fmt::format("runs {}, but rank {} runs {}; all ranks need the same library (for programs "
+                           "built with MPICH: LD_LIBRARY_PATH to Hawser's)",
+                           at(rank).library, witness_, at(witness_).library));
 }
 
 void PmiServer::receive(int rank, std::string_view bytes) {
+  if (abort_) return;
   Rank& self = at(rank);
   self.stream.append(bytes);
-  while (true) {
+  while (!abort_) {
     if (!self.held_line.empty()) {
       const std::string line = std::exchange(self.held_line, {});
       if (!step(rank, line)) return;
       continue;
     }
     const auto line = self.stream.take_line();
+    if (!line && self.stream.waiting() > longest_pmi_line)
+      reject(rank,
+             fmt::format("wrote {} bytes without a newline to its PMI socket; lines of PMI have at most {} "
+                         "(does the program write to descriptor PMI_FD?)",
+                         self.stream.waiting(), longest_pmi_line));
     if (!line) return;
     // The views into the stream live until bytes are appended, which happens only above.
     if (!step(rank, *line)) return;
@@ -71,8 +75,9 @@ bool PmiServer::step(int rank, std::string_view line) {
   // Of the commands, these two are followed by bytes.
   std::string_view bytes;
   if (message.command() == "hawser_fence" || message.command() == "hawser_abort") {
-    const auto size = static_cast<std::size_t>(std::max(0, message.number("length").value_or(0)));
-    const auto taken = self.stream.take_bytes(size);
+    const auto size = length_of(rank, message);
+    if (!size) return false;
+    const auto taken = self.stream.take_bytes(*size);
     if (!taken) {
       self.held_line = line;
       return false;
@@ -80,14 +85,39 @@ bool PmiServer::step(int rank, std::string_view line) {
     bytes = *taken;
   }
   if (message.command() == "hawser_fence") {
-    frames_.append(bytes);
-    enter(rank, Rank::Waiting::fence);
+    fence(rank, bytes);
   } else if (message.command() == "hawser_abort" || message.command() == "abort") {
     if (!abort_) abort_ = Abort{rank, message.number("exitcode").value_or(1), std::string(bytes)};
   } else {
     answer(rank, message);
   }
   return true;
+}
+
+void PmiServer::reject(int rank, std::string reason) {
+  if (!abort_) abort_ = Abort{rank, 1, std::move(reason), false};
+}
+
+std::optional<std::size_t> PmiServer::length_of(int rank, const PmiMessage& message) {
+  const auto length = message.number("length");
+  if (length && *length >= 0 && static_cast<std::size_t>(*length) <= longest_pmi_frame)
+    return static_cast<std::size_t>(*length);
+  reject(rank, fmt::format("sent the PMI command {} with length={}; it must be a number from 0 to {}",
+                           message.command(), message.find("length").value_or(""), longest_pmi_frame));
+  return std::nullopt;
+}
+
+void PmiServer::fence(int rank, std::string_view frame) {
+  const auto entries = parse_entries(frame);
+  if (!entries)
+    return reject(rank, fmt::format("sent a PMI fence of {} bytes: {}", frame.size(), entries.error().text));
+  for (const FenceEntry& entry : entries.value())
+    if (entry.rank != rank)
+      return reject(rank, fmt::format("sent a PMI fence with an entry of rank {}, not its own", entry.rank));
+  if (at(rank).waiting != Rank::Waiting::no)
+    return reject(rank, "sent a PMI fence before its last one was over");
+  frames_.append(frame);
+  enter(rank, Rank::Waiting::fence);
 }
 
 void PmiServer::answer(int rank, const PmiMessage& message) {

@@ -38,6 +38,7 @@ class PmiServer {
 
   explicit PmiServer(PmiJob job);
 
+  // Takes nothing any more once the job is to be aborted.
   void receive(int rank, std::string_view bytes);
   // What is to be sent to the rank; empty if nothing.
   std::string take_output(int rank);
@@ -75,6 +76,11 @@ class PmiServer {
   void lazy_get(int rank, const PmiMessage& message);
   void enter(int rank, Rank::Waiting how);
   void release();
+  // Ends the job: the rank sent what can mean nothing. `reason` goes behind the rank's name.
+  void reject(int rank, std::string reason);
+  // The number of bytes that follow a command's line; none if it is rejected.
+  std::optional<std::size_t> length_of(int rank, const PmiMessage& message);
+  void fence(int rank, std::string_view frame);
 
   PmiJob job_;
   int witness_ = -1;  // a rank that joined, whose library the others' is compared with
@@ -92,5 +98,8 @@ class PmiServer {
 
 // The ranks of a job ask for values one by one if a fence brings more bytes than this.
 inline constexpr std::size_t eager_fence_bytes = 256 * 1024;
+// What a rank may send at a time: one who goes beyond writes something else than PMI, and ends the job.
+inline constexpr std::size_t longest_pmi_line = 64 * 1024;
+inline constexpr std::size_t longest_pmi_frame = 64 * 1024 * 1024;
 
 }  // namespace hawser

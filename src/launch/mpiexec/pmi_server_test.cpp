@@ -52,6 +52,34 @@ TEST(PmiServer, LinesInPieces) {
   EXPECT_EQ(server.take_output(0), "cmd=barrier_out rc=0\ncmd=barrier_out rc=0\n");
 }
 
+TEST(PmiServer, BytesThatAreNoRequestsEndTheJobAndAreNotKept) {
+  const std::string entry = [] {
+    std::string frame;
+    append_entry(frame, {1, "key", "value"});
+    return frame;
+  }();
+  const std::pair<std::string, const char*> cases[] = {
+      {std::string(longest_pmi_line + 1, 'x'), "wrote 65537 bytes without a newline"},
+      {"cmd=hawser_fence\n", "sent the PMI command hawser_fence with length="},
+      {"cmd=hawser_fence length=-1\n", "with length=-1; it must be a number from 0 to 67108864"},
+      {"cmd=hawser_abort exitcode=1 length=67108865\n", "hawser_abort with length=67108865"},
+      {"cmd=hawser_fence length=4\nabcd", "sent a PMI fence of 4 bytes: a fence's frame is cut off"},
+      {fmt::format("cmd=hawser_fence length={}\n{}", entry.size(), entry), "an entry of rank 1, not its own"},
+      {"cmd=hawser_fence length=0\ncmd=hawser_fence length=0\n",
+       "sent a PMI fence before its last one was over"},
+  };
+  for (const auto& [bytes, reason] : cases) {
+    PmiServer server(job(2));
+    // In pieces, as they come.
+    for (std::size_t at = 0; at < bytes.size(); at += 1000) server.receive(0, bytes.substr(at, 1000));
+    ASSERT_TRUE(server.abort()) << reason;
+    EXPECT_EQ(server.abort()->rank, 0);
+    EXPECT_FALSE(server.abort()->asked_for);
+    EXPECT_NE(server.abort()->reason.find(reason), std::string::npos) << server.abort()->reason;
+    EXPECT_EQ(ask(server, 1, "cmd=get_maxes\n"), "");
+  }
+}
+
 std::string fence(int rank, std::string_view key, std::string_view value) {
   std::string frame;
   append_entry(frame, {rank, key, value});
