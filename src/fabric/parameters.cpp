@@ -22,6 +22,27 @@ Setter into(Target& target, Parse parse) {
   };
 }
 
+template <class Target>
+Setter size_into(Target& target, std::uint64_t most) {
+  return [&target, most](const std::string& text) -> Result<> {
+    auto value = parse_size(text);
+    if (!value) return value.take_error();
+    if (value.value() > most)
+      return failure(ErrorClass::arg, "'{}' is too large: at most {} bytes are possible", text, most);
+    target = static_cast<Target>(value.value());
+    return {};
+  };
+}
+
+Result<> set_mtu(std::uint32_t& target, const std::string& text) {
+  auto value = parse_size(text);
+  if (!value) return value.take_error();
+  if (!std::has_single_bit(value.value()) || value.value() < 256 || value.value() > 4096)
+    return failure(ErrorClass::arg, "'{}' is no MTU: 256, 512, 1024, 2048 or 4096 are possible", text);
+  target = static_cast<std::uint32_t>(value.value());
+  return {};
+}
+
 Setter count_into(int& target, int least, int most) {
   return [&target, least, most](const std::string& text) -> Result<> {
     auto value = parse_number(text);
@@ -49,10 +70,11 @@ class ParameterReader {
     setters_["link-rate"] = into(p.link_rate, parse_rate);
     setters_["link-latency"] = into(p.link_latency, parse_duration);
     setters_["switch-latency"] = into(p.switch_latency, parse_duration);
-    setters_["mtu"] = into(p.mtu, parse_size);
-    setters_["chunk"] = into(p.chunk, parse_size);
-    setters_["header-bytes"] = into(p.header_bytes, parse_size);
-    setters_["buffer"] = into(p.buffer, parse_size);
+    setters_["mtu"] = [&p](const std::string& text) { return set_mtu(p.mtu, text); };
+    // A packet with all its headers is less than 4 GiB on the wire, at any MTU.
+    setters_["chunk"] = size_into(p.chunk, 16 << 20);
+    setters_["header-bytes"] = size_into(p.header_bytes, 4096);
+    setters_["buffer"] = size_into(p.buffer, std::uint64_t{1} << 40);
     setters_["virtual-lanes"] = count_into(p.virtual_lanes, 1, 15);
     setters_["send-engines"] = count_into(p.send_engines, 1, 16);
     setters_["send-engine-rate"] = into(p.send_engine_rate, parse_rate);
@@ -60,7 +82,7 @@ class ParameterReader {
     setters_["receive-engine-rate"] = into(p.receive_engine_rate, parse_rate);
     setters_["bus-rate"] = into(p.bus_rate, parse_rate);
     setters_["bus"] = choice_into(p.bus_half_duplex, "full", "half");
-    setters_["ecn-threshold"] = into(p.ecn_threshold, parse_size);
+    setters_["ecn-threshold"] = size_into(p.ecn_threshold, std::uint64_t{1} << 40);
     setters_["adaptive-routing"] = choice_into(p.adaptive_routing, "off", "on");
     setters_["congestion-control"] = choice_into(p.congestion_control, "off", "on");
     setters_["ccti-increase"] = count_into(p.ccti_increase, 1, 127);
@@ -98,10 +120,6 @@ class ParameterReader {
 
  private:
   Result<> check() const {
-    const std::uint32_t mtu = parameters_.mtu;
-    if (!std::has_single_bit(mtu) || mtu < 256 || mtu > 4096) {
-      return failure(ErrorClass::arg, "mtu {}: 256, 512, 1024, 2048 or 4096 are possible", mtu);
-    }
     if (parameters_.ccti_timer <= 0) return failure(ErrorClass::arg, "ccti-timer must be more than 0");
     return {};
   }
@@ -121,11 +139,11 @@ class ParameterReader {
     for (std::size_t i = 2; i < words.size(); i += 2) {
       if (words[i] == "rate") {
         auto rate = parse_rate(words[i + 1]);
-        if (!rate) return rate.take_error();
+        if (!rate) return failure(ErrorClass::arg, "link {}: rate: {}", words[1], rate.error().text);
         link.rate = rate.value();
       } else if (words[i] == "latency") {
         auto latency = parse_duration(words[i + 1]);
-        if (!latency) return latency.take_error();
+        if (!latency) return failure(ErrorClass::arg, "link {}: latency: {}", words[1], latency.error().text);
         link.latency = latency.value();
       } else {
         return failure(ErrorClass::arg, "a link has a rate and a latency, but no '{}'", words[i]);

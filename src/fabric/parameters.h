@@ -24,6 +24,7 @@
 //   host n0 H000 H001        # rails of a host, in order
 //   link LEAF00:13 rate 100MB/s latency 5us
 // clang-format on
+// Rates are from 1KB/s to 1e6GB/s or 0, times up to 1000s, chunks up to 16M.
 #pragma once
 
 #include <cstdint>

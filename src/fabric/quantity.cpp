@@ -51,14 +51,20 @@ Result<double> parse_rate(std::string_view text) {
   static constexpr Unit units[] = {{"B/s", 1},        {"KB/s", 1e3},     {"MB/s", 1e6},
                                    {"GB/s", 1e9},     {"b/s", 1. / 8},   {"Kb/s", 1e3 / 8},
                                    {"Mb/s", 1e6 / 8}, {"Gb/s", 1e9 / 8}, {"MiB/s", 1 << 20}};
-  return scale(text, "rate (such as 200MB/s or 10Gb/s; 0 is unlimited)", units);
+  auto result = scale(text, "rate (such as 200MB/s or 10Gb/s; 0 is unlimited)", units);
+  if (result && result.value() != 0 && !(result.value() >= least_rate && result.value() <= most_rate))
+    return failure(ErrorClass::arg, "'{}' is no possible rate: from {} to {}, or 0 for unlimited", text,
+                   format_rate(least_rate), format_rate(most_rate));
+  return result;
 }
 
 Result<Nanoseconds> parse_duration(std::string_view text) {
   static constexpr Unit units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
   auto result = scale(text, "time (such as 2us)", units);
   if (!result) return result.take_error();
-  if (result.value() > 9e18) return failure(ErrorClass::arg, "'{}' is longer than 292 years", text);
+  if (!(result.value() <= static_cast<double>(longest_duration)))
+    return failure(ErrorClass::arg, "'{}' is too long a time: at most {}", text,
+                   format_duration(longest_duration));
   return static_cast<Nanoseconds>(std::llround(result.value()));
 }
 
@@ -67,7 +73,7 @@ Result<std::uint64_t> parse_size(std::string_view text) {
                                    {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}};
   auto result = scale(text, "size (such as 2048 or 64K)", units);
   if (!result) return result.take_error();
-  if (result.value() > 9e18) return failure(ErrorClass::arg, "'{}' is too large a size", text);
+  if (!(result.value() <= 9e18)) return failure(ErrorClass::arg, "'{}' is too large a size", text);
   return static_cast<std::uint64_t>(result.value());
 }
 

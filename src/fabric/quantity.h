@@ -12,6 +12,11 @@
 
 namespace hawser::fabric {
 
+// What times and rates are limited to, so that the network's sums of times stay far from 2^63 ns: the longest
+// packet takes 5 hours at the least rate.
+inline constexpr double least_rate = 1e3, most_rate = 1e15;
+inline constexpr Nanoseconds longest_duration = 1000 * second;
+
 // Bytes per second; 0 is unlimited. "200MB/s", "1.5GB/s", "20Gb/s", "0", "unlimited". Decimal prefixes.
 Result<double> parse_rate(std::string_view text);
 // "300ns", "2us", "27ms", "1.5s", "0".
