@@ -11,9 +11,9 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
+#include "base/machine.h"
 #include "fabric/topology/makers.h"
 #include "tool/fabric_client.h"
 #include "tool/fabric_environment.h"
@@ -172,11 +172,9 @@ int explain(Words words) {
 
 int schedule(const Arguments& arguments) {
   if (arguments.words.size() != 1) return wrong("schedule needs one file");
-  std::ifstream file(arguments.words[0]);
-  if (!file) return fail(fmt::format("cannot read '{}'", arguments.words[0]));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return ask(arguments.name, "schedule " + text.str());
+  const auto text = read_text(arguments.words[0]);
+  if (!text) return fail(text.error().text);
+  return ask(arguments.name, "schedule " + text.value());
 }
 
 int fault(const Arguments& arguments) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """How fabrics refuse bad input, end, and keep users apart.  Usage: VERBS_SHELL=... cleanup_test.py HAWSER [...]"""
+import contextlib
 import glob
 import os
 import pwd
@@ -255,6 +256,44 @@ class Crashes(OnFabric):
                 raw.send(junk)
                 self.assertEqual(raw.recv(10), b"")
         self.assertEqual(shell.ask("query")["port_state"], "active")
+
+    def request_for_a_picture(self):
+        """What `hawser fabric topology --svg` sends, as a daemon sees it that is none."""
+        name = self.name[:40] + "-fake"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as fake:
+            fake.bind(f"\0hawser/{os.getuid()}/{name}")
+            fake.listen()
+            with subprocess.Popen([HAWSER, "fabric", "topology", "--name", name, "--svg", "/dev/null"],
+                                  stderr=subprocess.DEVNULL) as asking:
+                fake.settimeout(PATIENCE)
+                client, _ = fake.accept()
+                with client:
+                    request = client.recv(65536)
+                asking.wait(PATIENCE)
+        self.assertIn(b"topology svg", request)
+        return request
+
+    def test_a_client_that_does_not_read_its_answers(self):
+        """Waits alone, and gets all of them when it does."""
+        request = self.request_for_a_picture()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as raw:
+            raw.connect(f"\0hawser/{os.getuid()}/{self.name}")
+            raw.setblocking(False)
+            asked = 0
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    raw.send(request)
+                    asked += 1
+            self.assertGreater(asked, 50)
+            good, other = Shell(self, "n0"), Shell(self, "n1")
+            connect(good, other)
+            good.expect((good.post("write", other, bytes=100000), "SUCCESS"))
+            self.assertIn("client:", fabric("status", "--name", self.name).stdout)
+            raw.settimeout(PATIENCE)
+            pictures = b""
+            while pictures.count(b"</svg>") < asked:
+                pictures += raw.recv(65536)
+            self.assertEqual(pictures.count(b"<svg"), asked)
 
 
 @unittest.skipUnless(os.getuid() == 0, "two users are needed, and only root can become another")

@@ -141,7 +141,7 @@ class OpenSmMissing(unittest.TestCase):
 class Mistakes(unittest.TestCase):
     def test_words(self):
         cases = (
-            (("nonesuch",), "cannot read 'nonesuch', which is no built-in topology"),
+            (("nonesuch",), "cannot read 'nonesuch': No such file or directory; nor is it a built-in topology"),
             (("/tmp",), "cannot read '/tmp', which is no"),
             (("fat-tree-144", "--rails", "2"), "fat-tree-144 has one rail"),
             (("fat-tree-144", "--hosts", "145"), "the fat tree has ports for 1 to 144"),

@@ -41,7 +41,10 @@ Connection::~Connection() {
 
 bool Connection::serve() {
   LocalPacket packet;
-  for (;;) {
+  // A bounded number, as others wait too.
+  for (int calls = 0; calls < 16; ++calls) {
+    if (!send_queued()) return false;
+    if (sending()) return true;
     switch (receive_packet(socket_, packet, false)) {
       case PacketOutcome::nothing:
         return true;
@@ -54,25 +57,27 @@ bool Connection::serve() {
     if (packet.bytes.size() < sizeof request) return false;
     std::memcpy(&request, packet.bytes.data(), sizeof request);
     request.host[sizeof request.host - 1] = 0;
-    if (request.version != verbs::wire_version || !answer(request, packet)) return false;
+    if (request.version != verbs::wire_version) return false;
+    answer(request, packet);
+    if (request.call == Call::command) break;  // pictures take tens of milliseconds
   }
+  return send_queued();
 }
 
-bool Connection::answer(const Request& request, LocalPacket& packet) {
+void Connection::answer(const Request& request, LocalPacket& packet) {
   Reply reply;
-  int descriptors[1];
-  std::size_t descriptor_count = 0;
+  int descriptor = -1;
   switch (request.call) {
     case Call::command: {
       const auto* const text = reinterpret_cast<const char*>(packet.bytes.data());
-      return send_text(host_.command({text + sizeof request, packet.bytes.size() - sizeof request}));
+      return queue_text(host_.command({text + sizeof request, packet.bytes.size() - sizeof request}));
     }
     case Call::list_adapters:
       reply = list_adapters(request);
       break;
     case Call::open_adapter:
       reply = open_adapter(request, packet);
-      if (reply.error == 0) descriptors[descriptor_count++] = host_.wake_descriptor();
+      if (reply.error == 0) descriptor = host_.wake_descriptor();
       break;
     case Call::create_channel:
     case Call::destroy_channel:
@@ -88,7 +93,7 @@ bool Connection::answer(const Request& request, LocalPacket& packet) {
           session_ != nullptr ? session_->execute(request, memory) : refused(EINVAL, "open an adapter first");
     }
   }
-  return send_packet(socket_, std::as_bytes(std::span(&reply, 1)), {descriptors, descriptor_count}, false);
+  queue(std::as_bytes(std::span(&reply, 1)), descriptor);
 }
 
 Reply Connection::list_adapters(const Request& request) {
@@ -144,7 +149,7 @@ Reply Connection::change_channel(const Request& request, LocalPacket& packet) {
   return reply;
 }
 
-bool Connection::send_text(const CommandAnswer& answer) {
+void Connection::queue_text(const CommandAnswer& answer) {
   std::size_t sent = 0;
   do {
     const std::size_t part = std::min(answer.text.size() - sent, longest_packet - sizeof(Reply));
@@ -155,10 +160,24 @@ bool Connection::send_text(const CommandAnswer& answer) {
     std::vector<std::byte> bytes(sizeof reply + part);
     std::memcpy(bytes.data(), &reply, sizeof reply);
     std::memcpy(bytes.data() + sizeof reply, answer.text.data() + sent, part);
-    // Pictures are long; their reader is our own command, which reads at once.
-    if (!send_packet(socket_, bytes)) return false;
+    queue(bytes);
     sent += part;
   } while (sent < answer.text.size());
+}
+
+void Connection::queue(std::span<const std::byte> bytes, int descriptor) {
+  unsent_.push_back({{bytes.begin(), bytes.end()}, descriptor});
+}
+
+// Sends what goes without waiting. False when the client is gone.
+bool Connection::send_queued() {
+  while (!unsent_.empty()) {
+    const Unsent& first = unsent_.front();
+    const std::span<const int> descriptors(&first.descriptor, first.descriptor >= 0 ? 1 : 0);
+    if (!send_packet(socket_, first.bytes, descriptors, false))
+      return errno == EAGAIN || errno == EWOULDBLOCK;
+    unsent_.pop_front();
+  }
   return true;
 }
 

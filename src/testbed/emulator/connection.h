@@ -2,9 +2,12 @@
 // an adapter; an opened one has a session until the socket closes, which the end of the process does too.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "access/local_socket.h"
 #include "testbed/emulator/doorbells.h"
@@ -36,8 +39,11 @@ class Connection final : public verbs::SessionPort {
   ~Connection() override;
 
   const FileDescriptor& socket() const { return socket_; }
-  // Answers the calls that wait. False when the client is gone, or breaks the rules.
+  // Answers some of the calls that wait; none as long as the client has not read the last answer, so that it
+  // cannot make the daemon wait or keep more than one. False when the client is gone, or breaks the rules.
   bool serve();
+  // Whether an answer waits for the client to read.
+  bool sending() const { return !unsent_.empty(); }
   // Rings for what the client posted; whether there was anything.
   bool take_doorbells();
   void set_asleep(bool asleep);
@@ -51,18 +57,26 @@ class Connection final : public verbs::SessionPort {
   std::uint64_t lost_events() const { return lost_events_; }
 
  private:
-  bool answer(const verbs::Request& request, LocalPacket& packet);
+  void answer(const verbs::Request& request, LocalPacket& packet);
   verbs::Reply list_adapters(const verbs::Request& request);
   verbs::Reply open_adapter(const verbs::Request& request, LocalPacket& packet);
   verbs::Reply change_channel(const verbs::Request& request, LocalPacket& packet);
-  bool send_text(const CommandAnswer& answer);
+  void queue_text(const CommandAnswer& answer);
+  void queue(std::span<const std::byte> bytes, int descriptor = -1);
+  bool send_queued();
   void completion_event(std::uint32_t channel, verbs::CompletionRecord record) override;
   void async_event(const verbs::AsyncRecord& record) override;
   void completion_written() override { stored_ = true; }
   void tell(const FileDescriptor& pipe, const void* record, std::size_t bytes);
 
   ConnectionHost& host_;
+  struct Unsent {
+    std::vector<std::byte> bytes;
+    int descriptor;  // goes along; -1: none
+  };
+
   FileDescriptor socket_;
+  std::deque<Unsent> unsent_;  // packets of the last answer
   pid_t process_;
   std::shared_ptr<std::byte> page_memory_;
   DoorbellPage* page_ = nullptr;

@@ -24,11 +24,12 @@ constexpr std::uint32_t spins = 100, yields = 1000, spins_when_crowded = 12;
 constexpr std::uint32_t passes_between_looks = 32;
 constexpr Nanoseconds shortest_sleep = 60 * microsecond;
 
-void watch(const FileDescriptor& set, const FileDescriptor& fd, void* who, std::uint32_t how = 0) {
+void watch(const FileDescriptor& set, const FileDescriptor& fd, void* who, std::uint32_t how = EPOLLIN,
+           int operation = EPOLL_CTL_ADD) {
   epoll_event event{};
-  event.events = EPOLLIN | how;
+  event.events = how;
   event.data.ptr = who;
-  epoll_ctl(set.get(), EPOLL_CTL_ADD, fd.get(), &event);
+  epoll_ctl(set.get(), operation, fd.get(), &event);
 }
 
 }  // namespace
@@ -44,7 +45,7 @@ Daemon::Daemon(std::string name, FileDescriptor listener, fabric::Topology topol
       ready_(epoll_create1(EPOLL_CLOEXEC)) {
   fcntl(listener_.get(), F_SETFL, fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
   watch(ready_, listener_, &listener_);
-  watch(ready_, wake_, &wake_, EPOLLET);  // what is written to it is never read
+  watch(ready_, wake_, &wake_, EPOLLIN | EPOLLET);  // what is written to it is never read
 }
 
 void Daemon::end_with(FileDescriptor lifeline) {
@@ -137,8 +138,11 @@ bool Daemon::look_at_sockets(Nanoseconds wait) {
     } else if (who != &wake_) {
       fire_due();
       auto* const connection = static_cast<Connection*>(who);
+      const bool sending = connection->sending();
       if (!connection->serve())
         connections_.remove_if([&](const Connection& each) { return &each == connection; });
+      else if (connection->sending() != sending)  // who does not read is not asked for more
+        watch(ready_, connection->socket(), connection, sending ? EPOLLIN : EPOLLOUT, EPOLL_CTL_MOD);
     }
   }
   return count > 0;

@@ -1,27 +1,15 @@
 #include "testbed/emulator/plan.h"
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "base/failure.h"
+#include "base/machine.h"
 #include "fabric/topology/makers.h"
 #include "fabric/topology/topology_text.h"
 #include "testbed/emulator/opensm.h"
 
 namespace hawser::emulator {
 namespace {
-
-Result<std::string> read_file(const std::string& path) {
-  std::error_code ignored;
-  std::ifstream file(path);
-  if (!file || std::filesystem::is_directory(path, ignored))
-    return failure(ErrorClass::no_such_file, "cannot read '{}'", path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 Result<fabric::Topology> read_topology(const PlanOptions& options) {
   if (fabric::is_maker(options.what)) {
@@ -32,13 +20,12 @@ Result<fabric::Topology> read_topology(const PlanOptions& options) {
     if (options.ports != 0) maker.ports = options.ports;
     return fabric::make_topology(options.what, maker);
   }
-  auto text = read_file(options.what);
+  auto text = read_text(options.what);
   if (!text) {
     return failure(
         ErrorClass::no_such_file,
-        "cannot read '{}', which is no built-in topology (back-to-back, single-switch, two-switch, "
-        "fat-tree-144) either",
-        options.what);
+        "{}; nor is it a built-in topology (back-to-back, single-switch, two-switch, fat-tree-144)",
+        text.error().text);
   }
   if (options.hosts != 0 || options.rails != 0 || options.ports != 0) {
     return failure(ErrorClass::arg,
@@ -52,7 +39,7 @@ Result<fabric::Topology> read_topology(const PlanOptions& options) {
 Result<> read_parameters(const PlanOptions& options, fabric::Topology& topology,
                          fabric::Parameters& parameters) {
   if (!options.parameters.empty()) {
-    auto text = read_file(options.parameters);
+    auto text = read_text(options.parameters);
     if (!text) return text.take_error();
     HAWSER_TRY(fabric::parse_parameters(text.value(), options.parameters, topology, parameters));
   }
