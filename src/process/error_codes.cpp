@@ -74,6 +74,29 @@ constexpr const char* texts[] = {
     "MPI_ERR_ABI: error of the application binary interface",
 };
 
+// The tool interface's, from the first one on.
+constexpr int first_tool_code = 1001;
+constexpr const char* tool_texts[] = {
+    "MPI_T_ERR_CANNOT_INIT: the tool interface cannot be initialized now",
+    "MPI_T_ERR_NOT_ACCESSIBLE: the requested functionality is not accessible",
+    "MPI_T_ERR_NOT_INITIALIZED: the tool interface is not initialized",
+    "MPI_T_ERR_NOT_SUPPORTED: the requested functionality is not supported",
+    "MPI_T_ERR_MEMORY: out of memory",
+    "MPI_T_ERR_INVALID: invalid use of the tool interface, or a bad parameter value",
+    "MPI_T_ERR_INVALID_INDEX: invalid index",
+    "MPI_T_ERR_INVALID_ITEM: the item's index is out of range",
+    "MPI_T_ERR_INVALID_SESSION: invalid session of performance variables",
+    "MPI_T_ERR_INVALID_HANDLE: invalid handle",
+    "MPI_T_ERR_INVALID_NAME: no variable or category has this name",
+    "MPI_T_ERR_OUT_OF_HANDLES: no more handles are available",
+    "MPI_T_ERR_OUT_OF_SESSIONS: no more sessions are available",
+    "MPI_T_ERR_CVAR_SET_NOT_NOW: the control variable cannot be set now",
+    "MPI_T_ERR_CVAR_SET_NEVER: the control variable cannot be set until the end of the program",
+    "MPI_T_ERR_PVAR_NO_WRITE: the performance variable cannot be written or reset",
+    "MPI_T_ERR_PVAR_NO_STARTSTOP: the performance variable cannot be started or stopped",
+    "MPI_T_ERR_PVAR_NO_ATOMIC: the performance variable cannot be read and written atomically",
+};
+
 Error not_added(int code) {
   return failure(ErrorClass::arg, "{} is not an error code or class that the program added", code);
 }
@@ -81,7 +104,9 @@ Error not_added(int code) {
 }  // namespace
 
 const char* text_of_class(int error_class) {
-  return error_class >= 0 && error_class < static_cast<int>(std::size(texts)) ? texts[error_class] : nullptr;
+  if (error_class >= 0 && error_class < static_cast<int>(std::size(texts))) return texts[error_class];
+  const int tool = error_class - first_tool_code;
+  return tool >= 0 && tool < static_cast<int>(std::size(tool_texts)) ? tool_texts[tool] : nullptr;
 }
 
 int ErrorCodes::add_class() {
@@ -121,12 +146,20 @@ Result<> ErrorCodes::remove_class(int error_class) {
 Result<> ErrorCodes::remove_code(int code) {
   const auto found = added_.find(code);
   if (found == added_.end() || found->second.error_class == code) return not_added(code);
+  if (!found->second.text.empty())
+    return failure(ErrorClass::other,
+                   "error code {} still has its string; call MPI_Remove_error_string first", code);
   added_.erase(found);
   last_used_ = added_.empty() ? last_predefined : added_.rbegin()->first;
   return {};
 }
 
-Result<> ErrorCodes::remove_text(int code) { return set_text(code, {}); }
+Result<> ErrorCodes::remove_text(int code) {
+  const auto found = added_.find(code);
+  if (found != added_.end() && found->second.text.empty())
+    return failure(ErrorClass::arg, "error code {} has no string", code);
+  return set_text(code, {});
+}
 
 Result<int> ErrorCodes::class_of(int code) const {
   if (text_of_class(code) != nullptr) return code;

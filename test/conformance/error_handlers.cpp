@@ -169,10 +169,46 @@ void added_classes_and_codes(Conformance& t) {
   CHECK_EQ(told.error_class, error_class);
 }
 
+// Of MPI-4.1 (section 9.5): from the string to the class, and nothing that is still needed.
+void added_and_removed([[maybe_unused]] Conformance& t) {
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  int error_class = 0, code = 0;
+  OK(MPI_Add_error_class(&error_class));
+  OK(MPI_Add_error_code(error_class, &code));
+  OK(MPI_Add_error_string(code, "the cat ate it"));
+  CHECK(MPI_Remove_error_class(error_class) != MPI_SUCCESS);
+  CHECK(MPI_Remove_error_code(code) != MPI_SUCCESS);
+  OK(MPI_Remove_error_string(code));
+  CHECK(MPI_Remove_error_string(code) != MPI_SUCCESS);
+  CHECK(MPI_Remove_error_class(error_class) != MPI_SUCCESS);
+  OK(MPI_Remove_error_code(code));
+  OK(MPI_Remove_error_class(error_class));
+#endif
+}
+
+// The codes of the tool interface are classes and have texts too (MPI-5.0 section 15.3.10).
+void codes_of_the_tool_interface([[maybe_unused]] Conformance& t) {
+#if MPI_VERSION >= 4
+  for (const int code :
+       {MPI_T_ERR_CANNOT_INIT, MPI_T_ERR_NOT_ACCESSIBLE, MPI_T_ERR_NOT_INITIALIZED, MPI_T_ERR_NOT_SUPPORTED,
+        MPI_T_ERR_MEMORY, MPI_T_ERR_INVALID, MPI_T_ERR_INVALID_INDEX, MPI_T_ERR_INVALID_SESSION,
+        MPI_T_ERR_INVALID_HANDLE, MPI_T_ERR_INVALID_NAME, MPI_T_ERR_OUT_OF_HANDLES, MPI_T_ERR_OUT_OF_SESSIONS,
+        MPI_T_ERR_CVAR_SET_NOT_NOW, MPI_T_ERR_CVAR_SET_NEVER, MPI_T_ERR_PVAR_NO_WRITE,
+        MPI_T_ERR_PVAR_NO_STARTSTOP, MPI_T_ERR_PVAR_NO_ATOMIC}) {
+    int error_class = -1, length = 0;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    OK(MPI_Error_class(code, &error_class));
+    CHECK_EQ(error_class, code);
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(length > 0);
+  }
+#endif
+}
+
 }  // namespace
 
 CHAPTER(error_handlers, CASE(user_handler_is_called), CASE(world_hears_of_errors_without_an_object),
         CASE(handlers_are_inherited), CASE(get_and_free), CASE(called_by_hand), CASE(classes_and_strings),
-        CASE(added_classes_and_codes))
+        CASE(added_classes_and_codes), CASE(added_and_removed), CASE(codes_of_the_tool_interface))
 
 }  // namespace conformance
