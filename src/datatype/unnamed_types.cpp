@@ -98,6 +98,8 @@ Ref<Datatype> UnnamedTypes::pair(const Datatype& value, const Datatype& index) {
 
   const PairKinds kinds{value.elementary, index.elementary};
   if (find_location_kernel(PredefinedOperator::minloc, kinds) == nullptr) return nullptr;
+  // Only the named pairs of Fortran have an index that is no integer (MPI-5.0 section 6.9.4).
+  if (facts(kinds.index).element_class != ElementaryClass::integer) return nullptr;
   for (const Ref<Datatype>& made : pairs_)
     if (made->contents()->types[0].get() == &value && made->contents()->types[1].get() == &index) return made;
   Ref<Datatype> type = make_pair_type(kinds);

@@ -242,6 +242,12 @@ void any_value_and_index(Conformance& t) {
   CHECK_EQ(inout[0].value, 1);
   CHECK_EQ(inout[0].index, std::int64_t{1} << 40);
   CHECK_EQ(inout[1].index, 5);
+  // An index is an integer (MPI-5.0 section 6.9.4).
+  for (const MPI_Datatype none : {MPI_FLOAT, MPI_DOUBLE, MPI_C_BOOL, MPI_BYTE}) {
+    MPI_Datatype nothing = MPI_INT;
+    OK(MPI_Type_get_value_index(MPI_FLOAT, none, &nothing));
+    CHECK(nothing == MPI_DATATYPE_NULL);
+  }
 }
 
 void add_large(void* in, void* inout, MPI_Count* count, MPI_Datatype*) {
