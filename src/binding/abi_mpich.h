@@ -105,7 +105,10 @@ Int* weights_to_core(Int* weights) {
   return weights == MPI_WEIGHTS_EMPTY ? weights_empty : weights;
 }
 
+// The error field belongs to the completion of several requests, but that of an empty status is set always
+// (MPI-5.0 section 3.7.3). No message comes from any source.
 inline void write_status(MPI_Status& out, const Status& status) {
+  if (status.source == any_source) out.MPI_ERROR = MPI_SUCCESS;
   out.MPI_SOURCE = from_core_rank(status.source);
   out.MPI_TAG = from_core_tag_any(status.tag);
   out.count_lo = static_cast<int>(status.bytes & 0xffffffff);

@@ -65,7 +65,10 @@ Int* weights_to_core(Int* weights) {
 }
 
 // MPI_internal: two words of byte count, one that is 1 if cancelled.
+// The error field belongs to the completion of several requests, but that of an empty status is set always
+// (MPI-5.0 section 3.7.3). No message comes from any source.
 inline void write_status(MPI_Status& out, const Status& status) {
+  if (status.source == any_source) out.MPI_ERROR = MPI_SUCCESS;
   out.MPI_SOURCE = status.source;
   out.MPI_TAG = status.tag;
   std::memcpy(&out.MPI_internal[0], &status.bytes, sizeof status.bytes);

@@ -2,6 +2,7 @@
 // nothing is allocated in common calls.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -94,6 +95,12 @@ class Objects {
   Room<T*, 32> objects_;
   int bad_ = -1;
 };
+
+// How many types MPI_Type_get_contents hands out, whatever there is room for.
+inline std::int64_t given_length(const Datatype& type, std::int64_t room) {
+  const TypeContents* contents = type.contents();
+  return contents == nullptr ? 0 : std::min(room, static_cast<std::int64_t>(contents->types.size()));
+}
 
 // Objects that the core hands out together.
 template <class T>

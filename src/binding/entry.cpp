@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/failure.h"
+#include "binding/hand.h"
 
 namespace hawser::binding {
 
@@ -39,6 +40,12 @@ int fail(Where where, Owner owner, const Error& error) {
   if (origin.communicator || origin.session) {
     object.communicator = origin.communicator.get();
     object.session = origin.session.get();
+  } else if (owner.handler != nullptr) {
+    const Ref<ErrorHandler> handler(owner.handler);
+    Ref<Session> unborn;  // what the functions of sessions' handlers are called with
+    if (handler->for_what == ErrorHandler::For::session) unborn = make_counted<Session>(handler, nullptr);
+    object.session = unborn.get();
+    return from_core_error_code(where.process->report_to(handler, object, where.function, error));
   } else {
     object.communicator = owner.communicator;
     object.session = owner.session;
@@ -81,6 +88,11 @@ int null_argument(Where where, Owner owner, const char* argument) {
   return fail(where, owner, failure(ErrorClass::arg, "{} is a null pointer", argument));
 }
 
+int null_output(const char* function, const char* argument) {
+  const Entry entry(function, Entry::AnyTime());
+  return entry.null_argument(nullptr, argument);
+}
+
 int null_buffer(Where where, Owner owner, const char* argument, std::int64_t count) {
   return fail(where, owner,
               failure(ErrorClass::buffer, "{} is a null pointer, but the count is {}", argument, count));
@@ -92,18 +104,49 @@ int not_committed(Where where, Owner owner, const char* argument, const Datatype
               failure(ErrorClass::type, "{}, a datatype {}, has not been committed", argument, name));
 }
 
+int bad_count(Where where, Owner owner, const char* argument, std::int64_t count, int blocks,
+              const char* type_argument, const Datatype& type) {
+  if (count < 0) return negative(where, owner, argument, count);
+  if (!type.committed) return not_committed(where, owner, type_argument, type);
+  const char* name = type.name.empty() ? "without a name" : type.name.c_str();
+  const std::string each = blocks == 1 ? "" : fmt::format(" for each of {} processes", blocks);
+  return fail(
+      where, owner,
+      failure(ErrorClass::count,
+              "{} is {}{}, but memory has room for at most {} elements of {}, a datatype {} of size {} "
+              "and extent {}",
+              argument, count, each, type.count_bound - 1, type_argument, name, type.size, type.extent));
+}
+
+int no_such_array(Where where, Owner owner, const char* argument, std::int64_t length, const char* array) {
+  return fail(where, owner,
+              failure(ErrorClass::count, "{} is {}, but memory has no room for {} of that length", argument,
+                      length, array));
+}
+
 int too_large(Where where, Owner owner, const char* argument, std::int64_t value) {
   return fail(where, owner,
               failure(ErrorClass::value_too_large, "{} is {}, which an int cannot hold", argument, value));
 }
 
 int unsupported(Where where, Owner owner) {
-  return fail(where, owner,
-              failure(ErrorClass::unsupported_operation,
-                      "Hawser does not implement this function yet (see `hawser info --missing`)"));
+  const int code = fail(where, owner,
+                        failure(ErrorClass::unsupported_operation,
+                                "Hawser does not implement this function yet (see `hawser info --missing`)"));
+  where.process->say_missing(where.function);  // the program is not ended by it
+  return code;
 }
 
-int unsupported_file() { return from_core_error_code(static_cast<int>(ErrorClass::unsupported_operation)); }
+int unsupported_file(Where where) {
+  where.process->say_missing(where.function);
+  return from_core_error_code(static_cast<int>(ErrorClass::unsupported_operation));
+}
+
+int name_of_null(Where where, const char* name, char* out, int* length) {
+  if (out == nullptr || length == nullptr) return null_argument(where, nullptr, "an output argument");
+  *length = copy_text(out, MPI_MAX_OBJECT_NAME, name);
+  return MPI_SUCCESS;
+}
 
 int copy_text(char* out, std::int64_t capacity, const std::string& text) {
   if (capacity <= 0) return 0;

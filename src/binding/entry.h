@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 
 #include "binding/abi.h"
@@ -30,14 +31,33 @@ struct Where {
   MpiProcess* process;
 };
 
-// The object whose error handler hears of a mistake; neither for errors without an object.
+// The object whose error handler hears of a mistake, or the handler that the call was given for an object
+// that it was to make; none for errors without an object.
 struct Owner {
   Communicator* communicator = nullptr;
   Session* session = nullptr;
+  ErrorHandler* handler = nullptr;
 
   Owner(std::nullptr_t) {}
   Owner(Communicator* object) : communicator(object) {}
   Owner(Session* object) : session(object) {}
+  Owner(ErrorHandler* given) : handler(given) {}
+};
+
+// In elements, whose sizes are at most 8 bytes.
+inline constexpr std::int64_t longest_array = largest_buffer / 8;
+
+// The counts and displacements of the blocks of a v or w form, with the arguments' names. Reductions have no
+// displacements.
+struct BlockArguments {
+  struct Numbers {
+    const char* name = nullptr;
+    IntegerArray values;
+  };
+  Numbers counts;
+  Numbers displacements;
+  const char* types;
+  const char* null_buffer;  // the buffer's name if it is a null pointer, else null
 };
 
 // All return the code to return to the program, after the error handler of `owner` (none: the one for
@@ -53,11 +73,24 @@ struct Owner {
 [[gnu::cold]] int null_argument(Where where, Owner owner, const char* argument);
 [[gnu::cold]] int null_buffer(Where where, Owner owner, const char* argument, std::int64_t count);
 [[gnu::cold]] int not_committed(Where where, Owner owner, const char* argument, const Datatype& type);
+// A count that Entry::good_count or good_blocks refuses; `blocks` have it each.
+[[gnu::cold]] int bad_count(Where where, Owner owner, const char* argument, std::int64_t count, int blocks,
+                            const char* type_argument, const Datatype& type);
+// A length that no array in memory has.
+[[gnu::cold]] int no_such_array(Where where, Owner owner, const char* argument, std::int64_t length,
+                                const char* array);
 [[gnu::cold]] int too_large(Where where, Owner owner, const char* argument, std::int64_t value);
+// MPI_SUCCESS if the counts and displacements of `n` blocks are good. Displacements are in extents of the one
+// type, or in bytes where there is a type for each block.
+int check_blocks(Where where, Owner owner, const BlockArguments& blocks, int n, const Datatype* type);
+int check_blocks(Where where, Owner owner, const BlockArguments& blocks, int n,
+                 std::span<Datatype* const> types);
 // Of functions that do not exist yet. There are no files, so the error handler of files is the one that they
 // have to begin with, MPI_ERRORS_RETURN (MPI-5.0 section 14.7).
 [[gnu::cold]] int unsupported(Where where, Owner owner);
-[[gnu::cold]] int unsupported_file();
+[[gnu::cold]] int unsupported_file(Where where);
+// What MPI_Comm_get_name and its like answer for a null handle.
+[[gnu::cold]] int name_of_null(Where where, const char* name, char* out, int* length);
 MpiProcess* process_at_any_time();
 bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message);
 
@@ -95,8 +128,12 @@ class Entry {
   static bool is_null(Handle handle) {
     return Codec<T>::number(handle) == 0;
   }
-  // Stands in for a datatype argument that is not significant, and may be garbage.
-  Datatype* any_datatype() const { return where_.process->handles().datatypes.find(any_datatype_number); }
+  // Stands in for a datatype or an operation that is not significant, and may be garbage.
+  template <class T>
+  T* any() const {
+    constexpr std::uint64_t number = std::is_same_v<T, Datatype> ? any_datatype_number : any_operator_number;
+    return table_of<T>(where_.process->handles()).find(number);
+  }
 
   // A handle for an object that the core hands out; the null handle for null.
   template <class T>
@@ -164,12 +201,26 @@ class Entry {
   int not_committed(Owner owner, const char* argument, const Datatype& type) const {
     return binding::not_committed(where_, owner, argument, type);
   }
+  int no_such_array(Owner owner, const char* argument, std::int64_t length, const char* array) const {
+    return binding::no_such_array(where_, owner, argument, length, array);
+  }
+  int bad_count(Owner owner, const char* argument, std::int64_t count, int blocks, const char* type_argument,
+                const Datatype& type) const {
+    return binding::bad_count(where_, owner, argument, count, blocks, type_argument, type);
+  }
+  template <class Types>
+  int check_blocks(Owner owner, const BlockArguments& blocks, int n, const Types& types) const {
+    return binding::check_blocks(where_, owner, blocks, n, types);
+  }
   int too_large(Owner owner, const char* argument, std::int64_t value) const {
     return binding::too_large(where_, owner, argument, value);
   }
 
   int unsupported(Owner owner) const { return binding::unsupported(where_, owner); }
-  int unsupported_file() const { return binding::unsupported_file(); }
+  int unsupported_file() const { return binding::unsupported_file(where_); }
+  int name_of_null(const char* name, char* out, int* length) const {
+    return binding::name_of_null(where_, name, out, length);
+  }
 
   // Why a rank is good: the tests of the hot path.
   static bool is_peer(const Communicator& communicator, int rank) {
@@ -185,6 +236,19 @@ class Entry {
   static bool is_leaf(const Communicator& communicator, int root) {
     return !communicator.inter() || root >= 0;
   }
+  // Whether the type may be used and a buffer of so many elements can exist: one comparison, which a negative
+  // count and a type that is not committed fail too.
+  static bool good_count(std::int64_t count, const Datatype& type) {
+    return static_cast<std::uint64_t>(count) < type.count_bound;
+  }
+  // The same for several blocks of `count` elements, together.
+  static bool good_blocks(std::int64_t count, int blocks, const Datatype& type) {
+    const auto elements =
+        static_cast<unsigned __int128>(static_cast<std::uint64_t>(count)) * static_cast<unsigned>(blocks);
+    return elements < type.count_bound || (type.size == 0 && type.extent == 0 && good_count(count, type));
+  }
+  // What is left of good_count where there is no buffer.
+  static bool usable(std::int64_t count, const Datatype& type) { return count >= 0 && type.committed; }
   // Whether a null buffer cannot be meant: MPI_BOTTOM is the null pointer too, but then the type has
   // addresses.
   static bool null_buffer_matters(std::int64_t count, const Datatype& type) {
@@ -193,6 +257,7 @@ class Entry {
 
  private:
   static constexpr std::uint32_t any_datatype_number = 0x47;  // MPI_BYTE
+  static constexpr std::uint32_t any_operator_number = 1;     // MPI_SUM
 
   template <class T>
   std::uint32_t give_number(T& object) const {

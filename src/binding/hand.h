@@ -3,6 +3,11 @@
 
 #include "binding/entry.h"
 
+namespace hawser::binding {
+// Of entry points that need no process, and so find it only to report.
+[[gnu::cold]] int null_output(const char* function, const char* argument);
+}  // namespace hawser::binding
+
 // MPI_X is a weak second name of PMPI_X, which a profiling library may replace.
 #define HAWSER_ALIAS(name) \
   extern "C" decltype(PMPI_##name) MPI_##name __attribute__((weak, alias("PMPI_" #name)))

@@ -34,6 +34,7 @@ Handle handle_of(int value) {
 extern "C" {
 
 int PMPI_Get_address(const void* location, MPI_Aint* address) noexcept {
+  if (address == nullptr) return null_output("MPI_Get_address", "address");
   *address = reinterpret_cast<MPI_Aint>(location);
   return MPI_SUCCESS;
 }
@@ -47,6 +48,8 @@ MPI_Aint PMPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2) noexcept {
 }
 
 int PMPI_Abi_get_version(int* abi_major, int* abi_minor) noexcept {
+  if (abi_major == nullptr) return null_output("MPI_Abi_get_version", "abi_major");
+  if (abi_minor == nullptr) return null_output("MPI_Abi_get_version", "abi_minor");
 #ifdef HAWSER_ABI_OF_MPICH
   // This library does not have the standard ABI (MPI-5.0 section 20.4).
   *abi_major = *abi_minor = -1;

@@ -37,11 +37,13 @@ int PMPI_Finalize() noexcept {
 }
 
 int PMPI_Initialized(int* flag) noexcept {
+  if (flag == nullptr) return null_output("MPI_Initialized", "flag");
   *flag = current_slot().initialized;
   return MPI_SUCCESS;
 }
 
 int PMPI_Finalized(int* flag) noexcept {
+  if (flag == nullptr) return null_output("MPI_Finalized", "flag");
   *flag = current_slot().finalized;
   return MPI_SUCCESS;
 }

@@ -7,12 +7,21 @@
 
 namespace hawser {
 
+// Displacements are not looked at where the count is 0, and may be garbage there; hence the arithmetic
+// without signs, which is also right relative to MPI_BOTTOM.
+static std::byte* place_at(const void* buffer, std::int64_t displacement, std::int64_t unit) {
+  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(buffer) +
+                                      static_cast<std::uintptr_t>(displacement) *
+                                          static_cast<std::uintptr_t>(unit));
+}
+
 Place block(const CallSide& side, int rank) {
   const auto r = static_cast<std::size_t>(rank);
-  std::byte* buffer = address(side.buffer);
-  if (side.types != nullptr) return {buffer + side.displacements[r], side.counts[r], side.types[r]};
-  if (side.counts) return {buffer + side.displacements[r] * side.type->extent, side.counts[r], side.type};
-  return {buffer + rank * side.count * side.type->extent, side.count, side.type};
+  if (side.types != nullptr)
+    return {place_at(side.buffer, side.displacements[r], 1), side.counts[r], side.types[r]};
+  if (side.counts)
+    return {place_at(side.buffer, side.displacements[r], side.type->extent), side.counts[r], side.type};
+  return {place_at(side.buffer, rank * side.count, side.type->extent), side.count, side.type};
 }
 
 void pack(const Place& from, std::byte* to) {

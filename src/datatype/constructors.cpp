@@ -100,6 +100,7 @@ Result<Ref<Datatype>> make_dup(const Datatype& old) {
   type->extent = old.extent;
   type->true_lower_bound = old.true_lower_bound;
   type->true_extent = old.true_extent;
+  type->count_bound = old.count_bound;
   type->contiguous = old.contiguous;
   type->committed = old.committed;
   type->combiner = Combiner::dup;

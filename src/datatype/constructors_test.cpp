@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "datatype/predefined.h"
@@ -372,6 +373,41 @@ TEST_F(Constructors, UnnamedTypesAreGivenAgain) {
   EXPECT_EQ(pair->extent, 16);
   EXPECT_EQ(pair->combiner, Combiner::value_index);
   EXPECT_FALSE(unnamed.pair(char_type(), int_type()));
+}
+
+TEST_F(Constructors, CountBoundsAreWhatMemoryHolds) {
+  constexpr auto most = static_cast<std::uint64_t>(largest_buffer);
+  EXPECT_EQ(char_type().count_bound, most + 1);
+  EXPECT_EQ(double_type().count_bound, most / 8 + 1);
+  const auto bound_of = [](Result<Ref<Datatype>> made) {
+    EXPECT_EQ(made.value()->count_bound, 0u);  // until committed
+    made.value()->commit();
+    return made.value()->count_bound;
+  };
+  // No data and no way from one element to the next: as many as can be counted.
+  EXPECT_EQ(bound_of(make_contiguous(0, int_type(), CountForm::large)), std::uint64_t{1} << 63);
+  // The way between the elements limits, not their data; in either direction.
+  EXPECT_EQ(bound_of(make_resized(char_type(), 0, 1 << 20, CountForm::large)), most / (1 << 20) + 1);
+  EXPECT_EQ(bound_of(make_resized(char_type(), 0, -(1 << 20), CountForm::large)), most / (1 << 20) + 1);
+  // One element has no next one.
+  EXPECT_EQ(bound_of(make_resized(char_type(), 0, largest_buffer * 2, CountForm::large)), 2u);
+  // More data than memory in one element.
+  EXPECT_EQ(bound_of(make_contiguous(largest_buffer + 1, char_type(), CountForm::large)), 1u);
+  EXPECT_EQ(make_dup(double_type()).value()->count_bound, double_type().count_bound);
+}
+
+// The bounds of a nested type come from the type map of basic types (MPI-5.0 sections 5.1.2 and 5.1.7): what
+// pads the inner type at its end does not count where nothing follows it.
+TEST_F(Constructors, PaddingInsideNestedTypesIsNoData) {
+  const Ref<Datatype> inner = make_hvector(3, 4, 25, int_type(), CountForm::plain).value();
+  EXPECT_EQ(inner->true_extent, 66);
+  EXPECT_EQ(inner->extent, 68);
+  const Ref<Datatype> outer = make_hvector(2, 3, 4 * 68 + 1, *inner, CountForm::plain).value();
+  const Numbers data = places(*outer);
+  EXPECT_EQ(*std::max_element(data.begin(), data.end()) + 1, 475);
+  EXPECT_EQ(outer->lower_bound, 0);
+  EXPECT_EQ(outer->true_extent, 475);
+  EXPECT_EQ(outer->extent, 476);
 }
 
 }  // namespace

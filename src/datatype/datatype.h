@@ -37,6 +37,10 @@ enum class Combiner : std::uint8_t {
   value_index,
 };
 
+// More bytes than any buffer has: addresses of user memory have at most 56 bits. Products of a count and a
+// size up to this leave room for sums over all ranks in 64 bits.
+inline constexpr std::int64_t largest_buffer = std::int64_t{1} << 56;
+
 class Datatype final : public Counted {
  public:
   // Facts that every communication call reads first: kept together, in the first cache lines.
@@ -45,6 +49,9 @@ class Datatype final : public Counted {
   std::int64_t extent = 0;       // bytes, distance from one element to the next
   std::int64_t true_lower_bound = 0;
   std::int64_t true_extent = 0;
+  // A buffer may have fewer elements than this; 0 until committed. So one comparison tells a count that is
+  // negative or whose bytes no address space holds, and a type that may not be used yet.
+  std::uint64_t count_bound = 0;
   // `count` elements are one piece of count*size bytes starting at buffer + true_lower_bound. Known when
   // committed; until then false.
   bool contiguous = false;
@@ -72,7 +79,7 @@ class Datatype final : public Counted {
   // Null for named types.
   const TypeContents* contents() const { return contents_.get(); }
 
-  // Compiles the layout; does nothing the second time.
+  // Compiles the layout, and finds what depends on it; does nothing the second time.
   void commit();
 
   ~Datatype() override;

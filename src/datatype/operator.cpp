@@ -87,6 +87,7 @@ Result<> Operator::check_accumulate(const Datatype& type) const {
 
 void Operator::reduce(const void* in, void* inout, std::int64_t count, Datatype& type) const {
   if (predefined()) return combine(in, inout, inout, count, type);
+  if (type.size == 0) return;  // however many they are
   while (count > 0) {
     const std::int64_t piece = std::min(count, function_->count_limit());
     function_->reduce(in, inout, piece, type);

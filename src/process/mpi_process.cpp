@@ -306,7 +306,6 @@ std::string MpiProcess::describe_waiting() const {
 // --- Errors ---
 
 int MpiProcess::report(const AbiObject& object, const char* function, const Error& error) {
-  const int code = error.code != 0 ? error.code : static_cast<int>(error.error_class);
   Ref<ErrorHandler> handler;
   if (object.communicator != nullptr) {
     handler = object.communicator->error_handler;
@@ -318,6 +317,12 @@ int MpiProcess::report(const AbiObject& object, const char* function, const Erro
     const bool untouched = self_->error_handler->kind == ErrorHandler::Kind::are_fatal;
     handler = untouched ? world_->error_handler : self_->error_handler;
   }
+  return report_to(handler, object, function, error);
+}
+
+int MpiProcess::report_to(const Ref<ErrorHandler>& handler, const AbiObject& object, const char* function,
+                          const Error& error) {
+  const int code = error.code != 0 ? error.code : static_cast<int>(error.error_class);
   const ErrorHandler::Kind kind = handler ? handler->kind : ErrorHandler::Kind::are_fatal;
   switch (kind) {
     case ErrorHandler::Kind::returns:
@@ -333,6 +338,16 @@ int MpiProcess::report(const AbiObject& object, const char* function, const Erro
                               static_cast<int>(error.error_class)));
   }
   HAWSER_UNREACHABLE();
+}
+
+void MpiProcess::say_missing(const char* function) {
+  for (const char* said : missing_functions_called_)
+    if (std::string_view(said) == function) return;
+  missing_functions_called_.push_back(function);
+  environment_.host->print(
+      fmt::format("hawser: rank {}: {}: Hawser does not implement this function yet, and the program goes on "
+                  "after the error (see `hawser info --missing`)",
+                  rank_, function));
 }
 
 void MpiProcess::abort(int exit_code, std::string_view reason) {

@@ -120,6 +120,12 @@ class MpiProcess final : public Progress {
   // Reports an error as its object's error handler wants it, and returns the code for the caller to return.
   // `function` is the MPI name. Does not return if the error is fatal. Users' handlers run without the lock.
   int report(const AbiObject& object, const char* function, const Error& error);
+  // The same with an error handler that need not be the object's.
+  int report_to(const Ref<ErrorHandler>& handler, const AbiObject& object, const char* function,
+                const Error& error);
+  // Says, once for each function, that the program called one that does not exist yet and was not ended by
+  // the error: if it does not look at what MPI returns, it may wait for what never comes.
+  void say_missing(const char* function);
   // MPI_Abort: ends the job. Also usable when not running.
   [[noreturn]] void abort(int exit_code, std::string_view reason);
 
@@ -173,6 +179,7 @@ class MpiProcess final : public Progress {
   Ref<Info> program_info_;
   Ref<Communicator> world_;
   Ref<Communicator> self_;
+  std::vector<const char*> missing_functions_called_;  // each once
   ErrorOrigin error_origin_;
 };
 

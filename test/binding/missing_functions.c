@@ -1,5 +1,6 @@
 /* What becomes of a call of a function that is not implemented: without an argument, that error handlers hear
-   of it as of any error; with the name of a function, calls it as programs do that look at no answer. */
+   of it as of any error; with the name of a function, calls it as programs do that look at no answer; with
+   "ignore", calls some twice and goes on after their errors. */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -83,9 +84,24 @@ static void call(const char* function) {
     MPI_Comm_join(0, &none);
 }
 
+static void ignore(void) {
+  MPI_Win window = MPI_WIN_NULL;
+  MPI_Comm none = MPI_COMM_NULL;
+  MPI_File file = MPI_FILE_NULL;
+  int memory[4] = {0};
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  for (int i = 0; i < 2; ++i) {
+    MPI_Comm_spawn("x", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &none, MPI_ERRCODES_IGNORE);
+    MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_File_open(MPI_COMM_WORLD, "nowhere", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+  }
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  if (argc > 1)
+  if (argc > 1 && strcmp(argv[1], "ignore") == 0)
+    ignore();
+  else if (argc > 1)
     call(argv[1]);
   else
     check_handlers();

@@ -38,6 +38,16 @@ class MissingFunctions(unittest.TestCase):
                     self.ended_by(run(BUILD / "bin/mpiexec", "-n", 2, program, function), function)
                     self.ended_by(run(program, function), function)
 
+    def test_said_once_where_the_program_goes_on(self):
+        for abi in ("standard", "mpich"):
+            with self.subTest(abi=abi):
+                result = run(BUILD / "bin/mpiexec", "-n", 2, BUILD / "test" / f"missing_functions_{abi}", "ignore")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                for function in ("MPI_Comm_spawn", "MPI_Win_create", "MPI_File_open"):
+                    for rank in (0, 1):
+                        said = f"rank {rank}: {function}: Hawser does not implement this function yet"
+                        self.assertEqual(result.stderr.count(said), 1, result.stderr)
+
     @unittest.skipUnless((BUILD / "lib/libmpifort_abi.so.1").exists(), "built without Fortran")
     def test_end_the_job_in_fortran(self):
         for abi in ("standard", "mpich"):

@@ -34,7 +34,7 @@ for function in functions:
           f"{function.name}: the mark `large` and the kinds of its parameters disagree")
     for p in function.parameters:
         if p.array and p.length not in names:
-            known = p.length in ("size", "indegree", "outdegree", "*")
+            known = p.length in ("size", "local_size", "indegree", "outdegree", "*")
             check(known, f"{function.name}: the length '{p.length}' of {p.name} is no parameter")
     if function.implemented and "hand" not in function.flags:
         core_signature(function)  # raises if a kind has no core type in this place

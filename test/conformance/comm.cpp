@@ -200,6 +200,23 @@ void names(Conformance& t) {
   CHECK_EQ(std::string(name), "mine");
 }
 
+// Of MPI-4.1 (B.1.2): null handles have the names of their constants.
+void names_of_nothing([[maybe_unused]] Conformance& t) {
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  char name[MPI_MAX_OBJECT_NAME] = "";
+  int length = -1;
+  OK(MPI_Comm_get_name(MPI_COMM_NULL, name, &length));
+  CHECK_EQ(std::string(name), "MPI_COMM_NULL");
+  CHECK_EQ(length, 13);
+  OK(MPI_Type_get_name(MPI_DATATYPE_NULL, name, &length));
+  CHECK_EQ(std::string(name), "MPI_DATATYPE_NULL");
+  CHECK_EQ(length, 17);
+  OK(MPI_Win_get_name(MPI_WIN_NULL, name, &length));
+  CHECK_EQ(std::string(name), "MPI_WIN_NULL");
+  CHECK_EQ(length, 12);
+#endif
+}
+
 // Many come and go: context ids are used again, and what is freed early is gone only when it is idle.
 void many_communicators(Conformance& t) {
   for (int i = 0; i < 300; ++i) {
@@ -290,7 +307,7 @@ void wrong_arguments(Conformance& t) {
 
 CHAPTER(comm, CASE(groups_as_sets), CASE(translation_of_strangers), CASE(dup_is_congruent),
         CASE(split_by_colour_and_key), CASE(split_leaves_some_out), CASE(split_by_shared_memory),
-        CASE(create_from_groups), CASE(names), CASE(many_communicators, .slow = true),
+        CASE(create_from_groups), CASE(names), CASE(names_of_nothing), CASE(many_communicators, .slow = true),
         CASE(freed_with_a_message_in_the_air), CASE(intercommunicator, .min_ranks = 2), CASE(wrong_arguments))
 
 }  // namespace conformance

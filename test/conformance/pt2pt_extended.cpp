@@ -173,6 +173,63 @@ void looking_at_several(Conformance& t) {
   OK(MPI_Request_get_status_some(3, requests, &count, indices, statuses));
   CHECK_EQ(count, MPI_UNDEFINED);
 }
+
+// Null requests give the empty status, of which the error field is a part (MPI-5.0 section 3.7.3).
+void looking_at_nothing(Conformance& t) {
+  MPI_Request requests[] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  const auto check_empty = [&](const MPI_Status& status) {
+    int bytes = -1;
+    CHECK_EQ(status.MPI_SOURCE, MPI_ANY_SOURCE);
+    CHECK_EQ(status.MPI_TAG, MPI_ANY_TAG);
+    CHECK_EQ(status.MPI_ERROR, MPI_SUCCESS);
+    OK(MPI_Get_count(&status, MPI_BYTE, &bytes));
+    CHECK_EQ(bytes, 0);
+  };
+  MPI_Status wrong{};
+  wrong.MPI_SOURCE = wrong.MPI_TAG = 1;
+  wrong.MPI_ERROR = MPI_ERR_OTHER;
+  MPI_Status status = wrong;
+  int index = 0, flag = 0;
+  OK(MPI_Request_get_status_any(2, requests, &index, &flag, &status));
+  CHECK_EQ(index, MPI_UNDEFINED);
+  CHECK_EQ(flag, 1);
+  check_empty(status);
+  status = wrong;
+  OK(MPI_Request_get_status(MPI_REQUEST_NULL, &flag, &status));
+  check_empty(status);
+  status = wrong;
+  OK(MPI_Wait(&requests[0], &status));
+  check_empty(status);
+  status = wrong;
+  OK(MPI_Testany(2, requests, &index, &flag, &status));
+  check_empty(status);
+  status = wrong;
+  OK(MPI_Waitany(2, requests, &index, &status));
+  check_empty(status);
+  MPI_Status statuses[] = {wrong, wrong};
+  OK(MPI_Waitall(2, requests, statuses));
+  for (const MPI_Status& each : statuses) check_empty(each);
+}
+
+// Where nobody is there is no type either, as other libraries have it.
+void null_type_from_and_to_nobody(Conformance& t) {
+  MPI_Request requests[2];
+  MPI_Status status;
+  OK(MPI_Irecv(nullptr, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[0]));
+  OK(MPI_Isend(nullptr, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[1]));
+  OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+  OK(MPI_Send(nullptr, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD));
+  OK(MPI_Recv(nullptr, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+  CHECK_EQ(status.MPI_SOURCE, MPI_PROC_NULL);
+  OK(MPI_Sendrecv(nullptr, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, nullptr, 0, MPI_DATATYPE_NULL,
+                  MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status));
+  OK(MPI_Recv_init(nullptr, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &requests[0]));
+  OK(MPI_Start(&requests[0]));
+  OK(MPI_Wait(&requests[0], &status));
+  OK(MPI_Request_free(&requests[0]));
+  int data = 0;
+  CHECK_FAILS(MPI_Recv(&data, 0, MPI_DATATYPE_NULL, t.rank, 0, MPI_COMM_WORLD, &status), MPI_ERR_TYPE);
+}
 #endif
 
 }  // namespace
@@ -180,7 +237,7 @@ void looking_at_several(Conformance& t) {
 #if MPI_VERSION >= 5
 CHAPTER(pt2pt_extended, CASE(generalized), CASE(generalized_freed), CASE(combined),
         CASE(combined_with_nobody), CASE(buffer_of_communicator), CASE(automatic_buffer),
-        CASE(looking_at_several))
+        CASE(looking_at_several), CASE(looking_at_nothing), CASE(null_type_from_and_to_nobody))
 #elif MPI_VERSION == 4
 CHAPTER(pt2pt_extended, CASE(generalized), CASE(generalized_freed), CASE(combined),
         CASE(combined_with_nobody))

@@ -204,6 +204,55 @@ void handlers(Conformance& t) {
   CHECK(MPI_Group_from_session_pset(session, "mpi://NOBODY", group.out()) != MPI_SUCCESS);
 }
 
+void tell_comm(MPI_Comm*, int* code, ...) {
+  MPI_Comm_set_name(MPI_COMM_SELF, ("told " + std::to_string(*code)).c_str());
+}
+
+// The error handler that is given for an object to be made hears of errors of the call, too (MPI-5.0 sections
+// 7.4.2, 7.6.2 and 11.3.1). That of MPI_COMM_SELF would end the job.
+void handlers_of_what_is_made(Conformance& t) {
+  const OpenSession session(t);
+  OwnedErrhandler of_comms, of_sessions;
+  OK(MPI_Comm_create_errhandler(tell_comm, of_comms.out()));
+  OK(MPI_Session_create_errhandler(tell, of_sessions.out()));
+  OwnedGroup group;
+  OK(MPI_Group_from_session_pset(session, "mpi://SELF", group.out()));
+  OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Session opened = MPI_SESSION_NULL;
+  const std::string of_group = "told " + std::to_string(MPI_ERR_GROUP);
+  CHECK_FAILS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "tag", MPI_INFO_NULL, of_comms, &made),
+              MPI_ERR_GROUP);
+  CHECK_EQ(told(), of_group);
+  CHECK_FAILS(MPI_Comm_create_from_group(group, "tag", MPI_INFO_NULL, of_comms, nullptr), MPI_ERR_ARG);
+  CHECK_EQ(told(), "told " + std::to_string(MPI_ERR_ARG));
+  CHECK_FAILS(MPI_Comm_create_from_group(MPI_GROUP_NULL, "tag", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made),
+              MPI_ERR_GROUP);
+  CHECK_EQ(told(), "MPI_COMM_SELF");
+  CHECK_FAILS(
+      MPI_Intercomm_create_from_groups(MPI_GROUP_NULL, 0, group, 0, "tag", MPI_INFO_NULL, of_comms, &made),
+      MPI_ERR_GROUP);
+  CHECK_EQ(told(), of_group);
+  CHECK_FAILS(MPI_Intercomm_create_from_groups(group, 7, group, 0, "tag", MPI_INFO_NULL, of_comms, &made),
+              MPI_ERR_RANK);
+  CHECK_EQ(told(), "told " + std::to_string(MPI_ERR_RANK));
+  CHECK_FAILS(MPI_Session_init(MPI_INFO_NULL, of_sessions, nullptr), MPI_ERR_ARG);
+  CHECK_EQ(told(), "told " + std::to_string(MPI_ERR_ARG));
+  CHECK_FAILS(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, nullptr), MPI_ERR_ARG);
+  OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+  OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  CHECK(made == MPI_COMM_NULL && opened == MPI_SESSION_NULL);
+}
+
+void null_places(Conformance& t) {
+  const OpenSession session(t);
+  int room = 5;
+  CHECK_FAILS(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, &room, nullptr), MPI_ERR_ARG);
+  CHECK_FAILS(MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, nullptr, nullptr), MPI_ERR_ARG);
+  CHECK_FAILS(MPI_Group_from_session_pset(session, "mpi://WORLD", nullptr), MPI_ERR_ARG);
+}
+
 // Of MPI-4.1: a buffer for what is sent over the session's communicators, and over those made of them.
 void buffers([[maybe_unused]] Conformance& t) {
 #if MPI_VERSION > 4 || MPI_SUBVERSION >= 1
@@ -247,7 +296,8 @@ void buffers([[maybe_unused]] Conformance& t) {
 }  // namespace
 
 CHAPTER(session, CASE(process_sets), CASE(groups_of_sets), CASE(communicators), CASE(opened_again_and_again),
-        CASE(intercommunicator, .min_ranks = 2), CASE(info_that_is_used), CASE(handlers), CASE(buffers))
+        CASE(intercommunicator, .min_ranks = 2), CASE(info_that_is_used), CASE(handlers),
+        CASE(handlers_of_what_is_made), CASE(null_places), CASE(buffers))
 #else
 CHAPTER(session, Case{.name = "none", .body = [](Conformance&) {}})
 #endif

@@ -15,6 +15,11 @@ MPI_Datatype wide_datatype(MPI_Datatype datatype) {
   return pair;
 }
 
+int local_size_of(const int* communicator) {
+  int size = 0;
+  return MPI_Comm_size(handle<MPI_Comm>(communicator), &size) == MPI_SUCCESS ? size : 0;
+}
+
 int size_of(const int* communicator) {
   const auto comm = handle<MPI_Comm>(communicator);
   int inter = 0;

@@ -357,6 +357,7 @@ Function* c_function(Procedure procedure) {
 
 // --- Lengths of arrays that the call does not say; 0 where there is no such thing ---
 
+int local_size_of(const int* communicator);
 int size_of(const int* communicator);      // of the remote group in an intercommunicator
 int indegree_of(const int* communicator);  // of the topology
 int outdegree_of(const int* communicator);

@@ -18,7 +18,8 @@ namespace hawser::binding {{
 #pragma GCC visibility push(default)
 extern "C" {{
 """
-# Kinds of objects whose error handlers hear of mistakes.
+# Kinds of objects whose error handlers hear of mistakes. Functions that make such an object from no other are
+# given an error handler for it, which hears of their own mistakes too (MPI-5.0 sections 7.4.2 and 11.3.1).
 OWNER_KINDS = ("comm", "session")
 
 
@@ -37,7 +38,7 @@ def alias(function, large):
 
 
 def buffer_groups(function):
-    """Buffers, each with the counts and types that belong to it: [buffers], count, [types]."""
+    """Buffers, each with the counts and types that belong to it, and the ranks that its data go to or come from."""
     groups = []
     for parameter in function.parameters:
         group = KINDS[parameter.kind].group
@@ -45,9 +46,11 @@ def buffer_groups(function):
             if groups and not groups[-1]["members"]:
                 groups[-1]["buffers"].append(parameter)
             else:
-                groups.append({"buffers": [parameter], "members": []})
+                groups.append({"buffers": [parameter], "members": [], "peers": []})
         elif groups and (group == "number" or parameter.kind == "type"):
             groups[-1]["members"].append(parameter)
+        elif groups and parameter.kind in ("dest", "source"):
+            groups[-1]["peers"].append(parameter)
     return groups
 
 
@@ -56,7 +59,9 @@ class EntryPoint:
 
     def __init__(self, function, large, core):
         self.function, self.large, self.core = function, large, core
-        owners = [p for p in function.parameters if p.kind in OWNER_KINDS and p.direction in ("in", "free")]
+        owners = [p for p in function.parameters if p.kind in OWNER_KINDS and p.direction in ("in", "free")] \
+            or [p for p in function.parameters if p.kind == "errhandler" and p.direction == "in"
+                and function.chapter in ("communicator", "session")]
         self.owner = f"{owners[0].name}_" if owners else "nullptr"
         self.groups = buffer_groups(function)
         self.root = function.find("root")
@@ -66,11 +71,20 @@ class EntryPoint:
         return next((g for g in self.groups if parameter in g["members"]), None)
 
     def used(self, parameter):
-        """The name of the flag that says whether a buffer's arguments are significant, or None for always."""
+        """The C++ condition under which an argument of a buffer is significant, or None for always."""
         group = self.member_of(parameter)
-        if group is None or len(group["buffers"]) != 1:
+        if group is not None and len(group["buffers"]) == 1:
+            return self.buffer_flag(group["buffers"][0])
+        if self.root is not None and (group is not None or parameter.kind == "op"):
+            return "root_ != proc_null"
+        return None
+
+    def no_peer(self, parameter):
+        """The C++ condition under which data go to or come from MPI_PROC_NULL, or None where they cannot."""
+        group = self.member_of(parameter)
+        if group is None or len(group["peers"]) != 1:
             return None
-        return self.buffer_flag(group["buffers"][0])
+        return f"{group['peers'][0].name}_ == proc_null"
 
     def buffer_flag(self, buffer):
         return f"{buffer.name}_used" if self.conditions(buffer) else None
@@ -81,6 +95,8 @@ class EntryPoint:
             parts.append(f"Entry::is_root(*{self.owner}, root_)")
         if "@leaf" in buffer.flags:
             parts.append(f"Entry::is_leaf(*{self.owner}, root_)")
+        if self.root is not None and not parts:
+            parts.append("root_ != proc_null")
         if buffer.kind == "buffer_place":
             parts.append(f"{buffer.name}_ != in_place")
         if self.function.chapter == "neighborhood":
@@ -115,6 +131,8 @@ class EntryPoint:
                  "  if (!entry.running()) [[unlikely]] return entry.not_running();"]
         if of_files(function):
             return [*lines, "  return entry.unsupported_file();"]
+        if "names_null" in function.flags:
+            lines += ParameterCode(self, function.parameters[0]).name_of_null()
         for parameter in function.parameters:
             if f"{parameter.name}_" == self.owner:
                 lines += ParameterCode(self, parameter).decode()
@@ -128,9 +146,9 @@ class EntryPoint:
     def decoding_order(self):
         """The communicator, the root, buffers, then what depends on them."""
         def rank(parameter):
-            if parameter.kind in OWNER_KINDS:
+            if parameter.kind in OWNER_KINDS or f"{parameter.name}_" == self.owner:
                 return 0
-            if parameter.kind == "root":
+            if parameter.kind in ("root", "dest", "source"):
                 return 1
             return 2 if KINDS[parameter.kind].group == "buffer" else 3
         return sorted(self.function.parameters, key=rank)
@@ -144,24 +162,68 @@ class EntryPoint:
             self.lines += ["  " + line for line in checks]
             self.lines.append("  }")
 
+    def measures(self, parameter):
+        """Whether a count is checked together with its datatype."""
+        group = self.member_of(parameter)
+        return group is not None and any(p.kind == "type" and p.direction == "in" for p in group["members"])
+
     def buffer_checks(self, group):
-        counts = [p for p in group["members"] if p.kind == "count" and not p.array and p.direction == "in"]
-        types = [p for p in group["members"] if p.kind == "type" and not p.array and p.direction == "in"]
-        lines = []
-        for parameter in types:
-            flag = self.used(parameter)
-            condition = f"{flag} && " if flag else ""
-            lines.append(f"  if ({condition}!{parameter.name}_->committed) [[unlikely]] "
-                         f'return entry.not_committed({self.owner}, "{parameter.name}", *{parameter.name}_);')
-        if counts and types:
-            for buffer in group["buffers"]:
-                flag = self.buffer_flag(buffer)
-                condition = f"{flag} && " if flag else ""
-                lines.append(
-                    f"  if ({buffer.name} == nullptr && {condition}"
-                    f"Entry::null_buffer_matters({counts[0].name}, *{types[0].name}_)) [[unlikely]] "
-                    f'return entry.null_buffer({self.owner}, "{buffer.name}", {counts[0].name});')
-        return lines
+        counts = [p for p in group["members"] if p.kind == "count" and p.direction == "in"]
+        types = [p for p in group["members"] if p.kind == "type" and p.direction == "in"]
+        if not types:
+            return []
+        if not counts:
+            return [f"  if (!{p.name}_->committed) [[unlikely]] "
+                    f'return entry.not_committed({self.owner}, "{p.name}", *{p.name}_);' for p in types]
+        if counts[0].array:
+            return self.block_checks(group, counts[0], types[0])
+        return self.count_check(counts[0], types[0]) + [
+            line for buffer in group["buffers"] for line in self.null_buffer_check(buffer, counts[0], types[0])]
+
+    def count_check(self, count, datatype):
+        """One comparison also finds negative counts and types that are not committed."""
+        used, no_peer = self.used(count), self.no_peer(count)
+        condition = f"{used} && " if used else ""
+        if "@each" in count.flags:
+            blocks = self.block_count(self.member_of(count)["buffers"])
+            return [f"  if ({condition}!Entry::good_blocks({count.name}, {blocks}, *{datatype.name}_)) [[unlikely]] "
+                    f'return entry.bad_count({self.owner}, "{count.name}", {count.name}, {blocks}, '
+                    f'"{datatype.name}", *{datatype.name}_);']
+        excuse = f" && !({no_peer} && Entry::usable({count.name}, *{datatype.name}_))" if no_peer else ""
+        return [f"  if ({condition}!Entry::good_count({count.name}, *{datatype.name}_){excuse}) [[unlikely]] "
+                f'return entry.bad_count({self.owner}, "{count.name}", {count.name}, 1, "{datatype.name}", '
+                f"*{datatype.name}_);"]
+
+    def block_count(self, buffers):
+        """How many blocks a buffer has where a count is that of each."""
+        if "reduce_scatter" in self.function.core_name:
+            return f"{self.owner}->size()"
+        if self.function.chapter != "neighborhood":
+            return f"{self.owner}->peer_count()"
+        return f"neighbor_{'indegree' if buffers[0].writes else 'outdegree'}(*{self.owner})"
+
+    def null_buffer_check(self, buffer, count, datatype):
+        flag = self.buffer_flag(buffer)
+        condition = f"{flag} && " if flag else ""
+        return [f"  if ({buffer.name} == nullptr && {condition}"
+                f"Entry::null_buffer_matters({count.name}, *{datatype.name}_)) [[unlikely]] "
+                f'return entry.null_buffer({self.owner}, "{buffer.name}", {count.name});']
+
+    def block_checks(self, group, counts, types):
+        displacements = next((p for p in group["members"] if p.kind in ("displ", "aint") and p.array), None)
+        nulls = " : ".join(
+            [f"{b.name} == nullptr{' && ' + self.buffer_flag(b) if self.buffer_flag(b) else ''} ? \"{b.name}\""
+             for b in group["buffers"]] + ["nullptr"])
+        place = f'{{"{displacements.name}", IntegerArray({displacements.name})}}' if displacements else "{}"
+        length = ParameterCode(self, counts).length()
+        used = self.used(counts)
+        lines = [f'  const BlockArguments blocks{{{{"{counts.name}", IntegerArray({counts.name})}}, {place}, '
+                 f'"{types.name}", {nulls}}};',
+                 f"  const int code = entry.check_blocks({self.owner}, blocks, {length}, "
+                 f"{types.name}_{'.span()' if types.array else ''});",
+                 "  if (code != MPI_SUCCESS) [[unlikely]] return code;"]
+        opening = f"  if ({used}) {{" if used else "  {"
+        return [opening, *("  " + line for line in lines), "  }"]
 
     def arguments(self, codes):
         by_name = {code.parameter.name: code for code in codes}

@@ -77,6 +77,8 @@ class FortranEntry:
             return OPEN_LENGTHS[self.function.name, parameter.name]
         if text == "size":
             return "size_of(comm)"
+        if text == "local_size":
+            return "local_size_of(comm)"
         if text in ("indegree", "outdegree") and not self.function.find_name(text):
             return f"{text}_of(comm)"
         return self.value(self.function.find_name(text))

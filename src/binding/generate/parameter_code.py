@@ -22,6 +22,8 @@ class ParameterCode:
         text = self.parameter.length
         if text == "size":
             return f"{self.owner}->peer_count()"
+        if text == "local_size":
+            return f"{self.owner}->size()"
         if text in ("indegree", "outdegree") and not self.entry.function.find_name(text):
             return f"neighbor_{text}(*{self.owner})"
         return text
@@ -42,7 +44,27 @@ class ParameterCode:
         if not self.present:
             return self.decode_absent()
         method = self.call("decode")
-        return method() if method else []
+        return self.array_check() + (method() if method else [])
+
+    # Arrays that may be null whatever their length: constants stand for them, or they are not significant.
+    MAY_BE_NULL = ("status", "weights", "argv")
+
+    def array_check(self):
+        """An array of a known length that is a null pointer, and one that is longer than memory. The counts of
+        buffers are checked with their datatypes."""
+        parameter, name = self.parameter, self.name
+        if not parameter.array or self.kind.group in self.MAY_BE_NULL or parameter.length == "*" \
+                or parameter.kind == "error_code" or (self.kind.group == "number" and self.entry.measures(parameter)):
+            return []
+        used = self.entry.used(parameter)
+        condition = f"{used} && " if used else ""
+        lines = [f"  if ({name} == nullptr && {condition}{self.length()} > 0) [[unlikely]] "
+                 f'return entry.null_argument({self.owner}, "{name}");']
+        length = self.entry.function.find_name(parameter.length)
+        if self.entry.large and length is not None and length.kind == "count" and self.direction == "in":
+            lines.append(f"  if ({length.name} > longest_array) [[unlikely]] "
+                         f'return entry.no_such_array({self.owner}, "{length.name}", {length.name}, "{name}");')
+        return lines
 
     def decode_absent(self):
         """What only the large-count form has."""
@@ -104,18 +126,40 @@ class ParameterCode:
             return [*self.null_check(), f"  Ref<{type_name}> {name}_;"]
         lines = self.null_check() if parameter.writes else []
         handle = f"*{name}" if parameter.writes else name
+        if "names_null" in self.entry.function.flags:
+            lines = self.name_of_null()
         find = f"entry.find<{type_name}>({handle})"
         if flag:
-            find = f"{flag} ? {find} : entry.any_datatype()"
+            find = f"{flag} ? {find} : entry.any<{type_name}>()"
+        no_peer = self.entry.no_peer(parameter)
+        if no_peer:
+            return lines + self.decode_type_for_peer(find, no_peer)
         lines.append(f"  {type_name}* const {name}_ = {find};")
         lines.append(f"  if ({name}_ == nullptr) [[unlikely]] return entry.bad_handle<{type_name}>"
                      f'({self.owner_before()}, "{name}", {handle});')
         return lines
 
+    def name_of_null(self):
+        """Of MPI_COMM_NULL and its like (MPI-5.0 section 7.8)."""
+        null = self.kind.c.replace("MPI_Datatype", "MPI_DATATYPE").upper() + "_NULL"
+        text, length = (self.entry.function.find(kind).name for kind in ("text", "resultlen"))
+        return [f"  if ({self.name} == {null}) [[unlikely]] "
+                f'return entry.name_of_null("{null}", {text}, {length});']
+
+    def decode_type_for_peer(self, find, no_peer):
+        """The null datatype is let pass where there are no data, because nobody is there."""
+        name = self.name
+        return [f"  Datatype* {name}_ = {find};",
+                f"  if ({name}_ == nullptr) [[unlikely]] {{",
+                f"    if (!({no_peer} && Entry::is_null<Datatype>({name})))",
+                f'      return entry.bad_handle<Datatype>({self.owner}, "{name}", {name});',
+                f"    {name}_ = entry.any<Datatype>();",
+                "  }"]
+
     def decode_handle_array(self, type_name, flag):
         name = self.name
         if self.direction == "out":
-            return [f"  GivenObjects<{type_name}> {name}_({self.length()});"]
+            return [f"  GivenObjects<{type_name}> {name}_(given_length(*datatype_, {self.length()}));"]
         length = f"{flag} ? {self.length()} : 0" if flag else self.length()
         return [f"  Objects<{type_name}> {name}_(entry, {name}, {length});",
                 f"  if ({name}_.bad() >= 0) [[unlikely]] return entry.bad_handle<{type_name}>"
@@ -175,7 +219,9 @@ class ParameterCode:
         lines = [f"  std::string {self.name}_;"]
         length = self.entry.function.find_name(self.parameter.length)
         if length is not None and length.direction == "inout":
-            lines.append(f"  const std::int64_t {self.name}_capacity = *{length.name};")
+            lines += [f"  const std::int64_t {self.name}_capacity = *{length.name};",
+                      f"  if ({self.name} == nullptr && {self.name}_capacity > 0) [[unlikely]] "
+                      f'return entry.null_argument({self.owner_before()}, "{self.name}");']
         else:
             lines += self.null_check()
         return lines
@@ -193,7 +239,7 @@ class ParameterCode:
         if not self.present or self.direction != "in" or self.parameter.array:
             return []
         if kind in ("count", "length"):
-            if name in self.entry.implied():
+            if name in self.entry.implied() or self.entry.measures(self.parameter):
                 return []
             flag = self.entry.used(self.parameter) if kind == "count" else None
             condition = f"{flag} && " if flag else ""

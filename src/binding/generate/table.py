@@ -6,8 +6,8 @@ from pathlib import Path
 
 from kinds import KINDS
 
-FLAGS = {"large", "tells_large", "deprecated", "any_time", "hand", "tool", "c_only", "varargs", "lenient"}
-PARAMETER_FLAGS = {"large_only", "@root", "@leaf"}
+FLAGS = {"large", "tells_large", "deprecated", "any_time", "hand", "tool", "c_only", "varargs", "lenient", "names_null"}
+PARAMETER_FLAGS = {"large_only", "@root", "@leaf", "@each"}
 DIRECTIONS = {"in", "out", "inout", "free", "out_later"}
 
 

@@ -85,6 +85,8 @@ Result<> cart_get(MpiProcess&, Communicator& comm, int maxdims, int* dims, int* 
 Result<> cart_rank(MpiProcess&, Communicator& comm, const int* coords, int& rank) {
   auto grid = cartesian(comm);
   if (!grid) return grid.take_error();
+  if (coords == nullptr && !grid.value()->dims().empty())
+    return failure(ErrorClass::arg, "coords is a null pointer");
   auto found = grid.value()->rank_of(coords);
   if (!found) return found.take_error();
   rank = found.value();
@@ -117,6 +119,8 @@ Result<> cart_sub(MpiProcess& process, Communicator& comm, const int* remain_dim
   auto found = cartesian(comm);
   if (!found) return found.take_error();
   const CartesianTopology& grid = *found.value();
+  if (remain_dims == nullptr && !grid.dims().empty())
+    return failure(ErrorClass::arg, "remain_dims is a null pointer");
   std::vector<int> coordinates(grid.dims().size());
   grid.coordinates_of(comm.rank(), coordinates.data());
   int color = 0;

@@ -18,12 +18,15 @@ Result<> check_data(std::int64_t count, const Datatype& type) {
 }
 
 // Whether `bytes` more fit into a packing buffer of `size`.
-Result<> check_room(std::int64_t position, std::int64_t size, std::int64_t bytes) {
+Result<> check_room(const void* buffer, std::int64_t position, std::int64_t size, std::int64_t bytes) {
   if (position < 0 || position > size)
     return failure(ErrorClass::arg, "position {} is not in 0..{}", position, size);
   if (bytes > size - position)
     return failure(ErrorClass::truncate, "{} bytes at position {} do not fit a packing buffer of {}", bytes,
                    position, size);
+  if (buffer == nullptr && bytes > 0)
+    return failure(ErrorClass::buffer, "the packing buffer is a null pointer, but {} bytes are to lie in it",
+                   bytes);
   return {};
 }
 
@@ -51,7 +54,7 @@ Result<> pack(MpiProcess&, const void* inbuf, std::int64_t incount, Datatype& da
   HAWSER_TRY(check_data(incount, datatype));
   const auto bytes = product(incount, datatype.size);
   if (!bytes) return bytes.error();
-  HAWSER_TRY(check_room(position, outsize, bytes.value()));
+  HAWSER_TRY(check_room(outbuf, position, outsize, bytes.value()));
   if (bytes.value() == 0) return {};
   TypePacker(inbuf, incount, datatype).pack(0, at(outbuf, position), bytes.value());
   position += bytes.value();
@@ -63,7 +66,7 @@ Result<> unpack(MpiProcess&, const void* inbuf, std::int64_t insize, std::int64_
   HAWSER_TRY(check_data(outcount, datatype));
   const auto bytes = product(outcount, datatype.size);
   if (!bytes) return bytes.error();
-  HAWSER_TRY(check_room(position, insize, bytes.value()));
+  HAWSER_TRY(check_room(inbuf, position, insize, bytes.value()));
   if (bytes.value() == 0) return {};
   TypePacker(outbuf, outcount, datatype).unpack(0, at(inbuf, position), bytes.value());
   position += bytes.value();
@@ -84,7 +87,7 @@ Result<> pack_external(MpiProcess&, std::string_view datarep, const void* inbuf,
   HAWSER_TRY(check_data(incount, datatype));
   const auto bytes = product(incount, external_size(datatype));
   if (!bytes) return bytes.error();
-  HAWSER_TRY(check_room(position, outsize, bytes.value()));
+  HAWSER_TRY(check_room(outbuf, position, outsize, bytes.value()));
   if (bytes.value() == 0) return {};
   hawser::pack_external(inbuf, incount, datatype, at(outbuf, position));
   position += bytes.value();
@@ -97,7 +100,7 @@ Result<> unpack_external(MpiProcess&, std::string_view datarep, const void* inbu
   HAWSER_TRY(check_data(outcount, datatype));
   const auto bytes = product(outcount, external_size(datatype));
   if (!bytes) return bytes.error();
-  HAWSER_TRY(check_room(position, insize, bytes.value()));
+  HAWSER_TRY(check_room(inbuf, position, insize, bytes.value()));
   if (bytes.value() == 0) return {};
   hawser::unpack_external(outbuf, outcount, datatype, at(inbuf, position));
   position += bytes.value();
@@ -146,6 +149,8 @@ Result<> status_set_elements(MpiProcess&, Status& status, Datatype& datatype, st
     return {};
   }
   const std::int64_t whole = count / map.elements;
+  const auto bytes = product(whole + 1, map.size);
+  if (!bytes) return bytes.error();
   status.bytes = whole * map.size + bytes_of_elements(map, count - whole * map.elements);
   return {};
 }

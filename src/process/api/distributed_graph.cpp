@@ -20,6 +20,8 @@ using Edge = WeightedEdge;
 constexpr int ints_per_edge = 3;
 
 Result<> check_nodes(const char* argument, const int* nodes, std::int64_t n, const Communicator& comm) {
+  if (nodes == nullptr && n > 0)
+    return failure(ErrorClass::arg, "{} is a null pointer, but there are {} edges", argument, n);
   for (std::int64_t i = 0; i < n; ++i) {
     if (nodes[i] < 0 || nodes[i] >= comm.size())
       return failure(ErrorClass::rank, "{}[{}] is {}, but the communicator has {} ranks", argument, i,

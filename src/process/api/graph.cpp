@@ -29,6 +29,8 @@ Result<> check_graph(const Communicator& comm, int nnodes, const int* index, con
       return failure(ErrorClass::arg, "index[{}] is {}, less than the one before", node, index[node]);
     before = index[node];
   }
+  if (edges == nullptr && nnodes > 0 && index[nnodes - 1] > 0)
+    return failure(ErrorClass::arg, "edges is a null pointer, but there are {} edges", index[nnodes - 1]);
   for (int i = 0; nnodes > 0 && i < index[nnodes - 1]; ++i) {
     if (edges[i] < 0 || edges[i] >= nnodes)
       return failure(ErrorClass::arg, "edges[{}] is {}, but the graph has {} nodes", i, edges[i], nnodes);

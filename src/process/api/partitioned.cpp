@@ -12,6 +12,12 @@ namespace {
 Result<PartitionedRequest::Buffer> describe_partitions(const void* buf, int partitions, std::int64_t count,
                                                        Datatype& datatype) {
   if (partitions < 0) return failure(ErrorClass::arg, "partitions is {}, which is negative", partitions);
+  const auto all = static_cast<unsigned __int128>(count) * static_cast<unsigned>(partitions);
+  if (all >= datatype.count_bound)
+    return failure(ErrorClass::count,
+                   "count is {} in each of {} partitions, but memory has room for at most {} elements of the "
+                   "datatype",
+                   count, partitions, datatype.count_bound - 1);
   PartitionedRequest::Buffer buffer{};
   buffer.partitions = partitions;
   buffer.partition_bytes = count * datatype.size;

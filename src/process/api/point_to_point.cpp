@@ -191,6 +191,7 @@ Result<> ibsend(MpiProcess& process, const void* buf, std::int64_t count, Dataty
 
 static Result<> prepare_send(MpiProcess& process, SendMode mode, const void* buf, std::int64_t count,
                              Datatype& datatype, int dest, int tag, Communicator& comm, Request*& request) {
+  if (dest == proc_null) count = 0;
   const SendTarget target = dest == proc_null ? SendTarget{proc_null, comm.context(), comm.rank(), tag}
                                               : target_of(comm, dest, tag);
   TypePacker packer;
@@ -225,6 +226,7 @@ Result<> bsend_init(MpiProcess& process, const void* buf, std::int64_t count, Da
 
 Result<> recv_init(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, int source,
                    int tag, Communicator& comm, Request*& request) {
+  if (source == proc_null) count = 0;
   TypePacker packer;
   MessageRequest& made = process.point_to_point().prepare_receive(
       {comm.context(), source, tag}, describe_data(buf, count, datatype, packer));
