@@ -378,11 +378,59 @@ void bcast_of_other_amounts([[maybe_unused]] Conformance& t) {
 #endif
 }
 
+// Send and receive buffers begin at one address, but no datum is in both (MPI-5.0 section 2.3): all counts
+// are 0, as with the one address of empty arrays, or the displacements keep the blocks apart.
+void one_address_without_overlap(Conformance& t) {
+  const auto n = static_cast<std::size_t>(t.size);
+  int place = 0;
+  const std::vector<int> zeros(n, 0), ones(n, 1);
+  const std::vector<MPI_Datatype> types(n, MPI_INT);
+  OK(MPI_Alltoall(&place, 0, MPI_INT, &place, 0, MPI_INT, MPI_COMM_WORLD));
+  OK(MPI_Alltoallv(&place, zeros.data(), zeros.data(), MPI_INT, &place, zeros.data(), zeros.data(), MPI_INT,
+                   MPI_COMM_WORLD));
+  OK(MPI_Alltoallw(&place, zeros.data(), zeros.data(), types.data(), &place, zeros.data(), zeros.data(),
+                   types.data(), MPI_COMM_WORLD));
+  OK(MPI_Reduce_scatter(&place, &place, zeros.data(), MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+  OK(MPI_Gatherv(&place, 0, MPI_INT, &place, zeros.data(), zeros.data(), MPI_INT, 0, MPI_COMM_WORLD));
+  OK(MPI_Allgatherv(&place, 0, MPI_INT, &place, zeros.data(), zeros.data(), MPI_INT, MPI_COMM_WORLD));
+  MPI_Request requests[2];
+  OK(MPI_Ialltoallv(&place, zeros.data(), zeros.data(), MPI_INT, &place, zeros.data(), zeros.data(), MPI_INT,
+                    MPI_COMM_WORLD, &requests[0]));
+  OK(MPI_Ialltoallw(&place, zeros.data(), zeros.data(), types.data(), &place, zeros.data(), zeros.data(),
+                    types.data(), MPI_COMM_WORLD, &requests[1]));
+  OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+#if MPI_VERSION >= 4
+  OK(MPI_Alltoallv_init(&place, zeros.data(), zeros.data(), MPI_INT, &place, zeros.data(), zeros.data(),
+                        MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
+  OK(MPI_Start(&requests[0]));
+  OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+  OK(MPI_Request_free(&requests[0]));
+#endif
+  // What is sent lies in even places, what is received in odd ones.
+  std::vector<int> both(2 * n), to(n), from(n), to_bytes(n), from_bytes(n);
+  for (std::size_t r = 0; r < n; ++r) {
+    both[2 * r] = t.rank * 1000 + static_cast<int>(r);
+    both[2 * r + 1] = -1;
+    to[r] = static_cast<int>(2 * r);
+    from[r] = to[r] + 1;
+    to_bytes[r] = to[r] * static_cast<int>(sizeof(int));
+    from_bytes[r] = from[r] * static_cast<int>(sizeof(int));
+  }
+  OK(MPI_Alltoallv(both.data(), ones.data(), to.data(), MPI_INT, both.data(), ones.data(), from.data(),
+                   MPI_INT, MPI_COMM_WORLD));
+  for (std::size_t r = 0; r < n; ++r) CHECK_EQ(both[2 * r + 1], static_cast<int>(r) * 1000 + t.rank);
+  for (std::size_t r = 0; r < n; ++r) both[2 * r + 1] = -1;
+  OK(MPI_Alltoallw(both.data(), ones.data(), to_bytes.data(), types.data(), both.data(), ones.data(),
+                   from_bytes.data(), types.data(), MPI_COMM_WORLD));
+  for (std::size_t r = 0; r < n; ++r) CHECK_EQ(both[2 * r + 1], static_cast<int>(r) * 1000 + t.rank);
+}
+
 }  // namespace
 
 CHAPTER(coll_move, CASE(barrier_holds_everyone), CASE(bcast), CASE(bcast_with_different_types),
         CASE(bcast_of_other_amounts), CASE(gather), CASE(gatherv), CASE(scatter), CASE(scatterv),
         CASE(allgather), CASE(allgatherv), CASE(alltoall), CASE(alltoallv), CASE(alltoallw),
-        CASE(allgather_into_columns), CASE(on_other_communicators), CASE(messages_in_between))
+        CASE(allgather_into_columns), CASE(on_other_communicators), CASE(messages_in_between),
+        CASE(one_address_without_overlap))
 
 }  // namespace conformance

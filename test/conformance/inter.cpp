@@ -346,6 +346,80 @@ void persistent(Conformance& t) {
 #endif
 }
 
+// Ranks that give MPI_PROC_NULL for the root take no part, and none of their other arguments is significant
+// (MPI-5.0 sections 6.4 to 6.9). The root's own contribution to a reduction is not either.
+void nothing_significant_beside_the_root(Conformance& t) {
+  const Bridge b = bridge(t);
+  for (const bool left : {true, false}) {
+    const int argument = root_argument(b, left, 0);
+    const bool away = argument == MPI_PROC_NULL;
+    int in = t.rank, out = -1;
+    std::vector<int> all(static_cast<std::size_t>(b.far), -1);
+    const int count = away ? -7 : 1;
+    const MPI_Datatype type = away ? MPI_DATATYPE_NULL : MPI_INT;
+    const MPI_Op op = away ? MPI_OP_NULL : MPI_SUM;
+    OK(MPI_Bcast(away ? nullptr : &in, count, type, argument, b.inter));
+    if (argument >= 0) CHECK_EQ(in, left ? 0 : std::max(1, t.size / 3));
+    in = t.rank;
+    OK(MPI_Reduce(away ? nullptr : &in, away ? nullptr : &out, count, type, op, argument, b.inter));
+    if (argument == MPI_ROOT) CHECK_EQ(out, b.far * (b.far_first * 2 + b.far - 1) / 2);
+    // MPI_BYTE cannot be added up.
+    OK(MPI_Reduce(away ? nullptr : &in, &out, away ? 0 : 1, away ? MPI_BYTE : MPI_INT, MPI_SUM, argument,
+                  b.inter));
+    OK(MPI_Gather(&in, argument < 0 ? -1 : 1, argument < 0 ? MPI_DATATYPE_NULL : MPI_INT, all.data(), count,
+                  type, argument, b.inter));
+    OK(MPI_Scatter(all.data(), count, type, &in, argument < 0 ? -1 : 1,
+                   argument < 0 ? MPI_DATATYPE_NULL : MPI_INT, argument, b.inter));
+    if (argument >= 0) CHECK_EQ(in, t.rank);
+    MPI_Request requests[2];
+    OK(MPI_Ibcast(away ? nullptr : &in, count, type, argument, b.inter, &requests[0]));
+    OK(MPI_Ireduce(away ? nullptr : &out, away ? nullptr : all.data(), count, type, op, argument, b.inter,
+                   &requests[1]));
+    OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+#if MPI_VERSION >= 4
+    MPI_Request prepared[2];
+    OK(MPI_Bcast_init(away ? nullptr : &in, count, type, argument, b.inter, MPI_INFO_NULL, &prepared[0]));
+    OK(MPI_Reduce_init(away ? nullptr : &out, away ? nullptr : all.data(), count, type, op, argument, b.inter,
+                       MPI_INFO_NULL, &prepared[1]));
+    OK(MPI_Startall(2, prepared));
+    OK(MPI_Waitall(2, prepared, MPI_STATUSES_IGNORE));
+    for (MPI_Request& request : prepared) OK(MPI_Request_free(&request));
+#endif
+  }
+}
+
+// Ranks of one node on both sides come together; where only one side has ranks there is no communicator
+// (MPI-5.0 section 7.4.2).
+void split_by_shared_memory(Conformance& t) {
+  const Bridge b = bridge(t);
+  OwnedComm node, together, nothing;
+  OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, t.rank, MPI_INFO_NULL, node.out()));
+  int members = 0;
+  OK(MPI_Comm_size(node, &members));
+  std::vector<int> ranks(static_cast<std::size_t>(members));
+  OK(MPI_Allgather(&t.rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, node));
+  std::erase_if(ranks, [&](int r) { return (r < std::max(1, t.size / 3)) == b.left; });
+  OK(MPI_Comm_split_type(b.inter, MPI_COMM_TYPE_SHARED, t.rank, MPI_INFO_NULL, together.out()));
+  CHECK_EQ(together == MPI_COMM_NULL, ranks.empty());
+  if (together != MPI_COMM_NULL) check_works(t, together, ranks);
+  OK(MPI_Comm_split_type(b.inter, MPI_UNDEFINED, t.rank, MPI_INFO_NULL, nothing.out()));
+  CHECK(nothing == MPI_COMM_NULL);
+}
+
+// As of an empty array whose one address stands for both sides.
+void alltoalls_of_nothing(Conformance& t) {
+  const Bridge b = bridge(t);
+  const auto far = static_cast<std::size_t>(b.far);
+  int place = 0;
+  const std::vector<int> zeros(far, 0);
+  const std::vector<MPI_Datatype> types(far, MPI_INT);
+  OK(MPI_Alltoall(&place, 0, MPI_INT, &place, 0, MPI_INT, b.inter));
+  OK(MPI_Alltoallv(&place, zeros.data(), zeros.data(), MPI_INT, &place, zeros.data(), zeros.data(), MPI_INT,
+                   b.inter));
+  OK(MPI_Alltoallw(&place, zeros.data(), zeros.data(), types.data(), &place, zeros.data(), zeros.data(),
+                   types.data(), b.inter));
+}
+
 void wrong_arguments(Conformance& t) {
   const Bridge b = bridge(t);
   int data = 0, out = 0;
@@ -361,6 +435,8 @@ CHAPTER(inter, CASE(duplicates, .min_ranks = 2), CASE(split, .min_ranks = 2), CA
         CASE(broadcast, .min_ranks = 2), CASE(gather_and_scatter, .min_ranks = 2),
         CASE(allgathers, .min_ranks = 2), CASE(alltoalls, .min_ranks = 2), CASE(reductions, .min_ranks = 2),
         CASE(reduce_scatters, .min_ranks = 2), CASE(in_the_background, .min_ranks = 2),
-        CASE(persistent, .min_ranks = 2), CASE(wrong_arguments, .min_ranks = 2))
+        CASE(persistent, .min_ranks = 2), CASE(nothing_significant_beside_the_root, .min_ranks = 2),
+        CASE(split_by_shared_memory, .min_ranks = 2), CASE(alltoalls_of_nothing, .min_ranks = 2),
+        CASE(wrong_arguments, .min_ranks = 2))
 
 }  // namespace conformance

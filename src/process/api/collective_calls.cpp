@@ -1,6 +1,7 @@
 #include "process/api/collective_calls.h"
 
 #include "base/failure.h"
+#include "collective/place.h"
 #include "datatype/operator.h"
 
 namespace hawser::mpi {
@@ -30,10 +31,33 @@ bool same_memory(const void* sendbuf, const void* recvbuf, std::int64_t bytes) {
   return sendbuf == recvbuf && sendbuf != nullptr && bytes > 0;
 }
 
+// Whether a block that is sent has the place of the one that is received. Bases may be equal where the
+// displacements keep the blocks apart, or where there is nothing to send (MPI-5.0 section 2.3 forbids only
+// that arguments overlap).
+bool share_a_block(const Communicator& comm, const CallSide& send, const CallSide& receive) {
+  if (send.buffer != receive.buffer) return false;
+  for (int r = 0; r < comm.peer_count(); ++r) {
+    const Place from = block(send, r);
+    const Place to = block(receive, r);
+    if (from.bytes() > 0 && to.bytes() > 0 && from.first_byte() == to.first_byte()) return true;
+  }
+  return false;
+}
+
+// Whether a reduction has any elements.
+bool has_data(const Communicator& comm, std::int64_t count, IntegerArray counts, const Datatype& datatype) {
+  if (datatype.size == 0) return false;
+  if (!counts) return count > 0;
+  for (int r = 0; r < comm.size(); ++r)
+    if (counts[static_cast<std::size_t>(r)] > 0) return true;
+  return false;
+}
+
 // Whether the root's own block is the beginning of the array that it gathers into or gives out, and something
 // else is to be there too.
 bool overlaps(const Communicator& comm, const CallSide& own, const CallSide& array) {
-  if (own.count == 0 || !same_memory(own.buffer, array.buffer, 1)) return false;
+  if (own.buffer == in_place || !same_memory(own.buffer, array.buffer, 1)) return false;
+  if (own.count * own.type->size == 0 || array.type->size == 0) return false;
   if (!array.counts) return array.count > 0;
   for (int r = 0; r < comm.peer_count(); ++r) {
     if (array.counts[r] > 0 && array.displacements[r] == 0) return true;
@@ -44,14 +68,20 @@ bool overlaps(const Communicator& comm, const CallSide& own, const CallSide& arr
 Result<CollectiveCall> reduction(Communicator& comm, Collective kind, const void* sendbuf, void* recvbuf,
                                  std::int64_t count, IntegerArray counts, Datatype& datatype, Operator& op,
                                  int root, bool receives) {
+  CollectiveCall call{.kind = kind, .root = root};
+  call.op = &op;
+  if (root == proc_null) {
+    // Nothing else is significant; the datatype and the operation are any.
+    call.receive = {nullptr, 0, &datatype, nullptr, nullptr, nullptr};
+    return call;
+  }
   HAWSER_TRY(op.check(datatype));
   if (misplaced(comm, sendbuf, receives)) return misplaced_in_place("sendbuf");
   if (receives && recvbuf == in_place) return misplaced_in_place("recvbuf");
-  if (receives && same_memory(sendbuf, recvbuf, counts ? 1 : count * datatype.size)) return aliased();
-  CollectiveCall call{.kind = kind, .root = root};
+  if (receives && same_memory(sendbuf, recvbuf, 1) && has_data(comm, count, counts, datatype))
+    return aliased();
   call.send.buffer = sendbuf;
   call.receive = {recvbuf, count, &datatype, counts, nullptr, nullptr};
-  call.op = &op;
   return call;
 }
 
@@ -61,8 +91,12 @@ Result<CollectiveCall> barrier_call(Communicator&) { return CollectiveCall{.kind
 
 Result<CollectiveCall> bcast_call(Communicator&, void* buffer, std::int64_t count, Datatype& datatype,
                                   int root) {
-  if (buffer == in_place) return misplaced_in_place("buffer");
   CollectiveCall call{.kind = Collective::broadcast, .root = root};
+  if (root == proc_null) {
+    call.receive = {nullptr, 0, &datatype, nullptr, nullptr, nullptr};
+    return call;
+  }
+  if (buffer == in_place) return misplaced_in_place("buffer");
   call.receive = {buffer, count, &datatype, nullptr, nullptr, nullptr};
   return call;
 }
@@ -137,7 +171,7 @@ Result<CollectiveCall> scatterv_call(Communicator& comm, const void* sendbuf, In
 
 // Whether the block is this process's own place among those that all gather.
 static bool in_its_place(const Communicator& comm, const CallSide& own, const CallSide& all) {
-  if (comm.inter() || own.buffer == in_place || own.count == 0) return false;
+  if (comm.inter() || own.buffer == in_place || own.count == 0 || all.type->size == 0) return false;
   const int rank = comm.rank();
   const std::int64_t start = all.counts ? all.displacements[rank] : rank * all.count;
   return same_memory(own.buffer, static_cast<const std::byte*>(all.buffer) + start * all.type->extent,
@@ -187,11 +221,11 @@ Result<CollectiveCall> alltoallv_call(Communicator& comm, const void* sendbuf, I
                                       IntegerArray recvcounts, IntegerArray rdispls, Datatype& recvtype) {
   if (recvbuf == in_place) return misplaced_in_place("recvbuf");
   if (misplaced(comm, sendbuf, true)) return misplaced_in_place("sendbuf");
-  if (same_memory(sendbuf, recvbuf, recvtype.size)) return aliased();
   CollectiveCall call{.kind = Collective::alltoallv};
   call.send.buffer = in_place;
   if (sendbuf != in_place) call.send = {sendbuf, 0, &sendtype, sendcounts, sdispls, nullptr};
   call.receive = {recvbuf, 0, &recvtype, recvcounts, rdispls, nullptr};
+  if (share_a_block(comm, call.send, call.receive)) return aliased();
   return call;
 }
 
@@ -201,11 +235,11 @@ Result<CollectiveCall> alltoallw_call(Communicator& comm, const void* sendbuf, I
                                       std::span<Datatype* const> recvtypes) {
   if (recvbuf == in_place) return misplaced_in_place("recvbuf");
   if (misplaced(comm, sendbuf, true)) return misplaced_in_place("sendbuf");
-  if (same_memory(sendbuf, recvbuf, 1)) return aliased();
   CollectiveCall call{.kind = Collective::alltoallw};
   call.send.buffer = in_place;
   if (sendbuf != in_place) call.send = {sendbuf, 0, nullptr, sendcounts, sdispls, sendtypes.data()};
   call.receive = {recvbuf, 0, nullptr, recvcounts, rdispls, recvtypes.data()};
+  if (share_a_block(comm, call.send, call.receive)) return aliased();
   return call;
 }
 

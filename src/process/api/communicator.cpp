@@ -197,7 +197,6 @@ static bool names_shared_memory(const Info* info) {
 
 Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type, int key, Info* info,
                          Ref<Communicator>& newcomm) {
-  HAWSER_TRY(check_intra(comm));
   const JobLayout& layout = process.bootstrap().layout();
   int color = undefined;
   switch (split_type) {
@@ -215,6 +214,8 @@ Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type
     default:
       return failure(ErrorClass::arg, "{} is not a split type", split_type);
   }
+  // On an intercommunicator: as MPI_Comm_split, with the node for a color.
+  if (comm.inter()) return give(comm, split_inter(process.collectives(), comm, color, key), newcomm);
   return give(comm, split(process.collectives(), comm, color, key), newcomm);
 }
 
