@@ -339,11 +339,74 @@ void large_counts(Conformance& t) {
 void large_counts(Conformance&) {}
 #endif
 
+// The type map of a nested type is made of basic types alone (MPI-5.0 sections 5.1.2 and 5.1.7), so what pads
+// the inner type at its end does not count where nothing follows it: its data end at 66 and its extent is 68;
+// those of the outer one end at 4 * 68 + 1 + 2 * 68 + 66 = 475, which its alignment makes 476.
+void padding_inside_nested_types(Conformance& t) {
+  OwnedType inner, outer;
+  OK(MPI_Type_create_hvector(3, 4, 25, MPI_INT, inner.out()));
+  MPI_Aint lower = -1, extent = -1, true_lower = -1, true_extent = -1;
+  OK(MPI_Type_get_extent(inner, &lower, &extent));
+  OK(MPI_Type_get_true_extent(inner, &true_lower, &true_extent));
+  CHECK_EQ(lower, 0);
+  CHECK_EQ(true_extent, 66);
+  CHECK_EQ(extent, 68);
+  OK(MPI_Type_create_hvector(2, 3, 4 * extent + 1, inner, outer.out()));
+  OK(MPI_Type_get_extent(outer, &lower, &extent));
+  OK(MPI_Type_get_true_extent(outer, &true_lower, &true_extent));
+  CHECK_EQ(lower, 0);
+  CHECK_EQ(true_extent, 475);
+  CHECK_EQ(extent, 476);
+}
+
+#if MPI_VERSION >= 5 && defined MPI_REAL2
+// What the ABI says of optional types is what MPI_Type_size says (MPI-5.0 section 20.4).
+void optional_types(Conformance& t) {
+  struct Optional {
+    const char* name;
+    MPI_Datatype type;
+    int size;
+  };
+  OwnedInfo info;
+  OK(MPI_Abi_get_fortran_info(info.out()));
+  for (const Optional& each : {Optional{"logical1", MPI_LOGICAL1, 1},
+                               {"logical2", MPI_LOGICAL2, 2},
+                               {"logical4", MPI_LOGICAL4, 4},
+                               {"logical8", MPI_LOGICAL8, 8},
+                               {"logical16", MPI_LOGICAL16, 16},
+                               {"integer1", MPI_INTEGER1, 1},
+                               {"integer2", MPI_INTEGER2, 2},
+                               {"integer4", MPI_INTEGER4, 4},
+                               {"integer8", MPI_INTEGER8, 8},
+                               {"integer16", MPI_INTEGER16, 16},
+                               {"real4", MPI_REAL4, 4},
+                               {"real8", MPI_REAL8, 8},
+                               {"real16", MPI_REAL16, 16},
+                               {"complex8", MPI_COMPLEX8, 8},
+                               {"complex16", MPI_COMPLEX16, 16},
+                               {"complex32", MPI_COMPLEX32, 32},
+                               {"double_complex", MPI_DOUBLE_COMPLEX, 16},
+                               {"real2", MPI_REAL2, 2},
+                               {"complex4", MPI_COMPLEX4, 4}}) {
+    char value[16] = "";
+    int room = sizeof value, flag = 0, size = 0;
+    OK(MPI_Info_get_string(info, ("mpi_" + std::string(each.name) + "_supported").c_str(), &room, value,
+                           &flag));
+    CHECK_EQ(flag, 1);
+    OK(MPI_Type_size(each.type, &size));
+    CHECK_EQ(size, std::string(value) == "true" ? each.size : MPI_UNDEFINED);
+  }
+}
+#else
+void optional_types(Conformance&) {}
+#endif
+
 }  // namespace
 
 CHAPTER(datatype_constructors, CASE(predefined_extents), CASE(vector_forms), CASE(indexed_forms),
         CASE(structs_and_padding), CASE(resized_bounds), CASE(subarrays), CASE(subarray_outside),
         CASE(distributed_array), CASE(empty_types), CASE(envelopes_and_contents), CASE(array_contents),
-        CASE(parts_may_be_freed), CASE(names), CASE(fortran_kinds), CASE(wrong_arguments), CASE(large_counts))
+        CASE(parts_may_be_freed), CASE(names), CASE(fortran_kinds), CASE(wrong_arguments), CASE(large_counts),
+        CASE(padding_inside_nested_types), CASE(optional_types))
 
 }  // namespace conformance

@@ -15,7 +15,8 @@ namespace hawser::mpi {
 
 namespace {
 
-// As gfortran has them without options that change the default kinds.
+// Sizes as gfortran has them without options that change the default kinds. All optional datatypes can be
+// used, also those of kinds that gfortran has not (REAL*2).
 struct FortranFact {
   const char* key;
   const char* value;
@@ -36,11 +37,11 @@ constexpr FortranFact fortran_facts[] = {
     {"mpi_integer4_supported", "true"},
     {"mpi_integer8_supported", "true"},
     {"mpi_integer16_supported", "true"},
-    {"mpi_real2_supported", "false"},
+    {"mpi_real2_supported", "true"},
     {"mpi_real4_supported", "true"},
     {"mpi_real8_supported", "true"},
     {"mpi_real16_supported", "true"},
-    {"mpi_complex4_supported", "false"},
+    {"mpi_complex4_supported", "true"},
     {"mpi_complex8_supported", "true"},
     {"mpi_complex16_supported", "true"},
     {"mpi_complex32_supported", "true"},
@@ -121,12 +122,14 @@ Result<> abi_get_fortran_info(MpiProcess&, Ref<Info>& info) {
   return {};
 }
 
-// The Fortran of this library is set from the beginning; to say the same again is no mistake (section 20.4).
+// The Fortran of this library is set from the beginning; to say the same again is no mistake (section 20.4),
+// nor that the program's Fortran lacks a type.
 Result<> abi_set_fortran_info(MpiProcess&, Info* info) {
   if (info == nullptr) return failure(ErrorClass::info, "the info object is MPI_INFO_NULL");
   for (const FortranFact& fact : fortran_facts) {
     const std::string* value = info->find(fact.key);
-    if (value != nullptr && *value != fact.value)
+    const bool less = std::string_view(fact.value) == "true" && value != nullptr && *value == "false";
+    if (value != nullptr && *value != fact.value && !less)
       return failure(ErrorClass::abi, "{} is '{}', but has been set to '{}' before", fact.key, *value,
                      fact.value);
   }
@@ -142,6 +145,8 @@ static Result<> check_logical_size(int logical_size) {
 Result<> abi_get_fortran_booleans(MpiProcess&, int logical_size, void* logical_true, void* logical_false,
                                   bool& is_set) {
   HAWSER_TRY(check_logical_size(logical_size));
+  if (logical_true == nullptr || logical_false == nullptr)
+    return failure(ErrorClass::arg, "logical_true or logical_false is a null pointer");
   // gfortran's .true. is 1; little-endian, so the first byte holds it.
   std::memset(logical_true, 0, static_cast<std::size_t>(logical_size));
   std::memset(logical_false, 0, static_cast<std::size_t>(logical_size));
@@ -157,6 +162,8 @@ Result<> abi_set_fortran_booleans(MpiProcess& process, int logical_size, void* l
   char known_false[most];
   bool is_set = false;
   HAWSER_TRY(abi_get_fortran_booleans(process, logical_size, known_true, known_false, is_set));
+  if (logical_true == nullptr || logical_false == nullptr)
+    return failure(ErrorClass::arg, "logical_true or logical_false is a null pointer");
   const auto bytes = static_cast<std::size_t>(logical_size);
   if (std::memcmp(known_true, logical_true, bytes) == 0 &&
       std::memcmp(known_false, logical_false, bytes) == 0)
