@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -74,6 +75,9 @@ class ChannelEvents {
   // The peer cannot be reached any more. Its exposes and fetches were reported as failed before; what is sent
   // to it from now on is swallowed.
   virtual void on_peer_lost(ProcessIndex, const Error&) {}
+  // The peer sent what no process of this job can mean; `what` goes on after "rank 3 sent ". It was dropped,
+  // and its sender waits perhaps for ever, so the job is to end.
+  virtual void on_bad_packet(ProcessIndex source, std::string what) = 0;
 
  protected:
   ~ChannelEvents() = default;

@@ -40,6 +40,7 @@ class Counter final : public ChannelEvents {
   void on_eager_end(ProcessIndex, void*) override { ++received; }
   void on_exposed_done(void*, Result<>) override { ++done; }
   void on_fetched(void*, Result<>) override { ++received; }
+  void on_bad_packet(ProcessIndex, std::string) override { HAWSER_UNREACHABLE(); }
 
   SharedMemoryChannel& channel;
   std::vector<std::byte> buffer;

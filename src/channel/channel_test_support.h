@@ -90,6 +90,9 @@ class Recorder final : public ChannelEvents {
     ++exposed_done[cookie];
   }
   void on_peer_lost(ProcessIndex peer, const Error&) override { lost.push_back(peer); }
+  void on_bad_packet(ProcessIndex source, std::string what) override {
+    bad_packets.emplace_back(source, std::move(what));
+  }
   void on_fetched(void* cookie, Result<> result) override {
     failures += result ? 0 : 1;
     static_cast<Message*>(cookie)->whole = true;
@@ -101,6 +104,7 @@ class Recorder final : public ChannelEvents {
   std::map<void*, int> exposed_done;
   int fetched = 0;
   std::vector<ProcessIndex> lost;
+  std::vector<std::pair<ProcessIndex, std::string>> bad_packets;
   int failures = 0;
   std::int64_t fetch_limit = INT64_MAX;
   EveryOther* unpack_to = nullptr;

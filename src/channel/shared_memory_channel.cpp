@@ -1,5 +1,7 @@
 #include "channel/shared_memory_channel.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/assert.h"
@@ -145,14 +147,17 @@ void SharedMemoryChannel::admit_senders() {
   }
 }
 
-void SharedMemoryChannel::receive_other(Peer& peer, Slot& slot, ChannelEvents& events) {
+void SharedMemoryChannel::receive_other(Peer& peer, const Slot& slot, ChannelEvents& events) {
   switch (slot.header.channel_word) {
     case Slot::eager_begin: {
       EagerBegin begin;
       std::memcpy(&begin, slot.payload, sizeof(begin));
+      if (peer.eager_size != 0 || begin.message_size < 1 || begin.message_size > segment_.layout().ring_bytes)
+        return refuse(peer, fmt::format("a message of {} bytes in pieces", begin.message_size), events);
       peer.eager_size = begin.message_size;
       peer.eager_landed = 0;
-      peer.sink = events.on_eager_begin(peer.process, slot.header, begin.message_size);
+      const MessageHeader header = slot.header;  // which its sender cannot change any more
+      peer.sink = events.on_eager_begin(peer.process, header, begin.message_size);
       land_eager(peer, begin.piece, events);
       break;
     }
@@ -165,7 +170,7 @@ void SharedMemoryChannel::receive_other(Peer& peer, Slot& slot, ChannelEvents& e
     case Slot::expose: {
       ExposeToken token;
       std::memcpy(&token, slot.payload, sizeof(token));
-      events.on_packet(peer.process, slot.header, slot.payload, sizeof(token),
+      events.on_packet(peer.process, slot.header, reinterpret_cast<const std::byte*>(&token), sizeof(token),
                        static_cast<std::int64_t>(token.words[2]));
       break;
     }
@@ -175,9 +180,11 @@ void SharedMemoryChannel::receive_other(Peer& peer, Slot& slot, ChannelEvents& e
 }
 
 void SharedMemoryChannel::land_eager(Peer& peer, const Piece& piece, ChannelEvents& events) {
+  if (peer.eager_size == 0) return refuse(peer, "a piece of a message that never began", events);
+  if (!peer.receiver.valid(piece) || piece.size == 0) return refuse(peer, bad_place(piece), events);
   const ByteSequence& into = peer.sink.into;
   const std::int64_t bytes = std::min<std::int64_t>(piece.size, into.size - peer.eager_landed);
-  if (bytes > 0 && peer.receiver.valid(piece)) {
+  if (bytes > 0) {
     if (into.contiguous())
       std::memcpy(into.data + peer.eager_landed, peer.receiver.at(piece), static_cast<std::size_t>(bytes));
     else
@@ -185,7 +192,18 @@ void SharedMemoryChannel::land_eager(Peer& peer, const Piece& piece, ChannelEven
   }
   peer.receiver.took(piece);
   peer.eager_landed += piece.size;
-  if (peer.eager_landed >= peer.eager_size) events.on_eager_end(peer.process, peer.sink.cookie);
+  if (peer.eager_landed < peer.eager_size) return;
+  peer.eager_size = 0;
+  events.on_eager_end(peer.process, peer.sink.cookie);
+}
+
+void SharedMemoryChannel::refuse(Peer& peer, std::string what, ChannelEvents& events) {
+  peer.receiver.close();
+  events.on_bad_packet(peer.process, std::move(what));
+}
+
+std::string SharedMemoryChannel::bad_place(const Piece& piece) {
+  return fmt::format("{} bytes at offset {}, which is outside their ring", piece.size, piece.offset);
 }
 
 // Sends a packet of the channel's own. If there is no room it goes out from progress: the order among these

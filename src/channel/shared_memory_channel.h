@@ -99,7 +99,7 @@ class SharedMemoryChannel final : public Channel {
     std::int32_t index;  // in the node
     // The long eager message that is arriving.
     EagerSink sink;
-    std::int64_t eager_size = 0;
+    std::int64_t eager_size = 0;  // 0: none is arriving
     std::int64_t eager_landed = 0;
     // Large messages from this neighbour.
     enum class Copyable : std::uint8_t { unknown, yes, no };
@@ -112,12 +112,15 @@ class SharedMemoryChannel final : public Channel {
   };
   static_assert(sizeof(Peer) <= 384, "what an idle neighbour costs in this process's own memory");
   struct Exposed {
+    const Peer* peer = nullptr;  // who may ask for it; null: a free place
     ByteSequence bytes;
     void* cookie = nullptr;
     std::int64_t streamed = 0;
     std::int64_t wanted = -1;  // by the receiver; known with its first request
     std::int32_t streams = 0;
-    bool done = false;  // says the receiver
+    bool claimed = false;   // the receiver asked for what is not claimed yet
+    bool repeated = false;  // and for a part that it had claimed and could not copy
+    bool done = false;      // says the receiver
   };
   struct Stream {
     Peer* peer;
@@ -148,13 +151,16 @@ class SharedMemoryChannel final : public Channel {
   template <class Events>
   bool poll(Events& events);
   template <class Events>
-  void drain(Peer& peer, Slot* slot, Events& events);
+  void drain(Peer& peer, const Slot* slot, Events& events);
   bool transfers_active() const { return pending_slots_ + streams_.size() > 0 || !fetches_.empty(); }
   bool progress_transfers(ChannelEvents& events);
   void admit_senders();
 
   // shared_memory_channel.cpp: packets
-  void receive_other(Peer& peer, Slot& slot, ChannelEvents& events);
+  void receive_other(Peer& peer, const Slot& slot, ChannelEvents& events);
+  // The neighbour's ring holds nonsense: nothing is taken from it any more.
+  [[gnu::cold]] static void refuse(Peer& peer, std::string what, ChannelEvents& events);
+  static std::string bad_place(const Piece& piece);
   void land_eager(Peer& peer, const Piece& piece, ChannelEvents& events);
   void send_control(Peer& peer, std::uint32_t format, const void* payload, std::size_t size);
   bool try_control(Peer& peer, std::uint32_t format, const void* payload, std::size_t size);
@@ -163,10 +169,12 @@ class SharedMemoryChannel final : public Channel {
   // shared_transfer.cpp: large messages
   void receive_transfer(Peer& peer, const Slot& slot, ChannelEvents& events);
   void receive_data(Peer& peer, const Data& data, ChannelEvents& events);
-  void begin_stream(Peer& peer, const Pull& pull);
+  void begin_stream(Peer& peer, const Pull& pull, ChannelEvents& events);
+  Exposed* exposed_to(const Peer& peer, std::uint32_t id);
+  Fetch* fetch_from(const Peer& peer, std::uint32_t number);
   bool push_streams(ChannelEvents& events);
-  bool push_stream(Stream& stream);
-  bool claim_for_stream(Stream& stream);
+  bool push_stream(Stream& stream, ChannelEvents& events);
+  bool claim_for_stream(Stream& stream, ChannelEvents& events);
   void settle_exposed(std::uint32_t id, ChannelEvents& events);
   bool advance_fetches(ChannelEvents& events);
   void start_fetch(Fetch& fetch);

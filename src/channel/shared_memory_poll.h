@@ -12,7 +12,7 @@ bool SharedMemoryChannel::poll(Events& events) {
       admit_senders();
   bool moved = false;
   for (Peer* peer : polled_) {
-    if (Slot* slot = peer->receiver.front(); slot != nullptr) {
+    if (const Slot* slot = peer->receiver.front(); slot != nullptr) {
       moved = true;
       drain(*peer, slot, events);
     }
@@ -21,7 +21,7 @@ bool SharedMemoryChannel::poll(Events& events) {
 }
 
 template <class Events>
-void SharedMemoryChannel::drain(Peer& peer, Slot* slot, Events& events) {
+void SharedMemoryChannel::drain(Peer& peer, const Slot* slot, Events& events) {
   // Bounded, so that one chatty neighbour does not keep the others waiting; and so that a program which
   // receives one long message after the other finds the next ones in the ring, not copied out as unexpected.
   std::uint32_t eager_bytes = 0;
@@ -33,8 +33,9 @@ void SharedMemoryChannel::drain(Peer& peer, Slot* slot, Events& events) {
     } else if (word == Slot::packet) {
       Piece piece;
       std::memcpy(&piece, slot->payload, sizeof(piece));
-      if (peer.receiver.valid(piece)) [[likely]]
-        events.on_packet(peer.process, slot->header, peer.receiver.at(piece), piece.size, piece.size);
+      if (!peer.receiver.valid(piece)) [[unlikely]]
+        return refuse(peer, bad_place(piece), events);
+      events.on_packet(peer.process, slot->header, peer.receiver.at(piece), piece.size, piece.size);
       peer.receiver.took(piece);
       eager_bytes += piece.size;
     } else {

@@ -52,6 +52,8 @@ void NeighbourWaker::wake(ProcessBlock& block) {
   }
 }
 
+const Slot RingReceiver::never_filled{};
+
 RingReceiver::RingReceiver(const SharedSegment& segment, std::int32_t peer, std::int32_t self)
     : slots_(segment.ring_slots(peer, self)),
       slot_mask_(segment.layout().ring_slots - 1),

@@ -148,8 +148,8 @@ class RingReceiver {
   RingReceiver(const SharedSegment& segment, std::int32_t peer, std::int32_t self);
 
   // The next message, or null.
-  Slot* front() {
-    Slot& slot = slots_[taken_ & slot_mask_];
+  const Slot* front() {
+    const Slot& slot = slots_[taken_ & slot_mask_];
     if (slot.stamp.load(std::memory_order_acquire) != taken_ + 1) return nullptr;
     return &slot;
   }
@@ -173,6 +173,11 @@ class RingReceiver {
   std::uint64_t messages() const { return past_messages_ + (taken_ - told_); }
   std::uint64_t bytes() const { return past_bytes_ + (taken_bytes_ - told_bytes_); }
   const std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
+  // What stands in the ring makes no sense: nothing is taken from it any more.
+  void close() {
+    slots_ = &never_filled;
+    slot_mask_ = 0;
+  }
   bool valid(const Piece& piece) const {
     return piece.size <= ring_bytes_ && piece.offset <= ring_bytes_ - piece.size;
   }
@@ -192,7 +197,9 @@ class RingReceiver {
     control_->taken.store(std::uint64_t{taken_bytes_} << 32 | taken_, std::memory_order_release);
   }
 
-  Slot* slots_;
+  static const Slot never_filled;
+
+  const Slot* slots_;
   std::uint32_t slot_mask_;
   std::uint32_t taken_ = 0;  // messages
   std::uint32_t told_ = 0;

@@ -11,6 +11,8 @@
 //
 // The sender's buffer is free when it has streamed all that is wanted, or when the receiver says done and no
 // stream of it is open any more.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/assert.h"
@@ -48,7 +50,7 @@ bool SharedMemoryChannel::try_expose(ProcessIndex process, const MessageHeader& 
     id = free_exposed_.back();
     free_exposed_.pop_back();
   }
-  exposed_[id] = {.bytes = bytes, .cookie = cookie};
+  exposed_[id] = {.peer = &peer, .bytes = bytes, .cookie = cookie};
   Slot& slot = peer.sender.next_slot();
   slot.header = header;
   slot.header.channel_word = Slot::expose;
@@ -178,20 +180,30 @@ bool SharedMemoryChannel::copy_chunk(Fetch& fetch, ChannelEvents& events) {
   return true;
 }
 
+// The transfer of this number that the neighbour is to fill; null if there is none.
+SharedMemoryChannel::Fetch* SharedMemoryChannel::fetch_from(const Peer& peer, std::uint32_t number) {
+  Fetch* const fetch = number < fetch_by_number_.size() ? fetch_by_number_[number] : nullptr;
+  return fetch != nullptr && fetch->peer == &peer && fetch->pulled ? fetch : nullptr;
+}
+
 void SharedMemoryChannel::receive_data(Peer& peer, const Data& data, ChannelEvents& events) {
   peer.quiet_passes = 0;
-  Fetch* fetch = data.fetch < fetch_by_number_.size() ? fetch_by_number_[data.fetch] : nullptr;
-  if (fetch != nullptr && data.position >= 0 && data.position + data.piece.size <= fetch->into.size &&
-      peer.receiver.valid(data.piece)) {
-    const std::byte* from = peer.receiver.at(data.piece);
-    if (fetch->into.contiguous())
-      std::memcpy(fetch->into.data + data.position, from, data.piece.size);
-    else
-      fetch->into.packer->unpack(data.position, from, data.piece.size);
-    if (data.last != 0) fetch->left = fetch->all_claimed = true;
-    arrive(*fetch, data.piece.size, events);
-  }
+  Fetch* const fetch = fetch_from(peer, data.fetch);
+  if (fetch == nullptr || fetch->reported || data.position < 0 ||
+      data.position > fetch->into.size - data.piece.size)
+    return refuse(peer,
+                  fmt::format("{} bytes at position {} of transfer {}, which were not asked for",
+                              data.piece.size, data.position, data.fetch),
+                  events);
+  if (!peer.receiver.valid(data.piece)) return refuse(peer, bad_place(data.piece), events);
+  const std::byte* from = peer.receiver.at(data.piece);
+  if (fetch->into.contiguous())
+    std::memcpy(fetch->into.data + data.position, from, data.piece.size);
+  else
+    fetch->into.packer->unpack(data.position, from, data.piece.size);
   peer.receiver.took(data.piece);
+  if (data.last != 0) fetch->left = fetch->all_claimed = true;
+  arrive(*fetch, data.piece.size, events);
 }
 
 void SharedMemoryChannel::arrive(Fetch& fetch, std::int64_t bytes, ChannelEvents& events) {
@@ -230,34 +242,52 @@ void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, Channel
       receive_data(peer, payload_of<Data>(slot), events);
       break;
     case Slot::pull:
-      begin_stream(peer, payload_of<Pull>(slot));
+      begin_stream(peer, payload_of<Pull>(slot), events);
       break;
     case Slot::left: {
       const auto number = payload_of<Left>(slot).fetch;
-      Fetch* fetch = number < fetch_by_number_.size() ? fetch_by_number_[number] : nullptr;
-      if (fetch == nullptr) break;
+      Fetch* const fetch = fetch_from(peer, number);
+      if (fetch == nullptr || fetch->left)
+        return refuse(peer, fmt::format("the end of transfer {}, which it does not fill", number), events);
       fetch->left = fetch->all_claimed = true;
       retire_if_over(*fetch);
       break;
     }
     case Slot::done: {
       const auto id = payload_of<Done>(slot).expose;
-      if (id >= exposed_.size()) break;
-      exposed_[id].done = true;
+      Exposed* const exposed = exposed_to(peer, id);
+      if (exposed == nullptr || exposed->done)
+        return refuse(peer, fmt::format("the end of message {}, which was not offered to it", id), events);
+      exposed->done = true;
       settle_exposed(id, events);
       break;
     }
     default:
-      HAWSER_UNREACHABLE();
+      refuse(peer, fmt::format("a packet of unknown format {}", slot.header.channel_word), events);
   }
 }
 
-void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull) {
-  if (pull.expose >= exposed_.size() || pull.fetch >= ProcessBlock::transfers_count) return;
-  Exposed& exposed = exposed_[pull.expose];
-  exposed.wanted = pull.wanted;
-  ++exposed.streams;
+SharedMemoryChannel::Exposed* SharedMemoryChannel::exposed_to(const Peer& peer, std::uint32_t id) {
+  return id < exposed_.size() && exposed_[id].peer == &peer ? &exposed_[id] : nullptr;
+}
+
+void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull, ChannelEvents& events) {
+  Exposed* const exposed = exposed_to(peer, pull.expose);
   const bool claims = pull.position < 0;
+  // The rest is asked for once, and once a part that the receiver claimed and then could not copy.
+  const bool asked_before = exposed != nullptr && (claims ? exposed->claimed : exposed->repeated);
+  if (exposed == nullptr || exposed->done || asked_before || pull.fetch >= ProcessBlock::transfers_count ||
+      pull.wanted < 1 || pull.wanted > exposed->bytes.size ||
+      (exposed->wanted >= 0 && exposed->wanted != pull.wanted) ||
+      (!claims && (pull.size < 1 || pull.size > pull.wanted || pull.position > pull.wanted - pull.size)))
+    return refuse(peer,
+                  fmt::format("a request for {} bytes at position {} of {} in message {}, which were not "
+                              "offered to it",
+                              pull.size, pull.position, pull.wanted, pull.expose),
+                  events);
+  exposed->wanted = pull.wanted;
+  (claims ? exposed->claimed : exposed->repeated) = true;
+  ++exposed->streams;
   auto stream = std::make_unique<Stream>();
   *stream = {.peer = &peer,
              .expose = pull.expose,
@@ -278,7 +308,7 @@ bool SharedMemoryChannel::push_streams(ChannelEvents& events) {
       ++i;
       continue;
     }
-    moved |= push_stream(stream);
+    moved |= push_stream(stream, events);
     if (stream.position < stream.end || stream.claims) {
       stream.peer->stream_pass = pass_;
       ++i;
@@ -294,12 +324,12 @@ bool SharedMemoryChannel::push_streams(ChannelEvents& events) {
 }
 
 // Copies in as many pieces as there is room for, up to a bound: what arrives meanwhile wants attention too.
-bool SharedMemoryChannel::push_stream(Stream& stream) {
+bool SharedMemoryChannel::push_stream(Stream& stream, ChannelEvents& events) {
   bool moved = false;
   RingSender& ring = stream.peer->sender;
   Exposed& exposed = exposed_[stream.expose];
   for (int pieces = 0; pieces < 8; ++pieces) {
-    if (stream.position == stream.end && !claim_for_stream(stream)) break;
+    if (stream.position == stream.end && !claim_for_stream(stream, events)) break;
     const auto size =
         static_cast<std::uint32_t>(std::min<std::int64_t>(piece_, stream.end - stream.position));
     if (!ring.room(1, RingSender::padded(size) + piece_)) break;
@@ -323,7 +353,7 @@ bool SharedMemoryChannel::push_stream(Stream& stream) {
 }
 
 // Claims the next part of the transfer; false when there is none left, which the receiver is told.
-bool SharedMemoryChannel::claim_for_stream(Stream& stream) {
+bool SharedMemoryChannel::claim_for_stream(Stream& stream, ChannelEvents& events) {
   if (!stream.claims) return false;
   const std::int64_t part = stream_claim_pieces * piece_;
   Transfer& transfer = segment_.block(stream.peer->index).transfers[stream.fetch];
@@ -332,6 +362,13 @@ bool SharedMemoryChannel::claim_for_stream(Stream& stream) {
     stream.claims = false;
     const Left left{stream.fetch};
     send_control(*stream.peer, Slot::left, &left, sizeof(left));
+    return false;
+  }
+  // The counter lies in the receiver's memory.
+  if (position < 0 || exposed_[stream.expose].streamed > stream.size) {
+    stream.claims = false;
+    refuse(*stream.peer,
+           fmt::format("position {} as the next of a transfer of {} bytes", position, stream.size), events);
     return false;
   }
   stream.position = position;

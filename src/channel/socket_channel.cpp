@@ -281,7 +281,8 @@ bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
   while (more) {
     auto received = receive_frame(connection, events);
     if (!received) {
-      lose(connection.source, received.error(), events);
+      events.on_bad_packet(connection.source, received.error().text);
+      lose(connection.source, failure(ErrorClass::other, "it sent {}", received.error().text), events);
       open = false;
       break;
     }
@@ -320,7 +321,7 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
   SocketFrame frame;
   std::memcpy(&frame, bytes, sizeof(frame));
   if (frame.body > std::max(eager_limit_, stream_piece) || frame.size < 0)
-    return failure(ErrorClass::other, "it sent a frame of {} bytes", frame.body);
+    return failure(ErrorClass::other, "a frame of {} bytes that announces {}", frame.body, frame.size);
   bytes = connection.peek(sizeof(SocketFrame) + frame.body);
   if (bytes == nullptr) return false;
   const std::byte* const body = bytes + sizeof(SocketFrame);
@@ -341,7 +342,9 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
     case SocketFrame::pull: {
       if (!exposed_to_it || exposed_[frame.number].pulled || frame.size < 1 ||
           frame.size > exposed_[frame.number].bytes.size)
-        return failure(ErrorClass::other, "it asked for bytes that were not exposed to it");
+        return failure(ErrorClass::other,
+                       "a request for {} bytes of message {}, which were not offered to it", frame.size,
+                       frame.number);
       exposed_[frame.number].pulled = true;
       peers_[static_cast<std::size_t>(source)].streams.push_back({frame.number, frame.fetch, 0, frame.size});
       note_due(source);
@@ -352,14 +355,14 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
       break;
     case SocketFrame::done: {
       if (!exposed_to_it || exposed_[frame.number].pulled)
-        return failure(ErrorClass::other, "it gave up bytes that were not exposed to it");
+        return failure(ErrorClass::other, "the end of message {}, which was not offered to it", frame.number);
       void* const cookie = exposed_[frame.number].cookie;
       exposed_.release(frame.number);
       events.on_exposed_done(cookie, {});
       break;
     }
     default:
-      return failure(ErrorClass::other, "it sent a frame of unknown kind {}", frame.kind);
+      return failure(ErrorClass::other, "a frame of unknown kind {}", frame.kind);
   }
   connection.consume(sizeof(SocketFrame) + frame.body);
   return true;
@@ -368,11 +371,13 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
 Result<> SocketChannel::receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body,
                                      ChannelEvents& events) {
   if (frame.fetch >= fetches_.size() || fetches_[frame.fetch].peer != source)
-    return failure(ErrorClass::other, "it sent bytes that were not asked for");
+    return failure(ErrorClass::other, "{} bytes for transfer {}, which were not asked for", frame.body,
+                   frame.fetch);
   Fetch& fetch = fetches_[frame.fetch];
   // Pieces come in order, so the position is known; it stands in the frame to be checked.
   if (frame.position != fetch.arrived || frame.body > fetch.into.size - fetch.arrived)
-    return failure(ErrorClass::other, "it sent more bytes than were asked for");
+    return failure(ErrorClass::other, "{} bytes at position {} of transfer {}, where {} of {} were next",
+                   frame.body, frame.position, frame.fetch, fetch.arrived, fetch.into.size);
   if (fetch.into.contiguous())
     std::memcpy(fetch.into.data + fetch.arrived, body, frame.body);
   else

@@ -138,6 +138,8 @@ TEST(SocketChannel, NonsenseEndsTheConnectionNotTheProcess) {
       return !fresh.events[1]->lost.empty();
     });
     EXPECT_EQ(fresh.events[1]->lost.front(), 0);
+    ASSERT_EQ(fresh.events[1]->bad_packets.size(), 1u);
+    EXPECT_EQ(fresh.events[1]->bad_packets.front().first, 0);
   }
 }
 

@@ -1,4 +1,8 @@
-// What PointToPoint does with what its channels report.
+// What PointToPoint does with what its channels report. A header is another process's word: whatever stands
+// in it must lead to a delivered message or to on_bad_packet, never to an assertion or to somebody else's
+// request.
+#include <fmt/core.h>
+
 #include "base/assert.h"
 #include "message/point_to_point.h"
 #include "message/transfer.h"
@@ -14,6 +18,14 @@ void* message_cookie(Message& message) {
 bool names_message(void* cookie) { return (reinterpret_cast<std::uintptr_t>(cookie) & 1) != 0; }
 Message& message_of(void* cookie) {
   return *reinterpret_cast<Message*>(reinterpret_cast<std::uintptr_t>(cookie) & ~std::uintptr_t{1});
+}
+
+// Matching looks at the rank and the tag of the receive, for which negative numbers stand for any. A header
+// that bears one meets no posted receive by it, so it is enough to look when a message finds none.
+bool well_addressed(const MessageHeader& header) { return header.source_rank >= 0 && header.tag >= 0; }
+std::string address_of(const MessageHeader& header) {
+  return fmt::format("a message with tag {} from rank {} of its communicator", header.tag,
+                     header.source_rank);
 }
 
 }  // namespace
@@ -33,6 +45,8 @@ void PointToPoint::on_packet(ProcessIndex source, const MessageHeader& header, c
 
 void PointToPoint::store(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
                          std::int64_t size) {
+  if (!well_addressed(header)) [[unlikely]]
+    return on_bad_packet(source, address_of(header));
   Message& message = messages_.take(header, source, size, size);
   copy_bytes(message.payload(), payload, size);
   matching_.add(message);
@@ -49,34 +63,70 @@ void PointToPoint::on_rare_packet(ProcessIndex source, const MessageHeader& head
       acknowledge_match(source, header);
       return finish_receive(*receive, header.source_rank, header.tag, payload_size);
     }
-    case MessageHeader::Kind::rendezvous: {
-      ExposeToken token;
-      HAWSER_ASSERT(payload_size == static_cast<std::int64_t>(sizeof token));
-      std::memcpy(&token, payload, sizeof token);
-      MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
-      if (receive != nullptr) return fetch(source, header, token, message_size, *receive);
-      Message& message = messages_.take(header, source, message_size, 0);
-      message.token = token;
-      return matching_.add(message);
-    }
+    case MessageHeader::Kind::rendezvous:
+      return on_rendezvous(source, header, payload, payload_size, message_size);
     case MessageHeader::Kind::matched:
-      return settle(send_named(header));
+      return on_matched(source, header);
     case MessageHeader::Kind::cancel:
       return take_back(source, header);
     case MessageHeader::Kind::cancel_reply:
-      return on_cancel_reply(send_named(header), header.flags != 0);
+      return on_cancel_reply(source, header);
   }
-  HAWSER_UNREACHABLE();
+  on_bad_packet(source, fmt::format("a message of unknown kind {}", static_cast<int>(header.kind)));
 }
 
-MessageRequest& PointToPoint::send_named(const MessageHeader& header) {
+void PointToPoint::on_rendezvous(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                                 std::int64_t payload_size, std::int64_t message_size) {
+  ExposeToken token;
+  if (!well_addressed(header)) return on_bad_packet(source, address_of(header));
+  if (payload_size != static_cast<std::int64_t>(sizeof token) || message_size < 0)
+    return on_bad_packet(source, fmt::format("an offer of {} bytes with a token of {} bytes instead of {}",
+                                             message_size, payload_size, sizeof token));
+  std::memcpy(&token, payload, sizeof token);
+  MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
+  if (receive != nullptr) return fetch(source, header, token, message_size, *receive);
+  Message& message = messages_.take(header, source, message_size, 0);
+  message.token = token;
+  matching_.add(message);
+}
+
+// The send that a reply is about; null if the peer has none of that number, or of that context and tag.
+MessageRequest* PointToPoint::send_named(ProcessIndex source, const MessageHeader& header) {
   Request* request = table_.find_any(header.sender_request);
-  HAWSER_ASSERT(request != nullptr && request->kind == Request::Kind::message);
-  return static_cast<MessageRequest&>(*request);
+  if (request == nullptr || request->kind != Request::Kind::message) return nullptr;
+  auto& send = static_cast<MessageRequest&>(*request);
+  const bool under_way =
+      send.stage == MessageRequest::Stage::awaiting_match || send.stage == MessageRequest::Stage::exposed;
+  return under_way && send.process == source && send.context == header.context && send.tag == header.tag
+             ? &send
+             : nullptr;
+}
+
+void PointToPoint::on_matched(ProcessIndex source, const MessageHeader& header) {
+  MessageRequest* const send = send_named(source, header);
+  if (send == nullptr || send->stage != MessageRequest::Stage::awaiting_match || send->settled)
+    return on_bad_packet(source,
+                         fmt::format("an acknowledgement of synchronous send {}, which waits for none",
+                                     header.sender_request));
+  settle(*send);
+}
+
+void PointToPoint::on_bad_packet(ProcessIndex source, std::string what) {
+  if (!bad_packet_.empty()) return;
+  bad_packet_ = fmt::format("rank {} sent {}; do all ranks use the same version of Hawser?", source, what);
+  if (end_job_) end_job_(bad_packet_);
 }
 
 EagerSink PointToPoint::on_eager_begin(ProcessIndex source, const MessageHeader& header,
                                        std::int64_t message_size) {
+  const bool eager =
+      header.kind == MessageHeader::Kind::eager || header.kind == MessageHeader::Kind::eager_synchronous;
+  if (!eager || message_size < 0 || !well_addressed(header)) [[unlikely]] {
+    on_bad_packet(source, !well_addressed(header) ? address_of(header)
+                                                  : fmt::format("{} bytes in pieces with a header of kind {}",
+                                                                message_size, static_cast<int>(header.kind)));
+    return {};
+  }
   MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
   if (receive != nullptr) {
     receive->stage = MessageRequest::Stage::arriving;
@@ -93,6 +143,7 @@ EagerSink PointToPoint::on_eager_begin(ProcessIndex source, const MessageHeader&
 }
 
 void PointToPoint::on_eager_end(ProcessIndex, void* cookie) {
+  if (cookie == nullptr) return;  // a message that was refused
   if (!names_message(cookie)) {
     auto& receive = *static_cast<MessageRequest*>(cookie);
     return finish_receive(receive, receive.status.source, receive.status.tag, receive.message_size);
@@ -189,8 +240,13 @@ void PointToPoint::take_back(ProcessIndex source, const MessageHeader& header) {
   reply(source, answer);
 }
 
-void PointToPoint::on_cancel_reply(MessageRequest& send, bool taken_back) {
-  HAWSER_ASSERT(send.cancelling);
+void PointToPoint::on_cancel_reply(ProcessIndex source, const MessageHeader& header) {
+  MessageRequest* const named = send_named(source, header);
+  if (named == nullptr || !named->cancelling)
+    return on_bad_packet(source, fmt::format("an answer about cancelling send {}, for which it was not asked",
+                                             header.sender_request));
+  MessageRequest& send = *named;
+  const bool taken_back = header.flags != 0;
   send.cancelling = false;
   send.status.cancelled = taken_back;
   // Bytes that were exposed must be free before the send is over, whatever the outcome; a synchronous send

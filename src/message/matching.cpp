@@ -107,6 +107,7 @@ void Matching::release_bins(Bin& all) {
 MessageRequest* Matching::match_with_wildcards(Bin& bin, MessageRequest* receive, std::uint32_t context,
                                                std::int32_t tag) {
   Bin& any = bin_of(context, any_source);
+  if (&bin == &any) return nullptr;  // no process has that rank
   MessageRequest* wildcard = first_accepting(any, tag);
   if (wildcard != nullptr && (receive == nullptr || wildcard->sequence < receive->sequence)) {
     any.posted.remove(wildcard);

@@ -107,7 +107,9 @@ class Matching {
   static std::uint64_t key_of(std::uint32_t context, std::int32_t source) {
     return std::uint64_t{context} << 32 | static_cast<std::uint32_t>(source);
   }
-  static bool tag_fits(std::int32_t wanted, std::int32_t tag) { return wanted == tag || wanted == any_tag; }
+  static bool tag_fits(std::int32_t wanted, std::int32_t tag) {
+    return wanted == tag || (wanted == any_tag && tag >= 0);
+  }
 
   Bin& bin_of(std::uint32_t context, std::int32_t source) {
     const std::uint64_t key = key_of(context, source);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -137,6 +138,9 @@ class PointToPoint final : public ChannelEvents {
   Matching::Queued queued_in(std::uint32_t context) const { return matching_.queued_in(context); }
   // Why the first lost peer cannot be reached; empty while all can.
   const std::string& loss() const { return loss_; }
+  // What the first peer that sent nonsense sent; empty while none has. `end_job` is called with it at once.
+  const std::string& bad_packet() const { return bad_packet_; }
+  void at_bad_packet(std::function<void(const std::string&)> end_job) { end_job_ = std::move(end_job); }
 
   // ChannelEvents
   void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
@@ -149,6 +153,7 @@ class PointToPoint final : public ChannelEvents {
   void on_peer_lost(ProcessIndex, const Error& error) override {
     if (loss_.empty()) loss_ = error.text;
   }
+  void on_bad_packet(ProcessIndex source, std::string what) override;
 
  private:
   struct Peer {
@@ -209,16 +214,19 @@ class PointToPoint final : public ChannelEvents {
 
   void on_rare_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
                       std::int64_t payload_size, std::int64_t message_size);
+  void on_rendezvous(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                     std::int64_t payload_size, std::int64_t message_size);
   void store(ProcessIndex source, const MessageHeader& header, const std::byte* payload, std::int64_t size);
   void deliver(Message& message, MessageRequest& receive);
   void fetch(ProcessIndex process, const MessageHeader& header, const ExposeToken& token, std::int64_t size,
              MessageRequest& receive);
   void acknowledge_match(ProcessIndex process, const MessageHeader& header);
   void drop(Message& message);
-  MessageRequest& send_named(const MessageHeader& header);
+  MessageRequest* send_named(ProcessIndex source, const MessageHeader& header);
+  void on_matched(ProcessIndex source, const MessageHeader& header);
   void settle(MessageRequest& send);
   void take_back(ProcessIndex source, const MessageHeader& header);
-  void on_cancel_reply(MessageRequest& send, bool taken_back);
+  void on_cancel_reply(ProcessIndex source, const MessageHeader& header);
   static MessageHeader cancel_header(const MessageRequest& send);
 
   RequestTable& table_;
@@ -232,6 +240,8 @@ class PointToPoint final : public ChannelEvents {
   MessageRequest sent_;
   MessageRequest null_receive_;
   std::string loss_;
+  std::string bad_packet_;
+  std::function<void(const std::string&)> end_job_;
   ProcessIndex self_ = 0;
   std::int32_t next_part_tag_ = 0;
 };

@@ -33,6 +33,9 @@ class TestNetwork {
   bool progress(int process);
   // Moves everything on until nothing is left under way; no more refusals from here on.
   void settle();
+  // A packet as a channel would report it, whatever stands in it; `in_pieces`: as a long eager message.
+  void inject(int from, int to, const MessageHeader& header, std::vector<std::byte> payload,
+              std::int64_t message_size, bool in_pieces);
   // Bytes exposed that nobody has fetched.
   std::size_t exposed() const { return exposed_.size(); }
 
@@ -42,7 +45,8 @@ class TestNetwork {
     std::vector<std::byte> payload;
     std::int64_t message_size = 0;
     void* done = nullptr;  // not a packet: the bytes exposed with this cookie are free
-    bool begun = false;    // long eager: the sink is known
+    bool in_pieces = false;
+    bool begun = false;  // in pieces: the sink is known
     EagerSink sink;
     std::int64_t landed = 0;
   };
@@ -119,6 +123,8 @@ inline bool TestNetwork::Link::try_send(ProcessIndex peer, const MessageHeader& 
   packet.payload.resize(static_cast<std::size_t>(payload.size));
   copy_from(packet.payload.data(), payload);
   packet.message_size = payload.size;
+  packet.in_pieces = payload.size >= 64 && (header.kind == MessageHeader::Kind::eager ||
+                                            header.kind == MessageHeader::Kind::eager_synchronous);
   network_.queue(self_, peer).push_back(std::move(packet));
   return true;
 }
@@ -150,15 +156,13 @@ inline bool TestNetwork::Link::advance(ChannelEvents& events, int source, Packet
     return true;
   }
   const auto size = static_cast<std::int64_t>(packet.payload.size());
-  const bool eager = packet.header.kind == MessageHeader::Kind::eager ||
-                     packet.header.kind == MessageHeader::Kind::eager_synchronous;
   if (!packet.begun) {
-    if (!eager || size < 64) {
+    if (!packet.in_pieces) {
       events.on_packet(source, packet.header, packet.payload.data(), size, packet.message_size);
       return true;
     }
     packet.begun = true;
-    packet.sink = events.on_eager_begin(source, packet.header, size);
+    packet.sink = events.on_eager_begin(source, packet.header, packet.message_size);
     return false;
   }
   const std::int64_t piece = std::min<std::int64_t>(size - packet.landed, 50);
@@ -192,8 +196,13 @@ inline bool TestNetwork::Link::progress(ChannelEvents& events, Nanoseconds) {
       continue;
     }
     network_.fetches_.erase(network_.fetches_.begin() + static_cast<long>(i));
-    const Exposed exposed = network_.exposed_.at(fetch.exposed);
-    network_.exposed_.erase(fetch.exposed);
+    const auto named = network_.exposed_.find(fetch.exposed);
+    if (named == network_.exposed_.end()) {  // of an injected token
+      events.on_fetched(fetch.cookie, {});
+      continue;
+    }
+    const Exposed exposed = named->second;
+    network_.exposed_.erase(named);
     copy_between(fetch.into, exposed.bytes);
     events.on_fetched(fetch.cookie, {});
     Packet done;
@@ -202,6 +211,16 @@ inline bool TestNetwork::Link::progress(ChannelEvents& events, Nanoseconds) {
     moved = true;
   }
   return moved;
+}
+
+inline void TestNetwork::inject(int from, int to, const MessageHeader& header, std::vector<std::byte> payload,
+                                std::int64_t message_size, bool in_pieces) {
+  Packet packet;
+  packet.header = header;
+  packet.payload = std::move(payload);
+  packet.message_size = message_size;
+  packet.in_pieces = in_pieces;
+  queue(from, to).push_back(std::move(packet));
 }
 
 inline bool TestNetwork::progress(int process) {

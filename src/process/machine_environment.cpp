@@ -69,6 +69,7 @@ class OnlyProtocol final : public ChannelEvents {
   void on_eager_end(ProcessIndex, void*) override {}
   void on_exposed_done(void*, Result<>) override {}
   void on_fetched(void*, Result<>) override {}
+  void on_bad_packet(ProcessIndex, std::string) override {}
 };
 
 class MachineEnvironment final : public Environment {

@@ -154,6 +154,9 @@ Result<> MpiProcess::connect() {
   for (Channel* channel : environment_.channels->channels())
     if (channel != shared_memory_) polled_channels_.push_back(channel);
   point_to_point_.connect(rank_, size_, *environment_.channels);
+  point_to_point_.at_bad_packet([this](const std::string& what) {
+    abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, what));
+  });
   HAWSER_TRY(collectives_.open(rank_, size_, knobs(), shared_memory_, layout.node_of_rank));
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);

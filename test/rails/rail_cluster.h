@@ -72,6 +72,7 @@ class Endpoint final : public ChannelEvents {
   void on_exposed_done(void* cookie, Result<> result) override;
   void on_fetched(void* cookie, Result<> result) override;
   void on_peer_lost(ProcessIndex peer, const Error&) override { lost.push_back(peer); }
+  void on_bad_packet(ProcessIndex, std::string) override { HAWSER_UNREACHABLE(); }
 
  private:
   class Buffer;

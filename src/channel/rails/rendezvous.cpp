@@ -124,9 +124,11 @@ void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packe
   MessageHeader header;
   StartBody body;
   if (!read_body(packet, sizeof(PacketHeader), header) ||
-      !read_body(packet, sizeof(PacketHeader) + sizeof(header), body) || body.size < 0) {
+      !read_body(packet, sizeof(PacketHeader) + sizeof(header), body) || body.size < 0 ||
+      header.kind != MessageHeader::Kind::rendezvous) {
     ++core_.counters.dropped_malformed;
-    return;
+    return core_.events->on_bad_packet(peer.process(),
+                                       "an offer of bytes that is too short or of a negative size");
   }
   Transfer& fetch = core_.fetches.take(peer);
   fetch.other = body.exposed;

@@ -350,9 +350,11 @@ void VirtualChannel::hand_on(PacketBuffer& buffer) {
   switch (header.kind) {
     case PacketKind::eager: {
       MessageHeader message;
-      if (!read_body(packet, sizeof(header), message)) {
+      if (!read_body(packet, sizeof(header), message) || message.kind == MessageHeader::Kind::rendezvous)
+          [[unlikely]] {
         ++core_.counters.dropped_malformed;
-        return;
+        return core_.events->on_bad_packet(
+            process_, "a packet with no header, or with one that offers bytes and names none");
       }
       const std::size_t skip = sizeof(header) + sizeof(message);
       const auto size = static_cast<std::int64_t>(packet.size() - skip);

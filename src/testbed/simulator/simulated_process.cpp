@@ -32,6 +32,7 @@ class NothingArrives final : public ChannelEvents {
   void on_eager_end(ProcessIndex, void*) override { HAWSER_UNREACHABLE(); }
   void on_exposed_done(void*, Result<>) override { HAWSER_UNREACHABLE(); }
   void on_fetched(void*, Result<>) override { HAWSER_UNREACHABLE(); }
+  void on_bad_packet(ProcessIndex, std::string) override { HAWSER_UNREACHABLE(); }
 };
 
 }  // namespace
