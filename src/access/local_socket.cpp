@@ -32,12 +32,6 @@ Result<Address> address_of(const std::string& name) {
   return out;
 }
 
-bool same_user(int fd) {
-  ucred peer{};
-  socklen_t length = sizeof peer;
-  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.uid == getuid();
-}
-
 FileDescriptor packet_socket() {
   FileDescriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   const int room = 4 * static_cast<int>(longest_packet);
@@ -71,14 +65,13 @@ Result<FileDescriptor> connect_local(const std::string& name) {
     return failure(ErrorClass::no_such_file, "nobody of the name '{}' is there ({})", name,
                    std::strerror(errno));
   }
-  if (!same_user(socket.get()))
-    return failure(ErrorClass::access, "who listens as '{}' is another user's", name);
+  if (!same_user(socket)) return failure(ErrorClass::access, "who listens as '{}' is another user's", name);
   return socket;
 }
 
 FileDescriptor accept_local(const FileDescriptor& listener) {
   FileDescriptor made(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (made.valid() && !same_user(made.get())) made.close();
+  if (made.valid() && !same_user(made)) made.close();
   return made;
 }
 
@@ -87,6 +80,14 @@ pid_t peer_process(const FileDescriptor& socket) {
   socklen_t length = sizeof peer;
   return getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? peer.pid : -1;
 }
+
+std::int64_t peer_user(const FileDescriptor& socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  return getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 ? std::int64_t{peer.uid} : -1;
+}
+
+bool same_user(const FileDescriptor& socket) { return peer_user(socket) == std::int64_t{geteuid()}; }
 
 bool send_packet(const FileDescriptor& socket, std::span<const std::byte> bytes,
                  std::span<const int> descriptors, bool wait) {

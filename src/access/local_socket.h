@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,11 @@ Result<FileDescriptor> connect_local(const std::string& name);
 // The next connection that waits; not valid when there is none, or it is another user's.
 FileDescriptor accept_local(const FileDescriptor& listener);
 pid_t peer_process(const FileDescriptor& socket);
+// Whether the other side of a local connection runs as this process's user. Root is no exception, either way:
+// it needs no favour from us, and a job of root's takes nothing from others.
+bool same_user(const FileDescriptor& socket);
+// The user behind it, for messages; -1: not known.
+std::int64_t peer_user(const FileDescriptor& socket);
 
 struct LocalPacket {
   std::vector<std::byte> bytes;

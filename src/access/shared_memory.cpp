@@ -1,6 +1,7 @@
 #include "access/shared_memory.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <poll.h>
@@ -18,7 +19,9 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
+#include "access/local_socket.h"
 #include "base/failure.h"
 
 namespace hawser {
@@ -75,6 +78,26 @@ int receive_descriptor(int socket) {
   int fd = -1;
   std::memcpy(&fd, CMSG_DATA(item), sizeof(fd));
   return fd;
+}
+
+// Has the kernel drop every datagram but the password's bytes before it is queued: the names of this name
+// space are public (/proc/net/unix), and any user may send there. Where the kernel does not filter local
+// sockets, strangers' datagrams cost the wakes that they cause, and nothing else.
+void accept_only(const FileDescriptor& socket, std::string_view password) {
+  std::vector<sock_filter> program;
+  const auto refuse_unless = [&](std::uint32_t value) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
+  };
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
+  refuse_unless(static_cast<std::uint32_t>(password.size()));
+  for (std::size_t i = 0; i < password.size(); ++i) {
+    program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, static_cast<std::uint32_t>(i)));
+    refuse_unless(static_cast<unsigned char>(password[i]));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, UINT32_MAX));
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
 }
 
 }  // namespace
@@ -140,10 +163,15 @@ Result<DescriptorPasser> DescriptorPasser::listen() {
 }
 
 Result<> DescriptorPasser::give(int fd, int takers) {
-  for (int i = 0; i < takers; ++i) {
+  while (takers > 0) {
     const FileDescriptor taker(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!taker.valid() || !send_descriptor(taker.get(), fd))
+    if (!taker.valid()) {
+      if (errno == EINTR || errno == ECONNABORTED) continue;
       return system_failure("passing the node's segment to a neighbour");
+    }
+    if (!same_user(taker)) continue;  // the name space is open to all users of the machine
+    if (!send_descriptor(taker.get(), fd)) return system_failure("passing the node's segment to a neighbour");
+    --takers;
   }
   return {};
 }
@@ -154,8 +182,18 @@ Result<FileDescriptor> DescriptorPasser::take(const std::string& name) {
   const socklen_t length = abstract_address(address, name);
   if (!giver.valid() || connect(giver.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
     return system_failure("connecting to the maker of the node's segment");
+  if (!same_user(giver))
+    return failure(
+        ErrorClass::access,
+        "the node's segment is offered by a process of user {} at @{}, not by one of user {}; have all "
+        "ranks of a node run as one user",
+        peer_user(giver), name, geteuid());
   const int fd = receive_descriptor(giver.get());
-  if (fd < 0) return system_failure("receiving the node's segment");
+  if (fd < 0)
+    return failure(ErrorClass::other,
+                   "the maker of the node's segment closed the connection at @{} before it "
+                   "passed the segment",
+                   name);
   return FileDescriptor(fd);
 }
 
@@ -222,12 +260,16 @@ bool accept_remote_barriers() {
 
 bool remote_barrier() { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
-Result<FileDescriptor> make_wake_listener(std::string& name) {
-  name = fmt::format("hawser-wake-{:016x}", random_word());
+Result<FileDescriptor> make_wake_listener(std::string& wake_address) {
+  const std::string name = fmt::format("hawser-wake-{:016x}", random_word());
+  const std::string password = fmt::format("{:016x}", random_word());
+  wake_address = name + ' ' + password;
   FileDescriptor listener(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.valid()) return system_failure("making a local socket for wakes");
+  accept_only(listener, password);
   sockaddr_un address;
   const socklen_t length = abstract_address(address, name);
-  if (!listener.valid() || bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
+  if (bind(listener.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
     return system_failure("making a local socket for wakes");
   return listener;
 }
@@ -236,13 +278,15 @@ FileDescriptor make_wake_socket() {
   return FileDescriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-void send_wake(const FileDescriptor& socket, const char* name) {
+void send_wake(const FileDescriptor& socket, std::string_view wake_address) {
+  const std::size_t space = std::min(wake_address.find(' '), wake_address.size());
+  const std::string_view password = wake_address.substr(std::min(space + 1, wake_address.size()));
   sockaddr_un address;
-  const socklen_t length = abstract_address(address, name);
-  const char byte = 0;
+  const socklen_t length = abstract_address(address, std::string(wake_address.substr(0, space)));
   // A full queue means that wakes are waiting there already; a peer that is gone needs none.
   [[maybe_unused]] const ssize_t sent =
-      sendto(socket.get(), &byte, 1, MSG_NOSIGNAL, reinterpret_cast<sockaddr*>(&address), length);
+      sendto(socket.get(), password.data(), password.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+             reinterpret_cast<sockaddr*>(&address), length);
 }
 
 void drain_wakes(const FileDescriptor& listener) {

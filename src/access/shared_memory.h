@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "access/file_descriptor.h"
 #include "base/result.h"
@@ -43,7 +44,8 @@ Result<FileDescriptor> open_descriptor_of(pid_t pid, int fd);
 std::string file_identity(int fd);
 
 // Passes a descriptor over a socket in the abstract namespace (no file). The giver listens before the takers
-// know the name; take blocks until give has been called, give until `takers` processes have taken.
+// know the name; take blocks until give has been called, give until `takers` processes have taken. Both ends
+// pass over, or refuse, whoever runs as another user.
 class DescriptorPasser {
  public:
   static Result<DescriptorPasser> listen();
@@ -89,10 +91,11 @@ bool accept_remote_barriers();
 bool remote_barrier();
 
 // A socket that sleeping processes of this machine listen on for wakes, in the abstract namespace (no file),
-// so that a sleep can wait for it and for other descriptors at once. Its name fits 64 bytes.
-Result<FileDescriptor> make_wake_listener(std::string& name);
+// so that a sleep can wait for it and for other descriptors at once. Its address fits 64 bytes and has a
+// password in it: who does not know the address by heart wakes nobody.
+Result<FileDescriptor> make_wake_listener(std::string& wake_address);
 FileDescriptor make_wake_socket();
-void send_wake(const FileDescriptor& socket, const char* name);
+void send_wake(const FileDescriptor& socket, std::string_view wake_address);
 void drain_wakes(const FileDescriptor& listener);
 
 // Sleeps until one of two descriptors (-1: none) is readable, at most `timeout`.

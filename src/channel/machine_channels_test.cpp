@@ -2,7 +2,9 @@
 // real processes.
 #include "channel/machine_channels.h"
 
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -214,6 +216,96 @@ TEST(DescriptorPasser, PassesToSeveral) {
     });
   EXPECT_TRUE(passer.give(file.get(), 3));
   for (std::thread& taker : takers) taker.join();
+}
+
+// What runs as the user nobody in a process of its own; its answer is the exit code. Needs root.
+template <class Body>
+int as_nobody(Body body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t nobody = 65534;
+    if (setgroups(0, nullptr) != 0 || setresgid(nobody, nobody, nobody) != 0 ||
+        setresuid(nobody, nobody, nobody) != 0)
+      _exit(99);
+    _exit(body());
+  }
+  int status = 0;
+  return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+#define SKIP_UNLESS_ROOT() \
+  if (geteuid() != 0) GTEST_SKIP() << "only root can be another user, too"
+
+TEST(DescriptorPasser, GivesNothingToAnotherUser) {
+  SKIP_UNLESS_ROOT();
+  auto file = make_memory_file("hawser-test").value();
+  auto passer = DescriptorPasser::listen().value();
+  std::thread giver([&] { EXPECT_TRUE(passer.give(file.get(), 2)); });
+  // Before, between and after those who may have it.
+  for (int taker = 0; taker < 2; ++taker) {
+    EXPECT_EQ(as_nobody([&] {
+                int got = 0;
+                for (int i = 0; i < 20; ++i) got += DescriptorPasser::take(passer.name()) ? 1 : 0;
+                return got;
+              }),
+              0);
+    auto taken = DescriptorPasser::take(passer.name());
+    ASSERT_TRUE(taken) << taken.error().text;
+    EXPECT_EQ(file_identity(taken.value().get()), file_identity(file.get()));
+  }
+  giver.join();
+}
+
+TEST(DescriptorPasser, TakesNothingFromAnotherUser) {
+  SKIP_UNLESS_ROOT();
+  int names[2];
+  ASSERT_EQ(pipe(names), 0);
+  pid_t stranger = fork();
+  if (stranger == 0) {
+    if (setresuid(65534, 65534, 65534) != 0) _exit(99);
+    auto file = make_memory_file("hawser-test").value();
+    auto passer = DescriptorPasser::listen().value();
+    const auto size = static_cast<ssize_t>(passer.name().size());
+    if (write(names[1], passer.name().data(), passer.name().size()) != size) _exit(98);
+    (void)passer.give(file.get(), 1);  // to nobody of its own: until it is ended
+    _exit(0);
+  }
+  char name[64] = {};
+  ASSERT_GT(read(names[0], name, sizeof(name) - 1), 0);
+  const auto taken = DescriptorPasser::take(name);
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().text.find("user 65534"), std::string::npos) << taken.error().text;
+  kill(stranger, SIGKILL);
+  waitpid(stranger, nullptr, 0);
+  close(names[0]);
+  close(names[1]);
+}
+
+TEST(Wakes, OfStrangersAreNotHeard) {
+  std::string address;
+  const auto listener = make_wake_listener(address).value();
+  ASSERT_LT(address.size(), sizeof(ProcessBlock::wake_address));
+  const std::string name = address.substr(0, address.find(' '));
+  // Whoever reads /proc/net/unix knows the name; being of the same user does not help.
+  const auto flood = [&] {
+    const FileDescriptor stranger = make_wake_socket();
+    for (int i = 0; i < 1000; ++i) {
+      send_wake(stranger, name);
+      send_wake(stranger, name + " 0123456789abcdef");
+      send_wake(stranger, address + "0");
+      send_wake(stranger, address.substr(0, address.size() - 1));
+    }
+    return 0;
+  };
+  flood();
+  if (geteuid() == 0) {
+    EXPECT_EQ(as_nobody(flood), 0);
+  }
+  EXPECT_FALSE(wait_readable(listener.get(), -1, 1));
+  const FileDescriptor neighbour = make_wake_socket();
+  send_wake(neighbour, address);
+  EXPECT_TRUE(wait_readable(listener.get(), -1, 10 * second));
+  drain_wakes(listener);
+  EXPECT_FALSE(wait_readable(listener.get(), -1, 1));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void NeighbourWaker::wake(ProcessBlock& block) {
   if (was == 1) futex_wake_all(block.sleeping);
   if (was == 2) {
     if (!socket_.valid()) socket_ = make_wake_socket();
-    send_wake(socket_, block.wake_address);
+    send_wake(socket_, {block.wake_address, strnlen(block.wake_address, sizeof(block.wake_address))});
   }
 }
 
