@@ -166,17 +166,20 @@ void* attribute_from_core(int keyval, void* value) {
   return rank == proc_null ? const_cast<int*>(&none) : value;
 }
 
-void contents_from_core(const Datatype& datatype, int* integers, std::int64_t n) {
+void contents_from_core(const Datatype& datatype, int* integers, std::int64_t room) {
+  // There may be more room than integers.
+  const std::int64_t n = std::min(room, static_cast<std::int64_t>(datatype.contents()->integers.size()));
   if (n < 1) return;
   if (datatype.combiner == Combiner::subarray) {
     integers[n - 1] = from_core_order(integers[n - 1]);
   } else if (datatype.combiner == Combiner::darray) {
-    // size, rank, ndims, gsizes, distributions, their arguments, psizes, order
+    // size, rank, ndims, gsizes (not of the large-count form), distributions, their arguments, psizes, order
     const int dimensions = integers[2];
+    int* const distributions = integers + 3 + (datatype.contents()->large_counts.empty() ? dimensions : 0);
     for (int i = 0; i < dimensions; ++i) {
-      int& distribution = integers[3 + dimensions + i];
+      int& distribution = distributions[i];
       distribution = from_core_distribution(distribution);
-      int& argument = integers[3 + 2 * dimensions + i];
+      int& argument = distributions[dimensions + i];
       argument = from_core_distribution_argument(argument);
     }
     integers[n - 1] = from_core_order(integers[n - 1]);

@@ -233,10 +233,10 @@ void array_contents(Conformance& t) {
   OwnedType sub, part;
   OK(MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_FORTRAN, MPI_INT, sub.out()));
   CHECK(envelope_of(t, sub) == (Envelope{8, 0, 1, MPI_COMBINER_SUBARRAY}));
-  int numbers[12] = {};
+  int numbers[15] = {};
   MPI_Aint address;
-  MPI_Datatype named;
-  OK(MPI_Type_get_contents(sub, 8, 0, 1, numbers, &address, &named));
+  MPI_Datatype named[3];
+  OK(MPI_Type_get_contents(sub, 8, 0, 1, numbers, &address, named));
   const int expected[] = {2, 4, 6, 2, 3, 1, 2, MPI_ORDER_FORTRAN};
   CHECK(std::equal(expected, expected + 8, numbers));
   const int distributions[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC};
@@ -245,11 +245,24 @@ void array_contents(Conformance& t) {
   OK(MPI_Type_create_darray(2, 1, 2, sizes, distributions, arguments, grid, MPI_ORDER_C, MPI_INT,
                             part.out()));
   CHECK(envelope_of(t, part) == (Envelope{12, 0, 1, MPI_COMBINER_DARRAY}));
-  OK(MPI_Type_get_contents(part, 12, 0, 1, numbers, &address, &named));
+  // With more room than is needed.
+  OK(MPI_Type_get_contents(part, 15, 0, 3, numbers, &address, named));
   const int wanted[] = {
       2, 1, 2, 4,          6, MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_DFLT_DARG,
       2, 2, 1, MPI_ORDER_C};
   CHECK(std::equal(wanted, wanted + 12, numbers));
+  CHECK(numbers[12] == 0 && numbers[13] == 0 && numbers[14] == 0);
+#if MPI_VERSION >= 4
+  // The large-count form has the sizes elsewhere.
+  const MPI_Count large_sizes[] = {4, 6};
+  OwnedType large;
+  OK(MPI_Type_create_darray_c(2, 1, 2, large_sizes, distributions, arguments, grid, MPI_ORDER_C, MPI_INT,
+                              large.out()));
+  MPI_Count counts[2] = {};
+  OK(MPI_Type_get_contents_c(large, 15, 0, 2, 1, numbers, &address, counts, named));
+  CHECK(std::equal(wanted, wanted + 3, numbers) && std::equal(wanted + 5, wanted + 12, numbers + 3));
+  CHECK(std::equal(large_sizes, large_sizes + 2, counts));
+#endif
 }
 
 void parts_may_be_freed(Conformance& t) {
