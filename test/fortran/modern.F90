@@ -199,6 +199,12 @@ contains
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
     call MPI_Iallreduce(MPI_IN_PLACE, wide(1:12:3), 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, all_requests(1), i)
     call expect(i == MPI_ERR_BUFFER, 'a nonblocking reduction refuses a section')
+    ! The bytes of 2**61 elements overflow to none.
+    call MPI_Isend(wide(1:12:3), 2_MPI_COUNT_KIND**61 + 1, MPI_DOUBLE_PRECISION, rank, 3, MPI_COMM_WORLD, &
+                   all_requests(1), i)
+    call expect(i == MPI_ERR_COUNT, 'a nonblocking send of a section refuses more than memory holds')
+    call MPI_Send(wide(1:12:3), 2_MPI_COUNT_KIND**61, MPI_DOUBLE_PRECISION, rank, 3, MPI_COMM_WORLD, i)
+    call expect(i == MPI_ERR_COUNT, 'a send of a section refuses more than memory holds')
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
   end subroutine
   subroutine resize(type, extent)

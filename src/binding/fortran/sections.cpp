@@ -151,12 +151,17 @@ int StridedArgument::make_type_of_bytes(MPI_Datatype datatype, std::int64_t coun
   MPI_Type_get_true_extent_c(datatype, &true_lower_bound, &true_extent);
   MPI_Type_size_c(datatype, &size);
   const std::size_t total = byte_count(*descriptor_);
-  const MPI_Count last = (count - 1) * extent;
+  MPI_Count last = 0;
+  MPI_Count bytes = 0;
+  const auto room = static_cast<MPI_Count>(total);
+  if (__builtin_mul_overflow(count - 1, extent, &last) || __builtin_mul_overflow(count, size, &bytes) ||
+      last > room || last < -room)
+    return MPI_ERR_COUNT;
   const MPI_Count begin = true_lower_bound + std::min<MPI_Count>(last, 0);
   const MPI_Count end = true_lower_bound + true_extent + std::max<MPI_Count>(last, 0);
-  if (begin < 0 || end > static_cast<MPI_Count>(total)) return MPI_ERR_COUNT;
+  if (begin < 0 || end > room) return MPI_ERR_COUNT;
 
-  const auto packed_size = static_cast<std::size_t>(size * count);
+  const auto packed_size = static_cast<std::size_t>(bytes);
   std::vector<std::size_t> sources(packed_size);
   std::vector<unsigned char> whole(total);
   std::vector<unsigned char> packed(packed_size);
@@ -164,7 +169,7 @@ int StridedArgument::make_type_of_bytes(MPI_Datatype datatype, std::int64_t coun
     for (std::size_t i = 0; i < total; ++i) whole[i] = static_cast<unsigned char>(i >> shift);
     MPI_Count position = 0;
     const int code =
-        MPI_Pack_c(whole.data(), count, datatype, packed.data(), size * count, &position, MPI_COMM_SELF);
+        MPI_Pack_c(whole.data(), count, datatype, packed.data(), bytes, &position, MPI_COMM_SELF);
     if (code != MPI_SUCCESS) return code;
     for (std::size_t i = 0; i < packed_size; ++i) sources[i] |= std::size_t{packed[i]} << shift;
   }
