@@ -425,12 +425,70 @@ void one_address_without_overlap(Conformance& t) {
   for (std::size_t r = 0; r < n; ++r) CHECK_EQ(both[2 * r + 1], static_cast<int>(r) * 1000 + t.rank);
 }
 
+// Arguments of the other side, and those that MPI_IN_PLACE stands for, may be anything (MPI-5.0 sections 6.5
+// to 6.9).
+void nothing_significant_elsewhere(Conformance& t) {
+  const auto n = static_cast<std::size_t>(t.size);
+  const std::vector<int> ones(n, 1);
+  std::vector<int> starts(n), all(n, -1), values_of_all(n);
+  std::iota(starts.begin(), starts.end(), 0);
+  std::iota(values_of_all.begin(), values_of_all.end(), 100);
+  for (int root : roots(t)) {
+    const bool here = t.rank == root;
+    void* const nowhere = nullptr;
+    int own = 100 + t.rank;
+    const int count = here ? 1 : -5;
+    const MPI_Datatype type = here ? MPI_INT : MPI_DATATYPE_NULL;
+    const int* const counts = here ? ones.data() : nullptr;
+    const int* const places = here ? starts.data() : nullptr;
+    all.assign(n, -1);
+    OK(MPI_Gather(&own, 1, MPI_INT, here ? all.data() : nowhere, count, type, root, MPI_COMM_WORLD));
+    if (here) CHECK(all == values_of_all);
+    all.assign(n, -1);
+    OK(MPI_Gatherv(&own, 1, MPI_INT, here ? all.data() : nowhere, counts, places, type, root,
+                   MPI_COMM_WORLD));
+    if (here) CHECK(all == values_of_all);
+    own = -1;
+    OK(MPI_Scatter(here ? values_of_all.data() : nowhere, count, type, &own, 1, MPI_INT, root,
+                   MPI_COMM_WORLD));
+    CHECK_EQ(own, 100 + t.rank);
+    own = -1;
+    OK(MPI_Scatterv(here ? values_of_all.data() : nowhere, counts, places, type, &own, 1, MPI_INT, root,
+                    MPI_COMM_WORLD));
+    CHECK_EQ(own, 100 + t.rank);
+    int sum = -1;
+    OK(MPI_Reduce(&own, here ? &sum : nowhere, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD));
+    if (here) CHECK_EQ(sum, std::accumulate(values_of_all.begin(), values_of_all.end(), 0));
+  }
+  all.assign(n, -1);
+  all[static_cast<std::size_t>(t.rank)] = 100 + t.rank;
+  OK(MPI_Allgather(MPI_IN_PLACE, -5, MPI_DATATYPE_NULL, all.data(), 1, MPI_INT, MPI_COMM_WORLD));
+  CHECK(all == values_of_all);
+  OK(MPI_Allgatherv(MPI_IN_PLACE, -5, MPI_DATATYPE_NULL, all.data(), ones.data(), starts.data(), MPI_INT,
+                    MPI_COMM_WORLD));
+  CHECK(all == values_of_all);
+  std::vector<int> bytes_of_starts(starts);
+  for (int& start : bytes_of_starts) start *= static_cast<int>(sizeof(int));
+  const std::vector<MPI_Datatype> types(n, MPI_INT);
+  all.assign(n, 100 + t.rank);
+  OK(MPI_Alltoall(MPI_IN_PLACE, -5, MPI_DATATYPE_NULL, all.data(), 1, MPI_INT, MPI_COMM_WORLD));
+  CHECK(all == values_of_all);
+  all.assign(n, 100 + t.rank);
+  OK(MPI_Alltoallv(MPI_IN_PLACE, nullptr, nullptr, MPI_DATATYPE_NULL, all.data(), ones.data(), starts.data(),
+                   MPI_INT, MPI_COMM_WORLD));
+  CHECK(all == values_of_all);
+  all.assign(n, 100 + t.rank);
+  OK(MPI_Alltoallw(MPI_IN_PLACE, nullptr, nullptr, nullptr, all.data(), ones.data(), bytes_of_starts.data(),
+                   types.data(), MPI_COMM_WORLD));
+  CHECK(all == values_of_all);
+}
+
 }  // namespace
 
 CHAPTER(coll_move, CASE(barrier_holds_everyone), CASE(bcast), CASE(bcast_with_different_types),
         CASE(bcast_of_other_amounts), CASE(gather), CASE(gatherv), CASE(scatter), CASE(scatterv),
         CASE(allgather), CASE(allgatherv), CASE(alltoall), CASE(alltoallv), CASE(alltoallw),
         CASE(allgather_into_columns), CASE(on_other_communicators), CASE(messages_in_between),
-        CASE(one_address_without_overlap))
+        CASE(one_address_without_overlap), CASE(nothing_significant_elsewhere))
 
 }  // namespace conformance
