@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -119,8 +120,7 @@ Result<SharedMapping> SharedMapping::map(int fd, std::int64_t bytes) {
   struct stat status;
   if (fstat(fd, &status) != 0) return system_failure("fstat of the node's segment");
   // All processes of the node compute the same length, so it does not matter who comes first.
-  if (status.st_size < bytes && ftruncate(fd, bytes) != 0)
-    return system_failure("ftruncate of the node's segment");
+  if (status.st_size < bytes) HAWSER_TRY(set_file_size(fd, bytes));
   void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (data == MAP_FAILED) return system_failure("mmap of the node's segment");
@@ -130,8 +130,27 @@ Result<SharedMapping> SharedMapping::map(int fd, std::int64_t bytes) {
   return mapping;
 }
 
+Result<> set_file_size(int fd, std::int64_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && static_cast<rlim_t>(bytes) > limit.rlim_cur) {
+    errno = EFBIG;
+    return failure(ErrorClass::no_mem,
+                   "shared memory needs a file of {} bytes, but the limit is {} (raise it: ulimit -f {})",
+                   bytes, limit.rlim_cur, (bytes + 1023) / 1024);
+  }
+  if (ftruncate(fd, bytes) != 0) return system_failure("ftruncate of shared memory");
+  return {};
+}
+
+void seal_size(int fd) { fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW); }
+
+bool cannot_shrink(int fd) {
+  const int seals = fcntl(fd, F_GET_SEALS);
+  return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
 Result<FileDescriptor> make_memory_file(const char* label) {
-  const int fd = memfd_create(label, MFD_CLOEXEC);
+  const int fd = memfd_create(label, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return system_failure("memfd_create");
   return FileDescriptor(fd);
 }

@@ -36,6 +36,13 @@ class SharedMapping {
   std::int64_t size_ = 0;
 };
 
+// Gives a file its size. An error, rather than the signal SIGXFSZ, if that is beyond the limit of `ulimit
+// -f`, which holds for files in memory, too.
+Result<> set_file_size(int fd, std::int64_t bytes);
+// Fixes the size of a memory file: who maps it can rely on all its pages, whatever the other processes do.
+void seal_size(int fd);
+bool cannot_shrink(int fd);
+
 Result<FileDescriptor> make_memory_file(const char* label);
 
 // Another process's open file, through /proc. Fails where the kernel does not allow to look at that process.

@@ -401,6 +401,19 @@ class End(unittest.TestCase):
             self.failure("-n", "2", "-hosts", "a,b", *alone, program, code=16,
                          says="rank . .* MPI_Allreduce: process . cannot be reached: ")
 
+    def test_a_limit_of_file_sizes_for_the_ranks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "sum")
+            source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sum.c")
+            built = subprocess.run([os.path.join(os.path.dirname(MPIEXEC), "mpicc"), source, "-o", program],
+                                   capture_output=True, timeout=LIMIT)
+            if built.returncode != 0 or mpiexec("-n", "1", program).returncode != 0:
+                self.skipTest("programs cannot be compiled with this build, as with sanitizers")
+            result = mpiexec("-n", "2", "sh", "-c", 'ulimit -f 100; exec "$0"', program)
+            self.assertIn(result.returncode, range(1, 128))  # no signal
+            self.assertRegex(text(result.stderr), r"shared memory needs a file of \d+ bytes, but the limit is \d+ "
+                                                  r"\(raise it: ulimit -f \d+\)")
+
     def test_exit_without_init_while_others_wait(self):
         self.failure("-n", "2", PROBE, ":", "-n", "1", "true", code=1,
                      says="rank 2 .* exited without calling MPI_Init, which other ranks called")

@@ -5,17 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "access/shared_memory.h"
+
 namespace hawser::emulator {
-namespace {
-
-constexpr int sealed = F_SEAL_SHRINK | F_SEAL_GROW;
-
-}  // namespace
 
 FileDescriptor make_memory(std::size_t bytes) {
   FileDescriptor memory(memfd_create("hawser", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!memory.valid() || ftruncate(memory.get(), static_cast<off_t>(bytes)) != 0 ||
-      fcntl(memory.get(), F_ADD_SEALS, sealed) != 0)
+  if (!memory.valid()) return memory;
+  if (set_file_size(memory.get(), static_cast<std::int64_t>(bytes)))
+    seal_size(memory.get());
+  else
     memory.close();
   return memory;
 }
@@ -23,7 +22,7 @@ FileDescriptor make_memory(std::size_t bytes) {
 std::shared_ptr<std::byte> map_memory(const FileDescriptor& memory, std::size_t bytes) {
   struct stat facts {};
   if (fstat(memory.get(), &facts) != 0 || static_cast<std::size_t>(facts.st_size) != bytes || bytes == 0 ||
-      (fcntl(memory.get(), F_GET_SEALS) & F_SEAL_SHRINK) == 0)
+      !cannot_shrink(memory.get()))
     return nullptr;
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   if (at == MAP_FAILED) return nullptr;
