@@ -96,7 +96,8 @@ class MachineEnvironment final : public Environment {
                          again ? fmt::format("{}-{}", layout.job_id, joins_) : layout.job_id,
                          layout.node_of_rank,
                          again ? -1 : layout.node_segment_fd,
-                         layout.machine_processes};
+                         layout.machine_processes,
+                         layout.host_name.empty() ? host_name() : layout.host_name};
     Result<std::unique_ptr<MachineChannels>> built =
         MachineChannels::build(place, *exchange_, knobs_, clock_, devices_);
     if (!built) return built.take_error();

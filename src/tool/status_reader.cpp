@@ -11,6 +11,8 @@
 #include <filesystem>
 
 #include "access/file_descriptor.h"
+#include "access/shared_memory.h"
+#include "base/printable.h"
 #include "base/time.h"
 
 namespace hawser {
@@ -18,31 +20,41 @@ namespace {
 
 const StatusHeader& header_of(const std::byte* data) { return *reinterpret_cast<const StatusHeader*>(data); }
 
-// Whether the memory is a table that this program understands.
+// Whether the memory is a table that this program understands. What its process writes there later can be
+// anything: only the file's size is certain.
 bool is_table(const std::byte* data, std::size_t bytes) {
   if (bytes < status_header_bytes) return false;
   const StatusHeader& header = header_of(data);
   return header.magic.load(std::memory_order_acquire) == status_magic &&
-         header.header_bytes == status_header_bytes && header.row_bytes == sizeof(StatusRow) &&
-         header.row_capacity <= (bytes - status_header_bytes) / sizeof(StatusRow);
+         header.header_bytes == status_header_bytes && header.row_bytes == sizeof(StatusRow);
 }
 
-SeenProcess copy_out(const std::byte* data, pid_t pid) {
+template <std::size_t N>
+void end_text(char (&text)[N]) {
+  text[N - 1] = '\0';
+  make_printable(text, std::strlen(text));
+}
+
+// A time that was, so that ages are not negative and do not overflow.
+void check_time(Nanoseconds& time, Nanoseconds now) { time = std::clamp<Nanoseconds>(time, 0, now); }
+
+SeenProcess copy_out(const std::byte* data, std::uint64_t room, pid_t pid) {
   const StatusHeader& header = header_of(data);
   SeenProcess seen;
   seen.pid = pid;
   header.identity.load(seen.identity);
-  seen.identity.job[sizeof(seen.identity.job) - 1] = '\0';
-  seen.identity.policy[sizeof(seen.identity.policy) - 1] = '\0';
+  end_text(seen.identity.job);
+  end_text(seen.identity.policy);
+  end_text(seen.identity.host);
   seen.looked = MonotonicClock().now();
   seen.paths_lost = header.rows_lost.load(std::memory_order_relaxed);
   const auto* rows = reinterpret_cast<const StatusRow*>(data + status_header_bytes);
-  const std::uint64_t count =
-      std::min<std::uint64_t>(header.rows.load(std::memory_order_acquire), header.row_capacity);
+  const std::uint64_t count = std::min<std::uint64_t>(header.rows.load(std::memory_order_acquire), room);
   for (std::uint64_t i = 0; i < count; ++i) {
     SeenPath path;
     if (!rows[i].facts.load(path.facts)) continue;
-    path.facts.port[sizeof(path.facts.port) - 1] = '\0';
+    end_text(path.facts.port);
+    check_time(path.facts.last_change, seen.looked);
     path.bytes_per_second = rows[i].bytes_per_second.load(std::memory_order_relaxed);
     path.bytes_in_flight = rows[i].bytes_in_flight.load(std::memory_order_relaxed);
     path.bytes_done = rows[i].bytes_done.load(std::memory_order_relaxed);
@@ -53,7 +65,9 @@ SeenProcess copy_out(const std::byte* data, pid_t pid) {
   for (std::uint64_t i = events - std::min<std::uint64_t>(events, recent_events); i < events; ++i) {
     EventFacts event;
     // One that was overwritten meanwhile is newer than it should be here, and comes again.
-    if (header.ring[i % recent_events].load(event) && event.number == i) seen.events.push_back(event);
+    if (!header.ring[i % recent_events].load(event) || event.number != i) continue;
+    check_time(event.time, seen.looked);
+    seen.events.push_back(event);
   }
   for (const auto& counter : header.counters)
     seen.counters.push_back(counter.load(std::memory_order_relaxed));
@@ -81,7 +95,8 @@ void StatusReader::open_table(const std::string& path, pid_t pid) {
     return;
   }
   const auto bytes = static_cast<std::size_t>(facts.st_size);
-  if (bytes == 0) return;
+  // A file that can become shorter would end this program with SIGBUS; those of MPI processes cannot.
+  if (bytes == 0 || !cannot_shrink(file.get())) return;
   void* data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
   if (data == MAP_FAILED) return;
   const auto* start = static_cast<const std::byte*>(data);
@@ -89,7 +104,8 @@ void StatusReader::open_table(const std::string& path, pid_t pid) {
     munmap(data, bytes);
     return;
   }
-  tables_[{facts.st_dev, facts.st_ino}] = {pid, start, bytes, true};
+  const auto rows = static_cast<std::uint32_t>((bytes - status_header_bytes) / sizeof(StatusRow));
+  tables_[{facts.st_dev, facts.st_ino}] = {pid, start, bytes, rows, true};
 }
 
 void StatusReader::find_tables(pid_t only) {
@@ -124,7 +140,7 @@ std::vector<SeenProcess> StatusReader::look(pid_t only) {
       at = tables_.erase(at);
       continue;
     }
-    seen.push_back(copy_out(at->second.data, at->second.pid));
+    seen.push_back(copy_out(at->second.data, at->second.rows, at->second.pid));
     ++at;
   }
   std::sort(seen.begin(), seen.end(), [](const SeenProcess& a, const SeenProcess& b) {

@@ -47,6 +47,7 @@ class StatusReader {
     pid_t pid = 0;
     const std::byte* data = nullptr;
     std::size_t bytes = 0;
+    std::uint32_t rows = 0;  // that there is room for
     bool present = false;
   };
   using FileNumber = std::pair<std::uint64_t, std::uint64_t>;  // device, inode

@@ -1,17 +1,15 @@
 #include "tool/top_command.h"
 
 #include <fmt/core.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstring>
 
 #include "base/option_errors.h"
-#include "base/time.h"
 #include "tool/subcommand.h"
+#include "tool/top_keys.h"
 #include "tool/top_view.h"
 
 namespace hawser {
@@ -23,18 +21,12 @@ struct TopOptions {
   double interval = 1;  // seconds
   bool once = false;
   bool json = false;
+  bool paths = false;
 };
 
 std::size_t terminal_rows() {
   winsize size{};
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : 24;
-}
-
-// Waits, or says that an interrupt came.
-bool interrupted(const sigset_t& signals, double seconds) {
-  const auto time = static_cast<Nanoseconds>(seconds * 1e9);
-  const timespec pause{time / second, time % second};
-  return sigtimedwait(&signals, nullptr, &pause) > 0;
 }
 
 std::vector<SeenProcess> look(StatusReader& reader, const TopOptions& options) {
@@ -60,13 +52,24 @@ int not_there(StatusReader& reader, const TopOptions& options) {
   return 1;
 }
 
+// What a key makes of the view: a digit opens the group of this number, or closes it again.
+void apply(char key, std::span<const SeenProcess> now, TopLayout& layout) {
+  if (key == 'a') layout.all_paths = !layout.all_paths;
+  if (key < '0' || key > '9') return;
+  const std::string cause = key == '0' ? std::string() : top_cause(now, static_cast<std::size_t>(key - '1'));
+  layout.open = cause == layout.open ? std::string() : cause;
+}
+
+void paint(std::string text, bool first) {
+  for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 4)
+    text.insert(at, "\x1b[K");
+  fmt::print("{}{}\x1b[J", first ? "\x1b[2J\x1b[H" : "\x1b[H", text);
+}
+
 int show(const TopOptions& options) {
-  // Taken by sigtimedwait, so that the terminal is left in order.
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-  const bool terminal = isatty(STDOUT_FILENO) == 1 && !options.json;
+  const bool terminal = isatty(STDOUT_FILENO) == 1 && !options.json && !options.once;
+  const bool keyboard = terminal && isatty(STDIN_FILENO) == 1;
+  TopKeys keys(keyboard);
   StatusReader reader;
   std::vector<SeenProcess> before = look(reader, options);
   const bool asked = options.pid != 0 || !options.job.empty();
@@ -74,28 +77,29 @@ int show(const TopOptions& options) {
     if (options.json && options.once) fmt::print("[]\n");
     return not_there(reader, options);
   }
-  for (bool first = true;; first = false) {
-    if (interrupted(signals, first ? std::min(options.interval, 0.5) : options.interval)) return 0;
+  TopLayout layout;
+  layout.all_paths = options.paths;
+  char key = keys.wait(std::min(options.interval, 0.5));
+  for (bool first = true; key != TopKeys::quit; first = false) {
     std::vector<SeenProcess> now = look(reader, options);
     if (asked && now.empty()) {  // what was there has ended
       if (!options.json) fmt::print("{} has ended\n", options.job.empty() ? "the process" : "the job");
       return options.once ? 1 : 0;
     }
-    if (options.once) {
-      fmt::print("{}", options.json ? top_json(before, now) : top_text(before, now, 0));
-      return now.empty() ? 1 : 0;
-    }
-    std::string text =
-        options.json ? top_json(before, now) : top_text(before, now, terminal ? terminal_rows() : 0);
-    if (terminal) {
-      for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 4)
-        text.insert(at, "\x1b[K");
-      text = (first ? "\x1b[2J\x1b[H" : "\x1b[H") + text + "\x1b[J";
-    }
-    fmt::print("{}", text);
+    apply(key, now, layout);
+    layout.rows = terminal ? terminal_rows() - (keyboard ? 1 : 0) : 0;
+    const std::string text = options.json ? top_json(before, now) : top_text(before, now, layout);
+    if (!terminal)
+      fmt::print("{}", text);
+    else
+      paint(text + (keyboard ? "keys: 1 to 9 list the paths of a group, 0 none, a all; q ends\n" : ""),
+            first);
+    if (options.once) return now.empty() ? 1 : 0;
     if (std::fflush(stdout) != 0) return 1;
     before = std::move(now);
+    key = keys.wait(options.interval);
   }
+  return 0;
 }
 
 }  // namespace
@@ -103,9 +107,11 @@ int show(const TopOptions& options) {
 int run_top(std::span<const std::string_view> words) {
   TopOptions options;
   CLI::App app(
-      "Shows the rails of this user's MPI processes: every path with its state, its rate (MB/s), its\n"
-      "weight (MB/s), the bytes in flight, its failures, and since when and why it is as it is. Of jobs\n"
-      "without rails it says that there are none.",
+      "Shows the rails of this user's MPI processes: first what is wrong, one line for each cause (a port, "
+      "a\n"
+      "host, a network), then what is well. Of small jobs, and when asked, every path: its state, its rate\n"
+      "(MB/s), its weight (MB/s), the bytes in flight, its failures, and since when and why it is as it is.\n"
+      "On a terminal, keys list the paths of a cause. Of jobs without rails it says that there are none.",
       "hawser top");
   app.add_option("--pid", options.pid, "this process only")->check(CLI::PositiveNumber);
   app.add_option("--job", options.job, "this job only");
@@ -113,6 +119,7 @@ int run_top(std::span<const std::string_view> words) {
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
   app.add_flag("--once", options.once, "one view, all of it; fails if there is no such process");
+  app.add_flag("--paths", options.paths, "list every path and event, of large jobs, too");
   app.add_flag("--json", options.json, "for programs");
   std::vector<std::string> arguments(words.rbegin(), words.rend());  // as CLI11 wants them
   app.failure_message(option_error);

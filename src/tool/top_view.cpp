@@ -3,36 +3,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "channel/rails/status_table.h"
+#include "tool/top_groups.h"
 
 namespace hawser {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Line {
-  const SeenProcess* process;
-  const SeenPath* path;
-  double rate;  // bytes per second
-};
-
 std::string_view condition_of(const PathFacts& facts) {
   return facts.state < path_conditions ? path_condition_name(static_cast<PathCondition>(facts.state)) : "?";
 }
 
-std::string reason_of(const PathFacts& facts) {
-  if (facts.last_reason == 0 || facts.last_reason >= path_reasons) return {};
-  std::string text = path_reason_name(static_cast<PathReason>(facts.last_reason));
+std::string reason_name(PathReason reason) {
+  std::string text = path_reason_name(reason);
   std::replace(text.begin(), text.end(), '_', ' ');
   return text;
 }
 
-bool in_trouble(const PathFacts& facts) {
-  const auto condition = static_cast<PathCondition>(facts.state);
-  return condition != PathCondition::ready && condition != PathCondition::closed &&
-         condition != PathCondition::connecting;
+std::string reason_of(const PathFacts& facts) {
+  if (facts.last_reason == 0 || facts.last_reason >= path_reasons) return {};
+  return reason_name(static_cast<PathReason>(facts.last_reason));
 }
 
 std::string amount(double bytes) {
@@ -52,12 +46,14 @@ std::string age(Nanoseconds time) {
 
 const SeenProcess* same_process(std::span<const SeenProcess> among, const SeenProcess& process) {
   for (const SeenProcess& other : among)
-    if (other.pid == process.pid && other.identity.started == process.identity.started) return &other;
+    if (other.pid == process.pid && other.identity.rank == process.identity.rank &&
+        other.identity.started == process.identity.started)
+      return &other;
   return nullptr;
 }
 
-std::vector<Line> lines_of(std::span<const SeenProcess> before, std::span<const SeenProcess> now) {
-  std::vector<Line> lines;
+std::vector<PathLine> lines_of(std::span<const SeenProcess> before, std::span<const SeenProcess> now) {
+  std::vector<PathLine> lines;
   for (const SeenProcess& process : now) {
     const SeenProcess* earlier = same_process(before, process);
     for (std::size_t i = 0; i < process.paths.size(); ++i) {
@@ -71,7 +67,7 @@ std::vector<Line> lines_of(std::span<const SeenProcess> before, std::span<const 
   return lines;
 }
 
-std::string path_line(const Line& line) {
+std::string path_line(const PathLine& line) {
   const PathFacts& facts = line.path->facts;
   return fmt::format(
       "{:>5} {:>5} {:>3} {:<14} {:>4} {:<10} {:>9.1f} {:>9.1f} {:>8} {:>5} {:>8}  {}\n",
@@ -103,10 +99,10 @@ std::string network_of(const StatusIdentity& identity) {
   return "no rails (shared memory and sockets have no paths to show)";
 }
 
-std::string head_line(std::span<const SeenProcess> now, std::span<const Line> lines) {
+std::string head_line(std::span<const SeenProcess> now, std::span<const PathLine> lines) {
   double rate = 0;
   std::size_t trouble = 0;
-  for (const Line& line : lines) {
+  for (const PathLine& line : lines) {
     rate += line.rate;
     trouble += in_trouble(line.path->facts);
   }
@@ -122,45 +118,137 @@ std::string head_line(std::span<const SeenProcess> now, std::span<const Line> li
   return text + "\n";
 }
 
-}  // namespace
+// What most of them say, the more telling reasons first.
+std::string common_reason(std::span<const PathLine> lines) {
+  std::array<std::size_t, path_reasons> counts{};
+  for (const PathLine& line : lines)
+    if (line.path->facts.last_reason < path_reasons) ++counts[line.path->facts.last_reason];
+  for (const PathReason own : {PathReason::device_fatal, PathReason::port_down})
+    if (5 * counts[static_cast<std::size_t>(own)] > lines.size()) return reason_name(own);
+  const auto most = std::max_element(counts.begin(), counts.end()) - counts.begin();
+  return reason_name(static_cast<PathReason>(most));
+}
 
-std::string top_text(std::span<const SeenProcess> before, std::span<const SeenProcess> now,
-                     std::size_t rows) {
-  if (now.empty()) return "no MPI process of this user runs here (or HAWSER_STATUS=off)\n";
-  std::vector<Line> lines = lines_of(before, now);
-  std::string text = head_line(now, lines);
-  if (lines.empty()) return text;
-  std::stable_sort(lines.begin(), lines.end(), [](const Line& a, const Line& b) {
-    return in_trouble(a.path->facts) && !in_trouble(b.path->facts);
-  });
-  text +=
+// "[1] port hw0/1 of host n3: 46 of its 46 paths not ready (43 failed, 3 probing), port down, for 12 s, 46
+// failures"
+std::string group_line(const TroubleGroup& group, std::size_t number) {
+  std::array<std::size_t, path_conditions> states{};
+  std::uint64_t failures = 0;
+  Nanoseconds longest = 0;
+  for (const PathLine& line : group.lines) {
+    const PathFacts& facts = line.path->facts;
+    if (facts.state < path_conditions) ++states[facts.state];
+    failures += facts.failures;
+    if (facts.last_change != 0) longest = std::max(longest, line.process->looked - facts.last_change);
+  }
+  std::string parts;
+  for (std::size_t i = 0; i < states.size(); ++i)
+    if (states[i] > 0)
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", states[i],
+                           path_condition_name(static_cast<PathCondition>(i)));
+  const std::string of = group.paths == 0 ? "" : fmt::format(" of its {}", group.paths);
+  return fmt::format("[{}] {}: {}{} paths not ready ({}), {}, for {}, {} failures\n", number, group.cause,
+                     group.lines.size(), of, parts, common_reason(group.lines), age(longest), failures);
+}
+
+// All that is well, in one line.
+std::string ready_line(std::span<const PathLine> lines) {
+  std::size_t ready = 0, other = 0;
+  double rate = 0;
+  std::int64_t least = 0, most = 0;
+  for (const PathLine& line : lines) {
+    if (in_trouble(line.path->facts)) continue;
+    if (static_cast<PathCondition>(line.path->facts.state) != PathCondition::ready) {
+      ++other;
+      continue;
+    }
+    const std::int64_t weight = line.path->bytes_per_second;
+    least = ready == 0 ? weight : std::min(least, weight);
+    most = std::max(most, weight);
+    rate += line.rate;
+    ++ready;
+  }
+  std::string text =
+      fmt::format("ready: {} paths, {:.1f} MB/s, weights {:.1f} to {:.1f} MB/s", ready, rate / 1e6,
+                  static_cast<double>(least) / 1e6, static_cast<double>(most) / 1e6);
+  if (other > 0) text += fmt::format("; not connected: {} paths", other);
+  return text + "\n";
+}
+
+std::string path_lines(std::span<const PathLine> lines, std::size_t room) {
+  std::string text =
       fmt::format("{:>5} {:>5} {:>3} {:<14} {:>4} {:<10} {:>9} {:>9} {:>8} {:>5} {:>8}  {}\n", "rank", "peer",
                   "sub", "port", "path", "state", "MB/s", "weight", "flying", "fails", "since", "reason");
-  std::vector<std::string> events = event_lines(now);
-  std::size_t room = lines.size();
-  if (rows != 0) {
-    const std::size_t used = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 2;
-    const std::size_t left = rows > used ? rows - used : 1;
-    const std::size_t most_events = std::max(left / 3, left > lines.size() ? left - lines.size() : 0);
-    if (events.size() > most_events)
-      events.erase(events.begin(), events.end() - static_cast<std::ptrdiff_t>(most_events));
-    room = left > events.size() ? left - events.size() : 1;
-  }
   for (std::size_t i = 0; i < std::min(room, lines.size()); ++i) text += path_line(lines[i]);
   if (lines.size() > room) text += fmt::format("... and {} paths more\n", lines.size() - room);
-  for (const std::string& event : events) text += event;
   return text;
 }
 
+std::size_t count_lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+constexpr std::size_t few_paths = 24;    // are always listed
+constexpr std::size_t groups_shown = 9;  // have a key
+constexpr std::size_t few_events = 10;   // the latest
+
+}  // namespace
+
+std::string top_text(std::span<const SeenProcess> before, std::span<const SeenProcess> now,
+                     const TopLayout& layout) {
+  if (now.empty()) return "no MPI process of this user runs here (or HAWSER_STATUS=off)\n";
+  std::vector<PathLine> lines = lines_of(before, now);
+  std::string text = head_line(now, lines);
+  if (lines.empty()) return text;
+  const std::vector<TroubleGroup> groups = group_trouble(lines);
+  const std::size_t shown = layout.rows == 0 ? groups.size() : std::min(groups.size(), groups_shown);
+  const TroubleGroup* open = nullptr;
+  for (std::size_t i = 0; i < shown; ++i) {
+    text += group_line(groups[i], i + 1);
+    if (groups[i].cause == layout.open) open = &groups[i];
+  }
+  if (shown < groups.size()) text += fmt::format("... and {} groups more\n", groups.size() - shown);
+  text += ready_line(lines);
+
+  std::stable_sort(lines.begin(), lines.end(), [](const PathLine& a, const PathLine& b) {
+    return in_trouble(a.path->facts) && !in_trouble(b.path->facts);
+  });
+  std::span<const PathLine> listed;
+  if (open != nullptr)
+    listed = open->lines;
+  else if (layout.all_paths || lines.size() <= few_paths)
+    listed = lines;
+  std::vector<std::string> events = event_lines(now);
+  std::size_t room = listed.size(), most_events = layout.all_paths ? events.size() : few_events;
+  if (layout.rows != 0) {
+    // The lines that path_lines adds to those of paths, and the last one.
+    const std::size_t used = count_lines(text) + (listed.empty() ? 0 : 2) + 1;
+    const std::size_t left = layout.rows > used ? layout.rows - used : 1;
+    most_events = std::max(left / 3, left > listed.size() ? left - listed.size() : 0);
+    room = left - std::min({left - 1, most_events, events.size()});
+  }
+  if (!listed.empty()) text += path_lines(listed, room);
+  for (std::size_t i = events.size() - std::min(events.size(), most_events); i < events.size(); ++i)
+    text += events[i];
+  return text;
+}
+
+std::string top_cause(std::span<const SeenProcess> now, std::size_t number) {
+  const std::vector<PathLine> lines = lines_of({}, now);
+  const std::vector<TroubleGroup> groups = group_trouble(lines);
+  return number < std::min(groups.size(), groups_shown) ? groups[number].cause : std::string();
+}
+
 std::string top_json(std::span<const SeenProcess> before, std::span<const SeenProcess> now) {
-  const std::vector<Line> lines = lines_of(before, now);
+  const std::vector<PathLine> lines = lines_of(before, now);
   Json all = Json::array();
   for (const SeenProcess& process : now) {
     Json one = {
-        {"pid", process.pid},          {"rank", process.identity.rank},     {"size", process.identity.size},
-        {"job", process.identity.job}, {"policy", process.identity.policy}, {"time_ns", process.looked}};
+        {"pid", process.pid},          {"rank", process.identity.rank}, {"size", process.identity.size},
+        {"job", process.identity.job}, {"host", process.identity.host}, {"policy", process.identity.policy},
+        {"time_ns", process.looked}};
     one["paths"] = Json::array();
-    for (const Line& line : lines) {
+    for (const PathLine& line : lines) {
       if (line.process != &process) continue;
       const PathFacts& facts = line.path->facts;
       one["paths"].push_back({{"peer", facts.peer},

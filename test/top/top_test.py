@@ -1,13 +1,18 @@
 """`hawser top` finds processes of this user by their open files and shows their paths, once or again and again."""
 
+import contextlib
+import fcntl
 import json
 import os
+import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import unittest
 
-HAWSER, SAMPLE, MPIEXEC, IDLE = sys.argv[1:5]
+HAWSER, SAMPLE, MPIEXEC, IDLE, LARGE = sys.argv[1:6]
 
 
 def top(*words):
@@ -30,7 +35,8 @@ class Top(unittest.TestCase):
         self.assertEqual(found.returncode, 0, found.stderr)
         self.assertIn("1 process, 2 paths, 1 not ready", found.stdout)
         self.assertIn("8 ranks, policy auto", found.stdout)
-        lines = [line.split() for line in found.stdout.splitlines() if "mlx4" in line and "event=" not in line]
+        lines = [line.split() for line in found.stdout.splitlines()
+                 if "mlx4" in line and "event=" not in line and not line.startswith("[")]
         # What is in trouble comes first.
         self.assertEqual(lines[0][:6], ["3", "5", "1", "mlx4_1/2", "2", "failed"])
         self.assertEqual(lines[0][-2:], ["port", "down"])
@@ -68,6 +74,44 @@ class Top(unittest.TestCase):
         self.assertEqual(live.returncode, 0)
         self.assertEqual(heads, 3)
 
+    def table(self):
+        """A copy of the sample's."""
+        folder = f"/proc/{self.sample.pid}/fd"
+        found = next(name for name in os.listdir(folder) if os.readlink(f"{folder}/{name}").startswith("/memfd:hawser-status"))
+        with open(f"{folder}/{found}", "rb") as file:
+            return file.read()
+
+    def test_a_table_that_may_become_shorter_is_not_looked_at(self):
+        table = self.table().replace(self.job.encode(), self.job[:-1].encode() + b"x")
+        fake = os.memfd_create("hawser-status", os.MFD_ALLOW_SEALING)
+        try:
+            os.write(fake, table)
+            none = top("--once", "--job", self.job[:-1] + "x")
+            self.assertEqual((none.returncode, none.stdout), (1, ""))
+            fcntl.fcntl(fake, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+            self.assertEqual(top("--once", "--job", self.job[:-1] + "x").returncode, 0)
+        finally:
+            os.close(fake)
+
+    def test_text_of_a_process_cannot_control_the_terminal(self):
+        table = self.table()
+        for word, other in ((self.job.encode(), b"\x1b[2J\x07\xff"), (b"mlx4_1/2", b"\x1b]0;x\x07\n"), (b"auto", b"\xc2\x9b\x1b1")):
+            self.assertIn(word, table)
+            table = table.replace(word, other.ljust(len(word), b"!"))
+        fake = os.memfd_create("hawser-status", os.MFD_ALLOW_SEALING)
+        try:
+            os.write(fake, table)
+            fcntl.fcntl(fake, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+            shown = subprocess.run([HAWSER, "top", "--once", "--pid", str(os.getpid())], capture_output=True, timeout=120)
+            self.assertEqual(shown.returncode, 0, shown.stderr)
+            self.assertIn(b"job ?[2J??!", shown.stdout)
+            self.assertEqual([byte for byte in shown.stdout if byte >= 0x7f or (byte < 0x20 and byte != 0x0a)], [])
+            self.assertIn("?]0;x", top("--once", "--json", "--pid", str(os.getpid())).stdout)
+            asked = top("--once", "--job", "nobody")
+            self.assertIn("?[2J??!", asked.stderr)
+        finally:
+            os.close(fake)
+
     def test_refuses_what_makes_no_sense(self):
         self.assertEqual(top("--interval", "0").returncode, 2)
         wrong = top("--nonsense")
@@ -94,6 +138,91 @@ class Top(unittest.TestCase):
         out, _ = live.communicate(timeout=60)
         self.assertEqual(live.returncode, 0)
         self.assertTrue(out.endswith("the job has ended\n"), out)
+
+
+class LargeJobs(unittest.TestCase):
+    """What is wrong stands in a line for each cause."""
+
+    @contextlib.contextmanager
+    def job(self, ranks, per_host, peers, *faults):
+        name = f"large-{os.getpid()}"
+        with subprocess.Popen([LARGE, name, str(ranks), str(per_host), str(peers), *faults], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as process:
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            yield name
+            process.stdin.close()
+            self.assertEqual(process.wait(timeout=60), 0)
+
+    def view(self, name, *words):
+        found = top("--once", "--job", name, *words)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        return [line for line in found.stdout.splitlines() if "event=" not in line]
+
+    def causes(self, *job):
+        with self.job(*job) as name:
+            lines = self.view(name)
+        return [line.split("] ", 1)[1].split(" paths not ready")[0] for line in lines if line.startswith("[")]
+
+    def test_a_thousand_ranks_and_a_pulled_cable(self):
+        with self.job(1000, 8, 24, "port 17 1") as name:
+            lines = self.view(name)
+        self.assertEqual(len(lines), 4, lines)
+        self.assertRegex(lines[0], r"^1000 processes, \d+ paths, (\d+) not ready, 0.0 MB/s$")
+        bad = lines[0].split()[4]
+        self.assertEqual(lines[1], f"job {name}: 1000 ranks, policy auto")
+        self.assertRegex(lines[2], rf"^\[1\] port hw1/1 of host n17: {bad} of its {bad} paths not ready \({bad} failed\), "
+                                   rf"port down, for \d+.*, {bad} failures$")
+        self.assertRegex(lines[3], r"^ready: \d+ paths, 0.0 MB/s, weights 100.0 to 100.0 MB/s$")
+
+    def test_twenty_four_ranks_on_as_many_hosts(self):
+        # All to all. A path fails at both ends, on both routes.
+        for fault, cause in (("port 3 0", "port hw0/1 of host n3: 92 of its 92"), ("host 7", "host n7: 184 of its 184"),
+                             ("rank 5", "host n5: 184 of its 184"), ("route 1 1", "path 1 through the network of rail 1: 552 of its 552"),
+                             ("network 0", "the network of rail 0 (a switch?): 1104 of its 1104"),
+                             ("link 2 4 1", "rail 1 between host n2 and host n4: 4 of its 4")):
+            with self.subTest(fault):
+                self.assertEqual(self.causes(24, 1, 23, fault), [cause])
+
+    def test_several_causes_the_worst_first(self):
+        causes = self.causes(96, 4, 40, "rank 9", "port 20 1", "host 13", "path 0 8 1 0")
+        self.assertEqual([cause.split(":")[0] for cause in causes],
+                         ["host n13", "port hw1/1 of host n20", "rank 9", "rail 1, here and there"])
+
+    def test_paths_are_listed_on_demand(self):
+        with self.job(24, 1, 23, "port 3 0") as name:
+            lines = self.view(name, "--paths")
+        self.assertEqual(len(lines), 4 + 1 + 24 * 23 * 4)
+
+    def test_a_key_opens_a_group(self):
+        with self.job(24, 1, 23, "port 3 0", "host 7") as name:
+            main, side = os.openpty()
+            fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
+            modes = termios.tcgetattr(side)
+            with subprocess.Popen([HAWSER, "top", "--job", name, "--interval", "0.1"], stdin=side, stdout=side) as live:
+                try:
+                    shown = b""
+
+                    def until(there, *wanted):
+                        """Reads views until one has these words, or has them not."""
+                        nonlocal shown
+                        while True:
+                            self.assertTrue(select.select([main], [], [], 60)[0], shown)
+                            shown += os.read(main, 65536)
+                            *views, shown = shown.split(b"\x1b[J")
+                            if any(all((text in view) == there for text in wanted) for view in views):
+                                return
+                    until(True, b"[1] host n7: 184 of its 184", b"[2] port hw0/1 of host n3: 88 of its 92", b"keys: 1 to 9")
+                    os.write(main, b"2")
+                    until(True, b" rank  peer sub port", b" failed ")
+                    os.write(main, b"0")
+                    until(False, b" rank  peer sub port")
+                    os.write(main, b"q")
+                    self.assertEqual(live.wait(60), 0)
+                    self.assertEqual(termios.tcgetattr(side), modes)
+                finally:
+                    live.kill()
+                    os.close(main)
+                    os.close(side)
 
 
 class WithoutRails(unittest.TestCase):

@@ -19,6 +19,8 @@ StatusIdentity identity_of(const JobPlace& place, Nanoseconds now) {
   identity.size = place.size;
   identity.started = now;
   copy_text(identity.job, place.job_id);
+  copy_text(identity.host, place.host);
+  identity.node = status_node(place.node_of_rank, place.rank);
   return identity;
 }
 
@@ -32,6 +34,7 @@ void ProcessStatus::make_table(std::uint32_t rows) {
   auto table = SharedMapping::map(file_.get(), bytes);
   if (!table) return;
   table_ = std::move(table.value());
+  seal_size(file_.get());  // others read it
   memory_ = {table_.data(), static_cast<std::size_t>(bytes)};
 }
 
@@ -50,7 +53,8 @@ Result<std::unique_ptr<ProcessStatus>> ProcessStatus::open(const JobPlace& place
     }
     status->log_ = std::move(log.value());
   }
-  status->rails_ = std::make_unique<RailStatus>(status->memory_, status->log_.get(), identity);
+  status->rails_ =
+      std::make_unique<RailStatus>(status->memory_, status->log_.get(), identity, place.node_of_rank);
   return status;
 }
 

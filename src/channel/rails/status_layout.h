@@ -53,6 +53,9 @@ class SequencedRecord {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "readers are in other processes");
 
+// Of a process whose node the launcher did not tell.
+inline constexpr std::uint16_t unknown_node = 0xffff;
+
 // What a path is, and how it stands. Text is ended by a zero.
 struct PathFacts {
   std::int32_t peer = -1;
@@ -62,7 +65,7 @@ struct PathFacts {
   std::uint16_t engine = 0;
   std::uint8_t state = 0;        // PathCondition
   std::uint8_t last_reason = 0;  // PathReason
-  std::uint8_t reserved[2] = {};
+  std::uint16_t peer_node = unknown_node;
   std::uint32_t incarnation = 0;
   std::uint32_t failures = 0;
   Nanoseconds last_change = 0;
@@ -98,13 +101,15 @@ struct StatusIdentity {
   std::int32_t size = 1;
   char job[64] = {};
   char policy[32] = {};  // empty: no rails are used
+  std::uint16_t node = unknown_node;
+  char host[46] = {};
   Nanoseconds started = 0;
 };
-static_assert(sizeof(StatusIdentity) == 120);
+static_assert(sizeof(StatusIdentity) == 168);
 
 inline constexpr std::uint32_t recent_events = 64;
 inline constexpr std::size_t status_counters = 64;                  // room for those of RailCounters
-inline constexpr std::uint64_t status_magic = 0x31535554'41545348;  // "HSTATUS1"
+inline constexpr std::uint64_t status_magic = 0x32535554'41545348;  // "HSTATUS2"
 
 struct StatusHeader {
   std::atomic<std::uint64_t> magic = 0;  // status_magic once all the rest of the header is valid

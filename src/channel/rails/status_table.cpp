@@ -81,8 +81,15 @@ std::size_t RailStatus::table_bytes(std::uint32_t rows) {
   return status_header_bytes + std::size_t{rows} * sizeof(StatusRow);
 }
 
-RailStatus::RailStatus(std::span<std::byte> memory, LineSink* log, const StatusIdentity& identity)
-    : log_(log), rank_(identity.rank) {
+std::uint16_t status_node(std::span<const std::int32_t> nodes, ProcessIndex process) {
+  if (process < 0 || static_cast<std::size_t>(process) >= nodes.size()) return unknown_node;
+  const std::int32_t node = nodes[static_cast<std::size_t>(process)];
+  return node >= 0 && node < unknown_node ? static_cast<std::uint16_t>(node) : unknown_node;
+}
+
+RailStatus::RailStatus(std::span<std::byte> memory, LineSink* log, const StatusIdentity& identity,
+                       std::span<const std::int32_t> nodes)
+    : log_(log), rank_(identity.rank), nodes_(nodes.begin(), nodes.end()) {
   if (memory.empty()) return;
   HAWSER_ASSERT(memory.size() >= table_bytes(0));
   HAWSER_ASSERT(reinterpret_cast<std::uintptr_t>(memory.data()) % 64 == 0);
@@ -106,6 +113,7 @@ int RailStatus::add_path(const PathLabel& label) {
   facts.rail = label.rail;
   facts.path = label.path;
   facts.engine = label.engine;
+  facts.peer_node = status_node(nodes_, label.peer);
   copy_text(facts.port, label.port);
   const std::size_t row = paths_.size();
   paths_.push_back(facts);

@@ -93,12 +93,17 @@ struct PathLabel {
   std::string_view port;  // "mlx4_0/1", at this end
 };
 
+// The node of a process as the table has it.
+std::uint16_t status_node(std::span<const std::int32_t> nodes, ProcessIndex process);
+
 class RailStatus {
  public:
   // Neither table nor log: all calls do nothing.
   RailStatus() = default;
   // `memory`: zeroed, aligned to 64, from table_bytes() on; empty: no table. Both outlive this.
-  RailStatus(std::span<std::byte> memory, LineSink* log, const StatusIdentity& identity);
+  // `nodes`: of all processes, by rank; empty: unknown.
+  RailStatus(std::span<std::byte> memory, LineSink* log, const StatusIdentity& identity,
+             std::span<const std::int32_t> nodes = {});
   RailStatus(const RailStatus&) = delete;
   RailStatus& operator=(const RailStatus&) = delete;
 
@@ -138,6 +143,7 @@ class RailStatus {
   std::uint32_t capacity_ = 0;
   LineSink* log_ = nullptr;
   std::int32_t rank_ = 0;
+  std::vector<std::int32_t> nodes_;
   std::uint64_t events_ = 0;
   // What the log needs of each path; like the rows, but without their bound.
   std::vector<PathFacts> paths_;

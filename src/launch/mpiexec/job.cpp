@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/failure.h"
+#include "base/printable.h"
 #include "launch/mpiexec/bytes_waiting.h"
 #include "launch/process_mapping.h"
 
@@ -195,8 +196,8 @@ void Job::check_pmi() {
   if (const auto& abort = server_.abort()) {
     for (const int which : {0, 1}) read_last_output(abort->rank, which);
     if (!abort->asked_for)
-      return end_job(abort->exit_code, fmt::format("{} {}", describe(abort->rank), abort->reason));
-    const std::string reason = abort->reason.empty() ? "" : ": " + abort->reason;
+      return end_job(abort->exit_code, fmt::format("{} {}", describe(abort->rank), printable(abort->reason)));
+    const std::string reason = abort->reason.empty() ? "" : ": " + printable(abort->reason);
     end_job(
         visible_exit_code(abort->exit_code),
         fmt::format("{} aborted the job with code {}{}", describe(abort->rank), abort->exit_code, reason));
