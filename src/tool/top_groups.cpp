@@ -39,8 +39,7 @@ struct Suspicion {
 };
 
 bool in_use(const PathFacts& facts) {
-  const auto condition = static_cast<PathCondition>(facts.state);
-  return condition != PathCondition::closed && condition != PathCondition::connecting;
+  return in_trouble(facts) || static_cast<PathCondition>(facts.state) == PathCondition::ready;
 }
 
 Place place(std::uint16_t node, std::int32_t rank) {
@@ -196,8 +195,8 @@ class Grouping {
 
 bool in_trouble(const PathFacts& facts) {
   const auto condition = static_cast<PathCondition>(facts.state);
-  return condition != PathCondition::ready && condition != PathCondition::closed &&
-         condition != PathCondition::connecting;
+  if (condition == PathCondition::connecting) return facts.failures > 0;
+  return condition != PathCondition::ready && condition != PathCondition::closed;
 }
 
 std::vector<TroubleGroup> group_trouble(std::span<const PathLine> lines) { return Grouping(lines).run(); }

@@ -17,6 +17,7 @@ struct PathLine {
   double rate;  // bytes per second
 };
 
+// Neither ready nor closed; of those that are connecting those that failed before.
 bool in_trouble(const PathFacts& facts);
 
 struct TroubleGroup {

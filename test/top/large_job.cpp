@@ -56,8 +56,12 @@ void add_path(RailStatus& rails, const Path& path, const std::vector<Fault>& fau
   rails.set_condition(row, PathCondition::ready, 1, PathReason::first_connection, now);
   rails.set_weight(row, 1e8);
   for (const Fault& fault : faults)
-    if (spoils(fault, path))
-      return rails.set_condition(row, PathCondition::failed, 1, reason_of(fault, path), now);
+    if (spoils(fault, path)) {
+      rails.set_condition(row, PathCondition::failed, 1, reason_of(fault, path), now);
+      // Some are just being tried again, which is no less trouble.
+      if (path.rank % 8 == 1) rails.set_condition(row, PathCondition::connecting, 2, PathReason::none, now);
+      return;
+    }
 }
 
 int run(const std::string& job, int ranks, int per_host, int peers, const std::vector<Fault>& faults) {

@@ -170,7 +170,7 @@ class LargeJobs(unittest.TestCase):
         self.assertRegex(lines[0], r"^1000 processes, \d+ paths, (\d+) not ready, 0.0 MB/s$")
         bad = lines[0].split()[4]
         self.assertEqual(lines[1], f"job {name}: 1000 ranks, policy auto")
-        self.assertRegex(lines[2], rf"^\[1\] port hw1/1 of host n17: {bad} of its {bad} paths not ready \({bad} failed\), "
+        self.assertRegex(lines[2], rf"^\[1\] port hw1/1 of host n17: {bad} of its {bad} paths not ready \(\d+ connecting, \d+ failed\), "
                                    rf"port down, for \d+.*, {bad} failures$")
         self.assertRegex(lines[3], r"^ready: \d+ paths, 0.0 MB/s, weights 100.0 to 100.0 MB/s$")
 
