@@ -55,10 +55,10 @@ void Fabric::set_gid_prefixes() {
       if (peer.node >= 0 && adapters_[static_cast<std::size_t>(peer.node)] == nullptr) {
         prefix = subnet[static_cast<std::size_t>(peer.node)];
       }
-      Gid gid = adapter->port(p).gids()[0];
-      gid[6] = static_cast<std::uint8_t>(prefix >> 8);
-      gid[7] = static_cast<std::uint8_t>(prefix);
-      adapter->port(p).set_gid(0, gid);
+      GidEntry entry = adapter->port(p).gids()[0];
+      entry.gid[6] = static_cast<std::uint8_t>(prefix >> 8);
+      entry.gid[7] = static_cast<std::uint8_t>(prefix);
+      adapter->port(p).set_gid(0, entry);
     }
   }
 }
@@ -131,6 +131,10 @@ Result<> Fabric::apply(const Fault& fault) {
       break;
     case FaultKind::gid_move:
       at->port(fault.port.port).move_gid(fault.from, fault.to);
+      break;
+    case FaultKind::gid_set:
+      if (!at->port(fault.port.port).change_gid(fault.to, fault.gid))
+        return failure(ErrorClass::arg, "'{}': another port has this GID", fault.text);
       break;
     case FaultKind::lid_change:
       HAWSER_TRY(change_lid(fault));
@@ -208,6 +212,7 @@ Result<> Fabric::apply_to_link(const Fault& fault) {
     case FaultKind::lose_acks:
     case FaultKind::corrupt_payload:
     case FaultKind::gid_move:
+    case FaultKind::gid_set:
     case FaultKind::lid_change:
     case FaultKind::reroute:
     case FaultKind::table_entry:

@@ -79,7 +79,7 @@ class Fabric {
   Parameters parameters_;
   Random random_;
   Trace trace_;
-  std::map<Gid, PortName> gids_;
+  std::map<GidEntry, PortName> gids_;
   std::map<Gid, Lid> multicast_lids_;
   std::unique_ptr<Network> network_;
   std::vector<std::unique_ptr<Adapter>> adapters_;  // by node; null for switches

@@ -307,7 +307,7 @@ inline AddressVector path_to(QueuePair& to, int port, int offset) {
   path.port = static_cast<std::uint8_t>(port);
   if (to.adapter().services().parameters.link_layer == LinkLayer::ethernet) {
     path.is_global = true;
-    path.destination_gid = to.adapter().port(port).gids()[0];
+    path.destination_gid = to.adapter().port(port).gids()[0].gid;
   }
   return path;
 }

@@ -97,6 +97,10 @@ class ParameterReader {
       p.link_layer = ethernet ? LinkLayer::ethernet : LinkLayer::infiniband;
       return {};
     };
+    setters_["max-message"] = into(p.max_message, parse_size);
+    setters_["endless-retries"] = choice_into(p.endless_retries, "off", "on");
+    setters_["locked-memory"] = into(p.locked_memory, parse_size);
+    setters_["neighbour-time"] = into(p.neighbour_time, parse_duration);
     setters_["shuffle-seed"] = into(p.shuffle_seed, parse_number);
     setters_["seed"] = into(p.seed, parse_number);
   }
@@ -120,6 +124,10 @@ class ParameterReader {
 
  private:
   Result<> check() const {
+    constexpr std::uint64_t longest = std::uint64_t{1} << 31;
+    if (parameters_.max_message < parameters_.mtu || parameters_.max_message > longest)
+      return failure(ErrorClass::arg, "max-message {}: {} (the mtu) to {} are possible",
+                     parameters_.max_message, parameters_.mtu, longest);
     if (parameters_.ccti_timer <= 0) return failure(ErrorClass::arg, "ccti-timer must be more than 0");
     return {};
   }

@@ -21,6 +21,11 @@
 //   shuffle-seed 5           # uneven routes: the built-in router draws among equal ways, OpenSM visits the
 //                            # ports in a drawn order; 0 = even
 //   lmc 2  link-layer infiniband|ethernet  seed 1
+//   max-message 8M           # the longest message of an adapter, in bytes; 2G by default
+//   endless-retries on       # a retry count of 7 means for ever, as some adapters take it; off by default
+//   locked-memory 8M         # what a process may register with one adapter (RLIMIT_MEMLOCK); 0 = unlimited
+//   neighbour-time 1s        # Ethernet: how long a call takes that makes an address handle or connects, and
+//                            # fails, when the port of this GID does not answer; 0 = neither
 //   host n0 H000 H001        # rails of a host, in order
 //   link LEAF00:13 rate 100MB/s latency 5us
 // clang-format on
@@ -76,6 +81,10 @@ struct Parameters {
   std::uint64_t shuffle_seed = 0;
   int lmc = 0;
   LinkLayer link_layer = LinkLayer::infiniband;
+  std::uint64_t max_message = std::uint64_t{1} << 31;
+  bool endless_retries = false;
+  std::uint64_t locked_memory = 0;
+  Nanoseconds neighbour_time = 0;
   std::uint64_t seed = 1;
   std::vector<LinkParameters> links;
 

@@ -91,7 +91,7 @@ TEST(ParametersFile, ErrorsNameFileLineAndCause) {
 
 TEST(FabricAddresses, SubnetsThatAreNotJoinedHaveDifferentPrefixes) {
   const auto prefix = [](Bed& bed, const char* name) {
-    const Gid& gid = bed.adapter(name).port(1).gids()[0];
+    const Gid& gid = bed.adapter(name).port(1).gids()[0].gid;
     return std::vector<std::uint8_t>(gid.begin(), gid.begin() + 8);
   };
   Bed two(make_rail_switches({.hosts = 2, .rails = 2}).value(), {});

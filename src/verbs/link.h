@@ -29,6 +29,8 @@ class Link {
   // Asks and waits for the answer. Memory that the object needs goes along. Reply::error is EIO when the
   // device is gone.
   virtual Reply call(const Request& request, const SharedBytes* memory = nullptr) = 0;
+  // The caller is held up for so long, in the time of the fabric.
+  virtual void linger(std::int64_t nanoseconds) = 0;
   virtual SharedBytes allocate(std::size_t bytes) = 0;  // bytes is null when there is no memory
 
   // The session is to look at this queue pair's rings. `rung` was set by the caller just now.

@@ -25,6 +25,7 @@ class LocalLink final : public Link, private SessionPort {
             Listener* listener = nullptr);
 
   Reply call(const Request& request, const SharedBytes* memory) override;
+  void linger(std::int64_t) override {}  // whose time it is is not known here
   SharedBytes allocate(std::size_t bytes) override;
   void ring(std::uint32_t queue_pair) override { session_.doorbell(queue_pair); }
   bool rest(std::uint32_t) override { return true; }

@@ -74,14 +74,15 @@ Reply Session::execute(const Request& request, const RingMemory& memory) {
   switch (request.call) {
     case Call::query_port:
       return query_port(request);
-    case Call::query_gid: {
+    case Call::query_gids: {
       if (!adapter_.valid_port(static_cast<int>(request.number))) return refused(EINVAL, "no such port");
       const auto& gids = adapter_.port(static_cast<int>(request.number)).gids();
-      if (request.index >= gids.size()) return refused(EINVAL, "the table has no such entry");
       Reply reply;
-      reply.gid = gids[request.index];
+      std::copy_n(gids.begin(), std::min<std::size_t>(gids.size(), most_gids), reply.gids);
       return reply;
     }
+    case Call::resolve_address:
+      return resolve(request.attributes.path);
     case Call::create_domain: {
       fabric::ProtectionDomain* domain = context_.create_domain();
       domains_[domain->number] = domain;
@@ -166,6 +167,20 @@ Reply Session::query_port(const Request& request) const {
   return reply;
 }
 
+// Systems ask a port on Ethernet for its Ethernet address, and wait for the answer.
+Reply Session::resolve(const fabric::AddressVector& path) const {
+  const fabric::Parameters& parameters = fabric_.parameters();
+  if (parameters.link_layer != fabric::LinkLayer::ethernet || parameters.neighbour_time == 0) return {};
+  if (!adapter_.valid_port(path.port)) return refused(EINVAL, "no such port");
+  const fabric::AdapterPort& port = adapter_.port(path.port);
+  if (path.source_gid_index >= port.gids().size() || port.gids()[path.source_gid_index].empty())
+    return refused(EINVAL, "the own port has no such GID");
+  if (path.destination_gid[0] == 0xff || port.answers(path)) return {};
+  Reply reply = refused(ETIMEDOUT, "the port of this GID does not answer");
+  reply.time = parameters.neighbour_time;
+  return reply;
+}
+
 Reply Session::change_queue_pair(const Request& request) {
   Pair* const pair = find(queue_pairs_, request.object);
   if (pair == nullptr) return refused(EINVAL, "no such queue pair");
@@ -175,6 +190,8 @@ Reply Session::change_queue_pair(const Request& request) {
   if (request.call == Call::detach_multicast) return answer(queue_pair.detach_multicast(request.gid, lid));
   if (request.call == Call::modify_queue_pair) {
     drain_sends(*pair);  // what was posted before comes first
+    if ((request.mask & fabric::mask_path) != 0)
+      if (Reply resolved = resolve(request.attributes.path); resolved.error != 0) return resolved;
     const fabric::Outcome outcome = queue_pair.modify(request.attributes, request.mask);
     if (!outcome.ok()) return answer(outcome);
     if ((request.mask & fabric::mask_state) != 0 && request.attributes.state == fabric::QpState::reset)

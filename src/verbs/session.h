@@ -68,6 +68,7 @@ class Session final : public fabric::ContextPort {
   Reply create_window(const Request& request);
   Reply open_xrc_domain(const Request& request);
   Reply close_xrc_domain(const Request& request);
+  Reply resolve(const fabric::AddressVector& path) const;
   Reply change_queue_pair(const Request& request);
   Reply change_shared_receive_queue(const Request& request);
   Reply query_port(const Request& request) const;

@@ -17,7 +17,7 @@
 
 namespace hawser::verbs {
 
-inline constexpr std::uint32_t wire_version = 2;
+inline constexpr std::uint32_t wire_version = 3;
 inline constexpr std::uint32_t most_channels = 4096;
 inline constexpr std::uint32_t most_queue_pairs = 65536;  // of one client; doorbells have room for them
 
@@ -25,7 +25,8 @@ enum class Call : std::uint32_t {
   list_adapters,  // of a host; before open
   open_adapter,   // number: which of the host's
   query_port,
-  query_gid,
+  query_gids,       // of a port, all
+  resolve_address,  // attributes.path: whether the port there answers
   create_domain,
   destroy_domain,
   register_memory,
@@ -100,6 +101,7 @@ struct AdapterFacts {
 };
 
 inline constexpr std::uint32_t most_adapters = 16;
+inline constexpr std::uint32_t most_gids = 16;
 
 struct Reply {
   int error = 0;             // of errno.h
@@ -108,10 +110,10 @@ struct Reply {
   std::uint32_t draining = 0;
   std::uint32_t text_bytes = 0;  // that follow (Call::command)
   std::uint32_t more = 0;        // another packet of text follows
-  std::int64_t time = 0;         // of the fabric, in nanoseconds
+  std::int64_t time = 0;         // of the fabric; or how long the call takes. In nanoseconds
   fabric::QpAttributes attributes;
   fabric::QpCapabilities capabilities;
-  fabric::Gid gid{};
+  fabric::GidEntry gids[most_gids];
   PortFacts port;
   std::uint32_t adapter_count = 0;
   AdapterFacts adapters[most_adapters];

@@ -32,7 +32,7 @@ struct FabricServices {
   const Parameters& parameters;
   const Topology& topology;
   const RoutingTables& tables;
-  std::map<Gid, PortName>& gids;       // who owns a GID, in the whole fabric
+  std::map<GidEntry, PortName>& gids;  // who owns a GID, in the whole fabric
   std::map<Gid, Lid>& multicast_lids;  // Ethernet: of multicast GIDs
 };
 
@@ -95,6 +95,7 @@ class Context {
   friend class Adapter;
   void release_xrc(SharedReceiveQueue& queue);
   bool hand_over(QueuePair& queue_pair);
+  bool may_lock(std::uint64_t more) const;  // bytes, by the fabric's parameter
 
   Adapter& adapter_;
   SpaceId space_;
@@ -104,6 +105,7 @@ class Context {
   std::map<std::uint32_t, std::unique_ptr<ProtectionDomain>> domains_;
   bool defunct_ = false;
   std::map<std::uint32_t, MemoryRegion*> regions_;  // by key
+  std::uint64_t locked_ = 0;                        // bytes of their pages
   std::map<std::uint32_t, MemoryRegion*> windows_;  // by the part of the key that stays
   std::map<std::uint32_t, std::unique_ptr<CompletionQueue>> completion_queues_;
   std::map<std::uint32_t, std::unique_ptr<SharedReceiveQueue>> shared_receive_queues_;

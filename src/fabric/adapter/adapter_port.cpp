@@ -1,6 +1,7 @@
 #include "fabric/adapter/adapter_port.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fabric/adapter/adapter.h"
 
@@ -43,7 +44,8 @@ AdapterPort::AdapterPort(Adapter& adapter, int number, AdapterBus& bus)
   for (Serializer& engine : receive_engines_) engine.set_rate(parameters.receive_engine_rate);
   gids_.resize(gid_table_size);
   constexpr std::uint64_t link_local = 0xfe80000000000000;
-  set_gid(0, default_gid(link_local, adapter.services().topology.port(name()).guid));
+  set_gid(0, {default_gid(link_local, adapter.services().topology.port(name()).guid),
+              parameters.link_layer == LinkLayer::ethernet ? GidType::roce_v2 : GidType::infiniband});
   adapter.services().network.attach(index_, *this);
   active_ = adapter.services().network.usable(index_);
 }
@@ -54,11 +56,36 @@ Lid AdapterPort::lid() const { return adapter_.services().tables.address(name())
 
 int AdapterPort::lmc() const { return adapter_.services().tables.address(name()).lmc; }
 
-void AdapterPort::set_gid(std::size_t index, const Gid& gid) {
+void AdapterPort::set_gid(std::size_t index, const GidEntry& entry) {
   auto& directory = adapter_.services().gids;
-  if (gids_[index] != Gid{}) directory.erase(gids_[index]);
-  gids_[index] = gid;
-  if (gid != Gid{}) directory[gid] = name();
+  const GidEntry before = std::exchange(gids_[index], entry);
+  if (!before.empty() && std::find(gids_.begin(), gids_.end(), before) == gids_.end())
+    directory.erase(before);
+  if (!entry.empty()) directory[entry] = name();
+}
+
+bool AdapterPort::change_gid(std::size_t index, const GidEntry& entry) {
+  const auto& directory = adapter_.services().gids;
+  const auto owner = directory.find(entry);
+  if (!entry.empty() && owner != directory.end() && owner->second != name()) return false;
+  set_gid(index, entry);
+  adapter_.broadcast({.type = AsyncEventType::gid_change, .port = number_});
+  return true;
+}
+
+const PortName* AdapterPort::owner_of(const AddressVector& path) const {
+  if (path.source_gid_index >= gids_.size()) return nullptr;
+  const GidEntry& from = gids_[path.source_gid_index];
+  const GidEntry to{path.destination_gid, from.type};
+  const auto& directory = adapter_.services().gids;
+  const auto owner = from.empty() || from.is_ipv4() != to.is_ipv4() ? directory.end() : directory.find(to);
+  return owner == directory.end() ? nullptr : &owner->second;
+}
+
+bool AdapterPort::answers(const AddressVector& path) const {
+  const PortName* const owner = owner_of(path);
+  return active_ && owner != nullptr &&
+         adapter_.services().network.usable(adapter_.services().network.index(*owner));
 }
 
 void AdapterPort::move_gid(std::size_t from, std::size_t to) {

@@ -45,7 +45,11 @@ class AdapterPort final : public PacketSink {
   bool active() const { return active_; }
   Lid lid() const;
   int lmc() const;
-  const std::vector<Gid>& gids() const { return gids_; }  // all zero: an empty entry
+  const std::vector<GidEntry>& gids() const { return gids_; }
+  // Of the port that an address leads to by a GID, on Ethernet; null: nobody has it, or not by this GID here.
+  const PortName* owner_of(const AddressVector& path) const;
+  // Ethernet: whether the port that the address leads to answers when it is asked for its Ethernet address.
+  bool answers(const AddressVector& path) const;
   const PortCounters& counters() const { return counters_; }
 
   void kick(QueuePair& queue_pair);     // it has something to send
@@ -56,8 +60,10 @@ class AdapterPort final : public PacketSink {
 
   // Looks at the cable again; raises PORT_ACTIVE or PORT_ERR when that changed anything.
   void refresh();
-  void move_gid(std::size_t from, std::size_t to);  // the entries change places; GID_CHANGE
-  void set_gid(std::size_t index, const Gid& gid);  // without event
+  void move_gid(std::size_t from, std::size_t to);         // the entries change places; GID_CHANGE
+  void set_gid(std::size_t index, const GidEntry& entry);  // without event
+  // With GID_CHANGE; an empty entry takes the address away. False: another port has it.
+  bool change_gid(std::size_t index, const GidEntry& entry);
 
   // Faults on arriving packets, counted down; -1 is for ever.
   int lose_acknowledges = 0;
@@ -102,7 +108,7 @@ class AdapterPort final : public PacketSink {
   AdapterBus& bus_;
   PortIndex index_;
   bool active_ = false;
-  std::vector<Gid> gids_;
+  std::vector<GidEntry> gids_;
   PortCounters counters_;
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<Serializer> receive_engines_;

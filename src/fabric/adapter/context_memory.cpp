@@ -15,12 +15,25 @@ Outcome check_region(std::uint64_t address, std::uint64_t length, std::uint32_t 
   return {};
 }
 
+// What the system locks for a region: whole pages, as often as they are registered.
+std::uint64_t locked_by(std::uint64_t address, std::uint64_t length) {
+  constexpr std::uint64_t page = 4096;
+  return length == 0 ? 0 : ((address + length - 1) / page - address / page + 1) * page;
+}
+
 }  // namespace
+
+bool Context::may_lock(std::uint64_t more) const {
+  const std::uint64_t limit = adapter_.services().parameters.locked_memory;
+  return limit == 0 || (more <= limit && locked_ <= limit - more);
+}
 
 Outcome Context::register_memory(ProtectionDomain& domain, std::uint64_t address, std::uint64_t length,
                                  std::uint64_t virtual_address, std::uint32_t access, MemoryRegion** out) {
   if (Outcome checked = check_region(address, length, access); !checked.ok()) return checked;
   if (defunct_) return {EIO, "the adapter is dead"};
+  const std::uint64_t locked = locked_by(address, length);
+  if (!may_lock(locked)) return {ENOMEM, "the limit of locked memory"};
   MemoryRegion region;
   region.domain = &domain;
   region.space = space_;
@@ -31,6 +44,7 @@ Outcome Context::register_memory(ProtectionDomain& domain, std::uint64_t address
   *out = adapter_.memory().add(region);
   if (*out == nullptr) return {ENOMEM, "there are no more keys"};
   regions_[(*out)->key] = *out;
+  locked_ += locked;
   ++domain.users;
   return {};
 }
@@ -41,6 +55,9 @@ Outcome Context::change_memory(MemoryRegion& region, const MemoryChange& change)
   const std::uint64_t length = change.translation ? change.length : region.length;
   const std::uint32_t access = change.rights ? change.access : region.access;
   if (Outcome checked = check_region(address, length, access); !checked.ok()) return checked;
+  const std::uint64_t before = locked_by(region.address, region.length), after = locked_by(address, length);
+  if (after > before && !may_lock(after - before)) return {ENOMEM, "the limit of locked memory"};
+  locked_ += after - before;
   if (change.domain != nullptr) {
     --region.domain->users;
     ++change.domain->users;
@@ -58,6 +75,7 @@ Outcome Context::deregister_memory(MemoryRegion& region) {
   // What was read from it may still be on its way, also where the reader asked once more than it needed.
   for (auto& [number, queue_pair] : queue_pairs_) queue_pair->detach_packets(region);
   --region.domain->users;
+  locked_ -= locked_by(region.address, region.length);
   regions_.erase(region.key);
   adapter_.memory().remove(region);
   return {};

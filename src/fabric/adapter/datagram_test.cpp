@@ -65,12 +65,12 @@ TEST_P(Datagrams, AGlobalPathBringsTheHeader) {
   const auto r = b.receive(qb, 0, 100);
   AddressVector path = path_to(qb, 1, 0);
   path.is_global = true;
-  path.destination_gid = b.adapter.port(1).gids()[0];
+  path.destination_gid = b.adapter.port(1).gids()[0].gid;
   path.hop_limit = 5;
   send_to(a, qa, path, qb.number(), 10);
   EXPECT_EQ(b.completion(r).flags, completion_with_immediate | completion_grh);
-  EXPECT_EQ(std::memcmp(b.at(8), a.adapter.port(1).gids()[0].data(), 16), 0);
-  EXPECT_EQ(std::memcmp(b.at(24), b.adapter.port(1).gids()[0].data(), 16), 0);
+  EXPECT_EQ(std::memcmp(b.at(8), a.adapter.port(1).gids()[0].gid.data(), 16), 0);
+  EXPECT_EQ(std::memcmp(b.at(24), b.adapter.port(1).gids()[0].gid.data(), 16), 0);
   EXPECT_EQ(static_cast<int>(b.memory[0] >> 4), 6);
 }
 

@@ -27,7 +27,8 @@ void fill_route(const Adapter& adapter, const AdapterPort& from, const AddressVe
   packet.destination_lid = path.destination_lid;
   packet.has_grh = path.is_global;
   if (!path.is_global) return;
-  packet.source_gid = path.source_gid_index < from.gids().size() ? from.gids()[path.source_gid_index] : Gid{};
+  packet.source_gid =
+      path.source_gid_index < from.gids().size() ? from.gids()[path.source_gid_index].gid : Gid{};
   packet.destination_gid = path.destination_gid;
   packet.flow_label = path.flow_label;
   packet.traffic_class = path.traffic_class;
@@ -40,9 +41,9 @@ void fill_route(const Adapter& adapter, const AdapterPort& from, const AddressVe
     if (group != services.multicast_lids.end()) packet.destination_lid = group->second;
     return;
   }
-  const auto owner = services.gids.find(path.destination_gid);
-  if (owner == services.gids.end()) return;
-  const RoutingTables::PortAddress address = services.tables.address(owner->second);
+  const PortName* const owner = from.owner_of(path);
+  if (owner == nullptr) return;
+  const RoutingTables::PortAddress address = services.tables.address(*owner);
   // As routers hash the UDP source port, which adapters derive from the same numbers.
   const std::uint32_t entropy = path.flow_label != 0 ? path.flow_label : mix(source_qp) ^ destination_qp;
   packet.destination_lid = static_cast<Lid>(address.base + (mix(entropy) & ((1u << address.lmc) - 1)));

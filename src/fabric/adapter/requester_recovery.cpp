@@ -42,7 +42,10 @@ void Requester::on_timeout(Nanoseconds now) {
 
 bool Requester::use_retry() {
   if (retries_left_ > 0) {
-    --retries_left_;
+    constexpr std::uint8_t for_ever = 7;
+    if (queue_pair_.attributes().retry_count != for_ever ||
+        !queue_pair_.adapter().services().parameters.endless_retries)
+      --retries_left_;
     ++retries_;
     return true;
   }

@@ -3,7 +3,9 @@
 // because the model also runs where no libibverbs is installed.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <compare>
 #include <cstdint>
 
 #include "fabric/topology/routing.h"
@@ -157,6 +159,20 @@ enum AttributeMask : std::uint32_t {
 };
 
 using Gid = std::array<std::uint8_t, 16>;
+enum class GidType : std::uint8_t { infiniband, roce_v1, roce_v2 };
+
+// Of a port's table.
+struct GidEntry {
+  Gid gid{};  // all zero: an empty entry
+  GidType type = GidType::infiniband;
+  bool empty() const { return gid == Gid{}; }
+  // IPv4 addresses stand behind ::ffff:0:0/96. The ends of a way are of one family.
+  bool is_ipv4() const {
+    constexpr std::array<std::uint8_t, 12> prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return std::equal(prefix.begin(), prefix.end(), gid.begin());
+  }
+  auto operator<=>(const GidEntry&) const = default;
+};
 
 // Where packets go: what ibv_ah_attr holds.
 struct AddressVector {

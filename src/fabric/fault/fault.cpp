@@ -1,5 +1,7 @@
 #include "fabric/fault/fault.h"
 
+#include <arpa/inet.h>
+
 #include <charconv>
 
 #include "base/failure.h"
@@ -191,9 +193,11 @@ class FaultParser {
   }
 
   Result<> parse_gid() {
-    fault_.kind = FaultKind::gid_move;
     HAWSER_TRY(port(NodeKind::adapter, false));
-    HAWSER_TRY(expect("move"));
+    auto what = word("move, set or drop");
+    if (!what) return what.take_error();
+    if (what.value() != "move") return parse_gid_entry(what.value());
+    fault_.kind = FaultKind::gid_move;
     constexpr std::uint64_t last = 15;
     auto from = number("a GID index", last);
     if (!from) return from.take_error();
@@ -201,6 +205,29 @@ class FaultParser {
     if (!to) return to.take_error();
     fault_.from = from.value();
     fault_.to = to.value();
+    return {};
+  }
+
+  Result<> parse_gid_entry(const std::string& verb) {
+    fault_.kind = FaultKind::gid_set;
+    if (verb != "set" && verb != "drop") return unknown(verb, "move, set, drop");
+    auto index = number("a GID index", 15);
+    if (!index) return index.take_error();
+    fault_.to = index.value();
+    if (verb == "drop") return {};
+    auto type = word("v1, v2 or ib");
+    if (!type) return type.take_error();
+    if (type.value() != "v1" && type.value() != "v2" && type.value() != "ib")
+      return unknown(type.value(), "v1, v2, ib");
+    fault_.gid.type = type.value() == "v1"   ? GidType::roce_v1
+                      : type.value() == "v2" ? GidType::roce_v2
+                                             : GidType::infiniband;
+    auto address = word("an address");
+    if (!address) return address.take_error();
+    const std::string& text = address.value();
+    const std::string ipv6 = text.find(':') == std::string::npos ? "::ffff:" + text : text;
+    if (::inet_pton(AF_INET6, ipv6.c_str(), fault_.gid.gid.data()) != 1 || fault_.gid.empty())
+      return failure(ErrorClass::arg, "'{}': '{}' is no IPv4 or IPv6 address", fault_.text, text);
     return {};
   }
 

@@ -15,6 +15,8 @@
 //   acks PORT lose [N] | keep               acknowledgements that arrive at PORT vanish: the next N, or all
 //   payload PORT corrupt [N] | keep         a bit flips in payload that arrives at PORT
 //   gid PORT move FROM TO                   the entries of the GID table change places (a RoCE port flapped)
+//   gid PORT set INDEX v1|v2|ib ADDRESS     an address comes: 10.0.0.1 or fe80::1, of RoCE version 1 or 2
+//   gid PORT drop INDEX                     an address goes
 //   lid PORT NEW                            the subnet manager gives another address
 //   tables reroute                          the built-in router, around what is down
 //   tables SWITCH LID PORTNUMBER            one entry
@@ -32,6 +34,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "fabric/adapter/types.h"
 #include "fabric/topology/routing.h"
 #include "fabric/topology/topology.h"
 
@@ -52,6 +55,7 @@ enum class FaultKind : std::uint8_t {
   lose_acks,        // count
   corrupt_payload,  // count
   gid_move,         // from, to
+  gid_set,          // to, gid; an empty one: it goes
   lid_change,       // lid
   reroute,
   table_entry,  // lid, out_port
@@ -70,6 +74,7 @@ struct Fault {
   Nanoseconds delay = 0;
   std::int64_t number = 0;  // of a queue pair; or how many times, -1 for ever
   std::size_t from = 0, to = 0;
+  GidEntry gid;
   Lid lid = 0;
   std::uint8_t out_port = 0;
   std::string text;  // as it was written, for the log

@@ -451,7 +451,7 @@ TEST(FaultAddresses, AMovedGidLosesItsConnections) {
             CompletionStatus::success);
   bed.inject("gid n0/hw0 move 0 3");
   EXPECT_EQ(pair.a.count(AsyncEventType::gid_change), 1);
-  EXPECT_EQ(bed.adapter("n0/hw0").port(1).gids()[0], Gid{});
+  EXPECT_EQ(bed.adapter("n0/hw0").port(1).gids()[0].gid, Gid{});
   EXPECT_EQ(pair.a.status(pair.a.send(*pair.qa, Opcode::rdma_write, 0, 8, &pair.b)),
             CompletionStatus::retry_exceeded_error);
 }

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 #include "base/failure.h"
 #include "base/machine.h"
@@ -124,6 +125,12 @@ Reply ClientLink::call(const Request& request, const verbs::SharedBytes* memory)
   const Reply reply = exchange(with_memory, descriptors);
   close(memory->descriptor);  // both ends have mapped it
   return reply;
+}
+
+void ClientLink::linger(std::int64_t nanoseconds) {
+  timespec left{nanoseconds / second, nanoseconds % second};
+  while (::nanosleep(&left, &left) != 0 && errno == EINTR) {
+  }
 }
 
 verbs::SharedBytes ClientLink::allocate(std::size_t bytes) {

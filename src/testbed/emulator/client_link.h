@@ -24,6 +24,7 @@ class ClientLink final : public verbs::Link {
                                                    Complaints& complaints);
 
   verbs::Reply call(const verbs::Request& request, const verbs::SharedBytes* memory) override;
+  void linger(std::int64_t nanoseconds) override;
   verbs::SharedBytes allocate(std::size_t bytes) override;
   void ring(std::uint32_t queue_pair) override;
   bool rest(std::uint32_t idle_polls) override;

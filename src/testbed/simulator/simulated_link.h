@@ -30,6 +30,7 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   ~SimulatedLink() override;
 
   verbs::Reply call(const verbs::Request& request, const verbs::SharedBytes* memory) override;
+  void linger(std::int64_t nanoseconds) override { processor_.charge(nanoseconds); }
   verbs::SharedBytes allocate(std::size_t bytes) override { return link_.allocate(bytes); }
   void ring(std::uint32_t queue_pair) override;
   bool rest(std::uint32_t) override { return true; }

@@ -188,7 +188,13 @@ int ibv_dereg_mr(ibv_mr* region) {
 ibv_ah* ibv_create_ah(ibv_pd* pd, ibv_ah_attr* attributes) {
   const std::uint32_t ports = OpenedDevice::of(pd->context).listed->facts.ports;
   if (attributes->port_num < 1 || attributes->port_num > ports) return fail_with(EINVAL);
-  auto* const object = new AddressObject{{pd->context, pd, 0}, to_address(*attributes)};
+  Request request;
+  request.call = Call::resolve_address;
+  request.attributes.path = to_address(*attributes);
+  if (request.attributes.path.is_global)
+    if (const int error = patient_call(*OpenedDevice::of(pd->context).link, request); error != 0)
+      return fail_with(error);
+  auto* const object = new AddressObject{{pd->context, pd, 0}, request.attributes.path};
   return &object->ah;
 }
 

@@ -121,6 +121,13 @@ struct OpenedDevice {
   }
 };
 
+// A call that may take time, as one to a system does that waits for somebody else. An errno.
+inline int patient_call(Link& link, const Request& request) {
+  const Reply reply = link.call(request);
+  if (reply.time > 0) link.linger(reply.time);
+  return reply.error;
+}
+
 // Sets errno and answers null, as functions that make objects do.
 inline std::nullptr_t fail_with(int error) {
   errno = error;

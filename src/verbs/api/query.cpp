@@ -81,16 +81,6 @@ void fill(const AdapterFacts& facts, ibv_device_attr& out) {
   out.phys_port_cnt = static_cast<std::uint8_t>(facts.ports);
 }
 
-int ask_gid(ibv_context* context, std::uint32_t port, std::uint32_t index, union ibv_gid* gid) {
-  Request request;
-  request.call = Call::query_gid;
-  request.number = port;
-  request.index = index;
-  const Reply reply = OpenedDevice::of(context).link->call(request);
-  if (reply.error == 0) std::memcpy(gid->raw, reply.gid.data(), sizeof gid->raw);
-  return reply.error;
-}
-
 PortFacts ask_port(ibv_context* context, std::uint32_t port, int& error) {
   Request request;
   request.call = Call::query_port;
@@ -100,17 +90,31 @@ PortFacts ask_port(ibv_context* context, std::uint32_t port, int& error) {
   return reply.port;
 }
 
-int ask_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_gid_entry& entry) {
-  entry = {};
-  int error = 0;
-  const PortFacts facts = ask_port(context, port, error);
-  if (error == 0) error = ask_gid(context, port, index, &entry.gid);
-  if (error != 0) return error;
+Reply ask_gids(ibv_context* context, std::uint32_t port) {
+  Request request;
+  request.call = Call::query_gids;
+  request.number = port;
+  return OpenedDevice::of(context).link->call(request);
+}
+
+ibv_gid_entry entry_of(const fabric::GidEntry& from, std::uint32_t port, std::uint32_t index) {
+  ibv_gid_entry entry{};
+  std::memcpy(entry.gid.raw, from.gid.data(), sizeof entry.gid.raw);
   entry.gid_index = index;
   entry.port_num = port;
-  entry.gid_type = facts.ethernet ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
-  const union ibv_gid empty {};
-  return std::memcmp(&entry.gid, &empty, sizeof empty) == 0 ? ENODATA : 0;
+  entry.gid_type = from.type == fabric::GidType::infiniband ? IBV_GID_TYPE_IB
+                   : from.type == fabric::GidType::roce_v1  ? IBV_GID_TYPE_ROCE_V1
+                                                            : IBV_GID_TYPE_ROCE_V2;
+  return entry;
+}
+
+// ENODATA: an empty entry.
+int ask_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv_gid_entry& entry) {
+  const Reply reply = ask_gids(context, port);
+  if (reply.error != 0) return reply.error;
+  if (index >= most_gids) return EINVAL;
+  entry = entry_of(reply.gids[index], port, index);
+  return reply.gids[index].empty() ? ENODATA : 0;
 }
 
 }  // namespace
@@ -166,8 +170,10 @@ int ibv_query_port(ibv_context* context, std::uint8_t port, _compat_ibv_port_att
 }
 
 int ibv_query_gid(ibv_context* context, std::uint8_t port, int index, union ibv_gid* gid) {
-  const int error = ask_gid(context, port, static_cast<std::uint32_t>(index), gid);
-  if (error == 0) return 0;
+  ibv_gid_entry entry{};
+  const int error = ask_entry(context, port, static_cast<std::uint32_t>(index), entry);
+  *gid = entry.gid;
+  if (error == 0 || error == ENODATA) return 0;
   errno = error;
   return -1;
 }
@@ -187,12 +193,12 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, std::size
   std::size_t found = 0;
   const std::uint32_t ports = OpenedDevice::of(context).listed->facts.ports;
   for (std::uint32_t port = 1; port <= ports; ++port) {
-    int error = 0;
-    const PortFacts facts = ask_port(context, port, error);
-    if (error != 0) return -error;
-    for (std::uint32_t index = 0; index < facts.gid_entries && found < most; ++index) {
-      ibv_gid_entry entry;
-      if (ask_entry(context, port, index, entry) != 0) continue;
+    const Reply reply = ask_gids(context, port);
+    if (reply.error != 0) return -reply.error;
+    for (std::uint32_t index = 0; index < most_gids; ++index) {
+      if (reply.gids[index].empty()) continue;
+      if (found == most) return -EINVAL;
+      const ibv_gid_entry entry = entry_of(reply.gids[index], port, index);
       std::memcpy(reinterpret_cast<char*>(out) + size * found++, &entry, sizeof entry);
     }
   }
@@ -200,14 +206,14 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, std::size
 }
 
 // 0: InfiniBand or RoCE v1; 1: RoCE v2 (the numbers of the kernel's table, one less than ibv_gid_type).
-int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned int, int* type) {
-  int error = 0;
-  const PortFacts facts = ask_port(context, port, error);
-  if (error != 0) {
+int ibv_query_gid_type(ibv_context* context, std::uint8_t port, unsigned int index, int* type) {
+  ibv_gid_entry entry;
+  const int error = ask_entry(context, port, index, entry);
+  if (error != 0 && error != ENODATA) {
     errno = error;
     return -1;
   }
-  *type = facts.ethernet ? 1 : 0;
+  *type = entry.gid_type == IBV_GID_TYPE_ROCE_V2 ? 1 : 0;
   return 0;
 }
 

@@ -209,8 +209,8 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   request.attributes = to_model(*attributes);
   request.mask = static_cast<std::uint32_t>(mask);
   const std::scoped_lock guard(object.send_lock, object.receive_lock);
-  const Reply reply = object.opened->link->call(request);
-  if (reply.error != 0 || (mask & IBV_QP_STATE) == 0) return reply.error;
+  const int error = patient_call(*object.opened->link, request);
+  if (error != 0 || (mask & IBV_QP_STATE) == 0) return error;
   qp->state = attributes->qp_state;
   if (qp->state == IBV_QPS_RESET) purge(*qp);
   return 0;
