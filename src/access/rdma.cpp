@@ -1,5 +1,7 @@
 #include "access/rdma.h"
 
+#include <algorithm>
+
 #include "base/failure.h"
 
 namespace hawser::rdma {
@@ -10,6 +12,28 @@ Error no_migration() {
 }
 
 }  // namespace
+
+int common_kind(const PortAddress& one, const PortAddress& other) {
+  for (int kind = 0; kind < gid_kinds; ++kind)
+    if (((one.kinds & other.kinds) >> kind & 1) != 0) return kind;
+  return -1;
+}
+
+// What came over the wire may be nonsense.
+std::int64_t longest_message(const PortAddress& one, const PortAddress& other) {
+  const int smaller = std::min(one.longest_message, other.longest_message);
+  return std::int64_t{1} << std::clamp(smaller, 12, 31);
+}
+
+LocalEnd local_end(const PortFacts& own, int kind) {
+  const bool ethernet = own.address.link_layer == LinkLayer::ethernet;
+  LocalEnd end{own.address.gids[0], own.address.lid, own.address.lmc, 0, static_cast<std::int8_t>(kind)};
+  if (!ethernet || kind < 0) return end;
+  const bool has = (own.address.kinds >> kind & 1) != 0;
+  end.gid = has ? own.address.gids[static_cast<std::size_t>(form_of(kind))] : Gid{};
+  end.gid_index = own.gid_indices[static_cast<std::size_t>(kind)];
+  return end;
+}
 
 const char* status_name(Status status) {
   switch (status) {

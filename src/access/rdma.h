@@ -27,25 +27,53 @@ enum class LinkLayer : std::uint8_t { infiniband, ethernet };
 // What connections are made of; ports of unlike transports do not reach each other.
 enum class Transport : std::uint8_t { verbs, tcp };
 
+using Gid = std::array<std::uint8_t, 16>;
+// A port on Ethernet has addresses of several forms, each for one version of RoCE or both. Two ports reach
+// each other by a kind that both have: version and form. Kinds 0 to 2 are version 2 (UDP) of each form, 3 to
+// 5 version 1; the first that both have is taken.
+inline constexpr int gid_forms = 3;  // IPv4, IPv6, link-local IPv6
+inline constexpr int gid_kinds = 2 * gid_forms;
+constexpr int form_of(int kind) { return kind % gid_forms; }
+
 // How others reach a port. Plain bytes: goes over the wire as it is.
 struct PortAddress {
-  std::array<std::uint8_t, 16> gid = {};  // at gid_index; RoCE needs it, InfiniBand uses it across subnets
-  std::uint16_t lid = 0;                  // the base LID; of Transport::tcp the TCP port
-  std::uint8_t lmc = 0;                   // 2^lmc LIDs from the base one reach this port
+  // Ethernet: by form; all zero: it has none. Else the first only: InfiniBand uses it across subnets, tcp
+  // holds its IP address there.
+  std::array<Gid, gid_forms> gids = {};
+  std::uint16_t lid = 0;  // the base LID; of Transport::tcp the TCP port
+  std::uint8_t lmc = 0;   // 2^lmc LIDs from the base one reach this port
   LinkLayer link_layer = LinkLayer::infiniband;
   std::uint8_t mtu = 0;  // bytes: 128 << mtu (as ibv_mtu)
   Transport transport = Transport::verbs;
-  std::uint8_t reserved[2] = {};
+  std::uint8_t longest_message = 31;  // 2^ that many bytes
+  std::uint8_t kinds = 0;             // Ethernet: bit i: it has kind i
   bool operator==(const PortAddress&) const = default;
 };
-static_assert(sizeof(PortAddress) == 24, "on the wire as it is");
+static_assert(sizeof(PortAddress) == 56, "on the wire as it is");
+
+// Ethernet: by which kind two ports reach each other; -1: by none.
+int common_kind(const PortAddress& one, const PortAddress& other);
+// Bytes of a request between the two, at most.
+std::int64_t longest_message(const PortAddress& one, const PortAddress& other);
 
 struct PortFacts {
   bool active = false;
   PortAddress address;
-  std::uint8_t gid_index = 0;         // asked for again after every port event: RoCE indices move
+  // Ethernet: where the GIDs stand, by kind; asked for again after every port event, for they move.
+  std::array<std::uint8_t, gid_kinds> gid_indices = {};
   std::int64_t bytes_per_second = 0;  // nominal: active width times speed, encoding taken off
 };
+
+// What a connection has of its own port: when that changes, the connection is cut off.
+struct LocalEnd {
+  Gid gid = {};
+  std::uint16_t lid = 0;
+  std::uint8_t lmc = 0;
+  std::uint8_t gid_index = 0;
+  std::int8_t kind = -1;  // Ethernet
+  bool operator==(const LocalEnd&) const = default;
+};
+LocalEnd local_end(const PortFacts& own, int kind);
 
 struct DeviceFacts {
   std::string name;  // "mlx4_0"
@@ -153,7 +181,7 @@ struct Route {
 // a receiver that has no receive posted it waits for ever.
 struct Persistence {
   Nanoseconds acknowledge_time = 8 * millisecond;  // rounded up to 4.096 us times a power of two
-  std::uint8_t retries = 7;                        // 0..7
+  std::uint8_t retries = 6;                        // 0..7; some adapters take 7 as for ever
 };
 
 struct ConnectParameters {
@@ -197,18 +225,22 @@ struct DatagramAddress {
 // Unreliable datagrams: at most datagram_bytes() each, may be lost, duplicated never.
 class DatagramQueuePair {
  public:
+  static constexpr int most_looks = 32;
   virtual ~DatagramQueuePair() = default;
   virtual std::uint32_t number() const = 0;
   virtual std::int32_t datagram_bytes() const = 0;
   // Copies the bytes out. False: no room now, or the address cannot be reached; try again later.
   virtual bool send(const DatagramAddress& to, std::span<const std::byte> bytes) = 0;
-  // The next one that arrived, valid until the next call; empty: none.
+  // The next one that arrived, valid until the next call; empty: none, or most_looks others were dropped.
   virtual std::span<const std::byte> receive() = 0;
   // Datagrams given to send() that have not left yet. When that stays so though the port is active, the queue
   // pair hangs.
   virtual std::int32_t unsent() = 0;
   // Begins anew under the same number; what is under way is lost.
   virtual void restart() = 0;
+  // Whether a connection to this port can be made without waiting for the port's answer; if not, it is asked,
+  // and the answer is here later.
+  virtual bool answers(const PortAddress&) { return true; }
 };
 
 // Something that happened to a device outside of completions.

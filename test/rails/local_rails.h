@@ -34,6 +34,8 @@ class LocalRails {
     EXPECT_TRUE(devices) << devices.error().text;
     return std::move(devices).value();
   }
+  // In the order in which hosts were opened.
+  verbs::Platform* platform(std::size_t opened) { return platforms_[opened].get(); }
   std::unique_ptr<Device> open_first(int host) { return std::move(open(host).front()); }
 
   void inject(const char* fault) {

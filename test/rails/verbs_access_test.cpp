@@ -232,9 +232,52 @@ TEST(VerbsAccess, RoceIsReachedByItsGidWhereverThatStands) {
   EXPECT_EQ(event.kind, DeviceEvent::Kind::address_changed);
   EXPECT_EQ(event.port, 1);
   const PortFacts after = first->query_port(1).value();
-  EXPECT_EQ(after.address.gid, before.address.gid);
-  EXPECT_NE(after.gid_index, before.gid_index);
+  EXPECT_EQ(after.address.gids, before.address.gids);
+  EXPECT_NE(after.gid_indices, before.gid_indices);
   exchange(2);
+}
+
+// Every look at a port asks for its addresses; each of the calls is one to the system.
+TEST(VerbsAccess, AskingForAPortWithAllItsAddressesTakesTwoCalls) {
+  static int calls = 0;
+  fabric::Parameters parameters;
+  parameters.link_layer = fabric::LinkLayer::ethernet;
+  LocalRails rails(two_hosts(2, 2), parameters);
+  const auto opened = rails.open(0);  // whose turn it is from here on
+  VerbsFunctions functions = linked_verbs_functions();
+  functions.query_gid = [](ibv_context* context, std::uint8_t port, int index, ibv_gid* gid) {
+    ++calls;
+    return ::ibv_query_gid(context, port, index, gid);
+  };
+  functions.query_gid_ex = [](ibv_context* context, std::uint32_t port, std::uint32_t index,
+                              ibv_gid_entry* entry, std::uint32_t flags, std::size_t size) {
+    ++calls;
+    return ::_ibv_query_gid_ex(context, port, index, entry, flags, size);
+  };
+  functions.query_gid_table = [](ibv_context* context, ibv_gid_entry* entries, std::size_t most,
+                                 std::uint32_t flags, std::size_t size) {
+    ++calls;
+    return ::_ibv_query_gid_table(context, entries, most, flags, size);
+  };
+  VerbsDeviceSource source(functions);
+  const auto devices = source.open_devices().value();
+  rails.inject("gid n0/hw0:2 set 4 v2 10.0.0.1");
+  rails.inject("gid n0/hw0:2 set 9 v1 10.0.0.1");
+  rails.inject("gid n0/hw0:1 set 1 v2 2001:db8::1");
+  calls = 0;
+  const PortFacts second = devices[0]->query_port(2).value();
+  EXPECT_EQ(calls, 1);  // beside ibv_query_port
+  EXPECT_EQ(second.address.kinds, 0b001101);
+  EXPECT_EQ(second.gid_indices[0], 4);
+  EXPECT_EQ(second.gid_indices[3], 9);
+  EXPECT_EQ(second.address.gids[0][12], 10);
+  EXPECT_EQ(devices[0]->query_port(1).value().address.kinds, 0b000110);
+  // A library that has no such call tells the same, entry by entry.
+  functions.query_gid_table = nullptr;
+  VerbsDeviceSource old(functions);
+  const PortFacts same = old.open_devices().value()[0]->query_port(2).value();
+  EXPECT_EQ(same.address, second.address);
+  EXPECT_EQ(same.gid_indices, second.gid_indices);
 }
 
 }  // namespace

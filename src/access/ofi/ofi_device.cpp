@@ -90,7 +90,7 @@ Result<> OfiDevice::listen() {
   if (error == 0) error = fi_control(&events_->fid, FI_GETWAIT, &events_descriptor_);
   if (error != 0) return refused(functions_, "listening for connections", facts_.name, error);
   HAWSER_TRY(watch(events_descriptor_));
-  address_.gid = mapped_address(own.sin_addr.s_addr);
+  address_.gids[0] = mapped_address(own.sin_addr.s_addr);
   address_.lid = ntohs(own.sin_port);
   address_.link_layer = LinkLayer::ethernet;
   address_.transport = Transport::tcp;
@@ -122,7 +122,7 @@ Result<PortFacts> OfiDevice::query_port(std::uint8_t port) {
   facts.bytes_per_second = interface_rate(facts_.name);
   // With another address this one cannot be reached: as good as down.
   for (const InterfaceFacts& each : network_interfaces(facts_.name))
-    facts.active = each.running && each.address == ipv4_of(address_.gid);
+    facts.active = each.running && each.address == ipv4_of(address_.gids[0]);
   return facts;
 }
 
@@ -173,7 +173,7 @@ Result<std::unique_ptr<QueuePair>> OfiDevice::make_queue_pair(const QueuePairSha
 
 Result<std::unique_ptr<DatagramQueuePair>> OfiDevice::make_datagram_queue_pair(std::uint8_t,
                                                                                std::uint32_t key) {
-  auto made = UdpDatagrams::make(*this, ipv4_of(address_.gid), key);
+  auto made = UdpDatagrams::make(*this, ipv4_of(address_.gids[0]), key);
   if (!made) return made.take_error();
   return std::unique_ptr<DatagramQueuePair>(std::move(made).value());
 }

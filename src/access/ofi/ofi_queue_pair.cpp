@@ -33,7 +33,8 @@ OfiQueuePair::~OfiQueuePair() {
 bool OfiQueuePair::initiates() const {
   const PortAddress& own = device_.address();
   const PortAddress& other = parameters_.route.destination;
-  return std::tie(own.gid, own.lid, number_) < std::tie(other.gid, other.lid, parameters_.remote_queue_pair);
+  return std::tie(own.gids[0], own.lid, number_) <
+         std::tie(other.gids[0], other.lid, parameters_.remote_queue_pair);
 }
 
 OfiGreeting OfiQueuePair::greeting() const {
@@ -95,7 +96,7 @@ Result<> OfiQueuePair::connect() {
   }
   const PortAddress& other = parameters_.route.destination;
   there->sin_family = AF_INET;
-  there->sin_addr.s_addr = ipv4_of(other.gid);
+  there->sin_addr.s_addr = ipv4_of(other.gids[0]);
   there->sin_port = htons(other.lid);
   const sockaddr_in address = *there;
   std::free(info->dest_addr);

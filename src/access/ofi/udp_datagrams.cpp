@@ -35,7 +35,7 @@ UdpDatagrams::~UdpDatagrams() { device_.unwatch(socket_); }
 bool UdpDatagrams::send(const DatagramAddress& to, std::span<const std::byte> bytes) {
   sockaddr_in there{};
   there.sin_family = AF_INET;
-  there.sin_addr.s_addr = ipv4_of(to.port.gid);
+  there.sin_addr.s_addr = ipv4_of(to.port.gids[0]);
   there.sin_port = htons(static_cast<std::uint16_t>(to.queue_pair));
   if (there.sin_addr.s_addr == 0 || bytes.size() > most_bytes) return false;
   std::array<iovec, 2> parts = {iovec{&key_, sizeof(key_)},
@@ -49,7 +49,8 @@ bool UdpDatagrams::send(const DatagramAddress& to, std::span<const std::byte> by
 }
 
 std::span<const std::byte> UdpDatagrams::receive() {
-  for (;;) {
+  // Who sends what is not for us, without end, must not hold the process up.
+  for (int looks = 0; looks < most_looks; ++looks) {
     const auto got = recv(socket_.get(), buffer_.data(), buffer_.size(), 0);
     if (got < 0) {
       // What an earlier one met (port unreachable) is no matter.
@@ -62,6 +63,7 @@ std::span<const std::byte> UdpDatagrams::receive() {
     std::memcpy(&key, buffer_.data(), sizeof(key));
     if (key == key_) return std::span(buffer_).subspan(sizeof(key), bytes - sizeof(key));
   }
+  return {};
 }
 
 }  // namespace hawser::rdma

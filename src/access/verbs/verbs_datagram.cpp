@@ -1,7 +1,6 @@
 #include "access/verbs/verbs_datagram.h"
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -13,7 +12,6 @@ namespace {
 constexpr std::uint32_t receive_slots = 128, send_slots = 32;
 constexpr std::uint32_t route_header = 40;  // stands before every datagram received
 constexpr int most_bytes = 2048;            // no more is needed, whatever the MTU
-constexpr std::size_t most_addresses = 8192;
 
 std::uint64_t request_id(std::uint32_t generation, std::uint32_t slot) {
   return (std::uint64_t{generation} << 32) | slot;
@@ -33,7 +31,6 @@ VerbsDatagramQueuePair::~VerbsDatagramQueuePair() {
   device_.forget(*this);
   const VerbsFunctions& call = device_.functions();
   if (pair_ != nullptr) call.destroy_qp(pair_);
-  drop_addresses();
   if (sends_ != nullptr) call.destroy_cq(sends_);
   if (receives_ != nullptr) call.destroy_cq(receives_);
   if (region_ != nullptr) call.dereg_mr(region_);
@@ -49,7 +46,7 @@ Result<> VerbsDatagramQueuePair::open() {
   const std::size_t all = std::size_t{slot_bytes_} * (receive_slots + send_slots);
   memory_ = std::make_unique<std::byte[]>(all);
   region_ = call.reg_mr(device_.domain(), memory_.get(), all, IBV_ACCESS_LOCAL_WRITE);
-  if (region_ == nullptr) return refused("ibv_reg_mr for datagrams", device_.name(), errno);
+  if (region_ == nullptr) return refused_memory("ibv_reg_mr for datagrams", device_.name(), errno);
   sends_ = call.create_cq(device_.context(), send_slots, nullptr, nullptr, 0);
   // Receives that a reset took back may still stand in the queue.
   receives_ = call.create_cq(device_.context(), 2 * receive_slots, nullptr, device_.channel(), 0);
@@ -114,35 +111,12 @@ std::int32_t VerbsDatagramQueuePair::unsent() {
   return static_cast<std::int32_t>(send_slots - free_sends_.size());
 }
 
-ibv_ah* VerbsDatagramQueuePair::address(const PortAddress& to) {
-  if (stale_ || addresses_.size() >= most_addresses) {
-    if (free_sends_.size() != send_slots) return nullptr;  // requests under way use them
-    drop_addresses();
-    stale_ = false;
-  }
-  ibv_ah*& known = addresses_[std::bit_cast<std::array<std::byte, sizeof(PortAddress)>>(to)];
-  if (known != nullptr) return known;
-  const auto own = device_.port_facts(port_);
-  if (!own) return nullptr;
-  Route route;
-  route.destination = to;
-  route.port = port_;
-  ibv_ah_attr attributes = address_vector(own.value(), route);
-  known = device_.functions().create_ah(device_.domain(), &attributes);
-  return known;
-}
-
-void VerbsDatagramQueuePair::drop_addresses() {
-  for (const auto& [to, handle] : addresses_)
-    if (handle != nullptr) device_.functions().destroy_ah(handle);
-  addresses_.clear();
-}
-
 bool VerbsDatagramQueuePair::send(const DatagramAddress& to, std::span<const std::byte> bytes) {
   HAWSER_ASSERT(bytes.size() <= static_cast<std::size_t>(bytes_));
   take_sent();
   if (!ensure_well() || free_sends_.empty()) return false;
-  ibv_ah* const handle = address(to.port);
+  if (!handles_.tidy(free_sends_.size() != send_slots)) return false;
+  ibv_ah* const handle = handles_.find(to.port);
   if (handle == nullptr) return false;
   const std::uint32_t index = free_sends_.back();
   std::memcpy(slot(index), bytes.data(), bytes.size());
@@ -171,7 +145,8 @@ std::span<const std::byte> VerbsDatagramQueuePair::receive() {
   }
   if (!ensure_well()) return {};
   ibv_wc done;
-  while (ibv_poll_cq(receives_, 1, &done) > 0) {
+  // Who sends empty ones without end must not hold the process up.
+  for (int looks = 0; looks < most_looks && ibv_poll_cq(receives_, 1, &done) > 0; ++looks) {
     if (done.wr_id >> 32 != generation_) continue;
     const auto index = static_cast<std::uint32_t>(done.wr_id);
     if (done.status != IBV_WC_SUCCESS) {

@@ -1,11 +1,11 @@
 // Unreliable datagrams of a VerbsDevice: buffers of its own, two completion queues, address handles made once
-// for each destination. A queue pair that fell into an error is reset by itself; what was under way is lost,
-// as datagrams may be.
+// for each destination (address_handles.h). A queue pair that fell into an error is reset by itself; what was
+// under way is lost, as datagrams may be.
 #pragma once
 
-#include <map>
 #include <memory>
 
+#include "access/verbs/address_handles.h"
 #include "access/verbs/verbs_device.h"
 
 namespace hawser::rdma {
@@ -24,22 +24,21 @@ class VerbsDatagramQueuePair final : public DatagramQueuePair {
   std::span<const std::byte> receive() override;
   std::int32_t unsent() override;
   void restart() override { broken_ = true; }
+  bool answers(const PortAddress& port) override { return handles_.answers(port); }
 
   std::uint8_t port() const { return port_; }
   Result<> arm() { return device_.arm(receives_, false); }
   // The port's own address changed: handles are made anew.
-  void forget_addresses() { stale_ = true; }
+  void forget_addresses() { handles_.forget(); }
 
  private:
   VerbsDatagramQueuePair(VerbsDevice& device, std::uint8_t port, std::uint32_t key)
-      : device_(device), port_(port), key_(key) {}
+      : device_(device), port_(port), key_(key), handles_(device, port) {}
   Result<> open();
   Result<> start();    // RESET to RTS, all receives posted
   bool ensure_well();  // resets after an error
   void take_sent();
   bool post_receive(std::uint32_t slot);
-  ibv_ah* address(const PortAddress& to);
-  void drop_addresses();
   std::byte* slot(std::uint32_t index) const { return memory_.get() + std::size_t{index} * slot_bytes_; }
 
   VerbsDevice& device_;
@@ -52,11 +51,10 @@ class VerbsDatagramQueuePair final : public DatagramQueuePair {
   ibv_cq* sends_ = nullptr;
   ibv_cq* receives_ = nullptr;
   ibv_qp* pair_ = nullptr;
-  std::map<std::array<std::byte, sizeof(PortAddress)>, ibv_ah*> addresses_;
+  AddressHandles handles_;
   std::vector<std::uint32_t> free_sends_;  // slots
   std::uint32_t lent_ = no_slot;           // the receive slot that the caller looks at
   std::uint32_t generation_ = 0;           // counts resets; completions of earlier ones are passed over
-  bool stale_ = false;
   bool broken_ = false;
 
   static constexpr std::uint32_t no_slot = UINT32_MAX;

@@ -144,9 +144,10 @@ Result<PortFacts> VerbsDevice::query_port(std::uint8_t port) {
       attributes.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet : LinkLayer::infiniband;
   facts.address.mtu = static_cast<std::uint8_t>(attributes.active_mtu);
   facts.bytes_per_second = nominal_rate(attributes.active_width, attributes.active_speed);
-  choose_gid(port, attributes.gid_tbl_len, facts);
+  facts.address.longest_message = message_code(std::max(attributes.max_msg_sz, 1u));
+  take_gids(port, attributes.gid_tbl_len, facts);
   PortFacts& known = ports_[port - 1u];
-  const bool moved = !(known.address == facts.address) || known.gid_index != facts.gid_index;
+  const bool moved = !(known.address == facts.address) || known.gid_indices != facts.gid_indices;
   known = facts;
   if (moved)
     for (VerbsDatagramQueuePair* const each : datagrams_)
@@ -154,31 +155,61 @@ Result<PortFacts> VerbsDevice::query_port(std::uint8_t port) {
   return facts;
 }
 
-// InfiniBand: entry 0. RoCE: where the GID stands that others know already; else the best one.
-void VerbsDevice::choose_gid(std::uint8_t port, int entries, PortFacts& facts) {
-  const PortFacts& known = ports_[port - 1u];
-  const bool ethernet = facts.address.link_layer == LinkLayer::ethernet;
-  int best = 0;
-  for (int index = 0; index < (ethernet ? std::min(entries, 256) : 1); ++index) {
-    std::array<std::uint8_t, 16> gid = {};
-    bool version_2 = true;
-    ibv_gid_entry entry{};
-    if (ethernet && functions_.query_gid_ex != nullptr) {
-      if (functions_.query_gid_ex(context_, port, static_cast<std::uint32_t>(index), &entry, 0,
-                                  sizeof entry) != 0)
-        continue;
-      version_2 = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
-    } else if (functions_.query_gid(context_, port, index, &entry.gid) != 0) {
-      continue;
-    }
-    std::memcpy(gid.data(), entry.gid.raw, gid.size());
-    int merit = gid_merit(gid, version_2);
-    if (merit > 0 && gid == known.address.gid) merit += 10;
-    if (merit <= best) continue;
-    best = merit;
-    facts.address.gid = gid;
-    facts.gid_index = static_cast<std::uint8_t>(index);
+// What is filled in of a port's table: by one call if there is such, for a table has up to 256 entries and is
+// asked for at every look at the port.
+std::vector<ibv_gid_entry> VerbsDevice::gid_table(std::uint8_t port, int entries) const {
+  const auto most = static_cast<std::size_t>(std::clamp(entries, 1, 256));
+  std::vector<ibv_gid_entry> table;
+  if (functions_.query_gid_table != nullptr) {
+    table.resize(most * facts_.ports);  // it is of all ports
+    const ssize_t found =
+        functions_.query_gid_table(context_, table.data(), table.size(), 0, sizeof(ibv_gid_entry));
+    table.resize(static_cast<std::size_t>(std::max<ssize_t>(found, 0)));
+    std::erase_if(table, [port](const ibv_gid_entry& entry) { return entry.port_num != port; });
+    if (found >= 0) return table;
   }
+  for (std::uint32_t index = 0; index < most; ++index) {
+    ibv_gid_entry entry{};
+    entry.gid_index = index;
+    entry.gid_type = IBV_GID_TYPE_ROCE_V2;  // as far as known
+    const int error = functions_.query_gid_ex != nullptr
+                          ? functions_.query_gid_ex(context_, port, index, &entry, 0, sizeof entry)
+                          : functions_.query_gid(context_, port, static_cast<int>(index), &entry.gid);
+    if (error == 0) table.push_back(entry);
+  }
+  return table;
+}
+
+// InfiniBand: entry 0. Ethernet: one of each kind; of several the one that others know already, wherever it
+// stands now, else the first.
+void VerbsDevice::take_gids(std::uint8_t port, int entries, PortFacts& facts) const {
+  PortAddress& address = facts.address;
+  if (address.link_layer != LinkLayer::ethernet) {
+    ibv_gid gid{};
+    if (functions_.query_gid(context_, port, 0, &gid) == 0)
+      std::memcpy(address.gids[0].data(), gid.raw, sizeof gid.raw);
+    return;
+  }
+  const PortAddress& known = ports_[port - 1u].address;
+  const std::vector<ibv_gid_entry> table = gid_table(port, entries);
+  // Version 2 decides which address of a form others are told; version 1 is there too if it has the same.
+  for (const bool version_2 : {true, false})
+    for (const ibv_gid_entry& entry : table) {
+      Gid gid;
+      std::memcpy(gid.data(), entry.gid.raw, gid.size());
+      const int kind = gid_kind(gid, entry.gid_type == IBV_GID_TYPE_ROCE_V2);
+      if (kind < 0 || (kind < gid_forms) != version_2 || entry.gid_index > UINT8_MAX) continue;
+      const auto form = static_cast<std::size_t>(form_of(kind));
+      const bool first = address.gids[form] == Gid{};
+      const bool same = address.gids[form] == gid;
+      const bool settled = !version_2 && (address.kinds >> form & 1) != 0;
+      const bool better = gid == known.gids[form] && !same && !settled;
+      const auto bit = static_cast<std::uint8_t>(1u << kind);
+      if (!first && !better && (!same || (address.kinds & bit) != 0)) continue;
+      address.gids[form] = gid;
+      address.kinds |= bit;
+      facts.gid_indices[static_cast<std::size_t>(kind)] = static_cast<std::uint8_t>(entry.gid_index);
+    }
 }
 
 Result<PortFacts> VerbsDevice::port_facts(std::uint8_t port) {

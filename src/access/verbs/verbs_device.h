@@ -53,7 +53,8 @@ class VerbsDevice final : public Device {
   Result<> needs_open() const;
   Result<> watch(int descriptor);
   int granted_inline_bytes() const;
-  void choose_gid(std::uint8_t port, int entries, PortFacts& facts);
+  std::vector<ibv_gid_entry> gid_table(std::uint8_t port, int entries) const;
+  void take_gids(std::uint8_t port, int entries, PortFacts& facts) const;
 
   VerbsFunctions functions_;
   ibv_context* context_;  // null: closed

@@ -11,6 +11,7 @@ Result<VerbsFunctions> load_verbs_functions() {
   void* const loaded = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
   if (loaded == nullptr) return failure(ErrorClass::other, "cannot load {}: {}", library, ::dlerror());
   VerbsFunctions functions;
+  functions.may_wait = true;
   const char* missing = nullptr;
   const auto find = [&](const char* name, auto& pointer) {
     pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(::dlsym(loaded, name));
@@ -21,6 +22,7 @@ Result<VerbsFunctions> load_verbs_functions() {
 #undef HAWSER_VERBS_FIND
   if (missing != nullptr) return failure(ErrorClass::other, "{} has no function {}", library, missing);
   find("_ibv_query_gid_ex", functions.query_gid_ex);
+  find("_ibv_query_gid_table", functions.query_gid_table);
   return functions;
 }
 

@@ -19,7 +19,7 @@ Result<std::unique_ptr<MemoryRegion>> VerbsMemoryRegion::make(VerbsDevice& devic
   if (read_only)
     region = device.functions().reg_mr(device.domain(), address, bytes, rights & IBV_ACCESS_REMOTE_READ);
   if (region == nullptr)
-    return refused(fmt::format("ibv_reg_mr of {} bytes at {}", bytes, address), device.name(), errno);
+    return refused_memory(fmt::format("ibv_reg_mr of {} bytes at {}", bytes, address), device.name(), errno);
   return std::unique_ptr<MemoryRegion>(std::make_unique<VerbsMemoryRegion>(device, region, read_only));
 }
 

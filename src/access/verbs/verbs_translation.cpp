@@ -1,6 +1,10 @@
 #include "access/verbs/verbs_translation.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
+#include <bit>
+#include <cerrno>
 #include <cstring>
 
 #include "base/failure.h"
@@ -13,6 +17,18 @@ Error refused(std::string_view call, std::string_view device, int error) {
   return failure(ErrorClass::other, "{} on {}: {} ({})", call, device,
                  meaning != nullptr ? meaning : "unknown error",
                  name != nullptr ? std::string(name) : std::to_string(error));
+}
+
+Error refused_memory(std::string_view call, std::string_view device, int error) {
+  Error plain = refused(call, device, error);
+  rlimit limit{};
+  if (error != ENOMEM || ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return plain;
+  const std::string most =
+      limit.rlim_cur == RLIM_INFINITY ? "unlimited" : fmt::format("{} KiB", limit.rlim_cur / 1024);
+  return failure(plain.error_class,
+                 "{}; this process may lock {} of memory (RLIMIT_MEMLOCK, `ulimit -l`): raise that where the "
+                 "job is started",
+                 plain.text, most);
 }
 
 std::uint8_t timeout_code(Nanoseconds time) {
@@ -165,12 +181,15 @@ ibv_ah_attr address_vector(const PortFacts& own, const Route& route) {
     attributes.dlid = static_cast<std::uint16_t>(to.lid + route.destination_path_bits);
     attributes.src_path_bits = route.source_path_bits;
   }
-  const bool same_subnet = std::equal(to.gid.begin(), to.gid.begin() + prefix_bytes, own.address.gid.begin());
+  const int kind = ethernet ? common_kind(own.address, to) : -1;
+  const Gid& there = to.gids[static_cast<std::size_t>(kind < 0 ? 0 : form_of(kind))];
+  const bool same_subnet =
+      std::equal(there.begin(), there.begin() + prefix_bytes, own.address.gids[0].begin());
   if (ethernet || !same_subnet) {
     attributes.is_global = 1;
-    std::memcpy(attributes.grh.dgid.raw, to.gid.data(), to.gid.size());
+    std::memcpy(attributes.grh.dgid.raw, there.data(), there.size());
     attributes.grh.flow_label = route.flow_label & 0xfffff;
-    attributes.grh.sgid_index = own.gid_index;
+    attributes.grh.sgid_index = kind < 0 ? std::uint8_t{0} : own.gid_indices[static_cast<std::size_t>(kind)];
     attributes.grh.hop_limit = hop_limit;
   }
   return attributes;
@@ -181,11 +200,17 @@ ibv_mtu path_mtu(const PortAddress& own, const PortAddress& other) {
   return static_cast<ibv_mtu>(std::clamp<int>(smaller, IBV_MTU_256, IBV_MTU_4096));
 }
 
-int gid_merit(const std::array<std::uint8_t, 16>& gid, bool version_2) {
-  if (std::all_of(gid.begin(), gid.end(), [](std::uint8_t byte) { return byte == 0; })) return 0;
-  if (!version_2) return 1;
-  const bool link_local = gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
-  return link_local ? 2 : 3;
+int gid_kind(const Gid& gid, bool version_2) {
+  enum Form : int { ipv4, ipv6, link_local };
+  if (gid == Gid{}) return -1;
+  constexpr std::array<std::uint8_t, 12> mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  const bool local = gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+  const Form form = std::equal(mapped.begin(), mapped.end(), gid.begin()) ? ipv4 : local ? link_local : ipv6;
+  return version_2 ? form : form + gid_forms;
+}
+
+std::uint8_t message_code(std::uint32_t max_msg_sz) {
+  return static_cast<std::uint8_t>(std::bit_width(max_msg_sz) - 1);
 }
 
 }  // namespace hawser::rdma

@@ -13,6 +13,9 @@ namespace hawser::rdma {
 // "ibv_modify_qp to RTR on hw0: Invalid argument (EINVAL)".
 Error refused(std::string_view call, std::string_view device, int error);
 
+// The same of a call that registers memory: with the system's limit, if that may be the reason.
+Error refused_memory(std::string_view call, std::string_view device, int error);
+
 // The smallest code whose time, 4.096 us << code, is not below `time`; at most 31, at least 1 (0 would be for
 // ever).
 std::uint8_t timeout_code(Nanoseconds time);
@@ -32,8 +35,10 @@ ibv_ah_attr address_vector(const PortFacts& own, const Route& route);
 
 ibv_mtu path_mtu(const PortAddress& own, const PortAddress& other);
 
-// How well a GID suits as this port's own on RoCE, 0 is useless: routable ones of version 2 (UDP) before
-// link-local ones before version 1.
-int gid_merit(const std::array<std::uint8_t, 16>& gid, bool version_2);
+// Of what kind (rdma.h) a GID of a port on Ethernet is; -1: of none, the entry is empty.
+int gid_kind(const Gid& gid, bool version_2);
+
+// 2^n is not more than this many bytes.
+std::uint8_t message_code(std::uint32_t max_msg_sz);
 
 }  // namespace hawser::rdma

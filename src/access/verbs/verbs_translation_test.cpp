@@ -23,10 +23,10 @@ TEST(VerbsTranslation, RatesAreOfData) {
 
 TEST(VerbsTranslation, RoutesWithinASubnetUseLids) {
   PortFacts own;
-  own.address.gid[0] = 0xfe;
+  own.address.gids[0][0] = 0xfe;
   Route route;
-  route.destination.gid = own.address.gid;
-  route.destination.gid[15] = 9;
+  route.destination.gids[0] = own.address.gids[0];
+  route.destination.gids[0][15] = 9;
   route.destination.lid = 16;
   route.source_path_bits = 2;
   route.destination_path_bits = 3;
@@ -36,35 +36,59 @@ TEST(VerbsTranslation, RoutesWithinASubnetUseLids) {
   EXPECT_EQ(attributes.dlid, 19);
   EXPECT_EQ(attributes.src_path_bits, 2);
   EXPECT_EQ(attributes.port_num, 2);
-  route.destination.gid[7] = 1;  // another subnet
+  route.destination.gids[0][7] = 1;  // another subnet
   attributes = address_vector(own, route);
   EXPECT_EQ(attributes.is_global, 1);
   EXPECT_EQ(attributes.grh.dgid.raw[15], 9);
 }
 
-TEST(VerbsTranslation, RoceUsesGidsOnly) {
+TEST(VerbsTranslation, RoceUsesGidsOnlyOfTheFirstKindThatBothHave) {
   PortFacts own;
   own.address.link_layer = LinkLayer::ethernet;
-  own.gid_index = 3;
+  own.address.kinds = 0b100110;
+  own.gid_indices = {0, 7, 3, 0, 0, 4};
   Route route;
-  route.destination.gid[15] = 9;
+  for (std::size_t form = 0; form < gid_forms; ++form)
+    route.destination.gids[form][15] = static_cast<std::uint8_t>(9 + form);
+  route.destination.kinds = 0b111101;
   route.destination.lid = 5;
   route.flow_label = 0x12345;
-  const ibv_ah_attr attributes = address_vector(own, route);
+  ibv_ah_attr attributes = address_vector(own, route);
   EXPECT_EQ(attributes.is_global, 1);
   EXPECT_EQ(attributes.dlid, 0);
-  EXPECT_EQ(attributes.grh.sgid_index, 3);
+  EXPECT_EQ(attributes.grh.sgid_index, 3);  // link-local, version 2
+  EXPECT_EQ(attributes.grh.dgid.raw[15], 11);
   EXPECT_EQ(attributes.grh.flow_label, 0x12345u);
+  route.destination.kinds = 0b100000;
+  attributes = address_vector(own, route);
+  EXPECT_EQ(attributes.grh.sgid_index, 4);
+  EXPECT_EQ(attributes.grh.dgid.raw[15], 11);
 }
 
-TEST(VerbsTranslation, GidsThatRouteAreBest) {
-  std::array<std::uint8_t, 16> none = {}, local = {0xfe, 0x80}, mapped = {};
+TEST(VerbsTranslation, GidsAreOfSixKinds) {
+  Gid none = {}, local = {0xfe, 0x80}, routed = {0x20, 0x01}, mapped = {};
   mapped[10] = mapped[11] = 0xff;
   mapped[12] = 10;
-  EXPECT_EQ(gid_merit(none, true), 0);
-  EXPECT_GT(gid_merit(mapped, true), gid_merit(local, true));
-  EXPECT_GT(gid_merit(local, true), gid_merit(mapped, false));
-  EXPECT_GT(gid_merit(mapped, false), 0);
+  EXPECT_EQ(gid_kind(none, true), -1);
+  EXPECT_EQ(gid_kind(mapped, true), 0);
+  EXPECT_EQ(gid_kind(routed, true), 1);
+  EXPECT_EQ(gid_kind(local, true), 2);
+  EXPECT_EQ(gid_kind(mapped, false), 3);
+  EXPECT_EQ(gid_kind(routed, false), 4);
+  EXPECT_EQ(gid_kind(local, false), 5);
+}
+
+TEST(VerbsTranslation, MessagesAreAsLongAsTheSmallerEndTakes) {
+  EXPECT_EQ(message_code(1u << 23), 23);
+  EXPECT_EQ(message_code((1u << 23) + 5), 23);
+  EXPECT_EQ(message_code(UINT32_MAX), 31);
+  PortAddress one, other;
+  one.longest_message = 23;
+  other.longest_message = 30;
+  EXPECT_EQ(longest_message(one, other), 8 << 20);
+  EXPECT_EQ(longest_message(other, one), 8 << 20);
+  other.longest_message = 0;  // came over the wire
+  EXPECT_GT(longest_message(one, other), 0);
 }
 
 TEST(VerbsTranslation, PathsTakeTheSmallerMtu) {

@@ -192,8 +192,8 @@ void AlternatePaths::on_migrated(Subchannel& subchannel) {
   ++core_.counters.migrations;
   if (Rail* const rail = rail_at(subchannel, subchannel.route.port)) {
     rail->query();
-    subchannel.own_address = rail->facts().address;
-    subchannel.own_gid_index = rail->facts().gid_index;
+    const rdma::PortFacts& own = rail->facts();
+    subchannel.own_end = rdma::local_end(own, rdma::common_kind(own.address, subchannel.route.destination));
   }
   core_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::migrated,
                         PathReason::none, subchannel.route.port, core_.now);

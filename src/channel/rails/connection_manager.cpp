@@ -8,7 +8,7 @@
 namespace hawser {
 namespace {
 
-constexpr std::uint8_t version = 2;
+constexpr std::uint8_t version = 3;
 constexpr std::uint32_t numbers_of_24_bits = 0xffffff;
 
 struct RequestBody {
@@ -22,7 +22,7 @@ struct RefuseBody {
   ConnectionEnd echo;
   std::uint32_t next = 0;  // the first incarnation that is not over
 };
-static_assert(sizeof(ConnectionEnd) == 40 && sizeof(RefuseBody) == 44, "on the wire as they are");
+static_assert(sizeof(ConnectionEnd) == 72 && sizeof(RefuseBody) == 76, "on the wire as they are");
 
 template <class Body>
 std::span<const std::byte> bytes_of(const Body& body) {
@@ -246,6 +246,7 @@ void ConnectionManager::on_request(const Header& header, std::uint16_t rail, con
     }
   }
   ConnectionEnd own;
+  if (!host_.answers(name_of(key, header.incarnation), remote)) return;
   if (!host_.accept(name_of(key, header.incarnation), remote, own)) return;
   Link& link = links_[key];
   link.accepted = Accepted{header.incarnation, remote, own};
@@ -291,6 +292,7 @@ void ConnectionManager::on_reply(const Header& header, const ConnectionEnd& remo
     ++counters_.dropped_stale;
     return;
   }
+  if (!host_.answers(name_of(key, header.incarnation), remote)) return;
   known->second.request.reset();
   --requests_;
   host_.connected(name_of(key, header.incarnation), remote);

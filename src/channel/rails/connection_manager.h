@@ -64,6 +64,9 @@ class ConnectionHost {
   // False: not now (the subchannel is not fenced yet, no resources, the incarnation is not newer); the peer
   // asks again. Called once for each accepted request: repeats are answered by the manager.
   virtual bool accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) = 0;
+  // Whether it can be connected to now; asked before accept() and connected(). False: the datagram is passed
+  // over, and its repeat brings another chance.
+  virtual bool answers(const SubchannelName&, const ConnectionEnd&) { return true; }
   // Answer to an own request: connect to `remote`. If both ends asked at once and the peer's request stands,
   // accept() is called instead, after abandon().
   virtual void connected(const SubchannelName& name, const ConnectionEnd& remote) = 0;

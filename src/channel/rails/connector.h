@@ -53,6 +53,7 @@ class Connector final : private ConnectionHost {
   const ConnectionCounters& counters() const { return manager_.counters(); }
 
  private:
+  bool answers(const SubchannelName& name, const ConnectionEnd& remote) override;
   bool accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) override;
   void connected(const SubchannelName& name, const ConnectionEnd& remote) override;
   void abandon(const SubchannelName& name, bool gave_up) override;

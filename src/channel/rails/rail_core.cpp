@@ -307,15 +307,18 @@ void RailCore::show_weights() {
       }
       status.set_weight(subchannel.status_row, peer->weights().weight(subchannel.index));
     }
-  count_registrations();
+  count_more();
   status.publish(counters);
 }
 
-void RailCore::count_registrations() {
+void RailCore::count_more() {
   const RegistrationCounters& cache = registrations->counters();
   counters.registration_hits = cache.hits;
   counters.registrations_made = cache.registrations;
   counters.registrations_dropped = cache.evicted + cache.invalidated;
+  if (connector == nullptr) return;
+  const ConnectionCounters& datagrams = connector->counters();
+  counters.dropped_datagrams = datagrams.dropped_check + datagrams.dropped_malformed;
 }
 
 // Devices.
@@ -410,6 +413,7 @@ void RailCore::look_at_timers() {
   connector->progress();
   if (now >= next_watch_) {
     next_watch_ = now + std::max<Nanoseconds>(knobs.rail_watchdog / 4, millisecond);
+    for (const auto& rail : rails) rail->fill();  // buffers may have been short
     for (std::size_t i = 0; i < known_peers.size(); ++i) {
       VirtualChannel& each = *known_peers[i];
       if (each.lost) continue;

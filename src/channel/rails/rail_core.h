@@ -81,8 +81,8 @@ struct RailCore {
   // And of attempts to connect again that could not even begin: the 1st, 2nd, 4th, 8th... since the failure.
   void show_vain_attempt(Subchannel& subchannel, PathReason reason);
   void show_weights();
-  // Brings the counters of the registration cache up to date.
-  void count_registrations();
+  // Brings the counters that others keep up to date: registration cache, datagrams.
+  void count_more();
   void device_gone(std::uint16_t device_number);
   // Bytes behind every packet.
   std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }

@@ -21,6 +21,7 @@ struct RailCounters {
   // away or for the limits, refused by the system.
   std::uint64_t registration_hits = 0, registrations_made = 0, registrations_dropped = 0;
   std::uint64_t registrations_refused = 0;
+  std::uint64_t packets_for_stripes = 0;  // that took bytes of large messages, for lack of registrations
   // Faults.
   std::uint64_t failures = 0;           // of subchannels
   std::uint64_t errors_completed = 0;   // work requests completed with an error, flushes not counted
@@ -47,6 +48,7 @@ struct RailCounters {
   std::uint64_t dropped_stale = 0;  // of an old incarnation or a transfer that is over
   std::uint64_t dropped_duplicate = 0;
   std::uint64_t dropped_malformed = 0;
+  std::uint64_t dropped_datagrams = 0;  // whose check did not fit the job's secret, or malformed
   // Times of the last failover: noticed, and first reissued byte posted.
   Nanoseconds last_failure = 0, last_resumption = 0;
 };

@@ -28,7 +28,7 @@ struct RailAddress {
     return ahead > 0 || (ahead == 0 && static_cast<std::int8_t>(moves - other.moves) > 0);
   }
 };
-static_assert(sizeof(RailAddress) == 40);
+static_assert(sizeof(RailAddress) == 72);
 
 struct RailTable {
   std::vector<RailAddress> rails;
@@ -36,7 +36,7 @@ struct RailTable {
 
   bool was_up(std::size_t rail) const { return (up_at_start >> rail & 1) != 0; }
 
-  std::string text() const;  // hexadecimal
+  std::string text() const;  // hexadecimal, runs of zeroes as one letter
   static Result<RailTable> parse(std::string_view text);
 };
 

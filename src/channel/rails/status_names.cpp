@@ -125,6 +125,7 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(registrations_made),
     HAWSER_COUNTER(registrations_dropped),
     HAWSER_COUNTER(registrations_refused),
+    HAWSER_COUNTER(packets_for_stripes),
     HAWSER_COUNTER(failures),
     HAWSER_COUNTER(errors_completed),
     HAWSER_COUNTER(protection_errors),
@@ -151,6 +152,7 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(dropped_stale),
     HAWSER_COUNTER(dropped_duplicate),
     HAWSER_COUNTER(dropped_malformed),
+    HAWSER_COUNTER(dropped_datagrams),
     HAWSER_COUNTER(last_failure),
     HAWSER_COUNTER(last_resumption),
 };

@@ -61,10 +61,9 @@ struct Subchannel {
   std::unique_ptr<rdma::QueuePair> queue_pair;
   std::unique_ptr<AlternatePath> alternate;  // of a queue pair that may migrate
   rdma::Route route;                         // that it takes now; port may not be that of the rail any more
-  rdma::PortAddress own_address;             // of that port when it was connected
-  std::uint8_t own_gid_index = 0;
-  std::uint8_t remote_life = 0;     // of the rail there, when it was connected
-  std::uint32_t packet_number = 0;  // that this end's first packet on the link has
+  rdma::LocalEnd own_end;                    // of that port when it was connected
+  std::uint8_t remote_life = 0;              // of the rail there, when it was connected
+  std::uint32_t packet_number = 0;           // that this end's first packet on the link has
 
   EntryList in_flight;
   std::int32_t outstanding = 0;   // requests; a stripe that is written counts two

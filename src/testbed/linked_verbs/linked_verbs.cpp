@@ -8,6 +8,7 @@ rdma::VerbsFunctions linked_verbs_functions() {
   HAWSER_VERBS_FUNCTIONS(HAWSER_VERBS_ADDRESS)
 #undef HAWSER_VERBS_ADDRESS
   functions.query_gid_ex = &::_ibv_query_gid_ex;
+  functions.query_gid_table = &::_ibv_query_gid_table;
   return functions;
 }
 
