@@ -6,6 +6,7 @@ heals it, sees that traffic goes on, and at the end every byte was right.
 """
 import contextlib
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,6 +31,36 @@ class Job(Traffic, OnFabric):
 
     def fault(self, text):
         fabric("fault", text, "--name", self.name)
+
+
+class SilentNeighbour(Job):
+    """A port of the peer's is out from the start, while the own one is up: the kernel waits for it in each call."""
+    WHAT = ("single-switch", "--hosts", "2", "--rails", "2", "--parameters",
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), "silent_neighbours.parameters"))
+
+    def start_job(self, command, **variables):
+        self.fault("link n1/hw0 down")
+        super().start_job(command, **variables)
+
+    def test_holds_nobody_up(self):
+        self.assertLess(self.goes_on(), 10_000)
+        self.fault("link n1/hw0 up")
+        self.assertLess(self.goes_on(), 10_000)
+        self.fault("link n1/hw1 down")  # what was out carries everything, as soon as it has answered
+        self.goes_on()
+        self.finish_job()
+
+
+class LockedMemory(OnFabric):
+    WHAT = ("two-switch", "--hosts", "2", "--rails", "2", "--parameters",
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), "no_locked_memory.parameters"))
+
+    def test_too_little_is_said_by_mpi_init(self):
+        job = subprocess.run([MPIEXEC, "-n", "2", "--fabric", self.name, TRAFFIC], capture_output=True, text=True,
+                             stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False,
+                             env={**os.environ, "HAWSER_NETWORK": "rails"})
+        self.assertNotEqual(job.returncode, 0, job.stdout)
+        self.assertRegex(job.stderr, r"ibv_reg_mr.* on hw0.*RLIMIT_MEMLOCK, `ulimit -l`")
 
 
 class MpiFaults(Job):

@@ -295,6 +295,17 @@ void RailCluster::fail(const std::string& what) {
     failure_ = fmt::format("at {:.6f} s: {}", static_cast<double>(events_.now()) * 1e-9, what);
 }
 
+RailTable RailCluster::table(int index) {
+  return RailTable::parse(exchanged_[{index, "hawser-rails"}]).value();
+}
+
+std::unique_ptr<rdma::Device> RailCluster::open_device(int host) {
+  strangers_.push_back(std::make_unique<verbs::LocalPlatform>(*fabric_, host));
+  verbs::turn = strangers_.back().get();
+  rdma::VerbsDeviceSource source(linked_verbs_functions());
+  return std::move(source.open_devices().value().front());
+}
+
 void RailCluster::inject(const std::string& fault) {
   if (auto result = fabric_->inject(fault); !result) fail(fault + ": " + result.error().text);
 }

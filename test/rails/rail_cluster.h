@@ -13,6 +13,7 @@
 #include "access/verbs/verbs_device.h"
 #include "base/knobs.h"
 #include "channel/rails/rail_channel.h"
+#include "channel/rails/rail_table.h"
 #include "fabric/fabric.h"
 #include "fabric/topology/makers.h"
 #include "verbs/local_link.h"
@@ -121,6 +122,13 @@ class RailCluster {
   fabric::Fabric& fabric() { return *fabric_; }
   Nanoseconds now() { return events_.now(); }
 
+  // What the process told the others of its rails.
+  RailTable table(int index);
+  // The first adapter of a host, opened by somebody who is not of the job; not beyond the cluster's life.
+  std::unique_ptr<rdma::Device> open_device(int host);
+  // Time passes, and no process does anything.
+  void let_the_network_run(Nanoseconds until) { events_.fire_until(until); }
+
   void inject(const std::string& fault);
   void inject_at(Nanoseconds time, const std::string& fault);
   // Lets everything happen up to this time, or until everybody is idle. True: they are.
@@ -146,6 +154,7 @@ class RailCluster {
   std::map<std::pair<int, std::string>, std::string> exchanged_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  std::vector<std::unique_ptr<verbs::LocalPlatform>> strangers_;
   std::multimap<Nanoseconds, std::string> incidents_;
   std::string failure_;
   std::uint64_t passes_ = 0;

@@ -106,7 +106,9 @@ bool AdapterRecovery::make_again(std::uint16_t device) {
 void AdapterRecovery::renew(TransferTable& table, bool exposed, std::uint16_t device) {
   for (std::uint32_t place = 0; place < table.places(); ++place) {
     Transfer& transfer = table[place];
-    if (transfer.state == Transfer::State::free || !transfer.registration.made()) continue;
+    if (transfer.state == Transfer::State::free || !transfer.registration.made() ||
+        transfer.registration.refused)
+      continue;
     if (!register_again(transfer.registration, transfer.size, device)) continue;
     const bool announced =
         exposed ? transfer.readable : !transfer.readable && transfer.state == Transfer::State::moving;

@@ -25,6 +25,7 @@ enum class PacketKind : std::uint8_t {
   reply,      // ReplyBody: where to write them
   done,       // DoneBody: all is there, or nothing is wanted
   keys,       // KeysBody: an adapter of the sender was opened again and has other keys
+  data,       // DataBody, bytes of a rendezvous that no adapter moves
   // Unsequenced: count for the subchannel only, and are harmless if they are lost with it.
   finish,        // FinishBody: a stripe was written; ordered behind it
   fence,         // FenceBody
@@ -35,11 +36,13 @@ enum class PacketKind : std::uint8_t {
   alternate,     // AlternateBody: path migration
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
-inline bool sequenced(PacketKind kind) { return kind <= PacketKind::keys; }
+inline bool sequenced(PacketKind kind) { return kind <= PacketKind::data; }
 
 struct PacketHeader {
   PacketKind kind = PacketKind::eager;
-  std::uint8_t checked = 0;  // the CRC-32C of all before it is the last word
+  std::uint8_t checked : 1 = 0;       // the CRC-32C of all before it is the last word
+  std::uint8_t wants_credit : 1 = 0;  // the sender is short of buffers, and this one is kept until then
+  std::uint8_t reserved : 6 = 0;
   std::uint16_t subchannel = 0;
   std::uint32_t incarnation = 0;
   std::uint32_t psn = 0;           // of sequenced ones; counts up by one and wraps
@@ -74,7 +77,7 @@ struct ReplyBody {
   TransferName exposed;
   TransferName fetch;
   std::int64_t size = 0;  // wanted; at most that of the start
-  RemoteBytes bytes;
+  RemoteBytes bytes;      // without any key: no adapter may write them, they are to come in packets
 };
 struct DoneBody {
   TransferName exposed;
@@ -84,6 +87,10 @@ struct KeysBody {
   std::uint8_t written = 0;  // of where it is written to; else of the exposed bytes
   std::uint8_t reserved[7] = {};
   RemoteBytes bytes;
+};
+struct DataBody {
+  TransferName fetch;
+  std::int64_t offset = 0;
 };
 struct FinishBody {
   TransferName fetch;

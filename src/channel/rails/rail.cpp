@@ -19,9 +19,11 @@ class NoCompletions final : public rdma::CompletionQueue {
 }  // namespace
 
 Rail::Rail(rdma::Device& device, const RailShape& shape, PacketPool& pool)
-    : device_(device), shape_(shape), pool_(pool) {}
+    : device_(device), shape_(shape), pool_(pool) {
+  pool_.add(receive_count_);
+}
 
-Rail::~Rail() = default;
+Rail::~Rail() { pool_.remove(receive_count_); }
 
 Result<std::unique_ptr<Rail>> Rail::open(rdma::Device& device, const RailShape& shape, PacketPool& pool) {
   std::unique_ptr<Rail> rail(new Rail(device, shape, pool));
@@ -60,7 +62,7 @@ void Rail::close() {
   receives_.reset();
   completions_ = std::make_unique<NoCompletions>();
   pool_.give_back_receives(static_cast<std::int16_t>(shape_.number));
-  posted_receives_ = 0;
+  receive_count_.posted = 0;
   datagrams_unsent_since = -1;
   facts_.active = false;
 }
@@ -106,18 +108,19 @@ void Rail::look(Nanoseconds now) {
 }
 
 void Rail::want_receives(std::int32_t count) {
-  wanted_receives_ = std::min(shape_.most_receives, std::max(wanted_receives_, count));
+  receive_count_.wanted = std::min(shape_.most_receives, std::max(receive_count_.wanted, count));
   fill_now();
 }
 
 void Rail::fill_now() {
   if (dead) return;
   std::array<rdma::ReceiveRequest, fill_stride> requests;
-  while (posted_receives_ < wanted_receives_) {
+  while (receive_count_.posted < receive_count_.wanted) {
     std::size_t count = 0;
     while (count < requests.size() &&
-           posted_receives_ + static_cast<std::int32_t>(count) < wanted_receives_) {
-      PacketBuffer* const buffer = pool_.take();
+           receive_count_.posted + static_cast<std::int32_t>(count) < receive_count_.wanted) {
+      PacketBuffer* const buffer =
+          pool_.take_to_receive(receive_count_.posted + static_cast<std::int32_t>(count));
       if (buffer == nullptr) break;
       buffer->receiver = static_cast<std::int16_t>(shape_.number);
       requests[count++] = {receive_bit | buffer->index, buffer->data, shape_.packet_bytes,
@@ -133,7 +136,7 @@ void Rail::fill_now() {
       }
       return;
     }
-    posted_receives_ += static_cast<std::int32_t>(count);
+    receive_count_.posted += static_cast<std::int32_t>(count);
   }
 }
 

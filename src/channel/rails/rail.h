@@ -74,14 +74,14 @@ class Rail {
   // More peers are connected, so more may arrive at once.
   void want_receives(std::int32_t count);
   // A receive came back.
-  void count_receive() { --posted_receives_; }
+  void count_receive() { --receive_count_.posted; }
   // Posts receives up to what is wanted.
   void fill() {
-    if (posted_receives_ + fill_stride <= wanted_receives_ ||
-        (posted_receives_ < wanted_receives_ && wanted_receives_ < 2 * fill_stride))
+    if (receive_count_.posted + fill_stride <= receive_count_.wanted ||
+        (receive_count_.posted < receive_count_.wanted && receive_count_.wanted < 2 * fill_stride))
       fill_now();
   }
-  std::int32_t posted_receives() const { return posted_receives_; }
+  std::int32_t posted_receives() const { return receive_count_.posted; }
 
   bool room_for(std::int32_t requests) const { return outstanding + requests <= send_budget_; }
 
@@ -128,8 +128,7 @@ class Rail {
   std::int32_t depth_ = 0;  // of the completion queue
   std::int32_t taken_since_end_ = 0;
   std::int32_t send_budget_ = 0;
-  std::int32_t wanted_receives_ = 0;
-  std::int32_t posted_receives_ = 0;
+  PacketPool::Receives receive_count_;
 };
 
 }  // namespace hawser

@@ -73,6 +73,17 @@ Result<> open_rails(RailCore& core) {
   return {};
 }
 
+// What not even small messages go without: later it would be too late to tell.
+Result<> reserve_packets(RailCore& core) {
+  if (core.rails.empty()) return {};
+  const std::size_t buffers = PacketPool::kept_to_send + core.rails.size() * PacketPool::kept_to_receive;
+  Result<> reserved = core.packets.reserve(buffers);
+  if (reserved) reserved = core.small_packets.reserve(1);
+  if (reserved) return {};
+  return failure(ErrorClass::other, "no memory for {} packets of {} bytes (HAWSER_RAIL_PACKET): {}", buffers,
+                 core.packets.buffer_bytes(), reserved.error().text);
+}
+
 std::string alternate_text(const Subchannel& subchannel) {
   if (subchannel.alternate == nullptr) return {};
   const PathMigration& machine = subchannel.alternate->machine;
@@ -112,9 +123,10 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
   registration.most_bytes = settings.memory_watch != nullptr ? knobs.registration_cache : 0;
   registration.most_regions = knobs.registration_entries;
   core->registrations = std::make_unique<RegistrationCache>(all, settings.memory_watch, registration);
-  core->small_packets.set_devices(all);
-  core->packets.set_devices(all);
+  core->small_packets.set_devices(all, core->registrations.get(), &core->dead_devices);
+  core->packets.set_devices(all, core->registrations.get(), &core->dead_devices);
   HAWSER_TRY(open_rails(*core));
+  HAWSER_TRY(reserve_packets(*core));
   return std::unique_ptr<RailChannel>(new RailChannel(std::move(core)));
 }
 
@@ -146,7 +158,7 @@ std::vector<ChannelCounter> RailChannel::list_counters() const {
 }
 
 const RailCounters& RailChannel::counters() const {
-  core_->count_registrations();
+  core_->count_more();
   return core_->counters;
 }
 

@@ -166,17 +166,23 @@ Result<> RegistrationCache::register_with(RegisteredRegion& region, DeviceMask d
 
 Result<std::unique_ptr<rdma::MemoryRegion>> RegistrationCache::register_once(const RegisteredRegion& region,
                                                                              int device, bool must_write) {
+  auto made = register_apart(device, reinterpret_cast<void*>(region.start_), region.end_ - region.start_,
+                             rdma::Access::remote_read_write);
+  if (!made) return made;
+  if (must_write && made.value()->read_only())
+    return failure(ErrorClass::buffer, "{} bytes at {:#x} cannot be written", region.end_ - region.start_,
+                   region.start_);
+  ++counters_.registrations;
+  return made;
+}
+
+Result<std::unique_ptr<rdma::MemoryRegion>> RegistrationCache::register_apart(int device, void* address,
+                                                                              std::size_t bytes,
+                                                                              rdma::Access access) {
   // The system may be short of memory to pin: give up what is idle, twice as much each time.
   for (int give_up = 1;; give_up *= 2) {
-    auto made = devices_[static_cast<std::size_t>(device)]->register_memory(
-        reinterpret_cast<void*>(region.start_), region.end_ - region.start_, rdma::Access::remote_read_write);
-    if (made) {
-      if (must_write && made.value()->read_only())
-        return failure(ErrorClass::buffer, "{} bytes at {:#x} cannot be written", region.end_ - region.start_,
-                       region.start_);
-      ++counters_.registrations;
-      return made;
-    }
+    auto made = devices_[static_cast<std::size_t>(device)]->register_memory(address, bytes, access);
+    if (made) return made;
     ++counters_.refused;
     bool gave_up = false;
     for (int i = 0; i < give_up; ++i) gave_up = evict_one() || gave_up;

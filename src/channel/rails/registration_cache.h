@@ -83,6 +83,10 @@ class RegistrationCache {
   Result<> add_devices(RegisteredRegion& region, DeviceMask devices);
   void release(RegisteredRegion* region);
 
+  // A registration of the caller's own, with one device. If the system refuses, what is idle is given up.
+  Result<std::unique_ptr<rdma::MemoryRegion>> register_apart(int device, void* address, std::size_t bytes,
+                                                             rdma::Access access);
+
   // The memory went away or will do so. Regions in use go on until released, but are not found any more.
   void invalidate(const void* address, std::size_t bytes);
   // Takes what the watch has seen; true if there was something. acquire() does it too; to be called now and

@@ -64,9 +64,11 @@ void Rendezvous::register_in_place(Registration& registration, std::byte* data, 
 void Rendezvous::register_packed(Registration& registration, std::int64_t size) {
   registration.packed.reset(new std::byte[static_cast<std::size_t>(size)]);
   registration.address = registration.packed.get();
-  for (const auto& device : core_.devices) {
-    auto region = device->register_memory(registration.address, static_cast<std::size_t>(size),
-                                          rdma::Access::remote_read_write);
+  for (std::size_t device = 0; device < core_.devices.size(); ++device) {
+    auto region =
+        core_.registrations->register_apart(static_cast<int>(device), registration.address,
+                                            static_cast<std::size_t>(size), rdma::Access::remote_read_write);
+    core_.counters.registrations_refused += !region;
     registration.regions.push_back(region ? std::move(region).value() : nullptr);
   }
 }
@@ -103,11 +105,12 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
   body.exposed = exposure.name;
   body.size = bytes.size;
   body.readable = exposure.readable;
+  if (exposure.readable && bytes.size > 0 && !register_bytes(exposure, false)) {
+    exposure.readable = false;
+    exposure.in_packets = true;
+    body.readable = 0;
+  }
   if (exposure.readable && bytes.size > 0) {
-    if (!register_bytes(exposure, false)) {
-      core_.exposures.release(exposure);
-      return false;
-    }
     if (!bytes.contiguous()) bytes.packer->pack(0, exposure.registration.address, bytes.size);
     body.bytes = own_bytes(exposure);
     if (core_.knobs.checksum) {
@@ -185,7 +188,7 @@ bool Rendezvous::answer(Transfer& fetch) {
     core_.fetches.release(fetch);
     return true;
   }
-  if (!fetch.registration.made() && !register_bytes(fetch, true)) return false;
+  if (!fetch.registration.made() && (fetch.in_packets || !register_bytes(fetch, true))) lay_out(fetch);
   ReplyBody body;
   body.exposed = fetch.other;
   body.fetch = fetch.name;
@@ -201,11 +204,15 @@ void Rendezvous::on_reply(VirtualChannel& peer, std::span<const std::byte> packe
   ReplyBody body;
   Transfer* const exposure =
       read_body(packet, sizeof(PacketHeader), body) ? core_.exposures.find(body.exposed, peer) : nullptr;
-  if (exposure == nullptr || exposure->state != Transfer::State::offered || exposure->readable ||
+  const bool keys =
+      std::any_of(body.bytes.keys.begin(), body.bytes.keys.end(), [](auto key) { return key != 0; });
+  if (exposure == nullptr || exposure->state != Transfer::State::offered || (exposure->readable && keys) ||
       body.size < 1 || body.size > exposure->bytes.size) {
     ++core_.counters.dropped_malformed;
     return;
   }
+  exposure->readable = false;
+  exposure->in_packets |= !keys;
   exposure->size = body.size;
   exposure->other = body.fetch;
   exposure->remote = body.bytes;
@@ -242,12 +249,16 @@ void Rendezvous::on_finish(VirtualChannel& peer, std::span<const std::byte> pack
     ++core_.counters.dropped_malformed;
     return;
   }
-  if (!fetch->arrived.add({body.offset, body.size})) {
+  arrived(*fetch, {body.offset, body.size});
+}
+
+void Rendezvous::arrived(Transfer& fetch, const ByteRange& range) {
+  if (!fetch.arrived.add(range)) {
     ++core_.counters.dropped_duplicate;
     if (!core_.bug(PlantedBug::duplicate_finish)) return;
   }
-  fetch->done += body.size;
-  if (fetch->done >= fetch->size) end_fetch(*fetch);
+  fetch.done += range.size;
+  if (fetch.done >= fetch.size) end_fetch(fetch);
 }
 
 void Rendezvous::end_exposure(Transfer& exposure) {
@@ -316,7 +327,8 @@ bool Rendezvous::progress() {
       if (direction == Direction::write &&
           std::find(backed_up_.begin(), backed_up_.end(), transfer.peer) != backed_up_.end())
         return false;
-      const bool posted = post_stripes(transfer, direction);
+      const bool posted = transfer.in_packets ? false : post_stripes(transfer, direction);
+      if (transfer.in_packets) return move_in_packets(transfer, direction) || posted;
       if (transfer.remaining.empty()) list.remove(&transfer);
       return posted;
     });

@@ -28,6 +28,7 @@ class Rendezvous {
   void on_reply(VirtualChannel& peer, std::span<const std::byte> packet);
   void on_done(VirtualChannel& peer, std::span<const std::byte> packet);
   void on_finish(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_data(VirtualChannel& peer, std::span<const std::byte> packet);
 
   // A stripe, which is off its subchannel: its bytes are there, or they are to be moved again. Frees it.
   void on_stripe_done(WorkEntry& entry);
@@ -56,6 +57,14 @@ class Rendezvous {
   bool register_bytes(Transfer& transfer, bool writable);
   void register_in_place(Registration& registration, std::byte* data, std::int64_t size, bool writable);
   void register_packed(Registration& registration, std::int64_t size);
+  // Without an adapter: rendezvous_packets.cpp.
+  void lay_out(Transfer& transfer);
+  bool reached_by_adapters(const Transfer& transfer) const;
+  bool move_in_packets(Transfer& transfer, Direction direction);
+  bool send_packets(Transfer& exposure);
+  void ask_for_packets(Transfer& fetch);
+  void arrived(Transfer& fetch, const ByteRange& range);
+
   bool answer(Transfer& fetch);
   bool post_stripes(Transfer& transfer, Direction direction);
   bool post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe);

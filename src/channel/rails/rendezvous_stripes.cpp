@@ -9,8 +9,10 @@
 namespace hawser {
 namespace {
 
-// Of a long transfer, what is planned at once: two such pieces are under way. Adapters take up to 2 GiB.
-constexpr double seconds_of_piece = 0.02, shortest_piece = 4 << 20, longest_piece = 1 << 30;
+// Of a long transfer, what is planned at once: two such pieces are under way. No longer than what the
+// adapters at both ends take as one request, for a piece may become one stripe.
+constexpr double seconds_of_piece = 0.02, shortest_piece = 4 << 20;
+constexpr std::int64_t longest_piece = 1 << 30;
 // What is written stands before the packets that come after it, and so before those that bring the next
 // transfers; and it was planned by what was known of the rails then. So another one is begun when on some
 // rail no more is left to be done than its own size and this. Reads load the other end's way here, and their
@@ -21,7 +23,8 @@ constexpr double seconds_of_backlog = 0.002;
 
 bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
   if (!transfer.registration.made()) {
-    if (!register_bytes(transfer, direction == Direction::read)) return false;
+    transfer.in_packets = !register_bytes(transfer, direction == Direction::read);
+    if (transfer.in_packets) return false;
     if (direction == Direction::write && !transfer.bytes.contiguous())
       transfer.bytes.packer->pack(0, transfer.registration.address, transfer.size);
   }
@@ -33,6 +36,7 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
     const std::span<SubchannelView> views = peer.views(direction == Direction::write ? 2 : 1);
     bool any = false;
     double rate = 0, fastest = 0, backlog = INFINITY;
+    std::int64_t longest = longest_piece;
     std::uint32_t turn = transfer.damaged;
     for (SubchannelView& view : views) {
       const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
@@ -43,13 +47,16 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
       if (view.usable && transfer.damaged > 0) view.usable = --turn == 0;
       any |= view.usable;
       if (!view.usable) continue;
+      longest = std::min(longest, rdma::longest_message(subchannel.rail.facts().address,
+                                                        peer.remote_rail(subchannel.remote_rail).port));
       rate += view.bytes_per_second;
       fastest = std::max(fastest, view.bytes_per_second);
       backlog = std::min(backlog, static_cast<double>(view.bytes_queued) / view.bytes_per_second);
     }
-    const auto piece =
-        static_cast<std::int64_t>(std::clamp(rate * seconds_of_piece, shortest_piece, longest_piece));
+    const auto piece = static_cast<std::int64_t>(
+        std::min(std::max(rate * seconds_of_piece, shortest_piece), static_cast<double>(longest)));
     if (!any && transfer.damaged > 1) transfer.damaged = 1;  // round again
+    if (!any && !reached_by_adapters(transfer)) transfer.in_packets = true;
     if (!any || transfer.posted >= 2 * piece) return moved;
     if (direction == Direction::write &&
         backlog > static_cast<double>(transfer.remaining.back().size) / fastest + seconds_of_backlog) {

@@ -38,7 +38,7 @@ void TransferTable::release(Transfer& transfer) {
   transfer.in_flight = 0;
   transfer.checked = false;
   transfer.damaged = 0;
-  transfer.readable = transfer.reissued = transfer.confirmed = false;
+  transfer.readable = transfer.reissued = transfer.confirmed = transfer.in_packets = false;
   free_.push_back(transfer.name.place);
   --live_;
 }

@@ -48,6 +48,7 @@ struct Registration {
   RegisteredRegion* cached = nullptr;                        // where they lie
   std::vector<std::unique_ptr<rdma::MemoryRegion>> regions;  // packed; by number of the device; null: refused
   std::unique_ptr<std::byte[]> packed;
+  bool refused = false;  // no adapter reaches them, and none is to be asked again
 
   Registration() = default;
   Registration(const Registration&) = delete;
@@ -70,6 +71,7 @@ struct Registration {
     cached = nullptr;
     regions.clear();
     packed.reset();
+    refused = false;
     address = nullptr;
   }
 };
@@ -92,11 +94,13 @@ struct Transfer {
   std::int32_t in_flight = 0;  // stripes
   std::int64_t posted = 0;     // bytes of them
   Registration registration;
-  TransferName other;             // its name at the other end
-  RemoteBytes remote;             // the bytes at the other end
-  std::int64_t offered = 0;       // fetch: bytes exposed
-  bool readable = false;          // the protocol: by RDMA read
-  bool reissued = false;          // a stripe failed
+  TransferName other;        // its name at the other end
+  RemoteBytes remote;        // the bytes at the other end
+  std::int64_t offered = 0;  // fetch: bytes exposed
+  bool readable = false;     // the protocol: by RDMA read
+  bool reissued = false;     // a stripe failed
+  // What is left goes in packets, for the system lets too little memory be registered at one of the ends.
+  bool in_packets = false;
   std::uint16_t failed_rail = 0;  // there; of that stripe
   bool begun() const { return posted > 0 || done > 0 || reissued; }
   // Whether the adapters move other bytes than the application's own: these are not in one piece, or fewer.

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t max_subchannels = max_stripes;
 
 // What a peer costs while nothing is under way, beside its queue pairs: with two rails about 2 KiB.
-static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 384, "there may be thousands of peers");
+static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 448, "there may be thousands of peers");
 
 std::vector<SubchannelPlace> places(const RailCore& core, const RailTable& remote) {
   return subchannel_places(core.table, remote, core.knobs.rail_paths, core.knobs.rail_engines,
@@ -167,6 +167,7 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
   header.incarnation = subchannel.incarnation;
   header.acknowledged = told_ = expected_;
   header.checked = core_.knobs.checksum;
+  header.wants_credit = core_.packets.is_short();
   credit_due_ = false;
   std::memcpy(entry.buffer->data, &header, sizeof(header));
   const auto bytes = entry.bytes + static_cast<std::uint32_t>(core_.trailer());
@@ -297,6 +298,7 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
     case PacketKind::reply:
     case PacketKind::done:
     case PacketKind::keys:
+    case PacketKind::data:
       break;
     case PacketKind::finish:
       core_.rendezvous.on_finish(*this, packet);
@@ -323,7 +325,7 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
   if (ahead == 0) [[likely]] {
     hand_on(*buffer);
     if (held_count_ != 0) hand_on_held();
-    if (expected_ - told_ >= packet_window / 2) note_credit_due();
+    if (expected_ - told_ >= packet_window / 2 || header.wants_credit != 0) note_credit_due();
     return false;
   }
   if (ahead < 0 || held_[header.psn % packet_window] != nullptr) {
@@ -335,9 +337,10 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
     return false;
   }
   ++core_.counters.out_of_order;
-  held_[header.psn % packet_window] = buffer;
+  PacketBuffer* const held = core_.packets.hold(buffer);
+  held_[header.psn % packet_window] = held;
   ++held_count_;
-  return true;
+  return held == buffer;
 }
 
 // Events may send, expose and fetch in the call.
@@ -373,6 +376,9 @@ void VirtualChannel::hand_on(PacketBuffer& buffer) {
     case PacketKind::keys:
       core_.recovery.on_keys(*this, packet);
       return;
+    case PacketKind::data:
+      core_.rendezvous.on_data(*this, packet);
+      return;
     default:
       HAWSER_UNREACHABLE();
   }
@@ -383,7 +389,7 @@ void VirtualChannel::hand_on_held() {
     held_[expected_ % packet_window] = nullptr;
     --held_count_;
     hand_on(*buffer);
-    core_.packets.give_back(buffer);
+    core_.packets.drop(buffer);
   }
 }
 
@@ -421,7 +427,7 @@ void VirtualChannel::abandon() {
   while (WorkEntry* entry = retained_.pop_front()) core_.free_entry(entry);
   retained_count_ = 0;
   for (PacketBuffer*& buffer : held_)
-    if (buffer != nullptr) core_.packets.give_back(std::exchange(buffer, nullptr));
+    if (buffer != nullptr) core_.packets.drop(std::exchange(buffer, nullptr));
   held_count_ = 0;
   if (in_due.linked()) core_.due.remove(this);
 }
