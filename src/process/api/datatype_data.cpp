@@ -149,9 +149,12 @@ Result<> status_set_elements(MpiProcess&, Status& status, Datatype& datatype, st
     return {};
   }
   const std::int64_t whole = count / map.elements;
-  const auto bytes = product(whole + 1, map.size);
+  const auto bytes = product(whole, map.size);
   if (!bytes) return bytes.error();
-  status.bytes = whole * map.size + bytes_of_elements(map, count - whole * map.elements);
+  const std::int64_t rest = bytes_of_elements(map, count - whole * map.elements);
+  if (rest > INT64_MAX - bytes.value())
+    return failure(ErrorClass::count, "the bytes of {} elements do not fit 64 bits", count);
+  status.bytes = bytes.value() + rest;
   return {};
 }
 
