@@ -8,7 +8,7 @@
 namespace hawser {
 namespace {
 
-constexpr std::string_view offer_key = "hawser-segment";
+constexpr std::string_view segment_key = "hawser-segment";
 constexpr std::string_view outcome_key = "hawser-segment-open";
 
 // "pid fd identity name-of-passer"
@@ -56,11 +56,11 @@ Result<> NodeSegment::offer(AddressExchange& exchange) {
   if (!passer) return passer.take_error();
   passer_ = std::move(passer).value();
   const Offer offer{own_pid(), made_.get(), file_identity(made_.get()), passer_->name()};
-  return exchange.put(offer_key, offer.text());
+  return exchange.put(segment_key, offer.text());
 }
 
 Result<FileDescriptor> NodeSegment::open_offered(AddressExchange& exchange, bool by_proc) {
-  auto text = exchange.get(processes_.front(), offer_key);
+  auto text = exchange.get(processes_.front(), segment_key);
   if (!text) return text.take_error();
   const auto offer = Offer::parse(text.value());
   if (!offer)

@@ -129,7 +129,7 @@ class SharedMemoryChannel final : public Channel {
     std::int64_t position;  // next byte
     std::int64_t end;       // of what is claimed
     std::int64_t size;      // of the whole transfer
-    bool claims;            // more from the receiver's Transfer; else [position, end) is all
+    bool claims;            // more from the receiver's SharedTransfer; else [position, end) is all
     bool last_claimed = false;
   };
   struct Fetch {

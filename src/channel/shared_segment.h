@@ -58,7 +58,7 @@ struct EagerBegin {
 };
 struct Pull {
   std::uint32_t expose;
-  std::uint32_t fetch;    // also the index of the Transfer in the receiver's block
+  std::uint32_t fetch;    // also the index of the SharedTransfer in the receiver's block
   std::int64_t position;  // -1: all parts that the sender can claim; else just [position, position + size)
   std::int64_t size;
   std::int64_t wanted;  // bytes of the whole transfer
@@ -80,7 +80,7 @@ static_assert(sizeof(Data) <= Slot::inline_limit && sizeof(Pull) <= Slot::inline
 
 // The parts of a large message are claimed here by whoever moves them: the sender through the ring, or the
 // receiver straight out of the sender's memory.
-struct alignas(cache_line) Transfer {
+struct alignas(cache_line) SharedTransfer {
   std::atomic<std::int64_t> claimed;  // bytes
 };
 
@@ -99,7 +99,7 @@ struct ProcessBlock {
   CpuSet cpus;                  // where it may run
   std::uint64_t block_address;  // of this ProcessBlock in its owner's address space
   alignas(cache_line) char wake_address[64];
-  alignas(cache_line) Transfer transfers[transfers_count];
+  alignas(cache_line) SharedTransfer transfers[transfers_count];
 };
 static_assert(sizeof(ProcessBlock) <= 2 * 4096);
 

@@ -2,8 +2,8 @@
 //
 //   sender                                  receiver
 //   expose(id, address, size)         ->    fetch
-//                                     <-    pull(id, number): also opens Transfer[number], where parts are
-//                                     claimed
+//                                     <-    pull(id, number): also opens
+//                                           SharedTransfer[number], where parts are claimed
 //   claims a part, data(position) ... ->    copies out, piece by piece
 //   (nothing left to claim) left      ->    number may be used again
 //                                           waited in vain: claims a part, copies it from the sender's memory
@@ -153,7 +153,7 @@ bool SharedMemoryChannel::may_copy(Fetch& fetch) {
 }
 
 bool SharedMemoryChannel::copy_chunk(Fetch& fetch, ChannelEvents& events) {
-  Transfer& transfer = own_block().transfers[fetch.number];
+  SharedTransfer& transfer = own_block().transfers[fetch.number];
   const std::int64_t position = transfer.claimed.fetch_add(chunk_, std::memory_order_acq_rel);
   const std::int64_t bytes = std::min(chunk_, fetch.into.size - position);
   fetch.all_claimed = position + chunk_ >= fetch.into.size;
@@ -224,7 +224,7 @@ void SharedMemoryChannel::report_fetch(Fetch& fetch, ChannelEvents& events) {
   events.on_fetched(cookie, {});
 }
 
-// The number is free when the sender cannot touch its Transfer any more.
+// The number is free when the sender cannot touch its SharedTransfer any more.
 void SharedMemoryChannel::retire_if_over(Fetch& fetch) {
   if (!fetch.reported || (fetch.pulled && !fetch.left)) return;
   if (fetch.number >= 0) {
@@ -356,7 +356,7 @@ bool SharedMemoryChannel::push_stream(Stream& stream, ChannelEvents& events) {
 bool SharedMemoryChannel::claim_for_stream(Stream& stream, ChannelEvents& events) {
   if (!stream.claims) return false;
   const std::int64_t part = stream_claim_pieces * piece_;
-  Transfer& transfer = segment_.block(stream.peer->index).transfers[stream.fetch];
+  SharedTransfer& transfer = segment_.block(stream.peer->index).transfers[stream.fetch];
   const std::int64_t position = transfer.claimed.fetch_add(part, std::memory_order_acq_rel);
   if (position >= stream.size) {
     stream.claims = false;

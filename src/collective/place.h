@@ -21,6 +21,7 @@ struct Place {
 
 inline std::byte* address(const void* buffer) { return static_cast<std::byte*>(const_cast<void*>(buffer)); }
 
+inline bool is_in_place(const CallSide& side) { return side.buffer == in_place; }
 inline Place whole(const CallSide& side) { return {address(side.buffer), side.count, side.type}; }
 
 // The block of a rank, in the forms with one count, with counts, and with types.

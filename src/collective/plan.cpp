@@ -70,8 +70,6 @@ void unpack_every(Operation& operation, const CallSide& side, int skip) {
   }
 }
 
-bool is_in_place(const CallSide& side) { return side.buffer == in_place; }
-
 void plan_gather(Operation& operation) {
   const CollectiveCall& call = operation.call;
   Plan& plan = operation.plan;

@@ -67,7 +67,7 @@ struct Maximum {
 };
 
 template <class T>
-ReductionKernel find_for(PredefinedOperator kind) {
+ReductionKernel find_arithmetic(PredefinedOperator kind) {
   switch (kind) {
     case PredefinedOperator::sum:
       return reduction_loop<T, Sum<T>>;
@@ -110,7 +110,7 @@ ReductionKernel find_arithmetic_kernel(PredefinedOperator kind, Elementary eleme
     if constexpr (ElementaryClass::kind_class == ElementaryClass::integer ||  \
                   ElementaryClass::kind_class == ElementaryClass::floating || \
                   ElementaryClass::kind_class == ElementaryClass::complex)    \
-      return find_for<type>(kind);                                            \
+      return find_arithmetic<type>(kind);                                     \
     break;
 #include "datatype/elementary_kinds.def"
 #undef HAWSER_ELEMENTARY

@@ -15,10 +15,6 @@ Ref<const TypeMap> moved(Ref<const TypeMap> map, std::int64_t displacement) {
   return TypeMap::make_structure({displacement}, {std::move(map)});
 }
 
-void append(std::vector<std::int64_t>& to, Integers values) {
-  to.insert(to.end(), values.begin(), values.end());
-}
-
 struct ArrayMap {
   Ref<const TypeMap> map;
   std::int64_t extent;  // bytes of the faster dimensions in full

@@ -33,7 +33,7 @@ struct LogicalXor {
 
 // Signedness does not matter to any of these, so one kernel serves all kinds of a size.
 template <class T>
-ReductionKernel find_for(PredefinedOperator kind) {
+ReductionKernel find_bitwise(PredefinedOperator kind) {
   switch (kind) {
     case PredefinedOperator::band:
       return reduction_loop<T, BitAnd<T>>;
@@ -75,15 +75,15 @@ ReductionKernel find_bitwise_kernel(PredefinedOperator kind, Elementary element)
   if (!valid) return nullptr;
   switch (fact.size) {
     case 1:
-      return find_for<std::uint8_t>(kind);
+      return find_bitwise<std::uint8_t>(kind);
     case 2:
-      return find_for<std::uint16_t>(kind);
+      return find_bitwise<std::uint16_t>(kind);
     case 4:
-      return find_for<std::uint32_t>(kind);
+      return find_bitwise<std::uint32_t>(kind);
     case 8:
-      return find_for<std::uint64_t>(kind);
+      return find_bitwise<std::uint64_t>(kind);
     case 16:
-      return find_for<UnsignedInt128>(kind);
+      return find_bitwise<UnsignedInt128>(kind);
     default:
       return nullptr;
   }

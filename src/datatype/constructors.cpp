@@ -8,10 +8,6 @@ namespace {
 
 Ref<const Datatype> ref(const Datatype& type) { return Ref<const Datatype>(&type); }
 
-void append(std::vector<std::int64_t>& to, Integers values) {
-  to.insert(to.end(), values.begin(), values.end());
-}
-
 // Counts stand among the integers in the plain form and among the large counts in the large form.
 std::vector<std::int64_t>& counts_of(TypeContents& contents, CountForm form) {
   return form == CountForm::plain ? contents.integers : contents.large_counts;

@@ -13,6 +13,9 @@
 namespace hawser {
 
 using Integers = std::span<const std::int64_t>;
+inline void append(std::vector<std::int64_t>& to, Integers values) {
+  to.insert(to.end(), values.begin(), values.end());
+}
 using Types = std::span<Datatype* const>;
 
 Result<Ref<Datatype>> make_dup(const Datatype& old);

@@ -28,7 +28,7 @@ struct MaximumLocation {
 };
 
 template <class Value, class Index>
-ReductionKernel find_for(PredefinedOperator kind) {
+ReductionKernel find_location(PredefinedOperator kind) {
   using P = Pair<Value, Index>;
   if (kind == PredefinedOperator::minloc) return reduction_loop<P, MinimumLocation<P>>;
   return kind == PredefinedOperator::maxloc ? reduction_loop<P, MaximumLocation<P>> : nullptr;
@@ -36,8 +36,9 @@ ReductionKernel find_for(PredefinedOperator kind) {
 
 template <class Value>
 ReductionKernel find_index(PredefinedOperator kind, Elementary index) {
-  if (index == Elementary::int32) return find_for<Value, std::int32_t>(kind);
-  if (index == Elementary::int64 || index == Elementary::c_long) return find_for<Value, std::int64_t>(kind);
+  if (index == Elementary::int32) return find_location<Value, std::int32_t>(kind);
+  if (index == Elementary::int64 || index == Elementary::c_long)
+    return find_location<Value, std::int64_t>(kind);
   return nullptr;
 }
 
@@ -45,8 +46,8 @@ ReductionKernel find_index(PredefinedOperator kind, Elementary index) {
 
 ReductionKernel find_location_kernel(PredefinedOperator kind, PairKinds pair) {
   // Fortran's pairs of two reals hold the index in a real.
-  if (pair == PairKinds{Elementary::float32, Elementary::float32}) return find_for<float, float>(kind);
-  if (pair == PairKinds{Elementary::float64, Elementary::float64}) return find_for<double, double>(kind);
+  if (pair == PairKinds{Elementary::float32, Elementary::float32}) return find_location<float, float>(kind);
+  if (pair == PairKinds{Elementary::float64, Elementary::float64}) return find_location<double, double>(kind);
   switch (pair.value) {
 #define HAWSER_ELEMENTARY(name, type, external_bytes, kind_class)            \
   case Elementary::name:                                                     \

@@ -22,8 +22,6 @@ ByteView view(const CallSide& side, std::int64_t first_block, std::int64_t block
 
 ByteView view(const Place& place) { return {place.buffer, place.count, *place.type}; }
 
-bool is_in_place(const CallSide& side) { return side.buffer == in_place; }
-
 // Copies this rank's block from the one side to the other.
 void copy_own(const CallSide& from, std::int64_t from_block, const CallSide& to, std::int64_t to_block) {
   const auto* source =

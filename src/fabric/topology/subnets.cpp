@@ -7,7 +7,7 @@
 namespace hawser::fabric {
 namespace {
 
-bool is_switch(const Topology& topology, std::int32_t node) {
+bool is_switch_node(const Topology& topology, std::int32_t node) {
   return topology.node(node).kind == NodeKind::switch_device;
 }
 
@@ -35,9 +35,9 @@ class Cables {
   void number_direct_cables() {
     for (std::size_t i = 0; i < topology_.nodes().size(); ++i) {
       const auto node = static_cast<std::int32_t>(i);
-      for (int p = 1; !is_switch(topology_, node) && p <= topology_.node(node).port_count(); ++p) {
+      for (int p = 1; !is_switch_node(topology_, node) && p <= topology_.node(node).port_count(); ++p) {
         const PortName peer = topology_.port({node, p}).peer;
-        if (peer.node > node && !is_switch(topology_, peer.node)) direct_.push_back({node, p});
+        if (peer.node > node && !is_switch_node(topology_, peer.node)) direct_.push_back({node, p});
       }
     }
     count_ = switched_ + static_cast<int>(direct_.size());
@@ -74,14 +74,14 @@ std::vector<int> switch_subnets(const Topology& topology) {
   std::vector<int> subnet(topology.nodes().size(), -1);
   int next = 0;
   for (std::size_t start = 0; start < subnet.size(); ++start) {
-    if (subnet[start] >= 0 || !is_switch(topology, static_cast<std::int32_t>(start))) continue;
+    if (subnet[start] >= 0 || !is_switch_node(topology, static_cast<std::int32_t>(start))) continue;
     std::vector<std::size_t> stack{start};
     subnet[start] = next;
     while (!stack.empty()) {
       const std::size_t node = stack.back();
       stack.pop_back();
       for (const TopologyPort& port : topology.nodes()[node].ports) {
-        if (port.peer.node < 0 || !is_switch(topology, port.peer.node)) continue;
+        if (port.peer.node < 0 || !is_switch_node(topology, port.peer.node)) continue;
         const auto peer = static_cast<std::size_t>(port.peer.node);
         if (subnet[peer] >= 0) continue;
         subnet[peer] = next;
@@ -153,7 +153,7 @@ Result<> merge_tables(const Subnet& subnet, const RoutingTables& part, RoutingTa
   }
   for (std::size_t i = 0; i < subnet.nodes.size(); ++i) {
     const auto node = static_cast<std::int32_t>(i);
-    if (!is_switch(subnet.graph, node)) continue;
+    if (!is_switch_node(subnet.graph, node)) continue;
     for (unsigned lid = 1; lid <= part.top_lid(); ++lid) {
       const std::uint8_t port = part.out_port(node, static_cast<Lid>(lid));
       if (port != no_port) whole.set_out_port(subnet.nodes[i], static_cast<Lid>(lid + shift), port);

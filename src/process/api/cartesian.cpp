@@ -32,7 +32,7 @@ Result<int> grid_size(int ndims, const int* dims, int available) {
   return static_cast<int>(product);
 }
 
-ReorderingRule rule_for(int ndims, const int* dims, const int* periods) {
+ReorderingRule grid_rule(int ndims, const int* dims, const int* periods) {
   return [=](const Places& places) {
     return reorder_grid(places,
                         {std::vector<int>(dims, dims + ndims), std::vector<bool>(periods, periods + ndims)});
@@ -52,7 +52,7 @@ Result<> cart_create(MpiProcess& process, Communicator& comm_old, int ndims, con
   if (!size) return size.take_error();
   RankOrder order;
   if (reorder) {
-    auto agreed = agree_on_order(process, comm_old, size.value(), rule_for(ndims, dims, periods));
+    auto agreed = agree_on_order(process, comm_old, size.value(), grid_rule(ndims, dims, periods));
     if (!agreed) return agreed.take_error();
     order = std::move(agreed).value();
   }
@@ -148,7 +148,7 @@ Result<> cart_map(MpiProcess& process, Communicator& comm, int ndims, const int*
   HAWSER_TRY(check_no_intercommunicator(comm));
   auto size = grid_size(ndims, dims, comm.size());
   if (!size) return size.take_error();
-  const RankOrder order = order_over_nodes(process, comm, size.value(), rule_for(ndims, dims, periods));
+  const RankOrder order = order_over_nodes(process, comm, size.value(), grid_rule(ndims, dims, periods));
   newrank = new_rank_in(order, size.value(), comm.rank());
   return {};
 }

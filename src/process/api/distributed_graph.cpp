@@ -142,7 +142,7 @@ Result<std::vector<Edge>> distribute(MpiProcess& process, Communicator& comm,
   return in;
 }
 
-Result<const DistributedGraphTopology*> graph_of(const Communicator& comm) {
+Result<const DistributedGraphTopology*> distributed_graph_of(const Communicator& comm) {
   const Topology* topology = topology_of(comm);
   if (topology == nullptr || topology->kind != topology_kind::distributed_graph)
     return failure(ErrorClass::topology, "the communicator has no distributed graph topology");
@@ -234,7 +234,7 @@ Result<> dist_graph_create(MpiProcess& process, Communicator& comm_old, int n, c
 
 Result<> dist_graph_neighbors_count(MpiProcess&, Communicator& comm, int& indegree, int& outdegree,
                                     bool& weighted) {
-  auto graph = graph_of(comm);
+  auto graph = distributed_graph_of(comm);
   if (!graph) return graph.take_error();
   indegree = static_cast<int>(graph.value()->neighbors().sources.size());
   outdegree = static_cast<int>(graph.value()->neighbors().destinations.size());
@@ -244,7 +244,7 @@ Result<> dist_graph_neighbors_count(MpiProcess&, Communicator& comm, int& indegr
 
 Result<> dist_graph_neighbors(MpiProcess&, Communicator& comm, int maxindegree, int* sources,
                               int* sourceweights, int maxoutdegree, int* destinations, int* destweights) {
-  auto found = graph_of(comm);
+  auto found = distributed_graph_of(comm);
   if (!found) return found.take_error();
   const DistributedGraphTopology& graph = *found.value();
   HAWSER_TRY(check_degree("maxindegree", maxindegree));

@@ -38,7 +38,7 @@ Result<> check_graph(const Communicator& comm, int nnodes, const int* index, con
   return {};
 }
 
-ReorderingRule rule_for(int nnodes, const int* index, const int* edges) {
+ReorderingRule graph_rule(int nnodes, const int* index, const int* edges) {
   return [=](const Places& places) {
     std::vector<WeightedEdge> graph;
     for (int node = 0, next = 0; node < nnodes; ++node) {
@@ -61,7 +61,7 @@ Result<> graph_create(MpiProcess& process, Communicator& comm_old, int nnodes, c
   HAWSER_TRY(check_graph(comm_old, nnodes, index, edges));
   RankOrder order;
   if (reorder) {
-    auto agreed = agree_on_order(process, comm_old, nnodes, rule_for(nnodes, index, edges));
+    auto agreed = agree_on_order(process, comm_old, nnodes, graph_rule(nnodes, index, edges));
     if (!agreed) return agreed.take_error();
     order = std::move(agreed).value();
   }
@@ -113,7 +113,7 @@ Result<> graph_neighbors(MpiProcess&, Communicator& comm, int rank, int maxneigh
 Result<> graph_map(MpiProcess& process, Communicator& comm, int nnodes, const int* index, const int* edges,
                    int& newrank) {
   HAWSER_TRY(check_graph(comm, nnodes, index, edges));
-  const RankOrder order = order_over_nodes(process, comm, nnodes, rule_for(nnodes, index, edges));
+  const RankOrder order = order_over_nodes(process, comm, nnodes, graph_rule(nnodes, index, edges));
   newrank = new_rank_in(order, nnodes, comm.rank());
   return {};
 }
