@@ -264,6 +264,16 @@ std::uint64_t random_word() {
   return word;
 }
 
+Result<Secret> random_secret() {
+  Secret secret;
+  ssize_t got = 0;
+  do got = getrandom(secret.data(), sizeof(secret), 0);
+  while (got < 0 && errno == EINTR);
+  if (got == sizeof(secret)) return secret;
+  return failure(ErrorClass::other, "the kernel gives no random numbers for the job's secret (getrandom: {})",
+                 got < 0 ? std::strerror(errno) : "too few bytes");
+}
+
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Nanoseconds timeout) {
   timespec limit{timeout / second, timeout % second};
   syscall(SYS_futex, &word, FUTEX_WAIT, expected, &limit, nullptr, 0);

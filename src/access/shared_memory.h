@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -80,6 +81,9 @@ Nanoseconds yield_cpu();
 pid_t own_pid();
 // A number that no other process draws (from the kernel's random source).
 std::uint64_t random_word();
+// What nobody can guess: straight from the kernel, or not at all.
+using Secret = std::array<std::uint64_t, 2>;
+Result<Secret> random_secret();
 
 inline void pause_cpu() {
 #if defined(__x86_64__)

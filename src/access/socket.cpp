@@ -7,9 +7,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -41,24 +43,35 @@ std::uint32_t event_mask(bool readable, bool writable) {
 
 }  // namespace
 
-Result<FileDescriptor> listen_tcp(std::uint16_t& port) {
+Result<FileDescriptor> listen_tcp(const std::string& text, std::uint16_t& port) {
   FileDescriptor listener = tcp_socket();
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_ANY);
+  if (!text.empty() && inet_pton(AF_INET, text.c_str(), &address.sin_addr) != 1)
+    return failure(ErrorClass::other, "'{}' is not an IPv4 address", text);
   socklen_t length = sizeof(address);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   if (!listener.valid() || bind(listener.get(), generic, length) != 0 ||
       listen(listener.get(), SOMAXCONN) != 0 || getsockname(listener.get(), generic, &length) != 0)
-    return system_failure("listening for connections of the job's other nodes");
+    return system_failure(text.empty() ? "listening for connections of the job's other nodes"
+                                       : "listening at this host's address " + text);
   port = ntohs(address.sin_port);
   return listener;
 }
 
-FileDescriptor accept_tcp(const FileDescriptor& listener) {
+FileDescriptor accept_tcp(const FileDescriptor& listener, bool& exhausted) {
   FileDescriptor accepted(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  exhausted =
+      !accepted.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
   if (accepted.valid()) send_small_messages_at_once(accepted.get());
   return accepted;
+}
+
+std::int64_t descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return INT32_MAX;
+  return static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, INT32_MAX));
 }
 
 bool is_ipv4_address(const std::string& text) {

@@ -14,12 +14,15 @@
 
 namespace hawser {
 
-// Listens on all addresses of this host, on a port that the system picks.
-Result<FileDescriptor> listen_tcp(std::uint16_t& port);
+// Listens on this address of this host, on a port that the system picks; empty: on all addresses.
+Result<FileDescriptor> listen_tcp(const std::string& address, std::uint16_t& port);
 // Whether start_connecting takes it.
 bool is_ipv4_address(const std::string& text);
-// The next waiting connection; not valid() if there is none.
-FileDescriptor accept_tcp(const FileDescriptor& listener);
+// The next waiting connection; not valid() if there is none, or if the system has no room for it
+// (`exhausted`: too many open files, no memory), in which case it goes on waiting.
+FileDescriptor accept_tcp(const FileDescriptor& listener, bool& exhausted);
+// How many descriptors this process may have open.
+std::int64_t descriptor_limit();
 // Starts to connect. The outcome shows when the socket becomes writable: see connect_outcome.
 Result<FileDescriptor> start_connecting(const std::string& address, std::uint16_t port);
 Result<> connect_outcome(const FileDescriptor& socket);

@@ -16,6 +16,13 @@ constexpr std::uint64_t listener_key = std::uint64_t{1} << 32;
 // After this many passes without anything, only every so manieth asks the system: shared memory must not
 // pay a system call for each of its polls.
 constexpr std::uint32_t eager_passes = 64, lazy_stride = 32;
+// How long a connection may be silent before its hello, and how long while others wait at the door.
+constexpr Nanoseconds stranger_time = 10 * second, crowded_stranger_time = 100 * millisecond;
+
+// Strangers must leave most of the descriptors to the job.
+std::size_t most_strangers() {
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptor_limit() / 8, 2, 64));
+}
 
 void copy_in(std::byte* to, const ByteSequence& from, std::int64_t offset, std::int64_t bytes) {
   if (bytes == 0) return;
@@ -35,7 +42,8 @@ SocketChannel::SocketChannel(ProcessIndex self, std::int32_t job_size, AddressEx
       buffer_bytes_(
           static_cast<std::size_t>(std::max(knobs.socket_buffer, 2 * knobs.socket_eager_limit + 65536))),
       peers_(static_cast<std::size_t>(job_size)),
-      next_key_(listener_key + 1) {}
+      next_key_(listener_key + 1),
+      most_strangers_(most_strangers()) {}
 
 Result<std::unique_ptr<SocketChannel>> SocketChannel::open(ProcessIndex self, std::int32_t job_size,
                                                            AddressExchange& exchange, const Knobs& knobs) {
@@ -43,13 +51,18 @@ Result<std::unique_ptr<SocketChannel>> SocketChannel::open(ProcessIndex self, st
   auto ready = ReadySet::make();
   if (!ready) return ready.take_error();
   channel->ready_ = std::move(ready).value();
-  auto listener = listen_tcp(channel->own_.port);
+  auto listener = listen_tcp(knobs.socket_address, channel->own_.port);
+  if (!listener && !knobs.socket_address.empty())
+    return failure(ErrorClass::other, "HAWSER_SOCKET_ADDRESS={}: {}", knobs.socket_address,
+                   listener.error().text);
   if (!listener) return listener.take_error();
   channel->listener_ = std::move(listener).value();
   HAWSER_TRY(channel->ready_.add(channel->listener_, listener_key, true, false));
-  channel->own_.secret[0] = random_word();
-  channel->own_.secret[1] = random_word();
-  channel->own_.identity = network_identity();
+  const auto secret = random_secret();
+  if (!secret) return secret.error();
+  std::copy_n(secret.value().begin(), 2, channel->own_.secret);
+  channel->own_.identity =
+      knobs.socket_address.empty() ? network_identity() : std::string(SocketAddress::no_identity);
   channel->own_.addresses =
       knobs.socket_address.empty() ? host_addresses() : std::vector<std::string>{knobs.socket_address};
   return channel;
@@ -158,8 +171,11 @@ bool SocketChannel::flushed() const {
   return std::all_of(peers_.begin(), peers_.end(), peer_flushed) && exposed_.unused();
 }
 
-bool SocketChannel::progress(ChannelEvents& events, Nanoseconds) {
+bool SocketChannel::progress(ChannelEvents& events, Nanoseconds now) {
   bool moved = false;
+  now_ = now;
+  if (!strangers_.empty() || !listening_) [[unlikely]]
+    watch_strangers();
   for (; !landed_.empty(); moved = true) {
     void* const cookie = landed_.front();
     landed_.pop_front();
@@ -180,7 +196,7 @@ bool SocketChannel::progress(ChannelEvents& events, Nanoseconds) {
   if (!moved && ++quiet_passes_ > eager_passes && quiet_passes_ % lazy_stride != 0) return false;
   for (const ReadySet::Ready& ready : ready_.poll()) {
     if (ready.key == listener_key) {
-      accept_all();
+      accept_some();
       moved = true;
     } else if (ready.key < listener_key) {
       moved |= advance_peer(static_cast<ProcessIndex>(ready.key), ready.writable, events);
@@ -261,13 +277,54 @@ void SocketChannel::lose(ProcessIndex process, const Error& error, ChannelEvents
 
 // Receiving.
 
-void SocketChannel::accept_all() {
-  for (FileDescriptor accepted = accept_tcp(listener_); accepted.valid(); accepted = accept_tcp(listener_)) {
+// Anybody may connect. Who has not said the secret holds one of a few places, for a limited time; others wait
+// in the system's queue.
+void SocketChannel::accept_some() {
+  bool exhausted = false;
+  while (strangers_.size() < most_strangers_) {
+    FileDescriptor accepted = accept_tcp(listener_, exhausted);
+    if (!accepted.valid()) break;
     const std::uint64_t key = next_key_++;
-    auto connection = std::make_unique<IncomingConnection>(
-        std::move(accepted), static_cast<std::size_t>(std::max(eager_limit_, stream_piece)));
-    if (ready_.add(connection->socket(), key, true, false)) incoming_.emplace(key, std::move(connection));
+    auto connection = std::make_unique<IncomingConnection>(std::move(accepted), now_);
+    if (!ready_.add(connection->socket(), key, true, false)) continue;
+    incoming_.emplace(key, std::move(connection));
+    strangers_.push_back(key);
   }
+  if (!exhausted && strangers_.size() < most_strangers_) return;
+  // What waits would be reported all the time, and nobody would ever sleep.
+  ready_.remove(listener_);
+  listening_ = false;
+  listen_at_ = exhausted ? now_ + crowded_stranger_time : now_;
+  if (exhausted && !strangers_.empty()) turn_away(strangers_.front());
+}
+
+Nanoseconds SocketChannel::patience() const {
+  return strangers_.size() < most_strangers_ ? stranger_time : crowded_stranger_time;
+}
+
+void SocketChannel::watch_strangers() {
+  while (!strangers_.empty() && now_ - incoming_.at(strangers_.front())->since >= patience())
+    turn_away(strangers_.front());
+  if (!listening_ && strangers_.size() < most_strangers_ && now_ >= listen_at_) listen_again();
+}
+
+void SocketChannel::listen_again() {
+  listening_ = true;
+  (void)ready_.add(listener_, listener_key, true, false);
+}
+
+void SocketChannel::turn_away(std::uint64_t key) {
+  std::erase(strangers_, key);
+  const auto found = incoming_.find(key);
+  ready_.remove(found->second->socket());
+  incoming_.erase(found);
+}
+
+Nanoseconds SocketChannel::deadline() const {
+  Nanoseconds deadline = never;
+  if (!strangers_.empty()) deadline = incoming_.at(strangers_.front())->since + patience();
+  if (!listening_ && strangers_.size() < most_strangers_) deadline = std::min(deadline, listen_at_);
+  return deadline;
 }
 
 bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
@@ -276,7 +333,7 @@ bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
   IncomingConnection& connection = *found->second;
   bool open = connection.read();
   // Whoever cannot name the secret is no process of this job and is sent away without a word.
-  const bool known = connection.source >= 0 || greet(connection);
+  const bool known = connection.source >= 0 || greet(key, connection);
   bool more = known && connection.source >= 0;
   while (more) {
     auto received = receive_frame(connection, events);
@@ -294,13 +351,12 @@ bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
       !peers_[static_cast<std::size_t>(connection.source)].lost)
     lose(connection.source, failure(ErrorClass::other, "the connection ended in the middle of a message"),
          events);
-  ready_.remove(connection.socket());
-  incoming_.erase(found);
+  turn_away(key);
   return true;
 }
 
 // Checks the hello once it is there. False: not one of us.
-bool SocketChannel::greet(IncomingConnection& connection) {
+bool SocketChannel::greet(std::uint64_t key, IncomingConnection& connection) {
   const std::byte* bytes = connection.peek(sizeof(SocketHello));
   if (bytes == nullptr) return true;
   SocketHello hello;
@@ -310,8 +366,8 @@ bool SocketChannel::greet(IncomingConnection& connection) {
       hello.secret[1] != own_.secret[1] || hello.source < 0 ||
       hello.source >= static_cast<std::int32_t>(peers_.size()) || hello.source == self_)
     return false;
-  connection.source = hello.source;
-  return true;
+  std::erase(strangers_, key);
+  return connection.welcome(hello.source, static_cast<std::size_t>(std::max(eager_limit_, stream_piece)));
 }
 
 // Takes one frame; false when none is complete. An error: the peer sends nonsense.

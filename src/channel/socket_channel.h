@@ -28,6 +28,7 @@ class SocketChannel final : public Channel {
                   void* cookie) override;
   void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
   bool progress(ChannelEvents& events, Nanoseconds now) override;
+  Nanoseconds deadline() const override;
   std::vector<int> descriptors() const override { return {ready_.descriptor()}; }
   bool flushed() const override;
   std::vector<ChannelCounter> list_counters() const override;
@@ -93,9 +94,13 @@ class SocketChannel final : public Channel {
   void lose(ProcessIndex peer, const Error& error, ChannelEvents& events);
   void lose_now(ProcessIndex peer, Error error);
 
-  void accept_all();
+  void accept_some();
+  void watch_strangers();
+  void turn_away(std::uint64_t key);
+  void listen_again();
+  Nanoseconds patience() const;
   bool receive_from(std::uint64_t key, ChannelEvents& events);
-  bool greet(IncomingConnection& connection);
+  bool greet(std::uint64_t key, IncomingConnection& connection);
   Result<bool> receive_frame(IncomingConnection& connection, ChannelEvents& events);
   Result<> receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body,
                         ChannelEvents& events);
@@ -116,6 +121,12 @@ class SocketChannel final : public Channel {
   std::vector<ProcessIndex> due_;                                          // peers with something to write
   std::map<std::uint64_t, std::unique_ptr<IncomingConnection>> incoming_;  // by key, ascending in time
   std::uint64_t next_key_;
+  // Keys of the connections whose hello is not here yet, oldest first.
+  std::deque<std::uint64_t> strangers_;
+  std::size_t most_strangers_;
+  bool listening_ = true;      // the listener is in the ready set
+  Nanoseconds listen_at_ = 0;  // not before, if it is not
+  Nanoseconds now_ = 0;        // of the pass of progress
   Table<Exposed> exposed_;
   Table<Fetch> fetches_;
   std::deque<void*> landed_;                           // fetches of nothing, to be reported

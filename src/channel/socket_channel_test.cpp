@@ -2,6 +2,13 @@
 #include "channel/socket_channel.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <optional>
 
 #include "channel/channel_test_support.h"
 
@@ -20,11 +27,14 @@ struct Job {
       events.back()->channel = channels.back().get();
     }
   }
-  bool turn() {
+  bool turn(Nanoseconds now = 0) {
     bool moved = false;
     for (std::size_t i = 0; i < channels.size(); ++i)
-      if (channels[i] != nullptr) moved |= channels[i]->progress(*events[i], 0);
+      if (channels[i] != nullptr) moved |= channels[i]->progress(*events[i], now);
     return moved;
+  }
+  SocketAddress address_of(std::int32_t process) {
+    return SocketAddress::parse(ends[0]->get(process, "hawser-socket").value()).value();
   }
   template <class Condition>
   void until(Condition condition) {
@@ -178,13 +188,178 @@ TEST(SocketChannel, NoAddressLeadsAnywhere) {
   Job job(2);
   auto address = SocketAddress::parse(job.ends[0]->get(1, "hawser-socket").value()).value();
   std::uint16_t refusing_port = 0;
-  { auto listener = listen_tcp(refusing_port); }  // nobody listens there any more
+  { auto listener = listen_tcp("", refusing_port); }  // nobody listens there any more
   address.port = refusing_port;
   ASSERT_TRUE(job.ends[1]->put("hawser-socket", address.text()));
   Bytes bytes = pattern(8, 1);
   ASSERT_TRUE(job.channels[0]->try_send(1, header_with_tag(1), whole(bytes)));
   job.until([&] { return !job.events[0]->lost.empty(); });
   EXPECT_TRUE(job.channels[0]->flushed());
+}
+
+bool accepts_at(const std::string& address, std::uint16_t port) {
+  auto connecting = start_connecting(address, port);
+  if (!connecting) return false;
+  pollfd ready{connecting.value().get(), POLLOUT, 0};
+  return ::poll(&ready, 1, 60'000) == 1 && connect_outcome(connecting.value());
+}
+
+TEST(SocketChannel, ListensAtTheStatedAddressOnly) {
+  Knobs knobs;
+  knobs.socket_address = "127.0.0.2";
+  Job job(2, knobs);
+  const SocketAddress address = job.address_of(1);
+  EXPECT_EQ(address.addresses, std::vector<std::string>{"127.0.0.2"});
+  EXPECT_FALSE(accepts_at("127.0.0.1", address.port));
+  for (const std::string& other : host_addresses()) EXPECT_FALSE(accepts_at(other, address.port)) << other;
+  EXPECT_TRUE(accepts_at("127.0.0.2", address.port));
+  // Also processes of the same host connect there.
+  Bytes bytes = pattern(8, 1);
+  ASSERT_TRUE(job.channels[0]->try_send(1, header_with_tag(1), whole(bytes)));
+  job.until([&] { return job.events[1]->messages.size() == 1; });
+
+  knobs.socket_address = "192.0.2.1";  // of nobody
+  const auto refused = SocketChannel::open(0, 2, *job.ends[0], knobs);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text.find("HAWSER_SOCKET_ADDRESS=192.0.2.1"), std::string::npos)
+      << refused.error().text;
+}
+
+// Connections from another process that say nothing, held until this is destroyed.
+class SilentStrangers {
+ public:
+  SilentStrangers(std::uint16_t port, int count) {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    child_ = fork();
+    if (child_ == 0) {
+      rlimit limit{};
+      getrlimit(RLIMIT_NOFILE, &limit);
+      limit.rlim_cur = limit.rlim_max;
+      setrlimit(RLIMIT_NOFILE, &limit);
+      std::vector<FileDescriptor> held;
+      for (int i = 0; i < count; ++i) held.push_back(start_connecting("127.0.0.1", port).value());
+      (void)!write(ready[1], "", 1);
+      while (true) pause();
+    }
+    char byte = 0;
+    EXPECT_EQ(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+  }
+  ~SilentStrangers() {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+
+ private:
+  pid_t child_;
+};
+
+// Lowers the limit on open files for a while.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t count) {
+    getrlimit(RLIMIT_NOFILE, &former_);
+    const rlimit few{count, former_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &former_); }
+
+ private:
+  rlimit former_;
+};
+
+TEST(SocketChannel, SilentStrangersDoNotHoldUpAJob) {
+  for (const bool before : {true, false}) {
+    const FewDescriptors few(64);
+    Job job(2);
+    const std::uint16_t port = job.address_of(1).port;
+    std::optional<SilentStrangers> strangers;
+    if (before) strangers.emplace(port, 200);
+    Bytes bytes = pattern(100'000, 1);
+    int cookie = 0;
+    if (!before) {
+      // A job that is under way.
+      ASSERT_TRUE(job.channels[0]->try_send(1, header_with_tag(1), {bytes.data(), 8, nullptr}));
+      job.until([&] { return job.events[1]->messages.size() == 1; });
+      strangers.emplace(port, 200);
+    }
+    ASSERT_TRUE(job.channels[0]->try_expose(1, header_with_tag(1, MessageHeader::Kind::rendezvous),
+                                            whole(bytes), &cookie));
+    MonotonicClock clock;
+    const Nanoseconds begin = clock.now();
+    while (job.events[1]->fetched == 0) {
+      if (!job.turn(clock.now())) usleep(1000);
+      ASSERT_LT(clock.now() - begin, 120 * second);
+    }
+    EXPECT_TRUE(job.events[1]->messages.back()->bytes == bytes);
+    EXPECT_TRUE(job.events[1]->lost.empty());
+    std::printf("with 200 silent connections %s: %.2f s\n", before ? "from the beginning" : "from the middle",
+                static_cast<double>(clock.now() - begin) / second);
+    // Who waits for something to happen may sleep: strangers at the door are not reported all the time.
+    int quiet = 0;
+    for (int pass = 0; pass < 5000; ++pass) quiet += !job.turn(clock.now());
+    EXPECT_GT(quiet, 4000);
+    EXPECT_NE(job.channels[1]->deadline(), never);
+  }
+}
+
+TEST(SocketChannel, StrangersHaveADeadline) {
+  Job job(2);
+  auto stranger = start_connecting("127.0.0.1", job.address_of(1).port);
+  ASSERT_TRUE(stranger);
+  while (job.channels[1]->deadline() == never) job.turn(second);
+  std::byte answer[1];
+  for (int pass = 0; pass < 1000; ++pass) job.turn(job.channels[1]->deadline() - 1);
+  EXPECT_FALSE(read_now(stranger.value(), answer).closed);
+  const Nanoseconds deadline = job.channels[1]->deadline();
+  Transferred read;
+  while (!read.closed) {
+    job.turn(deadline);
+    read = read_now(stranger.value(), answer);
+  }
+  EXPECT_EQ(job.channels[1]->deadline(), never);
+}
+
+// The peer's door is full at first: nothing is lost, and nothing comes twice.
+TEST(SocketChannel, ConnectsAgainWhenItIsNotWelcome) {
+  std::uint16_t port = 0;
+  auto listener = listen_tcp("127.0.0.1", port).value();
+  SocketAddress address;
+  address.port = port;
+  address.identity = SocketAddress::no_identity;
+  address.addresses = {"127.0.0.1"};
+  address.secret[0] = 7;
+  OutgoingConnection connection(address, "", 0, 1 << 16);
+  ReadySet ready = ReadySet::make().value();
+  SocketFrame frame;
+  frame.kind = SocketFrame::packet;
+  frame.number = 99;
+  connection.add(frame);
+  EXPECT_FALSE(connection.flushed());
+  std::unique_ptr<IncomingConnection> incoming;
+  for (int turned_away = 0; incoming == nullptr || incoming->peek(sizeof(frame)) == nullptr;) {
+    const auto events = ready.poll();
+    ASSERT_TRUE(connection.advance(ready, 1, !events.empty() && events.front().writable));
+    bool exhausted = false;
+    if (incoming == nullptr) {
+      FileDescriptor accepted = accept_tcp(listener, exhausted);
+      if (accepted.valid() && ++turned_away > 3)
+        incoming = std::make_unique<IncomingConnection>(std::move(accepted), 0);
+      continue;
+    }
+    ASSERT_TRUE(incoming->read());
+    if (incoming->source >= 0 || incoming->peek(sizeof(SocketHello)) == nullptr) continue;
+    incoming->consume(sizeof(SocketHello));
+    EXPECT_TRUE(incoming->welcome(0, 100));
+  }
+  SocketFrame got;
+  std::memcpy(&got, incoming->peek(sizeof(got)), sizeof(got));
+  EXPECT_EQ(got.number, 99u);
+  incoming->consume(sizeof(got));
+  EXPECT_TRUE(incoming->empty());
+  EXPECT_TRUE(connection.flushed());
 }
 
 }  // namespace

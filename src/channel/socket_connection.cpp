@@ -34,19 +34,16 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
 }
 
 std::vector<std::string> SocketAddress::candidates(const std::string& own_identity) const {
-  if (identity == own_identity) return {"127.0.0.1"};
+  if (identity == own_identity && identity != no_identity) return {"127.0.0.1"};
   return addresses;
 }
 
 OutgoingConnection::OutgoingConnection(const SocketAddress& address, const std::string& own_identity,
                                        ProcessIndex self, std::size_t buffer_bytes)
     : port_(address.port), candidates_(address.candidates(own_identity)), buffer_bytes_(buffer_bytes) {
-  SocketHello hello;
-  hello.secret[0] = address.secret[0];
-  hello.secret[1] = address.secret[1];
-  hello.source = self;
-  const auto* bytes = reinterpret_cast<const std::byte*>(&hello);
-  buffer_.assign(bytes, bytes + sizeof(hello));
+  hello_.secret[0] = address.secret[0];
+  hello_.secret[1] = address.secret[1];
+  hello_.source = self;
 }
 
 std::byte* OutgoingConnection::add(const SocketFrame& frame) {
@@ -88,15 +85,25 @@ Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, boo
     case State::connecting: {
       if (!writable) return false;
       auto outcome = connect_outcome(socket_);
-      if (outcome) {
-        state_ = State::connected;
-        break;
-      }
+      if (outcome) return greet(ready, key);
       ready.remove(socket_);
       socket_.close();
       if (next_candidate_ == candidates_.size()) return outcome.take_error();
       if (auto started = try_next_address(ready, key); !started) return started.take_error();
       return true;
+    }
+    case State::greeting: {
+      const auto got =
+          read_now(socket_, std::as_writable_bytes(std::span(&welcome_, 1)).subspan(welcome_bytes_));
+      welcome_bytes_ += got.bytes;
+      if (got.closed) return connect_again(ready, key);
+      if (welcome_bytes_ < sizeof(welcome_)) return false;
+      if (welcome_.magic != SocketHello::expected_magic)
+        return failure(ErrorClass::other, "who listens at its address {} speaks another protocol",
+                       candidates_[next_candidate_ - 1]);
+      state_ = State::connected;
+      ready.change(socket_, key, false, false);
+      break;
     }
     case State::connected:
       break;
@@ -113,8 +120,38 @@ Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, boo
   return written.bytes > 0;
 }
 
-IncomingConnection::IncomingConnection(FileDescriptor socket, std::size_t largest_body)
-    : socket_(std::move(socket)), buffer_(4 * (sizeof(SocketFrame) + largest_body)) {}
+// A new connection has room for a hello.
+Result<bool> OutgoingConnection::greet(ReadySet& ready, std::uint64_t key) {
+  if (write_now(socket_, std::as_bytes(std::span(&hello_, 1))).bytes != sizeof(hello_))
+    return connect_again(ready, key);
+  state_ = State::greeting;
+  welcome_bytes_ = 0;
+  wants_writable_ = false;
+  ready.change(socket_, key, true, false);
+  return true;
+}
+
+// It was closed before the welcome: the peer has too many others at its door. Nothing was sent yet.
+Result<bool> OutgoingConnection::connect_again(ReadySet& ready, std::uint64_t key) {
+  constexpr int most_refusals = 1000;
+  ready.remove(socket_);
+  socket_.close();
+  if (++refusals_ > most_refusals)
+    return failure(ErrorClass::other, "it closed {} connections before it took the job's secret", refusals_);
+  --next_candidate_;
+  if (auto started = try_next_address(ready, key); !started) return started.take_error();
+  return true;
+}
+
+IncomingConnection::IncomingConnection(FileDescriptor socket, Nanoseconds now)
+    : since(now), socket_(std::move(socket)), buffer_(sizeof(SocketHello)) {}
+
+bool IncomingConnection::welcome(ProcessIndex from, std::size_t largest_body) {
+  source = from;
+  buffer_.resize(4 * (sizeof(SocketFrame) + largest_body));
+  const SocketWelcome answer;
+  return write_now(socket_, std::as_bytes(std::span(&answer, 1))).bytes == sizeof(answer);
+}
 
 bool IncomingConnection::read() {
   if (begin_ > 0) {

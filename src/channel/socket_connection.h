@@ -15,8 +15,10 @@ namespace hawser {
 struct SocketAddress {
   std::uint16_t port = 0;
   std::uint64_t secret[2] = {};
-  std::string identity;
+  std::string identity;  // network_identity(); no_identity: only the addresses count
   std::vector<std::string> addresses;
+
+  static constexpr std::string_view no_identity = "-";
 
   std::string text() const;
   static Result<SocketAddress> parse(std::string_view text);
@@ -41,9 +43,16 @@ class OutgoingConnection {
   bool flushed() const { return waiting() == 0; }
 
  private:
-  enum class State : std::uint8_t { idle, connecting, connected };
+  enum class State : std::uint8_t {
+    idle,
+    connecting,
+    greeting,  // the hello is written, the welcome is not here
+    connected,
+  };
   std::size_t waiting() const { return buffer_.size() - written_; }
   Result<> try_next_address(ReadySet& ready, std::uint64_t key);
+  Result<bool> connect_again(ReadySet& ready, std::uint64_t key);
+  Result<bool> greet(ReadySet& ready, std::uint64_t key);
 
   State state_ = State::idle;
   std::uint16_t port_;
@@ -51,6 +60,10 @@ class OutgoingConnection {
   std::size_t next_candidate_ = 0;
   FileDescriptor socket_;
   bool wants_writable_ = false;
+  SocketHello hello_;
+  SocketWelcome welcome_;
+  std::size_t welcome_bytes_ = 0;
+  int refusals_ = 0;  // connections that ended before the welcome
   std::size_t buffer_bytes_;
   std::vector<std::byte> buffer_;
   std::size_t written_ = 0;
@@ -58,11 +71,15 @@ class OutgoingConnection {
 
 class IncomingConnection {
  public:
-  IncomingConnection(FileDescriptor socket, std::size_t largest_body);
+  // Has room for a hello only: anybody may connect.
+  IncomingConnection(FileDescriptor socket, Nanoseconds now);
+  // The hello was right: tells the peer so, and makes room for frames. False: it has gone.
+  bool welcome(ProcessIndex from, std::size_t largest_body);
 
   const FileDescriptor& socket() const { return socket_; }
   // The sender; -1 before its hello was checked.
   ProcessIndex source = -1;
+  const Nanoseconds since;
 
   // Reads what has arrived; false when the connection has ended.
   bool read();
