@@ -191,6 +191,9 @@ struct ConnectParameters {
   std::uint32_t receive_packet_number = 0;
   std::uint8_t outstanding_reads = 4;
   Persistence persistence;
+  // What both ends know and others do not. Used where anybody may ask for a connection (TCP); on InfiniBand
+  // the adapters check the numbers above.
+  std::array<std::uint64_t, 2> secret = {};
 };
 
 enum class MigrationState : std::uint8_t { migrated, rearm, armed };

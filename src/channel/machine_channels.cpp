@@ -80,9 +80,12 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
       if (!status) return status.take_error();
       status_ = std::move(status).value();
       if (knobs.registration_cache > 0) memory_watch_ = watch_own_memory();
+      const auto secret = random_secret();
+      if (!secret) return secret.error();
       const RailSettings settings{.self = place.rank,
                                   .job_size = place.size,
                                   .job_id = place.job_id,
+                                  .secret = secret.value(),
                                   .memory_watch = memory_watch_.get(),
                                   .status = &status_->rails(),
                                   .now = clock.now()};

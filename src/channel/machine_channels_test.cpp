@@ -4,7 +4,11 @@
 
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +220,43 @@ TEST(DescriptorPasser, PassesToSeveral) {
     });
   EXPECT_TRUE(passer.give(file.get(), 3));
   for (std::thread& taker : takers) taker.join();
+}
+
+// The job's secret is what the kernel gave, not of the generator whose later numbers are on the wire.
+TEST(JobSecret, IsNotDrawnFromTheSeed) {
+  SharedExchange shared(1);
+  SharedExchange::End exchange(shared, 0);
+  NoDevices devices;
+  RailSettings settings;
+  settings.secret = {0x0123'4567'89AB'CDEF, 42};
+  auto rails = RailChannel::open(settings, exchange, devices, {}, 1).value();
+  ASSERT_TRUE(rails->publish());
+  EXPECT_EQ(exchange.get(0, "hawser-rails-secret").value(), "0123456789abcdef000000000000002a");
+}
+
+TEST(JobSecret, ComesFromTheKernelOrNotAtAll) {
+  const auto first = random_secret(), second = random_secret();
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first.value(), second.value());
+  const pid_t child = fork();
+  if (child == 0) {
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+      _exit(99);  // no such filters here
+    const auto refused = random_secret();
+    _exit(refused ? 1 : refused.error().text.find("getrandom") == std::string::npos ? 2 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WEXITSTATUS(status) == 99) GTEST_SKIP() << "the kernel filters no system calls";
+  EXPECT_EQ(status, 0);
 }
 
 // What runs as the user nobody in a process of its own; its answer is the exit code. Needs root.

@@ -100,6 +100,7 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   settings.self = index;
   settings.job_size = cluster.options.hosts;
   settings.job_id = "rails-test";
+  settings.secret = {cluster.options.seed, 7};
   settings.planted_bug = cluster.options.bug;
   verbs::turn = platform_.get();
   rdma::VerbsDeviceSource source(linked_verbs_functions());

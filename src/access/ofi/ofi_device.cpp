@@ -241,9 +241,15 @@ void OfiDevice::on_request(fi_info* request, std::span<const std::byte> data) {
   if (data.size() >= sizeof(greeting)) {
     std::memcpy(&greeting, data.data(), sizeof(greeting));
     const auto found = pairs_.find(greeting.to);
-    if (greeting.version == 1 && found != pairs_.end()) {
+    if (greeting.version == OfiGreeting::current_version && found != pairs_.end()) {
       if (found->second->on_request(greeting, request)) return;
-      if (found->second->fresh()) {  // its own side is not there yet
+      // Its own side is not there yet, and only it can tell the right one. Strangers' are not kept without
+      // end.
+      constexpr auto most_requests = 4;
+      if (found->second->fresh() &&
+          std::count_if(requests_.begin(), requests_.end(), [&](const Request& each) {
+            return each.greeting.to == greeting.to;
+          }) < most_requests) {
         requests_.push_back({greeting, request});
         return;
       }

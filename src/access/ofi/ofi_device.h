@@ -25,8 +25,11 @@ class OfiQueuePair;
 struct OfiGreeting {
   std::uint32_t from = 0, to = 0;   // queue pairs
   std::uint32_t packet_number = 0;  // what the receiver shall expect: tells attempts apart
-  std::uint32_t version = 1;
+  static constexpr std::uint32_t current_version = 2;
+  std::uint32_t version = current_version;
+  std::uint64_t proof = 0;  // SipHash of what stands before it, by the connection's secret
 };
+static_assert(sizeof(OfiGreeting) == 24, "hashed and compared as it is");
 
 class OfiDevice final : public Device {
  public:

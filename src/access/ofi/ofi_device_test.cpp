@@ -69,6 +69,7 @@ class OfiDeviceTest : public testing::Test {
     parameters.remote_queue_pair = pair.number();
     parameters.send_packet_number = send;
     parameters.receive_packet_number = receive;
+    parameters.secret = &end == &b ? secret_of_a : secret_of_b;
     return parameters;
   }
   void ready_a() {
@@ -97,7 +98,30 @@ class OfiDeviceTest : public testing::Test {
   MonotonicClock clock_;
   End a, b;
   std::unique_ptr<QueuePair> of_a, of_b;
+  std::array<std::uint64_t, 2> secret_of_a = {1, 2}, secret_of_b = {1, 2};
 };
+
+// A stranger who knows all the numbers, but not the secret, is not connected, whoever is ready first.
+TEST_F(OfiDeviceTest, NobodyConnectsWithoutTheSecret) {
+  secret_of_b = {1, 3};
+  for (const bool a_first : {true, false}) {
+    of_a = a.make_pair();
+    of_b = b.make_pair();
+    const char text[] = "x";
+    const SendRequest word = request(1, Opcode::send, text, 1);
+    a_first ? ready_a() : ready_b();
+    a_first ? ready_b() : ready_a();
+    of_a->post_send({&word, 1});
+    of_b->post_send({&word, 1});
+    for (int i = 0; i < 2000; ++i) {
+      a.take();
+      b.take();
+    }
+    EXPECT_TRUE(a.received.empty() && b.received.empty());
+    of_a.reset();
+    of_b.reset();
+  }
+}
 
 TEST_F(OfiDeviceTest, SendsArriveInOrderWithTheirQueuePair) {
   connect();

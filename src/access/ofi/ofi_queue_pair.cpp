@@ -9,8 +9,18 @@
 
 #include "base/assert.h"
 #include "base/failure.h"
+#include "base/siphash.h"
 
 namespace hawser::rdma {
+namespace {
+
+OfiGreeting signed_by(const std::array<std::uint64_t, 2>& secret, OfiGreeting greeting) {
+  greeting.proof =
+      siphash(secret, std::as_bytes(std::span(&greeting, 1)).first(offsetof(OfiGreeting, proof)));
+  return greeting;
+}
+
+}  // namespace
 
 OfiQueuePair::OfiQueuePair(OfiDevice& device, std::uint32_t number, const QueuePairShape& shape)
     : device_(device),
@@ -38,11 +48,13 @@ bool OfiQueuePair::initiates() const {
 }
 
 OfiGreeting OfiQueuePair::greeting() const {
-  return {number_, parameters_.remote_queue_pair, parameters_.send_packet_number};
+  return signed_by(parameters_.secret,
+                   {number_, parameters_.remote_queue_pair, parameters_.send_packet_number});
 }
 
 OfiGreeting OfiQueuePair::expected_greeting() const {
-  return {parameters_.remote_queue_pair, number_, parameters_.receive_packet_number};
+  return signed_by(parameters_.secret,
+                   {parameters_.remote_queue_pair, number_, parameters_.receive_packet_number});
 }
 
 void OfiQueuePair::settle(State state) {

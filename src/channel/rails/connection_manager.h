@@ -129,6 +129,7 @@ class ConnectionManager {
   // Repeats what is due.
   void progress(Nanoseconds now);
   Nanoseconds deadline() const;  // when progress has something to do; never: not by itself
+  const std::array<std::uint64_t, 2>& secret() const { return settings_.secret; }
   const ConnectionCounters& counters() const { return counters_; }
 
  private:

@@ -120,6 +120,7 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
   parameters.send_packet_number = subchannel.packet_number;
   parameters.receive_packet_number = remote.packet_number;
   parameters.outstanding_reads = std::min(own_end(subchannel).outstanding_reads, remote.outstanding_reads);
+  parameters.secret = manager_.secret();
   parameters.persistence.acknowledge_time = core_.knobs.rail_acknowledge_time;
   parameters.persistence.retries = static_cast<std::uint8_t>(core_.knobs.rail_retries);
   if (!subchannel.queue_pair->make_ready_to_receive(parameters) ||
@@ -221,8 +222,7 @@ void Connector::abandon(const SubchannelName& name, bool gave_up) {
     subchannel->health.on_failure(core_.now);
     core_.addresses.ask(name.peer);
   } else
-    --subchannel
-          ->incarnation;  // nobody used it; the peer's request, which is accepted next, may have the same
+    --subchannel->incarnation;  // nobody used it: the peer's request, accepted next, may have the same
 }
 
 void Connector::give_up(Subchannel& subchannel) {

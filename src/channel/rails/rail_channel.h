@@ -5,6 +5,7 @@
 // allocates nothing. All devices belong to the channel.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct RailSettings {
   ProcessIndex self = 0;
   std::int32_t job_size = 1;
   std::string job_id;  // the same in all processes of the job, unlike other jobs'
+  // Process 0's becomes the job's: by it processes know each other's datagrams. From the kernel's random
+  // source, for what the rails draw from `seed` goes over the wire.
+  std::array<std::uint64_t, 2> secret = {};
   PlantedBug planted_bug = PlantedBug::none;
   // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
   MemoryWatch* memory_watch = nullptr;
@@ -46,7 +50,7 @@ struct RailSettings {
 class RailChannel final : public Channel {
  public:
   // Opens the devices. `exchange` must outlive the channel: peers' rail tables are asked for when first
-  // needed. `seed`: of jitter and of the job's secret; unlike in each process. An error: a knob that fits
+  // needed. `seed`: of jitter; unlike in each process. An error: a knob that fits
   // nothing here, or a device that cannot be opened.
   static Result<std::unique_ptr<RailChannel>> open(const RailSettings& settings, AddressExchange& exchange,
                                                    rdma::DeviceSource& devices, const Knobs& knobs,

@@ -95,13 +95,15 @@ Result<> RailCore::connect_up() {
     const std::size_t digit = std::string_view("0123456789abcdef").find(digits[i]);
     secret[i / 16] = secret[i / 16] << 4 | (digit & 15);
   }
+  if (secret[0] == 0 && secret[1] == 0) return failure(ErrorClass::other, "the job's secret is empty");
   connector = std::make_unique<Connector>(*this, secret);
   return {};
 }
 
 Result<> RailCore::publish() {
   if (settings.self == 0)
-    HAWSER_TRY(exchange.put(secret_key, fmt::format("{:016x}{:016x}", random.next(), random.next())));
+    HAWSER_TRY(
+        exchange.put(secret_key, fmt::format("{:016x}{:016x}", settings.secret[0], settings.secret[1])));
   return exchange.put(table_key, table.text());
 }
 

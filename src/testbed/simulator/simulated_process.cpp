@@ -192,6 +192,7 @@ Result<> SimulatedProcess::open_rails() {
   const RailSettings settings{.self = layout_.rank,
                               .job_size = layout_.size,
                               .job_id = layout_.job_id,
+                              .secret = {seed, ~seed},
                               .planted_bug = job_.fabric_->options().planted_bug,
                               .now = local_time()};
   auto opened = SimulatedRails::open(settings, *this, *knobs, seed, *this);
