@@ -315,6 +315,34 @@ TEST_P(RailFailover, GivesAPeerUpWhenToldTo) {
   EXPECT_EQ(cluster.at(0).lost, std::vector<ProcessIndex>{1});
   EXPECT_GE(cluster.at(0).failed_transfers, 1);
 }
+
+// With settings as they are. The other end goes on waiting: it cannot know what its peer can.
+TEST_P(RailFailover, GivesAllUpWhenNoAdapterIsLeft) {
+  RailCluster cluster(options());
+  stream(cluster, 20 * millisecond);
+  cluster.inject("adapter n0/hw0 dead");
+  cluster.inject("adapter n0/hw1 dead");
+  stream(cluster, 20 * millisecond);
+  cluster.run(cluster.now() + 59 * second, false);
+  EXPECT_TRUE(cluster.at(0).lost.empty());
+  cluster.run(cluster.now() + 3 * second, false);
+  EXPECT_EQ(cluster.at(0).lost, std::vector<ProcessIndex>{1});
+  EXPECT_TRUE(cluster.at(1).lost.empty());
+}
+
+TEST_P(RailFailover, AnAdapterThatComesBackInTimeEndsTheWait) {
+  RailCluster cluster(options());
+  stream(cluster, 20 * millisecond);
+  cluster.inject("adapter n0/hw0 dead");
+  cluster.run(cluster.now() + 50 * second, false);
+  cluster.inject("adapter n0/hw1 dead");
+  cluster.run(cluster.now() + 50 * second, false);
+  cluster.inject("adapter n0/hw0 alive");
+  cluster.run(cluster.now() + 70 * second, false);
+  EXPECT_TRUE(cluster.at(0).lost.empty());
+  cluster.inject("adapter n0/hw1 alive");
+  expect_all_well(cluster);
+}
 INSTANTIATE_TEST_SUITE_P(Both, RailFailover, testing::Values("read", "write"));
 
 // A path that small packets pass but data does not must not be taken back.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/failure.h"
 #include "channel/rails/rail_core.h"
 
 namespace hawser {
@@ -14,7 +15,7 @@ constexpr Nanoseconds first_pause = 20 * millisecond, longest_pause = 2 * second
 
 void AdapterRecovery::on_fatal(std::uint16_t device) {
   adapters_.resize(core_.devices.size());
-  adapters_[device] = {State::failing, 0, never};
+  adapters_[device] = {State::failing, 0, never, core_.now};
   core_.timer = core_.now;
 }
 
@@ -31,6 +32,29 @@ void AdapterRecovery::progress() {
         if (core_.now >= adapter.due) try_to_open(device);
         break;
     }
+  }
+  const Nanoseconds since = alone_since();
+  const Nanoseconds patience = core_.knobs.rail_adapters_give_up;
+  if (patience > 0 && since != never && core_.now - since >= patience) lose_all();
+}
+
+// Since when no adapter is left; never: one is.
+Nanoseconds AdapterRecovery::alone_since() const {
+  if (adapters_.empty()) return never;
+  Nanoseconds since = 0;
+  for (const Adapter& adapter : adapters_) since = std::max(since, adapter.died);
+  return since;
+}
+
+void AdapterRecovery::lose_all() {
+  for (std::size_t i = 0; i < core_.known_peers.size(); ++i) {
+    VirtualChannel& peer = *core_.known_peers[i];
+    if (peer.lost) continue;
+    core_.failover.lose(
+        peer, failure(ErrorClass::other,
+                      "process {} cannot be reached: none of this process's {} adapters works, nor "
+                      "could one be opened again for {} s (HAWSER_RAIL_ADAPTERS_GIVE_UP)",
+                      peer.process(), adapters_.size(), core_.knobs.rail_adapters_give_up / second));
   }
 }
 
@@ -57,7 +81,7 @@ void AdapterRecovery::close(std::uint16_t device) {
   }
   core_.registrations->forget_device(device);
   give_back(device);
-  adapters_[device] = {State::closed, 0, core_.now + first_pause};
+  adapters_[device] = {State::closed, 0, core_.now + first_pause, adapters_[device].died};
 }
 
 void AdapterRecovery::give_back(std::uint16_t device) {

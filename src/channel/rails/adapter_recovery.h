@@ -5,6 +5,9 @@
 //
 //   well -> failing (connections are drained) -> closed -> well
 //
+// When no adapter is left, and none could be opened for the time of the knob `rail_adapters_give_up`, all
+// peers are lost: no other end can tell this process that it is alone.
+//
 // Keys bear the life of their rail (RailAddress::life), and a connection knows the life of the rail at its
 // other end: nobody uses a key of an earlier life, whatever arrives first, the connection or the new key.
 #pragma once
@@ -43,11 +46,14 @@ class AdapterRecovery {
     State state = State::well;
     std::uint32_t attempts = 0;  // to open it
     Nanoseconds due = never;     // the next one
+    Nanoseconds died = never;    // never: it has not
   };
   struct Untold {
     bool exposed;  // the exposed bytes; else where to write
     TransferName name;
   };
+  Nanoseconds alone_since() const;
+  void lose_all();
   bool in_use(std::uint16_t device) const;
   void close(std::uint16_t device);
   void give_back(std::uint16_t device);
