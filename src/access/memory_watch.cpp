@@ -1,13 +1,19 @@
 #include "access/memory_watch.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#include "access/file_descriptor.h"
 
 namespace hawser {
 namespace {
@@ -57,10 +63,36 @@ void find_own_stack() {
 // that would leave less than the padding free in it and in the one before.
 constexpr int heap_padding = 130 * 1024 * 1024;
 
+// Less free memory than this, or than a quarter of what is in use, stays where it is.
+constexpr std::int64_t least_to_give_back = 32 * 1024 * 1024;
+// Stays at the end of the first heap, for what is allocated next.
+constexpr std::size_t kept_at_the_end = 4 * 1024 * 1024;
+
 void keep_malloc_from_unmapping() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);  // as an unsigned number: never
   mallopt(M_TOP_PAD, heap_padding);
+}
+
+// In bytes.
+struct HeapState {
+  std::int64_t free = 0;
+  std::int64_t used = 0;
+  std::int64_t resident = 0;  // of the whole process
+};
+
+HeapState look_at_heaps() {
+  const struct mallinfo2 heaps = mallinfo2();
+  HeapState state{static_cast<std::int64_t>(heaps.fordblks), static_cast<std::int64_t>(heaps.uordblks), 0};
+  // "size resident ..." in pages, without the C++ library, which would allocate.
+  char text[128];
+  const FileDescriptor file(open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+  const ssize_t length = read(file.get(), text, sizeof(text) - 1);
+  if (length <= 0) return state;
+  text[length] = 0;
+  if (const char* resident = std::strchr(text, ' '))
+    state.resident = std::strtoll(resident, nullptr, 10) * sysconf(_SC_PAGESIZE);
+  return state;
 }
 
 class OwnMemoryWatch final : public MemoryWatch {
@@ -71,6 +103,7 @@ class OwnMemoryWatch final : public MemoryWatch {
     reports.overflow.store(false);
     reliable_ = sees_the_program();
     if (reliable_) keep_malloc_from_unmapping();
+    base_ = look_at_heaps();
   }
   ~OwnMemoryWatch() override {
     if (!first_) return;
@@ -117,6 +150,28 @@ class OwnMemoryWatch final : public MemoryWatch {
     return count;
   }
 
+  void give_back_free_memory(Nanoseconds now) override {
+    // A look takes the time of a pass over all free blocks, so it is made seldom if that is long.
+    constexpr Nanoseconds pause = 1 * second;
+    constexpr Nanoseconds share_of_time = 100;
+    if (!reliable_ || now < next_look_) return;
+    MonotonicClock clock;
+    const Nanoseconds begin = clock.now();
+    const HeapState heaps = look_at_heaps();
+    // Pages that were given back still count as free until they are used again, so what has pages is told
+    // from how much more of the process is resident than after the last time, beyond what is in use more.
+    const std::int64_t resident_free = (heaps.resident - base_.resident) - (heaps.used - base_.used);
+    const std::int64_t unused = std::min({heaps.free, free_before_, resident_free});
+    free_before_ = heaps.free;
+    if (unused >= least_to_give_back && unused >= heaps.used / 4) {
+      report_memory_change(all_memory.address, all_memory.bytes);
+      malloc_trim(kept_at_the_end);
+      base_ = look_at_heaps();
+      free_before_ = base_.free;
+    }
+    next_look_ = now + std::max(pause, share_of_time * (clock.now() - begin));
+  }
+
  private:
   // Whether the program's own munmap is the one that reports: tried out, on a page of its own.
   bool sees_the_program() {
@@ -140,6 +195,9 @@ class OwnMemoryWatch final : public MemoryWatch {
 
   bool first_;
   bool reliable_ = false;
+  Nanoseconds next_look_ = 0;
+  std::int64_t free_before_ = 0;  // at the last look
+  HeapState base_;                // when memory was given back last, or the watch began
 };
 
 }  // namespace

@@ -4,7 +4,8 @@
 // In a real process the MPI libraries export munmap, mremap, mmap, madvise, brk, sbrk, shmdt, shmat, dlclose
 // and malloc_trim in front of the C library's (access/interpose), and malloc is told to give nothing back by
 // itself (it calls the kernel without going through those symbols): no chunks of mmap, no trimming, no
-// deletion of a thread's heap.
+// deletion of a thread's heap. So that what the program frees does not stay with it for good, the watch
+// itself trims the heaps when much of them has been free for a while, and reports that like any other change.
 //
 // Not covered, since the C library unmaps them by itself: stacks of threads (memory on the calling thread's
 // stack is therefore not kept, see may_keep); chunks that malloc had taken from mmap before the watch began,
@@ -17,6 +18,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+
+#include "base/time.h"
 
 namespace hawser {
 
@@ -38,6 +41,9 @@ class MemoryWatch {
   // What went away since the last call, into `into`; how many. Call again while it is full. What went away
   // before a mapping call returned to the program is taken by the next call here, on any thread.
   virtual std::size_t take(std::span<MemoryRange> into) = 0;
+  // To be called often. Gives the pages back that lie free in the program's heaps, if they are many and have
+  // been free since the last look, a second ago or more.
+  virtual void give_back_free_memory(Nanoseconds) {}
 };
 
 // The watch of a real process; one at a time, later ones are not reliable.

@@ -208,6 +208,7 @@ bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
     core.looks = core.look_now ? 0 : (core.looks + 1) % looks_per_costly_one;
     core.look_now = core.look_skipped = false;
     moved |= core.connector->receive();
+    core.registrations->give_back_free_memory(now);
     core.registrations->take_changes();
     for (std::size_t d = 0; d < core.devices.size(); ++d)
       if (std::none_of(core.rails.begin(), core.rails.end(), [&](const auto& rail) {

@@ -92,6 +92,10 @@ class RegistrationCache {
   // Takes what the watch has seen; true if there was something. acquire() does it too; to be called now and
   // then besides, so that memory given back does not stay pinned.
   bool take_changes();
+  // See MemoryWatch; to be called before take_changes.
+  void give_back_free_memory(Nanoseconds now) {
+    if (watch_ != nullptr) watch_->give_back_free_memory(now);
+  }
   // The device is gone (fatal): its registrations are destroyed, also those in use.
   void forget_device(int device);
   // Gives up everything idle.
