@@ -19,6 +19,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -257,6 +258,62 @@ Nanoseconds yield_cpu() {
 }
 
 pid_t own_pid() { return getpid(); }
+
+namespace {
+
+// What /proc/<pid>/stat says; false if there is no such process.
+struct ProcessFacts {
+  char state = '?';
+  std::uint64_t started = 0;
+};
+enum class Found : std::uint8_t { yes, no, unknown };
+
+Found look_at_process(pid_t pid, ProcessFacts& facts) {
+  const FileDescriptor file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return errno == ENOENT ? Found::no : Found::unknown;
+  char text[1024];
+  const ssize_t length = read(file.get(), text, sizeof(text) - 1);
+  if (length <= 0) return length < 0 && errno == ESRCH ? Found::no : Found::unknown;
+  text[length] = 0;
+  // "pid (name) state ...": the name may contain anything; the start is the 20th field after the state.
+  const char* at = std::strrchr(text, ')');
+  if (at == nullptr || at[1] != ' ') return Found::unknown;
+  facts.state = at[2];
+  at += 2;
+  for (int field = 0; field < 19; ++field) {
+    at = std::strchr(at + 1, ' ');
+    if (at == nullptr) return Found::unknown;
+  }
+  facts.started = std::strtoull(at, nullptr, 10);
+  return Found::yes;
+}
+
+std::uint64_t own_numbering() {
+  struct stat status;
+  return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+}  // namespace
+
+ProcessIdentity own_identity() {
+  ProcessFacts facts;
+  if (look_at_process(getpid(), facts) != Found::yes) facts.started = 0;
+  return {getpid(), facts.started, own_numbering()};
+}
+
+bool has_died(const ProcessIdentity& process) {
+  if (process.started == 0 || process.numbering == 0 || process.numbering != own_numbering()) return false;
+  ProcessFacts facts;
+  switch (look_at_process(process.pid, facts)) {
+    case Found::no:
+      return true;
+    case Found::yes:
+      return facts.started != process.started || facts.state == 'Z' || facts.state == 'X';
+    case Found::unknown:
+      break;
+  }
+  return false;
+}
 
 std::uint64_t random_word() {
   std::uint64_t word = 0;

@@ -79,6 +79,17 @@ int online_cpus();
 // Lets others run; how long they did.
 Nanoseconds yield_cpu();
 pid_t own_pid();
+
+// Names a process of this machine for good: numbers of processes are used again, and mean others in other
+// containers.
+struct ProcessIdentity {
+  pid_t pid = 0;
+  std::uint64_t started = 0;    // clock ticks since the machine started; 0: not known
+  std::uint64_t numbering = 0;  // the namespace that pid is a number of
+};
+ProcessIdentity own_identity();
+// True only if the process is surely dead (though its parent may not have taken note of that).
+bool has_died(const ProcessIdentity& process);
 // A number that no other process draws (from the kernel's random source).
 std::uint64_t random_word();
 // What nobody can guess: straight from the kernel, or not at all.

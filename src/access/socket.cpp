@@ -30,6 +30,17 @@ FileDescriptor tcp_socket() {
   return FileDescriptor(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
+// A host that has lost its power ends no connection. The system asks it when nothing was said for half a
+// minute, and ends the connection a minute later. (A limit for unacknowledged bytes, TCP_USER_TIMEOUT, would
+// also end connections to processes that compute for long and do not read.)
+void notice_silence(int socket) {
+  const int on = 1, idle = 30, interval = 10, count = 6;  // seconds
+  setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
 void send_small_messages_at_once(int fd) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -64,7 +75,10 @@ FileDescriptor accept_tcp(const FileDescriptor& listener, bool& exhausted) {
   FileDescriptor accepted(accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   exhausted =
       !accepted.valid() && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
-  if (accepted.valid()) send_small_messages_at_once(accepted.get());
+  if (accepted.valid()) {
+    send_small_messages_at_once(accepted.get());
+    notice_silence(accepted.get());
+  }
   return accepted;
 }
 
@@ -88,6 +102,7 @@ Result<FileDescriptor> start_connecting(const std::string& text, std::uint16_t p
   FileDescriptor connecting = tcp_socket();
   if (!connecting.valid()) return system_failure("making a socket");
   send_small_messages_at_once(connecting.get());
+  notice_silence(connecting.get());
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (connect(connecting.get(), generic, sizeof(address)) != 0 && errno != EINPROGRESS)
     return system_failure(fmt::format("connecting to {}:{}", text, port));

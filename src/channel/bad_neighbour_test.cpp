@@ -282,7 +282,7 @@ TEST(BadNeighbour, FramesOfNonsense) {
     bool broken = false;
     for (int quiet = 0; quiet < 40 || !done(); ++quiet) {
       const auto answers = ready.poll();
-      broken = broken || !connection.advance(ready, 1, !answers.empty() && answers.front().writable);
+      broken = broken || !connection.advance(ready, 1, false, !answers.empty() && answers.front().writable);
       if (turn(victim) | turn(witness)) quiet = 0;
     }
     events[0]->check();

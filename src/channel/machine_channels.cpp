@@ -121,6 +121,13 @@ Result<> MachineChannels::choose_network(const JobPlace& place, AddressExchange&
   }
   if (!by_rails) rails_.reset();
   if (!by_sockets) sockets_.reset();
+  // Everyone is watched by the one before it that it shares no better network with.
+  for (ProcessIndex i = 1; by_sockets && i < place.size; ++i) {
+    const ProcessIndex peer = (rank_ + i) % place.size;
+    if (channel_of(peer) != sockets_.get()) continue;
+    sockets_->watch(peer);
+    break;
+  }
   return {};
 }
 

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
+#include "base/failure.h"
 
 namespace hawser {
 namespace {
@@ -50,17 +52,42 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
   }
   known_incoming_.resize((processes_.size() + 63) / 64);
   areas_.resize(static_cast<std::size_t>(layout.areas));
+  died_.resize(processes_.size());
   for (std::int32_t i = ProcessBlock::transfers_count; i-- > 0;) free_numbers_.push_back(i);
 
   allow_copies_by_others();
   ProcessBlock& block = own_block();
   block.pid = own_pid();
+  block.identity = own_identity();
   block.cpus = usable_cpus();
   block.block_address = reinterpret_cast<std::uint64_t>(&block);
   block.present.store(random_word() | 1, std::memory_order_release);
 }
 
-SharedMemoryChannel::~SharedMemoryChannel() = default;
+SharedMemoryChannel::~SharedMemoryChannel() { own_block().left.store(1, std::memory_order_release); }
+
+void SharedMemoryChannel::look_at_some(ChannelEvents& events, Nanoseconds now) {
+  // Each look costs some microseconds.
+  constexpr Nanoseconds pause = 100 * millisecond;
+  constexpr std::int64_t looks_per_pause = 4;
+  const std::int64_t looks = std::min<std::int64_t>(
+      node_size(), looks_per_pause * std::max<Nanoseconds>((now - last_look_) / pause, 1));
+  const bool first = std::exchange(last_look_, now) == 0;
+  next_look_ = now + (first ? 10 : 1) * pause;  // the others may only just be starting
+  if (first) return;
+  for (std::int64_t i = 0; i < looks; ++i) {
+    const std::int32_t index = std::exchange(next_looked_at_, (next_looked_at_ + 1) % node_size());
+    const ProcessBlock& block = segment_.block(index);
+    if (index == self_ || died_[static_cast<std::size_t>(index)] ||
+        block.present.load(std::memory_order_acquire) == 0 || !has_died(block.identity))
+      continue;
+    if (block.left.load(std::memory_order_acquire) != 0) continue;
+    died_[static_cast<std::size_t>(index)] = true;
+    const ProcessIndex process = processes_[static_cast<std::size_t>(index)];
+    events.on_peer_lost(process, failure(ErrorClass::other, "rank {} (process {} of this node) has died",
+                                         process, block.pid));
+  }
+}
 
 std::int32_t SharedMemoryChannel::node_index_of(ProcessIndex peer) const {
   const auto found = std::find(processes_.begin(), processes_.end(), peer);

@@ -71,8 +71,21 @@ class SharedMemoryChannel final : public Channel {
   // After storing to shared memory what a process may be waiting for: wakes it if it sleeps. Cheap if not.
   void wake(std::int32_t process);
 
+  // Looks now and then whether neighbours have died, whose launcher may not tell: reports them as lost, once
+  // each. What waits for them goes on waiting, for the job ends.
+  void look_after_neighbours(ChannelEvents& events, Nanoseconds now) {
+    if (now >= next_look_) [[unlikely]]
+      look_at_some(events, now);
+  }
+
   // For whoever waits.
   NodeLoad& load() { return load_; }
+  // The process gave its core away for so long between two passes: its patience with senders is counted in
+  // passes.
+  void note_pause(Nanoseconds pause) {
+    constexpr Nanoseconds usual_pass = 50;
+    if (!fetches_.empty()) missed_passes_ += pause / usual_pass;
+  }
   ProcessBlock& own_block() { return segment_.block(self_); }
 
  private:
@@ -156,6 +169,8 @@ class SharedMemoryChannel final : public Channel {
   bool progress_transfers(ChannelEvents& events);
   void admit_senders();
 
+  void look_at_some(ChannelEvents& events, Nanoseconds now);
+
   // shared_memory_channel.cpp: packets
   void receive_other(Peer& peer, const Slot& slot, ChannelEvents& events);
   // The neighbour's ring holds nonsense: nothing is taken from it any more.
@@ -206,6 +221,7 @@ class SharedMemoryChannel final : public Channel {
   SingleCopy single_copy_;
   std::int64_t chunk_;
   std::int64_t patience_;
+  std::int64_t missed_passes_ = 0;  // since the last one
 
   std::size_t pending_slots_ = 0;  // control packets that found no room
   std::vector<Exposed> exposed_;
@@ -219,6 +235,10 @@ class SharedMemoryChannel final : public Channel {
   std::uint32_t pass_ = 0;
   std::uint64_t bytes_copied_ = 0;  // straight from senders' memory
   std::vector<bool> areas_;
+  Nanoseconds next_look_ = 0;
+  Nanoseconds last_look_ = 0;
+  std::int32_t next_looked_at_ = 0;  // process of the node
+  std::vector<bool> died_;
 };
 
 }  // namespace hawser

@@ -3,6 +3,9 @@
 #include "channel/shared_memory_channel.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <numeric>
 #include <thread>
@@ -214,6 +217,82 @@ TEST(SharedMemoryChannel, CopyRefusedInTheMiddle) {
     EXPECT_TRUE(node.events[1]->messages.back()->bytes == bytes);
     EXPECT_TRUE(node.channels[0]->flushed());
   }
+}
+
+// The third process of the node is one of its own.
+class NeighbourTest : public ::testing::Test {
+ protected:
+  NeighbourTest() {
+    int ready[2];
+    EXPECT_EQ(pipe(ready), 0);
+    child_ = fork();
+    if (child_ == 0) {
+      const ProcessIdentity self = own_identity();
+      [[maybe_unused]] const ssize_t told = write(ready[1], &self, sizeof self);
+      while (true) pause();
+    }
+    ProcessIdentity identity;
+    EXPECT_EQ(read(ready[0], &identity, sizeof identity), ssize_t{sizeof identity});
+    close(ready[0]);
+    close(ready[1]);
+    node_.channels[2]->own_block().identity = identity;
+    // The first look only starts the clock.
+    look();
+  }
+  ~NeighbourTest() override { end_child(); }
+
+  void end_child() {
+    if (child_ <= 0) return;
+    kill(child_, SIGKILL);
+    siginfo_t gone;
+    waitid(P_PID, static_cast<id_t>(child_), &gone, WEXITED | WNOWAIT);
+  }
+  void bury_child() {
+    waitpid(child_, nullptr, 0);
+    child_ = -1;
+  }
+  void look() {
+    now_ += 10 * second;
+    node_.channels[0]->look_after_neighbours(*node_.events[0], now_);
+  }
+  const std::vector<ProcessIndex>& lost() const { return node_.events[0]->lost; }
+
+  Node node_{Knobs{}, 3};
+  pid_t child_ = -1;
+  Nanoseconds now_ = 0;
+};
+
+TEST_F(NeighbourTest, DeathIsReportedOnce) {
+  look();
+  EXPECT_TRUE(lost().empty());
+  end_child();  // its parent, this test, has not asked for it yet
+  look();
+  EXPECT_EQ(lost(), std::vector<ProcessIndex>{2});
+  bury_child();
+  look();
+  EXPECT_EQ(lost().size(), 1u);
+}
+
+TEST_F(NeighbourTest, WhoHasLeftTheJobMayEnd) {
+  node_.channels[2]->own_block().left.store(1);
+  end_child();
+  bury_child();
+  look();
+  EXPECT_TRUE(lost().empty());
+}
+
+TEST_F(NeighbourTest, ANumberThatIsUsedAgainIsAnotherProcess) {
+  ++node_.channels[2]->own_block().identity.started;
+  look();
+  EXPECT_EQ(lost(), std::vector<ProcessIndex>{2});
+}
+
+TEST_F(NeighbourTest, NumbersOfOtherContainersSayNothing) {
+  ++node_.channels[2]->own_block().identity.numbering;
+  end_child();
+  bury_child();
+  look();
+  EXPECT_TRUE(lost().empty());
 }
 
 TEST(SharedMemoryChannel, ManyProcessesInSmallRings) {

@@ -96,8 +96,11 @@ struct ProcessBlock {
   // Set once before the first packet is sent (transfers between processes need it).
   alignas(cache_line) std::atomic<std::uint64_t> present;  // random, not 0
   pid_t pid;
+  ProcessIdentity identity;
   CpuSet cpus;                  // where it may run
   std::uint64_t block_address;  // of this ProcessBlock in its owner's address space
+  // 1: it has left the job, and may end. Who ends without has died.
+  alignas(cache_line) std::atomic<std::uint32_t> left;
   alignas(cache_line) char wake_address[64];
   alignas(cache_line) SharedTransfer transfers[transfers_count];
 };

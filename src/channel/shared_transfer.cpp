@@ -125,14 +125,15 @@ bool SharedMemoryChannel::advance_fetches(ChannelEvents& events) {
       // With more processes than cores a pass is a turn of the other processes. A few of them are worth it
       // (both sides then copy through the cache, in half the time), but not more: the sender may not run for
       // a while.
-      const bool wanted =
-          !fetch->pulled ||
-          (single_copy_ != SingleCopy::never &&
-           (++peer.quiet_passes > (load_.crowded() ? patience_ / crowded_passes : patience_)));
+      peer.quiet_passes += 1 + missed_passes_;
+      const bool wanted = !fetch->pulled ||
+                          (single_copy_ != SingleCopy::never &&
+                           (peer.quiet_passes > (load_.crowded() ? patience_ / crowded_passes : patience_)));
       if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch, events);
     }
     fetch = next;
   }
+  missed_passes_ = 0;
   return moved;
 }
 

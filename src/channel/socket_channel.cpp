@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "access/shared_memory.h"
 #include "base/failure.h"
@@ -164,6 +165,15 @@ std::vector<ChannelCounter> SocketChannel::list_counters() const {
           {"bytes_received", bytes_received_}};
 }
 
+// The ready set is closed first: what would be removed from it would be removed for the other process, too.
+void SocketChannel::forget() {
+  ready_ = {};
+  listener_.close();
+  strangers_.clear();
+  incoming_.clear();
+  for (Peer& peer : peers_) peer.outgoing.reset();
+}
+
 bool SocketChannel::flushed() const {
   const auto peer_flushed = [](const Peer& peer) {
     return peer.streams.empty() && (peer.outgoing == nullptr || peer.outgoing->flushed());
@@ -191,15 +201,16 @@ bool SocketChannel::progress(ChannelEvents& events, Nanoseconds now) {
   due.swap(due_);
   for (const ProcessIndex peer : due) {
     peers_[static_cast<std::size_t>(peer)].due = false;
-    moved |= advance_peer(peer, false, events);
+    moved |= advance_peer(peer, false, false, events);
   }
+  if (watched_ >= 0) connect_to_watched(moved, now);
   if (!moved && ++quiet_passes_ > eager_passes && quiet_passes_ % lazy_stride != 0) return false;
   for (const ReadySet::Ready& ready : ready_.poll()) {
     if (ready.key == listener_key) {
       accept_some();
       moved = true;
     } else if (ready.key < listener_key) {
-      moved |= advance_peer(static_cast<ProcessIndex>(ready.key), ready.writable, events);
+      moved |= advance_peer(static_cast<ProcessIndex>(ready.key), ready.readable, ready.writable, events);
     } else {
       moved |= receive_from(ready.key, events);
     }
@@ -210,13 +221,18 @@ bool SocketChannel::progress(ChannelEvents& events, Nanoseconds now) {
 
 // Sending.
 
-bool SocketChannel::advance_peer(ProcessIndex process, bool writable, ChannelEvents& events) {
+bool SocketChannel::advance_peer(ProcessIndex process, bool readable, bool writable, ChannelEvents& events) {
   Peer& peer = peers_[static_cast<std::size_t>(process)];
   if (peer.lost || peer.outgoing == nullptr) return false;
   push_streams(peer, events);
-  auto moved = peer.outgoing->advance(ready_, static_cast<std::uint64_t>(process), writable);
+  auto moved = peer.outgoing->advance(ready_, static_cast<std::uint64_t>(process), readable, writable);
   if (!moved) {
-    lose(process, moved.error(), events);
+    // Who was only to be watched may be out of reach: nobody has needed the connection.
+    const bool needed = peer.outgoing->connected() || !peer.outgoing->unused();
+    if (peer.left || !needed)
+      peer.outgoing.reset();
+    else
+      lose(process, moved.error(), events);
     return true;
   }
   // Otherwise the ready set tells when there is room.
@@ -246,6 +262,32 @@ void SocketChannel::push_streams(Peer& peer, ChannelEvents& events) {
   }
 }
 
+void SocketChannel::connect_to_watched(bool moved, Nanoseconds now) {
+  constexpr Nanoseconds time_before_watching = 1 * second;
+  if (moved || quiet_passes_ == 0 || quiet_since_ == never) quiet_since_ = now;
+  if (now - quiet_since_ < time_before_watching) return;
+  const ProcessIndex peer = std::exchange(watched_, -1);
+  if (connection_to(peer) != nullptr) note_due(peer);
+}
+
+int SocketChannel::connected_peers() const {
+  return static_cast<int>(std::count_if(peers_.begin(), peers_.end(), [](const Peer& peer) {
+    return peer.outgoing != nullptr && peer.outgoing->connected();
+  }));
+}
+
+SocketChannel::~SocketChannel() {
+  SocketFrame goodbye;
+  goodbye.kind = SocketFrame::goodbye;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    OutgoingConnection* const connection = peers_[i].outgoing.get();
+    if (connection == nullptr || !connection->connected()) continue;
+    add(*connection, goodbye);
+    // If there is no room now the peer has not read for long, and will not mind.
+    [[maybe_unused]] const auto written = connection->advance(ready_, i, false, false);
+  }
+}
+
 void SocketChannel::lose_now(ProcessIndex process, Error error) {
   peers_[static_cast<std::size_t>(process)].lost = true;
   losses_.emplace_back(process, std::move(error));
@@ -258,7 +300,7 @@ void SocketChannel::lose(ProcessIndex process, const Error& error, ChannelEvents
   peer.outgoing.reset();
   peer.streams.clear();
   const auto told = [&] {
-    return failure(ErrorClass::other, "process {} cannot be reached: {}", process, error.text);
+    return failure(ErrorClass::other, "rank {} cannot be reached: {}", process, error.text);
   };
   for (std::uint32_t i = 0; i < exposed_.size(); ++i) {
     if (exposed_[i].peer != process) continue;
@@ -346,11 +388,12 @@ bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
     more = received.value();
   }
   if (open && known) return true;
-  // A peer that has finished closes between frames; in the middle of one it is lost.
-  if (known && connection.source >= 0 && !connection.empty() &&
-      !peers_[static_cast<std::size_t>(connection.source)].lost)
-    lose(connection.source, failure(ErrorClass::other, "the connection ended in the middle of a message"),
-         events);
+  if (known && connection.source >= 0) {
+    const Peer& peer = peers_[static_cast<std::size_t>(connection.source)];
+    if (!peer.lost && !peer.left)
+      lose(connection.source,
+           failure(ErrorClass::other, "it ended its connection without a goodbye, so it has died"), events);
+  }
   turn_away(key);
   return true;
 }
@@ -417,6 +460,9 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
       events.on_exposed_done(cookie, {});
       break;
     }
+    case SocketFrame::goodbye:
+      peers_[static_cast<std::size_t>(source)].left = true;
+      break;
     default:
       return failure(ErrorClass::other, "a frame of unknown kind {}", frame.kind);
   }

@@ -31,6 +31,15 @@ class SocketChannel final : public Channel {
   Nanoseconds deadline() const override;
   std::vector<int> descriptors() const override { return {ready_.descriptor()}; }
   bool flushed() const override;
+  // In a forked child: closes its copies of the connections, so that they end when the process itself ends.
+  // The channel is of no use afterwards.
+  void forget();
+  // Says goodbye to those it is connected to.
+  ~SocketChannel() override;
+  // Connects to this process once nothing has moved for a second, though nothing is to be sent, so that its
+  // death is noticed by one process at least: who waits for a message knows only connections that were made.
+  void watch(ProcessIndex peer) { watched_ = peer; }
+  int connected_peers() const;
   std::vector<ChannelCounter> list_counters() const override;
 
  private:
@@ -82,6 +91,7 @@ class SocketChannel final : public Channel {
     std::deque<Stream> streams;
     bool due = false;   // is in due_
     bool lost = false;  // cannot be reached (any more)
+    bool left = false;  // said goodbye
   };
 
   SocketChannel(ProcessIndex self, std::int32_t job_size, AddressExchange& exchange, const Knobs& knobs);
@@ -89,7 +99,8 @@ class SocketChannel final : public Channel {
   OutgoingConnection* connection_to(ProcessIndex peer);
   std::byte* add(OutgoingConnection& connection, const SocketFrame& frame);
   void note_due(ProcessIndex peer);
-  bool advance_peer(ProcessIndex peer, bool writable, ChannelEvents& events);
+  bool advance_peer(ProcessIndex peer, bool readable, bool writable, ChannelEvents& events);
+  void connect_to_watched(bool moved, Nanoseconds now);
   void push_streams(Peer& peer, ChannelEvents& events);
   void lose(ProcessIndex peer, const Error& error, ChannelEvents& events);
   void lose_now(ProcessIndex peer, Error error);
@@ -114,6 +125,8 @@ class SocketChannel final : public Channel {
   std::int64_t eager_limit_;
   std::size_t buffer_bytes_;
   std::uint32_t quiet_passes_ = 0;
+  ProcessIndex watched_ = -1;        // still to be connected to
+  Nanoseconds quiet_since_ = never;  // never: not looked at yet
   std::uint64_t frames_sent_ = 0, frames_received_ = 0;
   std::uint64_t bytes_sent_ = 0, bytes_received_ = 0;  // of their bodies
 

@@ -144,7 +144,7 @@ TEST(SocketChannel, NonsenseEndsTheConnectionNotTheProcess) {
     std::memcpy(body - sizeof(frame), &frame, sizeof(frame));
     fresh.until([&] {
       const auto events = ready.poll();
-      EXPECT_TRUE(liar.advance(ready, 1, !events.empty() && events.front().writable));
+      EXPECT_TRUE(liar.advance(ready, 1, false, !events.empty() && events.front().writable));
       return !fresh.events[1]->lost.empty();
     });
     EXPECT_EQ(fresh.events[1]->lost.front(), 0);
@@ -169,6 +169,59 @@ TEST(SocketChannel, LostPeer) {
   EXPECT_GE(job.events[0]->failures, 1);
   EXPECT_TRUE(job.channels[0]->try_send(1, header_with_tag(2), {bytes.data(), 8, nullptr}));
   EXPECT_TRUE(job.channels[0]->flushed());
+}
+
+// Both have sent each other something, so that there is a connection each way.
+void greet_each_other(Job& job) {
+  Bytes bytes = pattern(8, 1);
+  for (std::size_t from = 0; from < 2; ++from)
+    ASSERT_TRUE(
+        job.channels[from]->try_send(static_cast<ProcessIndex>(1 - from), header_with_tag(1), whole(bytes)));
+  job.until([&] {
+    return job.events[0]->messages.size() == 1 && job.events[1]->messages.size() == 1 &&
+           job.channels[0]->flushed() && job.channels[1]->flushed();
+  });
+}
+
+TEST(SocketChannel, ADeathIsNoticedWithoutSendingAnything) {
+  Job job(2);
+  greet_each_other(job);
+  job.channels[1]->forget();  // as the kernel does for a process that dies
+  job.until([&] { return !job.events[0]->lost.empty(); });
+  EXPECT_EQ(job.events[0]->lost, std::vector<ProcessIndex>{1});
+}
+
+TEST(SocketChannel, AGoodbyeIsNoLoss) {
+  Job job(2);
+  greet_each_other(job);
+  job.channels[1].reset();
+  for (int turn = 0; turn < 20000; ++turn) job.turn();  // far more than it takes for the end to arrive
+  EXPECT_TRUE(job.events[0]->lost.empty());
+}
+
+TEST(SocketChannel, AProcessThatNobodySendsToIsWatched) {
+  Job job(2);
+  job.channels[0]->watch(1);
+  Nanoseconds now = 0;
+  const auto turn = [&] {
+    now += 10 * millisecond;
+    for (std::size_t i = 0; i < 2; ++i) job.channels[i]->progress(*job.events[i], now);
+  };
+  while (job.channels[0]->connected_peers() == 0) turn();
+  EXPECT_GE(now, 1 * second);
+  job.channels[1]->forget();
+  while (job.events[0]->lost.empty()) turn();
+  EXPECT_EQ(job.events[0]->lost.front(), 1);
+}
+
+TEST(SocketChannel, AWatchedProcessMayBeOutOfReach) {
+  Job job(2);
+  auto address = SocketAddress::parse(job.ends[0]->get(1, "hawser-socket").value()).value();
+  { auto listener = listen_tcp(address.port); }  // nobody listens there any more
+  ASSERT_TRUE(job.ends[1]->put("hawser-socket", address.text()));
+  job.channels[0]->watch(1);
+  for (int turn = 0; turn < 20000; ++turn) job.channels[0]->progress(*job.events[0], turn * millisecond);
+  EXPECT_TRUE(job.events[0]->lost.empty());
 }
 
 // The first addresses lead nowhere: the next one is tried.

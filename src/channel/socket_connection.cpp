@@ -47,6 +47,7 @@ OutgoingConnection::OutgoingConnection(const SocketAddress& address, const std::
 }
 
 std::byte* OutgoingConnection::add(const SocketFrame& frame) {
+  ++frames_;
   if (written_ == buffer_.size()) {
     buffer_.clear();
     written_ = 0;
@@ -69,7 +70,7 @@ Result<> OutgoingConnection::try_next_address(ReadySet& ready, std::uint64_t key
       continue;
     }
     socket_ = std::move(connecting).value();
-    HAWSER_TRY(ready.add(socket_, key, false, true));
+    HAWSER_TRY(ready.add(socket_, key, true, true));
     wants_writable_ = true;
     state_ = State::connecting;
     return {};
@@ -77,7 +78,7 @@ Result<> OutgoingConnection::try_next_address(ReadySet& ready, std::uint64_t key
   return failure(ErrorClass::other, "{}", last_error);
 }
 
-Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, bool writable) {
+Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, bool readable, bool writable) {
   switch (state_) {
     case State::idle:
       if (auto started = try_next_address(ready, key); !started) return started.take_error();
@@ -102,10 +103,15 @@ Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, boo
         return failure(ErrorClass::other, "who listens at its address {} speaks another protocol",
                        candidates_[next_candidate_ - 1]);
       state_ = State::connected;
-      ready.change(socket_, key, false, false);
+      ready.change(socket_, key, true, false);
       break;
     }
     case State::connected:
+      // Nobody sends here, so this is the end, also while we have nothing to write.
+      std::byte nothing;
+      if (readable && read_now(socket_, std::span(&nothing, 1)).closed)
+        return failure(ErrorClass::other,
+                       "the connection broke, so it has died, or its host or the network has");
       break;
   }
   const auto written = write_now(socket_, std::span(buffer_).subspan(written_));
@@ -115,7 +121,7 @@ Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, boo
   const bool wants = waiting() > 0;
   if (wants != wants_writable_) {
     wants_writable_ = wants;
-    ready.change(socket_, key, false, wants);
+    ready.change(socket_, key, true, wants);
   }
   return written.bytes > 0;
 }

@@ -37,10 +37,14 @@ class OutgoingConnection {
   // Adds a frame; the body's bytes are to be written to the place answered, before anything else is called.
   std::byte* add(const SocketFrame& frame);
 
-  // Connects and writes as far as possible. `writable`: the ready set says so, which also ends connecting. An
-  // error: the peer cannot be reached (any more).
-  Result<bool> advance(ReadySet& ready, std::uint64_t key, bool writable);
+  // Connects and writes as far as possible. `writable`: the ready set says so, which also ends connecting.
+  // `readable`: it says so, though nothing is sent to us here. An error: the peer cannot be reached (any
+  // more).
+  Result<bool> advance(ReadySet& ready, std::uint64_t key, bool readable, bool writable);
   bool flushed() const { return waiting() == 0; }
+  bool connected() const { return state_ == State::connected; }
+  // No frame was added yet.
+  bool unused() const { return frames_ == 0; }
 
  private:
   enum class State : std::uint8_t {
@@ -64,6 +68,7 @@ class OutgoingConnection {
   SocketWelcome welcome_;
   std::size_t welcome_bytes_ = 0;
   int refusals_ = 0;  // connections that ended before the welcome
+  std::uint64_t frames_ = 0;
   std::size_t buffer_bytes_;
   std::vector<std::byte> buffer_;
   std::size_t written_ = 0;

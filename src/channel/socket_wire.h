@@ -32,6 +32,7 @@ struct SocketFrame {
     pull,        // number: as exposed, fetch: the receiver's, size: bytes wanted
     data,        // fetch, position; body: bytes
     done,        // number: as exposed; no bytes (more) are wanted
+    goodbye,     // the last one: the process leaves the job. Whoever goes without has died
   };
   std::uint32_t kind = 0;
   std::uint32_t body = 0;

@@ -23,7 +23,7 @@ struct JobLayout {
   // its key exchange being unnecessary for one node. -1 otherwise.
   int node_segment_fd = -1;
   int machine_processes = 0;  // of the job on this machine, on all its virtual nodes; 0: unknown
-  std::string host_name;  // of the (virtual) host, if the launcher told; empty: ask the machine
+  std::string host_name;      // of the (virtual) host, if the launcher told; empty: ask the machine
 };
 
 class Bootstrap {

@@ -211,6 +211,7 @@ Result<> MpiProcess::synchronize_all() {
 // What need not be done in every pass.
 void MpiProcess::look_around() {
   now_ = environment_.clock->now();
+  if (shared_memory_ != nullptr) shared_memory_->look_after_neighbours(point_to_point_, now_);
   if (!point_to_point_.loss().empty()) [[unlikely]]
     abort_after_loss();
   if (!tool_.events().listening()) return;

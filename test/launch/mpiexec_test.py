@@ -399,7 +399,7 @@ class End(unittest.TestCase):
             if built.returncode != 0 or mpiexec("-n", "1", program).returncode != 0:
                 self.skipTest("programs cannot be compiled with this build, as with sanitizers")
             self.failure("-n", "2", "-hosts", "a,b", *alone, program, code=16,
-                         says="rank . .* MPI_Allreduce: process . cannot be reached: ")
+                         says="rank . .* MPI_Allreduce: rank . cannot be reached: ")
 
     def test_a_limit_of_file_sizes_for_the_ranks(self):
         with tempfile.TemporaryDirectory() as folder:
