@@ -54,6 +54,12 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
+std::int64_t address_space_in_use() {
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
 void call_at_exit(void (*function)()) { std::atexit(function); }
 
 void print_error_line(std::string_view text) {

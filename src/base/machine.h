@@ -1,6 +1,7 @@
 // Small services of the operating system to a process, for those who may not call it themselves.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ ProgramFacts program_facts();
 // All of a text that a user named: a file or a pipe, of 16 MiB at most. The error has the path and the
 // reason.
 Result<std::string> read_text(const std::string& path);
+
+// What the process has mapped, in bytes; 0 if that cannot be found out.
+std::int64_t address_space_in_use();
 
 // Has a function called when the program ends by returning from main or by exit.
 void call_at_exit(void (*function)());

@@ -27,6 +27,10 @@ bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message) {
   return true;
 }
 
+void out_of_memory(const char* function, const std::bad_alloc& error) {
+  current_slot().process().out_of_memory(function, error);
+}
+
 int not_running(const char* function) {
   ProcessSlot& slot = current_slot();
   const char* when = slot.finalized ? "after MPI_Finalize" : "before MPI_Init";

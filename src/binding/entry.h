@@ -92,6 +92,8 @@ int check_blocks(Where where, Owner owner, const BlockArguments& blocks, int n,
 // What MPI_Comm_get_name and its like answer for a null handle.
 [[gnu::cold]] int name_of_null(Where where, const char* name, char* out, int* length);
 MpiProcess* process_at_any_time();
+// Ends the job: `function` could not allocate.
+[[gnu::cold, noreturn]] void out_of_memory(const char* function, const std::bad_alloc& error);
 bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message);
 
 class Entry {

@@ -6,13 +6,15 @@
 namespace hawser::binding {
 namespace {
 
-int start(const char* function, int required, int* provided) {
+int start(const char* function, int required, int* provided) try {
   ProcessSlot& slot = current_slot();
   int level = thread_single;
   const Result<> result = initialize(slot, abi_hooks(), to_core_thread_level(required), level);
   if (!result) return from_core_error_code(slot.process().report({}, function, result.error()));
   if (provided != nullptr) *provided = from_core_thread_level(level);
   return MPI_SUCCESS;
+} catch (const std::bad_alloc& error) {
+  out_of_memory(function, error);
 }
 
 double seconds(Nanoseconds time) { return static_cast<double>(time) * 1e-9; }
@@ -28,12 +30,14 @@ int PMPI_Init_thread(int*, char***, int required, int* provided) noexcept {
   return start("MPI_Init_thread", required, provided);
 }
 
-int PMPI_Finalize() noexcept {
+int PMPI_Finalize() noexcept try {
   ProcessSlot& slot = current_slot();
   Entry entry("MPI_Finalize");
   if (!entry.running()) return entry.not_running();
   const Result<> result = finalize(slot);
   return result ? MPI_SUCCESS : entry.fail(nullptr, result.error());
+} catch (const std::bad_alloc& error) {
+  out_of_memory("MPI_Finalize", error);
 }
 
 int PMPI_Initialized(int* flag) noexcept {

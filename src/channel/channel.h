@@ -30,6 +30,8 @@ struct MessageHeader {
     matched,            // reply to eager_synchronous; `sender_request` names the send
     cancel,             // the sender asks to take back `sender_request`
     cancel_reply,       // flags is 1 if it could be taken back, else 0
+    mark,               // how far the sender's eager messages have come (message/eager_window.h)
+    report,             // reply to a mark: how much of them the receiver holds
   };
   Kind kind = Kind::eager;
   std::uint8_t flags = 0;

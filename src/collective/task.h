@@ -51,7 +51,7 @@ class [[nodiscard]] Task {
     std::suspend_always initial_suspend() noexcept { return {}; }
     Final final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
-    void unhandled_exception() noexcept { std::terminate(); }  // nothing in a task throws
+    void unhandled_exception() { throw; }  // only when memory ends, which ends the job
   };
 
   struct Awaiter {

@@ -155,7 +155,7 @@ class TestRank final : public Progress, public ChannelSet {
         cluster_(cluster),
         channel_(rank, all) {
     all[static_cast<std::size_t>(rank)] = &channel_;
-    messages.connect(rank, size, *this);
+    messages.connect(rank, size, *this, UnexpectedBounds::of(1 << 20, size));
     std::vector<std::int32_t> nodes;
     for (int r = 0; ranks_per_node > 0 && r < size; ++r) nodes.push_back(r / ranks_per_node);
     // Or dealt out to as many nodes in turn.

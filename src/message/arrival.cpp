@@ -47,9 +47,16 @@ void PointToPoint::store(ProcessIndex source, const MessageHeader& header, const
                          std::int64_t size) {
   if (!well_addressed(header)) [[unlikely]]
     return on_bad_packet(source, address_of(header));
-  Message& message = messages_.take(header, source, size, size);
+  Message& message = hold(source, header, size);
   copy_bytes(message.payload(), payload, size);
   matching_.add(message);
+}
+
+Message& PointToPoint::hold(ProcessIndex source, const MessageHeader& header, std::int64_t size) {
+  Message& message = messages_.take(header, source, size, size);
+  message.charged = memory_of_unexpected(size);
+  peers_[source].unexpected.hold(message.charged);
+  return message;
 }
 
 void PointToPoint::on_rare_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
@@ -71,6 +78,10 @@ void PointToPoint::on_rare_packet(ProcessIndex source, const MessageHeader& head
       return take_back(source, header);
     case MessageHeader::Kind::cancel_reply:
       return on_cancel_reply(source, header);
+    case MessageHeader::Kind::mark:
+      return on_mark(source, header);
+    case MessageHeader::Kind::report:
+      return on_report(source, header);
   }
   on_bad_packet(source, fmt::format("a message of unknown kind {}", static_cast<int>(header.kind)));
 }
@@ -88,6 +99,22 @@ void PointToPoint::on_rendezvous(ProcessIndex source, const MessageHeader& heade
   Message& message = messages_.take(header, source, message_size, 0);
   message.token = token;
   matching_.add(message);
+}
+
+void PointToPoint::on_mark(ProcessIndex source, const MessageHeader& header) {
+  UnexpectedMemory& unexpected = peers_[source].unexpected;
+  unexpected.on_mark(UnexpectedReport::from(header).position);
+  reply(source, unexpected.report().header(MessageHeader::Kind::report));
+}
+
+void PointToPoint::on_report(ProcessIndex source, const MessageHeader& header) {
+  Peer& peer = peers_[source];
+  const UnexpectedReport report = UnexpectedReport::from(header);
+  if (!peer.window.on_report(report))
+    return on_bad_packet(
+        source, fmt::format("a report that it holds {} bytes at position {}, which we have not reached",
+                            report.held, report.position));
+  set_inline_limit(peer);
 }
 
 // The send that a reply is about; null if the peer has none of that number, or of that context and tag.
@@ -136,7 +163,7 @@ EagerSink PointToPoint::on_eager_begin(ProcessIndex source, const MessageHeader&
     if (header.kind == MessageHeader::Kind::eager_synchronous) acknowledge_match(source, header);
     return {front_of(receive->bytes, message_size), receive};
   }
-  Message& message = messages_.take(header, source, message_size, message_size);
+  Message& message = hold(source, header, message_size);
   message.arriving = true;
   matching_.add(message);
   return {ByteSequence{message.payload(), message_size, nullptr}, message_cookie(message)};
@@ -153,9 +180,9 @@ void PointToPoint::on_eager_end(ProcessIndex, void* cookie) {
   if (message.receiver != nullptr) {
     copy_into(message.receiver->bytes, message.payload(), message.size);
     finish_receive(*message.receiver, message.header.source_rank, message.header.tag, message.size);
-    messages_.give_back(message);
+    give_back(message);
   } else if (message.dropped) {
-    messages_.give_back(message);
+    give_back(message);
   }
 }
 
@@ -199,17 +226,14 @@ void PointToPoint::cancel(MessageRequest& request) {
     case MessageRequest::Stage::posted:
       matching_.withdraw(request);
       break;
-    case MessageRequest::Stage::queued: {
-      Peer& peer = peers_[request.process];
-      peer.queue.remove(&request);
-      if (peer.queue.empty()) waiting_peers_.remove(&peer);
+    case MessageRequest::Stage::queued:
+      leave_queue(request);
       break;
-    }
     case MessageRequest::Stage::held: {
       Message* message = matching_.find_sent_by(cancel_header(request), self_);
       if (message == nullptr) return;  // a matched probe has it
       matching_.remove(*message);
-      messages_.give_back(*message);
+      give_back(*message);
       break;
     }
     case MessageRequest::Stage::awaiting_match:

@@ -30,6 +30,7 @@ class Message {
   bool dropped = false;                 // nobody wants it; given back when it is here
   std::uint32_t handle = 0;             // number in the process's object table; used by binding/ only
   std::int64_t size = 0;                // bytes of the message
+  std::int64_t charged = 0;             // in its sender's UnexpectedMemory
   ExposeToken token;                    // rendezvous only
   MessageRequest* self_send = nullptr;  // a send to the process itself whose bytes are still at their place
   MessageRequest* receiver = nullptr;   // matched while pieces were still coming

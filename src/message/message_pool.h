@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/out_of_memory.h"
 #include "message/message.h"
 
 namespace hawser {
@@ -26,13 +27,13 @@ class MessagePool {
     message->header = header;
     message->process = process;
     message->size = size;
+    message->charged = 0;
     message->arriving = false;
     message->dropped = false;
     message->self_send = nullptr;
     message->receiver = nullptr;
     if (payload_bytes > Message::inline_bytes) {
-      message->heap_payload =
-          std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(payload_bytes));
+      message->heap_payload = allocate_bytes(payload_bytes, "a message that no receive has asked for");
       heap_bytes_ += payload_bytes;
     }
     return *message;

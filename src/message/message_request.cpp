@@ -23,6 +23,14 @@ RequestPool::~RequestPool() {
 }
 
 void RequestPool::grow() {
+  try {
+    make_chunk();
+  } catch (const std::bad_alloc& error) {
+    owner_.out_of_memory(error);
+  }
+}
+
+void RequestPool::make_chunk() {
   chunks_.reserve(chunks_.size() + 1);
   MessageRequest* chunk = std::allocator<MessageRequest>().allocate(chunk_size);
   chunks_.push_back(chunk);

@@ -138,6 +138,7 @@ class RequestPool {
  private:
   static constexpr std::size_t chunk_size = 64;
   void grow();
+  void make_chunk();
 
   PointToPoint& owner_;
   RequestTable& table_;

@@ -7,8 +7,8 @@
 namespace hawser {
 
 namespace {
-// A standard send to the process itself up to this size is copied and complete at once; a longer one stays
-// with the sender until it is received.
+// A standard send to the process itself up to this size is copied and complete at once, within the bound for
+// messages that no receive wants yet; others stay with the sender until they are received.
 constexpr std::int64_t self_copy_limit = 64 * 1024;
 }  // namespace
 
@@ -25,8 +25,9 @@ PointToPoint::PointToPoint(RequestTable& table)
 
 PointToPoint::~PointToPoint() = default;
 
-void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channels) {
+void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channels, UnexpectedBounds bounds) {
   self_ = self;
+  bounds_ = bounds;
   const SharedMemoryChannel* shared_memory = channels.shared_memory();
   peers_ = std::make_unique<Peer[]>(static_cast<std::size_t>(processes));
   for (ProcessIndex i = 0; i < processes; ++i) {
@@ -35,10 +36,10 @@ void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channel
     if (i == self) continue;
     peer.channel = channels.channel_of(i);
     peer.eager_limit = peer.channel->eager_limit(i);
-    if (shared_memory != nullptr && shared_memory->serves(i)) {
-      peer.ring = shared_memory->sender_to(i);
-      peer.inline_limit = std::min<std::int64_t>(SharedMemoryChannel::inline_limit, peer.eager_limit);
-    }
+    peer.window = EagerWindow(bounds.share);
+    peer.unexpected = UnexpectedMemory(bounds.share);
+    if (shared_memory != nullptr && shared_memory->serves(i)) peer.ring = shared_memory->sender_to(i);
+    set_inline_limit(peer);
   }
 }
 
@@ -143,6 +144,30 @@ void PointToPoint::enqueue(Peer& peer, MessageRequest& request) {
   request.stage = MessageRequest::Stage::queued;
   if (peer.queue.empty()) waiting_peers_.push_back(&peer);
   peer.queue.push_back(&request);
+  set_inline_limit(peer);
+}
+
+// A queued request is not wanted any more.
+void PointToPoint::leave_queue(MessageRequest& request) {
+  Peer& peer = peers_[request.process];
+  peer.queue.remove(&request);
+  if (peer.queue.empty()) waiting_peers_.remove(&peer);
+  set_inline_limit(peer);
+}
+
+void PointToPoint::set_inline_limit(Peer& peer) {
+  const bool direct = peer.ring != nullptr && peer.queue.empty() && peer.window.open();
+  peer.inline_limit = direct ? std::int64_t{Slot::inline_limit} : -1;
+}
+
+// False: the peer must be told how far we have come, and there is no room now.
+bool PointToPoint::send_due_mark(Peer& peer) {
+  if (!peer.window.mark_due()) return true;
+  const MessageHeader mark = UnexpectedReport{peer.window.position(), 0}.header(MessageHeader::Kind::mark);
+  if (!peer.channel->try_send(peer.process, mark, ByteSequence{})) return false;
+  peer.window.note_mark();
+  set_inline_limit(peer);
+  return true;
 }
 
 // Hands a send or a reply to its channel; false when there is no room now.
@@ -153,27 +178,36 @@ bool PointToPoint::transmit(Peer& peer, MessageRequest& request) {
     recycle(request);
     return true;
   }
+  const bool short_enough = request.bytes.size <= peer.eager_limit;
+  if (short_enough && !peer.window.open() && !send_due_mark(peer)) return false;
   MessageHeader header{MessageHeader::Kind::eager, 0,           0, request.context,
                        request.source_rank,        request.tag, 0, 0};
-  if (request.bytes.size > peer.eager_limit) {
-    header.kind = MessageHeader::Kind::rendezvous;
-    header.sender_request = request.handle;
-    // The channel may not report before this call returns, but the stage must be right whenever it does.
-    const MessageRequest::Stage former = request.stage;
-    request.stage = MessageRequest::Stage::exposed;
-    if (peer.channel->try_expose(request.process, header, request.bytes, &request)) return true;
-    request.stage = former;
-    return false;
-  }
-  if (request.mode == SendMode::synchronous) {
+  // What is not longer than an envelope needs none, see transmit_eager.
+  if (short_enough && (peer.window.open() || request.bytes.size <= Message::inline_bytes))
+    return transmit_eager(peer, request, header);
+  header.kind = MessageHeader::Kind::rendezvous;
+  header.sender_request = request.handle;
+  // The channel may not report before this call returns, but the stage must be right whenever it does.
+  const MessageRequest::Stage former = request.stage;
+  request.stage = MessageRequest::Stage::exposed;
+  if (peer.channel->try_expose(request.process, header, request.bytes, &request)) return true;
+  request.stage = former;
+  return false;
+}
+
+// With the window closed the sender waits until a receive has taken the message, as with an envelope.
+bool PointToPoint::transmit_eager(Peer& peer, MessageRequest& request, MessageHeader header) {
+  const bool waits = request.mode == SendMode::synchronous || !peer.window.open();
+  if (waits) {
     header.kind = MessageHeader::Kind::eager_synchronous;
     header.sender_request = request.handle;
-    if (!peer.channel->try_send(request.process, header, request.bytes)) return false;
-    request.stage = MessageRequest::Stage::awaiting_match;
-    return true;
   }
   if (!peer.channel->try_send(request.process, header, request.bytes)) return false;
-  complete(request);
+  charge(peer, memory_of_unexpected(request.bytes.size));
+  if (waits)
+    request.stage = MessageRequest::Stage::awaiting_match;
+  else
+    complete(request);
   return true;
 }
 
@@ -190,7 +224,10 @@ bool PointToPoint::send_queued() {
       }
       moved = true;
     }
-    if (peer->queue.empty()) waiting_peers_.remove(peer);
+    if (peer->queue.empty()) {
+      waiting_peers_.remove(peer);
+      set_inline_limit(*peer);
+    }
     peer = next;
   }
   return moved;
@@ -213,12 +250,17 @@ void PointToPoint::send_to_self(MessageRequest& send) {
     finish_receive(*receive, send.source_rank, send.tag, send.bytes.size);
     return complete(send);
   }
-  const bool copied = send.mode == SendMode::standard && send.bytes.size <= self_copy_limit;
+  UnexpectedMemory& own = peers_[self_].unexpected;
+  const std::int64_t memory = memory_of_unexpected(send.bytes.size);
+  const bool copied = send.mode == SendMode::standard && send.bytes.size <= self_copy_limit &&
+                      own.held() + memory <= bounds_.own;
   const MessageHeader header{MessageHeader::Kind::eager, 0,        0,           send.context,
                              send.source_rank,           send.tag, send.handle, 0};
   Message& message = messages_.take(header, self_, send.bytes.size, copied ? send.bytes.size : 0);
   matching_.add(message);
   if (copied) {
+    message.charged = memory;
+    own.hold(memory);
     copy_from(message.payload(), send.bytes);
     complete(send);
   } else {
@@ -269,7 +311,7 @@ void PointToPoint::deliver(Message& message, MessageRequest& receive) {
     copy_into(receive.bytes, message.payload(), message.size);
     finish_receive(receive, header.source_rank, header.tag, message.size);
   }
-  messages_.give_back(message);
+  give_back(message);
 }
 
 void PointToPoint::fetch(ProcessIndex process, const MessageHeader& header, const ExposeToken& token,
@@ -302,7 +344,16 @@ void PointToPoint::drop(Message& message) {
   if (message.header.kind == MessageHeader::Kind::rendezvous)
     peers_[message.process].channel->fetch(message.process, message.token, ByteSequence{}, nullptr);
   if (message.self_send != nullptr) complete(*message.self_send);
+  give_back(message);
+}
+
+void PointToPoint::give_back(Message& message) {
+  const std::int64_t charged = message.charged;
+  const ProcessIndex process = message.process;
   messages_.give_back(message);
+  if (charged == 0 || peers_ == nullptr) return;
+  UnexpectedMemory& unexpected = peers_[process].unexpected;
+  if (unexpected.let_go(charged)) reply(process, unexpected.report().header(MessageHeader::Kind::report));
 }
 
 }  // namespace hawser

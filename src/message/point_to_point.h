@@ -16,10 +16,12 @@
 #include "channel/channel.h"
 #include "channel/channel_set.h"
 #include "channel/shared_ring.h"
+#include "message/eager_window.h"
 #include "message/matching.h"
 #include "message/message.h"
 #include "message/message_pool.h"
 #include "message/message_request.h"
+#include "message/progress.h"
 #include "message/request_table.h"
 #include "message/send_buffer.h"
 
@@ -31,7 +33,13 @@ class PointToPoint final : public ChannelEvents {
   ~PointToPoint();
 
   // From here on messages can be sent.
-  void connect(ProcessIndex self, int processes, ChannelSet& channels);
+  void connect(ProcessIndex self, int processes, ChannelSet& channels, UnexpectedBounds bounds);
+  // Who ends the job when memory ends; without one the exception goes on.
+  void set_progress(Progress& progress) { progress_ = &progress; }
+  void out_of_memory(const std::bad_alloc& error) {
+    if (progress_ == nullptr) throw;
+    progress_->out_of_memory(error);
+  }
   // Undone; nothing may be waiting for room.
   void disconnect();
 
@@ -41,22 +49,23 @@ class PointToPoint final : public ChannelEvents {
     Peer& peer = peers_[target.process];
     const MessageHeader header{MessageHeader::Kind::eager, 0,          0, target.context,
                                target.source_rank,         target.tag, 0, 0};
-    if (bytes.size <= peer.inline_limit && bytes.contiguous() && peer.queue.empty()) [[likely]]
-      return peer.ring->try_send_inline(header, bytes.data, static_cast<std::uint32_t>(bytes.size));
-    if (bytes.size > peer.eager_limit || !peer.queue.empty()) return false;
-    return peer.channel->try_send(target.process, header, bytes);
+    if (bytes.size <= peer.inline_limit && bytes.contiguous()) [[likely]]
+      return send_in_slot(peer, header, bytes.data, bytes.size);
+    if (bytes.size > peer.eager_limit || !peer.queue.empty() || !peer.window.open()) return false;
+    if (!peer.channel->try_send(target.process, header, bytes)) return false;
+    charge(peer, memory_of_unexpected(bytes.size));
+    return true;
   }
 
   // The same for the most frequent case, to be inlined: a message that fits a slot of a ring. False: not of
   // this kind, or no room; try send_now.
   bool send_inline(const SendTarget& target, const void* data, std::int64_t bytes) {
     Peer& peer = peers_[target.process];
-    if (bytes > peer.inline_limit || !peer.queue.empty()) [[unlikely]]
+    if (bytes > peer.inline_limit) [[unlikely]]
       return false;
     const MessageHeader header{MessageHeader::Kind::eager, 0,          0, target.context,
                                target.source_rank,         target.tag, 0, 0};
-    return peer.ring->try_send_inline(header, static_cast<const std::byte*>(data),
-                                      static_cast<std::uint32_t>(bytes));
+    return send_in_slot(peer, header, static_cast<const std::byte*>(data), bytes);
   }
 
   // Starts a send, not a buffered one. The request may be `sent()`, which is complete. `bytes` (and its
@@ -158,13 +167,33 @@ class PointToPoint final : public ChannelEvents {
  private:
   struct Peer {
     Channel* channel = nullptr;
-    std::int64_t eager_limit = -1;   // bytes; -1: the process itself
-    std::int64_t inline_limit = -1;  // bytes that can go straight into `ring`; -1: it has none
+    std::int64_t eager_limit = -1;  // bytes; -1: the process itself
+    // Bytes that may go straight into `ring` now; -1: there is none, others wait for room, or the window is
+    // closed.
+    std::int64_t inline_limit = -1;
     RingSender* ring = nullptr;
-    ListLink waiting;  // in waiting_peers_ while the queue is not empty
+    EagerWindow window;
+    UnexpectedMemory unexpected;  // of its messages to us
+    ListLink waiting;             // in waiting_peers_ while the queue is not empty
     IntrusiveList<MessageRequest, &MessageRequest::link> queue;  // in order; waits for room
     ProcessIndex process = 0;
   };
+
+  bool send_in_slot(Peer& peer, const MessageHeader& header, const std::byte* data, std::int64_t bytes) {
+    static_assert(Slot::inline_limit <= Message::inline_bytes);
+    if (!peer.ring->try_send_inline(header, data, static_cast<std::uint32_t>(bytes))) return false;
+    charge(peer, static_cast<std::int64_t>(sizeof(Message)));
+    return true;
+  }
+  void charge(Peer& peer, std::int64_t memory) {
+    peer.window.charge(memory);
+    if (!peer.window.open()) [[unlikely]]
+      peer.inline_limit = -1;
+  }
+  // After the queue or the window changed.
+  void set_inline_limit(Peer& peer);
+  bool send_due_mark(Peer& peer);
+  bool transmit_eager(Peer& peer, MessageRequest& request, MessageHeader header);
 
   MessageRequest& take_request(MessageRequest::Direction direction) {
     MessageRequest& request = pool_.take();
@@ -211,6 +240,7 @@ class PointToPoint final : public ChannelEvents {
   bool transmit(Peer& peer, MessageRequest& request);
   bool send_queued();
   void reply(ProcessIndex process, const MessageHeader& header);
+  void leave_queue(MessageRequest& request);
 
   void on_rare_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
                       std::int64_t payload_size, std::int64_t message_size);
@@ -224,12 +254,17 @@ class PointToPoint final : public ChannelEvents {
   void drop(Message& message);
   MessageRequest* send_named(ProcessIndex source, const MessageHeader& header);
   void on_matched(ProcessIndex source, const MessageHeader& header);
+  Message& hold(ProcessIndex source, const MessageHeader& header, std::int64_t size);
+  void give_back(Message& message);
+  void on_mark(ProcessIndex source, const MessageHeader& header);
+  void on_report(ProcessIndex source, const MessageHeader& header);
   void settle(MessageRequest& send);
   void take_back(ProcessIndex source, const MessageHeader& header);
   void on_cancel_reply(ProcessIndex source, const MessageHeader& header);
   static MessageHeader cancel_header(const MessageRequest& send);
 
   RequestTable& table_;
+  Progress* progress_ = nullptr;
   std::unique_ptr<Peer[]> peers_;
   Matching matching_;
   RequestPool pool_;
@@ -242,6 +277,7 @@ class PointToPoint final : public ChannelEvents {
   std::string loss_;
   std::string bad_packet_;
   std::function<void(const std::string&)> end_job_;
+  UnexpectedBounds bounds_;
   ProcessIndex self_ = 0;
   std::int32_t next_part_tag_ = 0;
 };

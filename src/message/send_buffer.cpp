@@ -2,6 +2,7 @@
 
 #include "base/arguments.h"
 #include "base/failure.h"
+#include "base/out_of_memory.h"
 
 namespace hawser {
 
@@ -41,7 +42,7 @@ bool SendBuffer::has_room(std::int64_t bytes) const {
 std::byte* SendBuffer::reserve(std::int64_t bytes) {
   if (!attached_) return nullptr;
   if (automatic_) {
-    auto memory = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes) + 1);
+    auto memory = allocate_bytes(bytes + 1, "a buffered send");
     std::byte* place = memory.get();
     own_memory_.emplace(reinterpret_cast<std::uintptr_t>(place), std::move(memory));
     return place;

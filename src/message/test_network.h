@@ -19,6 +19,7 @@ struct TestNetworkOptions {
   std::int64_t eager_limit = 256;
   double refusal = 0.3;   // chance that a channel has no room
   double delivery = 0.5;  // chance that a pass of progress moves a packet or a step of a transfer
+  UnexpectedBounds bounds{1 << 20, 1 << 20};
 };
 
 class TestNetwork {
@@ -111,7 +112,8 @@ inline TestNetwork::TestNetwork(int processes, std::uint64_t seed, Options optio
     : options_(options), random_(seed) {
   for (int i = 0; i < processes; ++i) nodes_.push_back(std::make_unique<Node>(*this, i));
   queues_.resize(nodes_.size() * nodes_.size());
-  for (int i = 0; i < processes; ++i) (*this)[i].connect(i, processes, *nodes_[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < processes; ++i)
+    (*this)[i].connect(i, processes, *nodes_[static_cast<std::size_t>(i)], options.bounds);
 }
 
 inline bool TestNetwork::Link::try_send(ProcessIndex peer, const MessageHeader& header,

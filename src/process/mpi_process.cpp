@@ -4,6 +4,8 @@
 
 #include "base/assert.h"
 #include "base/failure.h"
+#include "base/machine.h"
+#include "base/out_of_memory.h"
 #include "base/rest.h"
 #include "channel/rails/rail_channel.h"
 #include "channel/shared_memory_channel.h"
@@ -16,6 +18,7 @@ namespace hawser {
 namespace {
 constexpr std::uint32_t world_context = 0;
 constexpr std::uint32_t self_context = contexts_per_communicator;
+constexpr std::size_t reserve_bytes = 64 * 1024;
 }  // namespace
 
 MpiProcess::MpiProcess(ProcessSlot& slot, Environment& environment)
@@ -24,7 +27,9 @@ MpiProcess::MpiProcess(ProcessSlot& slot, Environment& environment)
       knobs_(*environment.knobs),
       point_to_point_(handles_.requests),
       attribute_calls_(*this),
-      main_thread_(current_thread()) {
+      main_thread_(current_thread()),
+      reserve_(std::make_unique_for_overwrite<std::byte[]>(reserve_bytes)) {
+  point_to_point_.set_progress(*this);
   make_predefined_objects();
 }
 
@@ -153,7 +158,8 @@ Result<> MpiProcess::connect() {
   polled_channels_.clear();
   for (Channel* channel : environment_.channels->channels())
     if (channel != shared_memory_) polled_channels_.push_back(channel);
-  point_to_point_.connect(rank_, size_, *environment_.channels);
+  point_to_point_.connect(rank_, size_, *environment_.channels,
+                          UnexpectedBounds::of(knobs_.unexpected_bytes, size_));
   point_to_point_.at_bad_packet([this](const std::string& what) {
     abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, what));
   });
@@ -218,8 +224,16 @@ void MpiProcess::look_around() {
   if (const RailStatus* status = environment_.channels->rail_status()) tool_.events().deliver(*this, *status);
 }
 
-// The order: what arrived first, then what waited for room, then what was waiting for either.
 bool MpiProcess::make_progress() {
+  try {
+    return pass();
+  } catch (const std::bad_alloc& error) {
+    out_of_memory(function_, error);
+  }
+}
+
+// The order: what arrived first, then what waited for room, then what was waiting for either.
+bool MpiProcess::pass() {
   constexpr std::uint32_t passes_per_clock_reading = 32;
   if (++passes_ % passes_per_clock_reading == 0) {
     look_around();
@@ -352,6 +366,18 @@ void MpiProcess::say_missing(const char* function) {
       fmt::format("hawser: rank {}: {}: Hawser does not implement this function yet, and the program goes on "
                   "after the error (see `hawser info --missing`)",
                   rank_, function));
+}
+
+void MpiProcess::out_of_memory(const char* function, const std::bad_alloc& error) {
+  reserve_.reset();
+  const auto* known = dynamic_cast<const OutOfMemory*>(&error);
+  const std::string wanted =
+      known != nullptr ? fmt::format(" of {} bytes for {}", known->bytes(), known->what()) : "";
+  abort(static_cast<int>(ErrorClass::no_mem),
+        fmt::format(
+            "{}: out of memory: an allocation{} failed. The process has {} MB of address space; {} bytes of "
+            "it are messages that no receive has asked for (HAWSER_UNEXPECTED_BYTES bounds them)",
+            function, wanted, address_space_in_use() >> 20, point_to_point_.counters().unexpected_bytes));
 }
 
 void MpiProcess::abort(int exit_code, std::string_view reason) {

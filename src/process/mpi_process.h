@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -128,6 +129,9 @@ class MpiProcess final : public Progress {
   void say_missing(const char* function);
   // MPI_Abort: ends the job. Also usable when not running.
   [[noreturn]] void abort(int exit_code, std::string_view reason);
+  // Ends the job because `function` could not allocate.
+  [[noreturn]] void out_of_memory(const char* function, const std::bad_alloc& error);
+  [[noreturn]] void out_of_memory(const std::bad_alloc& error) override { out_of_memory(function_, error); }
 
  private:
   Result<> connect();
@@ -140,6 +144,7 @@ class MpiProcess final : public Progress {
   Result<> synchronize_all();
   void abort_after_loss();
   void look_around();
+  bool pass();
   void wait_among_threads(FunctionRef<bool()> done);
 
   ProcessSlot& slot_;
@@ -181,6 +186,7 @@ class MpiProcess final : public Progress {
   Ref<Communicator> self_;
   std::vector<const char*> missing_functions_called_;  // each once
   ErrorOrigin error_origin_;
+  std::unique_ptr<std::byte[]> reserve_;  // given up when memory ends, so that this can be said
 };
 
 // While it lives, the process's lock is not held: around calls of the application's functions, which may call

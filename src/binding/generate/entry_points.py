@@ -107,10 +107,10 @@ class EntryPoint:
 
     def text(self):
         function = self.function
-        head = f"{signature(function, self.large)} noexcept {{"
+        head = f"{signature(function, self.large)} noexcept {'' if self.hot() else 'try '}{{"
         if not function.implemented:
             return [head.replace("(" + c_parameters(function, self.large) + ")", self.unnamed()),
-                    *self.missing(), "}"]
+                    *self.missing(), self.tail()]
         any_time = ", Entry::AnyTime()" if "any_time" in function.flags else ""
         self.lines = [f'  Entry entry("{function.c_name(self.large)}"{any_time});']
         if not any_time:
@@ -122,7 +122,17 @@ class EntryPoint:
         self.lines.append(f"  Outcome outcome{{mpi::{function.core_name}({self.arguments(codes)})}};")
         self.finish([ParameterCode(self, p) for p in function.parameters])
         self.lines.append("  return MPI_SUCCESS;")
-        return [head] + self.lines + ["}"]
+        return [head] + self.lines + [self.tail()]
+
+    def hot(self):
+        """A handler of exceptions costs a send ten instructions. What these functions allocate is caught further in
+        (MpiProcess::out_of_memory)."""
+        return self.function.chapter in ("point_to_point", "request")
+
+    def tail(self):
+        if self.hot():
+            return "}"
+        return f'}} catch (const std::bad_alloc& error) {{ out_of_memory("{self.function.c_name(self.large)}", error); }}'
 
     def missing(self):
         """What a function does that is not implemented: its error goes to the handler that an error of it would."""

@@ -1,6 +1,7 @@
 // Send and receive in one call (MPI-5.0 sections 3.11 and 3.12).
 #include <memory>
 
+#include "base/out_of_memory.h"
 #include "message/joint_request.h"
 #include "message/transfer.h"
 #include "process/api.h"
@@ -21,7 +22,7 @@ Result<> sendrecv(MpiProcess& process, const void* sendbuf, std::int64_t sendcou
 
 // A packed copy of the data that the receive is going to overwrite.
 static std::unique_ptr<std::byte[]> copy_of(const ByteSequence& bytes) {
-  auto copy = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes.size) + 1);
+  auto copy = allocate_bytes(bytes.size + 1, "a copy of the data to send");
   copy_from(copy.get(), bytes);
   return copy;
 }
