@@ -1,31 +1,99 @@
 #include "base/process_lock.h"
 
-#include <sched.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
 
 namespace hawser {
+namespace {
 
-// A ticket lock whose waiters sleep on the ticket now served. Threads may outnumber cores, so spinning is
-// short.
-void ProcessLock::lock_among_threads() {
-  const std::uint32_t ticket = next_.fetch_add(1, std::memory_order_relaxed);
-  constexpr int spins = 64;
-  for (int i = 0;; ++i) {
-    const std::uint32_t serving = serving_.load(std::memory_order_acquire);
-    if (serving == ticket) return;
-    if (i < spins) {
-      __builtin_ia32_pause();
-    } else if (i < 2 * spins) {
-      sched_yield();
-    } else {
-      serving_.wait(serving, std::memory_order_acquire);
-    }
-  }
+constexpr timespec longest_sleep{0, 1'000'000};
+
+void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value, const timespec& limit) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
 }
 
+void wake(std::atomic<std::uint32_t>& word, int threads) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+void ProcessLock::lock_among_threads() {
+  std::uint32_t expected = unlocked;
+  if (!state_.compare_exchange_strong(expected, held, std::memory_order_acquire)) wait_for_turn();
+}
+
+// No fence stands between the store and the look at the sleepers: it would cost more than all the rest. A
+// thread that goes to sleep just then may be overlooked, so nobody sleeps without a limit.
 void ProcessLock::unlock_among_threads() {
-  const std::uint32_t served = serving_.load(std::memory_order_relaxed);
-  serving_.store(served + 1, std::memory_order_release);
-  if (next_.load(std::memory_order_relaxed) != served + 1) serving_.notify_all();
+  if (heir_.load(std::memory_order_relaxed) == waiting) [[unlikely]] {
+    heir_.store(given, std::memory_order_release);
+    wake(heir_, 1);
+    return;
+  }
+  state_.store(unlocked, std::memory_order_release);
+  if (sleepers_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    wake(state_, 1);
+}
+
+void ProcessLock::wait_for_turn() {
+  const auto take = [this] {
+    std::uint32_t expected = unlocked;
+    return state_.load(std::memory_order_relaxed) == unlocked &&
+           state_.compare_exchange_strong(expected, held, std::memory_order_acquire);
+  };
+  constexpr int spins = 64;
+  for (int i = 0; i < spins; ++i) {
+    if (take()) return;
+    __builtin_ia32_pause();
+  }
+  constexpr int patience = 8;
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  for (int woken = 0; !take(); ++woken) {
+    if (woken >= patience && inherit()) break;
+    sleep_while(state_, held, longest_sleep);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  turns_.fetch_add(1, std::memory_order_release);
+  if (giving_way_.load(std::memory_order_relaxed) != 0) wake(turns_, INT_MAX);
+}
+
+// Waits to be handed the lock; false if another thread does so already.
+bool ProcessLock::inherit() {
+  std::uint32_t expected = none;
+  if (!heir_.compare_exchange_strong(expected, waiting, std::memory_order_relaxed)) return false;
+  // The last holder may have looked for an heir just before, so the lock may be free.
+  while (heir_.load(std::memory_order_acquire) != given) {
+    expected = unlocked;
+    if (state_.compare_exchange_strong(expected, held, std::memory_order_acquire)) break;
+    sleep_while(heir_, waiting, longest_sleep);
+  }
+  heir_.store(none, std::memory_order_relaxed);
+  return true;
+}
+
+void ProcessLock::give_way() {
+  const std::uint32_t turn = turns_.load(std::memory_order_acquire);
+  giving_way_.fetch_add(1, std::memory_order_relaxed);
+  unlock();
+  // One of them may have been about to sleep and found the lock free without having slept, hence the limit.
+  if (turns_.load(std::memory_order_acquire) == turn) sleep_while(turns_, turn, longest_sleep);
+  giving_way_.fetch_sub(1, std::memory_order_relaxed);
+  lock();
+}
+
+void ThreadEvent::wait() {
+  while (set_.load(std::memory_order_acquire) == 0)
+    syscall(SYS_futex, &set_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+}
+
+void ThreadEvent::set() {
+  set_.store(1, std::memory_order_release);
+  wake(set_, 1);
 }
 
 ThreadIdentity current_thread() {

@@ -8,15 +8,13 @@
 namespace hawser {
 
 void rest(std::uint32_t idle_passes) {
-  constexpr std::uint32_t pauses = rest_that_yields;
-  constexpr std::uint32_t yields = 192;
-  if (idle_passes < pauses) {
+  if (idle_passes < rest_that_yields) {
     __builtin_ia32_pause();
-  } else if (idle_passes < pauses + yields) {
+  } else if (idle_passes < rest_that_sleeps) {
     sched_yield();
   } else {
     const std::int64_t nanoseconds =
-        std::min<std::int64_t>(50'000, 1'000 * (idle_passes - pauses - yields + 1));
+        std::min<std::int64_t>(50'000, 1'000 * (idle_passes - rest_that_sleeps + 1));
     const timespec duration{0, nanoseconds};
     nanosleep(&duration, nullptr);
   }

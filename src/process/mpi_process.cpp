@@ -1,5 +1,6 @@
 #include "process/mpi_process.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -246,6 +247,8 @@ bool MpiProcess::pass() {
   // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
   if (starts_ > 0) [[likely]]
     moved |= collectives_.progress();
+  if (moved && !parked_.empty()) [[unlikely]]
+    parked_.wake_finished();
   return moved;
 }
 
@@ -285,8 +288,18 @@ void MpiProcess::poll_for_test() {
   rest(rest_that_yields);
 }
 
-// Any thread may bring what another waits for, so none sleeps until woken: each rests for short times. At
-// first the lock is given up only if someone asks for it.
+void MpiProcess::wait_for(Request& request) {
+  const auto done = [&request] { return request.complete; };
+  if (!lock_.enabled()) return wait_until(done);
+  while (parked_.polled())
+    if (parked_.park(request, lock_)) return;
+  parked_.begin_polling();
+  wait_among_threads(done);
+  parked_.end_polling();
+}
+
+// What other threads do may be what this one waits for, so it does not sleep until woken, but rests for short
+// times. At first the lock is given up only if someone asks for it.
 void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
   std::uint32_t idle_passes = 0;
   while (!done()) {
@@ -296,10 +309,30 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
       if (done()) return;
       ++idle_passes;
     }
-    if (idle_passes < rest_that_yields && !lock_.contended()) continue;
-    Unlocked unlocked(*this);
-    rest(idle_passes);
+    if (idle_passes >= rest_that_yields || lock_.contended()) rest_among_threads(idle_passes);
   }
+}
+
+void MpiProcess::rest_among_threads(std::uint32_t idle_passes) {
+  if (lock_.contended()) {
+    lock_.give_way();
+  } else {
+    // Where others compute, a yield gives the core away for as long as they may keep it, and who sleeps gets
+    // it back sooner.
+    constexpr Nanoseconds long_yield = 1 * millisecond, time_without_yields = 1 * second;
+    const Nanoseconds begin = environment_.clock->now();
+    const bool sleeps = begin < no_yields_until_;
+    {
+      Unlocked unlocked(*this);
+      rest(sleeps ? std::max(idle_passes, rest_that_sleeps) : idle_passes);
+    }
+    now_ = environment_.clock->now();
+    if (shared_memory_ != nullptr) shared_memory_->note_pause(now_ - begin);
+    if (!sleeps && idle_passes < rest_that_sleeps && now_ - begin >= long_yield)
+      no_yields_until_ = now_ + time_without_yields;
+  }
+  // Those who had the lock may have completed what a thread that sleeps waits for.
+  parked_.wake_finished();
 }
 
 const RailCounters* MpiProcess::rail_counters() const {

@@ -25,6 +25,7 @@
 #include "process/environment.h"
 #include "process/error_codes.h"
 #include "process/handles.h"
+#include "process/parked_threads.h"
 #include "process/predefined_attributes.h"
 #include "process/thread_level.h"
 #include "process/tool/tool_interface.h"
@@ -105,6 +106,8 @@ class MpiProcess final : public Progress {
   // Progress
   bool make_progress() override;
   void wait_until(FunctionRef<bool()> done) override;
+  // The same until a request is complete, which lets other threads wait without polling.
+  void wait_for(Request& request);
   // One pass on behalf of a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops, so
   // when nothing moved others get a chance to.
   void poll_for_test();
@@ -146,11 +149,13 @@ class MpiProcess final : public Progress {
   void look_around();
   bool pass();
   void wait_among_threads(FunctionRef<bool()> done);
+  void rest_among_threads(std::uint32_t idle_passes);
 
   ProcessSlot& slot_;
   Environment& environment_;
   Knobs knobs_;  // the environment's to begin with
   ProcessLock lock_;
+  ParkedThreads parked_;
   Handles handles_;
   PointToPoint point_to_point_;
   CollectiveEngine collectives_{point_to_point_, *this};
@@ -165,6 +170,7 @@ class MpiProcess final : public Progress {
   std::vector<Channel*> polled_channels_;         // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock
   std::optional<Nanoseconds> loss_seen_;          // when it was noticed that a process cannot be reached
+  Nanoseconds no_yields_until_ = 0;               // in waits among threads
   std::uint32_t passes_ = 0;
   std::uint32_t idle_tests_ = 0;
   const char* function_ = "";  // called last

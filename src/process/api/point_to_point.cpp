@@ -103,7 +103,7 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 }
 
 [[gnu::noinline]] Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status) {
-  if (!request.complete) process.wait_until([&request] { return request.complete; });
+  if (!request.complete) process.wait_for(request);
   if (status != nullptr) *status = request.status;
   if (request.status.error != ErrorClass::success) [[unlikely]] {
     Error error = error_of(request.status, request.message_size, request.bytes.size);

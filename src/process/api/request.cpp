@@ -48,7 +48,7 @@ Result<> wait(MpiProcess& process, Request*& request, Status* status) {
     return {};
   }
   Request* const r = request;
-  if (!r->complete) process.wait_until([r] { return r->complete; });
+  if (!r->complete) process.wait_for(*r);
   return finish(process, request, status);
 }
 
@@ -82,7 +82,7 @@ static Result<> finish_all(MpiProcess& process, std::span<Request*> requests, St
       set_empty(status);
       continue;
     }
-    if (may_wait && !r->complete) process.wait_until([r] { return r->complete; });
+    if (may_wait && !r->complete) process.wait_for(*r);
     Result<> result = finish(process, requests[i], status);
     if (!result) [[unlikely]] {
       const Error& error = result.error();
