@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -61,6 +62,8 @@ std::int64_t address_space_in_use() {
 }
 
 void call_at_exit(void (*function)()) { std::atexit(function); }
+
+void call_in_children(void (*function)()) { pthread_atfork(nullptr, nullptr, function); }
 
 void print_error_line(std::string_view text) {
   std::string line(text);

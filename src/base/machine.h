@@ -29,6 +29,8 @@ std::int64_t address_space_in_use();
 
 // Has a function called when the program ends by returning from main or by exit.
 void call_at_exit(void (*function)());
+// Has a function called in every child that the program forks, before fork returns there.
+void call_in_children(void (*function)());
 
 // Writes the text and a newline to standard error in one piece, so that lines of several processes do not
 // mix.

@@ -33,7 +33,9 @@ void out_of_memory(const char* function, const std::bad_alloc& error) {
 
 int not_running(const char* function) {
   ProcessSlot& slot = current_slot();
-  const char* when = slot.finalized ? "after MPI_Finalize" : "before MPI_Init";
+  const char* when = slot.process().is_copy() ? "in a forked child, but only the rank itself may call MPI"
+                     : slot.finalized         ? "after MPI_Finalize"
+                                              : "before MPI_Init";
   const Error error = failure(ErrorClass::other, "called {}", when);
   return from_core_error_code(process_at_any_time()->report({}, function, error));
 }

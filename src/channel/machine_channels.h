@@ -33,6 +33,10 @@ class MachineChannels final : public ChannelSet {
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
   RailChannel* rails() override { return rails_.get(); }
+  // In a forked child: closes its copies of connections to other processes.
+  void forget() {
+    if (sockets_ != nullptr) sockets_->forget();
+  }
   const RailStatus* rail_status() override { return status_ == nullptr ? nullptr : &status_->rails(); }
 
  private:

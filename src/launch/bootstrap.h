@@ -46,6 +46,8 @@ class Bootstrap {
   // True if the launcher shows abort's reason to the user, so that the caller need not.
   virtual bool shows_reason() const { return false; }
   virtual Result<> finalize() = 0;
+  // In a forked child: closes its copy of the connection to the launcher, and says nothing there.
+  virtual void forget() {}
 };
 
 }  // namespace hawser

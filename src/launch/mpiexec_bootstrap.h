@@ -28,6 +28,7 @@ class MpiexecBootstrap final : public Bootstrap {
   void abort(int exit_code, std::string_view reason) override;
   bool shows_reason() const override { return true; }
   Result<> finalize() override;
+  void forget() override { connection_.forget(); }
 
  private:
   MpiexecBootstrap(JobLayout layout, int fd);

@@ -23,6 +23,7 @@ class PmiBootstrap final : public Bootstrap {
   Result<std::string> get(int rank, std::string_view key) override;
   void abort(int exit_code, std::string_view reason) override;
   Result<> finalize() override;
+  void forget() override { connection_.forget(); }
 
  private:
   PmiBootstrap(int fd, int rank, int size);

@@ -18,6 +18,12 @@ PmiConnection::~PmiConnection() {
   if (close_at_end_) close(fd_);
 }
 
+void PmiConnection::forget() {
+  close(fd_);
+  fd_ = -1;
+  close_at_end_ = false;
+}
+
 Result<> PmiConnection::send(std::string_view text) {
   while (!text.empty()) {
     ssize_t sent = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);

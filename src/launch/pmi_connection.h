@@ -21,6 +21,9 @@ class PmiConnection {
   // Leaves the descriptor open when this object ends, for a later start of the library in this process.
   void keep_open() { close_at_end_ = false; }
 
+  // Closes this process's copy of the descriptor, which another process goes on using.
+  void forget();
+
   Result<> send(std::string_view text);
   // The next line; the views in the message are valid until the next call.
   Result<PmiMessage> receive();

@@ -20,7 +20,7 @@ namespace hawser {
 class Host {
  public:
   virtual ~Host() = default;
-  virtual std::string processor_name() = 0;       // MPI_Get_processor_name
+  virtual std::string processor_name() = 0;  // MPI_Get_processor_name
   // Where this process is bound; may take milliseconds.
   virtual CorePlace core_place() { return unknown_core_place; }
   virtual void print(std::string_view line) = 0;  // a line of diagnosis for the user; a newline is added
@@ -28,6 +28,8 @@ class Host {
   // The function is to be called when the program ends by returning from main or by exit. Whoever runs
   // programs otherwise (the simulator) calls leave_job() itself.
   virtual void call_at_exit(void (*)()) {}
+  // The function is to be called in children that the program forks.
+  virtual void call_in_children(void (*)()) {}
   // Ends this process after the job was told to abort.
   [[noreturn]] virtual void exit(int code) = 0;
 };
@@ -40,6 +42,9 @@ class Environment {
   // MpiProcess when it starts; `leave` undoes it when the process finishes, after a last fence.
   virtual Result<> join() = 0;
   virtual Result<> leave() = 0;
+  // In a forked child: gives up its copies of connections that others take for signs of life of this process.
+  // Tells nobody anything.
+  virtual void forget() {}
 
   // Set for the environment's whole life; borrowed.
   Clock* clock = nullptr;

@@ -33,6 +33,9 @@ class MachineHost final : public Host {
   void call_at_exit(void (*function)()) override {
     if (!std::exchange(exit_is_watched_, true)) hawser::call_at_exit(function);
   }
+  void call_in_children(void (*function)()) override {
+    if (!std::exchange(forks_are_watched_, true)) hawser::call_in_children(function);
+  }
   // What the launcher calls this host; several virtual hosts may be on one machine.
   void set_name(std::string name) { name_ = std::move(name); }
 
@@ -41,6 +44,7 @@ class MachineHost final : public Host {
   std::vector<int> processors_;  // that the process was bound to when its place was looked up
   CorePlace place_ = unknown_core_place;
   bool exit_is_watched_ = false;
+  bool forks_are_watched_ = false;
 };
 
 // The launcher's exchange of values, as the channels know it.
@@ -104,6 +108,11 @@ class MachineEnvironment final : public Environment {
     channels_ = std::move(built).value();
     channels = channels_.get();
     return {};
+  }
+
+  void forget() override {
+    if (bootstrap_ != nullptr) bootstrap_->forget();
+    if (channels_ != nullptr) channels_->forget();
   }
 
   Result<> leave() override {

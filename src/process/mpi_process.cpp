@@ -13,6 +13,7 @@
 #include "message/describe.h"
 #include "process/counter_report.h"
 #include "process/process_slot.h"
+#include "process/start_stop.h"
 
 namespace hawser {
 
@@ -118,6 +119,9 @@ void MpiProcess::describe_job() {
 // --- Starting and finishing ---
 
 Result<> MpiProcess::start(int thread_level) {
+  if (is_copy_)
+    return failure(ErrorClass::other, "this process was forked by rank {}, and only that may be in the job",
+                   rank_);
   if (!connected_) HAWSER_TRY(connect());
   connected_ = true;
   if (starts_ == 0 || thread_level > thread_level_) thread_level_ = thread_level;
@@ -148,6 +152,15 @@ Result<> MpiProcess::leave() {
   return left;
 }
 
+void MpiProcess::become_copy() {
+  if (!connected_) return;
+  is_copy_ = true;
+  connected_ = false;
+  slot_.running = nullptr;
+  lock_.forget();
+  environment_.forget();
+}
+
 Result<> MpiProcess::connect() {
   const Nanoseconds begin = environment_.clock->now();
   HAWSER_TRY(environment_.join());
@@ -159,6 +172,7 @@ Result<> MpiProcess::connect() {
   polled_channels_.clear();
   for (Channel* channel : environment_.channels->channels())
     if (channel != shared_memory_) polled_channels_.push_back(channel);
+  environment_.host->call_in_children(&become_copy_in_child);
   point_to_point_.connect(rank_, size_, *environment_.channels,
                           UnexpectedBounds::of(knobs_.unexpected_bytes, size_));
   point_to_point_.at_bad_packet([this](const std::string& what) {
@@ -414,6 +428,10 @@ void MpiProcess::out_of_memory(const char* function, const std::bad_alloc& error
 }
 
 void MpiProcess::abort(int exit_code, std::string_view reason) {
+  if (is_copy_) {
+    environment_.host->print(fmt::format("hawser: process forked by rank {}: {}", rank_, reason));
+    environment_.host->exit(exit_code);
+  }
   Bootstrap* bootstrap = environment_.bootstrap;
   if (bootstrap == nullptr || !bootstrap->shows_reason())
     environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, reason));

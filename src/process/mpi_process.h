@@ -55,6 +55,10 @@ class MpiProcess final : public Progress {
   // For MPI_Finalize, and for the end of a program that had only sessions.
   Result<> leave();
   bool running() const { return starts_ > 0; }
+  // For a child that the program forked: it has a copy of the rank's state, but is not the rank. From here on
+  // it does nothing in the job, and calls of MPI are errors.
+  void become_copy();
+  bool is_copy() const { return is_copy_; }
   // MPI_COMM_WORLD and MPI_COMM_SELF can be named: between MPI_Init and MPI_Finalize.
   void show_world();
   void hide_world();
@@ -180,6 +184,7 @@ class MpiProcess final : public Progress {
   int starts_ = 0;
   Nanoseconds time_to_join_ = 0;
   bool connected_ = false;
+  bool is_copy_ = false;
   int rank_ = 0;
   int size_ = 1;
   Ref<ErrorHandler> errors_are_fatal_;

@@ -56,6 +56,8 @@ Result<> leave_job(ProcessSlot& slot) {
   return process.leave();
 }
 
+void become_copy_in_child() { current_slot().process().become_copy(); }
+
 void leave_job_at_exit() {
   const Result<> left = leave_job(current_slot());
   if (!left) current_slot().process().environment().host->print("hawser: " + left.error().text);

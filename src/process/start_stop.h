@@ -21,5 +21,7 @@ Result<> finalize(ProcessSlot& slot);
 Result<> leave_job(ProcessSlot& slot);
 // The same for Host::call_at_exit.
 void leave_job_at_exit();
+// For Host::call_in_children.
+void become_copy_in_child();
 
 }  // namespace hawser

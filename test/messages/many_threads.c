@@ -1,5 +1,5 @@
-/* Many threads of two ranks send and receive at once.  usage: many_threads THREADS BYTES ITERATIONS [one-core]
- * Prints the time of an iteration, and how often threads gave up their core for it. */
+/* Many threads of two ranks send and receive at once.  usage: many_threads THREADS BYTES ITERATIONS
+ * [one-core] Prints the time of an iteration, and how often threads gave up their core for it. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
-/* Rank 1 dies by a signal; the others wait for a message from it. Before that they say which processes they are. */
+/* Rank 1 dies by a signal; the others wait for a message from it. Before that they say which processes they
+ * are. */
 #include <mpi.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Programs that a correct MPI must bear: far more messages than are asked for, and ranks that fork.
+
+Usage: messages_test.py BUILD [unittest arguments]. Over shared memory, sockets and rails of a virtual fabric.
+"""
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
+HERE = pathlib.Path(__file__).resolve().parent
+LIMIT = 240  # seconds; only what waits for ever needs as long
+PLACES = {
+    "shared memory": [],
+    "sockets": ["-hosts", "a,b,c", "-x", "HAWSER_NETWORK=socket"],
+    "rails": ["--fabric", "two-switch --hosts 3", "-x", "HAWSER_NETWORK=rails"],
+}
+DIRECTORY = tempfile.TemporaryDirectory(prefix="hawser-messages-")
+
+
+def setUpModule():
+    for source in HERE.glob("*.c"):
+        subprocess.run([BUILD / "bin/mpicc", "-O1", "-o", f"{DIRECTORY.name}/{source.stem}", source, "-lpthread"],
+                       check=True)
+
+
+def tearDownModule():
+    DIRECTORY.cleanup()
+
+
+def run(place, program, *arguments, ranks=3, **settings):
+    words = [word for name, value in settings.items() for word in ("-x", f"HAWSER_{name.upper()}={value}")]
+    return subprocess.run([BUILD / "bin/mpiexec", *PLACES[place], *words, "-n", str(ranks),
+                           f"{DIRECTORY.name}/{program}", *arguments],
+                          capture_output=True, text=True, timeout=LIMIT, stdin=subprocess.DEVNULL, check=False)
+
+
+class Messages(unittest.TestCase):
+    def flood(self, place, count, size, **settings):
+        result = run(place, "unexpected", str(count), str(size), **settings)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("all received", result.stdout)
+        return {name: int(kb) << 10 for name, kb in re.findall(r"^(others|self) (-?\d+) kB$", result.stdout, re.M)}
+
+
+class Unexpected(Messages):
+    MIB = 1 << 20
+
+    def test_the_default_bounds_memory(self):
+        for place, size in (("shared memory", 16000), ("sockets", 16000), ("rails", 8000)):
+            with self.subTest(place):
+                held = self.flood(place, 15000, size)
+                # The bound, the envelopes of what senders keep, rings and connections.
+                self.assertLess(held["others"], 64 * self.MIB + 40 * self.MIB)
+                self.assertLess(held["self"], 64 * self.MIB + 80 * self.MIB)
+
+    def test_the_setting_bounds_memory(self):
+        for place, size in (("shared memory", 16000), ("sockets", 16000), ("rails", 8000)):
+            with self.subTest(place):
+                held = self.flood(place, 6000, size, unexpected_bytes="1M")
+                self.assertLess(held["others"], 24 * self.MIB)
+                self.assertLess(held["self"], 24 * self.MIB)
+
+    def test_short_messages_are_bounded_too(self):
+        for place in PLACES:
+            with self.subTest(place):
+                self.flood(place, 20000, 8, unexpected_bytes="1M")
+
+    def test_the_end_of_memory_is_an_error_that_names_it(self):
+        result = run("shared memory", "unexpected", "10000", "16000", "limited", unexpected_bytes="1G")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, r"rank 0.*MPI_Recv: out of memory: an allocation of 16000 bytes for a message "
+                                        r"that no receive has asked for failed")
+        self.assertNotIn("terminate", result.stderr)
+
+
+class Forked(Messages):
+    def test_children_are_not_the_rank(self):
+        for place in PLACES:
+            for how in ("init", "session"):
+                with self.subTest(place, how=how):
+                    result = run(place, "forked", how)
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    self.assertIn("all went on", result.stdout)
+                    self.assertIn("in a forked child, but only the rank itself may call MPI", result.stderr)
+
+
+class Threads(Messages):
+    def test_one_polls_for_all(self):
+        result = run("shared memory", "idle_threads", ranks=2)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        restless = re.fullmatch(r"(\d+) threads woke often\n", result.stdout)
+        # The one that polls, and the one that takes over at the end.
+        self.assertLessEqual(int(restless.group(1)), 2, result.stdout)
+
+    def test_many_exchange_much(self):
+        for place in PLACES:
+            with self.subTest(place):
+                result = run(place, "many_threads", "25", "262144", "3", ranks=2)
+                self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_all_on_one_core(self):
+        result = run("shared memory", "many_threads", "25", "4096", "20", "one-core", ranks=2)
+        self.assertEqual(result.returncode, 0, result.stderr)
+
+
+class Freed(Messages):
+    def test_memory_goes_back_to_the_system(self):
+        result = run("rails", "freed", ranks=2)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        rounds = [(int(used), int(kept)) for used, kept in re.findall(r"used (\d+) kB, kept (-?\d+) kB", result.stdout)]
+        self.assertEqual(len(rounds), 4, result.stdout)
+        for used, kept in rounds:
+            self.assertGreater(used, 150_000)
+            self.assertLess(kept, used // 4)
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+        return stat.read().rpartition(")")[2].split()[0]
+
+
+class Dead(unittest.TestCase):
+    """A rank dies, and the launcher does nothing: it is stopped. The others notice it by themselves."""
+
+    def survivors_end(self, place):
+        command = [BUILD / "bin/mpiexec", *PLACES[place], "-n", "3", f"{DIRECTORY.name}/survivor"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              stdin=subprocess.DEVNULL) as job:
+            pids = {}
+            try:
+                while len(pids) < 3:
+                    line = job.stdout.readline()
+                    self.assertTrue(line, "the job ended early")
+                    rank, pid = re.fullmatch(r"rank (\d) is (\d+)\n", line).groups()
+                    pids[rank] = int(pid)
+                os.kill(job.pid, signal.SIGSTOP)
+                os.kill(pids["1"], signal.SIGKILL)
+                end = time.monotonic() + LIMIT
+                while any(state(pids[rank]) not in "ZX" for rank in "02") and time.monotonic() < end:
+                    time.sleep(0.05)
+                ended = [state(pids[rank]) for rank in "02"]
+            finally:
+                os.kill(job.pid, signal.SIGCONT)
+            _, errors = job.communicate(timeout=LIMIT)
+        self.assertEqual(ended, ["Z", "Z"], errors)
+        self.assertNotEqual(job.returncode, 0)
+        return errors
+
+    def test_neighbours_notice_it_in_shared_memory(self):
+        self.assertRegex(self.survivors_end("shared memory"),
+                         r"MPI_\w+: rank [01] \(process \d+ of this node\) has died")
+
+    def test_others_notice_it_over_sockets(self):
+        self.assertRegex(self.survivors_end("sockets"), r"MPI_\w+: rank [01] cannot be reached: .* died")
+
+
+if __name__ == "__main__":
+    unittest.main()
