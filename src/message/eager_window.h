@@ -73,7 +73,7 @@ struct UnexpectedReport {
 class EagerWindow {
  public:
   EagerWindow() = default;
-  explicit EagerWindow(std::int64_t share) : share_(share) { renew(); }
+  explicit EagerWindow(std::int64_t share) : share_(share), closes_(share) { renew(); }
 
   // False: a mark is due, or the share is used up.
   bool open() const { return left_ > 0; }
@@ -89,9 +89,9 @@ class EagerWindow {
   }
   // False: the peer cannot have said this.
   bool on_report(const UnexpectedReport& report) {
-    if (report.position < answered_ || report.position > marked_ || report.held < 0) return false;
-    answered_ = report.position;
-    held_ = report.held;
+    if (report.position < 0 || report.position > marked_ || report.held < 0) return false;
+    // What is held is at most what was sent; a peer that says otherwise closes the window and nothing else.
+    closes_ = report.position + share_ - std::min(report.held, share_);
     renew();
     return true;
   }
@@ -100,31 +100,25 @@ class EagerWindow {
   std::int64_t sent() const { return end_ - left_; }
   void renew() {
     const std::int64_t now = sent();
-    // What is held is at most what was sent; a peer that says otherwise closes the window and nothing else.
-    const std::int64_t closes = answered_ + share_ - std::min(held_, share_);
-    end_ = std::min(closes, marked_ + share_ / 4);
+    end_ = std::min(closes_, marked_ + share_ / 4);
     left_ = end_ - now;
   }
 
-  std::int64_t left_ = 0;  // until end_
-  std::int64_t end_ = 0;   // the position at which the window closes or a mark is due
-  std::int64_t share_ = 0;
-  std::int64_t marked_ = 0;    // position of the last mark
-  std::int64_t answered_ = 0;  // position that the last report answers
-  std::int64_t held_ = 0;      // as the last report says
+  std::int64_t left_ = 0;    // until end_
+  std::int64_t end_ = 0;     // the position at which the window closes or a mark is due
+  std::int64_t share_ = 0;   // positions and shares are in bytes
+  std::int64_t marked_ = 0;  // position of the last mark
+  std::int64_t closes_ = 0;  // position at which it closes as far as the last report says
 };
 
 class UnexpectedMemory {
  public:
-  UnexpectedMemory() = default;
-  explicit UnexpectedMemory(std::int64_t share) : share_(share) {}
-
   void hold(std::int64_t memory) { held_ += memory; }
   std::int64_t held() const { return held_; }
-  // A message was received or dropped. True: the sender is to be told.
-  bool let_go(std::int64_t memory) {
+  // A message was received or dropped. True: the sender, which has this share, is to be told.
+  bool let_go(std::int64_t memory, std::int64_t share) {
     held_ -= memory;
-    return reported_ > 0 && (held_ == 0 || reported_ - held_ >= share_ / 4);
+    return reported_ > 0 && (held_ == 0 || reported_ - held_ >= share / 4);
   }
   void on_mark(std::int64_t position) { position_ = position; }
   // What to tell the sender now.
@@ -134,7 +128,6 @@ class UnexpectedMemory {
   }
 
  private:
-  std::int64_t share_ = 0;
   std::int64_t held_ = 0;
   std::int64_t reported_ = 0;
   std::int64_t position_ = 0;  // of the last mark

@@ -35,9 +35,8 @@ void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channel
     peer.process = i;
     if (i == self) continue;
     peer.channel = channels.channel_of(i);
-    peer.eager_limit = peer.channel->eager_limit(i);
+    peer.eager_limit = static_cast<std::int32_t>(peer.channel->eager_limit(i));
     peer.window = EagerWindow(bounds.share);
-    peer.unexpected = UnexpectedMemory(bounds.share);
     if (shared_memory != nullptr && shared_memory->serves(i)) peer.ring = shared_memory->sender_to(i);
     set_inline_limit(peer);
   }
@@ -353,7 +352,8 @@ void PointToPoint::give_back(Message& message) {
   messages_.give_back(message);
   if (charged == 0 || peers_ == nullptr) return;
   UnexpectedMemory& unexpected = peers_[process].unexpected;
-  if (unexpected.let_go(charged)) reply(process, unexpected.report().header(MessageHeader::Kind::report));
+  if (unexpected.let_go(charged, bounds_.share))
+    reply(process, unexpected.report().header(MessageHeader::Kind::report));
 }
 
 }  // namespace hawser

@@ -166,18 +166,19 @@ class PointToPoint final : public ChannelEvents {
 
  private:
   struct Peer {
-    Channel* channel = nullptr;
-    std::int64_t eager_limit = -1;  // bytes; -1: the process itself
     // Bytes that may go straight into `ring` now; -1: there is none, others wait for room, or the window is
     // closed.
     std::int64_t inline_limit = -1;
     RingSender* ring = nullptr;
     EagerWindow window;
+    std::int32_t eager_limit = -1;  // bytes; -1: the process itself
+    ProcessIndex process = 0;
+    IntrusiveList<MessageRequest, &MessageRequest::link> queue;  // in order; waits for room
+    Channel* channel = nullptr;
     UnexpectedMemory unexpected;  // of its messages to us
     ListLink waiting;             // in waiting_peers_ while the queue is not empty
-    IntrusiveList<MessageRequest, &MessageRequest::link> queue;  // in order; waits for room
-    ProcessIndex process = 0;
   };
+  static_assert(sizeof(Peer) == 128, "a send finds its peer by a shift");
 
   bool send_in_slot(Peer& peer, const MessageHeader& header, const std::byte* data, std::int64_t bytes) {
     static_assert(Slot::inline_limit <= Message::inline_bytes);
