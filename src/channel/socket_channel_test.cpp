@@ -217,7 +217,7 @@ TEST(SocketChannel, AProcessThatNobodySendsToIsWatched) {
 TEST(SocketChannel, AWatchedProcessMayBeOutOfReach) {
   Job job(2);
   auto address = SocketAddress::parse(job.ends[0]->get(1, "hawser-socket").value()).value();
-  { auto listener = listen_tcp(address.port); }  // nobody listens there any more
+  { auto listener = listen_tcp("", address.port); }  // nobody listens there any more
   ASSERT_TRUE(job.ends[1]->put("hawser-socket", address.text()));
   job.channels[0]->watch(1);
   for (int turn = 0; turn < 20000; ++turn) job.channels[0]->progress(*job.events[0], turn * millisecond);
@@ -394,7 +394,7 @@ TEST(SocketChannel, ConnectsAgainWhenItIsNotWelcome) {
   std::unique_ptr<IncomingConnection> incoming;
   for (int turned_away = 0; incoming == nullptr || incoming->peek(sizeof(frame)) == nullptr;) {
     const auto events = ready.poll();
-    ASSERT_TRUE(connection.advance(ready, 1, !events.empty() && events.front().writable));
+    ASSERT_TRUE(connection.advance(ready, 1, false, !events.empty() && events.front().writable));
     bool exhausted = false;
     if (incoming == nullptr) {
       FileDescriptor accepted = accept_tcp(listener, exhausted);

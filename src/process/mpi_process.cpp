@@ -323,6 +323,11 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
       if (done()) return;
       ++idle_passes;
     }
+    if (parked_.take_woke()) [[unlikely]] {
+      // On this core it can only run if this thread lets it.
+      const Unlocked unlocked(*this);
+      rest(rest_that_yields);
+    }
     if (idle_passes >= rest_that_yields || lock_.contended()) rest_among_threads(idle_passes);
   }
 }

@@ -5,6 +5,8 @@
 // Everything here is done under the process's lock, but for the sleep itself.
 #pragma once
 
+#include <utility>
+
 #include "base/intrusive_list.h"
 #include "base/process_lock.h"
 #include "message/request.h"
@@ -37,10 +39,15 @@ class ParkedThreads {
   void wake_finished() {
     for (Parked* parked = threads_.front(); parked != nullptr;) {
       Parked* const next = threads_.next(parked);
-      if (parked->request.complete) wake(*parked);
+      if (parked->request.complete) {
+        wake(*parked);
+        woke_ = true;
+      }
       parked = next;
     }
   }
+  // Whether a thread was woken since this was asked last: it wants the lock next.
+  bool take_woke() { return std::exchange(woke_, false); }
   bool empty() const { return threads_.empty(); }
 
  private:
@@ -61,6 +68,7 @@ class ParkedThreads {
 
   IntrusiveList<Parked, &Parked::link> threads_;
   bool polled_ = false;
+  bool woke_ = false;
 };
 
 }  // namespace hawser
