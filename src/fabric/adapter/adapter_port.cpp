@@ -164,6 +164,9 @@ void AdapterPort::on_doorbell(Nanoseconds) {
 void AdapterPort::count_sent(const Packet& packet) {
   ++counters_.sent_packets;
   counters_.sent_bytes += packet.wire_bytes;
+  const std::uint64_t payload = packet.kind == PacketKind::read_request ? 0 : packet.length;
+  counters_.payload_bytes += payload;
+  if (packet.retried) counters_.repeated_bytes += payload;
 }
 
 void AdapterPort::run_fast() {

@@ -30,8 +30,9 @@ struct AdapterBus {
 
 struct PortCounters {
   std::uint64_t sent_packets = 0, sent_bytes = 0, received_packets = 0, received_bytes = 0;
-  std::uint64_t marked = 0;     // came with a congestion mark
-  std::uint64_t unclaimed = 0;  // for nobody here
+  std::uint64_t payload_bytes = 0, repeated_bytes = 0;  // sent; of these, sent before
+  std::uint64_t marked = 0;                             // came with a congestion mark
+  std::uint64_t unclaimed = 0;                          // for nobody here
 };
 
 class AdapterPort final : public PacketSink {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -90,8 +91,9 @@ class Responder {
   bool refusing_ = false;  // a refusal is queued: it and what is before it still go out
   CompletionStatus receive_failure_ = CompletionStatus::success;  // what a refused receive completes with
   std::deque<Response> responses_;
-  std::deque<Remembered> atomics_;         // results, for requests that come again
-  std::map<std::uint32_t, Packet*> held_;  // adaptive routing: came early; by PSN
+  std::optional<std::uint32_t> answered_psn_;  // behind the last packet of data ever sent
+  std::deque<Remembered> atomics_;             // results, for requests that come again
+  std::map<std::uint32_t, Packet*> held_;      // adaptive routing: came early; by PSN
 };
 
 }  // namespace hawser::fabric

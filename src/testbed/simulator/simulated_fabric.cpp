@@ -134,6 +134,17 @@ void SimulatedFabric::let_incidents_begin() {
     if (each->incident().at != never) queue_.schedule(*each, queue_.now() + each->incident().at);
 }
 
+void SimulatedFabric::count_payload(std::uint64_t& sent, std::uint64_t& repeated) {
+  const auto nodes = static_cast<std::int32_t>(fabric_->topology().nodes().size());
+  for (std::int32_t node = 0; node < nodes; ++node) {
+    const fabric::Adapter* const adapter = fabric_->adapter(node);
+    for (int port = 1; adapter != nullptr && adapter->valid_port(port); ++port) {
+      sent += adapter->port(port).counters().payload_bytes;
+      repeated += adapter->port(port).counters().repeated_bytes;
+    }
+  }
+}
+
 Nanoseconds SimulatedFabric::limit() const {
   if (under_way_ > 0 || options_.patience == never) return never;
   return last_end_ + options_.patience;

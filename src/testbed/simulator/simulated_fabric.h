@@ -30,6 +30,8 @@ class SimulatedFabric final : private fabric::Trace::Listener {
   std::int32_t host_of(int rank) const { return rank / options_.ranks_per_host; }
   // Grows while anything goes on.
   std::uint64_t activity() const { return fabric_->trace().count(fabric::TraceKind::packet_sent); }
+  // What all adapters sent, and what of it again.
+  void count_payload(std::uint64_t& sent, std::uint64_t& repeated);
   // The time at which the job must be over, unless another incident begins; never: there is one under way,
   // or all the time in the world.
   Nanoseconds limit() const;

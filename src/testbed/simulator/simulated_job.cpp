@@ -38,6 +38,7 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.read_tokens_waited += one.read_tokens_waited;
   sum.bytes_striped += one.bytes_striped;
   sum.failures += one.failures;
+  sum.failed_again += one.failed_again;
   sum.errors_completed += one.errors_completed;
   sum.watchdog += one.watchdog;
   sum.port_events += one.port_events;
@@ -46,6 +47,7 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.fences_answered += one.fences_answered;
   sum.packets_reissued += one.packets_reissued;
   sum.stripes_reissued += one.stripes_reissued;
+  sum.bytes_reissued += one.bytes_reissued;
   sum.already_arrived += one.already_arrived;
   sum.taken_back += one.taken_back;
   sum.recoveries += one.recoveries;
@@ -111,7 +113,9 @@ SimulationOutcome SimulatedJob::run() {
     if (!queue_.fire_next()) break;
     if (check_every > 0 && queue_.fired() % check_every == 0) fabric_->fabric().check_invariants();
   }
+  outcome_.finish_time = last_finish_;
   if (fabric_) {
+    fabric_->count_payload(outcome_.payload_bytes, outcome_.repeated_bytes);
     outcome_.incidents = fabric_->incidents_begun();
     outcome_.time_after_incidents = std::max<Nanoseconds>(0, last_finish_ - fabric_->last_end());
     fabric_->fabric().check_invariants();

@@ -62,6 +62,8 @@ struct SimulationOutcome {
   std::int64_t bytes = 0;
   // With a fabric: of all ranks together; and for how long after the last incident the last body ran.
   RailCounters rails;
+  std::uint64_t payload_bytes = 0, repeated_bytes = 0;  // sent by adapters; of these, sent before
+  Nanoseconds finish_time = 0;                          // of the last body
   int incidents = 0;
   Nanoseconds time_after_incidents = 0;
 
