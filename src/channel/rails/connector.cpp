@@ -11,6 +11,8 @@ namespace {
 
 // For how long an accepted connection may be silent, and how long a probe may take.
 constexpr Nanoseconds patience = 2 * second;
+// What a probe carries where the network may only have been crowded.
+constexpr std::size_t crowded_probe_bytes = 1024;
 // A nudge that brought nothing by then is repeated after a back-off.
 constexpr Nanoseconds nudge_time = 50 * millisecond;
 
@@ -107,6 +109,14 @@ void Connector::learn(Subchannel& subchannel, const ConnectionEnd& remote) {
   subchannel.peer.learn(subchannel.remote_rail, address);
 }
 
+// An adapter's time-out can be set only here, on the way to ready-to-send: a connection that may have failed
+// because the network was crowded comes back with a longer one.
+Nanoseconds Connector::acknowledge_time(const Subchannel& subchannel) const {
+  constexpr Nanoseconds longest = 2 * second;
+  const Nanoseconds usual = core_.knobs.rail_acknowledge_time;
+  return std::max(usual, std::min(longest, usual << 4 * subchannel.false_alarms));
+}
+
 // Makes the own queue pair ready against the other end.
 bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
   rdma::ConnectParameters parameters;
@@ -121,7 +131,7 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
   parameters.receive_packet_number = remote.packet_number;
   parameters.outstanding_reads = std::min(own_end(subchannel).outstanding_reads, remote.outstanding_reads);
   parameters.secret = manager_.secret();
-  parameters.persistence.acknowledge_time = core_.knobs.rail_acknowledge_time;
+  parameters.persistence.acknowledge_time = acknowledge_time(subchannel);
   parameters.persistence.retries = static_cast<std::uint8_t>(core_.knobs.rail_retries);
   if (!subchannel.queue_pair->make_ready_to_receive(parameters) ||
       !subchannel.queue_pair->make_ready_to_send())
@@ -202,6 +212,8 @@ void Connector::connected(const SubchannelName& name, const ConnectionEnd& remot
   const auto packets = core_.knobs.rail_probe / static_cast<std::int64_t>(core_.packets.buffer_bytes());
   subchannel->probes_wanted = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>(packets, core_.knobs.rail_probe > 0 ? 1 : 0, core_.knobs.rail_send_depth / 4));
+  // Where the network may only have been crowded, probes must not crowd it more.
+  if (subchannel->false_alarms > 0) subchannel->probes_wanted = std::min(subchannel->probes_wanted, 1u);
   const bool recovering = subchannel->failed_before;
   if (!recovering || subchannel->probes_wanted == 0 || core_.bug(PlantedBug::early_readmission)) {
     make_ready(*subchannel);
@@ -272,8 +284,9 @@ void Connector::on_packet(Subchannel& subchannel, PacketKind kind) {
 void Connector::send_probes(Subchannel& subchannel) {
   while (subchannel.probes_sent < subchannel.probes_wanted) {
     const ProbeBody body{subchannel.probes_sent, subchannel.probes_wanted};
-    const std::size_t filling =
+    const std::size_t room =
         core_.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(body) - core_.trailer();
+    const std::size_t filling = subchannel.false_alarms > 0 ? std::min(room, crowded_probe_bytes) : room;
     if (!subchannel.peer.send_on(subchannel, PacketKind::probe, probe_bytes(body), filling)) return;
     ++subchannel.probes_sent;
   }

@@ -64,6 +64,7 @@ class Connector final : private ConnectionHost {
   bool rail_up(std::uint16_t rail) const override;
 
   bool drives(const Subchannel& subchannel) const;
+  Nanoseconds acknowledge_time(const Subchannel& subchannel) const;
   void start(Subchannel& subchannel);
   bool make_queue_pair(Subchannel& subchannel);
   // Where the peer's end says that it is.

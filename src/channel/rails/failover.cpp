@@ -43,6 +43,7 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
     return;
   }
   ++core_.counters.failures;
+  if (subchannel.failed_before) ++core_.counters.failed_again;
   core_.counters.last_failure = core_.now;
   resumed_ = false;
   if (reason == PathReason::watchdog) ++core_.counters.watchdog;
@@ -52,6 +53,7 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   subchannel.state = SubchannelState::stopping;
   subchannel.failed_before = true;
   subchannel.stopped = core_.now;
+  count_false_alarm(subchannel, reason);
   subchannel.health.on_failure(core_.now);
   peer.weights().on_failed(subchannel.index);
   core_.show(subchannel, reason);
@@ -82,6 +84,23 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   subchannel.due = core_.now + core_.knobs.rail_drain_time;
 }
 
+// Was that a failure, or was the network only crowded? Where requests took a good part of an adapter's
+// patience, or none was done, it may have been: the next connection gets more time. A path on which all went
+// quickly failed for good.
+void Failover::count_false_alarm(Subchannel& subchannel, PathReason reason) {
+  const bool silent = reason == PathReason::completion_error || reason == PathReason::watchdog ||
+                      reason == PathReason::peer_asked || reason == PathReason::probe_failed;
+  const Nanoseconds slowest = subchannel.slowest();
+  const bool quick = slowest >= 0 && slowest < core_.adapter_patience() / 4;
+  constexpr std::uint8_t most = 3;
+  if (!silent || quick)
+    subchannel.false_alarms = 0;
+  else if (subchannel.false_alarms < most)
+    ++subchannel.false_alarms;
+  subchannel.stripe_flow.on_failed();
+  subchannel.packet_flow.on_failed();
+}
+
 void Failover::fail_soon(Subchannel& subchannel) {
   subchannel.broken = true;
   core_.watch(subchannel);
@@ -106,7 +125,7 @@ void Failover::resend_at_once(Subchannel& subchannel) {
   }
   subchannel.rail.bytes_queued -= subchannel.bytes_queued;
   core_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
-  subchannel.bytes_queued = 0;
+  subchannel.bytes_queued = subchannel.packet_bytes = 0;
 }
 
 // Drain.
@@ -127,6 +146,7 @@ void Failover::take_off(Subchannel& subchannel) {
   core_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
   subchannel.outstanding = 0;
   subchannel.bytes_queued = 0;
+  subchannel.packet_bytes = 0;
   subchannel.broken = false;
 }
 
@@ -343,8 +363,9 @@ void Failover::watch(VirtualChannel& peer) {
     // from the first look that found it the oldest.
     if (oldest->watched == 0) oldest->watched = core_.now;
     const Nanoseconds since = std::max(subchannel.last_completion, oldest->watched);
-    const Nanoseconds allowed = std::max(
-        core_.knobs.rail_watchdog, peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued));
+    const Nanoseconds allowed =
+        std::max(core_.knobs.rail_watchdog << 2 * subchannel.false_alarms,
+                 peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued));
     if (core_.now - since > allowed) fail(subchannel, PathReason::watchdog);
     if (peer.lost) return;
   }

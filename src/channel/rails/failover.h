@@ -48,6 +48,7 @@ class Failover {
 
  private:
   void note_resumption(std::int64_t bytes);
+  void count_false_alarm(Subchannel& subchannel, PathReason reason);
   void resend_at_once(Subchannel& subchannel);
   void drained(Subchannel& subchannel);
   void take_off(Subchannel& subchannel);

@@ -129,7 +129,9 @@ void PathWeights::on_recovered(std::uint16_t subchannel, Nanoseconds now) {
   path.failed = false;
   path.recovering = true;
   path.degraded = path.no_share = false;
-  path.estimate = std::max(path.nominal * settings_.recovered_share, 1.0);
+  // What was measured before may have been less than nominal says.
+  const double share = path.nominal * settings_.recovered_share;
+  path.estimate = std::max(path.measured ? std::min(share, path.estimate) : share, 1.0);
   path.done_low = path.done_high = now;
   path.group_now = -1;
   path.probe_interval = settings_.first_probe;

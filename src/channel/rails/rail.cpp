@@ -19,7 +19,7 @@ class NoCompletions final : public rdma::CompletionQueue {
 }  // namespace
 
 Rail::Rail(rdma::Device& device, const RailShape& shape, PacketPool& pool)
-    : device_(device), shape_(shape), pool_(pool) {
+    : read_flow(*shape.flow), write_flow(*shape.flow), device_(device), shape_(shape), pool_(pool) {
   pool_.add(receive_count_);
 }
 

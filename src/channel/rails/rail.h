@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "access/rdma.h"
+#include "channel/rails/flow_window.h"
 #include "channel/rails/packet_pool.h"
 #include "channel/rails/rail_table.h"
 
@@ -26,6 +27,7 @@ struct RailShape {
   std::int32_t most_receives = 1024;
   std::uint32_t datagram_key = 0;
   std::uint32_t packet_bytes = 8192;
+  const FlowSettings* flow = &usual_flow;  // outlives the rail
 };
 
 class Rail {
@@ -105,6 +107,8 @@ class Rail {
   Nanoseconds found = -1;         // when completions were, last
   std::int64_t bytes_queued = 0;  // of stripes posted and not completed
   std::int32_t outstanding = 0;   // requests, of all connections
+  FlowWindow read_flow;           // into this port, whoever is read from
+  FlowWindow write_flow;          // out of it; measured only
 
  private:
   static constexpr std::int32_t fill_stride = 16;

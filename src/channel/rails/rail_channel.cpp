@@ -63,6 +63,7 @@ Result<> open_rails(RailCore& core) {
     shape.most_receives = static_cast<std::int32_t>(core.knobs.rail_receives);
     shape.datagram_key = datagram_key(core.settings.job_id);
     shape.packet_bytes = static_cast<std::uint32_t>(core.packets.buffer_bytes());
+    shape.flow = &core.port_flow;
     auto rail = Rail::open(*core.devices[each.device], shape, core.packets);
     if (!rail) return rail.take_error();
     core.rails.push_back(std::move(rail).value());
@@ -234,7 +235,7 @@ bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) {
 
 Nanoseconds RailChannel::deadline() const {
   if (core_->connector == nullptr) return never;
-  Nanoseconds deadline = core_->next_look();
+  Nanoseconds deadline = std::min(core_->next_look(), core_->rendezvous.deadline());
   if (core_->look_skipped) deadline = std::min(deadline, core_->looked + look_interval);
   return deadline;
 }

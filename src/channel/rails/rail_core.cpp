@@ -68,13 +68,20 @@ RailCore::RailCore(const RailSettings& rail_settings, AddressExchange& address_e
       packets(static_cast<std::size_t>(knob_values.rail_packet), 32),
       unreachable(static_cast<std::size_t>(rail_settings.job_size)),
       peers(static_cast<std::size_t>(rail_settings.job_size)),
-      rendezvous(*this, knob_values.rail_reads),
+      rendezvous(*this, knob_values.rail_reads, port_flow),
       failover(*this),
       alternates(*this),
       containment(*this),
       recovery(*this),
       addresses(*this) {
   now = settings.now;
+  // Requests of one path wait for acknowledgements behind the other direction's data; so they are given more
+  // than what is under way into a port, where it only makes others wait.
+  flow.queueing = std::clamp(knobs.rail_acknowledge_time / 2, 100 * microsecond, 8 * millisecond);
+  flow.first = knobs.rail_stripe;
+  port_flow = flow;
+  port_flow.queueing = std::clamp(knobs.rail_acknowledge_time / 4, 100 * microsecond, 4 * millisecond);
+  packet_flow = {.queueing = port_flow.queueing, .first = 4096, .least = 1024};
   if (status.wanted()) next_show = 0;
 }
 
@@ -192,7 +199,10 @@ void RailCore::on_completion(Rail& rail, const rdma::Completion& completion) {
   const std::int32_t requests = entry->kind == WorkEntry::Kind::write ? 2 : 1;
   subchannel.outstanding -= requests;
   rail.outstanding -= requests;
+  const Nanoseconds before = std::clamp(rail.polled_before, entry->posted, now);
   if (entry->kind == WorkEntry::Kind::packet) {
+    subchannel.packet_bytes -= entry->bytes;
+    subchannel.packet_flow.on_done(entry->bytes, entry->delivered_before, entry->posted, before, now);
     status.sent(subchannel.status_row, entry->bytes);
     // Delivered to the peer's adapter, which may still die before its software has seen it.
     if (entry->sequenced)
@@ -206,6 +216,9 @@ void RailCore::on_completion(Rail& rail, const rdma::Completion& completion) {
   status.completed(subchannel.status_row, entry->size);
   subchannel.peer.weights().on_stripe_done(subchannel.index, entry->size, entry->queued_before, entry->posted,
                                            now, rail.polled_before);
+  subchannel.stripe_flow.on_done(entry->size, entry->delivered_before, entry->posted, before, now);
+  FlowWindow& port_flow = entry->kind == WorkEntry::Kind::read ? rail.read_flow : rail.write_flow;
+  port_flow.on_done(entry->size, entry->port_delivered_before, entry->posted, before, now);
   rendezvous.on_stripe_done(*entry);
 }
 
@@ -395,7 +408,9 @@ void RailCore::look_at_timers() {
     if (subchannel.state == SubchannelState::failed)
       return std::min(subchannel.due, subchannel.health.next_attempt());
     const Nanoseconds due = std::min(subchannel.due, subchannel.suspicion_due);
-    return subchannel.alternate == nullptr ? due : std::min(due, subchannel.alternate->due());
+    // AlternatePaths looks at those that are ready; the time of another one would be due for ever.
+    const bool migrates = subchannel.alternate != nullptr && subchannel.state == SubchannelState::ready;
+    return migrates ? std::min(due, subchannel.alternate->due()) : due;
   };
   // Whoever is looked at may leave the list, and others may join it.
   std::vector<Subchannel*>& looked_at = attention_now_;

@@ -86,6 +86,8 @@ struct RailCore {
   void device_gone(std::uint16_t device_number);
   // Bytes behind every packet.
   std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }
+  // How long an adapter is silent, with the knobs as they are, before it gives a connection up.
+  Nanoseconds adapter_patience() const { return knobs.rail_acknowledge_time * (knobs.rail_retries + 1); }
   bool bug(PlantedBug which) const { return settings.planted_bug == which; }
 
   const RailSettings settings;
@@ -95,6 +97,7 @@ struct RailCore {
   const Knobs knobs;
   Random random;
   HealthSettings health;
+  FlowSettings flow, port_flow, packet_flow;
   RailCounters counters;
   Nanoseconds now = 0;
   ChannelEvents* events = nullptr;  // during progress

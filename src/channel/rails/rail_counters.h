@@ -24,13 +24,14 @@ struct RailCounters {
   std::uint64_t packets_for_stripes = 0;  // that took bytes of large messages, for lack of registrations
   // Faults.
   std::uint64_t failures = 0;           // of subchannels
+  std::uint64_t failed_again = 0;       // of these, of subchannels that had failed before
   std::uint64_t errors_completed = 0;   // work requests completed with an error, flushes not counted
   std::uint64_t protection_errors = 0;  // of those, a key or bounds refused: a fault of software
   std::uint64_t watchdog = 0;           // failures that the watchdog noticed
   std::uint64_t port_events = 0;
   std::uint64_t drain_time_outs = 0;
   std::uint64_t fences_sent = 0, fences_answered = 0;
-  std::uint64_t packets_reissued = 0, stripes_reissued = 0;
+  std::uint64_t packets_reissued = 0, stripes_reissued = 0, bytes_reissued = 0;
   std::uint64_t already_arrived = 0;  // unknown requests that the peer had
   std::uint64_t taken_back = 0;       // requests that the peer's adapter acknowledged and lost
   std::uint64_t recoveries = 0;       // subchannels that were ready again

@@ -18,6 +18,14 @@ std::array<std::byte, sizeof(MessageHeader) + sizeof(StartBody)> start_head(cons
   return head;
 }
 
+// A writer that is not heard of for so long does not count among those who write here.
+constexpr Nanoseconds shortest_silence = 100 * millisecond, longest_silence = 2 * second;
+
+// What a writer may have under way before it knows anything of its paths.
+std::int64_t granted_part(const Transfer& fetch, const FlowSettings& flow) {
+  return std::min(fetch.size, flow.first * std::max(fetch.peer->ready(), 1));
+}
+
 std::uint32_t checksum_of(const Transfer& transfer) {
   return crc32c({transfer.registration.address, static_cast<std::size_t>(transfer.size)});
 }
@@ -28,6 +36,9 @@ std::span<const std::byte> bytes_of(const Body& body) {
 }
 
 }  // namespace
+
+Rendezvous::Rendezvous(RailCore& core, std::int64_t read_tokens, const FlowSettings& flow)
+    : core_(core), read_tokens_(read_tokens), grant_flow_(flow) {}
 
 // Memory.
 
@@ -100,7 +111,8 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
   exposure.bytes = bytes;
   exposure.cookie = cookie;
   exposure.size = bytes.size;
-  exposure.readable = core_.read_rendezvous && peer.reads();
+  exposure.readable =
+      core_.read_rendezvous && peer.reads() && (core_.knobs.checksum || peer.readable > 0 || !many_readers());
   StartBody body;
   body.exposed = exposure.name;
   body.size = bytes.size;
@@ -118,7 +130,10 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
       body.checksum = checksum_of(exposure);
     }
   }
-  if (peer.send(PacketKind::start, start_head(header, body), {})) return true;
+  if (peer.send(PacketKind::start, start_head(header, body), {})) {
+    if (exposure.readable && peer.readable++ == 0) ++reading_peers_;
+    return true;
+  }
   core_.exposures.release(exposure);
   return false;
 }
@@ -188,6 +203,7 @@ bool Rendezvous::answer(Transfer& fetch) {
     core_.fetches.release(fetch);
     return true;
   }
+  if (!grant(fetch)) return false;
   if (!fetch.registration.made() && (fetch.in_packets || !register_bytes(fetch, true))) lay_out(fetch);
   ReplyBody body;
   body.exposed = fetch.other;
@@ -197,7 +213,62 @@ bool Rendezvous::answer(Transfer& fetch) {
   if (!peer.send(PacketKind::reply, bytes_of(body), {})) return false;
   to_answer_.remove(&fetch);
   fetch.state = Transfer::State::moving;
+  fetch.granted = true;
+  if (peer.writing++ == 0) {
+    peer.writing_part = granted_part(fetch, core_.flow);
+    granted_bytes_ += peer.writing_part;
+  }
+  fetch.granted_with = grant_flow_.delivered();
+  fetch.granted_at = fetch.granted_heard = core_.now;
+  granted_.push_back(&fetch);
   return true;
+}
+
+// Writers are many where all send to one process, and each of them has at least a piece under way: so only
+// some are let write at once; several transfers of one of them are its own business. One that is not heard of
+// does something else, and must not hold up the others.
+bool Rendezvous::grant(const Transfer& fetch) {
+  return fetch.peer->writing > 0 || grant_flow_.admits(granted_part(fetch, core_.flow), granted_bytes_);
+}
+
+void Rendezvous::hear_of_grant(Transfer& fetch) {
+  if (!fetch.granted) return;
+  if (fetch.granted_heard == fetch.granted_at)
+    grant_flow_.on_done(fetch.peer->writing_part, fetch.granted_with, fetch.granted_at, fetch.granted_at,
+                        core_.now);
+  fetch.granted_heard = core_.now;
+  granted_.remove(&fetch);
+  granted_.push_back(&fetch);
+}
+
+void Rendezvous::end_grant(Transfer& fetch) {
+  if (!fetch.granted) return;
+  if (--fetch.peer->writing == 0) granted_bytes_ -= fetch.peer->writing_part;
+  fetch.granted = false;
+  granted_.remove(&fetch);
+}
+
+Nanoseconds Rendezvous::deadline() const {
+  return to_answer_.empty() || granted_.empty() ? never : granted_.front()->granted_heard + silence();
+}
+
+Nanoseconds Rendezvous::silence() const {
+  return std::clamp(4 * grant_flow_.slowest(), shortest_silence, longest_silence);
+}
+
+// Whoever reads from here does not know of the others, and the answers to all of them wait for this end's
+// ports. Beyond some readers the others are asked where to write to, which this end does in its own time. How
+// many are too many follows from what the ports were seen to move: each has about a piece under way.
+bool Rendezvous::many_readers() const {
+  if (reading_peers_ < 2) return false;
+  std::int64_t bytes = 0;
+  for (const auto& rail : core_.rails) bytes += std::max(rail->read_flow.bytes(), rail->write_flow.bytes());
+  const auto rails = static_cast<std::int64_t>(core_.rails.size());
+  return reading_peers_ * rails * core_.flow.first >= 2 * bytes;
+}
+
+void Rendezvous::end_readable(Transfer& exposure) {
+  if (exposure.readable && --exposure.peer->readable == 0) --reading_peers_;
 }
 
 void Rendezvous::on_reply(VirtualChannel& peer, std::span<const std::byte> packet) {
@@ -257,6 +328,7 @@ void Rendezvous::arrived(Transfer& fetch, const ByteRange& range) {
     ++core_.counters.dropped_duplicate;
     if (!core_.bug(PlantedBug::duplicate_finish)) return;
   }
+  hear_of_grant(fetch);
   fetch.done += range.size;
   if (fetch.done >= fetch.size) end_fetch(fetch);
 }
@@ -264,6 +336,7 @@ void Rendezvous::arrived(Transfer& fetch, const ByteRange& range) {
 void Rendezvous::end_exposure(Transfer& exposure) {
   void* const cookie = exposure.cookie;
   forget_acknowledged(exposure);
+  end_readable(exposure);
   core_.exposures.release(exposure);
   core_.events->on_exposed_done(cookie, {});
 }
@@ -283,6 +356,7 @@ void Rendezvous::read_again(Transfer& fetch) {
 }
 
 void Rendezvous::end_fetch(Transfer& fetch) {
+  end_grant(fetch);
   if (fetch.checked && fetch.readable && checksum_of(fetch) != fetch.checksum) {
     read_again(fetch);
     return;
@@ -320,6 +394,10 @@ bool Rendezvous::progress() {
       transfer = next;
     }
   };
+  while (Transfer* silent = granted_.front()) {
+    if (core_.now - silent->granted_heard < silence()) break;
+    end_grant(*silent);
+  }
   walk(to_answer_, [&](Transfer& fetch) { return answer(fetch); });
   backed_up_.clear();
   const auto post = [&](TransferList& list, Direction direction) {
@@ -348,6 +426,10 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
                                      (transfer.state == Transfer::State::answering &&
                                       (transfer.readable || transfer.done >= transfer.size)));
       void* const cookie = transfer.cookie;
+      if (exposed)
+        end_readable(transfer);
+      else
+        end_grant(transfer);
       if (transfer.link.linked()) {
         TransferList& list = transfer.state == Transfer::State::answering ? to_answer_
                              : exposed                                    ? to_write_

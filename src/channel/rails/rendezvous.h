@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "channel/channel.h"
+#include "channel/rails/flow_window.h"
 #include "channel/rails/scheduling_policy.h"
 #include "channel/rails/transfer.h"
 #include "channel/rails/work_entry.h"
@@ -19,7 +20,7 @@ struct RailCore;
 
 class Rendezvous {
  public:
-  Rendezvous(RailCore& core, std::int64_t read_tokens) : core_(core), read_tokens_(read_tokens) {}
+  Rendezvous(RailCore& core, std::int64_t read_tokens, const FlowSettings& flow);
 
   bool try_expose(VirtualChannel& peer, const MessageHeader& header, const ByteSequence& bytes, void* cookie);
   void fetch(VirtualChannel& peer, const ExposeToken& token, const ByteSequence& into, void* cookie);
@@ -46,6 +47,8 @@ class Rendezvous {
   // Where a transfer's bytes lie here, as the peer is told.
   RemoteBytes own_bytes(const Transfer& transfer) const;
   std::int64_t read_tokens() const { return read_tokens_; }
+  // When progress wants to be called though nothing arrives.
+  Nanoseconds deadline() const;
 
  private:
   struct Landed {
@@ -66,8 +69,15 @@ class Rendezvous {
   void arrived(Transfer& fetch, const ByteRange& range);
 
   bool answer(Transfer& fetch);
+  bool grant(const Transfer& fetch);
+  void hear_of_grant(Transfer& fetch);
+  void end_grant(Transfer& fetch);
+  Nanoseconds silence() const;
+  bool many_readers() const;
+  void end_readable(Transfer& exposure);
   bool post_stripes(Transfer& transfer, Direction direction);
-  bool post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe);
+  // How many of its bytes were posted; the rest has to wait.
+  std::int64_t post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe);
   bool post_write(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
   bool post_read(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
   bool written(const Transfer& exposure) const {
@@ -83,6 +93,11 @@ class Rendezvous {
   TransferList to_write_;
   TransferList to_read_;  // first come, first served
   TransferList to_answer_;
+  // Written to now, the one that was not heard of for longest first; what they may be together.
+  TransferList granted_;
+  FlowWindow grant_flow_;
+  std::int64_t granted_bytes_ = 0;
+  int reading_peers_ = 0;  // with exposures that they may read
   std::deque<Landed> landed_;
   std::vector<const VirtualChannel*> backed_up_;  // in this pass: no later write to them may be begun
 };

@@ -80,10 +80,9 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
     bool posted = false;
     for (Stripe stripe : plan.stripes()) {
       stripe.offset += range.offset;
-      if (post_stripe(transfer, direction, stripe))
-        posted = true;
-      else
-        transfer.remaining.push_back({stripe.offset, stripe.bytes});
+      const std::int64_t bytes = post_stripe(transfer, direction, stripe);
+      posted |= bytes > 0;
+      if (bytes < stripe.bytes) transfer.remaining.push_back({stripe.offset + bytes, stripe.bytes - bytes});
     }
     if (!posted) return moved;
     moved = true;
@@ -91,43 +90,54 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
   return moved;
 }
 
-bool Rendezvous::post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe) {
+std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe) {
   Subchannel& subchannel = transfer.peer->subchannels()[stripe.subchannel];
+  Rail& rail = subchannel.rail;
   const std::int32_t requests = direction == Direction::write ? 2 : 1;
-  if (!subchannel.room_for(requests, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return false;
+  if (!subchannel.room_for(requests, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return 0;
   if (direction == Direction::read && read_tokens_ == 0) {
     ++core_.counters.read_tokens_waited;
-    return false;
+    return 0;
   }
+  std::int64_t bytes = subchannel.stripe_flow.room(stripe.bytes, subchannel.bytes_queued);
+  FlowWindow& port_flow = direction == Direction::read ? rail.read_flow : rail.write_flow;
+  if (bytes > 0) {
+    const std::int64_t port_room = port_flow.room(bytes, rail.bytes_queued);
+    // What is written waits in the own adapter, which does no harm.
+    if (direction == Direction::read) bytes = port_room;
+  }
+  if (bytes == 0) return 0;
   WorkEntry& entry = *core_.entries.take();
   entry.kind = direction == Direction::write ? WorkEntry::Kind::write : WorkEntry::Kind::read;
   entry.sequenced = false;
   entry.transfer = transfer.name.place;
   entry.offset = stripe.offset;
-  entry.size = stripe.bytes;
+  entry.size = bytes;
   entry.posted = core_.now;
   entry.watched = 0;
   entry.queued_before = subchannel.bytes_queued;
+  entry.delivered_before = subchannel.stripe_flow.delivered();
+  entry.port_delivered_before = port_flow.delivered();
   const bool posted = direction == Direction::write ? post_write(transfer, entry, subchannel)
                                                     : post_read(transfer, entry, subchannel);
   if (!posted) {
     core_.free_entry(&entry);
-    return false;
+    return 0;
   }
-  if (transfer.reissued) core_.failover.note_resumed(stripe.bytes);
-  core_.counters.bytes_striped += static_cast<std::uint64_t>(stripe.bytes);
+  if (transfer.reissued) core_.failover.note_resumed(bytes);
+  core_.counters.bytes_striped += static_cast<std::uint64_t>(bytes);
   ++transfer.in_flight;
-  transfer.posted += stripe.bytes;
+  transfer.posted += bytes;
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
   entry.incarnation = subchannel.incarnation;
   subchannel.outstanding += requests;
-  subchannel.rail.outstanding += requests;
-  subchannel.bytes_queued += stripe.bytes;
-  subchannel.rail.bytes_queued += stripe.bytes;
-  core_.status.posted(subchannel.status_row, stripe.bytes);
+  rail.outstanding += requests;
+  subchannel.bytes_queued += bytes;
+  rail.bytes_queued += bytes;
+  core_.status.posted(subchannel.status_row, bytes);
   subchannel.in_flight.push_back(&entry);
-  return true;
+  return bytes;
 }
 
 // A write and its finish, one entry: what completes the finish completes the write.
@@ -230,6 +240,7 @@ void Rendezvous::on_stripe_failed(WorkEntry& entry) {
   transfer.failed_rail = entry.subchannel->remote_rail;
   transfer.remaining.push_back({entry.offset, entry.size});
   ++core_.counters.stripes_reissued;
+  core_.counters.bytes_reissued += static_cast<std::uint64_t>(entry.size);
   core_.free_entry(&entry);
   if (transfer.link.linked()) return;
   // Before those that were not begun: whoever waits waits for the oldest.

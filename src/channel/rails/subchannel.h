@@ -8,6 +8,7 @@
 
 #include "access/rdma.h"
 #include "channel/rails/alternate_paths.h"
+#include "channel/rails/flow_window.h"
 #include "channel/rails/packet.h"
 #include "channel/rails/path_health.h"
 #include "channel/rails/rail.h"
@@ -31,8 +32,12 @@ const char* subchannel_state_name(SubchannelState state);
 
 struct Subchannel {
   Subchannel(VirtualChannel& virtual_channel, Rail& local_rail, const HealthSettings& settings,
-             Random& random)
-      : peer(virtual_channel), rail(local_rail), health(settings, random) {}
+             const FlowSettings& stripes, const FlowSettings& packets, Random& random)
+      : peer(virtual_channel),
+        rail(local_rail),
+        stripe_flow(stripes),
+        packet_flow(packets),
+        health(settings, random) {}
 
   bool connected() const {
     return state == SubchannelState::accepted || state == SubchannelState::probing ||
@@ -68,8 +73,11 @@ struct Subchannel {
   EntryList in_flight;
   std::int32_t outstanding = 0;   // requests; a stripe that is written counts two
   std::int64_t bytes_queued = 0;  // of stripes
-  std::uint32_t sent = 0;         // packets posted in this incarnation
-  std::uint32_t received = 0;     // packets that arrived in this incarnation
+  std::int64_t packet_bytes = 0;  // of packets under way
+  FlowWindow stripe_flow;
+  FlowWindow packet_flow;
+  std::uint32_t sent = 0;      // packets posted in this incarnation
+  std::uint32_t received = 0;  // packets that arrived in this incarnation
   Nanoseconds last_completion = 0;
   bool poisoned = false;  // a packet was damaged: neither it nor any later one counts
   bool broken = false;    // to be failed at the next look at the timers
@@ -88,6 +96,15 @@ struct Subchannel {
   std::optional<std::uint64_t> test;  // work id of the packet; delivered when it is not in flight any more
   Nanoseconds suspicion_due = never;
   Nanoseconds suspicion_look = 0;
+
+  // Congestion may look like a failure. The longest that a request took of late; -1: none was done.
+  Nanoseconds slowest() const {
+    return stripe_flow.measured() || packet_flow.measured()
+               ? std::max(stripe_flow.slowest(), packet_flow.slowest())
+               : -1;
+  }
+  // How often it failed in a row when the network may only have been crowded: it gets more time each time.
+  std::uint8_t false_alarms = 0;
 
   // Recovery.
   PathHealth health;

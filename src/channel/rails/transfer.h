@@ -114,6 +114,12 @@ struct Transfer {
   // have come (it may die with them); whether it has.
   EntryList acknowledged;
   bool confirmed = false;
+  // Fetch that is written: whether it counts among all that may be written here at once; what
+  // FlowWindow::delivered() was when it was granted, when that was, and when something of it arrived last.
+  bool granted = false;
+  std::int64_t granted_with = 0;
+  Nanoseconds granted_at = 0;
+  Nanoseconds granted_heard = 0;
 };
 using TransferList = IntrusiveList<Transfer, &Transfer::link>;
 

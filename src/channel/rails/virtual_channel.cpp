@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t max_subchannels = max_stripes;
 
 // What a peer costs while nothing is under way, beside its queue pairs: with two rails about 2 KiB.
-static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 448, "there may be thousands of peers");
+static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 768, "there may be thousands of peers");
 
 std::vector<SubchannelPlace> places(const RailCore& core, const RailTable& remote) {
   return subchannel_places(core.table, remote, core.knobs.rail_paths, core.knobs.rail_engines,
@@ -37,8 +37,8 @@ VirtualChannel::VirtualChannel(RailCore& core, ProcessIndex process, RailTable r
       policy_(std::move(policy)),
       weights_(nominal_rates(core, remote_)) {
   for (const SubchannelPlace& place : places(core, remote_)) {
-    Subchannel& subchannel =
-        subchannels_.emplace_back(*this, *core.rails[place.local], core.health, core.random);
+    Subchannel& subchannel = subchannels_.emplace_back(*this, *core.rails[place.local], core.health,
+                                                       core.flow, core.packet_flow, core.random);
     subchannel.index = static_cast<std::uint16_t>(subchannels_.size() - 1);
     subchannel.remote_rail = place.remote;
     subchannel.pair = place.pair;
@@ -111,7 +111,10 @@ bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, cons
     return false;
   }
   const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
-  Subchannel* const subchannel = choose(static_cast<std::int64_t>(bytes));
+  Subchannel* subchannel = choose(static_cast<std::int64_t>(bytes));
+  if (subchannel != nullptr &&
+      !subchannel->packet_flow.admits(static_cast<std::int64_t>(bytes), subchannel->packet_bytes))
+    subchannel = nullptr;
   const bool small = bytes + core_.trailer() <= core_.small_packets.buffer_bytes();
   PacketBuffer* const buffer = subchannel != nullptr ? core_.pool(small).take() : nullptr;
   if (buffer == nullptr) {
@@ -191,6 +194,7 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   const rdma::SendRequest request = packet_request(subchannel, entry);
   entry.posted = core_.now;
   entry.watched = 0;
+  entry.delivered_before = subchannel.packet_flow.delivered();
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) [[unlikely]] {
     // The queue is full against our count, or the connection is on its way to failure.
     if (entry.sequenced)
@@ -200,6 +204,7 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
     return;
   }
   ++core_.counters.packets_sent;
+  subchannel.packet_bytes += entry.bytes;
   entry.ordinal = subchannel.sent++;
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
@@ -255,6 +260,7 @@ bool VirtualChannel::advance() {
     if (subchannel == nullptr) break;
     waiting_.remove(entry);
     ++core_.counters.packets_reissued;
+    core_.counters.bytes_reissued += entry->bytes;
     core_.failover.note_resumed(static_cast<std::int64_t>(entry->bytes));
     post_packet(*subchannel, *entry);
     if (entry->place == WorkEntry::Place::waiting) break;

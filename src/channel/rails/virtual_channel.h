@@ -108,6 +108,9 @@ class VirtualChannel {
 
   bool lost = false;
   int suspected = 0;  // of the ready subchannels
+  int readable = 0;   // exposures that the peer may read
+  int writing = 0;    // its transfers that it writes here, as far as they count (Rendezvous::grant)
+  std::int64_t writing_part = 0;  // bytes that it counts for all of them
   // -1: some subchannel is ready, or nobody asked for one; 0: asked for after the watchdog's last look.
   Nanoseconds partitioned_since = -1;
   std::uint32_t lost_credits = 0;  // PlantedBug::lose_credits

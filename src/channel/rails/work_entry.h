@@ -35,9 +35,11 @@ struct WorkEntry {
   std::uint32_t transfer = 0;  // place in the table of outgoing (write) or incoming (read) transfers
   std::int64_t offset = 0;
   std::int64_t size = 0;
-  std::int64_t queued_before = 0;
-  Nanoseconds posted = 0;   // or somewhat earlier: at the last look before
-  Nanoseconds watched = 0;  // since the watchdog found it the oldest in flight; 0: not yet
+  std::int64_t queued_before = 0;          // bytes of its kind under way on the subchannel when it was posted
+  std::int64_t delivered_before = 0;       // FlowWindow::delivered() of the subchannel
+  std::int64_t port_delivered_before = 0;  // of stripes, and of the rail
+  Nanoseconds posted = 0;                  // or somewhat earlier: at the last look before
+  Nanoseconds watched = 0;                 // since the watchdog found it the oldest in flight; 0: not yet
 
   std::uint64_t work_id() const { return std::uint64_t{generation} << 32 | index; }
 };

@@ -1,0 +1,104 @@
+// FlowWindow: how many bytes may be under way over a path, or into a port, at once. A pure machine that
+// learns from how long requests take.
+//
+// An adapter sends everything that is posted as fast as its link allows. Where the network is slower than
+// that, the rest waits in switches, other traffic waits behind it, and after some time adapters take the
+// silence for a failure. So the bytes under way are kept to what the path moves in `queueing`, beyond the
+// time that a request takes when nothing is ahead of it. What a path moves is what was delivered while a
+// request was under way, the most in a round trip, as in BBR (ACM Queue 14/5, 2016); whether that is too much
+// under way is seen from the time that requests take, as in TIMELY and Swift (SIGCOMM 2015 and 2020). A
+// window at most doubles or halves in a round trip.
+//
+// A process that was busy elsewhere finds requests done that were done long before. Such a delay is not the
+// network's, and it shows: everything that was under way is found done at once. Where something is still
+// under way, the path was busy until now.
+//
+// A window never stops a path: when nothing is under way, one piece may be posted.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace hawser {
+
+struct FlowSettings {
+  Nanoseconds queueing = 4 * millisecond;
+  std::int64_t first = 65536;  // bytes, before anything is known
+  std::int64_t least = 4096;   // bytes of a piece
+};
+inline constexpr FlowSettings usual_flow;
+
+class FlowWindow {
+ public:
+  // The settings outlive this.
+  explicit FlowWindow(const FlowSettings& settings) : settings_(settings), bytes_(settings.first) {}
+
+  std::int64_t bytes() const { return bytes_; }
+  // How many of `wanted` bytes (> 0) may be posted as one piece while so many are under way; 0: none now.
+  // Two pieces fill a window, so that the path does not run dry between them.
+  std::int64_t room(std::int64_t wanted, std::int64_t under_way) {
+    judge(under_way);
+    const std::int64_t free = bytes_ - under_way;
+    const std::int64_t piece = std::max(std::min(free, bytes_ / 2) & ~std::int64_t{4095}, settings_.least);
+    if (wanted <= piece && wanted <= free) return wanted;
+    limited_ = true;
+    return under_way == 0 || free >= piece ? std::min(wanted, piece) : 0;
+  }
+  // Whether a packet of so many bytes may be posted, which cannot be cut.
+  bool admits(std::int64_t bytes, std::int64_t under_way) {
+    judge(under_way);
+    if (under_way == 0 || under_way + bytes <= bytes_) [[likely]]
+      return true;
+    limited_ = true;
+    return false;
+  }
+  // Bytes of all requests that were done; to be kept with each request that is posted.
+  std::int64_t delivered() const { return delivered_; }
+  // A request was found done at `now`, and was not yet at `before`; what delivered() was when it was posted.
+  void on_done(std::int64_t bytes, std::int64_t delivered_before, Nanoseconds posted, Nanoseconds before,
+               Nanoseconds now);
+  // The path failed: what was known of it may be wrong.
+  void on_failed();
+
+  // The longest time that a request took in the last one to two seconds in which any was done; 0: none was.
+  Nanoseconds slowest() const { return std::max(slowest_, slowest_before_); }
+  bool measured() const { return shortest_ != never; }
+
+ private:
+  // Of some requests: the highest rate, and the shortest and longest time.
+  struct Sample {
+    double rate = 0;  // bytes per nanosecond
+    Nanoseconds shortest = never, longest = 0;
+    void take(std::int64_t bytes, Nanoseconds time) {
+      time = std::max<Nanoseconds>(time, 1);
+      rate = std::max(rate, static_cast<double>(bytes) / static_cast<double>(time));
+      shortest = std::min(shortest, time);
+      longest = std::max(longest, time);
+    }
+  };
+  // What was found done since the last call is judged when it is known what is still under way.
+  void judge(std::int64_t under_way) {
+    if (pending_) [[unlikely]]
+      take_sample(under_way);
+  }
+  void take_sample(std::int64_t under_way);
+
+  const FlowSettings& settings_;
+  std::int64_t bytes_;
+  std::int64_t delivered_ = 0;
+  bool limited_ = false;                          // since the last change something had to wait
+  bool pending_ = false;                          // something was done since the last judgement,
+  bool round_over_ = false;                       // and was posted in this round trip
+  Sample earliest_, latest_;                      // that, done as early as possible, or now
+  double fastest_ = 0;                            // rate in this round trip
+  Nanoseconds longest_ = 0;                       // time
+  Nanoseconds shortest_ = never;                  // of all requests
+  Nanoseconds slowest_ = 0, slowest_before_ = 0;  // in this second, in the one before
+  Nanoseconds second_began_ = 0;
+  Nanoseconds round_began_ = 0;
+  Nanoseconds now_ = 0;  // of what is pending
+};
+
+}  // namespace hawser
