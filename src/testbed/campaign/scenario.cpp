@@ -179,7 +179,7 @@ class ScenarioDrawing {
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed, const ScenarioWishes& wishes) {
-  return ScenarioDrawing(seed, wishes).draw();
+  return wishes.calm ? draw_calm_scenario(seed, wishes) : ScenarioDrawing(seed, wishes).draw();
 }
 
 std::string Scenario::describe() const {
@@ -193,6 +193,9 @@ std::string Scenario::describe() const {
   text += fmt::format("  fabric: {}\n ", parameters);
   for (const auto& [name, value] : simulation.knobs) text += fmt::format(" {}={}", name, value);
   text += '\n';
+  for (const PlannedPhase& phase : traffic.phases) {
+    if (fabric.incidents.empty()) text += "  " + phase.describe() + "\n";
+  }
   for (const Incident& incident : fabric.incidents) {
     text += incident.at != never ? fmt::format("  at {} ns", incident.at)
                                  : fmt::format("  after {} packets", incident.after_packets);

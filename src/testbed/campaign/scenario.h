@@ -16,6 +16,8 @@ namespace hawser {
 struct ScenarioWishes {
   int ranks = 0;       // 0: by the seed, mostly 2 to 4
   bool faults = true;  // false: nothing fails
+  // Slow and crowded networks on which nothing fails (calm_scenario.cpp).
+  bool calm = false;
 };
 
 struct Scenario {
@@ -27,5 +29,7 @@ struct Scenario {
 };
 
 Scenario draw_scenario(std::uint64_t seed, const ScenarioWishes& wishes);
+// What draw_scenario makes of ScenarioWishes::calm.
+Scenario draw_calm_scenario(std::uint64_t seed, const ScenarioWishes& wishes);
 
 }  // namespace hawser

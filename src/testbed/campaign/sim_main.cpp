@@ -65,6 +65,9 @@ std::string check_range(const std::string& text) {
 }
 
 void add_common(CLI::App& command, SeedOptions& options, std::string& planted, bool& no_faults) {
+  command.add_flag(
+      "--calm", options.wishes.calm,
+      "Slow and crowded networks on which nothing fails: nothing may be taken for a failure twice");
   command.add_option("--ranks", options.wishes.ranks, "Ranks of every job; by default the seed decides")
       ->check(CLI::Range(2, 1024));
   command.add_option("--planted", planted, "Build this bug into the protocol: " + bug_names())

@@ -57,6 +57,7 @@ class RankTraffic {
     if (phase.most_computing > 0)
       rank_.compute(
           static_cast<Nanoseconds>(random_.below(static_cast<std::uint64_t>(phase.most_computing))));
+    if (phase.stopped == me_) rank_.compute(phase.stop);
     std::vector<ActiveCollective> collectives;
     for (const PlannedCollective& each : phase.collectives)
       if (is_immediate(each.kind)) collectives.push_back(start(each, phase.reuse_buffers));

@@ -1,6 +1,9 @@
 #include "testbed/campaign/traffic_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <set>
 
 namespace hawser {
 namespace {
@@ -123,6 +126,22 @@ class Drawing {
 };
 
 }  // namespace
+
+std::string PlannedPhase::describe() const {
+  std::set<int> sources, destinations;
+  std::int64_t bytes = 0;
+  for (const PlannedMessage& message : messages) {
+    sources.insert(message.source);
+    destinations.insert(message.destination);
+    bytes += message.bytes;
+  }
+  std::string text = fmt::format("{} messages of {} bytes in all from {} ranks to {}", messages.size(), bytes,
+                                 sources.size(), destinations.size());
+  for (const PlannedCollective& each : collectives)
+    text += fmt::format("; collective {} of {}", static_cast<int>(each.kind), each.count);
+  if (stopped >= 0) text += fmt::format("; rank {} stops for {} ns", stopped, stop);
+  return text;
+}
 
 TrafficPlan draw_traffic(const TrafficShape& shape, Random& random) { return Drawing(shape, random).draw(); }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "base/random.h"
@@ -59,6 +60,9 @@ struct PlannedPhase {
   Completion completion = Completion::wait_all;
   Nanoseconds most_computing = 0;  // each rank computes for up to so long before the phase
   bool reuse_buffers = false;
+  int stopped = -1;  // this rank computes for `stop` before the phase
+  Nanoseconds stop = 0;
+  std::string describe() const;
 };
 
 struct TrafficPlan {
