@@ -138,6 +138,31 @@ class OpenSmMissing(unittest.TestCase):
         self.assertIn("install the package opensm", refused("topology", "back-to-back", "--routing", "opensm"))
 
 
+class Chunks(unittest.TestCase):
+    """What takes long on a slow link is warned of, and is chosen only by who says so."""
+
+    def up(self, parameters):
+        name = f"test-{os.getpid()}-chunks"
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(parameters)
+            file.flush()
+            done = fabric("up", "two-switch", "--name", name, "--parameters", file.name)
+        fabric("down", "--name", name)
+        return done.stderr
+
+    def test_a_coarse_one_on_a_slow_link(self):
+        said = self.up("link-rate 200MB/s\nchunk 64K\nlink n0/hw0 rate 10MB/s\n")
+        self.assertIn("a chunk of 65536 bytes takes 6.6 ms on the slowest link (10 MB/s)", said)
+        self.assertIn("Write 'chunk 8192' in the file of parameters.", said)
+
+    def test_one_that_is_as_fine_as_it_can_be(self):
+        self.assertIn("Write 'mtu 1024 chunk 1024'", self.up("link-rate 1MB/s\n"))
+
+    def test_others(self):
+        for parameters in ("link-rate 200MB/s\n", "link-rate 10MB/s\n", "link-rate 50MB/s chunk 64K\n", "chunk 64K\n"):
+            self.assertEqual(self.up(parameters), "", parameters)
+
+
 class Mistakes(unittest.TestCase):
     def test_words(self):
         cases = (

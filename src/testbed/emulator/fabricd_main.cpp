@@ -37,6 +37,8 @@ Result<> serve(const Options& options) {
   auto made = make_plan(options.plan);
   if (!made) return made.take_error();
   Plan& plan = made.value();
+  if (const std::string warning = chunk_warning(plan.parameters); !warning.empty())
+    fmt::print(stderr, "hawser fabric: warning: {}\n", warning);
   auto listener = listen_local(options.name);
   if (!listener) return failure(ErrorClass::name, "fabric '{}': {}", options.name, listener.error().text);
   Daemon daemon(options.name, std::move(listener).value(), std::move(plan.topology), std::move(plan.tables),

@@ -1,6 +1,8 @@
 #include "testbed/emulator/plan.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
 
 #include "base/failure.h"
 #include "base/machine.h"
@@ -36,6 +38,22 @@ Result<fabric::Topology> read_topology(const PlanOptions& options) {
 }
 
 // The command line over the file of parameters.
+constexpr double longest_chunk_seconds = 0.0016;
+
+// Bytes per second; 0: no link has a rate.
+double slowest_rate(const fabric::Parameters& parameters) {
+  double slowest = parameters.link_rate;
+  for (const fabric::LinkParameters& link : parameters.links)
+    if (link.rate && *link.rate > 0 && (slowest == 0 || *link.rate < slowest)) slowest = *link.rate;
+  return slowest;
+}
+
+// The largest power of two that the slowest link moves in that time.
+std::uint32_t bearable_chunk(const fabric::Parameters& parameters) {
+  const double bytes = slowest_rate(parameters) * longest_chunk_seconds;
+  return bytes >= 1 ? std::bit_floor(static_cast<std::uint32_t>(std::min(bytes, 1e9))) : UINT32_MAX;
+}
+
 Result<> read_parameters(const PlanOptions& options, fabric::Topology& topology,
                          fabric::Parameters& parameters) {
   if (!options.parameters.empty()) {
@@ -57,7 +75,8 @@ Result<> read_parameters(const PlanOptions& options, fabric::Topology& topology,
   // Packets of an MTU are events every few microseconds, more than a crowded machine keeps up with. These
   // take hundreds, well above the noise; `chunk` in the file of parameters says otherwise.
   constexpr std::uint32_t coarse = 64 * 1024;
-  if (!parameters.unlimited() && parameters.chunk == 0) parameters.chunk = coarse;
+  if (!parameters.unlimited() && parameters.chunk == 0)
+    parameters.chunk = std::clamp(bearable_chunk(parameters), parameters.mtu, coarse);
   return {};
 }
 
@@ -114,6 +133,24 @@ void declare_options(CLI::App& app, PlanOptions& options) {
       ->capture_default_str();
   app.add_option("--shuffle-seed", options.shuffle_seed,
                  "uneven routes: builtin draws among equal ways; opensm visits ports in a drawn order");
+}
+
+// What a chunk takes on the slowest link should be little beside the time after which adapters send again:
+// everything else waits behind it. Usual is from 16 ms (HAWSER_RAIL_ACKNOWLEDGE_TIME) up.
+std::string chunk_warning(const fabric::Parameters& parameters) {
+  const double rate = slowest_rate(parameters);
+  const std::uint32_t chunk = std::max(parameters.chunk, parameters.mtu);
+  if (rate == 0 || chunk / rate <= longest_chunk_seconds) return {};
+  const std::uint32_t wanted = std::max(bearable_chunk(parameters), 256u);
+  return fmt::format(
+      "a chunk of {} bytes takes {:.1f} ms on the slowest link ({:.3g} MB/s), and everything else waits for "
+      "it; "
+      "adapters may take that for a failure. {}",
+      chunk, chunk / rate * 1e3, rate / 1e6,
+      wanted >= parameters.mtu ? fmt::format("Write 'chunk {}' in the file of parameters.", wanted)
+                               : fmt::format("Write 'mtu {0} chunk {0}' in the file of parameters, and raise "
+                                             "HAWSER_RAIL_ACKNOWLEDGE_TIME if that is still too much.",
+                                             wanted));
 }
 
 Result<Plan> make_plan(const PlanOptions& options) {

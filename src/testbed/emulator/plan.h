@@ -33,5 +33,7 @@ struct Plan {
 void declare_options(CLI::App& app, PlanOptions& options);
 // Reads files, runs OpenSM if asked to. Errors name file and line.
 Result<Plan> make_plan(const PlanOptions& options);
+// For the user, if chunks take so long on a link that adapters' acknowledge times are in danger; else empty.
+std::string chunk_warning(const fabric::Parameters& parameters);
 
 }  // namespace hawser::emulator
