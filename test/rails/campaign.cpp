@@ -158,6 +158,18 @@ void heal_all(RailCluster& cluster, const ClusterOptions& options) {
   cluster.inject("tables reroute");
 }
 
+// At rest, what one sent the other has handed on, and no credit is missing.
+bool books_agree(RailCluster& cluster) {
+  for (int from = 0; from < cluster.size(); ++from)
+    for (int to = 0; to < cluster.size(); ++to) {
+      if (from == to) continue;
+      const RailChannel::Books there = cluster.at(from).channel().books(to);
+      const RailChannel::Books here = cluster.at(to).channel().books(from);
+      if (there.sent != here.handed_on || there.under_way > here.handed_on - here.told) return false;
+    }
+  return true;
+}
+
 CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
   Random random(seed * 31 + 7);
   const ClusterOptions options = draw_cluster(seed, random, bug);
@@ -211,6 +223,7 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
     if (counters.protection_errors != 0) cluster.fail("an adapter refused a key");
     if (!cluster.at(i).lost.empty()) cluster.fail("a peer was lost");
   }
+  if (settled && !books_agree(cluster)) cluster.fail("the books of two processes do not agree");
   if (settled && result.messages != messages) cluster.fail("messages are missing");
   if (!done) cluster.fail("not everything arrived in time");
   if (done && !settled) cluster.fail("not at rest in time");

@@ -5,6 +5,11 @@
 namespace hawser {
 namespace {
 
+// Rounded up.
+std::uint32_t microseconds(Nanoseconds time) {
+  return static_cast<std::uint32_t>(std::min<Nanoseconds>(time / microsecond + 1, UINT32_MAX));
+}
+
 constexpr std::int64_t most_bytes = std::int64_t{1} << 32;
 
 }  // namespace
@@ -25,18 +30,18 @@ void FlowWindow::take_sample(std::int64_t under_way) {
   earliest_ = latest_ = {};
   pending_ = false;
   if (now_ - second_began_ >= second) {
-    slowest_before_ = slowest_;
-    slowest_ = 0;
+    slowest_before_us_ = slowest_us_;
+    slowest_us_ = 0;
     second_began_ = now_;
   }
-  slowest_ = std::max(slowest_, sample.longest);
+  slowest_us_ = std::max(slowest_us_, microseconds(sample.longest));
   shortest_ = std::min(shortest_, sample.shortest);
-  fastest_ = std::max(fastest_, sample.rate);
+  fastest_ = std::max(fastest_, static_cast<float>(sample.rate));
   longest_ = std::max(longest_, sample.longest);
   if (!round_over_) return;
   const Nanoseconds target = shortest_ + settings_.queueing;
   const auto wanted = static_cast<std::int64_t>(
-      std::min(fastest_ * static_cast<double>(target), static_cast<double>(most_bytes)));
+      std::min(static_cast<double>(fastest_) * static_cast<double>(target), static_cast<double>(most_bytes)));
   if (longest_ > target && wanted < bytes_)
     bytes_ = std::max({wanted, bytes_ / 2, settings_.least});
   else if (limited_ && wanted > bytes_)
@@ -50,7 +55,7 @@ void FlowWindow::take_sample(std::int64_t under_way) {
 void FlowWindow::on_failed() {
   bytes_ = std::min(bytes_, settings_.least);
   shortest_ = never;
-  slowest_ = slowest_before_ = 0;
+  slowest_us_ = slowest_before_us_ = 0;
   earliest_ = latest_ = {};
   fastest_ = 0;
   longest_ = 0;

@@ -63,7 +63,7 @@ class FlowWindow {
   void on_failed();
 
   // The longest time that a request took in the last one to two seconds in which any was done; 0: none was.
-  Nanoseconds slowest() const { return std::max(slowest_, slowest_before_); }
+  Nanoseconds slowest() const { return std::max(slowest_us_, slowest_before_us_) * microsecond; }
   bool measured() const { return shortest_ != never; }
 
  private:
@@ -88,14 +88,14 @@ class FlowWindow {
   const FlowSettings& settings_;
   std::int64_t bytes_;
   std::int64_t delivered_ = 0;
-  bool limited_ = false;                          // since the last change something had to wait
-  bool pending_ = false;                          // something was done since the last judgement,
-  bool round_over_ = false;                       // and was posted in this round trip
-  Sample earliest_, latest_;                      // that, done as early as possible, or now
-  double fastest_ = 0;                            // rate in this round trip
-  Nanoseconds longest_ = 0;                       // time
-  Nanoseconds shortest_ = never;                  // of all requests
-  Nanoseconds slowest_ = 0, slowest_before_ = 0;  // in this second, in the one before
+  bool limited_ = false;                                  // since the last change something had to wait
+  bool pending_ = false;                                  // something was done since the last judgement,
+  bool round_over_ = false;                               // and was posted in this round trip
+  float fastest_ = 0;                                     // rate in this round trip
+  Sample earliest_, latest_;                              // that, done as early as possible, or now
+  Nanoseconds longest_ = 0;                               // time
+  Nanoseconds shortest_ = never;                          // of all requests
+  std::uint32_t slowest_us_ = 0, slowest_before_us_ = 0;  // in this second, in the one before
   Nanoseconds second_began_ = 0;
   Nanoseconds round_began_ = 0;
   Nanoseconds now_ = 0;  // of what is pending

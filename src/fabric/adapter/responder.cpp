@@ -475,9 +475,7 @@ Packet* Responder::next_read_response(Response& response) {
   packet.length = std::min(queue_pair_.chunk_bytes(), response.length);
   packet.psn_count = std::max(1u, static_cast<std::uint32_t>((packet.length + mtu - 1) / mtu));
   packet.offset = response.offset;
-  const std::uint32_t end = psn_add(packet.psn, packet.psn_count);
-  packet.retried = answered_psn_ && psn_distance(end, *answered_psn_) <= 0;
-  if (!packet.retried) answered_psn_ = end;
+  packet.retried = sent_before(psn_add(packet.psn, packet.psn_count));
   packet.payload.size = packet.length;
   if (region != nullptr) {
     packet.payload.space = region->space;

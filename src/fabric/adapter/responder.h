@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fabric/adapter/objects.h"
+#include "fabric/adapter/psn.h"
 #include "fabric/network/packet.h"
 
 namespace hawser::fabric {
@@ -79,6 +80,12 @@ class Responder {
   void drop_held();
   std::size_t queued_reads() const;
   bool has_resources();
+  // Whether data up to this PSN, not included, were sent before; notes that they are now.
+  bool sent_before(std::uint32_t end) {
+    if (answered_psn_ && psn_distance(end, *answered_psn_) <= 0) return true;
+    answered_psn_ = end;
+    return false;
+  }
 
   QueuePair& queue_pair_;
   std::uint32_t expected_ = 0;
