@@ -302,6 +302,7 @@ RailChannel::Books RailChannel::books(ProcessIndex process) const {
 void RailChannel::check_invariants() const {
   for (const VirtualChannel* peer : core_->known_peers) peer->check_invariants();
   core_->registrations->check_invariants();
+  core_->rendezvous.check_invariants();
   for (const auto& rail : core_->rails) {
     std::int32_t outstanding = 0;
     std::int64_t bytes = 0;

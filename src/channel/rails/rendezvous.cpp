@@ -282,6 +282,7 @@ void Rendezvous::on_reply(VirtualChannel& peer, std::span<const std::byte> packe
     ++core_.counters.dropped_malformed;
     return;
   }
+  end_readable(*exposure);
   exposure->readable = false;
   exposure->in_packets |= !keys;
   exposure->size = body.size;
@@ -451,6 +452,21 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
 
 bool Rendezvous::flushed() const {
   return core_.exposures.live() == 0 && to_answer_.empty() && landed_.empty();
+}
+
+void Rendezvous::check_invariants() const {
+  std::vector<int> readable(core_.peers.size());
+  for (std::uint32_t place = 0; place < core_.exposures.places(); ++place) {
+    const Transfer& exposure = core_.exposures[place];
+    if (exposure.state != Transfer::State::free && exposure.readable)
+      ++readable[static_cast<std::size_t>(exposure.peer->process())];
+  }
+  int reading_peers = 0;
+  for (const VirtualChannel* peer : core_.known_peers) {
+    HAWSER_ASSERT(peer->readable == readable[static_cast<std::size_t>(peer->process())]);
+    reading_peers += peer->readable > 0;
+  }
+  HAWSER_ASSERT(reading_peers == reading_peers_);
 }
 
 }  // namespace hawser

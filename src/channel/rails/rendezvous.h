@@ -44,6 +44,7 @@ class Rendezvous {
   // Ends all transfers with the peer with this error. Nothing of them is in flight any more.
   void abandon(VirtualChannel& peer, const Error& error);
   bool flushed() const;
+  void check_invariants() const;
   // Where a transfer's bytes lie here, as the peer is told.
   RemoteBytes own_bytes(const Transfer& transfer) const;
   std::int64_t read_tokens() const { return read_tokens_; }
