@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "testbed/campaign/scenario.h"
+#include "testbed/campaign/drawing.h"
 
 namespace hawser {
 namespace {
@@ -16,52 +15,38 @@ constexpr Nanoseconds longest_job = 300 * second;
 // What a job moves at most in all: bytes, and seconds of one link.
 constexpr double most_bytes = 6e6, most_seconds = 4;
 
-class CalmDrawing {
+class CalmDrawing final : ScenarioDrawing {
  public:
-  CalmDrawing(std::uint64_t seed, const ScenarioWishes& wishes)
-      : wishes_(wishes), random_(seed * 0x9e3779b97f4a7c15u + 7) {
-    scenario_.seed = seed;
-    scenario_.simulation.seed = seed;
-  }
+  using ScenarioDrawing::ScenarioDrawing;
 
   Scenario draw() {
-    SimulationOptions& simulation = scenario_.simulation;
-    ranks_ = simulation.ranks = wishes_.ranks > 0 ? wishes_.ranks : draw_ranks();
-    simulation.fabric.emplace();
-    draw_fabric(*simulation.fabric);
+    scenario_.simulation.ranks = wishes_.ranks > 0 ? wishes_.ranks : draw_ranks();
+    draw_fabric(fabric());
     draw_knobs();
     left_ = std::min(most_bytes, most_seconds * rate_);
-    const int phases = 1 + static_cast<int>(random_.below(4));
-    for (int i = 0; i < phases; ++i) draw_phase(i);
+    for (int phases = number(1, 4); phases > 0; --phases) draw_phase();
     if (random_.chance(0.08)) {
       PlannedPhase& phase = scenario_.traffic.phases[random_.below(scenario_.traffic.phases.size())];
       phase.stopped = random_rank();
       phase.stop = 10 * second;
     }
-    simulation.fabric->patience = longest_job;
+    fabric().patience = longest_job;
     return std::move(scenario_);
   }
 
  private:
-  template <class T>
-  T one_of(std::initializer_list<T> choices) {
-    return choices.begin()[random_.below(choices.size())];
-  }
-  double between(double from, double to) { return from * std::pow(to / from, random_.uniform()); }
-  int random_rank() { return static_cast<int>(random_.below(static_cast<std::uint64_t>(ranks_))); }
-
   int draw_ranks() {
     const double dice = random_.uniform();
-    if (dice < 0.70) return 2 + static_cast<int>(random_.below(3));
-    if (dice < 0.93) return 5 + static_cast<int>(random_.below(8));
-    if (dice < 0.985) return 13 + static_cast<int>(random_.below(20));
-    if (dice < 0.9985) return 33 + static_cast<int>(random_.below(32));
+    if (dice < 0.70) return number(2, 4);
+    if (dice < 0.93) return number(5, 12);
+    if (dice < 0.985) return number(13, 32);
+    if (dice < 0.9985) return number(33, 64);
     return 129;
   }
 
   void draw_fabric(FabricOptions& fabric) {
-    fabric.ranks_per_host = ranks_ > 2 && random_.chance(0.2) ? 2 : 1;
-    const bool tree = ranks_ > 64 || (ranks_ > 4 && random_.chance(0.6));
+    fabric.ranks_per_host = ranks() > 2 && random_.chance(0.2) ? 2 : 1;
+    const bool tree = ranks() > 64 || (ranks() > 4 && random_.chance(0.6));
     fabric.topology = tree ? "fat-tree-144" : one_of({"single-switch", "two-switch"});
     fabric.rails = fabric.topology == std::string("two-switch") ? one_of({1, 2, 2, 4}) : 1;
     rate_ = between(1e6, 50e9);
@@ -75,12 +60,9 @@ class CalmDrawing {
       fabric.parameters += fmt::format("shuffle-seed {}\n", 1 + random_.below(100));
   }
 
-  void knob(const char* name, const std::string& value) {
-    scenario_.simulation.knobs.emplace_back(name, value);
-  }
   void draw_knobs() {
     if (random_.chance(0.25)) knob("HAWSER_RAIL_RENDEZVOUS", "write");
-    if (lmc_ > 0 && random_.chance(0.5)) knob("HAWSER_RAIL_PATHS", std::to_string(1 << lmc_));
+    if (lmc_ > 0 && random_.chance(0.5)) knob("HAWSER_RAIL_PATHS", 1 << lmc_);
     if (random_.chance(0.1)) knob("HAWSER_CHECKSUM", "on");
   }
 
@@ -106,38 +88,38 @@ class CalmDrawing {
     phase.messages.push_back(message);
   }
 
-  void draw_phase(int number) {
+  void draw_phase() {
     PlannedPhase phase;
     send_ = one_of({PlannedMessage::Send::send, PlannedMessage::Send::immediate});
-    const int rounds = 1 + static_cast<int>(random_.below(4));
+    const int rounds = number(1, 4);
     switch (random_.below(6)) {
       case 0:
       case 1: {  // incast
         const int to = random_rank();
-        const std::int32_t bytes = draw_size((ranks_ - 1) * rounds);
+        const std::int32_t bytes = draw_size((ranks() - 1) * rounds);
         for (int round = 0; round < rounds; ++round)
-          for (int from = 0; from < ranks_; ++from) add(phase, from, to, bytes);
+          for (int from = 0; from < ranks(); ++from) add(phase, from, to, bytes);
         break;
       }
       case 2: {  // displaced ring
-        const int step = 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(ranks_ - 1)));
-        const std::int32_t bytes = draw_size(ranks_ * rounds);
+        const int step = number(1, ranks() - 1);
+        const std::int32_t bytes = draw_size(ranks() * rounds);
         for (int round = 0; round < rounds; ++round)
-          for (int from = 0; from < ranks_; ++from) add(phase, from, (from + step) % ranks_, bytes);
+          for (int from = 0; from < ranks(); ++from) add(phase, from, (from + step) % ranks(), bytes);
         break;
       }
       case 3: {  // one to all
         const int from = random_rank();
-        const std::int32_t bytes = draw_size((ranks_ - 1) * rounds);
+        const std::int32_t bytes = draw_size((ranks() - 1) * rounds);
         for (int round = 0; round < rounds; ++round)
-          for (int to = 0; to < ranks_; ++to) add(phase, from, to, bytes);
+          for (int to = 0; to < ranks(); ++to) add(phase, from, to, bytes);
         break;
       }
       case 4: {  // a burst of small and middling messages, from some to some
-        const int pairs = 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(ranks_)));
+        const int pairs = number(1, ranks());
         for (int pair = 0; pair < pairs; ++pair) {
           const int from = random_rank(), to = random_rank();
-          const int count = 1 + static_cast<int>(random_.below(64));
+          const int count = number(1, 64);
           const std::int32_t bytes = std::min(draw_size(count * pairs), 20'000);
           for (int i = 0; i < count; ++i) add(phase, from, to, bytes);
         }
@@ -149,19 +131,14 @@ class CalmDrawing {
                             PlannedCollective::Kind::allreduce, PlannedCollective::Kind::broadcast});
         each.root = random_rank();
         each.key = random_.next();
-        each.count = std::max(draw_size(ranks_ * ranks_) / 8, 1);
+        each.count = std::max(draw_size(ranks() * ranks()) / 8, 1);
         phase.collectives.push_back(each);
         break;
       }
     }
-    if (number % 2 == 1 || phase.messages.empty()) phase.completion = PlannedPhase::Completion::wait_all;
     scenario_.traffic.phases.push_back(std::move(phase));
   }
 
-  const ScenarioWishes& wishes_;
-  Random random_;
-  Scenario scenario_;
-  int ranks_ = 0;
   int lmc_ = 0;
   double rate_ = 0;  // bytes per second
   double left_ = 0;  // bytes that the program may still move
@@ -171,7 +148,8 @@ class CalmDrawing {
 }  // namespace
 
 Scenario draw_calm_scenario(std::uint64_t seed, const ScenarioWishes& wishes) {
-  return CalmDrawing(seed, wishes).draw();
+  Random random(seed * 0x9e3779b97f4a7c15u + 7);
+  return CalmDrawing(seed, wishes, random).draw();
 }
 
 }  // namespace hawser

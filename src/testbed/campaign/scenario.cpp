@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "testbed/campaign/drawing.h"
 #include "testbed/campaign/incidents.h"
 
 namespace hawser {
@@ -13,36 +13,24 @@ namespace {
 // What the protocol is given after the last fault: several times its longest hold-down of a path.
 constexpr Nanoseconds patience = 60 * second;
 
-class ScenarioDrawing {
+class FaultyDrawing final : ScenarioDrawing {
  public:
-  ScenarioDrawing(std::uint64_t seed, const ScenarioWishes& wishes)
-      : wishes_(wishes), random_(seed * 0x9e3779b97f4a7c15u + 1) {
-    scenario_.seed = seed;
-    scenario_.simulation.seed = seed;
-  }
+  using ScenarioDrawing::ScenarioDrawing;
 
   Scenario draw() {
-    SimulationOptions& simulation = scenario_.simulation;
-    simulation.ranks = wishes_.ranks > 0 ? wishes_.ranks : draw_ranks();
-    simulation.fabric.emplace();
+    scenario_.simulation.ranks = wishes_.ranks > 0 ? wishes_.ranks : draw_ranks();
     draw_fabric();
     draw_knobs();
     draw_program();
     if (wishes_.faults) draw_incidents();
-    simulation.fabric->patience = patience;
-    simulation.fabric->check_every = random_.chance(0.02) ? 100 : 0;
+    fabric().patience = patience;
+    fabric().check_every = random_.chance(0.02) ? 100 : 0;
     return std::move(scenario_);
   }
 
  private:
-  template <class T>
-  T one_of(std::initializer_list<T> choices) {
-    return choices.begin()[random_.below(choices.size())];
-  }
-  // Between the two, every order of magnitude equally likely.
   Nanoseconds duration(Nanoseconds from, Nanoseconds to) {
-    const double ratio = static_cast<double>(to) / static_cast<double>(from);
-    return static_cast<Nanoseconds>(static_cast<double>(from) * std::pow(ratio, random_.uniform()));
+    return static_cast<Nanoseconds>(between(static_cast<double>(from), static_cast<double>(to)));
   }
 
   int draw_ranks() {
@@ -50,17 +38,16 @@ class ScenarioDrawing {
     if (dice < 0.70) return 2;
     if (dice < 0.84) return 3;
     if (dice < 0.96) return 4;
-    if (dice < 0.996) return 5 + static_cast<int>(random_.below(4));
-    if (dice < 0.9995) return 9 + static_cast<int>(random_.below(16));
+    if (dice < 0.996) return number(5, 8);
+    if (dice < 0.9995) return number(9, 24);
     return 64;
   }
 
   void draw_fabric() {
-    FabricOptions& fabric = *scenario_.simulation.fabric;
-    const int ranks = scenario_.simulation.ranks;
-    fabric.ranks_per_host = ranks > 8 ? 4 : ranks > 2 && random_.chance(0.2) ? 2 : 1;
+    FabricOptions& fabric = this->fabric();
+    fabric.ranks_per_host = ranks() > 8 ? 4 : ranks() > 2 && random_.chance(0.2) ? 2 : 1;
     fabric.rails_within_host = random_.chance(0.3);
-    parts_.hosts = std::max(2, (ranks + fabric.ranks_per_host - 1) / fabric.ranks_per_host);
+    parts_.hosts = std::max(2, (ranks() + fabric.ranks_per_host - 1) / fabric.ranks_per_host);
     fabric.topology = one_of({"single-switch", "two-switch", "two-switch"});
     if (parts_.hosts == 2 && random_.chance(0.3)) fabric.topology = "back-to-back";
     parts_.rails = fabric.rails = one_of({1, 2, 2, 2, 2, 3, 4});
@@ -68,8 +55,8 @@ class ScenarioDrawing {
     if (fabric.topology == "two-switch")
       for (int rail = 0; rail < fabric.rails; ++rail)
         parts_.switches.push_back(fmt::format("switch{}", rail));
-    parts_.mortal_rail = static_cast<int>(random_.below(static_cast<std::uint64_t>(parts_.rails)));
-    parts_.mortal_host = static_cast<int>(random_.below(static_cast<std::uint64_t>(parts_.hosts)));
+    parts_.mortal_rail = number(0, parts_.rails - 1);
+    parts_.mortal_host = number(0, parts_.hosts - 1);
     parts_.ethernet = random_.chance(0.2);
     const int lmc = fabric.topology != "back-to-back" && random_.chance(0.2) ? one_of({1, 2}) : 0;
     if (random_.chance(lmc > 0 ? 0.7 : 0.1)) knob("HAWSER_RAIL_PATHS", one_of({2, 4}));
@@ -91,11 +78,6 @@ class ScenarioDrawing {
     const int rate = one_of({100, 250});
     for (int host = 0; host < hosts; ++host)
       fabric.parameters += fmt::format("link {} rate {}MB/s\n", parts_.adapter(host, parts_.rails - 1), rate);
-  }
-
-  template <class T>
-  void knob(const char* name, const T& value) {
-    scenario_.simulation.knobs.emplace_back(name, fmt::format("{}", value));
   }
 
   void draw_knobs() {
@@ -128,10 +110,10 @@ class ScenarioDrawing {
 
   void draw_program() {
     TrafficShape shape;
-    shape.ranks = scenario_.simulation.ranks;
+    shape.ranks = ranks();
     const bool many = shape.ranks > 8;
-    shape.phases = 4 + static_cast<int>(random_.below(many ? 4 : 10));
-    shape.messages_per_phase = many ? 4 * shape.ranks : 4 + static_cast<int>(random_.below(16));
+    shape.phases = number(4, many ? 7 : 13);
+    shape.messages_per_phase = many ? 4 * shape.ranks : number(4, 19);
     shape.largest = random_.chance(0.1) ? 300'000 : 64'000;
     shape.rendezvous = packet_;
     shape.most_computing = duration(microsecond, 5 * millisecond);
@@ -139,10 +121,9 @@ class ScenarioDrawing {
   }
 
   void draw_incidents() {
-    FabricOptions& fabric = *scenario_.simulation.fabric;
     // Roughly as many packets as the program will need, so that incidents fall into it.
     const std::uint64_t packets = 40 + scenario_.traffic.messages() * 5;
-    const int count = random_.chance(0.05) ? 0 : 1 + static_cast<int>(random_.below(5));
+    const int count = random_.chance(0.05) ? 0 : number(1, 5);
     const bool one_kind = random_.chance(0.25);
     const IncidentKind* kind = nullptr;
     for (int i = 0; i < count; ++i) {
@@ -155,9 +136,9 @@ class ScenarioDrawing {
       } else {
         incident.at = static_cast<Nanoseconds>(random_.below(10 * millisecond));
       }
-      fabric.incidents.push_back(std::move(incident));
+      fabric().incidents.push_back(std::move(incident));
     }
-    fabric.heal = healing(parts_);
+    fabric().heal = healing(parts_);
   }
 
   const IncidentKind* draw_kind() {
@@ -168,9 +149,6 @@ class ScenarioDrawing {
     }
   }
 
-  const ScenarioWishes& wishes_;
-  Random random_;
-  Scenario scenario_;
   FabricParts parts_;
   int packet_ = 0;
   bool rated_ = false;
@@ -179,7 +157,9 @@ class ScenarioDrawing {
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed, const ScenarioWishes& wishes) {
-  return wishes.calm ? draw_calm_scenario(seed, wishes) : ScenarioDrawing(seed, wishes).draw();
+  if (wishes.calm) return draw_calm_scenario(seed, wishes);
+  Random random(seed * 0x9e3779b97f4a7c15u + 1);
+  return FaultyDrawing(seed, wishes, random).draw();
 }
 
 std::string Scenario::describe() const {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "testbed/campaign/drawing.h"
+
 namespace hawser {
 namespace {
 
@@ -15,9 +17,9 @@ using Send = PlannedMessage::Send;
 constexpr int shared_tags = 3;  // of messages whose order matters; larger tags are used once
 constexpr int tags_per_phase = 4096;
 
-class Drawing {
+class TrafficDrawing final : Drawing {
  public:
-  Drawing(const TrafficShape& shape, Random& random) : shape_(shape), random_(random) {}
+  TrafficDrawing(const TrafficShape& shape, Random& random) : Drawing(random), shape_(shape) {}
 
   TrafficPlan draw() {
     TrafficPlan plan;
@@ -26,14 +28,6 @@ class Drawing {
   }
 
  private:
-  int number(int from, int to) {  // both included
-    return from + static_cast<int>(random_.below(static_cast<std::uint64_t>(to - from + 1)));
-  }
-  template <class Enum>
-  Enum one_of(std::initializer_list<Enum> choices) {
-    return choices.begin()[random_.below(choices.size())];
-  }
-
   // Mostly small, now and then around the change of protocol, rarely large.
   std::int32_t size() {
     const double dice = random_.uniform();
@@ -122,7 +116,6 @@ class Drawing {
   }
 
   const TrafficShape& shape_;
-  Random& random_;
 };
 
 }  // namespace
@@ -143,7 +136,9 @@ std::string PlannedPhase::describe() const {
   return text;
 }
 
-TrafficPlan draw_traffic(const TrafficShape& shape, Random& random) { return Drawing(shape, random).draw(); }
+TrafficPlan draw_traffic(const TrafficShape& shape, Random& random) {
+  return TrafficDrawing(shape, random).draw();
+}
 
 std::uint64_t TrafficPlan::messages() const {
   std::uint64_t count = 0;
