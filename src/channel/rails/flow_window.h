@@ -46,6 +46,10 @@ class FlowWindow {
     limited_ = true;
     return under_way == 0 || free >= piece ? std::min(wanted, piece) : 0;
   }
+  // So many bytes (> 0) are posted whatever room() says; had they had to wait, the window may grow.
+  void note_demand(std::int64_t wanted, std::int64_t under_way) {
+    static_cast<void>(room(wanted, under_way));
+  }
   // Whether a packet of so many bytes may be posted, which cannot be cut.
   bool admits(std::int64_t bytes, std::int64_t under_way) {
     judge(under_way);

@@ -306,22 +306,29 @@ void Rendezvous::on_done(VirtualChannel& peer, std::span<const std::byte> packet
   if (!moving || written(*exposure)) end_exposure(*exposure);
 }
 
+// The fetch that these bytes were written to or came for. Null: it is over, or has no such bytes.
+Transfer* Rendezvous::written_fetch(VirtualChannel& peer, const TransferName& name, const ByteRange& range) {
+  Transfer* const fetch = core_.fetches.find(name, peer);
+  if (fetch == nullptr || fetch->state != Transfer::State::moving || fetch->readable) {
+    ++core_.counters.dropped_stale;
+    return nullptr;
+  }
+  if (range.offset < 0 || range.size < 1 || range.size > fetch->size ||
+      range.offset > fetch->size - range.size) {
+    ++core_.counters.dropped_malformed;
+    return nullptr;
+  }
+  return fetch;
+}
+
 void Rendezvous::on_finish(VirtualChannel& peer, std::span<const std::byte> packet) {
   FinishBody body;
   if (!read_body(packet, sizeof(PacketHeader), body)) {
     ++core_.counters.dropped_malformed;
     return;
   }
-  Transfer* const fetch = core_.fetches.find(body.fetch, peer);
-  if (fetch == nullptr || fetch->state != Transfer::State::moving || fetch->readable) {
-    ++core_.counters.dropped_stale;
-    return;
-  }
-  if (body.offset < 0 || body.size < 1 || body.size > fetch->size || body.offset > fetch->size - body.size) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
-  arrived(*fetch, {body.offset, body.size});
+  const ByteRange range{body.offset, body.size};
+  if (Transfer* const fetch = written_fetch(peer, body.fetch, range)) arrived(*fetch, range);
 }
 
 void Rendezvous::arrived(Transfer& fetch, const ByteRange& range) {

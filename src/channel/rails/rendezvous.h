@@ -67,6 +67,7 @@ class Rendezvous {
   bool move_in_packets(Transfer& transfer, Direction direction);
   bool send_packets(Transfer& exposure);
   void ask_for_packets(Transfer& fetch);
+  Transfer* written_fetch(VirtualChannel& peer, const TransferName& name, const ByteRange& range);
   void arrived(Transfer& fetch, const ByteRange& range);
 
   bool answer(Transfer& fetch);

@@ -92,23 +92,16 @@ bool Rendezvous::send_packets(Transfer& exposure) {
 void Rendezvous::on_data(VirtualChannel& peer, std::span<const std::byte> packet) {
   DataBody body;
   constexpr std::size_t skip = sizeof(PacketHeader) + sizeof(body);
-  if (!read_body(packet, sizeof(PacketHeader), body) || packet.size() == skip) {
+  if (!read_body(packet, sizeof(PacketHeader), body)) {
     ++core_.counters.dropped_malformed;
     return;
   }
-  Transfer* const fetch = core_.fetches.find(body.fetch, peer);
-  if (fetch == nullptr || fetch->state != Transfer::State::moving || fetch->readable) {
-    ++core_.counters.dropped_stale;
-    return;
-  }
-  const auto size = static_cast<std::int64_t>(packet.size() - skip);
-  if (body.offset < 0 || size > fetch->size || body.offset > fetch->size - size) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
-  std::memcpy(fetch->registration.address + body.offset, packet.data() + skip,
-              static_cast<std::size_t>(size));
-  arrived(*fetch, {body.offset, size});
+  const ByteRange range{body.offset, static_cast<std::int64_t>(packet.size() - skip)};
+  Transfer* const fetch = written_fetch(peer, body.fetch, range);
+  if (fetch == nullptr) return;
+  std::memcpy(fetch->registration.address + range.offset, packet.data() + skip,
+              static_cast<std::size_t>(range.size));
+  arrived(*fetch, range);
 }
 
 }  // namespace hawser

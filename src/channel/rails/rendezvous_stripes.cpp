@@ -101,12 +101,10 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   }
   std::int64_t bytes = subchannel.stripe_flow.room(stripe.bytes, subchannel.bytes_queued);
   FlowWindow& port_flow = direction == Direction::read ? rail.read_flow : rail.write_flow;
-  if (bytes > 0) {
-    const std::int64_t port_room = port_flow.room(bytes, rail.bytes_queued);
-    // What is written waits in the own adapter, which does no harm.
-    if (direction == Direction::read) bytes = port_room;
-  }
+  if (bytes > 0 && direction == Direction::read) bytes = port_flow.room(bytes, rail.bytes_queued);
   if (bytes == 0) return 0;
+  // What is written waits in the own adapter, which does no harm.
+  if (direction == Direction::write) port_flow.note_demand(bytes, rail.bytes_queued);
   WorkEntry& entry = *core_.entries.take();
   entry.kind = direction == Direction::write ? WorkEntry::Kind::write : WorkEntry::Kind::read;
   entry.sequenced = false;
