@@ -39,6 +39,7 @@ std::uint64_t identity_of(int from, int to, std::uint32_t number) {
   return static_cast<std::uint64_t>(from) << 48 | static_cast<std::uint64_t>(to) << 32 | number;
 }
 
+constexpr std::string_view job_id = "rails-test";
 constexpr std::uint64_t given_back = 0xDEADu;
 constexpr std::size_t most_retired = 64;
 
@@ -99,11 +100,12 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   RailSettings settings;
   settings.self = index;
   settings.job_size = cluster.options.hosts;
-  settings.job_id = "rails-test";
+  settings.job_id = job_id;
   settings.secret = {cluster.options.seed, 7};
   settings.planted_bug = cluster.options.bug;
   verbs::turn = platform_.get();
-  rdma::VerbsDeviceSource source(linked_verbs_functions());
+  const bool liar = index == 0 && cluster.options.lie != nullptr;
+  rdma::VerbsDeviceSource source(liar ? lying_functions(cluster.options.lie) : linked_verbs_functions());
   auto channel = RailChannel::open(settings, *cluster.exchanges_[static_cast<std::size_t>(index)], source,
                                    cluster.options.knobs,
                                    cluster.options.seed * 977 + static_cast<std::uint64_t>(index));
@@ -116,6 +118,11 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
 }
 
 Endpoint::~Endpoint() = default;
+
+void Endpoint::on_bad_packet(ProcessIndex source, std::string what) {
+  if (cluster_.options.lie == nullptr) cluster_.fail(fmt::format("{} sent {}", source, what));
+  complaints.push_back(fmt::format("{} sent {}", source, what));
+}
 
 void Endpoint::post(const MessageShape& shape) {
   outgoing_.push_back({shape, next_number_[shape.to]++, nullptr});
@@ -305,6 +312,12 @@ std::unique_ptr<rdma::Device> RailCluster::open_device(int host) {
   verbs::turn = strangers_.back().get();
   rdma::VerbsDeviceSource source(linked_verbs_functions());
   return std::move(source.open_devices().value().front());
+}
+
+std::uint32_t RailCluster::datagram_key() {
+  std::uint32_t key = 2166136261u;
+  for (const char c : job_id) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
+  return key & 0x7FFFFFFF;
 }
 
 void RailCluster::inject(const std::string& fault) {

@@ -16,6 +16,7 @@
 #include "channel/rails/rail_table.h"
 #include "fabric/fabric.h"
 #include "fabric/topology/makers.h"
+#include "rails/liar.h"
 #include "verbs/local_link.h"
 
 namespace hawser::rails_test {
@@ -30,6 +31,7 @@ struct ClusterOptions {
   PlantedBug bug = PlantedBug::none;
   std::uint64_t seed = 1;
   std::vector<std::string> before;  // faults that are there when the processes begin
+  Lie lie;                          // process 0's
 };
 
 struct MessageShape {
@@ -64,6 +66,7 @@ class Endpoint final : public ChannelEvents {
   Nanoseconds longest_gap = 0;   // between arrivals; set to 0 to measure anew
   std::uint32_t overtaking = 0;  // by how many numbers a fetched message was before an earlier one, at most
   std::vector<ProcessIndex> lost;
+  std::vector<std::string> complaints;  // with ClusterOptions::lie, which is why they may be
   int failed_transfers = 0;
 
   void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
@@ -73,7 +76,7 @@ class Endpoint final : public ChannelEvents {
   void on_exposed_done(void* cookie, Result<> result) override;
   void on_fetched(void* cookie, Result<> result) override;
   void on_peer_lost(ProcessIndex peer, const Error&) override { lost.push_back(peer); }
-  void on_bad_packet(ProcessIndex, std::string) override { HAWSER_UNREACHABLE(); }
+  void on_bad_packet(ProcessIndex source, std::string what) override;
 
  private:
   class Buffer;
@@ -126,6 +129,8 @@ class RailCluster {
   RailTable table(int index);
   // The first adapter of a host, opened by somebody who is not of the job; not beyond the cluster's life.
   std::unique_ptr<rdma::Device> open_device(int host);
+  // The Q_Key of the job's datagrams, which anybody may work out from its name.
+  static std::uint32_t datagram_key();
   // Time passes, and no process does anything.
   void let_the_network_run(Nanoseconds until) { events_.fire_until(until); }
 

@@ -101,9 +101,7 @@ TEST(SoftRoce, DatagramsWithoutEndTakeASmallPartOfAPass) {
   RailCluster cluster(two_rails());
   stream(cluster, 10 * millisecond);
   const auto stranger = cluster.open_device(1);
-  std::uint32_t key = 2166136261u;
-  for (const char c : std::string_view("rails-test")) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
-  auto datagrams = stranger->make_datagram_queue_pair(1, key & 0x7FFFFFFF).value();
+  auto datagrams = stranger->make_datagram_queue_pair(1, RailCluster::datagram_key()).value();
   const RailAddress victim = cluster.table(0).rails[0];
   const std::byte nonsense[64] = {};
   int sent = 0;

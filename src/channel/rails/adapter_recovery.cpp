@@ -187,10 +187,8 @@ bool AdapterRecovery::tell(const Untold& untold) {
 
 void AdapterRecovery::on_keys(VirtualChannel& peer, std::span<const std::byte> packet) {
   KeysBody body;
-  if (!read_body(packet, sizeof(PacketHeader), body)) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
+  if (!read_body(packet, sizeof(PacketHeader), body))
+    return core_.report_short(peer.process(), "a key update", packet.size());
   if (body.written != 0) {
     Transfer* const exposure = core_.exposures.find(body.exposed, peer);
     if (exposure != nullptr && !exposure->readable) exposure->remote = body.bytes;

@@ -1,5 +1,7 @@
 #include "channel/rails/address_book.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -138,9 +140,12 @@ void AddressBook::ask(ProcessIndex whom, ProcessIndex about) {
 
 void AddressBook::on_question(ProcessIndex from, std::span<const std::byte> bytes) {
   QuestionBody body;
-  if (!read_body(bytes, 0, body) || body.about < 0 || body.about >= core_.settings.job_size ||
-      body.about == core_.settings.self)
-    return;
+  if (!read_body(bytes, 0, body) || body.about < 0 || body.about >= core_.settings.job_size)
+    return core_.report_malformed(
+        from, bytes.size() < sizeof(body)
+                  ? fmt::format("a question for an address of only {} bytes", bytes.size())
+                  : fmt::format("a question for the address of process {}", body.about));
+  if (body.about == core_.settings.self) return;
   const RailTable table = table_of(body.about);
   for (std::uint16_t rail = 0; rail < table.rails.size(); ++rail)
     tell(from, body.about, rail, table.rails[rail],
@@ -148,12 +153,14 @@ void AddressBook::on_question(ProcessIndex from, std::span<const std::byte> byte
   ++turn_;
 }
 
-void AddressBook::on_address(std::span<const std::byte> bytes) {
+void AddressBook::on_address(ProcessIndex from, std::span<const std::byte> bytes) {
   AddressBody body;
   if (!read_body(bytes, 0, body) || body.process < 0 || body.process >= core_.settings.job_size ||
       body.process == core_.settings.self || body.rail >= max_rails) {
-    ++core_.counters.dropped_malformed;
-    return;
+    return core_.report_malformed(
+        from, bytes.size() < sizeof(body)
+                  ? fmt::format("an address of only {} bytes", bytes.size())
+                  : fmt::format("the address of rail {} of process {}", body.rail, body.process));
   }
   VirtualChannel* const peer = core_.find_peer(body.process);
   if (peer == nullptr) {

@@ -32,7 +32,7 @@ class AddressBook {
   bool send_to_stranger(Rail& rail, ProcessIndex process, std::span<const std::byte> bytes);
   // The peer was not reached: asks other processes where it is.
   void ask(ProcessIndex about);
-  void on_address(std::span<const std::byte> body);
+  void on_address(ProcessIndex from, std::span<const std::byte> body);
   void on_question(ProcessIndex from, std::span<const std::byte> body);
 
   // Tells others what changed here, as far as it is time to.

@@ -1,5 +1,7 @@
 #include "channel/rails/alternate_paths.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "channel/rails/rail_core.h"
@@ -123,10 +125,12 @@ void AlternatePaths::on_due(Subchannel& subchannel) {
 
 void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byte> bytes) {
   AlternateBody body;
-  if (!read_body(bytes, 0, body)) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
+  const ProcessIndex process = subchannel.peer.process();
+  if (!read_body(bytes, 0, body))
+    return core_.report_short(process, "a path migration message", bytes.size());
+  if (body.meaning != Meaning::offer && body.meaning != Meaning::agreed && body.meaning != Meaning::declined)
+    return core_.report_malformed(process, fmt::format("a path migration message of unknown meaning {}",
+                                                       static_cast<int>(body.meaning)));
   AlternatePath* const path = subchannel.alternate.get();
   if (body.meaning == Meaning::offer) {
     if (path == nullptr) {  // not wanted here, and the peer asks only as often as it must

@@ -1,5 +1,7 @@
 #include "channel/rails/connection_manager.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -188,8 +190,13 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
     ++counters_.dropped_check;
     return;
   }
-  bool good = header.format == version && header.destination == settings_.self &&
-              header.source != settings_.self && header.source >= 0 && header.source < settings_.processes;
+  // A stranger may send again, and to others, what processes of the job once sent.
+  if (header.destination != settings_.self || header.source == settings_.self || header.source < 0 ||
+      header.source >= settings_.processes) {
+    ++counters_.dropped_malformed;
+    return;
+  }
+  bool good = header.format == version;
   const std::span<const std::byte> body = bytes.subspan(sizeof header);
   if (good) switch (header.kind) {
       case DatagramKind::request: {
@@ -220,7 +227,10 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
       default:
         good = false;
     }
-  if (!good) ++counters_.dropped_malformed;
+  if (good) return;
+  ++counters_.dropped_malformed;
+  host_.on_malformed(header.source, fmt::format("an invalid datagram (format {}, kind {}, {} bytes)",
+                                                header.format, static_cast<int>(header.kind), body.size()));
 }
 
 void ConnectionManager::on_request(const Header& header, std::uint16_t rail, const ConnectionEnd& remote) {

@@ -77,6 +77,9 @@ class ConnectionHost {
   virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
   // A request of the peer's came, which may be dropped or refused: where its end of this subchannel is now.
   virtual void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) = 0;
+  // A process of the job, by the check, sent a datagram that none can mean; `what` goes on after "rank 3
+  // sent ".
+  virtual void on_malformed(ProcessIndex peer, std::string what) = 0;
   // Puts a datagram on the way through a rail, to where this subchannel ends if it is on it (no_subchannel:
   // of none); false: no room or the rail is down.
   virtual bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t index,

@@ -49,12 +49,13 @@ class Process final : public ConnectionHost {
                        std::string(reinterpret_cast<const char*>(body.data()), body.size()));
   }
   void on_address(ProcessIndex, std::uint16_t, const ConnectionEnd&) override { ++addresses; }
+  void on_malformed(ProcessIndex, std::string what) override { complaints.push_back(std::move(what)); }
   bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t index,
                      std::span<const std::byte> bytes) override;
   bool rail_up(std::uint16_t rail) const override { return up[rail]; }
 
   std::unique_ptr<ConnectionManager> manager;
-  std::vector<std::string> controls;
+  std::vector<std::string> controls, complaints;
   bool up[2] = {true, true};
   double unwilling = 0;  // chance that accept says no
   int addresses = 0;     // told
@@ -332,12 +333,13 @@ TEST(ConnectionManager, StrangersAndDamagedDatagramsAreDropped) {
   EXPECT_EQ(world[1].accepts, 0);
   const ConnectionCounters& counters = world[1].manager->counters();
   EXPECT_EQ(counters.dropped_check + counters.dropped_malformed, counters.datagrams_received);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(world[i].complaints.empty()) << world[i].complaints.front();
   world.run_until(never);
   EXPECT_TRUE(world.agree(0, 1, 0));
 }
 
 // A member of the job that speaks wrongly: the check fits, sizes and values do not.
-TEST(ConnectionManager, WrongContentsOfMembersAreDropped) {
+TEST(ConnectionManager, WrongContentsOfMembersAreReported) {
   World world(2);
   ConnectionEnd wrong;
   wrong.port.mtu = 9;
@@ -351,6 +353,7 @@ TEST(ConnectionManager, WrongContentsOfMembersAreDropped) {
   world[0].manager->send_control({1}, 0, static_cast<DatagramKind>(77), {});
   world.run_until(millisecond);
   EXPECT_EQ(world[1].manager->counters().dropped_malformed, 6u);
+  EXPECT_EQ(world[1].complaints.size(), 6u);
   EXPECT_EQ(world[1].accepts, 0);
 }
 

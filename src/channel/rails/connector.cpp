@@ -16,6 +16,11 @@ constexpr std::size_t crowded_probe_bytes = 1024;
 // A nudge that brought nothing by then is repeated after a back-off.
 constexpr Nanoseconds nudge_time = 50 * millisecond;
 
+// For a probe's filling.
+std::size_t probe_room(const RailCore& core) {
+  return core.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(ProbeBody) - core.trailer();
+}
+
 std::span<const std::byte> probe_bytes(const ProbeBody& body) { return std::as_bytes(std::span(&body, 1)); }
 
 ConnectionSettings manager_settings(const RailCore& core, const std::array<std::uint64_t, 2>& secret) {
@@ -284,8 +289,7 @@ void Connector::on_packet(Subchannel& subchannel, PacketKind kind) {
 void Connector::send_probes(Subchannel& subchannel) {
   while (subchannel.probes_sent < subchannel.probes_wanted) {
     const ProbeBody body{subchannel.probes_sent, subchannel.probes_wanted};
-    const std::size_t room =
-        core_.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(body) - core_.trailer();
+    const std::size_t room = probe_room(core_);
     const std::size_t filling = subchannel.false_alarms > 0 ? std::min(room, crowded_probe_bytes) : room;
     if (!subchannel.peer.send_on(subchannel, PacketKind::probe, probe_bytes(body), filling)) return;
     ++subchannel.probes_sent;
@@ -294,13 +298,16 @@ void Connector::send_probes(Subchannel& subchannel) {
 
 void Connector::on_probe(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> packet) {
   ProbeBody body;
-  if (subchannel.state != SubchannelState::probing || !read_body(packet, sizeof(PacketHeader), body)) {
+  if (!read_body(packet, sizeof(PacketHeader), body))
+    return core_.report_short(subchannel.peer.process(), "a probe", packet.size());
+  if (subchannel.state != SubchannelState::probing) {
     ++core_.counters.dropped_stale;
     return;
   }
   ++subchannel.probes_received;
   if (kind == PacketKind::probe) {
-    const std::size_t filling = packet.size() - sizeof(PacketHeader) - sizeof(body);
+    const std::size_t filling =
+        std::min(packet.size() - sizeof(PacketHeader) - sizeof(body), probe_room(core_));
     subchannel.peer.send_on(subchannel, PacketKind::probe_answer, probe_bytes(body), filling);
     return;
   }
@@ -343,7 +350,8 @@ void Connector::nudge(Subchannel& subchannel) {
 
 void Connector::on_nudge(VirtualChannel& peer, std::span<const std::byte> bytes) {
   NudgeBody body;
-  Subchannel* const subchannel = read_body(bytes, 0, body) ? peer.subchannel(body.subchannel) : nullptr;
+  if (!read_body(bytes, 0, body)) return core_.report_short(peer.process(), "a nudge", bytes.size());
+  Subchannel* const subchannel = peer.subchannel(body.subchannel);
   if (subchannel == nullptr) return;
   peer.learn(subchannel->remote_rail, body.rail);
   const bool behind = psn_distance(body.incarnation, subchannel->incarnation) > 0;

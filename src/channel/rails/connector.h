@@ -59,6 +59,7 @@ class Connector final : private ConnectionHost {
   void abandon(const SubchannelName& name, bool gave_up) override;
   void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) override;
   void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) override;
+  void on_malformed(ProcessIndex process, std::string what) override;
   bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t index,
                      std::span<const std::byte> bytes) override;
   bool rail_up(std::uint16_t rail) const override;

@@ -67,7 +67,7 @@ void Connector::on_address(ProcessIndex process, std::uint16_t index, const Conn
 }
 
 void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<const std::byte> body) {
-  if (kind == DatagramKind::address) return core_.addresses.on_address(body);
+  if (kind == DatagramKind::address) return core_.addresses.on_address(process, body);
   if (kind == DatagramKind::where_is) return core_.addresses.on_question(process, body);
   VirtualChannel* const peer = core_.peer(process);
   if (peer == nullptr || peer->lost) return;
@@ -86,6 +86,10 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
     case DatagramKind::where_is:
       return;  // the manager's own, or handled above
   }
+}
+
+void Connector::on_malformed(ProcessIndex process, std::string what) {
+  core_.report_malformed(process, std::move(what));
 }
 
 bool Connector::answers(const SubchannelName& name, const ConnectionEnd& remote) {

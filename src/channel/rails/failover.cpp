@@ -233,9 +233,14 @@ void Failover::send_message(Subchannel& subchannel, bool fence, const FenceBody&
 
 void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std::byte> bytes) {
   FenceBody body;
-  Subchannel* const subchannel = read_body(bytes, 0, body) ? peer.subchannel(body.subchannel) : nullptr;
+  if (!read_body(bytes, 0, body)) return core_.report_short(peer.process(), "a fence", bytes.size());
+  if (body.subchannel >= max_stripes)
+    return core_.report_malformed(
+        peer.process(), fmt::format("a fence for path {}, of at most {}", body.subchannel, max_stripes));
+  // A peer with other knobs may have more paths; and a datagram may be an old one, sent again by a stranger.
+  Subchannel* const subchannel = peer.subchannel(body.subchannel);
   if (subchannel == nullptr || !peer.acknowledge(body.acknowledged)) {
-    ++core_.counters.dropped_malformed;
+    ++core_.counters.dropped_stale;
     return;
   }
   peer.learn(subchannel->remote_rail, body.rail);
@@ -283,10 +288,10 @@ void Failover::on_fence(Subchannel& subchannel, const FenceBody& body) {
 
 void Failover::compare(Subchannel& subchannel, std::uint32_t received) {
   VirtualChannel& peer = subchannel.peer;
-  if (psn_distance(received, subchannel.sent) > 0) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
+  if (psn_distance(received, subchannel.sent) > 0)
+    return core_.report_malformed(
+        peer.process(),
+        fmt::format("a fence claiming {} packets, but only {} were sent to it", received, subchannel.sent));
   // What its adapter acknowledged and its software never saw: damaged, or the adapter died with it.
   peer.take_back(subchannel, received);
   core_.rendezvous.take_back(subchannel, received);

@@ -250,8 +250,8 @@ bool RailCore::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
   }
   ++subchannel.received;  // whatever it is: the peer's count goes on, too
   PacketHeader header;
-  if (!read_body({buffer->data, buffer->bytes}, 0, header)) {
-    ++counters.dropped_malformed;
+  if (!read_body({buffer->data, buffer->bytes}, 0, header)) [[unlikely]] {
+    report_short(subchannel.peer.process(), "a packet", buffer->bytes);
     return false;
   }
   if (header.subchannel != subchannel.index || header.incarnation != subchannel.incarnation) {
@@ -261,6 +261,17 @@ bool RailCore::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
   if (subchannel.state != SubchannelState::ready) [[unlikely]]
     connector->on_packet(subchannel, header.kind);
   return subchannel.peer.take_packet(subchannel, buffer, header);
+}
+
+// What peers may not send.
+
+void RailCore::report_malformed(ProcessIndex process, std::string what) {
+  ++counters.dropped_malformed;
+  if (events != nullptr) events->on_bad_packet(process, std::move(what));
+}
+
+void RailCore::report_short(ProcessIndex process, std::string_view kind, std::size_t bytes) {
+  report_malformed(process, fmt::format("{} of only {} bytes", kind, bytes));
 }
 
 // What others see.

@@ -84,6 +84,10 @@ struct RailCore {
   // Brings the counters that others keep up to date: registration cache, datagrams.
   void count_more();
   void device_gone(std::uint16_t device_number);
+  // A peer sent what no process of this job can mean, however late or often it came; `what` goes on after
+  // "rank 3 sent ". To be told within progress.
+  void report_malformed(ProcessIndex process, std::string what);
+  void report_short(ProcessIndex process, std::string_view kind, std::size_t bytes);
   // Bytes behind every packet.
   std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }
   // How long an adapter is silent, with the knobs as they are, before it gives a connection up.

@@ -144,9 +144,8 @@ void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packe
   if (!read_body(packet, sizeof(PacketHeader), header) ||
       !read_body(packet, sizeof(PacketHeader) + sizeof(header), body) || body.size < 0 ||
       header.kind != MessageHeader::Kind::rendezvous) {
-    ++core_.counters.dropped_malformed;
-    return core_.events->on_bad_packet(peer.process(),
-                                       "an offer of bytes that is too short or of a negative size");
+    return core_.report_malformed(peer.process(),
+                                  "a rendezvous start that is too short or of a negative size");
   }
   Transfer& fetch = core_.fetches.take(peer);
   fetch.other = body.exposed;
@@ -273,15 +272,20 @@ void Rendezvous::end_readable(Transfer& exposure) {
 
 void Rendezvous::on_reply(VirtualChannel& peer, std::span<const std::byte> packet) {
   ReplyBody body;
-  Transfer* const exposure =
-      read_body(packet, sizeof(PacketHeader), body) ? core_.exposures.find(body.exposed, peer) : nullptr;
+  if (!read_body(packet, sizeof(PacketHeader), body))
+    return core_.report_short(peer.process(), "a rendezvous reply", packet.size());
+  Transfer* const exposure = core_.exposures.find(body.exposed, peer);
+  if (exposure == nullptr || exposure->state != Transfer::State::offered)
+    return core_.report_malformed(
+        peer.process(),
+        fmt::format("a rendezvous reply for transfer {}, which waits for none", body.exposed.place));
   const bool keys =
       std::any_of(body.bytes.keys.begin(), body.bytes.keys.end(), [](auto key) { return key != 0; });
-  if (exposure == nullptr || exposure->state != Transfer::State::offered || (exposure->readable && keys) ||
-      body.size < 1 || body.size > exposure->bytes.size) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
+  if ((exposure->readable && keys) || body.size < 1 || body.size > exposure->bytes.size)
+    return core_.report_malformed(
+        peer.process(),
+        fmt::format("a rendezvous reply that asks for {} of {} bytes{}", body.size, exposure->bytes.size,
+                    exposure->readable && keys ? " to be written, which it may only read" : ""));
   end_readable(*exposure);
   exposure->readable = false;
   exposure->in_packets |= !keys;
@@ -295,13 +299,14 @@ void Rendezvous::on_reply(VirtualChannel& peer, std::span<const std::byte> packe
 
 void Rendezvous::on_done(VirtualChannel& peer, std::span<const std::byte> packet) {
   DoneBody body;
-  Transfer* const exposure =
-      read_body(packet, sizeof(PacketHeader), body) ? core_.exposures.find(body.exposed, peer) : nullptr;
+  if (!read_body(packet, sizeof(PacketHeader), body))
+    return core_.report_short(peer.process(), "a rendezvous completion", packet.size());
+  Transfer* const exposure = core_.exposures.find(body.exposed, peer);
   const bool moving = exposure != nullptr && exposure->state == Transfer::State::moving;
-  if (exposure == nullptr || (!moving && exposure->state != Transfer::State::offered)) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
+  if (exposure == nullptr || exposure->confirmed || (!moving && exposure->state != Transfer::State::offered))
+    return core_.report_malformed(
+        peer.process(),
+        fmt::format("a rendezvous completion for transfer {}, which is over", body.exposed.place));
   exposure->confirmed = true;
   if (!moving || written(*exposure)) end_exposure(*exposure);
 }
@@ -315,7 +320,8 @@ Transfer* Rendezvous::written_fetch(VirtualChannel& peer, const TransferName& na
   }
   if (range.offset < 0 || range.size < 1 || range.size > fetch->size ||
       range.offset > fetch->size - range.size) {
-    ++core_.counters.dropped_malformed;
+    core_.report_malformed(peer.process(), fmt::format("{} bytes at offset {} of a message of {} bytes",
+                                                       range.size, range.offset, fetch->size));
     return nullptr;
   }
   return fetch;
@@ -323,10 +329,8 @@ Transfer* Rendezvous::written_fetch(VirtualChannel& peer, const TransferName& na
 
 void Rendezvous::on_finish(VirtualChannel& peer, std::span<const std::byte> packet) {
   FinishBody body;
-  if (!read_body(packet, sizeof(PacketHeader), body)) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
+  if (!read_body(packet, sizeof(PacketHeader), body))
+    return core_.report_short(peer.process(), "a write completion", packet.size());
   const ByteRange range{body.offset, body.size};
   if (Transfer* const fetch = written_fetch(peer, body.fetch, range)) arrived(*fetch, range);
 }

@@ -92,10 +92,8 @@ bool Rendezvous::send_packets(Transfer& exposure) {
 void Rendezvous::on_data(VirtualChannel& peer, std::span<const std::byte> packet) {
   DataBody body;
   constexpr std::size_t skip = sizeof(PacketHeader) + sizeof(body);
-  if (!read_body(packet, sizeof(PacketHeader), body)) {
-    ++core_.counters.dropped_malformed;
-    return;
-  }
+  if (!read_body(packet, sizeof(PacketHeader), body))
+    return core_.report_short(peer.process(), "a rendezvous data packet", packet.size());
   const ByteRange range{body.offset, static_cast<std::int64_t>(packet.size() - skip)};
   Transfer* const fetch = written_fetch(peer, body.fetch, range);
   if (fetch == nullptr) return;

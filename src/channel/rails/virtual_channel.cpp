@@ -1,5 +1,7 @@
 #include "channel/rails/virtual_channel.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -147,6 +149,7 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
   if (!subchannel.room_for(1, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return false;
   const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
   const bool small = bytes + core_.trailer() <= core_.small_packets.buffer_bytes();
+  HAWSER_ASSERT(bytes + core_.trailer() <= core_.packets.buffer_bytes());
   PacketBuffer* const buffer = core_.pool(small).take();
   if (buffer == nullptr) return false;
   WorkEntry& entry = *core_.entries.take();
@@ -281,10 +284,7 @@ bool VirtualChannel::advance() {
 bool VirtualChannel::acknowledge(std::uint32_t psn) {
   const std::int32_t ahead = psn_distance(psn, acknowledged_);
   if (ahead <= 0) return true;
-  if (psn_distance(psn, next_psn_) > 0) {
-    ++core_.counters.dropped_malformed;
-    return false;
-  }
+  if (psn_distance(psn, next_psn_) > 0) return false;
   acknowledged_ = psn;
   while (WorkEntry* entry = retained_.front()) {
     if (psn_distance(entry->psn, psn) >= 0) break;
@@ -296,7 +296,12 @@ bool VirtualChannel::acknowledge(std::uint32_t psn) {
 }
 
 bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header) {
-  if (!acknowledge(header.acknowledged)) return false;
+  if (!acknowledge(header.acknowledged)) [[unlikely]] {
+    core_.report_malformed(process_,
+                           fmt::format("an acknowledgement of packet {}, but only {} were sent to it",
+                                       header.acknowledged, next_psn_));
+    return false;
+  }
   const std::span<const std::byte> packet(buffer->data, buffer->bytes);
   switch (header.kind) {
     case PacketKind::eager:
@@ -324,7 +329,8 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
       core_.connector->on_probe(subchannel, header.kind, packet);
       return false;
     default:
-      ++core_.counters.dropped_malformed;
+      core_.report_malformed(process_,
+                             fmt::format("a packet of unknown kind {}", static_cast<int>(header.kind)));
       return false;
   }
   const std::int32_t ahead = psn_distance(header.psn, expected_);
@@ -338,8 +344,10 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
     ++core_.counters.dropped_duplicate;
     return false;
   }
-  if (ahead >= static_cast<std::int32_t>(packet_window)) {
-    ++core_.counters.dropped_malformed;
+  if (ahead >= static_cast<std::int32_t>(packet_window)) [[unlikely]] {
+    core_.report_malformed(
+        process_, fmt::format("packet {} when packet {} was next, outside the window of {}", header.psn,
+                              expected_, packet_window));
     return false;
   }
   ++core_.counters.out_of_order;
@@ -361,8 +369,7 @@ void VirtualChannel::hand_on(PacketBuffer& buffer) {
       MessageHeader message;
       if (!read_body(packet, sizeof(header), message) || message.kind == MessageHeader::Kind::rendezvous)
           [[unlikely]] {
-        ++core_.counters.dropped_malformed;
-        return core_.events->on_bad_packet(
+        return core_.report_malformed(
             process_, "a packet with no header, or with one that offers bytes and names none");
       }
       const std::size_t skip = sizeof(header) + sizeof(message);
