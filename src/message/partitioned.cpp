@@ -1,5 +1,7 @@
 #include "message/partitioned.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/assert.h"
@@ -14,6 +16,14 @@ std::int64_t partitions_per_part(std::int64_t partitions, std::int64_t partition
   const std::int64_t for_size = (wanted_bytes + partition_bytes - 1) / partition_bytes;
   const std::int64_t for_number = (partitions + most_parts - 1) / most_parts;
   return std::clamp<std::int64_t>(std::max(for_size, for_number), 1, partitions);
+}
+
+// As PartitionedSend divides: into as few parts as hold all bytes.
+bool PartitionedPlan::sound() const {
+  if (bytes < 0 || part_bytes < 0 || parts < 0 || parts > most_parts) return false;
+  if (first_tag < 0 || first_tag > INT32_MAX - parts) return false;
+  if (bytes == 0) return parts <= 1;
+  return parts > 0 && part_bytes > 0 && (bytes - 1) / part_bytes == parts - 1;
 }
 
 // --- Both sides ---
@@ -143,9 +153,12 @@ void PartitionedSend::one_done(MessageRequest& request) {
 
 // --- The receiver ---
 
-PartitionedReceive::PartitionedReceive(PointToPoint& messages, Buffer buffer, const ReceivePattern& pairing,
-                                       std::uint32_t data_context)
-    : PartitionedRequest(messages, std::move(buffer), false), pattern_(pairing), data_context_(data_context) {
+PartitionedReceive::PartitionedReceive(PointToPoint& messages, Buffer buffer, ProcessIndex source,
+                                       const ReceivePattern& pairing, std::uint32_t data_context)
+    : PartitionedRequest(messages, std::move(buffer), false),
+      source_(source),
+      pattern_(pairing),
+      data_context_(data_context) {
   HAWSER_ASSERT(pairing.source_rank != any_source);
   if (pairing.source_rank == proc_null) return;
   pairing_request_ =
@@ -165,8 +178,25 @@ Result<> PartitionedReceive::start() {
     return {};
   }
   for (Part& part : parts_) part.done = false;
-  if (!pairing()) post_parts();
+  if (paired_) post_parts();
   return {};
+}
+
+// What does not fit ends the job, and until then there is nothing to receive.
+void PartitionedReceive::pair(const Status& told) {
+  if (told.error != ErrorClass::success && told.error != ErrorClass::truncate)
+    return;  // lost, as others tell
+  const auto size = static_cast<std::int64_t>(sizeof plan_);
+  if (told.error != ErrorClass::success || told.bytes != size)
+    return messages_.on_bad_packet(
+        source_, fmt::format("a division of a partitioned send that is not of {} bytes", size));
+  if (!plan_.sound())
+    return messages_.on_bad_packet(
+        source_,
+        fmt::format("a division of a partitioned send of {} bytes into {} parts of {} bytes, tags from {}",
+                    plan_.bytes, plan_.parts, plan_.part_bytes, plan_.first_tag));
+  paired_ = true;
+  divide();
 }
 
 void PartitionedReceive::post_parts() {
@@ -182,12 +212,12 @@ void PartitionedReceive::post_parts() {
 
 void PartitionedReceive::one_done(MessageRequest& request) {
   if (&request == pairing_request_) {
-    const bool paired = !request.status.cancelled;
+    const Status told = request.status;
     pairing_request_ = nullptr;
     messages_.release(request);
-    if (paired) divide();
+    if (!told.cancelled) pair(told);
     if (user_freed) return delete_if_over();
-    if (active && !complete) post_parts();
+    if (paired_ && active && !complete) post_parts();
     return;
   }
   parts_[part_of(request)].done = true;
@@ -200,7 +230,7 @@ void PartitionedReceive::one_done(MessageRequest& request) {
 
 bool PartitionedReceive::arrived(std::int64_t partition) const {
   if (!active || complete) return true;
-  if (pairing()) return false;
+  if (!paired_) return false;
   const std::int64_t begin = partition * buffer_.partition_bytes;
   const std::int64_t end = std::min(begin + buffer_.partition_bytes, plan_.bytes);
   if (begin >= end || plan_.part_bytes == 0) return false;  // nothing of its own: with the last of the others

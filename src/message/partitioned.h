@@ -22,7 +22,13 @@ struct PartitionedPlan {
   std::int64_t part_bytes = 0;  // of each part but the last
   std::int32_t first_tag = 0;   // parts have this tag and the next
   std::int32_t parts = 0;
+
+  // Whether a sender can have made it: what comes in is another process's word.
+  bool sound() const;
 };
+
+// What HAWSER_PARTITION_MESSAGES may say at most.
+inline constexpr std::int32_t most_parts = 65536;
 
 // How many partitions of the sender go into one part. Parts reach `wanted_bytes` where they can, and there
 // are at most `most_parts`.
@@ -109,9 +115,10 @@ class PartitionedSend final : public PartitionedRequest {
 
 class PartitionedReceive final : public PartitionedRequest {
  public:
-  // `pairing` names the sender and the tag; pairing.source_rank may be proc_null, but not any_source.
-  PartitionedReceive(PointToPoint& messages, Buffer buffer, const ReceivePattern& pairing,
-                     std::uint32_t data_context);
+  // `pairing` names the sender, which is `source`, and the tag; pairing.source_rank may be proc_null, but not
+  // any_source.
+  PartitionedReceive(PointToPoint& messages, Buffer buffer, ProcessIndex source,
+                     const ReceivePattern& pairing, std::uint32_t data_context);
 
   Result<> start() override;
   // Whether the whole partition is in the buffer. 0 <= partition < partitions().
@@ -119,13 +126,16 @@ class PartitionedReceive final : public PartitionedRequest {
 
  private:
   void one_done(MessageRequest& request) override;
+  void pair(const Status& told);
   void post_parts();
   bool pairing() const override { return pairing_request_ != nullptr; }
   void stop_pairing() override { messages_.cancel(*pairing_request_); }
 
+  const ProcessIndex source_;
   const ReceivePattern pattern_;
   const std::uint32_t data_context_;
   MessageRequest* pairing_request_ = nullptr;
+  bool paired_ = false;
   std::int64_t received_ = 0;
 };
 

@@ -78,7 +78,8 @@ Result<> precv_init(MpiProcess& process, void* buf, int partitions, std::int64_t
     return failure(ErrorClass::rank, "source is MPI_ANY_SOURCE, which partitioned receives do not allow");
   auto buffer = describe_partitions(buf, partitions, count, datatype);
   if (!buffer) return buffer.take_error();
-  request = new PartitionedReceive(process.point_to_point(), std::move(buffer).value(),
+  const ProcessIndex from = source == proc_null ? proc_null : comm.process_of(source);
+  request = new PartitionedReceive(process.point_to_point(), std::move(buffer).value(), from,
                                    {comm.context() + pairing_context, source, tag},
                                    comm.context() + partition_context);
   request->communicator = Ref<Counted>(&comm);
