@@ -68,7 +68,7 @@ int list_of(const char* function, int cat_index, std::vector<int> ToolCategory::
 #pragma GCC visibility push(default)
 extern "C" {
 
-int PMPI_T_init_thread(int required, int* provided) noexcept {
+int PMPI_T_init_thread(int required, int* provided) noexcept try {
   Entry entry("MPI_T_init_thread", Entry::AnyTime());
   const int level = to_core_thread_level(required);
   if (thread_level_name(level).empty()) return code_of(ToolCode::invalid);
@@ -77,6 +77,8 @@ int PMPI_T_init_thread(int required, int* provided) noexcept {
   process.tool().initialize();
   give(provided, required);
   return MPI_SUCCESS;
+} catch (const std::bad_alloc&) {
+  return code_of(ToolCode::memory);
 }
 
 int PMPI_T_finalize() noexcept {

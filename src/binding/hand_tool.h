@@ -2,6 +2,7 @@
 // call no error handler; every result that the caller passes a null pointer for is left out.
 #pragma once
 
+#include <new>
 #include <string_view>
 
 #include "binding/hand.h"
@@ -20,13 +21,16 @@ void give(T* out, Value value) {
 // A string with its room on entry and its length, terminator included, on return (MPI-5.0 section 15.3.3).
 void give_text(char* out, int* length, std::string_view text);
 
-// Calls body(entry, tool) under the lock, if MPI_T is initialized.
+// Calls body(entry, tool) under the lock, if MPI_T is initialized. No error of a tool's is fatal, not even
+// when memory ends.
 template <class Body>
-int with_tool(const char* function, Body&& body) {
+int with_tool(const char* function, Body&& body) try {
   Entry entry(function, Entry::AnyTime());
   ToolInterface& tool = entry.process().tool();
   if (!tool.initialized()) return code_of(ToolCode::not_initialized);
   return code_of(body(entry, tool));
+} catch (const std::bad_alloc&) {
+  return code_of(ToolCode::memory);
 }
 
 // Gives a new info object without entries.

@@ -1,8 +1,9 @@
 """Compiles a Fortran program and runs it: run_program.py BUILD COMPILER PROCESSES SOURCE [flags of the compiler...].
 COMPILER is standard or mpich (our mpifort for that ABI), or debian (MPICH's own mpif90: its program runs on our
-libraries). A part in C stands in SOURCE_c.c."""
+libraries). A part in C stands in SOURCE_c.c. With --fails REGEX among the flags the program must fail, and say that."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,11 @@ from pathlib import Path
 
 build, compiler, processes, source = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3], Path(sys.argv[4])
 flags = sys.argv[5:]
+complaint = None
+if "--fails" in flags:
+    at = flags.index("--fails")
+    complaint = flags[at + 1]
+    del flags[at:at + 2]
 command = [build / "bin/mpifort", f"-abi={compiler}"]
 if compiler == "debian":
     mpif90 = shutil.which("mpif90.mpich")
@@ -36,5 +42,9 @@ with tempfile.TemporaryDirectory() as directory:
     loaded = subprocess.run(["ldd", program], capture_output=True, text=True, env=environment).stdout
     if f"{build}/lib/{library}" not in loaded:
         sys.exit(f"the program does not load our {library}:\n{loaded}")
-    result = subprocess.run([build / "bin/mpiexec", "-n", processes, program], env=environment, timeout=240)
+    result = subprocess.run([build / "bin/mpiexec", "-n", processes, program], env=environment, timeout=240,
+                            stderr=subprocess.PIPE if complaint else None, text=True)
+if complaint is not None:
+    print(result.stderr)
+    sys.exit(0 if result.returncode != 0 and re.search(complaint, result.stderr) else 1)
 sys.exit(result.returncode)

@@ -79,6 +79,10 @@ class Unexpected(Messages):
                                         r"that no receive has asked for failed")
         self.assertNotIn("terminate", result.stderr)
 
+    def test_the_end_of_memory_is_no_error_of_a_tool(self):
+        result = run("shared memory", "tool_memory", ranks=1)
+        self.assertEqual((result.returncode, result.stdout), (0, "many sessions, then MPI_T_ERR_MEMORY\n"), result.stderr)
+
 
 class Forked(Messages):
     def test_children_are_not_the_rank(self):

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "binding/fortran/memory.h"
 #include "binding/fortran/sentinels.h"
 
 namespace hawser::fortran {
@@ -70,7 +71,7 @@ class In {
     if (!wide_integers()) [[likely]]
       return;
     const std::size_t n = length_of(length());
-    copy_ = std::make_unique_for_overwrite<int[]>(n);
+    copy_ = make_array<int>(n, "an array of integers");
     for (std::size_t i = 0; i < n; ++i) copy_[i] = array[2 * i];
     data_ = copy_.get();
   }
@@ -89,7 +90,7 @@ class OutArray {
     if (!wide_integers()) [[likely]]
       return;
     size_ = length_of(length());
-    copy_ = std::make_unique_for_overwrite<int[]>(size_);
+    copy_ = make_array<int>(size_, "an array of integers");
     for (std::size_t i = 0; i < size_; ++i) copy_[i] = array[2 * i];
     data_ = copy_.get();
   }
@@ -110,7 +111,8 @@ class OutArray {
 class OutIndices {
  public:
   template <class Length>
-  OutIndices(int* array, Length length) : array_(array), indices_(length_of(length()), -1) {}
+  OutIndices(int* array, Length length)
+      : array_(array), indices_(make_vector<int>(length_of(length()), "an array of indices", -1)) {}
   ~OutIndices() {
     const std::size_t stride = wide_integers() ? 2 : 1;
     for (std::size_t i = 0; i < indices_.size(); ++i)
@@ -244,7 +246,7 @@ class Handles {
       return;
     size_ = length_of(length());
     copied_ = true;
-    if (size_ > on_stack) large_ = std::make_unique_for_overwrite<Handle[]>(size_);
+    if (size_ > on_stack) large_ = make_array<Handle>(size_, "an array of handles");
     const std::size_t stride = wide_integers() ? 2 : 1;
     for (std::size_t i = 0; i < size_; ++i) data()[i] = handle_of<Handle>(array[stride * i]);
   }
@@ -271,7 +273,7 @@ template <class Length>
 Datatypes::Datatypes(int* array, Length length) : array_(array) {
   if (std::is_same_v<MPI_Datatype, int> && !wide_integers()) [[likely]]
     return;
-  datatypes_.resize(length_of(length()));
+  datatypes_ = make_vector<MPI_Datatype>(length_of(length()), "an array of datatypes");
   const std::size_t stride = wide_integers() ? 2 : 1;
   for (std::size_t i = 0; i < datatypes_.size(); ++i) datatypes_[i] = datatype_of(array[stride * i]);
 }
@@ -292,7 +294,7 @@ class Statuses {
       : argument_(argument), writes_(writes), ignored_(status_ignored(argument)) {
     if (ignored_ || !wide_integers()) [[likely]]
       return;
-    copy_ = std::vector<MPI_Status>(length_of(length()));
+    copy_ = make_vector<MPI_Status>(length_of(length()), "an array of statuses");
     for (std::size_t i = 0; i < status_size * copy_.size(); ++i) ints()[i] = argument_[2 * i];
   }
   ~Statuses() {
@@ -338,7 +340,8 @@ class OutOldAddress {
 class OldAddresses {
  public:
   template <class Length>
-  OldAddresses(const int* array, Length length) : values_(length_of(length())) {
+  OldAddresses(const int* array, Length length)
+      : values_(make_vector<MPI_Aint>(length_of(length()), "an array of addresses")) {
     const std::size_t stride = wide_integers() ? 2 : 1;
     for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = old_address(array + stride * i);
   }

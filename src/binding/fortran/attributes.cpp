@@ -72,9 +72,11 @@ extern "C" {
 
 // The functions for communicators, datatypes and windows differ only in names.
 #define HAWSER_ATTRIBUTES(Object, object, Handle)                                                         \
-  void pmpi_##object##_set_attr_(int* handle_, int* keyval, MPI_Aint* value, int* ierror) noexcept {      \
+  void pmpi_##object##_set_attr_(int* handle_, int* keyval, MPI_Aint* value, int* ierror) noexcept try {  \
     put_error(ierror,                                                                                     \
               MPI_##Object##_set_attr(handle<Handle>(handle_), c_keyval(get(keyval)), new_cell(*value))); \
+  } catch (const std::bad_alloc& error) {                                                                 \
+    out_of_memory("MPI_" #Object "_set_attr", error);                                                     \
   }                                                                                                       \
   void pmpi_##object##_get_attr_(int* handle_, int* keyval, MPI_Aint* value, int* flag,                   \
                                  int* ierror) noexcept {                                                  \
@@ -88,9 +90,11 @@ HAWSER_ATTRIBUTES(Type, type, MPI_Datatype)
 HAWSER_ATTRIBUTES(Win, win, MPI_Win)
 
 // The deprecated forms have attributes of type INTEGER.
-void pmpi_attr_put_(int* comm, int* keyval, int* value, int* ierror) noexcept {
+void pmpi_attr_put_(int* comm, int* keyval, int* value, int* ierror) noexcept try {
   const MPI_Aint number = wide_integers() ? *reinterpret_cast<const MPI_Aint*>(value) : *value;
   put_error(ierror, MPI_Comm_set_attr(handle<MPI_Comm>(comm), c_keyval(get(keyval)), new_cell(number)));
+} catch (const std::bad_alloc& error) {
+  out_of_memory("MPI_Attr_put", error);
 }
 void pmpi_attr_get_(int* comm, int* keyval, int* value, int* flag, int* ierror) noexcept {
   void* attribute = nullptr;

@@ -93,7 +93,7 @@ int convert_data(void* user, MPI_Datatype datatype, Count count, void* file, MPI
 extern "C" {
 
 void pmpi_grequest_start_(Procedure query, Procedure release, Procedure cancel, MPI_Aint* extra_state,
-                          int* request, int* ierror) noexcept {
+                          int* request, int* ierror) noexcept try {
   auto made = std::make_unique<GeneralizedRequest>(
       reinterpret_cast<decltype(GeneralizedRequest::query)>(query),
       reinterpret_cast<decltype(GeneralizedRequest::release)>(release),
@@ -102,6 +102,8 @@ void pmpi_grequest_start_(Procedure query, Procedure release, Procedure cancel, 
                                       OutHandle<MPI_Request>(request));
   if (code == MPI_SUCCESS) static_cast<void>(made.release());
   put_error(ierror, code);
+} catch (const std::bad_alloc& error) {
+  out_of_memory("MPI_Grequest_start", error);
 }
 
 // Never called by us: its address means that there is nothing to convert.
@@ -148,14 +150,19 @@ int register_representation(int (*call)(const char*, Function*, Function*, MPI_D
 extern "C" {
 
 void pmpi_register_datarep_(const char* name, Procedure read, Procedure write, Procedure extent,
-                            MPI_Aint* extra_state, int* ierror, std::size_t name_length) noexcept {
+                            MPI_Aint* extra_state, int* ierror, std::size_t name_length) noexcept try {
   put_error(ierror, register_representation<int>(MPI_Register_datarep, Text(name, name_length), read, write,
                                                  extent, extra_state));
+} catch (const std::bad_alloc& error) {
+  out_of_memory("MPI_Register_datarep", error);
 }
 void mpi_register_datarep_f08_large_(const char* name, Procedure read, Procedure write, Procedure extent,
-                                     MPI_Aint* extra_state, int* ierror, std::size_t name_length) noexcept {
+                                     MPI_Aint* extra_state, int* ierror, std::size_t name_length) noexcept
+    try {
   put_error(ierror, register_representation<MPI_Count>(MPI_Register_datarep_c, Text(name, name_length), read,
                                                        write, extent, extra_state));
+} catch (const std::bad_alloc& error) {
+  out_of_memory("MPI_Register_datarep_c", error);
 }
 
 }  // extern "C"

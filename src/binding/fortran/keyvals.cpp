@@ -103,12 +103,14 @@ extern "C" {
 
 #define HAWSER_KEYVALS(Object, object, Handle)                                                               \
   void pmpi_##object##_create_keyval_(Procedure copy, Procedure remove, int* keyval, MPI_Aint* extra_state,  \
-                                      int* ierror) noexcept {                                                \
+                                      int* ierror) noexcept try {                                            \
     auto made = std::make_unique<Keyval>(copy, remove, *extra_state);                                        \
     const int code = MPI_##Object##_create_keyval(copy_attribute<Handle>, delete_attribute<Handle>,          \
                                                   Out(keyval), made.get());                                  \
     keep(code, std::move(made));                                                                             \
     put_error(ierror, code);                                                                                 \
+  } catch (const std::bad_alloc& error) {                                                                    \
+    out_of_memory("MPI_" #Object "_create_keyval", error);                                                   \
   }                                                                                                          \
   void pmpi_##object##_null_copy_fn_(int*, int*, MPI_Aint*, MPI_Aint*, MPI_Aint*, int* flag, int* ierror) {  \
     put(flag, 0);                                                                                            \
@@ -127,12 +129,14 @@ HAWSER_KEYVALS(Type, type, MPI_Datatype)
 HAWSER_KEYVALS(Win, win, MPI_Win)
 
 void pmpi_keyval_create_(Procedure copy, Procedure remove, int* keyval, int* extra_state,
-                         int* ierror) noexcept {
+                         int* ierror) noexcept try {
   const MPI_Aint extra = wide_integers() ? *reinterpret_cast<const MPI_Aint*>(extra_state) : *extra_state;
   auto made = std::make_unique<Keyval>(copy, remove, extra);
   const int code = MPI_Comm_create_keyval(copy_old, delete_old, Out(keyval), made.get());
   keep(code, std::move(made));
   put_error(ierror, code);
+} catch (const std::bad_alloc& error) {
+  out_of_memory("MPI_Keyval_create", error);
 }
 void pmpi_null_copy_fn_(int*, int*, int*, int*, int*, int* flag, int* ierror) {
   put(flag, 0);

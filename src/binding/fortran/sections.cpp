@@ -68,9 +68,15 @@ std::byte* copy_section(const CFI_cdesc_t& descriptor, int last, std::byte* sect
 
 }  // namespace
 
-Section::Section(const CFI_cdesc_t* descriptor, bool writes) : descriptor_(descriptor), writes_(writes) {
+Section::Section(const char* function, const CFI_cdesc_t* descriptor, bool writes)
+    : descriptor_(descriptor), writes_(writes) {
   if (contiguous(*descriptor)) return;
-  copy_ = std::make_unique_for_overwrite<std::byte[]>(byte_count(*descriptor));
+  const std::size_t bytes = byte_count(*descriptor);
+  try {
+    copy_ = make_array<std::byte>(bytes, "a copy of an array section");
+  } catch (const std::bad_alloc& error) {
+    out_of_memory(function, error);
+  }
   // Also before the call writes, which may leave parts as they are.
   copy_section(*descriptor, descriptor->rank - 1, static_cast<std::byte*>(descriptor->base_addr), copy_.get(),
                false);
@@ -82,13 +88,16 @@ Section::~Section() {
                  copy_.get(), true);
 }
 
-StridedArgument::StridedArgument(const CFI_cdesc_t* descriptor, std::int64_t count, int* datatype)
+StridedArgument::StridedArgument(const char* function, const CFI_cdesc_t* descriptor, std::int64_t count,
+                                 int* datatype) try
     : descriptor_(descriptor), datatype_(datatype) {
   if (contiguous(*descriptor) || count <= 0) return;
   const MPI_Datatype type = datatype_handle(datatype);
   error_ = make_type(type, count);
   if (error_ == MPI_SUCCESS) error_ = MPI_Type_commit(&type_);
   put(type_number_, number_of(type_));
+} catch (const std::bad_alloc& error) {
+  out_of_memory(function, error);
 }
 
 StridedArgument::~StridedArgument() {
@@ -126,7 +135,7 @@ int StridedArgument::make_type_of_elements(MPI_Datatype element, std::int64_t co
     return MPI_SUCCESS;
   }
   // The first `count` elements in the array's order.
-  std::vector<MPI_Count> places(static_cast<std::size_t>(count));
+  auto places = make_vector<MPI_Count>(static_cast<std::size_t>(count), "the places of a section's elements");
   CFI_index_t index[CFI_MAX_RANK] = {};
   MPI_Count place = 0;
   for (MPI_Count& next : places) {
@@ -162,9 +171,10 @@ int StridedArgument::make_type_of_bytes(MPI_Datatype datatype, std::int64_t coun
   if (begin < 0 || end > room) return MPI_ERR_COUNT;
 
   const auto packed_size = static_cast<std::size_t>(bytes);
-  std::vector<std::size_t> sources(packed_size);
-  std::vector<unsigned char> whole(total);
-  std::vector<unsigned char> packed(packed_size);
+  constexpr const char* purpose = "the places of a section's bytes";
+  auto sources = make_vector<std::size_t>(packed_size, purpose);
+  auto whole = make_vector<unsigned char>(total, purpose);
+  auto packed = make_vector<unsigned char>(packed_size, purpose);
   for (unsigned shift = 0; total >> shift != 0; shift += 8) {
     for (std::size_t i = 0; i < total; ++i) whole[i] = static_cast<unsigned char>(i >> shift);
     MPI_Count position = 0;

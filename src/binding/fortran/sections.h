@@ -4,7 +4,8 @@
 //   StridedArgument  for calls that go on later and have one count and one datatype: a datatype that says
 //   where the
 //                    elements lie
-// Other nonblocking calls refuse sections that are not contiguous.
+// Other nonblocking calls refuse sections that are not contiguous. `function` is the MPI function, for
+// messages.
 #pragma once
 
 #include <ISO_Fortran_binding.h>
@@ -20,7 +21,7 @@ std::size_t byte_count(const CFI_cdesc_t& descriptor);
 class Section {
  public:
   // `writes`: the call changes the buffer.
-  Section(const CFI_cdesc_t* descriptor, bool writes);
+  Section(const char* function, const CFI_cdesc_t* descriptor, bool writes);
   ~Section();
   Section(const Section&) = delete;
   void* address() { return copy_ != nullptr ? copy_.get() : descriptor_->base_addr; }
@@ -34,7 +35,7 @@ class Section {
 class StridedArgument {
  public:
   // As many `datatype`s as `count` says lie in the section, as if it were contiguous.
-  StridedArgument(const CFI_cdesc_t* descriptor, std::int64_t count, int* datatype);
+  StridedArgument(const char* function, const CFI_cdesc_t* descriptor, std::int64_t count, int* datatype);
   ~StridedArgument();
   StridedArgument(const StridedArgument&) = delete;
   int error() const { return error_; }

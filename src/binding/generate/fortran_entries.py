@@ -203,12 +203,22 @@ class FortranEntry:
     def address_form(self, linkage, name, detached=None):
         """The function that gets choice buffers by their addresses."""
         arguments = [detached if detached and is_detached_buffer(p) else self.argument(p) for p in self.parameters]
-        lines = [f"{linkage}void {name}{self.signature()} noexcept {{"]
+        copies = self.copies()
+        lines = [f"{linkage}void {name}{self.signature()} noexcept {'try ' if copies else ''}{{"]
         if detached == "&unused":
             lines[0] = lines[0].replace("void* buffer_addr", "void*")
             lines.append("  void* unused = nullptr;")
         lines.append(f"  put_error(ierror, {self.function.c_name(self.large)}({', '.join(arguments)}));")
+        if copies:
+            return [*lines, f"}} catch (const std::bad_alloc& error) {{ out_of_memory({self.quoted()}, error); }}"]
         return [*lines, "}"]
+
+    def quoted(self):
+        return f'"{self.function.c_name(self.large)}"'
+
+    def copies(self):
+        """Whether arguments may be copied, for which memory may be missing."""
+        return any(p.array or KINDS[p.kind].group in ("string", "text", "argv") for p in self.parameters)
 
     def inner(self):
         return f"{self.lower}_large" if self.large else f"pmpi_{self.lower}_"
@@ -236,7 +246,7 @@ class FortranEntry:
     def section_copy(self, parameter, arguments):
         name = parameter.name
         arguments[name] = f"{name}_.address()"
-        return [f"  Section {name}_({name}, {'true' if parameter.writes else 'false'});"]
+        return [f"  Section {name}_({self.quoted()}, {name}, {'true' if parameter.writes else 'false'});"]
 
     def section_refuse(self, parameter, arguments):
         name = parameter.name
@@ -251,7 +261,7 @@ class FortranEntry:
         datatype = next(p for p in members if p.kind == "type").name
         arguments[name] = f"{name}_.address()"
         arguments[count], arguments[datatype] = f"{name}_.count({count})", f"{name}_.datatype()"
-        return [f"  StridedArgument {name}_({name}, *{count}, {datatype});",
+        return [f"  StridedArgument {name}_({self.quoted()}, {name}, *{count}, {datatype});",
                 f"  if ({name}_.error() != MPI_SUCCESS) return put_error(ierror, {name}_.error());"]
 
     def gfortran_form(self, name, target):

@@ -12,6 +12,7 @@ enum class ToolCode : int {
   success = 0,
   cannot_init = 1001,
   not_initialized = 1003,
+  memory = 1005,
   invalid = 1006,
   invalid_index = 1007,
   invalid_item = 1008,
