@@ -13,6 +13,8 @@
 #include <fstream>
 #include <vector>
 
+#include "access/local_socket.h"
+#include "base/failure.h"
 #include "base/machine.h"
 #include "fabric/topology/makers.h"
 #include "tool/fabric_client.h"
@@ -189,6 +191,18 @@ bool names_topology(const std::string& word) {
   return fabric::is_maker(word) || std::filesystem::is_regular_file(word);
 }
 
+// A fabric that was up before goes on without the job, but not the job without the fabric: whoever has the
+// other end of the lifeline gets a connection to the daemon, on which nothing is said, to see its end.
+Result<> give_connection(const std::string& fabric, const std::string& lifeline) {
+  auto connection = connect_local(fabric);
+  if (!connection) return connection.take_error();
+  const FileDescriptor to(dup(std::atoi(lifeline.c_str())));
+  const int descriptor = connection.value().get();
+  constexpr std::byte nothing{};
+  if (send_packet(to, {&nothing, 1}, {&descriptor, 1})) return {};
+  return failure(ErrorClass::other, "--lifeline {}: {}", lifeline, std::strerror(errno));
+}
+
 // For launchers: WORDS name a fabric that is up, or are what `up` takes; then it is brought up, for as long
 // as the descriptor of --lifeline stays open at the other end. Prints what the programs are to be given:
 // lines NAME=VALUE, and NAME+=VALUE for what goes before the list that the variable has; those after `host H`
@@ -208,6 +222,8 @@ int use(const Arguments& arguments) {
     if (!arguments.lifeline.empty()) line.insert(line.end(), {"--lifeline", arguments.lifeline});
     if (const int code = up(line); code != 0) return code;
     hosts = command_fabric(name, "hosts");
+  } else if (!arguments.lifeline.empty()) {
+    if (const auto given = give_connection(name, arguments.lifeline); !given) return fail(given.error().text);
   }
   if (!hosts) return fail(hosts.error().text);
   auto common = fabric_variables(name);

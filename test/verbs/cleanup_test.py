@@ -14,20 +14,7 @@ import tempfile
 import time
 import unittest
 
-from fabric_case import HAWSER, PATIENCE, OnFabric, Shell, connect, fabric
-
-
-def daemon_of(name):
-    """The process that runs the fabric."""
-    for path in glob.glob("/proc/[0-9]*/cmdline"):
-        try:
-            with open(path, "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"/hawser-fabricd") and name.encode() in words:
-            return int(path.split("/")[2])
-    raise AssertionError(f"no daemon runs '{name}'")
+from fabric_case import HAWSER, PATIENCE, OnFabric, Shell, connect, daemon_of, fabric
 
 
 def wait_for(what, text):

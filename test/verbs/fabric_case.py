@@ -3,6 +3,7 @@
 The first argument of a test program is the `hawser` command; the others are unittest's.
 """
 import contextlib
+import glob
 import json
 import os
 import select
@@ -27,6 +28,19 @@ def fabric(*words, check=True):
     if check and done.returncode != 0:
         raise AssertionError(f"hawser fabric {' '.join(words)}: {done.returncode}\n{done.stderr}")
     return done
+
+
+def daemon_of(name):
+    """The process that runs the fabric."""
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"/hawser-fabricd") and name.encode() in words:
+            return int(path.split("/")[2])
+    raise AssertionError(f"no daemon runs '{name}'")
 
 
 def free_port():

@@ -55,6 +55,25 @@ std::string read_all(int fd) {
   }
 }
 
+// A fabric that was up before does not depend on the job: then a connection to its daemon comes, in place of
+// the other end that a daemon of the job's own has. -1: none did.
+int take_descriptor(int socket) {
+  char byte;
+  iovec piece{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &piece;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  const cmsghdr* const header =
+      recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return -1;
+  int descriptor;
+  std::memcpy(&descriptor, CMSG_DATA(header), sizeof descriptor);
+  return descriptor;
+}
+
 int exit_code_of(pid_t child) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
@@ -92,19 +111,24 @@ Result<FabricLease> FabricLease::take(std::string_view words) {
   auto plan = parse_fabric_plan(answer);
   if (!plan) return plan.take_error();
   lease.plan_ = std::move(plan).value();
-  // Nobody has the other end of the lifeline: the fabric was up before, and does not depend on the job.
-  char byte;
-  if (recv(life[0], &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) close(std::exchange(lease.lifeline_, -1));
+  if (const int connection = take_descriptor(life[0]); connection >= 0) {
+    close(std::exchange(lease.lifeline_, connection));
+    lease.brought_up_ = false;
+  }
   return lease;
 }
 
 FabricLease::FabricLease(FabricLease&& other) noexcept
-    : plan_(std::move(other.plan_)), lifeline_(std::exchange(other.lifeline_, -1)) {}
+    : plan_(std::move(other.plan_)),
+      lifeline_(std::exchange(other.lifeline_, -1)),
+      brought_up_(other.brought_up_) {}
 
 FabricLease::~FabricLease() {
   if (lifeline_ < 0) return;
-  shutdown(lifeline_, SHUT_WR);
-  read_all(lifeline_);  // until the daemon, which writes nothing, has ended
+  if (brought_up_) {
+    shutdown(lifeline_, SHUT_WR);
+    read_all(lifeline_);  // until the daemon, which writes nothing, has ended
+  }
   close(lifeline_);
 }
 

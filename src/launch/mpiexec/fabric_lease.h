@@ -21,7 +21,7 @@ class FabricLease {
   ~FabricLease();
 
   const FabricPlan& plan() const { return plan_; }
-  // At its end (the daemon writes nothing) when a fabric that was brought up has gone; -1 if none was.
+  // At its end (the daemon writes nothing) when the fabric has gone.
   int lifeline() const { return lifeline_; }
 
  private:
@@ -29,6 +29,7 @@ class FabricLease {
 
   FabricPlan plan_;
   int lifeline_ = -1;
+  bool brought_up_ = true;
 };
 
 }  // namespace hawser

@@ -30,8 +30,8 @@ namespace hawser {
 
 class Job {
  public:
-  // A plan without hosts: no fabric. `fabric_lifeline` is at its end when the job's fabric has gone; -1: it
-  // does not depend on this job.
+  // A plan without hosts: no fabric. `fabric_lifeline` is at its end when the job's fabric has gone; -1:
+  // there is none.
   Job(JobOptions options, Placement placement, FabricPlan fabric, int fabric_lifeline, Guard guard,
       Poller poller);
   Job(const Job&) = delete;

@@ -15,7 +15,7 @@ namespace hawser {
 struct Token {
   enum class Kind : std::uint32_t {
     signal,
-    fabric,       // the lifeline of a fabric that was brought up for the job
+    fabric,       // the lifeline of the job's fabric
     pmi,          // the rank's PMI socket
     rank_stdout,  // what the rank prints
     rank_stderr,
