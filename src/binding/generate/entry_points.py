@@ -164,12 +164,18 @@ class EntryPoint:
         return sorted(self.function.parameters, key=rank)
 
     def add_checks(self, codes):
+        """With the knob `checks` off, counts are checked all the same: the core relies on products that fit 64 bits."""
         checks = [line for code in codes for line in code.checks()]
+        counts = []
         for group in self.groups:
             checks += self.buffer_checks(group)
+            counts += self.buffer_checks(group, only_counts=True)
         if checks:
             self.lines.append("  if (entry.checks()) [[likely]] {")
             self.lines += ["  " + line for line in checks]
+            if counts:
+                self.lines.append("  } else {")
+                self.lines += ["  " + line for line in counts]
             self.lines.append("  }")
 
     def measures(self, parameter):
@@ -177,7 +183,7 @@ class EntryPoint:
         group = self.member_of(parameter)
         return group is not None and any(p.kind == "type" and p.direction == "in" for p in group["members"])
 
-    def buffer_checks(self, group):
+    def buffer_checks(self, group, only_counts=False):
         counts = [p for p in group["members"] if p.kind == "count" and p.direction == "in"]
         types = [p for p in group["members"] if p.kind == "type" and p.direction == "in"]
         if not types:
@@ -187,8 +193,9 @@ class EntryPoint:
                     f'return entry.not_committed({self.owner}, "{p.name}", *{p.name}_);' for p in types]
         if counts[0].array:
             return self.block_checks(group, counts[0], types[0])
+        buffers = [] if only_counts else group["buffers"]
         return self.count_check(counts[0], types[0]) + [
-            line for buffer in group["buffers"] for line in self.null_buffer_check(buffer, counts[0], types[0])]
+            line for buffer in buffers for line in self.null_buffer_check(buffer, counts[0], types[0])]
 
     def count_check(self, count, datatype):
         """One comparison also finds negative counts and types that are not committed."""
