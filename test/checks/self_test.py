@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 
+import check_documents
 import check_objects
 import check_sources
 import rules
@@ -55,6 +56,21 @@ OBJECT_CASES = [
 ]
 
 
+WORD = "nine four "  # ten columns
+DOCUMENT_CASES = [
+    # (text, number of lines that are too long, lines when they are broken anew)
+    (WORD * 12, 0, [WORD * 12]),
+    (WORD * 13 + "\nend", 1, [(WORD * 12)[:-1], WORD + "end"]),
+    ("- " + WORD * 12, 1, ["- " + WORD * 11 + "nine", "  four"]),
+    ("1. " + WORD * 12 + "\n\n  2. " + WORD, 1, ["1. " + WORD * 11 + "nine", "   four", "", "  2. " + WORD]),
+    ("| " + WORD * 20 + "|", 0, ["| " + WORD * 20 + "|"]),
+    ("```\n" + WORD * 20 + "\n```\n" + WORD, 0, ["```", WORD * 20, "```", WORD]),
+    ("- http://" + "x" * 200, 0, ["- http://" + "x" * 200]),
+    (WORD * 11 + "`a b c d e f`\n- x", 1, [(WORD * 11)[:-1], "`a b c d e f`", "- x"]),  # not within code
+    (WORD * 11 + "nine fives - 2. # end of it", 1, [WORD * 11 + "nine", "fives - 2. # end of it"]),  # not before markup
+]
+
+
 def run_source_case(path, text):
     with tempfile.TemporaryDirectory() as root:
         full = os.path.join(root, path)
@@ -83,12 +99,18 @@ def main():
     failures = 0
     results = [(case[:1] + (case[1],), case[2], run_source_case(case[0], case[1])) for case in CASES]
     results += [(("object", text), expected, run_object_case(text)) for text, expected in OBJECT_CASES]
+    for text, long_lines, expected in DOCUMENT_CASES:
+        better = check_documents.wrapped(text)
+        problems = list(check_documents.problems_of("page", text))
+        if len(problems) != long_lines or better.split("\n") != expected:
+            failures += 1
+            print(f"document: {long_lines} long lines and {expected} expected, got {problems} and {better!r}")
     for (where, text), expected, problems in results:
         good = not problems if expected is None else any(f"[{expected}]" in problem for problem in problems)
         if not good:
             failures += 1
             print(f"{where}: expected {expected}, got {problems}; text:\n{text[:200]}")
-    print(f"{len(results)} cases, {failures} failures")
+    print(f"{len(results) + len(DOCUMENT_CASES)} cases, {failures} failures")
     return 1 if failures else 0
 
 
