@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Checks that README.md and the pages of doc/ have lines of at most 120 columns, tables, code and addresses excepted.
-Usage: check_documents.py ROOT [--wrap]      with --wrap, breaks the paragraphs anew that have longer ones"""
+Usage: check_documents.py ROOT [--wrap] [--except PAGE]...
+With --wrap, breaks the paragraphs anew that have longer ones."""
+import argparse
 import pathlib
 import re
 import sys
@@ -79,12 +81,18 @@ def problems_of(name, text):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1])
-    pages = [root / "README.md", *sorted((root / "doc").glob("*.md"))]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("root", type=pathlib.Path)
+    parser.add_argument("--wrap", action="store_true")
+    parser.add_argument("--except", dest="left_out", action="append", default=[])
+    arguments = parser.parse_args()
+    root = arguments.root
+    left_out = [root / page for page in arguments.left_out]
+    pages = [page for page in (root / "README.md", *sorted((root / "doc").glob("*.md"))) if page not in left_out]
     problems = []
     for page in pages:
         text = page.read_text(encoding="utf-8")
-        if "--wrap" in sys.argv[2:]:
+        if arguments.wrap:
             better = wrapped(text)
             assert better.split() == text.split()
             page.write_text(better, encoding="utf-8")
