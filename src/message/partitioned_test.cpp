@@ -6,7 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <memory>
 
 #include "base/knobs.h"
 #include "message/test_network.h"
@@ -26,10 +27,11 @@ class Scene {
  public:
   explicit Scene(const PartitionedPlan& plan, std::size_t told = sizeof(PartitionedPlan))
       : network_(2, 1, {.eager_limit = 256, .refusal = 0, .delivery = 1}) {
-    request = new PartitionedReceive(network_[receiver], buffer(into), sender, {pairing, sender, tag}, data);
+    request = std::make_unique<PartitionedReceive>(network_[receiver], buffer(into), sender,
+                                                   ReceivePattern{pairing, sender, tag}, data);
     EXPECT_TRUE(request->start());
     std::vector<std::byte> payload(told);
-    std::memcpy(payload.data(), &plan, std::min(told, sizeof plan));
+    std::copy_n(reinterpret_cast<const std::byte*>(&plan), std::min(told, sizeof plan), payload.begin());
     const MessageHeader header{MessageHeader::Kind::eager, 0, 0, pairing, sender, tag, 0, 0};
     network_.inject(sender, receiver, header, payload, static_cast<std::int64_t>(told), false);
     progress();
@@ -53,10 +55,12 @@ class Scene {
   const std::string& word() { return network_[receiver].bad_packet(); }
 
   std::vector<std::byte> into = std::vector<std::byte>(size);
-  PartitionedReceive* request;
 
  private:
   TestNetwork network_;
+
+ public:
+  std::unique_ptr<PartitionedReceive> request;
 };
 
 PartitionedPlan plan(std::int64_t bytes, std::int64_t part_bytes, std::int32_t first_tag,
@@ -102,7 +106,6 @@ TEST(PartitionedPlan, OfASenderIsTaken) {
     EXPECT_TRUE(scene.request->complete);
     EXPECT_EQ(scene.request->status.bytes, size);
     EXPECT_EQ(scene.into.back(), static_cast<std::byte>(parts - 1));
-    scene.request->destroy();
   }
 }
 
@@ -113,7 +116,6 @@ TEST(PartitionedPlan, OfNothingIsTaken) {
     if (parts == 1) scene.send(0, nothing);
     EXPECT_EQ(scene.word(), "");
     EXPECT_TRUE(scene.request->complete);
-    scene.request->destroy();
   }
 }
 
