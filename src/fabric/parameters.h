@@ -6,7 +6,8 @@
 //   link-latency 2us         # of every cable
 //   switch-latency 200ns     # added by every switch on the way
 //   mtu 2048                 # 256, 512, 1024, 2048, 4096
-//   chunk 64K                # how much moves as one packet; 0 = the path MTU. Coarser is cheaper to simulate
+//   chunk 64K                # how much moves as one packet; 0 = the path MTU. Coarser is cheaper to
+//                            # simulate, and is made finer where `buffer` is small
 //   header-bytes 30          # added to every MTU of payload; 0 by default: a rate is what programs see
 //   buffer 32K               # of an input port per virtual lane; 0 = enough for the link's round trip
 //   virtual-lanes 2          # service level s goes on lane s mod n

@@ -9,7 +9,6 @@ namespace hawser::fabric {
 namespace {
 
 constexpr std::size_t gid_table_size = 16;
-constexpr int packets_per_turn = 16;        // then the next queue pair with work is served
 constexpr std::uint32_t packets_ahead = 2;  // one on the link, one fetched: keeps a link busy
 
 // GID 0 of InfiniBand: subnet prefix and port GUID. Subnets that are not connected get different prefixes,
@@ -34,8 +33,9 @@ AdapterPort::AdapterPort(Adapter& adapter, int number, AdapterBus& bus)
   for (int i = 0; i < parameters.send_engines; ++i) {
     auto engine = std::make_unique<Engine>();
     engine->port = this;
-    engine->out.port = index_;
-    engine->out.source = i;
+    engine->data.queue.port = engine->answers.queue.port = index_;
+    engine->data.queue.source = i;
+    engine->answers.queue.source = parameters.send_engines + i;
     engine->rate.set_rate(parameters.send_engine_rate);
     engines_.push_back(std::move(engine));
   }
@@ -106,17 +106,22 @@ void AdapterPort::refresh() {
 // ---- sending ----
 
 void AdapterPort::kick(QueuePair& queue_pair) {
-  enqueue(queue_pair);
+  if (!enqueue(queue_pair)) return;
   // A moment later, so that requests posted together are served together and no call goes deep.
   if (!doorbell_.scheduled()) adapter_.services().events.schedule(doorbell_, adapter_.now());
 }
 
-void AdapterPort::enqueue(QueuePair& queue_pair) {
+// False: it was in line already, an engine is at it, or it has nothing to send now.
+bool AdapterPort::enqueue(QueuePair& queue_pair) {
   if (queue_pair.has_urgent()) {
-    if (!queue_pair.urgent_link.linked()) urgent_.push_back(&queue_pair);
-  } else if (!queue_pair.in_service && !queue_pair.ready_link.linked() && queue_pair.has_work()) {
-    if (!held_back(queue_pair)) ready_.push_back(&queue_pair);
+    if (queue_pair.urgent_link.linked()) return false;
+    urgent_.push_back(&queue_pair);
+    return true;
   }
+  if (queue_pair.in_service || queue_pair.ready_link.linked() || !queue_pair.has_work()) return false;
+  if (held_back(queue_pair)) return false;
+  ready_.push_back(&queue_pair);
+  return true;
 }
 
 // Whether congestion control lets it wait; it comes again by itself then.
@@ -148,8 +153,10 @@ void AdapterPort::forget(QueuePair& queue_pair) {
   unqueue(queue_pair);
   for (auto& engine : engines_) {
     if (engine->serving == &queue_pair) engine->serving = nullptr;
-    std::replace(engine->pipeline.begin(), engine->pipeline.end(), &queue_pair,
-                 static_cast<QueuePair*>(nullptr));
+    for (Outlet* outlet : {&engine->data, &engine->answers}) {
+      for (Leaving& each : outlet->pipeline)
+        if (each.owner == &queue_pair) each.owner = nullptr;
+    }
   }
 }
 
@@ -200,22 +207,23 @@ void AdapterPort::finish_service(QueuePair& queue_pair) {
 
 bool AdapterPort::eligible(const QueuePair& queue_pair, const Engine& engine) const {
   if (queue_pair.in_service && engine.serving != &queue_pair) return false;
-  return queue_pair.in_pipeline == 0 || queue_pair.engine == engine.out.source;
+  return queue_pair.in_pipeline == 0 || queue_pair.engine == engine.data.queue.source;
 }
 
 Packet* AdapterPort::next_urgent(Engine& engine) {
   for (QueuePair* queue_pair = urgent_.front(); queue_pair != nullptr;) {
     QueuePair* const next = urgent_.next(queue_pair);
     const bool here = queue_pair->port() == number_;
-    if (here && !eligible(*queue_pair, engine)) {
+    // An answer does not overtake data that were read before it.
+    if (here && (!eligible(*queue_pair, engine) || queue_pair->read_responses_leaving > 0)) {
       queue_pair = next;
       continue;
     }
     urgent_.remove(queue_pair);
     Packet* packet = here ? queue_pair->next_answer() : nullptr;
     if (packet != nullptr) {
-      engine.pipeline.push_back(queue_pair);
-      return packet;  // what more it has is looked at when this one is in the pipeline
+      enter_pipeline(engine, engine.answers, *queue_pair, *packet);
+      return packet;
     }
     finish_service(*queue_pair);
     queue_pair = next;
@@ -225,29 +233,45 @@ Packet* AdapterPort::next_urgent(Engine& engine) {
 
 QueuePair* AdapterPort::next_ready(Engine& engine) {
   for (QueuePair* queue_pair = ready_.front(); queue_pair != nullptr; queue_pair = ready_.next(queue_pair)) {
-    if (!eligible(*queue_pair, engine)) continue;
+    if (!eligible(*queue_pair, engine) || leaves_as_train(*queue_pair, engine)) continue;
     ready_.remove(queue_pair);
     return queue_pair;
   }
   return nullptr;
 }
 
-// Puts the queue pair that the packet is of at the end of the engine's pipeline.
+// Whether another packet of data may be fetched. A chunk is enough, but while one leaves packets of other
+// queue pairs may, and leave between its own.
+bool AdapterPort::has_room(const Engine& engine) const {
+  const InputQueue& queue = engine.data.queue;
+  if (queue.train != nullptr) return engine.data.ahead() == 0;
+  const bool chunk = !queue.fifo.empty() && queue.fifo.back()->units() > Network::packets_per_turn;
+  return !chunk && engine.data.ahead() < packets_ahead;
+}
+
+bool AdapterPort::leaves_as_train(const QueuePair& queue_pair, const Engine& engine) const {
+  const Train* const train = engine.data.queue.train;
+  return train != nullptr && train->queue_pair == queue_pair.number();
+}
+
+// Of data. While others wait, a queue pair has no more than the rest of its turn.
 Packet* AdapterPort::next_packet(Engine& engine) {
-  if (Packet* packet = next_urgent(engine)) return packet;
   while (true) {
     if (engine.serving == nullptr) {
       engine.serving = next_ready(engine);
       if (engine.serving == nullptr) return nullptr;
       engine.serving->in_service = true;
-      engine.burst = packets_per_turn;
+      engine.burst = Network::packets_per_service;
     }
     QueuePair& queue_pair = *engine.serving;
     if (engine.burst > 0 && queue_pair.port() == number_) {
-      if (Packet* packet = queue_pair.next_packet()) {
-        --engine.burst;
+      if (leaves_as_train(queue_pair, engine)) return nullptr;
+      const bool alone = ready_.empty();
+      if (Packet* packet =
+              queue_pair.next_packet(alone ? UINT32_MAX : static_cast<std::uint32_t>(engine.burst))) {
+        engine.burst -= static_cast<int>(packet->units());
         pace(queue_pair, *packet, engine);
-        engine.pipeline.push_back(&queue_pair);
+        enter_pipeline(engine, engine.data, queue_pair, *packet);
         return packet;
       }
     }
@@ -255,6 +279,26 @@ Packet* AdapterPort::next_packet(Engine& engine) {
     queue_pair.in_service = false;
     finish_service(queue_pair);
   }
+}
+
+void AdapterPort::enter_pipeline(Engine& engine, Outlet& outlet, QueuePair& queue_pair, Packet& packet) {
+  const bool read_response = packet.kind == PacketKind::read_response;
+  if (const Train* train = engine.data.queue.train; train != nullptr && &outlet == &engine.data) {
+    packet.after_turn = queue_pair.turns == engine.round;
+    if (packet.after_turn) ++engine.round;
+    queue_pair.turns = engine.round;
+    QueuePair* const first = packet.after_turn ? adapter_.find(train->queue_pair) : nullptr;
+    if (first != nullptr && first->port() == number_ && first->ready_link.linked()) {
+      ready_.remove(first);
+      ready_.push_back(first);
+    }
+  }
+  outlet.pipeline.push_back({&queue_pair, read_response});
+  queue_pair.engine = engine.data.queue.source;
+  ++queue_pair.in_pipeline;
+  if (read_response) ++queue_pair.read_responses_leaving;
+  finish_service(queue_pair);
+  count_sent(packet);
 }
 
 bool AdapterPort::is_mine(Lid lid) const { return (lid >> lmc()) == (this->lid() >> lmc()); }
@@ -273,63 +317,97 @@ bool AdapterPort::stays_here(Packet& packet) {
 }
 
 void AdapterPort::run(Engine& engine) {
-  EventQueue& events = adapter_.services().events;
-  // A packet that is crossing has left the queue, but counts until its tail is out.
-  const auto ahead = [&] {
-    return engine.out.fifo.size() + (engine.out.pending != 0 && engine.out.unstarted == 0 ? 1 : 0);
-  };
   if (engine.running) return;  // a packet was dropped at once: the loop below goes on by itself
   engine.running = true;
-  while (engine.fetching == nullptr && ahead() < packets_ahead) {
+  const Nanoseconds now = adapter_.now();
+  while (engine.answers.ahead() < packets_ahead) {
+    Packet* packet = next_urgent(engine);
+    if (packet == nullptr) break;
+    packet->tail = engine.rate.pass_between(now, packet->wire_bytes);
+    leave(engine.answers, *packet);
+  }
+  while (engine.fetching == nullptr && has_room(engine)) {
     Packet* packet = next_packet(engine);
     if (packet == nullptr) break;
-    QueuePair& owner = *engine.pipeline.back();
-    owner.engine = engine.out.source;
-    ++owner.in_pipeline;
-    finish_service(owner);
-    count_sent(*packet);
-    const Nanoseconds now = events.now();
-    Nanoseconds fetched = std::max(engine.rate.occupy(now, packet->wire_bytes),
-                                   bus_.outward().occupy(now, packet->payload.size));
-    if (is_mine(packet->destination_lid)) fetched = std::max(fetched, loop_.occupy(now, packet->wire_bytes));
-    if (fetched > now) {
+    const Nanoseconds ready = fetch(engine, *packet);
+    if (ready > now) {
       engine.fetching = packet;
-      events.schedule(engine.fetch_event, fetched);
+      adapter_.services().events.schedule(engine.fetch_event, ready);
     } else {
-      leave(engine, *packet);
+      leave(engine.data, *packet);
     }
   }
   engine.running = false;
 }
 
-void AdapterPort::leave(Engine& engine, Packet& packet) {
-  if (!stays_here(packet)) {
-    adapter_.services().network.submit(engine.out, packet);
-    return;
+// Returns when the packet may go to the network: a chunk when its first MTU has been fetched.
+Nanoseconds AdapterPort::fetch(Engine& engine, Packet& packet) {
+  const Nanoseconds now = adapter_.now();
+  Nanoseconds head = now;
+  packet.tail = now;
+  const auto pass = [&](Serializer& way, std::uint64_t bytes) {
+    if (way.unlimited()) return;
+    const Nanoseconds before = std::max(now, way.free_at());
+    const Nanoseconds first = (way.occupy(now, bytes) - before) / packet.units();
+    const Nanoseconds early = packet.units() > 1 && engine.ready_before && before == now ? first : 0;
+    head = std::max(head, before + first - early);
+    packet.tail = std::max(packet.tail, way.free_at() - early);
+  };
+  pass(engine.rate, packet.wire_bytes);
+  pass(bus_.outward(), packet.payload.size);
+  if (is_mine(packet.destination_lid)) return std::max(packet.tail, loop_.occupy(now, packet.wire_bytes));
+  return head;
+}
+
+void AdapterPort::leave(Outlet& outlet, Packet& packet) {
+  const std::uint32_t number = packet.source_qp;
+  if (stays_here(packet)) {
+    leave_pipeline(outlet, number);
+  } else {
+    adapter_.services().network.submit(outlet.queue, packet);
   }
-  QueuePair* owner = engine.pipeline.back();
-  engine.pipeline.pop_back();
-  leave_pipeline(owner);
 }
 
 void AdapterPort::fetched(Engine& engine) {
   Packet* packet = engine.fetching;
   engine.fetching = nullptr;
-  leave(engine, *packet);
+  leave(engine.data, *packet);
   run(engine);
 }
 
-void AdapterPort::source_has_room(int source) {
-  Engine& engine = *engines_[static_cast<std::size_t>(source)];
-  QueuePair* owner = engine.pipeline.front();
-  engine.pipeline.pop_front();
+void AdapterPort::source_has_room(int source, std::uint32_t queue_pair) {
+  const auto number = static_cast<std::size_t>(source);
+  Engine& engine = *engines_[number % engines_.size()];
+  Outlet& outlet = number < engines_.size() ? engine.data : engine.answers;
+  leave_pipeline(outlet, queue_pair);
+  engine.ready_before = true;
   run(engine);
-  leave_pipeline(owner);
+  engine.ready_before = false;
 }
 
-// The queue pair may go to another engine now: one that found nothing to do looks again.
-void AdapterPort::leave_pipeline(QueuePair* queue_pair) {
-  if (queue_pair == nullptr || --queue_pair->in_pipeline > 0 || engines_.size() == 1) return;
+void AdapterPort::train_leaves(int source) {
+  if (!ready_.empty()) run(*engines_[static_cast<std::size_t>(source) % engines_.size()]);
+}
+
+// The oldest packet of the queue pair with this number has left. The queue pair may go to another engine now:
+// one that found nothing to do looks again.
+void AdapterPort::leave_pipeline(Outlet& outlet, std::uint32_t number) {
+  HAWSER_ASSERT(!outlet.pipeline.empty());
+  const auto of = [number](const Leaving& each) {
+    return each.owner != nullptr && each.owner->number() == number;
+  };
+  auto leaving = outlet.pipeline.begin();
+  if (!of(*leaving)) leaving = std::find_if(outlet.pipeline.begin(), outlet.pipeline.end(), of);
+  if (leaving == outlet.pipeline.end()) {
+    leaving = std::find_if(outlet.pipeline.begin(), outlet.pipeline.end(),
+                           [](const Leaving& each) { return each.owner == nullptr; });
+  }
+  HAWSER_ASSERT(leaving != outlet.pipeline.end());
+  const auto [queue_pair, read_response] = *leaving;
+  outlet.pipeline.erase(leaving);
+  if (queue_pair == nullptr) return;
+  if (read_response) --queue_pair->read_responses_leaving;
+  if (--queue_pair->in_pipeline > 0 || engines_.size() == 1) return;
   if (!queue_pair->ready_link.linked() && !queue_pair->urgent_link.linked()) return;
   if (!doorbell_.scheduled()) adapter_.services().events.schedule(doorbell_, adapter_.now());
 }
@@ -337,14 +415,25 @@ void AdapterPort::leave_pipeline(QueuePair* queue_pair) {
 // ---- receiving ----
 
 void AdapterPort::arrive(Packet& packet) {
-  if (!packet.processing) {
+  const Parameters& parameters = adapter_.services().parameters;
+  const bool limited = parameters.receive_engine_rate != 0 || parameters.bus_rate != 0;
+  if (limited && !packet.processing) {
     EventQueue& events = adapter_.services().events;
     QueuePair* queue_pair = adapter_.find(packet.destination_qp);
     const auto engine = static_cast<std::size_t>(queue_pair != nullptr ? queue_pair->receive_engine : 0);
     const Nanoseconds now = events.now();
+    // The first MTU of a chunk is worked on while the others come, and the last when it has come.
+    const Nanoseconds units = packet.units();
+    const Nanoseconds first = now - (now - packet.head) / units * (units - 1);
+    const auto pass = [&](Serializer& way, std::uint64_t bytes) {
+      if (way.unlimited()) return now;
+      const Nanoseconds begin = std::max(first, way.free_at());
+      const Nanoseconds end = way.occupy(first, bytes);
+      return std::max(end, now + (end - begin) / units);
+    };
     const Nanoseconds done =
-        std::max(receive_engines_[engine % receive_engines_.size()].occupy(now, packet.wire_bytes),
-                 bus_.inward().occupy(now, packet.payload.size));
+        std::max(pass(receive_engines_[engine % receive_engines_.size()], packet.wire_bytes),
+                 pass(bus_.inward(), packet.payload.size));
     if (done > now) {
       packet.processing = true;
       events.schedule(packet, done);

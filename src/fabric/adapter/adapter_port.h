@@ -2,8 +2,8 @@
 // send engine serves one queue pair at a time, in turn (so one queue pair alone cannot use two engines: V07
 // section 2.3.1), fetches packets over the I/O bus at its own rate, and runs at most two packets ahead of the
 // link. Each receive engine takes packets of the queue pairs assigned to it.
-// Acknowledgements do not wait for their queue pair's turn, or time-outs would depend on how many share a
-// port.
+// Acknowledgements wait neither for their queue pair's turn nor behind data, or time-outs would depend on how
+// many share a port.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,8 @@ class AdapterPort final : public PacketSink {
   void unqueue(QueuePair& queue_pair);  // out of the line, if it is in it
   void forget(QueuePair& queue_pair);   // it goes away
   void arrive(Packet& packet) override;
-  void source_has_room(int source) override;
+  void source_has_room(int source, std::uint32_t queue_pair) override;
+  void train_leaves(int source) override;
 
   // Looks at the cable again; raises PORT_ACTIVE or PORT_ERR when that changed anything.
   void refresh();
@@ -71,15 +72,29 @@ class AdapterPort final : public PacketSink {
   int corrupt_payloads = 0;
 
  private:
+  // A packet of it is being fetched, waiting or crossing. It may go away meanwhile: null.
+  struct Leaving {
+    QueuePair* owner = nullptr;
+    bool read_response = false;
+  };
+  struct Outlet {
+    InputQueue queue;
+    std::deque<Leaving> pipeline;
+    // A packet that is crossing has left the queue, but counts until its tail is out.
+    std::uint32_t ahead() const {
+      return queue.fifo.size() + (queue.pending != 0 && queue.unstarted == 0 ? 1 : 0);
+    }
+  };
   struct Engine {
     AdapterPort* port = nullptr;
-    InputQueue out;
+    Outlet data, answers;
     Serializer rate;
     QueuePair* serving = nullptr;
-    int burst = 0;                    // packets left before the next queue pair's turn
-    Packet* fetching = nullptr;       // on its way over the bus
-    std::deque<QueuePair*> pipeline;  // whose packets are being fetched, waiting or crossing, in order
+    int burst = 0;               // packets left before the next queue pair's turn
+    Packet* fetching = nullptr;  // on its way over the bus
+    std::uint64_t round = 0;     // of turns; a queue pair has one in each
     bool running = false;
+    bool ready_before = false;  // what is fetched next could have been while the packet before left
     void on_fetched(Nanoseconds) { port->fetched(*this); }
     MemberEvent<Engine, &Engine::on_fetched> fetch_event{*this};
   };
@@ -91,18 +106,22 @@ class AdapterPort final : public PacketSink {
   Packet* next_packet(Engine& engine);
   Packet* next_urgent(Engine& engine);
   QueuePair* next_ready(Engine& engine);
+  bool has_room(const Engine& engine) const;
+  bool leaves_as_train(const QueuePair& queue_pair, const Engine& engine) const;
+  Nanoseconds fetch(Engine& engine, Packet& packet);
+  void enter_pipeline(Engine& engine, Outlet& outlet, QueuePair& queue_pair, Packet& packet);
   bool eligible(const QueuePair& queue_pair, const Engine& engine) const;
-  void enqueue(QueuePair& queue_pair);
+  bool enqueue(QueuePair& queue_pair);
   bool held_back(QueuePair& queue_pair);
   void pace(QueuePair& queue_pair, const Packet& packet, Engine& engine);
-  void leave_pipeline(QueuePair* queue_pair);
+  void leave_pipeline(Outlet& outlet, std::uint32_t number);
   void finish_service(QueuePair& queue_pair);
   void count_sent(const Packet& packet);
   void take(Packet& packet);
   bool meets_fault(Packet& packet);
   bool is_mine(Lid lid) const;
   bool stays_here(Packet& packet);
-  void leave(Engine& engine, Packet& packet);
+  void leave(Outlet& outlet, Packet& packet);
 
   Adapter& adapter_;
   const int number_;

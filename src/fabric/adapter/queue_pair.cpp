@@ -176,8 +176,9 @@ Packet* QueuePair::next_answer() { return has_urgent() ? finish(responder_.next_
 // What the other end waits for first; otherwise data that it reads and own requests in turn, as many MTUs of
 // one as of the other however coarse the chunks are. (Were reads answered first, two ends that read from each
 // other would each ask for more only when all was answered, and take turns with the link.)
-Packet* QueuePair::next_packet() {
+Packet* QueuePair::next_packet(std::uint32_t most) {
   if (context_->defunct()) return nullptr;
+  most_mtus_ = most;
   const bool may = may_request();
   const bool request_first = request_turn_ > 0 && may && !responder_.has_urgent();
   if (Packet* packet = request_first ? requester_.next_packet() : nullptr) {
@@ -200,6 +201,7 @@ Packet* QueuePair::finish(Packet* packet) {
   const bool bare = packet->kind == PacketKind::read_request;
   packet->wire_bytes =
       static_cast<std::uint32_t>(std::max(smallest, bare ? 0 : packet->payload.size + headers));
+  if (packet->psn_count > 1 && packet->payload.size > 0) packet->mtu = mtu();
   if (packet->payload.piece_count > 0 && packet->payload.bytes == nullptr) in_flight_.push_back(packet);
   return packet;
 }
@@ -222,9 +224,11 @@ std::uint32_t QueuePair::mtu() const {
 // Without rates a long message is cut only to let others in between; otherwise by the parameter.
 std::uint64_t QueuePair::chunk_bytes() const {
   constexpr std::uint64_t uninterrupted = 1 << 20;
+  const Network& network = adapter_.services().network;
   const std::uint64_t wanted =
-      adapter_.services().network.fast() ? uninterrupted : adapter_.services().parameters.chunk;
-  return std::max<std::uint64_t>(mtu(), wanted / mtu() * mtu());
+      network.fast() ? uninterrupted
+                     : std::min<std::uint64_t>(adapter_.services().parameters.chunk, network.largest_chunk());
+  return std::clamp<std::uint64_t>(wanted / mtu(), 1, most_mtus_) * mtu();
 }
 
 void QueuePair::kick() {

@@ -66,7 +66,8 @@ class QueuePair {
   bool has_work() const;
   bool has_urgent()
       const;  // an acknowledgement, or the like, is to go out: small, and the other end waits for it
-  Packet* next_packet();  // null: nothing to send now
+  // Null: nothing to send now. `most`: of its MTUs in one packet.
+  Packet* next_packet(std::uint32_t most = UINT32_MAX);
   Packet* next_answer();  // only what is urgent
   int port() const { return attributes_.path.port; }
   void kick();  // looks for work, as after a pause of the adapter
@@ -75,11 +76,13 @@ class QueuePair {
   void detach_packets(const MemoryRegion& region);
   void check_invariants() const;
 
-  ListLink urgent_link;     // in its port's list of queue pairs with urgent answers
-  int engine = 0;           // which send engine has packets of it, and how many: only that one may take more,
-  int in_pipeline = 0;      // or they could overtake each other
-  ListLink ready_link;      // in its port's list of queue pairs with work
-  bool in_service = false;  // a send engine is at it
+  ListLink urgent_link;  // in its port's list of queue pairs with urgent answers
+  int engine = 0;        // which send engine has packets of it, and how many: only that one may take more,
+  int in_pipeline = 0;   // or they could overtake each other
+  int read_responses_leaving = 0;  // of these
+  std::uint64_t turns = 0;         // of its engine's rounds, the last in which it had its turn
+  ListLink ready_link;             // in its port's list of queue pairs with work
+  bool in_service = false;         // a send engine is at it
   int receive_engine = 0;
   CongestionControl congestion;
   void on_pace(Nanoseconds) { kick(); }
@@ -129,7 +132,8 @@ class QueuePair {
   QpAttributes attributes_;
   bool established_ = false;  // COMM_EST was raised
   bool drained_told_ = false;
-  std::uint32_t request_turn_ = 0;  // MTUs of requests that go out before the next answer to a read
+  std::uint32_t most_mtus_ = UINT32_MAX;  // in the packet that is being made
+  std::uint32_t request_turn_ = 0;        // MTUs of requests that go out before the next answer to a read
   Requester requester_;
   Responder responder_;
   ReceiveQueue receives_;

@@ -1,6 +1,7 @@
 #include "fabric/network/network.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "fabric/topology/path_analysis.h"
 
@@ -45,6 +46,7 @@ Network::Network(EventQueue& events, const Topology& topology, const RoutingTabl
     fit_buffer(wires_[wires_[near].to]);
   }
   update_fast();
+  coarse_ = parameters.chunk > parameters.mtu;
 }
 
 Network::~Network() = default;
@@ -71,13 +73,16 @@ void Network::set_up_wire(PortIndex port) {
 
 // The buffer must hold what is under way until the first credit comes back, or the rate would not hold.
 void Network::fit_buffer(Wire& wire) {
-  const std::uint64_t unit =
-      std::max(parameters_.chunk, parameters_.mtu) + 8 * (parameters_.header_bytes + 64);
-  std::uint64_t capacity = std::max(parameters_.buffer, unit);
+  const std::uint64_t headers = 8 * (parameters_.header_bytes + 64);
+  std::uint64_t capacity = std::max<std::uint64_t>(parameters_.buffer, parameters_.mtu + headers);
+  const auto trip = static_cast<double>(2 * (wire.latency + wire.extra) + parameters_.switch_latency);
   if (wire.rate == 0) {
     capacity = std::uint64_t{1} << 40;  // an unlimited link never waits for room
-  } else if (parameters_.buffer == 0) {
-    const auto trip = static_cast<double>(2 * (wire.latency + wire.extra) + parameters_.switch_latency);
+  } else if (parameters_.buffer != 0) {
+    const auto on_its_way = static_cast<std::uint64_t>(wire.rate * trip / 1e9);
+    largest_chunk_ = std::min(largest_chunk_, (capacity - std::min(capacity, on_its_way)) / 8);
+  } else {
+    const std::uint64_t unit = std::max(parameters_.chunk, parameters_.mtu) + headers;
     // An adapter's receive engines each need packets of their own to work on.
     const bool adapter = wire.to != no_port_index && !is_switch(wire.to);
     const auto packets = static_cast<std::uint64_t>(adapter ? 8 * parameters_.receive_engines : 8);
@@ -121,6 +126,7 @@ void Network::free(Packet& packet) {
     packet.in_flight_link = {};
   }
   packet.payload.bytes.reset();
+  if (packet.train != nullptr) std::exchange(packet.train, nullptr)->packet = nullptr;
   packet.next = free_;
   free_ = &packet;
   --alive_packets_;
@@ -198,6 +204,13 @@ void Network::arrived(Packet& packet, Nanoseconds now) {
   Wire& wire = wires_[packet.wire];
   Wire& here = wires_[packet.at];
   if (packet.processing) return here.sink->arrive(packet);
+  if (packet.delayed) {
+    InputQueue& queue = input(packet.at, packet.lane);
+    queue.pending = queue.unstarted = 0;
+    return present(queue);
+  }
+  if (packet.train != nullptr && !is_switch(packet.at))
+    return;  // its end is late, and comes when it has left
   const bool slow = packet.link_epoch != 0;
   if (slow) {
     Lane& lane = wire.lanes[packet.lane];
@@ -229,7 +242,8 @@ void Network::loop_back(PortIndex port, Packet& packet) {
 void Network::submit(InputQueue& queue, Packet& packet) {
   packet.lane = static_cast<std::uint8_t>(packet.service_level % lane_count_);
   packet.source_port = queue.port;
-  packet.tail = events_.now();
+  packet.tail = std::max(packet.tail, events_.now());
+  packet.between = queue.train != nullptr && queue.train->queue_pair != packet.source_qp;
   trace_.note(TraceKind::packet_sent, events_.now(), packet.psn, queue.port);
   queue.fifo.push(&packet);
   if (queue.pending == 0) present(queue);
@@ -238,9 +252,18 @@ void Network::submit(InputQueue& queue, Packet& packet) {
 // Puts the front packet of a queue in line for its output, or outputs; drops packets that have none.
 void Network::present(InputQueue& queue) {
   while (Packet* packet = queue.fifo.front()) {
+    if (queue.train != nullptr && !may_pass(*packet, *queue.train)) return;
     outputs_of(queue, *packet);
     const std::int32_t node = names_[queue.port].node;
     std::erase_if(chosen_, [&](std::uint8_t port) { return !wires_[index({node, port})].up; });
+    const Nanoseconds start =
+        chosen_.size() == 1 ? may_start(queue, *packet, wires_[index({node, chosen_[0]})]) : 0;
+    packet->delayed = start > events_.now();
+    if (packet->delayed) {
+      queue.pending = queue.unstarted = 1;
+      events_.schedule(*packet, start);
+      return;
+    }
     if (!chosen_.empty()) {
       queue.pending = queue.unstarted = static_cast<std::uint32_t>(chosen_.size());
       const std::size_t lane = packet->lane;
@@ -251,16 +274,28 @@ void Network::present(InputQueue& queue) {
           ++wire.counters.marked;
         }
         wire.lanes[lane].waiting.push_back(&queue);
+        if (coarse_) join_line(wire, wire.lanes[lane], queue);
         wire.lanes[lane].waiting_bytes += packet->wire_bytes;
         pump(wire);  // may take the packet away, but only for the last of its outputs
       }
       return;
     }
     queue.fifo.pop();
+    const std::uint32_t queue_pair = packet->source_qp;
     drop(*packet, no_route);
-    if (queue.source >= 0) wires_[queue.port].sink->source_has_room(queue.source);
+    if (queue.source >= 0) wires_[queue.port].sink->source_has_room(queue.source, queue_pair);
     if (queue.pending != 0) return;  // the source has submitted, and so presented, another
   }
+}
+
+// When a packet may start on a wire: one that comes in more slowly than the wire sends so late that the wire
+// need not wait for its tail.
+Nanoseconds Network::may_start(const InputQueue& queue, const Packet& packet, const Wire& wire) const {
+  if (queue.source >= 0 || packet.units() > packets_per_turn || packet.train != nullptr) return 0;
+  const double in = wires_[packet.wire].rate;
+  if (in == 0 || (wire.rate != 0 && wire.rate <= in)) return 0;
+  const double duration = wire.rate == 0 ? 0 : packet.wire_bytes / wire.rate * 1e9;
+  return packet.tail + parameters_.switch_latency - static_cast<Nanoseconds>(duration);
 }
 
 // Fills chosen_ with the ports of this node by which the packet goes on.
@@ -320,6 +355,7 @@ Packet& Network::take_front(InputQueue& queue) {
   Packet& packet = *queue.fifo.pop();
   queue.held_wire = packet.in_buffer ? packet.wire : no_port_index;
   queue.held_bytes = packet.wire_bytes;
+  queue.held_queue_pair = packet.source_qp;
   packet.in_buffer = false;
   return packet;
 }
@@ -335,7 +371,9 @@ void Network::output_gone(InputQueue& queue) {
     give_back(wire, lane, queue.held_bytes);
     queue.held_wire = no_port_index;
   }
-  if (queue.source >= 0) wires_[queue.port].sink->source_has_room(queue.source);
+  const bool more = std::exchange(queue.more, false);
+  if (queue.source >= 0 && !more)
+    wires_[queue.port].sink->source_has_room(queue.source, queue.held_queue_pair);
   if (queue.pending == 0) present(queue);
 }
 
@@ -361,7 +399,7 @@ void Network::give_back(Wire& wire, Lane& lane, std::uint64_t bytes) {
   lane.returns.push_back({time, bytes});
   lane.returning += bytes;
   const Nanoseconds first = lane.returns.front().time;
-  if (!lane.waiting.empty() && wire.current == nullptr &&
+  if (!lane.waiting.empty() && (wire.current == nullptr || wire.train_runs) &&
       (!wire.credit.scheduled() || wire.credit.time() > first)) {
     events_.schedule(wire.credit, first);
   }
@@ -369,55 +407,81 @@ void Network::give_back(Wire& wire, Lane& lane, std::uint64_t bytes) {
 
 // Starts the next packet on an idle wire: lanes in turn, inputs of a lane in the order they came.
 void Network::pump(Wire& wire) {
-  if (wire.current != nullptr || !wire.up) return;
+  if (!wire.up) return;
+  if (wire.current != nullptr) {
+    if (wire.train_runs) interrupt(wire);
+    return;
+  }
   for (std::size_t turn = 0; turn < lane_count_; ++turn) {
     const std::size_t number = (wire.next_lane + turn) % lane_count_;
     Lane& lane = wire.lanes[number];
     if (lane.waiting.empty()) continue;
-    if (!take_credits(wire, lane, lane.waiting.front()->fifo.front()->wire_bytes)) continue;
+    const InputQueue& queue = front_in_line(lane);
+    if (wire.train != nullptr && wire.train->turn_at < queue.turn_at) break;
+    const std::uint32_t units = part_to_start(wire, queue);
+    if (!take_credits(wire, lane, bytes_of(*queue.fifo.front(), units))) continue;
     wire.next_lane = (number + 1) % lane_count_;
-    start(wire, lane);
+    start(wire, lane, units);
     return;
   }
+  if (wire.train != nullptr) run_train(wire);
 }
 
-void Network::start(Wire& wire, Lane& lane) {
+void Network::start(Wire& wire, Lane& lane, std::uint32_t units) {
   const Nanoseconds now = events_.now();
-  InputQueue& queue = *lane.waiting.front();
-  lane.waiting.pop_front();
+  InputQueue& queue = front_in_line(lane);
+  if (&queue == lane.waiting.front()) {
+    lane.waiting.pop_front();
+  } else {
+    lane.waiting.erase(std::find(lane.waiting.begin(), lane.waiting.end(), &queue));
+  }
   const Packet& front = *queue.fifo.front();
   lane.waiting_bytes -= front.wire_bytes;
   wire.current = &queue;
-  Nanoseconds done = std::max(wire.link.occupy(now, front.wire_bytes), now);
-  const Nanoseconds tail = front.tail + (queue.source < 0 ? parameters_.switch_latency : 0);
-  if (tail > done) {  // cut through: the tail is still coming in
-    done = tail;
-    wire.link.hold_until(done);
-  }
+  wire.clock = queue.turn_at;
   ++wire.counters.packets;
+  if (units < front.units()) split_front(queue, units);
   wire.counters.bytes += front.wire_bytes;
+  const bool several = front.units() > packets_per_turn || (front.units() > 1 && front.train != nullptr);
+  if (several && queue.pending == 1 && wire.train == nullptr && queue.train == nullptr)
+    return start_train(wire, lane, queue);
+  queue.turn_at += units;
+  if (queue.source < 0 && queue.train != nullptr && queue.train == wire.train) wire.train->turn_at += units;
+  const Nanoseconds done = std::max(wire.link.occupy(now, front.wire_bytes), now);
   events_.schedule(wire.done, done);
-
+  const Nanoseconds tail = front.tail + (queue.source < 0 ? parameters_.switch_latency : 0);
   Packet& crossing = --queue.unstarted == 0 ? take_front(queue) : *clone(front);
+  if (crossing.train != nullptr) std::exchange(crossing.train, nullptr)->packet = nullptr;
+  begin_crossing(wire, lane, crossing, done, tail);
+}
+
+// The head goes out now, and the tail when it has come in and the wire has sent all before it.
+void Network::begin_crossing(Wire& wire, Lane& lane, Packet& crossing, Nanoseconds done, Nanoseconds tail) {
   crossing.in_buffer = false;
   crossing.wire = wire.self;
   crossing.at = wire.to;
   crossing.link_epoch = wire.epoch + 1;
-  crossing.tail = done + wire.latency + wire.extra;
+  crossing.between = wire.unfinished > (crossing.train != nullptr ? 1u : 0u);
+  crossing.head = events_.now() + wire.latency + wire.extra;
+  crossing.tail = std::max(done, tail) + wire.latency + wire.extra;
   if (wire.black_hole || (wire.loss > 0 && random_.chance(wire.loss))) [[unlikely]] {
     give_back(wire, lane, crossing.wire_bytes);
     drop(crossing, wire.black_hole ? black_hole : lost);
     return;
   }
   lane.in_flight += crossing.wire_bytes;
-  events_.schedule(crossing, is_switch(wire.to) ? now + wire.latency + wire.extra + parameters_.switch_latency
-                                                : crossing.tail);
+  events_.schedule(crossing, is_switch(wire.to) ? crossing.head + parameters_.switch_latency : crossing.tail);
 }
 
 void Network::crossing_done(Wire& wire, Nanoseconds) {
-  InputQueue& queue = *wire.current;
-  wire.current = nullptr;
-  output_gone(queue);
+  if (wire.train_runs) {
+    run_done(wire);
+  } else {
+    InputQueue& queue = *wire.current;
+    wire.current = nullptr;
+    if (coarse_ && nobody_waits(wire)) wire.clock = queue.turn_at;
+    output_gone(queue);
+  }
   pump(wire);
 }
 

@@ -13,6 +13,7 @@ void Network::refresh(Wire& wire) {
     pump(wire);
   } else {
     ++wire.epoch;  // what is on the cable is lost
+    release_train(wire);
     drop_waiting(wire);
   }
 }
@@ -101,7 +102,7 @@ void Network::check_invariants() const {
   for (const InputQueue& queue : inputs_) {
     HAWSER_ASSERT(queue.unstarted <= queue.pending);
     HAWSER_ASSERT(queue.unstarted == 0 || !queue.fifo.empty());
-    HAWSER_ASSERT(queue.pending != 0 || queue.fifo.empty());
+    HAWSER_ASSERT(queue.pending != 0 || queue.fifo.empty() || queue.train != nullptr);
   }
 }
 

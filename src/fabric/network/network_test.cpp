@@ -30,7 +30,8 @@ class Endpoint final : public PacketSink {
     next_psn_ = packet.psn;
     network_.consume(packet);
   }
-  void source_has_room(int) override { pump(); }
+  void source_has_room(int, std::uint32_t) override { pump(); }
+  void train_leaves(int) override {}
 
   Nanoseconds first = 0, last = 0;
   std::uint64_t received = 0;

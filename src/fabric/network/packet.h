@@ -17,6 +17,7 @@
 namespace hawser::fabric {
 
 class Network;
+struct Train;
 
 // Ports of the whole fabric in one numbering: node's first port + port number.
 using PortIndex = std::uint32_t;
@@ -58,8 +59,12 @@ struct PacketBody {
   PortIndex at = no_port_index;    // the port it arrives at, or waits behind
   PortIndex wire = no_port_index;  // the port it left last
   std::uint32_t link_epoch = 0;    // of that wire when it left
-  Nanoseconds tail = 0;            // when its last byte is there
+  Nanoseconds head = 0;            // when its first byte is there
+  Nanoseconds tail = 0;            // when its last byte is there, if nobody gets in its way until then
   bool in_buffer = false;          // holds space in the input buffer of `at`
+  bool delayed = false;            // waits in a switch, so that a faster wire need not wait for its tail
+  bool between = false;            // left between packets of a train, whose others come behind it
+  bool after_turn = false;         // of an adapter's: not before the train that it passes has had a turn
   bool processing = false;         // in the receive engine
 
   // ---- routing ----
@@ -85,6 +90,7 @@ struct PacketBody {
   std::uint32_t source_qp = 0;
   std::uint32_t psn = 0;        // of its first MTU
   std::uint32_t psn_count = 1;  // MTUs in it: more than one when chunks are coarse
+  std::uint32_t mtu = 0;        // of the path, where there is more than one of them in the packet
   bool first = false;           // of its message
   bool last = false;
   bool acknowledge_request = false;
@@ -111,6 +117,9 @@ struct PacketBody {
   bool corrupted = false;  // by a fault: delivered with a byte changed
 
   Payload payload;
+
+  // As how many packets it counts on the wire. (A read request has a PSN for each packet of the answer.)
+  std::uint32_t units() const { return mtu != 0 ? psn_count : 1; }
 };
 
 struct Packet final : Event, PacketBody {
@@ -119,6 +128,7 @@ struct Packet final : Event, PacketBody {
 
   Network& network;
   Packet* next = nullptr;   // in an input buffer, or in the list of free packets
+  Train* train = nullptr;   // as which its end still leaves a port behind it
   ListLink in_flight_link;  // in the list of its sender's packets that refer to memory
 };
 
@@ -129,11 +139,18 @@ class PacketFifo {
  public:
   bool empty() const { return head_ == nullptr; }
   Packet* front() const { return head_; }
+  Packet* back() const { return tail_; }  // unless it is empty
   std::uint32_t size() const { return size_; }
   void push(Packet* packet) {
     packet->next = nullptr;
     (head_ == nullptr ? head_ : tail_->next) = packet;
     tail_ = packet;
+    ++size_;
+  }
+  void push_behind(Packet* position, Packet* packet) {
+    packet->next = position->next;
+    position->next = packet;
+    if (tail_ == position) tail_ = packet;
     ++size_;
   }
   Packet* pop() {

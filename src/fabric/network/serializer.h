@@ -32,12 +32,10 @@ class Serializer {
     fraction_ = static_cast<std::uint64_t>(total % unit);
     return free_at_;
   }
-  // The last byte cannot be through before it has come in.
-  void hold_until(Nanoseconds time) {
-    if (time > free_at_) {
-      free_at_ = time;
-      fraction_ = 0;
-    }
+  // Passes `bytes` now, between what it is passing, which takes so much longer.
+  Nanoseconds pass_between(Nanoseconds now, std::uint64_t bytes) {
+    const Nanoseconds begin = free_at_ > now ? free_at_ : now;
+    return now + occupy(now, bytes) - (unlimited() ? now : begin);
   }
 
  private:
