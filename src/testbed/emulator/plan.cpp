@@ -136,16 +136,15 @@ void declare_options(CLI::App& app, PlanOptions& options) {
 }
 
 // What a chunk takes on the slowest link should be little beside the time after which adapters send again:
-// everything else waits behind it. Usual is from 16 ms (HAWSER_RAIL_ACKNOWLEDGE_TIME) up.
+// it is acknowledged, and lost, as a whole. Usual is from 16 ms (HAWSER_RAIL_ACKNOWLEDGE_TIME) up.
 std::string chunk_warning(const fabric::Parameters& parameters) {
   const double rate = slowest_rate(parameters);
   const std::uint32_t chunk = std::max(parameters.chunk, parameters.mtu);
   if (rate == 0 || chunk / rate <= longest_chunk_seconds) return {};
   const std::uint32_t wanted = std::max(bearable_chunk(parameters), 256u);
   return fmt::format(
-      "a chunk of {} bytes takes {:.1f} ms on the slowest link ({:.3g} MB/s), and everything else waits for "
-      "it; "
-      "adapters may take that for a failure. {}",
+      "a chunk of {} bytes takes {:.1f} ms on the slowest link ({:.3g} MB/s), and is acknowledged as a "
+      "whole; adapters may take that for a failure. {}",
       chunk, chunk / rate * 1e3, rate / 1e6,
       wanted >= parameters.mtu ? fmt::format("Write 'chunk {}' in the file of parameters.", wanted)
                                : fmt::format("Write 'mtu {0} chunk {0}' in the file of parameters, and raise "
