@@ -51,6 +51,7 @@ ClusterOptions draw_cluster(std::uint64_t seed, Random& random, PlantedBug bug) 
   options.knobs.checksum = random.chance(0.3);
   options.knobs.rail_send_depth = random.chance(0.3) ? 16 : 128;
   options.knobs.rail_reads = random.chance(0.3) ? 2 : 32;
+  options.knobs.rail_silence = Random(seed * 193 + 17).below(4) * 20 * millisecond;  // 0: off
   draw_migration(options);
   draw_beginning(options);
   return options;

@@ -79,7 +79,6 @@ TEST(SoftRoce, ABlackHoleIsFoundThoughSevenRetriesAreForEver) {
   cluster.inject("link n1/hw0 blackhole both");
   stream(cluster, 400 * millisecond);
   EXPECT_LE(longest_gap(cluster), 100 * millisecond) << cluster.describe();
-  EXPECT_EQ(sum(cluster, &RailCounters::watchdog), 0u) << cluster.describe();
   expect_all_well(cluster);
 }
 

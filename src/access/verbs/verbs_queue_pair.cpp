@@ -11,8 +11,9 @@ namespace {
 
 // A receiver that computes posts no receives meanwhile, however long: never an error.
 constexpr std::uint8_t retry_for_ever = 7;
-// How long the peer's adapter waits before it tries again: 0.12 ms.
-constexpr std::uint8_t receiver_not_ready_code = 7;
+// How long the peer's adapter waits before it tries again: 1.28 ms. A sender meets it only when the peer has
+// not looked for long.
+constexpr std::uint8_t receiver_not_ready_code = 14;
 constexpr std::uint32_t packet_number_mask = 0xffffff;
 
 ibv_wr_opcode opcode_of(Opcode opcode) {

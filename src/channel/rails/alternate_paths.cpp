@@ -228,6 +228,10 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
   HAWSER_UNREACHABLE();
 }
 
+bool AlternatePaths::leave(Subchannel& subchannel) {
+  return subchannel.alternate != nullptr && subchannel.alternate->machine.migrate(*subchannel.queue_pair);
+}
+
 void AlternatePaths::on_port_back(Subchannel& subchannel) {
   if (subchannel.alternate == nullptr) return;
   subchannel.alternate->machine.on_port_back(core_.now);

@@ -44,6 +44,8 @@ class AlternatePaths {
   void on_migrated(Subchannel& subchannel);
   // A port of the subchannel's device went down. False: the subchannel has to fail.
   bool survives(Subchannel& subchannel, const Rail& port);
+  // Asks the adapter to take the alternate now. False: none is armed.
+  bool leave(Subchannel& subchannel);
   void on_port_back(Subchannel& subchannel);
   void on_due(Subchannel& subchannel);
   // The rail whose port it uses now.

@@ -9,8 +9,10 @@
 namespace hawser {
 namespace {
 
-// For how long an accepted connection may be silent, and how long a probe may take.
-constexpr Nanoseconds patience = 2 * second;
+// For how long an accepted connection may be silent: who asked for it may compute. If it gave up, a newer
+// request or a nudge says so.
+constexpr Nanoseconds accepted_patience = 30 * second;
+constexpr Nanoseconds probe_patience = 2 * second;
 // What a probe carries where the network may only have been crowded.
 constexpr std::size_t crowded_probe_bytes = 1024;
 // A nudge that brought nothing by then is repeated after a back-off.
@@ -119,7 +121,7 @@ void Connector::learn(Subchannel& subchannel, const ConnectionEnd& remote) {
 Nanoseconds Connector::acknowledge_time(const Subchannel& subchannel) const {
   constexpr Nanoseconds longest = 2 * second;
   const Nanoseconds usual = core_.knobs.rail_acknowledge_time;
-  return std::max(usual, std::min(longest, usual << 4 * subchannel.false_alarms));
+  return std::max(usual, std::min(longest, usual << 2 * subchannel.false_alarms));
 }
 
 // Makes the own queue pair ready against the other end.
@@ -157,7 +159,8 @@ void Connector::count_connected(Subchannel& subchannel) {
   subchannel.answer_wanted = false;
   subchannel.broken = subchannel.poisoned = false;
   subchannel.probes_sent = subchannel.probes_received = subchannel.probes_wanted = 0;
-  subchannel.due = core_.now + patience;
+  subchannel.due =
+      core_.now + (subchannel.state == SubchannelState::connecting ? probe_patience : accepted_patience);
   if (subchannel.health.state() == PathState::failed) subchannel.health.on_connected(core_.now);
   core_.watch(subchannel);
   // A window, and finishes on top, for every peer that may send here.
@@ -279,6 +282,7 @@ void Connector::on_packet(Subchannel& subchannel, PacketKind kind) {
   const bool probe = kind == PacketKind::probe || kind == PacketKind::probe_answer;
   if (subchannel.state == SubchannelState::accepted && probe) {
     subchannel.state = SubchannelState::probing;
+    subchannel.due = core_.now + probe_patience;
     core_.show(subchannel, PathReason::none);
   }
   if (!probe &&
@@ -371,7 +375,12 @@ void Connector::on_nudge(VirtualChannel& peer, std::span<const std::byte> bytes)
       subchannel->health.on_port_back(core_.now);
       core_.watch(*subchannel);
       return;
-    case SubchannelState::accepted:
+    case SubchannelState::accepted:  // the peer had asked, and gave that up
+      if (subchannel->received != 0 || psn_distance(body.incarnation, subchannel->incarnation) < 0) return;
+      give_up_accepted(*subchannel);
+      if (behind) skip_to(*subchannel, body.incarnation);
+      subchannel->health.on_port_back(core_.now);
+      return;
     case SubchannelState::probing:
     case SubchannelState::ready:
     case SubchannelState::stopping:

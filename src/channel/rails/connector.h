@@ -27,6 +27,11 @@ class Connector final : private ConnectionHost {
   void want(VirtualChannel& peer);
   // The own attempt is void.
   void give_up(Subchannel& subchannel);
+  // Nobody used it: nothing was sent, and nothing came.
+  void give_up_accepted(Subchannel& subchannel) {
+    forget(subchannel);
+    drop(subchannel);
+  }
   void skip_to(Subchannel& subchannel, std::uint32_t incarnation);
   // The subchannel failed: nothing of this incarnation is answered any more.
   void forget(const Subchannel& subchannel);

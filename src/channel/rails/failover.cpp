@@ -9,6 +9,8 @@ namespace hawser {
 namespace {
 
 constexpr Nanoseconds first_repeat = 2 * millisecond, longest_repeat = 100 * millisecond;
+// Where all requests took less, the network was not crowded.
+constexpr Nanoseconds quick_request = 20 * millisecond;
 
 std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_bytes(std::span(&body, 1)); }
 
@@ -44,10 +46,14 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   }
   ++core_.counters.failures;
   if (subchannel.failed_before) ++core_.counters.failed_again;
+  if (late(subchannel, reason)) ++core_.counters.late_failures;
   core_.counters.last_failure = core_.now;
   resumed_ = false;
   if (reason == PathReason::watchdog) ++core_.counters.watchdog;
-  if (subchannel.state == SubchannelState::probing) ++core_.counters.probes_failed;
+  if (subchannel.state == SubchannelState::probing) {
+    ++core_.counters.probes_failed;
+    subchannel.silent_alarms = 0;  // it really had failed
+  }
   const bool was_ready = subchannel.state == SubchannelState::ready;
   core_.containment.on_failure(subchannel, reason);
   subchannel.state = SubchannelState::stopping;
@@ -84,6 +90,21 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   subchannel.due = core_.now + core_.knobs.rail_drain_time;
 }
 
+// What silent() is there to prevent.
+bool Failover::late(const Subchannel& subchannel, PathReason reason) const {
+  if (reason != PathReason::completion_error && reason != PathReason::watchdog) return false;
+  const WorkEntry* const oldest = subchannel.in_flight.front();
+  if (subchannel.state != SubchannelState::ready || subchannel.silent_alarms > 0 || oldest == nullptr ||
+      oldest->watched == 0)
+    return false;
+  constexpr Nanoseconds wanted = 100 * millisecond;
+  const Nanoseconds since = std::max(subchannel.last_completion, oldest->watched);
+  if (core_.now - since <= wanted || subchannel.slowest() < 0 || subchannel.slowest() >= quick_request ||
+      subchannel.peer.weights().expected(subchannel.index, subchannel.rail.bytes_queued) >= quick_request)
+    return false;
+  return subchannel.others_through >= 0 && core_.now - subchannel.others_through > wanted / 2;
+}
+
 // Was that a failure, or was the network only crowded? Where requests took a good part of an adapter's
 // patience, or none was done, it may have been: the next connection gets more time. A path on which all went
 // quickly failed for good.
@@ -91,7 +112,7 @@ void Failover::count_false_alarm(Subchannel& subchannel, PathReason reason) {
   const bool silent = reason == PathReason::completion_error || reason == PathReason::watchdog ||
                       reason == PathReason::peer_asked || reason == PathReason::probe_failed;
   const Nanoseconds slowest = subchannel.slowest();
-  const bool quick = slowest >= 0 && slowest < core_.adapter_patience() / 4;
+  const bool quick = slowest >= 0 && slowest < std::min(core_.adapter_patience() / 4, quick_request);
   constexpr std::uint8_t most = 3;
   if (!silent || quick)
     subchannel.false_alarms = 0;
@@ -172,6 +193,7 @@ void Failover::drained(Subchannel& subchannel) {
     compare(subchannel, *subchannel.peer_received);
   } else {
     subchannel.repeats = 0;
+    subchannel.fenced_over = {};
     send_fence(subchannel);
   }
 }
@@ -223,9 +245,13 @@ void Failover::send_message(Subchannel& subchannel, bool fence, const FenceBody&
   VirtualChannel& peer = subchannel.peer;
   if (turn % 2 == 0) {
     Subchannel* const way = peer.choose(0);
-    if (way != nullptr &&
-        peer.send_on(*way, fence ? PacketKind::fence : PacketKind::fence_answer, bytes_of(body)))
+    // A peer that computes gets a fence when it looks; what waits there takes room for receives.
+    const bool waits_there = fence && way != nullptr && subchannel.fenced_over == way->name();
+    if (way != nullptr && !waits_there &&
+        peer.send_on(*way, fence ? PacketKind::fence : PacketKind::fence_answer, bytes_of(body))) {
+      if (fence) subchannel.fenced_over = way->name();
       return;
+    }
   }
   core_.connector->send_control(subchannel, fence ? DatagramKind::fence : DatagramKind::fence_answer,
                                 bytes_of(body), turn);
@@ -347,6 +373,8 @@ void Failover::on_due(Subchannel& subchannel) {
       send_fence(subchannel);
       return;
     case SubchannelState::accepted:
+      core_.connector->give_up_accepted(subchannel);
+      return;
     case SubchannelState::probing:
       fail(subchannel, PathReason::probe_failed);
       return;
@@ -368,12 +396,60 @@ void Failover::watch(VirtualChannel& peer) {
     // from the first look that found it the oldest.
     if (oldest->watched == 0) oldest->watched = core_.now;
     const Nanoseconds since = std::max(subchannel.last_completion, oldest->watched);
+    // An adapter that still tries may have an alternate route to take.
     const Nanoseconds allowed =
-        std::max(core_.knobs.rail_watchdog << 2 * subchannel.false_alarms,
-                 peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued));
-    if (core_.now - since > allowed) fail(subchannel, PathReason::watchdog);
+        std::max({core_.knobs.rail_watchdog << 2 * subchannel.false_alarms, 2 * core_.adapter_patience(),
+                  peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued)});
+    ask_again(subchannel, since);
+    const bool is_silent = silent(subchannel, since);
+    if (is_silent || core_.now - since > allowed) fail(subchannel, PathReason::watchdog);
+    constexpr std::uint8_t most = 3;
+    if (is_silent && subchannel.silent_alarms < most) ++subchannel.silent_alarms;
     if (peer.lost) return;
   }
+}
+
+// A request that was lost, and nothing behind it: a packet behind it makes the peer's adapter ask for what is
+// missing, long before the own one would send again (as TCP's tail loss probe, RFC 8985).
+void Failover::ask_again(Subchannel& subchannel, Nanoseconds since) {
+  const Nanoseconds slowest = subchannel.slowest(), patience = core_.knobs.rail_silence;
+  if (patience == 0) return;
+  const Nanoseconds first = slowest < 0 ? patience : std::max(patience / 4, 4 * slowest);
+  const Nanoseconds wait = subchannel.asked_again <= since ? first : 2 * (subchannel.asked_again - since);
+  if (core_.now - since < wait) return;
+  if (subchannel.peer.send_on(subchannel, PacketKind::credit, {})) subchannel.asked_again = core_.now;
+}
+
+// The adapter is patient, so that a crowded network is not taken for a failed one. Software knows more: all
+// went quickly here, then nothing any more, and another path to the same process gets through. Where there is
+// no other path, there is nothing to hurry for, but for an adapter that has an alternate route.
+bool Failover::silent(Subchannel& subchannel, Nanoseconds since) {
+  const Nanoseconds limit = core_.knobs.rail_silence << 2 * subchannel.silent_alarms;
+  const Nanoseconds slowest = subchannel.slowest(), age = core_.now - since;
+  if (limit == 0 || age < limit / 2 || slowest < 0 || slowest >= core_.knobs.rail_silence / 3) return false;
+  if (age < 2 * subchannel.peer.weights().expected(subchannel.index, subchannel.rail.bytes_queued))
+    return false;
+  const bool through = others_get_through(subchannel, since + limit / 2),
+             alone = subchannel.peer.ready() == 1;
+  if (age < limit || (!through && !alone)) return false;
+  if (core_.alternates.leave(subchannel)) {  // the other route gets a quarter of the time
+    subchannel.in_flight.front()->watched = core_.now - limit * 3 / 4;
+    return false;
+  }
+  return through;
+}
+
+// Whether something that was posted after `since` got through to the peer another way. A packet asks.
+bool Failover::others_get_through(Subchannel& subchannel, Nanoseconds since) {
+  bool through = false;
+  for (Subchannel& other : subchannel.peer.subchannels()) {
+    if (&other == &subchannel || other.state != SubchannelState::ready) continue;
+    through |= other.last_proof >= since;
+    const WorkEntry* const last = other.in_flight.back();
+    const bool asked = other.last_proof >= since || (last != nullptr && last->posted >= since);
+    if (!asked) subchannel.peer.send_on(other, PacketKind::credit, {});
+  }
+  return through;
 }
 
 void Failover::lose(VirtualChannel& peer, const Error& error) {

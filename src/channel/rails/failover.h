@@ -48,6 +48,10 @@ class Failover {
 
  private:
   void note_resumption(std::int64_t bytes);
+  void ask_again(Subchannel& subchannel, Nanoseconds since);
+  bool silent(Subchannel& subchannel, Nanoseconds since);
+  bool late(const Subchannel& subchannel, PathReason reason) const;
+  bool others_get_through(Subchannel& subchannel, Nanoseconds since);
   void count_false_alarm(Subchannel& subchannel, PathReason reason);
   void resend_at_once(Subchannel& subchannel);
   void drained(Subchannel& subchannel);

@@ -155,11 +155,16 @@ bool PathWeights::wants_probe(std::uint16_t subchannel, Nanoseconds now) const {
   return !path.failed && path.estimate < as_nominal * path.nominal && now >= path.next_probe;
 }
 
-Nanoseconds PathWeights::predicted(std::uint16_t subchannel, std::int64_t bytes_queued) const {
+Nanoseconds PathWeights::expected(std::uint16_t subchannel, std::int64_t bytes_queued) const {
   const double seconds = static_cast<double>(bytes_queued) / paths_[subchannel].estimate;
-  const double limit = settings_.watchdog_factor *
-                       (seconds * static_cast<double>(second) + static_cast<double>(settings_.latency));
-  // Beyond this the sum with `now` could overflow.
+  const double time = seconds * static_cast<double>(second) + static_cast<double>(settings_.latency);
+  // Beyond this sums and multiples could overflow.
+  constexpr double longest = static_cast<double>(never / 64);
+  return static_cast<Nanoseconds>(std::min(time, longest));
+}
+
+Nanoseconds PathWeights::predicted(std::uint16_t subchannel, std::int64_t bytes_queued) const {
+  const double limit = settings_.watchdog_factor * static_cast<double>(expected(subchannel, bytes_queued));
   constexpr double longest = static_cast<double>(never / 4);
   return std::max(settings_.watchdog_floor, static_cast<Nanoseconds>(std::min(limit, longest)));
 }

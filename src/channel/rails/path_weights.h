@@ -68,6 +68,8 @@ class PathWeights {
   // It may be better than its weight says, and nothing was measured for some time: a stripe should try it.
   // Stays true until one is done.
   bool wants_probe(std::uint16_t subchannel, Nanoseconds now) const;
+  // How long `bytes_queued` on it should take, by what was measured.
+  Nanoseconds expected(std::uint16_t subchannel, std::int64_t bytes_queued) const;
   // For the watchdog: how long `bytes_queued` on it should take at most, by what was measured; generous,
   // never below the floor.
   Nanoseconds predicted(std::uint16_t subchannel, std::int64_t bytes_queued) const;

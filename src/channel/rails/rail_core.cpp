@@ -196,6 +196,7 @@ void RailCore::on_completion(Rail& rail, const rdma::Completion& completion) {
   }
   subchannel.in_flight.remove(entry);
   subchannel.last_completion = now;
+  subchannel.last_proof = entry->posted;
   const std::int32_t requests = entry->kind == WorkEntry::Kind::write ? 2 : 1;
   subchannel.outstanding -= requests;
   rail.outstanding -= requests;
@@ -440,12 +441,14 @@ void RailCore::look_at_timers() {
   }
   connector->progress();
   if (now >= next_watch_) {
-    next_watch_ = now + std::max<Nanoseconds>(knobs.rail_watchdog / 4, millisecond);
+    next_watch_ = now + watch_interval();
+    const bool credits = now >= next_credits_;
+    if (credits) next_credits_ = now + std::max<Nanoseconds>(knobs.rail_watchdog / 4, millisecond);
     for (const auto& rail : rails) rail->fill();  // buffers may have been short
     for (std::size_t i = 0; i < known_peers.size(); ++i) {
       VirtualChannel& each = *known_peers[i];
       if (each.lost) continue;
-      each.watch_credit();
+      if (credits) each.watch_credit();
       failover.watch(each);
       if (each.partitioned_since == 0) each.partitioned_since = now;
       const Nanoseconds since = each.partitioned_since;
@@ -460,6 +463,14 @@ void RailCore::look_at_timers() {
   for (Subchannel* s = attention.front(); s != nullptr; s = attention.next(s))
     timer = std::min(timer, due_of(*s));
   if (knobs.rail_give_up > 0 && !attention.empty()) timer = std::min(timer, next_watch_);
+}
+
+// Requests that hang are noticed at the first look after their time.
+Nanoseconds RailCore::watch_interval() const {
+  const Nanoseconds shorter = knobs.rail_silence > 0
+                                  ? std::min(knobs.rail_watchdog / 4, knobs.rail_silence / 8)
+                                  : knobs.rail_watchdog / 4;
+  return std::max<Nanoseconds>(shorter, millisecond);
 }
 
 Nanoseconds RailCore::next_look() const {

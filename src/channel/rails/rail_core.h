@@ -147,7 +147,9 @@ struct RailCore {
   void on_receive(Rail& rail, const rdma::Completion& completion);
   bool take_packet(Subchannel& subchannel, PacketBuffer* buffer);
 
-  Nanoseconds next_watch_ = 0;
+  Nanoseconds watch_interval() const;
+
+  Nanoseconds next_watch_ = 0, next_credits_ = 0;
   std::vector<Subchannel*> attention_now_;
 };
 

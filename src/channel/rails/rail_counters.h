@@ -25,6 +25,7 @@ struct RailCounters {
   // Faults.
   std::uint64_t failures = 0;           // of subchannels
   std::uint64_t failed_again = 0;       // of these, of subchannels that had failed before
+  std::uint64_t late_failures = 0;      // silent for over 0.1 s, though others got through and it was quick
   std::uint64_t errors_completed = 0;   // work requests completed with an error, flushes not counted
   std::uint64_t protection_errors = 0;  // of those, a key or bounds refused: a fault of software
   std::uint64_t watchdog = 0;           // failures that the watchdog noticed

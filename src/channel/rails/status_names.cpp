@@ -128,6 +128,7 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(packets_for_stripes),
     HAWSER_COUNTER(failures),
     HAWSER_COUNTER(failed_again),
+    HAWSER_COUNTER(late_failures),
     HAWSER_COUNTER(errors_completed),
     HAWSER_COUNTER(protection_errors),
     HAWSER_COUNTER(watchdog),

@@ -30,6 +30,13 @@ enum class SubchannelState : std::uint8_t {
 };
 const char* subchannel_state_name(SubchannelState state);
 
+// One connection of a virtual channel; the default names none.
+struct IncarnationName {
+  std::uint16_t subchannel = 0;
+  std::uint32_t incarnation = 0;
+  bool operator==(const IncarnationName&) const = default;
+};
+
 struct Subchannel {
   Subchannel(VirtualChannel& virtual_channel, Rail& local_rail, const HealthSettings& settings,
              const FlowSettings& stripes, const FlowSettings& packets, Random& random)
@@ -43,6 +50,7 @@ struct Subchannel {
     return state == SubchannelState::accepted || state == SubchannelState::probing ||
            state == SubchannelState::ready;
   }
+  IncarnationName name() const { return {index, incarnation}; }
   // Whether it goes through this port now, or would once it is connected.
   bool uses(const Rail& port) const {
     return connected() ? port.device_number() == rail.device_number() && port.port() == route.port
@@ -79,13 +87,15 @@ struct Subchannel {
   std::uint32_t sent = 0;      // packets posted in this incarnation
   std::uint32_t received = 0;  // packets that arrived in this incarnation
   Nanoseconds last_completion = 0;
-  bool poisoned = false;  // a packet was damaged: neither it nor any later one counts
-  bool broken = false;    // to be failed at the next look at the timers
+  Nanoseconds last_proof = 0;  // when the request was posted that was found done last
+  bool poisoned = false;       // a packet was damaged: neither it nor any later one counts
+  bool broken = false;         // to be failed at the next look at the timers
 
   // Failover. Of the last incarnation that was connected and drained here, for a fence that comes (again).
   std::uint32_t fenced_incarnation = 0;
   std::uint32_t fenced_received = 0;
   std::optional<std::uint32_t> peer_received;  // of the present incarnation; its end is drained
+  IncarnationName fenced_over;                 // the connection over which the last fence went as a packet
   bool answer_wanted = false;
   std::uint32_t answers = 0;
   std::uint64_t marker = 0;  // work id
@@ -105,6 +115,11 @@ struct Subchannel {
   }
   // How often it failed in a row when the network may only have been crowded: it gets more time each time.
   std::uint8_t false_alarms = 0;
+  // Times that it was taken for failed because it was silent while another path got through, and it turned
+  // out to work: it gets more time, too.
+  std::uint8_t silent_alarms = 0;
+  Nanoseconds asked_again = 0;      // when a packet was last sent behind one that is not acknowledged
+  Nanoseconds others_through = -1;  // while it is silent: since when others are known to get through
 
   // Recovery.
   PathHealth health;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "testbed/campaign/drawing.h"
+#include "testbed/campaign/incidents.h"
 
 namespace hawser {
 namespace {
@@ -31,10 +32,32 @@ class CalmDrawing final : ScenarioDrawing {
       phase.stop = 10 * second;
     }
     fabric().patience = longest_job;
+    if (wishes_.black_holes) draw_black_holes();
     return std::move(scenario_);
   }
 
  private:
+  // Drawn apart, so that a seed means the same network and program without.
+  void draw_black_holes() {
+    Random random(scenario_.seed * 197 + 13);
+    FabricParts parts;
+    parts.hosts = (ranks() + fabric().ranks_per_host - 1) / fabric().ranks_per_host;
+    parts.rails = fabric().rails;
+    const std::uint64_t packets = 40 + scenario_.traffic.messages() * 5;
+    for (std::uint64_t i = 0, count = 1 + random.below(3); i < count; ++i) {
+      Incident incident;
+      const auto host = static_cast<int>(random.below(static_cast<std::uint64_t>(parts.hosts)));
+      const auto rail = static_cast<int>(random.below(static_cast<std::uint64_t>(parts.rails)));
+      const std::string port = parts.adapter(host, rail);
+      incident.begin.push_back(fmt::format("link {} blackhole {}", port, random.chance(0.5) ? "both" : "in"));
+      incident.end.push_back(fmt::format("link {} clear", port));
+      incident.lasts = 20 * millisecond + static_cast<Nanoseconds>(random.below(second));
+      incident.after_packets = 1 + random.below(packets);
+      fabric().incidents.push_back(std::move(incident));
+    }
+    fabric().heal = healing(parts);
+  }
+
   int draw_ranks() {
     const double dice = random_.uniform();
     if (dice < 0.70) return number(2, 4);

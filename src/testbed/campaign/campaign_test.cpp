@@ -40,6 +40,24 @@ TEST(Campaign, ASeedHasOneTrace) {
   }
 }
 
+// Seeds of the calm campaign on which the library once took a crowded network for a failed one.
+class CalmSeed : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(CalmSeed, IsNotTakenForAFailure) {
+  SeedOptions options;
+  options.wishes.calm = true;
+  const SeedVerdict verdict = run_seed(GetParam(), options);
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+// Each to many; writes over one path; a path that recovers late.
+INSTANTIATE_TEST_SUITE_P(AdaptersWereImpatient, CalmSeed,
+                         testing::Values(263, 327, 533, 785, 795, 1011, 1218, 2528, 2703, 3705));
+// A peer asked for connections or had some, and computes: fences filled its receive queue, and connections
+// that were accepted failed.
+INSTANTIATE_TEST_SUITE_P(ARankStopped, CalmSeed, testing::Values(97, 5037));
+// Eager messages from 30 to 128 processes to one, over links of 1 to 2 MB/s.
+INSTANTIATE_TEST_SUITE_P(EagerIncast, CalmSeed, testing::Values(5888, 9082, 11918, 18104, 27122, 28286));
+
 CampaignResult find_bug(PlantedBug bug, std::string& reason) {
   CampaignOptions options;
   options.last = 1000;

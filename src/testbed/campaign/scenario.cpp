@@ -105,6 +105,12 @@ class FaultyDrawing final : ScenarioDrawing {
          rated_ ? 2 + random_.below(3) : random_.below(acknowledge > 500 * microsecond ? 4 : 8));
     knob("HAWSER_RAIL_WATCHDOG",
          fmt::format("{}ns", rated_ ? 50 * millisecond : duration(2 * millisecond, 50 * millisecond)));
+    // Drawn apart, so that older seeds stay what they were.
+    Random own(scenario_.seed * 193 + 17);
+    knob("HAWSER_RAIL_SILENCE",
+         fmt::format("{}ns", own.chance(0.25) ? 0
+                             : rated_         ? 20 * millisecond
+                                              : Nanoseconds{500 * microsecond} << own.below(6)));
     knob("HAWSER_RAIL_DRAIN_TIME", fmt::format("{}ns", duration(100 * microsecond, 10 * millisecond)));
   }
 

@@ -18,6 +18,7 @@ struct ScenarioWishes {
   bool faults = true;  // false: nothing fails
   // Slow and crowded networks on which nothing fails (calm_scenario.cpp).
   bool calm = false;
+  bool black_holes = false;  // with calm: but links go silent
 };
 
 struct Scenario {

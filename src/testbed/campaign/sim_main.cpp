@@ -68,6 +68,10 @@ void add_common(CLI::App& command, SeedOptions& options, std::string& planted, b
   command.add_flag(
       "--calm", options.wishes.calm,
       "Slow and crowded networks on which nothing fails: nothing may be taken for a failure twice");
+  command
+      .add_flag("--black-holes", options.wishes.black_holes,
+                "With --calm: links go silent; where requests were quick, that must be found within 0.1 s")
+      ->needs("--calm");
   command.add_option("--ranks", options.wishes.ranks, "Ranks of every job; by default the seed decides")
       ->check(CLI::Range(2, 1024));
   command.add_option("--planted", planted, "Build this bug into the protocol: " + bug_names())

@@ -39,6 +39,7 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.bytes_striped += one.bytes_striped;
   sum.failures += one.failures;
   sum.failed_again += one.failed_again;
+  sum.late_failures += one.late_failures;
   sum.errors_completed += one.errors_completed;
   sum.watchdog += one.watchdog;
   sum.port_events += one.port_events;
