@@ -102,7 +102,8 @@ bool Failover::late(const Subchannel& subchannel, PathReason reason) const {
   if (core_.now - since <= wanted || subchannel.slowest() < 0 || subchannel.slowest() >= quick_request ||
       subchannel.peer.weights().expected(subchannel.index, subchannel.rail.bytes_queued) >= quick_request)
     return false;
-  return subchannel.others_through >= 0 && core_.now - subchannel.others_through > wanted / 2;
+  return silence_limit(subchannel) == core_.knobs.rail_silence && subchannel.others_through >= 0 &&
+         core_.now - subchannel.others_through > wanted / 2;
 }
 
 // Was that a failure, or was the network only crowded? Where requests took a good part of an adapter's
@@ -424,7 +425,7 @@ void Failover::ask_again(Subchannel& subchannel, Nanoseconds since) {
 // went quickly here, then nothing any more, and another path to the same process gets through. Where there is
 // no other path, there is nothing to hurry for, but for an adapter that has an alternate route.
 bool Failover::silent(Subchannel& subchannel, Nanoseconds since) {
-  const Nanoseconds limit = core_.knobs.rail_silence << 2 * subchannel.silent_alarms;
+  const Nanoseconds limit = silence_limit(subchannel);
   const Nanoseconds slowest = subchannel.slowest(), age = core_.now - since;
   if (limit == 0 || age < limit / 2 || slowest < 0 || slowest >= core_.knobs.rail_silence / 3) return false;
   if (age < 2 * subchannel.peer.weights().expected(subchannel.index, subchannel.rail.bytes_queued))
@@ -437,6 +438,18 @@ bool Failover::silent(Subchannel& subchannel, Nanoseconds since) {
     return false;
   }
   return through;
+}
+
+// Others may send much to the same place all at once: 256 KiB may stand ahead. How long tiny packets took
+// says nothing of that. 0: nothing can be said.
+Nanoseconds Failover::silence_limit(const Subchannel& subchannel) const {
+  constexpr float ahead = 256 * 1024;
+  const float rate = std::max(subchannel.packet_flow.rate(), subchannel.stripe_flow.rate());
+  if (rate == 0 && subchannel.packet_bytes + subchannel.bytes_queued >= 1024) return 0;
+  const Nanoseconds queue = rate == 0 ? 0 : static_cast<Nanoseconds>(std::min(ahead / rate, 1e10f));
+  return core_.knobs.rail_silence == 0
+             ? 0
+             : std::max(core_.knobs.rail_silence, queue) << 2 * subchannel.silent_alarms;
 }
 
 // Whether something that was posted after `since` got through to the peer another way. A packet asks.

@@ -49,6 +49,7 @@ class Failover {
  private:
   void note_resumption(std::int64_t bytes);
   void ask_again(Subchannel& subchannel, Nanoseconds since);
+  Nanoseconds silence_limit(const Subchannel& subchannel) const;
   bool silent(Subchannel& subchannel, Nanoseconds since);
   bool late(const Subchannel& subchannel, PathReason reason) const;
   bool others_get_through(Subchannel& subchannel, Nanoseconds since);

@@ -36,7 +36,8 @@ void FlowWindow::take_sample(std::int64_t under_way) {
   }
   slowest_us_ = std::max(slowest_us_, microseconds(sample.longest));
   shortest_ = std::min(shortest_, sample.shortest);
-  fastest_ = std::max(fastest_, static_cast<float>(sample.rate));
+  fastest_ = std::max(fastest_, sample.rate);
+  if (sample.large > 0) rate_ = sample.large;
   longest_ = std::max(longest_, sample.longest);
   if (!round_over_) return;
   const Nanoseconds target = shortest_ + settings_.queueing;
@@ -57,7 +58,7 @@ void FlowWindow::on_failed() {
   shortest_ = never;
   slowest_us_ = slowest_before_us_ = 0;
   earliest_ = latest_ = {};
-  fastest_ = 0;
+  rate_ = fastest_ = 0;
   longest_ = 0;
   pending_ = round_over_ = limited_ = false;
 }

@@ -69,15 +69,19 @@ class FlowWindow {
   // The longest time that a request took in the last one to two seconds in which any was done; 0: none was.
   Nanoseconds slowest() const { return std::max(slowest_us_, slowest_before_us_) * microsecond; }
   bool measured() const { return shortest_ != never; }
+  // Bytes per nanosecond, of late, of requests that tell: at least a KiB was under way; 0: there was none.
+  float rate() const { return rate_; }
 
  private:
   // Of some requests: the highest rate, and the shortest and longest time.
   struct Sample {
-    double rate = 0;  // bytes per nanosecond
+    float rate = 0, large = 0;  // bytes per nanosecond; where at least a KiB was under way
     Nanoseconds shortest = never, longest = 0;
     void take(std::int64_t bytes, Nanoseconds time) {
       time = std::max<Nanoseconds>(time, 1);
-      rate = std::max(rate, static_cast<double>(bytes) / static_cast<double>(time));
+      const float sample = static_cast<float>(bytes) / static_cast<float>(time);
+      rate = std::max(rate, sample);
+      if (bytes >= 1024) large = std::max(large, sample);
       shortest = std::min(shortest, time);
       longest = std::max(longest, time);
     }
@@ -92,9 +96,10 @@ class FlowWindow {
   const FlowSettings& settings_;
   std::int64_t bytes_;
   std::int64_t delivered_ = 0;
-  bool limited_ = false;                                  // since the last change something had to wait
-  bool pending_ = false;                                  // something was done since the last judgement,
-  bool round_over_ = false;                               // and was posted in this round trip
+  bool limited_ = false;     // since the last change something had to wait
+  bool pending_ = false;     // something was done since the last judgement,
+  bool round_over_ = false;  // and was posted in this round trip
+  float rate_ = 0;
   float fastest_ = 0;                                     // rate in this round trip
   Sample earliest_, latest_;                              // that, done as early as possible, or now
   Nanoseconds longest_ = 0;                               // time

@@ -14,7 +14,7 @@ TEST(PeerMemory, FollowsTheStructures) {
   EXPECT_EQ(one.subchannels, 1);
   EXPECT_GT(one.known, static_cast<std::int64_t>(sizeof(VirtualChannel) + sizeof(Subchannel)));
   EXPECT_GT(two.known - one.known, static_cast<std::int64_t>(sizeof(Subchannel)));
-  EXPECT_LT(two.known, 4224);
+  EXPECT_LT(two.known, 4352);
   EXPECT_EQ(two.queue_pairs, 2 * one.queue_pairs);
 }
 

@@ -55,6 +55,8 @@ INSTANTIATE_TEST_SUITE_P(AdaptersWereImpatient, CalmSeed,
 // A peer asked for connections or had some, and computes: fences filled its receive queue, and connections
 // that were accepted failed.
 INSTANTIATE_TEST_SUITE_P(ARankStopped, CalmSeed, testing::Values(97, 5037));
+// Paths that had been quick for tiny packets, or alone, and then shared a link of 1 MB/s with many.
+INSTANTIATE_TEST_SUITE_P(SuddenlyCrowded, CalmSeed, testing::Values(72818, 80706));
 // Eager messages from 30 to 128 processes to one, over links of 1 to 2 MB/s.
 INSTANTIATE_TEST_SUITE_P(EagerIncast, CalmSeed, testing::Values(5888, 9082, 11918, 18104, 27122, 28286));
 
