@@ -46,6 +46,30 @@ TEST_P(RailSilence, APathThatWasIdleIsAsked) {
   EXPECT_GE(sum(cluster, &RailCounters::watchdog), 2u) << cluster.describe();
 }
 
+// One that comes and goes is found as soon each time.
+TEST_P(RailSilence, SoIsEachOneThatFollows) {
+  RailCluster cluster(patient(2, GetParam()));
+  stream(cluster, 50 * millisecond);
+  int found = 0;
+  for (int i = 0; i < 6; ++i) {
+    const std::uint64_t failures = sum(cluster, &RailCounters::failures);
+    const std::uint64_t recoveries = sum(cluster, &RailCounters::recoveries);
+    cluster.inject("link n1/hw0 blackhole both");
+    stream(cluster, 100 * millisecond);
+    cluster.inject("link n1/hw0 clear");
+    if (sum(cluster, &RailCounters::failures) == failures) continue;  // nothing was sent there
+    ++found;
+    const Nanoseconds cleared = cluster.now();
+    while (sum(cluster, &RailCounters::recoveries) == recoveries) {
+      ASSERT_LT(cluster.now() - cleared, 20 * second) << cluster.describe();
+      stream(cluster, 20 * millisecond);
+    }
+    stream(cluster, 50 * millisecond);
+  }
+  EXPECT_GE(found, 2) << cluster.describe();
+  expect_all_well(cluster);
+}
+
 // Where nobody else can tell, the network may only be crowded: that is for the adapter to say.
 TEST_P(RailSilence, TheOnlyPathIsNotGivenUp) {
   RailCluster cluster(patient(1, GetParam()));

@@ -50,10 +50,7 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   core_.counters.last_failure = core_.now;
   resumed_ = false;
   if (reason == PathReason::watchdog) ++core_.counters.watchdog;
-  if (subchannel.state == SubchannelState::probing) {
-    ++core_.counters.probes_failed;
-    subchannel.silent_alarms = 0;  // it really had failed
-  }
+  if (subchannel.state == SubchannelState::probing) ++core_.counters.probes_failed;
   const bool was_ready = subchannel.state == SubchannelState::ready;
   core_.containment.on_failure(subchannel, reason);
   subchannel.state = SubchannelState::stopping;
@@ -94,9 +91,7 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
 bool Failover::late(const Subchannel& subchannel, PathReason reason) const {
   if (reason != PathReason::completion_error && reason != PathReason::watchdog) return false;
   const WorkEntry* const oldest = subchannel.in_flight.front();
-  if (subchannel.state != SubchannelState::ready || subchannel.silent_alarms > 0 || oldest == nullptr ||
-      oldest->watched == 0)
-    return false;
+  if (subchannel.state != SubchannelState::ready || oldest == nullptr || oldest->watched == 0) return false;
   constexpr Nanoseconds wanted = 100 * millisecond;
   const Nanoseconds since = std::max(subchannel.last_completion, oldest->watched);
   if (core_.now - since <= wanted || subchannel.slowest() < 0 || subchannel.slowest() >= quick_request ||
@@ -402,10 +397,7 @@ void Failover::watch(VirtualChannel& peer) {
         std::max({core_.knobs.rail_watchdog << 2 * subchannel.false_alarms, 2 * core_.adapter_patience(),
                   peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued)});
     ask_again(subchannel, since);
-    const bool is_silent = silent(subchannel, since);
-    if (is_silent || core_.now - since > allowed) fail(subchannel, PathReason::watchdog);
-    constexpr std::uint8_t most = 3;
-    if (is_silent && subchannel.silent_alarms < most) ++subchannel.silent_alarms;
+    if (core_.now - since > allowed || silent(subchannel, since)) fail(subchannel, PathReason::watchdog);
     if (peer.lost) return;
   }
 }
@@ -447,9 +439,7 @@ Nanoseconds Failover::silence_limit(const Subchannel& subchannel) const {
   const float rate = std::max(subchannel.packet_flow.rate(), subchannel.stripe_flow.rate());
   if (rate == 0 && subchannel.packet_bytes + subchannel.bytes_queued >= 1024) return 0;
   const Nanoseconds queue = rate == 0 ? 0 : static_cast<Nanoseconds>(std::min(ahead / rate, 1e10f));
-  return core_.knobs.rail_silence == 0
-             ? 0
-             : std::max(core_.knobs.rail_silence, queue) << 2 * subchannel.silent_alarms;
+  return core_.knobs.rail_silence == 0 ? 0 : std::max(core_.knobs.rail_silence, queue);
 }
 
 // Whether something that was posted after `since` got through to the peer another way. A packet asks.

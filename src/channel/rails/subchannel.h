@@ -115,9 +115,6 @@ struct Subchannel {
   }
   // How often it failed in a row when the network may only have been crowded: it gets more time each time.
   std::uint8_t false_alarms = 0;
-  // Times that it was taken for failed because it was silent while another path got through, and it turned
-  // out to work: it gets more time, too.
-  std::uint8_t silent_alarms = 0;
   Nanoseconds asked_again = 0;      // when a packet was last sent behind one that is not acknowledged
   Nanoseconds others_through = -1;  // while it is silent: since when others are known to get through
 
