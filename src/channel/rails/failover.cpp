@@ -422,8 +422,9 @@ bool Failover::silent(Subchannel& subchannel, Nanoseconds since) {
   if (limit == 0 || age < limit / 2 || slowest < 0 || slowest >= core_.knobs.rail_silence / 3) return false;
   if (age < 2 * subchannel.peer.weights().expected(subchannel.index, subchannel.rail.bytes_queued))
     return false;
-  const bool through = others_get_through(subchannel, since + limit / 2),
-             alone = subchannel.peer.ready() == 1;
+  const bool through = others_get_through(subchannel, since + limit / 2);
+  const bool alone = subchannel.peer.ready() == 1;
+  if (!through || subchannel.others_through < since) subchannel.others_through = through ? core_.now : -1;
   if (age < limit || (!through && !alone)) return false;
   if (core_.alternates.leave(subchannel)) {  // the other route gets a quarter of the time
     subchannel.in_flight.front()->watched = core_.now - limit * 3 / 4;
