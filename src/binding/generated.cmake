@@ -1,5 +1,5 @@
 # What the tables of MPI functions imply, generated into <build>/generated when the build begins (the target
-# hawser_generated): process/api.h, both mpi.h, the C entry points, and lists of symbols.
+# hawser_generated): api/functions.h, both mpi.h, the C entry points, and lists of symbols.
 set(HAWSER_GENERATED ${CMAKE_BINARY_DIR}/generated)
 set(HAWSER_INCLUDE ${CMAKE_BINARY_DIR}/include)  # the headers for programs
 set(generator_dir ${CMAKE_CURRENT_SOURCE_DIR}/src/binding)
@@ -20,7 +20,7 @@ endforeach()
 
 add_custom_command(
   OUTPUT ${HAWSER_GENERATED}/stamp
-  BYPRODUCTS ${HAWSER_ENTRY_POINTS} ${HAWSER_GENERATED}/process/api.h ${HAWSER_INCLUDE}/mpi.h ${HAWSER_INCLUDE}/mpich/mpi.h
+  BYPRODUCTS ${HAWSER_ENTRY_POINTS} ${HAWSER_GENERATED}/api/functions.h ${HAWSER_INCLUDE}/mpi.h ${HAWSER_INCLUDE}/mpich/mpi.h
   COMMAND ${Python3_EXECUTABLE} -B ${generator_dir}/generate/generate.py ${HAWSER_GENERATED} ${HAWSER_INCLUDE}
   COMMAND ${CMAKE_COMMAND} -E touch ${HAWSER_GENERATED}/stamp
   DEPENDS ${generator_inputs}

@@ -14,10 +14,10 @@
 
 #include <vector>
 
-#include "access/socket.h"
 #include "base/knobs.h"
 #include "channel/shared_memory_channel.h"
 #include "channel/waiter.h"
+#include "os/socket.h"
 
 namespace hawser {
 

@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "access/shared_memory.h"
 #include "base/knobs.h"
 #include "channel/channel.h"
+#include "os/shared_memory.h"
 
 namespace hawser {
 

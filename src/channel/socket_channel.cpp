@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "access/shared_memory.h"
 #include "base/failure.h"
+#include "os/shared_memory.h"
 
 namespace hawser {
 namespace {

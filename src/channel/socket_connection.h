@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "access/socket.h"
 #include "channel/socket_wire.h"
+#include "os/socket.h"
 
 namespace hawser {
 

@@ -7,11 +7,11 @@
 #include "access/system_devices.h"
 #include "base/machine.h"
 #include "base/rest.h"
-#include "channel/machine_channels.h"
 #include "launch/background_fence.h"
 #include "launch/connect_to_launcher.h"
 #include "launch/core_place.h"
 #include "launch/environment_variables.h"
+#include "process/machine_channels.h"
 #include "process/text_knobs.h"
 
 namespace hawser {

@@ -8,12 +8,12 @@
 #include "base/machine.h"
 #include "base/out_of_memory.h"
 #include "base/rest.h"
-#include "channel/rails/rail_channel.h"
 #include "channel/shared_memory_channel.h"
 #include "message/describe.h"
 #include "process/counter_report.h"
 #include "process/process_slot.h"
 #include "process/start_stop.h"
+#include "rails/rail_channel.h"
 
 namespace hawser {
 

@@ -20,6 +20,8 @@
 #include "datatype/predefined.h"
 #include "message/point_to_point.h"
 #include "message/progress.h"
+#include "mpi_t/tool_interface.h"
+#include "mpi_t/tool_source.h"
 #include "process/abi_hooks.h"
 #include "process/attribute_calls.h"
 #include "process/environment.h"
@@ -28,7 +30,6 @@
 #include "process/parked_threads.h"
 #include "process/predefined_attributes.h"
 #include "process/thread_level.h"
-#include "process/tool/tool_interface.h"
 
 namespace hawser {
 
@@ -40,7 +41,7 @@ struct ErrorOrigin {
   Ref<Session> session;
 };
 
-class MpiProcess final : public Progress {
+class MpiProcess final : public Progress, public ToolSource {
  public:
   MpiProcess(ProcessSlot& slot, Environment& environment);
   ~MpiProcess();
@@ -64,7 +65,7 @@ class MpiProcess final : public Progress {
   void hide_world();
 
   // The lock that an entry point holds; free unless thread_multiple was asked for.
-  ProcessLock& lock() { return lock_; }
+  ProcessLock& lock() override { return lock_; }
   int thread_level() const { return thread_level_; }
   bool on_main_thread() const { return main_thread_ == current_thread(); }
 
@@ -77,7 +78,7 @@ class MpiProcess final : public Progress {
   int size() const { return size_; }
 
   Handles& handles() { return handles_; }
-  PointToPoint& point_to_point() { return point_to_point_; }
+  PointToPoint& point_to_point() override { return point_to_point_; }
   PredefinedTypes& types() { return types_; }
   const PredefinedOperators& operators() const { return operators_; }
   KeyvalTable& keyvals() { return keyvals_; }
@@ -90,11 +91,11 @@ class MpiProcess final : public Progress {
   AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
   ToolInterface& tool() { return tool_; }
   // The rails' counters; null where none are used, or while not in the job.
-  const RailCounters* rail_counters() const;
+  const RailCounters* rail_counters() const override;
   const RailStatus* rail_status() const {
     return connected_ ? environment_.channels->rail_status() : nullptr;
   }
-  Nanoseconds time_to_join() const { return time_to_join_; }
+  Nanoseconds time_to_join() const override { return time_to_join_; }
   Communicator& world() { return *world_; }  // while running, also when only sessions are open
   Communicator& self() { return *self_; }    // the same
 
@@ -198,18 +199,6 @@ class MpiProcess final : public Progress {
   std::vector<const char*> missing_functions_called_;  // each once
   ErrorOrigin error_origin_;
   std::unique_ptr<std::byte[]> reserve_;  // given up when memory ends, so that this can be said
-};
-
-// While it lives, the process's lock is not held: around calls of the application's functions, which may call
-// MPI again.
-class Unlocked {
- public:
-  explicit Unlocked(MpiProcess& process) : process_(process) { process_.lock().unlock(); }
-  ~Unlocked() { process_.lock().lock(); }
-  Unlocked(const Unlocked&) = delete;
-
- private:
-  MpiProcess& process_;
 };
 
 }  // namespace hawser

@@ -1,11 +1,11 @@
 #include "process/text_knobs.h"
 
 #include "access/ofi/network_interface.h"
-#include "access/socket.h"
 #include "base/failure.h"
-#include "channel/rails/path_migration.h"
-#include "channel/rails/scheduling_policy.h"
 #include "collective/algorithm.h"
+#include "os/socket.h"
+#include "rails/decision/path_migration.h"
+#include "rails/policy/scheduling_policy.h"
 
 namespace hawser {
 

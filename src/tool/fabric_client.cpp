@@ -5,9 +5,9 @@
 #include <cstring>
 #include <vector>
 
-#include "access/local_socket.h"
 #include "base/failure.h"
-#include "verbs/wire.h"
+#include "os/local_socket.h"
+#include "provider/wire.h"
 
 namespace hawser {
 

@@ -13,10 +13,10 @@
 #include <fstream>
 #include <vector>
 
-#include "access/local_socket.h"
 #include "base/failure.h"
 #include "base/machine.h"
 #include "fabric/topology/makers.h"
+#include "os/local_socket.h"
 #include "tool/fabric_client.h"
 #include "tool/fabric_environment.h"
 #include "tool/fabric_watch.h"

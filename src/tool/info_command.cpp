@@ -7,10 +7,10 @@
 #include <string>
 
 #include "base/version.h"
-#include "channel/rails/memory_estimate.h"
 #include "launch/connect_to_launcher.h"
 #include "launch/environment_variables.h"
 #include "process/text_knobs.h"
+#include "rails/memory_estimate.h"
 #include "tool/build_facts.h"
 #include "tool/knob_report.h"
 #include "tool/subcommand.h"

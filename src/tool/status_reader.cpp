@@ -10,10 +10,10 @@
 #include <cstring>
 #include <filesystem>
 
-#include "access/file_descriptor.h"
-#include "access/shared_memory.h"
 #include "base/printable.h"
 #include "base/time.h"
+#include "os/file_descriptor.h"
+#include "os/shared_memory.h"
 
 namespace hawser {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "channel/rails/status_layout.h"
+#include "rails/status/status_layout.h"
 
 namespace hawser {
 

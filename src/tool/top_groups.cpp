@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "channel/rails/status_table.h"
+#include "rails/status/status_table.h"
 
 namespace hawser {
 namespace {

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <termios.h>
 
-#include "access/file_descriptor.h"
+#include "os/file_descriptor.h"
 
 namespace hawser {
 

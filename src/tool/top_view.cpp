@@ -6,7 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "channel/rails/status_table.h"
+#include "rails/status/status_table.h"
 #include "tool/top_groups.h"
 
 namespace hawser {

@@ -16,7 +16,7 @@ data = {
     "MPIR_F08_MPI_STATUSES_IGNORE_OBJ",
 } if mpich else set()
 functions = {"MPIR_Dup_fn"} if mpich else set()
-# In front of the C library's (src/access/memory_watch.h).
+# In front of the C library's (src/os/memory_watch.h).
 functions |= {"mmap", "mmap64", "munmap", "mremap", "madvise", "brk", "sbrk", "shmat", "shmdt", "dlclose", "malloc_trim"}
 
 lines = subprocess.run([nm, "-D", "--defined-only", str(library)], check=True, capture_output=True, text=True).stdout

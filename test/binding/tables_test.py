@@ -40,12 +40,12 @@ for function in functions:
         core_signature(function)  # raises if a kind has no core type in this place
 
 # A function is implemented if and only if the core defines it.
-sources = "\n".join(path.read_text() for path in (root / "src/process/api").glob("*.cpp"))
+sources = "\n".join(path.read_text() for path in (root / "src/api").glob("*.cpp"))
 for function in standard:
     if function.alias or function.flags & {"hand"}:
         continue
     defined = re.search(rf"^Result<> {function.core_name}\(", sources, re.M) is not None
-    check(defined <= function.implemented, f"{function.name} is written in src/process/api but marked '-'")
+    check(defined <= function.implemented, f"{function.name} is written in src/api but marked '-'")
 
 constants = read_constants(root / "src/binding")
 for abi in ("standard", "mpich"):
@@ -95,10 +95,10 @@ CORE_NUMBERS = {
         "root_rank": "MPI_ROOT", "undefined": "MPI_UNDEFINED"},
     "src/process/thread_level.h": {
         "thread_" + name: "MPI_THREAD_" + name.upper() for name in ("single", "funneled", "serialized", "multiple")},
-    "src/process/api/communicator.cpp": {
+    "src/api/communicator.cpp": {
         "split_" + name: "MPI_COMM_TYPE_" + name.upper() for name in
         ("shared", "hw_unguided", "hw_guided", "resource_guided")},
-    "src/process/api/datatype_constructors.cpp": {
+    "src/api/datatype_constructors.cpp": {
         name: "MPI_" + name.upper().replace("DEFAULT_ARGUMENT", "DFLT_DARG") for name in
         ("order_c", "order_fortran", "distribute_none", "distribute_block", "distribute_cyclic",
          "distribute_default_argument", "typeclass_integer", "typeclass_real", "typeclass_complex")},
@@ -126,7 +126,7 @@ def numbers(path, array):
 
 combiners = [value("MPI_COMBINER_" + name.upper().replace("STRUCTURE", "STRUCT"))
              for name in enumerators("src/datatype/datatype.h", "Combiner")]
-check(numbers("src/process/api/datatype.cpp", "combiner_numbers") == combiners, "combiner_numbers are not MPI_COMBINER_*")
+check(numbers("src/api/datatype.cpp", "combiner_numbers") == combiners, "combiner_numbers are not MPI_COMBINER_*")
 operators = [value("MPI_" + name.upper()) for name in enumerators("src/datatype/operator.h", "PredefinedOperator")]
 check(numbers("src/datatype/operator.h", "predefined_operator_numbers") == operators,
       "predefined_operator_numbers are not the operations'")

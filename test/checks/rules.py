@@ -13,25 +13,29 @@ EDGES = {
     "base": [],
     "fabric": ["base"],
     "datatype": ["base"],
-    "verbs": ["fabric"],
-    "access": ["base"],
-    "channel": ["access"],
+    "provider": ["fabric"],
+    "os": ["base"],
+    "access": ["os"],
+    "channel": ["os"],
+    "rails": ["channel", "access"],
     "message": ["channel", "datatype"],
     "communicator": ["message"],
     "collective": ["communicator"],
     "window": ["communicator"],
     "file": ["communicator"],
-    "launch": ["base"],
-    "process": ["collective", "window", "file", "launch"],
-    "binding": ["process"],
-    "testbed": ["process", "fabric", "verbs"],
-    "tool": ["process", "fabric", "verbs"],
+    "launch": ["os"],
+    "mpi_t": ["communicator", "rails"],
+    "process": ["collective", "window", "file", "launch", "mpi_t"],
+    "api": ["process"],
+    "binding": ["api"],
+    "testbed": ["process", "fabric", "provider"],
+    "tool": ["process", "fabric", "provider"],
 }
 
 # These rooms may touch the machine: clocks, variables of the environment, threads, system calls.
-MACHINE_ROOMS = {"base", "access", "launch", "testbed", "tool"}
+MACHINE_ROOMS = {"base", "os", "access", "launch", "testbed", "tool"}
 # These show libibverbs to the world or call it.
-VERBS_ROOMS = {"access", "verbs"}
+VERBS_ROOMS = {"access", "provider"}
 
 
 TEST_SOURCE = re.compile(r"(?:^|/)test_[^/]*$|_test(?:_support)?\.\w+$")

@@ -18,7 +18,7 @@ CASES = [
     ("src/message/a.cpp", "#include <infiniband/verbs.h>\n", "include"),
     ("src/tool/a.cpp", '#include "testbed/simulator/x.h"\n', "include"),
     ("src/process/a.cpp", '#include "launch/bootstrap.h"\n#include "collective/x.h"\n', None),
-    ("src/testbed/a.cpp", '#include "process/x.h"\n#include "verbs/x.h"\n', None),
+    ("src/testbed/a.cpp", '#include "process/x.h"\n#include "provider/x.h"\n', None),
     ("src/message/a.cpp", "auto t = std::chrono::steady_clock::now();\n", "clock"),
     ("src/message/a.cpp", "long t = time(nullptr);\n", "clock"),
     ("src/message/a.cpp", "// time(nullptr), getenv(\"X\")\nauto t = event.time();\n", None),

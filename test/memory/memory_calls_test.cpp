@@ -13,9 +13,9 @@
 #include <cstring>
 #include <thread>
 
-#include "access/memory_watch.h"
 #include "base/failure.h"
-#include "channel/rails/registration_cache.h"
+#include "os/memory_watch.h"
+#include "rails/memory/registration_cache.h"
 
 namespace hawser {
 namespace {

@@ -65,7 +65,7 @@ class AddressHandlesTest : public testing::Test {
     Kernel::begin(hold);
     near_ = rails_.open_first(0);
     far_ = rails_.open_first(1);
-    VerbsFunctions functions = linked_verbs_functions();
+    VerbsFunctions functions = linked_provider_functions();
     functions.may_wait = true;
     functions.create_ah = &Kernel::create_ah;
     near_.reset();

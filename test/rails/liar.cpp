@@ -1,6 +1,6 @@
 #include "rails/liar.h"
 
-#include "testbed/linked_verbs/linked_verbs.h"
+#include "testbed/linked_provider/linked_provider.h"
 
 namespace hawser::rails_test {
 namespace {
@@ -20,7 +20,7 @@ int post_lies(ibv_qp* pair, ibv_send_wr* requests, ibv_send_wr** bad) {
 }
 
 ibv_context* open_lying(ibv_device* device) {
-  ibv_context* const context = linked_verbs_functions().open_device(device);
+  ibv_context* const context = linked_provider_functions().open_device(device);
   if (context == nullptr) return nullptr;
   honest_post_send = context->ops.post_send;
   context->ops.post_send = post_lies;
@@ -31,7 +31,7 @@ ibv_context* open_lying(ibv_device* device) {
 
 rdma::VerbsFunctions lying_functions(const Lie& lie) {
   lie_now = &lie;
-  rdma::VerbsFunctions functions = linked_verbs_functions();
+  rdma::VerbsFunctions functions = linked_provider_functions();
   functions.open_device = open_lying;
   return functions;
 }

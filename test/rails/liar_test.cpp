@@ -8,9 +8,9 @@
 #include <map>
 #include <vector>
 
-#include "channel/rails/connection_manager.h"
-#include "channel/rails/packet.h"
+#include "rails/decision/connection_manager.h"
 #include "rails/traffic.h"
+#include "rails/wire/packet.h"
 
 namespace hawser::rails_test {
 namespace {

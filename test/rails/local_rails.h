@@ -11,8 +11,8 @@
 #include "base/event_queue.h"
 #include "fabric/fabric.h"
 #include "fabric/topology/makers.h"
-#include "testbed/linked_verbs/linked_verbs.h"
-#include "verbs/local_link.h"
+#include "provider/local_link.h"
+#include "testbed/linked_provider/linked_provider.h"
 
 namespace hawser::rdma::test {
 
@@ -29,7 +29,7 @@ class LocalRails {
   std::vector<std::unique_ptr<Device>> open(int host) {
     platforms_.push_back(std::make_unique<verbs::LocalPlatform>(*fabric_, host));
     turn() = platforms_.back().get();
-    VerbsDeviceSource source(linked_verbs_functions());
+    VerbsDeviceSource source(linked_provider_functions());
     auto devices = source.open_devices();
     EXPECT_TRUE(devices) << devices.error().text;
     return std::move(devices).value();

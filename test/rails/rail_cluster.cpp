@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 #include "channel/channel_test_support.h"
-#include "testbed/linked_verbs/linked_verbs.h"
+#include "testbed/linked_provider/linked_provider.h"
 
 namespace hawser::verbs {
 namespace {
@@ -105,7 +105,7 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   settings.planted_bug = cluster.options.bug;
   verbs::turn = platform_.get();
   const bool liar = index == 0 && cluster.options.lie != nullptr;
-  rdma::VerbsDeviceSource source(liar ? lying_functions(cluster.options.lie) : linked_verbs_functions());
+  rdma::VerbsDeviceSource source(liar ? lying_functions(cluster.options.lie) : linked_provider_functions());
   auto channel = RailChannel::open(settings, *cluster.exchanges_[static_cast<std::size_t>(index)], source,
                                    cluster.options.knobs,
                                    cluster.options.seed * 977 + static_cast<std::uint64_t>(index));
@@ -310,7 +310,7 @@ RailTable RailCluster::table(int index) {
 std::unique_ptr<rdma::Device> RailCluster::open_device(int host) {
   strangers_.push_back(std::make_unique<verbs::LocalPlatform>(*fabric_, host));
   verbs::turn = strangers_.back().get();
-  rdma::VerbsDeviceSource source(linked_verbs_functions());
+  rdma::VerbsDeviceSource source(linked_provider_functions());
   return std::move(source.open_devices().value().front());
 }
 

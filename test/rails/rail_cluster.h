@@ -12,12 +12,12 @@
 
 #include "access/verbs/verbs_device.h"
 #include "base/knobs.h"
-#include "channel/rails/rail_channel.h"
-#include "channel/rails/rail_table.h"
 #include "fabric/fabric.h"
 #include "fabric/topology/makers.h"
+#include "provider/local_link.h"
 #include "rails/liar.h"
-#include "verbs/local_link.h"
+#include "rails/rail_channel.h"
+#include "rails/wire/rail_table.h"
 
 namespace hawser::rails_test {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "rails/traffic.h"
-#include "testbed/linked_verbs/linked_verbs.h"
+#include "testbed/linked_provider/linked_provider.h"
 
 namespace hawser::rails_test {
 namespace {

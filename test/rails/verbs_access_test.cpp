@@ -244,7 +244,7 @@ TEST(VerbsAccess, AskingForAPortWithAllItsAddressesTakesTwoCalls) {
   parameters.link_layer = fabric::LinkLayer::ethernet;
   LocalRails rails(two_hosts(2, 2), parameters);
   const auto opened = rails.open(0);  // whose turn it is from here on
-  VerbsFunctions functions = linked_verbs_functions();
+  VerbsFunctions functions = linked_provider_functions();
   functions.query_gid = [](ibv_context* context, std::uint8_t port, int index, ibv_gid* gid) {
     ++calls;
     return ::ibv_query_gid(context, port, index, gid);

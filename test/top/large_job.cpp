@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "channel/rails/process_status.h"
+#include "rails/status/process_status.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "base/time.h"
-#include "channel/rails/process_status.h"
+#include "rails/status/process_status.h"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "access/file_descriptor.h"
 #include "base/result.h"
+#include "os/file_descriptor.h"
 
 namespace hawser::rdma {
 

@@ -15,7 +15,7 @@
 #include "access/ofi/network_interface.h"
 #include "access/ofi/ofi_functions.h"
 #include "access/rdma.h"
-#include "access/socket.h"
+#include "os/socket.h"
 
 namespace hawser::rdma {
 

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "access/file_descriptor.h"
 #include "access/rdma.h"
+#include "os/file_descriptor.h"
 
 namespace hawser::rdma {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "access/file_descriptor.h"
 #include "access/rdma.h"
 #include "access/verbs/verbs_functions.h"
+#include "os/file_descriptor.h"
 
 namespace hawser::rdma {
 

@@ -1,4 +1,4 @@
-"""Writes process/api.h: the declarations of the core's functions, which know no ABI."""
+"""Writes api/functions.h: the declarations of the core's functions, which know no ABI."""
 
 from core_types import core_signature
 

@@ -12,7 +12,7 @@ PROLOGUE = """\
 // Entry points of the chapter "{chapter}". Generated from functions_*.table; do not edit.
 #include "binding/arrays.h"
 #include "binding/hand.h"
-#include "process/api.h"
+#include "api/functions.h"
 
 namespace hawser::binding {{
 #pragma GCC visibility push(default)

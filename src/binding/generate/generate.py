@@ -30,7 +30,7 @@ def main(arguments):
     source = Path(__file__).parent.parent
     functions = read_functions(source)
     constants = read_constants(source)
-    write(output / "process/api.h", api_header(functions))
+    write(output / "api/functions.h", api_header(functions))
     by_name = {f.name: f for f in functions}
     for abi in ABIS:
         template = source / f"mpi_{abi}.h.in"

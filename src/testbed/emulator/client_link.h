@@ -7,11 +7,11 @@
 #include <mutex>
 #include <string>
 
-#include "access/local_socket.h"
+#include "os/local_socket.h"
+#include "provider/link.h"
 #include "testbed/emulator/complaints.h"
 #include "testbed/emulator/doorbells.h"
 #include "testbed/emulator/patience.h"
-#include "verbs/link.h"
 
 namespace hawser::emulator {
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "access/shared_memory.h"
+#include "os/shared_memory.h"
 #include "testbed/emulator/mapped_memory.h"
 
 namespace hawser::emulator {

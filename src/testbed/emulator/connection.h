@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "access/local_socket.h"
+#include "os/local_socket.h"
+#include "provider/session.h"
 #include "testbed/emulator/doorbells.h"
 #include "testbed/emulator/patience.h"
 #include "testbed/emulator/process_dma.h"
-#include "verbs/session.h"
 
 namespace hawser::emulator {
 

@@ -5,8 +5,8 @@
 
 #include <list>
 
-#include "access/local_socket.h"
 #include "base/event_queue.h"
+#include "os/local_socket.h"
 #include "testbed/emulator/connection.h"
 
 namespace hawser::emulator {

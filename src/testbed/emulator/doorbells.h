@@ -6,7 +6,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "verbs/wire.h"
+#include "provider/wire.h"
 
 namespace hawser::emulator {
 

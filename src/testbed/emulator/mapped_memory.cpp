@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "access/shared_memory.h"
+#include "os/shared_memory.h"
 
 namespace hawser::emulator {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "access/file_descriptor.h"
+#include "os/file_descriptor.h"
 
 namespace hawser::emulator {
 

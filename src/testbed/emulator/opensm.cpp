@@ -15,12 +15,12 @@
 #include <optional>
 #include <sstream>
 
-#include "access/file_descriptor.h"
 #include "base/failure.h"
 #include "base/random.h"
 #include "fabric/topology/opensm_dumps.h"
 #include "fabric/topology/subnets.h"
 #include "fabric/topology/topology_text.h"
+#include "os/file_descriptor.h"
 #include "testbed/emulator/child_process.h"
 
 namespace hawser::emulator {

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "access/shared_memory.h"
+#include "os/shared_memory.h"
 #include "testbed/emulator/mapped_memory.h"
 
 namespace hawser::emulator {

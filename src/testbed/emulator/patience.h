@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "access/file_descriptor.h"
 #include "base/time.h"
+#include "os/file_descriptor.h"
 
 namespace hawser::emulator {
 

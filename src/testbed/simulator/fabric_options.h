@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "channel/rails/rail_channel.h"
+#include "rails/rail_channel.h"
 #include "testbed/simulator/network_cost.h"
 
 namespace hawser {

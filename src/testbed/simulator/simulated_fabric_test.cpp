@@ -9,7 +9,7 @@
 #include <set>
 
 #include "access/verbs/verbs_device.h"
-#include "testbed/linked_verbs/linked_verbs.h"
+#include "testbed/linked_provider/linked_provider.h"
 #include "testbed/simulator/simulation.h"
 
 namespace hawser {
@@ -37,7 +37,7 @@ struct Observed {
 
 // Rank 0 writes `bytes` into the memory of rank 1, over rail 0.
 void write_across(SimulatedRank& rank, Ends& ends, std::vector<std::byte>& memory, Observed& observed) {
-  auto devices = rdma::VerbsDeviceSource(linked_verbs_functions()).open_devices();
+  auto devices = rdma::VerbsDeviceSource(linked_provider_functions()).open_devices();
   ASSERT_TRUE(devices) << devices.error().text;
   ASSERT_EQ(devices.value().size(), 2u);
   rdma::Device& device = *devices.value()[0];

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/event_queue.h"
+#include "provider/local_link.h"
 #include "testbed/simulator/model_network.h"
 #include "testbed/simulator/network_cost.h"
-#include "verbs/local_link.h"
 
 namespace hawser {
 

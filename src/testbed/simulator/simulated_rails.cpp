@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "testbed/linked_verbs/linked_verbs.h"
+#include "testbed/linked_provider/linked_provider.h"
 
 namespace hawser {
 
@@ -10,7 +10,7 @@ Result<std::unique_ptr<SimulatedRails>> SimulatedRails::open(const RailSettings&
                                                              AddressExchange& exchange, const Knobs& knobs,
                                                              std::uint64_t seed,
                                                              SimulatedProcessor& processor) {
-  std::unique_ptr<SimulatedRails> made(new SimulatedRails(linked_verbs_functions(), processor));
+  std::unique_ptr<SimulatedRails> made(new SimulatedRails(linked_provider_functions(), processor));
   RailSettings with_status = settings;
   with_status.status = &made->status_;
   auto opened = RailChannel::open(with_status, exchange, made->devices_, knobs, seed);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "access/verbs/verbs_device.h"
-#include "channel/rails/rail_channel.h"
+#include "rails/rail_channel.h"
 #include "testbed/simulator/model_network.h"
 
 namespace hawser {

@@ -1,0 +1,239 @@
+// Sends and receives (MPI-5.0 sections 3.2 to 3.7 and 3.9).
+#include "api/functions.h"
+#include "api/message_data.h"
+#include "base/failure.h"
+
+namespace hawser::mpi {
+
+namespace {
+
+// Gives a request that waits for completion what the caller's stack held until now.
+void move_packer(MessageRequest& request, const TypePacker& packer, const Datatype& datatype) {
+  if (request.bytes.packer == nullptr) return;
+  request.packer = packer;
+  request.bytes.packer = &request.packer;
+  request.datatype = Ref<const Datatype>(&datatype);
+}
+
+}  // namespace
+
+// Data in pieces. The packer must have its final place before the operation starts, so it lies in a request
+// from the beginning, unless the channel takes the message at once.
+[[gnu::noinline]] static MessageRequest& start_packed_send(MpiProcess& process, SendMode mode,
+                                                           const void* buf, std::int64_t count,
+                                                           Datatype& datatype, const SendTarget& target,
+                                                           Communicator& comm) {
+  PointToPoint& messages = process.point_to_point();
+  TypePacker packer;
+  const ByteSequence bytes = describe(buf, count, datatype, packer);
+  if (mode == SendMode::standard && messages.send_now(target, bytes)) return messages.sent();
+  MessageRequest& request = messages.take_send(mode, target, bytes);
+  move_packer(request, packer, datatype);
+  keep_alive(request, comm);
+  messages.start_send(request);
+  return request;
+}
+
+// A small standard message in one piece, which the channel takes at once. Inlined with everything below it.
+[[gnu::always_inline]] static inline bool sent_at_once(MpiProcess& process, const void* buf,
+                                                       std::int64_t count, const Datatype& datatype, int dest,
+                                                       int tag, const Communicator& comm) {
+  if (dest < 0 || !datatype.contiguous) [[unlikely]]
+    return false;
+  const ByteSequence bytes = one_piece(buf, count, datatype);
+  return process.point_to_point().send_inline(target_of(comm, dest, tag), bytes.data, bytes.size);
+}
+
+[[gnu::noinline]] MessageRequest& start_send(MpiProcess& process, SendMode mode, const void* buf,
+                                             std::int64_t count, Datatype& datatype, int dest, int tag,
+                                             Communicator& comm) {
+  PointToPoint& messages = process.point_to_point();
+  if (dest == proc_null) [[unlikely]]
+    return messages.sent();
+  const SendTarget target = target_of(comm, dest, tag);
+  if (!datatype.contiguous) [[unlikely]]
+    return start_packed_send(process, mode, buf, count, datatype, target, comm);
+  const ByteSequence bytes = one_piece(buf, count, datatype);
+  if (mode == SendMode::standard && messages.send_now(target, bytes)) [[likely]]
+    return messages.sent();
+  MessageRequest& request = messages.take_send(mode, target, bytes);
+  keep_alive(request, comm);
+  messages.start_send(request);
+  return request;
+}
+
+[[gnu::noinline]] static MessageRequest& start_packed_receive(MpiProcess& process, void* buf,
+                                                              std::int64_t count, Datatype& datatype,
+                                                              const ReceivePattern& pattern,
+                                                              Communicator& comm) {
+  TypePacker packer;
+  const ByteSequence into = describe(buf, count, datatype, packer);
+  MessageRequest& request = process.point_to_point().take_receive(pattern, into);
+  move_packer(request, packer, datatype);
+  keep_alive(request, comm);
+  process.point_to_point().start_receive(request);
+  return request;
+}
+
+MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
+                              int source, int tag, Communicator& comm) {
+  PointToPoint& messages = process.point_to_point();
+  if (source == proc_null) [[unlikely]]
+    return messages.null_receive();
+  const ReceivePattern pattern{comm.context(), source, tag};
+  if (!datatype.contiguous) [[unlikely]]
+    return start_packed_receive(process, buf, count, datatype, pattern, comm);
+  MessageRequest& request = messages.take_receive(pattern, one_piece(buf, count, datatype));
+  keep_alive(request, comm);
+  messages.start_receive(request);
+  return request;
+}
+
+Error error_of(const Status& status, std::int64_t message_size, std::int64_t capacity) {
+  if (status.error == ErrorClass::truncate)
+    return failure(
+        ErrorClass::truncate,
+        "the message of {} bytes from rank {} with tag {} does not fit the receive buffer of {} bytes",
+        message_size, status.source, status.tag, capacity);
+  if (status.error == ErrorClass::type)
+    return failure(ErrorClass::type,
+                   "the message of {} bytes from rank {} with tag {} is no whole number of elements",
+                   status.bytes, status.source, status.tag);
+  return failure(status.error, "the message could not be brought over");
+}
+
+[[gnu::noinline]] Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status) {
+  if (!request.complete) process.wait_for(request);
+  if (status != nullptr) *status = request.status;
+  if (request.status.error != ErrorClass::success) [[unlikely]] {
+    Error error = error_of(request.status, request.message_size, request.bytes.size);
+    process.point_to_point().release(request);
+    return error;
+  }
+  process.point_to_point().release(request);
+  return {};
+}
+
+// --- Blocking ---
+
+[[gnu::flatten]] Result<> send(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
+                               int dest, int tag, Communicator& comm) {
+  if (sent_at_once(process, buf, count, datatype, dest, tag, comm)) [[likely]]
+    return {};
+  MessageRequest& request = start_send(process, SendMode::standard, buf, count, datatype, dest, tag, comm);
+  if (request.shared) [[likely]]
+    return {};
+  return complete_now(process, request, nullptr);
+}
+
+Result<> rsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+               int tag, Communicator& comm) {
+  return send(process, buf, count, datatype, dest, tag, comm);
+}
+
+Result<> ssend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+               int tag, Communicator& comm) {
+  return complete_now(
+      process, start_send(process, SendMode::synchronous, buf, count, datatype, dest, tag, comm), nullptr);
+}
+
+Result<> bsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+               int tag, Communicator& comm) {
+  if (dest == proc_null) return {};
+  TypePacker packer;
+  return process.point_to_point().send_buffered(target_of(comm, dest, tag),
+                                                describe_data(buf, count, datatype, packer), &comm,
+                                                session_buffer_of(comm));
+}
+
+Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, int source, int tag,
+              Communicator& comm, Status* status) {
+  return complete_now(process, start_receive(process, buf, count, datatype, source, tag, comm), status);
+}
+
+// --- Non-blocking ---
+
+[[gnu::flatten]] Result<> isend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
+                                int dest, int tag, Communicator& comm, Request*& request) {
+  if (sent_at_once(process, buf, count, datatype, dest, tag, comm)) [[likely]] {
+    request = &process.point_to_point().sent();
+    return {};
+  }
+  request = &start_send(process, SendMode::standard, buf, count, datatype, dest, tag, comm);
+  return {};
+}
+
+Result<> irsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+                int tag, Communicator& comm, Request*& request) {
+  return isend(process, buf, count, datatype, dest, tag, comm, request);
+}
+
+Result<> issend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+                int tag, Communicator& comm, Request*& request) {
+  request = &start_send(process, SendMode::synchronous, buf, count, datatype, dest, tag, comm);
+  return {};
+}
+
+Result<> ibsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+                int tag, Communicator& comm, Request*& request) {
+  HAWSER_TRY(bsend(process, buf, count, datatype, dest, tag, comm));
+  request = &process.point_to_point().sent();
+  return {};
+}
+
+[[gnu::flatten]] Result<> irecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
+                                int source, int tag, Communicator& comm, Request*& request) {
+  request = &start_receive(process, buf, count, datatype, source, tag, comm);
+  return {};
+}
+
+// --- Persistent ---
+
+static Result<> prepare_send(MpiProcess& process, SendMode mode, const void* buf, std::int64_t count,
+                             Datatype& datatype, int dest, int tag, Communicator& comm, Request*& request) {
+  if (dest == proc_null) count = 0;
+  const SendTarget target = dest == proc_null ? SendTarget{proc_null, comm.context(), comm.rank(), tag}
+                                              : target_of(comm, dest, tag);
+  TypePacker packer;
+  MessageRequest& made =
+      process.point_to_point().prepare_send(mode, target, describe_data(buf, count, datatype, packer));
+  move_packer(made, packer, datatype);
+  keep_alive(made, comm);
+  if (mode == SendMode::buffered) made.buffer = session_buffer_of(comm);
+  request = &made;
+  return {};
+}
+
+Result<> send_init(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+                   int tag, Communicator& comm, Request*& request) {
+  return prepare_send(process, SendMode::standard, buf, count, datatype, dest, tag, comm, request);
+}
+
+Result<> rsend_init(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+                    int tag, Communicator& comm, Request*& request) {
+  return prepare_send(process, SendMode::standard, buf, count, datatype, dest, tag, comm, request);
+}
+
+Result<> ssend_init(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+                    int tag, Communicator& comm, Request*& request) {
+  return prepare_send(process, SendMode::synchronous, buf, count, datatype, dest, tag, comm, request);
+}
+
+Result<> bsend_init(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+                    int tag, Communicator& comm, Request*& request) {
+  return prepare_send(process, SendMode::buffered, buf, count, datatype, dest, tag, comm, request);
+}
+
+Result<> recv_init(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, int source,
+                   int tag, Communicator& comm, Request*& request) {
+  if (source == proc_null) count = 0;
+  TypePacker packer;
+  MessageRequest& made = process.point_to_point().prepare_receive(
+      {comm.context(), source, tag}, describe_data(buf, count, datatype, packer));
+  move_packer(made, packer, datatype);
+  keep_alive(made, comm);
+  request = &made;
+  return {};
+}
+
+}  // namespace hawser::mpi

@@ -1,0 +1,104 @@
+// Probes and matched receives (MPI-5.0 section 3.8).
+#include "api/functions.h"
+#include "api/message_data.h"
+
+namespace hawser::mpi {
+
+static void set(Status* status, const Status& value) {
+  if (status != nullptr) *status = value;
+}
+
+Result<> iprobe(MpiProcess& process, int source, int tag, Communicator& comm, bool& flag, Status* status) {
+  Status found = Status::from_proc_null();
+  const ReceivePattern pattern{comm.context(), source, tag};
+  PointToPoint& messages = process.point_to_point();
+  flag = source == proc_null || messages.probe(pattern, found);
+  if (!flag) {
+    process.poll_for_test();
+    flag = messages.probe(pattern, found);
+  }
+  if (flag) set(status, found);
+  return {};
+}
+
+Result<> probe(MpiProcess& process, int source, int tag, Communicator& comm, Status* status) {
+  Status found = Status::from_proc_null();
+  const ReceivePattern pattern{comm.context(), source, tag};
+  if (source != proc_null) process.wait_until([&] { return process.point_to_point().probe(pattern, found); });
+  set(status, found);
+  return {};
+}
+
+Result<> improbe(MpiProcess& process, int source, int tag, Communicator& comm, bool& flag, Message*& message,
+                 Status* status) {
+  Status found = Status::from_proc_null();
+  message = Message::no_proc();
+  if (source != proc_null) {
+    const ReceivePattern pattern{comm.context(), source, tag};
+    PointToPoint& messages = process.point_to_point();
+    message = messages.matched_probe(pattern, found);
+    if (message == nullptr) {
+      process.poll_for_test();
+      message = messages.matched_probe(pattern, found);
+    }
+    if (message != nullptr) message->communicator = Ref<Counted>(&comm);
+  }
+  flag = message != nullptr;
+  if (flag) set(status, found);
+  return {};
+}
+
+Result<> mprobe(MpiProcess& process, int source, int tag, Communicator& comm, Message*& message,
+                Status* status) {
+  Status found = Status::from_proc_null();
+  message = Message::no_proc();
+  if (source != proc_null) {
+    const ReceivePattern pattern{comm.context(), source, tag};
+    process.wait_until([&] {
+      message = process.point_to_point().matched_probe(pattern, found);
+      return message != nullptr;
+    });
+    message->communicator = Ref<Counted>(&comm);
+  }
+  set(status, found);
+  return {};
+}
+
+// Ends the message's life in the hands of the user and starts its receive.
+static MessageRequest& start_matched_receive(MpiProcess& process, void* buf, std::int64_t count,
+                                             Datatype& datatype, Message*& message) {
+  Message* const taken = message;
+  message = nullptr;
+  if (taken == Message::no_proc()) return process.point_to_point().null_receive();
+  process.handles().messages.take_back(*taken);
+  PointToPoint& messages = process.point_to_point();
+  TypePacker packer;
+  const ByteSequence into = describe_data(buf, count, datatype, packer);
+  MessageRequest& request =
+      messages.take_receive({taken->header.context, taken->header.source_rank, taken->header.tag}, into);
+  request.communicator = std::move(taken->communicator);
+  if (into.packer != nullptr) {
+    request.packer = packer;
+    request.bytes.packer = &request.packer;
+    request.datatype = Ref<const Datatype>(&datatype);
+  }
+  messages.start_matched_receive(*taken, request);
+  return request;
+}
+
+Result<> mrecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, Message*& message,
+               Status* status) {
+  MessageRequest& request = start_matched_receive(process, buf, count, datatype, message);
+  Ref<Counted> origin = request.communicator;
+  Result<> result = complete_now(process, request, status);
+  if (!result) process.set_error_origin(std::move(origin));
+  return result;
+}
+
+Result<> imrecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, Message*& message,
+                Request*& request) {
+  request = &start_matched_receive(process, buf, count, datatype, message);
+  return {};
+}
+
+}  // namespace hawser::mpi

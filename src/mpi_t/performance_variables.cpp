@@ -1,0 +1,134 @@
+#include "mpi_t/performance_variables.h"
+
+#include <cstring>
+
+#include "communicator/communicator.h"
+#include "mpi_t/tool_source.h"
+#include "rails/status/status_table.h"
+
+namespace hawser {
+
+namespace {
+
+template <auto member>
+std::uint64_t matching(ToolSource& process, const Communicator*) {
+  return static_cast<std::uint64_t>(process.point_to_point().counters().*member);
+}
+
+std::uint64_t pending_requests(ToolSource& process, const Communicator*) {
+  std::uint64_t pending = 0;
+  process.point_to_point().for_each_pending([&](const MessageRequest&) { ++pending; });
+  return pending;
+}
+
+std::uint64_t posted_in(ToolSource& process, const Communicator* communicator) {
+  return process.point_to_point().queued_in(communicator->context()).posted;
+}
+std::uint64_t unexpected_in(ToolSource& process, const Communicator* communicator) {
+  return process.point_to_point().queued_in(communicator->context()).unexpected;
+}
+
+double time_to_join(ToolSource& process) { return static_cast<double>(process.time_to_join()) * 1e-9; }
+
+PerformanceVariable of_messages(const char* name, const char* description, int variable_class,
+                                std::uint64_t (*number)(ToolSource&, const Communicator*)) {
+  PerformanceVariable variable;
+  variable.name = name;
+  variable.description = description;
+  variable.variable_class = variable_class;
+  variable.number = number;
+  return variable;
+}
+
+PerformanceVariable of_communicator(const char* name, const char* description,
+                                    std::uint64_t (*number)(ToolSource&, const Communicator*)) {
+  PerformanceVariable variable = of_messages(name, description, tool_class::level, number);
+  variable.bind = tool_bind::communicator;
+  variable.verbosity = tool_verbosity::tuner_detail;
+  return variable;
+}
+
+}  // namespace
+
+std::vector<PerformanceVariable> performance_variables() {
+  using namespace tool_class;
+  using Counters = MatchingCounters;
+  std::vector<PerformanceVariable> all = {
+      of_messages("message_receives_posted", "Receives that wait for their message.", level,
+                  matching<&Counters::posted>),
+      of_messages("message_unexpected", "Messages that wait for their receive.", level,
+                  matching<&Counters::unexpected>),
+      of_messages("message_unexpected_total", "Messages that came before their receive.", counter,
+                  matching<&Counters::unexpected_total>),
+      of_messages("message_unexpected_most", "Most messages that ever waited for their receive.",
+                  high_water_mark, matching<&Counters::most_unexpected>),
+      of_messages("message_unexpected_bytes", "Memory of messages that wait for their receive, in bytes.",
+                  level, matching<&Counters::unexpected_bytes>),
+      of_messages("message_unexpected_bytes_most", "Most memory that waiting messages ever needed, in bytes.",
+                  high_water_mark, matching<&Counters::most_unexpected_bytes>),
+      of_messages("message_requests_pending", "Sends and receives that are under way.", level,
+                  pending_requests),
+      of_communicator("communicator_receives_posted", "Receives of a communicator that wait.", posted_in),
+      of_communicator("communicator_unexpected", "Messages of a communicator that wait for their receive.",
+                      unexpected_in),
+  };
+  PerformanceVariable joining;
+  joining.name = "time_to_join";
+  joining.description = "How long it took to join the job, in seconds.";
+  joining.variable_class = timer;
+  joining.type = ToolType::real;
+  joining.real = time_to_join;
+  all.push_back(std::move(joining));
+  int index = 0;
+  for (const CounterName& counter_name : rail_counter_names()) {
+    PerformanceVariable variable;
+    variable.name = "rail_" + std::string(counter_name.name);
+    variable.description = "Counter of the rails: " + std::string(counter_name.name) + ".";
+    for (char& c : variable.description)
+      if (c == '_') c = ' ';
+    variable.verbosity = tool_verbosity::tuner_detail;
+    variable.rail_counter = index++;
+    all.push_back(std::move(variable));
+  }
+  return all;
+}
+
+std::uint64_t PerformanceHandle::raw(ToolSource& process) const {
+  if (variable_.rail_counter < 0) return variable_.number(process, communicator_.get());
+  const RailCounters* counters = process.rail_counters();
+  if (counters == nullptr) return 0;
+  return rail_counter_names()[static_cast<std::size_t>(variable_.rail_counter)].value(*counters);
+}
+
+std::uint64_t PerformanceHandle::value(ToolSource& process) const {
+  if (variable_.continuous()) return raw(process);
+  return started_ ? counted_ + (raw(process) - at_start_) : counted_;
+}
+
+void PerformanceHandle::start(ToolSource& process) {
+  if (started_) return;
+  started_ = true;
+  at_start_ = raw(process);
+}
+
+void PerformanceHandle::stop(ToolSource& process) {
+  counted_ = value(process);
+  started_ = false;
+}
+
+void PerformanceHandle::read(ToolSource& process, void* buffer) const {
+  if (variable_.type == ToolType::real) {
+    const double seconds = variable_.real(process);
+    std::memcpy(buffer, &seconds, sizeof seconds);
+  } else {
+    const std::uint64_t number = value(process);
+    std::memcpy(buffer, &number, sizeof number);
+  }
+}
+
+void PerformanceHandle::set(ToolSource& process, std::uint64_t value) {
+  counted_ = value;
+  if (started_) at_start_ = raw(process);
+}
+
+}  // namespace hawser

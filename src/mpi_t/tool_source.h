@@ -1,0 +1,37 @@
+// ToolSource: what MPI_T reads of the process that it belongs to. The process implements it.
+#pragma once
+
+#include "base/process_lock.h"
+#include "base/time.h"
+#include "message/point_to_point.h"
+#include "rails/status/rail_counters.h"
+
+namespace hawser {
+
+class ToolSource {
+ public:
+  virtual PointToPoint& point_to_point() = 0;
+  // The rails' counters; null where none are used, or while not in the job.
+  virtual const RailCounters* rail_counters() const = 0;
+  // How long MPI_Init took.
+  virtual Nanoseconds time_to_join() const = 0;
+  // Callbacks of tools run without it.
+  virtual ProcessLock& lock() = 0;
+
+ protected:
+  ~ToolSource() = default;
+};
+
+// While it lives, the process's lock is not held: around calls of the application's functions, which may call
+// MPI again.
+class Unlocked {
+ public:
+  explicit Unlocked(ToolSource& process) : lock_(process.lock()) { lock_.unlock(); }
+  ~Unlocked() { lock_.lock(); }
+  Unlocked(const Unlocked&) = delete;
+
+ private:
+  ProcessLock& lock_;
+};
+
+}  // namespace hawser

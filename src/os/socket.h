@@ -1,0 +1,67 @@
+// TCP sockets and readiness, as the socket channel needs them: never blocking, never raising a signal, every
+// outcome a value. IPv4 only: this is the plain fallback between nodes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "os/file_descriptor.h"
+
+namespace hawser {
+
+// Listens on this address of this host, on a port that the system picks; empty: on all addresses.
+Result<FileDescriptor> listen_tcp(const std::string& address, std::uint16_t& port);
+// Whether start_connecting takes it.
+bool is_ipv4_address(const std::string& text);
+// The next waiting connection; not valid() if there is none, or if the system has no room for it
+// (`exhausted`: too many open files, no memory), in which case it goes on waiting.
+FileDescriptor accept_tcp(const FileDescriptor& listener, bool& exhausted);
+// How many descriptors this process may have open.
+std::int64_t descriptor_limit();
+// Starts to connect. The outcome shows when the socket becomes writable: see connect_outcome.
+Result<FileDescriptor> start_connecting(const std::string& address, std::uint16_t port);
+Result<> connect_outcome(const FileDescriptor& socket);
+
+// This host's addresses, loopback left out.
+std::vector<std::string> host_addresses();
+// Equal for processes that reach each other through the loopback address.
+std::string network_identity();
+
+struct Transferred {
+  std::size_t bytes = 0;
+  bool closed = false;  // the other side is gone, or the connection broke
+};
+// As much as goes now, perhaps nothing.
+Transferred read_now(const FileDescriptor& socket, std::span<std::byte> into);
+Transferred write_now(const FileDescriptor& socket, std::span<const std::byte> from);
+
+// A set of descriptors to wait for (epoll). Level-triggered.
+class ReadySet {
+ public:
+  struct Ready {
+    std::uint64_t key;
+    bool readable;
+    bool writable;
+  };
+  static Result<ReadySet> make();
+  int descriptor() const { return set_.get(); }
+  Result<> add(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable) {
+    return add(descriptor.get(), key, readable, writable);
+  }
+  Result<> add(int descriptor, std::uint64_t key, bool readable, bool writable);
+  void change(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable);
+  void remove(const FileDescriptor& descriptor);
+  // What is ready now; never waits. The span is valid until the next call.
+  std::span<const Ready> poll();
+
+ private:
+  FileDescriptor set_;
+  std::vector<Ready> ready_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,82 @@
+// What a session keeps for each queue: the model's object and the client's rings. Private to session*.cpp.
+#pragma once
+
+#include <cstring>
+
+#include "provider/session.h"
+
+namespace hawser::verbs {
+
+inline Reply refused(int error, const char* why) {
+  Reply reply;
+  reply.error = error;
+  std::strncpy(reply.why, why, sizeof reply.why - 1);
+  return reply;
+}
+
+inline Reply answer(const fabric::Outcome& outcome) { return refused(outcome.error, outcome.why); }
+
+inline Reply created(std::uint32_t number) {
+  Reply reply;
+  reply.object = number;
+  return reply;
+}
+
+template <class Map>
+auto find(const Map& map, std::uint32_t number) {
+  const auto entry = map.find(number);
+  return entry == map.end() ? nullptr : &*entry->second;
+}
+
+// The posted receives of a queue pair or shared receive queue that are still with the client.
+struct ReceiveRing {
+  RingMemory memory;
+  RingShape shape;
+  RingIndices* indices = nullptr;
+  std::atomic<std::uint32_t>* eager = nullptr;
+  const fabric::QueuePair* queue_pair = nullptr;  // null: shared
+  std::uint32_t most_segments = 0;
+  std::uint64_t consumed = 0;
+
+  // All but `waiting` of what was taken from the ring have left the queue: there is room for as many.
+  void retire(std::size_t waiting) { indices->retired.store(consumed - waiting, std::memory_order_release); }
+};
+
+struct Session::Completions final : public fabric::CompletionPort {
+  Session& session;
+  RingMemory memory;
+  RingShape shape;
+  std::uint32_t capacity = 0, channel = 0;
+  fabric::CompletionQueue* queue = nullptr;
+  std::uint64_t produced = 0, told = 0;
+  std::vector<SharedReceives*> xrc_receives;  // that report here
+
+  explicit Completions(Session& owner) : session(owner) {}
+  CompletionQueueHeader& header() { return *reinterpret_cast<CompletionQueueHeader*>(memory.bytes.get()); }
+  bool deliver(const fabric::Completion& completion) override;
+  // For a program that armed the queue with completions in it.
+  void tell_unread();
+  // An event, if the queue is armed for such a completion.
+  void tell(const fabric::Completion& completion);
+};
+
+struct Session::SharedReceives {
+  ReceiveRing ring;
+  fabric::SharedReceiveQueue* queue = nullptr;
+  Completions* completions = nullptr;  // XRC
+};
+
+struct Session::Pair {
+  RingMemory memory;
+  RingShape sends;
+  ReceiveRing receives;
+  fabric::QueuePair* queue_pair = nullptr;
+  Completions* send_completions = nullptr;
+  SharedReceives* shared = nullptr;
+  fabric::QpCapabilities capabilities;
+  std::uint64_t consumed = 0;
+
+  QueuePairHeader& header() { return *reinterpret_cast<QueuePairHeader*>(memory.bytes.get()); }
+};
+
+}  // namespace hawser::verbs

@@ -1,0 +1,138 @@
+// Rail: a local port with what is needed to use it: completion queue, shared receive queue, datagrams. The
+// completion queue serves sends and receives, so that the order in which they are polled says what had
+// arrived before a failed connection was drained.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "access/rdma.h"
+#include "rails/decision/flow_window.h"
+#include "rails/memory/packet_pool.h"
+#include "rails/wire/rail_table.h"
+
+namespace hawser {
+
+struct Subchannel;
+
+// Of queue pairs, if adapters have so much.
+inline constexpr std::int32_t most_inline_bytes = 128;
+
+struct RailShape {
+  std::uint16_t number = 0;
+  std::uint16_t device_number = 0;
+  std::uint8_t port = 1;
+  std::int32_t most_receives = 1024;
+  std::uint32_t datagram_key = 0;
+  std::uint32_t packet_bytes = 8192;
+  const FlowSettings* flow = &usual_flow;  // outlives the rail
+};
+
+class Rail {
+ public:
+  // Work ids of receives have this bit.
+  static constexpr std::uint64_t receive_bit = std::uint64_t{1} << 63;
+
+  static Result<std::unique_ptr<Rail>> open(rdma::Device& device, const RailShape& shape, PacketPool& pool);
+  ~Rail();
+
+  std::uint16_t number() const { return shape_.number; }
+  std::uint16_t device_number() const { return shape_.device_number; }
+  std::uint8_t port() const { return shape_.port; }
+  rdma::Device& device() const { return device_; }
+  rdma::CompletionQueue& completions() { return *completions_; }
+  rdma::SharedReceiveQueue& receives() { return *receives_; }
+  rdma::DatagramQueuePair& datagrams() { return *datagrams_; }
+  const rdma::PortFacts& facts() const { return facts_; }
+  // How others reach it as of now.
+  RailAddress address() const;
+  bool up() const { return facts_.active && !dead; }
+  // Every look costs system calls.
+  bool costly_to_poll() const { return facts_.address.transport == rdma::Transport::tcp; }
+  // Asks the device again, after port events.
+  void query();
+  // The same before connecting, for addresses may have moved; but one that is down is not asked all the time.
+  void look(Nanoseconds now);
+
+  // Whether anything can be in its completion queue.
+  bool connected() const { return !queue_pairs_.empty() || outstanding > 0; }
+  // Queue pairs by number.
+  void add(std::uint32_t queue_pair, Subchannel& subchannel) { queue_pairs_[queue_pair] = &subchannel; }
+  void remove(std::uint32_t queue_pair) {
+    if (last_number_ == queue_pair) last_ = nullptr;
+    queue_pairs_.erase(queue_pair);
+  }
+  Subchannel* find(std::uint32_t queue_pair) {
+    if (last_ != nullptr && last_number_ == queue_pair) [[likely]]
+      return last_;
+    const auto found = queue_pairs_.find(queue_pair);
+    if (found == queue_pairs_.end()) return nullptr;
+    last_number_ = queue_pair;
+    return last_ = found->second;
+  }
+
+  // More peers are connected, so more may arrive at once.
+  void want_receives(std::int32_t count);
+  // A receive came back.
+  void count_receive() { --receive_count_.posted; }
+  // Posts receives up to what is wanted.
+  void fill() {
+    if (receive_count_.posted + fill_stride <= receive_count_.wanted ||
+        (receive_count_.posted < receive_count_.wanted && receive_count_.wanted < 2 * fill_stride))
+      fill_now();
+  }
+  std::int32_t posted_receives() const { return receive_count_.posted; }
+
+  bool room_for(std::int32_t requests) const { return outstanding + requests <= send_budget_; }
+
+  // So many completions were taken, and none is left if `end`.
+  void note_poll(std::int32_t count, bool end) {
+    taken_since_end_ = end ? 0 : std::min(taken_since_end_ + count, depth_);
+  }
+  // Whether a completion that came while the process was away may not be polled yet: since the end of the
+  // queue was seen last, less was taken than it has room for.
+  bool may_have_backlog() const { return taken_since_end_ > 0 && taken_since_end_ < depth_; }
+
+  // The device had a fatal error and no connection has a queue pair here any more: destroys what was made.
+  void close();
+  // The device was opened again.
+  Result<> open_again();
+
+  bool dead = false;  // from the device's fatal error until it was opened again
+  Nanoseconds datagrams_unsent_since = -1;
+  Nanoseconds polled = -1;  // last, and the time before
+  Nanoseconds polled_before = -1;
+  Nanoseconds found = -1;         // when completions were, last
+  std::int64_t bytes_queued = 0;  // of stripes posted and not completed
+  std::int32_t outstanding = 0;   // requests, of all connections
+  FlowWindow read_flow;           // into this port, whoever is read from
+  FlowWindow write_flow;          // out of it; measured only
+
+ private:
+  static constexpr std::int32_t fill_stride = 16;
+  Rail(rdma::Device& device, const RailShape& shape, PacketPool& pool);
+  Result<> make_queues();
+  void fill_now();
+
+  rdma::Device& device_;
+  RailShape shape_;
+  PacketPool& pool_;
+  rdma::PortFacts facts_;
+  Nanoseconds looked_ = -1;
+  std::uint8_t moves_ = 0;                              // changes of its address since
+  std::uint8_t life_ = 1;                               // counts how often it was opened
+  std::unique_ptr<rdma::CompletionQueue> completions_;  // of a closed rail: one that is always empty
+  std::unique_ptr<rdma::SharedReceiveQueue> receives_;
+  std::unique_ptr<rdma::DatagramQueuePair> datagrams_;
+  std::unordered_map<std::uint32_t, Subchannel*> queue_pairs_;  // looked up only
+  Subchannel* last_ = nullptr;
+  std::uint32_t last_number_ = 0;
+  std::int32_t depth_ = 0;  // of the completion queue
+  std::int32_t taken_since_end_ = 0;
+  std::int32_t send_budget_ = 0;
+  PacketPool::Receives receive_count_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,482 @@
+#include "rails/datapath/virtual_channel.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "rails/rail_core.h"
+#include "rails/wire/pairing.h"
+
+namespace hawser {
+namespace {
+
+constexpr std::size_t max_subchannels = max_stripes;
+
+// What a peer costs while nothing is under way, beside its queue pairs: with two rails about 2 KiB.
+static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 768, "there may be thousands of peers");
+
+std::vector<SubchannelPlace> places(const RailCore& core, const RailTable& remote) {
+  return subchannel_places(core.table, remote, core.knobs.rail_paths, core.knobs.rail_engines,
+                           max_subchannels);
+}
+
+std::vector<std::int64_t> nominal_rates(const RailCore& core, const RailTable& remote) {
+  std::vector<std::int64_t> rates;
+  for (const SubchannelPlace& place : places(core, remote)) rates.push_back(place.bytes_per_second);
+  return rates;
+}
+
+}  // namespace
+
+VirtualChannel::VirtualChannel(RailCore& core, ProcessIndex process, RailTable remote,
+                               std::unique_ptr<SchedulingPolicy> policy)
+    : core_(core),
+      process_(process),
+      remote_(std::move(remote)),
+      policy_(std::move(policy)),
+      weights_(nominal_rates(core, remote_)) {
+  for (const SubchannelPlace& place : places(core, remote_)) {
+    Subchannel& subchannel = subchannels_.emplace_back(*this, *core.rails[place.local], core.health,
+                                                       core.flow, core.packet_flow, core.random);
+    subchannel.index = static_cast<std::uint16_t>(subchannels_.size() - 1);
+    subchannel.remote_rail = place.remote;
+    subchannel.pair = place.pair;
+    subchannel.path = place.path;
+    subchannel.engine = place.engine;
+    reads_ &= subchannel.rail.device().facts().outstanding_reads > 0;
+    SubchannelView& view = views_.emplace_back();
+    view.rail = place.pair;
+    view.path = place.path;
+    view.engine = place.engine;
+    view.nominal = static_cast<double>(place.bytes_per_second);
+  }
+}
+
+VirtualChannel::~VirtualChannel() = default;
+
+const Subchannel* VirtualChannel::datagram_way(std::uint16_t rail, std::uint16_t index) {
+  const Subchannel* own = subchannel(index);
+  if (own != nullptr && own->rail.number() == rail) return own;
+  const Subchannel* way = nullptr;
+  std::uint64_t ways = 0;
+  for (const Subchannel& each : subchannels_)
+    if (each.rail.number() == rail && each.path == 0 && each.engine == 0 &&
+        (++ways == 1 || core_.random.below(ways) == 0))
+      way = &each;
+  return way;
+}
+
+void VirtualChannel::mark_due() {
+  if (!in_due.linked()) core_.due.push_back(this);
+}
+
+// Sending.
+
+std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
+  const auto depth = static_cast<std::int32_t>(core_.knobs.rail_send_depth);
+  const bool avoids = suspected > 0 && suspected < ready_;
+  for (Subchannel& subchannel : subchannels_) {
+    SubchannelView& view = views_[subchannel.index];
+    view.usable = subchannel.state == SubchannelState::ready && subchannel.room_for(requests, depth) &&
+                  !(avoids && subchannel.suspected);
+    if (!view.usable) continue;
+    view.bytes_per_second = weights_.weight(subchannel.index);
+    const WorkEntry* const oldest = subchannel.in_flight.front();
+    if (oldest != nullptr && oldest->kind != WorkEntry::Kind::packet && !subchannel.rail.may_have_backlog())
+      view.bytes_per_second =
+          weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polled);
+    view.probe = weights_.wants_probe(subchannel.index, core_.now);
+    view.bytes_queued = subchannel.rail.bytes_queued;
+    view.requests_queued = subchannel.outstanding;
+  }
+  return views_;
+}
+
+Subchannel* VirtualChannel::choose(std::int64_t bytes) {
+  if (ready_ == 0) return nullptr;
+  if (only_ready_ != nullptr)
+    return only_ready_->room_for(1, static_cast<std::int32_t>(core_.knobs.rail_send_depth)) ? only_ready_
+                                                                                            : nullptr;
+  const auto usable = views(1);
+  if (std::none_of(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; }))
+    return nullptr;
+  const int chosen = policy_->choose(bytes, TrafficClass::blocking, usable);
+  return chosen < 0 ? nullptr : &subchannels_[static_cast<std::size_t>(chosen)];
+}
+
+bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, const ByteSequence& payload) {
+  if (!room()) {
+    ++core_.counters.no_room;
+    return false;
+  }
+  const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
+  Subchannel* subchannel = choose(static_cast<std::int64_t>(bytes));
+  if (subchannel != nullptr &&
+      !subchannel->packet_flow.admits(static_cast<std::int64_t>(bytes), subchannel->packet_bytes))
+    subchannel = nullptr;
+  const bool small = bytes + core_.trailer() <= core_.small_packets.buffer_bytes();
+  PacketBuffer* const buffer = subchannel != nullptr ? core_.pool(small).take() : nullptr;
+  if (buffer == nullptr) {
+    ++core_.counters.no_room;
+    return false;
+  }
+  WorkEntry& entry = *core_.entries.take();
+  entry.kind = WorkEntry::Kind::packet;
+  entry.sequenced = true;
+  entry.small = small;
+  entry.buffer = buffer;
+  entry.bytes = static_cast<std::uint32_t>(bytes);
+  entry.psn = next_psn_++;
+  PacketHeader header;
+  header.kind = kind;
+  header.psn = entry.psn;
+  std::memcpy(buffer->data, &header, sizeof(header));
+  std::byte* const behind = buffer->data + sizeof(header);
+  std::memcpy(behind, head.data(), head.size());
+  if (!payload.contiguous())
+    payload.packer->pack(0, behind + head.size(), payload.size);
+  else if (payload.size != 0)
+    std::memcpy(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
+  post_packet(*subchannel, entry);
+  return true;
+}
+
+bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
+                             std::size_t filling) {
+  if (!subchannel.room_for(1, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return false;
+  const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
+  const bool small = bytes + core_.trailer() <= core_.small_packets.buffer_bytes();
+  HAWSER_ASSERT(bytes + core_.trailer() <= core_.packets.buffer_bytes());
+  PacketBuffer* const buffer = core_.pool(small).take();
+  if (buffer == nullptr) return false;
+  WorkEntry& entry = *core_.entries.take();
+  entry.kind = WorkEntry::Kind::packet;
+  entry.sequenced = false;
+  entry.small = small;
+  entry.buffer = buffer;
+  entry.bytes = static_cast<std::uint32_t>(bytes);
+  PacketHeader header;
+  header.kind = kind;
+  std::memcpy(buffer->data, &header, sizeof(header));
+  if (!body.empty()) std::memcpy(buffer->data + sizeof(header), body.data(), body.size());
+  post_packet(subchannel, entry);
+  return true;
+}
+
+rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, const WorkEntry& entry) {
+  PacketHeader header;
+  std::memcpy(&header, entry.buffer->data, sizeof(header));
+  header.subchannel = subchannel.index;
+  header.incarnation = subchannel.incarnation;
+  header.acknowledged = told_ = expected_;
+  header.checked = core_.knobs.checksum;
+  header.wants_credit = core_.packets.is_short();
+  credit_due_ = false;
+  std::memcpy(entry.buffer->data, &header, sizeof(header));
+  const auto bytes = entry.bytes + static_cast<std::uint32_t>(core_.trailer());
+  if (core_.knobs.checksum) {
+    const std::uint32_t checksum = crc32c({entry.buffer->data, entry.bytes});
+    std::memcpy(entry.buffer->data + entry.bytes, &checksum, sizeof(checksum));
+  }
+
+  rdma::SendRequest request;
+  request.id = entry.work_id();
+  request.opcode = rdma::Opcode::send;
+  request.solicited = true;
+  request.inlined = static_cast<std::int32_t>(bytes) <= core_.inline_bytes;
+  request.segment_count = 1;
+  request.segments[0] = {entry.buffer->data, bytes,
+                         entry.buffer->local_keys[subchannel.rail.device_number()]};
+  return request;
+}
+
+void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
+  const rdma::SendRequest request = packet_request(subchannel, entry);
+  entry.posted = core_.now;
+  entry.watched = 0;
+  entry.delivered_before = subchannel.packet_flow.delivered();
+  if (subchannel.queue_pair->post_send({&request, 1}) != 1) [[unlikely]] {
+    // The queue is full against our count, or the connection is on its way to failure.
+    if (entry.sequenced)
+      wait_again(entry);
+    else
+      core_.free_entry(&entry);
+    return;
+  }
+  ++core_.counters.packets_sent;
+  subchannel.packet_bytes += entry.bytes;
+  entry.ordinal = subchannel.sent++;
+  entry.place = WorkEntry::Place::in_flight;
+  entry.subchannel = &subchannel;
+  entry.incarnation = subchannel.incarnation;
+  ++subchannel.outstanding;
+  ++subchannel.rail.outstanding;
+  subchannel.in_flight.push_back(&entry);
+}
+
+void VirtualChannel::wait_again(WorkEntry& entry) {
+  HAWSER_ASSERT(entry.kind == WorkEntry::Kind::packet && entry.sequenced && !entry.link.linked());
+  entry.place = WorkEntry::Place::waiting;
+  entry.subchannel = nullptr;
+  // In PSN order: what failed on several subchannels comes back in several lots.
+  WorkEntry* behind = waiting_.front();
+  while (behind != nullptr && psn_distance(behind->psn, entry.psn) < 0) behind = waiting_.next(behind);
+  waiting_.insert(behind, &entry);
+  mark_due();
+}
+
+void VirtualChannel::retain(WorkEntry& entry) {
+  if (psn_distance(entry.psn, acknowledged_) < 0) {
+    core_.free_entry(&entry);
+    return;
+  }
+  entry.place = WorkEntry::Place::retained;
+  // They complete in PSN order, but for those of other subchannels.
+  WorkEntry* before = retained_.back();
+  while (before != nullptr && psn_distance(before->psn, entry.psn) > 0)
+    [[unlikely]] before = retained_.previous(before);
+  retained_.insert_behind(before, &entry);
+  ++retained_count_;
+}
+
+void VirtualChannel::take_back(const Subchannel& subchannel, std::uint32_t received) {
+  for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
+    WorkEntry* const next = retained_.next(entry);
+    if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation &&
+        psn_distance(entry->ordinal, received) >= 0) {
+      retained_.remove(entry);
+      --retained_count_;
+      ++core_.counters.taken_back;
+      wait_again(*entry);
+    }
+    entry = next;
+  }
+}
+
+bool VirtualChannel::advance() {
+  bool moved = false;
+  while (WorkEntry* entry = waiting_.front()) {
+    Subchannel* const subchannel = choose(entry->bytes);
+    if (subchannel == nullptr) break;
+    waiting_.remove(entry);
+    ++core_.counters.packets_reissued;
+    core_.counters.bytes_reissued += entry->bytes;
+    core_.failover.note_resumed(static_cast<std::int64_t>(entry->bytes));
+    post_packet(*subchannel, *entry);
+    if (entry->place == WorkEntry::Place::waiting) break;
+    moved = true;
+  }
+  if (credit_due_) {
+    Subchannel* const subchannel = choose(0);
+    if (subchannel != nullptr && send_on(*subchannel, PacketKind::credit, {})) {
+      ++core_.counters.credit_updates;
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+// Receiving.
+
+bool VirtualChannel::acknowledge(std::uint32_t psn) {
+  const std::int32_t ahead = psn_distance(psn, acknowledged_);
+  if (ahead <= 0) return true;
+  if (psn_distance(psn, next_psn_) > 0) return false;
+  acknowledged_ = psn;
+  while (WorkEntry* entry = retained_.front()) {
+    if (psn_distance(entry->psn, psn) >= 0) break;
+    retained_.remove(entry);
+    --retained_count_;
+    core_.free_entry(entry);
+  }
+  return true;
+}
+
+bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header) {
+  if (!acknowledge(header.acknowledged)) [[unlikely]] {
+    core_.report_malformed(process_,
+                           fmt::format("an acknowledgement of packet {}, but only {} were sent to it",
+                                       header.acknowledged, next_psn_));
+    return false;
+  }
+  const std::span<const std::byte> packet(buffer->data, buffer->bytes);
+  switch (header.kind) {
+    case PacketKind::eager:
+    case PacketKind::start:
+    case PacketKind::reply:
+    case PacketKind::done:
+    case PacketKind::keys:
+    case PacketKind::data:
+      break;
+    case PacketKind::finish:
+      core_.rendezvous.on_finish(*this, packet);
+      return false;
+    case PacketKind::fence:
+    case PacketKind::fence_answer:
+      core_.failover.on_message(*this, header.kind == PacketKind::fence,
+                                packet.subspan(sizeof(PacketHeader)));
+      return false;
+    case PacketKind::credit:
+      return false;
+    case PacketKind::alternate:
+      core_.alternates.on_message(subchannel, packet.subspan(sizeof(PacketHeader)));
+      return false;
+    case PacketKind::probe:
+    case PacketKind::probe_answer:
+      core_.connector->on_probe(subchannel, header.kind, packet);
+      return false;
+    default:
+      core_.report_malformed(process_,
+                             fmt::format("a packet of unknown kind {}", static_cast<int>(header.kind)));
+      return false;
+  }
+  const std::int32_t ahead = psn_distance(header.psn, expected_);
+  if (ahead == 0) [[likely]] {
+    hand_on(*buffer);
+    if (held_count_ != 0) hand_on_held();
+    if (expected_ - told_ >= packet_window / 2 || header.wants_credit != 0) note_credit_due();
+    return false;
+  }
+  if (ahead < 0 || held_[header.psn % packet_window] != nullptr) {
+    ++core_.counters.dropped_duplicate;
+    return false;
+  }
+  if (ahead >= static_cast<std::int32_t>(packet_window)) [[unlikely]] {
+    core_.report_malformed(
+        process_, fmt::format("packet {} when packet {} was next, outside the window of {}", header.psn,
+                              expected_, packet_window));
+    return false;
+  }
+  ++core_.counters.out_of_order;
+  PacketBuffer* const held = core_.packets.hold(buffer);
+  held_[header.psn % packet_window] = held;
+  ++held_count_;
+  return held == buffer;
+}
+
+// Events may send, expose and fetch in the call.
+void VirtualChannel::hand_on(PacketBuffer& buffer) {
+  ++expected_;
+  ++handed_on;
+  const std::span<const std::byte> packet(buffer.data, buffer.bytes);
+  PacketHeader header;
+  std::memcpy(&header, packet.data(), sizeof(header));
+  switch (header.kind) {
+    case PacketKind::eager: {
+      MessageHeader message;
+      if (!read_body(packet, sizeof(header), message) || message.kind == MessageHeader::Kind::rendezvous)
+          [[unlikely]] {
+        return core_.report_malformed(
+            process_, "a packet with no header, or with one that offers bytes and names none");
+      }
+      const std::size_t skip = sizeof(header) + sizeof(message);
+      const auto size = static_cast<std::int64_t>(packet.size() - skip);
+      core_.events->on_packet(process_, message, packet.data() + skip, size, size);
+      return;
+    }
+    case PacketKind::start:
+      core_.rendezvous.on_start(*this, packet);
+      return;
+    case PacketKind::reply:
+      core_.rendezvous.on_reply(*this, packet);
+      return;
+    case PacketKind::done:
+      core_.rendezvous.on_done(*this, packet);
+      return;
+    case PacketKind::keys:
+      core_.recovery.on_keys(*this, packet);
+      return;
+    case PacketKind::data:
+      core_.rendezvous.on_data(*this, packet);
+      return;
+    default:
+      HAWSER_UNREACHABLE();
+  }
+}
+
+void VirtualChannel::hand_on_held() {
+  while (PacketBuffer* buffer = held_[expected_ % packet_window]) {
+    held_[expected_ % packet_window] = nullptr;
+    --held_count_;
+    hand_on(*buffer);
+    core_.packets.drop(buffer);
+  }
+}
+
+// Subchannels that come and go.
+
+void VirtualChannel::on_ready(Subchannel& subchannel) {
+  ++ready_;
+  if (ready_ == 1 && rejoins_)
+    core_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
+                          partitioned_since <= 0 ? 0 : core_.now - partitioned_since, core_.now);
+  rejoins_ = true;
+  partitioned_since = -1;
+  only_ready_ = ready_ == 1 ? &subchannel : nullptr;
+  note_credit_due();
+}
+
+void VirtualChannel::on_not_ready(Subchannel& subchannel) {
+  core_.containment.forget(subchannel);
+  --ready_;
+  only_ready_ = nullptr;
+  for (Subchannel& other : subchannels_)
+    if (ready_ == 1 && other.state == SubchannelState::ready) only_ready_ = &other;
+  if (ready_ == 0) {
+    partitioned_since = core_.now;
+    ++core_.counters.partitions;
+    core_.status.on_event(-1, process_, PathEvent::partitioned, PathReason::none, 0, core_.now);
+    for (Subchannel& other : subchannels_) other.health.on_needed(core_.now);
+  }
+}
+
+void VirtualChannel::abandon() {
+  lost = true;
+  credit_due_ = false;
+  while (WorkEntry* entry = waiting_.pop_front()) core_.free_entry(entry);
+  while (WorkEntry* entry = retained_.pop_front()) core_.free_entry(entry);
+  retained_count_ = 0;
+  for (PacketBuffer*& buffer : held_)
+    if (buffer != nullptr) core_.packets.drop(std::exchange(buffer, nullptr));
+  held_count_ = 0;
+  if (in_due.linked()) core_.due.remove(this);
+}
+
+bool VirtualChannel::flushed() const {
+  return waiting_.empty() && std::all_of(subchannels_.begin(), subchannels_.end(),
+                                         [](const Subchannel& s) { return s.in_flight.empty(); });
+}
+
+void VirtualChannel::check_invariants() const {
+  HAWSER_ASSERT(psn_distance(next_psn_, acknowledged_) >= 0);
+  HAWSER_ASSERT(next_psn_ - acknowledged_ <= packet_window);
+  HAWSER_ASSERT(psn_distance(expected_, told_) >= 0);
+  HAWSER_ASSERT(held_[expected_ % packet_window] == nullptr);
+  std::uint32_t held = 0;
+  for (const PacketBuffer* buffer : held_) held += buffer != nullptr;
+  HAWSER_ASSERT(held == held_count_);
+  int ready = 0, suspects = 0;
+  for (const Subchannel& subchannel : subchannels_) {
+    ready += subchannel.state == SubchannelState::ready;
+    suspects += subchannel.suspected;
+    HAWSER_ASSERT(!subchannel.connected() || subchannel.queue_pair != nullptr);
+    std::int32_t outstanding = 0;
+    for (WorkEntry* e = subchannel.in_flight.front(); e != nullptr; e = subchannel.in_flight.next(e)) {
+      HAWSER_ASSERT(e->place == WorkEntry::Place::in_flight && e->subchannel == &subchannel);
+      outstanding += e->kind == WorkEntry::Kind::write ? 2 : 1;
+    }
+    // While it is fenced, entries wait for the peer to say what it has; requests there are none.
+    HAWSER_ASSERT((subchannel.state == SubchannelState::fencing ? 0 : outstanding) == subchannel.outstanding);
+  }
+  HAWSER_ASSERT(ready == ready_ && suspects == suspected);
+  const WorkEntry* last = nullptr;
+  for (WorkEntry* e = waiting_.front(); e != nullptr; last = e, e = waiting_.next(e)) {
+    HAWSER_ASSERT(e->place == WorkEntry::Place::waiting);
+    HAWSER_ASSERT(last == nullptr || psn_distance(e->psn, last->psn) > 0);
+  }
+}
+
+}  // namespace hawser

@@ -1,0 +1,85 @@
+// WorkEntry: something that was or will be posted on a subchannel and whose fate is not known yet: a packet,
+// or a stripe. It is in exactly one place: in flight on one subchannel, waiting to be issued again, kept
+// until the peer's software says that it has it (with checksums), or free.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "base/intrusive_list.h"
+#include "base/time.h"
+#include "rails/memory/packet_pool.h"
+
+namespace hawser {
+
+struct Subchannel;
+
+struct WorkEntry {
+  enum class Kind : std::uint8_t { packet, write, read, marker };
+  enum class Place : std::uint8_t { free, in_flight, waiting, retained };
+
+  ListLink link;
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;  // counts uses, so that a completion that comes late is told
+  Kind kind = Kind::packet;
+  Place place = Place::free;
+  bool sequenced = false;   // packets: issued again until the peer has it
+  bool small = false;       // which pool the buffer is of
+  std::uint32_t bytes = 0;  // packets: with all headers
+  std::uint32_t psn = 0;
+  std::uint32_t ordinal = 0;  // packets and writes: number of the (finish) packet on its subchannel
+  PacketBuffer* buffer = nullptr;
+  Subchannel* subchannel = nullptr;  // in flight or retained
+  std::uint32_t incarnation = 0;     // of that, when it was posted
+  // Stripes.
+  std::uint32_t transfer = 0;  // place in the table of outgoing (write) or incoming (read) transfers
+  std::int64_t offset = 0;
+  std::int64_t size = 0;
+  std::int64_t queued_before = 0;          // bytes of its kind under way on the subchannel when it was posted
+  std::int64_t delivered_before = 0;       // FlowWindow::delivered() of the subchannel
+  std::int64_t port_delivered_before = 0;  // of stripes, and of the rail
+  Nanoseconds posted = 0;                  // or somewhat earlier: at the last look before
+  Nanoseconds watched = 0;                 // since the watchdog found it the oldest in flight; 0: not yet
+
+  std::uint64_t work_id() const { return std::uint64_t{generation} << 32 | index; }
+};
+using EntryList = IntrusiveList<WorkEntry, &WorkEntry::link>;
+
+class EntryPool {
+ public:
+  // The generation stays below this, so that other work ids have room above.
+  static constexpr std::uint32_t generations = 1u << 30;
+
+  WorkEntry* take() {
+    WorkEntry* entry = free_.pop_front();
+    if (entry == nullptr) [[unlikely]] {
+      entry = &entries_.emplace_back();
+      entry->index = static_cast<std::uint32_t>(entries_.size() - 1);
+    }
+    ++taken_;
+    return entry;
+  }
+  void give_back(WorkEntry* entry) {
+    entry->place = WorkEntry::Place::free;
+    entry->generation = (entry->generation + 1) % generations;
+    entry->buffer = nullptr;
+    entry->subchannel = nullptr;
+    free_.push_front(entry);
+    --taken_;
+  }
+  // Null: no entry that is in flight has this id.
+  WorkEntry* find(std::uint64_t work_id) {
+    const std::uint64_t index = work_id & 0xFFFFFFFF;
+    if (index >= entries_.size()) return nullptr;
+    WorkEntry& entry = entries_[index];
+    return entry.place == WorkEntry::Place::in_flight && entry.generation == work_id >> 32 ? &entry : nullptr;
+  }
+  std::size_t taken() const { return taken_; }
+
+ private:
+  std::deque<WorkEntry> entries_;
+  EntryList free_;
+  std::size_t taken_ = 0;
+};
+
+}  // namespace hawser

@@ -1,0 +1,145 @@
+#include "rails/decision/flow_window.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace hawser {
+namespace {
+
+constexpr FlowSettings settings{.queueing = 4 * millisecond, .first = 65536, .least = 16384};
+
+// A path that moves one piece after the other at this rate, each heard of `latency` later.
+class Path {
+ public:
+  explicit Path(double bytes_per_second, Nanoseconds latency = 10 * microsecond)
+      : rate_(bytes_per_second / 1e9), latency_(latency) {}
+  void set_rate(double bytes_per_second) { rate_ = bytes_per_second / 1e9; }
+
+  // Moves so many bytes in pieces as large as the window lets them be; how long it took.
+  Nanoseconds move(FlowWindow& window, std::int64_t bytes) {
+    const Nanoseconds began = now_;
+    while (bytes > 0 || !pieces_.empty()) {
+      while (bytes > 0) {
+        const std::int64_t piece = window.room(bytes, under_way_);
+        if (piece == 0) break;
+        bytes -= piece;
+        under_way_ += piece;
+        const Nanoseconds start = std::max(free_at_, now_);
+        free_at_ = start + static_cast<Nanoseconds>(static_cast<double>(piece) / rate_);
+        pieces_.push_back({piece, window.delivered(), now_, free_at_ + latency_});
+      }
+      largest_ = std::max(largest_, under_way_);
+      const Piece done = pieces_.front();
+      pieces_.pop_front();
+      now_ = done.done;
+      under_way_ -= done.bytes;
+      window.on_done(done.bytes, done.delivered, done.posted, now_, now_);
+    }
+    return now_ - began;
+  }
+  std::int64_t largest() const { return largest_; }  // under way
+  void forget_largest() { largest_ = 0; }
+
+ private:
+  struct Piece {
+    std::int64_t bytes, delivered;
+    Nanoseconds posted, done;
+  };
+  double rate_;
+  Nanoseconds latency_, now_ = 0, free_at_ = 0;
+  std::int64_t under_way_ = 0, largest_ = 0;
+  std::deque<Piece> pieces_;
+};
+
+TEST(FlowWindow, LetsOnePieceThroughWhenNothingIsUnderWay) {
+  FlowWindow window(settings);
+  EXPECT_EQ(window.room(1, 0), 1);
+  EXPECT_EQ(window.room(1 << 20, 0), 32768);
+  EXPECT_EQ(window.room(1 << 20, 32768), 32768);
+  EXPECT_EQ(window.room(1 << 20, 65536), 0);
+  EXPECT_EQ(window.room(100, 65536 - 100), 100);
+  window.on_failed();
+  EXPECT_EQ(window.room(1 << 20, 0), settings.least);
+  EXPECT_EQ(window.room(1 << 20, settings.least), 0);
+}
+
+TEST(FlowWindow, FillsAFastPath) {
+  FlowWindow window(settings);
+  Path path(10e9);
+  const Nanoseconds took = path.move(window, 64 << 20);
+  EXPECT_LT(took, (64 << 20) / 10 * 11 / 10);
+  EXPECT_GT(window.bytes(), 8 << 20);
+}
+
+TEST(FlowWindow, KeepsTheQueueOfASlowPathShort) {
+  FlowWindow window(settings);
+  Path path(10e6);
+  path.move(window, 1 << 20);
+  path.forget_largest();
+  const Nanoseconds took = path.move(window, 4 << 20);
+  EXPECT_LT(took, (4 << 20) * 100.0 * 1.05);
+  EXPECT_LE(path.largest(), 65536);  // 6.5 ms
+}
+
+TEST(FlowWindow, LeavesNoPathEmptyHoweverSlow) {
+  FlowWindow window(settings);
+  Path path(100e3);
+  EXPECT_LT(path.move(window, 1 << 20), (1 << 20) * 10'000.0 * 1.01);
+  EXPECT_LT(window.bytes(), 2 * settings.least);
+}
+
+TEST(FlowWindow, FollowsARateThatChanges) {
+  FlowWindow window(settings);
+  Path path(1e9);
+  path.move(window, 64 << 20);
+  EXPECT_GT(window.bytes(), 2 << 20);
+  path.set_rate(10e6);
+  path.move(window, 8 << 20);
+  EXPECT_LT(window.bytes(), 100'000);
+  path.set_rate(1e9);
+  path.move(window, 64 << 20);
+  EXPECT_GT(window.bytes(), 2 << 20);
+}
+
+TEST(FlowWindow, IsNotShutByALongWay) {
+  FlowWindow window(settings);
+  Path path(1e9, 20 * millisecond);
+  path.move(window, 256 << 20);
+  EXPECT_GT(window.bytes(), 4 << 20);
+}
+
+TEST(FlowWindow, DoesNotTakeLatePollingForASlowPath) {
+  FlowWindow window(settings);
+  for (Nanoseconds now = 0; now < 10 * second; now += 100 * millisecond) {
+    window.room(1 << 30, 0);
+    // Done at some time after the last pass of polling, which was right after the post.
+    window.on_done(65536, window.delivered(), now, now, now + 100 * millisecond);
+  }
+  EXPECT_GE(window.bytes(), settings.first);
+}
+
+TEST(FlowWindow, RemembersTheSlowestOfTheLastSeconds) {
+  FlowWindow window(settings);
+  EXPECT_FALSE(window.measured());
+  window.on_done(100, 0, 0, 30 * millisecond, 30 * millisecond);
+  window.room(1, 0);
+  EXPECT_TRUE(window.measured());
+  EXPECT_EQ(window.slowest(), 30 * millisecond + microsecond);
+  for (Nanoseconds now = second; now < 3 * second; now += second / 10) {
+    window.on_done(100, window.delivered(), now, now + millisecond, now + millisecond);
+    window.room(1, 0);
+  }
+  EXPECT_EQ(window.slowest(), millisecond + microsecond);
+}
+
+TEST(FlowWindow, AdmitsOnePacketAlways) {
+  const FlowSettings small{.first = 8192, .least = 4096};
+  FlowWindow window(small);
+  EXPECT_TRUE(window.admits(9000, 0));
+  EXPECT_TRUE(window.admits(100, 8092));
+  EXPECT_FALSE(window.admits(101, 8092));
+}
+
+}  // namespace
+}  // namespace hawser

@@ -1,0 +1,172 @@
+#include "rails/decision/path_weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+
+namespace hawser {
+namespace {
+
+// Share of a sample in the estimate (alpha of equations 7.4 and 8.3). Whatever disturbs a measurement makes
+// it too low, so good news counts for more than bad.
+constexpr double alpha_up = 0.5;
+constexpr double alpha_down = 0.25;
+// Probing must not take more of a path's time than this part.
+constexpr int probe_rest = 20;
+// What is left of a weight that gives no share.
+constexpr double nearly_nothing = 1.0 / 64;
+// So many times longer than the weight says is more than chance.
+constexpr double overdue = 4;
+// So near to nominal there is nothing to find out by probing.
+constexpr double as_nominal = 0.8;
+
+double rate(std::int64_t bytes, Nanoseconds elapsed) {
+  return static_cast<double>(bytes) / static_cast<double>(elapsed) * static_cast<double>(second);
+}
+
+}  // namespace
+
+PathWeights::PathWeights(std::vector<std::int64_t> nominal, const WeightSettings& settings)
+    : settings_(settings), paths_(nominal.size()) {
+  for (std::size_t i = 0; i < nominal.size(); ++i) {
+    HAWSER_ASSERT(nominal[i] > 0);
+    paths_[i].nominal = paths_[i].estimate = static_cast<double>(nominal[i]);
+    paths_[i].probe_interval = settings_.first_probe;
+  }
+  ratios_.reserve(paths_.size());
+}
+
+void PathWeights::on_stripe_done(std::uint16_t subchannel, std::int64_t bytes, std::int64_t queued_before,
+                                 Nanoseconds posted, Nanoseconds now, Nanoseconds polled_before) {
+  HAWSER_ASSERT(bytes >= 0 && queued_before >= 0 && posted <= now);
+  Path& path = paths_[subchannel];
+  if (path.failed) return;
+  const Nanoseconds done_low = polled_before < 0 ? now : std::clamp(polled_before, posted, now);
+  if (path.group_now != now) {
+    path.group_now = now;
+    path.group_bytes = 0;
+    path.group_start_low = std::max(posted, path.done_low);
+    path.group_start_high = std::max(posted, path.done_high);
+    path.group_base = path.estimate;
+    // What was ahead was done when this one started, unless nobody told when that was.
+    path.group_ahead = path.done_high < posted ? queued_before : 0;
+  }
+  path.group_bytes += bytes;
+  path.done_low = done_low;
+  path.done_high = now;
+  take_sample(path, done_low, now);
+  judge(path);
+  plan_probe(path, now);
+}
+
+void PathWeights::take_sample(Path& path, Nanoseconds done_low, Nanoseconds now) {
+  const Nanoseconds longest = now - path.group_start_low;
+  const Nanoseconds shortest = done_low - path.group_start_high - settings_.latency;
+  if (longest <= 0) return;
+  const double lower = rate(path.group_bytes, longest);
+  const double upper = shortest > 0 ? rate(path.group_bytes + path.group_ahead, shortest) : INFINITY;
+  path.estimate = path.group_base;
+  if (path.group_base < lower) {
+    path.estimate += alpha_up * (lower - path.group_base);
+    if (path.recovering) path.estimate = std::min(path.estimate, 2 * path.group_base);
+  } else if (path.group_base > upper) {
+    const auto time = static_cast<double>(longest);
+    const double alpha = std::max(alpha_down, time / (time + static_cast<double>(settings_.memory)));
+    path.estimate += alpha * (upper - path.group_base);
+    path.recovering = false;
+  } else if (upper < 2 * lower) {
+    path.recovering = false;
+  }
+  // Stripes that were under way together are found done in bursts: faster than the port is none of them.
+  path.estimate = std::clamp(path.estimate, 1.0, path.nominal);
+  path.measured = true;
+}
+
+// The median of what part of their nominal rates the siblings reach; 0: there is nothing to compare with.
+double PathWeights::sibling_ratio(const Path& path) {
+  ratios_.clear();
+  for (const Path& other : paths_) {
+    if (&other == &path || other.failed || other.recovering || !other.measured) continue;
+    if (other.nominal > 2 * path.nominal || path.nominal > 2 * other.nominal) continue;
+    ratios_.push_back(other.estimate / other.nominal);
+  }
+  if (ratios_.empty()) return 0;
+  const auto middle = ratios_.begin() + static_cast<std::ptrdiff_t>(ratios_.size() / 2);
+  std::nth_element(ratios_.begin(), middle, ratios_.end());
+  return *middle;
+}
+
+void PathWeights::judge(Path& path) {
+  const double own = path.estimate / path.nominal;
+  if (own >= settings_.well_above || path.recovering) {
+    path.degraded = path.no_share = false;
+    return;
+  }
+  const double others = sibling_ratio(path);
+  path.degraded = own < others * (path.degraded ? settings_.well_above : settings_.degraded_below);
+  path.no_share = own < others * settings_.no_share_below * (path.no_share ? 2 : 1);
+}
+
+void PathWeights::plan_probe(Path& path, Nanoseconds now) {
+  // Better than it was: look again soon. No better: there is time.
+  if (path.estimate > 1.25 * path.group_base)
+    path.probe_interval = settings_.first_probe;
+  else
+    path.probe_interval = std::min(path.probe_interval * 2, settings_.longest_probe);
+  const Nanoseconds rest = probe_rest * (now - path.group_start_low);
+  path.next_probe = now + std::min(std::max(path.probe_interval, rest), settings_.longest_probe);
+}
+
+void PathWeights::on_failed(std::uint16_t subchannel) {
+  Path& path = paths_[subchannel];
+  path.failed = true;
+  path.degraded = path.no_share = false;
+}
+
+void PathWeights::on_recovered(std::uint16_t subchannel, Nanoseconds now) {
+  Path& path = paths_[subchannel];
+  path.failed = false;
+  path.recovering = true;
+  path.degraded = path.no_share = false;
+  // What was measured before may have been less than nominal says.
+  const double share = path.nominal * settings_.recovered_share;
+  path.estimate = std::max(path.measured ? std::min(share, path.estimate) : share, 1.0);
+  path.done_low = path.done_high = now;
+  path.group_now = -1;
+  path.probe_interval = settings_.first_probe;
+  path.next_probe = now;
+}
+
+double PathWeights::weight(std::uint16_t subchannel) const {
+  const Path& path = paths_[subchannel];
+  return path.no_share ? std::max(path.estimate * nearly_nothing, 1.0) : path.estimate;
+}
+
+double PathWeights::weight(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds posted,
+                           Nanoseconds now) const {
+  const Nanoseconds elapsed = now - std::max(posted, paths_[subchannel].done_high) - settings_.latency;
+  const double known = weight(subchannel);
+  return elapsed > 0 ? std::min(known, std::max(overdue * rate(bytes, elapsed), 1.0)) : known;
+}
+
+bool PathWeights::wants_probe(std::uint16_t subchannel, Nanoseconds now) const {
+  const Path& path = paths_[subchannel];
+  return !path.failed && path.estimate < as_nominal * path.nominal && now >= path.next_probe;
+}
+
+Nanoseconds PathWeights::expected(std::uint16_t subchannel, std::int64_t bytes_queued) const {
+  const double seconds = static_cast<double>(bytes_queued) / paths_[subchannel].estimate;
+  const double time = seconds * static_cast<double>(second) + static_cast<double>(settings_.latency);
+  // Beyond this sums and multiples could overflow.
+  constexpr double longest = static_cast<double>(never / 64);
+  return static_cast<Nanoseconds>(std::min(time, longest));
+}
+
+Nanoseconds PathWeights::predicted(std::uint16_t subchannel, std::int64_t bytes_queued) const {
+  const double limit = settings_.watchdog_factor * static_cast<double>(expected(subchannel, bytes_queued));
+  constexpr double longest = static_cast<double>(never / 4);
+  return std::max(settings_.watchdog_floor, static_cast<Nanoseconds>(std::min(limit, longest)));
+}
+
+}  // namespace hawser

@@ -1,0 +1,225 @@
+// The default policy: stripes sized so that all finish at the same time.
+//
+// A subchannel can start on a message when what its rail has queued is done, and then moves it at its weight;
+// so the finish of a set of stripes is known, and the set with the earliest is taken. That alone gives what
+// the papers' policies are for: all of like rails and in the end a share of a slow one; one path as long as
+// it fills the port, others beside it as soon as it is congested (HSAM, BSS); whole messages side by side
+// when many are under way, stripes when one is waited for (EPC). A slow rail never delays a message: it is in
+// the set only if the set without it is later. Rates and queues are estimates, so each stripe more must gain
+// more than it costs, and the slow are trusted with a little less than their share.
+//
+// Cost: sorting of n subchannels and n steps, n^2 / 2 small operations.
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.h"
+#include "rails/policy/policies.h"
+
+namespace hawser {
+namespace {
+
+constexpr double ns_per_second = 1e9;
+// What one stripe more costs: its request, its FIN, two completions, waiting for the last of more.
+constexpr double stripe_cost_ns = 1500;
+// Share of what finish times say for a subchannel less than half as fast as the fastest: if it is late, all
+// is.
+constexpr double trust_in_slow = 0.97;
+// While others are under way non-blocking messages are not cut finer than this (V07 6.2): each stripe costs
+// both ends a request, which waits between the data of the other direction.
+constexpr std::int64_t smallest_when_busy = 262144;
+// A small message changes rails only to be there so much earlier: those that stay behind one another arrive
+// in order.
+constexpr double worth_changing_ns = 20'000;
+
+struct Candidate {
+  std::uint16_t subchannel = 0;
+  std::uint16_t rail = 0;
+  std::uint16_t turn = 0;  // its place among equals
+  double weight = 0;       // bytes per nanosecond
+  double rate = 0;         // of these, what it adds to those of its rail that come before it
+  double free_ns = 0;      // when it can start
+  double first_ns = 0;     // when it would be done with the smallest stripe
+};
+
+class Automatic final : public SchedulingPolicy {
+ public:
+  explicit Automatic(int seat) : seat_(static_cast<std::size_t>(seat)) {}
+  const char* name() const override { return "auto"; }
+  void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override;
+  int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) override;
+
+ private:
+  void collect(const StripeRequest& request, std::span<const SubchannelView> views);
+  std::size_t earliest_set(const StripeRequest& request, double& finish_ns) const;
+  double finish(double bytes, double smallest, std::size_t count) const;
+  const SubchannelView* probe(const StripeRequest& request, std::span<const SubchannelView> views,
+                              std::size_t chosen) const;
+
+  std::size_t seat_;  // where the look begins among equals; moves on with every message
+  int sticky_ = -1;   // where small messages go
+  std::vector<Candidate> candidates_;
+  std::vector<Weighted> parts_;
+};
+
+// What the subchannels of a rail reach together, in bytes per nanosecond: [begin, end) are all of it.
+double rail_capacity(const Candidate* begin, const Candidate* end, double nominal) {
+  double fastest = 0;
+  double sum = 0;
+  for (const Candidate* candidate = begin; candidate != end; ++candidate) {
+    fastest = std::max(fastest, candidate->weight);
+    sum += candidate->weight;
+  }
+  // Measured is more than nominal: then nominal is wrong. Nothing nominal known: engines do not add up.
+  return std::min(sum, std::max(nominal / ns_per_second, fastest));
+}
+
+// The usable subchannels in the order in which they would be done with a smallest stripe, without those that
+// add nothing because others of their rail fill its port.
+void Automatic::collect(const StripeRequest& request, std::span<const SubchannelView> views) {
+  candidates_.clear();
+  const std::size_t n = views.size();
+  double fastest = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto index = static_cast<std::uint16_t>((seat_ + i) % n);
+    const SubchannelView& view = views[index];
+    if (!view.usable) continue;
+    const double weight = std::max(view.bytes_per_second, 1.0) / ns_per_second;
+    fastest = std::max(fastest, weight);
+    candidates_.push_back({index, view.rail, static_cast<std::uint16_t>(i), weight, 0, 0, 0});
+  }
+  std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.rail != b.rail) return a.rail < b.rail;
+    return a.weight != b.weight ? a.weight > b.weight : a.turn < b.turn;
+  });
+  for (std::size_t begin = 0, end = 0; begin < candidates_.size(); begin = end) {
+    while (end < candidates_.size() && candidates_[end].rail == candidates_[begin].rail) ++end;
+    const double capacity = rail_capacity(&candidates_[begin], candidates_.data() + end,
+                                          views[candidates_[begin].subchannel].nominal);
+    double left = capacity;
+    for (std::size_t i = begin; i < end; ++i) {
+      Candidate& candidate = candidates_[i];
+      const SubchannelView& view = views[candidate.subchannel];
+      candidate.rate = std::min(candidate.weight, left);
+      left -= candidate.rate;
+      if (candidate.weight < fastest / 2) candidate.rate *= trust_in_slow;
+      candidate.free_ns =
+          static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued) / capacity;
+      candidate.first_ns = candidate.free_ns + static_cast<double>(request.smallest_stripe) / candidate.rate;
+    }
+  }
+  std::erase_if(candidates_, [](const Candidate& c) { return c.rate < 0.01 * c.weight; });
+  std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
+    return a.first_ns != b.first_ns ? a.first_ns < b.first_ns : a.turn < b.turn;
+  });
+}
+
+// When the first `count` candidates are done if they finish together; infinity when that is not possible with
+// stripes of the smallest size.
+double Automatic::finish(double bytes, double smallest, std::size_t count) const {
+  double rates = 0;
+  double head_start = bytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    rates += candidates_[i].rate;
+    head_start += candidates_[i].rate * candidates_[i].free_ns;
+  }
+  const double done = head_start / rates;
+  if (count == 1) return done;
+  for (std::size_t i = 0; i < count; ++i)
+    if ((done - candidates_[i].free_ns) * candidates_[i].rate < smallest) return INFINITY;
+  return done;
+}
+
+std::size_t Automatic::earliest_set(const StripeRequest& request, double& finish_ns) const {
+  const auto bytes = static_cast<double>(request.bytes);
+  const bool busy = candidates_.front().free_ns > 2 * worth_changing_ns;
+  const bool coarse = busy && request.traffic == TrafficClass::nonblocking;
+  const auto smallest =
+      static_cast<double>(std::max<std::int64_t>(request.smallest_stripe, coarse ? smallest_when_busy : 1));
+  const std::size_t most = std::min(candidates_.size(), static_cast<std::size_t>(max_stripes - 1));
+  std::size_t best = 1;
+  finish_ns = INFINITY;
+  for (std::size_t count = 1; count <= most; ++count) {
+    const double done = finish(bytes, smallest, count) + static_cast<double>(count - 1) * stripe_cost_ns;
+    if (done >= finish_ns) continue;
+    finish_ns = done;
+    best = count;
+  }
+  return best;
+}
+
+// One that is to be measured, is idle and not in the set; null: none, or the message is too small for it.
+const SubchannelView* Automatic::probe(const StripeRequest& request, std::span<const SubchannelView> views,
+                                       std::size_t chosen) const {
+  if (request.bytes < 8 * request.smallest_stripe) return nullptr;
+  for (const SubchannelView& view : views) {
+    if (!view.usable || !view.probe || view.requests_queued > 0) continue;
+    const auto index = static_cast<std::uint16_t>(&view - views.data());
+    const auto in_set = [index](const Candidate& c) { return c.subchannel == index; };
+    const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(chosen);
+    if (std::none_of(candidates_.begin(), end, in_set)) return &view;
+  }
+  return nullptr;
+}
+
+void Automatic::plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) {
+  collect(request, views);
+  HAWSER_ASSERT(!candidates_.empty());
+  double finish_ns = 0;
+  std::size_t chosen = earliest_set(request, finish_ns);
+  // For a message of one stripe what counts is when it would be done whole.
+  const auto whole_ns = [&request](const Candidate& c) {
+    return c.free_ns + static_cast<double>(request.bytes) / c.rate;
+  };
+  const auto alone = std::min_element(
+      candidates_.begin(), candidates_.end(),
+      [&whole_ns](const Candidate& a, const Candidate& b) { return whole_ns(a) < whole_ns(b); });
+  if (chosen == 1 || whole_ns(*alone) <= finish_ns) {
+    std::swap(candidates_.front(), *alone);
+    chosen = 1;
+  }
+  ++seat_;
+  StripeRequest rest = request;
+  const SubchannelView* probed = probe(request, views, chosen);
+  if (probed != nullptr) rest.bytes -= request.smallest_stripe;
+  const double done = finish(static_cast<double>(rest.bytes), 0, chosen);
+  parts_.clear();
+  for (std::size_t i = 0; i < chosen; ++i)
+    parts_.push_back({candidates_[i].subchannel, (done - candidates_[i].free_ns) * candidates_[i].rate});
+  cut_by_weight(rest, parts_, plan);
+  if (probed != nullptr)
+    plan.add({static_cast<std::uint16_t>(probed - views.data()), rest.bytes, request.smallest_stripe});
+}
+
+int Automatic::choose(std::int64_t bytes, TrafficClass, std::span<const SubchannelView> views) {
+  double best_ns = INFINITY;
+  double sticky_ns = INFINITY;
+  int best = -1;
+  double fastest = 0;
+  for (const SubchannelView& view : views)
+    if (view.usable) fastest = std::max(fastest, view.bytes_per_second);
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const std::size_t index = (seat_ + i) % views.size();
+    const SubchannelView& view = views[index];
+    if (!view.usable) continue;
+    double done = static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued + bytes) /
+                                                          std::max(view.bytes_per_second, 1.0) *
+                                                          ns_per_second;
+    // Only the primary network has a short way from post to arrival (V07 10.2.2).
+    if (view.bytes_per_second < fastest / 2) done += 5 * worth_changing_ns;
+    if (done < best_ns) {
+      best_ns = done;
+      best = static_cast<int>(index);
+    }
+    if (static_cast<int>(index) == sticky_) sticky_ns = done;
+  }
+  if (!(sticky_ns <= best_ns + worth_changing_ns)) sticky_ = best;
+  return best < 0 ? -1 : sticky_;
+}
+
+}  // namespace
+
+std::unique_ptr<SchedulingPolicy> make_automatic(const PolicyParameters& parameters) {
+  return std::make_unique<Automatic>(parameters.seat);
+}
+
+}  // namespace hawser

@@ -1,0 +1,107 @@
+// Rendezvous: large messages. The sender exposes bytes (start); the receiver, once it knows where they go,
+// reads them (then: done) or says where to write them (reply; each stripe is followed by its finish on the
+// same queue pair). Stripes are planned when they are posted, over the subchannels that work then.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "channel/channel.h"
+#include "rails/datapath/transfer.h"
+#include "rails/datapath/work_entry.h"
+#include "rails/decision/flow_window.h"
+#include "rails/policy/scheduling_policy.h"
+
+namespace hawser {
+
+struct RailCore;
+
+class Rendezvous {
+ public:
+  Rendezvous(RailCore& core, std::int64_t read_tokens, const FlowSettings& flow);
+
+  bool try_expose(VirtualChannel& peer, const MessageHeader& header, const ByteSequence& bytes, void* cookie);
+  void fetch(VirtualChannel& peer, const ExposeToken& token, const ByteSequence& into, void* cookie);
+
+  void on_start(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_reply(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_done(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_finish(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_data(VirtualChannel& peer, std::span<const std::byte> packet);
+
+  // A stripe, which is off its subchannel: its bytes are there, or they are to be moved again. Frees it.
+  void on_stripe_done(WorkEntry& entry);
+  void on_stripe_failed(WorkEntry& entry);
+
+  // The peer received only so many packets of the subchannel's present incarnation, whatever its adapter
+  // acknowledged.
+  void take_back(const Subchannel& subchannel, std::uint32_t received);
+
+  // Posts what can be posted, and reports what ended.
+  bool progress();
+  // Ends all transfers with the peer with this error. Nothing of them is in flight any more.
+  void abandon(VirtualChannel& peer, const Error& error);
+  bool flushed() const;
+  void check_invariants() const;
+  // Where a transfer's bytes lie here, as the peer is told.
+  RemoteBytes own_bytes(const Transfer& transfer) const;
+  std::int64_t read_tokens() const { return read_tokens_; }
+  // When progress wants to be called though nothing arrives.
+  Nanoseconds deadline() const;
+
+ private:
+  struct Landed {
+    void* cookie;
+    bool lost;  // the peer is; false: there was nothing to fetch
+    bool exposed;
+  };
+  // False: no device takes the memory.
+  bool register_bytes(Transfer& transfer, bool writable);
+  void register_in_place(Registration& registration, std::byte* data, std::int64_t size, bool writable);
+  void register_packed(Registration& registration, std::int64_t size);
+  // Without an adapter: rendezvous_packets.cpp.
+  void lay_out(Transfer& transfer);
+  bool reached_by_adapters(const Transfer& transfer) const;
+  bool move_in_packets(Transfer& transfer, Direction direction);
+  bool send_packets(Transfer& exposure);
+  void ask_for_packets(Transfer& fetch);
+  Transfer* written_fetch(VirtualChannel& peer, const TransferName& name, const ByteRange& range);
+  void arrived(Transfer& fetch, const ByteRange& range);
+
+  bool answer(Transfer& fetch);
+  bool grant(const Transfer& fetch);
+  void hear_of_grant(Transfer& fetch);
+  void end_grant(Transfer& fetch);
+  Nanoseconds silence() const;
+  bool many_readers() const;
+  void end_readable(Transfer& exposure);
+  bool post_stripes(Transfer& transfer, Direction direction);
+  // How many of its bytes were posted; the rest has to wait.
+  std::int64_t post_stripe(Transfer& transfer, Direction direction, const Stripe& stripe);
+  bool post_write(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
+  bool post_read(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel);
+  bool written(const Transfer& exposure) const {
+    return exposure.confirmed && exposure.done >= exposure.size;
+  }
+  void end_exposure(Transfer& exposure);
+  void forget_acknowledged(Transfer& exposure);
+  void end_fetch(Transfer& fetch);
+  void read_again(Transfer& fetch);
+
+  RailCore& core_;
+  std::int64_t read_tokens_;
+  TransferList to_write_;
+  TransferList to_read_;  // first come, first served
+  TransferList to_answer_;
+  // Written to now, the one that was not heard of for longest first; what they may be together.
+  TransferList granted_;
+  FlowWindow grant_flow_;
+  std::int64_t granted_bytes_ = 0;
+  int reading_peers_ = 0;  // with exposures that they may read
+  std::deque<Landed> landed_;
+  std::vector<const VirtualChannel*> backed_up_;  // in this pass: no later write to them may be begun
+};
+
+}  // namespace hawser

@@ -1,0 +1,105 @@
+// RailChannel: carries messages to processes of other nodes over all rails and paths that there are, and goes
+// on when some of them fail (doc/rails.md). The door to this room.
+//
+// Threads: none. Time: comes in with progress(); between two calls the last one counts. The hot path
+// allocates nothing. All devices belong to the channel.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "access/rdma.h"
+#include "base/knobs.h"
+#include "channel/channel.h"
+#include "channel/exchange.h"
+#include "os/memory_watch.h"
+#include "rails/status/rail_counters.h"
+#include "rails/status/status_table.h"
+
+namespace hawser {
+
+struct RailCore;
+
+// Faults that tests build into the protocol on purpose, to see that the campaign of faults finds them.
+enum class PlantedBug : std::uint8_t {
+  none,
+  resend_without_fence,  // what is unknown is sent again at once, the queue pair is left alone
+  duplicate_finish,      // stripes are reissued though they arrived, and each finish counts
+  lose_credits,          // packets that the peer had are still counted as under way
+  wrong_key,             // stripes that are reissued take the failed rail's key
+  early_readmission,     // a path is used again without a probe
+};
+
+struct RailSettings {
+  ProcessIndex self = 0;
+  std::int32_t job_size = 1;
+  std::string job_id;  // the same in all processes of the job, unlike other jobs'
+  // Process 0's becomes the job's: by it processes know each other's datagrams. From the kernel's random
+  // source, for what the rails draw from `seed` goes over the wire.
+  std::array<std::uint64_t, 2> secret = {};
+  PlantedBug planted_bug = PlantedBug::none;
+  // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
+  MemoryWatch* memory_watch = nullptr;
+  // Shown what happens to paths; outlives the channel. Null: nobody wants to know.
+  RailStatus* status = nullptr;
+  Nanoseconds now = 0;  // of what happens before the first pass of progress
+};
+
+class RailChannel final : public Channel {
+ public:
+  // Opens the devices. `exchange` must outlive the channel: peers' rail tables are asked for when first
+  // needed. `seed`: of jitter; unlike in each process. An error: a knob that fits
+  // nothing here, or a device that cannot be opened.
+  static Result<std::unique_ptr<RailChannel>> open(const RailSettings& settings, AddressExchange& exchange,
+                                                   rdma::DeviceSource& devices, const Knobs& knobs,
+                                                   std::uint64_t seed);
+  ~RailChannel() override;
+
+  // Tells the others of the own rails; to be called before a fence, also by those that have none.
+  Result<> publish();
+  // Whether this process has a rail at all (its port need not be active now).
+  bool usable() const;
+  // After the fence: whether the peer has rails of the same kind too. Others are reached by other channels.
+  bool reaches(ProcessIndex peer);
+
+  // Sleeping: when a pass moved nothing, arm(), make one more pass, and if that moved nothing either, sleep
+  // until one of the descriptors is readable or deadline(). Descriptors stay the same, one per device; none
+  // where nobody can sleep.
+  std::vector<int> descriptors() const;
+  Result<> arm();
+
+  const RailCounters& counters() const;
+  // Whether nothing is under way, held or registered and all buffers are back: what must be so at the end of
+  // a run. Fills in what is not.
+  bool at_rest(std::string* why = nullptr) const;
+  void check_invariants() const;
+  // What the two ends of a virtual channel must agree on when both are at rest: sequenced packets sent there
+  // are those handed on here, and no more of them are under way than the sender was not told of.
+  struct Books {
+    std::uint32_t sent = 0, under_way = 0;
+    std::uint32_t handed_on = 0, told = 0;
+    bool lost = false;
+  };
+  Books books(ProcessIndex peer) const;
+  // The state of every subchannel, a line each, for people.
+  std::string describe() const;
+
+  const char* name() const override { return "rails"; }
+  std::int64_t eager_limit(ProcessIndex peer) const override;
+  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
+  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
+                  void* cookie) override;
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
+  bool progress(ChannelEvents& events, Nanoseconds now) override;
+  Nanoseconds deadline() const override;
+  bool flushed() const override;
+  std::vector<ChannelCounter> list_counters() const override;
+
+ private:
+  explicit RailChannel(std::unique_ptr<RailCore> core);
+  std::unique_ptr<RailCore> core_;
+};
+
+}  // namespace hawser

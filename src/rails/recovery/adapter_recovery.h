@@ -1,0 +1,71 @@
+// AdapterRecovery: an adapter had a fatal error. Its connections fail and are drained as others are; then
+// everything that was made from it is destroyed and it is given back, so that it can be reset; then opening
+// it is tried again and again, with pauses. When that works, its rails live again: memory is registered anew,
+// also that of transfers under way, whose peers are told the new keys; its ports count as come back.
+//
+//   well -> failing (connections are drained) -> closed -> well
+//
+// When no adapter is left, and none could be opened for the time of the knob `rail_adapters_give_up`, all
+// peers are lost: no other end can tell this process that it is alone.
+//
+// Keys bear the life of their rail (RailAddress::life), and a connection knows the life of the rail at its
+// other end: nobody uses a key of an earlier life, whatever arrives first, the connection or the new key.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "rails/datapath/transfer.h"
+#include "rails/wire/packet.h"
+
+namespace hawser {
+
+struct RailCore;
+
+class AdapterRecovery {
+ public:
+  explicit AdapterRecovery(RailCore& core) : core_(core) {}
+
+  // The adapter is dead, and its rails are marked so.
+  void on_fatal(std::uint16_t device);
+  // What is to be done by the time of now.
+  void progress();
+  Nanoseconds deadline() const;  // when progress has something to do; never: not by itself
+
+  // Tells peers new keys as far as there is room; true if any were told.
+  bool tell_keys();
+  void on_keys(VirtualChannel& peer, std::span<const std::byte> packet);
+  bool all_told() const { return untold_.empty(); }
+
+ private:
+  enum class State : std::uint8_t { well, failing, closed };
+  struct Adapter {
+    State state = State::well;
+    std::uint32_t attempts = 0;  // to open it
+    Nanoseconds due = never;     // the next one
+    Nanoseconds died = never;    // never: it has not
+  };
+  struct Untold {
+    bool exposed;  // the exposed bytes; else where to write
+    TransferName name;
+  };
+  Nanoseconds alone_since() const;
+  void lose_all();
+  bool in_use(std::uint16_t device) const;
+  void close(std::uint16_t device);
+  void give_back(std::uint16_t device);
+  void try_to_open(std::uint16_t device);
+  bool make_again(std::uint16_t device);
+  void renew(TransferTable& table, bool exposed, std::uint16_t device);
+  bool register_again(Registration& registration, std::int64_t size, std::uint16_t device);
+  bool tell(const Untold& untold);
+
+  RailCore& core_;
+  std::vector<Adapter> adapters_;  // by number of the device
+  std::deque<Untold> untold_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,61 @@
+// AddressBook: who is where now. Rail tables come from the launcher's exchange at the start of the job; an
+// address may change afterwards (the subnet manager gives another LID, an adapter is opened again). Then this
+// process tells all others by datagram, connected or not, a few at a time and several times over, each time
+// through other rails. Who cannot connect for long asks a third process, in case both ends have moved.
+// Datagrams may be late and come by hearsay: the later of two addresses is told by RailAddress::life, moves.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+
+#include "base/time.h"
+#include "channel/channel.h"
+#include "rails/wire/rail_table.h"
+
+namespace hawser {
+
+class Rail;
+struct RailCore;
+
+class AddressBook {
+ public:
+  explicit AddressBook(RailCore& core) : core_(core) {}
+
+  // Where the process's rails are, as far as known; empty: it has none.
+  RailTable table_of(ProcessIndex process);
+  // Brings a table from the exchange up to date.
+  void update(ProcessIndex process, RailTable& table) const;
+
+  // A datagram to a process with which nothing was ever to be connected.
+  bool send_to_stranger(Rail& rail, ProcessIndex process, std::span<const std::byte> bytes);
+  // The peer was not reached: asks other processes where it is.
+  void ask(ProcessIndex about);
+  void on_address(ProcessIndex from, std::span<const std::byte> body);
+  void on_question(ProcessIndex from, std::span<const std::byte> body);
+
+  // Tells others what changed here, as far as it is time to.
+  void progress();
+  Nanoseconds deadline() const { return due_; }
+
+ private:
+  void note_changes();
+  void tell_some();
+  void ask(ProcessIndex whom, ProcessIndex about);
+  bool tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, const RailAddress& address,
+            std::uint16_t through);
+
+  RailCore& core_;
+  std::map<ProcessIndex, RailTable> heard_;  // of processes that are no peers yet
+  std::array<RailAddress, max_rails> told_ = {};
+  std::uint32_t changed_ = 0;  // bit i: rail i, since the start of the job
+  std::uint32_t round_ = 0;
+  ProcessIndex next_ = 0;  // to be told in this round
+  ProcessIndex next_asked_ = 0;
+  std::uint32_t turn_ = 0;
+  bool begun_ = false;
+  Nanoseconds due_ = never;
+};
+
+}  // namespace hawser

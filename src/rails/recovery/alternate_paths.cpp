@@ -1,0 +1,241 @@
+#include "rails/recovery/alternate_paths.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "rails/rail_core.h"
+
+namespace hawser {
+namespace {
+
+using Meaning = AlternateBody::Meaning;
+
+constexpr Nanoseconds when_there_is_room = 1 * millisecond;
+
+bool fits(std::uint8_t path_bits, const rdma::PortAddress& port) {
+  return path_bits >> std::min<unsigned>(port.lmc, 7) == 0;
+}
+
+}  // namespace
+
+AlternatePaths::AlternatePaths(RailCore& core) : core_(core) {
+  // The channel checked the knob when it was opened.
+  if (auto preference = parse_alternates(core.knobs.rail_migration))
+    settings_.preference = preference.value();
+  // A migration comes after all retries on the first route; both together have to stay below the time in
+  // which software would have found another path.
+  settings_.acknowledge_time = core.knobs.rail_acknowledge_time / 4;
+}
+
+bool AlternatePaths::possible(const Subchannel& subchannel) const {
+  if (settings_.preference.kind == AlternatePreference::Kind::off) return false;
+  const Rail& rail = subchannel.rail;
+  const rdma::PortAddress& there = subchannel.peer.remote().rails[subchannel.remote_rail].port;
+  if (!rail.device().facts().path_migration || there.link_layer != rdma::LinkLayer::infiniband) return false;
+  const Ports ports = ports_of(subchannel);
+  return ports.local.size() > 1 || ports.remote.size() > 1 || rail.facts().address.lmc > 0 || there.lmc > 0;
+}
+
+AlternatePaths::Ports AlternatePaths::ports_of(const Subchannel& subchannel) const {
+  Ports ports;
+  for (const auto& rail : core_.rails)
+    if (rail->device_number() == subchannel.rail.device_number())
+      ports.local.push_back({rail->port(), rail->up(), rail->facts().address});
+  const std::vector<RailAddress>& remote = subchannel.peer.remote().rails;
+  // Whether they are active is not known here: the peer declines.
+  for (const RailAddress& rail : remote)
+    if (rail.device == remote[subchannel.remote_rail].device)
+      ports.remote.push_back({rail.device_port, true, rail.port});
+  return ports;
+}
+
+Rail* AlternatePaths::rail_at(const Subchannel& subchannel, std::uint8_t port) const {
+  for (const auto& rail : core_.rails)
+    if (rail->device_number() == subchannel.rail.device_number() && rail->port() == port) return rail.get();
+  return nullptr;
+}
+
+const Rail& AlternatePaths::rail_of(const Subchannel& subchannel) const {
+  const Rail* const rail =
+      subchannel.connected() ? rail_at(subchannel, subchannel.route.port) : &subchannel.rail;
+  return rail != nullptr ? *rail : subchannel.rail;
+}
+
+void AlternatePaths::on_ready(Subchannel& subchannel) {
+  if (!possible(subchannel)) return;
+  subchannel.alternate = std::make_unique<AlternatePath>(
+      settings_, subchannel.route, core_.settings.self < subchannel.peer.process(), core_.random);
+  subchannel.alternate->machine.request_load(core_.now);
+  if (subchannel.alternate->due() != never) core_.watch(subchannel);
+}
+
+// The deciding end.
+
+void AlternatePaths::propose(Subchannel& subchannel, const rdma::Route& route) {
+  AlternateBody body;
+  body.source_path_bits = route.source_path_bits;
+  body.destination_path_bits = route.destination_path_bits;
+  body.rail = rail_at(subchannel, route.port)->number();
+  const std::vector<RailAddress>& remote = subchannel.peer.remote().rails;
+  for (std::size_t i = 0; i < remote.size(); ++i)
+    if (remote[i].device == remote[subchannel.remote_rail].device && remote[i].port == route.destination)
+      body.remote_rail = static_cast<std::uint16_t>(i);
+  body.number = ++subchannel.alternate->number;
+  subchannel.alternate->message = body;
+  send_message(subchannel);
+}
+
+void AlternatePaths::send_message(Subchannel& subchannel) {
+  AlternatePath& path = *subchannel.alternate;
+  if (!path.message.has_value()) return;
+  if (subchannel.peer.send_on(subchannel, PacketKind::alternate, std::as_bytes(std::span(&*path.message, 1))))
+    path.message.reset();
+  else
+    path.own_due = core_.now + when_there_is_room;
+}
+
+void AlternatePaths::on_due(Subchannel& subchannel) {
+  if (subchannel.alternate == nullptr || subchannel.state != SubchannelState::ready ||
+      core_.now < subchannel.alternate->due())
+    return;
+  AlternatePath& path = *subchannel.alternate;
+  path.own_due = never;
+  if (path.offer.has_value()) {
+    const AlternateBody offer = *path.offer;
+    path.offer.reset();
+    const auto route = route_of(subchannel, offer);
+    const bool loaded = route.has_value() && path.machine.load(*subchannel.queue_pair, *route);
+    answer(subchannel, offer, loaded ? Meaning::agreed : Meaning::declined);
+    return;
+  }
+  send_message(subchannel);
+  const MigrationPhase before = path.machine.phase();
+  const Ports ports = ports_of(subchannel);
+  const auto route = path.machine.advance(*subchannel.queue_pair, ports.local, ports.remote, core_.now);
+  if (route.has_value()) propose(subchannel, *route);
+  if (path.machine.phase() == MigrationPhase::armed && before != MigrationPhase::armed) {
+    ++core_.counters.alternates_armed;
+    core_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::alternate_loaded,
+                          PathReason::none, path.machine.alternate()->port, core_.now);
+  }
+}
+
+// Messages.
+
+void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byte> bytes) {
+  AlternateBody body;
+  const ProcessIndex process = subchannel.peer.process();
+  if (!read_body(bytes, 0, body))
+    return core_.report_short(process, "a path migration message", bytes.size());
+  if (body.meaning != Meaning::offer && body.meaning != Meaning::agreed && body.meaning != Meaning::declined)
+    return core_.report_malformed(process, fmt::format("a path migration message of unknown meaning {}",
+                                                       static_cast<int>(body.meaning)));
+  AlternatePath* const path = subchannel.alternate.get();
+  if (body.meaning == Meaning::offer) {
+    if (path == nullptr) {  // not wanted here, and the peer asks only as often as it must
+      body.meaning = Meaning::declined;
+      subchannel.peer.send_on(subchannel, PacketKind::alternate, std::as_bytes(std::span(&body, 1)));
+      return;
+    }
+    path->offer = body;
+    path->own_due = core_.now;
+    core_.look_now = true;
+    core_.watch(subchannel);
+    return;
+  }
+  if (path == nullptr || !path->machine.decides() || body.number != path->number ||
+      subchannel.state != SubchannelState::ready) {
+    ++core_.counters.dropped_stale;
+    return;
+  }
+  if (body.meaning == Meaning::agreed) {
+    path->machine.on_agreed(*subchannel.queue_pair, core_.now);
+    // The other adapter is armed by a packet that says that this one is not migrated.
+    subchannel.peer.send_on(subchannel, PacketKind::credit, {});
+  } else {
+    path->machine.on_declined(core_.now);
+  }
+  core_.watch(subchannel);
+}
+
+// The peer's route, seen from here. Nothing: it makes no sense, or the port is down.
+std::optional<rdma::Route> AlternatePaths::route_of(const Subchannel& subchannel,
+                                                    const AlternateBody& offer) const {
+  const std::vector<RailAddress>& remote = subchannel.peer.remote().rails;
+  if (offer.rail >= remote.size() || offer.remote_rail >= core_.rails.size() ||
+      remote[offer.rail].device != remote[subchannel.remote_rail].device)
+    return std::nullopt;
+  const Rail& rail = *core_.rails[offer.remote_rail];
+  if (rail.device_number() != subchannel.rail.device_number() || !rail.up() ||
+      !fits(offer.destination_path_bits, rail.facts().address) ||
+      !fits(offer.source_path_bits, remote[offer.rail].port))
+    return std::nullopt;
+  rdma::Route route = subchannel.route;
+  route.port = rail.port();
+  route.destination = remote[offer.rail].port;
+  route.source_path_bits = offer.destination_path_bits;
+  route.destination_path_bits = offer.source_path_bits;
+  return route;
+}
+
+void AlternatePaths::answer(Subchannel& subchannel, AlternateBody offer, Meaning meaning) {
+  offer.meaning = meaning;
+  subchannel.alternate->number = offer.number;
+  subchannel.alternate->message = offer;
+  send_message(subchannel);
+}
+
+// What adapters and ports do.
+
+void AlternatePaths::on_migrated(Subchannel& subchannel) {
+  if (subchannel.alternate == nullptr || !subchannel.connected()) return;
+  PathMigration& machine = subchannel.alternate->machine;
+  machine.on_migrated(core_.now);
+  subchannel.route = machine.primary();
+  ++core_.counters.migrations;
+  if (Rail* const rail = rail_at(subchannel, subchannel.route.port)) {
+    rail->query();
+    const rdma::PortFacts& own = rail->facts();
+    subchannel.own_end = rdma::local_end(own, rdma::common_kind(own.address, subchannel.route.destination));
+  }
+  core_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::migrated,
+                        PathReason::none, subchannel.route.port, core_.now);
+  core_.watch(subchannel);
+}
+
+bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
+  if (subchannel.alternate == nullptr) return subchannel.route.port != port.port();
+  PathMigration& machine = subchannel.alternate->machine;
+  switch (machine.on_port_down(port.port())) {
+    case PortDownAction::none:
+      return true;
+    case PortDownAction::unload:
+      machine.unload(core_.now);
+      if (!machine.decides() && subchannel.state == SubchannelState::ready)
+        answer(subchannel, AlternateBody{{}, 0, 0, 0, 0, 0, subchannel.alternate->number}, Meaning::declined);
+      core_.watch(subchannel);
+      return true;
+    case PortDownAction::migrate: {
+      if (machine.migrate(*subchannel.queue_pair)) return true;
+      // The adapter was faster, and its event is to come; or it was never armed.
+      const auto state = subchannel.queue_pair->migration_state();
+      return state && state.value() == rdma::MigrationState::migrated;
+    }
+    case PortDownAction::fail:
+      return false;
+  }
+  HAWSER_UNREACHABLE();
+}
+
+bool AlternatePaths::leave(Subchannel& subchannel) {
+  return subchannel.alternate != nullptr && subchannel.alternate->machine.migrate(*subchannel.queue_pair);
+}
+
+void AlternatePaths::on_port_back(Subchannel& subchannel) {
+  if (subchannel.alternate == nullptr) return;
+  subchannel.alternate->machine.on_port_back(core_.now);
+  core_.watch(subchannel);
+}
+
+}  // namespace hawser

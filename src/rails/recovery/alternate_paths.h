@@ -1,0 +1,70 @@
+// AlternatePaths: runs automatic path migration (path_migration.h) for all subchannels: agrees with the peer
+// on an alternate route as soon as a subchannel is ready, has both adapters load it, and again after each
+// migration. The process with the lower index decides. What adapters cannot save is left to the failover.
+//
+// An offer is handled only after the device's events of before were taken: an adapter that has just migrated
+// must be known to have, or the new alternate would be taken for the one that it left by.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "rails/decision/path_migration.h"
+#include "rails/wire/packet.h"
+
+namespace hawser {
+
+struct RailCore;
+struct Subchannel;
+class Rail;
+
+// What a subchannel has of it.
+struct AlternatePath {
+  AlternatePath(const MigrationSettings& settings, const rdma::Route& primary, bool decides, Random& random)
+      : machine(settings, primary, decides, random) {}
+  Nanoseconds due() const { return std::min(machine.due(), own_due); }
+
+  PathMigration machine;
+  std::optional<AlternateBody> offer;    // of the peer, not looked at yet
+  std::optional<AlternateBody> message;  // to be sent
+  std::uint32_t number = 0;              // of the last offer
+  Nanoseconds own_due = never;           // of these
+};
+
+class AlternatePaths {
+ public:
+  explicit AlternatePaths(RailCore& core);
+
+  // The subchannel is connected, and data passes.
+  void on_ready(Subchannel& subchannel);
+  void on_message(Subchannel& subchannel, std::span<const std::byte> body);
+  // The adapter migrated.
+  void on_migrated(Subchannel& subchannel);
+  // A port of the subchannel's device went down. False: the subchannel has to fail.
+  bool survives(Subchannel& subchannel, const Rail& port);
+  // Asks the adapter to take the alternate now. False: none is armed.
+  bool leave(Subchannel& subchannel);
+  void on_port_back(Subchannel& subchannel);
+  void on_due(Subchannel& subchannel);
+  // The rail whose port it uses now.
+  const Rail& rail_of(const Subchannel& subchannel) const;
+
+ private:
+  struct Ports {
+    std::vector<DevicePort> local, remote;
+  };
+  bool possible(const Subchannel& subchannel) const;
+  Ports ports_of(const Subchannel& subchannel) const;
+  Rail* rail_at(const Subchannel& subchannel, std::uint8_t port) const;
+  std::optional<rdma::Route> route_of(const Subchannel& subchannel, const AlternateBody& offer) const;
+  void propose(Subchannel& subchannel, const rdma::Route& route);
+  void answer(Subchannel& subchannel, AlternateBody offer, AlternateBody::Meaning meaning);
+  void send_message(Subchannel& subchannel);
+
+  RailCore& core_;
+  MigrationSettings settings_;
+};
+
+}  // namespace hawser

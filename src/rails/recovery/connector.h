@@ -1,0 +1,93 @@
+// Connector: brings subchannels up: on demand at first, again after a failure, and only into use when data
+// has passed (probing). Between it and the peer's stands the connection manager's handshake over datagrams,
+// whose host this is.
+//
+// Who drives: at first whoever has something to send; after a failure the process with the lower index tries,
+// and the other one asks it to (a nudge) when it would try itself or when its port is back.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "rails/datapath/subchannel.h"
+#include "rails/decision/connection_manager.h"
+#include "rails/wire/packet.h"
+
+namespace hawser {
+
+struct RailCore;
+
+class Connector final : private ConnectionHost {
+ public:
+  Connector(RailCore& core, const std::array<std::uint64_t, 2>& secret);
+  ~Connector();
+
+  // Something is to be sent: connects whatever was never asked for.
+  void want(VirtualChannel& peer);
+  // The own attempt is void.
+  void give_up(Subchannel& subchannel);
+  // Nobody used it: nothing was sent, and nothing came.
+  void give_up_accepted(Subchannel& subchannel) {
+    forget(subchannel);
+    drop(subchannel);
+  }
+  void skip_to(Subchannel& subchannel, std::uint32_t incarnation);
+  // The subchannel failed: nothing of this incarnation is answered any more.
+  void forget(const Subchannel& subchannel);
+  // By datagram through the subchannel's rail, on later turns through the others.
+  void send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
+                    std::uint32_t turn);
+  bool send_control(ProcessIndex process, std::uint16_t rail, DatagramKind kind,
+                    std::span<const std::byte> body) {
+    return manager_.send_control({process, no_subchannel}, rail, kind, body);
+  }
+
+  // The first packet of the present incarnation, or a later one while the subchannel is not ready.
+  void on_packet(Subchannel& subchannel, PacketKind kind);
+  void on_probe(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> packet);
+  void on_port(Rail& rail, bool came_back);
+  void on_moved(Rail& rail);  // to another address, perhaps
+
+  // Takes datagrams; true if there were any.
+  bool receive();
+  void progress();
+  // A subchannel that failed: tries, or asks the peer to, when it is time.
+  void on_due(Subchannel& subchannel);
+  Nanoseconds deadline() const { return manager_.deadline(); }
+  const ConnectionCounters& counters() const { return manager_.counters(); }
+
+ private:
+  bool answers(const SubchannelName& name, const ConnectionEnd& remote) override;
+  bool accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) override;
+  void connected(const SubchannelName& name, const ConnectionEnd& remote) override;
+  void abandon(const SubchannelName& name, bool gave_up) override;
+  void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) override;
+  void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) override;
+  void on_malformed(ProcessIndex process, std::string what) override;
+  bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t index,
+                     std::span<const std::byte> bytes) override;
+  bool rail_up(std::uint16_t rail) const override;
+
+  bool drives(const Subchannel& subchannel) const;
+  Nanoseconds acknowledge_time(const Subchannel& subchannel) const;
+  void start(Subchannel& subchannel);
+  bool make_queue_pair(Subchannel& subchannel);
+  // Where the peer's end says that it is.
+  void learn(Subchannel& subchannel, const ConnectionEnd& remote);
+  bool join(Subchannel& subchannel, const ConnectionEnd& remote);
+  ConnectionEnd own_end(const Subchannel& subchannel) const;
+  void drop(Subchannel& subchannel);
+  void count_connected(Subchannel& subchannel);
+  void send_probes(Subchannel& subchannel);
+  void make_ready(Subchannel& subchannel);
+  void on_port_down(Subchannel& subchannel, const Rail& rail);
+  void nudge(Subchannel& subchannel);
+  void on_nudge(VirtualChannel& peer, std::span<const std::byte> body);
+  Subchannel* find(const SubchannelName& name);
+
+  RailCore& core_;
+  ConnectionManager manager_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,172 @@
+// The names of what the status table shows, as people and the event log's readers see them.
+#include "base/assert.h"
+#include "rails/status/status_table.h"
+
+namespace hawser {
+
+const char* path_condition_name(PathCondition condition) {
+  switch (condition) {
+    case PathCondition::closed:
+      return "closed";
+    case PathCondition::connecting:
+      return "connecting";
+    case PathCondition::ready:
+      return "ready";
+    case PathCondition::suspect:
+      return "suspect";
+    case PathCondition::stopping:
+      return "stopping";
+    case PathCondition::fencing:
+      return "fencing";
+    case PathCondition::failed:
+      return "failed";
+    case PathCondition::probing:
+      return "probing";
+  }
+  HAWSER_UNREACHABLE();
+}
+
+const char* path_reason_name(PathReason reason) {
+  switch (reason) {
+    case PathReason::none:
+      return "none";
+    case PathReason::first_connection:
+      return "first_connection";
+    case PathReason::recovery:
+      return "recovery";
+    case PathReason::completion_error:
+      return "completion_error";
+    case PathReason::receiver_not_ready:
+      return "receiver_not_ready";
+    case PathReason::remote_access:
+      return "remote_access";
+    case PathReason::watchdog:
+      return "watchdog";
+    case PathReason::port_down:
+      return "port_down";
+    case PathReason::port_active:
+      return "port_active";
+    case PathReason::device_fatal:
+      return "device_fatal";
+    case PathReason::queue_pair_fatal:
+      return "queue_pair_fatal";
+    case PathReason::peer_asked:
+      return "peer_asked";
+    case PathReason::migration_failed:
+      return "migration_failed";
+    case PathReason::connect_failed:
+      return "connect_failed";
+    case PathReason::probe_failed:
+      return "probe_failed";
+    case PathReason::checksum:
+      return "checksum";
+    case PathReason::slow:
+      return "slow";
+    case PathReason::well_again:
+      return "well_again";
+    case PathReason::torn_down:
+      return "torn_down";
+    case PathReason::blamed:
+      return "blamed";
+  }
+  HAWSER_UNREACHABLE();
+}
+
+const char* path_event_name(PathEvent event) {
+  switch (event) {
+    case PathEvent::condition_changed:
+      return "condition_changed";
+    case PathEvent::fence_sent:
+      return "fence_sent";
+    case PathEvent::fence_answered:
+      return "fence_answered";
+    case PathEvent::reissued:
+      return "reissued";
+    case PathEvent::attempt:
+      return "attempt";
+    case PathEvent::migrated:
+      return "migrated";
+    case PathEvent::alternate_loaded:
+      return "alternate_loaded";
+    case PathEvent::partitioned:
+      return "partitioned";
+    case PathEvent::rejoined:
+      return "rejoined";
+    case PathEvent::peer_lost:
+      return "peer_lost";
+    case PathEvent::port_changed:
+      return "port_changed";
+    case PathEvent::blamed:
+      return "blamed";
+  }
+  HAWSER_UNREACHABLE();
+}
+
+namespace {
+
+#define HAWSER_COUNTER(name)                                                                      \
+  {                                                                                               \
+#name, [](const RailCounters& counters) { return static_cast<std::uint64_t>(counters.name); } \
+  }
+
+// In the order of rail_counters.h, one a line.
+// clang-format off
+constexpr CounterName counter_names[] = {
+    HAWSER_COUNTER(packets_sent),
+    HAWSER_COUNTER(packets_received),
+    HAWSER_COUNTER(out_of_order),
+    HAWSER_COUNTER(credit_updates),
+    HAWSER_COUNTER(no_room),
+    HAWSER_COUNTER(stripes_written),
+    HAWSER_COUNTER(stripes_read),
+    HAWSER_COUNTER(read_tokens_waited),
+    HAWSER_COUNTER(bytes_striped),
+    HAWSER_COUNTER(registration_hits),
+    HAWSER_COUNTER(registrations_made),
+    HAWSER_COUNTER(registrations_dropped),
+    HAWSER_COUNTER(registrations_refused),
+    HAWSER_COUNTER(packets_for_stripes),
+    HAWSER_COUNTER(failures),
+    HAWSER_COUNTER(failed_again),
+    HAWSER_COUNTER(late_failures),
+    HAWSER_COUNTER(errors_completed),
+    HAWSER_COUNTER(protection_errors),
+    HAWSER_COUNTER(watchdog),
+    HAWSER_COUNTER(port_events),
+    HAWSER_COUNTER(drain_time_outs),
+    HAWSER_COUNTER(fences_sent),
+    HAWSER_COUNTER(fences_answered),
+    HAWSER_COUNTER(packets_reissued),
+    HAWSER_COUNTER(stripes_reissued),
+    HAWSER_COUNTER(bytes_reissued),
+    HAWSER_COUNTER(already_arrived),
+    HAWSER_COUNTER(taken_back),
+    HAWSER_COUNTER(recoveries),
+    HAWSER_COUNTER(probes_failed),
+    HAWSER_COUNTER(contained),
+    HAWSER_COUNTER(acquitted),
+    HAWSER_COUNTER(alternates_armed),
+    HAWSER_COUNTER(migrations),
+    HAWSER_COUNTER(migrations_failed),
+    HAWSER_COUNTER(adapters_reopened),
+    HAWSER_COUNTER(partitions),
+    HAWSER_COUNTER(peers_lost),
+    HAWSER_COUNTER(checksum_errors),
+    HAWSER_COUNTER(dropped_stale),
+    HAWSER_COUNTER(dropped_duplicate),
+    HAWSER_COUNTER(dropped_malformed),
+    HAWSER_COUNTER(dropped_datagrams),
+    HAWSER_COUNTER(last_failure),
+    HAWSER_COUNTER(last_resumption),
+};
+// clang-format on
+#undef HAWSER_COUNTER
+
+static_assert(sizeof(RailCounters) == std::size(counter_names) * 8, "a counter without a name");
+static_assert(std::size(counter_names) <= status_counters);
+
+}  // namespace
+
+std::span<const CounterName> rail_counter_names() { return counter_names; }
+
+}  // namespace hawser

@@ -1,0 +1,147 @@
+// What is on the wire between two processes: a packet is one send on a reliable connection. Plain structs,
+// little-endian machines of one kind; what arrives is checked by whoever takes it (sizes here, meaning
+// there).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "access/rdma.h"
+#include "channel/channel.h"
+#include "rails/wire/rail_table.h"
+
+namespace hawser {
+
+// Sequenced packets that may be under way to a peer beyond what it has handed on.
+inline constexpr std::uint32_t packet_window = 64;
+
+enum class PacketKind : std::uint8_t {
+  // Sequenced: carry a PSN, are handed on once and in order.
+  eager = 1,  // MessageHeader, payload
+  start,      // MessageHeader, StartBody: bytes are exposed
+  reply,      // ReplyBody: where to write them
+  done,       // DoneBody: all is there, or nothing is wanted
+  keys,       // KeysBody: an adapter of the sender was opened again and has other keys
+  data,       // DataBody, bytes of a rendezvous that no adapter moves
+  // Unsequenced: count for the subchannel only, and are harmless if they are lost with it.
+  finish,        // FinishBody: a stripe was written; ordered behind it
+  fence,         // FenceBody
+  fence_answer,  // FenceBody
+  credit,        // nothing: the header says how far the sender is
+  probe,         // ProbeBody, filling
+  probe_answer,  // ProbeBody, filling
+  alternate,     // AlternateBody: path migration
+};
+inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
+inline bool sequenced(PacketKind kind) { return kind <= PacketKind::data; }
+
+struct PacketHeader {
+  PacketKind kind = PacketKind::eager;
+  std::uint8_t checked : 1 = 0;       // the CRC-32C of all before it is the last word
+  std::uint8_t wants_credit : 1 = 0;  // the sender is short of buffers, and this one is kept until then
+  std::uint8_t reserved : 6 = 0;
+  std::uint16_t subchannel = 0;
+  std::uint32_t incarnation = 0;
+  std::uint32_t psn = 0;           // of sequenced ones; counts up by one and wraps
+  std::uint32_t acknowledged = 0;  // the first PSN that the sender has not handed on yet
+};
+static_assert(sizeof(PacketHeader) == 16);
+
+// Names a transfer in its owner's table; the generation tells a place that is used again.
+struct TransferName {
+  std::uint32_t place = 0;
+  std::uint32_t generation = 0;
+  bool operator==(const TransferName&) const = default;
+};
+
+// Where bytes lie, for the adapters of the other side: one key per rail of the owner.
+struct RemoteBytes {
+  std::uint64_t address = 0;
+  std::array<std::uint32_t, max_rails> keys = {};  // 0: none
+  std::array<std::uint8_t, max_rails> lives = {};  // of the rails (RailAddress::life) that the keys are of
+};
+
+struct StartBody {
+  TransferName exposed;
+  std::int64_t size = 0;
+  RemoteBytes bytes;  // with readable
+  std::uint8_t readable = 0;
+  std::uint8_t checked = 0;
+  std::uint8_t reserved[2] = {};
+  std::uint32_t checksum = 0;  // with checked: CRC-32C of all bytes
+};
+struct ReplyBody {
+  TransferName exposed;
+  TransferName fetch;
+  std::int64_t size = 0;  // wanted; at most that of the start
+  RemoteBytes bytes;      // without any key: no adapter may write them, they are to come in packets
+};
+struct DoneBody {
+  TransferName exposed;
+};
+struct KeysBody {
+  TransferName exposed;
+  std::uint8_t written = 0;  // of where it is written to; else of the exposed bytes
+  std::uint8_t reserved[7] = {};
+  RemoteBytes bytes;
+};
+struct DataBody {
+  TransferName fetch;
+  std::int64_t offset = 0;
+};
+struct FinishBody {
+  TransferName fetch;
+  std::int64_t offset = 0;
+  std::int64_t size = 0;
+  std::uint32_t checksum = 0;
+  std::uint32_t reserved = 0;
+};
+struct FenceBody {
+  std::uint16_t subchannel = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t incarnation = 0;
+  std::uint32_t received = 0;      // packets of this incarnation that arrived
+  std::uint32_t acknowledged = 0;  // as in PacketHeader
+  RailAddress rail;                // of this end, as of now: it may have moved, and answers must find it
+};
+struct ProbeBody {
+  std::uint32_t number = 0;
+  std::uint32_t total = 0;
+};
+// About the alternate route of the subchannel that it comes over (path_migration.h). Rails and path bits are
+// named as the deciding end sees them, also in answers.
+struct AlternateBody {
+  enum class Meaning : std::uint8_t { offer = 1, agreed, declined };
+  Meaning meaning = Meaning::offer;
+  std::uint8_t source_path_bits = 0;
+  std::uint8_t destination_path_bits = 0;
+  std::uint8_t reserved = 0;
+  std::uint16_t rail = 0;         // of the deciding end
+  std::uint16_t remote_rail = 0;  // of the other one
+  std::uint32_t number = 0;       // of the offer, counting up within an incarnation
+};
+// Of a nudge datagram: "my end could be connected again".
+struct NudgeBody {
+  std::uint16_t subchannel = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t incarnation = 0;  // the latest that this end knows
+  RailAddress rail;               // of this end, as of now
+};
+
+// The body behind `skip` bytes of a packet; false: too short.
+template <class Body>
+bool read_body(std::span<const std::byte> packet, std::size_t skip, Body& body) {
+  if (packet.size() < skip + sizeof(Body)) return false;
+  std::memcpy(&body, packet.data() + skip, sizeof(Body));
+  return true;
+}
+
+// a - b on the circle of PSNs.
+inline std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
+  return static_cast<std::int32_t>(a - b);
+}
+
+}  // namespace hawser
