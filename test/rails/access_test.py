@@ -6,7 +6,7 @@ import sys
 import unittest
 
 PROBE = sys.argv.pop(2)
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "verbs"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "provider"))
 from fabric_case import PATIENCE, OnFabric, fabric  # noqa: E402
 
 

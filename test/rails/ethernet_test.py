@@ -20,7 +20,7 @@ if IN_NAMESPACE not in os.environ:
         os.execvp("unshare", ["unshare", "--net", sys.executable, "-B", *sys.argv])
 ALONE = os.environ[IN_NAMESPACE] == "1"
 TRAFFIC = sys.argv.pop(2)
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "verbs"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "provider"))
 from fabric_case import HAWSER, OnFabric, fabric  # noqa: E402
 from traffic import Traffic  # noqa: E402
 

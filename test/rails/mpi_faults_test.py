@@ -13,7 +13,7 @@ import time
 import unittest
 
 TRAFFIC = sys.argv.pop(2)
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "verbs"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "provider"))
 from fabric_case import HAWSER, PATIENCE, OnFabric, fabric  # noqa: E402
 from traffic import Traffic  # noqa: E402
 
