@@ -8,6 +8,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
+from cases import main, needs  # noqa: E402
+
 BUILD = Path(sys.argv[1]).resolve()
 
 FORTRAN = """
@@ -48,7 +51,7 @@ class MissingFunctions(unittest.TestCase):
                         said = f"rank {rank}: {function}: Hawser does not implement this function yet"
                         self.assertEqual(result.stderr.count(said), 1, result.stderr)
 
-    @unittest.skipUnless((BUILD / "lib/libmpifort_abi.so.1").exists(), "built without Fortran")
+    @needs("gfortran")
     def test_end_the_job_in_fortran(self):
         for abi in ("standard", "mpich"):
             with self.subTest(abi=abi), tempfile.TemporaryDirectory() as folder:
@@ -61,4 +64,4 @@ class MissingFunctions(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    main(*sys.argv[2:])

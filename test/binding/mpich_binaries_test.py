@@ -8,11 +8,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
+from cases import leave, missing  # noqa: E402
+
 build = Path(sys.argv[1]).resolve()
+absent = missing("mpicc.mpich", "/usr/bin/NPmpich2")
+if absent:
+    leave(absent)
 compiler = shutil.which("mpicc.mpich")
-if compiler is None:
-    print("mpicc.mpich is not installed")
-    sys.exit(77)
 environment = {**os.environ, "LD_LIBRARY_PATH": str(build / "lib")}
 failures = 0
 
@@ -35,9 +38,7 @@ with tempfile.TemporaryDirectory() as directory:
             failures += 1
             print(f"{name} does not load our library:\n{loaded}")
         run(name, program)
-    netpipe = shutil.which("NPmpich2")
-    if netpipe is not None:
-        run("NPmpich2", build / "bin/mpiexec", "-n", 2, netpipe, "-u", 256, "-n", 3, "-o", f"{directory}/np.out")
+    run("NPmpich2", build / "bin/mpiexec", "-n", 2, "NPmpich2", "-u", 256, "-n", 3, "-o", f"{directory}/np.out")
 
 print(f"{failures} problems")
 sys.exit(1 if failures else 0)

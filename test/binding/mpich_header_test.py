@@ -8,17 +8,17 @@ import tempfile
 from pathlib import Path
 
 root, build, compiler = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-sys.path.insert(0, str(root / "src/binding/generate"))
+sys.path[:0] = [str(root / "src/binding/generate"), str(root / "test/support")]
 
 from c_header import c_parameters, functions_of  # noqa: E402
 from constants import read_constants  # noqa: E402
 from table import read_functions  # noqa: E402
+from cases import leave, missing  # noqa: E402
 
 candidates = [Path(p) for p in ("/usr/include/x86_64-linux-gnu/mpich", "/usr/include/mpich")]
 theirs = next((p for p in candidates if (p / "mpi.h").exists()), None)
 if theirs is None:
-    print("MPICH's mpi.h is not installed")
-    sys.exit(77)
+    leave(missing("/usr/include/*/mpich/mpi.h"))
 text = "".join(path.read_text() for path in theirs.glob("mpi*.h"))
 
 # What MPI versions after MPICH 4.0 added or changed, and removed functions that we declare with const.

@@ -5,6 +5,9 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from cases import leave, missing  # noqa: E402
+
 SHEBANG = re.compile(rb"#!.*\b(ba|da)?sh\b")
 
 
@@ -23,6 +26,9 @@ def main():
     if not found:
         print("there is no script")
         return 1
+    absent = missing("shellcheck")
+    if absent:
+        leave(absent)
     # Below warnings are matters of taste.
     code = subprocess.run(["shellcheck", "--severity=warning", *found], check=False).returncode
     print(f"{len(found)} scripts checked")

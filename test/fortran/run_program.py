@@ -10,6 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
+from cases import leave, missing  # noqa: E402
+
 build, compiler, processes, source = Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3], Path(sys.argv[4])
 flags = sys.argv[5:]
 complaint = None
@@ -19,11 +22,10 @@ if "--fails" in flags:
     del flags[at:at + 2]
 command = [build / "bin/mpifort", f"-abi={compiler}"]
 if compiler == "debian":
-    mpif90 = shutil.which("mpif90.mpich")
-    if mpif90 is None:
-        print("mpif90.mpich is not installed")
-        sys.exit(77)
-    command = [mpif90]
+    absent = missing("mpif90.mpich", "mpicc.mpich")
+    if absent:
+        leave(absent)
+    command = [shutil.which("mpif90.mpich")]
 
 with tempfile.TemporaryDirectory() as directory:
     program = Path(directory) / "program"

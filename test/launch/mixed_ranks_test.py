@@ -8,6 +8,9 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
+from cases import main, needs  # noqa: E402
+
 BUILD = Path(sys.argv[1]).resolve()
 PROGRAM = r"""
 #include <mpi.h>
@@ -73,7 +76,7 @@ class MixedRanks(unittest.TestCase):
                 result = self.mixed("standard", "mpich", *options)
                 self.assertEqual((result.returncode, result.stdout), (0, 4 * "right\n"), result.stderr)
 
-    @unittest.skipUnless(shutil.which("mpicc.mpich"), "MPICH is not installed")
+    @needs("mpicc.mpich")
     def test_of_another_library(self):
         for names in (("standard", "other"), ("other", "mpich")):
             result = self.mixed(*names)
@@ -84,4 +87,4 @@ class MixedRanks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    main(*sys.argv[2:])

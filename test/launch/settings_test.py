@@ -7,6 +7,9 @@ import sys
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
+from cases import main  # noqa: E402
+
 BUILD = Path(sys.argv[1]).resolve()
 WRONG = {
     "HAWSER_RAIL_POLICY=robin": "must be one of auto, binding, round_robin,",
@@ -45,4 +48,4 @@ class Settings(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    main(*sys.argv[2:])

@@ -4,10 +4,12 @@ Usage: manual_test.py FOLDER-OF-PROGRAMS FOLDER-OF-PAGES
 """
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from cases import main, needs  # noqa: E402
 
 PROGRAMS, PAGES = map(pathlib.Path, sys.argv[1:3])
 # Every --help of a program; between them, all its options.
@@ -83,7 +85,7 @@ class Manual(unittest.TestCase):
             for word in re.findall(r"(?<![\w%])[a-z]{2,}(?![\w%/])", rest.split("0.")[0]):
                 self.assertTrue(any(re.search(rf"\b{word}\b", line) for line in lines) or word in ("us", "any", "all"), (kind, word))
 
-    @unittest.skipUnless(shutil.which("mandoc"), "mandoc is not installed")
+    @needs("mandoc")
     def test_pages_are_well_formed(self):
         for program in PAGES.glob("*.1"):
             done = subprocess.run(["mandoc", "-Tlint", program], capture_output=True, text=True, check=False)
@@ -93,4 +95,4 @@ class Manual(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    main(*sys.argv[3:])

@@ -15,6 +15,9 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from cases import main  # noqa: E402
+
 LIMIT = 240  # seconds; only what waits for ever needs as long
 PLACES = {
     "shared memory": [],
@@ -168,4 +171,4 @@ class Dead(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(*sys.argv[1:])

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from fabric_case import HAWSER, PATIENCE, OnFabric, Shell, connect, daemon_of, fabric
+from fabric_case import HAWSER, PATIENCE, OnFabric, Shell, connect, daemon_of, fabric, main
 
 
 def wait_for(what, text):
@@ -368,4 +368,4 @@ class TwoUsers(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    main(*sys.argv[2:])

@@ -13,10 +13,10 @@ import time
 import unittest
 
 import perftest_matrix
-from fabric_case import PATIENCE, OnFabric, fabric, have
+from fabric_case import PATIENCE, OnFabric, fabric, main, needs
 
 
-@have("ibv_devices", "ibv_devinfo", "ibv_asyncwatch")
+@needs("ibv_devices", "ibv_devinfo", "ibv_asyncwatch")
 class Devices(OnFabric):
     def test_list(self):
         output = self.run_on("n0", "ibv_devices")
@@ -57,7 +57,7 @@ class Devices(OnFabric):
         os.close(master)
 
 
-@have("ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong")
+@needs("ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong")
 class PingPong(OnFabric):
     def test_polling(self):
         for kind in ("rc", "uc", "ud", "srq"):
@@ -87,7 +87,7 @@ class PingPong(OnFabric):
         self.assertIn("completion clock cycles", self.pair("ibv_rc_pingpong", "-t"))
 
 
-@have("ib_send_bw", "ib_write_lat")
+@needs("ib_send_bw", "ib_write_lat")
 class PerfTest(OnFabric):
     """A sample of what `perftest_matrix.py --all` runs: every program, transport and way to post or complete."""
     def test_sample(self):
@@ -96,7 +96,7 @@ class PerfTest(OnFabric):
                 perftest_matrix.run(self, program, words)
 
 
-@have("fi_pingpong", "fi_info")
+@needs("fi_pingpong", "fi_info")
 class Libfabric(OnFabric):
     """Its provider of verbs. Connected endpoints need rdma_cm, which is not there; reliable datagrams do not."""
     def test_finds_adapters(self):
@@ -173,7 +173,7 @@ class OnRunningFabric(OnFabric):
     def completions(self):
         return int(re.search(r"(\d+) completions", fabric("status", "--name", self.name).stdout).group(1))
 
-    @have("ib_write_bw")
+    @needs("ib_write_bw")
     def test_killed_client(self):
         """The other end runs out of retries, and the fabric goes on."""
         server, client = self.start_traffic()
@@ -183,7 +183,7 @@ class OnRunningFabric(OnFabric):
         self.assertIn("status 12", output.lower())
         self.assertNotIn("client: process", fabric("status", "--name", self.name).stdout)
 
-    @have("ib_write_bw")
+    @needs("ib_write_bw")
     def test_dead_daemon(self):
         """Programs are told, and do not poll for ever."""
         server, client = self.start_traffic()
@@ -195,4 +195,4 @@ class OnRunningFabric(OnFabric):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    main(*sys.argv[2:])

@@ -7,20 +7,17 @@ import glob
 import json
 import os
 import select
-import shutil
 import socket
 import subprocess
 import sys
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from cases import main, needs  # noqa: E402, F401
+
 HAWSER = sys.argv[1]
 PATIENCE = int(os.environ.get("VERBS_TEST_PATIENCE", "120"))  # seconds; only a hang takes so long
-
-
-def have(*programs):
-    missing = [p for p in programs if shutil.which(p) is None]
-    return unittest.skipIf(missing, f"not installed: {' '.join(missing)}")
 
 
 def fabric(*words, check=True):

@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from fabric_case import PATIENCE, OnFabric, Shell, connect, fabric
+from fabric_case import PATIENCE, OnFabric, Shell, connect, fabric, main
 
 
 def time_out(exponent):
@@ -423,4 +423,4 @@ class Roce(Case):
 
 if __name__ == "__main__":
     import sys
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    main(*sys.argv[2:])

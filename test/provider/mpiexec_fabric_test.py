@@ -9,7 +9,7 @@ import tempfile
 import time
 import unittest
 
-from fabric_case import HAWSER, PATIENCE, OnFabric, daemon_of, fabric, have
+from fabric_case import HAWSER, PATIENCE, OnFabric, daemon_of, fabric, main, needs
 
 BIN = os.path.dirname(HAWSER)
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -71,7 +71,7 @@ class MpiexecFabric(unittest.TestCase):
         output, _ = self.run_job("-n", "3", "--fabric=single-switch --hosts 3", "sh", "-c", WHERE)
         self.assertEqual(sorted(line.split()[0] for line in output.splitlines()), ["n0", "n1", "n2"])
 
-    @have("ibv_devinfo")
+    @needs("ibv_devinfo")
     def test_ranks_find_their_adapters(self):
         output, _ = self.run_job("-n", "2", "--fabric", "back-to-back", "ibv_devinfo", "-d", "hw1")
         self.assertEqual(output.count("PORT_ACTIVE"), 2)
@@ -220,4 +220,4 @@ class MpiexecOnRunningFabric(OnFabric):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    main(*sys.argv[2:])

@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from fabric_case import OnFabric, Shell, connect, fabric, have
+from fabric_case import OnFabric, Shell, connect, fabric, main, needs
 
 TRIES = 6
 MEGABYTE = 1 << 20
@@ -51,7 +51,7 @@ class Measured(OnFabric):
         self.fail("; ".join(notes))
 
 
-@have("ib_write_bw", "ib_send_bw", "ib_read_bw")
+@needs("ib_write_bw", "ib_send_bw", "ib_read_bw")
 class Perftest(Measured):
     def rate(self, command, *options):
         """What perftest prints as the average, in MB/s of 10^6."""
@@ -143,4 +143,4 @@ class Flows(Measured):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    main(*sys.argv[2:])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The access layer in real processes over `hawser fabric`.  Usage: access_test.py HAWSER PROBE [unittest arguments]"""
+import glob
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import unittest
 
 PROBE = sys.argv.pop(2)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "provider"))
-from fabric_case import PATIENCE, OnFabric, fabric  # noqa: E402
+from fabric_case import PATIENCE, OnFabric, fabric, main  # noqa: E402
 
 
 class Access(OnFabric):
@@ -39,14 +40,13 @@ class Access(OnFabric):
         end.communicate(timeout=PATIENCE)
         self.assertEqual(end.returncode, 0)
 
+    @unittest.skipIf(glob.glob("/sys/class/infiniband/*"), "this host has adapters")
     def test_without_adapters(self):
         lone = subprocess.run([PROBE, "events"], capture_output=True, text=True, timeout=PATIENCE, check=False,
                               env={**os.environ, "LD_LIBRARY_PATH": "", "HAWSER_FABRIC": ""})
-        if "watching" in lone.stdout:
-            self.skipTest("this host has adapters")
         self.assertEqual(lone.returncode, 1)
         self.assertRegex(lone.stderr, "no adapters|libibverbs|ibv_")
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    main(*sys.argv[2:])

@@ -21,7 +21,7 @@ if IN_NAMESPACE not in os.environ:
 ALONE = os.environ[IN_NAMESPACE] == "1"
 TRAFFIC = sys.argv.pop(2)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "provider"))
-from fabric_case import HAWSER, OnFabric, fabric  # noqa: E402
+from fabric_case import HAWSER, OnFabric, fabric, main  # noqa: E402
 from traffic import Traffic  # noqa: E402
 
 MPIEXEC = os.path.join(os.path.dirname(HAWSER), "mpiexec")
@@ -116,4 +116,4 @@ class Ethernet(Traffic, OnFabric):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
+    main("--verbose", *sys.argv[2:])

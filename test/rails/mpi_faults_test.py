@@ -14,7 +14,7 @@ import unittest
 
 TRAFFIC = sys.argv.pop(2)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "provider"))
-from fabric_case import HAWSER, PATIENCE, OnFabric, fabric  # noqa: E402
+from fabric_case import HAWSER, PATIENCE, OnFabric, fabric, main  # noqa: E402
 from traffic import Traffic  # noqa: E402
 
 MPIEXEC = os.path.join(os.path.dirname(HAWSER), "mpiexec")
@@ -229,4 +229,4 @@ class MigratingPaths(Migrating):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    main(*sys.argv[2:])

@@ -22,7 +22,8 @@ import xml.etree.ElementTree
 
 HERE = pathlib.Path(__file__).resolve().parent
 REPORT = HERE.parent.parent / "bench/report"
-sys.path.insert(0, str(REPORT.parent))
+sys.path[:0] = [str(REPORT.parent), str(HERE.parent / "support")]
+from cases import main  # noqa: E402
 from report_page import axes, figures, hpcc, measure, sections  # noqa: E402
 
 LOADER = importlib.machinery.SourceFileLoader("report", str(REPORT))
@@ -373,4 +374,4 @@ class Small(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main(*sys.argv[1:])

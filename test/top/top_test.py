@@ -12,6 +12,9 @@ import sys
 import termios
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from cases import main  # noqa: E402
+
 HAWSER, SAMPLE, MPIEXEC, IDLE, LARGE = sys.argv[1:6]
 
 
@@ -262,4 +265,4 @@ class WithoutRails(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    main(*sys.argv[6:])

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""A program of cases never passes without having run what was asked of it (cases.py).  Usage: cases_test.py ROOT"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import cases
+from cases import SKIPPED, main
+
+ROOT = pathlib.Path(sys.argv[1])
+PROGRAM = """
+import sys, unittest
+sys.path.insert(0, {support!r})
+import cases
+cases.PACKAGES.update({{"no-such-program": "such-a-package", "sh": "dash"}})
+class Good(unittest.TestCase):
+    def test_one(self): pass
+    def test_other(self): pass
+class Bad(unittest.TestCase):
+    def test_it(self): self.fail("as it should")
+class Skips(unittest.TestCase):
+    def test_one(self): pass
+    def test_other(self): self.skipTest("for a reason")
+@cases.needs("no-such-program")
+class Needs(unittest.TestCase):
+    def test_it(self): pass
+class NeedsPartly(unittest.TestCase):
+    @cases.needs("no-such-program")
+    def test_it(self): pass
+    @cases.needs("sh")
+    def test_other(self): pass
+if "leave" in sys.argv: cases.leave(cases.missing("no-such-program"))
+cases.main(*sys.argv[1:])
+"""
+
+
+class Cases(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.program = pathlib.Path(folder.name) / "program.py"
+        self.program.write_text(PROGRAM.format(support=str(ROOT / "test/support")), encoding="utf-8")
+
+    def ends(self, code, *words, says="", strict=False):
+        done = subprocess.run([sys.executable, "-B", self.program, *words], capture_output=True, text=True, timeout=60,
+                              check=False, env={**os.environ, "HAWSER_TESTS_NEED_PACKAGES": str(int(strict))})
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertIn(says, done.stdout + done.stderr)
+
+    def test_what_passes_and_what_fails(self):
+        self.ends(0, "Good")
+        self.ends(0, "Good.test_one")
+        self.ends(1, "Bad")
+        self.ends(1, "Bad", "Skips")
+        self.ends(1)
+
+    def test_what_skips_is_skipped(self):
+        self.ends(SKIPPED, "Skips", says="for a reason")
+        self.ends(0, "Skips.test_one")
+
+    def test_what_is_missing_is_skipped_or_fails_and_is_named(self):
+        for words in ("Needs", "NeedsPartly", "leave"):
+            self.ends(SKIPPED, words, says="install such-a-package: no-such-program not found")
+            self.ends(1, words, says="install such-a-package: no-such-program not found", strict=True)
+        self.ends(0, "NeedsPartly.test_other", strict=True)
+
+    def test_a_name_that_nothing_has_fails_and_says_which_there_are(self):
+        for words in (("Goood",), ("Good.test_onne",), ("Good", "Goood"), ("-k", "nothing_has_this")):
+            self.ends(2, *words, says="\n  Good.test_other\n")
+
+
+class Tree(unittest.TestCase):
+    def test_every_package_is_in_the_list(self):
+        listed = (ROOT / "scripts/packages.txt").read_text(encoding="utf-8").split()
+        self.assertEqual(sorted(set(cases.PACKAGES.values()) - set(listed)), [])
+
+    def test_every_test_in_python_may_be_shown_as_skipped(self):
+        """All are added by hawser_python_test, all begin with what cases.py has, and none skips in a way of its own."""
+        for path in ROOT.glob("test/**/CMakeLists.txt"):
+            self.assertNotRegex(path.read_text(encoding="utf-8"), r"add_test\([^)]*Python3_EXECUTABLE", path)
+        programs = [path for path in ROOT.glob("test/**/*.py") if "unittest.TestCase" in path.read_text(encoding="utf-8")]
+        self.assertGreater(len(programs), 10)
+        for path in programs:
+            text = path.read_text(encoding="utf-8")
+            self.assertFalse(path.parent.name != "support" and re.search(r"unittest\.main\(|shutil\.which\(.*skip", text), path)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[2:])
