@@ -37,7 +37,7 @@ endfunction()
 # hawser_unit_test(NAME LIBRARY SOURCES...): a GoogleTest program whose cases ctest knows one by one.
 function(hawser_unit_test name library)
   add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE ${library} GTest::gtest GTest::gmock GTest::gtest_main Threads::Threads)
+  target_link_libraries(${name} PRIVATE ${library} GTest::gtest GTest::gmock hawser_unit_main Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 600)
 endfunction()

@@ -59,7 +59,10 @@ def parse_arguments():
     parser.add_argument("--size", type=int, default=3000, help="N of Linpack; the other tests take theirs from it (%(default)s)")
     parser.add_argument("--ranks", type=int, default=4, choices=(4, 8))
     parser.add_argument("--limit", type=float, default=600, help="seconds after which a run has failed (%(default)s)")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.runs < 1:
+        parser.error(f"--runs {options.runs}: at least 1")
+    return options
 
 
 def one(options, testbed, program, seed):

@@ -37,6 +37,12 @@ def listed(kind, known):
     return parse
 
 
+def at_least_one(text):
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number from 1")
+    return int(text)
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=ROOT / "build/release", help="the folder of the build")
@@ -45,28 +51,28 @@ def parse_arguments():
     parser.add_argument("--json", type=pathlib.Path, help="a file for the rows, the measurements they were made from, and what failed")
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("speed")
-    one.add_argument("--runs", type=int, default=3)
+    one.add_argument("--runs", type=at_least_one, default=3)
     one.add_argument("--parts", type=listed(str, ("sizes", "2", "4", "unlike", "latency")), default="2,4,unlike,latency",
                      help="of sizes (all libraries over the message size), 2, 4, unlike, latency")
     one.add_argument("--sizes", type=listed(int, [1 << k for k in range(12, 23)]), help="of sizes and unlike: just these bytes")
     one.add_argument("--rails", type=listed(int, (1, 2, 4)), default="1,2,4", help="of sizes")
     one.add_argument("--no-peers", action="store_true", help="without Open MPI")
     two = verbs.add_parser("pause")
-    two.add_argument("--faults", type=int, default=100, help="of each kind")
+    two.add_argument("--faults", type=at_least_one, default=100, help="of each kind")
     two.add_argument("--kinds", type=listed(str, KINDS), default="local,remote,switch,blackhole")
     seven = verbs.add_parser("timeline")
     seven.add_argument("--libraries", type=listed(str, LIBRARIES), default=",".join(LIBRARIES))
     seven.add_argument("--seconds", type=float, default=4, help="before, while the cable is out, and after")
     three = verbs.add_parser("degraded")
-    three.add_argument("--runs", type=int, default=3)
+    three.add_argument("--runs", type=at_least_one, default=3)
     three.add_argument("--quiet", action="store_true", help="without the MB/s per 100 ms")
     four = verbs.add_parser("cost")
-    four.add_argument("--runs", type=int, default=5)
+    four.add_argument("--runs", type=at_least_one, default=5)
     six = verbs.add_parser("ethernet")
-    six.add_argument("--runs", type=int, default=3)
+    six.add_argument("--runs", type=at_least_one, default=3)
     five = verbs.add_parser("under-fire")
     five.add_argument("--seconds", type=float, default=60, help="of flapping links")
-    five.add_argument("--faults", type=int, default=100, help="at least so many; goes on longer for them")
+    five.add_argument("--faults", type=at_least_one, default=100, help="at least so many; goes on longer for them")
     five.add_argument("--seed", type=int, help="default: drawn and printed")
     return parser.parse_args()
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/time.h"
 #include "channel/shared_memory_channel.h"
@@ -150,23 +151,34 @@ struct Bench {
   }
 };
 
-void set_knob(Knobs& knobs, const std::string& setting) {
+bool set_knob(Knobs& knobs, const std::string& setting) {
   const std::size_t equals = setting.find('=');
   const std::string name = setting.substr(0, equals);
   const std::string value = setting.substr(equals + 1);
   const std::int64_t number = std::atoll(value.c_str());
-  if (name == "shm_ring_slots") knobs.shm_ring_slots = number;
-  if (name == "shm_ring_bytes") knobs.shm_ring_bytes = number;
-  if (name == "shm_eager_limit") knobs.shm_eager_limit = number;
-  if (name == "shm_piece") knobs.shm_piece = number;
-  if (name == "shm_single_copy") knobs.shm_single_copy = value;
-  if (name == "shm_single_copy_chunk") knobs.shm_single_copy_chunk = number;
-  if (name == "shm_patience") knobs.shm_patience = number;
+  if (name == "shm_single_copy") {
+    knobs.shm_single_copy = value;
+    return true;
+  }
+  const std::pair<const char*, std::int64_t*> numbers[] = {
+      {"shm_ring_slots", &knobs.shm_ring_slots},
+      {"shm_ring_bytes", &knobs.shm_ring_bytes},
+      {"shm_eager_limit", &knobs.shm_eager_limit},
+      {"shm_piece", &knobs.shm_piece},
+      {"shm_single_copy_chunk", &knobs.shm_single_copy_chunk},
+      {"shm_patience", &knobs.shm_patience}};
+  for (const auto& [known, knob] : numbers)
+    if (name == known) return *knob = number, true;
+  std::fprintf(stderr, "channel_benchmark: no setting '%s'; there are shm_single_copy", name.c_str());
+  for (const auto& [known, knob] : numbers) std::fprintf(stderr, " %s", known);
+  std::fprintf(stderr, "\n");
+  return false;
 }
 
 int run(int count, char** arguments) {
   Knobs knobs;
-  for (int i = 1; i < count; ++i) set_knob(knobs, arguments[i]);
+  for (int i = 1; i < count; ++i)
+    if (!set_knob(knobs, arguments[i])) return 2;
   auto file = make_memory_file("hawser-benchmark");
   if (!file) return 1;
   const pid_t child = fork();

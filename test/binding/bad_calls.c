@@ -188,7 +188,11 @@ static void end_request(enum Aftermath aftermath) {
 }
 
 int main(int argc, char** argv) {
-  const int nulls = argc > 1 && strcmp(argv[1], "nulls") == 0;
+  const int nulls = argc == 2 && strcmp(argv[1], "nulls") == 0;
+  if (!nulls && (argc != 2 || strcmp(argv[1], "counts") != 0)) {
+    fprintf(stderr, "usage: bad_calls nulls|counts\n");
+    return 2;
+  }
   const struct Call* calls = nulls ? null_calls : count_calls;
   const size_t count =
       nulls ? sizeof null_calls / sizeof *null_calls : sizeof count_calls / sizeof *count_calls;

@@ -120,6 +120,22 @@ std::vector<NamedCase> select_cases(const std::string& filter) {
   return result;
 }
 
+std::string filter_error(const std::string& filter) {
+  std::stringstream parts(filter);
+  std::string error;
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (part == "-" || part.empty()) continue;
+    if (select_cases(part[0] == '-' ? part.substr(1) : part).empty())
+      error = "--filter: no case's name contains '" + (part[0] == '-' ? part.substr(1) : part) + "'";
+  }
+  if (error.empty() && select_cases(filter).empty())
+    error = "--filter: '" + filter + "' leaves out every case";
+  if (error.empty()) return error;
+  error += "; --list names the cases of the chapters";
+  for (const Chapter& chapter : chapters) error += std::string(" ") + chapter.name;
+  return error;
+}
+
 bool eligible(const Case& test, int world_size, const RunOptions& options) {
   if (world_size < test.min_ranks) return false;
   if (test.threads && !options.threads) return false;

@@ -122,6 +122,11 @@ struct NamedCase {
 // All cases whose name contains one of the comma-separated parts of `filter` (all when empty); a part that
 // starts with '-' leaves out what contains it.
 std::vector<NamedCase> select_cases(const std::string& filter);
+// What is wrong with a filter that has a part which no case's name contains, or that selects nothing; empty
+// if it is right.
+std::string filter_error(const std::string& filter);
+// The exit code of a run for which no selected case is meant; ctest shows it as skipped.
+constexpr int nothing_ran = 77;
 
 struct RunOptions {
   bool threads = false;              // MPI_THREAD_MULTIPLE is there, and ranks are processes

@@ -2,10 +2,13 @@
 //   mpiexec -n 4 conformance [--filter A,B,-C] [--threads] [--memory BYTES] [--timeout SECONDS] [--list]
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "conformance.h"
@@ -58,10 +61,31 @@ Arguments parse(int argc, char** argv) {
   return result;
 }
 
+// Rank 0 says for all how much each may use: no more than there is.
+void limit_memory(conformance::RunOptions& options, MPI_Comm frame, int rank, int size) {
+  std::int64_t limit = options.memory_per_rank;
+  if (rank == 0) {
+    std::ifstream facts("/proc/meminfo");
+    for (std::string name; facts >> name;) {
+      std::int64_t kilobytes = 0;
+      if (name == "MemAvailable:" && facts >> kilobytes)
+        limit = std::min(limit, kilobytes * 1024 / size / 4 * 3);
+    }
+    for (int peer = 1; peer < size; ++peer) MPI_Send(&limit, sizeof(limit), MPI_BYTE, peer, 0, frame);
+  } else {
+    MPI_Recv(&limit, sizeof(limit), MPI_BYTE, 0, 0, frame, MPI_STATUS_IGNORE);
+  }
+  options.memory_per_rank = limit;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Arguments arguments = parse(argc, argv);
+  Arguments arguments = parse(argc, argv);
+  if (const std::string error = conformance::filter_error(arguments.filter); !error.empty()) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 2;
+  }
   const auto cases = conformance::select_cases(arguments.filter);
   if (arguments.list) {
     for (const auto& test : cases) std::printf("%s\n", test.name.c_str());
@@ -80,6 +104,7 @@ int main(int argc, char** argv) {
   }
   MPI_Comm frame = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &frame);
+  limit_memory(arguments.options, frame, rank, size);
   int ran = 0, failed = size == 0;
   for (const auto& test : cases) {
     if (!conformance::eligible(*test.test, size, arguments.options)) continue;
@@ -96,5 +121,10 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&frame);
   MPI_Finalize();
   if (rank == 0) std::printf("%d ranks: %d cases, %d failed\n", size, ran, failed);
+  if (ran == 0 && failed == 0) {
+    if (rank == 0)
+      std::printf("none of the selected cases is for so many ranks, this memory and these threads\n");
+    return conformance::nothing_ran;
+  }
   return failed == 0 ? 0 : 1;
 }

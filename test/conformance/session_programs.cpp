@@ -225,11 +225,13 @@ std::string run_session_program(const std::string& name) {
     }
     return "";
   }
-  return "there is no program " + name;
+  std::string unknown = "there is no program " + name + "; there are";
+  for (const Program& program : programs) unknown += std::string(" ") + program.name;
+  return unknown;
 }
 #else
 std::vector<std::string> session_programs() { return {}; }
-std::string run_session_program(const std::string&) { return ""; }
+std::string run_session_program(const std::string&) { return "this MPI has no sessions"; }
 #endif
 
 }  // namespace conformance

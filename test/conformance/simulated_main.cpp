@@ -125,6 +125,10 @@ int main(int argc, char** argv) {
   const Arguments arguments = parse(argc, argv);
   const auto& options = arguments.simulation;
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+  if (const std::string error = conformance::filter_error(arguments.filter); !error.empty()) {
+    std::fprintf(stderr, "%s\n", error.c_str());
+    return 2;
+  }
   int ran = 0, failed = 0;
   std::uint64_t hash = 0, messages = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -159,5 +163,9 @@ int main(int argc, char** argv) {
               options.ranks, static_cast<unsigned long long>(options.seed), ran, failed,
               static_cast<unsigned long long>(hash), static_cast<unsigned long long>(messages),
               elapsed.count());
+  if (ran == 0 && !arguments.list) {
+    std::fprintf(stderr, "none of the selected cases is for %d simulated ranks\n", options.ranks);
+    return conformance::nothing_ran;
+  }
   return failed == 0 ? 0 : 1;
 }

@@ -5,7 +5,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -57,6 +59,9 @@ void report(const Bootstrap& bootstrap) {
 
 int probe(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "check";
+  constexpr std::string_view modes[] = {"check", "abort", "leave", "wait", "twice", "late"};
+  if (std::find(std::begin(modes), std::end(modes), mode) == std::end(modes))
+    fail(fmt::format("no mode '{}'; there are check, abort, leave, wait, twice, late", mode));
   auto connected = connect_to_launcher(environment_variables());
   if (!connected) fail(connected.error().text);
   Bootstrap& bootstrap = *connected.value();

@@ -239,7 +239,23 @@ static int wanted(int count, char** words, const char* name) {
   return !any;
 }
 
+/* Whether each word is a chapter's name, or an option and its value; or it would choose nothing. */
+static int known(int count, char** words) {
+  for (int i = 1; i < count; ++i) {
+    int found = strcmp(words[i], "--seconds") == 0 || strcmp(words[i], "--most") == 0;
+    i += found;
+    for (int c = 0; c < chapter_count; ++c) found = found || strcmp(words[i], chapters[c].name) == 0;
+    if (found && i < count) continue;
+    fprintf(stderr, "mpi_exchange: no chapter '%s'; there are", words[i < count ? i : i - 1]);
+    for (int c = 0; c < chapter_count; ++c) fprintf(stderr, " %s", chapters[c].name);
+    fprintf(stderr, "\n");
+    return 0;
+  }
+  return 1;
+}
+
 int main(int argc, char** argv) {
+  if (!known(argc, argv)) return 2;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -89,6 +89,8 @@ def main():
     parser.add_argument("--up", default="back-to-back")
     options = parser.parse_args()
     chosen = [(p, o) for p, o in (everything() if options.all else sample()) if options.only in " ".join([p, *o])]
+    if not chosen:
+        parser.error(f"--only: no line has '{options.only}' in it; --list shows all")
     if options.list:
         for program, words in chosen:
             print(program, *words)

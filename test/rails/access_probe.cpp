@@ -210,6 +210,9 @@ int run(int count, char** arguments) {
   }
   if (std::strcmp(arguments[1], "events") == 0) {
     tell_events(*devices[0]);
+  } else if (count < 3 || std::strcmp(arguments[1], "pingpong") != 0) {
+    std::fprintf(stderr, "usage: access_probe events | pingpong ROUNDS\n");
+    return 2;
   } else {
     Probe probe(*devices[0]);
     probe.connect();

@@ -1,14 +1,28 @@
 // Runs seeds of the campaign: rails_campaign FIRST COUNT [BUG]. Prints what fails; 1 if anything does.
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdlib>
+#include <string_view>
 
 #include "rails/campaign.h"
 
+namespace {
+
+bool read_number(const std::string_view text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && number > 0;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using namespace hawser;
-  const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
-  const std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100;
+  std::uint64_t first = 1, count = 100;
+  if ((argc > 1 && !read_number(argv[1], first)) || (argc > 2 && !read_number(argv[2], count)) || argc > 4) {
+    fmt::print(stderr, "usage: rails_campaign [FIRST [COUNT [BUG]]], numbers; COUNT at least 1\n");
+    return 2;
+  }
   const auto bug = static_cast<PlantedBug>(argc > 3 ? std::atoi(argv[3]) : 0);
   rails_test::CampaignResult sum;
   std::uint64_t failed = 0;
