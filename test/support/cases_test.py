@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,42 @@ class Tree(unittest.TestCase):
         for path in programs:
             text = path.read_text(encoding="utf-8")
             self.assertFalse(path.parent.name != "support" and re.search(r"unittest\.main\(|shutil\.which\(.*skip", text), path)
+
+
+class Script(unittest.TestCase):
+    """What continuous integration runs, with stubs of what takes long."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        for name in (".ci/run", "scripts/test", "scripts/install-dependencies"):
+            (self.root / name).parent.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, self.root / name)
+        self.stub("cmake", "exit 0")
+        self.stub("ctest", 'echo "strict: $HAWSER_TESTS_NEED_PACKAGES"')
+        self.stub("sudo", 'exec "$@"')
+        self.stub("apt-get", '[ "$1" = update ] || { echo "E: Unable to locate package ${*: -1}" >&2; exit 100; }')
+
+    def stub(self, name, text):
+        path = self.root / "stubs" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/usr/bin/env bash\n{text}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def run_with(self, *packages):
+        (self.root / "scripts/packages.txt").write_text("".join(f"{each}\n" for each in packages), encoding="utf-8")
+        return subprocess.run([self.root / ".ci/run"], capture_output=True, text=True, timeout=60, check=False,
+                              env={**os.environ, "PATH": f"{self.root}/stubs:{os.environ['PATH']}"})
+
+    def test_a_package_that_cannot_be_had_is_an_error_that_names_it(self):
+        done = self.run_with("bash", "no-such-package")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no-such-package", done.stderr)
+
+    def test_tests_that_miss_a_package_fail(self):
+        done = self.run_with("bash")
+        self.assertEqual((done.returncode, done.stdout), (0, "strict: 1\n"), done.stderr)
 
 
 if __name__ == "__main__":
