@@ -8,7 +8,7 @@ namespace hawser::rdma {
 namespace {
 
 Error no_migration() {
-  return failure(ErrorClass::unsupported_operation, "this device has no automatic path migration");
+  return failure(ErrorKind::unsupported, "this device has no automatic path migration");
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ Result<> QueuePair::load_alternate(const Route&, Nanoseconds) { return no_migrat
 Result<> QueuePair::migrate() { return no_migration(); }
 
 Result<> Device::open_again() {
-  return failure(ErrorClass::unsupported_operation, "this device cannot be opened again");
+  return failure(ErrorKind::unsupported, "this device cannot be opened again");
 }
 
 Result<MigrationState> QueuePair::migration_state() { return no_migration(); }

@@ -2,7 +2,7 @@
 #include "communicator/attribute.h"
 
 #include "api/functions.h"
-#include "base/failure.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

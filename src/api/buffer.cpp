@@ -1,7 +1,7 @@
 // Buffers for buffered sends, of the process, of communicators and of sessions (MPI-5.0 section 3.6).
 #include "api/functions.h"
 #include "api/message_data.h"
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser::mpi {
 

@@ -2,9 +2,9 @@
 #include "api/functions.h"
 #include "api/reordering.h"
 #include "api/topology_checks.h"
-#include "base/failure.h"
 #include "collective/construction.h"
 #include "communicator/topology.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

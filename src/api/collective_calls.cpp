@@ -1,8 +1,8 @@
 #include "api/collective_calls.h"
 
-#include "base/failure.h"
 #include "collective/place.h"
 #include "datatype/operator.h"
+#include "mpi/failure.h"
 
 namespace hawser::mpi {
 

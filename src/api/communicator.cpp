@@ -6,8 +6,8 @@
 
 #include "api/functions.h"
 #include "api/message_data.h"
-#include "base/failure.h"
 #include "collective/construction.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

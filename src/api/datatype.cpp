@@ -2,8 +2,8 @@
 #include <string>
 
 #include "api/functions.h"
-#include "base/failure.h"
 #include "datatype/constructors.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 #include "process/type_attributes.h"
 

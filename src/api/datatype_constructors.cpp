@@ -3,9 +3,9 @@
 #include <string>
 
 #include "api/functions.h"
-#include "base/failure.h"
 #include "datatype/constructors.h"
 #include "message/status.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

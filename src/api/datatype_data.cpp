@@ -1,10 +1,10 @@
 // Data of datatypes: pack and unpack (MPI-5.0 section 5.2), external32 (5.3), counts of received elements
 // (sections 3.2.5 and 5.1.11).
 #include "api/functions.h"
-#include "base/failure.h"
 #include "datatype/external32.h"
 #include "datatype/type_packer.h"
 #include "message/status.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

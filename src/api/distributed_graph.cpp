@@ -7,9 +7,9 @@
 #include "api/functions.h"
 #include "api/reordering.h"
 #include "api/topology_checks.h"
-#include "base/arguments.h"
-#include "base/failure.h"
 #include "communicator/topology.h"
+#include "mpi/arguments.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

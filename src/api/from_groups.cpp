@@ -2,8 +2,8 @@
 // context of MPI_COMM_WORLD's that nothing else uses; a number made of the string and the group tells calls
 // apart.
 #include "api/functions.h"
-#include "base/failure.h"
 #include "collective/construction.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "api/functions.h"
-#include "base/failure.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

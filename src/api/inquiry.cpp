@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "api/functions.h"
-#include "base/failure.h"
 #include "communicator/info.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

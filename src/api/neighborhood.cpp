@@ -1,7 +1,7 @@
 // Neighbourhood collectives (MPI-5.0 section 8.7): blocking, non-blocking and persistent.
 #include "api/functions.h"
-#include "base/failure.h"
 #include "communicator/topology.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

@@ -2,8 +2,8 @@
 #include <climits>
 
 #include "api/functions.h"
-#include "base/failure.h"
 #include "datatype/operator.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

@@ -3,7 +3,7 @@
 
 #include "api/functions.h"
 #include "api/message_data.h"
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser::mpi {
 

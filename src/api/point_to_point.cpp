@@ -1,7 +1,7 @@
 // Sends and receives (MPI-5.0 sections 3.2 to 3.7 and 3.9).
 #include "api/functions.h"
 #include "api/message_data.h"
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser::mpi {
 

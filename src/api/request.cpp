@@ -2,8 +2,8 @@
 #include "api/completion.h"
 #include "api/functions.h"
 #include "api/message_data.h"
-#include "base/failure.h"
 #include "message/joint_request.h"
+#include "mpi/failure.h"
 
 namespace hawser::mpi {
 
@@ -86,8 +86,7 @@ static Result<> finish_all(MpiProcess& process, std::span<Request*> requests, St
     Result<> result = finish(process, requests[i], status);
     if (!result) [[unlikely]] {
       const Error& error = result.error();
-      if (status != nullptr)
-        status->error = error.code != 0 ? static_cast<ErrorClass>(error.code) : error.error_class;
+      if (status != nullptr) status->error = error_class_of(error);
       if (failed < 0) {
         failed = static_cast<std::int64_t>(i);
         first = result.take_error();
@@ -188,8 +187,7 @@ static Result<> finish_some(MpiProcess& process, std::span<Request*> requests, i
     Result<> result = finish(process, requests[i], status);
     if (!result) [[unlikely]] {
       const Error& error = result.error();
-      if (status != nullptr)
-        status->error = error.code != 0 ? static_cast<ErrorClass>(error.code) : error.error_class;
+      if (status != nullptr) status->error = error_class_of(error);
       if (!any_failed) first = result.take_error();
       any_failed = true;
     }

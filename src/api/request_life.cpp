@@ -2,7 +2,7 @@
 // requests (section 13.2).
 #include "api/completion.h"
 #include "api/functions.h"
-#include "base/failure.h"
+#include "mpi/failure.h"
 #include "process/generalized_request.h"
 
 namespace hawser::mpi {

@@ -6,7 +6,7 @@
 
 #include "api/functions.h"
 #include "api/message_data.h"
-#include "base/failure.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 #include "process/start_stop.h"
 

@@ -1,7 +1,7 @@
 // What the making and asking of topologies have in common.
 #pragma once
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {

@@ -1,4 +1,4 @@
-// failure(class, format, arguments...): an Error with a formatted text.
+// failure(kind, format, arguments...): an Error with a formatted text.
 #pragma once
 
 #include <fmt/core.h>
@@ -8,9 +8,9 @@
 namespace hawser {
 
 template <class... Arguments>
-[[gnu::cold]] Error failure(ErrorClass error_class, fmt::format_string<Arguments...> format,
+[[gnu::cold]] Error failure(ErrorKind kind, fmt::format_string<Arguments...> format,
                             Arguments&&... arguments) {
-  return Error{error_class, fmt::format(format, std::forward<Arguments>(arguments)...)};
+  return Error{kind, fmt::format(format, std::forward<Arguments>(arguments)...)};
 }
 
 }  // namespace hawser

@@ -56,8 +56,10 @@ std::string with_commas(std::string_view choices) {
 
 Error malformed(const KnobInfo& knob, std::string_view value) {
   if (knob.kind == KnobKind::choice)
-    return failure(ErrorClass::arg, "{}={}: must be one of {}", knob.variable, value, with_commas(knob.unit));
-  return failure(ErrorClass::arg, "{}={}: must be {}", knob.variable, value, kind_description(knob.kind));
+    return failure(ErrorKind::invalid_argument, "{}={}: must be one of {}", knob.variable, value,
+                   with_commas(knob.unit));
+  return failure(ErrorKind::invalid_argument, "{}={}: must be {}", knob.variable, value,
+                 kind_description(knob.kind));
 }
 
 [[maybe_unused]] Result<> assign(bool& target, const KnobInfo& knob, std::string_view value) {
@@ -73,8 +75,8 @@ Error malformed(const KnobInfo& knob, std::string_view value) {
                                                                                : parse_integer(value);
   if (!parsed) return malformed(knob, value);
   if (*parsed < knob.minimum || *parsed > knob.maximum)
-    return failure(ErrorClass::arg, "{}={}: out of range, must be from {} to {}", knob.variable, value,
-                   format_number(knob.kind, knob.minimum), format_number(knob.kind, knob.maximum));
+    return failure(ErrorKind::invalid_argument, "{}={}: out of range, must be from {} to {}", knob.variable,
+                   value, format_number(knob.kind, knob.minimum), format_number(knob.kind, knob.maximum));
   target = *parsed;
   return {};
 }
@@ -116,8 +118,9 @@ Error unknown(std::string_view variable) {
       nearest = knob.variable;
     }
   }
-  return failure(ErrorClass::arg, "{} is not a known setting; the nearest is {} (see `hawser info --knobs`)",
-                 variable, nearest);
+  return failure(ErrorKind::invalid_argument,
+                 "{} is not a known setting; the nearest is {} (see `hawser info --knobs`)", variable,
+                 nearest);
 }
 
 // Sets the one knob that `variable` names.

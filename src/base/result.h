@@ -2,6 +2,7 @@
 // reasons outside the code (arguments, the system, the network) answers.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,77 +12,27 @@
 
 namespace hawser {
 
-// The error classes of MPI-5.0 section 9.4, numbered as in the standard ABI (chapter 20).
-enum class ErrorClass : int {
-  success = 0,
-  buffer = 1,
-  count = 2,
-  type = 3,
-  tag = 4,
-  comm = 5,
-  rank = 6,
-  request = 7,
-  root = 8,
-  group = 9,
-  op = 10,
-  topology = 11,
-  dims = 12,
-  arg = 13,
-  unknown = 14,
-  truncate = 15,
-  other = 16,
-  intern = 17,
-  pending = 18,
-  in_status = 19,
-  access = 20,
-  amode = 21,
-  assertion = 22,
-  bad_file = 23,
-  base = 24,
-  conversion = 25,
-  disp = 26,
-  dup_datarep = 27,
-  file_exists = 28,
-  file_in_use = 29,
-  file = 30,
-  info_key = 31,
-  info_nokey = 32,
-  info_value = 33,
-  info = 34,
-  io = 35,
-  keyval = 36,
-  locktype = 37,
-  name = 38,
-  no_mem = 39,
-  not_same = 40,
-  no_space = 41,
-  no_such_file = 42,
-  port = 43,
-  quota = 44,
-  read_only = 45,
-  rma_attach = 46,
-  rma_conflict = 47,
-  rma_range = 48,
-  rma_shared = 49,
-  rma_sync = 50,
-  service = 51,
-  size = 52,
-  spawn = 53,
-  unsupported_datarep = 54,
-  unsupported_operation = 55,
-  win = 56,
-  rma_flavor = 57,
-  proc_aborted = 58,
-  value_too_large = 59,
-  session = 60,
-  errhandler = 61,
-  abi = 62,
+// What sort of failure an Error is, for callers that treat some of them differently. MPI's error classes are
+// made of them in mpi/error_class.h.
+enum class ErrorKind : std::uint8_t {
+  unknown,
+  other,  // the system, the network or a peer refused
+  invalid_argument,
+  not_found,
+  access_denied,  // it belongs to another user
+  name_taken,
+  bad_file,     // a file cannot be written
+  bad_address,  // memory that cannot be used
+  io,
+  no_memory,
+  unsupported,
+  internal,  // the other side breaks a protocol of Hawser's own
 };
 
 struct Error {
-  ErrorClass error_class = ErrorClass::unknown;
+  ErrorKind kind = ErrorKind::unknown;
   std::string text;  // one sentence without a full stop: what was wrong, with the offending value
-  int code = 0;      // a user's error code (MPI_Add_error_code) when not 0; otherwise the class is the code
+  int code = 0;      // a number of the room that made it, which says more than the kind; 0: none
 };
 
 template <class T = void>

@@ -1,7 +1,7 @@
 // The checks of counts that come in arrays, one for each process or neighbour. A call that is not to blame
 // passes a loop with a few comparisons for each block.
-#include "base/failure.h"
 #include "binding/entry.h"
+#include "mpi/failure.h"
 
 namespace hawser::binding {
 namespace {

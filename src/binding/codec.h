@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "base/result.h"
 #include "communicator/communicator.h"
 #include "datatype/operator.h"
+#include "mpi/error_class.h"
 #include "process/handles.h"
 
 namespace hawser::binding {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 
-#include "base/failure.h"
 #include "binding/hand.h"
+#include "mpi/failure.h"
 
 namespace hawser::binding {
 

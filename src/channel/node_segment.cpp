@@ -63,8 +63,7 @@ Result<FileDescriptor> NodeSegment::open_offered(AddressExchange& exchange, bool
   auto text = exchange.get(processes_.front(), segment_key);
   if (!text) return text.take_error();
   const auto offer = Offer::parse(text.value());
-  if (!offer)
-    return failure(ErrorClass::other, "the launcher returned a garbled offer of the node's segment");
+  if (!offer) return failure(ErrorKind::other, "the launcher returned a garbled offer of the node's segment");
   // The process number may mean somebody else in another container, hence the identity.
   auto opened = open_descriptor_of(offer->pid, offer->fd);
   const bool same = by_proc && opened && file_identity(opened.value().get()) == offer->identity;

@@ -84,8 +84,8 @@ void SharedMemoryChannel::look_at_some(ChannelEvents& events, Nanoseconds now) {
     if (block.left.load(std::memory_order_acquire) != 0) continue;
     died_[static_cast<std::size_t>(index)] = true;
     const ProcessIndex process = processes_[static_cast<std::size_t>(index)];
-    events.on_peer_lost(process, failure(ErrorClass::other, "rank {} (process {} of this node) has died",
-                                         process, block.pid));
+    events.on_peer_lost(
+        process, failure(ErrorKind::other, "rank {} (process {} of this node) has died", process, block.pid));
   }
 }
 

@@ -74,7 +74,7 @@ Result<SharedSegment> SharedSegment::map(int fd, const SegmentLayout& layout) {
   auto& header = *reinterpret_cast<SegmentHeader*>(segment.mapping_->data());
   std::uint64_t found = 0;
   if (!header.layout_checksum.compare_exchange_strong(found, layout.checksum()) && found != layout.checksum())
-    return failure(ErrorClass::other,
+    return failure(ErrorKind::other,
                    "the processes of this node lay out their shared memory differently: do they run with "
                    "the same HAWSER_SHM_* settings and the same version of Hawser?");
   return segment;

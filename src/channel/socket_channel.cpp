@@ -54,7 +54,7 @@ Result<std::unique_ptr<SocketChannel>> SocketChannel::open(ProcessIndex self, st
   channel->ready_ = std::move(ready).value();
   auto listener = listen_tcp(knobs.socket_address, channel->own_.port);
   if (!listener && !knobs.socket_address.empty())
-    return failure(ErrorClass::other, "HAWSER_SOCKET_ADDRESS={}: {}", knobs.socket_address,
+    return failure(ErrorKind::other, "HAWSER_SOCKET_ADDRESS={}: {}", knobs.socket_address,
                    listener.error().text);
   if (!listener) return listener.take_error();
   channel->listener_ = std::move(listener).value();
@@ -122,7 +122,7 @@ bool SocketChannel::try_expose(ProcessIndex peer, const MessageHeader& header, c
   frame.header = header;
   exposed_[frame.number] = {peer, bytes, cookie, false};
   if (connection == nullptr) {
-    losses_.emplace_back(peer, failure(ErrorClass::other, "it was lost before"));
+    losses_.emplace_back(peer, failure(ErrorKind::other, "it was lost before"));
     return true;
   }
   add(*connection, frame);
@@ -145,7 +145,7 @@ void SocketChannel::fetch(ProcessIndex peer, const ExposeToken& token, const Byt
     fetches_[frame.fetch] = {peer, into, cookie, 0};
   }
   if (connection == nullptr) {
-    losses_.emplace_back(peer, failure(ErrorClass::other, "it was lost before"));
+    losses_.emplace_back(peer, failure(ErrorKind::other, "it was lost before"));
     return;
   }
   add(*connection, frame);
@@ -300,7 +300,7 @@ void SocketChannel::lose(ProcessIndex process, const Error& error, ChannelEvents
   peer.outgoing.reset();
   peer.streams.clear();
   const auto told = [&] {
-    return failure(ErrorClass::other, "rank {} cannot be reached: {}", process, error.text);
+    return failure(ErrorKind::other, "rank {} cannot be reached: {}", process, error.text);
   };
   for (std::uint32_t i = 0; i < exposed_.size(); ++i) {
     if (exposed_[i].peer != process) continue;
@@ -381,7 +381,7 @@ bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
     auto received = receive_frame(connection, events);
     if (!received) {
       events.on_bad_packet(connection.source, received.error().text);
-      lose(connection.source, failure(ErrorClass::other, "it sent {}", received.error().text), events);
+      lose(connection.source, failure(ErrorKind::other, "it sent {}", received.error().text), events);
       open = false;
       break;
     }
@@ -392,7 +392,7 @@ bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
     const Peer& peer = peers_[static_cast<std::size_t>(connection.source)];
     if (!peer.lost && !peer.left)
       lose(connection.source,
-           failure(ErrorClass::other, "it ended its connection without a goodbye, so it has died"), events);
+           failure(ErrorKind::other, "it ended its connection without a goodbye, so it has died"), events);
   }
   turn_away(key);
   return true;
@@ -420,7 +420,7 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
   SocketFrame frame;
   std::memcpy(&frame, bytes, sizeof(frame));
   if (frame.body > std::max(eager_limit_, stream_piece) || frame.size < 0)
-    return failure(ErrorClass::other, "a frame of {} bytes that announces {}", frame.body, frame.size);
+    return failure(ErrorKind::other, "a frame of {} bytes that announces {}", frame.body, frame.size);
   bytes = connection.peek(sizeof(SocketFrame) + frame.body);
   if (bytes == nullptr) return false;
   const std::byte* const body = bytes + sizeof(SocketFrame);
@@ -441,9 +441,8 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
     case SocketFrame::pull: {
       if (!exposed_to_it || exposed_[frame.number].pulled || frame.size < 1 ||
           frame.size > exposed_[frame.number].bytes.size)
-        return failure(ErrorClass::other,
-                       "a request for {} bytes of message {}, which were not offered to it", frame.size,
-                       frame.number);
+        return failure(ErrorKind::other, "a request for {} bytes of message {}, which were not offered to it",
+                       frame.size, frame.number);
       exposed_[frame.number].pulled = true;
       peers_[static_cast<std::size_t>(source)].streams.push_back({frame.number, frame.fetch, 0, frame.size});
       note_due(source);
@@ -454,7 +453,7 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
       break;
     case SocketFrame::done: {
       if (!exposed_to_it || exposed_[frame.number].pulled)
-        return failure(ErrorClass::other, "the end of message {}, which was not offered to it", frame.number);
+        return failure(ErrorKind::other, "the end of message {}, which was not offered to it", frame.number);
       void* const cookie = exposed_[frame.number].cookie;
       exposed_.release(frame.number);
       events.on_exposed_done(cookie, {});
@@ -464,7 +463,7 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
       peers_[static_cast<std::size_t>(source)].left = true;
       break;
     default:
-      return failure(ErrorClass::other, "a frame of unknown kind {}", frame.kind);
+      return failure(ErrorKind::other, "a frame of unknown kind {}", frame.kind);
   }
   connection.consume(sizeof(SocketFrame) + frame.body);
   return true;
@@ -473,12 +472,12 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
 Result<> SocketChannel::receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body,
                                      ChannelEvents& events) {
   if (frame.fetch >= fetches_.size() || fetches_[frame.fetch].peer != source)
-    return failure(ErrorClass::other, "{} bytes for transfer {}, which were not asked for", frame.body,
+    return failure(ErrorKind::other, "{} bytes for transfer {}, which were not asked for", frame.body,
                    frame.fetch);
   Fetch& fetch = fetches_[frame.fetch];
   // Pieces come in order, so the position is known; it stands in the frame to be checked.
   if (frame.position != fetch.arrived || frame.body > fetch.into.size - fetch.arrived)
-    return failure(ErrorClass::other, "{} bytes at position {} of transfer {}, where {} of {} were next",
+    return failure(ErrorKind::other, "{} bytes at position {} of transfer {}, where {} of {} were next",
                    frame.body, frame.position, frame.fetch, fetch.arrived, fetch.into.size);
   if (fetch.into.contiguous())
     std::memcpy(fetch.into.data + fetch.arrived, body, frame.body);

@@ -27,7 +27,7 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   };
   if (words.size() < 4 || !number(words[0], address.port, 10) || !number(words[1], address.secret[0], 16) ||
       !number(words[2], address.secret[1], 16))
-    return failure(ErrorClass::other, "the launcher returned a garbled socket address");
+    return failure(ErrorKind::other, "the launcher returned a garbled socket address");
   address.identity = words[3];
   for (std::size_t i = 4; i < words.size(); ++i) address.addresses.emplace_back(words[i]);
   return address;
@@ -75,7 +75,7 @@ Result<> OutgoingConnection::try_next_address(ReadySet& ready, std::uint64_t key
     state_ = State::connecting;
     return {};
   }
-  return failure(ErrorClass::other, "{}", last_error);
+  return failure(ErrorKind::other, "{}", last_error);
 }
 
 Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, bool readable, bool writable) {
@@ -100,7 +100,7 @@ Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, boo
       if (got.closed) return connect_again(ready, key);
       if (welcome_bytes_ < sizeof(welcome_)) return false;
       if (welcome_.magic != SocketHello::expected_magic)
-        return failure(ErrorClass::other, "who listens at its address {} speaks another protocol",
+        return failure(ErrorKind::other, "who listens at its address {} speaks another protocol",
                        candidates_[next_candidate_ - 1]);
       state_ = State::connected;
       ready.change(socket_, key, true, false);
@@ -110,12 +110,12 @@ Result<bool> OutgoingConnection::advance(ReadySet& ready, std::uint64_t key, boo
       // Nobody sends here, so this is the end, also while we have nothing to write.
       std::byte nothing;
       if (readable && read_now(socket_, std::span(&nothing, 1)).closed)
-        return failure(ErrorClass::other,
+        return failure(ErrorKind::other,
                        "the connection broke, so it has died, or its host or the network has");
       break;
   }
   const auto written = write_now(socket_, std::span(buffer_).subspan(written_));
-  if (written.closed) return failure(ErrorClass::other, "the connection broke");
+  if (written.closed) return failure(ErrorKind::other, "the connection broke");
   written_ += written.bytes;
   // Ask to hear of room only while something waits: otherwise a writable socket would be ready all the time.
   const bool wants = waiting() > 0;
@@ -143,7 +143,7 @@ Result<bool> OutgoingConnection::connect_again(ReadySet& ready, std::uint64_t ke
   ready.remove(socket_);
   socket_.close();
   if (++refusals_ > most_refusals)
-    return failure(ErrorClass::other, "it closed {} connections before it took the job's secret", refusals_);
+    return failure(ErrorKind::other, "it closed {} connections before it took the job's secret", refusals_);
   --next_candidate_;
   if (auto started = try_next_address(ready, key); !started) return started.take_error();
   return true;

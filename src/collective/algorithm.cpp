@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/failure.h"
 #include "collective/node_layout.h"
 #include "collective/operation.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <span>
 
-#include "base/arguments.h"
 #include "datatype/datatype.h"
 #include "datatype/operator.h"
+#include "mpi/arguments.h"
 
 namespace hawser {
 

@@ -1,9 +1,9 @@
 #include "collective/construction.h"
 
-#include "base/failure.h"
 #include "collective/algorithms/algorithms.h"
 #include "collective/colors.h"
 #include "collective/record.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "base/failure.h"
 #include "collective/algorithms/algorithms.h"
 #include "collective/plan.h"
 #include "collective/record.h"
 #include "communicator/topology.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

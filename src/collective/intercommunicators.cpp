@@ -2,11 +2,11 @@
 // are in, and each tells its group.
 #include <vector>
 
-#include "base/failure.h"
 #include "collective/algorithms/algorithms.h"
 #include "collective/colors.h"
 #include "collective/construction.h"
 #include "collective/record.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

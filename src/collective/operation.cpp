@@ -2,8 +2,8 @@
 
 #include <new>
 
-#include "base/failure.h"
 #include "collective/engine.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 
@@ -243,7 +243,7 @@ Result<> Operation::start() {
 
 void Operation::keep_outcome(Result<> outcome) {
   if (outcome) return;
-  status.error = outcome.error().error_class;
+  status.error = error_class_of(outcome.error());
   error_ = std::make_unique<Error>(outcome.take_error());
 }
 

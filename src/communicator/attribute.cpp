@@ -1,6 +1,6 @@
 #include "communicator/attribute.h"
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/arguments.h"
 #include "base/counted.h"
 #include "base/object_table.h"
 #include "base/result.h"
+#include "mpi/arguments.h"
 
 namespace hawser {
 

@@ -2,8 +2,8 @@
 
 #include <bit>
 
-#include "base/failure.h"
 #include "communicator/communicator.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "base/arguments.h"
 #include "base/counted.h"
+#include "mpi/arguments.h"
 
 namespace hawser {
 

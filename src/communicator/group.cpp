@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

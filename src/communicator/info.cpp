@@ -1,6 +1,6 @@
 #include "communicator/info.h"
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

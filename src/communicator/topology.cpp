@@ -1,7 +1,7 @@
 #include "communicator/topology.h"
 
-#include "base/failure.h"
 #include "message/status.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

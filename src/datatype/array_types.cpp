@@ -2,9 +2,9 @@
 // varies fastest: after each step the map covers all faster dimensions of the array in full.
 #include <algorithm>
 
-#include "base/failure.h"
 #include "datatype/bounds.h"
 #include "datatype/constructors.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 namespace {

@@ -1,7 +1,7 @@
 #include "datatype/constructors.h"
 
-#include "base/failure.h"
 #include "datatype/bounds.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 namespace {

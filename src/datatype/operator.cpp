@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/failure.h"
 #include "datatype/reduction_kernels.h"
 #include "datatype/type_packer.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 namespace {

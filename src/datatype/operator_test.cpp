@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <vector>
+#include "mpi/error_class.h"
 
 #include "base/random.h"
 #include "datatype/constructors.h"
@@ -139,7 +140,7 @@ TEST_F(Operators, RefusalsNameBoth) {
   const auto refused = operators_[band].check(types_[PredefinedType::double_float]);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text, "MPI_BAND is not defined for MPI_DOUBLE");
-  EXPECT_EQ(refused.error().error_class, ErrorClass::op);
+  EXPECT_EQ(error_class_of(refused.error()), ErrorClass::op);
   const auto derived = make_contiguous(2, types_[PredefinedType::plain_int], CountForm::plain).value();
   EXPECT_FALSE(operators_[sum].check(*derived));
   EXPECT_TRUE(operators_[sum].check_accumulate(*derived));

@@ -1,9 +1,9 @@
 #include "datatype/unnamed_types.h"
 
-#include "base/failure.h"
 #include "datatype/constructors.h"
 #include "datatype/predefined.h"
 #include "datatype/reduction_kernels.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 namespace {

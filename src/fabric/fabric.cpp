@@ -134,7 +134,7 @@ Result<> Fabric::apply(const Fault& fault) {
       break;
     case FaultKind::gid_set:
       if (!at->port(fault.port.port).change_gid(fault.to, fault.gid))
-        return failure(ErrorClass::arg, "'{}': another port has this GID", fault.text);
+        return failure(ErrorKind::invalid_argument, "'{}': another port has this GID", fault.text);
       break;
     case FaultKind::lid_change:
       HAWSER_TRY(change_lid(fault));
@@ -182,8 +182,8 @@ Result<> Fabric::apply_to_link(const Fault& fault) {
         return {};
       }
       if (configured() == 0 && fault.share < 1) {
-        return failure(ErrorClass::arg, "'{}': the link's rate is unlimited; name a rate instead of a share",
-                       fault.text);
+        return failure(ErrorKind::invalid_argument,
+                       "'{}': the link's rate is unlimited; name a rate instead of a share", fault.text);
       }
       network_->set_rate(port, configured() * fault.share);
       return {};
@@ -237,7 +237,7 @@ Result<> Fabric::apply_to_queue_pairs(const Fault& fault) {
     }
   }
   if (found) return {};
-  return failure(ErrorClass::arg, "'{}': {} has no such queue pair", fault.text,
+  return failure(ErrorKind::invalid_argument, "'{}': {} has no such queue pair", fault.text,
                  topology_.port_text(fault.port));
 }
 

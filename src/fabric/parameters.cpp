@@ -28,7 +28,8 @@ Setter size_into(Target& target, std::uint64_t most) {
     auto value = parse_size(text);
     if (!value) return value.take_error();
     if (value.value() > most)
-      return failure(ErrorClass::arg, "'{}' is too large: at most {} bytes are possible", text, most);
+      return failure(ErrorKind::invalid_argument, "'{}' is too large: at most {} bytes are possible", text,
+                     most);
     target = static_cast<Target>(value.value());
     return {};
   };
@@ -38,7 +39,8 @@ Result<> set_mtu(std::uint32_t& target, const std::string& text) {
   auto value = parse_size(text);
   if (!value) return value.take_error();
   if (!std::has_single_bit(value.value()) || value.value() < 256 || value.value() > 4096)
-    return failure(ErrorClass::arg, "'{}' is no MTU: 256, 512, 1024, 2048 or 4096 are possible", text);
+    return failure(ErrorKind::invalid_argument, "'{}' is no MTU: 256, 512, 1024, 2048 or 4096 are possible",
+                   text);
   target = static_cast<std::uint32_t>(value.value());
   return {};
 }
@@ -48,7 +50,7 @@ Setter count_into(int& target, int least, int most) {
     auto value = parse_number(text);
     if (!value || value.value() < static_cast<std::uint64_t>(least) ||
         value.value() > static_cast<std::uint64_t>(most)) {
-      return failure(ErrorClass::arg, "'{}' is not a number from {} to {}", text, least, most);
+      return failure(ErrorKind::invalid_argument, "'{}' is not a number from {} to {}", text, least, most);
     }
     target = static_cast<int>(value.value());
     return {};
@@ -58,7 +60,7 @@ Setter count_into(int& target, int least, int most) {
 Setter choice_into(bool& target, const char* no, const char* yes) {
   return [&target, no, yes](const std::string& text) -> Result<> {
     if (text != no && text != yes)
-      return failure(ErrorClass::arg, "'{}' is neither '{}' nor '{}'", text, no, yes);
+      return failure(ErrorKind::invalid_argument, "'{}' is neither '{}' nor '{}'", text, no, yes);
     target = text == yes;
     return {};
   };
@@ -113,10 +115,11 @@ class ParameterReader {
     if (words[0] == "link") return read_link(words);
     for (std::size_t i = 0; i < words.size(); i += 2) {
       const auto setter = setters_.find(words[i]);
-      if (setter == setters_.end()) return failure(ErrorClass::arg, "there is no parameter '{}'", words[i]);
-      if (i + 1 == words.size()) return failure(ErrorClass::arg, "{} needs a value", words[i]);
+      if (setter == setters_.end())
+        return failure(ErrorKind::invalid_argument, "there is no parameter '{}'", words[i]);
+      if (i + 1 == words.size()) return failure(ErrorKind::invalid_argument, "{} needs a value", words[i]);
       if (auto set = setter->second(words[i + 1]); !set) {
-        return failure(ErrorClass::arg, "{}: {}", words[i], set.error().text);
+        return failure(ErrorKind::invalid_argument, "{}: {}", words[i], set.error().text);
       }
     }
     return check();
@@ -126,20 +129,21 @@ class ParameterReader {
   Result<> check() const {
     constexpr std::uint64_t longest = std::uint64_t{1} << 31;
     if (parameters_.max_message < parameters_.mtu || parameters_.max_message > longest)
-      return failure(ErrorClass::arg, "max-message {}: {} (the mtu) to {} are possible",
+      return failure(ErrorKind::invalid_argument, "max-message {}: {} (the mtu) to {} are possible",
                      parameters_.max_message, parameters_.mtu, longest);
-    if (parameters_.ccti_timer <= 0) return failure(ErrorClass::arg, "ccti-timer must be more than 0");
+    if (parameters_.ccti_timer <= 0)
+      return failure(ErrorKind::invalid_argument, "ccti-timer must be more than 0");
     return {};
   }
 
   Result<> read_host(const std::vector<std::string>& words) {
-    if (words.size() < 3) return failure(ErrorClass::arg, "host needs a name and adapters");
+    if (words.size() < 3) return failure(ErrorKind::invalid_argument, "host needs a name and adapters");
     return topology_.set_host(words[1], {words.begin() + 2, words.end()});
   }
 
   Result<> read_link(const std::vector<std::string>& words) {
     if (words.size() < 4 || words.size() % 2 != 0) {
-      return failure(ErrorClass::arg, "link needs a port and rate or latency with a value");
+      return failure(ErrorKind::invalid_argument, "link needs a port and rate or latency with a value");
     }
     auto port = topology_.find_port(words[1]);
     if (!port) return port.take_error();
@@ -147,14 +151,16 @@ class ParameterReader {
     for (std::size_t i = 2; i < words.size(); i += 2) {
       if (words[i] == "rate") {
         auto rate = parse_rate(words[i + 1]);
-        if (!rate) return failure(ErrorClass::arg, "link {}: rate: {}", words[1], rate.error().text);
+        if (!rate)
+          return failure(ErrorKind::invalid_argument, "link {}: rate: {}", words[1], rate.error().text);
         link.rate = rate.value();
       } else if (words[i] == "latency") {
         auto latency = parse_duration(words[i + 1]);
-        if (!latency) return failure(ErrorClass::arg, "link {}: latency: {}", words[1], latency.error().text);
+        if (!latency)
+          return failure(ErrorKind::invalid_argument, "link {}: latency: {}", words[1], latency.error().text);
         link.latency = latency.value();
       } else {
-        return failure(ErrorClass::arg, "a link has a rate and a latency, but no '{}'", words[i]);
+        return failure(ErrorKind::invalid_argument, "a link has a rate and a latency, but no '{}'", words[i]);
       }
     }
     parameters_.links.push_back(link);
@@ -184,7 +190,7 @@ Result<> parse_parameters(std::string_view text, std::string_view file, Topology
     const std::size_t end = text.find('\n');
     ++number;
     if (auto read = reader.read_line(text.substr(0, end)); !read) {
-      return failure(read.error().error_class, "{}:{}: {}", file, number, read.error().text);
+      return failure(read.error().kind, "{}:{}: {}", file, number, read.error().text);
     }
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }

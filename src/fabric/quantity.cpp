@@ -17,7 +17,7 @@ Result<Measured> split_unit(std::string_view text, std::string_view what) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || !std::isfinite(value) || value < 0) {
-    return failure(ErrorClass::arg, "'{}' is not a {}", text, what);
+    return failure(ErrorKind::invalid_argument, "'{}' is not a {}", text, what);
   }
   return Measured{value, text.substr(static_cast<std::size_t>(end - text.data()))};
 }
@@ -39,9 +39,9 @@ Result<double> scale(std::string_view text, std::string_view what, const Unit (&
   for (const Unit& unit : units)
     if (!unit.name.empty()) names += fmt::format("{}{}", names.empty() ? "" : ", ", unit.name);
   if (measured.value().unit.empty())
-    return failure(ErrorClass::arg, "'{}' is not a {}: it needs a unit ({})", text, what, names);
-  return failure(ErrorClass::arg, "'{}' is not a {}: unknown unit '{}' (there are {})", text, what,
-                 measured.value().unit, names);
+    return failure(ErrorKind::invalid_argument, "'{}' is not a {}: it needs a unit ({})", text, what, names);
+  return failure(ErrorKind::invalid_argument, "'{}' is not a {}: unknown unit '{}' (there are {})", text,
+                 what, measured.value().unit, names);
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ Result<double> parse_rate(std::string_view text) {
                                    {"Mb/s", 1e6 / 8}, {"Gb/s", 1e9 / 8}, {"MiB/s", 1 << 20}};
   auto result = scale(text, "rate (such as 200MB/s or 10Gb/s; 0 is unlimited)", units);
   if (result && result.value() != 0 && !(result.value() >= least_rate && result.value() <= most_rate))
-    return failure(ErrorClass::arg, "'{}' is no possible rate: from {} to {}, or 0 for unlimited", text,
-                   format_rate(least_rate), format_rate(most_rate));
+    return failure(ErrorKind::invalid_argument, "'{}' is no possible rate: from {} to {}, or 0 for unlimited",
+                   text, format_rate(least_rate), format_rate(most_rate));
   return result;
 }
 
@@ -63,7 +63,7 @@ Result<Nanoseconds> parse_duration(std::string_view text) {
   auto result = scale(text, "time (such as 2us)", units);
   if (!result) return result.take_error();
   if (!(result.value() <= static_cast<double>(longest_duration)))
-    return failure(ErrorClass::arg, "'{}' is too long a time: at most {}", text,
+    return failure(ErrorKind::invalid_argument, "'{}' is too long a time: at most {}", text,
                    format_duration(longest_duration));
   return static_cast<Nanoseconds>(std::llround(result.value()));
 }
@@ -73,14 +73,16 @@ Result<std::uint64_t> parse_size(std::string_view text) {
                                    {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}};
   auto result = scale(text, "size (such as 2048 or 64K)", units);
   if (!result) return result.take_error();
-  if (!(result.value() <= 9e18)) return failure(ErrorClass::arg, "'{}' is too large a size", text);
+  if (!(result.value() <= 9e18))
+    return failure(ErrorKind::invalid_argument, "'{}' is too large a size", text);
   return static_cast<std::uint64_t>(result.value());
 }
 
 Result<double> parse_share(std::string_view text) {
   static constexpr Unit units[] = {{"%", 0.01}, {"", 1}};
   auto result = scale(text, "share (such as 10% or 0.1)", units);
-  if (result && result.value() > 1) return failure(ErrorClass::arg, "'{}' is more than the whole", text);
+  if (result && result.value() > 1)
+    return failure(ErrorKind::invalid_argument, "'{}' is more than the whole", text);
   return result;
 }
 
@@ -91,7 +93,7 @@ Result<std::uint64_t> parse_number(std::string_view text) {
   const auto [end, error] =
       std::from_chars(digits.data(), digits.data() + digits.size(), value, hexadecimal ? 16 : 10);
   if (error != std::errc{} || end != digits.data() + digits.size()) {
-    return failure(ErrorClass::arg, "'{}' is not a number", text);
+    return failure(ErrorKind::invalid_argument, "'{}' is not a number", text);
   }
   return value;
 }

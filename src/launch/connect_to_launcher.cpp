@@ -21,7 +21,7 @@ Result<std::unique_ptr<Bootstrap>> start_alone(std::span<const std::string_view>
   const std::string_view tasks = find_variable(environment, "SLURM_STEP_NUM_TASKS");
   if (parse_integer(tasks).value_or(1) > 1)
     return failure(
-        ErrorClass::other,
+        ErrorKind::other,
         "srun started {} tasks without a process manager interface: use srun --mpi=pmi2 or --mpi=pmix",
         tasks);
   std::uint64_t chance = 0;
@@ -31,7 +31,7 @@ Result<std::unique_ptr<Bootstrap>> start_alone(std::span<const std::string_view>
 }
 
 Error explain(std::string_view launcher, const Error& error) {
-  return failure(error.error_class, "cannot start under {}: {}", launcher, error.text);
+  return failure(error.kind, "cannot start under {}: {}", launcher, error.text);
 }
 
 }  // namespace

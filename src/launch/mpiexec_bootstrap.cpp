@@ -17,7 +17,7 @@ Result<int> number(std::span<const std::string_view> environment, std::string_vi
   const std::string_view text = find_variable(environment, name);
   const auto value = parse_integer(text);
   if (!value || *value < 0 || *value > INT32_MAX)
-    return failure(ErrorClass::other, "{}={}: not a number that mpiexec hands out", name, text);
+    return failure(ErrorKind::other, "{}={}: not a number that mpiexec hands out", name, text);
   return static_cast<int>(*value);
 }
 
@@ -68,7 +68,7 @@ Result<> MpiexecBootstrap::fence() {
   if (!reply) return Error(reply.error());
   const auto length = reply.value().number("length");
   if (reply.value().command() != "hawser_fence_out" || !length || *length < 0)
-    return failure(ErrorClass::other, "mpiexec answered a fence with '{}'", reply.value().command());
+    return failure(ErrorKind::other, "mpiexec answered a fence with '{}'", reply.value().command());
   if (reply.value().find("lazy")) {
     values_.clear();
     ask_server_ = true;
@@ -96,7 +96,7 @@ Result<std::string> MpiexecBootstrap::get(int rank, std::string_view key) {
     if (rc == 0)
       return values_.insert_or_assign({rank, std::string(key)}, std::string(bytes.value())).first->second;
   }
-  return failure(ErrorClass::other, "rank {} put no value under '{}'", rank, key);
+  return failure(ErrorKind::other, "rank {} put no value under '{}'", rank, key);
 }
 
 void MpiexecBootstrap::abort(int exit_code, std::string_view reason) {

@@ -23,8 +23,8 @@ Result<std::unique_ptr<Bootstrap>> PmiBootstrap::connect(std::span<const std::st
     const auto rank = parse_integer(find_variable(environment, "PMI_RANK"));
     const auto size = parse_integer(find_variable(environment, "PMI_SIZE"));
     if (!fd || !rank || !size || *rank < 0 || *rank >= *size || *size > INT32_MAX)
-      return failure(ErrorClass::other, "PMI_FD={} PMI_RANK={} PMI_SIZE={}: not what a launcher sets",
-                     fd_text, find_variable(environment, "PMI_RANK"), find_variable(environment, "PMI_SIZE"));
+      return failure(ErrorKind::other, "PMI_FD={} PMI_RANK={} PMI_SIZE={}: not what a launcher sets", fd_text,
+                     find_variable(environment, "PMI_RANK"), find_variable(environment, "PMI_SIZE"));
     bootstrap.reset(
         new PmiBootstrap(static_cast<int>(*fd), static_cast<int>(*rank), static_cast<int>(*size)));
   } else {
@@ -45,7 +45,7 @@ Result<> PmiBootstrap::receive_identity(std::string_view id) {
     const Result<PmiMessage> line = connection_.receive();
     if (!line) return Error(line.error());
     if (line.value().command() != "set")
-      return failure(ErrorClass::other, "PMI: the launcher sent '{}' before rank and size",
+      return failure(ErrorKind::other, "PMI: the launcher sent '{}' before rank and size",
                      line.value().command());
     if (const auto size = line.value().number("size")) layout_.size = *size;
     if (const auto rank = line.value().number("rank")) layout_.rank = *rank;
@@ -87,7 +87,7 @@ Result<> PmiBootstrap::set_part_limit(const PmiMessage& maxes) {
   const int limit = std::min({maxes.number("vallen_max").value_or(pmi::value_limit) - 1, pmi::value_limit - 1,
                               longest_request - overhead});
   if (limit < 32 || maxes.number("keylen_max").value_or(pmi::key_limit) < pmi::key_limit)
-    return failure(ErrorClass::other, "PMI: the launcher's limits for keys and values are too small");
+    return failure(ErrorKind::other, "PMI: the launcher's limits for keys and values are too small");
   part_limit_ = static_cast<std::size_t>(limit);
   return {};
 }
@@ -100,10 +100,10 @@ Result<PmiMessage> PmiBootstrap::request(std::string_view line, std::string_view
     if (reply.value().command() == "set") continue;  // what is left of the greeting through PMI_PORT
     const std::string_view asked = line.substr(0, line.find_last_not_of('\n') + 1);
     if (reply.value().command() != answer)
-      return failure(ErrorClass::other, "PMI: the launcher answered '{}' to '{}'", reply.value().command(),
+      return failure(ErrorKind::other, "PMI: the launcher answered '{}' to '{}'", reply.value().command(),
                      asked);
     if (reply.value().number("rc").value_or(0) != 0)
-      return failure(ErrorClass::other, "PMI: '{}' failed: {}", asked,
+      return failure(ErrorKind::other, "PMI: '{}' failed: {}", asked,
                      reply.value().find("msg").value_or("no reason"));
     return reply;
   }

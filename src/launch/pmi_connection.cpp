@@ -29,7 +29,7 @@ Result<> PmiConnection::send(std::string_view text) {
     ssize_t sent = ::send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == ENOTSOCK) sent = write(fd_, text.data(), text.size());
     if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return failure(ErrorClass::other, "cannot write to the launcher: {}", std::strerror(errno));
+    if (sent < 0) return failure(ErrorKind::other, "cannot write to the launcher: {}", std::strerror(errno));
     text.remove_prefix(static_cast<std::size_t>(sent));
   }
   return {};
@@ -40,8 +40,8 @@ Result<> PmiConnection::fill() {
   while (true) {
     const ssize_t got = read(fd_, bytes, sizeof bytes);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failure(ErrorClass::other, "cannot read from the launcher: {}", std::strerror(errno));
-    if (got == 0) return failure(ErrorClass::other, "the launcher closed the connection");
+    if (got < 0) return failure(ErrorKind::other, "cannot read from the launcher: {}", std::strerror(errno));
+    if (got == 0) return failure(ErrorKind::other, "the launcher closed the connection");
     stream_.append(std::string_view(bytes, static_cast<std::size_t>(got)));
     return {};
   }
@@ -64,14 +64,14 @@ Result<std::string_view> PmiConnection::receive_bytes(std::size_t size) {
 Result<int> connect_to_port(std::string_view host_and_port) {
   const std::size_t colon = host_and_port.rfind(':');
   if (colon == std::string_view::npos)
-    return failure(ErrorClass::other, "PMI_PORT={}: not host:port", host_and_port);
+    return failure(ErrorKind::other, "PMI_PORT={}: not host:port", host_and_port);
   const std::string host(host_and_port.substr(0, colon));
   const std::string port(host_and_port.substr(colon + 1));
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* addresses = nullptr;
   if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &addresses); error != 0)
-    return failure(ErrorClass::other, "PMI_PORT={}: {}", host_and_port, gai_strerror(error));
+    return failure(ErrorKind::other, "PMI_PORT={}: {}", host_and_port, gai_strerror(error));
   int fd = -1;
   int last_error = 0;
   for (const addrinfo* address = addresses; address != nullptr && fd < 0; address = address->ai_next) {
@@ -83,7 +83,7 @@ Result<int> connect_to_port(std::string_view host_and_port) {
   }
   freeaddrinfo(addresses);
   if (fd < 0)
-    return failure(ErrorClass::other, "PMI_PORT={}: cannot connect: {}", host_and_port,
+    return failure(ErrorKind::other, "PMI_PORT={}: cannot connect: {}", host_and_port,
                    std::strerror(last_error));
   return fd;
 }

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Bootstrap>> PmixBootstrap::connect() {
   const pmix_status_t status = bootstrap->library_->initialize();
   if (status == PMIX_ERR_UNREACH) return std::unique_ptr<Bootstrap>();
   if (status != PMIX_SUCCESS)
-    return failure(ErrorClass::other, "PMIx_Init: {}", bootstrap->library_->describe(status));
+    return failure(ErrorKind::other, "PMIx_Init: {}", bootstrap->library_->describe(status));
   HAWSER_TRY(bootstrap->read_layout());
   HAWSER_TRY(bootstrap->exchange_nodes());
   return std::unique_ptr<Bootstrap>(std::move(bootstrap));
@@ -50,7 +50,7 @@ Result<> PmixBootstrap::read_layout() {
   layout_.job_id = self.nspace;
   const auto size = library_->get_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
   if (!size || *size <= layout_.rank || *size > INT32_MAX)
-    return failure(ErrorClass::other, "the PMIx server does not tell the size of the job");
+    return failure(ErrorKind::other, "the PMIx server does not tell the size of the job");
   layout_.size = static_cast<int>(*size);
   // Open MPI counts slots here, of which an oversubscribed job has fewer than ranks.
   const auto universe = library_->get_number(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE);
@@ -79,7 +79,7 @@ Result<> PmixBootstrap::exchange_nodes() {
     std::int32_t value = -1;
     std::from_chars(text.value().data(), text.value().data() + text.value().size(), value);
     if (value < 0 || value >= layout_.size)
-      return failure(ErrorClass::other, "rank {} says it is on node '{}'", rank, text.value());
+      return failure(ErrorKind::other, "rank {} says it is on node '{}'", rank, text.value());
     layout_.node_of_rank.push_back(value);
   }
   renumber_nodes(layout_.node_of_rank);
@@ -98,7 +98,7 @@ Result<> PmixBootstrap::fence() {
 }
 
 Result<std::string> PmixBootstrap::get(int rank, std::string_view key) {
-  if (rank < 0 || rank >= layout_.size) return failure(ErrorClass::other, "there is no rank {}", rank);
+  if (rank < 0 || rank >= layout_.size) return failure(ErrorKind::other, "there is no rank {}", rank);
   return library_->get_bytes(static_cast<std::uint32_t>(rank), std::string(key));
 }
 

@@ -55,7 +55,7 @@ Result<std::unique_ptr<PmixLibrary>> PmixLibrary::load() {
   // The symbols are made global because the library loads plug-ins that take them from there. It is never
   // unloaded: it leaves threads and exit handlers behind.
   void* handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-  if (handle == nullptr) return failure(ErrorClass::other, "cannot load libpmix.so.2: {}", dlerror());
+  if (handle == nullptr) return failure(ErrorKind::other, "cannot load libpmix.so.2: {}", dlerror());
   std::unique_ptr<PmixLibrary> library(new PmixLibrary);
   if (!find_symbol(handle, "PMIx_Init", library->init_) ||
       !find_symbol(handle, "PMIx_Finalize", library->finalize_) ||
@@ -64,7 +64,7 @@ Result<std::unique_ptr<PmixLibrary>> PmixLibrary::load() {
       !find_symbol(handle, "PMIx_Fence", library->fence_) ||
       !find_symbol(handle, "PMIx_Abort", library->abort_) ||
       !find_symbol(handle, "PMIx_Error_string", library->error_string_))
-    return failure(ErrorClass::other, "libpmix.so.2 lacks a function: {}", dlerror());
+    return failure(ErrorKind::other, "libpmix.so.2 lacks a function: {}", dlerror());
   return library;
 }
 
@@ -82,7 +82,7 @@ std::string PmixLibrary::describe(pmix_status_t status) const {
 
 Result<> PmixLibrary::check(const char* function, pmix_status_t status) const {
   if (status == PMIX_SUCCESS) return {};
-  return failure(ErrorClass::other, "{}: {}", function, describe(status));
+  return failure(ErrorKind::other, "{}: {}", function, describe(status));
 }
 
 pmix_status_t PmixLibrary::initialize() { return init_(&self_, nullptr, 0); }
@@ -131,7 +131,7 @@ Result<std::string> PmixLibrary::get_bytes(std::uint32_t rank, const std::string
   Value value;
   HAWSER_TRY(check("PMIx_Get", get(rank, key.c_str(), value)));
   if (value->type != PMIX_BYTE_OBJECT)
-    return failure(ErrorClass::other, "PMIx_Get: the value of '{}' came back as type {}", key, value->type);
+    return failure(ErrorKind::other, "PMIx_Get: the value of '{}' came back as type {}", key, value->type);
   return std::string(value->data.bo.bytes, value->data.bo.size);
 }
 

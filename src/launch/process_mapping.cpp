@@ -58,7 +58,7 @@ bool parse_blocks(std::string_view text, std::vector<Block>& blocks) {
 Result<std::vector<std::int32_t>> parse_process_mapping(std::string_view text, int size) {
   std::vector<Block> blocks;
   if (!parse_blocks(text, blocks))
-    return failure(ErrorClass::other, "the launcher's process mapping '{}' is malformed", text);
+    return failure(ErrorKind::other, "the launcher's process mapping '{}' is malformed", text);
   std::vector<std::int32_t> nodes;
   const auto wanted = static_cast<std::size_t>(size);
   nodes.reserve(wanted);
@@ -69,7 +69,7 @@ Result<std::vector<std::int32_t>> parse_process_mapping(std::string_view text, i
         for (int rank = 0; rank < block.ranks_per_node && nodes.size() < wanted; ++rank)
           nodes.push_back(block.first_node + node);
     if (nodes.size() == before)
-      return failure(ErrorClass::other, "the launcher's process mapping '{}' holds no rank", text);
+      return failure(ErrorKind::other, "the launcher's process mapping '{}' holds no rank", text);
   }
   renumber_nodes(nodes);
   return nodes;

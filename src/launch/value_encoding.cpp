@@ -44,7 +44,7 @@ Result<std::string> decode_base64(std::string_view text) {
   int bit_count = 0;
   for (const char c : text) {
     const int digit = digits[static_cast<unsigned char>(c)];
-    if (digit < 0) return failure(ErrorClass::other, "the launcher returned a damaged value '{}'", text);
+    if (digit < 0) return failure(ErrorKind::other, "the launcher returned a damaged value '{}'", text);
     bits = bits << 6 | static_cast<std::uint32_t>(digit);
     bit_count += 6;
     if (bit_count < 8) continue;
@@ -72,16 +72,16 @@ Result<int> count_parts(std::string_view first_part) {
   const char* end = first_part.data() + first_part.size();
   const auto [rest, error] = std::from_chars(first_part.data(), end, count);
   if (error != std::errc{} || rest == end || *rest != ':' || count < 1)
-    return failure(ErrorClass::other, "the launcher returned a damaged value '{}'", first_part);
+    return failure(ErrorKind::other, "the launcher returned a damaged value '{}'", first_part);
   return count;
 }
 
 Result<std::string> decode_value(const std::vector<std::string>& parts) {
-  if (parts.empty()) return failure(ErrorClass::other, "the launcher returned no value");
+  if (parts.empty()) return failure(ErrorKind::other, "the launcher returned no value");
   const Result<int> count = count_parts(parts[0]);
   if (!count) return Error(count.error());
   if (static_cast<std::size_t>(count.value()) != parts.size())
-    return failure(ErrorClass::other, "the launcher returned {} of {} parts of a value", parts.size(),
+    return failure(ErrorKind::other, "the launcher returned {} of {} parts of a value", parts.size(),
                    count.value());
   std::string text = parts[0].substr(parts[0].find(':') + 1);
   for (std::size_t i = 1; i < parts.size(); ++i) text += parts[i];

@@ -191,7 +191,7 @@ void PointToPoint::on_fetched(void* cookie, Result<> result) {
   auto& receive = *static_cast<MessageRequest*>(cookie);
   HAWSER_ASSERT(receive.stage == MessageRequest::Stage::arriving);
   if (!result) [[unlikely]] {
-    receive.status.error = result.error().error_class;
+    receive.status.error = error_class_of(result.error());
     receive.status.cancelled = false;
     receive.status.bytes = 0;
     return complete(receive);
@@ -203,7 +203,7 @@ void PointToPoint::on_exposed_done(void* cookie, Result<> result) {
   auto& send = *static_cast<MessageRequest*>(cookie);
   HAWSER_ASSERT(send.stage == MessageRequest::Stage::exposed);
   if (!result) [[unlikely]]
-    send.status.error = result.error().error_class;
+    send.status.error = error_class_of(result.error());
   settle(send);
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

@@ -216,7 +216,8 @@ TEST(PointToPoint, BufferedSendsAccount) {
   PointToPoint& sender = network[0];
   auto data = pattern(100, 1);
   const SendTarget target{1, context, 0, 1};
-  EXPECT_EQ(sender.send_buffered(target, bytes_of(data), nullptr).error().error_class, ErrorClass::buffer);
+  EXPECT_EQ(error_class_of(sender.send_buffered(target, bytes_of(data), nullptr).error()),
+            ErrorClass::buffer);
   std::vector<std::byte> buffer(3 * (100 + static_cast<std::size_t>(bsend_overhead)));
   SendBuffer& attached = sender.process_buffer();
   ASSERT_TRUE(attached.attach(buffer.data(), static_cast<std::int64_t>(buffer.size())));
@@ -224,7 +225,8 @@ TEST(PointToPoint, BufferedSendsAccount) {
     data = pattern(100, i);
     ASSERT_TRUE(sender.send_buffered(target, bytes_of(data), nullptr));
   }
-  EXPECT_EQ(sender.send_buffered(target, bytes_of(data), nullptr).error().error_class, ErrorClass::buffer);
+  EXPECT_EQ(error_class_of(sender.send_buffered(target, bytes_of(data), nullptr).error()),
+            ErrorClass::buffer);
   MessageRequest& flush = sender.iflush(attached);
   EXPECT_FALSE(flush.complete);
   network.settle();

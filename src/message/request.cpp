@@ -1,6 +1,6 @@
 #include "message/request.h"
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

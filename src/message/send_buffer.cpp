@@ -1,8 +1,8 @@
 #include "message/send_buffer.h"
 
-#include "base/arguments.h"
-#include "base/failure.h"
 #include "base/out_of_memory.h"
+#include "mpi/arguments.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 

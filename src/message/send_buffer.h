@@ -21,7 +21,7 @@ inline constexpr std::int64_t bsend_overhead = 96;  // MPI_BSEND_OVERHEAD of the
 
 class SendBuffer {
  public:
-  // `base` may be the core's mark for MPI_BUFFER_AUTOMATIC (base/arguments.h).
+  // `base` may be the core's mark for MPI_BUFFER_AUTOMATIC (mpi/arguments.h).
   Result<> attach(void* base, std::int64_t size);
   bool attached() const { return attached_; }
   // After the last message left: what was attached.

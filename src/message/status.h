@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/result.h"
+#include "mpi/error_class.h"
 
 namespace hawser {
 

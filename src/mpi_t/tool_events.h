@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/arguments.h"
+#include "mpi/arguments.h"
 #include "mpi_t/tool_types.h"
 #include "rails/status/status_table.h"
 

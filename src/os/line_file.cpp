@@ -53,8 +53,8 @@ Result<std::string> file_name(std::string_view pattern, std::int32_t rank, std::
     else if (what == '%')
       name += '%';
     else
-      return failure(ErrorClass::arg, "the file name `{}` has a % followed by none of r, p, j and %",
-                     pattern);
+      return failure(ErrorKind::invalid_argument,
+                     "the file name `{}` has a % followed by none of r, p, j and %", pattern);
   }
   return name;
 }
@@ -68,7 +68,7 @@ Result<std::unique_ptr<LineSink>> open_line_sink(std::string_view where, std::in
   if (!name) return name.take_error();
   FileDescriptor file(open(name.value().c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file.valid())
-    return failure(ErrorClass::file, "cannot write to {}: {}", name.value(), std::strerror(errno));
+    return failure(ErrorKind::bad_file, "cannot write to {}: {}", name.value(), std::strerror(errno));
   return std::unique_ptr<LineSink>(std::make_unique<LineFile>(std::move(file)));
 }
 

@@ -26,7 +26,7 @@ Result<Address> address_of(const std::string& name) {
   const std::string text = fmt::format("hawser/{}/{}", getuid(), name);
   // The first byte of an abstract name is 0.
   if (name.empty() || text.size() + 1 > sizeof out.address.sun_path)
-    return failure(ErrorClass::arg, "'{}' is no possible name: 1 to 64 characters", name);
+    return failure(ErrorKind::invalid_argument, "'{}' is no possible name: 1 to 64 characters", name);
   std::memcpy(out.address.sun_path + 1, text.data(), text.size());
   out.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
   return out;
@@ -47,11 +47,12 @@ Result<FileDescriptor> listen_local(const std::string& name) {
   FileDescriptor socket = packet_socket();
   if (bind(socket.get(), reinterpret_cast<sockaddr*>(&address.value().address), address.value().length) !=
       0) {
-    if (errno == EADDRINUSE) return failure(ErrorClass::name, "there is one of the name '{}' already", name);
-    return failure(ErrorClass::other, "bind failed: {}", std::strerror(errno));
+    if (errno == EADDRINUSE)
+      return failure(ErrorKind::name_taken, "there is one of the name '{}' already", name);
+    return failure(ErrorKind::other, "bind failed: {}", std::strerror(errno));
   }
   if (listen(socket.get(), SOMAXCONN) != 0)
-    return failure(ErrorClass::other, "listen failed: {}", std::strerror(errno));
+    return failure(ErrorKind::other, "listen failed: {}", std::strerror(errno));
   return socket;
 }
 
@@ -62,10 +63,10 @@ Result<FileDescriptor> connect_local(const std::string& name) {
   const auto* const where = reinterpret_cast<const sockaddr*>(&address.value().address);
   while (connect(socket.get(), where, address.value().length) != 0) {
     if (errno == EINTR) continue;
-    return failure(ErrorClass::no_such_file, "nobody of the name '{}' is there ({})", name,
-                   std::strerror(errno));
+    return failure(ErrorKind::not_found, "nobody of the name '{}' is there ({})", name, std::strerror(errno));
   }
-  if (!same_user(socket)) return failure(ErrorClass::access, "who listens as '{}' is another user's", name);
+  if (!same_user(socket))
+    return failure(ErrorKind::access_denied, "who listens as '{}' is another user's", name);
   return socket;
 }
 

@@ -30,7 +30,7 @@ namespace hawser {
 namespace {
 
 Error system_failure(const char* call) {
-  return failure(ErrorClass::other, "{} failed: {}", call, std::strerror(errno));
+  return failure(ErrorKind::other, "{} failed: {}", call, std::strerror(errno));
 }
 
 // The address of a name in the abstract namespace, and its length.
@@ -135,7 +135,7 @@ Result<> set_file_size(int fd, std::int64_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && static_cast<rlim_t>(bytes) > limit.rlim_cur) {
     errno = EFBIG;
-    return failure(ErrorClass::no_mem,
+    return failure(ErrorKind::no_memory,
                    "shared memory needs a file of {} bytes, but the limit is {} (raise it: ulimit -f {})",
                    bytes, limit.rlim_cur, (bytes + 1023) / 1024);
   }
@@ -204,13 +204,13 @@ Result<FileDescriptor> DescriptorPasser::take(const std::string& name) {
     return system_failure("connecting to the maker of the node's segment");
   if (!same_user(giver))
     return failure(
-        ErrorClass::access,
+        ErrorKind::access_denied,
         "the node's segment is offered by a process of user {} at @{}, not by one of user {}; have all "
         "ranks of a node run as one user",
         peer_user(giver), name, geteuid());
   const int fd = receive_descriptor(giver.get());
   if (fd < 0)
-    return failure(ErrorClass::other,
+    return failure(ErrorKind::other,
                    "the maker of the node's segment closed the connection at @{} before it "
                    "passed the segment",
                    name);
@@ -327,7 +327,7 @@ Result<Secret> random_secret() {
   do got = getrandom(secret.data(), sizeof(secret), 0);
   while (got < 0 && errno == EINTR);
   if (got == sizeof(secret)) return secret;
-  return failure(ErrorClass::other, "the kernel gives no random numbers for the job's secret (getrandom: {})",
+  return failure(ErrorKind::other, "the kernel gives no random numbers for the job's secret (getrandom: {})",
                  got < 0 ? std::strerror(errno) : "too few bytes");
 }
 

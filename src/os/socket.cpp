@@ -23,7 +23,7 @@ namespace hawser {
 namespace {
 
 Error system_failure(const std::string& what) {
-  return failure(ErrorClass::other, "{} failed: {}", what, std::strerror(errno));
+  return failure(ErrorKind::other, "{} failed: {}", what, std::strerror(errno));
 }
 
 FileDescriptor tcp_socket() {
@@ -60,7 +60,7 @@ Result<FileDescriptor> listen_tcp(const std::string& text, std::uint16_t& port) 
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_ANY);
   if (!text.empty() && inet_pton(AF_INET, text.c_str(), &address.sin_addr) != 1)
-    return failure(ErrorClass::other, "'{}' is not an IPv4 address", text);
+    return failure(ErrorKind::other, "'{}' is not an IPv4 address", text);
   socklen_t length = sizeof(address);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   if (!listener.valid() || bind(listener.get(), generic, length) != 0 ||
@@ -98,7 +98,7 @@ Result<FileDescriptor> start_connecting(const std::string& text, std::uint16_t p
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   if (inet_pton(AF_INET, text.c_str(), &address.sin_addr) != 1)
-    return failure(ErrorClass::other, "'{}' is not an IPv4 address", text);
+    return failure(ErrorKind::other, "'{}' is not an IPv4 address", text);
   FileDescriptor connecting = tcp_socket();
   if (!connecting.valid()) return system_failure("making a socket");
   send_small_messages_at_once(connecting.get());
@@ -114,7 +114,7 @@ Result<> connect_outcome(const FileDescriptor& connecting) {
   socklen_t length = sizeof(error);
   if (getsockopt(connecting.get(), SOL_SOCKET, SO_ERROR, &error, &length) != 0) error = errno;
   if (error == 0) return {};
-  return failure(ErrorClass::other, "connecting failed: {}", std::strerror(error));
+  return failure(ErrorKind::other, "connecting failed: {}", std::strerror(error));
 }
 
 std::vector<std::string> host_addresses() {

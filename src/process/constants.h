@@ -2,4 +2,4 @@
 // them too.
 #pragma once
 
-#include "base/arguments.h"
+#include "mpi/arguments.h"

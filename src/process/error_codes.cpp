@@ -2,76 +2,16 @@
 
 #include <iterator>
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 
 namespace {
 
 constexpr const char* texts[] = {
-    "MPI_SUCCESS: no error",
-    "MPI_ERR_BUFFER: invalid buffer",
-    "MPI_ERR_COUNT: invalid count",
-    "MPI_ERR_TYPE: invalid datatype",
-    "MPI_ERR_TAG: invalid tag",
-    "MPI_ERR_COMM: invalid communicator",
-    "MPI_ERR_RANK: invalid rank",
-    "MPI_ERR_REQUEST: invalid request",
-    "MPI_ERR_ROOT: invalid root",
-    "MPI_ERR_GROUP: invalid group",
-    "MPI_ERR_OP: invalid reduction operation",
-    "MPI_ERR_TOPOLOGY: invalid communicator topology",
-    "MPI_ERR_DIMS: invalid dimensions",
-    "MPI_ERR_ARG: invalid argument",
-    "MPI_ERR_UNKNOWN: unknown error",
-    "MPI_ERR_TRUNCATE: message truncated on receive",
-    "MPI_ERR_OTHER: known error not in this list",
-    "MPI_ERR_INTERN: internal error of the MPI library",
-    "MPI_ERR_PENDING: the operation is not complete",
-    "MPI_ERR_IN_STATUS: the error code is in the status",
-    "MPI_ERR_ACCESS: permission denied",
-    "MPI_ERR_AMODE: invalid file access mode",
-    "MPI_ERR_ASSERT: invalid assertion",
-    "MPI_ERR_BAD_FILE: invalid file name",
-    "MPI_ERR_BASE: invalid base address",
-    "MPI_ERR_CONVERSION: error in a data conversion function",
-    "MPI_ERR_DISP: invalid displacement",
-    "MPI_ERR_DUP_DATAREP: the data representation is defined already",
-    "MPI_ERR_FILE_EXISTS: the file exists",
-    "MPI_ERR_FILE_IN_USE: the file is in use",
-    "MPI_ERR_FILE: invalid file",
-    "MPI_ERR_INFO_KEY: invalid info key",
-    "MPI_ERR_INFO_NOKEY: no such info key",
-    "MPI_ERR_INFO_VALUE: invalid info value",
-    "MPI_ERR_INFO: invalid info object",
-    "MPI_ERR_IO: input or output error",
-    "MPI_ERR_KEYVAL: invalid keyval",
-    "MPI_ERR_LOCKTYPE: invalid lock type",
-    "MPI_ERR_NAME: no such service name",
-    "MPI_ERR_NO_MEM: out of memory",
-    "MPI_ERR_NOT_SAME: arguments differ between processes",
-    "MPI_ERR_NO_SPACE: not enough space in the file system",
-    "MPI_ERR_NO_SUCH_FILE: no such file",
-    "MPI_ERR_PORT: invalid port name",
-    "MPI_ERR_QUOTA: quota exceeded",
-    "MPI_ERR_READ_ONLY: read-only file or file system",
-    "MPI_ERR_RMA_ATTACH: memory cannot be attached",
-    "MPI_ERR_RMA_CONFLICT: conflicting accesses to a window",
-    "MPI_ERR_RMA_RANGE: target memory is not part of the window",
-    "MPI_ERR_RMA_SHARED: memory cannot be shared",
-    "MPI_ERR_RMA_SYNC: wrong synchronization of window accesses",
-    "MPI_ERR_SERVICE: service name cannot be published or removed",
-    "MPI_ERR_SIZE: invalid size",
-    "MPI_ERR_SPAWN: processes cannot be spawned",
-    "MPI_ERR_UNSUPPORTED_DATAREP: unsupported data representation",
-    "MPI_ERR_UNSUPPORTED_OPERATION: unsupported operation",
-    "MPI_ERR_WIN: invalid window",
-    "MPI_ERR_RMA_FLAVOR: wrong flavor of window",
-    "MPI_ERR_PROC_ABORTED: a peer process has aborted",
-    "MPI_ERR_VALUE_TOO_LARGE: a value is too large for its type",
-    "MPI_ERR_SESSION: invalid session",
-    "MPI_ERR_ERRHANDLER: invalid error handler",
-    "MPI_ERR_ABI: error of the application binary interface",
+#define HAWSER_ERROR_CLASS(name, number, text) text,
+#include "mpi/error_classes.def"
+#undef HAWSER_ERROR_CLASS
 };
 
 // The tool interface's, from the first one on.
@@ -169,11 +109,10 @@ Result<int> ErrorCodes::class_of(int code) const {
 }
 
 Result<> ErrorCodes::describe(int code, Error& error) const {
-  auto error_class = class_of(code);
-  if (!error_class) return error_class.take_error();
-  error.error_class = static_cast<ErrorClass>(error_class.value());
+  auto text = text_of(code);
+  if (!text) return text.take_error();
   error.code = code;
-  error.text = text_of(code).value();
+  error.text = std::move(text).value();
   return {};
 }
 

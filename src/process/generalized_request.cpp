@@ -1,6 +1,6 @@
 #include "process/generalized_request.h"
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 #include "process/mpi_process.h"
 
 namespace hawser {

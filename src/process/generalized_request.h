@@ -2,8 +2,8 @@
 // (MPI-5.0 section 13.2). The application's functions run without the process's lock.
 #pragma once
 
-#include "base/arguments.h"
 #include "message/request.h"
+#include "mpi/arguments.h"
 
 namespace hawser {
 

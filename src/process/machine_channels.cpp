@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/failure.h"
 #include "channel/node_segment.h"
+#include "mpi/failure.h"
 #include "os/shared_memory.h"
 
 namespace hawser {

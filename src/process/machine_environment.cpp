@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "access/system_devices.h"
+#include "base/failure.h"
 #include "base/machine.h"
 #include "base/rest.h"
 #include "launch/background_fence.h"
@@ -56,7 +57,7 @@ class BootstrapExchange final : public AddressExchange {
   // From now on nobody is asked for.
   void close() { closed_ = true; }
   Result<std::string> get(std::int32_t rank, std::string_view key) override {
-    if (closed_) return Error{ErrorClass::other, "the process leaves the job"};
+    if (closed_) return failure(ErrorKind::other, "the process leaves the job");
     return bootstrap_.get(rank, key);
   }
 

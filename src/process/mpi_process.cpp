@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "base/failure.h"
 #include "base/machine.h"
 #include "base/out_of_memory.h"
 #include "base/rest.h"
 #include "channel/shared_memory_channel.h"
 #include "message/describe.h"
+#include "mpi/failure.h"
 #include "process/counter_report.h"
 #include "process/process_slot.h"
 #include "process/start_stop.h"
@@ -392,7 +392,7 @@ int MpiProcess::report(const AbiObject& object, const char* function, const Erro
 
 int MpiProcess::report_to(const Ref<ErrorHandler>& handler, const AbiObject& object, const char* function,
                           const Error& error) {
-  const int code = error.code != 0 ? error.code : static_cast<int>(error.error_class);
+  const int code = static_cast<int>(error_class_of(error));
   const ErrorHandler::Kind kind = handler ? handler->kind : ErrorHandler::Kind::are_fatal;
   switch (kind) {
     case ErrorHandler::Kind::returns:
@@ -403,9 +403,11 @@ int MpiProcess::report_to(const Ref<ErrorHandler>& handler, const AbiObject& obj
       return code;
     }
     case ErrorHandler::Kind::are_fatal:
-    case ErrorHandler::Kind::abort:
-      abort(code, fmt::format("{}: {} (error class {})", function, error.text,
-                              static_cast<int>(error.error_class)));
+    case ErrorHandler::Kind::abort: {
+      const auto known = error_codes_.class_of(code);  // functions of the program may return any number
+      const int error_class = known ? known.value() : static_cast<int>(ErrorClass::other);
+      abort(code, fmt::format("{}: {} (error class {})", function, error.text, error_class));
+    }
   }
   HAWSER_UNREACHABLE();
 }

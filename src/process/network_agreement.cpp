@@ -1,6 +1,6 @@
 #include "process/network_agreement.h"
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 
 namespace hawser {
 namespace {

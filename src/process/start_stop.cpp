@@ -1,6 +1,6 @@
 #include "process/start_stop.h"
 
-#include "base/failure.h"
+#include "mpi/failure.h"
 #include "process/thread_level.h"
 
 namespace hawser {

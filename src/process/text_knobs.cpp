@@ -1,8 +1,8 @@
 #include "process/text_knobs.h"
 
 #include "access/ofi/network_interface.h"
-#include "base/failure.h"
 #include "collective/algorithm.h"
+#include "mpi/failure.h"
 #include "os/socket.h"
 #include "rails/decision/path_migration.h"
 #include "rails/policy/scheduling_policy.h"

@@ -53,7 +53,7 @@ class Platform {
  public:
   virtual ~Platform() = default;
   virtual Result<std::vector<AdapterFacts>> adapters() = 0;
-  // ErrorClass::io: it is dead, as who tries again knows.
+  // ErrorKind::io: it is dead, as who tries again knows.
   virtual Result<std::unique_ptr<Link>> open(std::uint32_t adapter) = 0;
   // What file an open descriptor is of, so that processes that open the same one find each other. An errno.
   virtual int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) = 0;

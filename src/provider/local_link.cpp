@@ -64,8 +64,9 @@ Result<std::vector<AdapterFacts>> LocalPlatform::adapters() {
 
 Result<std::unique_ptr<Link>> LocalPlatform::open(std::uint32_t number) {
   fabric::Adapter* const adapter = fabric_.adapter(host_, static_cast<std::int32_t>(number));
-  if (adapter == nullptr) return failure(ErrorClass::arg, "host {} has no adapter {}", host_, number);
-  if (adapter->dead()) return failure(ErrorClass::io, "adapter {} of host {} is dead", number, host_);
+  if (adapter == nullptr)
+    return failure(ErrorKind::invalid_argument, "host {} has no adapter {}", host_, number);
+  if (adapter->dead()) return failure(ErrorKind::io, "adapter {} of host {} is dead", number, host_);
   return std::unique_ptr<Link>(std::make_unique<LocalLink>(fabric_, *adapter, 0));
 }
 

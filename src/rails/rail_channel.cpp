@@ -81,7 +81,7 @@ Result<> reserve_packets(RailCore& core) {
   Result<> reserved = core.packets.reserve(buffers);
   if (reserved) reserved = core.small_packets.reserve(1);
   if (reserved) return {};
-  return failure(ErrorClass::other, "no memory for {} packets of {} bytes (HAWSER_RAIL_PACKET): {}", buffers,
+  return failure(ErrorKind::other, "no memory for {} packets of {} bytes (HAWSER_RAIL_PACKET): {}", buffers,
                  core.packets.buffer_bytes(), reserved.error().text);
 }
 
@@ -115,7 +115,7 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
     all.push_back(device.get());
     core->inline_bytes = std::min(core->inline_bytes, device->facts().inline_bytes);
     if (knobs.checksum && device->facts().outstanding_reads == 0)
-      return failure(ErrorClass::other,
+      return failure(ErrorKind::other,
                      "HAWSER_CHECKSUM is on, but {} cannot read remote memory, and only reads are checked",
                      device->facts().name);
   }

@@ -97,12 +97,12 @@ Result<> RailCore::connect_up() {
   if (!text) return text.take_error();
   std::array<std::uint64_t, 2> secret = {};
   const std::string& digits = text.value();
-  if (digits.size() != 32) return failure(ErrorClass::other, "the job's secret is not known");
+  if (digits.size() != 32) return failure(ErrorKind::other, "the job's secret is not known");
   for (std::size_t i = 0; i < 32; ++i) {
     const std::size_t digit = std::string_view("0123456789abcdef").find(digits[i]);
     secret[i / 16] = secret[i / 16] << 4 | (digit & 15);
   }
-  if (secret[0] == 0 && secret[1] == 0) return failure(ErrorClass::other, "the job's secret is empty");
+  if (secret[0] == 0 && secret[1] == 0) return failure(ErrorKind::other, "the job's secret is empty");
   connector = std::make_unique<Connector>(*this, secret);
   return {};
 }
@@ -454,7 +454,7 @@ void RailCore::look_at_timers() {
       const Nanoseconds since = each.partitioned_since;
       if (!each.lost && knobs.rail_give_up > 0 && since >= 0 && now - since >= knobs.rail_give_up)
         failover.lose(each,
-                      failure(ErrorClass::other, "process {} cannot be reached on any path", each.process()));
+                      failure(ErrorKind::other, "process {} cannot be reached on any path", each.process()));
     }
   }
   recovery.progress();

@@ -14,12 +14,13 @@ namespace hawser {
 Result<std::string> command_fabric(const std::string& fabric, const std::string& line) {
   auto socket = connect_local(fabric);
   if (!socket) {
-    return failure(ErrorClass::no_such_file, "fabric '{}' is not up: {}", fabric, socket.error().text);
+    return failure(ErrorKind::not_found, "fabric '{}' is not up: {}", fabric, socket.error().text);
   }
   verbs::Request request;
   request.call = verbs::Call::command;
   std::vector<std::byte> bytes(sizeof request + line.size());
-  if (bytes.size() > longest_packet) return failure(ErrorClass::arg, "that is too long for one command");
+  if (bytes.size() > longest_packet)
+    return failure(ErrorKind::invalid_argument, "that is too long for one command");
   std::memcpy(bytes.data(), &request, sizeof request);
   std::memcpy(bytes.data() + sizeof request, line.data(), line.size());
   std::string text;
@@ -36,8 +37,8 @@ Result<std::string> command_fabric(const std::string& fabric, const std::string&
     text.append(reinterpret_cast<const char*>(packet.bytes.data()) + sizeof reply,
                 packet.bytes.size() - sizeof reply);
   }
-  if (reply.error == -1) return failure(ErrorClass::other, "the daemon of fabric '{}' has ended", fabric);
-  if (reply.error != 0) return failure(ErrorClass::arg, "fabric '{}': {}", fabric, text);
+  if (reply.error == -1) return failure(ErrorKind::other, "the daemon of fabric '{}' has ended", fabric);
+  if (reply.error != 0) return failure(ErrorKind::invalid_argument, "fabric '{}': {}", fabric, text);
   return text;
 }
 

@@ -200,7 +200,7 @@ Result<> give_connection(const std::string& fabric, const std::string& lifeline)
   const int descriptor = connection.value().get();
   constexpr std::byte nothing{};
   if (send_packet(to, {&nothing, 1}, {&descriptor, 1})) return {};
-  return failure(ErrorClass::other, "--lifeline {}: {}", lifeline, std::strerror(errno));
+  return failure(ErrorKind::other, "--lifeline {}: {}", lifeline, std::strerror(errno));
 }
 
 // For launchers: WORDS name a fabric that is up, or are what `up` takes; then it is brought up, for as long

@@ -22,7 +22,7 @@ std::filesystem::path drop_in_folder() {
 Result<std::vector<FabricVariable>> fabric_variables(const std::string& fabric) {
   const auto folder = drop_in_folder();
   if (folder.empty())
-    return failure(ErrorClass::no_such_file,
+    return failure(ErrorKind::not_found,
                    "the drop-in libibverbs.so.1 is not where it was built or installed");
   return std::vector<FabricVariable>{
       {"HAWSER_FABRIC", fabric},

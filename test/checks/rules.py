@@ -12,7 +12,8 @@ import re
 EDGES = {
     "base": [],
     "fabric": ["base"],
-    "datatype": ["base"],
+    "mpi": ["base"],
+    "datatype": ["mpi"],
     "provider": ["fabric"],
     "os": ["base"],
     "access": ["os"],

@@ -51,7 +51,7 @@ class NumberingDevice final : public rdma::Device {
   Result<> arm_datagrams() override { return {}; }
 
  private:
-  static Error no() { return failure(ErrorClass::unsupported_operation, "not here"); }
+  static Error no() { return failure(ErrorKind::unsupported, "not here"); }
   rdma::DeviceFacts facts_;
   std::uint32_t keys_ = 0;
 };

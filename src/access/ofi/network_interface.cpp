@@ -72,7 +72,7 @@ Result<std::vector<InterfaceFacts>> listed_interfaces(const std::string& list) {
       std::string there;
       for (const InterfaceFacts& each : network_interfaces())
         if (each.address != 0) there += (there.empty() ? "" : ", ") + each.name;
-      return failure(ErrorClass::arg, "the interface '{}' {}; must be all, or some of {}", name,
+      return failure(ErrorKind::invalid_argument, "the interface '{}' {}; must be all, or some of {}", name,
                      found.empty() ? "does not exist here" : "has no IPv4 address", there);
     }
     wanted.push_back(std::move(found.front()));
@@ -95,7 +95,7 @@ Result<InterfaceWatch> InterfaceWatch::make() {
   address.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR;
   if (!watch.socket_.valid() ||
       bind(watch.socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-    return failure(ErrorClass::other, "watching the network interfaces failed: {}", std::strerror(errno));
+    return failure(ErrorKind::other, "watching the network interfaces failed: {}", std::strerror(errno));
   return watch;
 }
 

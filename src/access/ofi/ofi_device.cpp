@@ -116,7 +116,7 @@ OfiDevice::~OfiDevice() {
 }
 
 Result<PortFacts> OfiDevice::query_port(std::uint8_t port) {
-  if (port != 1) return failure(ErrorClass::other, "{} has no port {}", facts_.name, port);
+  if (port != 1) return failure(ErrorKind::other, "{} has no port {}", facts_.name, port);
   PortFacts facts;
   facts.address = address_;
   facts.bytes_per_second = interface_rate(facts_.name);
@@ -146,7 +146,7 @@ Result<std::unique_ptr<MemoryRegion>> OfiDevice::register_memory(void* address, 
   OfiHandle<fid_mr> handle(region);
   const std::uint64_t key = fi_mr_key(region);
   if (key > UINT32_MAX - 1)
-    return failure(ErrorClass::other, "the key {} of a memory region on {} has more than 32 bits", key,
+    return failure(ErrorKind::other, "the key {} of a memory region on {} has more than 32 bits", key,
                    facts_.name);
   // 0 means none to the channel room.
   return std::unique_ptr<MemoryRegion>(

@@ -11,7 +11,7 @@ namespace hawser::rdma {
 Result<OfiFunctions> load_ofi_functions() {
   constexpr const char* library = "libfabric.so.1";
   void* const loaded = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (loaded == nullptr) return failure(ErrorClass::other, "cannot load {}: {}", library, ::dlerror());
+  if (loaded == nullptr) return failure(ErrorKind::other, "cannot load {}: {}", library, ::dlerror());
   OfiFunctions functions;
   const char* missing = nullptr;
   const auto find = [&](const char* name, auto& pointer) {
@@ -23,12 +23,12 @@ Result<OfiFunctions> load_ofi_functions() {
   find("fi_dupinfo", functions.dupinfo);
   find("fi_fabric", functions.fabric);
   find("fi_strerror", functions.strerror);
-  if (missing != nullptr) return failure(ErrorClass::other, "{} has no function {}", library, missing);
+  if (missing != nullptr) return failure(ErrorKind::other, "{} has no function {}", library, missing);
   return functions;
 }
 
 Error refused(const OfiFunctions& functions, std::string_view call, std::string_view device, long error) {
-  return failure(ErrorClass::other, "{} on {}: {}", call, device,
+  return failure(ErrorKind::other, "{} on {}: {}", call, device,
                  functions.strerror(static_cast<int>(std::labs(error))));
 }
 

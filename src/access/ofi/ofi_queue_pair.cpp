@@ -64,14 +64,14 @@ void OfiQueuePair::settle(State state) {
 
 Result<> OfiQueuePair::make_ready_to_receive(const ConnectParameters& parameters) {
   if (state_ != State::initial || parameters.route.destination.transport != Transport::tcp)
-    return failure(ErrorClass::other, "queue pair {} on {} is in use, or the other end is no TCP port",
+    return failure(ErrorKind::other, "queue pair {} on {} is in use, or the other end is no TCP port",
                    number_, device_.facts().name);
   parameters_ = parameters;
   settle(State::connecting);
   if (initiates()) return {};
   if (fi_info* const request = device_.take_request(expected_greeting());
       request != nullptr && !accept(request))
-    return failure(ErrorClass::other, "queue pair {} on {}: the connection broke", number_,
+    return failure(ErrorKind::other, "queue pair {} on {}: the connection broke", number_,
                    device_.facts().name);
   return {};
 }

@@ -125,13 +125,14 @@ int VerbsDevice::granted_inline_bytes() const {
 }
 
 Result<> VerbsDevice::needs_open() const {
-  if (context_ == nullptr) return failure(ErrorClass::io, "adapter {} is closed", name());
+  if (context_ == nullptr) return failure(ErrorKind::io, "adapter {} is closed", name());
   return {};
 }
 
 Result<PortFacts> VerbsDevice::query_port(std::uint8_t port) {
   if (port < 1 || port > facts_.ports)
-    return failure(ErrorClass::arg, "{} has no port {}; it has 1 to {}", name(), port, facts_.ports);
+    return failure(ErrorKind::invalid_argument, "{} has no port {}; it has 1 to {}", name(), port,
+                   facts_.ports);
   HAWSER_TRY(needs_open());
   ibv_port_attr attributes;
   if (const int error = query_port_attributes(functions_, context_, port, attributes); error != 0)

@@ -9,7 +9,7 @@ namespace hawser::rdma {
 Result<VerbsFunctions> load_verbs_functions() {
   constexpr const char* library = "libibverbs.so.1";
   void* const loaded = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (loaded == nullptr) return failure(ErrorClass::other, "cannot load {}: {}", library, ::dlerror());
+  if (loaded == nullptr) return failure(ErrorKind::other, "cannot load {}: {}", library, ::dlerror());
   VerbsFunctions functions;
   functions.may_wait = true;
   const char* missing = nullptr;
@@ -20,7 +20,7 @@ Result<VerbsFunctions> load_verbs_functions() {
 #define HAWSER_VERBS_FIND(name) find("ibv_" #name, functions.name);
   HAWSER_VERBS_FUNCTIONS(HAWSER_VERBS_FIND)
 #undef HAWSER_VERBS_FIND
-  if (missing != nullptr) return failure(ErrorClass::other, "{} has no function {}", library, missing);
+  if (missing != nullptr) return failure(ErrorKind::other, "{} has no function {}", library, missing);
   find("_ibv_query_gid_ex", functions.query_gid_ex);
   find("_ibv_query_gid_table", functions.query_gid_table);
   return functions;

@@ -160,7 +160,7 @@ Result<> VerbsQueuePair::migrate() {
   const auto state = migration_state();  // adapters take the request in any state, and do nothing
   if (!state) return Error(state.error());
   if (state.value() != MigrationState::armed)
-    return failure(ErrorClass::other, "queue pair {} on {} has no alternate path armed", number(),
+    return failure(ErrorKind::other, "queue pair {} on {} has no alternate path armed", number(),
                    device_.name());
   ibv_qp_attr attributes{};
   attributes.path_mig_state = IBV_MIG_MIGRATED;

@@ -14,7 +14,7 @@ namespace hawser::rdma {
 Error refused(std::string_view call, std::string_view device, int error) {
   const char* const name = ::strerrorname_np(error);
   const char* const meaning = ::strerrordesc_np(error);
-  return failure(ErrorClass::other, "{} on {}: {} ({})", call, device,
+  return failure(ErrorKind::other, "{} on {}: {} ({})", call, device,
                  meaning != nullptr ? meaning : "unknown error",
                  name != nullptr ? std::string(name) : std::to_string(error));
 }
@@ -25,7 +25,7 @@ Error refused_memory(std::string_view call, std::string_view device, int error) 
   if (error != ENOMEM || ::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return plain;
   const std::string most =
       limit.rlim_cur == RLIM_INFINITY ? "unlimited" : fmt::format("{} KiB", limit.rlim_cur / 1024);
-  return failure(plain.error_class,
+  return failure(plain.kind,
                  "{}; this process may lock {} of memory (RLIMIT_MEMLOCK, `ulimit -l`): raise that where the "
                  "job is started",
                  plain.text, most);

@@ -16,7 +16,7 @@ PROLOGUE = """\
 #include <string>
 #include <string_view>
 
-#include "base/arguments.h"
+#include "mpi/arguments.h"
 #include "base/counted.h"
 #include "base/result.h"
 #include "message/status.h"

@@ -329,7 +329,7 @@ class ParameterCode:
         if group == "status" and self.direction == "out":
             if self.parameter.array:
                 return [f"  {name}_.write({name}, {self.status_count()}, "
-                        "outcome.result.error().error_class == ErrorClass::in_status);"]
+                        "error_class_of(outcome.result.error()) == ErrorClass::in_status);"]
             return [f"  if (!ignored({name})) write_status(*{name}, {name}_);"]
         if group == "message" and self.direction == "inout":
             return self.finish_message()

@@ -20,13 +20,13 @@ class FaultParser {
   Result<Fault> parse() {
     HAWSER_TRY(parse_subject());
     if (next_ < words_.size())
-      return failure(ErrorClass::arg, "'{}': '{}' is too much", fault_.text, words_[next_]);
+      return failure(ErrorKind::invalid_argument, "'{}': '{}' is too much", fault_.text, words_[next_]);
     return std::move(fault_);
   }
 
  private:
   Result<> parse_subject() {
-    if (words_.empty()) return failure(ErrorClass::arg, "the fault is empty");
+    if (words_.empty()) return failure(ErrorKind::invalid_argument, "the fault is empty");
     const std::string& subject = words_[next_++];
     if (subject == "link" || subject == "port") return parse_link();
     if (subject == "switch") return parse_node(NodeKind::switch_device, FaultKind::switch_alive);
@@ -41,13 +41,14 @@ class FaultParser {
       fault_.kind = FaultKind::sm_change;
       return expect("change");
     }
-    return failure(ErrorClass::arg,
+    return failure(ErrorKind::invalid_argument,
                    "'{}' is not a fault: link, switch, adapter, qp, acks, payload, gid, lid, tables, sm",
                    subject);
   }
 
   Result<std::string> word(const char* what) {
-    if (next_ == words_.size()) return failure(ErrorClass::arg, "'{}': {} is missing", fault_.text, what);
+    if (next_ == words_.size())
+      return failure(ErrorKind::invalid_argument, "'{}': {} is missing", fault_.text, what);
     return words_[next_++];
   }
   Result<> expect(const char* wanted) {
@@ -57,15 +58,16 @@ class FaultParser {
     return {};
   }
   Error unknown(const std::string& given, const char* wanted) const {
-    return failure(ErrorClass::arg, "'{}': '{}' is unknown; possible: {}", fault_.text, given, wanted);
+    return failure(ErrorKind::invalid_argument, "'{}': '{}' is unknown; possible: {}", fault_.text, given,
+                   wanted);
   }
   Result<std::uint64_t> number(const char* what, std::uint64_t most) {
     auto given = word(what);
     if (!given) return given.take_error();
     auto value = parse_number(given.value());
     if (!value || value.value() > most) {
-      return failure(ErrorClass::arg, "'{}': '{}' is not {} (0 to {})", fault_.text, given.value(), what,
-                     most);
+      return failure(ErrorKind::invalid_argument, "'{}': '{}' is not {} (0 to {})", fault_.text,
+                     given.value(), what, most);
     }
     return value;
   }
@@ -76,13 +78,13 @@ class FaultParser {
     if (!found) return found.take_error();
     fault_.port = found.value();
     if (any_kind || topology_.node(fault_.port.node).kind == wanted) return {};
-    return failure(ErrorClass::arg, "'{}' is not an adapter", given.value());
+    return failure(ErrorKind::invalid_argument, "'{}' is not an adapter", given.value());
   }
 
   Result<> parse_link() {
     HAWSER_TRY(port(NodeKind::adapter, true));
     if (topology_.port(fault_.port).peer.node < 0) {
-      return failure(ErrorClass::arg, "nothing is plugged in at '{}'", words_[1]);
+      return failure(ErrorKind::invalid_argument, "nothing is plugged in at '{}'", words_[1]);
     }
     auto given = word("what happens to the link");
     if (!given) return given.take_error();
@@ -112,7 +114,7 @@ class FaultParser {
 
   template <class T>
   Result<> store(T& target, Result<T> value) {
-    if (!value) return failure(ErrorClass::arg, "'{}': {}", fault_.text, value.error().text);
+    if (!value) return failure(ErrorKind::invalid_argument, "'{}': {}", fault_.text, value.error().text);
     target = value.value();
     return {};
   }
@@ -122,7 +124,8 @@ class FaultParser {
     if (!value.ends_with("%")) return store(fault_.rate, parse_rate(value));
     HAWSER_TRY(store(fault_.share, parse_share(value)));
     if (fault_.share > 0) return {};
-    return failure(ErrorClass::arg, "'{}': a rate of nothing is a link that is down", fault_.text);
+    return failure(ErrorKind::invalid_argument, "'{}': a rate of nothing is a link that is down",
+                   fault_.text);
   }
 
   Result<> parse_black_hole() {
@@ -140,8 +143,8 @@ class FaultParser {
     if (!name) return name.take_error();
     const auto node = topology_.find_node(name.value());
     if (!node || topology_.node(*node).kind != kind) {
-      return failure(ErrorClass::arg, "there is no {} '{}'", kind == NodeKind::adapter ? "adapter" : "switch",
-                     name.value());
+      return failure(ErrorKind::invalid_argument, "there is no {} '{}'",
+                     kind == NodeKind::adapter ? "adapter" : "switch", name.value());
     }
     fault_.kind = fault;
     fault_.port = {*node, 1};
@@ -227,7 +230,7 @@ class FaultParser {
     const std::string& text = address.value();
     const std::string ipv6 = text.find(':') == std::string::npos ? "::ffff:" + text : text;
     if (::inet_pton(AF_INET6, ipv6.c_str(), fault_.gid.gid.data()) != 1 || fault_.gid.empty())
-      return failure(ErrorClass::arg, "'{}': '{}' is no IPv4 or IPv6 address", fault_.text, text);
+      return failure(ErrorKind::invalid_argument, "'{}': '{}' is no IPv4 or IPv6 address", fault_.text, text);
     return {};
   }
 
@@ -251,7 +254,7 @@ class FaultParser {
     if (!name) return name.take_error();
     const auto node = topology_.find_node(name.value());
     if (!node || topology_.node(*node).kind != NodeKind::switch_device) {
-      return failure(ErrorClass::arg, "there is no switch '{}'", name.value());
+      return failure(ErrorKind::invalid_argument, "there is no switch '{}'", name.value());
     }
     fault_.port = {*node, 1};
     auto lid = number("a unicast LID", first_multicast_lid - 1u);
@@ -288,11 +291,12 @@ Result<std::vector<ScheduledFault>> parse_schedule(std::string_view text, std::s
     const auto [stop, error] = std::from_chars(words[0].data(), words[0].data() + words[0].size(), seconds);
     if (error != std::errc{} || stop != words[0].data() + words[0].size() ||
         !(seconds >= 0 && seconds < 1e9)) {
-      return failure(ErrorClass::arg, "{}:{}: '{}' is not a number of seconds", file, line, words[0]);
+      return failure(ErrorKind::invalid_argument, "{}:{}: '{}' is not a number of seconds", file, line,
+                     words[0]);
     }
     rest.remove_prefix(rest.find(words[0]) + words[0].size());
     auto fault = parse_fault(rest, topology);
-    if (!fault) return failure(ErrorClass::arg, "{}:{}: {}", file, line, fault.error().text);
+    if (!fault) return failure(ErrorKind::invalid_argument, "{}:{}: {}", file, line, fault.error().text);
     schedule.push_back({static_cast<Nanoseconds>(seconds * 1e9), std::move(fault).value()});
   }
   return schedule;

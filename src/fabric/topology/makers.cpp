@@ -8,13 +8,13 @@ namespace {
 
 Result<> check(const MakerOptions& options) {
   if (options.hosts < 1 || options.hosts > 4096) {
-    return failure(ErrorClass::arg, "{} hosts: 1 to 4096 are possible", options.hosts);
+    return failure(ErrorKind::invalid_argument, "{} hosts: 1 to 4096 are possible", options.hosts);
   }
   if (options.rails < 1 || options.rails > 16) {
-    return failure(ErrorClass::arg, "{} rails: 1 to 16 are possible", options.rails);
+    return failure(ErrorKind::invalid_argument, "{} rails: 1 to 16 are possible", options.rails);
   }
   if (options.ports < 1 || options.ports > 4) {
-    return failure(ErrorClass::arg, "{} ports per adapter: 1 to 4 are possible", options.ports);
+    return failure(ErrorKind::invalid_argument, "{} ports per adapter: 1 to 4 are possible", options.ports);
   }
   return {};
 }
@@ -49,7 +49,7 @@ class Builder {
 Result<Topology> make_back_to_back(const MakerOptions& options) {
   HAWSER_TRY(check(options));
   if (options.hosts != 2)
-    return failure(ErrorClass::arg, "back-to-back joins 2 hosts, not {}", options.hosts);
+    return failure(ErrorKind::invalid_argument, "back-to-back joins 2 hosts, not {}", options.hosts);
   Builder builder;
   std::vector<std::int32_t> adapters;
   for (int host = 0; host < 2; ++host) {
@@ -68,7 +68,7 @@ Result<Topology> make_single_switch(const MakerOptions& options) {
   HAWSER_TRY(check(options));
   const int needed = options.hosts * options.rails * options.ports;
   if (needed > 254)
-    return failure(ErrorClass::arg, "{} adapter ports do not fit on one switch of 254", needed);
+    return failure(ErrorKind::invalid_argument, "{} adapter ports do not fit on one switch of 254", needed);
   Builder builder;
   const std::int32_t crossbar = builder.node(NodeKind::switch_device, "switch0", needed < 24 ? 24 : needed);
   int next = 1;
@@ -85,7 +85,7 @@ Result<Topology> make_rail_switches(const MakerOptions& options) {
   HAWSER_TRY(check(options));
   const int needed = options.hosts * options.ports;
   if (needed > 254)
-    return failure(ErrorClass::arg, "{} adapter ports do not fit on one switch of 254", needed);
+    return failure(ErrorKind::invalid_argument, "{} adapter ports do not fit on one switch of 254", needed);
   Builder builder;
   std::vector<std::int32_t> switches;
   for (int rail = 0; rail < options.rails; ++rail) {
@@ -105,11 +105,11 @@ Result<Topology> make_rail_switches(const MakerOptions& options) {
 
 Result<Topology> make_fat_tree(int leaves, int radix_half, int hosts) {
   if (leaves < 1 || radix_half < 1 || leaves > 254 || radix_half > 127) {
-    return failure(ErrorClass::arg, "a fat tree of {} leaves of 2 x {} ports cannot be built", leaves,
-                   radix_half);
+    return failure(ErrorKind::invalid_argument, "a fat tree of {} leaves of 2 x {} ports cannot be built",
+                   leaves, radix_half);
   }
   if (hosts < 1 || hosts > leaves * radix_half) {
-    return failure(ErrorClass::arg, "{} hosts: the fat tree has ports for 1 to {}", hosts,
+    return failure(ErrorKind::invalid_argument, "{} hosts: the fat tree has ports for 1 to {}", hosts,
                    leaves * radix_half);
   }
   Builder builder;
@@ -143,11 +143,11 @@ Result<Topology> make_topology(std::string_view name, const MakerOptions& option
   if (name == "two-switch") return make_rail_switches(options);
   if (name == "fat-tree-144") {
     if (options.rails != 1 || options.ports != 1) {
-      return failure(ErrorClass::arg, "fat-tree-144 has one rail and one port per host");
+      return failure(ErrorKind::invalid_argument, "fat-tree-144 has one rail and one port per host");
     }
     return make_fat_tree_144(options.hosts);
   }
-  return failure(ErrorClass::arg,
+  return failure(ErrorKind::invalid_argument,
                  "there is no topology '{}': back-to-back, single-switch, two-switch, fat-tree-144 or a file",
                  name);
 }

@@ -18,7 +18,7 @@ Result<> for_each_line(std::string_view text, std::string_view file,
     const std::size_t end = text.find('\n');
     ++number;
     if (auto result = read(text.substr(0, end)); !result) {
-      return failure(result.error().error_class, "{}:{}: {}", file, number, result.error().text);
+      return failure(result.error().kind, "{}:{}: {}", file, number, result.error().text);
     }
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
@@ -45,13 +45,13 @@ class Loader {
   Result<> guid_line(std::string_view line) {
     const auto words = split_words(line);
     if (words.empty()) return {};
-    if (words.size() != 3) return failure(ErrorClass::arg, "expected a GUID and two LIDs");
+    if (words.size() != 3) return failure(ErrorKind::invalid_argument, "expected a GUID and two LIDs");
     auto guid = parse_number(words[0]);
     auto low = parse_number(words[1]);
     auto high = parse_number(words[2]);
     if (!guid || !low || !high || high.value() < low.value() ||
         !std::has_single_bit(high.value() - low.value() + 1)) {
-      return failure(ErrorClass::arg, "'{}' is not a GUID and a range of LIDs", line);
+      return failure(ErrorKind::invalid_argument, "'{}' is not a GUID and a range of LIDs", line);
     }
     lmc_[guid.value()] = static_cast<std::uint8_t>(std::countr_zero(high.value() - low.value() + 1));
     return {};
@@ -66,17 +66,17 @@ class Loader {
     auto lid = hexadecimal(between(end, "LID:", " "));
     auto port = hexadecimal(between(end, "PN:", " "));
     if (!node_guid || !port_guid || !lid || !port)
-      return failure(ErrorClass::arg, "not a line of a subnet list");
+      return failure(ErrorKind::invalid_argument, "not a line of a subnet list");
     const std::string_view description = between(end.substr(1), "{", "}");
     const auto node = find(node_guid.value(), description);
     if (!node) {
-      return failure(ErrorClass::arg, "node '{}' (GUID 0x{:x}) is not in the topology", description,
-                     node_guid.value());
+      return failure(ErrorKind::invalid_argument, "node '{}' (GUID 0x{:x}) is not in the topology",
+                     description, node_guid.value());
     }
     const bool is_switch = topology_.node(*node).kind == NodeKind::switch_device;
     const std::uint64_t number = is_switch ? 0 : port.value();
     if (number >= topology_.node(*node).ports.size()) {
-      return failure(ErrorClass::arg, "'{}' has no port {} in the topology", description, number);
+      return failure(ErrorKind::invalid_argument, "'{}' has no port {} in the topology", description, number);
     }
     const auto lmc = lmc_.find(port_guid.value());
     return tables_.set_address({*node, static_cast<std::int32_t>(number)}, static_cast<Lid>(lid.value()),
@@ -91,12 +91,13 @@ class Loader {
     auto lid = parse_number(words[0]);
     auto port = parse_number(words[1]);
     if (!lid || lid.value() >= first_multicast_lid)
-      return failure(ErrorClass::arg, "'{}' is not a LID", words[0]);
+      return failure(ErrorKind::invalid_argument, "'{}' is not a LID", words[0]);
     if (words[1] == "UNREACHABLE") return {};
     if (!port || current_ < 0)
-      return failure(ErrorClass::arg, "'{}' is not an entry of a forwarding table", line);
+      return failure(ErrorKind::invalid_argument, "'{}' is not an entry of a forwarding table", line);
     if (port.value() > static_cast<std::uint64_t>(topology_.node(current_).port_count())) {
-      return failure(ErrorClass::arg, "'{}' has no port {}", topology_.node(current_).name, port.value());
+      return failure(ErrorKind::invalid_argument, "'{}' has no port {}", topology_.node(current_).name,
+                     port.value());
     }
     tables_.set_out_port(current_, static_cast<Lid>(lid.value()), static_cast<std::uint8_t>(port.value()));
     ++entries_;
@@ -110,11 +111,11 @@ class Loader {
   Result<> table_start(std::string_view line) {
     auto guid = parse_number(between(line, "guid ", " "));
     const std::string_view description = between(line, "('", "')");
-    if (!guid) return failure(ErrorClass::arg, "a table without its switch's GUID");
+    if (!guid) return failure(ErrorKind::invalid_argument, "a table without its switch's GUID");
     const auto node = find(guid.value(), description);
     if (!node || topology_.node(*node).kind != NodeKind::switch_device) {
-      return failure(ErrorClass::arg, "switch '{}' (GUID 0x{:x}) is not in the topology", description,
-                     guid.value());
+      return failure(ErrorKind::invalid_argument, "switch '{}' (GUID 0x{:x}) is not in the topology",
+                     description, guid.value());
     }
     current_ = *node;
     return {};
@@ -145,7 +146,7 @@ Result<> load_opensm_dumps(const Topology& topology, const OpenSmDumps& dumps, R
   const bool has_switch = std::any_of(topology.nodes().begin(), topology.nodes().end(),
                                       [](const auto& node) { return node.kind == NodeKind::switch_device; });
   if (has_switch && loader.entries() == 0)
-    return failure(ErrorClass::arg, "opensm-lfts.dump: holds no forwarding table");
+    return failure(ErrorKind::invalid_argument, "opensm-lfts.dump: holds no forwarding table");
   return {};
 }
 

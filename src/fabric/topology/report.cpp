@@ -26,7 +26,8 @@ std::vector<std::string_view> split(std::string_view text, char mark) {
 Result<int> read_count(std::string_view text, std::string_view what, int least, std::size_t most) {
   auto number = parse_number(text);
   if (!number || number.value() < static_cast<std::uint64_t>(least) || number.value() > most)
-    return failure(ErrorClass::arg, "'{}' is not a number of {} from {} to {}", text, what, least, most);
+    return failure(ErrorKind::invalid_argument, "'{}' is not a number of {} from {} to {}", text, what, least,
+                   most);
   return static_cast<int>(number.value());
 }
 
@@ -44,7 +45,7 @@ Result<std::vector<Flow>> read_pairs(std::string_view text, const Topology& topo
   for (const std::string_view pair : split(text, ',')) {
     const auto ends = split(pair, '>');
     if (ends.size() != 2) {
-      return failure(ErrorClass::arg,
+      return failure(ErrorKind::invalid_argument,
                      "'{}' is no pattern of flows: displaced-ring:STEP[:RANKS], all-to-all[:RANKS] or "
                      "PORT>PORT[,PORT>PORT...]",
                      text);
@@ -54,7 +55,8 @@ Result<std::vector<Flow>> read_pairs(std::string_view text, const Topology& topo
       auto found = topology.find_port(ends[port == &flow.to ? 1 : 0]);
       if (!found) return found.take_error();
       if (topology.node(found.value().node).kind != NodeKind::adapter)
-        return failure(ErrorClass::arg, "'{}' is a port of a switch; flows go between adapters", pair);
+        return failure(ErrorKind::invalid_argument, "'{}' is a port of a switch; flows go between adapters",
+                       pair);
       *port = found.value();
     }
     flows.push_back(flow);
@@ -115,7 +117,7 @@ Result<FlowPattern> parse_flows(std::string_view text, int lid_offset, const Top
   FlowPattern pattern;
   if (words[0] == "displaced-ring") {
     if (words.size() < 2 || words.size() > 3)
-      return failure(ErrorClass::arg, "'{}': displaced-ring:STEP[:RANKS] is meant", text);
+      return failure(ErrorKind::invalid_argument, "'{}': displaced-ring:STEP[:RANKS] is meant", text);
     auto ranks = words.size() == 3 ? read_count(words[2], "ranks", 2, hosts)
                                    : Result<int>(static_cast<int>(std::min<std::size_t>(24, hosts)));
     if (!ranks) return ranks.take_error();
@@ -137,7 +139,7 @@ Result<FlowPattern> parse_flows(std::string_view text, int lid_offset, const Top
   for (Flow flow : pattern.flows) {
     const int lids = 1 << tables.address(flow.to).lmc;
     if (lid_offset >= lids) {
-      return failure(ErrorClass::arg, "{} has {} (LMC {}): there is no LID offset {}",
+      return failure(ErrorKind::invalid_argument, "{} has {} (LMC {}): there is no LID offset {}",
                      topology.port_text(flow.to), plural(static_cast<std::uint64_t>(lids), "LID"),
                      tables.address(flow.to).lmc, lid_offset);
     }

@@ -242,14 +242,14 @@ class UpDownRouter {
 Result<> RoutingTables::set_address(PortName port, Lid base, std::uint8_t lmc) {
   const unsigned count = 1u << lmc;
   if (lmc > 7 || base == 0 || base + count > first_multicast_lid) {
-    return failure(ErrorClass::arg, "LID {} with LMC {} is not a unicast address", base, lmc);
+    return failure(ErrorKind::invalid_argument, "LID {} with LMC {} is not a unicast address", base, lmc);
   }
   if ((base & (count - 1)) != 0)
-    return failure(ErrorClass::arg, "LID {} is not a multiple of {}", base, count);
+    return failure(ErrorKind::invalid_argument, "LID {} is not a multiple of {}", base, count);
   if (owner_.size() < base + count) owner_.resize(base + count);
   for (unsigned k = 0; k < count; ++k) {
     if (owner_[base + k].node >= 0 && owner_[base + k] != port) {
-      return failure(ErrorClass::arg, "LID {} is given to two ports", base + k);
+      return failure(ErrorKind::invalid_argument, "LID {} is given to two ports", base + k);
     }
   }
   for (unsigned k = 0; k < count; ++k) owner_[base + k] = port;
@@ -275,7 +275,7 @@ void RoutingTables::set_out_port(std::int32_t switch_node, Lid lid, std::uint8_t
 }
 
 Result<RoutingTables> assign_lids(const Topology& topology, int lmc) {
-  if (lmc < 0 || lmc > 7) return failure(ErrorClass::arg, "LMC {}: 0 to 7 are possible", lmc);
+  if (lmc < 0 || lmc > 7) return failure(ErrorKind::invalid_argument, "LMC {}: 0 to 7 are possible", lmc);
   RoutingTables tables(topology);
   const unsigned count = 1u << lmc;
   unsigned next = 1;
@@ -289,7 +289,7 @@ Result<RoutingTables> assign_lids(const Topology& topology, int lmc) {
     for (int p = 1; p <= topology.node(node).port_count(); ++p) {
       next = (next + count - 1) / count * count;
       if (next + count > first_multicast_lid) {
-        return failure(ErrorClass::arg, "there are not enough LIDs for {} nodes with LMC {}",
+        return failure(ErrorKind::invalid_argument, "there are not enough LIDs for {} nodes with LMC {}",
                        topology.nodes().size(), lmc);
       }
       HAWSER_TRY(tables.set_address({node, p}, static_cast<Lid>(next), static_cast<std::uint8_t>(lmc)));

@@ -140,7 +140,7 @@ Result<> merge_tables(const Subnet& subnet, const RoutingTables& part, RoutingTa
   constexpr unsigned step = 128;  // LIDs stay aligned for any LMC
   const unsigned shift = whole.top_lid() == 0 ? 0 : (whole.top_lid() / step + 1) * step;
   if (shift + part.top_lid() >= first_multicast_lid)
-    return failure(ErrorClass::arg, "there are not enough LIDs for all subnets");
+    return failure(ErrorKind::invalid_argument, "there are not enough LIDs for all subnets");
   for (std::size_t i = 0; i < subnet.nodes.size(); ++i) {
     const auto node = static_cast<std::int32_t>(i);
     const TopologyNode& here = subnet.graph.node(node);

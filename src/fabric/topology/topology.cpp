@@ -32,11 +32,11 @@ std::string host_of(const TopologyNode& node) {
 
 Result<std::int32_t> Topology::add_node(NodeKind kind, std::string name, int ports) {
   if (ports < 1 || ports > 254) {
-    return failure(ErrorClass::arg, "'{}' has {} ports; 1 to 254 are possible", name, ports);
+    return failure(ErrorKind::invalid_argument, "'{}' has {} ports; 1 to 254 are possible", name, ports);
   }
   const auto index = static_cast<std::int32_t>(nodes_.size());
   if (!by_name_.emplace(name, index).second) {
-    return failure(ErrorClass::arg, "'{}' is described twice", name);
+    return failure(ErrorKind::invalid_argument, "'{}' is described twice", name);
   }
   TopologyNode node;
   node.kind = kind;
@@ -51,18 +51,19 @@ Result<> Topology::connect(PortName a, PortName b) {
   for (const auto& [near, far] : {std::pair{a, b}, std::pair{b, a}}) {
     const TopologyNode& end = node(near.node);
     if (near.port < 1 || near.port > end.port_count()) {
-      return failure(ErrorClass::arg, "'{}' has no port {}, only 1 to {}", end.name, near.port,
+      return failure(ErrorKind::invalid_argument, "'{}' has no port {}, only 1 to {}", end.name, near.port,
                      end.port_count());
     }
     const PortName peer = port(near).peer;
     if (peer.node >= 0 && peer != far) {
-      return failure(ErrorClass::arg,
+      return failure(ErrorKind::invalid_argument,
                      "port {} of '{}' is connected to port {} of '{}' and to port {} of '{}'", near.port,
                      end.name, peer.port, node(peer.node).name, far.port, node(far.node).name);
     }
   }
   if (a == b)
-    return failure(ErrorClass::arg, "port {} of '{}' is connected to itself", a.port, node(a.node).name);
+    return failure(ErrorKind::invalid_argument, "port {} of '{}' is connected to itself", a.port,
+                   node(a.node).name);
   port(a).peer = b;
   port(b).peer = a;
   return {};
@@ -90,10 +91,10 @@ Result<> Topology::set_host(const std::string& host, const std::vector<std::stri
   for (const std::string& name : adapters) {
     const auto index = find_node(name);
     if (!index || node(*index).kind != NodeKind::adapter) {
-      return failure(ErrorClass::arg, "host {}: there is no adapter '{}'", host, name);
+      return failure(ErrorKind::invalid_argument, "host {}: there is no adapter '{}'", host, name);
     }
     if (std::find(chosen.begin(), chosen.end(), *index) != chosen.end()) {
-      return failure(ErrorClass::arg, "host {}: adapter '{}' is named twice", host, name);
+      return failure(ErrorKind::invalid_argument, "host {}: adapter '{}' is named twice", host, name);
     }
     chosen.push_back(*index);
   }
@@ -154,20 +155,21 @@ std::optional<std::int32_t> Topology::find_host(std::string_view name) const {
 Result<PortName> Topology::find_port(std::string_view text) const {
   if (const auto whole = find_node(text)) {
     if (node(*whole).kind == NodeKind::adapter) return PortName{*whole, 1};
-    return failure(ErrorClass::arg, "'{}' is a switch: name a port of it, such as {}:1", text, text);
+    return failure(ErrorKind::invalid_argument, "'{}' is a switch: name a port of it, such as {}:1", text,
+                   text);
   }
   const std::size_t colon = text.rfind(':');
   if (colon != std::string_view::npos) {
     const auto index = find_node(text.substr(0, colon));
-    if (!index) return failure(ErrorClass::arg, "there is no node '{}'", text.substr(0, colon));
+    if (!index) return failure(ErrorKind::invalid_argument, "there is no node '{}'", text.substr(0, colon));
     auto number = parse_number(text.substr(colon + 1));
     if (!number || number.value() < 1 || number.value() >= node(*index).ports.size()) {
-      return failure(ErrorClass::arg, "'{}' has no port '{}', only 1 to {}", node(*index).name,
+      return failure(ErrorKind::invalid_argument, "'{}' has no port '{}', only 1 to {}", node(*index).name,
                      text.substr(colon + 1), node(*index).port_count());
     }
     return PortName{*index, static_cast<std::int32_t>(number.value())};
   }
-  return failure(ErrorClass::arg, "there is no node '{}'", text);
+  return failure(ErrorKind::invalid_argument, "there is no node '{}'", text);
 }
 
 std::string Topology::port_text(PortName name) const {

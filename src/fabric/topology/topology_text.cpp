@@ -103,13 +103,14 @@ class Parser {
       ++line_;
       if (auto read = parse_line(line); !read) return placed(line_, read.error());
     }
-    if (topology_.nodes().empty()) return failure(ErrorClass::arg, "{}: describes no node", file_);
+    if (topology_.nodes().empty())
+      return failure(ErrorKind::invalid_argument, "{}: describes no node", file_);
     for (const PendingLink& link : links_) {
       const auto peer = topology_.find_node(link.peer);
       if (!peer) {
-        return placed(link.line,
-                      failure(ErrorClass::arg, "'{}' is connected to '{}', which is not described anywhere",
-                              topology_.node(link.near.node).name, link.peer));
+        return placed(link.line, failure(ErrorKind::invalid_argument,
+                                         "'{}' is connected to '{}', which is not described anywhere",
+                                         topology_.node(link.near.node).name, link.peer));
       }
       if (auto joined = topology_.connect(link.near, {*peer, link.peer_port}); !joined) {
         return placed(link.line, joined.error());
@@ -122,7 +123,7 @@ class Parser {
 
  private:
   Error placed(int line, const Error& error) const {
-    return failure(error.error_class, "{}:{}: {}", file_, line, error.text);
+    return failure(error.kind, "{}:{}: {}", file_, line, error.text);
   }
 
   Result<> parse_line(std::string_view line) {
@@ -138,8 +139,9 @@ class Parser {
     if (word == "Hca" || word == "Ca" || word == "hca" || word == "ca") {
       return parse_node(NodeKind::adapter, scanner, parts.comment);
     }
-    if (word == "Rt") return failure(ErrorClass::arg, "routers are not supported");
-    return failure(ErrorClass::arg, "'{}' starts neither a node (Switch, Hca, Ca) nor a port ([N])", word);
+    if (word == "Rt") return failure(ErrorKind::invalid_argument, "routers are not supported");
+    return failure(ErrorKind::invalid_argument,
+                   "'{}' starts neither a node (Switch, Hca, Ca) nor a port ([N])", word);
   }
 
   // "caguid=0x..." ahead of a node. Other properties (vendor, device) do not matter here.
@@ -150,16 +152,16 @@ class Parser {
     value.take('0');
     value.take('x');
     const auto guid = value.number(16);
-    if (!guid) return failure(ErrorClass::arg, "'{}' is not a GUID", word);
+    if (!guid) return failure(ErrorKind::invalid_argument, "'{}' is not a GUID", word);
     next_guid_ = *guid;
     return {};
   }
 
   Result<> parse_node(NodeKind kind, Scanner& scanner, std::string_view comment) {
     const auto ports = scanner.number();
-    if (!ports) return failure(ErrorClass::arg, "the number of ports is missing");
+    if (!ports) return failure(ErrorKind::invalid_argument, "the number of ports is missing");
     auto name = scanner.quoted();
-    if (!name) return failure(ErrorClass::arg, "the node's name in quotes is missing");
+    if (!name) return failure(ErrorKind::invalid_argument, "the node's name in quotes is missing");
     auto added = topology_.add_node(kind, std::move(*name), *ports > 254 ? 255 : static_cast<int>(*ports));
     if (!added) return added.take_error();
     current_ = added.value();
@@ -173,24 +175,26 @@ class Parser {
 
   // [1](guid) "peer"[2](guid) w=4 # lid 1 lmc 0 "description" lid 2 4xQDR
   Result<> parse_port(Scanner& scanner, std::string_view comment) {
-    if (current_ < 0) return failure(ErrorClass::arg, "a port comes before any node");
+    if (current_ < 0) return failure(ErrorKind::invalid_argument, "a port comes before any node");
     scanner.take('[');
     const auto number = scanner.number();
     if (!number || !scanner.take(']'))
-      return failure(ErrorClass::arg, "the port's number in brackets is wrong");
+      return failure(ErrorKind::invalid_argument, "the port's number in brackets is wrong");
     TopologyNode& node = topology_.node(current_);
     if (*number < 1 || *number >= node.ports.size()) {
-      return failure(ErrorClass::arg, "'{}' has no port {}, only 1 to {}", node.name, *number,
+      return failure(ErrorKind::invalid_argument, "'{}' has no port {}, only 1 to {}", node.name, *number,
                      node.port_count());
     }
     TopologyPort& port = node.ports[*number];
     if (const auto guid = scanner.guid_in_parentheses()) port.guid = *guid;
     const auto peer = scanner.quoted();
-    if (!peer) return failure(ErrorClass::arg, "the name of the node at the other end is missing");
-    if (!scanner.take('[')) return failure(ErrorClass::arg, "the port at the other end is missing");
+    if (!peer)
+      return failure(ErrorKind::invalid_argument, "the name of the node at the other end is missing");
+    if (!scanner.take('['))
+      return failure(ErrorKind::invalid_argument, "the port at the other end is missing");
     const auto peer_port = scanner.number();
     if (!peer_port || *peer_port > 254 || !scanner.take(']')) {
-      return failure(ErrorClass::arg, "the port at the other end is wrong");
+      return failure(ErrorKind::invalid_argument, "the port at the other end is wrong");
     }
     scanner.guid_in_parentheses();
     read_speed(scanner.rest(), port);

@@ -31,7 +31,7 @@ std::vector<std::string> split(std::string_view text) {
 Result<std::string> hawser_command() {
   char path[PATH_MAX] = {};
   if (readlink("/proc/self/exe", path, sizeof path - 1) < 0)
-    return failure(ErrorClass::other, "--fabric: /proc cannot be read: {}", std::strerror(errno));
+    return failure(ErrorKind::other, "--fabric: /proc cannot be read: {}", std::strerror(errno));
   const std::string own = path;
   return own.substr(0, own.rfind('/') + 1) + "hawser";
 }
@@ -85,12 +85,13 @@ int exit_code_of(pid_t child) {
 
 Result<FabricLease> FabricLease::take(std::string_view words) {
   const std::vector<std::string> wanted = split(words);
-  if (wanted.empty()) return failure(ErrorClass::arg, "--fabric needs a fabric's name or a topology");
+  if (wanted.empty())
+    return failure(ErrorKind::invalid_argument, "--fabric needs a fabric's name or a topology");
   auto command = hawser_command();
   if (!command) return command.take_error();
   int life[2], out[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, life) != 0 || pipe2(out, O_CLOEXEC) != 0)
-    return failure(ErrorClass::other, "--fabric: no descriptors: {}", std::strerror(errno));
+    return failure(ErrorKind::other, "--fabric: no descriptors: {}", std::strerror(errno));
   std::vector<std::string> line{
       command.value(),         "fabric", "use", "--name", fmt::format("mpiexec-{}", getpid()), "--lifeline",
       std::to_string(life[1]), "--"};
@@ -106,8 +107,8 @@ Result<FabricLease> FabricLease::take(std::string_view words) {
   close(out[0]);
   const int code = child < 0 ? 127 : exit_code_of(child);
   FabricLease lease({}, life[0]);
-  if (code == 127) return failure(ErrorClass::other, "--fabric: cannot run {}", command.value());
-  if (code != 0) return failure(ErrorClass::arg, "--fabric {}: the fabric cannot be used", words);
+  if (code == 127) return failure(ErrorKind::other, "--fabric: cannot run {}", command.value());
+  if (code != 0) return failure(ErrorKind::invalid_argument, "--fabric {}: the fabric cannot be used", words);
   auto plan = parse_fabric_plan(answer);
   if (!plan) return plan.take_error();
   lease.plan_ = std::move(plan).value();

@@ -40,13 +40,13 @@ Result<FabricPlan> parse_fabric_plan(std::string_view text) {
     }
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      return failure(ErrorClass::intern, "`hawser fabric use` answers '{}'", line);
+      return failure(ErrorKind::internal, "`hawser fabric use` answers '{}'", line);
     const bool in_front = line[equals - 1] == '+';
     (plan.hosts.empty() ? plan.common : plan.hosts.back().variables)
         .push_back({std::string(line.substr(0, equals - (in_front ? 1 : 0))),
                     std::string(line.substr(equals + 1)), in_front});
   }
-  if (plan.hosts.empty()) return failure(ErrorClass::intern, "`hawser fabric use` names no host");
+  if (plan.hosts.empty()) return failure(ErrorKind::internal, "`hawser fabric use` names no host");
   return plan;
 }
 

@@ -38,13 +38,13 @@ namespace {
 Result<Guard> Guard::start() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0)
-    return failure(ErrorClass::other, "cannot make a pipe: {}", std::strerror(errno));
+    return failure(ErrorKind::other, "cannot make a pipe: {}", std::strerror(errno));
   const pid_t pid = fork();
   if (pid == 0) stand_guard(ends[0]);
   close(ends[0]);
   if (pid < 0) {
     close(ends[1]);
-    return failure(ErrorClass::other, "cannot fork: {}", std::strerror(errno));
+    return failure(ErrorKind::other, "cannot fork: {}", std::strerror(errno));
   }
   setpgid(pid, pid);  // here too, so that ranks can join the group before the guard gets to run
   return Guard(pid, ends[1]);

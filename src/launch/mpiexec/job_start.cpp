@@ -22,7 +22,7 @@ namespace hawser {
 namespace {
 
 Error system_error(std::string_view what) {
-  return failure(ErrorClass::other, "cannot {}: {}", what, std::strerror(errno));
+  return failure(ErrorKind::other, "cannot {}: {}", what, std::strerror(errno));
 }
 
 }  // namespace
@@ -43,8 +43,9 @@ Result<> Job::prepare(std::span<const std::string_view> environment) {
   // nodes' and a few of mpiexec's own.
   const rlim_t needed = 3 * static_cast<rlim_t>(size()) + placement_.host_names.size() + 16;
   if (needed > more.rlim_max)
-    return failure(ErrorClass::arg, "{} ranks need {} open files, but the limit is {} (see ulimit -n)",
-                   size(), needed, more.rlim_max);
+    return failure(ErrorKind::invalid_argument,
+                   "{} ranks need {} open files, but the limit is {} (see ulimit -n)", size(), needed,
+                   more.rlim_max);
 
   // The memory that the ranks of a node share. It has no name, so nothing can be left behind. It is empty;
   // the ranks give it the size they need.

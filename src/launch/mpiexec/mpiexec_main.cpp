@@ -31,9 +31,10 @@ void open_standard_descriptors() {
 
 Result<> read_host_file(JobOptions& options) {
   const auto text = read_text(options.host_file);
-  if (!text) return failure(ErrorClass::arg, "-hostfile: {}", text.error().text);
+  if (!text) return failure(ErrorKind::invalid_argument, "-hostfile: {}", text.error().text);
   auto hosts = parse_host_file(text.value());
-  if (!hosts) return failure(ErrorClass::arg, "-hostfile {}: {}", options.host_file, hosts.error().text);
+  if (!hosts)
+    return failure(ErrorKind::invalid_argument, "-hostfile {}: {}", options.host_file, hosts.error().text);
   options.hosts = std::move(hosts).value();
   return {};
 }
@@ -42,8 +43,8 @@ Result<> read_host_file(JobOptions& options) {
 Result<> place_on_fabric(JobOptions& options, const FabricPlan& plan) {
   for (const HostSlots& host : options.hosts)
     if (plan.find(host.name) == nullptr)
-      return failure(ErrorClass::arg, "--fabric {}: there is no host '{}' ({} to {})", options.fabric,
-                     host.name, plan.hosts.front().name, plan.hosts.back().name);
+      return failure(ErrorKind::invalid_argument, "--fabric {}: there is no host '{}' ({} to {})",
+                     options.fabric, host.name, plan.hosts.front().name, plan.hosts.back().name);
   if (options.hosts.empty())
     for (const FabricPlan::Host& host : plan.hosts) options.hosts.push_back({host.name, 0});
   return {};
@@ -60,7 +61,8 @@ int run_job(JobOptions options, FabricPlan plan, int fabric_lifeline) {
           std::move(guard).value(), std::move(poller).value());
   const auto exit_code = job.run(environment_variables());
   if (!exit_code)
-    return complain(exit_code.error(), exit_code.error().error_class == ErrorClass::arg ? usage_error : 1);
+    return complain(exit_code.error(),
+                    exit_code.error().kind == ErrorKind::invalid_argument ? usage_error : 1);
   return exit_code.value();
 }
 
@@ -69,7 +71,8 @@ int run(JobOptions options) {
     if (const auto read = read_host_file(options); !read) return complain(read.error(), usage_error);
   if (options.fabric.empty()) return run_job(std::move(options), {}, -1);
   const auto lease = FabricLease::take(options.fabric);
-  if (!lease) return complain(lease.error(), lease.error().error_class == ErrorClass::arg ? usage_error : 1);
+  if (!lease)
+    return complain(lease.error(), lease.error().kind == ErrorKind::invalid_argument ? usage_error : 1);
   if (const auto placed = place_on_fabric(options, lease.value().plan()); !placed)
     return complain(placed.error(), usage_error);
   return run_job(std::move(options), lease.value().plan(), lease.value().lifeline());

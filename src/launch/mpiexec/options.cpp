@@ -11,7 +11,7 @@ namespace hawser {
 
 namespace {
 
-Error bad(std::string text) { return Error{ErrorClass::arg, std::move(text)}; }
+Error bad(std::string text) { return Error{ErrorKind::invalid_argument, std::move(text)}; }
 
 Result<int> parse_count(std::string_view option, std::string_view text) {
   const auto value = parse_integer(text);

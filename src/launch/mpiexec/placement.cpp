@@ -48,13 +48,14 @@ Result<Placement> place_ranks(const JobOptions& options, std::string_view this_h
   const int size = static_cast<int>(placement.program_of_rank.size());
   placement.universe_size = std::max(size, slots);
   if (options.stdin_rank >= size)
-    return failure(ErrorClass::arg, "--stdin {}: there are only {} ranks", options.stdin_rank, size);
+    return failure(ErrorKind::invalid_argument, "--stdin {}: there are only {} ranks", options.stdin_rank,
+                   size);
 
   // Hosts are filled in turn; when all are full, another round begins.
   const std::vector<int> share = ranks_of_hosts(hosts, options.ranks_per_node, size);
   const int room = std::accumulate(share.begin(), share.end(), 0);
   if (size > room && options.ranks_per_node == 0 && !options.oversubscribe)
-    return failure(ErrorClass::arg,
+    return failure(ErrorKind::invalid_argument,
                    "{} ranks, but the hosts have only {} slots; give them more, or --oversubscribe, or -ppn",
                    size, room);
   while (placement.size() < size)

@@ -25,7 +25,7 @@ epoll_event make_event(std::uint32_t events, Token token) {
 
 Result<Poller> Poller::create() {
   const int fd = epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0) return failure(ErrorClass::other, "cannot make an epoll descriptor: {}", std::strerror(errno));
+  if (fd < 0) return failure(ErrorKind::other, "cannot make an epoll descriptor: {}", std::strerror(errno));
   return Poller(fd);
 }
 

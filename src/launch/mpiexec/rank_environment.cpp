@@ -36,7 +36,7 @@ Result<std::vector<std::string>> program_environment(std::span<const std::string
     const std::string prefix = name + "=";
     if (std::none_of(variables.begin(), variables.end(),
                      [&](const std::string& entry) { return entry.starts_with(prefix); }))
-      return failure(ErrorClass::arg, "-x {}: the variable is not set", name);
+      return failure(ErrorKind::invalid_argument, "-x {}: the variable is not set", name);
   }
   for (const auto& [name, value] : options.environment) set(variables, name, value);
   for (const auto& [name, value] : program.environment) set(variables, name, value);

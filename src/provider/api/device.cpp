@@ -116,7 +116,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
   auto* const listed = reinterpret_cast<ListedDevice*>(device);
   auto link = current_platform().open(listed->index);
   if (!link) {
-    if (link.error().error_class != hawser::ErrorClass::io) current_platform().complain(link.error().text);
+    if (link.error().kind != hawser::ErrorKind::io) current_platform().complain(link.error().text);
     return fail_with(EIO);
   }
   auto* const opened = new OpenedDevice;

@@ -36,7 +36,7 @@ Result<> Rail::make_queues() {
   shape_.most_receives = std::min(shape_.most_receives, facts.shared_receive_depth);
   const std::int32_t depth = std::min(facts.completion_queue_depth, 2 * shape_.most_receives + most_sends);
   if (shape_.most_receives < 16 || depth <= 2 * shape_.most_receives)
-    return failure(ErrorClass::other, "adapter {} has room for only {} completions and {} receives",
+    return failure(ErrorKind::other, "adapter {} has room for only {} completions and {} receives",
                    facts.name, facts.completion_queue_depth, facts.shared_receive_depth);
   // What a destroyed connection received may still lie in the queue beside what was posted anew.
   depth_ = depth;

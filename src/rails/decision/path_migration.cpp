@@ -75,7 +75,7 @@ std::vector<Route> candidates(const Route& primary, std::span<const DevicePort> 
 
 Error bad_list(std::string_view text) {
   return failure(
-      ErrorClass::arg,
+      ErrorKind::invalid_argument,
       "HAWSER_RAIL_MIGRATION={}: must be auto, off, or a list of ports and path bits such as 2/0,1/3 (ports "
       "from 1 to 254, path bits from 0 to 127)",
       text);

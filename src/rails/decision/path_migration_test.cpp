@@ -35,13 +35,13 @@ class MigratingQueuePair final : public rdma::QueuePair {
   int post_send(std::span<const rdma::SendRequest>) override { return 0; }
   Result<> load_alternate(const Route& route, Nanoseconds) override {
     ++loads;
-    if (refuse) return failure(ErrorClass::other, "refused");
+    if (refuse) return failure(ErrorKind::other, "refused");
     loaded = route;
     state = MigrationState::rearm;
     return {};
   }
   Result<> migrate() override {
-    if (state != MigrationState::armed) return failure(ErrorClass::other, "not armed");
+    if (state != MigrationState::armed) return failure(ErrorKind::other, "not armed");
     state = MigrationState::migrated;
     return {};
   }

@@ -170,7 +170,7 @@ Result<std::unique_ptr<rdma::MemoryRegion>> RegistrationCache::register_once(con
                              rdma::Access::remote_read_write);
   if (!made) return made;
   if (must_write && made.value()->read_only())
-    return failure(ErrorClass::buffer, "{} bytes at {:#x} cannot be written", region.end_ - region.start_,
+    return failure(ErrorKind::bad_address, "{} bytes at {:#x} cannot be written", region.end_ - region.start_,
                    region.start_);
   ++counters_.registrations;
   return made;

@@ -47,9 +47,9 @@ class BookDevice final : public rdma::Device {
                                                               rdma::Access) override {
     const auto start = reinterpret_cast<std::uintptr_t>(address);
     registered_bytes += size;
-    if (bytes + size > limit) return failure(ErrorClass::no_mem, "limit");
+    if (bytes + size > limit) return failure(ErrorKind::no_memory, "limit");
     if (refused_page != 0 && start <= refused_page && refused_page < start + size)
-      return failure(ErrorClass::other, "not mapped");
+      return failure(ErrorKind::other, "not mapped");
     const bool constants = constant_page != 0 && start <= constant_page && constant_page < start + size;
     return std::unique_ptr<rdma::MemoryRegion>(std::make_unique<Region>(*this, start, size, constants));
   }
@@ -84,7 +84,7 @@ class BookDevice final : public rdma::Device {
   std::uint32_t keys = 0;
 
  private:
-  static Error no() { return failure(ErrorClass::unsupported_operation, "not here"); }
+  static Error no() { return failure(ErrorKind::unsupported, "not here"); }
   rdma::DeviceFacts facts_;
 };
 

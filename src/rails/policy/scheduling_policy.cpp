@@ -38,7 +38,8 @@ Error unknown(std::string_view text, std::string_view what) {
     if (info.parameters == 1) names += fmt::format("({})", info.first);
     if (info.parameters == 2) names += fmt::format("({},{})", info.first, info.second);
   }
-  return failure(ErrorClass::arg, "HAWSER_RAIL_POLICY={}: {}; must be one of {}", text, what, names);
+  return failure(ErrorKind::invalid_argument, "HAWSER_RAIL_POLICY={}: {}; must be one of {}", text, what,
+                 names);
 }
 
 }  // namespace

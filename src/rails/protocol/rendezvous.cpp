@@ -392,7 +392,7 @@ bool Rendezvous::progress() {
     const Landed landed = landed_.front();
     landed_.pop_front();
     Result<> result;
-    if (landed.lost) result = failure(ErrorClass::other, "the peer was lost before");
+    if (landed.lost) result = failure(ErrorKind::other, "the peer was lost before");
     if (landed.exposed)
       core_.events->on_exposed_done(landed.cookie, std::move(result));
     else

@@ -51,7 +51,7 @@ void AdapterRecovery::lose_all() {
     VirtualChannel& peer = *core_.known_peers[i];
     if (peer.lost) continue;
     core_.failover.lose(
-        peer, failure(ErrorClass::other,
+        peer, failure(ErrorKind::other,
                       "process {} cannot be reached: none of this process's {} adapters works, nor "
                       "could one be opened again for {} s (HAWSER_RAIL_ADAPTERS_GIVE_UP)",
                       peer.process(), adapters_.size(), core_.knobs.rail_adapters_give_up / second));

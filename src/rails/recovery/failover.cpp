@@ -40,7 +40,7 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   }
   VirtualChannel& peer = subchannel.peer;
   if (!core_.knobs.rail_failover) {
-    lose(peer, failure(ErrorClass::other, "process {} cannot be reached: {} on rail {}", peer.process(),
+    lose(peer, failure(ErrorKind::other, "process {} cannot be reached: {} on rail {}", peer.process(),
                        path_reason_name(reason), subchannel.rail.number()));
     return;
   }

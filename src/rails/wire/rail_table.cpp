@@ -65,7 +65,7 @@ Result<RailTable> RailTable::parse(std::string_view text) {
   if (text.substr(0, version.size()) != version || !read(text.substr(version.size()), bytes) ||
       bytes.empty() || (bytes.size() - 1) % sizeof(RailAddress) != 0 ||
       (bytes.size() - 1) / sizeof(RailAddress) > max_rails)
-    return failure(ErrorClass::other, "'{}' is no table of rails", text);
+    return failure(ErrorKind::other, "'{}' is no table of rails", text);
   RailTable table;
   table.up_at_start = bytes.front();
   for (std::size_t i = 1; i < bytes.size(); i += sizeof(RailAddress))

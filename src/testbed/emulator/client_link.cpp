@@ -22,8 +22,7 @@ using verbs::Request;
 Result<FileDescriptor> connect_to(const std::string& fabric) {
   auto socket = connect_local(fabric);
   if (socket) return socket;
-  return failure(ErrorClass::no_such_file, "hawser: the fabric '{}' is not up: {}", fabric,
-                 socket.error().text);
+  return failure(ErrorKind::not_found, "hawser: the fabric '{}' is not up: {}", fabric, socket.error().text);
 }
 
 void name_host(Request& request, const std::string& host) {
@@ -67,7 +66,8 @@ Result<std::vector<verbs::AdapterFacts>> list_adapters(const std::string& fabric
   name_host(request, host);
   LocalPacket packet;
   const Reply reply = ask(socket.value(), request, {}, packet);
-  if (reply.error != 0) return failure(ErrorClass::arg, "hawser: fabric '{}': {}", fabric, reply.why);
+  if (reply.error != 0)
+    return failure(ErrorKind::invalid_argument, "hawser: fabric '{}': {}", fabric, reply.why);
   return std::vector<verbs::AdapterFacts>(reply.adapters, reply.adapters + reply.adapter_count);
 }
 
@@ -83,7 +83,7 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
   Pipe events = make_pipe();
   if (page.valid()) link->page_memory_ = map_memory(page, sizeof(DoorbellPage));
   if (link->page_memory_ == nullptr || !events.in.valid() || !patience.usable())
-    return failure(ErrorClass::no_mem, "hawser: no memory or descriptors: {}", std::strerror(errno));
+    return failure(ErrorKind::no_memory, "hawser: no memory or descriptors: {}", std::strerror(errno));
   link->page_ = reinterpret_cast<DoorbellPage*>(link->page_memory_.get());
   Request request;
   request.call = Call::open_adapter;
@@ -92,9 +92,11 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
   const int descriptors[] = {page.get(), events.in.get(), patience.memory().get()};
   LocalPacket answer;
   const Reply reply = link->exchange(request, descriptors, &answer);
-  if (reply.error == EIO) return failure(ErrorClass::io, "hawser: fabric '{}': {}", fabric, reply.why);
-  if (reply.error != 0) return failure(ErrorClass::arg, "hawser: fabric '{}': {}", fabric, reply.why);
-  if (answer.descriptors.size() != 1) return failure(ErrorClass::intern, "hawser: a daemon of another build");
+  if (reply.error == EIO) return failure(ErrorKind::io, "hawser: fabric '{}': {}", fabric, reply.why);
+  if (reply.error != 0)
+    return failure(ErrorKind::invalid_argument, "hawser: fabric '{}': {}", fabric, reply.why);
+  if (answer.descriptors.size() != 1)
+    return failure(ErrorKind::internal, "hawser: a daemon of another build");
   link->wake_ = std::move(answer.descriptors[0]);
   link->channels_[0] = std::move(events.out);
   complaints.forget();

@@ -24,7 +24,7 @@ struct ExplainOptions {
 Result<int> read_offset(const std::string& text) {
   if (text == "all") return -1;
   if (text.empty() || text.size() > 3 || text.find_first_not_of("0123456789") != std::string::npos)
-    return failure(ErrorClass::arg, "--lid-offset {}: a number from 0, or all", text);
+    return failure(ErrorKind::invalid_argument, "--lid-offset {}: a number from 0, or all", text);
   return std::stoi(text);
 }
 
@@ -60,7 +60,7 @@ Result<> explain(const ExplainOptions& options) {
   std::ofstream file(options.svg);
   file << fabric::draw_topology(plan.topology, picture);
   file.close();
-  if (!file) return failure(ErrorClass::io, "cannot write '{}'", options.svg);
+  if (!file) return failure(ErrorKind::io, "cannot write '{}'", options.svg);
   return {};
 }
 

@@ -40,10 +40,11 @@ Result<> serve(const Options& options) {
   if (const std::string warning = chunk_warning(plan.parameters); !warning.empty())
     fmt::print(stderr, "hawser fabric: warning: {}\n", warning);
   auto listener = listen_local(options.name);
-  if (!listener) return failure(ErrorClass::name, "fabric '{}': {}", options.name, listener.error().text);
+  if (!listener)
+    return failure(ErrorKind::name_taken, "fabric '{}': {}", options.name, listener.error().text);
   Daemon daemon(options.name, std::move(listener).value(), std::move(plan.topology), std::move(plan.tables),
                 plan.parameters, plan.routing);
-  if (!daemon.usable()) return failure(ErrorClass::other, "the system has no more descriptors");
+  if (!daemon.usable()) return failure(ErrorKind::other, "the system has no more descriptors");
   if (options.lifeline >= 0) daemon.end_with(FileDescriptor(options.lifeline));
   if (options.ready >= 0) {
     leave_terminal();

@@ -157,14 +157,14 @@ class SubnetRun {
       : subnet_(subnet), options_(options), socket_name_(fs::path(scratch_.path()).filename().string()) {}
 
   Result<fabric::RoutingTables> run() {
-    if (scratch_.path().empty()) return failure(ErrorClass::io, "cannot make a folder for OpenSM's files");
-    if (!write_input()) return failure(ErrorClass::io, "cannot write OpenSM's input to {}", scratch_.path());
+    if (scratch_.path().empty()) return failure(ErrorKind::io, "cannot make a folder for OpenSM's files");
+    if (!write_input()) return failure(ErrorKind::io, "cannot write OpenSM's input to {}", scratch_.path());
     HAWSER_TRY(start_ibsim());
     HAWSER_TRY(run_opensm());
     const std::string log = scratch_.read("opensm.log");
     const std::string used = engine_in_log(log);
     if (subnet_.has_switch && used != options_.engine) {
-      return failure(ErrorClass::other, "OpenSM routed with '{}' instead of '{}': {}", used, options_.engine,
+      return failure(ErrorKind::other, "OpenSM routed with '{}' instead of '{}': {}", used, options_.engine,
                      last_error(log));
     }
     return load();
@@ -212,8 +212,7 @@ class SubnetRun {
         wait_for(options_.patience, [&] { return ibsim_->ended() || listens(socket_name_); });
     if (outcome != WaitOutcome::done) return no_end("ibsim did not get ready", outcome);
     if (ibsim_->ended())
-      return failure(ErrorClass::other, "ibsim refused the topology: {}",
-                     tail_of(scratch_.read("ibsim.out")));
+      return failure(ErrorKind::other, "ibsim refused the topology: {}", tail_of(scratch_.read("ibsim.out")));
     return {};
   }
 
@@ -257,13 +256,13 @@ class SubnetRun {
     const std::string log = scratch_.read("opensm.log");
     if (outcome != WaitOutcome::done) return no_end("OpenSM did not come to an end", outcome);
     if (refused) {
-      return failure(ErrorClass::other, "OpenSM's engine '{}' cannot route this with LMC {}: {}",
+      return failure(ErrorKind::other, "OpenSM's engine '{}' cannot route this with LMC {}: {}",
                      options_.engine, options_.lmc, last_error(log));
     }
     if (!opensm.ended())
-      return failure(ErrorClass::other, "ibsim ended: {}", tail_of(scratch_.read("ibsim.out")));
+      return failure(ErrorKind::other, "ibsim ended: {}", tail_of(scratch_.read("ibsim.out")));
     if (opensm.exit_code() != 0) {
-      return failure(ErrorClass::other, "OpenSM ended with {}: {} {}", opensm.exit_code(), last_error(log),
+      return failure(ErrorKind::other, "OpenSM ended with {}: {} {}", opensm.exit_code(), last_error(log),
                      tail_of(scratch_.read("opensm.out")));
     }
     return {};
@@ -281,7 +280,7 @@ class SubnetRun {
         if (subnet_.graph.port(port).peer.node < 0) continue;
         const auto address = tables.address(port);
         if (address.base == 0 || address.lmc != options_.lmc) {
-          return failure(ErrorClass::other, "OpenSM did not give the {} LIDs of LMC {} to {}",
+          return failure(ErrorKind::other, "OpenSM did not give the {} LIDs of LMC {} to {}",
                          1 << options_.lmc, options_.lmc, node.name);
         }
       }
@@ -290,8 +289,8 @@ class SubnetRun {
   }
 
   Error no_end(const char* what, WaitOutcome outcome) const {
-    if (outcome == WaitOutcome::interrupted) return failure(ErrorClass::other, "interrupted");
-    return failure(ErrorClass::other, "{} within {} s: {}", what, options_.patience / second,
+    if (outcome == WaitOutcome::interrupted) return failure(ErrorKind::other, "interrupted");
+    return failure(ErrorKind::other, "{} within {} s: {}", what, options_.patience / second,
                    last_error(scratch_.read("opensm.log")));
   }
   static std::string last_error(const std::string& log) {
@@ -316,17 +315,17 @@ constexpr const char* known_engines[] = {"updn", "minhop", "dnup", "ftree", "dfs
 
 Result<> check(const OpenSmOptions& options) {
   if (options.lmc < 0 || options.lmc > 7)
-    return failure(ErrorClass::arg, "LMC {}: 0 to 7 are possible", options.lmc);
+    return failure(ErrorKind::invalid_argument, "LMC {}: 0 to 7 are possible", options.lmc);
   if (std::find(std::begin(known_engines), std::end(known_engines), options.engine) ==
       std::end(known_engines)) {
-    return failure(ErrorClass::arg,
+    return failure(ErrorKind::invalid_argument,
                    "OpenSM has no engine '{}': updn, minhop, dnup, ftree, dfsssp, sssp, lash or nue",
                    options.engine);
   }
   if (options.engine == "ftree" && options.lmc > 0)
-    return failure(ErrorClass::arg, "OpenSM's engine ftree does not support LMC > 0; updn does");
+    return failure(ErrorKind::invalid_argument, "OpenSM's engine ftree does not support LMC > 0; updn does");
   if (const std::string missing = opensm_missing(); !missing.empty())
-    return failure(ErrorClass::other, "{}", missing);
+    return failure(ErrorKind::other, "{}", missing);
   return {};
 }
 

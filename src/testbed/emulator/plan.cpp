@@ -25,12 +25,12 @@ Result<fabric::Topology> read_topology(const PlanOptions& options) {
   auto text = read_text(options.what);
   if (!text) {
     return failure(
-        ErrorClass::no_such_file,
+        ErrorKind::not_found,
         "{}; nor is it a built-in topology (back-to-back, single-switch, two-switch, fat-tree-144)",
         text.error().text);
   }
   if (options.hosts != 0 || options.rails != 0 || options.ports != 0) {
-    return failure(ErrorClass::arg,
+    return failure(ErrorKind::invalid_argument,
                    "--hosts, --rails and --ports are for built-in topologies; '{}' says itself",
                    options.what);
   }
@@ -70,7 +70,7 @@ Result<> read_parameters(const PlanOptions& options, fabric::Topology& topology,
   HAWSER_TRY(set("--lmc", "lmc", options.lmc < 0 ? "" : std::to_string(options.lmc)));
   HAWSER_TRY(set("--shuffle-seed", "shuffle-seed", options.shuffle_seed));
   if (parameters.congestion_control && parameters.ecn_threshold == 0)
-    return failure(ErrorClass::arg,
+    return failure(ErrorKind::invalid_argument,
                    "congestion-control on needs an ecn-threshold, or nothing is ever marked");
   // Packets of an MTU are events every few microseconds, more than a crowded machine keeps up with. These
   // take hundreds, well above the noise; `chunk` in the file of parameters says otherwise.
@@ -96,17 +96,17 @@ Result<> route(const PlanOptions& options, Plan& plan) {
   if (options.routing.starts_with("opensm:")) {
     opensm.engine = options.routing.substr(std::string("opensm:").size());
   } else if (options.routing != "opensm") {
-    return failure(ErrorClass::arg, "there is no --routing '{}': builtin, opensm or opensm:ENGINE",
-                   options.routing);
+    return failure(ErrorKind::invalid_argument,
+                   "there is no --routing '{}': builtin, opensm or opensm:ENGINE", options.routing);
   }
   const bool in_order = opensm.engine == "updn" || opensm.engine == "minhop";
   if (opensm.port_order_seed != 0 && !in_order) {
-    return failure(ErrorClass::arg,
+    return failure(ErrorKind::invalid_argument,
                    "OpenSM takes an order of ports (shuffle-seed) with updn and minhop, not {}",
                    opensm.engine);
   }
   auto tables = route_by_opensm(plan.topology, opensm);
-  if (!tables) return failure(ErrorClass::other, "--routing {}: {}", options.routing, tables.error().text);
+  if (!tables) return failure(ErrorKind::other, "--routing {}: {}", options.routing, tables.error().text);
   plan.tables = std::move(tables).value();
   plan.routing =
       "OpenSM " + opensm.engine + (shuffled.empty() ? "" : ", ports in an order" + shuffled.substr(1));

@@ -81,7 +81,8 @@ SimulatedFabric::~SimulatedFabric() = default;
 Result<std::unique_ptr<SimulatedFabric>> SimulatedFabric::build(EventQueue& queue, Trace& trace,
                                                                 const FabricOptions& options, int ranks,
                                                                 std::uint64_t seed) {
-  if (options.ranks_per_host < 1) return failure(ErrorClass::arg, "ranks per host must be at least 1");
+  if (options.ranks_per_host < 1)
+    return failure(ErrorKind::invalid_argument, "ranks per host must be at least 1");
   const int hosts = (ranks + options.ranks_per_host - 1) / options.ranks_per_host;
   auto topology = topology_of(options, hosts);
   if (!topology) return topology.take_error();
@@ -89,8 +90,8 @@ Result<std::unique_ptr<SimulatedFabric>> SimulatedFabric::build(EventQueue& queu
   parameters.seed = seed;
   HAWSER_TRY(fabric::parse_parameters(options.parameters, "parameters", topology.value(), parameters));
   if (static_cast<int>(topology.value().hosts().size()) < hosts) {
-    return failure(ErrorClass::arg, "{} ranks, {} on a host, need {} hosts; the topology has {}", ranks,
-                   options.ranks_per_host, hosts, topology.value().hosts().size());
+    return failure(ErrorKind::invalid_argument, "{} ranks, {} on a host, need {} hosts; the topology has {}",
+                   ranks, options.ranks_per_host, hosts, topology.value().hosts().size());
   }
   auto tables =
       fabric::build_routes(topology.value(), parameters.lmc, {.shuffle_seed = parameters.shuffle_seed});

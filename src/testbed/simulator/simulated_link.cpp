@@ -40,8 +40,9 @@ void SimulatedLink::Doorbell::fire(Nanoseconds) {
 
 Result<std::unique_ptr<verbs::Link>> SimulatedPlatform::open(std::uint32_t number) {
   fabric::Adapter* const adapter = fabric_.adapter(host_, static_cast<std::int32_t>(number));
-  if (adapter == nullptr) return failure(ErrorClass::arg, "host {} has no adapter {}", host_, number);
-  if (adapter->dead()) return failure(ErrorClass::io, "adapter {} of host {} is dead", number, host_);
+  if (adapter == nullptr)
+    return failure(ErrorKind::invalid_argument, "host {} has no adapter {}", host_, number);
+  if (adapter->dead()) return failure(ErrorKind::io, "adapter {} of host {} is dead", number, host_);
   return std::unique_ptr<verbs::Link>(
       std::make_unique<SimulatedLink>(fabric_, *adapter, space_, processor_, user_, cost_));
 }

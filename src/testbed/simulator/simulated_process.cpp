@@ -289,7 +289,7 @@ Result<> SimulatedProcess::fence() {
 Result<std::string> SimulatedProcess::get(int rank, std::string_view key) {
   const auto found = job_.values_.find({rank, std::string(key)});
   if (found == job_.values_.end()) {
-    return Error{ErrorClass::other, fmt::format("rank {} has put no value under {}", rank, key)};
+    return Error{ErrorKind::other, fmt::format("rank {} has put no value under {}", rank, key)};
   }
   return found->second;
 }
