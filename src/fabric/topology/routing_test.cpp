@@ -7,7 +7,6 @@
 #include "fabric/topology/makers.h"
 #include "fabric/topology/opensm_dumps.h"
 #include "fabric/topology/path_analysis.h"
-#include "fabric/topology/svg.h"
 #include "fabric/topology/topology_text.h"
 
 namespace hawser::fabric {
@@ -123,18 +122,13 @@ TEST(Routing, RefusesImpossibleAddresses) {
   EXPECT_FALSE(tables.set_address({1, 1}, 0xbfff, 1));
 }
 
-TEST(Routing, DisplacedRingIsDrawn) {
+TEST(Routing, DisplacedRingLoadsLinks) {
   const Topology tree = make_fat_tree_144(144).value();
   const RoutingTables tables = build_routes(tree, 0).value();
   const auto loads = link_loads(tree, tables, displaced_ring(tree, 24, 12));
   int total = 0;
   for (const LinkLoad& load : loads) total += load.flows;
   EXPECT_EQ(total, 2 * 24);  // each flow crosses one up-link and one down-link
-  const std::string picture = draw_topology(tree, {"24 hosts, step 12", loads, true});
-  EXPECT_NE(picture.find("SPINE11"), std::string::npos);
-  EXPECT_NE(picture.find("LEAF01"), std::string::npos);
-  EXPECT_EQ(picture.find("LEAF02<"), std::string::npos);
-  EXPECT_EQ(picture.find("nan"), std::string::npos);
 }
 
 constexpr const char* dumped_net = R"(

@@ -8,7 +8,7 @@
 #include "base/failure.h"
 #include "base/option_errors.h"
 #include "fabric/topology/report.h"
-#include "fabric/topology/svg.h"
+#include "testbed/emulator/topology_picture.h"
 #include "fabric/topology/topology_text.h"
 #include "testbed/emulator/plan.h"
 
@@ -48,7 +48,7 @@ Result<> explain(const ExplainOptions& options) {
       fmt::format("{}: LMC {}, {}", options.plan.what, plan.parameters.lmc, plan.routing);
   fmt::print("{}: {} hosts, LMC {}\nrouting: {}\n", options.plan.what, plan.topology.hosts().size(),
              plan.parameters.lmc, plan.routing);
-  fabric::PictureOptions picture{.title = what, .loads = {}};
+  PictureOptions picture{.title = what, .loads = {}};
   if (options.paths) fmt::print("{}", fabric::report_paths(plan.topology, plan.tables));
   if (!options.flows.empty()) {
     fmt::print("{}", fabric::report_loads(plan.topology, plan.tables, pattern));
@@ -58,7 +58,7 @@ Result<> explain(const ExplainOptions& options) {
   }
   if (options.svg.empty()) return {};
   std::ofstream file(options.svg);
-  file << fabric::draw_topology(plan.topology, picture);
+  file << draw_topology(plan.topology, picture);
   file.close();
   if (!file) return failure(ErrorKind::io, "cannot write '{}'", options.svg);
   return {};

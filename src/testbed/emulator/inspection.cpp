@@ -7,7 +7,7 @@
 #include "base/failure.h"
 #include "fabric/quantity.h"
 #include "fabric/topology/report.h"
-#include "fabric/topology/svg.h"
+#include "testbed/emulator/topology_picture.h"
 #include "fabric/topology/topology_text.h"
 
 namespace hawser::emulator {
@@ -38,13 +38,13 @@ Result<std::string> inspect_topology(const fabric::Fabric& fabric, const std::st
   if (words.size() == 1 && words[0] == "paths")
     return fabric::report_paths(fabric.topology(), fabric.tables());
   if (words.size() == 1 && words[0] == "svg")
-    return fabric::draw_topology(fabric.topology(), {.title = title, .loads = {}});
+    return draw_topology(fabric.topology(), {.title = title, .loads = {}});
   if (words.size() != 3 || (words[0] != "flows" && words[0] != "svg"))
     return failure(ErrorKind::invalid_argument, "nothing is known of 'topology {}'", question);
   auto pattern = read_pattern(fabric, words[1], words[2]);
   if (!pattern) return pattern.take_error();
   if (words[0] == "flows") return fabric::report_loads(fabric.topology(), fabric.tables(), pattern.value());
-  return fabric::draw_topology(
+  return draw_topology(
       fabric.topology(),
       {.title = pattern.value().title + "; " + title,
        .loads = fabric::link_loads(fabric.topology(), fabric.tables(), pattern.value().flows),

@@ -1,4 +1,4 @@
-#include "fabric/topology/svg.h"
+#include "testbed/emulator/topology_picture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,10 @@
 
 #include <fmt/format.h>
 
-namespace hawser::fabric {
+namespace hawser::emulator {
+
+using namespace fabric;
+
 namespace {
 
 constexpr int row_height = 150;
@@ -337,4 +340,4 @@ std::string draw_topology(const Topology& topology, const PictureOptions& option
   return Picture(topology, options).draw();
 }
 
-}  // namespace hawser::fabric
+}  // namespace hawser::emulator
