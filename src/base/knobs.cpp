@@ -5,6 +5,7 @@
 
 #include "base/failure.h"
 #include "base/knob_value.h"
+#include "base/quantity.h"
 
 namespace hawser {
 
@@ -30,59 +31,43 @@ std::string format_number(KnobKind kind, std::int64_t value) {
 }
 [[maybe_unused]] std::string format_value(KnobKind, const std::string& value) { return value; }
 
-std::string_view kind_description(KnobKind kind) {
-  switch (kind) {
-    case KnobKind::boolean:
-      return "on or off";
-    case KnobKind::integer:
-      return "a whole number";
-    case KnobKind::bytes:
-      return "a number of bytes such as 4096, 64K or 2M";
-    case KnobKind::duration:
-      return "a time with its unit (ns, us, ms or s), such as 20us, 5ms or 2s";
-    case KnobKind::text:
-      return "a text";
-    case KnobKind::choice:
-      return "one of";
-  }
-  HAWSER_UNREACHABLE();
-}
-
 std::string with_commas(std::string_view choices) {
   std::string text(choices);
   for (std::size_t bar; (bar = text.find('|')) != std::string::npos;) text.replace(bar, 1, ", ");
   return text;
 }
 
-Error malformed(const KnobInfo& knob, std::string_view value) {
-  if (knob.kind == KnobKind::choice)
-    return failure(ErrorKind::invalid_argument, "{}={}: must be one of {}", knob.variable, value,
-                   with_commas(knob.unit));
-  return failure(ErrorKind::invalid_argument, "{}={}: must be {}", knob.variable, value,
-                 kind_description(knob.kind));
+Error malformed(const KnobInfo& knob, std::string_view value, const std::string& what) {
+  return failure(ErrorKind::invalid_argument, "{}={}: {}", knob.variable, value, what);
+}
+
+Result<std::int64_t> parse_number(const KnobInfo& knob, std::string_view value) {
+  const Range<std::int64_t> possible{knob.minimum, knob.maximum};
+  if (knob.kind == KnobKind::bytes) return parse_bytes(value, possible);
+  if (knob.kind == KnobKind::duration) return parse_duration(value, possible);
+  const auto count = parse_count(
+      value, {static_cast<std::uint64_t>(knob.minimum), static_cast<std::uint64_t>(knob.maximum)});
+  if (!count) return Error(count.error());
+  return static_cast<std::int64_t>(count.value());
 }
 
 [[maybe_unused]] Result<> assign(bool& target, const KnobInfo& knob, std::string_view value) {
   const std::optional<bool> parsed = parse_boolean(value);
-  if (!parsed) return malformed(knob, value);
+  if (!parsed) return malformed(knob, value, "must be on or off");
   target = *parsed;
   return {};
 }
 
 [[maybe_unused]] Result<> assign(std::int64_t& target, const KnobInfo& knob, std::string_view value) {
-  const std::optional<std::int64_t> parsed = knob.kind == KnobKind::bytes      ? parse_bytes(value)
-                                             : knob.kind == KnobKind::duration ? parse_duration(value)
-                                                                               : parse_integer(value);
-  if (!parsed) return malformed(knob, value);
-  if (*parsed < knob.minimum || *parsed > knob.maximum)
-    return failure(ErrorKind::invalid_argument, "{}={}: out of range, must be from {} to {}", knob.variable,
-                   value, format_number(knob.kind, knob.minimum), format_number(knob.kind, knob.maximum));
-  target = *parsed;
+  const Result<std::int64_t> parsed = parse_number(knob, value);
+  if (!parsed) return malformed(knob, value, parsed.error().text);
+  target = parsed.value();
   return {};
 }
 
 [[maybe_unused]] Result<> assign(std::string& target, const KnobInfo& knob, std::string_view value) {
-  if (knob.kind == KnobKind::choice && !is_choice(value, knob.unit)) return malformed(knob, value);
+  if (knob.kind == KnobKind::choice && !is_choice(value, knob.unit))
+    return malformed(knob, value, "must be one of " + with_commas(knob.unit));
   target = value;
   return {};
 }

@@ -26,7 +26,7 @@ struct Case {
   Parameters parameters;
   std::vector<Flow> flows;
   std::vector<std::string> commands = {};  // before the start
-  std::string faults = {};                 // lines of `<seconds> <fault>`
+  std::string faults = {};                 // lines of `<time> <fault>`
 };
 
 struct Outcomes {

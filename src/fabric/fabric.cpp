@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/failure.h"
-#include "fabric/quantity.h"
 #include "fabric/topology/subnets.h"
 
 namespace hawser::fabric {

@@ -2,10 +2,12 @@
 
 #include <bit>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "base/failure.h"
-#include "fabric/quantity.h"
+#include "fabric/limits.h"
+#include "fabric/words.h"
 
 namespace hawser::fabric {
 namespace {
@@ -23,38 +25,32 @@ Setter into(Target& target, Parse parse) {
 }
 
 template <class Target>
-Setter size_into(Target& target, std::uint64_t most) {
-  return [&target, most](const std::string& text) -> Result<> {
-    auto value = parse_size(text);
-    if (!value) return value.take_error();
-    if (value.value() > most)
-      return failure(ErrorKind::invalid_argument, "'{}' is too large: at most {} bytes are possible", text,
-                     most);
-    target = static_cast<Target>(value.value());
-    return {};
-  };
+Setter size_into(Target& target, std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
+  return into(target, [most](const std::string& text) { return parse_bytes(text, {0, most}); });
 }
 
 Result<> set_mtu(std::uint32_t& target, const std::string& text) {
-  auto value = parse_size(text);
+  auto value = parse_bytes(text);
   if (!value) return value.take_error();
-  if (!std::has_single_bit(value.value()) || value.value() < 256 || value.value() > 4096)
+  if (value.value() < 256 || value.value() > 4096 ||
+      !std::has_single_bit(static_cast<std::uint64_t>(value.value())))
     return failure(ErrorKind::invalid_argument, "'{}' is no MTU: 256, 512, 1024, 2048 or 4096 are possible",
                    text);
   target = static_cast<std::uint32_t>(value.value());
   return {};
 }
 
-Setter count_into(int& target, int least, int most) {
-  return [&target, least, most](const std::string& text) -> Result<> {
-    auto value = parse_number(text);
-    if (!value || value.value() < static_cast<std::uint64_t>(least) ||
-        value.value() > static_cast<std::uint64_t>(most)) {
-      return failure(ErrorKind::invalid_argument, "'{}' is not a number from {} to {}", text, least, most);
-    }
-    target = static_cast<int>(value.value());
-    return {};
-  };
+Setter rate_into(double& target) {
+  return into(target, [](const std::string& text) { return parse_rate(text, possible_rates); });
+}
+
+Setter time_into(Nanoseconds& target) {
+  return into(target, [](const std::string& text) { return parse_duration(text, possible_times); });
+}
+
+template <class Target>
+Setter count_into(Target& target, Range<std::uint64_t> possible = {}) {
+  return into(target, [possible](const std::string& text) { return parse_count(text, possible); });
 }
 
 Setter choice_into(bool& target, const char* no, const char* yes) {
@@ -69,42 +65,42 @@ Setter choice_into(bool& target, const char* no, const char* yes) {
 class ParameterReader {
  public:
   ParameterReader(Topology& topology, Parameters& p) : topology_(topology), parameters_(p) {
-    setters_["link-rate"] = into(p.link_rate, parse_rate);
-    setters_["link-latency"] = into(p.link_latency, parse_duration);
-    setters_["switch-latency"] = into(p.switch_latency, parse_duration);
+    setters_["link-rate"] = rate_into(p.link_rate);
+    setters_["link-latency"] = time_into(p.link_latency);
+    setters_["switch-latency"] = time_into(p.switch_latency);
     setters_["mtu"] = [&p](const std::string& text) { return set_mtu(p.mtu, text); };
     // A packet with all its headers is less than 4 GiB on the wire, at any MTU.
     setters_["chunk"] = size_into(p.chunk, 16 << 20);
     setters_["header-bytes"] = size_into(p.header_bytes, 4096);
-    setters_["buffer"] = size_into(p.buffer, std::uint64_t{1} << 40);
-    setters_["virtual-lanes"] = count_into(p.virtual_lanes, 1, 15);
-    setters_["send-engines"] = count_into(p.send_engines, 1, 16);
-    setters_["send-engine-rate"] = into(p.send_engine_rate, parse_rate);
-    setters_["receive-engines"] = count_into(p.receive_engines, 1, 16);
-    setters_["receive-engine-rate"] = into(p.receive_engine_rate, parse_rate);
-    setters_["bus-rate"] = into(p.bus_rate, parse_rate);
+    setters_["buffer"] = size_into(p.buffer, std::int64_t{1} << 40);
+    setters_["virtual-lanes"] = count_into(p.virtual_lanes, {1, 15});
+    setters_["send-engines"] = count_into(p.send_engines, {1, 16});
+    setters_["send-engine-rate"] = rate_into(p.send_engine_rate);
+    setters_["receive-engines"] = count_into(p.receive_engines, {1, 16});
+    setters_["receive-engine-rate"] = rate_into(p.receive_engine_rate);
+    setters_["bus-rate"] = rate_into(p.bus_rate);
     setters_["bus"] = choice_into(p.bus_half_duplex, "full", "half");
-    setters_["ecn-threshold"] = size_into(p.ecn_threshold, std::uint64_t{1} << 40);
+    setters_["ecn-threshold"] = size_into(p.ecn_threshold, std::int64_t{1} << 40);
     setters_["adaptive-routing"] = choice_into(p.adaptive_routing, "off", "on");
     setters_["congestion-control"] = choice_into(p.congestion_control, "off", "on");
-    setters_["ccti-increase"] = count_into(p.ccti_increase, 1, 127);
-    setters_["ccti-limit"] = count_into(p.ccti_limit, 1, 127);
-    setters_["ccti-timer"] = into(p.ccti_timer, parse_duration);
-    setters_["cct-divisor"] = count_into(p.cct_divisor, 1, 1024);
-    setters_["reroute-delay"] = into(p.reroute_delay, parse_duration);
-    setters_["lmc"] = count_into(p.lmc, 0, 7);
+    setters_["ccti-increase"] = count_into(p.ccti_increase, {1, 127});
+    setters_["ccti-limit"] = count_into(p.ccti_limit, {1, 127});
+    setters_["ccti-timer"] = time_into(p.ccti_timer);
+    setters_["cct-divisor"] = count_into(p.cct_divisor, {1, 1024});
+    setters_["reroute-delay"] = time_into(p.reroute_delay);
+    setters_["lmc"] = count_into(p.lmc, {0, 7});
     setters_["link-layer"] = [&p](const std::string& text) -> Result<> {
       bool ethernet = false;
       HAWSER_TRY(choice_into(ethernet, "infiniband", "ethernet")(text));
       p.link_layer = ethernet ? LinkLayer::ethernet : LinkLayer::infiniband;
       return {};
     };
-    setters_["max-message"] = into(p.max_message, parse_size);
+    setters_["max-message"] = size_into(p.max_message);
     setters_["endless-retries"] = choice_into(p.endless_retries, "off", "on");
-    setters_["locked-memory"] = into(p.locked_memory, parse_size);
-    setters_["neighbour-time"] = into(p.neighbour_time, parse_duration);
-    setters_["shuffle-seed"] = into(p.shuffle_seed, parse_number);
-    setters_["seed"] = into(p.seed, parse_number);
+    setters_["locked-memory"] = size_into(p.locked_memory);
+    setters_["neighbour-time"] = time_into(p.neighbour_time);
+    setters_["shuffle-seed"] = count_into(p.shuffle_seed);
+    setters_["seed"] = count_into(p.seed);
   }
 
   // Several `key value` pairs may share a line; `host` and `link` take the whole line.
@@ -150,12 +146,12 @@ class ParameterReader {
     LinkParameters link{port.value(), {}, {}};
     for (std::size_t i = 2; i < words.size(); i += 2) {
       if (words[i] == "rate") {
-        auto rate = parse_rate(words[i + 1]);
+        auto rate = parse_rate(words[i + 1], possible_rates);
         if (!rate)
           return failure(ErrorKind::invalid_argument, "link {}: rate: {}", words[1], rate.error().text);
         link.rate = rate.value();
       } else if (words[i] == "latency") {
-        auto latency = parse_duration(words[i + 1]);
+        auto latency = parse_duration(words[i + 1], possible_times);
         if (!latency)
           return failure(ErrorKind::invalid_argument, "link {}: latency: {}", words[1], latency.error().text);
         link.latency = latency.value();

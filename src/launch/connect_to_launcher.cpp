@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/failure.h"
-#include "base/knob_value.h"
+#include "base/quantity.h"
 #include "launch/environment_variables.h"
 #include "launch/mpiexec_bootstrap.h"
 #include "launch/pmi_bootstrap.h"
@@ -19,7 +19,7 @@ Result<std::unique_ptr<Bootstrap>> start_alone(std::span<const std::string_view>
   // Slurm starts the tasks of a step without PMI when it is not asked for one. Each would take itself for
   // the whole job, which nobody wants who asked for several.
   const std::string_view tasks = find_variable(environment, "SLURM_STEP_NUM_TASKS");
-  if (parse_integer(tasks).value_or(1) > 1)
+  if (const auto count = parse_count(tasks); count && count.value() > 1)
     return failure(
         ErrorKind::other,
         "srun started {} tasks without a process manager interface: use srun --mpi=pmi2 or --mpi=pmix",

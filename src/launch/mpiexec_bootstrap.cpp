@@ -3,7 +3,7 @@
 #include <fcntl.h>
 
 #include "base/failure.h"
-#include "base/knob_value.h"
+#include "base/quantity.h"
 #include "base/version.h"
 #include "launch/environment_variables.h"
 #include "launch/fence_frame.h"
@@ -15,10 +15,9 @@ namespace {
 
 Result<int> number(std::span<const std::string_view> environment, std::string_view name) {
   const std::string_view text = find_variable(environment, name);
-  const auto value = parse_integer(text);
-  if (!value || *value < 0 || *value > INT32_MAX)
-    return failure(ErrorKind::other, "{}={}: not a number that mpiexec hands out", name, text);
-  return static_cast<int>(*value);
+  const auto value = parse_count(text, {0, INT32_MAX});
+  if (!value) return failure(ErrorKind::other, "{}={}: not a number that mpiexec hands out", name, text);
+  return static_cast<int>(value.value());
 }
 
 }  // namespace

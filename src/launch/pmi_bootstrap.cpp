@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/failure.h"
-#include "base/knob_value.h"
+#include "base/quantity.h"
 #include "launch/environment_variables.h"
 #include "launch/process_mapping.h"
 #include "launch/value_encoding.h"
@@ -19,14 +19,14 @@ Result<std::unique_ptr<Bootstrap>> PmiBootstrap::connect(std::span<const std::st
   std::unique_ptr<PmiBootstrap> bootstrap;
   const std::string_view fd_text = find_variable(environment, "PMI_FD");
   if (!fd_text.empty()) {
-    const auto fd = parse_integer(fd_text);
-    const auto rank = parse_integer(find_variable(environment, "PMI_RANK"));
-    const auto size = parse_integer(find_variable(environment, "PMI_SIZE"));
-    if (!fd || !rank || !size || *rank < 0 || *rank >= *size || *size > INT32_MAX)
+    const auto fd = parse_count(fd_text, {0, INT32_MAX});
+    const auto rank = parse_count(find_variable(environment, "PMI_RANK"));
+    const auto size = parse_count(find_variable(environment, "PMI_SIZE"), {0, INT32_MAX});
+    if (!fd || !rank || !size || rank.value() >= size.value())
       return failure(ErrorKind::other, "PMI_FD={} PMI_RANK={} PMI_SIZE={}: not what a launcher sets", fd_text,
                      find_variable(environment, "PMI_RANK"), find_variable(environment, "PMI_SIZE"));
-    bootstrap.reset(
-        new PmiBootstrap(static_cast<int>(*fd), static_cast<int>(*rank), static_cast<int>(*size)));
+    bootstrap.reset(new PmiBootstrap(static_cast<int>(fd.value()), static_cast<int>(rank.value()),
+                                     static_cast<int>(size.value())));
   } else {
     const Result<int> fd = connect_to_port(find_variable(environment, "PMI_PORT"));
     if (!fd) return Error(fd.error());

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "fabric/quantity.h"
+#include "base/quantity.h"
 #include "tool/fabric_client.h"
 #include "tool/fabric_record.h"
 #include "tool/subcommand.h"
@@ -62,20 +62,18 @@ WatchOptions parse(std::span<const std::string_view> words) {
     if (word == "--name") options.name = words[i];
     if (word == "--record") options.record = words[i];
     if (word == "--interval") {
-      auto interval = fabric::parse_duration(words[i]);
-      if (!interval)
-        options.error = fmt::format("--interval: {}", interval.error().text);
-      else if (interval.value() < millisecond)
-        options.error = fmt::format("--interval {}: a time of at least 1ms is meant", words[i]);
-      else
+      auto interval = parse_duration(words[i], {millisecond, 1000 * second});
+      if (interval)
         options.interval = interval.value();
+      else
+        options.error = fmt::format("--interval {}: {}", words[i], interval.error().text);
     }
     if (word == "--count") {
-      auto count = fabric::parse_number(words[i]);
-      if (!count || count.value() == 0)
-        options.error = fmt::format("--count {}: a number from 1 is meant", words[i]);
-      else
+      auto count = parse_count(words[i], {.least = 1});
+      if (count)
         options.count = count.value();
+      else
+        options.error = fmt::format("--count {}: {}", words[i], count.error().text);
     }
   }
   return options;
@@ -128,9 +126,8 @@ std::string header(const Json& before, const Json& after, const std::vector<Link
   std::string text = fmt::format(
       "fabric {} at {:.3f} s: {} links, {} down; {} clients; lag {} (worst ever {}); faults to come: {}\n",
       after.at("name").get<std::string>(), after.at("seconds").get<double>(), links.size(), down,
-      after.at("clients").size(), fabric::format_duration(turns == 0 ? 0 : sum / turns),
-      fabric::format_duration(lag.at("worst").get<Nanoseconds>()),
-      after.at("pending_faults").get<std::uint64_t>());
+      after.at("clients").size(), format_duration(turns == 0 ? 0 : sum / turns),
+      format_duration(lag.at("worst").get<Nanoseconds>()), after.at("pending_faults").get<std::uint64_t>());
   return text;
 }
 

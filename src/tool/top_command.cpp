@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/option_errors.h"
+#include "base/quantity.h"
 #include "tool/subcommand.h"
 #include "tool/top_keys.h"
 #include "tool/top_view.h"
@@ -18,11 +19,15 @@ namespace {
 struct TopOptions {
   pid_t pid = 0;
   std::string job;
-  double interval = 1;  // seconds
+  Nanoseconds interval = second;
   bool once = false;
   bool json = false;
   bool paths = false;
 };
+
+Result<Nanoseconds> read_interval(const std::string& text) {
+  return parse_duration(text, {10 * millisecond, 3600 * second}, second);
+}
 
 std::size_t terminal_rows() {
   winsize size{};
@@ -79,7 +84,7 @@ int show(const TopOptions& options) {
   }
   TopLayout layout;
   layout.all_paths = options.paths;
-  char key = keys.wait(std::min(options.interval, 0.5));
+  char key = keys.wait(std::min(options.interval, second / 2));
   for (bool first = true; key != TopKeys::quit; first = false) {
     std::vector<SeenProcess> now = look(reader, options);
     if (asked && now.empty()) {  // what was there has ended
@@ -115,8 +120,14 @@ int run_top(std::span<const std::string_view> words) {
       "hawser top");
   app.add_option("--pid", options.pid, "this process only")->check(CLI::PositiveNumber);
   app.add_option("--job", options.job, "this job only");
-  app.add_option("--interval", options.interval, "seconds between two views, over which rates are taken")
-      ->check(CLI::Range(0.01, 3600.0))
+  std::string interval = "1s";
+  app.add_option(
+         "--interval", interval,
+         "time between two views, over which rates are taken (2, 0.5s, 200ms; seconds without a unit)")
+      ->check([](const std::string& text) {
+        const auto read = read_interval(text);
+        return read ? std::string() : read.error().text;
+      })
       ->capture_default_str();
   app.add_flag("--once", options.once, "one view, all of it; fails if there is no such process");
   app.add_flag("--paths", options.paths, "list every path and event, of large jobs, too");
@@ -128,6 +139,7 @@ int run_top(std::span<const std::string_view> words) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : exit_usage;
   }
+  options.interval = read_interval(interval).value();
   return show(options);
 }
 

@@ -45,9 +45,9 @@ char TopKeys::read_signal() {
   return none;
 }
 
-char TopKeys::wait(double seconds) {
+char TopKeys::wait(Nanoseconds time) {
   pollfd sources[] = {{signals_.get(), POLLIN, 0}, {keys_ ? STDIN_FILENO : -1, POLLIN, 0}};
-  const int ready = poll(sources, 2, static_cast<int>(seconds * 1000));
+  const int ready = poll(sources, 2, static_cast<int>(time / millisecond));
   if (ready <= 0) return none;
   if ((sources[0].revents & POLLIN) != 0) return read_signal();
   char key = none;

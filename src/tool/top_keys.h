@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <termios.h>
 
+#include "base/time.h"
 #include "os/file_descriptor.h"
 
 namespace hawser {
@@ -17,9 +18,9 @@ class TopKeys {
   TopKeys& operator=(const TopKeys&) = delete;
   ~TopKeys();
 
-  // What came within so many seconds: a key, `quit` for a signal that ends the program, or `none`.
+  // What came within this time: a key, `quit` for a signal that ends the program, or `none`.
   static constexpr char none = 0, quit = 'q';
-  char wait(double seconds);
+  char wait(Nanoseconds time);
 
  private:
   void take_terminal();

@@ -18,7 +18,7 @@ WRONG = {
     "HAWSER_COLLECTIVE_ALGORITHM=allreduce=rong": "'allreduce=rong' must be allreduce= one of",
     "HAWSER_SOCKET_ADDRESS=node7": "must be an IPv4 address",
     "HAWSER_NETWORK=rail": "must be one of auto, rails, socket",
-    "HAWSER_RAIL_WATCHDOG=500": "must be a time with its unit (ns, us, ms or s)",
+    "HAWSER_RAIL_WATCHDOG=500": "'500' is not a duration: its unit is missing at character 4; write a number with its unit such as 1.5ms",
 }
 
 

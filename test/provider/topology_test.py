@@ -334,7 +334,7 @@ class Watch(OnFabric):
     def test_mistakes(self):
         self.assertIn("/nonesuch/file: No such file", refused("watch", "--name", self.name, "--record", "/nonesuch/file"))
         self.assertIn("watch knows no '--often'", refused("watch", "--often"))
-        self.assertIn("'5' is not a time", refused("watch", "--interval", "5"))
+        self.assertIn("'5' is not a duration", refused("watch", "--interval", "5"))
         self.assertIn("--count 0", refused("watch", "--count", "0"))
         self.assertIn("is not up", refused("watch", "--name", "nonesuch"))
 

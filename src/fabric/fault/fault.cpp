@@ -2,10 +2,9 @@
 
 #include <arpa/inet.h>
 
-#include <charconv>
-
 #include "base/failure.h"
-#include "fabric/quantity.h"
+#include "fabric/limits.h"
+#include "fabric/words.h"
 
 namespace hawser::fabric {
 namespace {
@@ -64,11 +63,8 @@ class FaultParser {
   Result<std::uint64_t> number(const char* what, std::uint64_t most) {
     auto given = word(what);
     if (!given) return given.take_error();
-    auto value = parse_number(given.value());
-    if (!value || value.value() > most) {
-      return failure(ErrorKind::invalid_argument, "'{}': '{}' is not {} (0 to {})", fault_.text,
-                     given.value(), what, most);
-    }
+    auto value = parse_count(given.value(), {0, most}, what);
+    if (!value) return failure(ErrorKind::invalid_argument, "'{}': {}", fault_.text, value.error().text);
     return value;
   }
   Result<> port(NodeKind wanted, bool any_kind) {
@@ -109,7 +105,7 @@ class FaultParser {
       return store(fault_.share, parse_share(value.value()));
     }
     fault_.kind = FaultKind::link_delay;
-    return store(fault_.delay, parse_duration(value.value()));
+    return store(fault_.delay, parse_duration(value.value(), possible_times));
   }
 
   template <class T>
@@ -121,7 +117,7 @@ class FaultParser {
 
   Result<> parse_rate_value(const std::string& value) {
     fault_.kind = FaultKind::link_rate;
-    if (!value.ends_with("%")) return store(fault_.rate, parse_rate(value));
+    if (!value.ends_with("%")) return store(fault_.rate, parse_rate(value, possible_rates));
     HAWSER_TRY(store(fault_.share, parse_share(value)));
     if (fault_.share > 0) return {};
     return failure(ErrorKind::invalid_argument, "'{}': a rate of nothing is a link that is down",
@@ -169,8 +165,8 @@ class FaultParser {
     } else if (which.value() == "all") {
       fault_.number = Fault::all_qps;
     } else {
-      auto value = parse_number(which.value());
-      if (!value || value.value() > 0xffffff) return unknown(which.value(), "a number, any, all");
+      auto value = parse_count(which.value(), {0, 0xffffff});
+      if (!value) return unknown(which.value(), "a number, any, all");
       fault_.number = static_cast<std::int64_t>(value.value());
     }
     auto what = word("kill or hang");
@@ -287,17 +283,12 @@ Result<std::vector<ScheduledFault>> parse_schedule(std::string_view text, std::s
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const auto words = split_words(rest);
     if (words.empty()) continue;
-    double seconds = -1;
-    const auto [stop, error] = std::from_chars(words[0].data(), words[0].data() + words[0].size(), seconds);
-    if (error != std::errc{} || stop != words[0].data() + words[0].size() ||
-        !(seconds >= 0 && seconds < 1e9)) {
-      return failure(ErrorKind::invalid_argument, "{}:{}: '{}' is not a number of seconds", file, line,
-                     words[0]);
-    }
+    const auto time = parse_duration(words[0], {0, 1'000'000'000 * second}, second);
+    if (!time) return failure(ErrorKind::invalid_argument, "{}:{}: {}", file, line, time.error().text);
     rest.remove_prefix(rest.find(words[0]) + words[0].size());
     auto fault = parse_fault(rest, topology);
     if (!fault) return failure(ErrorKind::invalid_argument, "{}:{}: {}", file, line, fault.error().text);
-    schedule.push_back({static_cast<Nanoseconds>(seconds * 1e9), std::move(fault).value()});
+    schedule.push_back({time.value(), std::move(fault).value()});
   }
   return schedule;
 }

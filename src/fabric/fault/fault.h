@@ -86,7 +86,7 @@ struct ScheduledFault {
   Nanoseconds after = 0;  // from the start of the schedule
   Fault fault;
 };
-// Lines of `<seconds> <fault>`, with comments; errors are "file:line: ...".
+// Lines of `<time> <fault>`, with comments; a time without a unit is in seconds; errors are "file:line: ...".
 Result<std::vector<ScheduledFault>> parse_schedule(std::string_view text, std::string_view file,
                                                    const Topology& topology);
 

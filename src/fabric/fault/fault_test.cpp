@@ -473,7 +473,7 @@ TEST(FaultText, ErrorsSayWhatIsWrong) {
       {"link n0/hw0 blackhole up", "'up' is unknown"},
       {"switch n0/hw0 dead", "there is no switch 'n0/hw0'"},
       {"link n0/hw0 dwn", "'dwn' is unknown; possible: down, up, rate, loss, blackhole, delay, clear"},
-      {"link n0/hw0 delay 5", "'5' is not a time (such as 2us): it needs a unit (ns, us, ms, s)"},
+      {"link n0/hw0 delay 5", "'5' is not a duration: its unit is missing at character 2"},
       {"switch switch0 dying", "'dying' is unknown; possible: dead, alive"},
       {"adapter n0/hw0 sick", "'sick' is unknown; possible: dead, alive, dying"},
       {"adapter switch0 dead", "there is no adapter 'switch0'"},
@@ -489,6 +489,8 @@ TEST(FaultText, ErrorsSayWhatIsWrong) {
     ASSERT_FALSE(fault) << text;
     EXPECT_NE(fault.error().text.find(error), std::string::npos) << text << ": " << fault.error().text;
   }
+  EXPECT_EQ(parse_schedule("1.5ms link n0/hw0 down\n0.5 link n0/hw0 up\n", "f", topology).value()[0].after,
+            1'500'000);
   EXPECT_TRUE(parse_schedule("x link n0/hw0 down\n", "f", topology).error().text.starts_with("f:1: 'x'"));
   EXPECT_TRUE(
       parse_schedule("\n1 link n9/hw0 down\n", "f", topology).error().text.starts_with("f:2: there is"));

@@ -6,7 +6,8 @@
 #include <unordered_map>
 
 #include "base/failure.h"
-#include "fabric/quantity.h"
+#include "base/quantity.h"
+#include "fabric/words.h"
 
 namespace hawser::fabric {
 namespace {
@@ -34,9 +35,7 @@ std::string_view between(std::string_view text, std::string_view open, std::stri
   return end == std::string_view::npos ? text.substr(from) : text.substr(from, end - from);
 }
 
-Result<std::uint64_t> hexadecimal(std::string_view digits) {
-  return parse_number("0x" + std::string(digits));
-}
+Result<std::uint64_t> hexadecimal(std::string_view digits) { return parse_count("0x" + std::string(digits)); }
 
 class Loader {
  public:
@@ -46,9 +45,9 @@ class Loader {
     const auto words = split_words(line);
     if (words.empty()) return {};
     if (words.size() != 3) return failure(ErrorKind::invalid_argument, "expected a GUID and two LIDs");
-    auto guid = parse_number(words[0]);
-    auto low = parse_number(words[1]);
-    auto high = parse_number(words[2]);
+    auto guid = parse_count(words[0]);
+    auto low = parse_count(words[1]);
+    auto high = parse_count(words[2]);
     if (!guid || !low || !high || high.value() < low.value() ||
         !std::has_single_bit(high.value() - low.value() + 1)) {
       return failure(ErrorKind::invalid_argument, "'{}' is not a GUID and a range of LIDs", line);
@@ -88,8 +87,8 @@ class Loader {
     if (words.empty()) return {};
     if (words[0] == "Unicast") return table_start(line);
     if (words.size() < 2 || !words[0].starts_with("0x")) return {};  // "124 valid lids dumped" and the like
-    auto lid = parse_number(words[0]);
-    auto port = parse_number(words[1]);
+    auto lid = parse_count(words[0]);
+    auto port = parse_count(words[1]);
     if (!lid || lid.value() >= first_multicast_lid)
       return failure(ErrorKind::invalid_argument, "'{}' is not a LID", words[0]);
     if (words[1] == "UNREACHABLE") return {};
@@ -109,7 +108,7 @@ class Loader {
  private:
   // Unicast lids [0-671] of switch Lid 8 guid 0x0000000000200000 ('LEAF00'):
   Result<> table_start(std::string_view line) {
-    auto guid = parse_number(between(line, "guid ", " "));
+    auto guid = parse_count(between(line, "guid ", " "));
     const std::string_view description = between(line, "('", "')");
     if (!guid) return failure(ErrorKind::invalid_argument, "a table without its switch's GUID");
     const auto node = find(guid.value(), description);

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "base/failure.h"
-#include "fabric/quantity.h"
+#include "base/quantity.h"
 
 namespace hawser::fabric {
 namespace {
@@ -24,10 +24,9 @@ std::vector<std::string_view> split(std::string_view text, char mark) {
 }
 
 Result<int> read_count(std::string_view text, std::string_view what, int least, std::size_t most) {
-  auto number = parse_number(text);
-  if (!number || number.value() < static_cast<std::uint64_t>(least) || number.value() > most)
-    return failure(ErrorKind::invalid_argument, "'{}' is not a number of {} from {} to {}", text, what, least,
-                   most);
+  const std::string name = fmt::format("a number of {}", what);
+  auto number = parse_count(text, {static_cast<std::uint64_t>(least), most}, name.c_str());
+  if (!number) return number.take_error();
   return static_cast<int>(number.value());
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/failure.h"
-#include "fabric/quantity.h"
+#include "base/quantity.h"
 
 namespace hawser::fabric {
 namespace {
@@ -13,7 +13,7 @@ std::optional<std::uint64_t> number_behind(std::string_view text, std::string_vi
   if (!text.starts_with(prefix) || text.size() == prefix.size()) return std::nullopt;
   const std::string_view digits = text.substr(prefix.size());
   if (digits.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
-  auto number = parse_number(digits);
+  auto number = parse_count(digits);
   if (!number) return std::nullopt;
   return number.value();
 }
@@ -162,7 +162,7 @@ Result<PortName> Topology::find_port(std::string_view text) const {
   if (colon != std::string_view::npos) {
     const auto index = find_node(text.substr(0, colon));
     if (!index) return failure(ErrorKind::invalid_argument, "there is no node '{}'", text.substr(0, colon));
-    auto number = parse_number(text.substr(colon + 1));
+    auto number = parse_count(text.substr(colon + 1));
     if (!number || number.value() < 1 || number.value() >= node(*index).ports.size()) {
       return failure(ErrorKind::invalid_argument, "'{}' has no port '{}', only 1 to {}", node(*index).name,
                      text.substr(colon + 1), node(*index).port_count());

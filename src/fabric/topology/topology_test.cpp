@@ -2,30 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "fabric/quantity.h"
 #include "fabric/topology/makers.h"
 #include "fabric/topology/topology_text.h"
 
 namespace hawser::fabric {
 namespace {
-
-TEST(Quantity, ReadsUnits) {
-  EXPECT_DOUBLE_EQ(parse_rate("200MB/s").value(), 2e8);
-  EXPECT_DOUBLE_EQ(parse_rate("20Gb/s").value(), 2.5e9);
-  EXPECT_EQ(parse_rate("0").value(), 0);
-  EXPECT_EQ(parse_duration("2us").value(), 2000);
-  EXPECT_EQ(parse_duration("1.5s").value(), 1'500'000'000);
-  EXPECT_EQ(parse_size("64K").value(), 65536u);
-  EXPECT_DOUBLE_EQ(parse_share("10%").value(), 0.1);
-  EXPECT_FALSE(parse_rate("200"));
-  EXPECT_FALSE(parse_rate("-1MB/s"));
-  EXPECT_FALSE(parse_share("110%"));
-  EXPECT_FALSE(parse_duration("soon"));
-  EXPECT_EQ(parse_duration("0").value(), 0);
-  EXPECT_EQ(parse_duration("5").error().text,
-            "'5' is not a time (such as 2us): it needs a unit (ns, us, ms, s)");
-  EXPECT_NE(parse_duration("5min").error().text.find("unknown unit 'min'"), std::string::npos);
-}
 
 TEST(Topology, MakersHaveTheNamesOfTheCommandLine) {
   Topology two = make_rail_switches({.hosts = 3, .rails = 2}).value();

@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "base/failure.h"
-#include "fabric/quantity.h"
+#include "base/quantity.h"
 
 namespace hawser::fabric {
 namespace {
@@ -40,8 +40,8 @@ class Scanner {
     std::size_t length = 0;
     while (length < rest_.size() && is_digit(rest_[length], base)) ++length;
     if (length == 0) return std::nullopt;
-    auto value = parse_number(base == 16 ? "0x" + std::string(rest_.substr(0, length))
-                                         : std::string(rest_.substr(0, length)));
+    auto value = parse_count(base == 16 ? "0x" + std::string(rest_.substr(0, length))
+                                        : std::string(rest_.substr(0, length)));
     rest_.remove_prefix(length);
     skip_space();
     if (!value) return std::nullopt;
@@ -211,13 +211,13 @@ class Parser {
     for (Scanner words(text); !words.at_end();) {
       const std::string word = words.word();
       if (word.starts_with("w=")) {
-        if (auto width = parse_number(std::string_view(word).substr(2)))
+        if (auto width = parse_count(std::string_view(word).substr(2)))
           port.width = static_cast<int>(width.value());
         continue;
       }
       const std::size_t cross = word.find('x');
       if (cross == std::string::npos || cross == 0 || !word.ends_with("R")) continue;
-      auto width = parse_number(std::string_view(word).substr(0, cross));
+      auto width = parse_count(std::string_view(word).substr(0, cross));
       if (!width) continue;
       port.width = static_cast<int>(width.value());
       port.speed = word.substr(cross + 1);

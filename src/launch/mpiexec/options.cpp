@@ -6,6 +6,7 @@
 
 #include "base/failure.h"
 #include "base/knob_value.h"
+#include "base/quantity.h"
 
 namespace hawser {
 
@@ -13,11 +14,10 @@ namespace {
 
 Error bad(std::string text) { return Error{ErrorKind::invalid_argument, std::move(text)}; }
 
-Result<int> parse_count(std::string_view option, std::string_view text) {
-  const auto value = parse_integer(text);
-  if (!value || *value < 1 || *value > 1'000'000)
-    return bad(fmt::format("{} {}: not a number of ranks (1 or more)", option, text));
-  return static_cast<int>(*value);
+Result<int> parse_ranks(std::string_view option, std::string_view text) {
+  const auto ranks = parse_count(text, {1, 1'000'000}, "a number of ranks");
+  if (!ranks) return bad(fmt::format("{} {}: {}", option, text, ranks.error().text));
+  return static_cast<int>(ranks.value());
 }
 
 Result<HostSlots> parse_host(std::string_view text) {
@@ -25,9 +25,9 @@ Result<HostSlots> parse_host(std::string_view text) {
   HostSlots host{std::string(text.substr(0, colon)), 0};
   if (host.name.empty()) return bad(fmt::format("'{}': a host without a name", text));
   if (colon == std::string_view::npos) return host;
-  const Result<int> slots = parse_count(host.name, text.substr(colon + 1));
-  if (!slots) return bad(fmt::format("{}: a host's slots must be a number, 1 or more", text));
-  host.slots = slots.value();
+  const auto slots = parse_count(text.substr(colon + 1), {1, 1'000'000}, "a number of slots");
+  if (!slots) return bad(fmt::format("{}: {}", text, slots.error().text));
+  host.slots = static_cast<int>(slots.value());
   return host;
 }
 
@@ -48,14 +48,14 @@ struct Option {
 };
 
 Result<> set_ranks(Reading reading, std::string_view option, Values values) {
-  const Result<int> count = parse_count(option, values[0]);
+  const Result<int> count = parse_ranks(option, values[0]);
   if (!count) return Error(count.error());
   reading.program.ranks = count.value();
   return {};
 }
 
 Result<> set_ranks_per_node(Reading reading, std::string_view option, Values values) {
-  const Result<int> count = parse_count(option, values[0]);
+  const Result<int> count = parse_ranks(option, values[0]);
   if (!count) return Error(count.error());
   reading.job.ranks_per_node = count.value();
   return {};
@@ -134,22 +134,20 @@ Result<> set_bind(Reading reading, std::string_view option, Values values) {
 }
 
 Result<> set_stdin(Reading reading, std::string_view option, Values values) {
-  const auto rank = parse_integer(values[0]);
-  if (values[0] == "none")
+  if (values[0] == "none") {
     reading.job.stdin_rank = -1;
-  else if (rank && *rank >= 0 && *rank <= INT_MAX)
-    reading.job.stdin_rank = static_cast<int>(*rank);
-  else
-    return bad(fmt::format("{} {}: must be a rank or none", option, values[0]));
+    return {};
+  }
+  const auto rank = parse_count(values[0], {0, INT_MAX}, "a rank");
+  if (!rank) return bad(fmt::format("{} {}: must be a rank or none", option, values[0]));
+  reading.job.stdin_rank = static_cast<int>(rank.value());
   return {};
 }
 
 Result<> set_timeout(Reading reading, std::string_view option, Values values) {
-  const auto seconds = parse_integer(values[0]);
-  const auto duration = seconds ? std::optional(*seconds * second) : parse_duration(values[0]);
-  if (!duration || *duration <= 0 || (seconds && *seconds > 1'000'000'000))
-    return bad(fmt::format("{} {}: must be a number of seconds", option, values[0]));
-  reading.job.timeout = *duration;
+  const auto timeout = parse_duration(values[0], {1, 1'000'000'000 * second}, second);
+  if (!timeout) return bad(fmt::format("{} {}: {}", option, values[0], timeout.error().text));
+  reading.job.timeout = timeout.value();
   return {};
 }
 
@@ -197,7 +195,9 @@ constexpr Option options[] = {
      "core: each rank on a core of its own; auto (default): the cores divided among the ranks, if there are "
      "enough",
      set_bind},
-    {"timeout", 1, "SECONDS", "end the job after this time, with exit code 124", set_timeout},
+    {"timeout", 1, "TIME",
+     "end the job after this time (90, 1.5s, 200ms; seconds without a unit), with exit code 124",
+     set_timeout},
     {"verbose v", 0, "", "say on stderr what is started where", set_verbose},
     {"version V", 0, "", "print the version", ask_version},
     {"help h", 0, "", "print this text", ask_help},

@@ -5,10 +5,10 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <charconv>
 #include <string>
 
 #include "base/option_errors.h"
+#include "base/quantity.h"
 #include "testbed/campaign/campaign.h"
 
 namespace hawser {
@@ -47,8 +47,9 @@ std::string check_bug(const std::string& name) {
 }
 
 bool parse_number(std::string_view text, std::uint64_t& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && !text.empty();
+  const auto parsed = parse_count(text);
+  if (parsed) number = parsed.value();
+  return static_cast<bool>(parsed);
 }
 
 bool parse_range(std::string_view text, std::uint64_t& first, std::uint64_t& last) {

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "fabric/quantity.h"
+#include "base/quantity.h"
 #include "testbed/emulator/inspection.h"
 
 namespace hawser::emulator {
@@ -174,15 +174,14 @@ std::string Daemon::status() const {
       "lag behind real time: worst {}, mean {} of {} turns{}\n"
       "faults so far: {}; still to come: {}\n",
       name_, fabric_.topology().hosts().size(), fabric_.topology().nodes().size() - switches, switches,
-      parameters.link_rate == 0 ? "unlimited" : fabric::format_rate(parameters.link_rate),
-      fabric::format_duration(parameters.link_latency), parameters.lmc,
+      parameters.link_rate == 0 ? "unlimited" : format_rate(parameters.link_rate),
+      format_duration(parameters.link_latency), parameters.lmc,
       parameters.link_layer == fabric::LinkLayer::ethernet ? "Ethernet" : "InfiniBand", routing_,
       trace.count(TraceKind::packet_sent), trace.count(TraceKind::packet_delivered),
       trace.count(TraceKind::packet_dropped), trace.count(TraceKind::completion), dma_.bytes_moved(),
-      fabric_.at_rest() ? "at rest, all credits home" : "packets under way",
-      fabric::format_duration(lag_.worst),
-      fabric::format_duration(lag_.count == 0 ? 0 : lag_.sum / static_cast<Nanoseconds>(lag_.count)),
-      lag_.count, lag_.worst > 10 * millisecond ? " (LAGGING)" : "", trace.count(TraceKind::fault),
+      fabric_.at_rest() ? "at rest, all credits home" : "packets under way", format_duration(lag_.worst),
+      format_duration(lag_.count == 0 ? 0 : lag_.sum / static_cast<Nanoseconds>(lag_.count)), lag_.count,
+      lag_.worst > 10 * millisecond ? " (LAGGING)" : "", trace.count(TraceKind::fault),
       fabric_.pending_faults());
   for (const Connection& connection : connections_) {
     if (connection.open()) text += fmt::format("client: {}\n", connection.describe());
@@ -225,7 +224,7 @@ CommandAnswer Daemon::command(const std::string& text) {
     return answer ? CommandAnswer{0, std::move(answer).value()} : CommandAnswer{EINVAL, answer.error().text};
   }
   if (verb == "links") {
-    const auto log_lines = fabric::parse_number(rest);
+    const auto log_lines = parse_count(rest);
     if (!log_lines) return {EINVAL, "links: how many lines of the log?"};
     return {0, links(log_lines.value())};
   }

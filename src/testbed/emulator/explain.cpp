@@ -7,10 +7,11 @@
 
 #include "base/failure.h"
 #include "base/option_errors.h"
+#include "base/quantity.h"
 #include "fabric/topology/report.h"
-#include "testbed/emulator/topology_picture.h"
 #include "fabric/topology/topology_text.h"
 #include "testbed/emulator/plan.h"
+#include "testbed/emulator/topology_picture.h"
 
 namespace hawser::emulator {
 namespace {
@@ -23,9 +24,9 @@ struct ExplainOptions {
 
 Result<int> read_offset(const std::string& text) {
   if (text == "all") return -1;
-  if (text.empty() || text.size() > 3 || text.find_first_not_of("0123456789") != std::string::npos)
-    return failure(ErrorKind::invalid_argument, "--lid-offset {}: a number from 0, or all", text);
-  return std::stoi(text);
+  const auto offset = parse_count(text, {0, 127});
+  if (!offset) return failure(ErrorKind::invalid_argument, "--lid-offset {}: a number from 0, or all", text);
+  return static_cast<int>(offset.value());
 }
 
 Result<> explain(const ExplainOptions& options) {

@@ -5,10 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/failure.h"
-#include "fabric/quantity.h"
+#include "base/quantity.h"
 #include "fabric/topology/report.h"
-#include "testbed/emulator/topology_picture.h"
 #include "fabric/topology/topology_text.h"
+#include "fabric/words.h"
+#include "testbed/emulator/topology_picture.h"
 
 namespace hawser::emulator {
 namespace {
@@ -22,7 +23,7 @@ nlohmann::json counters(const fabric::LinkCounters& link) {
 Result<fabric::FlowPattern> read_pattern(const fabric::Fabric& fabric, const std::string& offset,
                                          const std::string& pattern) {
   const bool all = offset == "all";
-  auto number = all ? Result<std::uint64_t>(0) : fabric::parse_number(offset);
+  auto number = all ? Result<std::uint64_t>(0) : parse_count(offset);
   if (!number || number.value() > 127)
     return failure(ErrorKind::invalid_argument, "'{}' is not a LID offset: a number from 0, or all", offset);
   return fabric::parse_flows(pattern, all ? -1 : static_cast<int>(number.value()), fabric.topology(),
@@ -44,11 +45,10 @@ Result<std::string> inspect_topology(const fabric::Fabric& fabric, const std::st
   auto pattern = read_pattern(fabric, words[1], words[2]);
   if (!pattern) return pattern.take_error();
   if (words[0] == "flows") return fabric::report_loads(fabric.topology(), fabric.tables(), pattern.value());
-  return draw_topology(
-      fabric.topology(),
-      {.title = pattern.value().title + "; " + title,
-       .loads = fabric::link_loads(fabric.topology(), fabric.tables(), pattern.value().flows),
-       .only_loaded_switches = true});
+  return draw_topology(fabric.topology(), {.title = pattern.value().title + "; " + title,
+                                           .loads = fabric::link_loads(fabric.topology(), fabric.tables(),
+                                                                       pattern.value().flows),
+                                           .only_loaded_switches = true});
 }
 
 std::string describe_links(fabric::Fabric& fabric, std::size_t latest) {

@@ -35,7 +35,7 @@ struct FabricOptions {
   // Ranks of one host talk over their adapters too, not over the model network.
   bool rails_within_host = false;
   std::string parameters;  // lines as in fabric/parameters.h
-  std::string faults;      // lines of `<seconds> <fault>` as in fabric/fault/fault.h, from the job's start
+  std::string faults;      // lines of `<time> <fault>` as in fabric/fault/fault.h, from the job's start
   std::vector<Incident> incidents;
   // Packets and times of incidents count from when all ranks have joined the job; else from the start, which
   // is for programs without MPI.
