@@ -12,7 +12,9 @@ class Fabric::FaultEvent final : public Event {
   FaultEvent(Fabric& fabric, Fault fault) : fabric_(fabric), fault_(std::move(fault)) {}
   void fire(Nanoseconds now) override {
     if (auto applied = fabric_.apply(fault_); !applied) {
-      fabric_.trace_.log(now, fmt::format("{}: refused: {}", fault_.text, applied.error().text));
+      const std::string refusal = fmt::format("{}: refused: {}", fault_.text, applied.error().text);
+      fabric_.trace_.log(now, refusal);
+      if (fabric_.refused_fault_.empty()) fabric_.refused_fault_ = refusal;
     }
   }
 

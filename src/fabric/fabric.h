@@ -53,6 +53,8 @@ class Fabric {
   Result<> schedule(std::string_view text, std::string_view file);
   // Scheduled faults that have not happened yet.
   std::size_t pending_faults() const;
+  // The first fault of a schedule that was refused when it was due, and why; empty if none was.
+  const std::string& refused_fault() const { return refused_fault_; }
 
   // New tables by the built-in router around everything that is down.
   void reroute();
@@ -84,6 +86,7 @@ class Fabric {
   std::unique_ptr<Network> network_;
   std::vector<std::unique_ptr<Adapter>> adapters_;  // by node; null for switches
   std::vector<std::unique_ptr<FaultEvent>> faults_;
+  std::string refused_fault_;
   MemberEvent<Fabric, &Fabric::on_reroute> reroute_event_{*this};
 };
 

@@ -116,8 +116,10 @@ Incident draw_incident(Random& random, const ClusterOptions& options, bool moved
       return {"qp " + adapter + " all kill", ""};
     case 10: {
       if (options.topology == "back-to-back") return {"link " + adapter + " down", "link " + adapter + " up"};
-      const std::string name =
-          options.topology == "two-switch" ? fmt::format("switch{}", random.below(2)) : "switch0";
+      const std::string name =  // one for each rail
+          options.topology == "two-switch"
+              ? fmt::format("switch{}", random.below(2) % static_cast<std::uint64_t>(options.rails))
+              : "switch0";
       return {"switch " + name + " dead", "switch " + name + " alive"};
     }
     case 11:

@@ -161,14 +161,22 @@ void SimulatedFabric::on_end() {
   if (--under_way_ == 0) carry_out(options_.heal);
 }
 
-// A command may have lost its object meanwhile (no such queue pair any more): then nothing happens.
+// Of queue pairs there may be none just then: nothing is hit. Any other refusal is a mistake of who wrote the
+// command, and the job must not pass as if the fault had come.
 void SimulatedFabric::carry_out(const std::vector<std::string>& commands) {
   for (const std::string& command : commands) {
     const std::string text = with_queue_pair(command);
     if (text.empty()) continue;
-    if (auto done = fabric_->inject(text); !done)
-      on_log(queue_.now(), fmt::format("{}: {}", text, done.error().text));
+    auto done = fabric_->inject(text);
+    if (done) continue;
+    on_log(queue_.now(), fmt::format("{}: {}", text, done.error().text));
+    if (refusal_.empty() && !text.starts_with("qp "))
+      refusal_ = fmt::format("the fault '{}' was refused: {}", text, done.error().text);
   }
+}
+
+std::string SimulatedFabric::refusal() const {
+  return refusal_.empty() ? fabric_->refused_fault() : refusal_;
 }
 
 std::string SimulatedFabric::with_queue_pair(const std::string& command) {

@@ -39,6 +39,8 @@ class SimulatedFabric final : private fabric::Trace::Listener {
   void let_incidents_begin();
   int incidents_begun() const { return begun_; }
   Nanoseconds last_end() const { return last_end_; }  // of an incident; 0: none has ended
+  // The first fault that the fabric refused, and why; empty if it refused none.
+  std::string refusal() const;
 
  private:
   class ActiveIncident;
@@ -55,6 +57,7 @@ class SimulatedFabric final : private fabric::Trace::Listener {
   void on_note(fabric::TraceKind kind, Nanoseconds now, std::uint64_t a, std::uint64_t b) override;
   void on_log(Nanoseconds now, const std::string& text) override;
 
+  std::string refusal_;
   EventQueue& queue_;
   const FabricOptions& options_;
   Trace& trace_;

@@ -142,6 +142,24 @@ TEST(SimulatedFabric, AJobThatDoesNotRecoverInTimeIsEnded) {
   EXPECT_EQ(ran.outcome.kind, SimulationOutcome::Kind::time_limit);
 }
 
+// It can be told only when it is due: this link has no rate of which to keep a share.
+TEST(SimulatedFabric, AFaultThatIsRefusedFailsTheJob) {
+  FabricOptions incidents;
+  incidents.incidents_after_join = false;
+  incidents.incidents.push_back({.after_packets = 1,
+                                 .lasts = millisecond,
+                                 .begin = {"link n1/hw0 rate 10%"},
+                                 .end = {"link n1/hw0 clear"}});
+  FabricOptions faults;
+  faults.faults = "0 link n1/hw0 rate 10%\n";
+  for (const FabricOptions& fabric : {incidents, faults}) {
+    const Ran ran = run(fabric);
+    EXPECT_EQ(ran.outcome.kind, SimulationOutcome::Kind::bad_options);
+    EXPECT_THAT(ran.outcome.report, HasSubstr("link n1/hw0 rate 10%"));
+    EXPECT_THAT(ran.outcome.report, HasSubstr("unlimited"));
+  }
+}
+
 TEST(SimulatedFabric, SaysWhatIsWrongWithTheOptions) {
   const auto complaint = [](const FabricOptions& fabric) {
     const SimulationOptions options{.ranks = 4, .fabric = fabric};

@@ -121,6 +121,8 @@ SimulationOutcome SimulatedJob::run() {
     outcome_.time_after_incidents = std::max<Nanoseconds>(0, last_finish_ - fabric_->last_end());
     fabric_->fabric().check_invariants();
     trace_.join(fabric_->fabric().trace().hash());
+    if (std::string refusal = fabric_->refusal(); !refusal.empty())
+      end(SimulationOutcome::Kind::bad_options, std::move(refusal));
   }
   if (!over_) {
     int unfinished = 0;
