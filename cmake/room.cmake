@@ -48,3 +48,11 @@ function(hawser_python_test name file)
   add_test(NAME ${name} COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${ARGN})
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
+
+# hawser_output_test(NAME CODE REGEX COMMAND...): the command must end with this exit code and say this.
+function(hawser_output_test name code regex)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME ${name}
+           COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/test/support/expect.py ${code} "${regex}" ${ARGN})
+  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
+endfunction()

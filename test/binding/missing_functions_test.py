@@ -30,7 +30,7 @@ def run(*words, **more):
 
 class MissingFunctions(unittest.TestCase):
     def ended_by(self, result, function):
-        self.assertNotEqual(result.returncode, 0)
+        self.assertIn(result.returncode, range(1, 128), result.stderr)  # not by a signal
         self.assertIn(f"{function}: Hawser does not implement this function yet", result.stderr)
 
     def test_end_the_job(self):

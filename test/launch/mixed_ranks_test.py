@@ -80,7 +80,7 @@ class MixedRanks(unittest.TestCase):
     def test_of_another_library(self):
         for names in (("standard", "other"), ("other", "mpich")):
             result = self.mixed(*names)
-            self.assertNotEqual(result.returncode, 0)
+            self.assertIn(result.returncode, range(1, 128), result.stderr)  # not by a signal
             self.assertRegex(result.stderr, r"mpiexec: rank \d .* runs .*, but rank \d runs ")
             self.assertIn("another MPI", result.stderr)
             self.assertIn("Hawser ", result.stderr)

@@ -36,7 +36,7 @@ class Settings(unittest.TestCase):
                 for words in ([BUILD / "bin/mpiexec", "-n", 2, program], [program]):
                     with self.subTest(abi=abi, entry=entry, words=len(words)):
                         result = run(entry, *words)
-                        self.assertNotEqual(result.returncode, 0)
+                        self.assertIn(result.returncode, range(1, 128), result.stderr)  # not by a signal
                         self.assertIn(f"{entry}: ", result.stderr)
                         self.assertIn(reason, result.stderr)
 

@@ -74,6 +74,22 @@ class Cases(unittest.TestCase):
             self.ends(2, *words, says="\n  Good.test_other\n")
 
 
+class Expect(unittest.TestCase):
+    """expect.py looks at both the exit code and the words."""
+
+    def ends(self, wanted, code, pattern, script):
+        done = subprocess.run([sys.executable, "-B", ROOT / "test/support/expect.py", str(code), pattern, "sh", "-c", script],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, wanted, done)
+
+    def test_both_must_be_right(self):
+        self.ends(0, 3, "a.*b", "echo a; echo b >&2; exit 3")
+        self.ends(1, 0, "a", "echo a; exit 3")
+        self.ends(1, 3, "b", "echo a; exit 3")
+        self.ends(1, 1, "a", "echo a; kill -SEGV $$")
+        self.ends(SKIPPED, 0, "a", f"exit {SKIPPED}")
+
+
 class Tree(unittest.TestCase):
     def test_every_package_is_in_the_list(self):
         listed = (ROOT / "scripts/packages.txt").read_text(encoding="utf-8").split()
@@ -81,8 +97,10 @@ class Tree(unittest.TestCase):
 
     def test_every_test_in_python_may_be_shown_as_skipped(self):
         """All are added by hawser_python_test, all begin with what cases.py has, and none skips in a way of its own."""
-        for path in ROOT.glob("test/**/CMakeLists.txt"):
-            self.assertNotRegex(path.read_text(encoding="utf-8"), r"add_test\([^)]*Python3_EXECUTABLE", path)
+        for path in [*ROOT.glob("test/**/CMakeLists.txt"), *ROOT.glob("src/**/CMakeLists.txt")]:
+            text = path.read_text(encoding="utf-8")
+            self.assertNotRegex(text, r"add_test\([^)]*Python3_EXECUTABLE", path)
+            self.assertNotRegex(text, "PASS_REGULAR_EXPRESSION|WILL_FAIL", f"{path}: hawser_output_test looks at both")
         programs = [path for path in ROOT.glob("test/**/*.py") if "unittest.TestCase" in path.read_text(encoding="utf-8")]
         self.assertGreater(len(programs), 10)
         for path in programs:
