@@ -15,8 +15,9 @@ import sys
 import bandwidth
 import outcome
 import paths
-from runner import HOSTS, RAILS, build, end_when_told, our_command, run_hpcc
-from testbed import ROOT, Failed, Testbed
+from runner import HOSTS, RAILS, ROOT, build, end_when_told, our_command, run_hpcc
+from hawser_lab import Failed
+from hawser_lab.testbed import Testbed
 
 # (how often, longest in seconds, the fault, what heals it); {h} and {r}: a host and a rail.
 KINDS = (

@@ -10,11 +10,12 @@ import pathlib
 import sys
 
 import bandwidth
-import openmpi
 import outcome
 import paths
-from runner import FABRIC, RAILS, SECOND, Step, build, end_when_told, our_command, run_hpcc
-from testbed import ROOT, Failed, Testbed
+from runner import (FABRIC, OPEN_MPI, RAILS, ROOT, SECOND, Step, build, end_when_told, open_mpi_command, our_command,
+                    run_hpcc)
+from hawser_lab import Failed, open_mpi
+from hawser_lab.testbed import Testbed
 
 # Each where HPCC communicates: a cable during its random access, a switch in its bandwidth test, and in Linpack a host
 # that nobody reaches for two seconds.
@@ -124,11 +125,11 @@ def compare(options, testbed):
     """The same with Open MPI: nothing is expected of it, it is told."""
     program = build("mpicc.openmpi", "openmpi")
     told = []
-    for transport in openmpi.TRANSPORTS:
+    for transport in OPEN_MPI:
         for label, plan in (("undisturbed", ()), ("with faults", PLAN)):
             print(f"\nHPCC on Open MPI ({transport}), {label}:", flush=True)
             run = run_hpcc(testbed, fresh(options.out / f"openmpi {transport} {label}"),
-                           openmpi.command(testbed, program, options.ranks, transport), plan=plan, size=options.size,
+                           open_mpi_command(testbed, program, options.ranks, transport), plan=plan, size=options.size,
                            ranks=options.ranks, limit=options.compare_limit)
             verdicts = outcome.judge(run.report())
             begun, over = outcome.sections_seen(run.report())
@@ -136,7 +137,7 @@ def compare(options, testbed):
             told.append(f"Open MPI ({transport}), {label}: {describe(run)}; {passed} of {len(verdicts)} checks passed; "
                         + (f"got as far as {begun[-1]}" if len(over) < len(begun) else "got to the end" if over else "nothing ran"))
             if run.code != 0 or run.timed_out:
-                told += ["    " + line for line in openmpi.errors(run.output)]
+                told += ["    " + line for line in open_mpi.errors(run.output)]
     print("\n" + "\n".join(told))
 
 

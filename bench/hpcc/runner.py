@@ -2,15 +2,15 @@
 the ranks' event logs."""
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "rails"))
-from testbed import Failed, monotonic  # noqa: E402
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "python"))
+from hawser_lab import Failed, monotonic, open_mpi  # noqa: E402
 import outcome  # noqa: E402
 
 HOSTS, RAILS, RATE = 4, 2, "100MB/s"
@@ -106,8 +106,7 @@ def run_hpcc(testbed, folder, command, *, size, ranks=4, plan=(), schedule="", l
     run = Run(folder)
     (folder / "hpccinf.txt").write_text(hpccinf(size, ranks), encoding="ascii")
     with testbed.fabric(*FABRIC) as fabric:
-        watch = testbed.popen([testbed.bin / "hawser", "fabric", "watch", "--name", fabric.name, "--interval", "100ms",
-                               "--record", run.record()])
+        watch = testbed.popen(fabric.recording(run.record(), "100ms"))
         with open(folder / "output", "w", encoding="utf-8") as output:
             run.began = monotonic()
             if schedule:
@@ -119,8 +118,7 @@ def run_hpcc(testbed, folder, command, *, size, ranks=4, plan=(), schedule="", l
                 follow(run, job, Progress(run, fabric, plan, say), limit)
             finally:
                 end(job)
-        status = fabric.ask("status")
-        run.lag = re.search(r"^lag behind real time: (.*)", status, re.M).group(1)
+        run.lag = fabric.lag()
         watch.send_signal(signal.SIGTERM)
         testbed.finish(watch)
     run.output = (folder / "output").read_text(encoding="utf-8", errors="replace")
@@ -156,6 +154,16 @@ def end(job):
 def our_command(testbed, program, ranks):
     def command(fabric):
         return [testbed.bin / "mpiexec", "-n", ranks, "--fabric", fabric.name, program]
+    return command
+
+
+OPEN_MPI = {"openib": open_mpi.OPENIB, "UCX rc_v": open_mpi.ucx("rc_v")}
+
+
+def open_mpi_command(testbed, program, ranks, transport):
+    def command(fabric):
+        hosts = [f"n{host}" for host in range(HOSTS)]
+        return open_mpi.mpirun(fabric, testbed.folder, hosts, ranks, OPEN_MPI[transport], program)
     return command
 
 

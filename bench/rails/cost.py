@@ -3,7 +3,7 @@ import re
 import subprocess
 
 from speed import MIB, RATE, bandwidth_words
-from testbed import PATIENCE, Failed, median
+from shared import PATIENCE, Failed, median, mpibench
 
 MESSAGES = 4000  # of test/rails/rail_cost_main.cpp
 
@@ -35,7 +35,7 @@ def cost(options, report, testbed):
             words = bandwidth_words(False, MIB, 240_000_000 if what else 2_000_000_000)
             for _ in range(options.runs):
                 for knob, found in samples.items():
-                    job = fabric.mpiexec(2, testbed.mpibench(), *words, variables={"HAWSER_RAIL_FAILOVER": knob})
+                    job = fabric.mpiexec(2, mpibench(testbed), *words, variables={"HAWSER_RAIL_FAILOVER": knob})
                     output = testbed.finish(job)
                     found.append(float(re.search(rf"^{MIB} +([\d.]+)$", output, re.M).group(1)))
         on, off = median(samples["on"]), median(samples["off"])

@@ -6,7 +6,7 @@ import time
 
 from faults import MS, settle
 from speed import MIB, RATE, bandwidth_words, hawser
-from testbed import Failed, Stream, median
+from shared import Failed, Stream, median, mpibench
 
 ETHERNET = 25  # MB/s
 INSIDE = "ETHERNET_REPORT_IN_NAMESPACE"
@@ -65,7 +65,7 @@ def bandwidths(options, report, testbed):
         with testbed.fabric(*ONE_RAIL, "--rate", f"{RATE}MB/s") as fabric:
             alone = hawser(fabric, *words)[size]
             both = hawser(fabric, *words, variables=VARIABLES)[size]
-        command = [testbed.bin / "mpiexec", "-hosts", "a,b", "-n", "2", *WRAPPER, testbed.mpibench(), *slow_words]
+        command = [testbed.bin / "mpiexec", "-hosts", "a,b", "-n", "2", *WRAPPER, mpibench(testbed), *slow_words]
         output = testbed.finish(testbed.popen(command, env={**os.environ, **VARIABLES, "HAWSER_NETWORK": "rails"}))
         rows.append((alone, float(output.split()[-1]), both))
     report.keep("together", {"bytes": size, "infiniband": [row[0] for row in rows], "ethernet": [row[1] for row in rows],

@@ -1,11 +1,10 @@
 """report.py pause, degraded, under-fire: streams and all-to-alls while things fail."""
 import random
 import re
-import select
 import subprocess
 import time
 
-from testbed import HERE, PATIENCE, Failed, Stream, median, monotonic, percentile
+from shared import HERE, PATIENCE, Failed, Stream, median, monotonic, percentile, processes
 
 MS = 1_000_000  # ns
 TWO_RAILS = ("two-switch", "--hosts", "2", "--rails", "2", "--rate", "200MB/s")
@@ -193,14 +192,11 @@ class Fire:
         self.down = {}
 
 
-def ask(job, patience=PATIENCE):
+def ask(job):
     """(rounds so far, longest since the last question in ms)."""
     job.stdin.write("tell\n")
     job.stdin.flush()
-    ready, _, _ = select.select([job.stdout], [], [], patience)
-    if not ready:
-        raise Failed("the job hangs")
-    line = job.stdout.readline()
+    line = processes.read_line(job)
     found = re.match(r"(\d+) rounds, longest ([\d.]+) ms", line)
     if not found:
         raise Failed("the job fails: " + line + job.communicate(timeout=PATIENCE)[0])

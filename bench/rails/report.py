@@ -23,7 +23,7 @@ from faults import KINDS, degraded, pause, under_fire
 from cost import cost
 from ethernet import enter_namespace, ethernet
 from speed import speed
-from testbed import ROOT, Failed, Report, Testbed
+from shared import ROOT, Failed, Report, Testbed
 from timeline import LIBRARIES, timeline
 
 

@@ -1,41 +1,20 @@
 """report.py speed: Hawser's bandwidth and latency over rails beside what the rails can do, and beside Open MPI."""
-import os
 import re
-import socket
 import subprocess
-import time
 
-from testbed import PATIENCE, Failed, median
+from shared import Failed, median, mpibench
+from hawser_lab import open_mpi, processes
+from hawser_lab.open_mpi import OPENIB, ucx
 
 MIB = 1 << 20
 RATE = 200  # MB/s of a rail
-OPENIB = ("--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1")
-UCX = ("--mca", "pml", "ucx", "-x", "UCX_TLS=rc_v,self", "-x", "UCX_UD_TIMEOUT=10m")
-REMOTE_SHELL = """#!/bin/sh
-host=$1
-shift
-export TMPDIR={folder}/$host
-mkdir -p $TMPDIR
-exec {hawser} fabric run --name {name} --host $host -- sh -c "$*"
-"""
-
-
-def listens(port):
-    with open("/proc/net/tcp", encoding="ascii") as v4, open("/proc/net/tcp6", encoding="ascii") as v6:
-        return any(f":{port:04X} " in line.split(": ", 1)[1][:47] and " 0A " in line for line in [*v4, *v6][1:] if ": " in line)
-
+UCX = ucx("rc_v")
 
 def perftest(fabric, command, *options):
     """The last row of what the client prints, as numbers."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port = probe.getsockname()[1]
+    port = processes.free_port()
     server = fabric.run_on("n0", command, "-F", "-p", port, *options)
-    end = time.monotonic() + PATIENCE
-    while not listens(port):
-        if server.poll() is not None or time.monotonic() > end:
-            raise Failed(f"{command} does not listen")
-        time.sleep(0.01)
+    processes.wait_until_listens(server, port)
     output = fabric.testbed.finish(fabric.run_on("n1", command, "-F", "-p", port, *options, "localhost"))
     fabric.testbed.finish(server)
     rows = re.findall(r"^ *\d+[ \t]+\d+[ \t]+[\d. \t]+$", output, re.M)
@@ -57,7 +36,7 @@ def table(output):
 
 def hawser(fabric, *words, variables=None):
     """{size: figure} of mpibench between two hosts."""
-    return table(fabric.testbed.finish(fabric.mpiexec(2, fabric.testbed.mpibench(), *words, variables=variables)))
+    return table(fabric.testbed.finish(fabric.mpiexec(2, mpibench(fabric.testbed), *words, variables=variables)))
 
 
 def bandwidth_words(both_ways, size, volume):
@@ -73,19 +52,13 @@ def hawser_rate(fabric, size, both_ways=False, seconds=1.0, rails=2):
 
 def open_mpi_job(fabric, transport, program, *words, **how):
     """Started: two ranks of Open MPI on n0 and n1."""
-    testbed = fabric.testbed
-    shell = testbed.folder / f"shell-{fabric.name}"
-    shell.write_text(REMOTE_SHELL.format(folder=testbed.folder, hawser=testbed.bin / "hawser", name=fabric.name))
-    os.chmod(shell, 0o755)
-    command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--mca",
-               "mpi_yield_when_idle", "1", "--mca", "plm_rsh_agent", shell, "-host", "n0:1,n1:1", "-np", 2, *transport,
-               program, *words]
-    return testbed.popen(command, **{"stdin": subprocess.DEVNULL, **how})
+    command = open_mpi.mpirun(fabric, fabric.testbed.folder, ("n0", "n1"), 2, transport, program, *words)
+    return fabric.testbed.popen(command, **{"stdin": subprocess.DEVNULL, **how})
 
 
-def open_mpi(fabric, transport, *words):
+def open_mpi_table(fabric, transport, *words):
     testbed = fabric.testbed
-    return table(testbed.finish(open_mpi_job(fabric, transport, testbed.mpibench("mpicc.openmpi"), *words)))
+    return table(testbed.finish(open_mpi_job(fabric, transport, mpibench(testbed, "mpicc.openmpi"), *words)))
 
 
 def medians(runs, *measurements):
@@ -114,7 +87,7 @@ def in_turn(report, name, runs, measurements, **facts):
 
 def peers_over(fabric, words, without):
     """For in_turn: Open MPI over the fabric."""
-    return {} if without else {"openib": lambda: open_mpi(fabric, OPENIB, *words), "ucx": lambda: open_mpi(fabric, UCX, *words)}
+    return {} if without else {"openib": lambda: open_mpi_table(fabric, OPENIB, *words), "ucx": lambda: open_mpi_table(fabric, UCX, *words)}
 
 
 def sweep_bandwidth(options, report, testbed, rails):
@@ -164,7 +137,7 @@ def peers(options, report, fabric, label, words, size):
         return
     for name, transport in (("Open MPI openib", OPENIB), ("Open MPI UCX rc_v", UCX)):
         try:
-            report.row(f"{label}, {name}", f"{median([open_mpi(fabric, transport, *words)[size] for _ in range(options.runs)]):.1f}")
+            report.row(f"{label}, {name}", f"{median([open_mpi_table(fabric, transport, *words)[size] for _ in range(options.runs)]):.1f}")
         except (Failed, OSError, subprocess.SubprocessError, KeyError) as problem:
             report.row(f"{label}, {name}", "did not run: " + (str(problem).splitlines() or ["?"])[-1][:60])
 

@@ -1,19 +1,16 @@
 """report.py timeline: what the rails carry while a cable is pulled and comes back; also under Open MPI."""
-import pathlib
 import re
-import select
 import signal
 import subprocess
-import sys
 import time
 
 from faults import TWO_RAILS
 from speed import OPENIB, UCX, open_mpi_job
-from testbed import HERE, PATIENCE, Failed, Stream
+from shared import Failed, Stream, stream_program
+from hawser_lab import processes
+from hawser_lab.open_mpi import errors
+from hawser_lab.record import MB, read_record
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "hpcc"))
-from bandwidth import MB, read_record  # noqa: E402
-from openmpi import errors  # noqa: E402
 
 LIBRARIES = ("hawser", "openib", "ucx")
 LABELS = {"hawser": "Hawser", "openib": "Open MPI (openib)", "ucx": "Open MPI (UCX rc_v)"}
@@ -27,15 +24,11 @@ class PeerStream:
     """stream.c under Open MPI, of which nothing is expected."""
 
     def __init__(self, fabric, transport):
-        testbed = fabric.testbed
-        program = testbed.program("stream", HERE / "stream.c", compiler="mpicc.openmpi")
+        program = stream_program(fabric.testbed, compiler="mpicc.openmpi")
         self.job = open_mpi_job(
             fabric, transport, program, BYTES, WINDOW, stdin=subprocess.PIPE, start_new_session=True
         )
-        ready, _, _ = select.select([self.job.stdout], [], [], PATIENCE)
-        line = self.job.stdout.readline() if ready else ""
-        if line != "running\n":
-            raise Failed(f"Open MPI's stream does not start: {line}")
+        processes.expect_line(self.job, "running")
 
     def end(self):
         """(gaps or None where it did not end well, what was wrong)."""
@@ -73,19 +66,7 @@ def start(fabric, library):
 def one_run(testbed, library, seconds):
     with testbed.fabric(*TWO_RAILS) as fabric:
         file = testbed.folder / f"{fabric.name}.jsonl"
-        watch = testbed.popen(
-            [
-                testbed.bin / "hawser",
-                "fabric",
-                "watch",
-                "--name",
-                fabric.name,
-                "--interval",
-                f"{BIN}s",
-                "--record",
-                file,
-            ]
-        )
+        watch = testbed.popen(fabric.recording(file, f"{BIN}s"))
         stream = start(fabric, library)
         time.sleep(1 + seconds)
         fabric.fault(f"{CABLE} down")

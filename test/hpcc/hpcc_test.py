@@ -17,11 +17,11 @@ sys.path[:0] = [str(HERE.parent.parent / "bench/hpcc"), str(HERE.parent / "suppo
 import bandwidth  # noqa: E402
 import campaign  # noqa: E402
 import demo  # noqa: E402
-import openmpi  # noqa: E402
 import outcome  # noqa: E402
 import paths  # noqa: E402
 import runner  # noqa: E402
 from cases import main  # noqa: E402
+from hawser_lab import open_mpi  # noqa: E402
 
 PASSED = (HERE / "passed.txt").read_text(encoding="utf-8")
 
@@ -207,7 +207,7 @@ class Plans(unittest.TestCase):
 
     def test_errors_of_open_mpi_are_told_once(self):
         output = "fine\n[[1,1],0] error polling LP CQ RETRY EXCEEDED\n[[1,1],0] error polling LP CQ RETRY EXCEEDED\n 0 libucs.so.0(ucs_handle_error+0x2dc)\n"
-        self.assertEqual(openmpi.errors(output), ["[[1,1],0] error polling LP CQ RETRY EXCEEDED"])
+        self.assertEqual(open_mpi.errors(output), ["[[1,1],0] error polling LP CQ RETRY EXCEEDED"])
 
     def test_verdicts_are_shown(self):
         shown = io.StringIO()

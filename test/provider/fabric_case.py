@@ -2,59 +2,28 @@
 
 The first argument of a test program is the `hawser` command; the others are unittest's.
 """
-import contextlib
-import glob
 import json
 import os
 import select
-import socket
 import subprocess
 import sys
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+sys.path[:0] = [os.path.join(ROOT, "test", "support"), os.path.join(ROOT, "python")]
 from cases import main, needs  # noqa: E402, F401
+from hawser_lab import PATIENCE, Fabric, processes  # noqa: E402
+from hawser_lab.fabric import command, daemon_of  # noqa: E402, F401
 
 HAWSER = sys.argv[1]
-PATIENCE = int(os.environ.get("VERBS_TEST_PATIENCE", "120"))  # seconds; only a hang takes so long
 
 
 def fabric(*words, check=True):
-    done = subprocess.run([HAWSER, "fabric", *words], capture_output=True, text=True, timeout=PATIENCE)
+    done = command(HAWSER, *words)
     if check and done.returncode != 0:
         raise AssertionError(f"hawser fabric {' '.join(words)}: {done.returncode}\n{done.stderr}")
     return done
-
-
-def daemon_of(name):
-    """The process that runs the fabric."""
-    for path in glob.glob("/proc/[0-9]*/cmdline"):
-        try:
-            with open(path, "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"/hawser-fabricd") and name.encode() in words:
-            return int(path.split("/")[2])
-    raise AssertionError(f"no daemon runs '{name}'")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return probe.getsockname()[1]
-
-
-def listens(port):
-    wanted = f":{port:04X}"
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        with contextlib.suppress(FileNotFoundError), open(table, encoding="ascii") as lines:
-            for line in lines:
-                fields = line.split()
-                if len(fields) > 3 and fields[1].endswith(wanted) and fields[3] == "0A":
-                    return True
-    return False
 
 
 class OnFabric(unittest.TestCase):
@@ -62,24 +31,23 @@ class OnFabric(unittest.TestCase):
     WHAT = ("back-to-back",)
 
     def setUp(self):
-        self.name = f"test-{os.getpid()}-{self.id().split('.')[-1]}"[:50]
         self.started = []
-        fabric("up", *self.WHAT, "--name", self.name)
+        self.bring_up(f"test-{os.getpid()}-{self.id().split('.')[-1]}"[:50], *self.WHAT)
         self.addCleanup(self.take_down)
 
-    def take_down(self):
-        for process in self.started:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
-        fabric("down", "--name", self.name, check=False)
-        with open("/proc/net/unix", encoding="ascii", errors="replace") as sockets:
-            self.assertNotIn(f"hawser/{os.getuid()}/{self.name}\n", sockets.read())
+    def bring_up(self, name, *what):
+        self.name = name
+        self.fabric = Fabric(HAWSER, name)
+        self.fabric.ask("up", *what)
 
-    def start(self, host, *command, **how):
+    def take_down(self):
+        processes.end_all(self.started)
+        self.fabric.down()
+        self.assertFalse(self.fabric.listening())
+
+    def start(self, host, *program, **how):
         how = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, **how}
-        process = subprocess.Popen([HAWSER, "fabric", "run", "--name", self.name, "--host", host, "--", *command],
-                                   text=True, **how)
+        process = subprocess.Popen(self.fabric.on_host(host, *program), text=True, **how)
         self.started.append(process)
         return process
 
@@ -93,13 +61,9 @@ class OnFabric(unittest.TestCase):
 
     def serve(self, *command, port_option="-p"):
         """Starts a program on n0 that listens on a port, and waits until it does."""
-        port = free_port()
+        port = processes.free_port()
         server = self.start("n0", *command, port_option, str(port))
-        end = time.monotonic() + PATIENCE
-        while not listens(port):
-            self.assertIsNone(server.poll(), f"{command} ended early")
-            self.assertLess(time.monotonic(), end, f"{command} does not listen")
-            time.sleep(0.01)
+        processes.wait_until_listens(server, port)
         return server, port
 
     def pair(self, *command):

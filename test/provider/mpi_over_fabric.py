@@ -17,26 +17,12 @@ import tempfile
 import unittest
 
 from fabric_case import HAWSER, OnFabric, fabric, main, needs
+from hawser_lab import open_mpi
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATIENCE = 600  # seconds; only a hang takes so long
-OPENIB = ("--mca", "pml", "ob1", "--mca", "btl", "openib,self", "--mca", "btl_openib_allow_ib", "1",
-          "--mca", "osc", "rdma")
-TRANSPORTS = {"openib": OPENIB}
-for tls in ("rc_v", "ud_v", "rc_v,ud_v"):
-    # UCX gives up on datagrams (which also connect the others) after 30 s: on a crowded machine a rank waits longer.
-    TRANSPORTS[tls] = ("--mca", "pml", "ucx", "--mca", "osc", "ucx", "-x", f"UCX_TLS={tls},self",
-                       "-x", "UCX_UD_TIMEOUT=10m")
-# What mpirun calls as `ssh HOST COMMAND`. Each daemon has folders of its own, as on a machine of its own.
-REMOTE_SHELL = """#!/bin/sh
-host=$1
-shift
-export TMPDIR={folder}/$host
-export OMPI_MCA_osc_rdma_backing_directory=$TMPDIR
-mkdir -p $TMPDIR
-exec {hawser} fabric run --name {name} --host $host -- sh -c "$*"
-"""
-
+OPENIB = (*open_mpi.OPENIB, "--mca", "osc", "rdma")
+TRANSPORTS = {"openib": OPENIB, **{layers: open_mpi.ucx(layers) for layers in ("rc_v", "ud_v", "rc_v,ud_v")}}
 
 with_openmpi = needs("mpirun.openmpi", "mpicc.openmpi", "/usr/lib/*/libucp.so.0")
 
@@ -53,21 +39,12 @@ class OverFabric(OnFabric):
         subprocess.run([cls.COMPILER, "-O1", "-o", cls.program, os.path.join(HERE, "mpi_exchange.c")], check=True,
                        stderr=subprocess.DEVNULL)
 
-    def mpirun(self, *words, **how):
-        """More ranks than cores: a rank that waits lets the others run."""
-        command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
-                   "--mca", "mpi_yield_when_idle", "1", *words]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **how)
+    def popen(self, command):
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def on_hosts(self, ranks, hosts, transport, *program):
         """Starts the program with the ranks spread evenly over virtual hosts that are nodes."""
-        shell = os.path.join(self.folder, "shell")
-        with open(shell, "w", encoding="ascii") as file:
-            file.write(REMOTE_SHELL.format(folder=self.folder, hawser=HAWSER, name=self.name))
-        os.chmod(shell, 0o755)
-        nodes = ",".join(f"{host}:{ranks // len(hosts)}" for host in hosts)
-        process = self.mpirun("--mca", "plm_rsh_agent", shell, "-host", nodes, "-np", str(ranks), *transport,
-                              *(program or (self.program,)))
+        process = self.popen(open_mpi.mpirun(self.fabric, self.folder, hosts, ranks, transport, *(program or (self.program,))))
         self.started.append(process)
         return process
 
@@ -101,9 +78,8 @@ class MpiOpenIb(OverFabric):
         words = []
         for rank in range(4):
             words += [":"] if rank else []
-            words += ["-np", "1", HAWSER, "fabric", "run", "--name", self.name, "--host", f"n{rank}", "--",
-                      self.program, "ring", "flood", "allreduce", "alltoall"]
-        process = self.mpirun(*OPENIB, *words)
+            words += ["-np", "1", *self.fabric.on_host(f"n{rank}", self.program, "ring", "flood", "allreduce", "alltoall")]
+        process = self.popen([*open_mpi.MPIRUN, *OPENIB, *words])
         self.started.append(process)
         self.assertIn("right: 4 ranks", self.finish(process))
 

@@ -26,22 +26,19 @@ class Measured(OnFabric):
     def setUp(self):
         """Fabrics are brought up per measurement, so that their lag is that of the measurement."""
         self.started = []
-        self.name = f"rates-{os.getpid()}-{self.id().split('.')[-1]}"[:50]
+        self.base = f"rates-{os.getpid()}-{self.id().split('.')[-1]}"[:50]
 
     def measure(self, what, run, good):
         """`run` on fresh fabrics until `good` of what it returns, or until it is the fabric's own fault."""
         notes = []
-        name = self.name
         for turn in range(TRIES):
-            self.name = f"{name}-{turn}"
-            fabric("up", *what, "--name", self.name)
+            self.bring_up(f"{self.base}-{turn}", *what)
             try:
                 result = run()
                 lag = re.search(r"lag behind real time: .*", fabric("status", "--name", self.name).stdout).group(0)
             finally:
                 self.take_down()
                 self.started = []
-            self.name = name
             notes.append(f"{' '.join(what)}: {result}; {lag}")
             print(notes[-1], file=sys.stderr)
             if good(result):

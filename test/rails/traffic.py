@@ -1,10 +1,10 @@
 """A job of two processes that exchange checked messages without end (steady_traffic)."""
 import os
-import select
 import subprocess
 import time
 
 from fabric_case import PATIENCE
+from hawser_lab import processes
 
 
 class Traffic:
@@ -20,9 +20,7 @@ class Traffic:
         self.job.stdin.write("tell\n")
 
     def answer(self):
-        ready, _, _ = select.select([self.job.stdout], [], [], PATIENCE)
-        self.assertTrue(ready, "the job hangs")
-        return self.job.stdout.readline()
+        return processes.read_line(self.job)
 
     def rounds(self):
         """Rounds since the last question, and the longest of them in milliseconds."""
