@@ -20,10 +20,6 @@ std::int64_t request_bytes() {
 
 }  // namespace
 
-std::int32_t receives_wanted(std::int32_t subchannels) {
-  return 2 * static_cast<std::int32_t>(packet_window) / std::clamp(subchannels, 1, 4) + 16;
-}
-
 std::int64_t most_receive_bytes(const Knobs& knobs) { return knobs.rail_receives * knobs.rail_packet; }
 
 PeerMemory peer_memory(const Knobs& knobs, int rails) {

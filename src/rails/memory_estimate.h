@@ -23,8 +23,4 @@ PeerMemory peer_memory(const Knobs& knobs, int rails);
 // Bound for the receive buffers of all peers together, per rail.
 std::int64_t most_receive_bytes(const Knobs& knobs);
 
-// Receives that a connection with one of a peer's subchannels wants on its rail: two windows over all of
-// them, and finishes on top.
-std::int32_t receives_wanted(std::int32_t subchannels);
-
 }  // namespace hawser

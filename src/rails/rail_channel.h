@@ -14,38 +14,13 @@
 #include "base/knobs.h"
 #include "channel/channel.h"
 #include "channel/exchange.h"
-#include "os/memory_watch.h"
+#include "rails/datapath/rail_settings.h"
 #include "rails/status/rail_counters.h"
 #include "rails/status/status_table.h"
 
 namespace hawser {
 
-struct RailCore;
-
-// Faults that tests build into the protocol on purpose, to see that the campaign of faults finds them.
-enum class PlantedBug : std::uint8_t {
-  none,
-  resend_without_fence,  // what is unknown is sent again at once, the queue pair is left alone
-  duplicate_finish,      // stripes are reissued though they arrived, and each finish counts
-  lose_credits,          // packets that the peer had are still counted as under way
-  wrong_key,             // stripes that are reissued take the failed rail's key
-  early_readmission,     // a path is used again without a probe
-};
-
-struct RailSettings {
-  ProcessIndex self = 0;
-  std::int32_t job_size = 1;
-  std::string job_id;  // the same in all processes of the job, unlike other jobs'
-  // Process 0's becomes the job's: by it processes know each other's datagrams. From the kernel's random
-  // source, for what the rails draw from `seed` goes over the wire.
-  std::array<std::uint64_t, 2> secret = {};
-  PlantedBug planted_bug = PlantedBug::none;
-  // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
-  MemoryWatch* memory_watch = nullptr;
-  // Shown what happens to paths; outlives the channel. Null: nobody wants to know.
-  RailStatus* status = nullptr;
-  Nanoseconds now = 0;  // of what happens before the first pass of progress
-};
+struct RailEngine;
 
 class RailChannel final : public Channel {
  public:
@@ -98,8 +73,8 @@ class RailChannel final : public Channel {
   std::vector<ChannelCounter> list_counters() const override;
 
  private:
-  explicit RailChannel(std::unique_ptr<RailCore> core);
-  std::unique_ptr<RailCore> core_;
+  explicit RailChannel(std::unique_ptr<RailEngine> engine);
+  std::unique_ptr<RailEngine> engine_;
 };
 
 }  // namespace hawser

@@ -18,6 +18,10 @@ class NoCompletions final : public rdma::CompletionQueue {
 
 }  // namespace
 
+std::int32_t receives_wanted(std::int32_t subchannels) {
+  return 2 * static_cast<std::int32_t>(packet_window) / std::clamp(subchannels, 1, 4) + 16;
+}
+
 Rail::Rail(rdma::Device& device, const RailShape& shape, PacketPool& pool)
     : read_flow(*shape.flow), write_flow(*shape.flow), device_(device), shape_(shape), pool_(pool) {
   pool_.add(receive_count_);
@@ -107,8 +111,9 @@ void Rail::look(Nanoseconds now) {
   query();
 }
 
-void Rail::want_receives(std::int32_t count) {
-  receive_count_.wanted = std::min(shape_.most_receives, std::max(receive_count_.wanted, count));
+void Rail::add_receives(std::int32_t subchannels) {
+  receives_for_all_ += receives_wanted(subchannels);
+  receive_count_.wanted = std::min(shape_.most_receives, std::max(receive_count_.wanted, receives_for_all_));
   fill_now();
 }
 

@@ -11,6 +11,7 @@
 #include "access/rdma.h"
 #include "rails/decision/flow_window.h"
 #include "rails/memory/packet_pool.h"
+#include "rails/wire/packet.h"
 #include "rails/wire/rail_table.h"
 
 namespace hawser {
@@ -19,6 +20,10 @@ struct Subchannel;
 
 // Of queue pairs, if adapters have so much.
 inline constexpr std::int32_t most_inline_bytes = 128;
+
+// Receives that a connection with one of a peer's subchannels wants on its rail: two windows over all of
+// them, and finishes on top.
+std::int32_t receives_wanted(std::int32_t subchannels);
 
 struct RailShape {
   std::uint16_t number = 0;
@@ -73,8 +78,8 @@ class Rail {
     return last_ = found->second;
   }
 
-  // More peers are connected, so more may arrive at once.
-  void want_receives(std::int32_t count);
+  // One connection more, with one of so many subchannels of its peer, so more may arrive at once.
+  void add_receives(std::int32_t subchannels);
   // A receive came back.
   void count_receive() { --receive_count_.posted; }
   // Posts receives up to what is wanted.
@@ -133,6 +138,7 @@ class Rail {
   std::int32_t taken_since_end_ = 0;
   std::int32_t send_budget_ = 0;
   PacketPool::Receives receive_count_;
+  std::int32_t receives_for_all_ = 0;  // what all connections want, also beyond what there is room for
 };
 
 }  // namespace hawser

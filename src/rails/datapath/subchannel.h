@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "access/rdma.h"
+#include "rails/datapath/alternate_path.h"
 #include "rails/datapath/rail.h"
 #include "rails/datapath/work_entry.h"
 #include "rails/decision/flow_window.h"
 #include "rails/decision/path_health.h"
-#include "rails/recovery/alternate_paths.h"
 #include "rails/wire/packet.h"
 
 namespace hawser {
@@ -129,7 +129,7 @@ struct Subchannel {
   int status_row = -1;
   Nanoseconds due = never;  // drain time-out, next fence, end of patience with an accepted connection
   std::uint32_t repeats = 0;
-  ListLink attention;  // in the core's list of subchannels that are not simply ready or closed
+  ListLink attention;  // into WatchList
 };
 
 }  // namespace hawser

@@ -141,6 +141,7 @@ class TransferTable {
   }
   void release(Transfer& transfer);
   Transfer& operator[](std::uint32_t place) { return items_[place]; }
+  const Transfer& operator[](std::uint32_t place) const { return items_[place]; }
   // Null: there is none of this name, or it is not with this peer.
   Transfer* find(const TransferName& name, const VirtualChannel& peer) {
     if (name.place >= items_.size()) return nullptr;

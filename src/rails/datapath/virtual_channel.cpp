@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "rails/rail_core.h"
 #include "rails/wire/pairing.h"
 
 namespace hawser {
@@ -18,29 +17,35 @@ constexpr std::size_t max_subchannels = max_stripes;
 // What a peer costs while nothing is under way, beside its queue pairs: with two rails about 2 KiB.
 static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 768, "there may be thousands of peers");
 
-std::vector<SubchannelPlace> places(const RailCore& core, const RailTable& remote) {
-  return subchannel_places(core.table, remote, core.knobs.rail_paths, core.knobs.rail_engines,
+std::vector<SubchannelPlace> places(const RailContext& context, const RailResources& resources,
+                                    const RailTable& remote) {
+  return subchannel_places(resources.table, remote, context.knobs.rail_paths, context.knobs.rail_engines,
                            max_subchannels);
 }
 
-std::vector<std::int64_t> nominal_rates(const RailCore& core, const RailTable& remote) {
+std::vector<std::int64_t> nominal_rates(const std::vector<SubchannelPlace>& all) {
   std::vector<std::int64_t> rates;
-  for (const SubchannelPlace& place : places(core, remote)) rates.push_back(place.bytes_per_second);
+  for (const SubchannelPlace& place : all) rates.push_back(place.bytes_per_second);
   return rates;
 }
 
 }  // namespace
 
-VirtualChannel::VirtualChannel(RailCore& core, ProcessIndex process, RailTable remote,
+VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, Upward& upward, DuePeers& due,
+                               ProcessIndex process, RailTable remote,
                                std::unique_ptr<SchedulingPolicy> policy)
-    : core_(core),
+    : context_(context),
+      resources_(resources),
+      upward_(upward),
+      due_(due),
       process_(process),
       remote_(std::move(remote)),
       policy_(std::move(policy)),
-      weights_(nominal_rates(core, remote_)) {
-  for (const SubchannelPlace& place : places(core, remote_)) {
-    Subchannel& subchannel = subchannels_.emplace_back(*this, *core.rails[place.local], core.health,
-                                                       core.flow, core.packet_flow, core.random);
+      weights_(nominal_rates(places(context, resources, remote_))) {
+  for (const SubchannelPlace& place : places(context, resources, remote_)) {
+    Subchannel& subchannel =
+        subchannels_.emplace_back(*this, *resources.rails[place.local], context.health, context.stripe_flow,
+                                  context.packet_flow, context.random);
     subchannel.index = static_cast<std::uint16_t>(subchannels_.size() - 1);
     subchannel.remote_rail = place.remote;
     subchannel.pair = place.pair;
@@ -64,19 +69,19 @@ const Subchannel* VirtualChannel::datagram_way(std::uint16_t rail, std::uint16_t
   std::uint64_t ways = 0;
   for (const Subchannel& each : subchannels_)
     if (each.rail.number() == rail && each.path == 0 && each.engine == 0 &&
-        (++ways == 1 || core_.random.below(ways) == 0))
+        (++ways == 1 || context_.random.below(ways) == 0))
       way = &each;
   return way;
 }
 
 void VirtualChannel::mark_due() {
-  if (!in_due.linked()) core_.due.push_back(this);
+  if (!in_due.linked()) due_.push_back(this);
 }
 
 // Sending.
 
 std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
-  const auto depth = static_cast<std::int32_t>(core_.knobs.rail_send_depth);
+  const auto depth = static_cast<std::int32_t>(context_.knobs.rail_send_depth);
   const bool avoids = suspected > 0 && suspected < ready_;
   for (Subchannel& subchannel : subchannels_) {
     SubchannelView& view = views_[subchannel.index];
@@ -88,7 +93,7 @@ std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
     if (oldest != nullptr && oldest->kind != WorkEntry::Kind::packet && !subchannel.rail.may_have_backlog())
       view.bytes_per_second =
           weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polled);
-    view.probe = weights_.wants_probe(subchannel.index, core_.now);
+    view.probe = weights_.wants_probe(subchannel.index, context_.now);
     view.bytes_queued = subchannel.rail.bytes_queued;
     view.requests_queued = subchannel.outstanding;
   }
@@ -98,8 +103,8 @@ std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
 Subchannel* VirtualChannel::choose(std::int64_t bytes) {
   if (ready_ == 0) return nullptr;
   if (only_ready_ != nullptr)
-    return only_ready_->room_for(1, static_cast<std::int32_t>(core_.knobs.rail_send_depth)) ? only_ready_
-                                                                                            : nullptr;
+    return only_ready_->room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth)) ? only_ready_
+                                                                                               : nullptr;
   const auto usable = views(1);
   if (std::none_of(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; }))
     return nullptr;
@@ -109,7 +114,7 @@ Subchannel* VirtualChannel::choose(std::int64_t bytes) {
 
 bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, const ByteSequence& payload) {
   if (!room()) {
-    ++core_.counters.no_room;
+    ++context_.counters.no_room;
     return false;
   }
   const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
@@ -117,13 +122,13 @@ bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, cons
   if (subchannel != nullptr &&
       !subchannel->packet_flow.admits(static_cast<std::int64_t>(bytes), subchannel->packet_bytes))
     subchannel = nullptr;
-  const bool small = bytes + core_.trailer() <= core_.small_packets.buffer_bytes();
-  PacketBuffer* const buffer = subchannel != nullptr ? core_.pool(small).take() : nullptr;
+  const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
+  PacketBuffer* const buffer = subchannel != nullptr ? resources_.pool(small).take() : nullptr;
   if (buffer == nullptr) {
-    ++core_.counters.no_room;
+    ++context_.counters.no_room;
     return false;
   }
-  WorkEntry& entry = *core_.entries.take();
+  WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::packet;
   entry.sequenced = true;
   entry.small = small;
@@ -146,13 +151,13 @@ bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, cons
 
 bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
                              std::size_t filling) {
-  if (!subchannel.room_for(1, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return false;
+  if (!subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return false;
   const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
-  const bool small = bytes + core_.trailer() <= core_.small_packets.buffer_bytes();
-  HAWSER_ASSERT(bytes + core_.trailer() <= core_.packets.buffer_bytes());
-  PacketBuffer* const buffer = core_.pool(small).take();
+  const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
+  HAWSER_ASSERT(bytes + context_.trailer() <= resources_.packets.buffer_bytes());
+  PacketBuffer* const buffer = resources_.pool(small).take();
   if (buffer == nullptr) return false;
-  WorkEntry& entry = *core_.entries.take();
+  WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::packet;
   entry.sequenced = false;
   entry.small = small;
@@ -172,12 +177,12 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
   header.subchannel = subchannel.index;
   header.incarnation = subchannel.incarnation;
   header.acknowledged = told_ = expected_;
-  header.checked = core_.knobs.checksum;
-  header.wants_credit = core_.packets.is_short();
+  header.checked = context_.knobs.checksum;
+  header.wants_credit = resources_.packets.is_short();
   credit_due_ = false;
   std::memcpy(entry.buffer->data, &header, sizeof(header));
-  const auto bytes = entry.bytes + static_cast<std::uint32_t>(core_.trailer());
-  if (core_.knobs.checksum) {
+  const auto bytes = entry.bytes + static_cast<std::uint32_t>(context_.trailer());
+  if (context_.knobs.checksum) {
     const std::uint32_t checksum = crc32c({entry.buffer->data, entry.bytes});
     std::memcpy(entry.buffer->data + entry.bytes, &checksum, sizeof(checksum));
   }
@@ -186,7 +191,7 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::send;
   request.solicited = true;
-  request.inlined = static_cast<std::int32_t>(bytes) <= core_.inline_bytes;
+  request.inlined = static_cast<std::int32_t>(bytes) <= resources_.inline_bytes;
   request.segment_count = 1;
   request.segments[0] = {entry.buffer->data, bytes,
                          entry.buffer->local_keys[subchannel.rail.device_number()]};
@@ -195,7 +200,7 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
 
 void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   const rdma::SendRequest request = packet_request(subchannel, entry);
-  entry.posted = core_.now;
+  entry.posted = context_.now;
   entry.watched = 0;
   entry.delivered_before = subchannel.packet_flow.delivered();
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) [[unlikely]] {
@@ -203,10 +208,10 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
     if (entry.sequenced)
       wait_again(entry);
     else
-      core_.free_entry(&entry);
+      resources_.free_entry(&entry);
     return;
   }
-  ++core_.counters.packets_sent;
+  ++context_.counters.packets_sent;
   subchannel.packet_bytes += entry.bytes;
   entry.ordinal = subchannel.sent++;
   entry.place = WorkEntry::Place::in_flight;
@@ -230,7 +235,7 @@ void VirtualChannel::wait_again(WorkEntry& entry) {
 
 void VirtualChannel::retain(WorkEntry& entry) {
   if (psn_distance(entry.psn, acknowledged_) < 0) {
-    core_.free_entry(&entry);
+    resources_.free_entry(&entry);
     return;
   }
   entry.place = WorkEntry::Place::retained;
@@ -249,7 +254,7 @@ void VirtualChannel::take_back(const Subchannel& subchannel, std::uint32_t recei
         psn_distance(entry->ordinal, received) >= 0) {
       retained_.remove(entry);
       --retained_count_;
-      ++core_.counters.taken_back;
+      ++context_.counters.taken_back;
       wait_again(*entry);
     }
     entry = next;
@@ -262,9 +267,9 @@ bool VirtualChannel::advance() {
     Subchannel* const subchannel = choose(entry->bytes);
     if (subchannel == nullptr) break;
     waiting_.remove(entry);
-    ++core_.counters.packets_reissued;
-    core_.counters.bytes_reissued += entry->bytes;
-    core_.failover.note_resumed(static_cast<std::int64_t>(entry->bytes));
+    ++context_.counters.packets_reissued;
+    context_.counters.bytes_reissued += entry->bytes;
+    upward_.subchannels->on_reissued(static_cast<std::int64_t>(entry->bytes));
     post_packet(*subchannel, *entry);
     if (entry->place == WorkEntry::Place::waiting) break;
     moved = true;
@@ -272,7 +277,7 @@ bool VirtualChannel::advance() {
   if (credit_due_) {
     Subchannel* const subchannel = choose(0);
     if (subchannel != nullptr && send_on(*subchannel, PacketKind::credit, {})) {
-      ++core_.counters.credit_updates;
+      ++context_.counters.credit_updates;
       moved = true;
     }
   }
@@ -290,48 +295,28 @@ bool VirtualChannel::acknowledge(std::uint32_t psn) {
     if (psn_distance(entry->psn, psn) >= 0) break;
     retained_.remove(entry);
     --retained_count_;
-    core_.free_entry(entry);
+    resources_.free_entry(entry);
   }
   return true;
 }
 
 bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header) {
   if (!acknowledge(header.acknowledged)) [[unlikely]] {
-    core_.report_malformed(process_,
-                           fmt::format("an acknowledgement of packet {}, but only {} were sent to it",
-                                       header.acknowledged, next_psn_));
+    context_.report_malformed(process_,
+                              fmt::format("an acknowledgement of packet {}, but only {} were sent to it",
+                                          header.acknowledged, next_psn_));
     return false;
   }
-  const std::span<const std::byte> packet(buffer->data, buffer->bytes);
-  switch (header.kind) {
-    case PacketKind::eager:
-    case PacketKind::start:
-    case PacketKind::reply:
-    case PacketKind::done:
-    case PacketKind::keys:
-    case PacketKind::data:
-      break;
-    case PacketKind::finish:
-      core_.rendezvous.on_finish(*this, packet);
-      return false;
-    case PacketKind::fence:
-    case PacketKind::fence_answer:
-      core_.failover.on_message(*this, header.kind == PacketKind::fence,
-                                packet.subspan(sizeof(PacketHeader)));
-      return false;
-    case PacketKind::credit:
-      return false;
-    case PacketKind::alternate:
-      core_.alternates.on_message(subchannel, packet.subspan(sizeof(PacketHeader)));
-      return false;
-    case PacketKind::probe:
-    case PacketKind::probe_answer:
-      core_.connector->on_probe(subchannel, header.kind, packet);
-      return false;
-    default:
-      core_.report_malformed(process_,
-                             fmt::format("a packet of unknown kind {}", static_cast<int>(header.kind)));
-      return false;
+  if (header.kind == PacketKind::credit) return false;
+  PacketHandler* const handler = upward_.handler(header.kind);
+  if (handler == nullptr) [[unlikely]] {
+    context_.report_malformed(process_,
+                              fmt::format("a packet of unknown kind {}", static_cast<int>(header.kind)));
+    return false;
+  }
+  if (!sequenced(header.kind)) {
+    handler->on_packet({*this, &subchannel, header.kind, {buffer->data, buffer->bytes}});
+    return false;
   }
   const std::int32_t ahead = psn_distance(header.psn, expected_);
   if (ahead == 0) [[likely]] {
@@ -341,60 +326,29 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
     return false;
   }
   if (ahead < 0 || held_[header.psn % packet_window] != nullptr) {
-    ++core_.counters.dropped_duplicate;
+    ++context_.counters.dropped_duplicate;
     return false;
   }
   if (ahead >= static_cast<std::int32_t>(packet_window)) [[unlikely]] {
-    core_.report_malformed(
+    context_.report_malformed(
         process_, fmt::format("packet {} when packet {} was next, outside the window of {}", header.psn,
                               expected_, packet_window));
     return false;
   }
-  ++core_.counters.out_of_order;
-  PacketBuffer* const held = core_.packets.hold(buffer);
+  ++context_.counters.out_of_order;
+  PacketBuffer* const held = resources_.packets.hold(buffer);
   held_[header.psn % packet_window] = held;
   ++held_count_;
   return held == buffer;
 }
 
-// Events may send, expose and fetch in the call.
+// Whoever takes it may send, expose and fetch in the call.
 void VirtualChannel::hand_on(PacketBuffer& buffer) {
   ++expected_;
   ++handed_on;
   const std::span<const std::byte> packet(buffer.data, buffer.bytes);
-  PacketHeader header;
-  std::memcpy(&header, packet.data(), sizeof(header));
-  switch (header.kind) {
-    case PacketKind::eager: {
-      MessageHeader message;
-      if (!read_body(packet, sizeof(header), message) || message.kind == MessageHeader::Kind::rendezvous)
-          [[unlikely]] {
-        return core_.report_malformed(
-            process_, "a packet with no header, or with one that offers bytes and names none");
-      }
-      const std::size_t skip = sizeof(header) + sizeof(message);
-      const auto size = static_cast<std::int64_t>(packet.size() - skip);
-      core_.events->on_packet(process_, message, packet.data() + skip, size, size);
-      return;
-    }
-    case PacketKind::start:
-      core_.rendezvous.on_start(*this, packet);
-      return;
-    case PacketKind::reply:
-      core_.rendezvous.on_reply(*this, packet);
-      return;
-    case PacketKind::done:
-      core_.rendezvous.on_done(*this, packet);
-      return;
-    case PacketKind::keys:
-      core_.recovery.on_keys(*this, packet);
-      return;
-    case PacketKind::data:
-      core_.rendezvous.on_data(*this, packet);
-      return;
-    default:
-      HAWSER_UNREACHABLE();
-  }
+  const auto kind = static_cast<PacketKind>(packet.front());
+  upward_.handler(kind)->on_packet({*this, nullptr, kind, packet});
 }
 
 void VirtualChannel::hand_on_held() {
@@ -402,7 +356,7 @@ void VirtualChannel::hand_on_held() {
     held_[expected_ % packet_window] = nullptr;
     --held_count_;
     hand_on(*buffer);
-    core_.packets.drop(buffer);
+    resources_.packets.drop(buffer);
   }
 }
 
@@ -411,38 +365,37 @@ void VirtualChannel::hand_on_held() {
 void VirtualChannel::on_ready(Subchannel& subchannel) {
   ++ready_;
   if (ready_ == 1 && rejoins_)
-    core_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
-                          partitioned_since <= 0 ? 0 : core_.now - partitioned_since, core_.now);
+    context_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
+                             partitioned_since <= 0 ? 0 : context_.now - partitioned_since, context_.now);
   rejoins_ = true;
   partitioned_since = -1;
   only_ready_ = ready_ == 1 ? &subchannel : nullptr;
   note_credit_due();
 }
 
-void VirtualChannel::on_not_ready(Subchannel& subchannel) {
-  core_.containment.forget(subchannel);
+void VirtualChannel::on_not_ready() {
   --ready_;
   only_ready_ = nullptr;
   for (Subchannel& other : subchannels_)
     if (ready_ == 1 && other.state == SubchannelState::ready) only_ready_ = &other;
   if (ready_ == 0) {
-    partitioned_since = core_.now;
-    ++core_.counters.partitions;
-    core_.status.on_event(-1, process_, PathEvent::partitioned, PathReason::none, 0, core_.now);
-    for (Subchannel& other : subchannels_) other.health.on_needed(core_.now);
+    partitioned_since = context_.now;
+    ++context_.counters.partitions;
+    context_.status.on_event(-1, process_, PathEvent::partitioned, PathReason::none, 0, context_.now);
+    for (Subchannel& other : subchannels_) other.health.on_needed(context_.now);
   }
 }
 
 void VirtualChannel::abandon() {
   lost = true;
   credit_due_ = false;
-  while (WorkEntry* entry = waiting_.pop_front()) core_.free_entry(entry);
-  while (WorkEntry* entry = retained_.pop_front()) core_.free_entry(entry);
+  while (WorkEntry* entry = waiting_.pop_front()) resources_.free_entry(entry);
+  while (WorkEntry* entry = retained_.pop_front()) resources_.free_entry(entry);
   retained_count_ = 0;
   for (PacketBuffer*& buffer : held_)
-    if (buffer != nullptr) core_.packets.drop(std::exchange(buffer, nullptr));
+    if (buffer != nullptr) resources_.packets.drop(std::exchange(buffer, nullptr));
   held_count_ = 0;
-  if (in_due.linked()) core_.due.remove(this);
+  if (in_due.linked()) due_.remove(this);
 }
 
 bool VirtualChannel::flushed() const {

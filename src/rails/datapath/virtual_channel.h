@@ -10,7 +10,10 @@
 #include <span>
 #include <vector>
 
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
 #include "rails/datapath/subchannel.h"
+#include "rails/datapath/upward.h"
 #include "rails/decision/path_weights.h"
 #include "rails/policy/scheduling_policy.h"
 #include "rails/wire/packet.h"
@@ -18,13 +21,13 @@
 
 namespace hawser {
 
-struct RailCore;
+struct DuePeers;
 
 class VirtualChannel {
  public:
   // `remote`: the peer's rails.
-  VirtualChannel(RailCore& core, ProcessIndex process, RailTable remote,
-                 std::unique_ptr<SchedulingPolicy> policy);
+  VirtualChannel(RailContext& context, RailResources& resources, Upward& upward, DuePeers& due,
+                 ProcessIndex process, RailTable remote, std::unique_ptr<SchedulingPolicy> policy);
   ~VirtualChannel();
 
   ProcessIndex process() const { return process_; }
@@ -86,7 +89,7 @@ class VirtualChannel {
 
   // A subchannel became ready, or is no longer.
   void on_ready(Subchannel& subchannel);
-  void on_not_ready(Subchannel& subchannel);
+  void on_not_ready();
   int ready() const { return ready_; }
   // What the policies see; bytes_per_second are the weights.
   std::span<SubchannelView> views(std::int32_t requests);
@@ -115,14 +118,17 @@ class VirtualChannel {
   Nanoseconds partitioned_since = -1;
   std::uint32_t lost_credits = 0;  // PlantedBug::lose_credits
   std::uint64_t handed_on = 0;
-  ListLink in_due;  // in the core's list of peers with something to do
+  ListLink in_due;  // into DuePeers while it has something to do
 
  private:
   bool window_open() const { return next_psn_ - acknowledged_ + lost_credits < packet_window; }
   void hand_on(PacketBuffer& buffer);
   void hand_on_held();
 
-  RailCore& core_;
+  RailContext& context_;
+  RailResources& resources_;
+  Upward& upward_;
+  DuePeers& due_;
   ProcessIndex process_;
   RailTable remote_;
   std::deque<Subchannel> subchannels_;  // which stay where they are
@@ -146,5 +152,8 @@ class VirtualChannel {
   EntryList waiting_;
   EntryList retained_;
 };
+
+// Peers with packets that wait for room, or a credit to send.
+struct DuePeers : IntrusiveList<VirtualChannel, &VirtualChannel::in_due> {};
 
 }  // namespace hawser

@@ -5,7 +5,6 @@
 
 #include "base/crc32c.h"
 #include "base/failure.h"
-#include "rails/rail_core.h"
 
 namespace hawser {
 namespace {
@@ -37,62 +36,35 @@ std::span<const std::byte> bytes_of(const Body& body) {
 
 }  // namespace
 
-Rendezvous::Rendezvous(RailCore& core, std::int64_t read_tokens, const FlowSettings& flow)
-    : core_(core), read_tokens_(read_tokens), grant_flow_(flow) {}
-
-// Memory.
-
-bool Rendezvous::register_bytes(Transfer& transfer, bool writable) {
-  Registration& registration = transfer.registration;
-  if (!transfer.copied())
-    register_in_place(registration, transfer.bytes.data, transfer.size, writable);
-  else
-    register_packed(registration, transfer.size);
-  for (std::size_t device = 0; device < core_.devices.size(); ++device)
-    if (registration.usable(device)) return true;
-  registration.clear();
-  return false;
+Rendezvous::Rendezvous(RailContext& context, RailResources& resources, const PeerTable& peers, Upward& upward)
+    : context_(context),
+      resources_(resources),
+      peers_(peers),
+      upward_(upward),
+      // Only the reader can check what was moved before anybody is told.
+      reads_(context.knobs.rail_rendezvous == "read" || context.knobs.checksum),
+      read_tokens_(context.knobs.rail_reads),
+      grant_flow_(context.port_flow) {
+  upward.handle(
+      {PacketKind::start, PacketKind::reply, PacketKind::done, PacketKind::data, PacketKind::finish}, *this);
+  upward.stripes = this;
 }
 
-// With every device that takes it: one that refuses is no reason not to use the others.
-void Rendezvous::register_in_place(Registration& registration, std::byte* data, std::int64_t size,
-                                   bool writable) {
-  registration.address = data;
-  registration.cache = core_.registrations.get();
-  for (std::size_t device = 0; device < core_.devices.size(); ++device) {
-    const DeviceMask bit = DeviceMask{1} << device;
-    if ((core_.dead_devices & bit) != 0) continue;
-    if (registration.cached != nullptr) {
-      core_.counters.registrations_refused += !registration.cache->add_devices(*registration.cached, bit);
-    } else if (auto region = registration.cache->acquire(data, size, writable, bit)) {
-      registration.cached = region.value();
-    } else {
-      ++core_.counters.registrations_refused;
-    }
+void Rendezvous::on_packet(const ReceivedPacket& packet) {
+  switch (packet.kind) {
+    case PacketKind::start:
+      return on_start(packet.peer, packet.bytes);
+    case PacketKind::reply:
+      return on_reply(packet.peer, packet.bytes);
+    case PacketKind::done:
+      return on_done(packet.peer, packet.bytes);
+    case PacketKind::data:
+      return on_data(packet.peer, packet.bytes);
+    case PacketKind::finish:
+      return on_finish(packet.peer, packet.bytes);
+    default:
+      HAWSER_UNREACHABLE();  // it registered for no other
   }
-}
-
-void Rendezvous::register_packed(Registration& registration, std::int64_t size) {
-  registration.packed.reset(new std::byte[static_cast<std::size_t>(size)]);
-  registration.address = registration.packed.get();
-  for (std::size_t device = 0; device < core_.devices.size(); ++device) {
-    auto region =
-        core_.registrations->register_apart(static_cast<int>(device), registration.address,
-                                            static_cast<std::size_t>(size), rdma::Access::remote_read_write);
-    core_.counters.registrations_refused += !region;
-    registration.regions.push_back(region ? std::move(region).value() : nullptr);
-  }
-}
-
-RemoteBytes Rendezvous::own_bytes(const Transfer& transfer) const {
-  RemoteBytes bytes;
-  bytes.address = reinterpret_cast<std::uintptr_t>(transfer.registration.address);
-  for (const auto& rail : core_.rails)
-    if (transfer.registration.usable(rail->device_number())) {
-      bytes.keys[rail->number()] = transfer.registration.remote_key(rail->device_number());
-      bytes.lives[rail->number()] = rail->address().life;
-    }
-  return bytes;
 }
 
 // The two ends of the protocol.
@@ -104,15 +76,15 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
     return true;
   }
   if (!peer.room()) {
-    ++core_.counters.no_room;
+    ++context_.counters.no_room;
     return false;
   }
-  Transfer& exposure = core_.exposures.take(peer);
+  Transfer& exposure = exposures_.take(peer);
   exposure.bytes = bytes;
   exposure.cookie = cookie;
   exposure.size = bytes.size;
   exposure.readable =
-      core_.read_rendezvous && peer.reads() && (core_.knobs.checksum || peer.readable > 0 || !many_readers());
+      reads_ && peer.reads() && (context_.knobs.checksum || peer.readable > 0 || !many_readers());
   StartBody body;
   body.exposed = exposure.name;
   body.size = bytes.size;
@@ -125,7 +97,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
   if (exposure.readable && bytes.size > 0) {
     if (!bytes.contiguous()) bytes.packer->pack(0, exposure.registration.address, bytes.size);
     body.bytes = own_bytes(exposure);
-    if (core_.knobs.checksum) {
+    if (context_.knobs.checksum) {
       body.checked = 1;
       body.checksum = checksum_of(exposure);
     }
@@ -134,7 +106,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
     if (exposure.readable && peer.readable++ == 0) ++reading_peers_;
     return true;
   }
-  core_.exposures.release(exposure);
+  exposures_.release(exposure);
   return false;
 }
 
@@ -144,10 +116,10 @@ void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packe
   if (!read_body(packet, sizeof(PacketHeader), header) ||
       !read_body(packet, sizeof(PacketHeader) + sizeof(header), body) || body.size < 0 ||
       header.kind != MessageHeader::Kind::rendezvous) {
-    return core_.report_malformed(peer.process(),
-                                  "a rendezvous start that is too short or of a negative size");
+    return context_.report_malformed(peer.process(),
+                                     "a rendezvous start that is too short or of a negative size");
   }
-  Transfer& fetch = core_.fetches.take(peer);
+  Transfer& fetch = fetches_.take(peer);
   fetch.other = body.exposed;
   fetch.offered = body.size;
   fetch.checked = body.checked != 0;
@@ -155,15 +127,15 @@ void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packe
   fetch.remote = body.bytes;
   fetch.readable = body.readable != 0;
   const ExposeToken token{{fetch.name.place, fetch.name.generation, 0, 0}};
-  core_.events->on_packet(peer.process(), header, reinterpret_cast<const std::byte*>(&token), sizeof(token),
-                          body.size);
+  context_.events->on_packet(peer.process(), header, reinterpret_cast<const std::byte*>(&token),
+                             sizeof(token), body.size);
 }
 
 void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const ByteSequence& into,
                        void* cookie) {
   const TransferName name{static_cast<std::uint32_t>(token.words[0]),
                           static_cast<std::uint32_t>(token.words[1])};
-  Transfer* const fetch = core_.fetches.find(name, peer);
+  Transfer* const fetch = fetches_.find(name, peer);
   if (peer.lost || fetch == nullptr) {
     HAWSER_ASSERT(peer.lost);
     landed_.push_back({cookie, true, false});
@@ -199,7 +171,7 @@ bool Rendezvous::answer(Transfer& fetch) {
     const DoneBody body{fetch.other};
     if (!peer.send(PacketKind::done, bytes_of(body), {})) return false;
     to_answer_.remove(&fetch);
-    core_.fetches.release(fetch);
+    fetches_.release(fetch);
     return true;
   }
   if (!grant(fetch)) return false;
@@ -214,11 +186,11 @@ bool Rendezvous::answer(Transfer& fetch) {
   fetch.state = Transfer::State::moving;
   fetch.granted = true;
   if (peer.writing++ == 0) {
-    peer.writing_part = granted_part(fetch, core_.flow);
+    peer.writing_part = granted_part(fetch, context_.stripe_flow);
     granted_bytes_ += peer.writing_part;
   }
   fetch.granted_with = grant_flow_.delivered();
-  fetch.granted_at = fetch.granted_heard = core_.now;
+  fetch.granted_at = fetch.granted_heard = context_.now;
   granted_.push_back(&fetch);
   return true;
 }
@@ -227,15 +199,16 @@ bool Rendezvous::answer(Transfer& fetch) {
 // some are let write at once; several transfers of one of them are its own business. One that is not heard of
 // does something else, and must not hold up the others.
 bool Rendezvous::grant(const Transfer& fetch) {
-  return fetch.peer->writing > 0 || grant_flow_.admits(granted_part(fetch, core_.flow), granted_bytes_);
+  return fetch.peer->writing > 0 ||
+         grant_flow_.admits(granted_part(fetch, context_.stripe_flow), granted_bytes_);
 }
 
 void Rendezvous::hear_of_grant(Transfer& fetch) {
   if (!fetch.granted) return;
   if (fetch.granted_heard == fetch.granted_at)
     grant_flow_.on_done(fetch.peer->writing_part, fetch.granted_with, fetch.granted_at, fetch.granted_at,
-                        core_.now);
-  fetch.granted_heard = core_.now;
+                        context_.now);
+  fetch.granted_heard = context_.now;
   granted_.remove(&fetch);
   granted_.push_back(&fetch);
 }
@@ -261,9 +234,10 @@ Nanoseconds Rendezvous::silence() const {
 bool Rendezvous::many_readers() const {
   if (reading_peers_ < 2) return false;
   std::int64_t bytes = 0;
-  for (const auto& rail : core_.rails) bytes += std::max(rail->read_flow.bytes(), rail->write_flow.bytes());
-  const auto rails = static_cast<std::int64_t>(core_.rails.size());
-  return reading_peers_ * rails * core_.flow.first >= 2 * bytes;
+  for (const auto& rail : resources_.rails)
+    bytes += std::max(rail->read_flow.bytes(), rail->write_flow.bytes());
+  const auto rails = static_cast<std::int64_t>(resources_.rails.size());
+  return reading_peers_ * rails * context_.stripe_flow.first >= 2 * bytes;
 }
 
 void Rendezvous::end_readable(Transfer& exposure) {
@@ -273,16 +247,16 @@ void Rendezvous::end_readable(Transfer& exposure) {
 void Rendezvous::on_reply(VirtualChannel& peer, std::span<const std::byte> packet) {
   ReplyBody body;
   if (!read_body(packet, sizeof(PacketHeader), body))
-    return core_.report_short(peer.process(), "a rendezvous reply", packet.size());
-  Transfer* const exposure = core_.exposures.find(body.exposed, peer);
+    return context_.report_short(peer.process(), "a rendezvous reply", packet.size());
+  Transfer* const exposure = exposures_.find(body.exposed, peer);
   if (exposure == nullptr || exposure->state != Transfer::State::offered)
-    return core_.report_malformed(
+    return context_.report_malformed(
         peer.process(),
         fmt::format("a rendezvous reply for transfer {}, which waits for none", body.exposed.place));
   const bool keys =
       std::any_of(body.bytes.keys.begin(), body.bytes.keys.end(), [](auto key) { return key != 0; });
   if ((exposure->readable && keys) || body.size < 1 || body.size > exposure->bytes.size)
-    return core_.report_malformed(
+    return context_.report_malformed(
         peer.process(),
         fmt::format("a rendezvous reply that asks for {} of {} bytes{}", body.size, exposure->bytes.size,
                     exposure->readable && keys ? " to be written, which it may only read" : ""));
@@ -300,11 +274,11 @@ void Rendezvous::on_reply(VirtualChannel& peer, std::span<const std::byte> packe
 void Rendezvous::on_done(VirtualChannel& peer, std::span<const std::byte> packet) {
   DoneBody body;
   if (!read_body(packet, sizeof(PacketHeader), body))
-    return core_.report_short(peer.process(), "a rendezvous completion", packet.size());
-  Transfer* const exposure = core_.exposures.find(body.exposed, peer);
+    return context_.report_short(peer.process(), "a rendezvous completion", packet.size());
+  Transfer* const exposure = exposures_.find(body.exposed, peer);
   const bool moving = exposure != nullptr && exposure->state == Transfer::State::moving;
   if (exposure == nullptr || exposure->confirmed || (!moving && exposure->state != Transfer::State::offered))
-    return core_.report_malformed(
+    return context_.report_malformed(
         peer.process(),
         fmt::format("a rendezvous completion for transfer {}, which is over", body.exposed.place));
   exposure->confirmed = true;
@@ -313,15 +287,15 @@ void Rendezvous::on_done(VirtualChannel& peer, std::span<const std::byte> packet
 
 // The fetch that these bytes were written to or came for. Null: it is over, or has no such bytes.
 Transfer* Rendezvous::written_fetch(VirtualChannel& peer, const TransferName& name, const ByteRange& range) {
-  Transfer* const fetch = core_.fetches.find(name, peer);
+  Transfer* const fetch = fetches_.find(name, peer);
   if (fetch == nullptr || fetch->state != Transfer::State::moving || fetch->readable) {
-    ++core_.counters.dropped_stale;
+    ++context_.counters.dropped_stale;
     return nullptr;
   }
   if (range.offset < 0 || range.size < 1 || range.size > fetch->size ||
       range.offset > fetch->size - range.size) {
-    core_.report_malformed(peer.process(), fmt::format("{} bytes at offset {} of a message of {} bytes",
-                                                       range.size, range.offset, fetch->size));
+    context_.report_malformed(peer.process(), fmt::format("{} bytes at offset {} of a message of {} bytes",
+                                                          range.size, range.offset, fetch->size));
     return nullptr;
   }
   return fetch;
@@ -330,15 +304,15 @@ Transfer* Rendezvous::written_fetch(VirtualChannel& peer, const TransferName& na
 void Rendezvous::on_finish(VirtualChannel& peer, std::span<const std::byte> packet) {
   FinishBody body;
   if (!read_body(packet, sizeof(PacketHeader), body))
-    return core_.report_short(peer.process(), "a write completion", packet.size());
+    return context_.report_short(peer.process(), "a write completion", packet.size());
   const ByteRange range{body.offset, body.size};
   if (Transfer* const fetch = written_fetch(peer, body.fetch, range)) arrived(*fetch, range);
 }
 
 void Rendezvous::arrived(Transfer& fetch, const ByteRange& range) {
   if (!fetch.arrived.add(range)) {
-    ++core_.counters.dropped_duplicate;
-    if (!core_.bug(PlantedBug::duplicate_finish)) return;
+    ++context_.counters.dropped_duplicate;
+    if (!context_.bug(PlantedBug::duplicate_finish)) return;
   }
   hear_of_grant(fetch);
   fetch.done += range.size;
@@ -349,18 +323,18 @@ void Rendezvous::end_exposure(Transfer& exposure) {
   void* const cookie = exposure.cookie;
   forget_acknowledged(exposure);
   end_readable(exposure);
-  core_.exposures.release(exposure);
-  core_.events->on_exposed_done(cookie, {});
+  exposures_.release(exposure);
+  context_.events->on_exposed_done(cookie, {});
 }
 
 void Rendezvous::forget_acknowledged(Transfer& exposure) {
-  while (WorkEntry* entry = exposure.acknowledged.pop_front()) core_.free_entry(entry);
+  while (WorkEntry* entry = exposure.acknowledged.pop_front()) resources_.free_entry(entry);
 }
 
 // Everything was read, and is not what was exposed. It is not known which path did it: all of it is read
 // again over one path, each time over another one.
 void Rendezvous::read_again(Transfer& fetch) {
-  ++core_.counters.checksum_errors;
+  ++context_.counters.checksum_errors;
   ++fetch.damaged;
   fetch.done = 0;
   fetch.remaining.push_back({0, fetch.size});
@@ -381,7 +355,7 @@ void Rendezvous::end_fetch(Transfer& fetch) {
   void* const cookie = fetch.cookie;
   fetch.state = Transfer::State::answering;
   to_answer_.push_back(&fetch);
-  core_.events->on_fetched(cookie, {});
+  context_.events->on_fetched(cookie, {});
 }
 
 // Progress.
@@ -394,9 +368,9 @@ bool Rendezvous::progress() {
     Result<> result;
     if (landed.lost) result = failure(ErrorKind::other, "the peer was lost before");
     if (landed.exposed)
-      core_.events->on_exposed_done(landed.cookie, std::move(result));
+      context_.events->on_exposed_done(landed.cookie, std::move(result));
     else
-      core_.events->on_fetched(landed.cookie, std::move(result));
+      context_.events->on_fetched(landed.cookie, std::move(result));
   }
   // A transfer whose peer has no room now does not hold up the others.
   const auto walk = [&](TransferList& list, auto&& advance) {
@@ -407,7 +381,7 @@ bool Rendezvous::progress() {
     }
   };
   while (Transfer* silent = granted_.front()) {
-    if (core_.now - silent->granted_heard < silence()) break;
+    if (context_.now - silent->granted_heard < silence()) break;
     end_grant(*silent);
   }
   walk(to_answer_, [&](Transfer& fetch) { return answer(fetch); });
@@ -452,28 +426,26 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
       table.release(transfer);
       if (told) continue;
       if (exposed)
-        core_.events->on_exposed_done(cookie, Error(error));
+        context_.events->on_exposed_done(cookie, Error(error));
       else
-        core_.events->on_fetched(cookie, Error(error));
+        context_.events->on_fetched(cookie, Error(error));
     }
   };
-  end_all(core_.exposures, true);
-  end_all(core_.fetches, false);
+  end_all(exposures_, true);
+  end_all(fetches_, false);
 }
 
-bool Rendezvous::flushed() const {
-  return core_.exposures.live() == 0 && to_answer_.empty() && landed_.empty();
-}
+bool Rendezvous::flushed() const { return exposures_.live() == 0 && to_answer_.empty() && landed_.empty(); }
 
 void Rendezvous::check_invariants() const {
-  std::vector<int> readable(core_.peers.size());
-  for (std::uint32_t place = 0; place < core_.exposures.places(); ++place) {
-    const Transfer& exposure = core_.exposures[place];
+  std::vector<int> readable(peers_.capacity());
+  for (std::uint32_t place = 0; place < exposures_.places(); ++place) {
+    const Transfer& exposure = exposures_[place];
     if (exposure.state != Transfer::State::free && exposure.readable)
       ++readable[static_cast<std::size_t>(exposure.peer->process())];
   }
   int reading_peers = 0;
-  for (const VirtualChannel* peer : core_.known_peers) {
+  for (const VirtualChannel* peer : peers_.known()) {
     HAWSER_ASSERT(peer->readable == readable[static_cast<std::size_t>(peer->process())]);
     reading_peers += peer->readable > 0;
   }

@@ -9,30 +9,26 @@
 #include <vector>
 
 #include "channel/channel.h"
+#include "rails/datapath/peer_table.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
 #include "rails/datapath/transfer.h"
+#include "rails/datapath/upward.h"
 #include "rails/datapath/work_entry.h"
 #include "rails/decision/flow_window.h"
 #include "rails/policy/scheduling_policy.h"
 
 namespace hawser {
 
-struct RailCore;
-
-class Rendezvous {
+class Rendezvous final : private PacketHandler, private StripeEvents {
  public:
-  Rendezvous(RailCore& core, std::int64_t read_tokens, const FlowSettings& flow);
+  Rendezvous(RailContext& context, RailResources& resources, const PeerTable& peers, Upward& upward);
 
   bool try_expose(VirtualChannel& peer, const MessageHeader& header, const ByteSequence& bytes, void* cookie);
   void fetch(VirtualChannel& peer, const ExposeToken& token, const ByteSequence& into, void* cookie);
 
-  void on_start(VirtualChannel& peer, std::span<const std::byte> packet);
-  void on_reply(VirtualChannel& peer, std::span<const std::byte> packet);
-  void on_done(VirtualChannel& peer, std::span<const std::byte> packet);
-  void on_finish(VirtualChannel& peer, std::span<const std::byte> packet);
-  void on_data(VirtualChannel& peer, std::span<const std::byte> packet);
-
   // A stripe, which is off its subchannel: its bytes are there, or they are to be moved again. Frees it.
-  void on_stripe_done(WorkEntry& entry);
+  void on_stripe_done(WorkEntry& entry) override;
   void on_stripe_failed(WorkEntry& entry);
 
   // The peer received only so many packets of the subchannel's present incarnation, whatever its adapter
@@ -51,7 +47,18 @@ class Rendezvous {
   // When progress wants to be called though nothing arrives.
   Nanoseconds deadline() const;
 
+  // What was exposed here, and what is or may be fetched to here.
+  TransferTable& exposures() { return exposures_; }
+  TransferTable& fetches() { return fetches_; }
+
  private:
+  void on_packet(const ReceivedPacket& packet) override;
+  void on_start(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_reply(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_done(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_finish(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_data(VirtualChannel& peer, std::span<const std::byte> packet);
+
   struct Landed {
     void* cookie;
     bool lost;  // the peer is; false: there was nothing to fetch
@@ -90,8 +97,14 @@ class Rendezvous {
   void end_fetch(Transfer& fetch);
   void read_again(Transfer& fetch);
 
-  RailCore& core_;
+  RailContext& context_;
+  RailResources& resources_;
+  const PeerTable& peers_;
+  Upward& upward_;
+  const bool reads_;
   std::int64_t read_tokens_;
+  TransferTable exposures_;
+  TransferTable fetches_;
   TransferList to_write_;
   TransferList to_read_;  // first come, first served
   TransferList to_answer_;

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "rails/protocol/rendezvous.h"
-#include "rails/rail_core.h"
 
 namespace hawser {
 namespace {
@@ -70,7 +69,7 @@ bool Rendezvous::send_packets(Transfer& exposure) {
       exposure.bytes.packer->pack(0, exposure.registration.address, exposure.size);
   }
   VirtualChannel& peer = *exposure.peer;
-  const auto most = static_cast<std::int64_t>(core_.packets.buffer_bytes() - core_.trailer() -
+  const auto most = static_cast<std::int64_t>(resources_.packets.buffer_bytes() - context_.trailer() -
                                               sizeof(PacketHeader) - sizeof(DataBody));
   bool moved = false;
   while (!exposure.remaining.empty() && peer.under_way() < most_under_way) {
@@ -80,7 +79,7 @@ bool Rendezvous::send_packets(Transfer& exposure) {
     const ByteSequence bytes{exposure.registration.address + range.offset, size, nullptr};
     if (!peer.send(PacketKind::data, std::as_bytes(std::span(&body, 1)), bytes)) break;
     moved = true;
-    ++core_.counters.packets_for_stripes;
+    ++context_.counters.packets_for_stripes;
     exposure.done += size;
     range.offset += size;
     range.size -= size;
@@ -93,7 +92,7 @@ void Rendezvous::on_data(VirtualChannel& peer, std::span<const std::byte> packet
   DataBody body;
   constexpr std::size_t skip = sizeof(PacketHeader) + sizeof(body);
   if (!read_body(packet, sizeof(PacketHeader), body))
-    return core_.report_short(peer.process(), "a rendezvous data packet", packet.size());
+    return context_.report_short(peer.process(), "a rendezvous data packet", packet.size());
   const ByteRange range{body.offset, static_cast<std::int64_t>(packet.size() - skip)};
   Transfer* const fetch = written_fetch(peer, body.fetch, range);
   if (fetch == nullptr) return;

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "rails/protocol/rendezvous.h"
-#include "rails/rail_core.h"
 
 namespace hawser {
 namespace {
@@ -72,9 +71,9 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
     StripeRequest request;
     request.bytes = range.size;
     request.direction = direction;
-    request.smallest_stripe = core_.knobs.rail_stripe;
-    request.traffic = core_.exposures.live() + core_.fetches.live() > 1 ? TrafficClass::nonblocking
-                                                                        : TrafficClass::blocking;
+    request.smallest_stripe = context_.knobs.rail_stripe;
+    request.traffic =
+        exposures_.live() + fetches_.live() > 1 ? TrafficClass::nonblocking : TrafficClass::blocking;
     StripePlan plan;
     peer.policy().plan(request, views, plan);
     bool posted = false;
@@ -94,9 +93,9 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   Subchannel& subchannel = transfer.peer->subchannels()[stripe.subchannel];
   Rail& rail = subchannel.rail;
   const std::int32_t requests = direction == Direction::write ? 2 : 1;
-  if (!subchannel.room_for(requests, static_cast<std::int32_t>(core_.knobs.rail_send_depth))) return 0;
+  if (!subchannel.room_for(requests, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return 0;
   if (direction == Direction::read && read_tokens_ == 0) {
-    ++core_.counters.read_tokens_waited;
+    ++context_.counters.read_tokens_waited;
     return 0;
   }
   std::int64_t bytes = subchannel.stripe_flow.room(stripe.bytes, subchannel.bytes_queued);
@@ -105,13 +104,13 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   if (bytes == 0) return 0;
   // What is written waits in the own adapter, which does no harm.
   if (direction == Direction::write) port_flow.note_demand(bytes, rail.bytes_queued);
-  WorkEntry& entry = *core_.entries.take();
+  WorkEntry& entry = *resources_.entries.take();
   entry.kind = direction == Direction::write ? WorkEntry::Kind::write : WorkEntry::Kind::read;
   entry.sequenced = false;
   entry.transfer = transfer.name.place;
   entry.offset = stripe.offset;
   entry.size = bytes;
-  entry.posted = core_.now;
+  entry.posted = context_.now;
   entry.watched = 0;
   entry.queued_before = subchannel.bytes_queued;
   entry.delivered_before = subchannel.stripe_flow.delivered();
@@ -119,11 +118,11 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   const bool posted = direction == Direction::write ? post_write(transfer, entry, subchannel)
                                                     : post_read(transfer, entry, subchannel);
   if (!posted) {
-    core_.free_entry(&entry);
+    resources_.free_entry(&entry);
     return 0;
   }
-  if (transfer.reissued) core_.failover.note_resumed(bytes);
-  core_.counters.bytes_striped += static_cast<std::uint64_t>(bytes);
+  if (transfer.reissued) upward_.subchannels->on_reissued(bytes);
+  context_.counters.bytes_striped += static_cast<std::uint64_t>(bytes);
   ++transfer.in_flight;
   transfer.posted += bytes;
   entry.place = WorkEntry::Place::in_flight;
@@ -133,7 +132,7 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   rail.outstanding += requests;
   subchannel.bytes_queued += bytes;
   rail.bytes_queued += bytes;
-  core_.status.posted(subchannel.status_row, bytes);
+  context_.status.posted(subchannel.status_row, bytes);
   subchannel.in_flight.push_back(&entry);
   return bytes;
 }
@@ -141,7 +140,7 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
 // A write and its finish, one entry: what completes the finish completes the write.
 bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
   entry.small = true;
-  entry.buffer = core_.small_packets.take();
+  entry.buffer = resources_.small_packets.take();
   if (entry.buffer == nullptr) return false;
   const FinishBody body{transfer.other, entry.offset, entry.size, 0, 0};
   PacketHeader header;
@@ -151,7 +150,7 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   entry.bytes = sizeof(header) + sizeof(body);
   const std::size_t device = subchannel.rail.device_number();
   std::uint16_t key = subchannel.remote_rail;
-  if (core_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
+  if (context_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
   rdma::SendRequest requests[2];
   requests[0].id = entry.work_id();
   requests[0].opcode = rdma::Opcode::write;
@@ -165,15 +164,15 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   const int posted = subchannel.queue_pair->post_send(requests);
   if (posted == 0) return false;
   // Half of it: the finish never goes out, so neither may anything behind it.
-  if (posted == 1) core_.failover.fail_soon(subchannel);
+  if (posted == 1) upward_.subchannels->on_half_posted(subchannel);
   entry.ordinal = subchannel.sent++;
-  ++core_.counters.stripes_written;
+  ++context_.counters.stripes_written;
   return true;
 }
 
 bool Rendezvous::post_read(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
   std::uint16_t key = subchannel.remote_rail;
-  if (core_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
+  if (context_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::read;
@@ -184,25 +183,25 @@ bool Rendezvous::post_read(Transfer& transfer, WorkEntry& entry, Subchannel& sub
   request.remote_key = transfer.remote.keys[key];
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;
   --read_tokens_;
-  ++core_.counters.stripes_read;
+  ++context_.counters.stripes_read;
   return true;
 }
 
 void Rendezvous::on_stripe_done(WorkEntry& entry) {
   const bool read = entry.kind == WorkEntry::Kind::read;
-  Transfer& transfer = read ? core_.fetches[entry.transfer] : core_.exposures[entry.transfer];
+  Transfer& transfer = read ? fetches_[entry.transfer] : exposures_[entry.transfer];
   if (read) ++read_tokens_;
   --transfer.in_flight;
   transfer.posted -= entry.size;
   transfer.done += entry.size;
   if (read) {
-    core_.free_entry(&entry);
+    resources_.free_entry(&entry);
     if (transfer.done < transfer.size) return;
     HAWSER_ASSERT(transfer.remaining.empty() && transfer.in_flight == 0);
     end_fetch(transfer);
     return;
   }
-  core_.small_packets.give_back(entry.buffer);
+  resources_.small_packets.give_back(entry.buffer);
   entry.buffer = nullptr;
   entry.place = WorkEntry::Place::retained;
   transfer.acknowledged.push_back(&entry);
@@ -210,14 +209,14 @@ void Rendezvous::on_stripe_done(WorkEntry& entry) {
 }
 
 void Rendezvous::take_back(const Subchannel& subchannel, std::uint32_t received) {
-  for (std::uint32_t place = 0; place < core_.exposures.places(); ++place) {
-    Transfer& transfer = core_.exposures[place];
+  for (std::uint32_t place = 0; place < exposures_.places(); ++place) {
+    Transfer& transfer = exposures_[place];
     for (WorkEntry* entry = transfer.acknowledged.front(); entry != nullptr;) {
       WorkEntry* const next = transfer.acknowledged.next(entry);
       if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation &&
           psn_distance(entry->ordinal, received) >= 0) {
         transfer.acknowledged.remove(entry);
-        ++core_.counters.taken_back;
+        ++context_.counters.taken_back;
         ++transfer.in_flight;
         transfer.posted += entry->size;
         transfer.done -= entry->size;
@@ -230,16 +229,16 @@ void Rendezvous::take_back(const Subchannel& subchannel, std::uint32_t received)
 
 void Rendezvous::on_stripe_failed(WorkEntry& entry) {
   const bool read = entry.kind == WorkEntry::Kind::read;
-  Transfer& transfer = read ? core_.fetches[entry.transfer] : core_.exposures[entry.transfer];
+  Transfer& transfer = read ? fetches_[entry.transfer] : exposures_[entry.transfer];
   if (read) ++read_tokens_;
   --transfer.in_flight;
   transfer.posted -= entry.size;
   transfer.reissued = true;
   transfer.failed_rail = entry.subchannel->remote_rail;
   transfer.remaining.push_back({entry.offset, entry.size});
-  ++core_.counters.stripes_reissued;
-  core_.counters.bytes_reissued += static_cast<std::uint64_t>(entry.size);
-  core_.free_entry(&entry);
+  ++context_.counters.stripes_reissued;
+  context_.counters.bytes_reissued += static_cast<std::uint64_t>(entry.size);
+  resources_.free_entry(&entry);
   if (transfer.link.linked()) return;
   // Before those that were not begun: whoever waits waits for the oldest.
   TransferList& list = read ? to_read_ : to_write_;

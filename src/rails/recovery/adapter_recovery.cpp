@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "base/failure.h"
-#include "rails/rail_core.h"
+#include "rails/recovery/connector.h"
+#include "rails/recovery/failover.h"
 
 namespace hawser {
 namespace {
@@ -14,9 +15,9 @@ constexpr Nanoseconds first_pause = 20 * millisecond, longest_pause = 2 * second
 }  // namespace
 
 void AdapterRecovery::on_fatal(std::uint16_t device) {
-  adapters_.resize(core_.devices.size());
-  adapters_[device] = {State::failing, 0, never, core_.now};
-  core_.timer = core_.now;
+  adapters_.resize(resources_.devices.size());
+  adapters_[device] = {State::failing, 0, never, context_.now};
+  watches_.look_soon();
 }
 
 void AdapterRecovery::progress() {
@@ -29,13 +30,13 @@ void AdapterRecovery::progress() {
         if (!in_use(device)) close(device);
         break;
       case State::closed:
-        if (core_.now >= adapter.due) try_to_open(device);
+        if (context_.now >= adapter.due) try_to_open(device);
         break;
     }
   }
   const Nanoseconds since = alone_since();
-  const Nanoseconds patience = core_.knobs.rail_adapters_give_up;
-  if (patience > 0 && since != never && core_.now - since >= patience) lose_all();
+  const Nanoseconds patience = context_.knobs.rail_adapters_give_up;
+  if (patience > 0 && since != never && context_.now - since >= patience) lose_all();
 }
 
 // Since when no adapter is left; never: one is.
@@ -47,14 +48,14 @@ Nanoseconds AdapterRecovery::alone_since() const {
 }
 
 void AdapterRecovery::lose_all() {
-  for (std::size_t i = 0; i < core_.known_peers.size(); ++i) {
-    VirtualChannel& peer = *core_.known_peers[i];
+  for (std::size_t i = 0; i < peers_.known().size(); ++i) {
+    VirtualChannel& peer = *peers_.known()[i];
     if (peer.lost) continue;
-    core_.failover.lose(
-        peer, failure(ErrorKind::other,
-                      "process {} cannot be reached: none of this process's {} adapters works, nor "
-                      "could one be opened again for {} s (HAWSER_RAIL_ADAPTERS_GIVE_UP)",
-                      peer.process(), adapters_.size(), core_.knobs.rail_adapters_give_up / second));
+    failover_.lose(peer,
+                   failure(ErrorKind::other,
+                           "process {} cannot be reached: none of this process's {} adapters works, nor "
+                           "could one be opened again for {} s (HAWSER_RAIL_ADAPTERS_GIVE_UP)",
+                           peer.process(), adapters_.size(), context_.knobs.rail_adapters_give_up / second));
   }
 }
 
@@ -65,7 +66,7 @@ Nanoseconds AdapterRecovery::deadline() const {
 }
 
 bool AdapterRecovery::in_use(std::uint16_t device) const {
-  return std::any_of(core_.known_peers.begin(), core_.known_peers.end(), [&](VirtualChannel* peer) {
+  return std::any_of(peers_.known().begin(), peers_.known().end(), [&](VirtualChannel* peer) {
     return std::any_of(peer->subchannels().begin(), peer->subchannels().end(), [&](const Subchannel& s) {
       return s.rail.device_number() == device && s.queue_pair != nullptr;
     });
@@ -73,54 +74,55 @@ bool AdapterRecovery::in_use(std::uint16_t device) const {
 }
 
 void AdapterRecovery::close(std::uint16_t device) {
-  for (TransferTable* table : {&core_.exposures, &core_.fetches}) {
+  for (TransferTable* table : {&rendezvous_.exposures(), &rendezvous_.fetches()}) {
     for (std::uint32_t place = 0; place < table->places(); ++place) {
       auto& regions = (*table)[place].registration.regions;
       if (device < regions.size()) regions[device].reset();
     }
   }
-  core_.registrations->forget_device(device);
+  resources_.registrations->forget_device(device);
   give_back(device);
-  adapters_[device] = {State::closed, 0, core_.now + first_pause, adapters_[device].died};
+  adapters_[device] = {State::closed, 0, context_.now + first_pause, adapters_[device].died};
 }
 
 void AdapterRecovery::give_back(std::uint16_t device) {
-  for (const auto& rail : core_.rails)
+  for (const auto& rail : resources_.rails)
     if (rail->device_number() == device) rail->close();
-  core_.packets.forget_device(device);
-  core_.small_packets.forget_device(device);
-  core_.devices[device]->close();
+  resources_.packets.forget_device(device);
+  resources_.small_packets.forget_device(device);
+  resources_.devices[device]->close();
 }
 
 void AdapterRecovery::try_to_open(std::uint16_t device) {
   Adapter& adapter = adapters_[device];
   const Nanoseconds pause = std::min(longest_pause, first_pause << std::min(adapter.attempts, 10u));
   ++adapter.attempts;
-  adapter.due =
-      core_.now + pause + static_cast<Nanoseconds>(core_.random.below(static_cast<std::uint64_t>(pause / 4)));
-  if (!core_.devices[device]->open_again()) return;
+  adapter.due = context_.now + pause +
+                static_cast<Nanoseconds>(context_.random.below(static_cast<std::uint64_t>(pause / 4)));
+  if (!resources_.devices[device]->open_again()) return;
   if (!make_again(device)) {
     give_back(device);
     return;
   }
   adapter = {};
-  ++core_.counters.adapters_reopened;
-  core_.dead_devices &= ~(DeviceMask{1} << device);
-  renew(core_.exposures, true, device);
-  renew(core_.fetches, false, device);
-  for (const auto& rail : core_.rails) {
+  ++context_.counters.adapters_reopened;
+  resources_.dead_devices &= ~(DeviceMask{1} << device);
+  renew(rendezvous_.exposures(), true, device);
+  renew(rendezvous_.fetches(), false, device);
+  for (const auto& rail : resources_.rails) {
     if (rail->device_number() != device) continue;
-    core_.table.rails[rail->number()] = rail->address();
-    core_.connector->on_port(*rail, true);
+    resources_.table.rails[rail->number()] = rail->address();
+    connector_.on_port(*rail, true);
   }
 }
 
 // What does not depend on who uses it.
 bool AdapterRecovery::make_again(std::uint16_t device) {
-  if (!core_.packets.renew_device(device) || !core_.small_packets.renew_device(device)) return false;
-  for (const auto& rail : core_.rails) {
+  if (!resources_.packets.renew_device(device) || !resources_.small_packets.renew_device(device))
+    return false;
+  for (const auto& rail : resources_.rails) {
     if (rail->device_number() != device || rail->open_again()) continue;
-    for (const auto& other : core_.rails)
+    for (const auto& other : resources_.rails)
       if (other->device_number() == device) other->dead = true;
     return false;
   }
@@ -145,11 +147,11 @@ bool AdapterRecovery::register_again(Registration& registration, std::int64_t si
   if (registration.cached != nullptr) {
     const bool made =
         static_cast<bool>(registration.cache->add_devices(*registration.cached, DeviceMask{1} << device));
-    core_.counters.registrations_refused += !made;
+    context_.counters.registrations_refused += !made;
     return made;
   }
-  auto region = core_.devices[device]->register_memory(registration.address, static_cast<std::size_t>(size),
-                                                       rdma::Access::remote_read_write);
+  auto region = resources_.devices[device]->register_memory(
+      registration.address, static_cast<std::size_t>(size), rdma::Access::remote_read_write);
   if (!region) return false;
   registration.regions[device] = std::move(region).value();
   return true;
@@ -172,7 +174,7 @@ bool AdapterRecovery::tell_keys() {
 
 // True: told, or there is nothing to tell any more.
 bool AdapterRecovery::tell(const Untold& untold) {
-  TransferTable& table = untold.exposed ? core_.exposures : core_.fetches;
+  TransferTable& table = untold.exposed ? rendezvous_.exposures() : rendezvous_.fetches();
   const Transfer& transfer = table[untold.name.place];
   if (transfer.state == Transfer::State::free || transfer.name != untold.name ||
       !transfer.registration.made())
@@ -180,7 +182,7 @@ bool AdapterRecovery::tell(const Untold& untold) {
   KeysBody body;
   body.exposed = untold.exposed ? transfer.name : transfer.other;
   body.written = !untold.exposed;
-  body.bytes = core_.rendezvous.own_bytes(transfer);
+  body.bytes = rendezvous_.own_bytes(transfer);
   return transfer.peer->room() &&
          transfer.peer->send(PacketKind::keys, std::as_bytes(std::span(&body, 1)), {});
 }
@@ -188,15 +190,15 @@ bool AdapterRecovery::tell(const Untold& untold) {
 void AdapterRecovery::on_keys(VirtualChannel& peer, std::span<const std::byte> packet) {
   KeysBody body;
   if (!read_body(packet, sizeof(PacketHeader), body))
-    return core_.report_short(peer.process(), "a key update", packet.size());
+    return context_.report_short(peer.process(), "a key update", packet.size());
   if (body.written != 0) {
-    Transfer* const exposure = core_.exposures.find(body.exposed, peer);
+    Transfer* const exposure = rendezvous_.exposures().find(body.exposed, peer);
     if (exposure != nullptr && !exposure->readable) exposure->remote = body.bytes;
     return;
   }
   // The exposed bytes have their owner's name only.
-  for (std::uint32_t place = 0; place < core_.fetches.places(); ++place) {
-    Transfer& fetch = core_.fetches[place];
+  for (std::uint32_t place = 0; place < rendezvous_.fetches().places(); ++place) {
+    Transfer& fetch = rendezvous_.fetches()[place];
     if (fetch.state != Transfer::State::free && fetch.peer == &peer && fetch.readable &&
         fetch.other == body.exposed)
       fetch.remote = body.bytes;

@@ -18,16 +18,30 @@
 #include <vector>
 
 #include "base/time.h"
+#include "rails/datapath/peer_table.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
 #include "rails/datapath/transfer.h"
+#include "rails/datapath/watch_list.h"
+#include "rails/protocol/rendezvous.h"
 #include "rails/wire/packet.h"
 
 namespace hawser {
 
-struct RailCore;
+class Connector;
+class Failover;
 
 class AdapterRecovery {
  public:
-  explicit AdapterRecovery(RailCore& core) : core_(core) {}
+  AdapterRecovery(RailContext& context, RailResources& resources, const PeerTable& peers, WatchList& watches,
+                  Rendezvous& rendezvous, Failover& failover, Connector& connector)
+      : context_(context),
+        resources_(resources),
+        peers_(peers),
+        watches_(watches),
+        rendezvous_(rendezvous),
+        failover_(failover),
+        connector_(connector) {}
 
   // The adapter is dead, and its rails are marked so.
   void on_fatal(std::uint16_t device);
@@ -63,7 +77,13 @@ class AdapterRecovery {
   bool register_again(Registration& registration, std::int64_t size, std::uint16_t device);
   bool tell(const Untold& untold);
 
-  RailCore& core_;
+  RailContext& context_;
+  RailResources& resources_;
+  const PeerTable& peers_;
+  WatchList& watches_;
+  Rendezvous& rendezvous_;
+  Failover& failover_;
+  Connector& connector_;
   std::vector<Adapter> adapters_;  // by number of the device
   std::deque<Untold> untold_;
 };

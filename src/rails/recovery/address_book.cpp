@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
+#include <string_view>
+#include <utility>
 
-#include "rails/rail_core.h"
+#include "base/failure.h"
+#include "rails/recovery/connector.h"
 
 namespace hawser {
 namespace {
@@ -15,6 +17,7 @@ constexpr Nanoseconds rounds[] = {0, 20 * millisecond, 200 * millisecond, 2 * se
 // A datagram queue holds only so many.
 constexpr int at_once = 8;
 constexpr Nanoseconds pause = 200 * microsecond;
+constexpr std::string_view table_key = "hawser-rails", secret_key = "hawser-rails-secret";
 
 struct AddressBody {
   ProcessIndex process = 0;
@@ -33,19 +36,57 @@ std::span<const std::byte> bytes_of(const Body& body) {
 
 }  // namespace
 
-RailTable AddressBook::table_of(ProcessIndex process) {
-  if (const VirtualChannel* const peer = core_.find_peer(process)) return peer->remote();
-  auto table = core_.exchanged_table(process);
-  if (!table) return {};
-  update(process, table.value());
-  return std::move(table).value();
+AddressBook::AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers,
+                         WatchList& watches, Upward& upward, AddressExchange& exchange, Connector& connector)
+    : context_(context),
+      resources_(resources),
+      peers_(peers),
+      watches_(watches),
+      exchange_(exchange),
+      connector_(connector) {
+  upward.tables = this;
 }
 
-void AddressBook::update(ProcessIndex process, RailTable& table) const {
+// The launcher's exchange.
+
+Result<> AddressBook::publish() {
+  const std::array<std::uint64_t, 2>& secret = context_.settings.secret;
+  if (context_.settings.self == 0)
+    HAWSER_TRY(exchange_.put(secret_key, fmt::format("{:016x}{:016x}", secret[0], secret[1])));
+  return exchange_.put(table_key, resources_.table.text());
+}
+
+Result<std::array<std::uint64_t, 2>> AddressBook::job_secret() {
+  auto text = exchange_.get(0, secret_key);
+  if (!text) return text.take_error();
+  std::array<std::uint64_t, 2> secret = {};
+  const std::string& digits = text.value();
+  if (digits.size() != 32) return failure(ErrorKind::other, "the job's secret is not known");
+  for (std::size_t i = 0; i < 32; ++i) {
+    const std::size_t digit = std::string_view("0123456789abcdef").find(digits[i]);
+    secret[i / 16] = secret[i / 16] << 4 | (digit & 15);
+  }
+  if (secret[0] == 0 && secret[1] == 0) return failure(ErrorKind::other, "the job's secret is empty");
+  return secret;
+}
+
+Result<RailTable> AddressBook::latest_table(ProcessIndex process) {
+  auto text = exchange_.get(process, table_key);
+  if (!text) return text.take_error();
+  auto table = RailTable::parse(text.value());
   const auto heard = heard_.find(process);
-  if (heard == heard_.end()) return;
-  for (std::size_t i = 0; i < std::min(table.rails.size(), heard->second.rails.size()); ++i)
-    if (heard->second.rails[i].later_than(table.rails[i])) table.rails[i] = heard->second.rails[i];
+  if (!table || heard == heard_.end()) return table;
+  std::vector<RailAddress>& rails = table.value().rails;
+  for (std::size_t i = 0; i < std::min(rails.size(), heard->second.rails.size()); ++i)
+    if (heard->second.rails[i].later_than(rails[i])) rails[i] = heard->second.rails[i];
+  return table;
+}
+
+RailTable AddressBook::table_of(ProcessIndex process) {
+  if (const VirtualChannel* const peer = peers_.find(process)) return peer->remote();
+  auto table = latest_table(process);
+  if (!table) return {};
+  return std::move(table).value();
 }
 
 bool AddressBook::send_to_stranger(Rail& rail, ProcessIndex process, std::span<const std::byte> bytes) {
@@ -61,12 +102,12 @@ bool AddressBook::send_to_stranger(Rail& rail, ProcessIndex process, std::span<c
 
 void AddressBook::progress() {
   note_changes();
-  if (core_.now >= due_) tell_some();
+  if (context_.now >= due_) tell_some();
 }
 
 void AddressBook::note_changes() {
   bool any = false;
-  for (const auto& rail : core_.rails) {
+  for (const auto& rail : resources_.rails) {
     RailAddress& told = told_[rail->number()];
     const RailAddress address = rail->address();
     if (begun_ && rail->up() && address.later_than(told)) {
@@ -79,32 +120,32 @@ void AddressBook::note_changes() {
   if (!any) return;
   round_ = 0;
   next_ = 0;
-  due_ = core_.now;
+  due_ = context_.now;
 }
 
 void AddressBook::tell_some() {
-  for (int sent = 0; sent < at_once && next_ < core_.settings.job_size; ++next_) {
-    if (next_ == core_.settings.self) continue;
-    for (const auto& rail : core_.rails) {
+  for (int sent = 0; sent < at_once && next_ < context_.settings.job_size; ++next_) {
+    if (next_ == context_.settings.self) continue;
+    for (const auto& rail : resources_.rails) {
       if ((changed_ >> rail->number() & 1) == 0 || !rail->up()) continue;
-      const auto through = static_cast<std::uint16_t>((rail->number() + round_) % core_.rails.size());
-      tell(next_, core_.settings.self, rail->number(), rail->address(), through);
+      const auto through = static_cast<std::uint16_t>((rail->number() + round_) % resources_.rails.size());
+      tell(next_, context_.settings.self, rail->number(), rail->address(), through);
       ++sent;
     }
   }
-  if (next_ < core_.settings.job_size) {
-    due_ = core_.now + pause;
+  if (next_ < context_.settings.job_size) {
+    due_ = context_.now + pause;
     return;
   }
   next_ = 0;
   ++round_;
-  due_ = round_ < std::size(rounds) ? core_.now + rounds[round_] : never;
+  due_ = round_ < std::size(rounds) ? context_.now + rounds[round_] : never;
 }
 
 bool AddressBook::tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, const RailAddress& address,
                        std::uint16_t through) {
   const AddressBody body{about, rail, 0, address};
-  return core_.connector->send_control(to, through, DatagramKind::address, bytes_of(body));
+  return connector_.send_control(to, through, DatagramKind::address, bytes_of(body));
 }
 
 // Asking.
@@ -112,57 +153,57 @@ bool AddressBook::tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, 
 // One that is connected will answer; but who has only this peer must ask strangers, to whom the peer told it,
 // too.
 void AddressBook::ask(ProcessIndex about) {
-  const std::size_t count = core_.known_peers.size();
+  const std::size_t count = peers_.known().size();
   for (std::size_t i = 0; i < count; ++i) {
-    const VirtualChannel& peer = *core_.known_peers[turn_++ % count];
+    const VirtualChannel& peer = *peers_.known()[turn_++ % count];
     if (peer.process() == about || peer.lost || peer.ready() == 0) continue;
     ask(peer.process(), about);
     break;
   }
-  const std::int32_t processes = core_.settings.job_size;
+  const std::int32_t processes = context_.settings.job_size;
   for (std::int32_t i = 0; i < processes; ++i) {
     next_asked_ = (next_asked_ + 1) % processes;
-    if (next_asked_ == about || next_asked_ == core_.settings.self) continue;
+    if (next_asked_ == about || next_asked_ == context_.settings.self) continue;
     ask(next_asked_, about);
     break;
   }
 }
 
 void AddressBook::ask(ProcessIndex whom, ProcessIndex about) {
-  const auto through = static_cast<std::uint16_t>(++turn_ % core_.rails.size());
+  const auto through = static_cast<std::uint16_t>(++turn_ % resources_.rails.size());
   // For the answer to find the way.
-  for (const auto& rail : core_.rails)
+  for (const auto& rail : resources_.rails)
     if ((changed_ >> rail->number() & 1) != 0 && rail->up())
-      tell(whom, core_.settings.self, rail->number(), rail->address(), through);
+      tell(whom, context_.settings.self, rail->number(), rail->address(), through);
   const QuestionBody body{about};
-  core_.connector->send_control(whom, through, DatagramKind::where_is, bytes_of(body));
+  connector_.send_control(whom, through, DatagramKind::where_is, bytes_of(body));
 }
 
 void AddressBook::on_question(ProcessIndex from, std::span<const std::byte> bytes) {
   QuestionBody body;
-  if (!read_body(bytes, 0, body) || body.about < 0 || body.about >= core_.settings.job_size)
-    return core_.report_malformed(
+  if (!read_body(bytes, 0, body) || body.about < 0 || body.about >= context_.settings.job_size)
+    return context_.report_malformed(
         from, bytes.size() < sizeof(body)
                   ? fmt::format("a question for an address of only {} bytes", bytes.size())
                   : fmt::format("a question for the address of process {}", body.about));
-  if (body.about == core_.settings.self) return;
+  if (body.about == context_.settings.self) return;
   const RailTable table = table_of(body.about);
   for (std::uint16_t rail = 0; rail < table.rails.size(); ++rail)
     tell(from, body.about, rail, table.rails[rail],
-         static_cast<std::uint16_t>((rail + turn_) % core_.rails.size()));
+         static_cast<std::uint16_t>((rail + turn_) % resources_.rails.size()));
   ++turn_;
 }
 
 void AddressBook::on_address(ProcessIndex from, std::span<const std::byte> bytes) {
   AddressBody body;
-  if (!read_body(bytes, 0, body) || body.process < 0 || body.process >= core_.settings.job_size ||
-      body.process == core_.settings.self || body.rail >= max_rails) {
-    return core_.report_malformed(
+  if (!read_body(bytes, 0, body) || body.process < 0 || body.process >= context_.settings.job_size ||
+      body.process == context_.settings.self || body.rail >= max_rails) {
+    return context_.report_malformed(
         from, bytes.size() < sizeof(body)
                   ? fmt::format("an address of only {} bytes", bytes.size())
                   : fmt::format("the address of rail {} of process {}", body.rail, body.process));
   }
-  VirtualChannel* const peer = core_.find_peer(body.process);
+  VirtualChannel* const peer = peers_.find(body.process);
   if (peer == nullptr) {
     auto& rails = heard_[body.process].rails;
     if (rails.size() <= body.rail) rails.resize(body.rail + 1u);
@@ -175,8 +216,8 @@ void AddressBook::on_address(ProcessIndex from, std::span<const std::byte> bytes
   peer->learn(body.rail, body.address);
   for (Subchannel& subchannel : peer->subchannels()) {
     if (subchannel.remote_rail != body.rail || subchannel.state != SubchannelState::failed) continue;
-    subchannel.health.on_port_back(core_.now);
-    core_.watch(subchannel);
+    subchannel.health.on_port_back(context_.now);
+    watches_.watch(subchannel);
   }
 }
 

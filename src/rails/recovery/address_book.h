@@ -12,21 +12,27 @@
 
 #include "base/time.h"
 #include "channel/channel.h"
+#include "channel/exchange.h"
+#include "rails/datapath/peer_table.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/upward.h"
+#include "rails/datapath/watch_list.h"
 #include "rails/wire/rail_table.h"
 
 namespace hawser {
 
-class Rail;
-struct RailCore;
+class Connector;
 
-class AddressBook {
+class AddressBook final : private RailTableSource {
  public:
-  explicit AddressBook(RailCore& core) : core_(core) {}
+  AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers,
+              WatchList& watches, Upward& upward, AddressExchange& exchange, Connector& connector);
 
-  // Where the process's rails are, as far as known; empty: it has none.
-  RailTable table_of(ProcessIndex process);
-  // Brings a table from the exchange up to date.
-  void update(ProcessIndex process, RailTable& table) const;
+  // Tells the others of the own rails, before the first fence of the job.
+  Result<> publish();
+  // What all processes of the job know and nobody else; after that fence.
+  Result<std::array<std::uint64_t, 2>> job_secret();
 
   // A datagram to a process with which nothing was ever to be connected.
   bool send_to_stranger(Rail& rail, ProcessIndex process, std::span<const std::byte> bytes);
@@ -40,13 +46,22 @@ class AddressBook {
   Nanoseconds deadline() const { return due_; }
 
  private:
+  // What the process published, and what was heard of it since.
+  Result<RailTable> latest_table(ProcessIndex process) override;
+  // Where the process's rails are, as far as known; empty: it has none.
+  RailTable table_of(ProcessIndex process);
   void note_changes();
   void tell_some();
   void ask(ProcessIndex whom, ProcessIndex about);
   bool tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, const RailAddress& address,
             std::uint16_t through);
 
-  RailCore& core_;
+  RailContext& context_;
+  const RailResources& resources_;
+  const PeerTable& peers_;
+  WatchList& watches_;
+  AddressExchange& exchange_;
+  Connector& connector_;
   std::map<ProcessIndex, RailTable> heard_;  // of processes that are no peers yet
   std::array<RailAddress, max_rails> told_ = {};
   std::uint32_t changed_ = 0;  // bit i: rail i, since the start of the job

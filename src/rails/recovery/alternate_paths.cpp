@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "rails/rail_core.h"
+#include "rails/datapath/virtual_channel.h"
 
 namespace hawser {
 namespace {
@@ -19,13 +19,15 @@ bool fits(std::uint8_t path_bits, const rdma::PortAddress& port) {
 
 }  // namespace
 
-AlternatePaths::AlternatePaths(RailCore& core) : core_(core) {
+AlternatePaths::AlternatePaths(RailContext& context, const RailResources& resources, WatchList& watches,
+                               PollSchedule& schedule)
+    : context_(context), resources_(resources), watches_(watches), schedule_(schedule) {
   // The channel checked the knob when it was opened.
-  if (auto preference = parse_alternates(core.knobs.rail_migration))
+  if (auto preference = parse_alternates(context.knobs.rail_migration))
     settings_.preference = preference.value();
   // A migration comes after all retries on the first route; both together have to stay below the time in
   // which software would have found another path.
-  settings_.acknowledge_time = core.knobs.rail_acknowledge_time / 4;
+  settings_.acknowledge_time = context.knobs.rail_acknowledge_time / 4;
 }
 
 bool AlternatePaths::possible(const Subchannel& subchannel) const {
@@ -39,7 +41,7 @@ bool AlternatePaths::possible(const Subchannel& subchannel) const {
 
 AlternatePaths::Ports AlternatePaths::ports_of(const Subchannel& subchannel) const {
   Ports ports;
-  for (const auto& rail : core_.rails)
+  for (const auto& rail : resources_.rails)
     if (rail->device_number() == subchannel.rail.device_number())
       ports.local.push_back({rail->port(), rail->up(), rail->facts().address});
   const std::vector<RailAddress>& remote = subchannel.peer.remote().rails;
@@ -51,7 +53,7 @@ AlternatePaths::Ports AlternatePaths::ports_of(const Subchannel& subchannel) con
 }
 
 Rail* AlternatePaths::rail_at(const Subchannel& subchannel, std::uint8_t port) const {
-  for (const auto& rail : core_.rails)
+  for (const auto& rail : resources_.rails)
     if (rail->device_number() == subchannel.rail.device_number() && rail->port() == port) return rail.get();
   return nullptr;
 }
@@ -65,9 +67,9 @@ const Rail& AlternatePaths::rail_of(const Subchannel& subchannel) const {
 void AlternatePaths::on_ready(Subchannel& subchannel) {
   if (!possible(subchannel)) return;
   subchannel.alternate = std::make_unique<AlternatePath>(
-      settings_, subchannel.route, core_.settings.self < subchannel.peer.process(), core_.random);
-  subchannel.alternate->machine.request_load(core_.now);
-  if (subchannel.alternate->due() != never) core_.watch(subchannel);
+      settings_, subchannel.route, context_.settings.self < subchannel.peer.process(), context_.random);
+  subchannel.alternate->machine.request_load(context_.now);
+  if (subchannel.alternate->due() != never) watches_.watch(subchannel);
 }
 
 // The deciding end.
@@ -92,12 +94,12 @@ void AlternatePaths::send_message(Subchannel& subchannel) {
   if (subchannel.peer.send_on(subchannel, PacketKind::alternate, std::as_bytes(std::span(&*path.message, 1))))
     path.message.reset();
   else
-    path.own_due = core_.now + when_there_is_room;
+    path.own_due = context_.now + when_there_is_room;
 }
 
 void AlternatePaths::on_due(Subchannel& subchannel) {
   if (subchannel.alternate == nullptr || subchannel.state != SubchannelState::ready ||
-      core_.now < subchannel.alternate->due())
+      context_.now < subchannel.alternate->due())
     return;
   AlternatePath& path = *subchannel.alternate;
   path.own_due = never;
@@ -112,12 +114,12 @@ void AlternatePaths::on_due(Subchannel& subchannel) {
   send_message(subchannel);
   const MigrationPhase before = path.machine.phase();
   const Ports ports = ports_of(subchannel);
-  const auto route = path.machine.advance(*subchannel.queue_pair, ports.local, ports.remote, core_.now);
+  const auto route = path.machine.advance(*subchannel.queue_pair, ports.local, ports.remote, context_.now);
   if (route.has_value()) propose(subchannel, *route);
   if (path.machine.phase() == MigrationPhase::armed && before != MigrationPhase::armed) {
-    ++core_.counters.alternates_armed;
-    core_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::alternate_loaded,
-                          PathReason::none, path.machine.alternate()->port, core_.now);
+    ++context_.counters.alternates_armed;
+    context_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::alternate_loaded,
+                             PathReason::none, path.machine.alternate()->port, context_.now);
   }
 }
 
@@ -127,10 +129,10 @@ void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byt
   AlternateBody body;
   const ProcessIndex process = subchannel.peer.process();
   if (!read_body(bytes, 0, body))
-    return core_.report_short(process, "a path migration message", bytes.size());
+    return context_.report_short(process, "a path migration message", bytes.size());
   if (body.meaning != Meaning::offer && body.meaning != Meaning::agreed && body.meaning != Meaning::declined)
-    return core_.report_malformed(process, fmt::format("a path migration message of unknown meaning {}",
-                                                       static_cast<int>(body.meaning)));
+    return context_.report_malformed(process, fmt::format("a path migration message of unknown meaning {}",
+                                                          static_cast<int>(body.meaning)));
   AlternatePath* const path = subchannel.alternate.get();
   if (body.meaning == Meaning::offer) {
     if (path == nullptr) {  // not wanted here, and the peer asks only as often as it must
@@ -139,34 +141,34 @@ void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byt
       return;
     }
     path->offer = body;
-    path->own_due = core_.now;
-    core_.look_now = true;
-    core_.watch(subchannel);
+    path->own_due = context_.now;
+    schedule_.look_at_all();
+    watches_.watch(subchannel);
     return;
   }
   if (path == nullptr || !path->machine.decides() || body.number != path->number ||
       subchannel.state != SubchannelState::ready) {
-    ++core_.counters.dropped_stale;
+    ++context_.counters.dropped_stale;
     return;
   }
   if (body.meaning == Meaning::agreed) {
-    path->machine.on_agreed(*subchannel.queue_pair, core_.now);
+    path->machine.on_agreed(*subchannel.queue_pair, context_.now);
     // The other adapter is armed by a packet that says that this one is not migrated.
     subchannel.peer.send_on(subchannel, PacketKind::credit, {});
   } else {
-    path->machine.on_declined(core_.now);
+    path->machine.on_declined(context_.now);
   }
-  core_.watch(subchannel);
+  watches_.watch(subchannel);
 }
 
 // The peer's route, seen from here. Nothing: it makes no sense, or the port is down.
 std::optional<rdma::Route> AlternatePaths::route_of(const Subchannel& subchannel,
                                                     const AlternateBody& offer) const {
   const std::vector<RailAddress>& remote = subchannel.peer.remote().rails;
-  if (offer.rail >= remote.size() || offer.remote_rail >= core_.rails.size() ||
+  if (offer.rail >= remote.size() || offer.remote_rail >= resources_.rails.size() ||
       remote[offer.rail].device != remote[subchannel.remote_rail].device)
     return std::nullopt;
-  const Rail& rail = *core_.rails[offer.remote_rail];
+  const Rail& rail = *resources_.rails[offer.remote_rail];
   if (rail.device_number() != subchannel.rail.device_number() || !rail.up() ||
       !fits(offer.destination_path_bits, rail.facts().address) ||
       !fits(offer.source_path_bits, remote[offer.rail].port))
@@ -191,17 +193,17 @@ void AlternatePaths::answer(Subchannel& subchannel, AlternateBody offer, Meaning
 void AlternatePaths::on_migrated(Subchannel& subchannel) {
   if (subchannel.alternate == nullptr || !subchannel.connected()) return;
   PathMigration& machine = subchannel.alternate->machine;
-  machine.on_migrated(core_.now);
+  machine.on_migrated(context_.now);
   subchannel.route = machine.primary();
-  ++core_.counters.migrations;
+  ++context_.counters.migrations;
   if (Rail* const rail = rail_at(subchannel, subchannel.route.port)) {
     rail->query();
     const rdma::PortFacts& own = rail->facts();
     subchannel.own_end = rdma::local_end(own, rdma::common_kind(own.address, subchannel.route.destination));
   }
-  core_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::migrated,
-                        PathReason::none, subchannel.route.port, core_.now);
-  core_.watch(subchannel);
+  context_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::migrated,
+                           PathReason::none, subchannel.route.port, context_.now);
+  watches_.watch(subchannel);
 }
 
 bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
@@ -211,10 +213,10 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
     case PortDownAction::none:
       return true;
     case PortDownAction::unload:
-      machine.unload(core_.now);
+      machine.unload(context_.now);
       if (!machine.decides() && subchannel.state == SubchannelState::ready)
         answer(subchannel, AlternateBody{{}, 0, 0, 0, 0, 0, subchannel.alternate->number}, Meaning::declined);
-      core_.watch(subchannel);
+      watches_.watch(subchannel);
       return true;
     case PortDownAction::migrate: {
       if (machine.migrate(*subchannel.queue_pair)) return true;
@@ -234,8 +236,8 @@ bool AlternatePaths::leave(Subchannel& subchannel) {
 
 void AlternatePaths::on_port_back(Subchannel& subchannel) {
   if (subchannel.alternate == nullptr) return;
-  subchannel.alternate->machine.on_port_back(core_.now);
-  core_.watch(subchannel);
+  subchannel.alternate->machine.on_port_back(context_.now);
+  watches_.watch(subchannel);
 }
 
 }  // namespace hawser

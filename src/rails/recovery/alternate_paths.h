@@ -6,36 +6,24 @@
 // must be known to have, or the new alternate would be taken for the one that it left by.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "rails/datapath/poll_schedule.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/subchannel.h"
+#include "rails/datapath/watch_list.h"
 #include "rails/decision/path_migration.h"
 #include "rails/wire/packet.h"
 
 namespace hawser {
 
-struct RailCore;
-struct Subchannel;
-class Rail;
-
-// What a subchannel has of it.
-struct AlternatePath {
-  AlternatePath(const MigrationSettings& settings, const rdma::Route& primary, bool decides, Random& random)
-      : machine(settings, primary, decides, random) {}
-  Nanoseconds due() const { return std::min(machine.due(), own_due); }
-
-  PathMigration machine;
-  std::optional<AlternateBody> offer;    // of the peer, not looked at yet
-  std::optional<AlternateBody> message;  // to be sent
-  std::uint32_t number = 0;              // of the last offer
-  Nanoseconds own_due = never;           // of these
-};
-
 class AlternatePaths {
  public:
-  explicit AlternatePaths(RailCore& core);
+  AlternatePaths(RailContext& context, const RailResources& resources, WatchList& watches,
+                 PollSchedule& schedule);
 
   // The subchannel is connected, and data passes.
   void on_ready(Subchannel& subchannel);
@@ -63,7 +51,10 @@ class AlternatePaths {
   void answer(Subchannel& subchannel, AlternateBody offer, AlternateBody::Meaning meaning);
   void send_message(Subchannel& subchannel);
 
-  RailCore& core_;
+  RailContext& context_;
+  const RailResources& resources_;
+  WatchList& watches_;
+  PollSchedule& schedule_;
   MigrationSettings settings_;
 };
 

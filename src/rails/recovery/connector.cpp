@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rails/memory_estimate.h"
-#include "rails/rail_core.h"
+#include "rails/recovery/address_book.h"
+#include "rails/recovery/alternate_paths.h"
+#include "rails/recovery/failover.h"
 
 namespace hawser {
 namespace {
@@ -19,34 +20,44 @@ constexpr std::size_t crowded_probe_bytes = 1024;
 constexpr Nanoseconds nudge_time = 50 * millisecond;
 
 // For a probe's filling.
-std::size_t probe_room(const RailCore& core) {
-  return core.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(ProbeBody) - core.trailer();
+std::size_t probe_room(const RailContext& context, const RailResources& resources) {
+  return resources.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(ProbeBody) - context.trailer();
 }
 
 std::span<const std::byte> probe_bytes(const ProbeBody& body) { return std::as_bytes(std::span(&body, 1)); }
 
-ConnectionSettings manager_settings(const RailCore& core, const std::array<std::uint64_t, 2>& secret) {
-  ConnectionSettings settings;
-  settings.self = core.settings.self;
-  settings.processes = core.settings.job_size;
-  settings.rails = static_cast<std::uint16_t>(core.rails.size());
-  settings.secret = secret;
-  return settings;
-}
-
 }  // namespace
 
-Connector::Connector(RailCore& core, const std::array<std::uint64_t, 2>& secret)
-    : core_(core), manager_(manager_settings(core, secret), *this, core.random) {}
+Connector::Connector(RailContext& context, RailResources& resources, PeerTable& peers, WatchList& watches,
+                     PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours)
+    : context_(context),
+      resources_(resources),
+      peers_(peers),
+      watches_(watches),
+      report_(report),
+      schedule_(schedule),
+      failover_(neighbours.failover),
+      alternates_(neighbours.alternates),
+      addresses_(neighbours.addresses) {}
 
 Connector::~Connector() = default;
 
+void Connector::start(const std::array<std::uint64_t, 2>& secret) {
+  ConnectionSettings settings;
+  settings.self = context_.settings.self;
+  settings.processes = context_.settings.job_size;
+  settings.rails = static_cast<std::uint16_t>(resources_.rails.size());
+  settings.secret = secret;
+  ConnectionHost& host = *this;
+  manager_.emplace(settings, host, context_.random);
+}
+
 bool Connector::drives(const Subchannel& subchannel) const {
-  return core_.settings.self < subchannel.peer.process();
+  return context_.settings.self < subchannel.peer.process();
 }
 
 Subchannel* Connector::find(const SubchannelName& name) {
-  VirtualChannel* const peer = core_.find_peer(name.peer);
+  VirtualChannel* const peer = peers_.find(name.peer);
   return peer == nullptr || peer->lost ? nullptr : peer->subchannel(name.index);
 }
 
@@ -60,24 +71,24 @@ void Connector::want(VirtualChannel& peer) {
 }
 
 void Connector::start(Subchannel& subchannel) {
-  subchannel.rail.look(core_.now);
-  if (subchannel.health.state() == PathState::failed) subchannel.health.on_attempt(core_.now);
+  subchannel.rail.look(context_.now);
+  if (subchannel.health.state() == PathState::failed) subchannel.health.on_attempt(context_.now);
   if (!subchannel.rail.up() || !make_queue_pair(subchannel)) {
     subchannel.state = SubchannelState::failed;
-    subchannel.health.on_failure(core_.now);
-    core_.watch(subchannel);
+    subchannel.health.on_failure(context_.now);
+    watches_.watch(subchannel);
     const PathReason reason = subchannel.rail.up() ? PathReason::connect_failed : PathReason::port_down;
-    core_.show_vain_attempt(subchannel, reason);
-    core_.show(subchannel, reason);
+    report_.show_vain_attempt(subchannel, reason);
+    report_.show(subchannel, reason);
     return;
   }
   subchannel.incarnation = std::max(subchannel.incarnation + 1,
-                                    manager_.next_incarnation(subchannel.peer.process(), subchannel.index));
+                                    manager_->next_incarnation(subchannel.peer.process(), subchannel.index));
   subchannel.state = SubchannelState::connecting;
-  core_.watch(subchannel);
-  core_.show(subchannel, PathReason::none);
-  manager_.request({subchannel.peer.process(), subchannel.index, subchannel.incarnation},
-                   subchannel.rail.number(), own_end(subchannel), core_.now);
+  watches_.watch(subchannel);
+  report_.show(subchannel, PathReason::none);
+  manager_->request({subchannel.peer.process(), subchannel.index, subchannel.incarnation},
+                    subchannel.rail.number(), own_end(subchannel), context_.now);
 }
 
 bool Connector::make_queue_pair(Subchannel& subchannel) {
@@ -85,12 +96,12 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   shape.completions = &subchannel.rail.completions();
   shape.receives = &subchannel.rail.receives();
   shape.port = subchannel.rail.port();
-  shape.send_depth = static_cast<std::int32_t>(core_.knobs.rail_send_depth) + 1;
-  shape.inline_bytes = core_.inline_bytes;
+  shape.send_depth = static_cast<std::int32_t>(context_.knobs.rail_send_depth) + 1;
+  shape.inline_bytes = resources_.inline_bytes;
   auto made = subchannel.rail.device().make_queue_pair(shape);
   if (!made) return false;
   subchannel.queue_pair = std::move(made).value();
-  subchannel.packet_number = static_cast<std::uint32_t>(core_.random.below(1u << 24));
+  subchannel.packet_number = static_cast<std::uint32_t>(context_.random.below(1u << 24));
   return true;
 }
 
@@ -120,7 +131,7 @@ void Connector::learn(Subchannel& subchannel, const ConnectionEnd& remote) {
 // because the network was crowded comes back with a longer one.
 Nanoseconds Connector::acknowledge_time(const Subchannel& subchannel) const {
   constexpr Nanoseconds longest = 2 * second;
-  const Nanoseconds usual = core_.knobs.rail_acknowledge_time;
+  const Nanoseconds usual = context_.knobs.rail_acknowledge_time;
   return std::max(usual, std::min(longest, usual << 2 * subchannel.false_alarms));
 }
 
@@ -137,9 +148,9 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
   parameters.send_packet_number = subchannel.packet_number;
   parameters.receive_packet_number = remote.packet_number;
   parameters.outstanding_reads = std::min(own_end(subchannel).outstanding_reads, remote.outstanding_reads);
-  parameters.secret = manager_.secret();
+  parameters.secret = manager_->secret();
   parameters.persistence.acknowledge_time = acknowledge_time(subchannel);
-  parameters.persistence.retries = static_cast<std::uint8_t>(core_.knobs.rail_retries);
+  parameters.persistence.retries = static_cast<std::uint8_t>(context_.knobs.rail_retries);
   if (!subchannel.queue_pair->make_ready_to_receive(parameters) ||
       !subchannel.queue_pair->make_ready_to_send())
     return false;
@@ -160,20 +171,18 @@ void Connector::count_connected(Subchannel& subchannel) {
   subchannel.broken = subchannel.poisoned = false;
   subchannel.probes_sent = subchannel.probes_received = subchannel.probes_wanted = 0;
   subchannel.due =
-      core_.now + (subchannel.state == SubchannelState::connecting ? probe_patience : accepted_patience);
-  if (subchannel.health.state() == PathState::failed) subchannel.health.on_connected(core_.now);
-  core_.watch(subchannel);
+      context_.now + (subchannel.state == SubchannelState::connecting ? probe_patience : accepted_patience);
+  if (subchannel.health.state() == PathState::failed) subchannel.health.on_connected(context_.now);
+  watches_.watch(subchannel);
   // A window, and finishes on top, for every peer that may send here.
   if (!subchannel.receives_wanted) {
     subchannel.receives_wanted = true;
-    const auto subchannels = static_cast<std::int32_t>(subchannel.peer.subchannels().size());
-    core_.receives_wanted[subchannel.rail.number()] += receives_wanted(subchannels);
-    subchannel.rail.want_receives(core_.receives_wanted[subchannel.rail.number()]);
+    subchannel.rail.add_receives(static_cast<std::int32_t>(subchannel.peer.subchannels().size()));
   }
 }
 
 bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) {
-  VirtualChannel* const peer = core_.peer(name.peer);
+  VirtualChannel* const peer = peers_.obtain(name.peer);
   Subchannel* const subchannel = peer == nullptr || peer->lost ? nullptr : peer->subchannel(name.index);
   if (subchannel == nullptr) return false;
   const bool newer = psn_distance(name.incarnation, subchannel->incarnation) > 0;
@@ -194,8 +203,8 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
       return false;
   }
   if (!newer) return false;
-  subchannel->rail.look(core_.now);
-  if (!subchannel->rail.up() || subchannel->health.held_down(core_.now) || !make_queue_pair(*subchannel))
+  subchannel->rail.look(context_.now);
+  if (!subchannel->rail.up() || subchannel->health.held_down(context_.now) || !make_queue_pair(*subchannel))
     return false;
   subchannel->incarnation = name.incarnation;
   own = own_end(*subchannel);
@@ -204,7 +213,7 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
     return false;
   }
   subchannel->state = SubchannelState::accepted;
-  core_.show(*subchannel, PathReason::none);
+  report_.show(*subchannel, PathReason::none);
   return true;
 }
 
@@ -217,18 +226,19 @@ void Connector::connected(const SubchannelName& name, const ConnectionEnd& remot
     give_up(*subchannel);
     return;
   }
-  const auto packets = core_.knobs.rail_probe / static_cast<std::int64_t>(core_.packets.buffer_bytes());
-  subchannel->probes_wanted = static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>(packets, core_.knobs.rail_probe > 0 ? 1 : 0, core_.knobs.rail_send_depth / 4));
+  const auto packets =
+      context_.knobs.rail_probe / static_cast<std::int64_t>(resources_.packets.buffer_bytes());
+  subchannel->probes_wanted = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+      packets, context_.knobs.rail_probe > 0 ? 1 : 0, context_.knobs.rail_send_depth / 4));
   // Where the network may only have been crowded, probes must not crowd it more.
   if (subchannel->false_alarms > 0) subchannel->probes_wanted = std::min(subchannel->probes_wanted, 1u);
   const bool recovering = subchannel->failed_before;
-  if (!recovering || subchannel->probes_wanted == 0 || core_.bug(PlantedBug::early_readmission)) {
+  if (!recovering || subchannel->probes_wanted == 0 || context_.bug(PlantedBug::early_readmission)) {
     make_ready(*subchannel);
     return;
   }
   subchannel->state = SubchannelState::probing;
-  core_.show(*subchannel, PathReason::none);
+  report_.show(*subchannel, PathReason::none);
   send_probes(*subchannel);
 }
 
@@ -239,8 +249,8 @@ void Connector::abandon(const SubchannelName& name, bool gave_up) {
     return;
   drop(*subchannel);
   if (gave_up) {
-    subchannel->health.on_failure(core_.now);
-    core_.addresses.ask(name.peer);
+    subchannel->health.on_failure(context_.now);
+    addresses_.ask(name.peer);
   } else
     --subchannel->incarnation;  // nobody used it: the peer's request, accepted next, may have the same
 }
@@ -248,7 +258,7 @@ void Connector::abandon(const SubchannelName& name, bool gave_up) {
 void Connector::give_up(Subchannel& subchannel) {
   forget(subchannel);
   drop(subchannel);
-  subchannel.health.on_failure(core_.now);
+  subchannel.health.on_failure(context_.now);
 }
 
 // The peer knows of this incarnation, so the next attempt takes a later one.
@@ -267,13 +277,13 @@ void Connector::drop(Subchannel& subchannel) {
   subchannel.alternate.reset();
   subchannel.state = SubchannelState::failed;
   subchannel.due = never;
-  if (subchannel.health.state() != PathState::failed) subchannel.health.on_failure(core_.now);
-  core_.watch(subchannel);
-  core_.show(subchannel, PathReason::connect_failed);
+  if (subchannel.health.state() != PathState::failed) subchannel.health.on_failure(context_.now);
+  watches_.watch(subchannel);
+  report_.show(subchannel, PathReason::connect_failed);
 }
 
 void Connector::forget(const Subchannel& subchannel) {
-  manager_.forget({subchannel.peer.process(), subchannel.index, subchannel.incarnation});
+  manager_->forget({subchannel.peer.process(), subchannel.index, subchannel.incarnation});
 }
 
 // Probing.
@@ -282,8 +292,8 @@ void Connector::on_packet(Subchannel& subchannel, PacketKind kind) {
   const bool probe = kind == PacketKind::probe || kind == PacketKind::probe_answer;
   if (subchannel.state == SubchannelState::accepted && probe) {
     subchannel.state = SubchannelState::probing;
-    subchannel.due = core_.now + probe_patience;
-    core_.show(subchannel, PathReason::none);
+    subchannel.due = context_.now + probe_patience;
+    report_.show(subchannel, PathReason::none);
   }
   if (!probe &&
       (subchannel.state == SubchannelState::accepted || subchannel.state == SubchannelState::probing))
@@ -293,7 +303,7 @@ void Connector::on_packet(Subchannel& subchannel, PacketKind kind) {
 void Connector::send_probes(Subchannel& subchannel) {
   while (subchannel.probes_sent < subchannel.probes_wanted) {
     const ProbeBody body{subchannel.probes_sent, subchannel.probes_wanted};
-    const std::size_t room = probe_room(core_);
+    const std::size_t room = probe_room(context_, resources_);
     const std::size_t filling = subchannel.false_alarms > 0 ? std::min(room, crowded_probe_bytes) : room;
     if (!subchannel.peer.send_on(subchannel, PacketKind::probe, probe_bytes(body), filling)) return;
     ++subchannel.probes_sent;
@@ -303,15 +313,15 @@ void Connector::send_probes(Subchannel& subchannel) {
 void Connector::on_probe(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> packet) {
   ProbeBody body;
   if (!read_body(packet, sizeof(PacketHeader), body))
-    return core_.report_short(subchannel.peer.process(), "a probe", packet.size());
+    return context_.report_short(subchannel.peer.process(), "a probe", packet.size());
   if (subchannel.state != SubchannelState::probing) {
-    ++core_.counters.dropped_stale;
+    ++context_.counters.dropped_stale;
     return;
   }
   ++subchannel.probes_received;
   if (kind == PacketKind::probe) {
     const std::size_t filling =
-        std::min(packet.size() - sizeof(PacketHeader) - sizeof(body), probe_room(core_));
+        std::min(packet.size() - sizeof(PacketHeader) - sizeof(body), probe_room(context_, resources_));
     subchannel.peer.send_on(subchannel, PacketKind::probe_answer, probe_bytes(body), filling);
     return;
   }
@@ -325,21 +335,21 @@ void Connector::make_ready(Subchannel& subchannel) {
   HAWSER_ASSERT(!recovered || !drives(subchannel) || subchannel.probes_received >= subchannel.probes_wanted);
   subchannel.state = SubchannelState::ready;
   subchannel.due = never;
-  subchannel.last_completion = core_.now;
-  if (subchannel.attention.linked()) core_.attention.remove(&subchannel);
-  if (subchannel.health.state() == PathState::probing) subchannel.health.on_probe_passed(core_.now);
+  subchannel.last_completion = context_.now;
+  watches_.remove(subchannel);
+  if (subchannel.health.state() == PathState::probing) subchannel.health.on_probe_passed(context_.now);
   if (recovered) {
-    ++core_.counters.recoveries;
-    subchannel.peer.weights().on_recovered(subchannel.index, core_.now);
+    ++context_.counters.recoveries;
+    subchannel.peer.weights().on_recovered(subchannel.index, context_.now);
   }
-  core_.show(subchannel, recovered ? PathReason::recovery : PathReason::first_connection);
+  report_.show(subchannel, recovered ? PathReason::recovery : PathReason::first_connection);
   subchannel.peer.on_ready(subchannel);
   // The other end is ready when it hears from this one.
   subchannel.peer.send_on(subchannel, PacketKind::credit, {});
-  core_.alternates.on_ready(subchannel);
+  alternates_.on_ready(subchannel);
 }
 
-void Connector::progress() { manager_.progress(core_.now); }
+void Connector::progress() { manager_->progress(context_.now); }
 
 // Again.
 
@@ -354,7 +364,7 @@ void Connector::nudge(Subchannel& subchannel) {
 
 void Connector::on_nudge(VirtualChannel& peer, std::span<const std::byte> bytes) {
   NudgeBody body;
-  if (!read_body(bytes, 0, body)) return core_.report_short(peer.process(), "a nudge", bytes.size());
+  if (!read_body(bytes, 0, body)) return context_.report_short(peer.process(), "a nudge", bytes.size());
   Subchannel* const subchannel = peer.subchannel(body.subchannel);
   if (subchannel == nullptr) return;
   peer.learn(subchannel->remote_rail, body.rail);
@@ -364,7 +374,7 @@ void Connector::on_nudge(VirtualChannel& peer, std::span<const std::byte> bytes)
       if (!behind) return;
       give_up(*subchannel);
       skip_to(*subchannel, body.incarnation);
-      subchannel->health.on_port_back(core_.now);
+      subchannel->health.on_port_back(context_.now);
       return;
     case SubchannelState::closed:
       if (behind) skip_to(*subchannel, body.incarnation);
@@ -372,14 +382,14 @@ void Connector::on_nudge(VirtualChannel& peer, std::span<const std::byte> bytes)
       return;
     case SubchannelState::failed:
       if (behind) skip_to(*subchannel, body.incarnation);
-      subchannel->health.on_port_back(core_.now);
-      core_.watch(*subchannel);
+      subchannel->health.on_port_back(context_.now);
+      watches_.watch(*subchannel);
       return;
     case SubchannelState::accepted:  // the peer had asked, and gave that up
       if (subchannel->received != 0 || psn_distance(body.incarnation, subchannel->incarnation) < 0) return;
       give_up_accepted(*subchannel);
       if (behind) skip_to(*subchannel, body.incarnation);
-      subchannel->health.on_port_back(core_.now);
+      subchannel->health.on_port_back(context_.now);
       return;
     case SubchannelState::probing:
     case SubchannelState::ready:
@@ -392,58 +402,58 @@ void Connector::on_nudge(VirtualChannel& peer, std::span<const std::byte> bytes)
 void Connector::on_due(Subchannel& subchannel) {
   if (subchannel.state == SubchannelState::probing) send_probes(subchannel);
   if (subchannel.state != SubchannelState::failed) return;
-  if (core_.now >= subchannel.due) {  // a nudge brought nothing
+  if (context_.now >= subchannel.due) {  // a nudge brought nothing
     subchannel.due = never;
-    core_.addresses.ask(subchannel.peer.process());
-    subchannel.health.on_failure(core_.now);
+    addresses_.ask(subchannel.peer.process());
+    subchannel.health.on_failure(context_.now);
   }
-  if (core_.now < subchannel.health.next_attempt()) return;
+  if (context_.now < subchannel.health.next_attempt()) return;
   if (drives(subchannel)) {
     start(subchannel);
     return;
   }
-  subchannel.health.on_attempt(core_.now);
-  subchannel.rail.look(core_.now);
+  subchannel.health.on_attempt(context_.now);
+  subchannel.rail.look(context_.now);
   if (subchannel.rail.up()) nudge(subchannel);
-  subchannel.due = core_.now + nudge_time;
+  subchannel.due = context_.now + nudge_time;
 }
 
 void Connector::on_moved(Rail& rail) {
   const rdma::PortFacts& facts = rail.facts();
-  for (std::size_t i = 0; i < core_.known_peers.size(); ++i)
-    for (Subchannel& subchannel : core_.known_peers[i]->subchannels())
+  for (std::size_t i = 0; i < peers_.known().size(); ++i)
+    for (Subchannel& subchannel : peers_.known()[i]->subchannels())
       if (subchannel.uses(rail) && subchannel.connected() && facts.active &&
           subchannel.own_end != rdma::local_end(facts, subchannel.own_end.kind))
-        core_.failover.fail(subchannel, PathReason::port_down);
+        failover_.fail(subchannel, PathReason::port_down);
 }
 
 // Of the subchannel's device.
 void Connector::on_port_down(Subchannel& subchannel, const Rail& rail) {
   if (rail.dead) {
-    if (subchannel.uses(rail)) core_.failover.fail(subchannel, PathReason::device_fatal);
+    if (subchannel.uses(rail)) failover_.fail(subchannel, PathReason::device_fatal);
   } else if (subchannel.state == SubchannelState::connecting) {
-    if (&subchannel.rail == &rail) core_.failover.fail(subchannel, PathReason::port_down);
-  } else if (subchannel.connected() && !core_.alternates.survives(subchannel, rail)) {
-    core_.failover.fail(subchannel, PathReason::port_down);
+    if (&subchannel.rail == &rail) failover_.fail(subchannel, PathReason::port_down);
+  } else if (subchannel.connected() && !alternates_.survives(subchannel, rail)) {
+    failover_.fail(subchannel, PathReason::port_down);
   }
 }
 
 void Connector::on_port(Rail& rail, bool came_back) {
-  core_.status.on_event(-1, -1, PathEvent::port_changed,
-                        rail.dead ? PathReason::device_fatal : PathReason::none,
-                        2 * rail.number() + came_back, core_.now);
-  for (std::size_t i = 0; i < core_.known_peers.size(); ++i) {  // events may add some
-    VirtualChannel* const peer = core_.known_peers[i];
+  context_.status.on_event(-1, -1, PathEvent::port_changed,
+                           rail.dead ? PathReason::device_fatal : PathReason::none,
+                           2 * rail.number() + came_back, context_.now);
+  for (std::size_t i = 0; i < peers_.known().size(); ++i) {  // events may add some
+    VirtualChannel* const peer = peers_.known()[i];
     for (Subchannel& subchannel : peer->subchannels()) {
-      if (came_back) core_.failover.fence_again(subchannel);
+      if (came_back) failover_.fence_again(subchannel);
       if (subchannel.rail.device_number() != rail.device_number() || peer->lost) continue;
       if (!came_back) {
         on_port_down(subchannel, rail);
       } else if (subchannel.state == SubchannelState::ready) {
-        core_.alternates.on_port_back(subchannel);
+        alternates_.on_port_back(subchannel);
       } else if (subchannel.state == SubchannelState::failed && &subchannel.rail == &rail) {
-        subchannel.health.on_port_back(core_.now);
-        core_.watch(subchannel);
+        subchannel.health.on_port_back(context_.now);
+        watches_.watch(subchannel);
       }
     }
   }

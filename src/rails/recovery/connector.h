@@ -8,20 +8,40 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "rails/datapath/path_report.h"
+#include "rails/datapath/peer_table.h"
+#include "rails/datapath/poll_schedule.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
 #include "rails/datapath/subchannel.h"
+#include "rails/datapath/watch_list.h"
 #include "rails/decision/connection_manager.h"
 #include "rails/wire/packet.h"
 
 namespace hawser {
 
-struct RailCore;
+class AddressBook;
+class AlternatePaths;
+class Failover;
 
 class Connector final : private ConnectionHost {
  public:
-  Connector(RailCore& core, const std::array<std::uint64_t, 2>& secret);
+  // What else connecting has to do with.
+  struct Neighbours {
+    Failover& failover;
+    AlternatePaths& alternates;
+    AddressBook& addresses;
+  };
+  Connector(RailContext& context, RailResources& resources, PeerTable& peers, WatchList& watches,
+            PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours);
   ~Connector();
+
+  // The job's secret is known: from now on it takes and sends datagrams, and connects.
+  void start(const std::array<std::uint64_t, 2>& secret);
+  bool started() const { return manager_.has_value(); }
 
   // Something is to be sent: connects whatever was never asked for.
   void want(VirtualChannel& peer);
@@ -40,7 +60,7 @@ class Connector final : private ConnectionHost {
                     std::uint32_t turn);
   bool send_control(ProcessIndex process, std::uint16_t rail, DatagramKind kind,
                     std::span<const std::byte> body) {
-    return manager_.send_control({process, no_subchannel}, rail, kind, body);
+    return manager_->send_control({process, no_subchannel}, rail, kind, body);
   }
 
   // The first packet of the present incarnation, or a later one while the subchannel is not ready.
@@ -54,8 +74,8 @@ class Connector final : private ConnectionHost {
   void progress();
   // A subchannel that failed: tries, or asks the peer to, when it is time.
   void on_due(Subchannel& subchannel);
-  Nanoseconds deadline() const { return manager_.deadline(); }
-  const ConnectionCounters& counters() const { return manager_.counters(); }
+  Nanoseconds deadline() const { return manager_->deadline(); }
+  ConnectionCounters counters() const { return started() ? manager_->counters() : ConnectionCounters(); }
 
  private:
   bool answers(const SubchannelName& name, const ConnectionEnd& remote) override;
@@ -86,8 +106,16 @@ class Connector final : private ConnectionHost {
   void on_nudge(VirtualChannel& peer, std::span<const std::byte> body);
   Subchannel* find(const SubchannelName& name);
 
-  RailCore& core_;
-  ConnectionManager manager_;
+  RailContext& context_;
+  RailResources& resources_;
+  PeerTable& peers_;
+  WatchList& watches_;
+  PathReport& report_;
+  const PollSchedule& schedule_;
+  Failover& failover_;
+  AlternatePaths& alternates_;
+  AddressBook& addresses_;
+  std::optional<ConnectionManager> manager_;
 };
 
 }  // namespace hawser

@@ -1,6 +1,7 @@
 // The connector's datagrams: taking them, and where they go.
-#include "rails/rail_core.h"
+#include "rails/recovery/address_book.h"
 #include "rails/recovery/connector.h"
+#include "rails/recovery/failover.h"
 
 namespace hawser {
 namespace {
@@ -14,19 +15,19 @@ constexpr int most_datagrams = 32;
 
 bool Connector::receive() {
   bool any = false;
-  for (const auto& rail : core_.rails) {
-    if (rail->dead || core_.passes_over(*rail)) continue;
+  for (const auto& rail : resources_.rails) {
+    if (rail->dead || schedule_.passes_over(*rail)) continue;
     for (int taken = 0; taken < most_datagrams; ++taken) {
       const std::span<const std::byte> bytes = rail->datagrams().receive();
       if (bytes.empty()) break;
-      manager_.on_datagram(rail->number(), bytes, core_.now);
+      manager_->on_datagram(rail->number(), bytes, context_.now);
       any = true;
     }
     if (rail->datagrams().unsent() == 0 || !rail->up()) {
       rail->datagrams_unsent_since = -1;
     } else if (rail->datagrams_unsent_since < 0) {
-      rail->datagrams_unsent_since = core_.now;
-    } else if (core_.now - rail->datagrams_unsent_since > datagram_patience) {
+      rail->datagrams_unsent_since = context_.now;
+    } else if (context_.now - rail->datagrams_unsent_since > datagram_patience) {
       rail->datagrams().restart();
       rail->datagrams_unsent_since = -1;
     }
@@ -36,45 +37,45 @@ bool Connector::receive() {
 
 bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::uint16_t index,
                               std::span<const std::byte> bytes) {
-  VirtualChannel* const peer = core_.find_peer(process);
-  if (number >= core_.rails.size() || core_.rails[number]->dead) return false;
-  if (peer == nullptr) return core_.addresses.send_to_stranger(*core_.rails[number], process, bytes);
+  VirtualChannel* const peer = peers_.find(process);
+  if (number >= resources_.rails.size() || resources_.rails[number]->dead) return false;
+  if (peer == nullptr) return addresses_.send_to_stranger(*resources_.rails[number], process, bytes);
   const Subchannel* const way = peer->datagram_way(number, index);
   if (way == nullptr) return false;
   const RailAddress& there = peer->remote_rail(way->remote_rail);
-  return core_.rails[number]->datagrams().send({there.port, there.datagram_queue_pair}, bytes);
+  return resources_.rails[number]->datagrams().send({there.port, there.datagram_queue_pair}, bytes);
 }
 
 bool Connector::rail_up(std::uint16_t rail) const {
-  return rail < core_.rails.size() && core_.rails[rail]->up();
+  return rail < resources_.rails.size() && resources_.rails[rail]->up();
 }
 
 void Connector::send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
                              std::uint32_t turn) {
-  const auto rails = static_cast<std::uint32_t>(core_.rails.size());
+  const auto rails = static_cast<std::uint32_t>(resources_.rails.size());
   const auto rail = static_cast<std::uint16_t>((subchannel.rail.number() + turn) % rails);
   // Once round by the subchannel's own way, once by any.
   const std::uint16_t index = turn / rails % 2 == 0 ? subchannel.index : no_subchannel;
-  manager_.send_control({subchannel.peer.process(), index}, rail, kind, body);
+  manager_->send_control({subchannel.peer.process(), index}, rail, kind, body);
 }
 
 // Also when it is not the time: fences, answers and the own requests must find the peer, whose address may
 // have moved.
 void Connector::on_address(ProcessIndex process, std::uint16_t index, const ConnectionEnd& end) {
-  VirtualChannel* const peer = core_.peer(process);
+  VirtualChannel* const peer = peers_.obtain(process);
   Subchannel* const subchannel = peer == nullptr || peer->lost ? nullptr : peer->subchannel(index);
   if (subchannel != nullptr) learn(*subchannel, end);
 }
 
 void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<const std::byte> body) {
-  if (kind == DatagramKind::address) return core_.addresses.on_address(process, body);
-  if (kind == DatagramKind::where_is) return core_.addresses.on_question(process, body);
-  VirtualChannel* const peer = core_.peer(process);
+  if (kind == DatagramKind::address) return addresses_.on_address(process, body);
+  if (kind == DatagramKind::where_is) return addresses_.on_question(process, body);
+  VirtualChannel* const peer = peers_.obtain(process);
   if (peer == nullptr || peer->lost) return;
   switch (kind) {
     case DatagramKind::fence:
     case DatagramKind::fence_answer:
-      core_.failover.on_message(*peer, kind == DatagramKind::fence, body);
+      failover_.on_message(*peer, kind == DatagramKind::fence, body);
       return;
     case DatagramKind::nudge:
       on_nudge(*peer, body);
@@ -89,7 +90,7 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
 }
 
 void Connector::on_malformed(ProcessIndex process, std::string what) {
-  core_.report_malformed(process, std::move(what));
+  context_.report_malformed(process, std::move(what));
 }
 
 bool Connector::answers(const SubchannelName& name, const ConnectionEnd& remote) {

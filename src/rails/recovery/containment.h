@@ -7,17 +7,25 @@
 #include <vector>
 
 #include "base/time.h"
+#include "rails/datapath/path_report.h"
+#include "rails/datapath/peer_table.h"
+#include "rails/datapath/watch_list.h"
 #include "rails/decision/blame.h"
+#include "rails/recovery/alternate_paths.h"
 #include "rails/status/status_table.h"
 
 namespace hawser {
 
-struct RailCore;
-struct Subchannel;
-
 class Containment {
  public:
-  explicit Containment(RailCore& core) : core_(core) {}
+  Containment(RailContext& context, RailResources& resources, const PeerTable& peers, WatchList& watches,
+              PathReport& report, const AlternatePaths& alternates)
+      : context_(context),
+        resources_(resources),
+        peers_(peers),
+        watches_(watches),
+        report_(report),
+        alternates_(alternates) {}
 
   // A subchannel fails; what it knows of its requests is still there.
   void on_failure(Subchannel& failed, PathReason reason);
@@ -31,7 +39,12 @@ class Containment {
   void suspect(Subchannel& subchannel);
   void test(Subchannel& subchannel);
 
-  RailCore& core_;
+  RailContext& context_;
+  RailResources& resources_;
+  const PeerTable& peers_;
+  WatchList& watches_;
+  PathReport& report_;
+  const AlternatePaths& alternates_;
 };
 
 }  // namespace hawser

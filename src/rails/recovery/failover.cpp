@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "base/failure.h"
-#include "rails/rail_core.h"
+#include "rails/recovery/address_book.h"
+#include "rails/recovery/alternate_paths.h"
+#include "rails/recovery/connector.h"
+#include "rails/recovery/containment.h"
 
 namespace hawser {
 namespace {
@@ -17,8 +20,8 @@ std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_byte
 }  // namespace
 
 void Failover::note_resumption(std::int64_t bytes) {
-  core_.counters.last_resumption = core_.now;
-  core_.status.on_event(-1, -1, PathEvent::reissued, PathReason::none, bytes, core_.now);
+  context_.counters.last_resumption = context_.now;
+  context_.status.on_event(-1, -1, PathEvent::reissued, PathReason::none, bytes, context_.now);
 }
 
 // Stop.
@@ -26,7 +29,7 @@ void Failover::note_resumption(std::int64_t bytes) {
 void Failover::fail(Subchannel& subchannel, PathReason reason) {
   switch (subchannel.state) {
     case SubchannelState::connecting:
-      core_.connector->give_up(subchannel);
+      connector_.give_up(subchannel);
       return;
     case SubchannelState::closed:
     case SubchannelState::stopping:
@@ -39,44 +42,47 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
       break;
   }
   VirtualChannel& peer = subchannel.peer;
-  if (!core_.knobs.rail_failover) {
+  if (!context_.knobs.rail_failover) {
     lose(peer, failure(ErrorKind::other, "process {} cannot be reached: {} on rail {}", peer.process(),
                        path_reason_name(reason), subchannel.rail.number()));
     return;
   }
-  ++core_.counters.failures;
-  if (subchannel.failed_before) ++core_.counters.failed_again;
-  if (late(subchannel, reason)) ++core_.counters.late_failures;
-  core_.counters.last_failure = core_.now;
+  ++context_.counters.failures;
+  if (subchannel.failed_before) ++context_.counters.failed_again;
+  if (late(subchannel, reason)) ++context_.counters.late_failures;
+  context_.counters.last_failure = context_.now;
   resumed_ = false;
-  if (reason == PathReason::watchdog) ++core_.counters.watchdog;
-  if (subchannel.state == SubchannelState::probing) ++core_.counters.probes_failed;
+  if (reason == PathReason::watchdog) ++context_.counters.watchdog;
+  if (subchannel.state == SubchannelState::probing) ++context_.counters.probes_failed;
   const bool was_ready = subchannel.state == SubchannelState::ready;
-  core_.containment.on_failure(subchannel, reason);
+  containment_.on_failure(subchannel, reason);
   subchannel.state = SubchannelState::stopping;
   subchannel.failed_before = true;
-  subchannel.stopped = core_.now;
+  subchannel.stopped = context_.now;
   count_false_alarm(subchannel, reason);
-  subchannel.health.on_failure(core_.now);
+  subchannel.health.on_failure(context_.now);
   peer.weights().on_failed(subchannel.index);
-  core_.show(subchannel, reason);
-  if (was_ready) peer.on_not_ready(subchannel);
-  core_.connector->forget(subchannel);
-  core_.watch(subchannel);
-  if (core_.bug(PlantedBug::resend_without_fence)) {
+  report_.show(subchannel, reason);
+  if (was_ready) {
+    containment_.forget(subchannel);
+    peer.on_not_ready();
+  }
+  connector_.forget(subchannel);
+  watches_.watch(subchannel);
+  if (context_.bug(PlantedBug::resend_without_fence)) {
     resend_at_once(subchannel);
     return;
   }
   // Without a marker (the device is gone) there is nothing to wait for but a look at what is polled now.
-  subchannel.due = core_.now;
+  subchannel.due = context_.now;
   if (!subchannel.queue_pair->make_error()) return;
-  WorkEntry& marker = *core_.entries.take();
+  WorkEntry& marker = *resources_.entries.take();
   marker.kind = WorkEntry::Kind::marker;
   marker.sequenced = false;
   rdma::SendRequest request;
   request.id = marker.work_id();
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) {
-    core_.free_entry(&marker);
+    resources_.free_entry(&marker);
     return;
   }
   marker.place = WorkEntry::Place::in_flight;
@@ -84,7 +90,7 @@ void Failover::fail(Subchannel& subchannel, PathReason reason) {
   subchannel.in_flight.push_back(&marker);
   ++subchannel.outstanding;
   ++subchannel.rail.outstanding;
-  subchannel.due = core_.now + core_.knobs.rail_drain_time;
+  subchannel.due = context_.now + context_.knobs.rail_drain_time;
 }
 
 // What silent() is there to prevent.
@@ -94,11 +100,11 @@ bool Failover::late(const Subchannel& subchannel, PathReason reason) const {
   if (subchannel.state != SubchannelState::ready || oldest == nullptr || oldest->watched == 0) return false;
   constexpr Nanoseconds wanted = 100 * millisecond;
   const Nanoseconds since = std::max(subchannel.last_completion, oldest->watched);
-  if (core_.now - since <= wanted || subchannel.slowest() < 0 || subchannel.slowest() >= quick_request ||
+  if (context_.now - since <= wanted || subchannel.slowest() < 0 || subchannel.slowest() >= quick_request ||
       subchannel.peer.weights().expected(subchannel.index, subchannel.rail.bytes_queued) >= quick_request)
     return false;
-  return silence_limit(subchannel) == core_.knobs.rail_silence && subchannel.others_through >= 0 &&
-         core_.now - subchannel.others_through > wanted / 2;
+  return silence_limit(subchannel) == context_.knobs.rail_silence && subchannel.others_through >= 0 &&
+         context_.now - subchannel.others_through > wanted / 2;
 }
 
 // Was that a failure, or was the network only crowded? Where requests took a good part of an adapter's
@@ -108,7 +114,7 @@ void Failover::count_false_alarm(Subchannel& subchannel, PathReason reason) {
   const bool silent = reason == PathReason::completion_error || reason == PathReason::watchdog ||
                       reason == PathReason::peer_asked || reason == PathReason::probe_failed;
   const Nanoseconds slowest = subchannel.slowest();
-  const bool quick = slowest >= 0 && slowest < std::min(core_.adapter_patience() / 4, quick_request);
+  const bool quick = slowest >= 0 && slowest < std::min(context_.adapter_patience() / 4, quick_request);
   constexpr std::uint8_t most = 3;
   if (!silent || quick)
     subchannel.false_alarms = 0;
@@ -120,12 +126,12 @@ void Failover::count_false_alarm(Subchannel& subchannel, PathReason reason) {
 
 void Failover::fail_soon(Subchannel& subchannel) {
   subchannel.broken = true;
-  core_.watch(subchannel);
+  watches_.watch(subchannel);
 }
 
 // PlantedBug::resend_without_fence: a second copy of everything unknown, while the first may still arrive.
 void Failover::resend_at_once(Subchannel& subchannel) {
-  subchannel.due = core_.now + core_.knobs.rail_drain_time;
+  subchannel.due = context_.now + context_.knobs.rail_drain_time;
   EntryList again;
   while (WorkEntry* entry = subchannel.in_flight.pop_front()) again.push_back(entry);
   while (WorkEntry* entry = again.pop_front()) {
@@ -134,14 +140,14 @@ void Failover::resend_at_once(Subchannel& subchannel) {
     subchannel.rail.outstanding -= write ? 2 : 1;
     subchannel.outstanding -= write ? 2 : 1;
     if (entry->kind != WorkEntry::Kind::packet)
-      core_.rendezvous.on_stripe_failed(*entry);
+      rendezvous_.on_stripe_failed(*entry);
     else if (entry->sequenced)
       subchannel.peer.wait_again(*entry);
     else
-      core_.free_entry(entry);
+      resources_.free_entry(entry);
   }
   subchannel.rail.bytes_queued -= subchannel.bytes_queued;
-  core_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
+  context_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
   subchannel.bytes_queued = subchannel.packet_bytes = 0;
 }
 
@@ -160,7 +166,7 @@ void Failover::take_off(Subchannel& subchannel) {
   subchannel.alternate.reset();
   subchannel.rail.outstanding -= subchannel.outstanding;
   subchannel.rail.bytes_queued -= subchannel.bytes_queued;
-  core_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
+  context_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
   subchannel.outstanding = 0;
   subchannel.bytes_queued = 0;
   subchannel.packet_bytes = 0;
@@ -171,16 +177,16 @@ void Failover::drained(Subchannel& subchannel) {
   HAWSER_ASSERT(subchannel.state == SubchannelState::stopping);
   take_off(subchannel);
   subchannel.state = SubchannelState::fencing;
-  core_.show(subchannel, PathReason::none);
+  report_.show(subchannel, PathReason::none);
   subchannel.fenced_incarnation = subchannel.incarnation;
   subchannel.fenced_received = subchannel.received;
-  core_.watch(subchannel);
+  watches_.watch(subchannel);
   for (WorkEntry* entry = subchannel.in_flight.front(); entry != nullptr;) {
     WorkEntry* const next = subchannel.in_flight.next(entry);
     const bool packet = entry->kind == WorkEntry::Kind::packet;
     if (entry->kind == WorkEntry::Kind::marker || (packet && !entry->sequenced)) {
       subchannel.in_flight.remove(entry);
-      core_.free_entry(entry);
+      resources_.free_entry(entry);
     }
     entry = next;
   }
@@ -203,24 +209,24 @@ void Failover::send_fence(Subchannel& subchannel) {
   body.received = subchannel.fenced_received;
   body.acknowledged = subchannel.peer.expected();
   body.rail = subchannel.rail.address();
-  ++core_.counters.fences_sent;
+  ++context_.counters.fences_sent;
   // What was never connected may be the only way left; and the peer learns where its port is now.
-  if (subchannel.peer.ready() == 0) core_.want(subchannel.peer);
+  if (subchannel.peer.ready() == 0) connector_.want(subchannel.peer);
   send_message(subchannel, true, body, subchannel.repeats);
-  if (subchannel.repeats % 8 == 7) core_.addresses.ask(subchannel.peer.process());  // it may have moved, too
+  if (subchannel.repeats % 8 == 7) addresses_.ask(subchannel.peer.process());  // it may have moved, too
   const Nanoseconds wait =
       std::min(longest_repeat, first_repeat << std::min<std::uint32_t>(subchannel.repeats, 10));
-  subchannel.due =
-      core_.now + wait + static_cast<Nanoseconds>(core_.random.below(static_cast<std::uint64_t>(wait / 4)));
+  subchannel.due = context_.now + wait +
+                   static_cast<Nanoseconds>(context_.random.below(static_cast<std::uint64_t>(wait / 4)));
   ++subchannel.repeats;
-  core_.watch(subchannel);
+  watches_.watch(subchannel);
 }
 
 void Failover::fence_again(Subchannel& subchannel) {
   if (subchannel.state != SubchannelState::fencing) return;
   subchannel.repeats = 0;
-  subchannel.due = core_.now;
-  core_.watch(subchannel);
+  subchannel.due = context_.now;
+  watches_.watch(subchannel);
 }
 
 void Failover::answer(Subchannel& subchannel, std::uint32_t incarnation, std::uint32_t received) {
@@ -231,7 +237,7 @@ void Failover::answer(Subchannel& subchannel, std::uint32_t incarnation, std::ui
   body.acknowledged = subchannel.peer.expected();
   body.rail = subchannel.rail.address();
   subchannel.answer_wanted = false;
-  ++core_.counters.fences_answered;
+  ++context_.counters.fences_answered;
   send_message(subchannel, false, body, subchannel.answers++);
 }
 
@@ -249,20 +255,20 @@ void Failover::send_message(Subchannel& subchannel, bool fence, const FenceBody&
       return;
     }
   }
-  core_.connector->send_control(subchannel, fence ? DatagramKind::fence : DatagramKind::fence_answer,
-                                bytes_of(body), turn);
+  connector_.send_control(subchannel, fence ? DatagramKind::fence : DatagramKind::fence_answer,
+                          bytes_of(body), turn);
 }
 
 void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std::byte> bytes) {
   FenceBody body;
-  if (!read_body(bytes, 0, body)) return core_.report_short(peer.process(), "a fence", bytes.size());
+  if (!read_body(bytes, 0, body)) return context_.report_short(peer.process(), "a fence", bytes.size());
   if (body.subchannel >= max_stripes)
-    return core_.report_malformed(
+    return context_.report_malformed(
         peer.process(), fmt::format("a fence for path {}, of at most {}", body.subchannel, max_stripes));
   // A peer with other knobs may have more paths; and a datagram may be an old one, sent again by a stranger.
   Subchannel* const subchannel = peer.subchannel(body.subchannel);
   if (subchannel == nullptr || !peer.acknowledge(body.acknowledged)) {
-    ++core_.counters.dropped_stale;
+    ++context_.counters.dropped_stale;
     return;
   }
   peer.learn(subchannel->remote_rail, body.rail);
@@ -271,7 +277,7 @@ void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std:
   } else if (subchannel->state == SubchannelState::fencing && body.incarnation == subchannel->incarnation) {
     compare(*subchannel, body.received);
   } else if (subchannel->state != SubchannelState::stopping || body.incarnation != subchannel->incarnation) {
-    ++core_.counters.dropped_stale;
+    ++context_.counters.dropped_stale;
   }
 }
 
@@ -292,15 +298,15 @@ void Failover::on_fence(Subchannel& subchannel, const FenceBody& body) {
     return;
   }
   if (psn_distance(body.incarnation, subchannel.fenced_incarnation) < 0 || up || stopping || fencing) {
-    ++core_.counters.dropped_stale;
+    ++context_.counters.dropped_stale;
     return;
   }
   // One that this end never connected, or gave up: nothing of it arrived, and it shall never come to be.
   if (subchannel.state == SubchannelState::connecting &&
       psn_distance(body.incarnation, subchannel.incarnation) >= 0)
-    core_.connector->give_up(subchannel);
+    connector_.give_up(subchannel);
   if (psn_distance(body.incarnation, subchannel.incarnation) > 0)
-    core_.connector->skip_to(subchannel, body.incarnation);
+    connector_.skip_to(subchannel, body.incarnation);
   subchannel.fenced_incarnation = body.incarnation;
   subchannel.fenced_received = 0;
   answer(subchannel, body.incarnation, 0);
@@ -311,41 +317,41 @@ void Failover::on_fence(Subchannel& subchannel, const FenceBody& body) {
 void Failover::compare(Subchannel& subchannel, std::uint32_t received) {
   VirtualChannel& peer = subchannel.peer;
   if (psn_distance(received, subchannel.sent) > 0)
-    return core_.report_malformed(
+    return context_.report_malformed(
         peer.process(),
         fmt::format("a fence claiming {} packets, but only {} were sent to it", received, subchannel.sent));
   // What its adapter acknowledged and its software never saw: damaged, or the adapter died with it.
   peer.take_back(subchannel, received);
-  core_.rendezvous.take_back(subchannel, received);
+  rendezvous_.take_back(subchannel, received);
   while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
     if (entry->kind == WorkEntry::Kind::read) {
       // Nothing late could land here since the own end was drained; but only now does the peer's adapter not
       // look at the bytes any more, which the peer may give back as soon as they are read another way.
-      core_.rendezvous.on_stripe_failed(*entry);
+      rendezvous_.on_stripe_failed(*entry);
       continue;
     }
     const bool arrived = psn_distance(entry->ordinal, received) < 0;
-    if (arrived) ++core_.counters.already_arrived;
+    if (arrived) ++context_.counters.already_arrived;
     if (entry->kind == WorkEntry::Kind::write) {
-      if (arrived && !core_.bug(PlantedBug::duplicate_finish))
-        core_.rendezvous.on_stripe_done(*entry);
+      if (arrived && !context_.bug(PlantedBug::duplicate_finish))
+        rendezvous_.on_stripe_done(*entry);
       else
-        core_.rendezvous.on_stripe_failed(*entry);
+        rendezvous_.on_stripe_failed(*entry);
     } else if (arrived) {
-      if (core_.bug(PlantedBug::lose_credits)) ++peer.lost_credits;
-      core_.free_entry(entry);
+      if (context_.bug(PlantedBug::lose_credits)) ++peer.lost_credits;
+      resources_.free_entry(entry);
     } else {
       peer.wait_again(*entry);
     }
   }
   subchannel.state = SubchannelState::failed;
-  core_.status.on_event(subchannel.status_row, peer.process(), PathEvent::fence_answered, PathReason::none,
-                        core_.now - subchannel.stopped, core_.now);
-  core_.show(subchannel, PathReason::none);
+  context_.status.on_event(subchannel.status_row, peer.process(), PathEvent::fence_answered, PathReason::none,
+                           context_.now - subchannel.stopped, context_.now);
+  report_.show(subchannel, PathReason::none);
   subchannel.peer_received.reset();
   subchannel.due = never;
   peer.note_credit_due();  // one may have been lost with the subchannel
-  core_.watch(subchannel);
+  watches_.watch(subchannel);
 }
 
 // Time.
@@ -355,21 +361,21 @@ void Failover::on_due(Subchannel& subchannel) {
     fail(subchannel, PathReason::completion_error);
     return;
   }
-  if (core_.now < subchannel.due) return;
+  if (context_.now < subchannel.due) return;
   switch (subchannel.state) {
     case SubchannelState::stopping:
       // The marker does not come. Destroying has its effect, but takes what was not polled along: the
       // completion queue must be empty then.
-      core_.poll_all(subchannel.rail);
+      completions_.poll_all(subchannel.rail);
       if (subchannel.state != SubchannelState::stopping) return;
-      ++core_.counters.drain_time_outs;
+      ++context_.counters.drain_time_outs;
       drained(subchannel);
       return;
     case SubchannelState::fencing:
       send_fence(subchannel);
       return;
     case SubchannelState::accepted:
-      core_.connector->give_up_accepted(subchannel);
+      connector_.give_up_accepted(subchannel);
       return;
     case SubchannelState::probing:
       fail(subchannel, PathReason::probe_failed);
@@ -390,14 +396,14 @@ void Failover::watch(VirtualChannel& peer) {
     if (subchannel.rail.may_have_backlog()) continue;
     // What a process posts when it comes back from computing bears the time of its last look before: count
     // from the first look that found it the oldest.
-    if (oldest->watched == 0) oldest->watched = core_.now;
+    if (oldest->watched == 0) oldest->watched = context_.now;
     const Nanoseconds since = std::max(subchannel.last_completion, oldest->watched);
     // An adapter that still tries may have an alternate route to take.
-    const Nanoseconds allowed =
-        std::max({core_.knobs.rail_watchdog << 2 * subchannel.false_alarms, 2 * core_.adapter_patience(),
-                  peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued)});
+    const Nanoseconds allowed = std::max(
+        {context_.knobs.rail_watchdog << 2 * subchannel.false_alarms, 2 * context_.adapter_patience(),
+         peer.weights().predicted(subchannel.index, subchannel.rail.bytes_queued)});
     ask_again(subchannel, since);
-    if (core_.now - since > allowed || silent(subchannel, since)) fail(subchannel, PathReason::watchdog);
+    if (context_.now - since > allowed || silent(subchannel, since)) fail(subchannel, PathReason::watchdog);
     if (peer.lost) return;
   }
 }
@@ -405,12 +411,12 @@ void Failover::watch(VirtualChannel& peer) {
 // A request that was lost, and nothing behind it: a packet behind it makes the peer's adapter ask for what is
 // missing, long before the own one would send again (as TCP's tail loss probe, RFC 8985).
 void Failover::ask_again(Subchannel& subchannel, Nanoseconds since) {
-  const Nanoseconds slowest = subchannel.slowest(), patience = core_.knobs.rail_silence;
+  const Nanoseconds slowest = subchannel.slowest(), patience = context_.knobs.rail_silence;
   if (patience == 0) return;
   const Nanoseconds first = slowest < 0 ? patience : std::max(patience / 4, 4 * slowest);
   const Nanoseconds wait = subchannel.asked_again <= since ? first : 2 * (subchannel.asked_again - since);
-  if (core_.now - since < wait) return;
-  if (subchannel.peer.send_on(subchannel, PacketKind::credit, {})) subchannel.asked_again = core_.now;
+  if (context_.now - since < wait) return;
+  if (subchannel.peer.send_on(subchannel, PacketKind::credit, {})) subchannel.asked_again = context_.now;
 }
 
 // The adapter is patient, so that a crowded network is not taken for a failed one. Software knows more: all
@@ -418,16 +424,17 @@ void Failover::ask_again(Subchannel& subchannel, Nanoseconds since) {
 // no other path, there is nothing to hurry for, but for an adapter that has an alternate route.
 bool Failover::silent(Subchannel& subchannel, Nanoseconds since) {
   const Nanoseconds limit = silence_limit(subchannel);
-  const Nanoseconds slowest = subchannel.slowest(), age = core_.now - since;
-  if (limit == 0 || age < limit / 2 || slowest < 0 || slowest >= core_.knobs.rail_silence / 3) return false;
+  const Nanoseconds slowest = subchannel.slowest(), age = context_.now - since;
+  if (limit == 0 || age < limit / 2 || slowest < 0 || slowest >= context_.knobs.rail_silence / 3)
+    return false;
   if (age < 2 * subchannel.peer.weights().expected(subchannel.index, subchannel.rail.bytes_queued))
     return false;
   const bool through = others_get_through(subchannel, since + limit / 2);
   const bool alone = subchannel.peer.ready() == 1;
-  if (!through || subchannel.others_through < since) subchannel.others_through = through ? core_.now : -1;
+  if (!through || subchannel.others_through < since) subchannel.others_through = through ? context_.now : -1;
   if (age < limit || (!through && !alone)) return false;
-  if (core_.alternates.leave(subchannel)) {  // the other route gets a quarter of the time
-    subchannel.in_flight.front()->watched = core_.now - limit * 3 / 4;
+  if (alternates_.leave(subchannel)) {  // the other route gets a quarter of the time
+    subchannel.in_flight.front()->watched = context_.now - limit * 3 / 4;
     return false;
   }
   return through;
@@ -440,7 +447,7 @@ Nanoseconds Failover::silence_limit(const Subchannel& subchannel) const {
   const float rate = std::max(subchannel.packet_flow.rate(), subchannel.stripe_flow.rate());
   if (rate == 0 && subchannel.packet_bytes + subchannel.bytes_queued >= 1024) return 0;
   const Nanoseconds queue = rate == 0 ? 0 : static_cast<Nanoseconds>(std::min(ahead / rate, 1e10f));
-  return core_.knobs.rail_silence == 0 ? 0 : std::max(core_.knobs.rail_silence, queue);
+  return context_.knobs.rail_silence == 0 ? 0 : std::max(context_.knobs.rail_silence, queue);
 }
 
 // Whether something that was posted after `since` got through to the peer another way. A packet asks.
@@ -458,28 +465,31 @@ bool Failover::others_get_through(Subchannel& subchannel, Nanoseconds since) {
 
 void Failover::lose(VirtualChannel& peer, const Error& error) {
   if (peer.lost) return;
-  ++core_.counters.peers_lost;
-  core_.status.on_event(-1, peer.process(), PathEvent::peer_lost, PathReason::none, 0, core_.now);
+  ++context_.counters.peers_lost;
+  context_.status.on_event(-1, peer.process(), PathEvent::peer_lost, PathReason::none, 0, context_.now);
   for (Subchannel& subchannel : peer.subchannels()) {
-    core_.connector->forget(subchannel);
+    connector_.forget(subchannel);
     if (subchannel.queue_pair != nullptr && subchannel.state != SubchannelState::stopping)
       static_cast<void>(static_cast<bool>(subchannel.queue_pair->make_error()));
     take_off(subchannel);
     const bool was_ready = subchannel.state == SubchannelState::ready;
     subchannel.state = SubchannelState::closed;
-    core_.show(subchannel, PathReason::none);
-    if (was_ready) peer.on_not_ready(subchannel);
+    report_.show(subchannel, PathReason::none);
+    if (was_ready) {
+      containment_.forget(subchannel);
+      peer.on_not_ready();
+    }
     while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
       if (entry->kind == WorkEntry::Kind::write || entry->kind == WorkEntry::Kind::read)
-        core_.rendezvous.on_stripe_failed(*entry);
+        rendezvous_.on_stripe_failed(*entry);
       else
-        core_.free_entry(entry);
+        resources_.free_entry(entry);
     }
-    if (subchannel.attention.linked()) core_.attention.remove(&subchannel);
+    watches_.remove(subchannel);
   }
   peer.abandon();
-  core_.rendezvous.abandon(peer, error);
-  core_.events->on_peer_lost(peer.process(), error);
+  rendezvous_.abandon(peer, error);
+  context_.events->on_peer_lost(peer.process(), error);
 }
 
 }  // namespace hawser

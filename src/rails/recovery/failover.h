@@ -9,18 +9,46 @@
 #include <span>
 
 #include "base/result.h"
+#include "rails/datapath/completions.h"
+#include "rails/datapath/path_report.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
 #include "rails/datapath/subchannel.h"
+#include "rails/datapath/watch_list.h"
 #include "rails/datapath/work_entry.h"
+#include "rails/protocol/rendezvous.h"
 #include "rails/status/status_table.h"
 #include "rails/wire/packet.h"
 
 namespace hawser {
 
-struct RailCore;
+class AddressBook;
+class AlternatePaths;
+class Connector;
+class Containment;
 
 class Failover {
  public:
-  explicit Failover(RailCore& core) : core_(core) {}
+  // What a failure has to do with beside the subchannel itself.
+  struct Neighbours {
+    Rendezvous& rendezvous;
+    Connector& connector;
+    AlternatePaths& alternates;
+    Containment& containment;
+    AddressBook& addresses;
+  };
+  Failover(RailContext& context, RailResources& resources, WatchList& watches, PathReport& report,
+           Completions& completions, const Neighbours& neighbours)
+      : context_(context),
+        resources_(resources),
+        watches_(watches),
+        report_(report),
+        completions_(completions),
+        rendezvous_(neighbours.rendezvous),
+        connector_(neighbours.connector),
+        alternates_(neighbours.alternates),
+        containment_(neighbours.containment),
+        addresses_(neighbours.addresses) {}
 
   // The subchannel does not work (any more). Nothing when that is known.
   void fail(Subchannel& subchannel, PathReason reason);
@@ -63,7 +91,16 @@ class Failover {
   void send_message(Subchannel& subchannel, bool fence, const FenceBody& body, std::uint32_t turn);
   void compare(Subchannel& subchannel, std::uint32_t received);
 
-  RailCore& core_;
+  RailContext& context_;
+  RailResources& resources_;
+  WatchList& watches_;
+  PathReport& report_;
+  Completions& completions_;
+  Rendezvous& rendezvous_;
+  Connector& connector_;
+  AlternatePaths& alternates_;
+  Containment& containment_;
+  AddressBook& addresses_;
   bool resumed_ = true;
 };
 

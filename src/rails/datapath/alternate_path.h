@@ -1,0 +1,24 @@
+// AlternatePath: what a subchannel has of automatic path migration (recovery/alternate_paths.h).
+#pragma once
+
+#include <algorithm>
+#include <optional>
+
+#include "rails/decision/path_migration.h"
+#include "rails/wire/packet.h"
+
+namespace hawser {
+
+struct AlternatePath {
+  AlternatePath(const MigrationSettings& settings, const rdma::Route& primary, bool decides, Random& random)
+      : machine(settings, primary, decides, random) {}
+  Nanoseconds due() const { return std::min(machine.due(), own_due); }
+
+  PathMigration machine;
+  std::optional<AlternateBody> offer;    // of the peer, not looked at yet
+  std::optional<AlternateBody> message;  // to be sent
+  std::uint32_t number = 0;              // of the last offer
+  Nanoseconds own_due = never;           // of these
+};
+
+}  // namespace hawser

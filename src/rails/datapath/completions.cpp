@@ -1,0 +1,151 @@
+#include "rails/datapath/completions.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/crc32c.h"
+#include "rails/datapath/virtual_channel.h"
+
+namespace hawser {
+namespace {
+
+PathReason reason_of(rdma::Status status) {
+  switch (status) {
+    case rdma::Status::rnr_exceeded:
+      return PathReason::receiver_not_ready;
+    case rdma::Status::remote_access:
+      return PathReason::remote_access;
+    case rdma::Status::fatal:
+      return PathReason::device_fatal;
+    case rdma::Status::success:
+    case rdma::Status::flushed:
+    case rdma::Status::retry_exceeded:
+    case rdma::Status::local_error:
+    case rdma::Status::other:
+      break;
+  }
+  return PathReason::completion_error;
+}
+
+// Takes the checksum off.
+bool undamaged(PacketBuffer& buffer) {
+  PacketHeader header;
+  if (!read_body({buffer.data, buffer.bytes}, 0, header) || header.checked == 0) return true;
+  if (buffer.bytes < sizeof(header) + checksum_bytes) return false;
+  buffer.bytes -= checksum_bytes;
+  std::uint32_t sent;
+  std::memcpy(&sent, buffer.data + buffer.bytes, sizeof(sent));
+  return sent == crc32c({buffer.data, buffer.bytes});
+}
+
+}  // namespace
+
+// A dead device's too: what it had acknowledged to peers lies in memory, and so does what was flushed.
+int Completions::poll(Rail& rail) {
+  std::array<rdma::Completion, 16> completions;
+  const int count = rail.completions().poll(completions);
+  if (count < 0) [[unlikely]] {
+    upward_.subchannels->on_device_gone(rail.device_number());
+    return 0;
+  }
+  rail.polled_before = rail.polled;
+  rail.polled = context_.now;
+  if (count > 0) rail.found = context_.now;
+  rail.note_poll(count, count < static_cast<int>(completions.size()));
+  for (int i = 0; i < count; ++i) on_completion(rail, completions[static_cast<std::size_t>(i)]);
+  if (count > 0) rail.fill();
+  return count;
+}
+
+void Completions::on_completion(Rail& rail, const rdma::Completion& completion) {
+  if ((completion.id & Rail::receive_bit) != 0) {
+    on_receive(rail, completion);
+    return;
+  }
+  WorkEntry* const entry = resources_.entries.find(completion.id);
+  if (entry == nullptr) return;  // the finish behind a write that failed, or its subchannel was closed
+  Subchannel& subchannel = *entry->subchannel;
+  if (entry->kind == WorkEntry::Kind::marker) {
+    upward_.subchannels->on_drained(subchannel);
+    return;
+  }
+  if (completion.status != rdma::Status::success) [[unlikely]] {
+    if (completion.status != rdma::Status::flushed) ++context_.counters.errors_completed;
+    if (completion.status == rdma::Status::remote_access || completion.status == rdma::Status::local_error)
+      ++context_.counters.protection_errors;
+    upward_.subchannels->on_failed(subchannel, reason_of(completion.status));
+    return;
+  }
+  subchannel.in_flight.remove(entry);
+  subchannel.last_completion = context_.now;
+  subchannel.last_proof = entry->posted;
+  const std::int32_t requests = entry->kind == WorkEntry::Kind::write ? 2 : 1;
+  subchannel.outstanding -= requests;
+  rail.outstanding -= requests;
+  const Nanoseconds before = std::clamp(rail.polled_before, entry->posted, context_.now);
+  if (entry->kind == WorkEntry::Kind::packet) {
+    subchannel.packet_bytes -= entry->bytes;
+    subchannel.packet_flow.on_done(entry->bytes, entry->delivered_before, entry->posted, before,
+                                   context_.now);
+    context_.status.sent(subchannel.status_row, entry->bytes);
+    // Delivered to the peer's adapter, which may still die before its software has seen it.
+    if (entry->sequenced)
+      subchannel.peer.retain(*entry);
+    else
+      resources_.free_entry(entry);
+    return;
+  }
+  subchannel.bytes_queued -= entry->size;
+  rail.bytes_queued -= entry->size;
+  context_.status.completed(subchannel.status_row, entry->size);
+  subchannel.peer.weights().on_stripe_done(subchannel.index, entry->size, entry->queued_before, entry->posted,
+                                           context_.now, rail.polled_before);
+  subchannel.stripe_flow.on_done(entry->size, entry->delivered_before, entry->posted, before, context_.now);
+  FlowWindow& port_flow = entry->kind == WorkEntry::Kind::read ? rail.read_flow : rail.write_flow;
+  port_flow.on_done(entry->size, entry->port_delivered_before, entry->posted, before, context_.now);
+  upward_.stripes->on_stripe_done(*entry);
+}
+
+void Completions::on_receive(Rail& rail, const rdma::Completion& completion) {
+  PacketBuffer* const buffer = resources_.packets.at(static_cast<std::uint32_t>(completion.id & 0xFFFFFFFF));
+  HAWSER_ASSERT(buffer != nullptr);
+  rail.count_receive();
+  buffer->receiver = -1;
+  bool kept = false;
+  if (completion.status == rdma::Status::success) [[likely]] {
+    buffer->bytes = completion.bytes;
+    Subchannel* const subchannel = rail.find(completion.queue_pair);
+    if (subchannel != nullptr)
+      kept = take_packet(*subchannel, buffer);
+    else
+      ++context_.counters.dropped_stale;
+  }
+  if (!kept) resources_.packets.give_back(buffer);
+}
+
+bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
+  if (subchannel.poisoned) return false;
+  ++context_.counters.packets_received;
+  if (!undamaged(*buffer)) [[unlikely]] {
+    ++context_.counters.checksum_errors;
+    subchannel.poisoned = true;
+    upward_.subchannels->on_failed(subchannel, PathReason::checksum);
+    return false;
+  }
+  ++subchannel.received;  // whatever it is: the peer's count goes on, too
+  PacketHeader header;
+  if (!read_body({buffer->data, buffer->bytes}, 0, header)) [[unlikely]] {
+    context_.report_short(subchannel.peer.process(), "a packet", buffer->bytes);
+    return false;
+  }
+  if (header.subchannel != subchannel.index || header.incarnation != subchannel.incarnation) {
+    ++context_.counters.dropped_stale;
+    return false;
+  }
+  if (subchannel.state != SubchannelState::ready) [[unlikely]]
+    upward_.subchannels->on_early_packet(subchannel, header.kind);
+  return subchannel.peer.take_packet(subchannel, buffer, header);
+}
+
+}  // namespace hawser

@@ -1,0 +1,34 @@
+// Completions: takes what adapters finished: sends, stripes and packets that arrived.
+#pragma once
+
+#include "access/rdma.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/subchannel.h"
+#include "rails/datapath/upward.h"
+
+namespace hawser {
+
+class Completions {
+ public:
+  Completions(RailContext& context, RailResources& resources, Upward& upward)
+      : context_(context), resources_(resources), upward_(upward) {}
+
+  // Takes some completions of a rail and deals with them; how many.
+  int poll(Rail& rail);
+  void poll_all(Rail& rail) {
+    while (poll(rail) > 0) {
+    }
+  }
+
+ private:
+  void on_completion(Rail& rail, const rdma::Completion& completion);
+  void on_receive(Rail& rail, const rdma::Completion& completion);
+  bool take_packet(Subchannel& subchannel, PacketBuffer* buffer);
+
+  RailContext& context_;
+  RailResources& resources_;
+  Upward& upward_;
+};
+
+}  // namespace hawser

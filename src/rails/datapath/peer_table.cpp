@@ -1,0 +1,50 @@
+#include "rails/datapath/peer_table.h"
+
+#include <utility>
+
+namespace hawser {
+
+PeerTable::PeerTable(RailContext& context, RailResources& resources, Upward& upward)
+    : context_(context),
+      resources_(resources),
+      upward_(upward),
+      unreachable_(static_cast<std::size_t>(context.settings.job_size)),
+      peers_(static_cast<std::size_t>(context.settings.job_size)) {}
+
+VirtualChannel* PeerTable::obtain(ProcessIndex process) {
+  if (VirtualChannel* known = find(process)) return known;
+  const auto place = static_cast<std::size_t>(process);
+  if (process < 0 || place >= peers_.size() || process == context_.settings.self || unreachable_[place] ||
+      resources_.rails.empty())
+    return nullptr;
+  auto remote = upward_.tables->latest_table(process);
+  auto policy = make_scheduling_policy(context_.knobs.rail_policy, context_.settings.self);
+  if (remote && policy && !remote.value().rails.empty()) {
+    auto made = std::make_unique<VirtualChannel>(context_, resources_, upward_, due_, process,
+                                                 std::move(remote).value(), std::move(policy).value());
+    if (!made->subchannels().empty()) {
+      known_.push_back(made.get());
+      peers_[place] = std::move(made);
+      return known_.back();
+    }
+  }
+  unreachable_[place] = true;
+  return nullptr;
+}
+
+bool PeerTable::advance() {
+  bool moved = false;
+  for (std::size_t turns = known_.size(); turns > 0 && !due_.empty(); --turns) {
+    VirtualChannel* const peer = due_.pop_front();
+    moved |= peer->advance();
+    if (!peer->idle()) peer->mark_due();
+  }
+  return moved;
+}
+
+void PeerTable::destroy_queue_pairs() {
+  for (VirtualChannel* peer : known_)
+    for (Subchannel& subchannel : peer->subchannels()) subchannel.queue_pair.reset();
+}
+
+}  // namespace hawser

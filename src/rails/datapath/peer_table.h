@@ -1,0 +1,46 @@
+// PeerTable: the processes that this one sends to or hears from, each with its VirtualChannel, made when it
+// is first needed.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/upward.h"
+#include "rails/datapath/virtual_channel.h"
+
+namespace hawser {
+
+class PeerTable {
+ public:
+  PeerTable(RailContext& context, RailResources& resources, Upward& upward);
+
+  // Null: not known yet.
+  VirtualChannel* find(ProcessIndex process) const {
+    return process >= 0 && static_cast<std::size_t>(process) < peers_.size()
+               ? peers_[static_cast<std::size_t>(process)].get()
+               : nullptr;
+  }
+  // Makes it when it is first needed. Null: the peer has no rails that fit ours.
+  VirtualChannel* obtain(ProcessIndex process);
+  // In the order in which they became known. Grows when packets are handled.
+  const std::vector<VirtualChannel*>& known() const { return known_; }
+  // How many processes there may be.
+  std::size_t capacity() const { return peers_.size(); }
+  // Posts what waits for room, and credits that are due. True if anything moved.
+  bool advance();
+  // Queue pairs go before what they were made from.
+  void destroy_queue_pairs();
+
+ private:
+  RailContext& context_;
+  RailResources& resources_;
+  Upward& upward_;
+  std::vector<bool> unreachable_;  // peers without rails that fit
+  DuePeers due_;
+  std::vector<std::unique_ptr<VirtualChannel>> peers_;
+  std::vector<VirtualChannel*> known_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,39 @@
+// PollSchedule: how often completion queues, datagrams and device events are looked at. While packets come
+// in, datagrams and events are looked for only so often; rails that are costly to poll (each look is a system
+// call) are looked at less often than others, if there are others.
+#pragma once
+
+#include <cstdint>
+
+#include "rails/datapath/rail.h"
+#include "rails/datapath/rail_context.h"
+
+namespace hawser {
+
+class PollSchedule {
+ public:
+  explicit PollSchedule(const RailContext& context) : context_(context) {}
+  void add(const Rail& rail) { any_cheap_ |= !rail.costly_to_poll(); }
+
+  bool to_be_polled(const Rail& rail) const;
+  // Whether this pass looks for datagrams and events.
+  bool begin_look();
+  // Whether its datagrams and its device's events are passed over in this look.
+  bool passes_over(const Rail& rail) const {
+    return look_in_round_ != 0 && any_cheap_ && rail.costly_to_poll();
+  }
+  // The next pass looks at everything.
+  void look_at_all() { look_now_ = true; }
+  // When a look that was left out is to be made up for.
+  Nanoseconds deadline() const;
+
+ private:
+  const RailContext& context_;
+  bool any_cheap_ = false;
+  bool look_now_ = true;
+  bool skipped_ = false;
+  Nanoseconds looked_ = 0;
+  std::uint32_t look_in_round_ = 0;  // of a round of looks; costly rails are looked at in the first, 0
+};
+
+}  // namespace hawser

@@ -1,0 +1,37 @@
+#include "rails/datapath/rail_context.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "rails/wire/packet.h"
+
+namespace hawser {
+
+RailContext::RailContext(const RailSettings& rail_settings, const Knobs& knob_values, std::uint64_t seed)
+    : settings(rail_settings),
+      knobs(knob_values),
+      status(rail_settings.status != nullptr ? *rail_settings.status : no_status),
+      random(seed),
+      now(rail_settings.now) {
+  // Requests of one path wait for acknowledgements behind the other direction's data; so they are given more
+  // than what is under way into a port, where it only makes others wait.
+  stripe_flow.queueing = std::clamp(knobs.rail_acknowledge_time / 2, 100 * microsecond, 8 * millisecond);
+  stripe_flow.first = knobs.rail_stripe;
+  port_flow = stripe_flow;
+  port_flow.queueing = std::clamp(knobs.rail_acknowledge_time / 4, 100 * microsecond, 4 * millisecond);
+  packet_flow = {.queueing = port_flow.queueing, .first = 4096, .least = 1024};
+}
+
+std::size_t RailContext::trailer() const { return knobs.checksum ? checksum_bytes : 0; }
+
+void RailContext::report_malformed(ProcessIndex process, std::string what) {
+  ++counters.dropped_malformed;
+  if (events != nullptr) events->on_bad_packet(process, std::move(what));
+}
+
+void RailContext::report_short(ProcessIndex process, std::string_view kind, std::size_t bytes) {
+  report_malformed(process, fmt::format("{} of only {} bytes", kind, bytes));
+}
+
+}  // namespace hawser

@@ -1,0 +1,48 @@
+// RailContext: what every part of a process's rails may know: who we are, the knobs, the time of this pass of
+// progress, the counters, and where to report. Plain data; it knows no other part.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/knobs.h"
+#include "base/random.h"
+#include "channel/channel.h"
+#include "rails/datapath/rail_settings.h"
+#include "rails/decision/flow_window.h"
+#include "rails/decision/path_health.h"
+#include "rails/status/rail_counters.h"
+#include "rails/status/status_table.h"
+
+namespace hawser {
+
+struct RailContext {
+  RailContext(const RailSettings& rail_settings, const Knobs& knob_values, std::uint64_t seed);
+  RailContext(const RailContext&) = delete;
+  RailContext& operator=(const RailContext&) = delete;
+
+  // Bytes behind every packet.
+  std::size_t trailer() const;
+  // How long an adapter is silent, with the knobs as they are, before it gives a connection up.
+  Nanoseconds adapter_patience() const { return knobs.rail_acknowledge_time * (knobs.rail_retries + 1); }
+  bool bug(PlantedBug which) const { return settings.planted_bug == which; }
+  // A peer sent what no process of this job can mean, however late or often it came; `what` goes on after
+  // "rank 3 sent ". To be told within progress.
+  void report_malformed(ProcessIndex process, std::string what);
+  void report_short(ProcessIndex process, std::string_view kind, std::size_t bytes);
+
+  const RailSettings settings;
+  const Knobs knobs;
+  RailStatus no_status;
+  RailStatus& status;
+  Random random;
+  RailCounters counters;
+  Nanoseconds now = 0;
+  ChannelEvents* events = nullptr;  // during progress
+  HealthSettings health;
+  FlowSettings stripe_flow, port_flow, packet_flow;
+};
+
+}  // namespace hawser

@@ -1,0 +1,105 @@
+#include "rails/datapath/rail_resources.h"
+
+#include <algorithm>
+
+#include "base/failure.h"
+
+namespace hawser {
+namespace {
+
+constexpr std::size_t small_packet_bytes = 256;
+
+// The key of the job's datagrams: from its name, so that it is known before anything is exchanged.
+std::uint32_t datagram_key(std::string_view job) {
+  std::uint32_t key = 2166136261u;
+  for (const char c : job) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
+  return key & 0x7FFFFFFF;  // the high bit would mean a privileged one
+}
+
+struct FoundPort {
+  std::uint16_t device;
+  std::uint8_t port;
+  bool active;
+};
+
+// Also those that are down: they may come up. Where there are more than can be used, such that are up.
+std::vector<FoundPort> find_ports(const std::vector<std::unique_ptr<rdma::Device>>& devices) {
+  std::vector<FoundPort> found;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    for (int port = 1; port <= devices[d]->facts().ports; ++port) {
+      auto facts = devices[d]->query_port(static_cast<std::uint8_t>(port));
+      if (facts)
+        found.push_back(
+            {static_cast<std::uint16_t>(d), static_cast<std::uint8_t>(port), facts.value().active});
+    }
+  }
+  for (auto last = found.end(); last != found.begin() && found.size() > max_rails;)
+    if (!(--last)->active) last = found.erase(last);
+  if (found.size() > max_rails) found.resize(max_rails);
+  return found;
+}
+
+}  // namespace
+
+RailResources::RailResources(const Knobs& knobs)
+    : small_packets(small_packet_bytes, 128), packets(static_cast<std::size_t>(knobs.rail_packet), 32) {}
+
+Result<> RailResources::open(const RailContext& context, rdma::DeviceSource& source) {
+  const Knobs& knobs = context.knobs;
+  if (knobs.network != "socket") {
+    auto opened = source.open_devices();
+    if (!opened) return opened.take_error();
+    devices = std::move(opened).value();
+  }
+  std::vector<rdma::Device*> all;
+  inline_bytes = most_inline_bytes;
+  for (const auto& device : devices) {
+    all.push_back(device.get());
+    inline_bytes = std::min(inline_bytes, device->facts().inline_bytes);
+    if (knobs.checksum && device->facts().outstanding_reads == 0)
+      return failure(ErrorKind::other,
+                     "HAWSER_CHECKSUM is on, but {} cannot read remote memory, and only reads are checked",
+                     device->facts().name);
+  }
+  RegistrationSettings registration;
+  // Nobody tells what goes away: nothing may be kept.
+  registration.most_bytes = context.settings.memory_watch != nullptr ? knobs.registration_cache : 0;
+  registration.most_regions = knobs.registration_entries;
+  registrations = std::make_unique<RegistrationCache>(all, context.settings.memory_watch, registration);
+  small_packets.set_devices(all, registrations.get(), &dead_devices);
+  packets.set_devices(all, registrations.get(), &dead_devices);
+  HAWSER_TRY(open_rails(context));
+  return reserve_packets();
+}
+
+Result<> RailResources::open_rails(const RailContext& context) {
+  for (const FoundPort& each : find_ports(devices)) {
+    RailShape shape;
+    shape.number = static_cast<std::uint16_t>(rails.size());
+    shape.device_number = each.device;
+    shape.port = each.port;
+    shape.most_receives = static_cast<std::int32_t>(context.knobs.rail_receives);
+    shape.datagram_key = datagram_key(context.settings.job_id);
+    shape.packet_bytes = static_cast<std::uint32_t>(packets.buffer_bytes());
+    shape.flow = &context.port_flow;
+    auto rail = Rail::open(*devices[each.device], shape, packets);
+    if (!rail) return rail.take_error();
+    rails.push_back(std::move(rail).value());
+    table.rails.push_back(rails.back()->address());
+    table.up_at_start |= static_cast<std::uint8_t>(each.active << shape.number);
+  }
+  return {};
+}
+
+// What not even small messages go without: later it would be too late to tell.
+Result<> RailResources::reserve_packets() {
+  if (rails.empty()) return {};
+  const std::size_t buffers = PacketPool::kept_to_send + rails.size() * PacketPool::kept_to_receive;
+  Result<> reserved = packets.reserve(buffers);
+  if (reserved) reserved = small_packets.reserve(1);
+  if (reserved) return {};
+  return failure(ErrorKind::other, "no memory for {} packets of {} bytes (HAWSER_RAIL_PACKET): {}", buffers,
+                 packets.buffer_bytes(), reserved.error().text);
+}
+
+}  // namespace hawser

@@ -1,0 +1,50 @@
+// RailResources: the devices of a process and what is made from them or handed to them: rails, packet
+// buffers, registrations, entries for requests.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "access/rdma.h"
+#include "rails/datapath/rail.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/work_entry.h"
+#include "rails/memory/packet_pool.h"
+#include "rails/memory/registration_cache.h"
+#include "rails/wire/rail_table.h"
+
+namespace hawser {
+
+struct RailResources {
+  explicit RailResources(const Knobs& knobs);
+  RailResources(const RailResources&) = delete;
+  RailResources& operator=(const RailResources&) = delete;
+
+  // Opens the devices, and a rail on every port. The context outlives this.
+  Result<> open(const RailContext& context, rdma::DeviceSource& source);
+
+  PacketPool& pool(bool small) { return small ? small_packets : packets; }
+  // Leaves no trace of the entry, which is in no list.
+  void free_entry(WorkEntry* entry) {
+    if (entry->buffer != nullptr) pool(entry->small).give_back(entry->buffer);
+    entries.give_back(entry);
+  }
+
+  // In the order in which they may be destroyed from the last to the first.
+  std::vector<std::unique_ptr<rdma::Device>> devices;
+  DeviceMask dead_devices = 0;
+  PacketPool small_packets;
+  PacketPool packets;
+  std::vector<std::unique_ptr<Rail>> rails;
+  EntryPool entries;
+  std::unique_ptr<RegistrationCache> registrations;
+  RailTable table;                // how others reach the rails
+  std::int32_t inline_bytes = 0;  // of all queue pairs
+
+ private:
+  Result<> open_rails(const RailContext& context);
+  Result<> reserve_packets();
+};
+
+}  // namespace hawser

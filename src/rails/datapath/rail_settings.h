@@ -1,0 +1,40 @@
+// RailSettings: what whoever opens the rails of a process says about it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/time.h"
+#include "channel/channel.h"
+#include "os/memory_watch.h"
+#include "rails/status/status_table.h"
+
+namespace hawser {
+
+// Faults that tests build into the protocol on purpose, to see that the campaign of faults finds them.
+enum class PlantedBug : std::uint8_t {
+  none,
+  resend_without_fence,  // what is unknown is sent again at once, the queue pair is left alone
+  duplicate_finish,      // stripes are reissued though they arrived, and each finish counts
+  lose_credits,          // packets that the peer had are still counted as under way
+  wrong_key,             // stripes that are reissued take the failed rail's key
+  early_readmission,     // a path is used again without a probe
+};
+
+struct RailSettings {
+  ProcessIndex self = 0;
+  std::int32_t job_size = 1;
+  std::string job_id;  // the same in all processes of the job, unlike other jobs'
+  // Process 0's becomes the job's: by it processes know each other's datagrams. From the kernel's random
+  // source, for what the rails draw from `seed` goes over the wire.
+  std::array<std::uint64_t, 2> secret = {};
+  PlantedBug planted_bug = PlantedBug::none;
+  // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
+  MemoryWatch* memory_watch = nullptr;
+  // Shown what happens to paths; outlives the channel. Null: nobody wants to know.
+  RailStatus* status = nullptr;
+  Nanoseconds now = 0;  // of what happens before the first pass of progress
+};
+
+}  // namespace hawser

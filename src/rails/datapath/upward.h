@@ -1,0 +1,96 @@
+// What the data path tells the floors above it, which it does not know: packets of the kinds that they
+// registered for, the ends of stripes, and what happens to subchannels. The upper floors implement these
+// interfaces and enter themselves in Upward.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/result.h"
+#include "channel/channel.h"
+#include "rails/status/status_table.h"
+#include "rails/wire/packet.h"
+#include "rails/wire/rail_table.h"
+
+namespace hawser {
+
+class VirtualChannel;
+struct Subchannel;
+struct WorkEntry;
+
+struct ReceivedPacket {
+  VirtualChannel& peer;
+  Subchannel* subchannel = nullptr;  // that brought it; null for sequenced kinds, which may have waited
+  PacketKind kind = PacketKind::eager;
+  std::span<const std::byte> bytes;  // with the PacketHeader
+};
+
+class PacketHandler {
+ public:
+  // Sequenced kinds come once each and in order. May send.
+  virtual void on_packet(const ReceivedPacket& packet) = 0;
+
+ protected:
+  ~PacketHandler() = default;
+};
+
+class StripeEvents {
+ public:
+  // A stripe, which is off its subchannel: its bytes are there. Frees the entry.
+  virtual void on_stripe_done(WorkEntry& entry) = 0;
+
+ protected:
+  ~StripeEvents() = default;
+};
+
+class SubchannelEvents {
+ public:
+  // Something is to be sent, and no subchannel is ready.
+  virtual void on_wanted(VirtualChannel& peer) = 0;
+  // A request ended with an error, or a packet came damaged.
+  virtual void on_failed(Subchannel& subchannel, PathReason reason) = 0;
+  // A write was posted without its finish: nothing more may be posted. May be called where the subchannel
+  // must not fail at once.
+  virtual void on_half_posted(Subchannel& subchannel) = 0;
+  // The marker that was posted behind everything else came back.
+  virtual void on_drained(Subchannel& subchannel) = 0;
+  // A packet came while the subchannel is not ready.
+  virtual void on_early_packet(Subchannel& subchannel, PacketKind kind) = 0;
+  // Something whose subchannel failed was posted again, so many bytes of it.
+  virtual void on_reissued(std::int64_t bytes) = 0;
+  virtual void on_device_gone(std::uint16_t device) = 0;
+
+ protected:
+  ~SubchannelEvents() = default;
+};
+
+// Who knows where the processes of the job are.
+class RailTableSource {
+ public:
+  virtual Result<RailTable> latest_table(ProcessIndex process) = 0;
+
+ protected:
+  ~RailTableSource() = default;
+};
+
+struct Upward {
+  static constexpr std::size_t kinds = 16;
+  static_assert(static_cast<std::size_t>(PacketKind::alternate) < kinds);
+
+  std::array<PacketHandler*, kinds> handlers = {};
+  StripeEvents* stripes = nullptr;
+  SubchannelEvents* subchannels = nullptr;
+  RailTableSource* tables = nullptr;
+
+  void handle(std::initializer_list<PacketKind> of, PacketHandler& handler) {
+    for (const PacketKind kind : of) handlers[static_cast<std::size_t>(kind)] = &handler;
+  }
+  // Null: there is no such kind, or nobody above wants it.
+  PacketHandler* handler(PacketKind kind) const {
+    const auto place = static_cast<std::size_t>(kind);
+    return place < kinds ? handlers[place] : nullptr;
+  }
+};
+
+}  // namespace hawser

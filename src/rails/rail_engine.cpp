@@ -1,0 +1,94 @@
+#include "rails/rail_engine.h"
+
+#include <algorithm>
+
+namespace hawser {
+
+RailEngine::RailEngine(const RailSettings& settings, AddressExchange& exchange, const Knobs& knobs,
+                       std::uint64_t seed)
+    : context(settings, knobs, seed),
+      resources(knobs),
+      peers(context, resources, upward),
+      watches(context),
+      report(context),
+      schedule(context),
+      completions(context, resources, upward),
+      eager(context, resources, upward),
+      rendezvous(context, resources, peers, upward),
+      recovery({context, resources, peers, watches, report, schedule, completions, rendezvous, upward},
+               exchange) {
+  if (context.status.wanted()) next_show_ = 0;
+}
+
+RailEngine::~RailEngine() { peers.destroy_queue_pairs(); }
+
+Result<std::unique_ptr<RailEngine>> RailEngine::open(const RailSettings& settings, AddressExchange& exchange,
+                                                     rdma::DeviceSource& devices, const Knobs& knobs,
+                                                     std::uint64_t seed) {
+  if (auto policy = make_scheduling_policy(knobs.rail_policy, settings.self); !policy)
+    return policy.take_error();
+  if (auto alternates = parse_alternates(knobs.rail_migration); !alternates) return alternates.take_error();
+  std::unique_ptr<RailEngine> engine(new RailEngine(settings, exchange, knobs, seed));
+  HAWSER_TRY(engine->resources.open(engine->context, devices));
+  for (const auto& rail : engine->resources.rails) engine->schedule.add(*rail);
+  return engine;
+}
+
+bool RailEngine::progress(ChannelEvents& channel_events, Nanoseconds now) {
+  context.now = now;
+  if (!recovery.started()) [[unlikely]] {
+    // Before the first fence there is nothing to move.
+    if (resources.rails.empty() || !recovery.start()) return false;
+  }
+  context.events = &channel_events;
+  bool moved = false;
+  for (const auto& rail : resources.rails)
+    if (schedule.to_be_polled(*rail)) moved |= completions.poll(*rail) > 0;
+  if (schedule.begin_look()) {
+    moved |= recovery.look();
+    resources.registrations->give_back_free_memory(now);
+    resources.registrations->take_changes();
+  }
+  moved |= peers.advance();
+  if (!recovery.all_told()) [[unlikely]]
+    moved |= recovery.tell_keys();
+  moved |= rendezvous.progress();
+  if (recovery.timers_due()) recovery.look_at_timers();
+  if (now >= next_show_) show_weights();
+  context.events = nullptr;
+  return moved;
+}
+
+Nanoseconds RailEngine::deadline() const {
+  if (!recovery.started()) return never;
+  return std::min({recovery.next_look(), rendezvous.deadline(), schedule.deadline()});
+}
+
+// Weights and counters, now and then; slow paths are told from others here, too.
+void RailEngine::show_weights() {
+  next_show_ = context.now + 100 * millisecond;
+  for (VirtualChannel* peer : peers.known())
+    for (Subchannel& subchannel : peer->subchannels()) {
+      if (subchannel.state != SubchannelState::ready) continue;
+      const bool slow = peer->weights().degraded(subchannel.index);
+      if (slow != (subchannel.health.state() == PathState::suspect)) {
+        slow ? subchannel.health.on_slow(context.now) : subchannel.health.on_well(context.now);
+        report.show(subchannel, slow ? PathReason::slow : PathReason::well_again);
+      }
+      context.status.set_weight(subchannel.status_row, peer->weights().weight(subchannel.index));
+    }
+  context.status.publish(count());
+}
+
+const RailCounters& RailEngine::count() {
+  const RegistrationCounters& cache = resources.registrations->counters();
+  RailCounters& counters = context.counters;
+  counters.registration_hits = cache.hits;
+  counters.registrations_made = cache.registrations;
+  counters.registrations_dropped = cache.evicted + cache.invalidated;
+  const ConnectionCounters datagrams = recovery.datagrams();
+  counters.dropped_datagrams = datagrams.dropped_check + datagrams.dropped_malformed;
+  return counters;
+}
+
+}  // namespace hawser

@@ -1,0 +1,53 @@
+// RailEngine: the top of the rails. Owns the parts of all floors, joins them, and runs a pass of progress;
+// what they do is in them.
+#pragma once
+
+#include <memory>
+
+#include "rails/datapath/completions.h"
+#include "rails/datapath/path_report.h"
+#include "rails/datapath/peer_table.h"
+#include "rails/datapath/poll_schedule.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/upward.h"
+#include "rails/datapath/watch_list.h"
+#include "rails/protocol/eager_messages.h"
+#include "rails/protocol/rendezvous.h"
+#include "rails/recovery/recovery.h"
+
+namespace hawser {
+
+struct RailEngine {
+  // Opens the devices.
+  static Result<std::unique_ptr<RailEngine>> open(const RailSettings& settings, AddressExchange& exchange,
+                                                  rdma::DeviceSource& devices, const Knobs& knobs,
+                                                  std::uint64_t seed);
+  ~RailEngine();
+
+  bool progress(ChannelEvents& channel_events, Nanoseconds now);
+  Nanoseconds deadline() const;
+  // Brings the counters that others keep up to date: registration cache, datagrams.
+  const RailCounters& count();
+
+  // In the order in which they may be destroyed from the last to the first.
+  RailContext context;
+  RailResources resources;
+  Upward upward;
+  PeerTable peers;
+  WatchList watches;
+  PathReport report;
+  PollSchedule schedule;
+  Completions completions;
+  EagerMessages eager;
+  Rendezvous rendezvous;
+  Recovery recovery;
+
+ private:
+  RailEngine(const RailSettings& settings, AddressExchange& exchange, const Knobs& knobs, std::uint64_t seed);
+  void show_weights();
+
+  Nanoseconds next_show_ = never;  // of weights and counters; they wake nobody
+};
+
+}  // namespace hawser

@@ -1,0 +1,210 @@
+#include "rails/recovery/recovery.h"
+
+#include <algorithm>
+
+#include "base/failure.h"
+
+namespace hawser {
+
+Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
+    : context_(lower.context),
+      resources_(lower.resources),
+      peers_(lower.peers),
+      watches_(lower.watches),
+      schedule_(lower.schedule),
+      alternates_(lower.context, lower.resources, lower.watches, lower.schedule),
+      containment_(lower.context, lower.resources, lower.peers, lower.watches, lower.report, alternates_),
+      failover_(lower.context, lower.resources, lower.watches, lower.report, lower.completions,
+                {lower.rendezvous, connector_, alternates_, containment_, addresses_}),
+      addresses_(lower.context, lower.resources, lower.peers, lower.watches, lower.upward, exchange,
+                 connector_),
+      adapters_(lower.context, lower.resources, lower.peers, lower.watches, lower.rendezvous, failover_,
+                connector_),
+      connector_(lower.context, lower.resources, lower.peers, lower.watches, lower.report, lower.schedule,
+                 {failover_, alternates_, addresses_}) {
+  lower.upward.subchannels = this;
+  lower.upward.handle({PacketKind::keys, PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate,
+                       PacketKind::probe, PacketKind::probe_answer},
+                      *this);
+}
+
+Result<> Recovery::start() {
+  if (connector_.started() || resources_.rails.empty()) return {};
+  auto secret = addresses_.job_secret();
+  if (!secret) return secret.take_error();
+  connector_.start(secret.value());
+  return {};
+}
+
+void Recovery::on_wanted(VirtualChannel& peer) {
+  if (start()) connector_.want(peer);
+}
+
+void Recovery::on_packet(const ReceivedPacket& packet) {
+  switch (packet.kind) {
+    case PacketKind::keys:
+      return adapters_.on_keys(packet.peer, packet.bytes);
+    case PacketKind::fence:
+    case PacketKind::fence_answer:
+      return failover_.on_message(packet.peer, packet.kind == PacketKind::fence,
+                                  packet.bytes.subspan(sizeof(PacketHeader)));
+    case PacketKind::alternate:
+      return alternates_.on_message(*packet.subchannel, packet.bytes.subspan(sizeof(PacketHeader)));
+    case PacketKind::probe:
+    case PacketKind::probe_answer:
+      return connector_.on_probe(*packet.subchannel, packet.kind, packet.bytes);
+    default:
+      HAWSER_UNREACHABLE();  // it registered for no other
+  }
+}
+
+// Devices.
+
+bool Recovery::look() {
+  const bool any = connector_.receive();
+  for (std::size_t d = 0; d < resources_.devices.size(); ++d)
+    if (std::none_of(resources_.rails.begin(), resources_.rails.end(), [&](const auto& rail) {
+          return rail->device_number() == d && schedule_.passes_over(*rail);
+        }))
+      take_events(*resources_.devices[d], static_cast<std::uint16_t>(d));
+  return any;
+}
+
+void Recovery::on_device_gone(std::uint16_t device) {
+  const DeviceMask bit = DeviceMask{1} << device;
+  if ((resources_.dead_devices & bit) != 0) return;
+  resources_.dead_devices |= bit;
+  for (const auto& rail : resources_.rails) {
+    if (rail->device_number() != device || rail->dead) continue;
+    rail->dead = true;
+    connector_.on_port(*rail, false);
+  }
+  adapters_.on_fatal(device);
+}
+
+void Recovery::take_events(rdma::Device& device, std::uint16_t device_number) {
+  rdma::DeviceEvent event;
+  while (device.next_event(event))
+    for (const auto& rail : resources_.rails)
+      if (rail->device_number() == device_number && !rail->dead) on_event(*rail, event);
+}
+
+void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
+  const bool port = event.port == rail.port();
+  Subchannel* const subchannel = rail.find(event.queue_pair);
+  switch (event.kind) {
+    case rdma::DeviceEvent::Kind::port_down:
+    case rdma::DeviceEvent::Kind::port_active:
+      if (!port) break;  // never the sibling's
+      ++context_.counters.port_events;
+      rail.query();
+      connector_.on_port(rail, event.kind == rdma::DeviceEvent::Kind::port_active);
+      break;
+    case rdma::DeviceEvent::Kind::address_changed:
+      // A connection that still bears the old address is cut off, though nothing may tell the peer: its fence
+      // brings the new one.
+      if (!port) break;
+      rail.query();
+      watches_.look_soon();  // others are to be told
+      connector_.on_moved(rail);
+      break;
+    case rdma::DeviceEvent::Kind::queue_pair_fatal:
+      if (subchannel != nullptr) failover_.fail(*subchannel, PathReason::queue_pair_fatal);
+      break;
+    case rdma::DeviceEvent::Kind::device_fatal:
+      on_device_gone(rail.device_number());
+      break;
+    case rdma::DeviceEvent::Kind::path_migration_failed:
+      if (subchannel == nullptr) break;
+      ++context_.counters.migrations_failed;
+      failover_.fail(*subchannel, PathReason::migration_failed);
+      break;
+    case rdma::DeviceEvent::Kind::path_migrated:
+      if (subchannel != nullptr) alternates_.on_migrated(*subchannel);
+      break;
+    case rdma::DeviceEvent::Kind::last_receive_reached:
+    case rdma::DeviceEvent::Kind::other:
+      break;
+  }
+}
+
+// Time.
+
+namespace {
+
+Nanoseconds due_of(const Subchannel& subchannel) {
+  if (subchannel.state == SubchannelState::failed)
+    return std::min(subchannel.due, subchannel.health.next_attempt());
+  const Nanoseconds due = std::min(subchannel.due, subchannel.suspicion_due);
+  // AlternatePaths looks at those that are ready; the time of another one would be due for ever.
+  const bool migrates = subchannel.alternate != nullptr && subchannel.state == SubchannelState::ready;
+  return migrates ? std::min(due, subchannel.alternate->due()) : due;
+}
+
+}  // namespace
+
+void Recovery::look_at_timers() {
+  look_at_subchannels();
+  connector_.progress();
+  if (context_.now >= next_watch_) watch_peers();
+  adapters_.progress();
+  addresses_.progress();
+  Nanoseconds next = std::min({connector_.deadline(), adapters_.deadline(), addresses_.deadline()});
+  for (Subchannel* s = watches_.front(); s != nullptr; s = watches_.next(s))
+    next = std::min(next, due_of(*s));
+  if (context_.knobs.rail_give_up > 0 && !watches_.empty()) next = std::min(next, next_watch_);
+  watches_.set_next_look(next);
+}
+
+// Whoever is looked at may leave the list, and others may join it.
+void Recovery::look_at_subchannels() {
+  looked_at_.clear();
+  for (Subchannel* s = watches_.front(); s != nullptr; s = watches_.next(s)) looked_at_.push_back(s);
+  for (Subchannel* subchannel : looked_at_) {
+    if (!subchannel->attention.linked()) continue;
+    failover_.on_due(*subchannel);
+    if (!subchannel->attention.linked()) continue;
+    connector_.on_due(*subchannel);
+    alternates_.on_due(*subchannel);
+    containment_.on_due(*subchannel);
+    if (!subchannel->broken && due_of(*subchannel) == never &&
+        (subchannel->state == SubchannelState::ready || subchannel->state == SubchannelState::closed))
+      watches_.remove(*subchannel);
+  }
+}
+
+void Recovery::watch_peers() {
+  next_watch_ = context_.now + watch_interval();
+  const bool credits = context_.now >= next_credits_;
+  if (credits)
+    next_credits_ = context_.now + std::max<Nanoseconds>(context_.knobs.rail_watchdog / 4, millisecond);
+  for (const auto& rail : resources_.rails) rail->fill();  // buffers may have been short
+  for (std::size_t i = 0; i < peers_.known().size(); ++i) {
+    VirtualChannel& each = *peers_.known()[i];
+    if (each.lost) continue;
+    if (credits) each.watch_credit();
+    failover_.watch(each);
+    if (each.partitioned_since == 0) each.partitioned_since = context_.now;
+    const Nanoseconds since = each.partitioned_since, patience = context_.knobs.rail_give_up;
+    if (!each.lost && patience > 0 && since >= 0 && context_.now - since >= patience)
+      failover_.lose(each,
+                     failure(ErrorKind::other, "process {} cannot be reached on any path", each.process()));
+  }
+}
+
+// Requests that hang are noticed at the first look after their time.
+Nanoseconds Recovery::watch_interval() const {
+  const Knobs& knobs = context_.knobs;
+  const Nanoseconds shorter = knobs.rail_silence > 0
+                                  ? std::min(knobs.rail_watchdog / 4, knobs.rail_silence / 8)
+                                  : knobs.rail_watchdog / 4;
+  return std::max<Nanoseconds>(shorter, millisecond);
+}
+
+Nanoseconds Recovery::next_look() const {
+  const bool outstanding = std::any_of(resources_.rails.begin(), resources_.rails.end(),
+                                       [](const auto& rail) { return rail->outstanding > 0; });
+  return outstanding ? std::min(watches_.next_look(), next_watch_) : watches_.next_look();
+}
+
+}  // namespace hawser

@@ -1,0 +1,86 @@
+// Recovery: the door of this floor. It owns what connects subchannels, repairs them, and keeps adapters and
+// addresses; takes what the data path tells of failures, packets and devices to the part that is concerned;
+// and runs their timers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rails/datapath/upward.h"
+#include "rails/recovery/adapter_recovery.h"
+#include "rails/recovery/address_book.h"
+#include "rails/recovery/alternate_paths.h"
+#include "rails/recovery/connector.h"
+#include "rails/recovery/containment.h"
+#include "rails/recovery/failover.h"
+
+namespace hawser {
+
+class Recovery final : private SubchannelEvents, private PacketHandler {
+ public:
+  // What of the lower floors recovery works with; all of it outlives this.
+  struct LowerFloors {
+    RailContext& context;
+    RailResources& resources;
+    PeerTable& peers;
+    WatchList& watches;
+    PathReport& report;
+    PollSchedule& schedule;
+    Completions& completions;
+    Rendezvous& rendezvous;
+    Upward& upward;
+  };
+  Recovery(const LowerFloors& lower, AddressExchange& exchange);
+
+  Result<> publish() { return addresses_.publish(); }
+  bool started() const { return connector_.started(); }
+  // Starts as soon as the job's secret can be known.
+  Result<> start();
+
+  void on_wanted(VirtualChannel& peer) override;
+  // Takes datagrams and the devices' events; true if there were datagrams.
+  bool look();
+  // Tells peers new keys as far as there is room; true if any were told.
+  bool tell_keys() { return !adapters_.all_told() && adapters_.tell_keys(); }
+  bool all_told() const { return adapters_.all_told(); }
+  void look_at_timers();
+  bool timers_due() const { return context_.now >= watches_.next_look() || context_.now >= next_watch_; }
+  // When timers_due() wants to be asked though nothing comes: requests that hang bring nothing.
+  Nanoseconds next_look() const;
+  ConnectionCounters datagrams() const { return connector_.counters(); }
+
+ private:
+  void on_failed(Subchannel& subchannel, PathReason reason) override { failover_.fail(subchannel, reason); }
+  void on_half_posted(Subchannel& subchannel) override { failover_.fail_soon(subchannel); }
+  void on_drained(Subchannel& subchannel) override { failover_.on_marker(subchannel); }
+  void on_early_packet(Subchannel& subchannel, PacketKind kind) override {
+    connector_.on_packet(subchannel, kind);
+  }
+  void on_reissued(std::int64_t bytes) override { failover_.note_resumed(bytes); }
+  void on_device_gone(std::uint16_t device) override;
+  void on_packet(const ReceivedPacket& packet) override;
+
+  void take_events(rdma::Device& device, std::uint16_t device_number);
+  void on_event(Rail& rail, const rdma::DeviceEvent& event);
+  void look_at_subchannels();
+  void watch_peers();
+  Nanoseconds watch_interval() const;
+
+  RailContext& context_;
+  RailResources& resources_;
+  PeerTable& peers_;
+  WatchList& watches_;
+  const PollSchedule& schedule_;
+
+  AlternatePaths alternates_;
+  Containment containment_;
+  Failover failover_;
+  AddressBook addresses_;
+  AdapterRecovery adapters_;
+  Connector connector_;
+
+  Nanoseconds next_watch_ = 0, next_credits_ = 0;
+  std::vector<Subchannel*> looked_at_;  // scratch
+};
+
+}  // namespace hawser
