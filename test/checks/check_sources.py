@@ -33,9 +33,23 @@ def check_includes(path, text, rooms, exceptions, report):
         other = target.split("/")[0]
         if "/" not in target or other not in rooms:
             continue
+        if not downward(path, target) and not exceptions.allow("floor", path, target):
+            report(path, where, "floor", f'"{target}": {os.path.dirname(path)}/ lies below it')
         if room is None or other in allowed or exceptions.allow("include", path, target):
             continue
         report(path, where, "include", f'"{target}": {room}/ may not include {other}/')
+
+
+def downward(path, target):
+    """Whether the include goes down within a room that has floors, or has nothing to do with them."""
+    own = rules.floor_of(path.removeprefix("src/")) if path.startswith("src/") and not rules.is_test(path) else None
+    other = rules.floor_of(target)
+    return own is None or other is None or own[0] != other[0] or other[1] <= own[1]
+
+
+def check_floor(path, report):
+    if path.startswith("src/") and rules.floor_of(path.removeprefix("src/")) and rules.floor_of(path.removeprefix("src/"))[1] < 0:
+        report(path, 1, "floor", "a floor that rules.py does not know")
 
 
 def check_bans(path, text, exceptions, report):
@@ -97,12 +111,13 @@ def check(root, exceptions):
         with open(os.path.join(root, path), encoding="utf-8") as source:
             text = source.read()
         check_includes(path, text, rooms, exceptions, report)
+        check_floor(path, report)
         check_bans(path, text, exceptions, report)
         check_lengths(path, text, exceptions, report)
         check_header(path, text, exceptions, report)
         checked.add(path)
     names = {rule for rule, _, _ in rules.BANNED_EVERYWHERE + rules.BANNED_OUTSIDE_MACHINE_ROOMS}
-    problems += exceptions.unused(names | {"include", "file-length", "function-length", "columns", "header"})
+    problems += exceptions.unused(names | {"include", "floor", "file-length", "function-length", "columns", "header"})
     return problems, len(checked)
 
 

@@ -33,6 +33,24 @@ EDGES = {
     "tool": ["process", "fabric", "provider"],
 }
 
+# Floors of a room, the lowest first: a floor may include those below it, and its own. Files that lie in the room itself
+# are above all floors.
+FLOORS = {
+    "rails": ["wire", "policy", "decision", "memory", "status", "datapath", "protocol", "recovery"],
+}
+
+
+def floor_of(path):
+    """The room and the floor's place in it, of a path below src/; None: the room has no floors."""
+    parts = path.split("/")
+    if len(parts) < 2 or parts[0] not in FLOORS:
+        return None
+    floors = FLOORS[parts[0]]
+    if len(parts) == 2:
+        return parts[0], len(floors)
+    return parts[0], floors.index(parts[1]) if parts[1] in floors else -1
+
+
 # These rooms may touch the machine: clocks, variables of the environment, threads, system calls.
 MACHINE_ROOMS = {"base", "os", "access", "launch", "testbed", "tool"}
 # These show libibverbs to the world or call it.

@@ -42,6 +42,12 @@ CASES = [
     ("src/message/a.cpp", "x" * 111 + "\n", "columns"),
     ("src/message/a.h", "int x;\n", "header"),
     ("src/cellar/a.cpp", "int x;\n", "include"),
+    ("src/rails/datapath/a.h", '#pragma once\n#include "rails/recovery/failover.h"\n', "floor"),
+    ("src/rails/protocol/a.cpp", '#include "rails/rail_engine.h"\n', "floor"),
+    ("src/rails/cellar/a.cpp", "int x;\n", "floor"),
+    ("src/rails/recovery/a.cpp", '#include "rails/recovery/b.h"\n#include "rails/wire/packet.h"\n', None),
+    ("src/rails/a.cpp", '#include "rails/recovery/b.h"\n', None),
+    ("src/rails/wire/a_test.cpp", '#include "rails/policy/b.h"\n', None),
 ]
 
 OBJECT_CASES = [
