@@ -13,7 +13,7 @@ import time
 import unittest
 
 import perftest_matrix
-from fabric_case import PATIENCE, OnFabric, fabric, main, needs
+from fabric_case import PATIENCE, OnFabric, fabric, main, needs, read_until
 
 
 @needs("ibv_devices", "ibv_devinfo", "ibv_asyncwatch")
@@ -41,18 +41,15 @@ class Devices(OnFabric):
         master, slave = pty.openpty()  # or its lines would wait in a buffer
         watcher = self.start("n0", "ibv_asyncwatch", "-d", "hw0", stdout=slave)
         os.close(slave)
-        seen = ""
 
         def until(text):
-            nonlocal seen
-            while text not in seen:
-                seen += os.read(master, 4096).decode()
+            read_until(lambda seen: text in seen, master, PATIENCE)
 
-        until("async event FD")
+        until(b"async event FD")
         fabric("fault", "link n0/hw0 down", "--name", self.name)
-        until("PORT_ERR")
+        until(b"PORT_ERR")
         fabric("fault", "link n0/hw0 up", "--name", self.name)
-        until("PORT_ACTIVE")
+        until(b"PORT_ACTIVE")
         watcher.send_signal(signal.SIGINT)
         os.close(master)
 
@@ -165,8 +162,10 @@ class OnRunningFabric(OnFabric):
         command = ["ib_write_bw", "-d", "hw0", "-F", "-D", "600"]
         server, port = self.serve(*command)
         client = self.start("n1", *command, "-p", str(port), "localhost")
+        end = time.monotonic() + PATIENCE
         while self.completions() < 1000:
             self.assertIsNone(client.poll(), "the client ended early")
+            self.assertLess(time.monotonic(), end, "too few completions")
             time.sleep(0.01)
         return server, client
 

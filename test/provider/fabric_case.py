@@ -12,7 +12,7 @@ import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 sys.path[:0] = [os.path.join(ROOT, "test", "support"), os.path.join(ROOT, "python")]
-from cases import main, needs  # noqa: E402, F401
+from cases import main, needs, read_until  # noqa: E402, F401
 from hawser_lab import PATIENCE, Fabric, processes  # noqa: E402
 from hawser_lab.fabric import command, daemon_of  # noqa: E402, F401
 

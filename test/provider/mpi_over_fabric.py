@@ -20,7 +20,7 @@ from fabric_case import HAWSER, OnFabric, fabric, main, needs
 from hawser_lab import open_mpi
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PATIENCE = 600  # seconds; only a hang takes so long
+PATIENCE = 450  # seconds; only a hang takes so long
 OPENIB = (*open_mpi.OPENIB, "--mca", "osc", "rdma")
 TRANSPORTS = {"openib": OPENIB, **{layers: open_mpi.ucx(layers) for layers in ("rc_v", "ud_v", "rc_v,ud_v")}}
 

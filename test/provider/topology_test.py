@@ -13,7 +13,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
-from fabric_case import HAWSER, PATIENCE, OnFabric, fabric, needs
+from fabric_case import HAWSER, PATIENCE, OnFabric, fabric, needs, read_until
 from cases import run
 
 with_opensm = needs("opensm", "ibsim", "/usr/lib/*/umad2sim/libumad2sim.so")
@@ -122,7 +122,9 @@ class OpenSm(Builtin):
         process = subprocess.Popen([HAWSER, "fabric", "topology", "fat-tree-144", "--lmc", "3", "--routing", "opensm",
                                     "--paths"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + PATIENCE
-        while not scratch_folders() and process.poll() is None and time.monotonic() < end:
+        while not scratch_folders():
+            self.assertIsNone(process.poll(), "it ended without a folder for OpenSM")
+            self.assertLess(time.monotonic(), end)
             time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         process.wait(timeout=PATIENCE)
@@ -279,9 +281,7 @@ class Watch(OnFabric):
                                    stderr=slave)
         self.started.append(process)
         os.close(slave)
-        seen = b""
-        while seen.count(b"links") < 2:
-            seen += os.read(master, 4096)
+        seen = read_until(lambda text: text.count(b"links") >= 2, master, PATIENCE)
         self.assertIn(b"\x1b[H", seen)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=PATIENCE), 0)
@@ -303,7 +303,8 @@ class Watch(OnFabric):
                                         file.name], stdout=subprocess.PIPE, text=True)
             self.started.append(process)
             end = time.monotonic() + PATIENCE
-            while not file.read() and time.monotonic() < end:  # until it has seen the fabric as it was
+            while not file.read():  # until it has seen the fabric as it was
+                self.assertLess(time.monotonic(), end, "nothing is recorded")
                 time.sleep(0.005)
             faults = ["link n1/hw1 down", *["link n0/hw0 delay 1us"] * 7]
             for fault in faults:

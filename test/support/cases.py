@@ -6,11 +6,17 @@ which is not installed is left out, too, unless HAWSER_TESTS_NEED_PACKAGES is se
 """
 import glob
 import os
+import select
 import shutil
+import signal
 import sys
+import time
 import unittest
 
 SKIPPED = 77
+# Seconds after which a case hangs, whatever it waits for: far more than any needs, and less than ctest gives a
+# program, which would be killed with the processes that it started still running.
+LIMIT = int(os.environ.get("HAWSER_TESTS_LIMIT", "500"))
 STRICT = os.environ.get("HAWSER_TESTS_NEED_PACKAGES", "") not in ("", "0")
 
 # The Debian package that has a program or, where there is a slash, a file; each is in scripts/packages.txt.
@@ -68,6 +74,46 @@ def leave(why):
     sys.exit(1 if STRICT else SKIPPED)
 
 
+class Hang(AssertionError):
+    pass
+
+
+class Limited(unittest.TextTestResult):
+    """Ends each case in time, at the call in which it waits; then its clean-up gets as long."""
+
+    def arm(self, what):
+        def hang(*_):
+            signal.alarm(LIMIT)
+            raise Hang(f"{what} is not done after {LIMIT} s")
+        signal.signal(signal.SIGALRM, hang)
+        signal.alarm(LIMIT)
+
+    def startTest(self, test):
+        self.arm(test)
+        super().startTest(test)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.arm(f"what comes after {test}")
+
+
+class Runner(unittest.TextTestRunner):
+    resultclass = Limited
+
+
+def read_until(there, source, patience=LIMIT):
+    """Reads a file descriptor until `there(what was read)`, and returns that."""
+    seen, end = b"", time.monotonic() + patience
+    while not there(seen):
+        if not select.select([source], [], [], max(0, end - time.monotonic()))[0]:
+            raise Hang(f"nothing more for {patience} s after: {seen!r}")
+        part = os.read(source, 4096)
+        if not part:
+            raise AssertionError(f"it ended after: {seen!r}")
+        seen += part
+    return seen
+
+
 def names(module):
     """The classes of cases, and the cases, of a program."""
     classes = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, unittest.TestCase)]
@@ -78,7 +124,8 @@ def names(module):
 def run(words):
     """Runs the cases of the program that calls it. `words` are unittest's: names, or options. Returns the exit code."""
     module = sys.modules["__main__"]
-    result = unittest.main(module=module, argv=[sys.argv[0], *words], exit=False).result
+    result = unittest.main(module=module, argv=[sys.argv[0], *words], exit=False, testRunner=Runner).result
+    signal.alarm(0)
     unknown = [test for test, _ in result.errors if isinstance(test, unittest.loader._FailedTest)]
     if unknown or not (result.testsRun or result.errors or result.skipped):
         print(f"{sys.argv[0]}: {' '.join(words)}: no such case; there are:", *names(module), sep="\n  ", file=sys.stderr)

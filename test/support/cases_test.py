@@ -14,7 +14,7 @@ from cases import SKIPPED, main
 
 ROOT = pathlib.Path(sys.argv[1])
 PROGRAM = """
-import sys, unittest
+import subprocess, sys, unittest
 sys.path.insert(0, {support!r})
 import cases
 cases.PACKAGES.update({{"no-such-program": "such-a-package", "sh": "dash"}})
@@ -29,6 +29,11 @@ class Skips(unittest.TestCase):
 @cases.needs("no-such-program")
 class Needs(unittest.TestCase):
     def test_it(self): pass
+class Hangs(unittest.TestCase):
+    def test_it(self):
+        self.addCleanup(print, "cleaned up")
+        subprocess.run(["sleep", "1000"])
+    def test_other(self): pass
 class NeedsPartly(unittest.TestCase):
     @cases.needs("no-such-program")
     def test_it(self): pass
@@ -46,9 +51,10 @@ class Cases(unittest.TestCase):
         self.program = pathlib.Path(folder.name) / "program.py"
         self.program.write_text(PROGRAM.format(support=str(ROOT / "test/support")), encoding="utf-8")
 
-    def ends(self, code, *words, says="", strict=False):
+    def ends(self, code, *words, says="", strict=False, limit=60):
         done = subprocess.run([sys.executable, "-B", self.program, *words], capture_output=True, text=True, timeout=60,
-                              check=False, env={**os.environ, "HAWSER_TESTS_NEED_PACKAGES": str(int(strict))})
+                              check=False, env={**os.environ, "HAWSER_TESTS_NEED_PACKAGES": str(int(strict)),
+                                   "HAWSER_TESTS_LIMIT": str(limit)})
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(says, done.stdout + done.stderr)
 
@@ -57,7 +63,11 @@ class Cases(unittest.TestCase):
         self.ends(0, "Good.test_one")
         self.ends(1, "Bad")
         self.ends(1, "Bad", "Skips")
-        self.ends(1)
+
+    def test_what_hangs_fails_and_is_cleaned_up(self):
+        self.ends(1, "Hangs", limit=1, says="test_it (__main__.Hangs.test_it) is not done after 1 s")
+        self.ends(1, "Hangs", limit=1, says="cleaned up")
+        self.ends(0, "Hangs.test_other", limit=1)
 
     def test_what_skips_is_skipped(self):
         self.ends(SKIPPED, "Skips", says="for a reason")
