@@ -17,7 +17,7 @@
 #include "base/knobs.h"
 #include "channel/shared_memory_channel.h"
 #include "channel/waiter.h"
-#include "os/socket.h"
+#include "os/ready_set.h"
 
 namespace hawser {
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "channel/socket_wire.h"
+#include "os/ready_set.h"
 #include "os/socket.h"
 
 namespace hawser {

@@ -6,7 +6,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,10 +46,6 @@ void send_small_messages_at_once(int fd) {
 }
 
 bool again() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
-
-std::uint32_t event_mask(bool readable, bool writable) {
-  return (readable ? EPOLLIN : 0u) | (writable ? EPOLLOUT : 0u);
-}
 
 }  // namespace
 
@@ -152,47 +147,6 @@ Transferred write_now(const FileDescriptor& socket, std::span<const std::byte> f
   const ssize_t bytes = send(socket.get(), from.data(), from.size(), MSG_NOSIGNAL);
   if (bytes >= 0) return {static_cast<std::size_t>(bytes), false};
   return {0, !again()};
-}
-
-Result<ReadySet> ReadySet::make() {
-  ReadySet set;
-  set.set_ = FileDescriptor(epoll_create1(EPOLL_CLOEXEC));
-  if (!set.set_.valid()) return system_failure("epoll_create");
-  return set;
-}
-
-Result<> ReadySet::add(int descriptor, std::uint64_t key, bool readable, bool writable) {
-  epoll_event event{};
-  event.events = event_mask(readable, writable);
-  event.data.u64 = key;
-  if (epoll_ctl(set_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return system_failure("epoll_ctl");
-  return {};
-}
-
-void ReadySet::change(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable) {
-  epoll_event event{};
-  event.events = event_mask(readable, writable);
-  event.data.u64 = key;
-  epoll_ctl(set_.get(), EPOLL_CTL_MOD, descriptor.get(), &event);
-}
-
-void ReadySet::remove(const FileDescriptor& descriptor) {
-  epoll_event event{};
-  epoll_ctl(set_.get(), EPOLL_CTL_DEL, descriptor.get(), &event);
-}
-
-std::span<const ReadySet::Ready> ReadySet::poll() {
-  std::array<epoll_event, 64> events;
-  const int count = epoll_wait(set_.get(), events.data(), static_cast<int>(events.size()), 0);
-  ready_.clear();
-  for (int i = 0; i < count; ++i) {
-    const epoll_event& event = events[static_cast<std::size_t>(i)];
-    // A broken connection is both: reading and writing tell.
-    const bool broken = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
-    ready_.push_back(
-        {event.data.u64, broken || (event.events & EPOLLIN) != 0, broken || (event.events & EPOLLOUT) != 0});
-  }
-  return ready_;
 }
 
 }  // namespace hawser

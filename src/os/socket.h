@@ -1,4 +1,4 @@
-// TCP sockets and readiness, as the socket channel needs them: never blocking, never raising a signal, every
+// TCP sockets, as the socket channel needs them: never blocking, never raising a signal, every
 // outcome a value. IPv4 only: this is the plain fallback between nodes.
 #pragma once
 
@@ -39,29 +39,5 @@ struct Transferred {
 // As much as goes now, perhaps nothing.
 Transferred read_now(const FileDescriptor& socket, std::span<std::byte> into);
 Transferred write_now(const FileDescriptor& socket, std::span<const std::byte> from);
-
-// A set of descriptors to wait for (epoll). Level-triggered.
-class ReadySet {
- public:
-  struct Ready {
-    std::uint64_t key;
-    bool readable;
-    bool writable;
-  };
-  static Result<ReadySet> make();
-  int descriptor() const { return set_.get(); }
-  Result<> add(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable) {
-    return add(descriptor.get(), key, readable, writable);
-  }
-  Result<> add(int descriptor, std::uint64_t key, bool readable, bool writable);
-  void change(const FileDescriptor& descriptor, std::uint64_t key, bool readable, bool writable);
-  void remove(const FileDescriptor& descriptor);
-  // What is ready now; never waits. The span is valid until the next call.
-  std::span<const Ready> poll();
-
- private:
-  FileDescriptor set_;
-  std::vector<Ready> ready_;
-};
 
 }  // namespace hawser

@@ -15,7 +15,7 @@
 #include "access/ofi/network_interface.h"
 #include "access/ofi/ofi_functions.h"
 #include "access/rdma.h"
-#include "os/socket.h"
+#include "os/ready_set.h"
 
 namespace hawser::rdma {
 

@@ -1,7 +1,6 @@
 #include "access/verbs/verbs_device.h"
 
 #include <fcntl.h>
-#include <sys/epoll.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -90,18 +89,19 @@ Result<> VerbsDevice::open() {
   if (channel_ == nullptr) return refused("ibv_create_comp_channel", name(), errno);
   facts_.inline_bytes = granted_inline_bytes();
   if (context_->async_fd < 0 || channel_->fd < 0) return {};  // nobody can sleep here
-  if (!ready_.valid()) ready_ = FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
-  if (!ready_.valid()) return refused("epoll_create1", name(), errno);
+  if (!ready_) {
+    auto made = ReadySet::make();
+    if (!made) return failure(ErrorKind::other, "adapter {}: {}", name(), made.error().text);
+    ready_ = std::move(made).value();
+  }
   HAWSER_TRY(watch(context_->async_fd));
   return watch(channel_->fd);
 }
 
 Result<> VerbsDevice::watch(int descriptor) {
   HAWSER_TRY(never_wait(descriptor, name()));
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (::epoll_ctl(ready_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
-    return refused("epoll_ctl", name(), errno);
+  auto added = ready_->add(descriptor, 0, true, false);
+  if (!added) return failure(ErrorKind::other, "adapter {}: {}", name(), added.error().text);
   return {};
 }
 

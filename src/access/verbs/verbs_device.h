@@ -2,11 +2,12 @@
 // (iWARP, unspecified) are passed over.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "access/rdma.h"
 #include "access/verbs/verbs_functions.h"
-#include "os/file_descriptor.h"
+#include "os/ready_set.h"
 
 namespace hawser::rdma {
 
@@ -30,7 +31,7 @@ class VerbsDevice final : public Device {
   Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
                                                                       std::uint32_t key) override;
   bool next_event(DeviceEvent& event) override;
-  int descriptor() const override { return ready_.get(); }
+  int descriptor() const override { return ready_ ? ready_->descriptor() : -1; }
   Result<> arm_datagrams() override;
   void close() override;
   Result<> open_again() override;
@@ -60,7 +61,7 @@ class VerbsDevice final : public Device {
   ibv_context* context_;  // null: closed
   ibv_pd* domain_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
-  FileDescriptor ready_;
+  std::optional<ReadySet> ready_;
   DeviceFacts facts_;
   std::vector<PortFacts> ports_;  // as queried last; of port 1 first
   std::vector<VerbsDatagramQueuePair*> datagrams_;

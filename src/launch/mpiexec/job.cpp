@@ -10,6 +10,7 @@
 
 #include "base/failure.h"
 #include "base/printable.h"
+#include "base/quantity.h"
 #include "launch/mpiexec/bytes_waiting.h"
 #include "launch/process_mapping.h"
 
@@ -23,13 +24,13 @@ constexpr std::size_t most_unsent_pmi = 1024 * 1024;
 }  // namespace
 
 Job::Job(JobOptions options, Placement placement, FabricPlan fabric, int fabric_lifeline, Guard guard,
-         Poller poller)
+         ReadySet ready)
     : options_(std::move(options)),
       placement_(std::move(placement)),
       fabric_(std::move(fabric)),
       fabric_lifeline_(fabric_lifeline),
       guard_(std::move(guard)),
-      poller_(std::move(poller)),
+      ready_(std::move(ready)),
       description_{fmt::format("hawser-{}-{:x}", getpid(), MonotonicClock().now()),
                    format_process_mapping(placement_.node_of_rank)},
       server_({description_.id, description_.process_mapping, placement_.universe_size,
@@ -56,26 +57,31 @@ Result<int> Job::run(std::span<const std::string_view> environment) {
   return exit_code_ != 0 ? exit_code_ : output_exit_code();
 }
 
+static Nanoseconds time_until(Nanoseconds deadline, Nanoseconds now) {
+  return deadline == never ? never : std::max<Nanoseconds>(deadline - now, 0);
+}
+
 void Job::loop() {
   while (starting_ || living_ > 0) {
     // Between two starts nothing is waited for, but everything is looked at.
     if (starting_) start_next_rank();
     const Nanoseconds now = clock_.now();
-    for (const epoll_event& event : poller_.wait(now, starting_ ? now : next_deadline()))
-      handle(Poller::token_of(event), event.events);
+    for (const ReadySet::Ready& ready : ready_.wait(starting_ ? 0 : time_until(next_deadline(), now)))
+      handle(ready);
     on_deadlines();
     flush_pmi();
   }
 }
 
-void Job::handle(Token token, std::uint32_t events) {
+void Job::handle(const ReadySet::Ready& ready) {
+  const Token token = Token::of(ready.key);
   const auto rank = static_cast<int>(token.index);
   switch (token.kind) {
     case Token::Kind::signal:
       return on_signals();
     case Token::Kind::pmi:
-      if ((events & EPOLLOUT) != 0) send_pmi(rank);
-      if ((events & ~EPOLLOUT) != 0) on_pmi(rank, pmi_piece);
+      if (ready.writable && !ready.failed) send_pmi(rank);
+      if (ready.readable) on_pmi(rank, pmi_piece);
       return;
     case Token::Kind::rank_stdout:
       return read_output(rank, 0);
@@ -86,7 +92,7 @@ void Job::handle(Token token, std::uint32_t events) {
       const int which = token.kind == Token::Kind::own_stdout ? 0 : 1;
       push_output(which);
       // An error that writing would not find, for lack of something to write.
-      if ((events & (EPOLLERR | EPOLLHUP)) != 0) poller_.remove(outputs_[which].sink.fd());
+      if (ready.failed) ready_.remove(outputs_[which].sink.fd());
       return;
     }
     case Token::Kind::fabric:
@@ -112,7 +118,8 @@ void Job::on_deadlines() {
   }
   if (timeout_time_ <= now) {
     timeout_time_ = never;
-    end_job(124, fmt::format("the job took longer than --timeout allows ({} s)", options_.timeout / second));
+    end_job(124,
+            fmt::format("the job took longer than --timeout allows ({})", format_duration(options_.timeout)));
   }
   if (kill_time_ <= now) {
     kill_time_ = never;
@@ -135,7 +142,7 @@ void Job::on_signal(int number) {
       return;
     case SIGCONT:
       if (stdin_pipe_ >= 0 && !terminal_polled_)
-        terminal_polled_ = poller_.add(0, EPOLLIN, {Token::Kind::terminal});
+        terminal_polled_ = static_cast<bool>(ready_.add(0, Token{Token::Kind::terminal}, true, false));
       return signal_ranks(SIGCONT);
     case SIGUSR1:
     case SIGUSR2:
@@ -161,7 +168,7 @@ void Job::signal_ranks(int number) {
 // The ranks' adapters died with it, and nothing that they wait for will come. Those that have finalized need
 // none.
 void Job::on_fabric_end() {
-  poller_.remove(fabric_lifeline_);
+  ready_.remove(fabric_lifeline_);
   bool needed = starting_;
   for (int rank = 0; rank < size(); ++rank)
     needed |= at(rank).alive && server_.phase(rank) != PmiServer::Phase::finalized;
@@ -231,9 +238,8 @@ void Job::send_pmi(int rank) {
   }
   self.unsent.erase(0, sent);
   // A rank that does not read its answers is asked for no more requests until it does.
-  const std::uint32_t reading = self.unsent.size() < most_unsent_pmi ? EPOLLIN : 0U;
-  const std::uint32_t writing = self.unsent.empty() ? 0U : EPOLLOUT;
-  poller_.modify(self.pmi_fd, reading | writing, {Token::Kind::pmi, static_cast<std::uint32_t>(rank)});
+  ready_.change(self.pmi_fd, Token{Token::Kind::pmi, static_cast<std::uint32_t>(rank)},
+                self.unsent.size() < most_unsent_pmi, !self.unsent.empty());
 }
 
 void Job::reap() {

@@ -22,9 +22,10 @@
 #include "launch/mpiexec/output_sink.h"
 #include "launch/mpiexec/placement.h"
 #include "launch/mpiexec/pmi_server.h"
-#include "launch/mpiexec/poller.h"
 #include "launch/mpiexec/rank_end.h"
 #include "launch/mpiexec/rank_environment.h"
+#include "launch/mpiexec/token.h"
+#include "os/ready_set.h"
 
 namespace hawser {
 
@@ -33,7 +34,7 @@ class Job {
   // A plan without hosts: no fabric. `fabric_lifeline` is at its end when the job's fabric has gone; -1:
   // there is none.
   Job(JobOptions options, Placement placement, FabricPlan fabric, int fabric_lifeline, Guard guard,
-      Poller poller);
+      ReadySet ready);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   ~Job();
@@ -97,7 +98,7 @@ class Job {
 
   // job.cpp
   void loop();
-  void handle(Token token, std::uint32_t events);
+  void handle(const ReadySet::Ready& ready);
   Nanoseconds next_deadline() const;
   void on_deadlines();
   void on_signals();
@@ -122,7 +123,7 @@ class Job {
   FabricPlan fabric_;
   int fabric_lifeline_;
   Guard guard_;
-  Poller poller_;
+  ReadySet ready_;
   JobDescription description_;
   PmiServer server_;
   MonotonicClock clock_;

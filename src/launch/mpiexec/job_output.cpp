@@ -53,7 +53,7 @@ void Job::read_last_output(int rank, int which) {
 void Job::close_output(int rank, int which) {
   int& fd = at(rank).output_fd[which];
   if (fd < 0) return;
-  close(fd);  // which takes it out of the poller
+  close(fd);  // which takes it out of the set
   fd = -1;
   outputs_[which].merger.finish(rank);
 }
@@ -69,8 +69,8 @@ void Job::push_output(int which) {
   output.sink.write_some();
   if (output.sink.error() != 0) lose_output(which);
   if (output.pollable)
-    poller_.modify(output.sink.fd(), output.sink.pending() > 0 ? EPOLLOUT : 0U,
-                   {which == 0 ? Token::Kind::own_stdout : Token::Kind::own_stderr});
+    ready_.change(output.sink.fd(), Token{which == 0 ? Token::Kind::own_stdout : Token::Kind::own_stderr},
+                  false, output.sink.pending() > 0);
   pause_output(which, output.sink.pending() > pending_limit);
 }
 
@@ -105,9 +105,9 @@ void Job::pause_output(int which, bool pause) {
     const int fd = at(rank).output_fd[which];
     if (fd < 0) continue;
     if (pause)
-      poller_.remove(fd);
+      ready_.remove(fd);
     else
-      poller_.add(fd, EPOLLIN, {kind_of(which), static_cast<std::uint32_t>(rank)});
+      (void)ready_.add(fd, Token{kind_of(which), static_cast<std::uint32_t>(rank)}, true, false);
   }
 }
 
@@ -136,14 +136,14 @@ void Job::read_terminal() {
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
   // Not in the foreground: again when mpiexec is continued.
   if (got < 0 && errno == EIO) {
-    poller_.remove(0);
+    ready_.remove(0);
     terminal_polled_ = false;
     return;
   }
   if (got > 0) unread_stdin_.append(bytes, static_cast<std::size_t>(got));
   write_rank_stdin();
   if (got <= 0) {
-    poller_.remove(0);
+    ready_.remove(0);
     terminal_polled_ = false;
     if (unread_stdin_.empty()) stop_stdin();
   }
@@ -156,20 +156,20 @@ void Job::write_rank_stdin() {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EAGAIN) {
       // A terminal is slow; what is typed ahead of the rank is kept until the pipe has room.
-      poller_.add(stdin_pipe_, EPOLLOUT, {Token::Kind::rank_stdin});
+      (void)ready_.add(stdin_pipe_, Token{Token::Kind::rank_stdin}, false, true);  // or it is there already
       return;
     }
     if (written < 0) return stop_stdin();
     unread_stdin_.erase(0, static_cast<std::size_t>(written));
   }
-  poller_.remove(stdin_pipe_);
+  ready_.remove(stdin_pipe_);
 }
 
 void Job::stop_stdin() {
   if (stdin_pipe_ >= 0) close(stdin_pipe_);
   stdin_pipe_ = -1;
   unread_stdin_.clear();
-  if (terminal_polled_) poller_.remove(0);
+  if (terminal_polled_) ready_.remove(0);
   terminal_polled_ = false;
 }
 

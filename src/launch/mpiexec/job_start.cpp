@@ -57,7 +57,7 @@ Result<> Job::prepare(std::span<const std::string_view> environment) {
   for (int which = 0; which < 2; ++which) {
     Output& output = outputs_[which];
     const auto kind = which == 0 ? Token::Kind::own_stdout : Token::Kind::own_stderr;
-    output.pollable = poller_.add(output.sink.fd(), 0, {kind});
+    output.pollable = static_cast<bool>(ready_.add(output.sink.fd(), Token{kind}, false, false));
   }
   processors_ = bind_ranks(size(), options_.bind);
   return {};
@@ -94,8 +94,9 @@ Result<> Job::prepare_signals() {
   sigprocmask(SIG_BLOCK, &handled, &old_signal_mask_);
   signal_fd_ = signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signal_fd_ < 0) return system_error("make a signal descriptor");
-  poller_.add(signal_fd_, EPOLLIN, {Token::Kind::signal});
-  if (fabric_lifeline_ >= 0) poller_.add(fabric_lifeline_, EPOLLIN, {Token::Kind::fabric});
+  HAWSER_TRY(ready_.add(signal_fd_, Token{Token::Kind::signal}, true, false));
+  if (fabric_lifeline_ >= 0)
+    HAWSER_TRY(ready_.add(fabric_lifeline_, Token{Token::Kind::fabric}, true, false));
   // Writing to a reader that left or beyond ulimit -f, and touching the terminal from the background, must
   // not end or stop mpiexec while it looks after ranks.
   struct sigaction ignore = {};
@@ -113,7 +114,7 @@ void Job::prepare_stdin() {
   stdin_for_rank_ = ends[0];
   stdin_pipe_ = ends[1];
   fcntl(stdin_pipe_, F_SETFL, O_NONBLOCK);
-  terminal_polled_ = poller_.add(0, EPOLLIN, {Token::Kind::terminal});
+  terminal_polled_ = static_cast<bool>(ready_.add(0, Token{Token::Kind::terminal}, true, false));
 }
 
 // Makes the rank's socket and pipes; keeps mpiexec's ends and answers the child's.
@@ -126,15 +127,16 @@ Result<Job::ChildEnds> Job::connect_rank(int rank) {
   ends.pmi_fd = pair[1];
   fcntl(self.pmi_fd, F_SETFL, O_NONBLOCK);
   const auto index = static_cast<std::uint32_t>(rank);
-  poller_.add(self.pmi_fd, EPOLLIN, {Token::Kind::pmi, index});
+  HAWSER_TRY(ready_.add(self.pmi_fd, Token{Token::Kind::pmi, index}, true, false));
   for (int which = 0; which < 2; ++which) {
     if (pipe2(pair, O_CLOEXEC) != 0) return system_error("make a pipe");
     self.output_fd[which] = pair[0];
     ends.output_fd[which] = pair[1];
     fcntl(pair[0], F_SETFL, O_NONBLOCK);
     if (!outputs_[which].paused)
-      poller_.add(pair[0], EPOLLIN,
-                  {which == 0 ? Token::Kind::rank_stdout : Token::Kind::rank_stderr, index});
+      HAWSER_TRY(ready_.add(pair[0],
+                            Token{which == 0 ? Token::Kind::rank_stdout : Token::Kind::rank_stderr, index},
+                            true, false));
   }
   return ends;
 }

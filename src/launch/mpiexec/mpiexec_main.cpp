@@ -55,10 +55,10 @@ int run_job(JobOptions options, FabricPlan plan, int fabric_lifeline) {
   if (!placement) return complain(placement.error(), usage_error);
   auto guard = Guard::start();
   if (!guard) return complain(guard.error(), 1);
-  auto poller = Poller::create();
-  if (!poller) return complain(poller.error(), 1);
+  auto ready = ReadySet::make();
+  if (!ready) return complain(ready.error(), 1);
   Job job(std::move(options), std::move(placement).value(), std::move(plan), fabric_lifeline,
-          std::move(guard).value(), std::move(poller).value());
+          std::move(guard).value(), std::move(ready).value());
   const auto exit_code = job.run(environment_variables());
   if (!exit_code)
     return complain(exit_code.error(),

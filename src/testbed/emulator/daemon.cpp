@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -24,13 +23,8 @@ constexpr std::uint32_t spins = 100, yields = 1000, spins_when_crowded = 12;
 constexpr std::uint32_t passes_between_looks = 32;
 constexpr Nanoseconds shortest_sleep = 60 * microsecond;
 
-void watch(const FileDescriptor& set, const FileDescriptor& fd, void* who, std::uint32_t how = EPOLLIN,
-           int operation = EPOLL_CTL_ADD) {
-  epoll_event event{};
-  event.events = how;
-  event.data.ptr = who;
-  epoll_ctl(set.get(), operation, fd.get(), &event);
-}
+// Who is ready is known by its address.
+std::uint64_t key_of(const void* who) { return reinterpret_cast<std::uintptr_t>(who); }
 
 }  // namespace
 
@@ -41,16 +35,16 @@ Daemon::Daemon(std::string name, FileDescriptor listener, fabric::Topology topol
       origin_(clock_.now()),
       fabric_(events_, dma_, std::move(topology), std::move(tables), parameters),
       listener_(std::move(listener)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      ready_(epoll_create1(EPOLL_CLOEXEC)) {
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (auto made = ReadySet::make()) ready_ = std::move(made).value();
   fcntl(listener_.get(), F_SETFL, fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
-  watch(ready_, listener_, &listener_);
-  watch(ready_, wake_, &wake_, EPOLLIN | EPOLLET);  // what is written to it is never read
+  (void)ready_.add(listener_, key_of(&listener_), true, false);
+  (void)ready_.add_edges(wake_.get(), key_of(&wake_));  // what is written to it is never read
 }
 
 void Daemon::end_with(FileDescriptor lifeline) {
   lifeline_ = std::move(lifeline);
-  watch(ready_, lifeline_, &lifeline_);
+  (void)ready_.add(lifeline_, key_of(&lifeline_), true, false);
 }
 
 Daemon::~Daemon() { connections_.clear(); }
@@ -125,27 +119,23 @@ Nanoseconds Daemon::until_next_event() {
 }
 
 bool Daemon::look_at_sockets(Nanoseconds wait) {
-  std::array<epoll_event, 64> found;
-  timespec duration{wait / second, wait % second};
-  const int count = epoll_pwait2(ready_.get(), found.data(), static_cast<int>(found.size()),
-                                 wait == never ? nullptr : &duration, nullptr);
-  for (int i = 0; i < count; ++i) {
-    void* const who = found[static_cast<std::size_t>(i)].data.ptr;
-    if (who == &listener_) {
+  const std::span<const ReadySet::Ready> found = ready_.wait(wait);
+  for (const ReadySet::Ready& ready : found) {
+    if (ready.key == key_of(&listener_)) {
       accept_all();
-    } else if (who == &lifeline_) {
+    } else if (ready.key == key_of(&lifeline_)) {
       down_ = true;  // nothing is written to it: this is its other end being closed
-    } else if (who != &wake_) {
+    } else if (ready.key != key_of(&wake_)) {
       fire_due();
-      auto* const connection = static_cast<Connection*>(who);
+      auto* const connection = reinterpret_cast<Connection*>(static_cast<std::uintptr_t>(ready.key));
       const bool sending = connection->sending();
       if (!connection->serve())
         connections_.remove_if([&](const Connection& each) { return &each == connection; });
       else if (connection->sending() != sending)  // who does not read is not asked for more
-        watch(ready_, connection->socket(), connection, sending ? EPOLLIN : EPOLLOUT, EPOLL_CTL_MOD);
+        ready_.change(connection->socket(), ready.key, sending, !sending);
     }
   }
-  return count > 0;
+  return !found.empty();
 }
 
 void Daemon::accept_all() {
@@ -153,7 +143,7 @@ void Daemon::accept_all() {
     FileDescriptor socket = accept_local(listener_);
     if (!socket.valid()) return;
     connections_.emplace_back(*this, std::move(socket));
-    watch(ready_, connections_.back().socket(), &connections_.back());
+    (void)ready_.add(connections_.back().socket(), key_of(&connections_.back()), true, false);
   }
 }
 

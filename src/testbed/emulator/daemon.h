@@ -7,6 +7,7 @@
 
 #include "base/event_queue.h"
 #include "os/local_socket.h"
+#include "os/ready_set.h"
 #include "testbed/emulator/connection.h"
 
 namespace hawser::emulator {
@@ -27,7 +28,7 @@ class Daemon final : public ConnectionHost {
          const fabric::Parameters& parameters, std::string routing);
   ~Daemon() override;
 
-  bool usable() const { return wake_.valid() && ready_.valid(); }
+  bool usable() const { return wake_.valid() && ready_.descriptor() >= 0; }
   // Until somebody says `down`, or closes the other end of the lifeline.
   void run();
   void end_with(FileDescriptor lifeline);
@@ -58,7 +59,8 @@ class Daemon final : public ConnectionHost {
   EventQueue events_;
   ProcessDma dma_;
   fabric::Fabric fabric_;
-  FileDescriptor listener_, wake_, ready_;
+  FileDescriptor listener_, wake_;
+  ReadySet ready_;
   std::list<Connection> connections_;
   bool down_ = false;
   Crowd crowd_;
