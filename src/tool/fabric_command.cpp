@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "base/failure.h"
 #include "base/machine.h"
 #include "fabric/topology/makers.h"
+#include "os/child_process.h"
 #include "os/local_socket.h"
 #include "tool/fabric_client.h"
 #include "tool/fabric_environment.h"
@@ -51,10 +51,6 @@ int wrong(const std::string& text) {
   fmt::print(stderr, "hawser fabric: {}\n\n", text);
   print_usage(stderr);
   return exit_usage;
-}
-
-std::filesystem::path program_folder() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path();
 }
 
 // What stands between the subcommand and `--`: options with a value, and other words.
@@ -94,41 +90,37 @@ Arguments parse(Words words) {
   return out;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> out;
-  for (std::string& word : words) out.push_back(word.data());
-  out.push_back(nullptr);
-  return out;
+// The words of the daemon's program, which lies beside ours.
+Result<std::vector<std::string>> fabricd(std::vector<std::string> first, Words words) {
+  auto folder = program_folder();
+  if (!folder) return folder.take_error();
+  first.insert(first.begin(), folder.value() + "/hawser-fabricd");
+  first.insert(first.end(), words.begin(), words.end());
+  return first;
 }
 
 // Starts the daemon and waits until it is ready, or has said why not.
 int up(Words words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(fmt::format("pipe failed: {}", std::strerror(errno)));
-  std::vector<std::string> line{(program_folder() / "hawser-fabricd").string()};
-  line.insert(line.end(), words.begin(), words.end());
-  line.insert(line.end(), {"--ready", std::to_string(ends[1])});
-  auto arguments = pointers(line);
-  const pid_t daemon = fork();
-  if (daemon < 0) return fail(fmt::format("fork failed: {}", std::strerror(errno)));
-  if (daemon == 0) {
-    setsid();
-    fcntl(ends[1], F_SETFD, 0);
-    execv(arguments[0], arguments.data());
-    fmt::print(stderr, "hawser fabric: cannot run {}: {}\n", line[0], std::strerror(errno));
-    _exit(127);
-  }
-  close(ends[1]);
+  const FileDescriptor heard(ends[0]);
+  FileDescriptor ready(ends[1]);
+  auto line = fabricd({}, words);
+  if (!line) return fail(line.error().text);
+  line.value().insert(line.value().end(), {"--ready", std::to_string(ready.get())});
+  const int kept[] = {ready.get()};
+  auto daemon =
+      ChildProcess::start({.words = std::move(line).value(), .inherited = kept, .new_session = true});
+  if (!daemon) return fail(daemon.error().text);
+  ready = {};
   char byte = 0;
   ssize_t got = 0;
   do {
-    got = read(ends[0], &byte, 1);
+    got = read(heard.get(), &byte, 1);
   } while (got < 0 && errno == EINTR);
-  close(ends[0]);
-  if (got == 1) return 0;
-  int status = 0;
-  waitpid(daemon, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  if (got != 1) return daemon.value().await().exit_code();
+  daemon.value().release();
+  return 0;
 }
 
 // A command whose answer is printed.
@@ -165,11 +157,8 @@ int topology(const Arguments& arguments) {
 
 // Of a fabric that need not be up: the daemon's program knows how fabrics are made.
 int explain(Words words) {
-  std::vector<std::string> line{(program_folder() / "hawser-fabricd").string(), "topology"};
-  line.insert(line.end(), words.begin(), words.end());
-  auto arguments = pointers(line);
-  execv(arguments[0], arguments.data());
-  return fail(fmt::format("cannot run {}: {}", line[0], std::strerror(errno)));
+  auto line = fabricd({"topology"}, words);
+  return fail(line ? become_program(std::move(line).value()).text : line.error().text);
 }
 
 int schedule(const Arguments& arguments) {
@@ -250,9 +239,7 @@ int run(Arguments arguments) {
   for (const FabricVariable& variable : common.value()) set_variable(variable);
   for (const FabricVariable& variable : host_variables(arguments.host, adapters.value()))
     set_variable(variable);
-  auto words = pointers(arguments.command);
-  execvp(words[0], words.data());
-  return fail(fmt::format("cannot run {}: {}", arguments.command[0], std::strerror(errno)));
+  return fail(become_program(std::move(arguments.command)).text);
 }
 
 }  // namespace

@@ -4,13 +4,16 @@
 #include <filesystem>
 
 #include "base/failure.h"
+#include "os/child_process.h"
 
 namespace hawser {
 namespace {
 
 // Where the drop-in is: beside us in a build tree, or where an installation has its libraries.
 std::filesystem::path drop_in_folder() {
-  const auto root = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+  const auto own = program_folder();
+  if (!own) return {};
+  const auto root = std::filesystem::path(own.value()).parent_path();
   for (const char* place : {"lib/verbs", "lib/x86_64-linux-gnu/verbs", "lib64/verbs"}) {
     if (std::filesystem::exists(root / place / "libibverbs.so.1")) return root / place;
   }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/failure.h"
+#include "os/child_process.h"
 
 namespace hawser {
 namespace {
@@ -26,22 +26,6 @@ std::vector<std::string> split(std::string_view text) {
     words.emplace_back(text.substr(0, length));
     text.remove_prefix(length);
   }
-}
-
-Result<std::string> hawser_command() {
-  char path[PATH_MAX] = {};
-  if (readlink("/proc/self/exe", path, sizeof path - 1) < 0)
-    return failure(ErrorKind::other, "--fabric: /proc cannot be read: {}", std::strerror(errno));
-  const std::string own = path;
-  return own.substr(0, own.rfind('/') + 1) + "hawser";
-}
-
-// The child's life: `out` becomes its standard output, and of the other descriptors it keeps the lifeline.
-[[noreturn]] void ask(std::vector<char*>& arguments, int out, int lifeline) {
-  dup2(out, 1);
-  fcntl(lifeline, F_SETFD, 0);
-  execv(arguments[0], arguments.data());
-  _exit(127);
 }
 
 std::string read_all(int fd) {
@@ -74,41 +58,32 @@ int take_descriptor(int socket) {
   return descriptor;
 }
 
-int exit_code_of(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
 }  // namespace
 
 Result<FabricLease> FabricLease::take(std::string_view words) {
   const std::vector<std::string> wanted = split(words);
   if (wanted.empty())
     return failure(ErrorKind::invalid_argument, "--fabric needs a fabric's name or a topology");
-  auto command = hawser_command();
-  if (!command) return command.take_error();
+  auto folder = program_folder();
+  if (!folder) return failure(ErrorKind::other, "--fabric: {}", folder.error().text);
   int life[2], out[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, life) != 0 || pipe2(out, O_CLOEXEC) != 0)
     return failure(ErrorKind::other, "--fabric: no descriptors: {}", std::strerror(errno));
-  std::vector<std::string> line{
-      command.value(),         "fabric", "use", "--name", fmt::format("mpiexec-{}", getpid()), "--lifeline",
-      std::to_string(life[1]), "--"};
-  line.insert(line.end(), wanted.begin(), wanted.end());
-  std::vector<char*> arguments;
-  for (std::string& word : line) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  const pid_t child = fork();
-  if (child == 0) ask(arguments, out[1], life[1]);
+  const int kept[] = {life[1]};
+  Program hawser{.words = {folder.value() + "/hawser", "fabric", "use", "--name",
+                           fmt::format("mpiexec-{}", getpid()), "--lifeline", std::to_string(life[1]), "--"},
+                 .output = out[1],
+                 .inherited = kept};
+  hawser.words.insert(hawser.words.end(), wanted.begin(), wanted.end());
+  auto child = ChildProcess::start(hawser);
   close(life[1]);
   close(out[1]);
-  const std::string answer = child < 0 ? std::string() : read_all(out[0]);
-  close(out[0]);
-  const int code = child < 0 ? 127 : exit_code_of(child);
   FabricLease lease({}, life[0]);
-  if (code == 127) return failure(ErrorKind::other, "--fabric: cannot run {}", command.value());
-  if (code != 0) return failure(ErrorKind::invalid_argument, "--fabric {}: the fabric cannot be used", words);
+  const std::string answer = child ? read_all(out[0]) : std::string();
+  close(out[0]);
+  if (!child) return failure(ErrorKind::other, "--fabric: {}", child.error().text);
+  if (child.value().await().exit_code() != 0)
+    return failure(ErrorKind::invalid_argument, "--fabric {}: the fabric cannot be used", words);
   auto plan = parse_fabric_plan(answer);
   if (!plan) return plan.take_error();
   lease.plan_ = std::move(plan).value();

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "os/child_process.h"
 
 namespace hawser {
 
@@ -63,8 +63,7 @@ void Guard::dismiss() {
   if (lifeline_ >= 0) close(std::exchange(lifeline_, -1));
   if (pid_ <= 0) return;
   kill(-pid_, SIGKILL);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  await_child(pid_);
   pid_ = -1;
 }
 

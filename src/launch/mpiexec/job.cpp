@@ -2,7 +2,6 @@
 
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -243,24 +242,18 @@ void Job::send_pmi(int rank) {
 }
 
 void Job::reap() {
-  int status = 0;
-  while (true) {
-    const pid_t pid = waitpid(-1, &status, WNOHANG);
-    if (pid <= 0) return;
+  while (const auto ended = next_child_end()) {
+    const auto& [pid, end] = *ended;
     if (pid == guard_.group()) guard_.forget();
     for (int rank = 0; rank < size(); ++rank) {
       if (at(rank).pid != pid || !at(rank).alive) continue;
-      RankEnd end;
-      end.signaled = WIFSIGNALED(status);
-      end.code = end.signaled ? WTERMSIG(status) : WEXITSTATUS(status);
-      end.core_dumped = end.signaled && WCOREDUMP(status);
       on_rank_end(rank, end);
       break;
     }
   }
 }
 
-void Job::on_rank_end(int rank, const RankEnd& end) {
+void Job::on_rank_end(int rank, const ChildEnd& end) {
   Rank& self = at(rank);
   self.alive = false;
   --living_;

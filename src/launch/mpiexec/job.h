@@ -109,7 +109,7 @@ class Job {
   void send_pmi(int rank);
   void check_pmi();
   void reap();
-  void on_rank_end(int rank, const RankEnd& end);
+  void on_rank_end(int rank, const ChildEnd& end);
   void signal_ranks(int number);
   void end_job(int exit_code, const std::string& line);
   std::string describe(int rank) const;

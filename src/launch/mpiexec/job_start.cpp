@@ -13,13 +13,15 @@
 
 #include "base/failure.h"
 #include "launch/environment_variables.h"
-#include "launch/mpiexec/child_process.h"
 #include "launch/mpiexec/core_binding.h"
 #include "launch/mpiexec/job.h"
+#include "os/child_process.h"
 
 namespace hawser {
 
 namespace {
+
+constexpr int ignored_signals[] = {SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU};
 
 Error system_error(std::string_view what) {
   return failure(ErrorKind::other, "cannot {}: {}", what, std::strerror(errno));
@@ -101,7 +103,7 @@ Result<> Job::prepare_signals() {
   // not end or stop mpiexec while it looks after ranks.
   struct sigaction ignore = {};
   ignore.sa_handler = SIG_IGN;
-  for (const int number : {SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU}) sigaction(number, &ignore, nullptr);
+  for (const int number : ignored_signals) sigaction(number, &ignore, nullptr);
   return {};
 }
 
@@ -177,12 +179,14 @@ bool Job::start_rank(int rank, const std::vector<int>* processors) {
   plan.stdin_fd = rank == options_.stdin_rank ? stdin_for_rank_ : null_fd_;
   plan.stdout_fd = ends.value().output_fd[0];
   plan.stderr_fd = ends.value().output_fd[1];
-  plan.pmi_fd = place.pmi_fd;
-  plan.node_fd = place.node_fd;
+  const int inherited[] = {place.pmi_fd, place.node_fd};
+  plan.inherited = inherited;
   plan.processors = processors;
   plan.group = guard_.group();
-  plan.signal_mask = old_signal_mask_;
-  plan.open_files = old_open_files_;
+  plan.ends_with_us = true;
+  plan.default_signals = ignored_signals;
+  plan.signal_mask = &old_signal_mask_;
+  plan.open_files = &old_open_files_;
   const ChildStart start = start_child(plan);
   for (const int fd : {ends.value().pmi_fd, plan.stdout_fd, plan.stderr_fd}) close(fd);
   if (start.pid < 0) {

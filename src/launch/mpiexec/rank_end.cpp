@@ -20,7 +20,7 @@ int visible_exit_code(int code) {
   return low == 0 ? 1 : low;
 }
 
-Verdict judge(const RankEnd& end, PmiServer::Phase phase, bool others_active) {
+Verdict judge(const ChildEnd& end, PmiServer::Phase phase, bool others_active) {
   using Kind = Verdict::Kind;
   if (end.signaled)
     return {Kind::failure, 128 + end.code,

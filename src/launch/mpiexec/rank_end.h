@@ -5,15 +5,9 @@
 #include <string>
 
 #include "launch/mpiexec/pmi_server.h"
+#include "os/child_process.h"
 
 namespace hawser {
-
-// As waitpid tells it.
-struct RankEnd {
-  bool signaled = false;
-  int code = 0;  // exit code, or number of the signal
-  bool core_dumped = false;
-};
 
 struct Verdict {
   enum class Kind {
@@ -27,7 +21,7 @@ struct Verdict {
 };
 
 // `others_active`: some rank is between MPI_Init and MPI_Finalize.
-Verdict judge(const RankEnd& end, PmiServer::Phase phase, bool others_active);
+Verdict judge(const ChildEnd& end, PmiServer::Phase phase, bool others_active);
 
 // "SIGSEGV, Segmentation fault"
 std::string signal_description(int signal);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,8 @@
 #include <ctime>
 #include <memory>
 #include <vector>
+
+#include "os/child_process.h"
 
 namespace hawser {
 namespace {
@@ -153,17 +154,15 @@ class Campaign {
   }
 
   // Kills it if it still runs.
-  int end(Worker& worker) {
-    int status = 0;
+  void end(Worker& worker) {
     if (worker.pid > 0) {
       kill(worker.pid, SIGKILL);
-      waitpid(worker.pid, &status, 0);
+      await_child(worker.pid);
     }
     if (worker.input >= 0) close(worker.input);
     if (worker.errors != nullptr) std::fclose(worker.errors);
     worker.pid = worker.input = -1;
     worker.errors = nullptr;
-    return status;
   }
 
   // Waits for news; false when all is done.
@@ -200,18 +199,15 @@ class Campaign {
 
   void ended(Worker& worker) {
     if (!worker.busy) {
-      int status = 0;
-      waitpid(worker.pid, &status, 0);
+      await_child(worker.pid);
       worker.pid = -1;
       end(worker);
       return;
     }
-    int status = 0;
-    waitpid(worker.pid, &status, 0);
+    const ChildEnd last = await_child(worker.pid);
     worker.pid = -1;
-    std::string reason = WIFSIGNALED(status)
-                             ? fmt::format("the worker died of {}", strsignal(WTERMSIG(status)))
-                             : fmt::format("the worker exited with code {}", WEXITSTATUS(status));
+    std::string reason = last.signaled ? fmt::format("the worker died of {}", strsignal(last.code))
+                                       : fmt::format("the worker exited with code {}", last.code);
     replace(worker, reason);
   }
 

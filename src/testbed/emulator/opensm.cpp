@@ -20,8 +20,9 @@
 #include "fabric/topology/opensm_dumps.h"
 #include "fabric/topology/subnets.h"
 #include "fabric/topology/topology_text.h"
+#include "os/child_process.h"
 #include "os/file_descriptor.h"
-#include "testbed/emulator/child_process.h"
+#include "testbed/emulator/interrupts.h"
 
 namespace hawser::emulator {
 namespace {
@@ -201,13 +202,16 @@ class SubnetRun {
       ports += node.ports.size() + 1;
     }
     const std::size_t nodes = subnet_.graph.nodes().size();
-    ibsim_.emplace(
-        ChildProcess::Plan{.arguments = {find_program("ibsim"), "-s", "-n", "-N", std::to_string(nodes + 16),
-                                         "-S", std::to_string(switches + 16), "-P",
-                                         std::to_string(ports + 256), "-L", "49152", "topology"},
-                           .environment = {{"IBSIM_SOCKNAME", socket_name_}},
-                           .folder = scratch_.path(),
-                           .output = scratch_.file("ibsim.out")});
+    auto started =
+        ChildProcess::start({.words = {find_program("ibsim"), "-s", "-n", "-N", std::to_string(nodes + 16),
+                                       "-S", std::to_string(switches + 16), "-P", std::to_string(ports + 256),
+                                       "-L", "49152", "topology"},
+                             .environment = {{"IBSIM_SOCKNAME", socket_name_}},
+                             .folder = scratch_.path(),
+                             .output_file = scratch_.file("ibsim.out"),
+                             .dependent = true});
+    if (!started) return started.take_error();
+    ibsim_.emplace(std::move(started).value());
     const WaitOutcome outcome =
         wait_for(options_.patience, [&] { return ibsim_->ended() || listens(socket_name_); });
     if (outcome != WaitOutcome::done) return no_end("ibsim did not get ready", outcome);
@@ -239,14 +243,17 @@ class SubnetRun {
     if (options_.port_order_seed != 0) arguments.insert(arguments.end(), {"-X", "port-order"});
     if (subnet_.has_switch && (options_.engine == "updn" || options_.engine == "dnup"))
       arguments.insert(arguments.end(), {"-a", "roots"});
-    ChildProcess opensm({.arguments = std::move(arguments),
-                         .environment = {{"IBSIM_SOCKNAME", socket_name_},
-                                         {"SIM_HOST", subnet_.graph.nodes().front().name},
-                                         {"OSM_CACHE_DIR", scratch_.path()},
-                                         {"OSM_TMP_DIR", scratch_.path()},
-                                         {"LD_PRELOAD", find_umad2sim()}},
-                         .folder = scratch_.path(),
-                         .output = scratch_.file("opensm.out")});
+    auto started = ChildProcess::start({.words = std::move(arguments),
+                                        .environment = {{"IBSIM_SOCKNAME", socket_name_},
+                                                        {"SIM_HOST", subnet_.graph.nodes().front().name},
+                                                        {"OSM_CACHE_DIR", scratch_.path()},
+                                                        {"OSM_TMP_DIR", scratch_.path()},
+                                                        {"LD_PRELOAD", find_umad2sim()}},
+                                        .folder = scratch_.path(),
+                                        .output_file = scratch_.file("opensm.out"),
+                                        .dependent = true});
+    if (!started) return started.take_error();
+    ChildProcess opensm = std::move(started).value();
     // It tries again for ever when its engine cannot route, or when ibsim has gone.
     bool refused = false;
     const WaitOutcome outcome = wait_for(options_.patience, [&] {
@@ -261,9 +268,9 @@ class SubnetRun {
     }
     if (!opensm.ended())
       return failure(ErrorKind::other, "ibsim ended: {}", tail_of(scratch_.read("ibsim.out")));
-    if (opensm.exit_code() != 0) {
-      return failure(ErrorKind::other, "OpenSM ended with {}: {} {}", opensm.exit_code(), last_error(log),
-                     tail_of(scratch_.read("opensm.out")));
+    if (opensm.await().exit_code() != 0) {
+      return failure(ErrorKind::other, "OpenSM ended with {}: {} {}", opensm.await().exit_code(),
+                     last_error(log), tail_of(scratch_.read("opensm.out")));
     }
     return {};
   }
