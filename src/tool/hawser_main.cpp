@@ -19,7 +19,7 @@ constexpr Subcommand subcommands[] = {
      run_info},
     {"top", "the rails of running MPI processes: state, rate and failures of every path, live", run_top},
     {"fabric", "virtual InfiniBand fabrics: up, down, status, watch, topology, fault, run", run_fabric},
-    {"sim", "the simulator: campaigns of random programs and faults, one seed with its trace", run_sim},
+    {"sim", "the simulator: any MPI program in virtual time, campaigns of faults", run_sim},
 };
 
 void print_usage(std::FILE* file) {

@@ -16,7 +16,7 @@ PROGRAMS, PAGES = map(pathlib.Path, sys.argv[1:3])
 HELP = {
     "mpiexec": ((),),
     "hawser": ((), ("info",), ("top",), ("fabric",), ("fabric", "up"), ("fabric", "watch"), ("fabric", "topology"),
-               ("fabric", "run"), ("sim", "run"), ("sim", "campaign")),
+               ("fabric", "run"), ("sim", "run"), ("sim", "campaign"), ("sim", "exec")),
 }
 # An option where a word begins; not the dash inside one, nor a negative number.
 OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)")

@@ -15,6 +15,7 @@ from fortran_constants import mpif_header  # noqa: E402
 from fortran_entries import fortran_entries  # noqa: E402
 from fortran_mpich import mpich_symbols  # noqa: E402
 from fortran_modules import module_text  # noqa: E402
+from mpi_calls import mpi_calls  # noqa: E402
 from table import TableError, read_functions  # noqa: E402
 from translate import mpich_types_header, translate_header  # noqa: E402
 
@@ -41,6 +42,7 @@ def main(arguments):
             write(output / abi / "fortran" / module.stem, module_text(module, functions, constants, abi))
         write(output / f"{abi}/mpi.h", c_header(template, functions, constants, abi, " noexcept"))
         write(output / f"{abi}/binding/translate.h", translate_header(constants, abi))
+        write(output / f"{abi}/testbed/mpi_calls.cpp", mpi_calls(functions, abi))
     write(output / "mpich/fortran/module_symbols.cpp", mpich_symbols(constants))
     write(output / "mpich/binding/mpich_types.h", mpich_types_header(constants))
     for chapter in dict.fromkeys(f.chapter for f in functions):

@@ -1,14 +1,18 @@
 #include "fabric/topology/makers.h"
 
+#include <algorithm>
+
 #include "base/failure.h"
 #include "fabric/topology/topology_text.h"
 
 namespace hawser::fabric {
 namespace {
 
+constexpr int most_hosts = 16384;
+
 Result<> check(const MakerOptions& options) {
-  if (options.hosts < 1 || options.hosts > 4096) {
-    return failure(ErrorKind::invalid_argument, "{} hosts: 1 to 4096 are possible", options.hosts);
+  if (options.hosts < 1 || options.hosts > most_hosts) {
+    return failure(ErrorKind::invalid_argument, "{} hosts: 1 to {} are possible", options.hosts, most_hosts);
   }
   if (options.rails < 1 || options.rails > 16) {
     return failure(ErrorKind::invalid_argument, "{} rails: 1 to 16 are possible", options.rails);
@@ -131,25 +135,57 @@ Result<Topology> make_fat_tree(int leaves, int radix_half, int hosts) {
   return builder.finish();
 }
 
+// Rails are trees of their own, of the smallest leaves that do.
+Result<Topology> make_fat_tree_planes(const MakerOptions& options) {
+  HAWSER_TRY(check(options));
+  if (options.ports != 1) return failure(ErrorKind::invalid_argument, "fat-tree has one port per adapter");
+  int half = 2;
+  while (2 * half * half < options.hosts) ++half;
+  const int leaves = (options.hosts + half - 1) / half;
+  Builder builder;
+  std::vector<std::int32_t> adapters;
+  for (int host = 0; host < options.hosts; ++host)
+    for (int rail = 0; rail < options.rails; ++rail) adapters.push_back(builder.adapter(host, rail, 1));
+  for (int rail = 0; rail < options.rails; ++rail) {
+    std::vector<std::int32_t> leaf;
+    for (int l = 0; l < leaves; ++l)
+      leaf.push_back(builder.node(NodeKind::switch_device, fmt::format("LEAF{}-{}", rail, l), 2 * half));
+    for (int host = 0; host < options.hosts; ++host) {
+      builder.cable(adapters[static_cast<std::size_t>(host * options.rails + rail)], 1,
+                    leaf[static_cast<std::size_t>(host / half)], host % half + 1);
+    }
+    for (int s = 0; s < half; ++s) {
+      const std::int32_t spine =
+          builder.node(NodeKind::switch_device, fmt::format("SPINE{}-{}", rail, s), std::max(leaves, 2));
+      for (int l = 0; l < leaves; ++l)
+        builder.cable(leaf[static_cast<std::size_t>(l)], half + 1 + s, spine, l + 1);
+    }
+  }
+  return builder.finish();
+}
+
 Result<Topology> make_fat_tree_144(int hosts) { return make_fat_tree(12, 12, hosts); }
 
 bool is_maker(std::string_view name) {
-  return name == "back-to-back" || name == "single-switch" || name == "two-switch" || name == "fat-tree-144";
+  return name == "back-to-back" || name == "single-switch" || name == "two-switch" ||
+         name == "fat-tree-144" || name == "fat-tree";
 }
 
 Result<Topology> make_topology(std::string_view name, const MakerOptions& options) {
   if (name == "back-to-back") return make_back_to_back(options);
   if (name == "single-switch") return make_single_switch(options);
   if (name == "two-switch") return make_rail_switches(options);
+  if (name == "fat-tree") return make_fat_tree_planes(options);
   if (name == "fat-tree-144") {
     if (options.rails != 1 || options.ports != 1) {
       return failure(ErrorKind::invalid_argument, "fat-tree-144 has one rail and one port per host");
     }
     return make_fat_tree_144(options.hosts);
   }
-  return failure(ErrorKind::invalid_argument,
-                 "there is no topology '{}': back-to-back, single-switch, two-switch, fat-tree-144 or a file",
-                 name);
+  return failure(
+      ErrorKind::invalid_argument,
+      "there is no topology '{}': back-to-back, single-switch, two-switch, fat-tree, fat-tree-144 or a file",
+      name);
 }
 
 }  // namespace hawser::fabric

@@ -125,11 +125,12 @@ void Completions::on_receive(Rail& rail, const rdma::Completion& completion) {
 }
 
 bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
-  if (subchannel.machine().poisoned()) return false;
+  if (subchannel.poisoned) return false;
   ++context_.counters.packets_received;
   if (!undamaged(*buffer)) [[unlikely]] {
     ++context_.counters.checksum_errors;
-    upward_.subchannels->on_damaged(subchannel);
+    subchannel.poisoned = true;
+    upward_.subchannels->on_failed(subchannel, PathReason::checksum);
     return false;
   }
   ++subchannel.received;  // whatever it is: the peer's count goes on, too
@@ -138,11 +139,11 @@ bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
     context_.report_short(subchannel.peer.process(), "a packet", buffer->bytes);
     return false;
   }
-  if (header.subchannel != subchannel.index || header.incarnation != subchannel.incarnation()) {
+  if (header.subchannel != subchannel.index || header.incarnation != subchannel.incarnation) {
     ++context_.counters.dropped_stale;
     return false;
   }
-  if (!subchannel.in_service()) [[unlikely]]
+  if (subchannel.state != SubchannelState::ready) [[unlikely]]
     upward_.subchannels->on_early_packet(subchannel, header.kind);
   return subchannel.peer.take_packet(subchannel, buffer, header);
 }

@@ -26,7 +26,7 @@ Result<fabric::Topology> read_topology(const PlanOptions& options) {
   if (!text) {
     return failure(
         ErrorKind::not_found,
-        "{}; nor is it a built-in topology (back-to-back, single-switch, two-switch, fat-tree-144)",
+        "{}; nor is it a built-in topology (back-to-back, single-switch, two-switch, fat-tree, fat-tree-144)",
         text.error().text);
   }
   if (options.hosts != 0 || options.rails != 0 || options.ports != 0) {
@@ -118,9 +118,13 @@ Result<> route(const PlanOptions& options, Plan& plan) {
 void declare_options(CLI::App& app, PlanOptions& options) {
   app.add_option("WHAT", options.what,
                  "a topology file (what ibnetdiscover prints), or back-to-back, single-switch, two-switch, "
-                 "fat-tree-144")
+                 "fat-tree, fat-tree-144")
       ->required();
-  const CLI::Range count(1, 4096);
+  declare_layout(app, options);
+}
+
+void declare_layout(CLI::App& app, PlanOptions& options) {
+  const CLI::Range count(1, 16384);
   app.add_option("--hosts", options.hosts, "2, or 144 on fat-tree-144")->check(count);
   app.add_option("--rails", options.rails, "adapters per host; 2, or 1 on fat-tree-144")->check(count);
   app.add_option("--ports", options.ports, "ports per adapter; 1")->check(count);

@@ -31,6 +31,8 @@ struct Plan {
 
 // Declares the options of `hawser fabric up` and `hawser fabric topology`.
 void declare_options(CLI::App& app, PlanOptions& options);
+// These without the topology itself.
+void declare_layout(CLI::App& app, PlanOptions& options);
 // Reads files, runs OpenSM if asked to. Errors name file and line.
 Result<Plan> make_plan(const PlanOptions& options);
 // For the user, if chunks take so long on a link that adapters' acknowledge times are in danger; else empty.

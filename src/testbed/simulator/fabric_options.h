@@ -2,10 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/time.h"
+#include "fabric/parameters.h"
+#include "fabric/topology/routing.h"
+#include "fabric/topology/topology.h"
 #include "rails/rail_channel.h"
 #include "testbed/simulator/network_cost.h"
 
@@ -25,7 +29,16 @@ struct Incident {
   std::vector<std::string> end;
 };
 
+// A fabric that is laid out already.
+struct LaidOutFabric {
+  fabric::Topology topology;
+  fabric::Parameters parameters;
+  fabric::RoutingTables tables;
+};
+
 struct FabricOptions {
+  // In place of topology, rails, ports and parameters; null: as these say.
+  std::shared_ptr<const LaidOutFabric> laid_out;
   // A built-in topology (back-to-back, single-switch, two-switch, fat-tree-144), or the text of one, as
   // ibnetdiscover prints it.
   std::string topology = "two-switch";

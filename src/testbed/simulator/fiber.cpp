@@ -23,16 +23,22 @@ namespace hawser {
 
 namespace context = boost::context::detail;
 
+namespace {
+constexpr std::size_t wide_guard = 1 << 20;
+}
+
 FiberStack::FiberStack(std::size_t bytes) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   size_ = (bytes + page - 1) / page * page;
-  mapped_ = size_ + page;
+  // Large stacks are for programs that nobody has checked: as wide a gap as the kernel leaves below a stack.
+  const std::size_t guard = size_ >= wide_guard ? wide_guard : page;
+  mapped_ = size_ + guard;
   void* mapping =
       mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) throw std::bad_alloc();
   mapping_ = static_cast<std::byte*>(mapping);
-  bottom_ = mapping_ + page;
-  if (mprotect(mapping_, page, PROT_NONE) != 0) {
+  bottom_ = mapping_ + guard;
+  if (mprotect(mapping_, guard, PROT_NONE) != 0) {
     munmap(mapping_, mapped_);
     throw std::bad_alloc();
   }

@@ -12,7 +12,7 @@
 
 namespace hawser {
 
-// A piece of memory for a stack with an inaccessible page below it, so that an overflow is a fault and not
+// A piece of memory for a stack with inaccessible memory below it, so that an overflow is a fault and not
 // a corruption.
 class FiberStack {
  public:

@@ -26,6 +26,23 @@ Result<fabric::Topology> topology_of(const FabricOptions& options, int hosts) {
                                {.hosts = std::max(hosts, 2), .rails = options.rails, .ports = options.ports});
 }
 
+Result<LaidOutFabric> lay_out(const FabricOptions& options, int hosts, std::uint64_t seed) {
+  if (options.laid_out != nullptr) {
+    LaidOutFabric copy = *options.laid_out;
+    copy.parameters.seed = seed;
+    return copy;
+  }
+  auto topology = topology_of(options, hosts);
+  if (!topology) return topology.take_error();
+  fabric::Parameters parameters;
+  parameters.seed = seed;
+  HAWSER_TRY(fabric::parse_parameters(options.parameters, "parameters", topology.value(), parameters));
+  auto tables =
+      fabric::build_routes(topology.value(), parameters.lmc, {.shuffle_seed = parameters.shuffle_seed});
+  if (!tables) return tables.take_error();
+  return LaidOutFabric{std::move(topology).value(), std::move(parameters), std::move(tables).value()};
+}
+
 const char* verb_of(fabric::TraceKind kind) {
   switch (kind) {
     case fabric::TraceKind::packet_sent:
@@ -84,21 +101,16 @@ Result<std::unique_ptr<SimulatedFabric>> SimulatedFabric::build(EventQueue& queu
   if (options.ranks_per_host < 1)
     return failure(ErrorKind::invalid_argument, "ranks per host must be at least 1");
   const int hosts = (ranks + options.ranks_per_host - 1) / options.ranks_per_host;
-  auto topology = topology_of(options, hosts);
-  if (!topology) return topology.take_error();
-  fabric::Parameters parameters;
-  parameters.seed = seed;
-  HAWSER_TRY(fabric::parse_parameters(options.parameters, "parameters", topology.value(), parameters));
-  if (static_cast<int>(topology.value().hosts().size()) < hosts) {
+  auto laid_out = lay_out(options, hosts, seed);
+  if (!laid_out) return laid_out.take_error();
+  LaidOutFabric plan = std::move(laid_out).value();
+  if (static_cast<int>(plan.topology.hosts().size()) < hosts) {
     return failure(ErrorKind::invalid_argument, "{} ranks, {} on a host, need {} hosts; the topology has {}",
-                   ranks, options.ranks_per_host, hosts, topology.value().hosts().size());
+                   ranks, options.ranks_per_host, hosts, plan.topology.hosts().size());
   }
-  auto tables =
-      fabric::build_routes(topology.value(), parameters.lmc, {.shuffle_seed = parameters.shuffle_seed});
-  if (!tables) return tables.take_error();
   auto made = std::unique_ptr<SimulatedFabric>(new SimulatedFabric(queue, options, trace, seed));
-  made->fabric_ = std::make_unique<fabric::Fabric>(queue, made->dma_, std::move(topology).value(),
-                                                   std::move(tables).value(), std::move(parameters));
+  made->fabric_ = std::make_unique<fabric::Fabric>(queue, made->dma_, std::move(plan.topology),
+                                                   std::move(plan.tables), std::move(plan.parameters));
   if (trace.writes() || !options.incidents.empty()) made->fabric_->listen(made.get());
   HAWSER_TRY(made->fabric_->schedule(options.faults, "faults"));
   HAWSER_TRY(made->add_incidents());

@@ -51,6 +51,8 @@ class SimulatedProcess final : public SimulatedRank,
   int rank() const override { return layout_.rank; }
   int size() const override { return layout_.size; }
   Nanoseconds now() override;
+  std::string host_name() const override;
+  [[noreturn]] void end_job(int code, std::string report) override;
   void compute(Nanoseconds duration) override;
 
   // SimulatedProcessor
@@ -90,7 +92,7 @@ class SimulatedProcess final : public SimulatedRank,
   void idle(std::uint32_t idle_passes) override;
   void between_tests() override;
   // Host
-  std::string processor_name() override;
+  std::string processor_name() override { return host_name(); }
   void print(std::string_view line) override;
   [[noreturn]] void exit(int code) override;
   // Bootstrap and ChannelSet

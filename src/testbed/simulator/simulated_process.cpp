@@ -99,7 +99,10 @@ void SimulatedProcess::make_ready() {
 void SimulatedProcess::go_on(Nanoseconds) {
   ProcessSlot* const former = switch_slot(slot_.get());
   SimulatedPlatform* const former_platform = SimulatedPlatform::switch_to(platform_.get());
+  RankSwitch* const rank_switch = job_.options_.rank_switch;
+  if (rank_switch != nullptr) rank_switch->enter(rank());
   fiber_.resume();
+  if (rank_switch != nullptr) rank_switch->leave(rank());
   SimulatedPlatform::switch_to(former_platform);
   switch_slot(former);
 }
@@ -260,7 +263,7 @@ void SimulatedProcess::idle(std::uint32_t) {
   came_while_awake_ = false;
 }
 
-std::string SimulatedProcess::processor_name() {
+std::string SimulatedProcess::host_name() const {
   return fmt::format("n{}", layout_.node_of_rank[static_cast<std::size_t>(rank())]);
 }
 
@@ -269,7 +272,12 @@ void SimulatedProcess::print(std::string_view line) {
 }
 
 void SimulatedProcess::exit(int code) {
-  job_.end(SimulationOutcome::Kind::aborted, fmt::format("rank {} exited with code {}", rank(), code));
+  end_job(code, fmt::format("rank {} exited with code {}", rank(), code));
+}
+
+void SimulatedProcess::end_job(int code, std::string report) {
+  if (!job_.over_) job_.outcome_.exit_code = code;
+  job_.end(SimulationOutcome::Kind::aborted, std::move(report));
   park(State::over);
   HAWSER_UNREACHABLE();
 }

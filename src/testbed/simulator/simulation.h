@@ -26,6 +26,16 @@
 
 namespace hawser {
 
+// Hears which rank's fiber runs.
+class RankSwitch {
+ public:
+  virtual void enter(int rank) = 0;
+  virtual void leave(int rank) = 0;
+
+ protected:
+  ~RankSwitch() = default;
+};
+
 struct SimulationOptions {
   int ranks = 2;
   std::uint64_t seed = 1;
@@ -35,7 +45,8 @@ struct SimulationOptions {
   std::optional<FabricOptions> fabric;
   std::vector<std::pair<std::string, std::string>> knobs;  // as in the environment: {"HAWSER_STATS", "on"}
   std::size_t stack_bytes = Fiber::default_stack_bytes;
-  std::string trace_file;          // empty: none
+  std::string trace_file;  // empty: none
+  RankSwitch* rank_switch = nullptr;
   Nanoseconds time_limit = never;  // of virtual time; reaching it is an outcome
   std::uint64_t vain_polls =
       20'000'000;  // passes that find nothing, while nothing is on its way, before it is a livelock
@@ -80,8 +91,13 @@ class SimulatedRank {
   virtual int rank() const = 0;
   virtual int size() const = 0;
   virtual Nanoseconds now() = 0;
+  // The same, where asking takes no time.
+  virtual Nanoseconds local_time() const = 0;
   // Spends processor time.
   virtual void compute(Nanoseconds duration) = 0;
+  virtual std::string host_name() const = 0;
+  // Ends the job with this exit code; `report` says why.
+  [[noreturn]] virtual void end_job(int code, std::string report) = 0;
 
  protected:
   ~SimulatedRank() = default;

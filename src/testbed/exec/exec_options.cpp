@@ -1,0 +1,57 @@
+#include "testbed/exec/exec_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/option_errors.h"
+
+namespace hawser {
+
+std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options) {
+  CLI::App app{
+      "Runs an MPI program, unmodified, as ranks of a simulated job: in virtual time, over a virtual fabric"};
+  app.name("hawser sim exec");
+  const CLI::Range count(1, 16384);
+  app.add_option("-n,--np", options.ranks, "Ranks of the job")->required()->check(count);
+  app.add_option("--ppn,--ranks-per-node", options.ranks_per_node,
+                 "Ranks on a host; the next ones on the next host")
+      ->check(count)
+      ->capture_default_str();
+  app.add_flag("-l,--label", options.label, "Begin every line of output with the rank");
+  emulator::declare_layout(app, options.fabric);
+  options.fabric.what = "fat-tree";
+  options.fabric.rate = "12.5GB/s";
+  app.add_option(
+         "--fabric", options.fabric.what,
+         "A topology file (what ibnetdiscover prints), or back-to-back, single-switch, two-switch, fat-tree, "
+         "fat-tree-144")
+      ->capture_default_str();
+  app.add_option("--faults", options.faults,
+                 "File of faults: lines of SECONDS FAULT, from the start of the job");
+  app.add_option("--seed", options.seed, "Of all that is drawn at random")->capture_default_str();
+  app.add_option("--time-limit", options.time_limit, "Of virtual time: 10s; without it, none");
+  app.add_option("--compute-scale", options.compute_scale,
+                 "Virtual time that computing takes, by the time that it takes here; 0: none, then every run "
+                 "is the same")
+      ->capture_default_str();
+  app.add_option("--stack", options.stack, "Bytes of each rank's stack")->capture_default_str();
+  app.add_option("--trace", options.trace, "Write what happens, a line each, to this file");
+  app.add_flag("--trace-hash", options.trace_hash, "Print the hash of all that happened");
+  app.add_flag("--stats", options.stats, "Print times by MPI function, and what the rails counted");
+  app.add_option("--json", options.json, "Write the result in JSON to this file");
+  app.add_flag("--quiet", options.quiet, "No line of summary at the end");
+  // From the first word on that is no option, all is the program's.
+  app.prefix_command();
+  app.failure_message(option_error);
+  try {
+    app.parse(argc, argv);
+    options.command = app.remaining();
+    if (!options.command.empty() && options.command.front() == "--")
+      options.command.erase(options.command.begin());
+    if (options.command.empty()) throw CLI::RequiredError("PROGRAM");
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hawser

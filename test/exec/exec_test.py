@@ -1,0 +1,244 @@
+"""`hawser sim exec`: unmodified programs as ranks of a simulated job. Each case builds its program with Hawser's compiler
+wrappers, or Debian's for MPICH.  Usage: exec_test.py FOLDER-OF-PROGRAMS [CASES]"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from cases import main, needs  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory(prefix="hawser-exec-")
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def build(self, source, compiler="mpicc", *options, name="program"):
+        compiler = compiler if "." in compiler else str(PROGRAMS / compiler)
+        done = subprocess.run([compiler, "-w", "-O1", "-o", name, source if "/" in str(source) else str(HERE / source), *options],
+                              cwd=self.folder, capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.folder / name
+
+    def exec(self, ranks, *words, options=(), code=0, stdin="", deterministic=True, **settings):
+        """Runs the program; what it printed."""
+        scale = ["--compute-scale", "0"] if deterministic else []
+        done = subprocess.run([PROGRAMS / "hawser", "sim", "exec", "-n", str(ranks), *scale, *options, *map(str, words)],
+                              cwd=self.folder, capture_output=True, text=True, input=stdin, timeout=300, check=False, **settings)
+        self.assertEqual(done.returncode, code, f"{done.stdout[-3000:]}\n{done.stderr[-6000:]}")
+        return done
+
+    def assert_lines(self, output, *lines):
+        for line in lines:
+            self.assertIn(line, output.splitlines())
+
+
+class State(Case):
+    """Each rank is a process to itself."""
+
+    def check_c(self, compiler):
+        program = self.build("state.c", compiler)
+        for rank in range(3):
+            (self.folder / str(rank)).mkdir()
+            (self.folder / str(rank) / "here").write_text(f"f{rank}")
+        done = self.exec(3, program, "-v", "--name", "x", "-v", "rest", stdin="line\n",
+                         env={**os.environ, "STATE_FOR_ALL": "1"})
+        for rank in range(3):
+            self.assert_lines(done.stdout, f"{rank}: options 2 x rest", f"{rank}: variables {100 + rank} {40 + rank} 5",
+                              f"{rank}: errno {10 + rank}", f"{rank}: random 1", f"{rank}: tokens {chr(97 + rank)} b",
+                              f"{rank}: environment {rank} {'unset' if rank == 0 else 'set'} {1 if rank == 0 else 2}",
+                              f"{rank}: locale {'C.UTF-8' if rank == 0 else 'C'}", f"{rank}: folder f{rank}",
+                              f"{rank}: signal 1", f"{rank}: input {'line' if rank == 0 else 'end'}", f"{rank}: stream",
+                              f"{rank}: host n{rank}, process {rank}", f"{rank}: at exit, counter {100 + rank}",
+                              f"{rank}: destructor, counter {100 + rank}")
+            self.assert_lines(done.stderr, f"{rank}: error stream")
+        self.assertEqual(done.stdout.splitlines().count("raw"), 3)
+
+    def test_c(self):
+        self.check_c("mpicc")
+
+    @needs("mpicc.mpich")
+    def test_program_built_for_mpich(self):
+        self.check_c("mpicc.mpich")
+
+    def test_cxx(self):
+        program = self.build("state.cpp", "mpicxx", "-std=c++17")
+        output = self.exec(4, program).stdout
+        for rank in range(4):
+            what = f"thrown by {rank}" if rank % 2 else "logic error"
+            self.assert_lines(output, f"{rank}: variables {f'{7 + rank:x}' if rank == 1 else 7 + rank} "
+                              f"{f'{40 + rank:x}' if rank == 1 else 40 + rank} x{rank}",
+                              f"{rank}: hex {'ff' if rank == 1 else 255}", f"{rank}: caught {what}", f"{rank}: slept 3000",
+                              f"{rank}: destructor {rank}")
+
+    def check_fortran(self, source, compiler="mpifort"):
+        output = self.exec(4, self.build(source, compiler)).stdout
+        self.assert_lines(output, *(f"{rank}: 6 {3 + rank} {10 * rank} of{rank}" for rank in range(4)))
+
+    @needs("gfortran")
+    def test_fortran_include_file(self):
+        self.check_fortran("module_mpif.f90")
+
+    @needs("gfortran")
+    def test_fortran_module(self):
+        self.check_fortran("module_mpi.f90")
+
+    @needs("gfortran")
+    def test_fortran_2008_module(self):
+        self.check_fortran("module_f08.f90")
+
+    @needs("mpif90.mpich", "gfortran")
+    def test_fortran_program_built_for_mpich(self):
+        self.check_fortran("module_mpif.f90", "mpif90.mpich")
+
+    def test_library_of_the_program(self):
+        self.build("library.c", "mpicc", "-shared", "-fPIC", name="libown.so")
+        program = self.build("with_library.c", "mpicc", str(self.folder / "libown.so"), f"-Wl,-rpath,{self.folder}")
+        output = self.exec(3, program).stdout
+        self.assert_lines(output, *(f"{rank}: calls {rank + 1}, variable {11 + rank}" for rank in range(3)))
+
+    def test_labels(self):
+        program = self.build("with_library.c", "mpicc", str(HERE / "library.c"))
+        output = self.exec(3, program, options=["-l"]).stdout
+        self.assert_lines(output, *(f"[{rank}] {rank}: calls {rank + 1}, variable {11 + rank}" for rank in range(3)))
+
+
+class Time(Case):
+    def test_clocks_and_sleeps_are_virtual(self):
+        output = self.exec(2, self.build("ends.c"), "times").stdout
+        for rank in range(2):
+            self.assert_lines(output, f"{rank}: usleep 2000 us, by MPI 2000 us", f"{rank}: nanosleep 5000 us",
+                              f"{rank}: poll 7000 us", f"{rank}: sleep 3 s", f"{rank}: date {1767225600 + 3}")
+
+    def virtual(self, done):
+        return float(re.search(r"([\d.]+) s of virtual time", done.stderr)[1])
+
+    def test_computing_takes_time_if_it_is_wanted(self):
+        program = self.build("ends.c")
+        free = self.virtual(self.exec(2, program, "compute"))
+        self.assertLess(free, 0.001)
+        self.assertGreater(self.virtual(self.exec(2, program, "compute", deterministic=False)), free + 0.001)
+
+    def test_twice_the_same(self):
+        program = self.build("traffic.c")
+        seen = {re.search("trace hash (.*)", self.exec(6, program, options=["--trace-hash"]).stderr)[1] for _ in range(2)}
+        self.assertEqual(len(seen), 1, seen)
+
+
+class End(Case):
+    def check(self, how, code, *patterns):
+        done = self.exec(2, self.build("ends.c"), how, options=["--time-limit", "10s"], code=code)
+        for pattern in patterns:
+            self.assertRegex(done.stdout + done.stderr, pattern)
+
+    def test_codes(self):
+        self.check("", 0)
+        self.check("early", 3, "rank 0 exited with code 3")
+        self.check("code", 7, "rank 1 exited with code 7", "1: begins")
+
+    def test_abort(self):
+        self.check("abort", 9, "rank 1 ended the job with code 9")
+
+    def test_crash(self):
+        self.check("crash", 128 + 11, "rank 1 died of signal 11", "1: begins")
+        self.check("assert", 128 + 6, "ends.c:.*Assertion `rank == 0' failed", "rank 1 died of signal 6")
+
+    def test_deadlock_says_where_each_rank_is(self):
+        self.check("deadlock", 122, "deadlock: 2 of 2 ranks", "rank 0: waits in MPI_Recv", "rank 1: waits in MPI_Recv")
+
+    def test_time_limit(self):
+        self.check("long", 124, "limit of 10000000000 ns of virtual time")
+
+    def test_return_without_finalize(self):
+        self.check("return", 1, "rank . returned without MPI_Finalize")
+
+    def test_what_cannot_be_simulated(self):
+        self.check("thread", 121, "rank . called pthread_create: threads of the program's own are not simulated")
+        self.check("fork", 121, "rank . called fork: programs that start other programs are not simulated")
+
+    def test_stack(self):
+        self.check("stack", 0, "0: stack 1", "1: stack 1")
+        self.check("overflow", 128 + 11, "rank . died of signal 11")
+
+
+class Refused(Case):
+    def refused(self, words, pattern, options=()):
+        done = self.exec(2, *words, options=options, code=2, deterministic=False)
+        self.assertRegex(done.stderr, pattern)
+
+    def test_programs(self):
+        source = self.folder / "plain.c"
+        source.write_text("int main(void) { return 0; }\n")
+        script = self.folder / "script"
+        script.write_text("#!/bin/sh\n")
+        self.refused([script], "is not a program in ELF format")
+        self.refused([self.folder / "nothing"], "cannot read .*nothing: No such file")
+        self.refused([self.plain(source, "-static")], "is statically linked")
+        self.refused([self.plain(source, "-no-pie")], "is not position-independent.*-fPIE -pie")
+        self.refused([self.plain(source)], "is not linked with an MPI library")
+        self.refused([self.plain(source, "-fopenmp", "-Wl,--no-as-needed")], "libgomp.so.1: threads")
+
+    def plain(self, source, *options):
+        program = self.folder / f"plain{len(options)}{abs(hash(options))}"
+        subprocess.run(["gcc", "-o", program, source, *options], check=True, timeout=60)
+        return program
+
+    @needs("mpicc.openmpi")
+    def test_other_mpi(self):
+        self.refused([self.build("traffic.c", "mpicc.openmpi")], r"was built for another MPI \(libmpi.so.40\)")
+
+    def test_options(self):
+        program = self.build("traffic.c")
+        self.refused([program], "there is no topology|nor is it a built-in topology", ["--fabric", "moon"])
+        self.refused([program], "--compute-scale 'fast' is not a number", ["--compute-scale", "fast"])
+        self.refused([program], "soon", ["--time-limit", "soon"])
+        self.refused([program], "needs? .* hosts|2 hosts", ["--hosts", "1", "--fabric", "back-to-back"])
+        self.refused([], "PROGRAM is required")
+
+
+class Network(Case):
+    def test_a_switch_dies_and_the_job_goes_on(self):
+        faults = self.folder / "faults"
+        faults.write_text("0.0002 switch SPINE0-0 dead\n0.0003 link n1/hw0 down\n")
+        done = self.exec(8, self.build("traffic.c"), 8, 200000, options=["--faults", faults, "--stats"])
+        self.assert_lines(done.stdout, "0 wrong")
+        self.assertGreater(int(re.search(r"(\d+) failures", done.stderr)[1]), 0)
+        self.assertRegex(done.stderr, r"MPI_Sendrecv +64 ")
+
+    def test_result_in_json(self):
+        result = self.folder / "result.json"
+        self.exec(4, self.build("traffic.c"), options=["--json", result])
+        told = json.loads(result.read_text())
+        self.assertEqual((told["outcome"], told["exit_code"], told["ranks"]), ("finished", 0, 4))
+        self.assertEqual({each["name"]: each["calls"] for each in told["functions"]}["MPI_Allreduce"], 16)
+        self.assertEqual(len(told["by_rank"]), 4)
+        self.assertGreater(told["rails"]["packets_sent"], 0)
+        self.exec(2, self.build("traffic.c"), options=["--json", self.folder / "no" / "where"], code=2)
+
+    def test_topologies(self):
+        program = self.build("traffic.c")
+        for options in (["--fabric", "two-switch"], ["--fabric", "fat-tree-144", "--rails", "1"], ["--rails", "3"],
+                        ["--ppn", "2", "--rails", "1", "--rate", "1GB/s", "--latency", "1us", "--lmc", "2"]):
+            self.assert_lines(self.exec(6, program, options=options).stdout, "0 wrong")
+
+    def test_examples(self):
+        for example in sorted((ROOT / "examples").glob("*.c")):
+            with self.subTest(example.name):
+                program = self.build(example)
+                self.exec(4, program, *(["0.001", "0.0002"] if example.name == "pulled_cable.c" else []))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[2:])
