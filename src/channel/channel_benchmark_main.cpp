@@ -21,32 +21,31 @@ namespace {
 constexpr int rounds = 9;
 
 // Receives into one buffer and counts.
-class Counter final : public ChannelEvents {
+class Counter final : public TransportEvents {
  public:
+  struct Count final : Completion {
+    void on_complete(Result<>) override { ++value; }
+    std::int64_t value = 0;
+  };
   explicit Counter(SharedMemoryChannel& c) : channel(c), buffer(8 << 20) {}
-  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                 std::int64_t payload_size, std::int64_t message_size) override {
-    if (header.kind == MessageHeader::Kind::rendezvous) {
-      ExposeToken token;
-      std::memcpy(&token, payload, sizeof(token));
-      channel.fetch(source, token, {buffer.data(), message_size, nullptr}, nullptr);
-      return;
-    }
-    std::memcpy(buffer.data(), payload, static_cast<std::size_t>(payload_size));
+  void on_packet(ProcessIndex, const TransportHeader&, const std::byte* payload, std::int64_t size) override {
+    std::memcpy(buffer.data(), payload, static_cast<std::size_t>(size));
     ++received;
   }
-  EagerSink on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t size) override {
-    return {{buffer.data(), size, nullptr}, nullptr};
+  void on_offer(ProcessIndex source, const TransportHeader&, const ExposeToken& token,
+                std::int64_t size) override {
+    channel.fetch(source, token, {buffer.data(), size, nullptr}, &count_received);
   }
-  void on_eager_end(ProcessIndex, void*) override { ++received; }
-  void on_exposed_done(void*, Result<>) override { ++done; }
-  void on_fetched(void*, Result<>) override { ++received; }
+  EagerSink on_eager_begin(ProcessIndex, const TransportHeader&, std::int64_t size) override {
+    return {{buffer.data(), size, nullptr}, &count_received};
+  }
   void on_bad_packet(ProcessIndex, std::string) override { HAWSER_UNREACHABLE(); }
 
   SharedMemoryChannel& channel;
   std::vector<std::byte> buffer;
-  std::int64_t received = 0;
-  std::int64_t done = 0;
+  Count count_received, count_done;
+  std::int64_t& received = count_received.value;
+  std::int64_t& done = count_done.value;
 };
 
 struct Bench {
@@ -59,7 +58,7 @@ struct Bench {
   std::int64_t exposed = 0;
 
   void send(std::int64_t size) {
-    MessageHeader header;
+    const TransportHeader header;
     const auto peer = static_cast<ProcessIndex>(1 - self);
     if (size <= SharedMemoryChannel::inline_limit) {
       while (!channel.try_send_inline(peer, header, source.data(), static_cast<std::uint32_t>(size)))
@@ -67,9 +66,9 @@ struct Bench {
     } else if (size <= channel.eager_limit(peer)) {
       while (!channel.try_send(peer, header, {source.data(), size, nullptr})) progress();
     } else {
-      header.kind = MessageHeader::Kind::rendezvous;
       ++exposed;
-      while (!channel.try_expose(peer, header, {source.data(), size, nullptr}, nullptr)) progress();
+      while (!channel.try_expose(peer, header, {source.data(), size, nullptr}, &events.count_done))
+        progress();
     }
   }
   void progress() { channel.progress_for(events); }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "channel/waiter.h"
 
 namespace hawser {
@@ -20,9 +20,9 @@ class ChannelSet {
   virtual ~ChannelSet() = default;
 
   // The channel to a peer; null for the own process, whose messages the message room carries itself.
-  virtual Channel* channel_of(ProcessIndex peer) = 0;
+  virtual Transport* channel_of(ProcessIndex peer) = 0;
   // All channels, for progress and for flushed().
-  virtual std::span<Channel* const> channels() = 0;
+  virtual std::span<Transport* const> channels() = 0;
   // The concrete shared-memory channel, for the fast path of small messages and for collectives straight in
   // shared memory; also one of channels(). Null where there is none (simulator; one process per node).
   virtual SharedMemoryChannel* shared_memory() { return nullptr; }

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/random.h"
-#include "channel/channel.h"
 #include "channel/exchange.h"
+#include "channel/transport.h"
 
 namespace hawser::channel_test {
 
@@ -49,74 +49,95 @@ class EveryOther final : public Packer {
   Bytes memory;
 };
 
+// The own part of the headers of these tests.
+struct TestHeader {
+  std::uint16_t unused = 0;
+  std::int32_t tag = 0;
+};
+inline TransportHeader header_with_tag(int tag) {
+  TransportHeader header;
+  const TestHeader own{7, tag};
+  std::memcpy(header.own.data(), &own, sizeof(own));
+  return header;
+}
+inline int tag_of(const TransportHeader& header) {
+  TestHeader own;
+  std::memcpy(&own, header.own.data(), sizeof(own));
+  return own.tag;
+}
+
 // Receives everything into vectors; fetches what is exposed as far as `fetch_limit`.
-class Recorder final : public ChannelEvents {
+class Recorder final : public TransportEvents {
  public:
-  struct Message {
+  struct Message final : Completion {
+    Message(Recorder& by, ProcessIndex from, const TransportHeader& with)
+        : recorder(by), source(from), header(with), tag(tag_of(with)) {}
+    void on_complete(Result<> result) override {
+      recorder.failures += result ? 0 : 1;
+      recorder.fetched += fetching;
+      whole = true;
+    }
+    Recorder& recorder;
     ProcessIndex source;
+    TransportHeader header;
     int tag;
     Bytes bytes;
+    bool fetching = false;
     bool whole = false;
   };
-  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                 std::int64_t payload_size, std::int64_t message_size) override {
-    auto& message = messages.emplace_back(std::make_unique<Message>());
-    message->source = source;
-    message->tag = header.tag;
-    if (header.kind == MessageHeader::Kind::rendezvous) {
-      ExposeToken token;
-      std::memcpy(&token, payload, sizeof(token));
-      message->bytes.resize(static_cast<std::size_t>(std::min(message_size, fetch_limit)));
-      if (unpack_to != nullptr)
-        channel->fetch(source, token, unpack_to->sequence(), message.get());
-      else
-        channel->fetch(source, token, channel_test::whole(message->bytes), message.get());
-    } else {
-      message->bytes.assign(payload, payload + payload_size);
-      message->whole = true;
-    }
+  void on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
+                 std::int64_t size) override {
+    Message& message = add(source, header);
+    message.bytes.assign(payload, payload + size);
+    message.whole = true;
   }
-  EagerSink on_eager_begin(ProcessIndex source, const MessageHeader& header,
-                           std::int64_t message_size) override {
-    auto& message = messages.emplace_back(std::make_unique<Message>());
-    message->source = source;
-    message->tag = header.tag;
-    message->bytes.resize(static_cast<std::size_t>(std::min(message_size, fetch_limit)));
-    return {channel_test::whole(message->bytes), message.get()};
+  void on_offer(ProcessIndex source, const TransportHeader& header, const ExposeToken& token,
+                std::int64_t size) override {
+    Message& message = add(source, header);
+    message.fetching = true;
+    message.bytes.resize(static_cast<std::size_t>(std::min(size, fetch_limit)));
+    channel->fetch(source, token,
+                   unpack_to != nullptr ? unpack_to->sequence() : channel_test::whole(message.bytes),
+                   &message);
   }
-  void on_eager_end(ProcessIndex, void* cookie) override { static_cast<Message*>(cookie)->whole = true; }
-  void on_exposed_done(void* cookie, Result<> result) override {
-    failures += result ? 0 : 1;
-    ++exposed_done[cookie];
+  EagerSink on_eager_begin(ProcessIndex source, const TransportHeader& header, std::int64_t size) override {
+    Message& message = add(source, header);
+    message.bytes.resize(static_cast<std::size_t>(std::min(size, fetch_limit)));
+    return {channel_test::whole(message.bytes), &message};
   }
   void on_peer_lost(ProcessIndex peer, const Error&) override { lost.push_back(peer); }
   void on_bad_packet(ProcessIndex source, std::string what) override {
     bad_packets.emplace_back(source, std::move(what));
   }
-  void on_fetched(void* cookie, Result<> result) override {
-    failures += result ? 0 : 1;
-    static_cast<Message*>(cookie)->whole = true;
-    ++fetched;
-  }
+  // What to expose bytes with: counts in exposed_done[key].
+  Completion* exposing(const void* key) { return &exposing_.try_emplace(key, *this, key).first->second; }
 
-  Channel* channel = nullptr;
+  Transport* channel = nullptr;
   std::vector<std::unique_ptr<Message>> messages;
-  std::map<void*, int> exposed_done;
+  std::map<const void*, int> exposed_done;
   int fetched = 0;
   std::vector<ProcessIndex> lost;
   std::vector<std::pair<ProcessIndex, std::string>> bad_packets;
   int failures = 0;
   std::int64_t fetch_limit = INT64_MAX;
   EveryOther* unpack_to = nullptr;
-};
 
-inline MessageHeader header_with_tag(int tag, MessageHeader::Kind kind = MessageHeader::Kind::eager) {
-  MessageHeader header;
-  header.kind = kind;
-  header.tag = tag;
-  header.context = 7;
-  return header;
-}
+ private:
+  struct Exposing final : Completion {
+    Exposing(Recorder& by, const void* with) : recorder(by), key(with) {}
+    void on_complete(Result<> result) override {
+      recorder.failures += result ? 0 : 1;
+      ++recorder.exposed_done[key];
+    }
+    Recorder& recorder;
+    const void* key;
+  };
+  Message& add(ProcessIndex source, const TransportHeader& header) {
+    return *messages.emplace_back(std::make_unique<Message>(*this, source, header));
+  }
+
+  std::map<const void*, Exposing> exposing_;
+};
 
 // What a launcher would do for processes that are threads of one test.
 class SharedExchange {

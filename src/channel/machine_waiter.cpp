@@ -29,7 +29,7 @@ MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t ma
       membarrier_(knobs.wait_membarrier),
       clock_(clock) {}
 
-Result<> MachineWaiter::watch(Channel& channel) {
+Result<> MachineWaiter::watch(Transport& channel) {
   if (channels_.empty()) {
     auto made = ReadySet::make();
     if (!made) return made.take_error();
@@ -95,7 +95,7 @@ bool MachineWaiter::prepare(std::uint32_t how) {
     ready = false;
   }
   if (!armed_ && !channels_.empty()) {
-    for (Channel* const channel : channels_)
+    for (Transport* const channel : channels_)
       if (!channel->arm()) sleep_limit_ = std::min(sleep_limit_, short_sleep);  // it cannot wake anybody
     armed_ = true;
     ready = false;
@@ -105,7 +105,7 @@ bool MachineWaiter::prepare(std::uint32_t how) {
 
 Nanoseconds MachineWaiter::time_to_sleep() const {
   Nanoseconds deadline = never;
-  for (const Channel* const channel : channels_) deadline = std::min(deadline, channel->deadline());
+  for (const Transport* const channel : channels_) deadline = std::min(deadline, channel->deadline());
   return deadline == never ? sleep_limit_ : std::min(sleep_limit_, deadline - clock_.now());
 }
 

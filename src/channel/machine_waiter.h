@@ -32,7 +32,7 @@ class MachineWaiter final : public Waiter {
   void idle(std::uint32_t idle_passes) override;
 
   // From now on sleeps also end when something of this channel arrives, and at its deadline.
-  Result<> watch(Channel& channel);
+  Result<> watch(Transport& channel);
 
  private:
   bool crowded() { return machine_crowded_ || (load_ != nullptr && load_->crowded()); }
@@ -53,7 +53,7 @@ class MachineWaiter final : public Waiter {
   Nanoseconds last_idle_ = 0;
   bool armed_ = false;  // the channels, since one of them woke this process last
   Clock& clock_;
-  std::vector<Channel*> channels_;
+  std::vector<Transport*> channels_;
   ReadySet watched_;  // of the channels' descriptors; made with the first
   FileDescriptor wakes_;
 };

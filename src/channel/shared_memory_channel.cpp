@@ -66,7 +66,7 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
 
 SharedMemoryChannel::~SharedMemoryChannel() { own_block().left.store(1, std::memory_order_release); }
 
-void SharedMemoryChannel::look_at_some(ChannelEvents& events, Nanoseconds now) {
+void SharedMemoryChannel::look_at_some(TransportEvents& events, Nanoseconds now) {
   // Each look costs some microseconds.
   constexpr Nanoseconds pause = 100 * millisecond;
   constexpr std::int64_t looks_per_pause = 4;
@@ -109,7 +109,7 @@ void SharedMemoryChannel::wake(std::int32_t process) {
   if (Peer* peer = peers_[static_cast<std::size_t>(process)].get()) peer->sender.wake_if_asleep();
 }
 
-bool SharedMemoryChannel::try_send(ProcessIndex process, const MessageHeader& header,
+bool SharedMemoryChannel::try_send(ProcessIndex process, const TransportHeader& header,
                                    const ByteSequence& payload) {
   Peer& peer = peer_of(process);
   RingSender& ring = peer.sender;
@@ -174,7 +174,7 @@ void SharedMemoryChannel::admit_senders() {
   }
 }
 
-void SharedMemoryChannel::receive_other(Peer& peer, const Slot& slot, ChannelEvents& events) {
+void SharedMemoryChannel::receive_other(Peer& peer, const Slot& slot, TransportEvents& events) {
   switch (slot.header.channel_word) {
     case Slot::eager_begin: {
       EagerBegin begin;
@@ -183,7 +183,7 @@ void SharedMemoryChannel::receive_other(Peer& peer, const Slot& slot, ChannelEve
         return refuse(peer, fmt::format("a message of {} bytes in pieces", begin.message_size), events);
       peer.eager_size = begin.message_size;
       peer.eager_landed = 0;
-      const MessageHeader header = slot.header;  // which its sender cannot change any more
+      const TransportHeader header = slot.header;  // which its sender cannot change any more
       peer.sink = events.on_eager_begin(peer.process, header, begin.message_size);
       land_eager(peer, begin.piece, events);
       break;
@@ -197,8 +197,9 @@ void SharedMemoryChannel::receive_other(Peer& peer, const Slot& slot, ChannelEve
     case Slot::expose: {
       ExposeToken token;
       std::memcpy(&token, slot.payload, sizeof(token));
-      events.on_packet(peer.process, slot.header, reinterpret_cast<const std::byte*>(&token), sizeof(token),
-                       static_cast<std::int64_t>(token.words[2]));
+      const auto size = static_cast<std::int64_t>(token.words[2]);
+      if (size < 0) return refuse(peer, fmt::format("an offer of {} bytes", size), events);
+      events.on_offer(peer.process, slot.header, token, size);
       break;
     }
     default:
@@ -206,7 +207,7 @@ void SharedMemoryChannel::receive_other(Peer& peer, const Slot& slot, ChannelEve
   }
 }
 
-void SharedMemoryChannel::land_eager(Peer& peer, const Piece& piece, ChannelEvents& events) {
+void SharedMemoryChannel::land_eager(Peer& peer, const Piece& piece, TransportEvents& events) {
   if (peer.eager_size == 0) return refuse(peer, "a piece of a message that never began", events);
   if (!peer.receiver.valid(piece) || piece.size == 0) return refuse(peer, bad_place(piece), events);
   const ByteSequence& into = peer.sink.into;
@@ -221,10 +222,10 @@ void SharedMemoryChannel::land_eager(Peer& peer, const Piece& piece, ChannelEven
   peer.eager_landed += piece.size;
   if (peer.eager_landed < peer.eager_size) return;
   peer.eager_size = 0;
-  events.on_eager_end(peer.process, peer.sink.cookie);
+  tell(peer.sink.end, {});
 }
 
-void SharedMemoryChannel::refuse(Peer& peer, std::string what, ChannelEvents& events) {
+void SharedMemoryChannel::refuse(Peer& peer, std::string what, TransportEvents& events) {
   peer.receiver.close();
   events.on_bad_packet(peer.process, std::move(what));
 }

@@ -20,7 +20,7 @@
 
 namespace hawser {
 
-class SharedMemoryChannel final : public Channel {
+class SharedMemoryChannel final : public Transport {
  public:
   // `self` is this process's number in its node, `processes` the job's number of each process of the node,
   // `job_size` the number of processes in the job.
@@ -30,19 +30,19 @@ class SharedMemoryChannel final : public Channel {
 
   const char* name() const override { return "shared-memory"; }
   std::int64_t eager_limit(ProcessIndex) const override { return eager_limit_; }
-  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
-  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                  void* cookie) override;
-  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
-  bool progress(ChannelEvents& events, Nanoseconds) override { return progress_for(events); }
+  bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override;
+  bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                  Completion* end) override;
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, Completion* end) override;
+  bool progress(TransportEvents& events, Nanoseconds) override { return progress_for(events); }
   bool flushed() const override;
   std::vector<ChannelCounter> list_counters() const override;
 
   // The fast path of the message room, inline in it: packets of up to inline_limit bytes to a peer for
-  // which serves() is true. False: no room now. As Channel::try_send otherwise.
+  // which serves() is true. False: no room now. As Transport::try_send otherwise.
   static constexpr std::uint32_t inline_limit = Slot::inline_limit;
   bool serves(ProcessIndex peer) const { return senders_[static_cast<std::size_t>(peer)] != nullptr; }
-  bool try_send_inline(ProcessIndex peer, const MessageHeader& header, const std::byte* payload,
+  bool try_send_inline(ProcessIndex peer, const TransportHeader& header, const std::byte* payload,
                        std::uint32_t size) {
     return senders_[static_cast<std::size_t>(peer)]->try_send_inline(header, payload, size);
   }
@@ -73,7 +73,7 @@ class SharedMemoryChannel final : public Channel {
 
   // Looks now and then whether neighbours have died, whose launcher may not tell: reports them as lost, once
   // each. What waits for them goes on waiting, for the job ends.
-  void look_after_neighbours(ChannelEvents& events, Nanoseconds now) {
+  void look_after_neighbours(TransportEvents& events, Nanoseconds now) {
     if (now >= next_look_) [[unlikely]]
       look_at_some(events, now);
   }
@@ -127,7 +127,7 @@ class SharedMemoryChannel final : public Channel {
   struct Exposed {
     const Peer* peer = nullptr;  // who may ask for it; null: a free place
     ByteSequence bytes;
-    void* cookie = nullptr;
+    Completion* end = nullptr;
     std::int64_t streamed = 0;
     std::int64_t wanted = -1;  // by the receiver; known with its first request
     std::int32_t streams = 0;
@@ -151,7 +151,7 @@ class SharedMemoryChannel final : public Channel {
     std::uint32_t expose = 0;
     std::uint64_t address = 0;  // in the sender's memory; 0: not in one piece there
     ByteSequence into;
-    void* cookie = nullptr;
+    Completion* end = nullptr;
     std::int64_t arrived = 0;
     std::int32_t number = -1;  // -1: not started
     bool copied_here = false;  // some of it, so the sender must be told
@@ -166,36 +166,36 @@ class SharedMemoryChannel final : public Channel {
   template <class Events>
   void drain(Peer& peer, const Slot* slot, Events& events);
   bool transfers_active() const { return pending_slots_ + streams_.size() > 0 || !fetches_.empty(); }
-  bool progress_transfers(ChannelEvents& events);
+  bool progress_transfers(TransportEvents& events);
   void admit_senders();
 
-  void look_at_some(ChannelEvents& events, Nanoseconds now);
+  void look_at_some(TransportEvents& events, Nanoseconds now);
 
   // shared_memory_channel.cpp: packets
-  void receive_other(Peer& peer, const Slot& slot, ChannelEvents& events);
+  void receive_other(Peer& peer, const Slot& slot, TransportEvents& events);
   // The neighbour's ring holds nonsense: nothing is taken from it any more.
-  [[gnu::cold]] static void refuse(Peer& peer, std::string what, ChannelEvents& events);
+  [[gnu::cold]] static void refuse(Peer& peer, std::string what, TransportEvents& events);
   static std::string bad_place(const Piece& piece);
-  void land_eager(Peer& peer, const Piece& piece, ChannelEvents& events);
+  void land_eager(Peer& peer, const Piece& piece, TransportEvents& events);
   void send_control(Peer& peer, std::uint32_t format, const void* payload, std::size_t size);
   bool try_control(Peer& peer, std::uint32_t format, const void* payload, std::size_t size);
   bool flush_pending();
 
   // shared_transfer.cpp: large messages
-  void receive_transfer(Peer& peer, const Slot& slot, ChannelEvents& events);
-  void receive_data(Peer& peer, const Data& data, ChannelEvents& events);
-  void begin_stream(Peer& peer, const Pull& pull, ChannelEvents& events);
+  void receive_transfer(Peer& peer, const Slot& slot, TransportEvents& events);
+  void receive_data(Peer& peer, const Data& data, TransportEvents& events);
+  void begin_stream(Peer& peer, const Pull& pull, TransportEvents& events);
   Exposed* exposed_to(const Peer& peer, std::uint32_t id);
   Fetch* fetch_from(const Peer& peer, std::uint32_t number);
-  bool push_streams(ChannelEvents& events);
-  bool push_stream(Stream& stream, ChannelEvents& events);
-  bool claim_for_stream(Stream& stream, ChannelEvents& events);
-  void settle_exposed(std::uint32_t id, ChannelEvents& events);
-  bool advance_fetches(ChannelEvents& events);
+  bool push_streams(TransportEvents& events);
+  bool push_stream(Stream& stream, TransportEvents& events);
+  bool claim_for_stream(Stream& stream, TransportEvents& events);
+  void settle_exposed(std::uint32_t id);
+  bool advance_fetches();
   void start_fetch(Fetch& fetch);
-  bool copy_chunk(Fetch& fetch, ChannelEvents& events);
-  void arrive(Fetch& fetch, std::int64_t bytes, ChannelEvents& events);
-  void report_fetch(Fetch& fetch, ChannelEvents& events);
+  bool copy_chunk(Fetch& fetch);
+  void arrive(Fetch& fetch, std::int64_t bytes);
+  void report_fetch(Fetch& fetch);
   void retire_if_over(Fetch& fetch);
   bool may_copy(Fetch& fetch);
   std::int32_t peer_pid(const Peer& peer) const { return segment_.block(peer.index).pid; }

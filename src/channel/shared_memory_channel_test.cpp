@@ -118,8 +118,7 @@ TEST_P(SharedTransfer, ExposedBytesArriveWhole) {
     int cookie = 0;
     node.events[0]->exposed_done.clear();
     const ByteSequence from = GetParam().sender_packed ? packed.sequence() : whole(bytes);
-    ASSERT_TRUE(
-        node.channels[0]->try_expose(1, header_with_tag(3, MessageHeader::Kind::rendezvous), from, &cookie));
+    ASSERT_TRUE(node.channels[0]->try_expose(1, header_with_tag(3), from, node.events[0]->exposing(&cookie)));
     node.settle();
     EXPECT_EQ(node.events[0]->exposed_done[&cookie], 1);
     auto& message = *node.events[1]->messages.back();
@@ -140,8 +139,8 @@ TEST_P(SharedTransfer, BusySender) {
   if (knobs.shm_single_copy == "never" || GetParam().sender_packed || GetParam().receiver_packed) return;
   Bytes bytes = pattern(700000, 3);
   int cookie = 0;
-  ASSERT_TRUE(node.channels[0]->try_expose(1, header_with_tag(3, MessageHeader::Kind::rendezvous),
-                                           whole(bytes), &cookie));
+  ASSERT_TRUE(
+      node.channels[0]->try_expose(1, header_with_tag(3), whole(bytes), node.events[0]->exposing(&cookie)));
   for (int pass = 0; pass < 10000 && node.events[1]->fetched == 0; ++pass)
     node.channels[1]->progress(*node.events[1], 0);
   EXPECT_EQ(node.events[1]->fetched, 1);
@@ -162,8 +161,8 @@ TEST_P(SharedTransfer, TruncatedAndManyAtOnce) {
     node.events[1]->fetch_limit = limit;
     node.events[0]->exposed_done.clear();
     int cookie = 0;
-    ASSERT_TRUE(node.channels[0]->try_expose(1, header_with_tag(3, MessageHeader::Kind::rendezvous),
-                                             whole(bytes), &cookie));
+    ASSERT_TRUE(
+        node.channels[0]->try_expose(1, header_with_tag(3), whole(bytes), node.events[0]->exposing(&cookie)));
     node.settle();
     EXPECT_EQ(node.events[0]->exposed_done[&cookie], 1) << limit;
     auto& message = *node.events[1]->messages.back();
@@ -175,9 +174,8 @@ TEST_P(SharedTransfer, TruncatedAndManyAtOnce) {
   // More than there are numbers for transfers, both ways at once.
   std::vector<int> cookies(200);
   for (std::size_t i = 0; i < cookies.size(); ++i)
-    while (!node.channels[i % 2]->try_expose(static_cast<ProcessIndex>(1 - i % 2),
-                                             header_with_tag(4, MessageHeader::Kind::rendezvous),
-                                             whole(bytes), &cookies[i]))
+    while (!node.channels[i % 2]->try_expose(static_cast<ProcessIndex>(1 - i % 2), header_with_tag(4),
+                                             whole(bytes), node.events[i % 2]->exposing(&cookies[i])))
       node.turn();
   node.settle();
   for (std::size_t i = 0; i < cookies.size(); ++i)
@@ -205,8 +203,8 @@ TEST(SharedMemoryChannel, CopyRefusedInTheMiddle) {
     Node node(knobs);
     Bytes bytes = pattern(600000, 3);
     int cookie = 0;
-    const auto header = header_with_tag(3, MessageHeader::Kind::rendezvous);
-    ASSERT_TRUE(node.channels[0]->try_expose(1, header, whole(bytes), &cookie));
+    const auto header = header_with_tag(3);
+    ASSERT_TRUE(node.channels[0]->try_expose(1, header, whole(bytes), node.events[0]->exposing(&cookie)));
     for (int pass = 0; pass < 4; ++pass) node.channels[1]->progress(*node.events[1], 0);
     EXPECT_EQ(node.events[1]->fetched, 0);
     node.channels[0]->own_block().pid = -1;
@@ -361,8 +359,8 @@ TEST(SharedMemoryChannel, Threads) {
       if (i % 100 == 99) {
         ++exposed;
         kept.push_back(pattern(200000, static_cast<std::uint64_t>(i)));
-        while (!channel.try_expose(peer, header_with_tag(i, MessageHeader::Kind::rendezvous),
-                                   whole(kept.back()), &cookies[static_cast<std::size_t>(i)]))
+        while (!channel.try_expose(peer, header_with_tag(i), whole(kept.back()),
+                                   events.exposing(&cookies[static_cast<std::size_t>(i)])))
           channel.progress(events, 0);
       } else {
         Bytes bytes = pattern(random.below(random.chance(0.1) ? 16000 : 50), static_cast<std::uint64_t>(i));

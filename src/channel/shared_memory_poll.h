@@ -29,13 +29,13 @@ void SharedMemoryChannel::drain(Peer& peer, const Slot* slot, Events& events) {
        ++messages, slot = peer.receiver.front()) {
     const std::uint32_t word = slot->header.channel_word;
     if (word <= Slot::inline_limit) [[likely]] {
-      events.on_packet(peer.process, slot->header, slot->payload, word, word);
+      events.on_packet(peer.process, slot->header, slot->payload, word);
     } else if (word == Slot::packet) {
       Piece piece;
       std::memcpy(&piece, slot->payload, sizeof(piece));
       if (!peer.receiver.valid(piece)) [[unlikely]]
         return refuse(peer, bad_place(piece), events);
-      events.on_packet(peer.process, slot->header, peer.receiver.at(piece), piece.size, piece.size);
+      events.on_packet(peer.process, slot->header, peer.receiver.at(piece), piece.size);
       peer.receiver.took(piece);
       eager_bytes += piece.size;
     } else {

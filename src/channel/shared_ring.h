@@ -56,13 +56,17 @@ class RingSender {
   RingSender(const SharedSegment& segment, std::int32_t self, std::int32_t peer, NeighbourWaker& waker,
              bool fence);
 
-  // Sends a packet of at most Slot::inline_limit bytes. False: no room now.
-  bool try_send_inline(const MessageHeader& header, const std::byte* payload, std::uint32_t size) {
+  // Sends a packet of at most Slot::inline_limit bytes. False: no room now. `Header` is a room's own: so its
+  // fields go straight into the slot, for a compiler sees through assignments of one type only.
+  template <class Header>
+  bool try_send_inline(const Header& header, const std::byte* payload, std::uint32_t size) {
+    static_assert(sizeof(Header) == sizeof(TransportHeader));
     if (sent_ == limit_ && !refresh(1)) [[unlikely]]
       return false;
     Slot& slot = slots_[sent_ & slot_mask_];
-    slot.header = header;
-    slot.header.channel_word = size;
+    Header& own = reinterpret_cast<Header&>(slot.header);
+    own = header;
+    own.channel_word = size;
     copy_inline_payload(slot.payload, payload, size);
     publish(slot);
     return true;

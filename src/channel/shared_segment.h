@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "base/knobs.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "os/shared_memory.h"
 
 namespace hawser {
@@ -37,7 +37,7 @@ struct alignas(cache_line) Slot {
     done,         // payload: Done; the receiver has all it wanted of what we exposed
   };
 
-  MessageHeader header;
+  TransportHeader header;
   std::byte payload[inline_limit];
   // The number of the message, counted from 1 over the life of the ring: the slot holds message n exactly
   // when it says n, so nothing is ever cleared and there is no tail to read. It wraps after all laps of the

@@ -38,8 +38,8 @@ T payload_of(const Slot& slot) {
 
 }  // namespace
 
-bool SharedMemoryChannel::try_expose(ProcessIndex process, const MessageHeader& header,
-                                     const ByteSequence& bytes, void* cookie) {
+bool SharedMemoryChannel::try_expose(ProcessIndex process, const TransportHeader& header,
+                                     const ByteSequence& bytes, Completion* end) {
   Peer& peer = peer_of(process);
   if (!peer.sender.room(1, 0)) return false;
   std::uint32_t id;
@@ -50,7 +50,7 @@ bool SharedMemoryChannel::try_expose(ProcessIndex process, const MessageHeader& 
     id = free_exposed_.back();
     free_exposed_.pop_back();
   }
-  exposed_[id] = {.peer = &peer, .bytes = bytes, .cookie = cookie};
+  exposed_[id] = {.peer = &peer, .bytes = bytes, .end = end};
   Slot& slot = peer.sender.next_slot();
   slot.header = header;
   slot.header.channel_word = Slot::expose;
@@ -62,7 +62,7 @@ bool SharedMemoryChannel::try_expose(ProcessIndex process, const MessageHeader& 
 }
 
 void SharedMemoryChannel::fetch(ProcessIndex process, const ExposeToken& token, const ByteSequence& into,
-                                void* cookie) {
+                                Completion* end) {
   Fetch* fetch;
   if (free_fetches_.empty()) {
     fetch = &fetch_pool_.emplace_back();
@@ -75,7 +75,7 @@ void SharedMemoryChannel::fetch(ProcessIndex process, const ExposeToken& token, 
   fetch->expose = static_cast<std::uint32_t>(token.words[0]);
   fetch->address = token.words[1];
   fetch->into = into;
-  fetch->cookie = cookie;
+  fetch->end = end;
   fetches_.push_back(fetch);
   start_fetch(*fetch);
 }
@@ -99,23 +99,23 @@ void SharedMemoryChannel::start_fetch(Fetch& fetch) {
   send_control(*fetch.peer, Slot::pull, &pull, sizeof(pull));
 }
 
-bool SharedMemoryChannel::progress_transfers(ChannelEvents& events) {
+bool SharedMemoryChannel::progress_transfers(TransportEvents& events) {
   ++pass_;
   bool moved = pending_slots_ > 0 && flush_pending();
   if (!streams_.empty()) moved |= push_streams(events);
-  if (!fetches_.empty()) moved |= advance_fetches(events);
+  if (!fetches_.empty()) moved |= advance_fetches();
   return moved;
 }
 
 // The receiving side.
 
-bool SharedMemoryChannel::advance_fetches(ChannelEvents& events) {
+bool SharedMemoryChannel::advance_fetches() {
   bool moved = false;
   int looked_at = 0;
   for (Fetch* fetch = fetches_.front(); fetch != nullptr && looked_at < fetches_per_pass; ++looked_at) {
     Fetch* const next = fetches_.next(fetch);
     if (fetch->into.size == 0) {
-      report_fetch(*fetch, events);
+      report_fetch(*fetch);
       moved = true;
     } else if (fetch->number < 0) {
       start_fetch(*fetch);
@@ -129,7 +129,7 @@ bool SharedMemoryChannel::advance_fetches(ChannelEvents& events) {
       const bool wanted = !fetch->pulled ||
                           (single_copy_ != SingleCopy::never &&
                            (peer.quiet_passes > (load_.crowded() ? patience_ / crowded_passes : patience_)));
-      if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch, events);
+      if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch);
     }
     fetch = next;
   }
@@ -153,7 +153,7 @@ bool SharedMemoryChannel::may_copy(Fetch& fetch) {
   return peer.copyable == Peer::Copyable::yes;
 }
 
-bool SharedMemoryChannel::copy_chunk(Fetch& fetch, ChannelEvents& events) {
+bool SharedMemoryChannel::copy_chunk(Fetch& fetch) {
   SharedTransfer& transfer = own_block().transfers[fetch.number];
   const std::int64_t position = transfer.claimed.fetch_add(chunk_, std::memory_order_acq_rel);
   const std::int64_t bytes = std::min(chunk_, fetch.into.size - position);
@@ -164,7 +164,7 @@ bool SharedMemoryChannel::copy_chunk(Fetch& fetch, ChannelEvents& events) {
                         fetch.address + static_cast<std::uint64_t>(position), bytes)) {
     fetch.copied_here = true;
     bytes_copied_ += static_cast<std::uint64_t>(bytes);
-    arrive(fetch, bytes, events);
+    arrive(fetch, bytes);
     return true;
   }
   // What was claimed here cannot be had this way (memory of a kind that the kernel does not copy): ask for
@@ -187,7 +187,7 @@ SharedMemoryChannel::Fetch* SharedMemoryChannel::fetch_from(const Peer& peer, st
   return fetch != nullptr && fetch->peer == &peer && fetch->pulled ? fetch : nullptr;
 }
 
-void SharedMemoryChannel::receive_data(Peer& peer, const Data& data, ChannelEvents& events) {
+void SharedMemoryChannel::receive_data(Peer& peer, const Data& data, TransportEvents& events) {
   peer.quiet_passes = 0;
   Fetch* const fetch = fetch_from(peer, data.fetch);
   if (fetch == nullptr || fetch->reported || data.position < 0 ||
@@ -204,25 +204,25 @@ void SharedMemoryChannel::receive_data(Peer& peer, const Data& data, ChannelEven
     fetch->into.packer->unpack(data.position, from, data.piece.size);
   peer.receiver.took(data.piece);
   if (data.last != 0) fetch->left = fetch->all_claimed = true;
-  arrive(*fetch, data.piece.size, events);
+  arrive(*fetch, data.piece.size);
 }
 
-void SharedMemoryChannel::arrive(Fetch& fetch, std::int64_t bytes, ChannelEvents& events) {
+void SharedMemoryChannel::arrive(Fetch& fetch, std::int64_t bytes) {
   fetch.arrived += bytes;
   if (fetch.arrived < fetch.into.size) return;
   if (fetch.copied_here) {
     const Done done{fetch.expose};
     send_control(*fetch.peer, Slot::done, &done, sizeof(done));
   }
-  report_fetch(fetch, events);
+  report_fetch(fetch);
 }
 
-void SharedMemoryChannel::report_fetch(Fetch& fetch, ChannelEvents& events) {
+void SharedMemoryChannel::report_fetch(Fetch& fetch) {
   fetches_.remove(&fetch);
   fetch.reported = true;
-  void* const cookie = fetch.cookie;
+  Completion* const end = fetch.end;
   retire_if_over(fetch);
-  events.on_fetched(cookie, {});
+  tell(end, {});
 }
 
 // The number is free when the sender cannot touch its SharedTransfer any more.
@@ -237,7 +237,7 @@ void SharedMemoryChannel::retire_if_over(Fetch& fetch) {
 
 // The sending side.
 
-void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, ChannelEvents& events) {
+void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, TransportEvents& events) {
   switch (slot.header.channel_word) {
     case Slot::data:
       receive_data(peer, payload_of<Data>(slot), events);
@@ -260,7 +260,7 @@ void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, Channel
       if (exposed == nullptr || exposed->done)
         return refuse(peer, fmt::format("the end of message {}, which was not offered to it", id), events);
       exposed->done = true;
-      settle_exposed(id, events);
+      settle_exposed(id);
       break;
     }
     default:
@@ -272,7 +272,7 @@ SharedMemoryChannel::Exposed* SharedMemoryChannel::exposed_to(const Peer& peer, 
   return id < exposed_.size() && exposed_[id].peer == &peer ? &exposed_[id] : nullptr;
 }
 
-void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull, ChannelEvents& events) {
+void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull, TransportEvents& events) {
   Exposed* const exposed = exposed_to(peer, pull.expose);
   const bool claims = pull.position < 0;
   // The rest is asked for once, and once a part that the receiver claimed and then could not copy.
@@ -300,7 +300,7 @@ void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull, ChannelEven
   streams_.push_back(std::move(stream));
 }
 
-bool SharedMemoryChannel::push_streams(ChannelEvents& events) {
+bool SharedMemoryChannel::push_streams(TransportEvents& events) {
   bool moved = false;
   for (std::size_t i = 0; i < streams_.size();) {
     Stream& stream = *streams_[i];
@@ -318,14 +318,14 @@ bool SharedMemoryChannel::push_streams(ChannelEvents& events) {
     const std::uint32_t expose = stream.expose;
     streams_.erase(streams_.begin() + static_cast<std::ptrdiff_t>(i));
     --exposed_[expose].streams;
-    settle_exposed(expose, events);
+    settle_exposed(expose);
     moved = true;
   }
   return moved;
 }
 
 // Copies in as many pieces as there is room for, up to a bound: what arrives meanwhile wants attention too.
-bool SharedMemoryChannel::push_stream(Stream& stream, ChannelEvents& events) {
+bool SharedMemoryChannel::push_stream(Stream& stream, TransportEvents& events) {
   bool moved = false;
   RingSender& ring = stream.peer->sender;
   Exposed& exposed = exposed_[stream.expose];
@@ -354,7 +354,7 @@ bool SharedMemoryChannel::push_stream(Stream& stream, ChannelEvents& events) {
 }
 
 // Claims the next part of the transfer; false when there is none left, which the receiver is told.
-bool SharedMemoryChannel::claim_for_stream(Stream& stream, ChannelEvents& events) {
+bool SharedMemoryChannel::claim_for_stream(Stream& stream, TransportEvents& events) {
   if (!stream.claims) return false;
   const std::int64_t part = stream_claim_pieces * piece_;
   SharedTransfer& transfer = segment_.block(stream.peer->index).transfers[stream.fetch];
@@ -378,13 +378,13 @@ bool SharedMemoryChannel::claim_for_stream(Stream& stream, ChannelEvents& events
   return true;
 }
 
-void SharedMemoryChannel::settle_exposed(std::uint32_t id, ChannelEvents& events) {
+void SharedMemoryChannel::settle_exposed(std::uint32_t id) {
   Exposed& exposed = exposed_[id];
   if (exposed.streams > 0 || !(exposed.done || exposed.streamed == exposed.wanted)) return;
-  void* const cookie = exposed.cookie;
+  Completion* const end = exposed.end;
   exposed = {};
   free_exposed_.push_back(id);
-  events.on_exposed_done(cookie, {});
+  tell(end, {});
 }
 
 }  // namespace hawser

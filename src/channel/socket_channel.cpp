@@ -98,7 +98,7 @@ void SocketChannel::note_due(ProcessIndex process) {
 }
 
 // What is sent to a lost peer is swallowed: the loss itself was or will be reported.
-bool SocketChannel::try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) {
+bool SocketChannel::try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) {
   OutgoingConnection* connection = connection_to(peer);
   if (connection == nullptr) return true;
   if (!connection->room(static_cast<std::size_t>(payload.size))) return false;
@@ -111,8 +111,8 @@ bool SocketChannel::try_send(ProcessIndex peer, const MessageHeader& header, con
   return true;
 }
 
-bool SocketChannel::try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                               void* cookie) {
+bool SocketChannel::try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                               Completion* end) {
   OutgoingConnection* connection = connection_to(peer);
   if (connection != nullptr && !connection->room(0)) return false;
   SocketFrame frame;
@@ -120,7 +120,7 @@ bool SocketChannel::try_expose(ProcessIndex peer, const MessageHeader& header, c
   frame.number = exposed_.take();
   frame.size = bytes.size;
   frame.header = header;
-  exposed_[frame.number] = {peer, bytes, cookie, false};
+  exposed_[frame.number] = {peer, bytes, end, false};
   if (connection == nullptr) {
     losses_.emplace_back(peer, failure(ErrorKind::other, "it was lost before"));
     return true;
@@ -131,18 +131,18 @@ bool SocketChannel::try_expose(ProcessIndex peer, const MessageHeader& header, c
 }
 
 void SocketChannel::fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
-                          void* cookie) {
+                          Completion* end) {
   OutgoingConnection* connection = connection_to(peer);
   SocketFrame frame;
   frame.number = static_cast<std::uint32_t>(token.words[0]);
   if (into.size == 0) {
     frame.kind = SocketFrame::done;
-    landed_.push_back(cookie);
+    landed_.push_back(end);
   } else {
     frame.kind = SocketFrame::pull;
     frame.fetch = fetches_.take();
     frame.size = into.size;
-    fetches_[frame.fetch] = {peer, into, cookie, 0};
+    fetches_[frame.fetch] = {peer, into, end, 0};
   }
   if (connection == nullptr) {
     losses_.emplace_back(peer, failure(ErrorKind::other, "it was lost before"));
@@ -181,15 +181,15 @@ bool SocketChannel::flushed() const {
   return std::all_of(peers_.begin(), peers_.end(), peer_flushed) && exposed_.unused();
 }
 
-bool SocketChannel::progress(ChannelEvents& events, Nanoseconds now) {
+bool SocketChannel::progress(TransportEvents& events, Nanoseconds now) {
   bool moved = false;
   now_ = now;
   if (!strangers_.empty() || !listening_) [[unlikely]]
     watch_strangers();
   for (; !landed_.empty(); moved = true) {
-    void* const cookie = landed_.front();
+    Completion* const end = landed_.front();
     landed_.pop_front();
-    events.on_fetched(cookie, {});
+    tell(end, {});
   }
   for (; !losses_.empty(); moved = true) {
     const auto [peer, error] = std::move(losses_.front());
@@ -221,10 +221,11 @@ bool SocketChannel::progress(ChannelEvents& events, Nanoseconds now) {
 
 // Sending.
 
-bool SocketChannel::advance_peer(ProcessIndex process, bool readable, bool writable, ChannelEvents& events) {
+bool SocketChannel::advance_peer(ProcessIndex process, bool readable, bool writable,
+                                 TransportEvents& events) {
   Peer& peer = peers_[static_cast<std::size_t>(process)];
   if (peer.lost || peer.outgoing == nullptr) return false;
-  push_streams(peer, events);
+  push_streams(peer);
   auto moved = peer.outgoing->advance(ready_, static_cast<std::uint64_t>(process), readable, writable);
   if (!moved) {
     // Who was only to be watched may be out of reach: nobody has needed the connection.
@@ -241,7 +242,7 @@ bool SocketChannel::advance_peer(ProcessIndex process, bool readable, bool writa
 }
 
 // Fills the buffer with pieces of the messages that were asked for, oldest first.
-void SocketChannel::push_streams(Peer& peer, ChannelEvents& events) {
+void SocketChannel::push_streams(Peer& peer) {
   while (!peer.streams.empty()) {
     Stream& stream = peer.streams.front();
     const std::int64_t size = std::min(stream_piece, stream.size - stream.position);
@@ -255,10 +256,10 @@ void SocketChannel::push_streams(Peer& peer, ChannelEvents& events) {
     copy_in(add(*peer.outgoing, frame), exposed.bytes, stream.position, size);
     stream.position += size;
     if (stream.position < stream.size) continue;
-    void* const cookie = exposed.cookie;
+    Completion* const end = exposed.end;
     exposed_.release(stream.number);
     peer.streams.pop_front();
-    events.on_exposed_done(cookie, {});
+    tell(end, {});
   }
 }
 
@@ -294,7 +295,7 @@ void SocketChannel::lose_now(ProcessIndex process, Error error) {
 }
 
 // Ends everything that waits for the peer.
-void SocketChannel::lose(ProcessIndex process, const Error& error, ChannelEvents& events) {
+void SocketChannel::lose(ProcessIndex process, const Error& error, TransportEvents& events) {
   Peer& peer = peers_[static_cast<std::size_t>(process)];
   peer.lost = true;
   peer.outgoing.reset();
@@ -304,15 +305,15 @@ void SocketChannel::lose(ProcessIndex process, const Error& error, ChannelEvents
   };
   for (std::uint32_t i = 0; i < exposed_.size(); ++i) {
     if (exposed_[i].peer != process) continue;
-    void* const cookie = exposed_[i].cookie;
+    Completion* const end = exposed_[i].end;
     exposed_.release(i);
-    events.on_exposed_done(cookie, told());
+    tell(end, told());
   }
   for (std::uint32_t i = 0; i < fetches_.size(); ++i) {
     if (fetches_[i].peer != process) continue;
-    void* const cookie = fetches_[i].cookie;
+    Completion* const end = fetches_[i].end;
     fetches_.release(i);
-    events.on_fetched(cookie, told());
+    tell(end, told());
   }
   events.on_peer_lost(process, told());
 }
@@ -369,7 +370,7 @@ Nanoseconds SocketChannel::deadline() const {
   return deadline;
 }
 
-bool SocketChannel::receive_from(std::uint64_t key, ChannelEvents& events) {
+bool SocketChannel::receive_from(std::uint64_t key, TransportEvents& events) {
   const auto found = incoming_.find(key);
   if (found == incoming_.end()) return false;
   IncomingConnection& connection = *found->second;
@@ -414,7 +415,7 @@ bool SocketChannel::greet(std::uint64_t key, IncomingConnection& connection) {
 }
 
 // Takes one frame; false when none is complete. An error: the peer sends nonsense.
-Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, ChannelEvents& events) {
+Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, TransportEvents& events) {
   const std::byte* bytes = connection.peek(sizeof(SocketFrame));
   if (bytes == nullptr) return false;
   SocketFrame frame;
@@ -430,12 +431,11 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
   const bool exposed_to_it = frame.number < exposed_.size() && exposed_[frame.number].peer == source;
   switch (frame.kind) {
     case SocketFrame::packet:
-      events.on_packet(source, frame.header, body, frame.body, frame.body);
+      events.on_packet(source, frame.header, body, frame.body);
       break;
     case SocketFrame::expose: {
       const ExposeToken token{{frame.number, 0, static_cast<std::uint64_t>(frame.size), 0}};
-      events.on_packet(source, frame.header, reinterpret_cast<const std::byte*>(&token), sizeof(token),
-                       frame.size);
+      events.on_offer(source, frame.header, token, frame.size);
       break;
     }
     case SocketFrame::pull: {
@@ -449,14 +449,14 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
       break;
     }
     case SocketFrame::data:
-      HAWSER_TRY(receive_data(source, frame, body, events));
+      HAWSER_TRY(receive_data(source, frame, body));
       break;
     case SocketFrame::done: {
       if (!exposed_to_it || exposed_[frame.number].pulled)
         return failure(ErrorKind::other, "the end of message {}, which was not offered to it", frame.number);
-      void* const cookie = exposed_[frame.number].cookie;
+      Completion* const end = exposed_[frame.number].end;
       exposed_.release(frame.number);
-      events.on_exposed_done(cookie, {});
+      tell(end, {});
       break;
     }
     case SocketFrame::goodbye:
@@ -469,8 +469,7 @@ Result<bool> SocketChannel::receive_frame(IncomingConnection& connection, Channe
   return true;
 }
 
-Result<> SocketChannel::receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body,
-                                     ChannelEvents& events) {
+Result<> SocketChannel::receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body) {
   if (frame.fetch >= fetches_.size() || fetches_[frame.fetch].peer != source)
     return failure(ErrorKind::other, "{} bytes for transfer {}, which were not asked for", frame.body,
                    frame.fetch);
@@ -485,9 +484,9 @@ Result<> SocketChannel::receive_data(ProcessIndex source, const SocketFrame& fra
     fetch.into.packer->unpack(fetch.arrived, body, frame.body);
   fetch.arrived += frame.body;
   if (fetch.arrived == fetch.into.size) {
-    void* const cookie = fetch.cookie;
+    Completion* const end = fetch.end;
     fetches_.release(frame.fetch);
-    events.on_fetched(cookie, {});
+    tell(end, {});
   }
   return {};
 }

@@ -14,7 +14,7 @@
 
 namespace hawser {
 
-class SocketChannel final : public Channel {
+class SocketChannel final : public Transport {
  public:
   // `exchange` must outlive the channel: peers' addresses are asked for when first needed.
   static Result<std::unique_ptr<SocketChannel>> open(ProcessIndex self, std::int32_t job_size,
@@ -23,11 +23,11 @@ class SocketChannel final : public Channel {
   Result<> publish();
   const char* name() const override { return "socket"; }
   std::int64_t eager_limit(ProcessIndex) const override { return eager_limit_; }
-  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
-  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                  void* cookie) override;
-  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
-  bool progress(ChannelEvents& events, Nanoseconds now) override;
+  bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override;
+  bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                  Completion* end) override;
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, Completion* end) override;
+  bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override;
   std::vector<int> descriptors() const override { return {ready_.descriptor()}; }
   bool flushed() const override;
@@ -46,13 +46,13 @@ class SocketChannel final : public Channel {
   struct Exposed {
     ProcessIndex peer = -1;  // -1: a free place in the table
     ByteSequence bytes;
-    void* cookie = nullptr;
+    Completion* end = nullptr;
     bool pulled = false;
   };
   struct Fetch {
     ProcessIndex peer = -1;  // -1: a free place in the table
     ByteSequence into;
-    void* cookie = nullptr;
+    Completion* end = nullptr;
     std::int64_t arrived = 0;
   };
   // Numbered places that are used again.
@@ -99,10 +99,10 @@ class SocketChannel final : public Channel {
   OutgoingConnection* connection_to(ProcessIndex peer);
   std::byte* add(OutgoingConnection& connection, const SocketFrame& frame);
   void note_due(ProcessIndex peer);
-  bool advance_peer(ProcessIndex peer, bool readable, bool writable, ChannelEvents& events);
+  bool advance_peer(ProcessIndex peer, bool readable, bool writable, TransportEvents& events);
   void connect_to_watched(bool moved, Nanoseconds now);
-  void push_streams(Peer& peer, ChannelEvents& events);
-  void lose(ProcessIndex peer, const Error& error, ChannelEvents& events);
+  void push_streams(Peer& peer);
+  void lose(ProcessIndex peer, const Error& error, TransportEvents& events);
   void lose_now(ProcessIndex peer, Error error);
 
   void accept_some();
@@ -110,11 +110,10 @@ class SocketChannel final : public Channel {
   void turn_away(std::uint64_t key);
   void listen_again();
   Nanoseconds patience() const;
-  bool receive_from(std::uint64_t key, ChannelEvents& events);
+  bool receive_from(std::uint64_t key, TransportEvents& events);
   bool greet(std::uint64_t key, IncomingConnection& connection);
-  Result<bool> receive_frame(IncomingConnection& connection, ChannelEvents& events);
-  Result<> receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body,
-                        ChannelEvents& events);
+  Result<bool> receive_frame(IncomingConnection& connection, TransportEvents& events);
+  Result<> receive_data(ProcessIndex source, const SocketFrame& frame, const std::byte* body);
 
   ProcessIndex self_;
   AddressExchange& exchange_;
@@ -142,7 +141,7 @@ class SocketChannel final : public Channel {
   Nanoseconds now_ = 0;        // of the pass of progress
   Table<Exposed> exposed_;
   Table<Fetch> fetches_;
-  std::deque<void*> landed_;                           // fetches of nothing, to be reported
+  std::deque<Completion*> landed_;                     // fetches of nothing, to be reported
   std::deque<std::pair<ProcessIndex, Error>> losses_;  // noticed outside progress
 };
 

@@ -76,9 +76,10 @@ TEST(SocketChannel, ExposedBytes) {
     int cookies[2] = {};
     job.events[0]->exposed_done.clear();
     job.events[2]->messages.clear();
-    const auto header = header_with_tag(1, MessageHeader::Kind::rendezvous);
-    ASSERT_TRUE(job.channels[0]->try_expose(2, header, whole(bytes), &cookies[0]));
-    ASSERT_TRUE(job.channels[0]->try_expose(2, header, packed.sequence(), &cookies[1]));
+    const auto header = header_with_tag(1);
+    ASSERT_TRUE(job.channels[0]->try_expose(2, header, whole(bytes), job.events[0]->exposing(&cookies[0])));
+    ASSERT_TRUE(
+        job.channels[0]->try_expose(2, header, packed.sequence(), job.events[0]->exposing(&cookies[1])));
     const int target = job.events[2]->fetched + 2;
     job.until([&] { return job.events[2]->fetched == target && job.channels[0]->flushed(); });
     EXPECT_EQ(job.events[0]->exposed_done[&cookies[0]], 1);
@@ -97,8 +98,8 @@ TEST(SocketChannel, TruncatedAndUnpacked) {
     job.events[1]->unpack_to = &into;
     int cookie = 0;
     job.events[0]->exposed_done.clear();
-    ASSERT_TRUE(job.channels[0]->try_expose(1, header_with_tag(1, MessageHeader::Kind::rendezvous),
-                                            whole(bytes), &cookie));
+    ASSERT_TRUE(
+        job.channels[0]->try_expose(1, header_with_tag(1), whole(bytes), job.events[0]->exposing(&cookie)));
     const int target = job.events[1]->fetched + 1;
     job.until([&] { return job.events[1]->fetched == target && job.channels[0]->flushed(); });
     EXPECT_EQ(job.events[0]->exposed_done[&cookie], 1);
@@ -157,8 +158,8 @@ TEST(SocketChannel, LostPeer) {
   Job job(2);
   Bytes bytes = pattern(100000, 1);
   int cookie = 0;
-  ASSERT_TRUE(job.channels[0]->try_expose(1, header_with_tag(1, MessageHeader::Kind::rendezvous),
-                                          whole(bytes), &cookie));
+  ASSERT_TRUE(
+      job.channels[0]->try_expose(1, header_with_tag(1), whole(bytes), job.events[0]->exposing(&cookie)));
   job.channels[1].reset();
   // It is noticed once something is written to it.
   while (job.events[0]->lost.empty()) {
@@ -338,8 +339,8 @@ TEST(SocketChannel, SilentStrangersDoNotHoldUpAJob) {
       job.until([&] { return job.events[1]->messages.size() == 1; });
       strangers.emplace(port, 200);
     }
-    ASSERT_TRUE(job.channels[0]->try_expose(1, header_with_tag(1, MessageHeader::Kind::rendezvous),
-                                            whole(bytes), &cookie));
+    ASSERT_TRUE(
+        job.channels[0]->try_expose(1, header_with_tag(1), whole(bytes), job.events[0]->exposing(&cookie)));
     MonotonicClock clock;
     const Nanoseconds begin = clock.now();
     while (job.events[1]->fetched == 0) {

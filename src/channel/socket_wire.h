@@ -8,12 +8,12 @@
 
 #include <cstdint>
 
-#include "channel/channel.h"
+#include "channel/transport.h"
 
 namespace hawser {
 
 struct SocketHello {
-  static constexpr std::uint64_t expected_magic = 0x4841'5753'4552'0002;  // with the version in the low half
+  static constexpr std::uint64_t expected_magic = 0x4841'5753'4552'0003;  // with the version in the low half
   std::uint64_t magic = expected_magic;
   std::uint64_t secret[2] = {};  // of the process connected to, from the launcher's exchange
   std::int32_t source = 0;
@@ -40,7 +40,7 @@ struct SocketFrame {
   std::uint32_t fetch = 0;
   std::int64_t position = 0;
   std::int64_t size = 0;
-  MessageHeader header;
+  TransportHeader header;
 };
 static_assert(sizeof(SocketFrame) == 56, "on the wire as it is");
 

@@ -19,40 +19,42 @@ namespace hawser::testing {
 
 struct Packet {
   ProcessIndex source = 0;
-  MessageHeader header;
+  TransportHeader header;
   std::vector<std::byte> payload;
   std::int64_t message_size = 0;
-  void* exposed_done = nullptr;  // not a message: these bytes were fetched
+  bool offers = false;                 // the payload is an ExposeToken
+  Completion* exposed_done = nullptr;  // not a message: these bytes were fetched
 };
 
-class LoopbackChannel final : public Channel {
+class LoopbackChannel final : public Transport {
  public:
   struct Exposed {
     ByteSequence bytes;
-    void* cookie;
+    Completion* end;
   };
   LoopbackChannel(ProcessIndex self, std::vector<LoopbackChannel*>& all) : self_(self), all_(all) {}
 
   const char* name() const override { return "loopback"; }
   std::int64_t eager_limit(ProcessIndex) const override { return 1024; }
-  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override {
-    Packet packet{self_, header, std::vector<std::byte>(static_cast<std::size_t>(payload.size)), payload.size,
-                  nullptr};
+  bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override {
+    Packet packet{self_,        header, std::vector<std::byte>(static_cast<std::size_t>(payload.size)),
+                  payload.size, false,  nullptr};
     copy_out(payload, packet.payload.data(), payload.size);
     all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(packet));
     return true;
   }
-  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                  void* cookie) override {
-    auto* exposed = new Exposed{bytes, cookie};
+  bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                  Completion* end) override {
+    auto* exposed = new Exposed{bytes, end};
     ExposeToken token;
     token.words[0] = reinterpret_cast<std::uint64_t>(exposed);
-    Packet packet{self_, header, std::vector<std::byte>(sizeof token), bytes.size, nullptr};
+    Packet packet{self_, header, std::vector<std::byte>(sizeof token), bytes.size, true, nullptr};
     std::memcpy(packet.payload.data(), &token, sizeof token);
     all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(packet));
     return true;
   }
-  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override {
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
+             Completion* end) override {
     auto* exposed = reinterpret_cast<Exposed*>(token.words[0]);
     std::vector<std::byte> bytes(static_cast<std::size_t>(into.size));
     copy_out(exposed->bytes, bytes.data(), into.size);
@@ -63,27 +65,30 @@ class LoopbackChannel final : public Channel {
         into.packer->unpack(0, bytes.data(), into.size);
       }
     }
-    fetched_.push_back(cookie);
+    fetched_.push_back(end);
     Packet done;
-    done.exposed_done = exposed->cookie;
+    done.exposed_done = exposed->end;
     all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(done));
     delete exposed;
   }
-  bool progress(ChannelEvents& events, Nanoseconds) override {
+  bool progress(TransportEvents& events, Nanoseconds) override {
     const bool moved = !fetched_.empty() || !arrived_.empty();
     while (!fetched_.empty()) {
-      void* cookie = fetched_.front();
+      Completion* const end = fetched_.front();
       fetched_.pop_front();
-      events.on_fetched(cookie, {});
+      tell(end, {});
     }
     while (!arrived_.empty()) {
       const Packet packet = std::move(arrived_.front());
       arrived_.pop_front();
       if (packet.exposed_done != nullptr) {
-        events.on_exposed_done(packet.exposed_done, {});
+        tell(packet.exposed_done, {});
+      } else if (packet.offers) {
+        ExposeToken token;
+        std::memcpy(&token, packet.payload.data(), sizeof token);
+        events.on_offer(packet.source, packet.header, token, packet.message_size);
       } else {
-        events.on_packet(packet.source, packet.header, packet.payload.data(),
-                         static_cast<std::int64_t>(packet.payload.size()), packet.message_size);
+        events.on_packet(packet.source, packet.header, packet.payload.data(), packet.message_size);
       }
     }
     return moved;
@@ -103,7 +108,7 @@ class LoopbackChannel final : public Channel {
   ProcessIndex self_;
   std::vector<LoopbackChannel*>& all_;
   std::deque<Packet> arrived_;
-  std::deque<void*> fetched_;
+  std::deque<Completion*> fetched_;
 };
 
 // Memory that the ranks share, a few small areas each.
@@ -155,7 +160,7 @@ class TestRank final : public Progress, public ChannelSet {
         cluster_(cluster),
         channel_(rank, all) {
     all[static_cast<std::size_t>(rank)] = &channel_;
-    messages.connect(rank, size, *this, UnexpectedBounds::of(1 << 20, size));
+    messages.connect(lane, rank, size, *this, UnexpectedBounds::of(1 << 20, size));
     std::vector<std::int32_t> nodes;
     for (int r = 0; ranks_per_node > 0 && r < size; ++r) nodes.push_back(r / ranks_per_node);
     // Or dealt out to as many nodes in turn.
@@ -174,7 +179,7 @@ class TestRank final : public Progress, public ChannelSet {
   }
 
   bool make_progress() override {
-    bool moved = channel_.progress(messages, 0);
+    bool moved = channel_.progress(lane, 0);
     moved |= messages.progress();
     moved |= engine.progress();
     return moved;
@@ -184,13 +189,14 @@ class TestRank final : public Progress, public ChannelSet {
     wait_until([request] { return request->complete; });
   }
 
-  Channel* channel_of(ProcessIndex peer) override { return peer == rank ? nullptr : &channel_; }
-  std::span<Channel* const> channels() override { return {}; }
+  Transport* channel_of(ProcessIndex peer) override { return peer == rank ? nullptr : &channel_; }
+  std::span<Transport* const> channels() override { return {}; }
   Waiter& waiter() override { HAWSER_UNREACHABLE(); }
 
   const int rank;
   const int size;
   RequestTable table;
+  Lane lane;
   PointToPoint messages;
   CollectiveEngine engine;
   Ref<Communicator> world;

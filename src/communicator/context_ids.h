@@ -9,7 +9,7 @@
 #include <deque>
 
 #include "base/result.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 
 namespace hawser {
 

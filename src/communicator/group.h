@@ -11,7 +11,7 @@
 
 #include "base/counted.h"
 #include "base/result.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "message/status.h"
 
 namespace hawser {

@@ -1,6 +1,6 @@
 // What PointToPoint does with what its channels report. A header is another process's word: whatever stands
-// in it must lead to a delivered message or to on_bad_packet, never to an assertion or to somebody else's
-// request.
+// in it must lead to a delivered message or to a word about its sender, never to an assertion or to somebody
+// else's request.
 #include <fmt/core.h>
 
 #include "base/assert.h"
@@ -10,15 +10,6 @@
 namespace hawser {
 
 namespace {
-
-// The cookie of a long eager message names the receive it goes to or, with the lowest bit set, the Message.
-void* message_cookie(Message& message) {
-  return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&message) | 1);
-}
-bool names_message(void* cookie) { return (reinterpret_cast<std::uintptr_t>(cookie) & 1) != 0; }
-Message& message_of(void* cookie) {
-  return *reinterpret_cast<Message*>(reinterpret_cast<std::uintptr_t>(cookie) & ~std::uintptr_t{1});
-}
 
 // Matching looks at the rank and the tag of the receive, for which negative numbers stand for any. A header
 // that bears one meets no posted receive by it, so it is enough to look when a message finds none.
@@ -30,23 +21,36 @@ std::string address_of(const MessageHeader& header) {
 
 }  // namespace
 
-void PointToPoint::on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                             std::int64_t payload_size, std::int64_t message_size) {
-  if (header.kind == MessageHeader::Kind::eager) [[likely]] {
-    MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
-    if (receive != nullptr) [[likely]] {
-      copy_into(receive->bytes, payload, payload_size);
-      return finish_receive(*receive, header.source_rank, header.tag, payload_size);
-    }
-    return store(source, header, payload, payload_size);
+void PointToPoint::on_packet(ProcessIndex source, const TransportHeader& general, const std::byte* payload,
+                             std::int64_t size) {
+  const MessageHeader& header = MessageHeader::of(general);
+  switch (header.kind) {
+    case MessageHeader::Kind::eager:
+      return on_eager(source, header, payload, size);
+    case MessageHeader::Kind::eager_synchronous:
+      return on_eager_synchronous(source, header, payload, size);
+    case MessageHeader::Kind::matched:
+      return on_matched(source, header);
+    case MessageHeader::Kind::cancel:
+      return take_back(source, header);
+    case MessageHeader::Kind::cancel_reply:
+      return on_cancel_reply(source, header);
+    case MessageHeader::Kind::mark:
+      return on_mark(source, header);
+    case MessageHeader::Kind::report:
+      return on_report(source, header);
+    case MessageHeader::Kind::rendezvous:
+      return refuse(source, fmt::format("an offer as a packet of {} bytes instead of {} that name what is "
+                                        "offered",
+                                        size, sizeof(ExposeToken)));
   }
-  on_rare_packet(source, header, payload, payload_size, message_size);
+  refuse(source, fmt::format("a message of unknown kind {}", static_cast<int>(header.kind)));
 }
 
 void PointToPoint::store(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
                          std::int64_t size) {
   if (!well_addressed(header)) [[unlikely]]
-    return on_bad_packet(source, address_of(header));
+    return refuse(source, address_of(header));
   Message& message = hold(source, header, size);
   copy_bytes(message.payload(), payload, size);
   matching_.add(message);
@@ -59,44 +63,36 @@ Message& PointToPoint::hold(ProcessIndex source, const MessageHeader& header, st
   return message;
 }
 
-void PointToPoint::on_rare_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                                  std::int64_t payload_size, std::int64_t message_size) {
-  switch (header.kind) {
-    case MessageHeader::Kind::eager:
-    case MessageHeader::Kind::eager_synchronous: {
-      MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
-      if (receive == nullptr) return store(source, header, payload, payload_size);
-      copy_into(receive->bytes, payload, payload_size);
-      acknowledge_match(source, header);
-      return finish_receive(*receive, header.source_rank, header.tag, payload_size);
-    }
-    case MessageHeader::Kind::rendezvous:
-      return on_rendezvous(source, header, payload, payload_size, message_size);
-    case MessageHeader::Kind::matched:
-      return on_matched(source, header);
-    case MessageHeader::Kind::cancel:
-      return take_back(source, header);
-    case MessageHeader::Kind::cancel_reply:
-      return on_cancel_reply(source, header);
-    case MessageHeader::Kind::mark:
-      return on_mark(source, header);
-    case MessageHeader::Kind::report:
-      return on_report(source, header);
+void PointToPoint::on_eager(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                            std::int64_t size) {
+  MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
+  if (receive != nullptr) [[likely]] {
+    copy_into(receive->bytes, payload, size);
+    return finish_receive(*receive, header.source_rank, header.tag, size);
   }
-  on_bad_packet(source, fmt::format("a message of unknown kind {}", static_cast<int>(header.kind)));
+  store(source, header, payload, size);
 }
 
-void PointToPoint::on_rendezvous(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                                 std::int64_t payload_size, std::int64_t message_size) {
-  ExposeToken token;
-  if (!well_addressed(header)) return on_bad_packet(source, address_of(header));
-  if (payload_size != static_cast<std::int64_t>(sizeof token) || message_size < 0)
-    return on_bad_packet(source, fmt::format("an offer of {} bytes with a token of {} bytes instead of {}",
-                                             message_size, payload_size, sizeof token));
-  std::memcpy(&token, payload, sizeof token);
+void PointToPoint::on_eager_synchronous(ProcessIndex source, const MessageHeader& header,
+                                        const std::byte* payload, std::int64_t size) {
   MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
-  if (receive != nullptr) return fetch(source, header, token, message_size, *receive);
-  Message& message = messages_.take(header, source, message_size, 0);
+  if (receive == nullptr) return store(source, header, payload, size);
+  copy_into(receive->bytes, payload, size);
+  acknowledge_match(source, header);
+  finish_receive(*receive, header.source_rank, header.tag, size);
+}
+
+void PointToPoint::on_offer(ProcessIndex source, const TransportHeader& general, const ExposeToken& token,
+                            std::int64_t size) {
+  const MessageHeader& header = MessageHeader::of(general);
+  if (header.kind != MessageHeader::Kind::rendezvous)
+    return refuse(source, fmt::format("an offer of {} bytes with a header of kind {}", size,
+                                      static_cast<int>(header.kind)));
+  if (!well_addressed(header)) return refuse(source, address_of(header));
+  if (size < 0) return refuse(source, fmt::format("an offer of {} bytes", size));
+  MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
+  if (receive != nullptr) return fetch(source, header, token, size, *receive);
+  Message& message = messages_.take(header, source, size, 0);
   message.token = token;
   matching_.add(message);
 }
@@ -111,9 +107,9 @@ void PointToPoint::on_report(ProcessIndex source, const MessageHeader& header) {
   Peer& peer = peers_[source];
   const UnexpectedReport report = UnexpectedReport::from(header);
   if (!peer.window.on_report(report))
-    return on_bad_packet(
-        source, fmt::format("a report that it holds {} bytes at position {}, which we have not reached",
-                            report.held, report.position));
+    return refuse(source,
+                  fmt::format("a report that it holds {} bytes at position {}, which we have not reached",
+                              report.held, report.position));
   set_inline_limit(peer);
 }
 
@@ -132,26 +128,20 @@ MessageRequest* PointToPoint::send_named(ProcessIndex source, const MessageHeade
 void PointToPoint::on_matched(ProcessIndex source, const MessageHeader& header) {
   MessageRequest* const send = send_named(source, header);
   if (send == nullptr || send->stage != MessageRequest::Stage::awaiting_match || send->settled)
-    return on_bad_packet(source,
-                         fmt::format("an acknowledgement of synchronous send {}, which waits for none",
-                                     header.sender_request));
+    return refuse(source, fmt::format("an acknowledgement of synchronous send {}, which waits for none",
+                                      header.sender_request));
   settle(*send);
 }
 
-void PointToPoint::on_bad_packet(ProcessIndex source, std::string what) {
-  if (!bad_packet_.empty()) return;
-  bad_packet_ = fmt::format("rank {} sent {}; do all ranks use the same version of Hawser?", source, what);
-  if (end_job_) end_job_(bad_packet_);
-}
-
-EagerSink PointToPoint::on_eager_begin(ProcessIndex source, const MessageHeader& header,
-                                       std::int64_t message_size) {
+EagerSink PointToPoint::on_eager_begin(ProcessIndex source, const TransportHeader& general,
+                                       std::int64_t size) {
+  const MessageHeader& header = MessageHeader::of(general);
   const bool eager =
       header.kind == MessageHeader::Kind::eager || header.kind == MessageHeader::Kind::eager_synchronous;
-  if (!eager || message_size < 0 || !well_addressed(header)) [[unlikely]] {
-    on_bad_packet(source, !well_addressed(header) ? address_of(header)
-                                                  : fmt::format("{} bytes in pieces with a header of kind {}",
-                                                                message_size, static_cast<int>(header.kind)));
+  if (!eager || size < 0 || !well_addressed(header)) [[unlikely]] {
+    refuse(source, !well_addressed(header) ? address_of(header)
+                                           : fmt::format("{} bytes in pieces with a header of kind {}", size,
+                                                         static_cast<int>(header.kind)));
     return {};
   }
   MessageRequest* receive = matching_.match(header.context, header.source_rank, header.tag);
@@ -159,24 +149,20 @@ EagerSink PointToPoint::on_eager_begin(ProcessIndex source, const MessageHeader&
     receive->stage = MessageRequest::Stage::arriving;
     receive->status.source = header.source_rank;
     receive->status.tag = header.tag;
-    receive->message_size = message_size;
+    receive->message_size = size;
     if (header.kind == MessageHeader::Kind::eager_synchronous) acknowledge_match(source, header);
-    return {front_of(receive->bytes, message_size), receive};
+    return {front_of(receive->bytes, size), &receive->transfer()};
   }
-  Message& message = hold(source, header, message_size);
-  message.arriving = true;
+  Message& message = hold(source, header, size);
+  message.arriving = this;
   matching_.add(message);
-  return {ByteSequence{message.payload(), message_size, nullptr}, message_cookie(message)};
+  return {ByteSequence{message.payload(), size, nullptr}, &message};
 }
 
-void PointToPoint::on_eager_end(ProcessIndex, void* cookie) {
-  if (cookie == nullptr) return;  // a message that was refused
-  if (!names_message(cookie)) {
-    auto& receive = *static_cast<MessageRequest*>(cookie);
-    return finish_receive(receive, receive.status.source, receive.status.tag, receive.message_size);
-  }
-  Message& message = message_of(cookie);
-  message.arriving = false;
+void Message::on_complete(Result<>) { arriving->on_arrived(*this); }
+
+void PointToPoint::on_arrived(Message& message) {
+  message.arriving = nullptr;
   if (message.receiver != nullptr) {
     copy_into(message.receiver->bytes, message.payload(), message.size);
     finish_receive(*message.receiver, message.header.source_rank, message.header.tag, message.size);
@@ -186,25 +172,21 @@ void PointToPoint::on_eager_end(ProcessIndex, void* cookie) {
   }
 }
 
-void PointToPoint::on_fetched(void* cookie, Result<> result) {
-  if (cookie == nullptr) return;  // a message that was dropped
-  auto& receive = *static_cast<MessageRequest*>(cookie);
-  HAWSER_ASSERT(receive.stage == MessageRequest::Stage::arriving);
-  if (!result) [[unlikely]] {
-    receive.status.error = error_class_of(result.error());
-    receive.status.cancelled = false;
-    receive.status.bytes = 0;
-    return complete(receive);
+void PointToPoint::on_transferred(MessageRequest& request, Result<> result) {
+  if (request.direction == MessageRequest::Direction::send) {
+    HAWSER_ASSERT(request.stage == MessageRequest::Stage::exposed);
+    if (!result) [[unlikely]]
+      request.status.error = error_class_of(result.error());
+    return settle(request);
   }
-  finish_receive(receive, receive.status.source, receive.status.tag, receive.message_size);
-}
-
-void PointToPoint::on_exposed_done(void* cookie, Result<> result) {
-  auto& send = *static_cast<MessageRequest*>(cookie);
-  HAWSER_ASSERT(send.stage == MessageRequest::Stage::exposed);
-  if (!result) [[unlikely]]
-    send.status.error = error_class_of(result.error());
-  settle(send);
+  HAWSER_ASSERT(request.stage == MessageRequest::Stage::arriving);
+  if (!result) [[unlikely]] {
+    request.status.error = error_class_of(result.error());
+    request.status.cancelled = false;
+    request.status.bytes = 0;
+    return complete(request);
+  }
+  finish_receive(request, request.status.source, request.status.tag, request.message_size);
 }
 
 // A program whose types do not match is wrong, and here it is noticed without cost for what is right.
@@ -248,7 +230,11 @@ void PointToPoint::cancel(MessageRequest& request) {
 }
 
 MessageHeader PointToPoint::cancel_header(const MessageRequest& send) {
-  return {MessageHeader::Kind::cancel, 0, 0, send.context, send.source_rank, send.tag, send.handle, 0};
+  return {.kind = MessageHeader::Kind::cancel,
+          .context = send.context,
+          .source_rank = send.source_rank,
+          .tag = send.tag,
+          .sender_request = send.handle};
 }
 
 // The sender wants a message back that may have met its receive already.
@@ -267,8 +253,8 @@ void PointToPoint::take_back(ProcessIndex source, const MessageHeader& header) {
 void PointToPoint::on_cancel_reply(ProcessIndex source, const MessageHeader& header) {
   MessageRequest* const named = send_named(source, header);
   if (named == nullptr || !named->cancelling)
-    return on_bad_packet(source, fmt::format("an answer about cancelling send {}, for which it was not asked",
-                                             header.sender_request));
+    return refuse(source, fmt::format("an answer about cancelling send {}, for which it was not asked",
+                                      header.sender_request));
   MessageRequest& send = *named;
   const bool taken_back = header.flags != 0;
   send.cancelling = false;

@@ -22,7 +22,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "channel/channel.h"
 #include "message/message.h"
 
 namespace hawser {
@@ -52,14 +51,11 @@ struct UnexpectedReport {
   MessageHeader header(MessageHeader::Kind kind) const {
     const auto low = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const auto high = [](std::int64_t value) { return static_cast<std::uint32_t>(value >> 32); };
-    return {kind,
-            0,
-            0,
-            low(position),
-            static_cast<std::int32_t>(high(position)),
-            static_cast<std::int32_t>(low(held)),
-            high(held),
-            0};
+    return {.kind = kind,
+            .context = low(position),
+            .source_rank = static_cast<std::int32_t>(high(position)),
+            .tag = static_cast<std::int32_t>(low(held)),
+            .sender_request = high(held)};
   }
   static UnexpectedReport from(const MessageHeader& header) {
     const auto joined = [](std::uint32_t low, std::uint32_t high) {

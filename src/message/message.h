@@ -8,13 +8,14 @@
 
 #include "base/counted.h"
 #include "base/intrusive_list.h"
-#include "channel/channel.h"
+#include "message/message_header.h"
 
 namespace hawser {
 
 class MessageRequest;
+class PointToPoint;
 
-class Message {
+class Message final : public Completion {
  public:
   // What MPI_MESSAGE_NO_PROC is to the core; never dereferenced.
   static Message* no_proc() { return reinterpret_cast<Message*>(std::uintptr_t{1}); }
@@ -26,17 +27,20 @@ class Message {
   ListLink by_arrival;  // among those of one context
   MessageHeader header;
   ProcessIndex process = 0;
-  bool arriving = false;                // eager in pieces: the channel still writes into the payload
   bool dropped = false;                 // nobody wants it; given back when it is here
   std::uint32_t handle = 0;             // number in the process's object table; used by binding/ only
   std::int64_t size = 0;                // bytes of the message
   std::int64_t charged = 0;             // in its sender's UnexpectedMemory
   ExposeToken token;                    // rendezvous only
+  PointToPoint* arriving = nullptr;     // eager in pieces: the channel still writes into the payload, for it
   MessageRequest* self_send = nullptr;  // a send to the process itself whose bytes are still at their place
   MessageRequest* receiver = nullptr;   // matched while pieces were still coming
   Ref<Counted> communicator;            // kept alive while a matched probe holds the message
   std::byte inline_payload[inline_bytes];
   std::unique_ptr<std::byte[]> heap_payload;
+
+  // All pieces are here.
+  void on_complete(Result<> result) override;
 
   std::byte* payload() { return heap_payload != nullptr ? heap_payload.get() : inline_payload; }
 };

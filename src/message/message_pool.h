@@ -28,7 +28,7 @@ class MessagePool {
     message->process = process;
     message->size = size;
     message->charged = 0;
-    message->arriving = false;
+    message->arriving = nullptr;
     message->dropped = false;
     message->self_send = nullptr;
     message->receiver = nullptr;

@@ -15,6 +15,10 @@ Result<> MessageRequest::cancel() {
 
 void MessageRequest::destroy() { owner_.release(*this); }
 
+void MessageRequest::Transfer::on_complete(Result<> result) {
+  request_.owner_.on_transferred(request_, std::move(result));
+}
+
 RequestPool::~RequestPool() {
   for (MessageRequest* chunk : chunks_) {
     std::destroy_n(chunk, chunk_size);

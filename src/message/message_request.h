@@ -8,9 +8,9 @@
 
 #include "base/byte_sequence.h"
 #include "base/intrusive_list.h"
-#include "channel/channel.h"
 #include "datatype/datatype.h"
 #include "datatype/type_packer.h"
+#include "message/message_header.h"
 #include "message/request.h"
 #include "message/request_table.h"
 
@@ -106,8 +106,21 @@ class alignas(64) MessageRequest final : public Request {
   ListLink buffer_link;           // among the messages of `buffer`
   CompletionListener* listener = nullptr;
 
+  // Who is told when the exposed bytes are free again, or those on their way to a receive have landed.
+  Completion& transfer() { return transfer_; }
+
  private:
+  class Transfer final : public Completion {
+   public:
+    explicit Transfer(MessageRequest& request) : request_(request) {}
+    void on_complete(Result<> result) override;
+
+   private:
+    MessageRequest& request_;
+  };
+
   PointToPoint& owner_;
+  Transfer transfer_{*this};
 };
 
 class RequestPool {

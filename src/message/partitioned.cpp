@@ -188,10 +188,10 @@ void PartitionedReceive::pair(const Status& told) {
     return;  // lost, as others tell
   const auto size = static_cast<std::int64_t>(sizeof plan_);
   if (told.error != ErrorClass::success || told.bytes != size)
-    return messages_.on_bad_packet(
-        source_, fmt::format("a division of a partitioned send that is not of {} bytes", size));
+    return messages_.refuse(source_,
+                            fmt::format("a division of a partitioned send that is not of {} bytes", size));
   if (!plan_.sound())
-    return messages_.on_bad_packet(
+    return messages_.refuse(
         source_,
         fmt::format("a division of a partitioned send of {} bytes into {} parts of {} bytes, tags from {}",
                     plan_.bytes, plan_.parts, plan_.part_bytes, plan_.first_tag));

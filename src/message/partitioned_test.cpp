@@ -32,7 +32,7 @@ class Scene {
     EXPECT_TRUE(request->start());
     std::vector<std::byte> payload(told);
     std::copy_n(reinterpret_cast<const std::byte*>(&plan), std::min(told, sizeof plan), payload.begin());
-    const MessageHeader header{MessageHeader::Kind::eager, 0, 0, pairing, sender, tag, 0, 0};
+    const MessageHeader header{.context = pairing, .source_rank = sender, .tag = tag};
     network_.inject(sender, receiver, header, payload, static_cast<std::int64_t>(told), false);
     progress();
   }
@@ -52,7 +52,7 @@ class Scene {
                            {bytes.data(), static_cast<std::int64_t>(bytes.size()), nullptr});
     progress();
   }
-  const std::string& word() { return network_[receiver].bad_packet(); }
+  const std::string& word() { return network_.lane(receiver).bad_packet(); }
 
   std::vector<std::byte> into = std::vector<std::byte>(size);
 

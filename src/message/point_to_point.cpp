@@ -25,7 +25,9 @@ PointToPoint::PointToPoint(RequestTable& table)
 
 PointToPoint::~PointToPoint() = default;
 
-void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channels, UnexpectedBounds bounds) {
+void PointToPoint::connect(Lane& lane, ProcessIndex self, int processes, ChannelSet& channels,
+                           UnexpectedBounds bounds) {
+  lane_ = &lane;
   self_ = self;
   bounds_ = bounds;
   const SharedMemoryChannel* shared_memory = channels.shared_memory();
@@ -40,10 +42,12 @@ void PointToPoint::connect(ProcessIndex self, int processes, ChannelSet& channel
     if (shared_memory != nullptr && shared_memory->serves(i)) peer.ring = shared_memory->sender_to(i);
     set_inline_limit(peer);
   }
+  lane.set_handler(HandlerId::message, this);
 }
 
 void PointToPoint::disconnect() {
   HAWSER_ASSERT(flushed());
+  lane_->set_handler(HandlerId::message, nullptr);
   peers_.reset();
 }
 
@@ -179,8 +183,7 @@ bool PointToPoint::transmit(Peer& peer, MessageRequest& request) {
   }
   const bool short_enough = request.bytes.size <= peer.eager_limit;
   if (short_enough && !peer.window.open() && !send_due_mark(peer)) return false;
-  MessageHeader header{MessageHeader::Kind::eager, 0,           0, request.context,
-                       request.source_rank,        request.tag, 0, 0};
+  MessageHeader header{.context = request.context, .source_rank = request.source_rank, .tag = request.tag};
   // What is not longer than an envelope needs none, see transmit_eager.
   if (short_enough && (peer.window.open() || request.bytes.size <= Message::inline_bytes))
     return transmit_eager(peer, request, header);
@@ -189,7 +192,7 @@ bool PointToPoint::transmit(Peer& peer, MessageRequest& request) {
   // The channel may not report before this call returns, but the stage must be right whenever it does.
   const MessageRequest::Stage former = request.stage;
   request.stage = MessageRequest::Stage::exposed;
-  if (peer.channel->try_expose(request.process, header, request.bytes, &request)) return true;
+  if (peer.channel->try_expose(request.process, header, request.bytes, &request.transfer())) return true;
   request.stage = former;
   return false;
 }
@@ -253,8 +256,10 @@ void PointToPoint::send_to_self(MessageRequest& send) {
   const std::int64_t memory = memory_of_unexpected(send.bytes.size);
   const bool copied = send.mode == SendMode::standard && send.bytes.size <= self_copy_limit &&
                       own.held() + memory <= bounds_.own;
-  const MessageHeader header{MessageHeader::Kind::eager, 0,        0,           send.context,
-                             send.source_rank,           send.tag, send.handle, 0};
+  const MessageHeader header{.context = send.context,
+                             .source_rank = send.source_rank,
+                             .tag = send.tag,
+                             .sender_request = send.handle};
   Message& message = messages_.take(header, self_, send.bytes.size, copied ? send.bytes.size : 0);
   matching_.add(message);
   if (copied) {
@@ -305,7 +310,7 @@ void PointToPoint::deliver(Message& message, MessageRequest& receive) {
     if (message.arriving) {
       message.receiver = &receive;
       receive.stage = MessageRequest::Stage::arriving;
-      return;  // on_eager_end goes on
+      return;  // on_arrived goes on
     }
     copy_into(receive.bytes, message.payload(), message.size);
     finish_receive(receive, header.source_rank, header.tag, message.size);
@@ -320,7 +325,7 @@ void PointToPoint::fetch(ProcessIndex process, const MessageHeader& header, cons
   receive.status.source = header.source_rank;
   receive.status.tag = header.tag;
   receive.message_size = size;
-  peers_[process].channel->fetch(process, token, front_of(receive.bytes, size), &receive);
+  peers_[process].channel->fetch(process, token, front_of(receive.bytes, size), &receive.transfer());
 }
 
 void PointToPoint::acknowledge_match(ProcessIndex process, const MessageHeader& header) {
@@ -338,7 +343,7 @@ void PointToPoint::release_context(std::uint32_t context) {
 void PointToPoint::drop(Message& message) {
   if (message.arriving) {
     message.dropped = true;
-    return;  // on_eager_end gives it back
+    return;  // on_arrived gives it back
   }
   if (message.header.kind == MessageHeader::Kind::rendezvous)
     peers_[message.process].channel->fetch(message.process, message.token, ByteSequence{}, nullptr);

@@ -7,15 +7,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "channel/channel.h"
 #include "channel/channel_set.h"
+#include "channel/lane.h"
 #include "channel/shared_ring.h"
+#include "channel/transport.h"
 #include "message/eager_window.h"
 #include "message/matching.h"
 #include "message/message.h"
@@ -27,13 +27,13 @@
 
 namespace hawser {
 
-class PointToPoint final : public ChannelEvents {
+class PointToPoint final : public ActiveMessageHandler {
  public:
   explicit PointToPoint(RequestTable& table);
   ~PointToPoint();
 
-  // From here on messages can be sent.
-  void connect(ProcessIndex self, int processes, ChannelSet& channels, UnexpectedBounds bounds);
+  // From here on messages can be sent, and come in over the lane.
+  void connect(Lane& lane, ProcessIndex self, int processes, ChannelSet& channels, UnexpectedBounds bounds);
   // Who ends the job when memory ends; without one the exception goes on.
   void set_progress(Progress& progress) { progress_ = &progress; }
   void out_of_memory(const std::bad_alloc& error) {
@@ -47,8 +47,8 @@ class PointToPoint final : public ChannelEvents {
   // it now. False: nothing was done, use isend.
   bool send_now(const SendTarget& target, const ByteSequence& bytes) {
     Peer& peer = peers_[target.process];
-    const MessageHeader header{MessageHeader::Kind::eager, 0,          0, target.context,
-                               target.source_rank,         target.tag, 0, 0};
+    const MessageHeader header{
+        .context = target.context, .source_rank = target.source_rank, .tag = target.tag};
     if (bytes.size <= peer.inline_limit && bytes.contiguous()) [[likely]]
       return send_in_slot(peer, header, bytes.data, bytes.size);
     if (bytes.size > peer.eager_limit || !peer.queue.empty() || !peer.window.open()) return false;
@@ -63,8 +63,8 @@ class PointToPoint final : public ChannelEvents {
     Peer& peer = peers_[target.process];
     if (bytes > peer.inline_limit) [[unlikely]]
       return false;
-    const MessageHeader header{MessageHeader::Kind::eager, 0,          0, target.context,
-                               target.source_rank,         target.tag, 0, 0};
+    const MessageHeader header{
+        .context = target.context, .source_rank = target.source_rank, .tag = target.tag};
     return send_in_slot(peer, header, static_cast<const std::byte*>(data), bytes);
   }
 
@@ -145,24 +145,21 @@ class PointToPoint final : public ChannelEvents {
 
   const MatchingCounters& counters() const { return matching_.counters(); }
   Matching::Queued queued_in(std::uint32_t context) const { return matching_.queued_in(context); }
-  // Why the first lost peer cannot be reached; empty while all can.
-  const std::string& loss() const { return loss_; }
-  // What the first peer that sent nonsense sent; empty while none has. `end_job` is called with it at once.
-  const std::string& bad_packet() const { return bad_packet_; }
-  void at_bad_packet(std::function<void(const std::string&)> end_job) { end_job_ = std::move(end_job); }
 
-  // ChannelEvents
-  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                 std::int64_t payload_size, std::int64_t message_size) override;
-  EagerSink on_eager_begin(ProcessIndex source, const MessageHeader& header,
-                           std::int64_t message_size) override;
-  void on_eager_end(ProcessIndex source, void* cookie) override;
-  void on_exposed_done(void* cookie, Result<> result) override;
-  void on_fetched(void* cookie, Result<> result) override;
-  void on_peer_lost(ProcessIndex, const Error& error) override {
-    if (loss_.empty()) loss_ = error.text;
-  }
-  void on_bad_packet(ProcessIndex source, std::string what) override;
+  // A message that header.is_eager() arrived in one piece: on_packet without a look at the header.
+  void on_eager(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                std::int64_t size);
+  void on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
+                 std::int64_t size) override;
+  void on_offer(ProcessIndex source, const TransportHeader& header, const ExposeToken& token,
+                std::int64_t size) override;
+  EagerSink on_eager_begin(ProcessIndex source, const TransportHeader& header, std::int64_t size) override;
+  // The channel is through with the bytes of a send or a receive.
+  void on_transferred(MessageRequest& request, Result<> result);
+  // The process sent what it cannot mean; `what` goes on after "rank 3 sent ".
+  void refuse(ProcessIndex source, std::string what) { lane_->on_bad_packet(source, std::move(what)); }
+  // All pieces of a message that found no receive at its beginning are here.
+  void on_arrived(Message& message);
 
  private:
   struct Peer {
@@ -174,7 +171,7 @@ class PointToPoint final : public ChannelEvents {
     std::int32_t eager_limit = -1;  // bytes; -1: the process itself
     ProcessIndex process = 0;
     IntrusiveList<MessageRequest, &MessageRequest::link> queue;  // in order; waits for room
-    Channel* channel = nullptr;
+    Transport* channel = nullptr;
     UnexpectedMemory unexpected;  // of its messages to us
     ListLink waiting;             // in waiting_peers_ while the queue is not empty
   };
@@ -243,10 +240,8 @@ class PointToPoint final : public ChannelEvents {
   void reply(ProcessIndex process, const MessageHeader& header);
   void leave_queue(MessageRequest& request);
 
-  void on_rare_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                      std::int64_t payload_size, std::int64_t message_size);
-  void on_rendezvous(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                     std::int64_t payload_size, std::int64_t message_size);
+  void on_eager_synchronous(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
+                            std::int64_t size);
   void store(ProcessIndex source, const MessageHeader& header, const std::byte* payload, std::int64_t size);
   void deliver(Message& message, MessageRequest& receive);
   void fetch(ProcessIndex process, const MessageHeader& header, const ExposeToken& token, std::int64_t size,
@@ -265,6 +260,7 @@ class PointToPoint final : public ChannelEvents {
   static MessageHeader cancel_header(const MessageRequest& send);
 
   RequestTable& table_;
+  Lane* lane_ = nullptr;
   Progress* progress_ = nullptr;
   std::unique_ptr<Peer[]> peers_;
   Matching matching_;
@@ -275,9 +271,6 @@ class PointToPoint final : public ChannelEvents {
   std::map<std::uint32_t, SendBuffer> context_buffers_;
   MessageRequest sent_;
   MessageRequest null_receive_;
-  std::string loss_;
-  std::string bad_packet_;
-  std::function<void(const std::string&)> end_job_;
   UnexpectedBounds bounds_;
   ProcessIndex self_ = 0;
   std::int32_t next_part_tag_ = 0;

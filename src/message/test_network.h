@@ -29,23 +29,25 @@ class TestNetwork {
   TestNetwork(int processes, std::uint64_t seed, Options options = {});
 
   PointToPoint& operator[](int process) { return nodes_[static_cast<std::size_t>(process)]->messages; }
+  Lane& lane(int process) { return nodes_[static_cast<std::size_t>(process)]->lane; }
   RequestTable& table(int process) { return nodes_[static_cast<std::size_t>(process)]->table; }
   Random& random() { return random_; }
   bool progress(int process);
   // Moves everything on until nothing is left under way; no more refusals from here on.
   void settle();
   // A packet as a channel would report it, whatever stands in it; `in_pieces`: as a long eager message.
-  void inject(int from, int to, const MessageHeader& header, std::vector<std::byte> payload,
+  void inject(int from, int to, const TransportHeader& header, std::vector<std::byte> payload,
               std::int64_t message_size, bool in_pieces);
   // Bytes exposed that nobody has fetched.
   std::size_t exposed() const { return exposed_.size(); }
 
  private:
   struct Packet {
-    MessageHeader header;
+    TransportHeader header;
     std::vector<std::byte> payload;
     std::int64_t message_size = 0;
-    void* done = nullptr;  // not a packet: the bytes exposed with this cookie are free
+    bool offers = false;         // the payload is an ExposeToken
+    Completion* done = nullptr;  // not a packet: the exposed bytes of this are free
     bool in_pieces = false;
     bool begun = false;  // in pieces: the sink is known
     EagerSink sink;
@@ -53,30 +55,31 @@ class TestNetwork {
   };
   struct Exposed {
     ByteSequence bytes;
-    void* cookie;
+    Completion* end;
     int owner;
   };
   struct Fetch {
     int process;
     std::uint64_t exposed;
     ByteSequence into;
-    void* cookie;
+    Completion* end;
   };
 
-  class Link final : public Channel {
+  class Link final : public Transport {
    public:
     Link(TestNetwork& network, int self) : network_(network), self_(self) {}
     const char* name() const override { return "test"; }
     std::int64_t eager_limit(ProcessIndex) const override { return network_.options_.eager_limit; }
-    bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
-    bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                    void* cookie) override;
-    void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
-    bool progress(ChannelEvents& events, Nanoseconds now) override;
+    bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override;
+    bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                    Completion* end) override;
+    void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
+               Completion* end) override;
+    bool progress(TransportEvents& events, Nanoseconds now) override;
     bool flushed() const override { return true; }
 
    private:
-    bool advance(ChannelEvents& events, int source, Packet& packet);
+    bool advance(TransportEvents& events, int source, Packet& packet);
 
     TestNetwork& network_;
     int self_;
@@ -84,14 +87,15 @@ class TestNetwork {
 
   struct Node final : ChannelSet {
     Node(TestNetwork& network, int self) : link(network, self), link_pointer(&link), process(self) {}
-    Channel* channel_of(ProcessIndex peer) override { return peer == process ? nullptr : &link; }
-    std::span<Channel* const> channels() override { return {&link_pointer, 1}; }
+    Transport* channel_of(ProcessIndex peer) override { return peer == process ? nullptr : &link; }
+    std::span<Transport* const> channels() override { return {&link_pointer, 1}; }
     Waiter& waiter() override { HAWSER_UNREACHABLE(); }
 
     RequestTable table;
+    Lane lane;
     PointToPoint messages{table};
     Link link;
-    Channel* link_pointer;
+    Transport* link_pointer;
     int process;
   };
 
@@ -113,10 +117,10 @@ inline TestNetwork::TestNetwork(int processes, std::uint64_t seed, Options optio
   for (int i = 0; i < processes; ++i) nodes_.push_back(std::make_unique<Node>(*this, i));
   queues_.resize(nodes_.size() * nodes_.size());
   for (int i = 0; i < processes; ++i)
-    (*this)[i].connect(i, processes, *nodes_[static_cast<std::size_t>(i)], options.bounds);
+    (*this)[i].connect(lane(i), i, processes, *nodes_[static_cast<std::size_t>(i)], options.bounds);
 }
 
-inline bool TestNetwork::Link::try_send(ProcessIndex peer, const MessageHeader& header,
+inline bool TestNetwork::Link::try_send(ProcessIndex peer, const TransportHeader& header,
                                         const ByteSequence& payload) {
   HAWSER_ASSERT(payload.size <= network_.options_.eager_limit && peer != self_);
   if (network_.random_.chance(network_.options_.refusal)) return false;
@@ -125,20 +129,21 @@ inline bool TestNetwork::Link::try_send(ProcessIndex peer, const MessageHeader& 
   packet.payload.resize(static_cast<std::size_t>(payload.size));
   copy_from(packet.payload.data(), payload);
   packet.message_size = payload.size;
-  packet.in_pieces = payload.size >= 64 && (header.kind == MessageHeader::Kind::eager ||
-                                            header.kind == MessageHeader::Kind::eager_synchronous);
+  // Earlier than the contract has it: everything of this room that has bytes may come in pieces.
+  packet.in_pieces = payload.size >= 64;
   network_.queue(self_, peer).push_back(std::move(packet));
   return true;
 }
 
-inline bool TestNetwork::Link::try_expose(ProcessIndex peer, const MessageHeader& header,
-                                          const ByteSequence& bytes, void* cookie) {
+inline bool TestNetwork::Link::try_expose(ProcessIndex peer, const TransportHeader& header,
+                                          const ByteSequence& bytes, Completion* end) {
   if (network_.random_.chance(network_.options_.refusal)) return false;
   ExposeToken token;
   token.words[0] = ++network_.last_exposed_;
-  network_.exposed_[token.words[0]] = {bytes, cookie, self_};
+  network_.exposed_[token.words[0]] = {bytes, end, self_};
   Packet packet;
   packet.header = header;
+  packet.offers = true;
   packet.payload.resize(sizeof token);
   std::memcpy(packet.payload.data(), &token, sizeof token);
   packet.message_size = bytes.size;
@@ -147,20 +152,26 @@ inline bool TestNetwork::Link::try_expose(ProcessIndex peer, const MessageHeader
 }
 
 inline void TestNetwork::Link::fetch(ProcessIndex, const ExposeToken& token, const ByteSequence& into,
-                                     void* cookie) {
-  network_.fetches_.push_back({self_, token.words[0], into, cookie});
+                                     Completion* end) {
+  network_.fetches_.push_back({self_, token.words[0], into, end});
 }
 
 // One step of the oldest packet of a source; true when it is through.
-inline bool TestNetwork::Link::advance(ChannelEvents& events, int source, Packet& packet) {
+inline bool TestNetwork::Link::advance(TransportEvents& events, int source, Packet& packet) {
   if (packet.done != nullptr) {
-    events.on_exposed_done(packet.done, {});
+    tell(packet.done, {});
     return true;
   }
   const auto size = static_cast<std::int64_t>(packet.payload.size());
   if (!packet.begun) {
     if (!packet.in_pieces) {
-      events.on_packet(source, packet.header, packet.payload.data(), size, packet.message_size);
+      if (packet.offers) {
+        ExposeToken token;
+        std::memcpy(&token, packet.payload.data(), sizeof token);
+        events.on_offer(source, packet.header, token, packet.message_size);
+      } else {
+        events.on_packet(source, packet.header, packet.payload.data(), size);
+      }
       return true;
     }
     packet.begun = true;
@@ -178,11 +189,11 @@ inline bool TestNetwork::Link::advance(ChannelEvents& events, int source, Packet
   }
   packet.landed += piece;
   if (packet.landed < size) return false;
-  events.on_eager_end(source, packet.sink.cookie);
+  tell(packet.sink.end, {});
   return true;
 }
 
-inline bool TestNetwork::Link::progress(ChannelEvents& events, Nanoseconds) {
+inline bool TestNetwork::Link::progress(TransportEvents& events, Nanoseconds) {
   bool moved = false;
   for (int source = 0; source < static_cast<int>(network_.nodes_.size()); ++source) {
     std::deque<Packet>& queue = network_.queue(source, self_);
@@ -200,34 +211,36 @@ inline bool TestNetwork::Link::progress(ChannelEvents& events, Nanoseconds) {
     network_.fetches_.erase(network_.fetches_.begin() + static_cast<long>(i));
     const auto named = network_.exposed_.find(fetch.exposed);
     if (named == network_.exposed_.end()) {  // of an injected token
-      events.on_fetched(fetch.cookie, {});
+      tell(fetch.end, {});
       continue;
     }
     const Exposed exposed = named->second;
     network_.exposed_.erase(named);
     copy_between(fetch.into, exposed.bytes);
-    events.on_fetched(fetch.cookie, {});
+    tell(fetch.end, {});
     Packet done;
-    done.done = exposed.cookie;
+    done.done = exposed.end;
     network_.queue(self_, exposed.owner).push_back(std::move(done));
     moved = true;
   }
   return moved;
 }
 
-inline void TestNetwork::inject(int from, int to, const MessageHeader& header, std::vector<std::byte> payload,
-                                std::int64_t message_size, bool in_pieces) {
+inline void TestNetwork::inject(int from, int to, const TransportHeader& header,
+                                std::vector<std::byte> payload, std::int64_t message_size, bool in_pieces) {
   Packet packet;
   packet.header = header;
   packet.payload = std::move(payload);
   packet.message_size = message_size;
   packet.in_pieces = in_pieces;
+  packet.offers = MessageHeader::of(header).kind == MessageHeader::Kind::rendezvous && !in_pieces &&
+                  packet.payload.size() == sizeof(ExposeToken);
   queue(from, to).push_back(std::move(packet));
 }
 
 inline bool TestNetwork::progress(int process) {
   Node& node = *nodes_[static_cast<std::size_t>(process)];
-  const bool arrived = node.link.progress(node.messages, 0);
+  const bool arrived = node.link.progress(node.lane, 0);
   return node.messages.progress() || arrived;
 }
 

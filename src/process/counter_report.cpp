@@ -12,7 +12,7 @@ std::vector<std::string> counter_report(MpiProcess& process) {
       "messages unexpected_total={} unexpected_most={} unexpected_bytes_most={} time_to_join_us={}",
       matching.unexpected_total, matching.most_unexpected, matching.most_unexpected_bytes,
       process.time_to_join() / microsecond)};
-  for (const Channel* channel : process.environment().channels->channels()) {
+  for (const Transport* channel : process.environment().channels->channels()) {
     std::string line;
     for (const ChannelCounter& counter : channel->list_counters())
       if (counter.value != 0) line += fmt::format(" {}={}", counter.name, counter.value);

@@ -58,8 +58,8 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   }
   set->waiter_ =
       std::make_unique<MachineWaiter>(set->shared_memory_.get(), place.machine_processes, knobs, clock);
-  for (Channel* const channel :
-       {static_cast<Channel*>(set->rails_.get()), static_cast<Channel*>(set->sockets_.get())}) {
+  for (Transport* const channel :
+       {static_cast<Transport*>(set->rails_.get()), static_cast<Transport*>(set->sockets_.get())}) {
     if (channel == nullptr) continue;
     set->channels_.push_back(channel);
     HAWSER_TRY(set->waiter_->watch(*channel));
@@ -131,7 +131,7 @@ Result<> MachineChannels::choose_network(const JobPlace& place, AddressExchange&
   return {};
 }
 
-Channel* MachineChannels::channel_of(ProcessIndex peer) {
+Transport* MachineChannels::channel_of(ProcessIndex peer) {
   if (peer == rank_) return nullptr;
   const auto node = [&](ProcessIndex process) { return node_of_rank_[static_cast<std::size_t>(process)]; };
   if (node(peer) == node(rank_)) return shared_memory_.get();

@@ -28,8 +28,8 @@ class MachineChannels final : public ChannelSet {
                                                         const Knobs& knobs, Clock& clock,
                                                         rdma::DeviceSource& devices);
 
-  Channel* channel_of(ProcessIndex peer) override;
-  std::span<Channel* const> channels() override { return channels_; }
+  Transport* channel_of(ProcessIndex peer) override;
+  std::span<Transport* const> channels() override { return channels_; }
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
   RailChannel* rails() override { return rails_.get(); }
@@ -51,7 +51,7 @@ class MachineChannels final : public ChannelSet {
   std::unique_ptr<RailChannel> rails_;                  // null: nobody is reached by them
   NetworkAgreement agreement_;
   std::unique_ptr<MachineWaiter> waiter_;
-  std::vector<Channel*> channels_;
+  std::vector<Transport*> channels_;
   std::vector<std::int32_t> node_of_rank_;
   std::int32_t rank_ = 0;
 };

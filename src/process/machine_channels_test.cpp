@@ -42,7 +42,7 @@ void wait_until(MachineChannels& set, Recorder& events, Condition condition) {
   std::uint32_t idle_passes = 0;
   while (true) {
     bool moved = false;
-    for (Channel* channel : set.channels()) moved |= channel->progress(events, 0);
+    for (Transport* channel : set.channels()) moved |= channel->progress(events, 0);
     if (condition()) return;
     if (moved)
       idle_passes = 0;
@@ -55,24 +55,25 @@ void wait_until(MachineChannels& set, Recorder& events, Condition condition) {
 void exchange_all(MachineChannels& set, ProcessIndex self, ProcessIndex processes) {
   Recorder events;
   // Fetches go to the channel of their source.
-  struct Router final : Channel {
+  struct Router final : Transport {
     MachineChannels& set;
     explicit Router(MachineChannels& s) : set(s) {}
     const char* name() const override { return "router"; }
     std::int64_t eager_limit(ProcessIndex peer) const override {
       return set.channel_of(peer)->eager_limit(peer);
     }
-    bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override {
+    bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override {
       return set.channel_of(peer)->try_send(peer, header, payload);
     }
-    bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                    void* c) override {
+    bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                    Completion* c) override {
       return set.channel_of(peer)->try_expose(peer, header, bytes, c);
     }
-    void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* c) override {
+    void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
+               Completion* c) override {
       set.channel_of(peer)->fetch(peer, token, into, c);
     }
-    bool progress(ChannelEvents&, Nanoseconds) override { return false; }
+    bool progress(TransportEvents&, Nanoseconds) override { return false; }
     bool flushed() const override { return true; }
   } router(set);
   events.channel = &router;
@@ -82,8 +83,7 @@ void exchange_all(MachineChannels& set, ProcessIndex self, ProcessIndex processe
     if (peer == self) continue;
     wait_until(set, events, [&] { return router.try_send(peer, header_with_tag(1), whole(small)); });
     wait_until(set, events, [&] {
-      return router.try_expose(peer, header_with_tag(2, MessageHeader::Kind::rendezvous), whole(large),
-                               &large);
+      return router.try_expose(peer, header_with_tag(2), whole(large), events.exposing(&large));
     });
   }
   const int others = processes - 1;
@@ -100,7 +100,8 @@ void exchange_all(MachineChannels& set, ProcessIndex self, ProcessIndex processe
       wait_until(set, events, [&] { return router.try_send(peer, header_with_tag(3), whole(small)); });
   wait_until(set, events, [&] {
     return events.messages.size() == 3 * static_cast<std::size_t>(others) &&
-           std::all_of(set.channels().begin(), set.channels().end(), [](Channel* c) { return c->flushed(); });
+           std::all_of(set.channels().begin(), set.channels().end(),
+                       [](Transport* c) { return c->flushed(); });
   });
 }
 

@@ -67,13 +67,11 @@ class BootstrapExchange final : public AddressExchange {
 };
 
 // When all messages are over, only the protocol's own packets come.
-class OnlyProtocol final : public ChannelEvents {
+class OnlyProtocol final : public TransportEvents {
  public:
-  void on_packet(ProcessIndex, const MessageHeader&, const std::byte*, std::int64_t, std::int64_t) override {}
-  EagerSink on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t) override { return {}; }
-  void on_eager_end(ProcessIndex, void*) override {}
-  void on_exposed_done(void*, Result<>) override {}
-  void on_fetched(void*, Result<>) override {}
+  void on_packet(ProcessIndex, const TransportHeader&, const std::byte*, std::int64_t) override {}
+  void on_offer(ProcessIndex, const TransportHeader&, const ExposeToken&, std::int64_t) override {}
+  EagerSink on_eager_begin(ProcessIndex, const TransportHeader&, std::int64_t) override { return {}; }
   void on_bad_packet(ProcessIndex, std::string) override {}
 };
 

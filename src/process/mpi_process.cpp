@@ -170,12 +170,12 @@ Result<> MpiProcess::connect() {
   main_thread_ = current_thread();
   shared_memory_ = environment_.channels->shared_memory();
   polled_channels_.clear();
-  for (Channel* channel : environment_.channels->channels())
+  for (Transport* channel : environment_.channels->channels())
     if (channel != shared_memory_) polled_channels_.push_back(channel);
   environment_.host->call_in_children(&become_copy_in_child);
-  point_to_point_.connect(rank_, size_, *environment_.channels,
+  point_to_point_.connect(lane_, rank_, size_, *environment_.channels,
                           UnexpectedBounds::of(knobs_.unexpected_bytes, size_));
-  point_to_point_.at_bad_packet([this](const std::string& what) {
+  lane_.at_bad_packet([this](const std::string& what) {
     abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, what));
   });
   HAWSER_TRY(collectives_.open(rank_, size_, knobs(), shared_memory_, layout.node_of_rank));
@@ -203,7 +203,7 @@ Result<> MpiProcess::disconnect() {
 void MpiProcess::flush() {
   wait_until([this] {
     if (!point_to_point_.flushed()) return false;
-    for (const Channel* channel : environment_.channels->channels())
+    for (const Transport* channel : environment_.channels->channels())
       if (!channel->flushed()) return false;
     return true;
   });
@@ -232,8 +232,8 @@ Result<> MpiProcess::synchronize_all() {
 // What need not be done in every pass.
 void MpiProcess::look_around() {
   now_ = environment_.clock->now();
-  if (shared_memory_ != nullptr) shared_memory_->look_after_neighbours(point_to_point_, now_);
-  if (!point_to_point_.loss().empty()) [[unlikely]]
+  if (shared_memory_ != nullptr) shared_memory_->look_after_neighbours(lane_, now_);
+  if (!lane_.loss().empty()) [[unlikely]]
     abort_after_loss();
   if (!tool_.events().listening()) return;
   if (const RailStatus* status = environment_.channels->rail_status()) tool_.events().deliver(*this, *status);
@@ -255,8 +255,8 @@ bool MpiProcess::pass() {
   }
   bool moved = false;
   // The shared-memory channel is called directly, so that its packets are matched without an indirection.
-  if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(point_to_point_);
-  for (Channel* channel : polled_channels_) moved |= channel->progress(point_to_point_, now_);
+  if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(direct_messages_);
+  for (Transport* channel : polled_channels_) moved |= channel->progress(lane_, now_);
   moved |= point_to_point_.progress();
   // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
   if (starts_ > 0) [[likely]]
@@ -273,7 +273,7 @@ void MpiProcess::abort_after_loss() {
   constexpr Nanoseconds time_of_the_launcher = 1 * second;
   if (!loss_seen_) loss_seen_ = now_;
   if (now_ - *loss_seen_ < time_of_the_launcher) return;
-  abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, point_to_point_.loss()));
+  abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, lane_.loss()));
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {

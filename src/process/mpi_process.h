@@ -18,6 +18,7 @@
 #include "communicator/communicator.h"
 #include "datatype/operator.h"
 #include "datatype/predefined.h"
+#include "message/direct_messages.h"
 #include "message/point_to_point.h"
 #include "message/progress.h"
 #include "mpi_t/tool_interface.h"
@@ -162,7 +163,9 @@ class MpiProcess final : public Progress, public ToolSource {
   ProcessLock lock_;
   ParkedThreads parked_;
   Handles handles_;
+  Lane lane_;
   PointToPoint point_to_point_;
+  DirectMessages direct_messages_{lane_, point_to_point_};
   CollectiveEngine collectives_{point_to_point_, *this};
   PredefinedTypes types_;
   PredefinedOperators operators_;
@@ -172,7 +175,7 @@ class MpiProcess final : public Progress, public ToolSource {
   PredefinedAttributes predefined_attributes_{error_codes_};
   ToolInterface tool_{knobs_};
   SharedMemoryChannel* shared_memory_ = nullptr;  // null: none
-  std::vector<Channel*> polled_channels_;         // the others
+  std::vector<Transport*> polled_channels_;       // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock
   std::optional<Nanoseconds> loss_seen_;          // when it was noticed that a process cannot be reached
   Nanoseconds no_yields_until_ = 0;               // in waits among threads

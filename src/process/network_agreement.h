@@ -9,8 +9,8 @@
 
 #include "access/rdma.h"
 #include "base/knobs.h"
-#include "channel/channel.h"
 #include "channel/exchange.h"
+#include "channel/transport.h"
 
 namespace hawser {
 

@@ -61,7 +61,7 @@ const RailCounters& RailChannel::counters() const { return engine_->count(); }
 std::int64_t RailChannel::eager_limit(ProcessIndex) const { return engine_->eager.limit(); }
 
 // The peer to send to; null: it is lost, and what is sent to it is swallowed.
-bool RailChannel::try_send(ProcessIndex process, const MessageHeader& header, const ByteSequence& payload) {
+bool RailChannel::try_send(ProcessIndex process, const TransportHeader& header, const ByteSequence& payload) {
   VirtualChannel* const peer = engine_->peers.obtain(process);
   HAWSER_ASSERT(peer != nullptr && payload.size <= eager_limit(process));
   if (peer->lost) return true;
@@ -70,22 +70,24 @@ bool RailChannel::try_send(ProcessIndex process, const MessageHeader& header, co
   return engine_->eager.try_send(*peer, header, payload);
 }
 
-bool RailChannel::try_expose(ProcessIndex process, const MessageHeader& header, const ByteSequence& bytes,
-                             void* cookie) {
+bool RailChannel::try_expose(ProcessIndex process, const TransportHeader& header, const ByteSequence& bytes,
+                             Completion* end) {
   VirtualChannel* const peer = engine_->peers.obtain(process);
   HAWSER_ASSERT(peer != nullptr);
   if (!peer->lost && peer->ready() == 0) engine_->recovery.on_wanted(*peer);
-  return engine_->rendezvous.try_expose(*peer, header, bytes, cookie);
+  return engine_->rendezvous.try_expose(*peer, header, bytes, end);
 }
 
 void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const ByteSequence& into,
-                        void* cookie) {
+                        Completion* end) {
   VirtualChannel* const peer = engine_->peers.find(process);
   HAWSER_ASSERT(peer != nullptr);
-  engine_->rendezvous.fetch(*peer, token, into, cookie);
+  engine_->rendezvous.fetch(*peer, token, into, end);
 }
 
-bool RailChannel::progress(ChannelEvents& events, Nanoseconds now) { return engine_->progress(events, now); }
+bool RailChannel::progress(TransportEvents& events, Nanoseconds now) {
+  return engine_->progress(events, now);
+}
 
 Nanoseconds RailChannel::deadline() const { return engine_->deadline(); }
 

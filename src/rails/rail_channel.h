@@ -12,8 +12,8 @@
 
 #include "access/rdma.h"
 #include "base/knobs.h"
-#include "channel/channel.h"
 #include "channel/exchange.h"
+#include "channel/transport.h"
 #include "rails/datapath/rail_settings.h"
 #include "rails/status/rail_counters.h"
 #include "rails/status/status_table.h"
@@ -22,7 +22,7 @@ namespace hawser {
 
 struct RailEngine;
 
-class RailChannel final : public Channel {
+class RailChannel final : public Transport {
  public:
   // Opens the devices. `exchange` must outlive the channel: peers' rail tables are asked for when first
   // needed. `seed`: of jitter; unlike in each process. An error: a knob that fits
@@ -63,11 +63,11 @@ class RailChannel final : public Channel {
 
   const char* name() const override { return "rails"; }
   std::int64_t eager_limit(ProcessIndex peer) const override;
-  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
-  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                  void* cookie) override;
-  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
-  bool progress(ChannelEvents& events, Nanoseconds now) override;
+  bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override;
+  bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                  Completion* end) override;
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, Completion* end) override;
+  bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override;
   bool flushed() const override;
   std::vector<ChannelCounter> list_counters() const override;

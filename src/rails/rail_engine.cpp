@@ -34,7 +34,7 @@ Result<std::unique_ptr<RailEngine>> RailEngine::open(const RailSettings& setting
   return engine;
 }
 
-bool RailEngine::progress(ChannelEvents& channel_events, Nanoseconds now) {
+bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   context.now = now;
   if (!recovery.started()) [[unlikely]] {
     // Before the first fence there is nothing to move.

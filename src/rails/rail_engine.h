@@ -25,7 +25,7 @@ struct RailEngine {
                                                   std::uint64_t seed);
   ~RailEngine();
 
-  bool progress(ChannelEvents& channel_events, Nanoseconds now);
+  bool progress(TransportEvents& channel_events, Nanoseconds now);
   Nanoseconds deadline() const;
   // Brings the counters that others keep up to date: registration cache, datagrams.
   const RailCounters& count();

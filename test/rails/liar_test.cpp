@@ -1,5 +1,5 @@
 // What a peer may not send over rails, however late or often it comes: the process that gets it says so, with
-// a word about the sender, and the job ends by that (ChannelEvents::on_bad_packet). Process 0 lies, 1
+// a word about the sender, and the job ends by that (TransportEvents::on_bad_packet). Process 0 lies, 1
 // complains.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

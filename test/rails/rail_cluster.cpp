@@ -93,6 +93,26 @@ class Endpoint::Buffer {
   std::optional<channel_test::EveryOther> spread_;
 };
 
+// What stands in the headers: how the receiver is to take the message.
+struct OwnHeader {
+  std::uint16_t fetch_after = 0;  // microseconds
+  std::uint32_t number = 0;
+  std::uint32_t wanted = 0;  // bytes
+  bool packed_target = false;
+
+  TransportHeader header() const {
+    TransportHeader made;
+    std::memcpy(made.own.data(), this, sizeof(*this));
+    return made;
+  }
+  static OwnHeader of(const TransportHeader& header) {
+    OwnHeader own;
+    std::memcpy(&own, header.own.data(), sizeof(own));
+    return own;
+  }
+};
+static_assert(sizeof(OwnHeader) <= sizeof(TransportHeader::own));
+
 Endpoint::Endpoint(RailCluster& cluster, int index)
     : cluster_(cluster),
       index_(index),
@@ -118,6 +138,12 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
 }
 
 Endpoint::~Endpoint() = default;
+
+Endpoint::Source::Source(Endpoint& of, std::unique_ptr<Buffer> bytes)
+    : endpoint(of), buffer(std::move(bytes)) {}
+Endpoint::Source::~Source() = default;
+Endpoint::Target::Target(Endpoint& by) : endpoint(by) {}
+Endpoint::Target::~Target() = default;
 
 void Endpoint::on_bad_packet(ProcessIndex source, std::string what) {
   if (cluster_.options.lie == nullptr) cluster_.fail(fmt::format("{} sent {}", source, what));
@@ -151,14 +177,12 @@ bool Endpoint::send_some() {
   for (; !outgoing_.empty(); moved = true) {
     Outgoing& next = outgoing_.front();
     const MessageShape& shape = next.shape;
-    MessageHeader header;
-    header.tag = static_cast<std::int32_t>(next.number);
-    header.source_rank = index_;
-    header.sender_request = shape.packed_target;
-    header.flags = shape.exposed && shape.wanted >= 0;
-    // What the receiver is to fetch goes along, where MPI has the context.
-    header.context = static_cast<std::uint32_t>(shape.wanted < 0 ? shape.bytes : shape.wanted);
-    header.reserved = static_cast<std::uint16_t>(shape.fetch_after / microsecond);
+    const TransportHeader header =
+        OwnHeader{.fetch_after = static_cast<std::uint16_t>(shape.fetch_after / microsecond),
+                  .number = next.number,
+                  .wanted = static_cast<std::uint32_t>(shape.wanted < 0 ? shape.bytes : shape.wanted),
+                  .packed_target = shape.packed_target}
+            .header();
     if (next.buffer == nullptr) {
       next.buffer = std::make_unique<Buffer>(shape.bytes, shape.packed_source);
       next.buffer->put(identity_of(index_, shape.to, next.number));
@@ -166,8 +190,7 @@ bool Endpoint::send_some() {
     if (!shape.exposed) {
       if (!channel_->try_send(shape.to, header, next.buffer->sequence())) break;
     } else {
-      header.kind = MessageHeader::Kind::rendezvous;
-      sources_.push_back({std::move(next.buffer)});
+      sources_.emplace_back(*this, std::move(next.buffer));
       if (!channel_->try_expose(shape.to, header, sources_.back().buffer->sequence(), &sources_.back())) {
         next.buffer = std::move(sources_.back().buffer);
         sources_.pop_back();
@@ -195,29 +218,36 @@ bool Endpoint::fetch_some(Nanoseconds now) {
   return moved;
 }
 
-void Endpoint::on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                         std::int64_t payload_size, std::int64_t message_size) {
+void Endpoint::check_order(ProcessIndex source, std::uint32_t number) {
   ++arrived;
   note_arrival();
-  const auto number = static_cast<std::uint32_t>(header.tag);
   if (number != expected_[source]++)
     cluster_.fail(fmt::format("{} got message {} of {} where {} was next", index_, number, source,
                               expected_[source] - 1));
-  if (header.kind != MessageHeader::Kind::rendezvous) {
-    bytes += static_cast<std::uint64_t>(payload_size);
-    if (!holds(payload, payload_size, identity_of(source, index_, number)))
-      cluster_.fail(fmt::format("message {} of {} to {} has other bytes", number, source, index_));
-    return;
-  }
-  Target& target = targets_.emplace_back();
+}
+
+void Endpoint::on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
+                         std::int64_t size) {
+  const std::uint32_t number = OwnHeader::of(header).number;
+  check_order(source, number);
+  bytes += static_cast<std::uint64_t>(size);
+  if (!holds(payload, size, identity_of(source, index_, number)))
+    cluster_.fail(fmt::format("message {} of {} to {} has other bytes", number, source, index_));
+}
+
+void Endpoint::on_offer(ProcessIndex source, const TransportHeader& header, const ExposeToken& token,
+                        std::int64_t size) {
+  const OwnHeader own = OwnHeader::of(header);
+  check_order(source, own.number);
+  Target& target = targets_.emplace_back(*this);
   target.source = source;
-  target.number = number;
-  std::memcpy(&target.token, payload, sizeof(target.token));
-  const std::int64_t wanted = std::min<std::int64_t>(header.context, message_size);
-  target.buffer = std::make_unique<Buffer>(wanted, header.sender_request != 0);
-  target.fetch_at = cluster_.now() + header.reserved * microsecond;
+  target.number = own.number;
+  target.token = token;
+  const std::int64_t wanted = std::min<std::int64_t>(own.wanted, size);
+  target.buffer = std::make_unique<Buffer>(wanted, own.packed_target != 0);
+  target.fetch_at = cluster_.now() + own.fetch_after * microsecond;
   ++live_targets_;
-  if (header.reserved == 0) {
+  if (own.fetch_after == 0) {
     target.asked = true;
     channel_->fetch(source, target.token, target.buffer->sequence(), &target);
   } else {
@@ -225,14 +255,12 @@ void Endpoint::on_packet(ProcessIndex source, const MessageHeader& header, const
   }
 }
 
-EagerSink Endpoint::on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t) {
+EagerSink Endpoint::on_eager_begin(ProcessIndex, const TransportHeader&, std::int64_t) {
   cluster_.fail("a message came in pieces");
   return {};
 }
-void Endpoint::on_eager_end(ProcessIndex, void*) { cluster_.fail("a message came in pieces"); }
 
-void Endpoint::on_exposed_done(void* cookie, Result<> result) {
-  Source& source = *static_cast<Source*>(cookie);
+void Endpoint::on_exposed_done(Source& source, const Result<>& result) {
   if (source.done) cluster_.fail(fmt::format("{} was told twice that exposed bytes are done", index_));
   failed_transfers += !result;
   source.done = true;
@@ -241,8 +269,7 @@ void Endpoint::on_exposed_done(void* cookie, Result<> result) {
   retire(std::move(source.buffer));
 }
 
-void Endpoint::on_fetched(void* cookie, Result<> result) {
-  Target& target = *static_cast<Target*>(cookie);
+void Endpoint::on_fetched(Target& target, const Result<>& result) {
   if (target.done || !target.asked)
     cluster_.fail(fmt::format("{} was told twice that bytes are fetched", index_));
   failed_transfers += !result;

@@ -46,7 +46,7 @@ struct MessageShape {
 
 class RailCluster;
 
-class Endpoint final : public ChannelEvents {
+class Endpoint final : public TransportEvents {
  public:
   Endpoint(RailCluster& cluster, int index);
   ~Endpoint();
@@ -69,12 +69,11 @@ class Endpoint final : public ChannelEvents {
   std::vector<std::string> complaints;  // with ClusterOptions::lie, which is why they may be
   int failed_transfers = 0;
 
-  void on_packet(ProcessIndex source, const MessageHeader& header, const std::byte* payload,
-                 std::int64_t payload_size, std::int64_t message_size) override;
-  EagerSink on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t) override;
-  void on_eager_end(ProcessIndex, void*) override;
-  void on_exposed_done(void* cookie, Result<> result) override;
-  void on_fetched(void* cookie, Result<> result) override;
+  void on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
+                 std::int64_t size) override;
+  void on_offer(ProcessIndex source, const TransportHeader& header, const ExposeToken& token,
+                std::int64_t size) override;
+  EagerSink on_eager_begin(ProcessIndex, const TransportHeader&, std::int64_t) override;
   void on_peer_lost(ProcessIndex peer, const Error&) override { lost.push_back(peer); }
   void on_bad_packet(ProcessIndex source, std::string what) override;
 
@@ -85,11 +84,19 @@ class Endpoint final : public ChannelEvents {
     std::uint32_t number;
     std::unique_ptr<Buffer> buffer;
   };
-  struct Source {
+  struct Source final : Completion {
+    Source(Endpoint& of, std::unique_ptr<Buffer> bytes);
+    ~Source();
+    void on_complete(Result<> result) override { endpoint.on_exposed_done(*this, result); }
+    Endpoint& endpoint;
     std::unique_ptr<Buffer> buffer;
     bool done = false;
   };
-  struct Target {
+  struct Target final : Completion {
+    explicit Target(Endpoint& by);
+    ~Target();
+    void on_complete(Result<> result) override { endpoint.on_fetched(*this, result); }
+    Endpoint& endpoint;
     ProcessIndex source;
     std::uint32_t number;
     ExposeToken token;
@@ -97,6 +104,9 @@ class Endpoint final : public ChannelEvents {
     Nanoseconds fetch_at = 0;
     bool asked = false, done = false;
   };
+  void check_order(ProcessIndex source, std::uint32_t number);
+  void on_exposed_done(Source& source, const Result<>& result);
+  void on_fetched(Target& target, const Result<>& result);
   bool send_some();
   bool fetch_some(Nanoseconds now);
   void retire(std::unique_ptr<Buffer> buffer);

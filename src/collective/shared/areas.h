@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "channel/channel.h"
 #include "channel/shared_memory_channel.h"
+#include "channel/transport.h"
 
 namespace hawser {
 

@@ -9,7 +9,7 @@
 
 #include "base/knobs.h"
 #include "base/random.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "rails/datapath/rail_settings.h"
 #include "rails/decision/flow_window.h"
 #include "rails/decision/path_health.h"
@@ -40,7 +40,7 @@ struct RailContext {
   Random random;
   RailCounters counters;
   Nanoseconds now = 0;
-  ChannelEvents* events = nullptr;  // during progress
+  TransportEvents* events = nullptr;  // during progress
   HealthSettings health;
   FlowSettings stripe_flow, port_flow, packet_flow;
 };

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/time.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "os/memory_watch.h"
 #include "rails/status/status_table.h"
 

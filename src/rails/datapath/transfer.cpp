@@ -33,7 +33,7 @@ void TransferTable::release(Transfer& transfer) {
   ++transfer.name.generation;
   transfer.peer = nullptr;
   transfer.bytes = {};
-  transfer.cookie = nullptr;
+  transfer.end = nullptr;
   transfer.size = transfer.done = transfer.offered = transfer.posted = 0;
   transfer.in_flight = 0;
   transfer.checked = false;

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/result.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "rails/status/status_table.h"
 #include "rails/wire/packet.h"
 #include "rails/wire/rail_table.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "channel/channel.h"
+#include "channel/transport.h"
 
 namespace hawser {
 

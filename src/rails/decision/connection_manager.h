@@ -22,7 +22,7 @@
 #include "access/rdma.h"
 #include "base/random.h"
 #include "base/time.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 
 namespace hawser {
 

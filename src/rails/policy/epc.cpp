@@ -33,6 +33,7 @@ class Epc final : public SchedulingPolicy {
   static bool round_robin(TrafficClass traffic) {
     switch (traffic) {
       case TrafficClass::nonblocking:
+      case TrafficClass::one_sided:
         return true;
       case TrafficClass::blocking:
       case TrafficClass::collective:

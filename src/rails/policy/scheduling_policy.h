@@ -12,11 +12,10 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "channel/traffic_class.h"
 
 namespace hawser {
 
-// The communication marker (V07 section 6.3.1).
-enum class TrafficClass : std::uint8_t { blocking, nonblocking, collective };
 // RDMA writes load this end's send side, reads its receive side.
 enum class Direction : std::uint8_t { write, read };
 

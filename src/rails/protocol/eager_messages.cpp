@@ -5,21 +5,18 @@ namespace hawser {
 EagerMessages::EagerMessages(RailContext& context, const RailResources& resources, Upward& upward)
     : context_(context),
       limit_(static_cast<std::int64_t>(resources.packets.buffer_bytes() - sizeof(PacketHeader) -
-                                       sizeof(MessageHeader) - context.trailer())) {
+                                       sizeof(TransportHeader) - context.trailer())) {
   upward.handle({PacketKind::eager}, *this);
 }
 
 void EagerMessages::on_packet(const ReceivedPacket& packet) {
-  MessageHeader message;
-  if (!read_body(packet.bytes, sizeof(PacketHeader), message) ||
-      message.kind == MessageHeader::Kind::rendezvous) [[unlikely]] {
-    return context_.report_malformed(packet.peer.process(),
-                                     "a packet with no header, or with one that offers bytes and names none");
-  }
+  TransportHeader message;
+  if (!read_body(packet.bytes, sizeof(PacketHeader), message)) [[unlikely]]
+    return context_.report_malformed(packet.peer.process(), "a packet with no header");
   const std::span<const std::byte> payload =
-      packet.bytes.subspan(sizeof(PacketHeader) + sizeof(MessageHeader));
+      packet.bytes.subspan(sizeof(PacketHeader) + sizeof(TransportHeader));
   const auto size = static_cast<std::int64_t>(payload.size());
-  context_.events->on_packet(packet.peer.process(), message, payload.data(), size, size);
+  context_.events->on_packet(packet.peer.process(), message, payload.data(), size);
 }
 
 }  // namespace hawser

@@ -1,7 +1,7 @@
 // EagerMessages: small messages, which go as packets with all their bytes.
 #pragma once
 
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/upward.h"
@@ -15,7 +15,7 @@ class EagerMessages final : private PacketHandler {
 
   std::int64_t limit() const { return limit_; }
   // False: no room now.
-  bool try_send(VirtualChannel& peer, const MessageHeader& header, const ByteSequence& payload) {
+  bool try_send(VirtualChannel& peer, const TransportHeader& header, const ByteSequence& payload) {
     return peer.send(PacketKind::eager, std::as_bytes(std::span(&header, 1)), payload);
   }
 

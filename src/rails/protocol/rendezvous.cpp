@@ -9,9 +9,9 @@
 namespace hawser {
 namespace {
 
-std::array<std::byte, sizeof(MessageHeader) + sizeof(StartBody)> start_head(const MessageHeader& header,
-                                                                            const StartBody& body) {
-  std::array<std::byte, sizeof(MessageHeader) + sizeof(StartBody)> head;
+std::array<std::byte, sizeof(TransportHeader) + sizeof(StartBody)> start_head(const TransportHeader& header,
+                                                                              const StartBody& body) {
+  std::array<std::byte, sizeof(TransportHeader) + sizeof(StartBody)> head;
   std::memcpy(head.data(), &header, sizeof(header));
   std::memcpy(head.data() + sizeof(header), &body, sizeof(body));
   return head;
@@ -69,10 +69,10 @@ void Rendezvous::on_packet(const ReceivedPacket& packet) {
 
 // The two ends of the protocol.
 
-bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, const ByteSequence& bytes,
-                            void* cookie) {
+bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header, const ByteSequence& bytes,
+                            Completion* end) {
   if (peer.lost) {
-    landed_.push_back({cookie, true, true});
+    landed_.push_back({end, true});
     return true;
   }
   if (!peer.room()) {
@@ -81,7 +81,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
   }
   Transfer& exposure = exposures_.take(peer);
   exposure.bytes = bytes;
-  exposure.cookie = cookie;
+  exposure.end = end;
   exposure.size = bytes.size;
   exposure.readable =
       reads_ && peer.reads() && (context_.knobs.checksum || peer.readable > 0 || !many_readers());
@@ -111,11 +111,10 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const MessageHeader& header, c
 }
 
 void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packet) {
-  MessageHeader header;
+  TransportHeader header;
   StartBody body;
   if (!read_body(packet, sizeof(PacketHeader), header) ||
-      !read_body(packet, sizeof(PacketHeader) + sizeof(header), body) || body.size < 0 ||
-      header.kind != MessageHeader::Kind::rendezvous) {
+      !read_body(packet, sizeof(PacketHeader) + sizeof(header), body) || body.size < 0) {
     return context_.report_malformed(peer.process(),
                                      "a rendezvous start that is too short or of a negative size");
   }
@@ -127,26 +126,25 @@ void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packe
   fetch.remote = body.bytes;
   fetch.readable = body.readable != 0;
   const ExposeToken token{{fetch.name.place, fetch.name.generation, 0, 0}};
-  context_.events->on_packet(peer.process(), header, reinterpret_cast<const std::byte*>(&token),
-                             sizeof(token), body.size);
+  context_.events->on_offer(peer.process(), header, token, body.size);
 }
 
 void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const ByteSequence& into,
-                       void* cookie) {
+                       Completion* end) {
   const TransferName name{static_cast<std::uint32_t>(token.words[0]),
                           static_cast<std::uint32_t>(token.words[1])};
   Transfer* const fetch = fetches_.find(name, peer);
   if (peer.lost || fetch == nullptr) {
     HAWSER_ASSERT(peer.lost);
-    landed_.push_back({cookie, true, false});
+    landed_.push_back({end, true});
     return;
   }
   HAWSER_ASSERT(fetch->state == Transfer::State::offered && into.size <= fetch->offered);
   fetch->bytes = into;
-  fetch->cookie = cookie;
+  fetch->end = end;
   fetch->size = into.size;
   if (into.size == 0) {
-    landed_.push_back({cookie, false, false});
+    landed_.push_back({end, false});
     fetch->state = Transfer::State::answering;
     to_answer_.push_back(fetch);
     return;
@@ -320,11 +318,11 @@ void Rendezvous::arrived(Transfer& fetch, const ByteRange& range) {
 }
 
 void Rendezvous::end_exposure(Transfer& exposure) {
-  void* const cookie = exposure.cookie;
+  Completion* const end = exposure.end;
   forget_acknowledged(exposure);
   end_readable(exposure);
   exposures_.release(exposure);
-  context_.events->on_exposed_done(cookie, {});
+  tell(end, {});
 }
 
 void Rendezvous::forget_acknowledged(Transfer& exposure) {
@@ -352,10 +350,10 @@ void Rendezvous::end_fetch(Transfer& fetch) {
   else if (fetch.copied())
     std::memcpy(fetch.bytes.data, fetch.registration.address, static_cast<std::size_t>(fetch.bytes.size));
   fetch.registration.clear();
-  void* const cookie = fetch.cookie;
+  Completion* const end = fetch.end;
   fetch.state = Transfer::State::answering;
   to_answer_.push_back(&fetch);
-  context_.events->on_fetched(cookie, {});
+  tell(end, {});
 }
 
 // Progress.
@@ -367,10 +365,7 @@ bool Rendezvous::progress() {
     landed_.pop_front();
     Result<> result;
     if (landed.lost) result = failure(ErrorKind::other, "the peer was lost before");
-    if (landed.exposed)
-      context_.events->on_exposed_done(landed.cookie, std::move(result));
-    else
-      context_.events->on_fetched(landed.cookie, std::move(result));
+    tell(landed.end, std::move(result));
   }
   // A transfer whose peer has no room now does not hold up the others.
   const auto walk = [&](TransferList& list, auto&& advance) {
@@ -411,7 +406,7 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
       const bool told = !exposed && (transfer.state == Transfer::State::offered ||
                                      (transfer.state == Transfer::State::answering &&
                                       (transfer.readable || transfer.done >= transfer.size)));
-      void* const cookie = transfer.cookie;
+      Completion* const end = transfer.end;
       if (exposed)
         end_readable(transfer);
       else
@@ -424,11 +419,7 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
       }
       forget_acknowledged(transfer);
       table.release(transfer);
-      if (told) continue;
-      if (exposed)
-        context_.events->on_exposed_done(cookie, Error(error));
-      else
-        context_.events->on_fetched(cookie, Error(error));
+      if (!told) tell(end, Error(error));
     }
   };
   end_all(exposures_, true);

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "rails/datapath/peer_table.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
@@ -24,8 +24,9 @@ class Rendezvous final : private PacketHandler, private StripeEvents {
  public:
   Rendezvous(RailContext& context, RailResources& resources, const PeerTable& peers, Upward& upward);
 
-  bool try_expose(VirtualChannel& peer, const MessageHeader& header, const ByteSequence& bytes, void* cookie);
-  void fetch(VirtualChannel& peer, const ExposeToken& token, const ByteSequence& into, void* cookie);
+  bool try_expose(VirtualChannel& peer, const TransportHeader& header, const ByteSequence& bytes,
+                  Completion* end);
+  void fetch(VirtualChannel& peer, const ExposeToken& token, const ByteSequence& into, Completion* end);
 
   // A stripe, which is off its subchannel: its bytes are there, or they are to be moved again. Frees it.
   void on_stripe_done(WorkEntry& entry) override;
@@ -60,9 +61,8 @@ class Rendezvous final : private PacketHandler, private StripeEvents {
   void on_data(VirtualChannel& peer, std::span<const std::byte> packet);
 
   struct Landed {
-    void* cookie;
+    Completion* end;
     bool lost;  // the peer is; false: there was nothing to fetch
-    bool exposed;
   };
   // False: no device takes the memory.
   bool register_bytes(Transfer& transfer, bool writable);

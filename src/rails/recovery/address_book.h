@@ -11,8 +11,8 @@
 #include <span>
 
 #include "base/time.h"
-#include "channel/channel.h"
 #include "channel/exchange.h"
+#include "channel/transport.h"
 #include "rails/datapath/peer_table.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"

@@ -12,7 +12,7 @@
 
 #include "base/line_sink.h"
 #include "base/time.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "rails/status/rail_counters.h"
 #include "rails/status/status_layout.h"
 

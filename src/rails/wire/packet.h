@@ -10,7 +10,7 @@
 #include <span>
 
 #include "access/rdma.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "rails/wire/rail_table.h"
 
 namespace hawser {
@@ -20,8 +20,8 @@ inline constexpr std::uint32_t packet_window = 64;
 
 enum class PacketKind : std::uint8_t {
   // Sequenced: carry a PSN, are handed on once and in order.
-  eager = 1,  // MessageHeader, payload
-  start,      // MessageHeader, StartBody: bytes are exposed
+  eager = 1,  // TransportHeader, payload
+  start,      // TransportHeader, StartBody: bytes are exposed
   reply,      // ReplyBody: where to write them
   done,       // DoneBody: all is there, or nothing is wanted
   keys,       // KeysBody: an adapter of the sender was opened again and has other keys

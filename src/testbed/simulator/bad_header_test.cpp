@@ -46,7 +46,7 @@ void body(SimulatedRank& rank, std::uint64_t seed, int packets) {
   const auto wait = [&](MessageRequest& request) { process.wait_until([&] { return request.complete; }); };
   if (rank.rank() == 1) {
     Random random(seed);
-    Channel& channel = *process.channels().channel_of(0);
+    Transport& channel = *process.channels().channel_of(0);
     for (int packet = 0; packet < packets; ++packet) {
       const MessageHeader header = mutated(random, 1);
       const bool offer = random.chance(0.2);
@@ -56,7 +56,7 @@ void body(SimulatedRank& rank, std::uint64_t seed, int packets) {
       MessageRequest& cookie = messages.take_send(SendMode::standard, {0, context, 1, 0}, sequence(large));
       cookie.stage = MessageRequest::Stage::exposed;
       process.wait_until([&] {
-        return offer ? channel.try_expose(0, header, sequence(large), &cookie)
+        return offer ? channel.try_expose(0, header, sequence(large), &cookie.transfer())
                      : channel.try_send(0, header, sequence(payload));
       });
     }

@@ -70,10 +70,10 @@ ModelPacket* ModelNetwork::take_packet() {
 
 void ModelNetwork::give_back(ModelPacket* packet) {
   packet->payload.clear();
-  packet->in_pieces = packet->begun = false;
+  packet->in_pieces = packet->begun = packet->offers = false;
   packet->sink = {};
   packet->into = {};
-  packet->cookie = nullptr;
+  packet->end = nullptr;
   free_packets_.push_back(packet);
 }
 
@@ -181,7 +181,7 @@ ModelChannel::ModelChannel(ModelNetwork& network, SimulatedProcessor& processor,
 std::int64_t ModelChannel::eager_limit(ProcessIndex) const { return network_.model_.eager_limit; }
 
 // Null when there is no room.
-ModelPacket* ModelChannel::packet_to(ProcessIndex peer, const MessageHeader& header) {
+ModelPacket* ModelChannel::packet_to(ProcessIndex peer, const TransportHeader& header) {
   std::int32_t& on_the_way = on_the_way_[static_cast<std::size_t>(peer)];
   if (on_the_way >= network_.model_.window) return nullptr;
   ++on_the_way;
@@ -193,7 +193,7 @@ ModelPacket* ModelChannel::packet_to(ProcessIndex peer, const MessageHeader& hea
   return packet;
 }
 
-bool ModelChannel::try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) {
+bool ModelChannel::try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) {
   HAWSER_ASSERT(payload.size <= network_.model_.eager_limit);
   ModelPacket* packet = packet_to(peer, header);
   if (packet == nullptr) return false;
@@ -201,16 +201,14 @@ bool ModelChannel::try_send(ProcessIndex peer, const MessageHeader& header, cons
   copy_between(bytes_of(packet->payload), payload, payload.size);
   packet->message_size = payload.size;
   const std::int64_t limit = network_.model_.one_piece_limit;
-  packet->in_pieces =
-      limit > 0 && payload.size > limit &&
-      (header.kind == MessageHeader::Kind::eager || header.kind == MessageHeader::Kind::eager_synchronous);
+  packet->in_pieces = limit > 0 && payload.size > limit;
   network_.trace_.record(processor_.local_time(), TraceKind::send, rank_, peer, payload.size);
   network_.launch(*packet, processor_.local_time());
   return true;
 }
 
-bool ModelChannel::try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                              void* cookie) {
+bool ModelChannel::try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                              Completion* end) {
   ModelPacket* packet = packet_to(peer, header);
   if (packet == nullptr) return false;
   if (free_exposures_.empty()) {
@@ -220,11 +218,11 @@ bool ModelChannel::try_expose(ProcessIndex peer, const MessageHeader& header, co
   const std::uint32_t number = free_exposures_.back();
   free_exposures_.pop_back();
   Exposure& entry = exposures_[number];
-  entry = {bytes, cookie, entry.generation + 1, true};
+  entry = {bytes, end, entry.generation + 1, true};
   ++exposed_now_;
-  const ExposeToken token{{number, entry.generation, static_cast<std::uint64_t>(rank_), 0}};
-  packet->payload.resize(sizeof(token));
-  std::memcpy(packet->payload.data(), &token, sizeof(token));
+  packet->offers = true;
+  packet->token = {{number, entry.generation, static_cast<std::uint64_t>(rank_), 0}};
+  packet->payload.resize(sizeof(ExposeToken));  // takes its time
   packet->message_size = bytes.size;
   network_.trace_.record(processor_.local_time(), TraceKind::expose, rank_, peer, bytes.size);
   network_.launch(*packet, processor_.local_time());
@@ -232,7 +230,7 @@ bool ModelChannel::try_expose(ProcessIndex peer, const MessageHeader& header, co
 }
 
 void ModelChannel::fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
-                         void* cookie) {
+                         Completion* end) {
   HAWSER_ASSERT(token.words[2] == static_cast<std::uint64_t>(peer));
   HAWSER_ASSERT(into.size <= network_.channel(peer).exposure(token).bytes.size);
   processor_.charge(network_.jittered(network_.model_.overhead));
@@ -241,7 +239,7 @@ void ModelChannel::fetch(ProcessIndex peer, const ExposeToken& token, const Byte
   packet->destination = rank_;
   packet->token = token;
   packet->into = into;
-  packet->cookie = cookie;
+  packet->end = end;
   network_.bytes_ += into.size;
   network_.trace_.record(processor_.local_time(), TraceKind::fetch, rank_, peer, into.size);
   network_.launch_fetch(*packet, processor_.local_time());
@@ -254,7 +252,7 @@ ModelChannel::Exposure& ModelChannel::exposure(const ExposeToken& token) {
   return entry;
 }
 
-bool ModelChannel::progress(ChannelEvents& events, Nanoseconds) {
+bool ModelChannel::progress(TransportEvents& events, Nanoseconds) {
   processor_.catch_up();
   if (inbox_.empty()) {
     processor_.polled_in_vain();
@@ -264,23 +262,23 @@ bool ModelChannel::progress(ChannelEvents& events, Nanoseconds) {
   return true;
 }
 
-void ModelChannel::report(ModelPacket& packet, ChannelEvents& events) {
+void ModelChannel::report(ModelPacket& packet, TransportEvents& events) {
   using Phase = ModelPacket::Phase;
   processor_.charge(network_.jittered(network_.model_.overhead));
   if (packet.phase == Phase::data_tail) {
-    void* cookie = packet.cookie;
+    Completion* const end = packet.end;
     network_.give_back(&packet);
-    events.on_fetched(cookie, {});
+    tell(end, {});
     return;
   }
   if (packet.phase == Phase::done) {
     Exposure& entry = exposure(packet.token);
-    void* cookie = entry.cookie;
+    Completion* const end = entry.end;
     entry.live = false;
     free_exposures_.push_back(static_cast<std::uint32_t>(packet.token.words[0]));
     --exposed_now_;
     network_.give_back(&packet);
-    events.on_exposed_done(cookie, {});
+    tell(end, {});
     return;
   }
   if (packet.in_pieces && !packet.begun) {
@@ -298,10 +296,11 @@ void ModelChannel::report(ModelPacket& packet, ChannelEvents& events) {
     sender.processor_.notify();
   if (packet.in_pieces) {
     copy_between(packet.sink.into, bytes_of(packet.payload), packet.sink.into.size);
-    events.on_eager_end(packet.source, packet.sink.cookie);
+    tell(packet.sink.end, {});
+  } else if (packet.offers) {
+    events.on_offer(packet.source, packet.header, packet.token, packet.message_size);
   } else {
-    events.on_packet(packet.source, packet.header, packet.payload.data(),
-                     static_cast<std::int64_t>(packet.payload.size()), packet.message_size);
+    events.on_packet(packet.source, packet.header, packet.payload.data(), packet.message_size);
   }
   network_.give_back(&packet);
 }

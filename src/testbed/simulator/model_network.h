@@ -2,7 +2,7 @@
 // ModelChannel: one rank's way into it. The bytes are really moved, at the virtual time at which they would.
 //
 // Threads: one. What happens at a later time are events of the queue; a rank hears of them through
-// SimulatedProcessor::notify and takes them out in Channel::progress.
+// SimulatedProcessor::notify and takes them out in Transport::progress.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include "base/event_queue.h"
 #include "base/intrusive_list.h"
 #include "base/random.h"
-#include "channel/channel.h"
+#include "channel/transport.h"
 #include "testbed/simulator/network_cost.h"
 #include "testbed/simulator/trace.h"
 
@@ -61,28 +61,29 @@ class ModelPacket final : public Event {
   Nanoseconds tail_time = 0;  // when the last byte is in
   std::int32_t source = 0;
   std::int32_t destination = 0;
-  MessageHeader header;
+  TransportHeader header;
+  bool offers = false;  // bytes of message_size, named by `token`
   std::vector<std::byte> payload;
   std::int64_t message_size = 0;
   // A fetch: what it fetches, where to, and what to report. `destination` fetches from `source`.
   ExposeToken token;
   ByteSequence into;
-  void* cookie = nullptr;
+  Completion* end = nullptr;
   EagerSink sink;  // answered by on_eager_begin
   ListLink in_inbox;
 };
 
-class ModelChannel final : public Channel {
+class ModelChannel final : public Transport {
  public:
   ModelChannel(ModelNetwork& network, SimulatedProcessor& processor, std::int32_t rank);
 
   const char* name() const override { return "model"; }
   std::int64_t eager_limit(ProcessIndex peer) const override;
-  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override;
-  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                  void* cookie) override;
-  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override;
-  bool progress(ChannelEvents& events, Nanoseconds now) override;
+  bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override;
+  bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                  Completion* end) override;
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, Completion* end) override;
+  bool progress(TransportEvents& events, Nanoseconds now) override;
   bool flushed() const override { return exposed_now_ == 0; }
 
   bool inbox_empty() const { return inbox_.empty(); }
@@ -91,13 +92,13 @@ class ModelChannel final : public Channel {
   friend class ModelNetwork;
   struct Exposure {
     ByteSequence bytes;
-    void* cookie = nullptr;
+    Completion* end = nullptr;
     std::uint64_t generation = 0;
     bool live = false;
   };
 
-  ModelPacket* packet_to(ProcessIndex peer, const MessageHeader& header);
-  void report(ModelPacket& packet, ChannelEvents& events);
+  ModelPacket* packet_to(ProcessIndex peer, const TransportHeader& header);
+  void report(ModelPacket& packet, TransportEvents& events);
   Exposure& exposure(const ExposeToken& token);
 
   ModelNetwork& network_;

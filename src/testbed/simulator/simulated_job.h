@@ -80,7 +80,7 @@ class SimulatedProcess final : public SimulatedRank,
   void park(State state);
   Result<> open_rails();
   void close_rails();
-  void agree(ChannelEvents& events);
+  void agree(TransportEvents& events);
 
   // DeviceUser
   void on_completion() override;
@@ -103,8 +103,8 @@ class SimulatedProcess final : public SimulatedRank,
   Result<std::string> get(int rank, std::string_view key) override;
   void abort(int exit_code, std::string_view reason) override;
   Result<> finalize() override { return {}; }
-  Channel* channel_of(ProcessIndex peer) override;
-  std::span<Channel* const> channels() override {
+  Transport* channel_of(ProcessIndex peer) override;
+  std::span<Transport* const> channels() override {
     return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
   }
   Waiter& waiter() override { return *this; }
@@ -115,7 +115,7 @@ class SimulatedProcess final : public SimulatedRank,
   JobLayout layout_;
   std::unique_ptr<ProcessSlot> slot_;
   ModelChannel& channel_;
-  Channel* channel_pointers_[2] = {};
+  Transport* channel_pointers_[2] = {};
   std::unique_ptr<SimulatedPlatform> platform_;  // null: there is no fabric
   std::unique_ptr<SimulatedRails> rails_;        // while the rank is in the job, if there is a fabric
   Fiber fiber_;

@@ -21,17 +21,17 @@ constexpr std::uint32_t free_clock_reads = 8;
 constexpr Nanoseconds clock_read_cost = 20;
 
 // When all messages are over, only the protocol's own packets come.
-class NothingArrives final : public ChannelEvents {
+class NothingArrives final : public TransportEvents {
  public:
-  void on_packet(ProcessIndex, const MessageHeader&, const std::byte*, std::int64_t, std::int64_t) override {
+  void on_packet(ProcessIndex, const TransportHeader&, const std::byte*, std::int64_t) override {
     HAWSER_UNREACHABLE();
   }
-  EagerSink on_eager_begin(ProcessIndex, const MessageHeader&, std::int64_t) override {
+  void on_offer(ProcessIndex, const TransportHeader&, const ExposeToken&, std::int64_t) override {
     HAWSER_UNREACHABLE();
   }
-  void on_eager_end(ProcessIndex, void*) override { HAWSER_UNREACHABLE(); }
-  void on_exposed_done(void*, Result<>) override { HAWSER_UNREACHABLE(); }
-  void on_fetched(void*, Result<>) override { HAWSER_UNREACHABLE(); }
+  EagerSink on_eager_begin(ProcessIndex, const TransportHeader&, std::int64_t) override {
+    HAWSER_UNREACHABLE();
+  }
   void on_bad_packet(ProcessIndex, std::string) override { HAWSER_UNREACHABLE(); }
 };
 
@@ -206,7 +206,7 @@ Result<> SimulatedProcess::open_rails() {
 }
 
 // What is still on its way may be what the books differ by, for a moment.
-void SimulatedProcess::agree(ChannelEvents& events) {
+void SimulatedProcess::agree(TransportEvents& events) {
   state_of_leave_ = StateOfLeave::disagrees;
   while (!job_.disagreement().empty()) {
     rails_->progress(events, local_time());
@@ -252,7 +252,7 @@ void SimulatedProcess::idle(std::uint32_t) {
   // A pass over adapters lets time go by, and with it others run: what came then was perhaps not seen.
   if (std::exchange(came_while_awake_, false)) return;
   Nanoseconds deadline = never;
-  for (const Channel* channel : channels()) deadline = std::min(deadline, channel->deadline());
+  for (const Transport* channel : channels()) deadline = std::min(deadline, channel->deadline());
   if (deadline <= local_time()) {
     charge(job_.options_.model.empty_poll);
     return catch_up();
@@ -309,12 +309,12 @@ void SimulatedProcess::abort(int exit_code, std::string_view reason) {
            fmt::format("rank {} ended the job with code {}: {}", rank(), exit_code, reason));
 }
 
-Channel* SimulatedProcess::channel_of(ProcessIndex peer) {
+Transport* SimulatedProcess::channel_of(ProcessIndex peer) {
   if (peer == rank()) return nullptr;
   const auto node = [&](int rank) { return layout_.node_of_rank[static_cast<std::size_t>(rank)]; };
   const bool over_rails =
       rails_ != nullptr && (node(peer) != node(rank()) || job_.fabric_->options().rails_within_host);
-  return over_rails ? static_cast<Channel*>(rails_.get()) : &channel_;
+  return over_rails ? static_cast<Transport*>(rails_.get()) : &channel_;
 }
 
 std::string SimulatedProcess::describe() const {

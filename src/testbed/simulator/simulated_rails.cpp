@@ -19,7 +19,7 @@ Result<std::unique_ptr<SimulatedRails>> SimulatedRails::open(const RailSettings&
   return made;
 }
 
-bool SimulatedRails::progress(ChannelEvents& events, Nanoseconds now) {
+bool SimulatedRails::progress(TransportEvents& events, Nanoseconds now) {
   processor_.catch_up();
   const bool moved = rails_->progress(events, now);
   if (!moved) processor_.polled_in_vain();

@@ -11,7 +11,7 @@
 
 namespace hawser {
 
-class SimulatedRails final : public Channel {
+class SimulatedRails final : public Transport {
  public:
   // Opens the devices of the rank that runs now. What is given must outlive the channel.
   static Result<std::unique_ptr<SimulatedRails>> open(const RailSettings& settings, AddressExchange& exchange,
@@ -23,17 +23,18 @@ class SimulatedRails final : public Channel {
 
   const char* name() const override { return rails_->name(); }
   std::int64_t eager_limit(ProcessIndex peer) const override { return rails_->eager_limit(peer); }
-  bool try_send(ProcessIndex peer, const MessageHeader& header, const ByteSequence& payload) override {
+  bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override {
     return rails_->try_send(peer, header, payload);
   }
-  bool try_expose(ProcessIndex peer, const MessageHeader& header, const ByteSequence& bytes,
-                  void* cookie) override {
-    return rails_->try_expose(peer, header, bytes, cookie);
+  bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
+                  Completion* end) override {
+    return rails_->try_expose(peer, header, bytes, end);
   }
-  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, void* cookie) override {
-    rails_->fetch(peer, token, into, cookie);
+  void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
+             Completion* end) override {
+    rails_->fetch(peer, token, into, end);
   }
-  bool progress(ChannelEvents& events, Nanoseconds now) override;
+  bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override { return rails_->deadline(); }
   bool flushed() const override { return rails_->flushed(); }
 
