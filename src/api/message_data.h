@@ -12,8 +12,8 @@
 
 namespace hawser::mpi {
 
-inline SendTarget target_of(const Communicator& comm, int dest, int tag) {
-  return {comm.process_of(dest), comm.context(), comm.rank(), tag};
+inline SendTarget target_of(const Communicator& comm, int dest, int tag, TrafficClass traffic) {
+  return {comm.process_of(dest), comm.context(), comm.rank(), tag, traffic};
 }
 
 // A buffer in one piece. The address is computed as a number, for it may be relative to MPI_BOTTOM.
@@ -41,8 +41,8 @@ inline ByteSequence describe_data(const void* buf, std::int64_t count, const Dat
   return describe(buf, count, datatype, packer);
 }
 
-MessageRequest& start_send(MpiProcess& process, SendMode mode, const void* buf, std::int64_t count,
-                           Datatype& datatype, int dest, int tag, Communicator& comm);
+MessageRequest& start_send(MpiProcess& process, SendMode mode, TrafficClass traffic, const void* buf,
+                           std::int64_t count, Datatype& datatype, int dest, int tag, Communicator& comm);
 MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                               int source, int tag, Communicator& comm);
 

@@ -60,8 +60,8 @@ Result<> psend_init(MpiProcess& process, const void* buf, int partitions, std::i
                     Datatype& datatype, int dest, int tag, Communicator& comm, Info*, Request*& request) {
   auto buffer = describe_partitions(buf, partitions, count, datatype);
   if (!buffer) return buffer.take_error();
-  SendTarget pairing{proc_null, 0, comm.rank(), tag};
-  if (dest != proc_null) pairing = target_of(comm, dest, tag);
+  SendTarget pairing{proc_null, 0, comm.rank(), tag, TrafficClass::nonblocking};
+  if (dest != proc_null) pairing = target_of(comm, dest, tag, TrafficClass::nonblocking);
   pairing.context = comm.context() + pairing_context;
   const Knobs& knobs = process.knobs();
   const std::int64_t together = partitions_per_part(partitions, buffer.value().partition_bytes,

@@ -37,20 +37,21 @@ void move_packer(MessageRequest& request, const TypePacker& packer, const Dataty
 // A small standard message in one piece, which the channel takes at once. Inlined with everything below it.
 [[gnu::always_inline]] static inline bool sent_at_once(MpiProcess& process, const void* buf,
                                                        std::int64_t count, const Datatype& datatype, int dest,
-                                                       int tag, const Communicator& comm) {
+                                                       int tag, const Communicator& comm,
+                                                       TrafficClass traffic) {
   if (dest < 0 || !datatype.contiguous) [[unlikely]]
     return false;
   const ByteSequence bytes = one_piece(buf, count, datatype);
-  return process.point_to_point().send_inline(target_of(comm, dest, tag), bytes.data, bytes.size);
+  return process.point_to_point().send_inline(target_of(comm, dest, tag, traffic), bytes.data, bytes.size);
 }
 
-[[gnu::noinline]] MessageRequest& start_send(MpiProcess& process, SendMode mode, const void* buf,
-                                             std::int64_t count, Datatype& datatype, int dest, int tag,
-                                             Communicator& comm) {
+[[gnu::noinline]] MessageRequest& start_send(MpiProcess& process, SendMode mode, TrafficClass traffic,
+                                             const void* buf, std::int64_t count, Datatype& datatype,
+                                             int dest, int tag, Communicator& comm) {
   PointToPoint& messages = process.point_to_point();
   if (dest == proc_null) [[unlikely]]
     return messages.sent();
-  const SendTarget target = target_of(comm, dest, tag);
+  const SendTarget target = target_of(comm, dest, tag, traffic);
   if (!datatype.contiguous) [[unlikely]]
     return start_packed_send(process, mode, buf, count, datatype, target, comm);
   const ByteSequence bytes = one_piece(buf, count, datatype);
@@ -118,9 +119,10 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 
 [[gnu::flatten]] Result<> send(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
                                int dest, int tag, Communicator& comm) {
-  if (sent_at_once(process, buf, count, datatype, dest, tag, comm)) [[likely]]
+  if (sent_at_once(process, buf, count, datatype, dest, tag, comm, TrafficClass::blocking)) [[likely]]
     return {};
-  MessageRequest& request = start_send(process, SendMode::standard, buf, count, datatype, dest, tag, comm);
+  MessageRequest& request =
+      start_send(process, SendMode::standard, TrafficClass::blocking, buf, count, datatype, dest, tag, comm);
   if (request.shared) [[likely]]
     return {};
   return complete_now(process, request, nullptr);
@@ -133,15 +135,17 @@ Result<> rsend(MpiProcess& process, const void* buf, std::int64_t count, Datatyp
 
 Result<> ssend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
                int tag, Communicator& comm) {
-  return complete_now(
-      process, start_send(process, SendMode::synchronous, buf, count, datatype, dest, tag, comm), nullptr);
+  return complete_now(process,
+                      start_send(process, SendMode::synchronous, TrafficClass::blocking, buf, count, datatype,
+                                 dest, tag, comm),
+                      nullptr);
 }
 
 Result<> bsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
                int tag, Communicator& comm) {
   if (dest == proc_null) return {};
   TypePacker packer;
-  return process.point_to_point().send_buffered(target_of(comm, dest, tag),
+  return process.point_to_point().send_buffered(target_of(comm, dest, tag, TrafficClass::nonblocking),
                                                 describe_data(buf, count, datatype, packer), &comm,
                                                 session_buffer_of(comm));
 }
@@ -155,11 +159,12 @@ Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& data
 
 [[gnu::flatten]] Result<> isend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
                                 int dest, int tag, Communicator& comm, Request*& request) {
-  if (sent_at_once(process, buf, count, datatype, dest, tag, comm)) [[likely]] {
+  if (sent_at_once(process, buf, count, datatype, dest, tag, comm, TrafficClass::nonblocking)) [[likely]] {
     request = &process.point_to_point().sent();
     return {};
   }
-  request = &start_send(process, SendMode::standard, buf, count, datatype, dest, tag, comm);
+  request = &start_send(process, SendMode::standard, TrafficClass::nonblocking, buf, count, datatype, dest,
+                        tag, comm);
   return {};
 }
 
@@ -170,7 +175,8 @@ Result<> irsend(MpiProcess& process, const void* buf, std::int64_t count, Dataty
 
 Result<> issend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
                 int tag, Communicator& comm, Request*& request) {
-  request = &start_send(process, SendMode::synchronous, buf, count, datatype, dest, tag, comm);
+  request = &start_send(process, SendMode::synchronous, TrafficClass::nonblocking, buf, count, datatype, dest,
+                        tag, comm);
   return {};
 }
 
@@ -193,7 +199,7 @@ static Result<> prepare_send(MpiProcess& process, SendMode mode, const void* buf
                              Datatype& datatype, int dest, int tag, Communicator& comm, Request*& request) {
   if (dest == proc_null) count = 0;
   const SendTarget target = dest == proc_null ? SendTarget{proc_null, comm.context(), comm.rank(), tag}
-                                              : target_of(comm, dest, tag);
+                                              : target_of(comm, dest, tag, TrafficClass::nonblocking);
   TypePacker packer;
   MessageRequest& made =
       process.point_to_point().prepare_send(mode, target, describe_data(buf, count, datatype, packer));

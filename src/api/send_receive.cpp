@@ -13,8 +13,8 @@ Result<> sendrecv(MpiProcess& process, const void* sendbuf, std::int64_t sendcou
                   int dest, int sendtag, void* recvbuf, std::int64_t recvcount, Datatype& recvtype,
                   int source, int recvtag, Communicator& comm, Status* status) {
   MessageRequest& receive = start_receive(process, recvbuf, recvcount, recvtype, source, recvtag, comm);
-  MessageRequest& send =
-      start_send(process, SendMode::standard, sendbuf, sendcount, sendtype, dest, sendtag, comm);
+  MessageRequest& send = start_send(process, SendMode::standard, TrafficClass::blocking, sendbuf, sendcount,
+                                    sendtype, dest, sendtag, comm);
   Result<> sent = complete_now(process, send, nullptr);
   HAWSER_TRY(complete_now(process, receive, status));
   return sent;
@@ -27,12 +27,12 @@ static std::unique_ptr<std::byte[]> copy_of(const ByteSequence& bytes) {
   return copy;
 }
 
-static MessageRequest& send_copy(MpiProcess& process, std::byte* copy, std::int64_t bytes, int dest, int tag,
-                                 Communicator& comm) {
+static MessageRequest& send_copy(MpiProcess& process, TrafficClass traffic, std::byte* copy,
+                                 std::int64_t bytes, int dest, int tag, Communicator& comm) {
   PointToPoint& messages = process.point_to_point();
   if (dest == proc_null) return messages.sent();
-  MessageRequest& send =
-      messages.isend(SendMode::standard, target_of(comm, dest, tag), ByteSequence{copy, bytes, nullptr});
+  MessageRequest& send = messages.isend(SendMode::standard, target_of(comm, dest, tag, traffic),
+                                        ByteSequence{copy, bytes, nullptr});
   keep_alive(send, comm);
   return send;
 }
@@ -42,11 +42,13 @@ Result<> sendrecv_replace(MpiProcess& process, void* buf, std::int64_t count, Da
   TypePacker packer;
   const ByteSequence bytes = describe_data(buf, count, datatype, packer);
   // What the channel takes at once needs no copy.
-  if (dest == proc_null || process.point_to_point().send_now(target_of(comm, dest, sendtag), bytes))
+  if (dest == proc_null ||
+      process.point_to_point().send_now(target_of(comm, dest, sendtag, TrafficClass::blocking), bytes))
     return recv(process, buf, count, datatype, source, recvtag, comm, status);
   const std::unique_ptr<std::byte[]> copy = copy_of(bytes);
   MessageRequest& receive = start_receive(process, buf, count, datatype, source, recvtag, comm);
-  MessageRequest& send = send_copy(process, copy.get(), bytes.size, dest, sendtag, comm);
+  MessageRequest& send =
+      send_copy(process, TrafficClass::blocking, copy.get(), bytes.size, dest, sendtag, comm);
   Result<> sent = complete_now(process, send, nullptr);
   HAWSER_TRY(complete_now(process, receive, status));
   return sent;
@@ -56,8 +58,8 @@ Result<> isendrecv(MpiProcess& process, const void* sendbuf, std::int64_t sendco
                    int dest, int sendtag, void* recvbuf, std::int64_t recvcount, Datatype& recvtype,
                    int source, int recvtag, Communicator& comm, Request*& request) {
   MessageRequest& receive = start_receive(process, recvbuf, recvcount, recvtype, source, recvtag, comm);
-  MessageRequest& send =
-      start_send(process, SendMode::standard, sendbuf, sendcount, sendtype, dest, sendtag, comm);
+  MessageRequest& send = start_send(process, SendMode::standard, TrafficClass::nonblocking, sendbuf,
+                                    sendcount, sendtype, dest, sendtag, comm);
   auto* joint = new JointRequest;
   joint->communicator = Ref<Counted>(&comm);
   joint->join(send, receive);
@@ -73,7 +75,8 @@ Result<> isendrecv_replace(MpiProcess& process, void* buf, std::int64_t count, D
   joint->communicator = Ref<Counted>(&comm);
   joint->copy = copy_of(bytes);
   MessageRequest& receive = start_receive(process, buf, count, datatype, source, recvtag, comm);
-  MessageRequest& send = send_copy(process, joint->copy.get(), bytes.size, dest, sendtag, comm);
+  MessageRequest& send =
+      send_copy(process, TrafficClass::nonblocking, joint->copy.get(), bytes.size, dest, sendtag, comm);
   joint->join(send, receive);
   request = joint;
   return {};

@@ -35,12 +35,13 @@ class CompletionListener {
 enum class SendMode : std::uint8_t { standard, synchronous, buffered };
 
 // Where a message goes: the communicator's context id, the sender's rank in it, and the process behind
-// the destination rank.
+// the destination rank. `traffic` is what the program makes of it.
 struct SendTarget {
   ProcessIndex process;
   std::uint32_t context;
   std::int32_t source_rank;
   std::int32_t tag;
+  TrafficClass traffic = TrafficClass::blocking;
 };
 
 // What a receive accepts. source_rank may be any_source, tag any_tag.
@@ -86,9 +87,10 @@ class alignas(64) MessageRequest final : public Request {
   Stage stage = Stage::idle;
   SendMode mode = SendMode::standard;
   After after = After::nothing;
-  bool cancelling = false;   // send: a cancel packet is under way; complete only after its reply
-  bool settled = false;      // send: matched, or its exposed bytes are free again
-  ProcessIndex process = 0;  // send: destination; receive: source, once matched
+  bool cancelling = false;  // send: a cancel packet is under way; complete only after its reply
+  bool settled = false;     // send: matched, or its exposed bytes are free again
+  TrafficClass traffic = TrafficClass::blocking;  // send
+  ProcessIndex process = 0;                       // send: destination; receive: source, once matched
   std::uint32_t context = 0;
   std::int32_t source_rank = 0;  // send: ours; receive: wanted
   std::int32_t tag = 0;

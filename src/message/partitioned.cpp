@@ -93,7 +93,7 @@ void PartitionedRequest::destroy() {
 PartitionedSend::PartitionedSend(PointToPoint& messages, Buffer buffer, const SendTarget& pairing,
                                  std::uint32_t data_context, std::int64_t partitions_per_part)
     : PartitionedRequest(messages, std::move(buffer), true),
-      target_{pairing.process, data_context, pairing.source_rank, 0},
+      target_{pairing.process, data_context, pairing.source_rank, 0, pairing.traffic},
       partitions_per_part_(partitions_per_part),
       ready_(static_cast<std::size_t>(buffer_.partitions)) {
   status = Status::empty();

@@ -60,6 +60,7 @@ MessageRequest& PointToPoint::take_send(SendMode mode, const SendTarget& target,
   request.context = target.context;
   request.source_rank = target.source_rank;
   request.tag = target.tag;
+  request.traffic = target.traffic;
   request.bytes = bytes;
   return request;
 }
@@ -85,8 +86,9 @@ Result<> PointToPoint::start(MessageRequest& request) {
   if ((is_send ? request.process : request.source_rank) == proc_null) {
     request.status = Status::from_proc_null();
   } else if (request.mode == SendMode::buffered) {
-    HAWSER_TRY(send_buffered({request.process, request.context, request.source_rank, request.tag},
-                             request.bytes, request.communicator.get(), request.buffer));
+    HAWSER_TRY(
+        send_buffered({request.process, request.context, request.source_rank, request.tag, request.traffic},
+                      request.bytes, request.communicator.get(), request.buffer));
     request.status = Status::empty();
   } else {
     request.active = true;
@@ -183,7 +185,8 @@ bool PointToPoint::transmit(Peer& peer, MessageRequest& request) {
   }
   const bool short_enough = request.bytes.size <= peer.eager_limit;
   if (short_enough && !peer.window.open() && !send_due_mark(peer)) return false;
-  MessageHeader header{.context = request.context, .source_rank = request.source_rank, .tag = request.tag};
+  MessageHeader header =
+      header_to({request.process, request.context, request.source_rank, request.tag, request.traffic});
   // What is not longer than an envelope needs none, see transmit_eager.
   if (short_enough && (peer.window.open() || request.bytes.size <= Message::inline_bytes))
     return transmit_eager(peer, request, header);

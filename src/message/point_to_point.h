@@ -47,8 +47,7 @@ class PointToPoint final : public ActiveMessageHandler {
   // it now. False: nothing was done, use isend.
   bool send_now(const SendTarget& target, const ByteSequence& bytes) {
     Peer& peer = peers_[target.process];
-    const MessageHeader header{
-        .context = target.context, .source_rank = target.source_rank, .tag = target.tag};
+    const MessageHeader header = header_to(target);
     if (bytes.size <= peer.inline_limit && bytes.contiguous()) [[likely]]
       return send_in_slot(peer, header, bytes.data, bytes.size);
     if (bytes.size > peer.eager_limit || !peer.queue.empty() || !peer.window.open()) return false;
@@ -63,8 +62,7 @@ class PointToPoint final : public ActiveMessageHandler {
     Peer& peer = peers_[target.process];
     if (bytes > peer.inline_limit) [[unlikely]]
       return false;
-    const MessageHeader header{
-        .context = target.context, .source_rank = target.source_rank, .tag = target.tag};
+    const MessageHeader header = header_to(target);
     return send_in_slot(peer, header, static_cast<const std::byte*>(data), bytes);
   }
 
@@ -177,6 +175,12 @@ class PointToPoint final : public ActiveMessageHandler {
   };
   static_assert(sizeof(Peer) == 128, "a send finds its peer by a shift");
 
+  static MessageHeader header_to(const SendTarget& target) {
+    return {.traffic = target.traffic,
+            .context = target.context,
+            .source_rank = target.source_rank,
+            .tag = target.tag};
+  }
   bool send_in_slot(Peer& peer, const MessageHeader& header, const std::byte* data, std::int64_t bytes) {
     static_assert(Slot::inline_limit <= Message::inline_bytes);
     if (!peer.ring->try_send_inline(header, data, static_cast<std::uint32_t>(bytes))) return false;

@@ -218,7 +218,8 @@ Result<> MpiProcess::synchronize_all() {
     const int to = static_cast<int>((std::int64_t{rank_} + distance) % size_);
     const int from = static_cast<int>((std::int64_t{rank_} - distance + size_) % size_);
     MessageRequest& receive = point_to_point_.ireceive({context, from, round}, {});
-    MessageRequest& send = point_to_point_.isend(SendMode::standard, {to, context, rank_, round}, {});
+    MessageRequest& send =
+        point_to_point_.isend(SendMode::standard, {to, context, rank_, round, TrafficClass::collective}, {});
     wait_until([&] { return send.complete && receive.complete; });
     point_to_point_.release(send);
     point_to_point_.release(receive);

@@ -64,6 +64,12 @@ const Case cases[] = {
     {"AcknowledgesWhatWasNotSent", PacketKind::credit, [](Packet& p) { p.header.acknowledged += 100'000; },
      "0 sent an acknowledgement of packet 100000, but only"},
     {"OfferCut", PacketKind::start, cut, "0 sent a rendezvous start that is too short"},
+    {"OfferOfUnknownClass", PacketKind::start,
+     [](Packet& p) {
+       p.body<TransportHeader>(
+           [](TransportHeader& header) { header.traffic = static_cast<TrafficClass>(77); });
+     },
+     "0 sent a rendezvous start of unknown traffic class 77"},
     {"ReplyCut", PacketKind::reply, cut, "0 sent a rendezvous reply of only 19 bytes"},
     {"ReplyToNothing", PacketKind::reply,
      [](Packet& p) { p.body<ReplyBody>([](ReplyBody& body) { body.exposed.place = 77; }); },

@@ -87,9 +87,10 @@ struct Transfer {
   TransferName name;
   State state = State::free;
   VirtualChannel* peer = nullptr;
-  ByteSequence bytes;         // what is exposed, or where to
-  Completion* end = nullptr;  // whom to tell
-  std::int64_t size = 0;      // to be moved
+  ByteSequence bytes;                             // what is exposed, or where to
+  Completion* end = nullptr;                      // whom to tell
+  TrafficClass traffic = TrafficClass::blocking;  // of the send, as its process says
+  std::int64_t size = 0;                          // to be moved
   std::int64_t done = 0;
   std::int32_t in_flight = 0;  // stripes
   std::int64_t posted = 0;     // bytes of them

@@ -100,7 +100,7 @@ std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
   return views_;
 }
 
-Subchannel* VirtualChannel::choose(std::int64_t bytes) {
+Subchannel* VirtualChannel::choose(std::int64_t bytes, TrafficClass traffic) {
   if (ready_ == 0) return nullptr;
   if (only_ready_ != nullptr)
     return only_ready_->room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth)) ? only_ready_
@@ -108,17 +108,18 @@ Subchannel* VirtualChannel::choose(std::int64_t bytes) {
   const auto usable = views(1);
   if (std::none_of(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; }))
     return nullptr;
-  const int chosen = policy_->choose(bytes, TrafficClass::blocking, usable);
+  const int chosen = policy_->choose(bytes, traffic, usable);
   return chosen < 0 ? nullptr : &subchannels_[static_cast<std::size_t>(chosen)];
 }
 
-bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, const ByteSequence& payload) {
+bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
+                          const ByteSequence& payload) {
   if (!room()) {
     ++context_.counters.no_room;
     return false;
   }
   const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
-  Subchannel* subchannel = choose(static_cast<std::int64_t>(bytes));
+  Subchannel* subchannel = choose(static_cast<std::int64_t>(bytes), traffic);
   if (subchannel != nullptr &&
       !subchannel->packet_flow.admits(static_cast<std::int64_t>(bytes), subchannel->packet_bytes))
     subchannel = nullptr;
@@ -131,6 +132,7 @@ bool VirtualChannel::send(PacketKind kind, std::span<const std::byte> head, cons
   WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::packet;
   entry.sequenced = true;
+  entry.traffic = traffic;
   entry.small = small;
   entry.buffer = buffer;
   entry.bytes = static_cast<std::uint32_t>(bytes);
@@ -264,7 +266,7 @@ void VirtualChannel::take_back(const Subchannel& subchannel, std::uint32_t recei
 bool VirtualChannel::advance() {
   bool moved = false;
   while (WorkEntry* entry = waiting_.front()) {
-    Subchannel* const subchannel = choose(entry->bytes);
+    Subchannel* const subchannel = choose(entry->bytes, entry->traffic);
     if (subchannel == nullptr) break;
     waiting_.remove(entry);
     ++context_.counters.packets_reissued;
@@ -275,7 +277,7 @@ bool VirtualChannel::advance() {
     moved = true;
   }
   if (credit_due_) {
-    Subchannel* const subchannel = choose(0);
+    Subchannel* const subchannel = choose(0, TrafficClass::blocking);
     if (subchannel != nullptr && send_on(*subchannel, PacketKind::credit, {})) {
       ++context_.counters.credit_updates;
       moved = true;

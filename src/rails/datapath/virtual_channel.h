@@ -50,7 +50,8 @@ class VirtualChannel {
 
   // A packet of these parts, with a PSN if sequenced. False when there is no room now: nothing was done.
   // `head` is the packet behind its PacketHeader, `payload` follows; payload.size bytes.
-  bool send(PacketKind kind, std::span<const std::byte> head, const ByteSequence& payload);
+  bool send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
+            const ByteSequence& payload);
   bool room() const { return window_open() && ready_ > 0 && waiting_.empty(); }
   // An unsequenced packet on this subchannel. False: no room; the caller repeats or lets it be.
   bool send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
@@ -95,7 +96,7 @@ class VirtualChannel {
   std::span<SubchannelView> views(std::int32_t requests);
   SchedulingPolicy& policy() { return *policy_; }
   // A subchannel for a packet of this size; null: none has room.
-  Subchannel* choose(std::int64_t bytes);
+  Subchannel* choose(std::int64_t bytes, TrafficClass traffic);
 
   // The peer is lost: forgets packets, held and waiting. Subchannels have been closed.
   void abandon();

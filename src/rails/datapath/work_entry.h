@@ -8,6 +8,7 @@
 
 #include "base/intrusive_list.h"
 #include "base/time.h"
+#include "channel/traffic_class.h"
 #include "rails/memory/packet_pool.h"
 
 namespace hawser {
@@ -23,9 +24,10 @@ struct WorkEntry {
   std::uint32_t generation = 0;  // counts uses, so that a completion that comes late is told
   Kind kind = Kind::packet;
   Place place = Place::free;
-  bool sequenced = false;   // packets: issued again until the peer has it
-  bool small = false;       // which pool the buffer is of
-  std::uint32_t bytes = 0;  // packets: with all headers
+  bool sequenced = false;                         // packets: issued again until the peer has it
+  bool small = false;                             // which pool the buffer is of
+  TrafficClass traffic = TrafficClass::blocking;  // packets
+  std::uint32_t bytes = 0;                        // packets: with all headers
   std::uint32_t psn = 0;
   std::uint32_t ordinal = 0;  // packets and writes: number of the (finish) packet on its subchannel
   PacketBuffer* buffer = nullptr;

@@ -132,7 +132,9 @@ double Automatic::finish(double bytes, double smallest, std::size_t count) const
 std::size_t Automatic::earliest_set(const StripeRequest& request, double& finish_ns) const {
   const auto bytes = static_cast<double>(request.bytes);
   const bool busy = candidates_.front().free_ns > 2 * worth_changing_ns;
-  const bool coarse = busy && request.traffic == TrafficClass::nonblocking;
+  const bool one_of_many =
+      request.traffic == TrafficClass::nonblocking || request.traffic == TrafficClass::one_sided;
+  const bool coarse = busy && one_of_many;
   const auto smallest =
       static_cast<double>(std::max<std::int64_t>(request.smallest_stripe, coarse ? smallest_when_busy : 1));
   const std::size_t most = std::min(candidates_.size(), static_cast<std::size_t>(max_stripes - 1));

@@ -82,6 +82,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header,
   Transfer& exposure = exposures_.take(peer);
   exposure.bytes = bytes;
   exposure.end = end;
+  exposure.traffic = header.traffic;
   exposure.size = bytes.size;
   exposure.readable =
       reads_ && peer.reads() && (context_.knobs.checksum || peer.readable > 0 || !many_readers());
@@ -102,7 +103,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header,
       body.checksum = checksum_of(exposure);
     }
   }
-  if (peer.send(PacketKind::start, start_head(header, body), {})) {
+  if (peer.send(PacketKind::start, header.traffic, start_head(header, body), {})) {
     if (exposure.readable && peer.readable++ == 0) ++reading_peers_;
     return true;
   }
@@ -118,7 +119,12 @@ void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packe
     return context_.report_malformed(peer.process(),
                                      "a rendezvous start that is too short or of a negative size");
   }
+  if (!known(header.traffic))
+    return context_.report_malformed(
+        peer.process(),
+        fmt::format("a rendezvous start of unknown traffic class {}", static_cast<int>(header.traffic)));
   Transfer& fetch = fetches_.take(peer);
+  fetch.traffic = header.traffic;
   fetch.other = body.exposed;
   fetch.offered = body.size;
   fetch.checked = body.checked != 0;
@@ -167,7 +173,7 @@ bool Rendezvous::answer(Transfer& fetch) {
   if (!peer.room()) return false;
   if (fetch.readable || fetch.done >= fetch.size) {
     const DoneBody body{fetch.other};
-    if (!peer.send(PacketKind::done, bytes_of(body), {})) return false;
+    if (!peer.send(PacketKind::done, fetch.traffic, bytes_of(body), {})) return false;
     to_answer_.remove(&fetch);
     fetches_.release(fetch);
     return true;
@@ -179,7 +185,7 @@ bool Rendezvous::answer(Transfer& fetch) {
   body.fetch = fetch.name;
   body.size = fetch.size;
   body.bytes = own_bytes(fetch);
-  if (!peer.send(PacketKind::reply, bytes_of(body), {})) return false;
+  if (!peer.send(PacketKind::reply, fetch.traffic, bytes_of(body), {})) return false;
   to_answer_.remove(&fetch);
   fetch.state = Transfer::State::moving;
   fetch.granted = true;

@@ -77,7 +77,7 @@ bool Rendezvous::send_packets(Transfer& exposure) {
     const std::int64_t size = std::min(range.size, most);
     const DataBody body{exposure.other, range.offset};
     const ByteSequence bytes{exposure.registration.address + range.offset, size, nullptr};
-    if (!peer.send(PacketKind::data, std::as_bytes(std::span(&body, 1)), bytes)) break;
+    if (!peer.send(PacketKind::data, exposure.traffic, std::as_bytes(std::span(&body, 1)), bytes)) break;
     moved = true;
     ++context_.counters.packets_for_stripes;
     exposure.done += size;

@@ -72,8 +72,7 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
     request.bytes = range.size;
     request.direction = direction;
     request.smallest_stripe = context_.knobs.rail_stripe;
-    request.traffic =
-        exposures_.live() + fetches_.live() > 1 ? TrafficClass::nonblocking : TrafficClass::blocking;
+    request.traffic = transfer.traffic;
     StripePlan plan;
     peer.policy().plan(request, views, plan);
     bool posted = false;
@@ -125,6 +124,7 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   context_.counters.bytes_striped += static_cast<std::uint64_t>(bytes);
   ++transfer.in_flight;
   transfer.posted += bytes;
+  context_.counters.bytes_of(transfer.traffic) += static_cast<std::uint64_t>(bytes);
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
   entry.incarnation = subchannel.incarnation;

@@ -184,7 +184,7 @@ bool AdapterRecovery::tell(const Untold& untold) {
   body.written = !untold.exposed;
   body.bytes = rendezvous_.own_bytes(transfer);
   return transfer.peer->room() &&
-         transfer.peer->send(PacketKind::keys, std::as_bytes(std::span(&body, 1)), {});
+         transfer.peer->send(PacketKind::keys, transfer.traffic, std::as_bytes(std::span(&body, 1)), {});
 }
 
 void AdapterRecovery::on_keys(VirtualChannel& peer, std::span<const std::byte> packet) {

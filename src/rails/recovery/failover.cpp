@@ -246,7 +246,7 @@ void Failover::answer(Subchannel& subchannel, std::uint32_t incarnation, std::ui
 void Failover::send_message(Subchannel& subchannel, bool fence, const FenceBody& body, std::uint32_t turn) {
   VirtualChannel& peer = subchannel.peer;
   if (turn % 2 == 0) {
-    Subchannel* const way = peer.choose(0);
+    Subchannel* const way = peer.choose(0, TrafficClass::blocking);
     // A peer that computes gets a fence when it looks; what waits there takes room for receives.
     const bool waits_there = fence && way != nullptr && subchannel.fenced_over == way->name();
     if (way != nullptr && !waits_there &&

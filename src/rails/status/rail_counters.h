@@ -4,7 +4,9 @@
 
 #include <cstdint>
 
+#include "base/assert.h"
 #include "base/time.h"
+#include "channel/traffic_class.h"
 
 namespace hawser {
 
@@ -17,6 +19,8 @@ struct RailCounters {
   std::uint64_t stripes_written = 0, stripes_read = 0;
   std::uint64_t read_tokens_waited = 0;  // reads that waited for a token
   std::uint64_t bytes_striped = 0;
+  // Of these, by what the sender did with them, whichever end planned the stripes.
+  std::uint64_t bytes_blocking = 0, bytes_nonblocking = 0, bytes_collective = 0, bytes_one_sided = 0;
   // Users' buffers: found registered, registered (with one device each), given up because their memory went
   // away or for the limits, refused by the system.
   std::uint64_t registration_hits = 0, registrations_made = 0, registrations_dropped = 0;
@@ -53,6 +57,20 @@ struct RailCounters {
   std::uint64_t dropped_datagrams = 0;  // whose check did not fit the job's secret, or malformed
   // Times of the last failover: noticed, and first reissued byte posted.
   Nanoseconds last_failure = 0, last_resumption = 0;
+
+  std::uint64_t& bytes_of(TrafficClass traffic) {
+    switch (traffic) {
+      case TrafficClass::blocking:
+        return bytes_blocking;
+      case TrafficClass::nonblocking:
+        return bytes_nonblocking;
+      case TrafficClass::collective:
+        return bytes_collective;
+      case TrafficClass::one_sided:
+        return bytes_one_sided;
+    }
+    HAWSER_UNREACHABLE();
+  }
 };
 
 }  // namespace hawser

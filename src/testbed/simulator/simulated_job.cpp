@@ -37,6 +37,10 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.stripes_read += one.stripes_read;
   sum.read_tokens_waited += one.read_tokens_waited;
   sum.bytes_striped += one.bytes_striped;
+  sum.bytes_blocking += one.bytes_blocking;
+  sum.bytes_nonblocking += one.bytes_nonblocking;
+  sum.bytes_collective += one.bytes_collective;
+  sum.bytes_one_sided += one.bytes_one_sided;
   sum.failures += one.failures;
   sum.failed_again += one.failed_again;
   sum.late_failures += one.late_failures;
