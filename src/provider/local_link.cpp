@@ -1,7 +1,9 @@
 #include "provider/local_link.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 
 #include "base/failure.h"
@@ -18,10 +20,15 @@ Reply LocalLink::call(const Request& request, const SharedBytes* memory) {
 }
 
 SharedBytes LocalLink::allocate(std::size_t bytes) {
-  constexpr std::align_val_t alignment{cache_line};
-  auto* const memory = static_cast<std::byte*>(::operator new(bytes, alignment));
-  std::memset(memory, 0, bytes);
-  return {std::shared_ptr<std::byte>(memory, [](std::byte* at) { ::operator delete(at, alignment); }), bytes};
+  // Much of it is never used, and what calloc has fresh from the system takes no memory until then.
+  void* const memory = std::calloc(1, bytes + cache_line);
+  if (memory == nullptr) throw std::bad_alloc();
+  void* aligned = memory;
+  std::size_t room = bytes + cache_line;
+  std::align(cache_line, bytes, aligned, room);
+  return {std::shared_ptr<std::byte>(static_cast<std::byte*>(aligned),
+                                     [memory](std::byte*) { std::free(memory); }),
+          bytes};
 }
 
 std::uint32_t LocalLink::create_channel() {

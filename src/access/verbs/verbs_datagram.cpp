@@ -44,7 +44,7 @@ Result<> VerbsDatagramQueuePair::open() {
   bytes_ = std::min(mtu, most_bytes);
   slot_bytes_ = static_cast<std::uint32_t>(bytes_) + route_header;
   const std::size_t all = std::size_t{slot_bytes_} * (receive_slots + send_slots);
-  memory_ = std::make_unique<std::byte[]>(all);
+  memory_ = std::make_unique_for_overwrite<std::byte[]>(all);
   region_ = call.reg_mr(device_.domain(), memory_.get(), all, IBV_ACCESS_LOCAL_WRITE);
   if (region_ == nullptr) return refused_memory("ibv_reg_mr for datagrams", device_.name(), errno);
   sends_ = call.create_cq(device_.context(), send_slots, nullptr, nullptr, 0);

@@ -69,7 +69,7 @@ Outcome Requester::post(const SendRequest& request) {
   if (is_inline && request.inline_length > caps.max_inline_data) return {EINVAL, "too much inline data"};
   if (configuration.type == QpType::ud && request.path == nullptr)
     return {EINVAL, "a datagram without address"};
-  if (ring_.empty()) ring_.resize(capacity_);  // many queue pairs never send
+  if (tail_ - head_ == ring_.size()) grow();
   SendEntry& entry = this->entry(tail_);
   entry.request = request;
   entry.segments.clear();
@@ -93,6 +93,15 @@ Outcome Requester::post(const SendRequest& request) {
   entry.failure = CompletionStatus::success;
   ++tail_;
   return {};
+}
+
+// Many queue pairs never have more than a few requests under way.
+void Requester::grow() {
+  constexpr std::size_t first_size = 4;
+  std::vector<SendEntry> larger(std::min(std::max(first_size, 2 * ring_.size()), capacity_));
+  for (std::uint64_t index = head_; index != tail_; ++index)
+    larger[index % larger.size()] = std::move(entry(index));
+  ring_ = std::move(larger);
 }
 
 bool Requester::has_work() const { return sendable() != nullptr; }

@@ -92,6 +92,8 @@ class Requester {
   void on_pause_end(Nanoseconds now);
 
   QueuePair& queue_pair_;
+  void grow();
+
   const std::size_t capacity_;
   std::vector<SendEntry> ring_;
   // Indices count requests since the beginning: [head, cursor) sent, the one at cursor from offset on still

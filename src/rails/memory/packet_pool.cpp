@@ -24,7 +24,7 @@ Result<std::unique_ptr<rdma::MemoryRegion>> PacketPool::register_slab(std::size_
 // With every device that is not dead (the rails of one that is fail when they use the key 0), or not at all.
 Result<> PacketPool::grow() {
   Slab slab;
-  slab.bytes = std::make_unique<std::byte[]>(buffer_bytes_ * buffers_per_slab_);
+  slab.bytes = std::make_unique_for_overwrite<std::byte[]>(buffer_bytes_ * buffers_per_slab_);
   for (std::size_t device = 0; device < devices_.size(); ++device) {
     auto region = register_slab(device, slab);
     if (!region && (dead_ == nullptr || (*dead_ >> device & 1) == 0)) return region.take_error();

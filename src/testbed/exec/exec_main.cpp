@@ -1,6 +1,7 @@
 // hawser-exec: what `hawser sim exec` runs. There is one of it for each ABI of MPI, whose functions it has.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -127,6 +128,9 @@ int run(const ExecOptions& options, const ProgramImage& image, const std::string
                             end_of_program_tls() == nullptr ? 0 : largest_program_tls));
   read_environment(program, simulation, libraries);
   raise_limit_of_descriptors();
+  // Large pieces come fresh from the system, which gives memory only when it is used.
+  mallopt(M_MMAP_THRESHOLD, 32 * 1024);
+  mallopt(M_MMAP_MAX, 1 << 24);
   ProgramJob job(image, program, std::move(simulation), options.label);
   const ProgramResult result = job.run();
   for (const std::string& line : result.outcome.output) fmt::print(stderr, "{}\n", line);

@@ -24,6 +24,12 @@ namespace {
 ProgramRank* current = nullptr;
 constexpr std::size_t room_for_variables = 256;
 
+// As under mpiexec: only the first rank has a standard input.
+std::FILE* empty_input() {
+  static std::FILE* const empty = std::fopen("/dev/null", "r");
+  return empty;
+}
+
 std::size_t rounded_up(std::size_t value, std::size_t multiple) {
   return (value + multiple - 1) / std::max<std::size_t>(multiple, 1) * std::max<std::size_t>(multiple, 1);
 }
@@ -71,7 +77,7 @@ ProgramRank::ProgramRank(const ProgramImage& image, const ProgramOptions& option
   for (const std::string& each : options.environment) environment_.push_back(keep(each));
   // It never moves: programs keep its address.
   environment_.resize(environment_.size() + room_for_variables);
-  swapped_.in = rank == 0 ? stdin : std::fopen("/dev/null", "r");
+  swapped_.in = rank == 0 ? stdin : empty_input();
   swapped_.out = output_.stream(STDOUT_FILENO);
   swapped_.err = output_.stream(STDERR_FILENO);
   swapped_.environment = environment_.data();

@@ -191,17 +191,21 @@ void SimulatedJob::come_to_leave() {
 }
 
 std::string SimulatedJob::disagreement() const {
-  for (const auto& sender : processes_) {
-    for (const auto& receiver : processes_) {
-      if (sender == receiver || sender->rails_ == nullptr || receiver->rails_ == nullptr) continue;
-      const RailChannel::Books there = sender->rails_->rails().books(receiver->rank());
-      const RailChannel::Books here = receiver->rails_->rails().books(sender->rank());
-      if (there.lost || here.lost) continue;
-      if (there.sent == here.handed_on && there.under_way <= here.handed_on - here.told) continue;
-      return fmt::format(
-          "rank {} sent {} packets to rank {}, which handed on {} and told of {}; {} are under way",
-          sender->rank(), there.sent, receiver->rank(), here.handed_on, here.told, there.under_way);
-    }
+  for (const auto& sender : processes_)
+    if (std::string found = disagreement(*sender); !found.empty()) return found;
+  return {};
+}
+
+std::string SimulatedJob::disagreement(const SimulatedProcess& sender) const {
+  for (const auto& receiver : processes_) {
+    if (&sender == receiver.get() || sender.rails_ == nullptr || receiver->rails_ == nullptr) continue;
+    const RailChannel::Books there = sender.rails_->rails().books(receiver->rank());
+    const RailChannel::Books here = receiver->rails_->rails().books(sender.rank());
+    if (there.lost || here.lost) continue;
+    if (there.sent == here.handed_on && there.under_way <= here.handed_on - here.told) continue;
+    return fmt::format(
+        "rank {} sent {} packets to rank {}, which handed on {} and told of {}; {} are under way",
+        sender.rank(), there.sent, receiver->rank(), here.handed_on, here.told, there.under_way);
   }
   return {};
 }

@@ -147,6 +147,8 @@ class SimulatedJob {
   void come_to_leave();
   // What the books of two ranks that are at rest disagree in; empty: nothing.
   std::string disagreement() const;
+  // The same of what one rank sent.
+  std::string disagreement(const SimulatedProcess& sender) const;
   void count(const RailCounters& counters);
   void report_unfinished(std::string headline);
   std::vector<std::int32_t> node_of_rank() const;

@@ -208,7 +208,7 @@ Result<> SimulatedProcess::open_rails() {
 // What is still on its way may be what the books differ by, for a moment.
 void SimulatedProcess::agree(TransportEvents& events) {
   state_of_leave_ = StateOfLeave::disagrees;
-  while (!job_.disagreement().empty()) {
+  while (!job_.disagreement(*this).empty()) {
     rails_->progress(events, local_time());
     compute(millisecond);
   }
@@ -232,7 +232,8 @@ void SimulatedProcess::close_rails() {
   state_of_leave_ = StateOfLeave::at_rest;
   job_.come_to_leave();
   progress_until([&] { return all_have_come(2); });
-  if (!job_.disagreement().empty()) agree(events);
+  // What others sent is theirs to look at.
+  if (!job_.disagreement(*this).empty()) agree(events);
   job_.come_to_leave();
   progress_until([&] { return all_have_come(3); });
   job_.count(rails_->rails().counters());
