@@ -119,7 +119,9 @@ TEST(RailDataPath, BothWaysCarryTheSum) {
         const Nanoseconds start = cluster.now();
         const auto count = static_cast<int>(rails * (24 << 20) / bytes);
         for (int n = 0; n < count; ++n)
-          for (int i : {0, 1}) cluster.at(i).post({1 - i, bytes, true});
+          for (int i : {0, 1})
+            cluster.at(i).post(
+                {.to = 1 - i, .bytes = bytes, .exposed = true, .traffic = TrafficClass::nonblocking});
         ASSERT_TRUE(cluster.run(start + 10 * second)) << cluster.describe();
         const Nanoseconds end = std::max(cluster.at(0).last_arrival, cluster.at(1).last_arrival);
         const double rate =

@@ -177,12 +177,13 @@ bool Endpoint::send_some() {
   for (; !outgoing_.empty(); moved = true) {
     Outgoing& next = outgoing_.front();
     const MessageShape& shape = next.shape;
-    const TransportHeader header =
+    TransportHeader header =
         OwnHeader{.fetch_after = static_cast<std::uint16_t>(shape.fetch_after / microsecond),
                   .number = next.number,
                   .wanted = static_cast<std::uint32_t>(shape.wanted < 0 ? shape.bytes : shape.wanted),
                   .packed_target = shape.packed_target}
             .header();
+    header.traffic = shape.traffic;
     if (next.buffer == nullptr) {
       next.buffer = std::make_unique<Buffer>(shape.bytes, shape.packed_source);
       next.buffer->put(identity_of(index_, shape.to, next.number));

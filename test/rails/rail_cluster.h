@@ -42,6 +42,7 @@ struct MessageShape {
   bool packed_source = false;  // every other byte of the sender's memory
   bool packed_target = false;
   Nanoseconds fetch_after = 0;  // the receiver asks so long after the message arrived
+  TrafficClass traffic = TrafficClass::blocking;
 };
 
 class RailCluster;
