@@ -139,11 +139,11 @@ std::string RailChannel::describe() const {
   std::string text;
   for (VirtualChannel* peer : engine_->peers.known())
     for (const Subchannel& s : peer->subchannels())
-      text +=
-          fmt::format("\n  peer {} subchannel {} on rail {} ({}): {}, incarnation {}, {} under way, due {}{}",
-                      peer->process(), s.index, s.rail.number(), s.rail.up() ? "up" : "down",
-                      subchannel_state_name(s.state), s.incarnation, s.outstanding,
-                      s.due == never ? -1 : s.due - engine_->context.now, alternate_text(s));
+      text += fmt::format(
+          "\n  peer {} subchannel {} on rail {} ({}): {}, incarnation {}, {} under way, due {}{}",
+          peer->process(), s.index, s.rail.number(), s.rail.up() ? "up" : "down",
+          subchannel_state_name(s.machine().state()), s.incarnation(), s.outstanding,
+          s.machine().due() == never ? -1 : s.machine().due() - engine_->context.now, alternate_text(s));
   return text;
 }
 

@@ -64,18 +64,13 @@ Nanoseconds RailEngine::deadline() const {
   return std::min({recovery.next_look(), rendezvous.deadline(), schedule.deadline()});
 }
 
-// Weights and counters, now and then; slow paths are told from others here, too.
+// Weights and counters, now and then.
 void RailEngine::show_weights() {
   next_show_ = context.now + 100 * millisecond;
   for (VirtualChannel* peer : peers.known())
     for (Subchannel& subchannel : peer->subchannels()) {
-      if (subchannel.state != SubchannelState::ready) continue;
-      const bool slow = peer->weights().degraded(subchannel.index);
-      if (slow != (subchannel.health.state() == PathState::suspect)) {
-        slow ? subchannel.health.on_slow(context.now) : subchannel.health.on_well(context.now);
-        report.show(subchannel, slow ? PathReason::slow : PathReason::well_again);
-      }
-      context.status.set_weight(subchannel.status_row, peer->weights().weight(subchannel.index));
+      if (subchannel.in_service())
+        context.status.set_weight(subchannel.status_row, peer->weights().weight(subchannel.index));
     }
   context.status.publish(count());
 }

@@ -125,12 +125,11 @@ void Completions::on_receive(Rail& rail, const rdma::Completion& completion) {
 }
 
 bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
-  if (subchannel.poisoned) return false;
+  if (subchannel.machine().poisoned()) return false;
   ++context_.counters.packets_received;
   if (!undamaged(*buffer)) [[unlikely]] {
     ++context_.counters.checksum_errors;
-    subchannel.poisoned = true;
-    upward_.subchannels->on_failed(subchannel, PathReason::checksum);
+    upward_.subchannels->on_damaged(subchannel);
     return false;
   }
   ++subchannel.received;  // whatever it is: the peer's count goes on, too
@@ -139,11 +138,11 @@ bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
     context_.report_short(subchannel.peer.process(), "a packet", buffer->bytes);
     return false;
   }
-  if (header.subchannel != subchannel.index || header.incarnation != subchannel.incarnation) {
+  if (header.subchannel != subchannel.index || header.incarnation != subchannel.incarnation()) {
     ++context_.counters.dropped_stale;
     return false;
   }
-  if (subchannel.state != SubchannelState::ready) [[unlikely]]
+  if (!subchannel.in_service()) [[unlikely]]
     upward_.subchannels->on_early_packet(subchannel, header.kind);
   return subchannel.peer.take_packet(subchannel, buffer, header);
 }

@@ -11,8 +11,8 @@ class PathReport {
  public:
   explicit PathReport(RailContext& context) : context_(context) {}
 
-  // To be called after every change of the subchannel.
-  void show(Subchannel& subchannel, PathReason reason);
+  // To be called for every state that the subchannel comes into.
+  void show(Subchannel& subchannel, SubchannelState state, PathReason reason);
   // Attempts to connect again that could not even begin: the 1st, 2nd, 4th, 8th... since the failure.
   void show_vain_attempt(Subchannel& subchannel, PathReason reason);
 

@@ -13,7 +13,9 @@ RailContext::RailContext(const RailSettings& rail_settings, const Knobs& knob_va
       knobs(knob_values),
       status(rail_settings.status != nullptr ? *rail_settings.status : no_status),
       random(seed),
-      now(rail_settings.now) {
+      now(rail_settings.now),
+      subchannels{knob_values.rail_failover, knob_values.rail_drain_time},
+      silence{knob_values.rail_silence, knob_values.rail_watchdog, adapter_patience()} {
   // Requests of one path wait for acknowledgements behind the other direction's data; so they are given more
   // than what is under way into a port, where it only makes others wait.
   stripe_flow.queueing = std::clamp(knobs.rail_acknowledge_time / 2, 100 * microsecond, 8 * millisecond);

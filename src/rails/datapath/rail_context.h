@@ -13,6 +13,8 @@
 #include "rails/datapath/rail_settings.h"
 #include "rails/decision/flow_window.h"
 #include "rails/decision/path_health.h"
+#include "rails/decision/path_silence.h"
+#include "rails/decision/subchannel_machine.h"
 #include "rails/status/rail_counters.h"
 #include "rails/status/status_table.h"
 
@@ -42,6 +44,8 @@ struct RailContext {
   Nanoseconds now = 0;
   TransportEvents* events = nullptr;  // during progress
   HealthSettings health;
+  SubchannelSettings subchannels;
+  SilenceSettings silence;
   FlowSettings stripe_flow, port_flow, packet_flow;
 };
 

@@ -48,8 +48,10 @@ class SubchannelEvents {
  public:
   // Something is to be sent, and no subchannel is ready.
   virtual void on_wanted(VirtualChannel& peer) = 0;
-  // A request ended with an error, or a packet came damaged.
+  // A request ended with an error.
   virtual void on_failed(Subchannel& subchannel, PathReason reason) = 0;
+  // A packet came damaged: neither it nor any later one counts.
+  virtual void on_damaged(Subchannel& subchannel) = 0;
   // A write was posted without its finish: nothing more may be posted. May be called where the subchannel
   // must not fail at once.
   virtual void on_half_posted(Subchannel& subchannel) = 0;

@@ -43,14 +43,9 @@ VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, U
       policy_(std::move(policy)),
       weights_(nominal_rates(places(context, resources, remote_))) {
   for (const SubchannelPlace& place : places(context, resources, remote_)) {
-    Subchannel& subchannel =
-        subchannels_.emplace_back(*this, *resources.rails[place.local], context.health, context.stripe_flow,
-                                  context.packet_flow, context.random);
-    subchannel.index = static_cast<std::uint16_t>(subchannels_.size() - 1);
-    subchannel.remote_rail = place.remote;
-    subchannel.pair = place.pair;
-    subchannel.path = place.path;
-    subchannel.engine = place.engine;
+    const Subchannel& subchannel = subchannels_.emplace_back(*this, *resources.rails[place.local], place,
+                                                             static_cast<std::uint16_t>(subchannels_.size()),
+                                                             context, context.settings.self < process);
     reads_ &= subchannel.rail.device().facts().outstanding_reads > 0;
     SubchannelView& view = views_.emplace_back();
     view.rail = place.pair;
@@ -68,7 +63,7 @@ const Subchannel* VirtualChannel::datagram_way(std::uint16_t rail, std::uint16_t
   const Subchannel* way = nullptr;
   std::uint64_t ways = 0;
   for (const Subchannel& each : subchannels_)
-    if (each.rail.number() == rail && each.path == 0 && each.engine == 0 &&
+    if (each.rail.number() == rail && each.place.path == 0 && each.place.engine == 0 &&
         (++ways == 1 || context_.random.below(ways) == 0))
       way = &each;
   return way;
@@ -85,8 +80,8 @@ std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
   const bool avoids = suspected > 0 && suspected < ready_;
   for (Subchannel& subchannel : subchannels_) {
     SubchannelView& view = views_[subchannel.index];
-    view.usable = subchannel.state == SubchannelState::ready && subchannel.room_for(requests, depth) &&
-                  !(avoids && subchannel.suspected);
+    view.usable = subchannel.in_service() && subchannel.room_for(requests, depth) &&
+                  !(avoids && subchannel.machine().suspected());
     if (!view.usable) continue;
     view.bytes_per_second = weights_.weight(subchannel.index);
     const WorkEntry* const oldest = subchannel.in_flight.front();
@@ -177,7 +172,7 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
   PacketHeader header;
   std::memcpy(&header, entry.buffer->data, sizeof(header));
   header.subchannel = subchannel.index;
-  header.incarnation = subchannel.incarnation;
+  header.incarnation = subchannel.incarnation();
   header.acknowledged = told_ = expected_;
   header.checked = context_.knobs.checksum;
   header.wants_credit = resources_.packets.is_short();
@@ -218,7 +213,7 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   entry.ordinal = subchannel.sent++;
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
-  entry.incarnation = subchannel.incarnation;
+  entry.incarnation = subchannel.incarnation();
   ++subchannel.outstanding;
   ++subchannel.rail.outstanding;
   subchannel.in_flight.push_back(&entry);
@@ -252,7 +247,7 @@ void VirtualChannel::retain(WorkEntry& entry) {
 void VirtualChannel::take_back(const Subchannel& subchannel, std::uint32_t received) {
   for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
     WorkEntry* const next = retained_.next(entry);
-    if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation &&
+    if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation() &&
         psn_distance(entry->ordinal, received) >= 0) {
       retained_.remove(entry);
       --retained_count_;
@@ -379,12 +374,11 @@ void VirtualChannel::on_not_ready() {
   --ready_;
   only_ready_ = nullptr;
   for (Subchannel& other : subchannels_)
-    if (ready_ == 1 && other.state == SubchannelState::ready) only_ready_ = &other;
+    if (ready_ == 1 && other.in_service()) only_ready_ = &other;
   if (ready_ == 0) {
     partitioned_since = context_.now;
     ++context_.counters.partitions;
     context_.status.on_event(-1, process_, PathEvent::partitioned, PathReason::none, 0, context_.now);
-    for (Subchannel& other : subchannels_) other.health.on_needed(context_.now);
   }
 }
 
@@ -415,8 +409,10 @@ void VirtualChannel::check_invariants() const {
   HAWSER_ASSERT(held == held_count_);
   int ready = 0, suspects = 0;
   for (const Subchannel& subchannel : subchannels_) {
-    ready += subchannel.state == SubchannelState::ready;
-    suspects += subchannel.suspected;
+    const SubchannelMachine& machine = subchannel.machine();
+    machine.check_invariants();
+    ready += machine.in_service();
+    suspects += machine.suspected();
     HAWSER_ASSERT(!subchannel.connected() || subchannel.queue_pair != nullptr);
     std::int32_t outstanding = 0;
     for (WorkEntry* e = subchannel.in_flight.front(); e != nullptr; e = subchannel.in_flight.next(e)) {
@@ -424,7 +420,7 @@ void VirtualChannel::check_invariants() const {
       outstanding += e->kind == WorkEntry::Kind::write ? 2 : 1;
     }
     // While it is fenced, entries wait for the peer to say what it has; requests there are none.
-    HAWSER_ASSERT((subchannel.state == SubchannelState::fencing ? 0 : outstanding) == subchannel.outstanding);
+    HAWSER_ASSERT((machine.state() == SubchannelState::fencing ? 0 : outstanding) == subchannel.outstanding);
   }
   HAWSER_ASSERT(ready == ready_ && suspects == suspected);
   const WorkEntry* last = nullptr;

@@ -29,7 +29,7 @@ void Rendezvous::lay_out(Transfer& transfer) {
 bool Rendezvous::reached_by_adapters(const Transfer& transfer) const {
   bool any_ready = false;
   for (const Subchannel& subchannel : transfer.peer->subchannels()) {
-    if (subchannel.state != SubchannelState::ready) continue;
+    if (!subchannel.in_service()) continue;
     any_ready = true;
     if (transfer.registration.usable(subchannel.rail.device_number()) &&
         transfer.remote.keys[subchannel.remote_rail] != 0)

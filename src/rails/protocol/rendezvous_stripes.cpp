@@ -41,7 +41,7 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
       const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
       view.usable = view.usable && transfer.registration.usable(subchannel.rail.device_number()) &&
                     transfer.remote.keys[subchannel.remote_rail] != 0 &&
-                    transfer.remote.lives[subchannel.remote_rail] == subchannel.remote_life;
+                    transfer.remote.lives[subchannel.remote_rail] == subchannel.ends.remote_life;
       // After damage: only the first usable path, then the second, and so on.
       if (view.usable && transfer.damaged > 0) view.usable = --turn == 0;
       any |= view.usable;
@@ -127,7 +127,7 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   context_.counters.bytes_of(transfer.traffic) += static_cast<std::uint64_t>(bytes);
   entry.place = WorkEntry::Place::in_flight;
   entry.subchannel = &subchannel;
-  entry.incarnation = subchannel.incarnation;
+  entry.incarnation = subchannel.incarnation();
   subchannel.outstanding += requests;
   rail.outstanding += requests;
   subchannel.bytes_queued += bytes;
@@ -213,7 +213,7 @@ void Rendezvous::take_back(const Subchannel& subchannel, std::uint32_t received)
     Transfer& transfer = exposures_[place];
     for (WorkEntry* entry = transfer.acknowledged.front(); entry != nullptr;) {
       WorkEntry* const next = transfer.acknowledged.next(entry);
-      if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation &&
+      if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation() &&
           psn_distance(entry->ordinal, received) >= 0) {
         transfer.acknowledged.remove(entry);
         ++context_.counters.taken_back;

@@ -8,6 +8,7 @@
 
 #include "base/failure.h"
 #include "rails/recovery/connector.h"
+#include "rails/recovery/subchannel_driver.h"
 
 namespace hawser {
 namespace {
@@ -37,13 +38,15 @@ std::span<const std::byte> bytes_of(const Body& body) {
 }  // namespace
 
 AddressBook::AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers,
-                         WatchList& watches, Upward& upward, AddressExchange& exchange, Connector& connector)
+                         WatchList& watches, Upward& upward, AddressExchange& exchange, Connector& connector,
+                         SubchannelDriver& driver)
     : context_(context),
       resources_(resources),
       peers_(peers),
       watches_(watches),
       exchange_(exchange),
-      connector_(connector) {
+      connector_(connector),
+      driver_(driver) {
   upward.tables = this;
 }
 
@@ -215,9 +218,8 @@ void AddressBook::on_address(ProcessIndex from, std::span<const std::byte> bytes
     return;
   peer->learn(body.rail, body.address);
   for (Subchannel& subchannel : peer->subchannels()) {
-    if (subchannel.remote_rail != body.rail || subchannel.state != SubchannelState::failed) continue;
-    subchannel.health.on_port_back(context_.now);
-    watches_.watch(subchannel);
+    if (subchannel.remote_rail == body.rail)
+      driver_.on(subchannel, {.kind = SubchannelEvent::Kind::path_returned});
   }
 }
 

@@ -23,11 +23,13 @@
 namespace hawser {
 
 class Connector;
+class SubchannelDriver;
 
 class AddressBook final : private RailTableSource {
  public:
   AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers,
-              WatchList& watches, Upward& upward, AddressExchange& exchange, Connector& connector);
+              WatchList& watches, Upward& upward, AddressExchange& exchange, Connector& connector,
+              SubchannelDriver& driver);
 
   // Tells the others of the own rails, before the first fence of the job.
   Result<> publish();
@@ -62,6 +64,7 @@ class AddressBook final : private RailTableSource {
   WatchList& watches_;
   AddressExchange& exchange_;
   Connector& connector_;
+  SubchannelDriver& driver_;
   std::map<ProcessIndex, RailTable> heard_;  // of processes that are no peers yet
   std::array<RailAddress, max_rails> told_ = {};
   std::uint32_t changed_ = 0;  // bit i: rail i, since the start of the job

@@ -58,9 +58,8 @@ Rail* AlternatePaths::rail_at(const Subchannel& subchannel, std::uint8_t port) c
   return nullptr;
 }
 
-const Rail& AlternatePaths::rail_of(const Subchannel& subchannel) const {
-  const Rail* const rail =
-      subchannel.connected() ? rail_at(subchannel, subchannel.route.port) : &subchannel.rail;
+const Rail& AlternatePaths::rail_of(const Subchannel& subchannel, bool connected) const {
+  const Rail* const rail = connected ? rail_at(subchannel, subchannel.route.port) : &subchannel.rail;
   return rail != nullptr ? *rail : subchannel.rail;
 }
 
@@ -98,7 +97,7 @@ void AlternatePaths::send_message(Subchannel& subchannel) {
 }
 
 void AlternatePaths::on_due(Subchannel& subchannel) {
-  if (subchannel.alternate == nullptr || subchannel.state != SubchannelState::ready ||
+  if (subchannel.alternate == nullptr || !subchannel.in_service() ||
       context_.now < subchannel.alternate->due())
     return;
   AlternatePath& path = *subchannel.alternate;
@@ -147,7 +146,7 @@ void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byt
     return;
   }
   if (path == nullptr || !path->machine.decides() || body.number != path->number ||
-      subchannel.state != SubchannelState::ready) {
+      !subchannel.in_service()) {
     ++context_.counters.dropped_stale;
     return;
   }
@@ -199,7 +198,7 @@ void AlternatePaths::on_migrated(Subchannel& subchannel) {
   if (Rail* const rail = rail_at(subchannel, subchannel.route.port)) {
     rail->query();
     const rdma::PortFacts& own = rail->facts();
-    subchannel.own_end = rdma::local_end(own, rdma::common_kind(own.address, subchannel.route.destination));
+    subchannel.ends.own = rdma::local_end(own, rdma::common_kind(own.address, subchannel.route.destination));
   }
   context_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::migrated,
                            PathReason::none, subchannel.route.port, context_.now);
@@ -214,7 +213,7 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
       return true;
     case PortDownAction::unload:
       machine.unload(context_.now);
-      if (!machine.decides() && subchannel.state == SubchannelState::ready)
+      if (!machine.decides() && subchannel.in_service())
         answer(subchannel, AlternateBody{{}, 0, 0, 0, 0, 0, subchannel.alternate->number}, Meaning::declined);
       watches_.watch(subchannel);
       return true;

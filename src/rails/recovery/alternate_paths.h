@@ -37,7 +37,11 @@ class AlternatePaths {
   void on_port_back(Subchannel& subchannel);
   void on_due(Subchannel& subchannel);
   // The rail whose port it uses now.
-  const Rail& rail_of(const Subchannel& subchannel) const;
+  const Rail& rail_of(const Subchannel& subchannel) const {
+    return rail_of(subchannel, subchannel.connected());
+  }
+  // `connected`: as if it were, or were not.
+  const Rail& rail_of(const Subchannel& subchannel, bool connected) const;
 
  private:
   struct Ports {

@@ -1,6 +1,6 @@
-// Connector: brings subchannels up: on demand at first, again after a failure, and only into use when data
-// has passed (probing). Between it and the peer's stands the connection manager's handshake over datagrams,
-// whose host this is.
+// Connector: executes what the subchannel's machine decides on the way up: connecting on demand and again
+// after a failure, probing, and coming into use. Between it and the peer's stands the connection manager's
+// handshake over datagrams, whose host this is.
 //
 // Who drives: at first whoever has something to send; after a failure the process with the lower index tries,
 // and the other one asks it to (a nudge) when it would try itself or when its port is back.
@@ -26,6 +26,7 @@ namespace hawser {
 class AddressBook;
 class AlternatePaths;
 class Failover;
+class SubchannelDriver;
 
 class Connector final : private ConnectionHost {
  public:
@@ -34,6 +35,7 @@ class Connector final : private ConnectionHost {
     Failover& failover;
     AlternatePaths& alternates;
     AddressBook& addresses;
+    SubchannelDriver& driver;
   };
   Connector(RailContext& context, RailResources& resources, PeerTable& peers, WatchList& watches,
             PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours);
@@ -45,16 +47,6 @@ class Connector final : private ConnectionHost {
 
   // Something is to be sent: connects whatever was never asked for.
   void want(VirtualChannel& peer);
-  // The own attempt is void.
-  void give_up(Subchannel& subchannel);
-  // Nobody used it: nothing was sent, and nothing came.
-  void give_up_accepted(Subchannel& subchannel) {
-    forget(subchannel);
-    drop(subchannel);
-  }
-  void skip_to(Subchannel& subchannel, std::uint32_t incarnation);
-  // The subchannel failed: nothing of this incarnation is answered any more.
-  void forget(const Subchannel& subchannel);
   // By datagram through the subchannel's rail, on later turns through the others.
   void send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
                     std::uint32_t turn);
@@ -72,10 +64,19 @@ class Connector final : private ConnectionHost {
   // Takes datagrams; true if there were any.
   bool receive();
   void progress();
-  // A subchannel that failed: tries, or asks the peer to, when it is time.
-  void on_due(Subchannel& subchannel);
   Nanoseconds deadline() const { return manager_->deadline(); }
   ConnectionCounters counters() const { return started() ? manager_->counters() : ConnectionCounters(); }
+
+  // Actions of the machine, for the driver. Those that report back return what came of it.
+  using Report = std::optional<SubchannelEvent>;
+  Report connect(Subchannel& subchannel);
+  void request(Subchannel& subchannel);
+  void allow_to_accept() { accepting_ = true; }
+  Report send_probes(Subchannel& subchannel);
+  void answer_probe(Subchannel& subchannel);
+  void enter_service(Subchannel& subchannel, const SubchannelAction& action);
+  void nudge(Subchannel& subchannel, std::uint32_t turn);
+  void forget(const Subchannel& subchannel);
 
  private:
   bool answers(const SubchannelName& name, const ConnectionEnd& remote) override;
@@ -89,20 +90,15 @@ class Connector final : private ConnectionHost {
                      std::span<const std::byte> bytes) override;
   bool rail_up(std::uint16_t rail) const override;
 
-  bool drives(const Subchannel& subchannel) const;
   Nanoseconds acknowledge_time(const Subchannel& subchannel) const;
-  void start(Subchannel& subchannel);
   bool make_queue_pair(Subchannel& subchannel);
   // Where the peer's end says that it is.
   void learn(Subchannel& subchannel, const ConnectionEnd& remote);
   bool join(Subchannel& subchannel, const ConnectionEnd& remote);
   ConnectionEnd own_end(const Subchannel& subchannel) const;
-  void drop(Subchannel& subchannel);
   void count_connected(Subchannel& subchannel);
-  void send_probes(Subchannel& subchannel);
-  void make_ready(Subchannel& subchannel);
+  void fail(Subchannel& subchannel, PathReason reason);
   void on_port_down(Subchannel& subchannel, const Rail& rail);
-  void nudge(Subchannel& subchannel);
   void on_nudge(VirtualChannel& peer, std::span<const std::byte> body);
   Subchannel* find(const SubchannelName& name);
 
@@ -115,7 +111,11 @@ class Connector final : private ConnectionHost {
   Failover& failover_;
   AlternatePaths& alternates_;
   AddressBook& addresses_;
+  SubchannelDriver& driver_;
   std::optional<ConnectionManager> manager_;
+  bool accepting_ = false;  // the machine allows the request that is being handled
+  ProbeBody probe_;         // that is being handled
+  std::size_t probe_filling_ = 0;
 };
 
 }  // namespace hawser

@@ -4,47 +4,41 @@
 // one packet; when that is delivered it is in use again, and when it is not it fails like any other.
 #pragma once
 
-#include <vector>
+#include <optional>
 
 #include "base/time.h"
-#include "rails/datapath/path_report.h"
 #include "rails/datapath/peer_table.h"
-#include "rails/datapath/watch_list.h"
 #include "rails/decision/blame.h"
 #include "rails/recovery/alternate_paths.h"
 #include "rails/status/status_table.h"
 
 namespace hawser {
 
+class SubchannelDriver;
+
 class Containment {
  public:
-  Containment(RailContext& context, RailResources& resources, const PeerTable& peers, WatchList& watches,
-              PathReport& report, const AlternatePaths& alternates)
-      : context_(context),
-        resources_(resources),
-        peers_(peers),
-        watches_(watches),
-        report_(report),
-        alternates_(alternates) {}
+  Containment(RailContext& context, RailResources& resources, const PeerTable& peers,
+              const AlternatePaths& alternates, SubchannelDriver& driver)
+      : context_(context), resources_(resources), peers_(peers), alternates_(alternates), driver_(driver) {}
 
-  // A subchannel fails; what it knows of its requests is still there.
-  void on_failure(Subchannel& failed, PathReason reason);
-  // Looks whether the test of a suspected one came through.
-  void on_due(Subchannel& subchannel);
-  // It is not in use any more, or well.
-  void forget(Subchannel& subchannel);
+  // Actions of the machine, for the driver.
+  // The subchannel has just failed, and what it knows of its requests is still there: suspects others.
+  void blame(Subchannel& failed, PathReason reason);
+  void avoid(Subchannel& subchannel);
+  void use_again(Subchannel& subchannel);
+  // Sends the packet that has to be delivered, or looks whether it was.
+  std::optional<SubchannelEvent> test(Subchannel& subchannel);
 
  private:
-  Witness witness(const Subchannel& subchannel, Nanoseconds silent_since) const;
-  void suspect(Subchannel& subchannel);
-  void test(Subchannel& subchannel);
+  // `connected`: whether it is, or was until now.
+  Witness witness(const Subchannel& subchannel, bool connected, Nanoseconds silent_since) const;
 
   RailContext& context_;
   RailResources& resources_;
   const PeerTable& peers_;
-  WatchList& watches_;
-  PathReport& report_;
   const AlternatePaths& alternates_;
+  SubchannelDriver& driver_;
 };
 
 }  // namespace hawser

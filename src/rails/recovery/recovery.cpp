@@ -13,15 +13,16 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       watches_(lower.watches),
       schedule_(lower.schedule),
       alternates_(lower.context, lower.resources, lower.watches, lower.schedule),
-      containment_(lower.context, lower.resources, lower.peers, lower.watches, lower.report, alternates_),
-      failover_(lower.context, lower.resources, lower.watches, lower.report, lower.completions,
-                {lower.rendezvous, connector_, alternates_, containment_, addresses_}),
+      containment_(lower.context, lower.resources, lower.peers, alternates_, driver_),
+      failover_(lower.context, lower.resources, lower.watches, lower.completions,
+                {lower.rendezvous, connector_, alternates_, driver_}),
       addresses_(lower.context, lower.resources, lower.peers, lower.watches, lower.upward, exchange,
-                 connector_),
+                 connector_, driver_),
       adapters_(lower.context, lower.resources, lower.peers, lower.watches, lower.rendezvous, failover_,
                 connector_),
       connector_(lower.context, lower.resources, lower.peers, lower.watches, lower.report, lower.schedule,
-                 {failover_, alternates_, addresses_}) {
+                 {failover_, alternates_, addresses_, driver_}),
+      driver_(lower.context, lower.watches, lower.report, {failover_, connector_, containment_, addresses_}) {
   lower.upward.subchannels = this;
   lower.upward.handle({PacketKind::keys, PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate,
                        PacketKind::probe, PacketKind::probe_answer},
@@ -109,7 +110,7 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
       connector_.on_moved(rail);
       break;
     case rdma::DeviceEvent::Kind::queue_pair_fatal:
-      if (subchannel != nullptr) failover_.fail(*subchannel, PathReason::queue_pair_fatal);
+      if (subchannel != nullptr) on_failed(*subchannel, PathReason::queue_pair_fatal);
       break;
     case rdma::DeviceEvent::Kind::device_fatal:
       on_device_gone(rail.device_number());
@@ -117,7 +118,7 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
     case rdma::DeviceEvent::Kind::path_migration_failed:
       if (subchannel == nullptr) break;
       ++context_.counters.migrations_failed;
-      failover_.fail(*subchannel, PathReason::migration_failed);
+      on_failed(*subchannel, PathReason::migration_failed);
       break;
     case rdma::DeviceEvent::Kind::path_migrated:
       if (subchannel != nullptr) alternates_.on_migrated(*subchannel);
@@ -133,11 +134,9 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
 namespace {
 
 Nanoseconds due_of(const Subchannel& subchannel) {
-  if (subchannel.state == SubchannelState::failed)
-    return std::min(subchannel.due, subchannel.health.next_attempt());
-  const Nanoseconds due = std::min(subchannel.due, subchannel.suspicion_due);
-  // AlternatePaths looks at those that are ready; the time of another one would be due for ever.
-  const bool migrates = subchannel.alternate != nullptr && subchannel.state == SubchannelState::ready;
+  const Nanoseconds due = subchannel.machine().due();
+  // AlternatePaths looks at those that are in service; the time of another one would be due for ever.
+  const bool migrates = subchannel.alternate != nullptr && subchannel.in_service();
   return migrates ? std::min(due, subchannel.alternate->due()) : due;
 }
 
@@ -162,13 +161,16 @@ void Recovery::look_at_subchannels() {
   for (Subchannel* s = watches_.front(); s != nullptr; s = watches_.next(s)) looked_at_.push_back(s);
   for (Subchannel* subchannel : looked_at_) {
     if (!subchannel->attention.linked()) continue;
-    failover_.on_due(*subchannel);
+    const SubchannelMachine& machine = subchannel->machine();
+    const SubchannelEvent look{.kind = SubchannelEvent::Kind::look};
+    const SubchannelState before = machine.state();
+    driver_.on(*subchannel, look);
+    // What has just failed may be tried again at once.
+    if (machine.state() == SubchannelState::failed && before != SubchannelState::failed)
+      driver_.on(*subchannel, look);
     if (!subchannel->attention.linked()) continue;
-    connector_.on_due(*subchannel);
     alternates_.on_due(*subchannel);
-    containment_.on_due(*subchannel);
-    if (!subchannel->broken && due_of(*subchannel) == never &&
-        (subchannel->state == SubchannelState::ready || subchannel->state == SubchannelState::closed))
+    if (machine.at_rest() && due_of(*subchannel) == never && subchannel->attention.linked())
       watches_.remove(*subchannel);
   }
 }
@@ -179,6 +181,7 @@ void Recovery::watch_peers() {
   if (credits)
     next_credits_ = context_.now + std::max<Nanoseconds>(context_.knobs.rail_watchdog / 4, millisecond);
   for (const auto& rail : resources_.rails) rail->fill();  // buffers may have been short
+  if (context_.now >= next_rates_) judge_rates();
   for (std::size_t i = 0; i < peers_.known().size(); ++i) {
     VirtualChannel& each = *peers_.known()[i];
     if (each.lost) continue;
@@ -190,6 +193,17 @@ void Recovery::watch_peers() {
       failover_.lose(each,
                      failure(ErrorKind::other, "process {} cannot be reached on any path", each.process()));
   }
+}
+
+// Tells paths that are much slower than the others to the same process.
+void Recovery::judge_rates() {
+  next_rates_ = context_.now + 100 * millisecond;
+  for (VirtualChannel* peer : peers_.known())
+    for (Subchannel& subchannel : peer->subchannels()) {
+      const bool slow = peer->weights().degraded(subchannel.index);
+      if (subchannel.in_service() && slow != (subchannel.machine().health().state() == PathState::suspect))
+        driver_.on(subchannel, {.kind = SubchannelEvent::Kind::rate, .slow = slow});
+    }
 }
 
 // Requests that hang are noticed at the first look after their time.

@@ -13,6 +13,7 @@
 #include "rails/recovery/connector.h"
 #include "rails/recovery/containment.h"
 #include "rails/recovery/failover.h"
+#include "rails/recovery/subchannel_driver.h"
 
 namespace hawser {
 
@@ -50,9 +51,20 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   ConnectionCounters datagrams() const { return connector_.counters(); }
 
  private:
-  void on_failed(Subchannel& subchannel, PathReason reason) override { failover_.fail(subchannel, reason); }
-  void on_half_posted(Subchannel& subchannel) override { failover_.fail_soon(subchannel); }
-  void on_drained(Subchannel& subchannel) override { failover_.on_marker(subchannel); }
+  void on_failed(Subchannel& subchannel, PathReason reason) override {
+    driver_.on(subchannel, {.kind = SubchannelEvent::Kind::fail, .reason = reason});
+  }
+  void on_damaged(Subchannel& subchannel) override {
+    driver_.on(subchannel, {.kind = SubchannelEvent::Kind::damaged});
+  }
+  void on_half_posted(Subchannel& subchannel) override {
+    driver_.on(subchannel, {.kind = SubchannelEvent::Kind::post_failed});
+  }
+  void on_drained(Subchannel& subchannel) override {
+    driver_.on(
+        subchannel,
+        {.kind = SubchannelEvent::Kind::drained, .received = subchannel.received, .sent = subchannel.sent});
+  }
   void on_early_packet(Subchannel& subchannel, PacketKind kind) override {
     connector_.on_packet(subchannel, kind);
   }
@@ -64,6 +76,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   void on_event(Rail& rail, const rdma::DeviceEvent& event);
   void look_at_subchannels();
   void watch_peers();
+  void judge_rates();
   Nanoseconds watch_interval() const;
 
   RailContext& context_;
@@ -78,8 +91,9 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   AddressBook addresses_;
   AdapterRecovery adapters_;
   Connector connector_;
+  SubchannelDriver driver_;
 
-  Nanoseconds next_watch_ = 0, next_credits_ = 0;
+  Nanoseconds next_watch_ = 0, next_credits_ = 0, next_rates_ = 0;
   std::vector<Subchannel*> looked_at_;  // scratch
 };
 

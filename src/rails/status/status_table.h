@@ -13,6 +13,7 @@
 #include "base/line_sink.h"
 #include "base/time.h"
 #include "channel/transport.h"
+#include "rails/decision/path_reason.h"
 #include "rails/status/rail_counters.h"
 #include "rails/status/status_layout.h"
 
@@ -31,31 +32,6 @@ enum class PathCondition : std::uint8_t {
 };
 const char* path_condition_name(PathCondition condition);
 inline constexpr int path_conditions = 8;
-
-enum class PathReason : std::uint8_t {
-  none,
-  first_connection,
-  recovery,
-  completion_error,  // retries exceeded and the like
-  receiver_not_ready,
-  remote_access,
-  watchdog,  // outstanding, and nothing completed for too long
-  port_down,
-  port_active,
-  device_fatal,
-  queue_pair_fatal,
-  peer_asked,  // a fence of the peer's came first
-  migration_failed,
-  connect_failed,
-  probe_failed,
-  checksum,
-  slow,
-  well_again,
-  torn_down,  // on purpose: cap on connections, finalize
-  blamed,     // the port or the peer is held responsible (blame.h)
-};
-const char* path_reason_name(PathReason reason);
-inline constexpr int path_reasons = 20;
 
 enum class PathEvent : std::uint8_t {
   condition_changed,  // value: the new PathCondition

@@ -1,0 +1,449 @@
+#include "rails/decision/subchannel_machine.h"
+
+#include <algorithm>
+
+#include "rails/decision/subchannel_step.h"
+
+namespace hawser {
+
+const char* subchannel_state_name(SubchannelState state) {
+  using State = SubchannelState;
+  switch (state) {
+    case State::closed:
+      return "closed";
+    case State::connecting:
+      return "connecting";
+    case State::accepted:
+      return "accepted";
+    case State::probing:
+      return "probing";
+    case State::ready:
+      return "ready";
+    case State::suspected:
+      return "suspected";
+    case State::stopping:
+      return "stopping";
+    case State::answering:
+      return "answering";
+    case State::fencing:
+      return "fencing";
+    case State::failed:
+      return "failed";
+    case State::asking:
+      return "asking";
+  }
+  HAWSER_UNREACHABLE();
+}
+
+SubchannelActions SubchannelMachine::on(const SubchannelEvent& event, Nanoseconds now) {
+  Step step{event, now, {}};
+  dispatch(step);
+  return step.actions;
+}
+
+void SubchannelMachine::dispatch(Step& step) {
+  switch (step.event.kind) {
+    case Event::want:
+      return on_want(step);
+    case Event::look:
+      return on_look(step);
+    case Event::fail:
+      return on_fail(step, step.event.reason);
+    case Event::post_failed:
+      return on_post_failed(step);
+    case Event::damaged:
+      return on_damaged(step);
+    case Event::drained:
+      return on_drained(step);
+    case Event::suspect:
+      return on_suspect(step);
+    case Event::rate:
+      return on_rate(step);
+    case Event::needed:
+      return health_.on_needed(step.now);
+    case Event::port_returned:
+      return on_port_returned(step);
+    case Event::path_returned:
+      return on_path_returned(step);
+    case Event::lost:
+      return on_lost(step);
+    case Event::request:
+      return on_request(step);
+    case Event::first_packet:
+      return on_first_packet(step);
+    case Event::probe:
+      return on_probe(step);
+    case Event::probe_answer:
+      return on_probe_answer(step);
+    case Event::fence:
+      return on_fence(step);
+    case Event::fence_answer:
+      return on_fence_answer(step);
+    case Event::nudge:
+      return on_nudge(step);
+    case Event::connect_begun:
+      return on_connect_begun(step);
+    case Event::connect_refused:
+      return on_connect_refused(step);
+    case Event::joined:
+      return on_joined(step);
+    case Event::join_failed:
+      return on_join_failed(step);
+    case Event::abandoned:
+      return on_abandoned(step);
+    case Event::accepted:
+      return on_accepted(step);
+    case Event::accept_failed:
+      return on_accept_failed(step);
+    case Event::probes_posted:
+      return on_probes_posted(step);
+    case Event::marker_posted:
+      return on_marker_posted(step);
+    case Event::fence_sent:
+      return on_fence_sent(step);
+    case Event::test_pending:
+      return on_test_pending(step);
+    case Event::test_delivered:
+      return on_test_delivered(step);
+  }
+}
+
+// ---- up ----
+
+void SubchannelMachine::enter(Step& step, State state, PathReason reason) {
+  state_ = state;
+  step.actions.add({.kind = Do::show, .reason = reason, .state = state});
+}
+
+void SubchannelMachine::attempt(Step& step) {
+  if (health_.state() == PathState::failed) health_.on_attempt(step.now);
+  step.add(Do::connect);
+}
+
+void SubchannelMachine::on_want(Step& step) {
+  if (state_ == State::closed) attempt(step);
+}
+
+void SubchannelMachine::on_connect_begun(Step& step) {
+  HAWSER_ASSERT(state_ == State::closed || state_ == State::failed);
+  incarnation_ = std::max(incarnation_ + 1, step.event.incarnation);
+  enter(step, State::connecting, PathReason::none);
+  step.add(Do::request);
+  step.actions.look_soon = true;
+}
+
+void SubchannelMachine::on_connect_refused(Step& step) {
+  HAWSER_ASSERT(state_ == State::closed || state_ == State::failed);
+  health_.on_failure(step.now);
+  step.actions.add({.kind = Do::show_refused, .reason = step.event.reason});
+  enter(step, State::failed, step.event.reason);
+  step.actions.look_soon = true;
+}
+
+void SubchannelMachine::begin_incarnation(Step& step, State state, Nanoseconds patience) {
+  broken_ = poisoned_ = false;
+  probes_sent_ = probes_received_ = probes_wanted_ = 0;
+  due_ = step.now + patience;
+  if (health_.state() == PathState::failed) health_.on_connected(step.now);
+  state_ = state;
+  step.actions.look_soon = true;
+}
+
+void SubchannelMachine::on_joined(Step& step) {
+  HAWSER_ASSERT(state_ == State::connecting);
+  begin_incarnation(step, State::probing, probe_patience);
+  probes_wanted_ = step.event.probes;
+  if (!failed_before_ || probes_wanted_ == 0 || step.event.trusted) {
+    enter_service(step);
+    return;
+  }
+  enter(step, State::probing, PathReason::none);
+  step.add(Do::send_probes);
+}
+
+// The peer's request comes with no probes of this end's: who asks is who proves the path.
+void SubchannelMachine::on_accepted(Step& step) {
+  HAWSER_ASSERT(may_accept() && later(step.event.incarnation, incarnation_));
+  incarnation_ = step.event.incarnation;
+  begin_incarnation(step, State::accepted, accepted_patience);
+  enter(step, State::accepted, PathReason::none);
+}
+
+void SubchannelMachine::on_request(Step& step) {
+  const bool newer = later(step.event.incarnation, incarnation_);
+  switch (state_) {
+    case State::accepted:
+      // The peer gave that one up before it was connected: nothing came, and nothing was sent.
+      if (!newer || step.event.received != 0) return;
+      drop(step);
+      break;
+    case State::closed:
+    case State::failed:
+    case State::asking:
+      if (!newer) return;
+      break;
+    case State::connecting:
+    case State::probing:
+    case State::ready:
+    case State::suspected:
+    case State::stopping:
+    case State::answering:
+    case State::fencing:
+      return;
+  }
+  step.actions.add({.kind = Do::accept, .incarnation = step.event.incarnation});
+}
+
+void SubchannelMachine::on_join_failed(Step& step) {
+  HAWSER_ASSERT(state_ == State::connecting);
+  give_up(step);
+}
+
+void SubchannelMachine::on_accept_failed(Step& step) {
+  HAWSER_ASSERT(may_accept() && later(step.event.incarnation, incarnation_));
+  incarnation_ = step.event.incarnation;
+  drop(step);
+  keep_trying(step);
+}
+
+void SubchannelMachine::on_abandoned(Step& step) {
+  if (state_ != State::connecting || step.event.incarnation != incarnation_) return;
+  drop(step);
+  if (step.event.gave_up) {
+    health_.on_failure(step.now);
+    step.add(Do::ask_address);
+  } else {
+    --incarnation_;  // nobody used it: the peer's request, accepted next, may have the same
+    keep_trying(step);
+  }
+}
+
+void SubchannelMachine::on_first_packet(Step& step) {
+  const bool probe = step.event.probe;
+  switch (state_) {
+    case State::accepted:
+      if (!probe) return enter_service(step);
+      due_ = step.now + probe_patience;
+      enter(step, State::probing, PathReason::none);
+      step.actions.look_soon = true;
+      return;
+    case State::probing:
+      if (probe) return;
+      if (probes_received_ >= probes_wanted_) return enter_service(step);
+      step.add(Do::unproven);
+      return;
+    case State::closed:
+    case State::connecting:
+    case State::ready:
+    case State::suspected:
+    case State::stopping:
+    case State::answering:
+    case State::fencing:
+    case State::failed:
+    case State::asking:
+      return;
+  }
+}
+
+void SubchannelMachine::on_probe(Step& step) {
+  if (state_ != State::probing) return step.add(Do::stale);
+  step.add(Do::answer_probe);
+}
+
+void SubchannelMachine::on_probe_answer(Step& step) {
+  if (state_ != State::probing || probes_received_ == probes_sent_) return step.add(Do::stale);
+  ++probes_received_;
+  if (probes_received_ == probes_wanted_)
+    enter_service(step);
+  else
+    step.add(Do::send_probes);
+}
+
+void SubchannelMachine::on_probes_posted(Step& step) {
+  HAWSER_ASSERT(state_ == State::probing && step.event.probes <= probes_to_send());
+  probes_sent_ += step.event.probes;
+}
+
+void SubchannelMachine::enter_service(Step& step) {
+  // Who drives a recovery lets nothing on the path before data has passed.
+  HAWSER_ASSERT(!failed_before_ || !drives_ || probes_received_ >= probes_wanted_);
+  due_ = never;
+  if (health_.state() == PathState::probing) health_.on_probe_passed(step.now);
+  state_ = State::ready;
+  step.actions.add({.kind = Do::enter_service,
+                    .reason = failed_before_ ? PathReason::recovery : PathReason::first_connection,
+                    .state = state_,
+                    .recovered = failed_before_});
+}
+
+void SubchannelMachine::on_nudge(Step& step) {
+  const std::uint32_t incarnation = step.event.incarnation;
+  const bool behind = later(incarnation, incarnation_);
+  switch (state_) {
+    case State::closed:
+      if (behind) skip_to(step, incarnation);
+      attempt(step);
+      return;
+    case State::connecting:
+      if (!behind) return;
+      give_up(step);
+      break;
+    case State::accepted:  // the peer had asked, and gave that up
+      if (step.event.received != 0 || later(incarnation_, incarnation)) return;
+      step.add(Do::forget);
+      drop(step);
+      break;
+    case State::failed:
+    case State::asking:
+      break;
+    case State::probing:
+    case State::ready:
+    case State::suspected:
+    case State::stopping:
+    case State::answering:
+    case State::fencing:
+      return;
+  }
+  if (behind) skip_to(step, incarnation);
+  health_.on_port_back(step.now);
+  step.actions.look_soon = true;
+}
+
+// ---- suspicion and measured rates ----
+
+void SubchannelMachine::on_suspect(Step& step) {
+  if (state_ != State::ready) return;
+  test_.reset();
+  test_pause_ = first_test_repeat;
+  due_ = step.now;
+  step.add(Do::avoid);
+  enter(step, State::suspected, PathReason::blamed);
+  step.add(Do::test);
+}
+
+void SubchannelMachine::on_test_pending(Step& step) {
+  HAWSER_ASSERT(state_ == State::suspected);
+  if (step.event.test.has_value()) test_ = step.event.test;
+  due_ = step.now + test_pause_;
+  test_pause_ = std::min(2 * test_pause_, longest_test_repeat);
+  step.actions.look_soon = true;
+}
+
+void SubchannelMachine::on_test_delivered(Step& step) {
+  HAWSER_ASSERT(state_ == State::suspected);
+  due_ = never;
+  step.add(Do::use_again);
+  enter(step, State::ready, PathReason::well_again);
+}
+
+void SubchannelMachine::on_rate(Step& step) {
+  if (!in_service() || step.event.slow == (health_.state() == PathState::suspect)) return;
+  if (step.event.slow)
+    health_.on_slow(step.now);
+  else
+    health_.on_well(step.now);
+  enter(step, state_, step.event.slow ? PathReason::slow : PathReason::well_again);
+}
+
+// ---- time ----
+
+Nanoseconds SubchannelMachine::due() const {
+  return state_ == State::failed ? std::min(due_, health_.next_attempt()) : due_;
+}
+
+void SubchannelMachine::on_look(Step& step) {
+  if (broken_ && connected()) return stop(step, PathReason::completion_error, State::stopping);
+  const bool due = step.now >= due_;
+  switch (state_) {
+    case State::accepted:
+      if (!due) return;
+      step.add(Do::forget);
+      return drop(step);
+    case State::probing:
+      if (due) return stop(step, PathReason::probe_failed, State::stopping);
+      return step.add(Do::send_probes);
+    case State::suspected:
+      if (due) step.add(Do::test);
+      return;
+    case State::stopping:
+    case State::answering:
+      if (due) step.add(Do::poll);
+      return;
+    case State::fencing:
+      if (due) ask_fence(step);
+      return;
+    case State::failed:
+      if (step.now < health_.next_attempt()) return;
+      if (drives_) return attempt(step);
+      health_.on_attempt(step.now);
+      due_ = step.now + nudge_time;
+      state_ = State::asking;
+      step.actions.add({.kind = Do::nudge, .turn = health_.attempts_since_failure()});
+      return;
+    case State::asking:
+      if (!due) return;
+      due_ = never;
+      state_ = State::failed;
+      health_.on_failure(step.now);
+      step.add(Do::ask_address);
+      return;
+    case State::closed:
+    case State::connecting:
+    case State::ready:
+      return;
+  }
+}
+
+// A fence that waits for its answer need not wait for its next repeat.
+void SubchannelMachine::on_port_returned(Step& step) {
+  if (state_ != State::fencing) return;
+  fences_ = 0;
+  due_ = step.now;
+  step.actions.look_soon = true;
+}
+
+void SubchannelMachine::on_path_returned(Step& step) {
+  if (state_ != State::failed && state_ != State::asking) return;
+  health_.on_port_back(step.now);
+  step.actions.look_soon = true;
+}
+
+// ---- invariants ----
+
+void SubchannelMachine::check_invariants() const {
+  const PathState health = health_.state();
+  HAWSER_ASSERT(!broken_ || connected());
+  HAWSER_ASSERT(probes_sent_ <= probes_wanted_ && probes_received_ <= probes_sent_);
+  switch (state_) {
+    case State::closed:
+      HAWSER_ASSERT(due_ == never);
+      return;
+    case State::connecting:
+      HAWSER_ASSERT(due_ == never);
+      return;
+    case State::accepted:
+    case State::probing:
+      HAWSER_ASSERT(due_ != never && health != PathState::failed);
+      return;
+    case State::ready:
+    case State::suspected:
+      HAWSER_ASSERT((due_ != never) == (state_ == State::suspected));
+      HAWSER_ASSERT(health == PathState::clear || health == PathState::suspect);
+      return;
+    case State::stopping:
+    case State::answering:
+      HAWSER_ASSERT(due_ != never && failed_before_ && health == PathState::failed);
+      return;
+    case State::fencing:
+      HAWSER_ASSERT(due_ != never && fenced_incarnation_ == incarnation_ && health == PathState::failed);
+      return;
+    case State::failed:
+      HAWSER_ASSERT(due_ == never && health == PathState::failed && health_.next_attempt() != never);
+      return;
+    case State::asking:
+      HAWSER_ASSERT(due_ != never && !drives_ && health == PathState::failed);
+      return;
+  }
+}
+
+}  // namespace hawser

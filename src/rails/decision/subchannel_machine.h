@@ -1,0 +1,324 @@
+// SubchannelMachine: the protocol state of one end of a subchannel, and every decision about it: when to
+// connect, what to answer to a fence, when to probe, when a suspicion ends. A pure machine: on(event, now)
+// returns the actions to take. It knows no rail, queue pair or peer; Failover and Connector execute the
+// actions (rails/recovery/), and report what came of them as further events.
+//
+//   closed --want--> connecting --reply--> [probing -->] ready <--> suspected
+//     |                  |                    ^            |            |
+//     |                  | no answer          |            +-- fails ---+
+//     |                  v                    |            v
+//     |               failed <--> asking      |        stopping --peer's fence--> answering
+//     |                 |  ^                  |            | drained                  | drained
+//     |                 |  +---- compared ----|------- fencing                        |
+//     |                 |  +------------------|---------------------------------------+ compared
+//     +--request--> accepted --first packet---+
+//
+// Every failure takes the same way down, whoever noticed it: stop, drain, fence, compare, reissue
+// (doc/rails.md). `connecting`, `accepted` and `probing` fail, too: the first two carry nothing and go to
+// `failed` at once, `probing` takes the long way.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "base/assert.h"
+#include "base/random.h"
+#include "base/time.h"
+#include "rails/decision/path_health.h"
+#include "rails/decision/path_reason.h"
+
+namespace hawser {
+
+// Every combination that can be has a state of its own; there are no flags that qualify a state, but for two
+// that say that a connected one is about to fail (broken) or fails (poisoned).
+//
+// Room is left for closing on purpose (tear-down of connections). It will need two states: `closing`, in
+// which nothing new is posted and which ends when the peer has acknowledged everything, and `parked`, which
+// is like `closed` but remembers the fenced incarnation and what was measured. A closing end that fails goes
+// to `stopping` like any other; a parked one connects again without blame, hold-down or probes. The events
+// that come with them: close (this end chose a victim), close_asked (the peer wants to), flushed.
+enum class SubchannelState : std::uint8_t {
+  closed,      // never connected yet, and nobody asked; or the peer is lost
+  connecting,  // this end asked; its queue pair waits for the answer
+  accepted,    // the peer asked; this end is connected, but does not know whether the peer is
+  probing,     // connected again after a failure; probes must pass before data
+  ready,       // in use
+  suspected,   // connected like a ready one, but avoided until a test packet is delivered
+  stopping,    // failed; its requests are being flushed
+  answering,   // the same, and the peer's fence has come: it is drained already, and waits for an answer
+  fencing,     // drained; the peer has to say what it received
+  failed,      // nothing is left but the memory of the last incarnation; to be tried again
+  asking,      // the same, at the end that does not connect again by itself: the peer was asked to
+};
+inline constexpr int subchannel_states = 11;
+const char* subchannel_state_name(SubchannelState state);
+
+struct SubchannelEvent {
+  enum class Kind : std::uint8_t {
+    // From this process.
+    want,           // there is something to send
+    look,           // some time has passed (due())
+    fail,           // reason: it does not work (any more)
+    post_failed,    // a request was posted in part: fail at the next look
+    damaged,        // a packet's checksum is wrong: neither it nor any later one counts
+    drained,        // sent, received, timed_out: everything that had arrived was handled
+    suspect,        // what it goes through is blamed for another failure
+    rate,           // slow: measured to be much slower than the others, or not (any more)
+    needed,         // no other subchannel to the peer works
+    port_returned,  // a port of this process came back
+    path_returned,  // its own port came back, or the peer's address is known again
+    lost,           // the peer is given up
+    // From the peer.
+    request,       // incarnation, received: asks for a connection
+    first_packet,  // probe: a packet came while the subchannel was not ready
+    probe,         // to be answered
+    probe_answer,
+    fence,         // incarnation, received: the peer's end is drained, and received so many packets
+    fence_answer,  // incarnation, received
+    nudge,         // incarnation: the peer asks for an attempt
+    // Reports of what came of an action.
+    connect_begun,    // connect: next, the first incarnation that may be taken
+    connect_refused,  // connect: reason
+    joined,  // request: the peer answered, the queue pair is connected; probes, how many are wanted; trusted
+    join_failed,     // request: the peer answered, the queue pair refuses
+    abandoned,       // request: incarnation, gave_up (else the peer's request stands)
+    accepted,        // accept: incarnation
+    accept_failed,   // accept: incarnation
+    probes_posted,   // send_probes: probes, how many
+    marker_posted,   // stop: the drained event will come when the marker is flushed
+    fence_sent,      // send_fence
+    test_pending,    // test: test, the id of the packet that has to be delivered, if one could be sent
+    test_delivered,  // test
+  };
+  Kind kind;
+  PathReason reason = PathReason::none;
+  std::uint32_t incarnation = 0;
+  std::uint32_t received = 0;  // packets of the incarnation, at the end that the event tells of
+  std::uint32_t sent = 0;      // the same, by this end
+  std::uint32_t probes = 0;
+  std::optional<std::uint64_t> test;
+  bool quick = false;      // of what may stop the subchannel: all requests of late were done quickly
+  bool timed_out = false;  // drained: the marker did not come
+  bool gave_up = false;
+  bool slow = false;
+  bool probe = false;
+  bool trusted = false;  // joined: no probes (PlantedBug::early_readmission)
+};
+inline constexpr int subchannel_events = 31;
+
+struct SubchannelAction {
+  enum class Kind : std::uint8_t {
+    // Up.
+    connect,      // make a queue pair; reports connect_begun or connect_refused
+    request,      // ask the peer for incarnation(); joined, join_failed or abandoned come later
+    accept,       // make a queue pair and connect it to the asking end; reports accepted or accept_failed
+    send_probes,  // as many as probes_to_send(); reports probes_posted
+    answer_probe,
+    enter_service,  // recovered: whether it had failed before
+    nudge,          // ask the peer to connect; turn
+    // Down.
+    blame,         // reason: compare with others, suspect those that share the cause
+    note_failure,  // reason, state, before; recovered (it had failed before): count it, forget its
+                   // measurements
+    leave_service,
+    forget,   // nothing of this and older incarnations is answered by the connection manager any more
+    stop,     // queue pair to ERROR, and the marker; reports marker_posted, unless that is refused
+    poll,     // the marker is late: handle what has arrived; reports drained with timed_out
+    destroy,  // the queue pair, and the count of what was under way
+    drop_unsequenced,  // in flight: the marker, and packets that nobody misses
+    send_fence,        // incarnation, received, turn; reports fence_sent
+    send_answer,       // incarnation, received, turn
+    reissue,           // received: what the peer does not have
+    ask_address,       // of the peer, from third processes
+    cut,               // state, before: as destroy, but what is under way may have to be stopped first
+    discard,           // whatever waits for an answer of the peer: there will be none
+    lose_peer,         // reason: failover is switched off
+    // Suspicion.
+    avoid,
+    test,  // reports test_delivered or test_pending
+    use_again,
+    // Tell.
+    show,          // state, reason
+    show_refused,  // reason: an attempt could not even begin
+    stale,         // count what came late
+    malformed,     // received, sent: the peer claims more packets than it was sent
+    unproven,      // the peer sends data over what is still being probed
+  };
+  Kind kind;
+  PathReason reason = PathReason::none;
+  SubchannelState state = SubchannelState::closed;
+  bool recovered = false;
+  std::uint32_t incarnation = 0;
+  std::uint32_t received = 0;
+  std::uint32_t sent = 0;
+  std::uint32_t turn = 0;
+};
+inline constexpr int subchannel_actions = 30;
+
+// In the order in which they are to be executed. At most one of them reports back, and its report is
+// delivered when all were executed.
+class SubchannelActions {
+ public:
+  void add(const SubchannelAction& action) {
+    HAWSER_ASSERT(count_ < actions_.size());
+    actions_[count_++] = action;
+  }
+  const SubchannelAction* begin() const { return actions_.data(); }
+  const SubchannelAction* end() const { return actions_.data() + count_; }
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+
+  bool look_soon = false;  // due() may have changed
+
+ private:
+  std::array<SubchannelAction, 8> actions_ = {};
+  std::size_t count_ = 0;
+};
+
+struct SubchannelSettings {
+  bool failover = true;  // else the first failure loses the peer
+  Nanoseconds drain_time = 20 * millisecond;
+};
+
+// `now` never goes backwards.
+class SubchannelMachine {
+ public:
+  // How long an accepted connection may be silent: who asked for it may compute. If it gave up, a newer
+  // request or a nudge says so.
+  static constexpr Nanoseconds accepted_patience = 30 * second;
+  static constexpr Nanoseconds probe_patience = 2 * second;
+  // A nudge that brought nothing by then is repeated after a back-off.
+  static constexpr Nanoseconds nudge_time = 50 * millisecond;
+  static constexpr Nanoseconds first_fence_repeat = 2 * millisecond, longest_fence_repeat = 100 * millisecond;
+  static constexpr Nanoseconds first_test_repeat = 200 * microsecond, longest_test_repeat = 50 * millisecond;
+  static constexpr std::uint8_t most_false_alarms = 3;
+  // Every so many fences without an answer, others are asked where the peer is.
+  static constexpr std::uint32_t fences_per_question = 8;
+
+  // The settings and the generator outlive this. `drives`: this end connects again after a failure, the other
+  // one asks it to.
+  SubchannelMachine(const SubchannelSettings& settings, const HealthSettings& health, Random& random,
+                    bool drives)
+      : settings_(settings), random_(random), drives_(drives), health_(health, random) {}
+
+  [[nodiscard]] SubchannelActions on(const SubchannelEvent& event, Nanoseconds now);
+
+  SubchannelState state() const { return state_; }
+  // Its queue pair is connected to the peer's, as far as this end knows.
+  bool connected() const {
+    return state_ == SubchannelState::ready || state_ == SubchannelState::accepted ||
+           state_ == SubchannelState::probing || state_ == SubchannelState::suspected;
+  }
+  // May carry anything.
+  bool in_service() const { return state_ == SubchannelState::ready || state_ == SubchannelState::suspected; }
+  bool suspected() const { return state_ == SubchannelState::suspected; }
+  bool drives() const { return drives_; }
+
+  std::uint32_t incarnation() const { return incarnation_; }  // of the connection or attempt; at first 0
+  bool broken() const { return broken_; }
+  bool poisoned() const { return poisoned_; }
+  bool failed_before() const { return failed_before_; }  // when it was connected
+  // How often it failed in a row when the network may only have been crowded: it gets more time each time.
+  std::uint8_t false_alarms() const { return false_alarms_; }
+  Nanoseconds stopped() const { return stopped_; }  // when it failed last
+  std::optional<std::uint64_t> test() const { return test_; }
+  std::uint32_t probes_to_send() const { return probes_wanted_ - probes_sent_; }
+  std::uint32_t probes_sent() const { return probes_sent_; }
+  std::uint32_t probes_wanted() const { return probes_wanted_; }
+  const PathHealth& health() const { return health_; }
+
+  // When it wants to be looked at; never: not by itself.
+  Nanoseconds due() const;
+  // Where a state has deadlines of its own, it must be among those that are looked at.
+  bool at_rest() const {
+    return !broken_ && due() == never && (in_service() || state_ == SubchannelState::closed);
+  }
+  // What no event may break. Cheap.
+  void check_invariants() const;
+
+ private:
+  using State = SubchannelState;
+  using Event = SubchannelEvent::Kind;
+  using Do = SubchannelAction::Kind;
+  struct Step;
+
+  void dispatch(Step& step);
+  void on_want(Step& step);
+  void on_look(Step& step);
+  void on_fail(Step& step, PathReason reason);
+  void on_post_failed(Step& step);
+  void on_damaged(Step& step);
+  void on_drained(Step& step);
+  void on_suspect(Step& step);
+  void on_rate(Step& step);
+  void on_port_returned(Step& step);
+  void on_path_returned(Step& step);
+  void on_lost(Step& step);
+  void on_request(Step& step);
+  void on_first_packet(Step& step);
+  void on_probe(Step& step);
+  void on_probe_answer(Step& step);
+  void on_fence(Step& step);
+  void on_fence_answer(Step& step);
+  void on_nudge(Step& step);
+  void on_connect_begun(Step& step);
+  void on_connect_refused(Step& step);
+  void on_joined(Step& step);
+  void on_join_failed(Step& step);
+  void on_abandoned(Step& step);
+  void on_accepted(Step& step);
+  void on_accept_failed(Step& step);
+  void on_probes_posted(Step& step);
+  void on_marker_posted(Step& step);
+  void on_fence_sent(Step& step);
+  void on_test_pending(Step& step);
+  void on_test_delivered(Step& step);
+
+  bool may_accept() const {
+    return state_ == State::closed || state_ == State::failed || state_ == State::asking;
+  }
+  void attempt(Step& step);
+  void enter(Step& step, SubchannelState state, PathReason reason);
+  void begin_incarnation(Step& step, SubchannelState state, Nanoseconds patience);
+  void enter_service(Step& step);
+  void give_up(Step& step);
+  void drop(Step& step);
+  void keep_trying(Step& step);
+  void skip_to(Step& step, std::uint32_t incarnation);
+  void stop(Step& step, PathReason reason, SubchannelState state);
+  void count_false_alarm(PathReason reason, bool quick);
+  void answer(Step& step, std::uint32_t incarnation, std::uint32_t received);
+  void answer_unknown_fence(Step& step);
+  void ask_fence(Step& step);
+  void compare(Step& step, std::uint32_t received);
+
+  const SubchannelSettings& settings_;
+  Random& random_;
+  bool drives_;
+  SubchannelState state_ = SubchannelState::closed;
+  bool broken_ = false;    // connected: fails at the next look
+  bool poisoned_ = false;  // until the end of the incarnation
+  bool failed_before_ = false;
+  std::uint8_t false_alarms_ = 0;
+  std::uint32_t incarnation_ = 0;
+  // Of the last incarnation that was drained or ruled out here, for a fence that comes (again).
+  std::uint32_t fenced_incarnation_ = 0;
+  std::uint32_t fenced_received_ = 0;
+  std::uint32_t fenced_sent_ = 0;    // fencing: what the peer can have received at most
+  std::uint32_t peer_received_ = 0;  // answering
+  std::uint32_t fences_ = 0;         // sent since it was drained, or since a port came back
+  std::uint32_t answers_ = 0;        // to fences, ever
+  std::uint32_t probes_sent_ = 0;
+  std::uint32_t probes_received_ = 0;
+  std::uint32_t probes_wanted_ = 0;
+  std::optional<std::uint64_t> test_;
+  Nanoseconds stopped_ = 0;
+  Nanoseconds due_ = never;
+  Nanoseconds test_pause_ = 0;  // suspected
+  PathHealth health_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,188 @@
+#include "rails/recovery/subchannel_driver.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "rails/datapath/virtual_channel.h"
+#include "rails/recovery/address_book.h"
+#include "rails/recovery/connector.h"
+#include "rails/recovery/containment.h"
+#include "rails/recovery/failover.h"
+
+namespace hawser {
+
+using Do = SubchannelAction::Kind;
+
+void SubchannelDriver::on(Subchannel& subchannel, SubchannelEvent event) {
+  SubchannelMachine& machine = subchannel.machine_;
+  if (machine.connected()) {
+    const Nanoseconds slowest = subchannel.slowest();
+    event.quick =
+        slowest >= 0 && slowest < std::min(context_.adapter_patience() / 4, PathSilence::quick_request);
+  }
+  const SubchannelActions actions = machine.on(event, context_.now);
+  if (actions.look_soon) watches_.watch(subchannel);
+  Report report;
+  for (const SubchannelAction& action : actions) {
+    Report its = execute(subchannel, action);
+    HAWSER_ASSERT(!its.has_value() || !report.has_value());
+    if (its.has_value()) report = its;
+  }
+  if (report.has_value()) on(subchannel, *report);
+}
+
+SubchannelDriver::Report SubchannelDriver::execute(Subchannel& subchannel, const SubchannelAction& action) {
+  Containment& containment = executors_.containment;
+  switch (action.kind) {
+    case Do::connect:
+    case Do::request:
+    case Do::accept:
+    case Do::send_probes:
+    case Do::answer_probe:
+    case Do::enter_service:
+    case Do::nudge:
+    case Do::forget:
+      return connect(subchannel, action);
+    case Do::note_failure:
+    case Do::stop:
+    case Do::poll:
+    case Do::destroy:
+    case Do::cut:
+    case Do::drop_unsequenced:
+    case Do::send_fence:
+    case Do::send_answer:
+    case Do::reissue:
+    case Do::discard:
+    case Do::lose_peer:
+      return take_down(subchannel, action);
+    case Do::leave_service:
+      leave_service(subchannel);
+      return {};
+    case Do::blame:
+      containment.blame(subchannel, action.reason);
+      return {};
+    case Do::avoid:
+      containment.avoid(subchannel);
+      return {};
+    case Do::use_again:
+      containment.use_again(subchannel);
+      return {};
+    case Do::test:
+      return containment.test(subchannel);
+    case Do::ask_address:
+    case Do::show:
+    case Do::show_refused:
+    case Do::stale:
+    case Do::malformed:
+    case Do::unproven:
+      return tell(subchannel, action);
+  }
+  HAWSER_UNREACHABLE();
+}
+
+SubchannelDriver::Report SubchannelDriver::connect(Subchannel& subchannel, const SubchannelAction& action) {
+  Connector& connector = executors_.connector;
+  switch (action.kind) {
+    case Do::connect:
+      return connector.connect(subchannel);
+    case Do::request:
+      connector.request(subchannel);
+      return {};
+    case Do::accept:
+      connector.allow_to_accept();
+      return {};
+    case Do::send_probes:
+      return connector.send_probes(subchannel);
+    case Do::answer_probe:
+      connector.answer_probe(subchannel);
+      return {};
+    case Do::enter_service:
+      connector.enter_service(subchannel, action);
+      return {};
+    case Do::nudge:
+      connector.nudge(subchannel, action.turn);
+      return {};
+    case Do::forget:
+      connector.forget(subchannel);
+      return {};
+    default:
+      HAWSER_UNREACHABLE();
+  }
+}
+
+SubchannelDriver::Report SubchannelDriver::take_down(Subchannel& subchannel, const SubchannelAction& action) {
+  Failover& failover = executors_.failover;
+  switch (action.kind) {
+    case Do::note_failure:
+      failover.note_failure(subchannel, action);
+      return {};
+    case Do::stop:
+      return failover.stop(subchannel);
+    case Do::poll:
+      return failover.poll(subchannel);
+    case Do::destroy:
+      failover.destroy(subchannel);
+      return {};
+    case Do::cut:
+      failover.cut(subchannel, action.state);
+      return {};
+    case Do::drop_unsequenced:
+      failover.drop_unsequenced(subchannel);
+      return {};
+    case Do::send_fence:
+      return failover.send_fence(subchannel, action);
+    case Do::send_answer:
+      failover.send_answer(subchannel, action);
+      return {};
+    case Do::reissue:
+      failover.reissue(subchannel, action.received);
+      return {};
+    case Do::discard:
+      failover.discard(subchannel);
+      return {};
+    case Do::lose_peer:
+      failover.lose_for(subchannel, action.reason);
+      return {};
+    default:
+      HAWSER_UNREACHABLE();
+  }
+}
+
+SubchannelDriver::Report SubchannelDriver::tell(Subchannel& subchannel, const SubchannelAction& action) {
+  const ProcessIndex process = subchannel.peer.process();
+  switch (action.kind) {
+    case Do::ask_address:
+      executors_.addresses.ask(process);
+      return {};
+    case Do::show:
+      report_.show(subchannel, action.state, action.reason);
+      return {};
+    case Do::show_refused:
+      report_.show_vain_attempt(subchannel, action.reason);
+      return {};
+    case Do::stale:
+      ++context_.counters.dropped_stale;
+      return {};
+    case Do::malformed:
+      context_.report_malformed(
+          process, fmt::format("a fence claiming {} packets, but only {} were sent to it", action.received,
+                               action.sent));
+      return {};
+    case Do::unproven:
+      context_.report_malformed(
+          process, fmt::format("data over path {} before it had answered the probes", subchannel.index));
+      return {};
+    default:
+      HAWSER_UNREACHABLE();
+  }
+}
+
+void SubchannelDriver::leave_service(Subchannel& subchannel) {
+  VirtualChannel& peer = subchannel.peer;
+  peer.on_not_ready();
+  if (peer.ready() > 0) return;
+  for (Subchannel& each : peer.subchannels()) on(each, {.kind = SubchannelEvent::Kind::needed});
+}
+
+}  // namespace hawser
