@@ -267,13 +267,19 @@ Result<CollectiveCall> reduce_scatter_call(Communicator& comm, const void* sendb
 
 Result<CollectiveCall> scan_call(Communicator& comm, const void* sendbuf, void* recvbuf, std::int64_t count,
                                  Datatype& datatype, Operator& op) {
-  if (comm.inter()) return failure(ErrorClass::comm, "there is no such operation on intercommunicators");
+  if (comm.inter())
+    return failure(
+        ErrorClass::comm,
+        "MPI_Scan is not defined for intercommunicators; use an intracommunicator (MPI_Intercomm_merge)");
   return reduction(comm, Collective::scan, sendbuf, recvbuf, count, nullptr, datatype, op, 0, true);
 }
 
 Result<CollectiveCall> exscan_call(Communicator& comm, const void* sendbuf, void* recvbuf, std::int64_t count,
                                    Datatype& datatype, Operator& op) {
-  if (comm.inter()) return failure(ErrorClass::comm, "there is no such operation on intercommunicators");
+  if (comm.inter())
+    return failure(
+        ErrorClass::comm,
+        "MPI_Exscan is not defined for intercommunicators; use an intracommunicator (MPI_Intercomm_merge)");
   return reduction(comm, Collective::exscan, sendbuf, recvbuf, count, nullptr, datatype, op, 0, true);
 }
 

@@ -37,7 +37,9 @@ Result<Ref<Info>> known_hints(const Info* info) {
 }
 
 Result<> check_intra(const Communicator& comm) {
-  if (comm.inter()) return failure(ErrorClass::comm, "this needs an intracommunicator");
+  if (comm.inter())
+    return failure(ErrorClass::comm,
+                   "the communicator is an intercommunicator; this call needs an intracommunicator");
   return {};
 }
 
@@ -184,7 +186,7 @@ Result<> comm_create_group(MpiProcess& process, Communicator& comm, Group& group
 
 Result<> comm_split(MpiProcess& process, Communicator& comm, int color, int key, Ref<Communicator>& newcomm) {
   if (color < 0 && color != undefined)
-    return failure(ErrorClass::arg, "the color, {}, is negative and not MPI_UNDEFINED", color);
+    return failure(ErrorClass::arg, "color is {}, but must be MPI_UNDEFINED or not negative", color);
   if (comm.inter()) return give(comm, split_inter(process.collectives(), comm, color, key), newcomm);
   return give(comm, split(process.collectives(), comm, color, key), newcomm);
 }
@@ -212,7 +214,7 @@ Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type
     case undefined:
       break;
     default:
-      return failure(ErrorClass::arg, "{} is not a split type", split_type);
+      return failure(ErrorClass::arg, "split_type is {}, which is not a split type", split_type);
   }
   // On an intercommunicator: as MPI_Comm_split, with the node for a color.
   if (comm.inter()) return give(comm, split_inter(process.collectives(), comm, color, key), newcomm);
@@ -224,11 +226,12 @@ Result<> intercomm_create(MpiProcess& process, Communicator& local_comm, int loc
                           Ref<Communicator>& newintercomm) {
   HAWSER_TRY(check_intra(local_comm));
   if (local_leader < 0 || local_leader >= local_comm.size())
-    return failure(ErrorClass::rank, "the local leader, {}, is no rank of the communicator", local_leader);
+    return failure(ErrorClass::rank, "local_leader is {}, which is not a rank of the communicator",
+                   local_leader);
   if (local_comm.rank() == local_leader) {
     if (peer_comm == nullptr) return failure(ErrorClass::comm, "the peer communicator is MPI_COMM_NULL");
     if (remote_leader < 0 || remote_leader >= peer_comm->peer_count())
-      return failure(ErrorClass::rank, "the remote leader, {}, is no rank of the peer communicator",
+      return failure(ErrorClass::rank, "remote_leader is {}, which is not a rank of the peer communicator",
                      remote_leader);
   }
   return give(

@@ -21,7 +21,7 @@ std::int64_t length(const std::vector<std::int64_t>& values) {
 
 Result<> check_room(std::int64_t room, std::size_t needed, const char* what) {
   if (room >= static_cast<std::int64_t>(needed)) return {};
-  return failure(ErrorClass::arg, "{} is {}, but the type has {}", what, room, needed);
+  return failure(ErrorClass::arg, "{} is {}, but the type needs room for {}", what, room, needed);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ Result<BlockList> read_blocks(std::int64_t count, IntegerArray lengths, IntegerA
 Result<ArrayOrder> read_order(int order) {
   if (order == order_c) return ArrayOrder::c;
   if (order == order_fortran) return ArrayOrder::fortran;
-  return failure(ErrorClass::arg, "order {} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN", order);
+  return failure(ErrorClass::arg, "order is {}, but must be MPI_ORDER_C or MPI_ORDER_FORTRAN", order);
 }
 
 }  // namespace
@@ -210,7 +210,7 @@ Result<> type_match_size(MpiProcess& process, int typeclass, int size, Ref<Datat
     return {};
   }
   if (!class_known) return failure(ErrorClass::arg, "type class {} is unknown", typeclass);
-  return failure(ErrorClass::arg, "no type of the class has {} bytes", size);
+  return failure(ErrorClass::arg, "no type of this type class has {} bytes", size);
 }
 
 Result<> type_get_value_index(MpiProcess& process, Datatype& value_type, Datatype& index_type,

@@ -20,26 +20,25 @@ Result<> check_data(std::int64_t count, const Datatype& type) {
 // Whether `bytes` more fit into a packing buffer of `size`.
 Result<> check_room(const void* buffer, std::int64_t position, std::int64_t size, std::int64_t bytes) {
   if (position < 0 || position > size)
-    return failure(ErrorClass::arg, "position {} is not in 0..{}", position, size);
+    return failure(ErrorClass::arg, "position is {}, but must be 0 to {}", position, size);
   if (bytes > size - position)
-    return failure(ErrorClass::truncate, "{} bytes at position {} do not fit a packing buffer of {}", bytes,
-                   position, size);
+    return failure(ErrorClass::truncate, "{} bytes at position {} do not fit into a buffer of {} bytes",
+                   bytes, position, size);
   if (buffer == nullptr && bytes > 0)
-    return failure(ErrorClass::buffer, "the packing buffer is a null pointer, but {} bytes are to lie in it",
-                   bytes);
+    return failure(ErrorClass::buffer, "the packing buffer is a null pointer, but must hold {} bytes", bytes);
   return {};
 }
 
 Result<> check_external(std::string_view datarep) {
   if (datarep == "external32") return {};
-  return failure(ErrorClass::unsupported_datarep,
-                 "data representation \"{}\" is unknown; known is external32", datarep);
+  return failure(ErrorClass::unsupported_datarep, "data representation \"{}\" is unknown; must be external32",
+                 datarep);
 }
 
 Result<std::int64_t> product(std::int64_t count, std::int64_t size) {
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes))
-    return failure(ErrorClass::count, "{} elements of {} bytes do not fit 64 bits", count, size);
+    return failure(ErrorClass::count, "{} elements of {} bytes exceed 64 bits", count, size);
   return bytes;
 }
 
@@ -153,7 +152,7 @@ Result<> status_set_elements(MpiProcess&, Status& status, Datatype& datatype, st
   if (!bytes) return bytes.error();
   const std::int64_t rest = bytes_of_elements(map, count - whole * map.elements);
   if (rest > INT64_MAX - bytes.value())
-    return failure(ErrorClass::count, "the bytes of {} elements do not fit 64 bits", count);
+    return failure(ErrorClass::count, "the size of {} elements exceeds 64 bits", count);
   status.bytes = bytes.value() + rest;
   return {};
 }

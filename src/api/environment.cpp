@@ -34,12 +34,12 @@ Result<> get_processor_name(MpiProcess& process, std::string& name) {
 }
 
 Result<> alloc_mem(MpiProcess&, std::int64_t size, Info*, void*& baseptr) {
-  if (size < 0) return failure(ErrorClass::arg, "the size, {}, is negative", size);
+  if (size < 0) return failure(ErrorClass::arg, "size is {}, which is negative", size);
   // Whole cache lines, so that no two processes ever share one of them in shared memory.
   constexpr std::size_t alignment = 64;
   const std::size_t rounded = (static_cast<std::size_t>(size) + alignment) & ~(alignment - 1);
   baseptr = std::aligned_alloc(alignment, rounded);
-  if (baseptr == nullptr) return failure(ErrorClass::no_mem, "{} bytes are not to be had", size);
+  if (baseptr == nullptr) return failure(ErrorClass::no_mem, "cannot allocate {} bytes", size);
   return {};
 }
 

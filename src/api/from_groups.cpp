@@ -65,7 +65,8 @@ Result<> intercomm_create_from_groups(MpiProcess& process, Group& local_group, i
   const bool leads = local_group.process_of(local_leader) == static_cast<ProcessIndex>(process.rank());
   int remote_rank = 0;  // in MPI_COMM_WORLD, whose ranks are the numbers of processes
   if (leads) {
-    if (remote_group == nullptr) return failure(ErrorClass::group, "remote_group is no group");
+    if (remote_group == nullptr)
+      return failure(ErrorClass::group, "remote_group is MPI_GROUP_NULL on the local leader");
     HAWSER_TRY(check_leader("remote_leader", remote_leader, *remote_group));
     remote_rank = static_cast<int>(remote_group->process_of(remote_leader));
   }

@@ -26,7 +26,8 @@ Result<> check_graph(const Communicator& comm, int nnodes, const int* index, con
                    comm.size());
   for (int node = 0, before = 0; node < nnodes; ++node) {
     if (index[node] < before)
-      return failure(ErrorClass::arg, "index[{}] is {}, less than the one before", node, index[node]);
+      return failure(ErrorClass::arg, "index[{}] is {}, which is less than the entry before it", node,
+                     index[node]);
     before = index[node];
   }
   if (edges == nullptr && nnodes > 0 && index[nnodes - 1] > 0)

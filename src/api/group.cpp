@@ -23,7 +23,7 @@ Result<> give(MpiProcess& process, const Group& from, Result<Ref<Group>> made, R
 }
 
 Result<std::vector<RankRange>> ranges_of(int n, const int (*ranges)[3]) {
-  if (n < 0) return failure(ErrorClass::arg, "the number of ranges, {}, is negative", n);
+  if (n < 0) return failure(ErrorClass::arg, "n is {}, which is negative (number of ranges)", n);
   std::vector<RankRange> result;
   for (int i = 0; i < n; ++i) result.push_back({ranges[i][0], ranges[i][1], ranges[i][2]});
   return result;
@@ -32,7 +32,7 @@ Result<std::vector<RankRange>> ranges_of(int n, const int (*ranges)[3]) {
 std::span<const int> ranks_of(int n, const int* ranks) { return {ranks, static_cast<std::size_t>(n)}; }
 
 Result<> check_length(int n) {
-  if (n < 0) return failure(ErrorClass::arg, "the number of ranks, {}, is negative", n);
+  if (n < 0) return failure(ErrorClass::arg, "n is {}, which is negative (number of ranks)", n);
   return {};
 }
 

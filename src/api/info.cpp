@@ -48,7 +48,7 @@ Result<> info_free(MpiProcess& process, Info& info) {
 Result<> info_get(MpiProcess&, Info* info, std::string_view key, int valuelen, std::string& value,
                   bool& flag) {
   HAWSER_TRY(check(info));
-  if (valuelen < 0) return failure(ErrorClass::arg, "the length of the value, {}, is negative", valuelen);
+  if (valuelen < 0) return failure(ErrorClass::arg, "valuelen is {}, which is negative", valuelen);
   const std::string* found = info->find(key);
   flag = found != nullptr;
   if (flag) value = found->substr(0, static_cast<std::size_t>(valuelen));

@@ -130,7 +130,7 @@ Result<> abi_set_fortran_info(MpiProcess&, Info* info) {
     const std::string* value = info->find(fact.key);
     const bool less = std::string_view(fact.value) == "true" && value != nullptr && *value == "false";
     if (value != nullptr && *value != fact.value && !less)
-      return failure(ErrorClass::abi, "{} is '{}', but has been set to '{}' before", fact.key, *value,
+      return failure(ErrorClass::abi, "{} is '{}', but was already set to '{}'", fact.key, *value,
                      fact.value);
   }
   return {};
@@ -168,7 +168,7 @@ Result<> abi_set_fortran_booleans(MpiProcess& process, int logical_size, void* l
   if (std::memcmp(known_true, logical_true, bytes) == 0 &&
       std::memcmp(known_false, logical_false, bytes) == 0)
     return {};
-  return failure(ErrorClass::abi, "the values of .TRUE. and .FALSE. have been set to others before");
+  return failure(ErrorClass::abi, "the values of .TRUE. and .FALSE. were already set to others");
 }
 
 Result<> dims_create(MpiProcess&, int nnodes, int ndims, int* dims) {
@@ -181,14 +181,15 @@ Result<> dims_create(MpiProcess&, int nnodes, int ndims, int* dims) {
     if (dims[i] == 0) {
       ++open;
     } else if (left % dims[i] != 0) {
-      return failure(ErrorClass::dims, "{} processes cannot be divided into the dimensions given", nnodes);
+      return failure(ErrorClass::dims, "nnodes is {}, which is not a multiple of the given dimensions",
+                     nnodes);
     } else {
       left /= dims[i];
     }
   }
   if (open == 0) {
     if (left == 1 || ndims == 0) return {};
-    return failure(ErrorClass::dims, "the product of the dimensions is not {}", nnodes);
+    return failure(ErrorClass::dims, "the product of the given dimensions is not nnodes ({})", nnodes);
   }
   const BalancedDimensions balanced(left, open);
   std::size_t next = 0;

@@ -52,7 +52,7 @@ Result<> reduce_local(MpiProcess&, const void* inbuf, void* inoutbuf, std::int64
                       Operator& op) {
   if (count < 0) return failure(ErrorClass::count, "count is negative: {}", count);
   if (inbuf == in_place || inoutbuf == in_place)
-    return failure(ErrorClass::buffer, "MPI_IN_PLACE is not a buffer of MPI_Reduce_local");
+    return failure(ErrorClass::buffer, "MPI_Reduce_local does not accept MPI_IN_PLACE");
   if (inbuf == inoutbuf && inbuf != nullptr && count > 0)
     return failure(ErrorClass::buffer, "inbuf and inoutbuf are the same memory");
   HAWSER_TRY(op.check(datatype));

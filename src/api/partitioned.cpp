@@ -28,14 +28,13 @@ Result<PartitionedRequest::Buffer> describe_partitions(const void* buf, int part
 
 Result<PartitionedRequest*> partitioned(Request* request) {
   if (request == nullptr || request->kind != Request::Kind::partitioned)
-    return failure(ErrorClass::request, "the request is not of partitioned communication");
+    return failure(ErrorClass::request, "the request was not made by MPI_Psend_init or MPI_Precv_init");
   return static_cast<PartitionedRequest*>(request);
 }
 
 Result<> check_partition(const PartitionedRequest& request, const char* name, int partition) {
   if (partition >= 0 && partition < request.partitions()) return {};
-  return failure(ErrorClass::arg, "{} is {}, but the partitions are 0 to {}", name, partition,
-                 request.partitions() - 1);
+  return failure(ErrorClass::arg, "{} is {}, but must be 0 to {}", name, partition, request.partitions() - 1);
 }
 
 // A send that was started; errors go to its communicator.
@@ -75,7 +74,8 @@ Result<> psend_init(MpiProcess& process, const void* buf, int partitions, std::i
 Result<> precv_init(MpiProcess& process, void* buf, int partitions, std::int64_t count, Datatype& datatype,
                     int source, int tag, Communicator& comm, Info*, Request*& request) {
   if (source == any_source)
-    return failure(ErrorClass::rank, "source is MPI_ANY_SOURCE, which partitioned receives do not allow");
+    return failure(ErrorClass::rank,
+                   "source is MPI_ANY_SOURCE, but a partitioned receive must name its source");
   auto buffer = describe_partitions(buf, partitions, count, datatype);
   if (!buffer) return buffer.take_error();
   const ProcessIndex from = source == proc_null ? proc_null : comm.process_of(source);

@@ -94,13 +94,13 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
   if (status.error == ErrorClass::truncate)
     return failure(
         ErrorClass::truncate,
-        "the message of {} bytes from rank {} with tag {} does not fit the receive buffer of {} bytes",
+        "the message of {} bytes from rank {} with tag {} does not fit into the receive buffer of {} bytes",
         message_size, status.source, status.tag, capacity);
   if (status.error == ErrorClass::type)
     return failure(ErrorClass::type,
-                   "the message of {} bytes from rank {} with tag {} is no whole number of elements",
+                   "the message of {} bytes from rank {} with tag {} is not a whole number of elements",
                    status.bytes, status.source, status.tag);
-  return failure(status.error, "the message could not be brought over");
+  return failure(status.error, "the message could not be received");
 }
 
 [[gnu::noinline]] Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status) {

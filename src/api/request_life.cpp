@@ -101,7 +101,7 @@ Result<> start(MpiProcess& process, Request*& request) {
     return failure(ErrorClass::request, "only a persistent request can be started");
   if (request->active) {
     process.set_error_origin(request->communicator);
-    return failure(ErrorClass::request, "the request is active already");
+    return failure(ErrorClass::request, "the request is already active");
   }
   Result<> result = request->start();
   if (!result) process.set_error_origin(request->communicator);

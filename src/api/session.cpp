@@ -59,7 +59,11 @@ Result<Ref<Info>> hints_of(MpiProcess& process, const Info* info, int& level) {
   level = process.running() ? process.thread_level() : thread_single;
   if (const std::string* wanted = info == nullptr ? nullptr : info->find("thread_level")) {
     const std::optional<int> known = thread_level_of(*wanted);
-    if (!known) return failure(ErrorClass::info_value, "thread_level is '{}', which is no level", *wanted);
+    if (!known)
+      return failure(
+          ErrorClass::info_value,
+          "the info key thread_level is '{}', which is not a thread level; use for example MPI_THREAD_SINGLE",
+          *wanted);
     level = *known;
   }
   auto hints = make_counted<Info>();
@@ -110,8 +114,7 @@ Result<> session_get_num_psets(MpiProcess&, Session&, Info*, int& npset_names) {
 // `pset_len` is the room for the name and its terminator on entry, and what it needs on return.
 Result<> session_get_nth_pset(MpiProcess&, Session&, Info*, int n, int& pset_len, std::string& pset_name) {
   if (n < 0 || n >= static_cast<int>(process_sets.size()))
-    return failure(ErrorClass::arg, "there is no process set number {}; there are {}", n,
-                   process_sets.size());
+    return failure(ErrorClass::arg, "n is {}, but there are {} process sets", n, process_sets.size());
   pset_name = process_sets[static_cast<std::size_t>(n)];
   pset_len = static_cast<int>(pset_name.size()) + 1;
   return {};

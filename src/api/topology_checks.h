@@ -18,7 +18,7 @@ inline Result<> check_rank(const char* argument, int rank, int size) {
 
 inline Result<> check_room(const char* argument, int room, int needed) {
   if (room >= needed) return {};
-  return failure(ErrorClass::arg, "{} is {}, but {} are needed", argument, room, needed);
+  return failure(ErrorClass::arg, "{} is {}, but must be at least {}", argument, room, needed);
 }
 
 }  // namespace hawser::mpi
