@@ -21,7 +21,7 @@ int bad_block(Where where, Owner owner, const BlockArguments& blocks, int i, con
 
 int too_many_bytes(Where where, Owner owner, const BlockArguments& blocks, int i) {
   return fail(where, owner,
-              failure(ErrorClass::count, "{}[0] to {}[{}] are more elements than a buffer can have",
+              failure(ErrorClass::count, "{}[0] to {}[{}] are more elements in all than a buffer can hold",
                       blocks.counts.name, blocks.counts.name, i));
 }
 
@@ -39,9 +39,10 @@ int check_place(Where where, Owner owner, const BlockArguments& blocks, int i, s
   std::int64_t bytes = 0;
   if (__builtin_mul_overflow(displacement, unit, &bytes) || bytes > largest_buffer || bytes < -largest_buffer)
       [[unlikely]]
-    return fail(where, owner,
-                failure(ErrorClass::arg, "{}[{}] is {}, in units of {} bytes, which is no distance in memory",
-                        blocks.displacements.name, i, displacement, unit));
+    return fail(
+        where, owner,
+        failure(ErrorClass::arg, "{}[{}] is {}, in units of {} bytes, which exceeds the address space",
+                blocks.displacements.name, i, displacement, unit));
   // Relative to MPI_BOTTOM a displacement may be an address.
   if (blocks.null_buffer != nullptr && type.predefined && bytes == 0) [[unlikely]]
     return null_buffer(where, owner, blocks.null_buffer, at(blocks.counts, i));

@@ -107,7 +107,8 @@ int null_buffer(Where where, Owner owner, const char* argument, std::int64_t cou
 int not_committed(Where where, Owner owner, const char* argument, const Datatype& type) {
   const char* name = type.name.empty() ? "without a name" : type.name.c_str();
   return fail(where, owner,
-              failure(ErrorClass::type, "{}, a datatype {}, has not been committed", argument, name));
+              failure(ErrorClass::type, "{}, a datatype {}, is not committed (call MPI_Type_commit)",
+                      argument, name));
 }
 
 int bad_count(Where where, Owner owner, const char* argument, std::int64_t count, int blocks,
@@ -131,8 +132,9 @@ int no_such_array(Where where, Owner owner, const char* argument, std::int64_t l
 }
 
 int too_large(Where where, Owner owner, const char* argument, std::int64_t value) {
-  return fail(where, owner,
-              failure(ErrorClass::value_too_large, "{} is {}, which an int cannot hold", argument, value));
+  return fail(
+      where, owner,
+      failure(ErrorClass::value_too_large, "{} is {}, which does not fit into an int", argument, value));
 }
 
 int unsupported(Where where, Owner owner) {

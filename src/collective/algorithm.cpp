@@ -64,9 +64,10 @@ Error no_such_algorithm(std::string_view knob, std::string_view item) {
     if (operation == name_of(algorithm.kind)) add(names, algorithm.name);
   }
   if (names.empty())
-    return failure(ErrorClass::arg,
-                   "HAWSER_COLLECTIVE_ALGORITHM={}: '{}' must be an operation=algorithm; operations are {}",
-                   knob, item, operations);
+    return failure(
+        ErrorClass::arg,
+        "HAWSER_COLLECTIVE_ALGORITHM={}: '{}' must have the form operation=algorithm; operations are {}",
+        knob, item, operations);
   return failure(ErrorClass::arg, "HAWSER_COLLECTIVE_ALGORITHM={}: '{}' must be {}= one of {}", knob, item,
                  operation, names);
 }

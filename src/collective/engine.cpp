@@ -242,7 +242,8 @@ Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall&
   if (shared != nullptr && call.neighbors == nullptr && shared->run(call)) {
     if (!shared->amounts_differed()) [[likely]]
       return {};
-    return failure(ErrorClass::truncate, "the root of the broadcast gives another amount than this rank");
+    return failure(ErrorClass::truncate,
+                   "the root of the broadcast sends a different amount of data than this rank expects");
   }
   Operation& operation = take();
   operation.call = call;

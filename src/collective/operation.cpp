@@ -131,9 +131,9 @@ bool Operation::collect() {
     const bool whole =
         request.direction != MessageRequest::Direction::receive || request.status.bytes == request.bytes.size;
     if (request.status.error != ErrorClass::success || !whole) [[unlikely]] {
-      fail(failure(
-          whole ? request.status.error : ErrorClass::truncate,
-          "a message of the collective operation failed; do all ranks give the same root and amounts?"));
+      fail(failure(whole ? request.status.error : ErrorClass::truncate,
+                   "a message of the collective operation failed; do all ranks pass the same root and "
+                   "matching counts?"));
     }
     messages.release(request);
     started_.pop_back();

@@ -34,7 +34,8 @@ Result<std::uint32_t> ContextIds::take() {
   } else if (std::uint64_t{next_} >> number_bits_ == 0) {
     number = next_++;
   } else {
-    return failure(ErrorClass::other, "all {} context ids are in use; free communicators", next_);
+    return failure(ErrorClass::other,
+                   "all {} context ids are in use; free communicators that you no longer need", next_);
   }
   ++in_use_;
   return id(number);

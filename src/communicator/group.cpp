@@ -160,7 +160,7 @@ Result<std::vector<int>> Group::expand(std::span<const RankRange> ranges) const 
     for (std::int64_t rank = range.first; range.stride > 0 ? rank <= last : rank >= last;
          rank += range.stride) {
       if (rank < 0 || rank >= size_) {
-        return failure(ErrorClass::rank, "range {} names rank {}, but the group has {} ranks", i, rank,
+        return failure(ErrorClass::rank, "range {} contains rank {}, but the group has {} ranks", i, rank,
                        size_);
       }
       ranks.push_back(static_cast<int>(rank));

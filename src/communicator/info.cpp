@@ -53,7 +53,7 @@ const std::string* Info::find(std::string_view key) const {
 
 Result<std::string_view> Info::key_at(int n) const {
   if (n < 0 || n >= size()) {
-    return failure(ErrorClass::arg, "there is no key number {}; the info has {} keys", n, size());
+    return failure(ErrorClass::arg, "n is {}, but the info object has {} keys", n, size());
   }
   return std::string_view(entries_[static_cast<std::size_t>(n)].first);
 }

@@ -38,8 +38,9 @@ Result<int> CartesianTopology::rank_of(const int* coordinates) const {
     int coordinate = coordinates[d];
     if (coordinate < 0 || coordinate >= dims_[d]) {
       if (!periods_[d])
-        return failure(ErrorClass::arg, "coords[{}] is {}, but the dimension has {} processes and no period",
-                       d, coordinate, dims_[d]);
+        return failure(ErrorClass::arg,
+                       "coords[{}] is {}, but the dimension has {} processes and is not periodic", d,
+                       coordinate, dims_[d]);
       coordinate = wrapped(coordinate, dims_[d]);
     }
     rank = rank * dims_[d] + coordinate;

@@ -76,7 +76,8 @@ Result<> ErrorCodes::remove_class(int error_class) {
   if (found == added_.end() || found->second.error_class != error_class) return not_added(error_class);
   for (const auto& [code, added] : added_) {
     if (added.error_class == error_class && code != error_class)
-      return failure(ErrorClass::other, "error class {} still has code {}", error_class, code);
+      return failure(ErrorClass::other, "error class {} still has error code {}; remove that first",
+                     error_class, code);
   }
   added_.erase(found);
   last_used_ = added_.empty() ? last_predefined : added_.rbegin()->first;

@@ -48,7 +48,7 @@ void GeneralizedRequest::destroy() {
 }
 
 Result<> GeneralizedRequest::set_complete() {
-  if (complete) return failure(ErrorClass::request, "the generalized request is complete already");
+  if (complete) return failure(ErrorClass::request, "the generalized request is already complete");
   complete = true;
   if (!user_freed) return {};
   Result<> result = end();

@@ -120,8 +120,8 @@ void MpiProcess::describe_job() {
 
 Result<> MpiProcess::start(int thread_level) {
   if (is_copy_)
-    return failure(ErrorClass::other, "this process was forked by rank {}, and only that may be in the job",
-                   rank_);
+    return failure(ErrorClass::other,
+                   "this process was forked by rank {}; only the rank itself can be part of the job", rank_);
   if (!connected_) HAWSER_TRY(connect());
   connected_ = true;
   if (starts_ == 0 || thread_level > thread_level_) thread_level_ = thread_level;

@@ -49,7 +49,7 @@ Result<> NetworkAgreement::learn(AddressExchange& exchange, std::int32_t size) {
                    all.value().size(), size);
   for (const char digit : all.value()) {
     if (digit < first_digit || digit > last_digit)
-      return failure(ErrorClass::other, "the launcher returned a garbled list of networks");
+      return failure(ErrorClass::other, "the launcher returned a malformed list of networks");
     bits_.push_back(static_cast<std::uint8_t>(digit - first_digit));
   }
   return {};

@@ -21,9 +21,9 @@ class Locked {
 
 Result<> initialize(ProcessSlot& slot, const AbiHooks& hooks, int required, int& provided) {
   if (slot.finalized) return failure(ErrorClass::other, "MPI cannot be initialized again after MPI_Finalize");
-  if (slot.initialized) return failure(ErrorClass::other, "MPI has been initialized before");
+  if (slot.initialized) return failure(ErrorClass::other, "MPI is already initialized");
   const std::string_view level = thread_level_name(required);
-  if (level.empty()) return failure(ErrorClass::arg, "{} is not a thread level", required);
+  if (level.empty()) return failure(ErrorClass::arg, "required is {}, which is not a thread level", required);
   MpiProcess& process = slot.process();
   process.set_hooks(hooks);
   const Locked locked(process);
@@ -37,7 +37,7 @@ Result<> initialize(ProcessSlot& slot, const AbiHooks& hooks, int required, int&
 
 Result<> finalize(ProcessSlot& slot) {
   if (!slot.initialized) return failure(ErrorClass::other, "MPI is not initialized");
-  if (slot.finalized) return failure(ErrorClass::other, "MPI has been finalized before");
+  if (slot.finalized) return failure(ErrorClass::other, "MPI is already finalized");
   MpiProcess& process = slot.process();
   Communicator& self = process.self();
   HAWSER_TRY(self.attributes.remove_all(self, process.attribute_callbacks()));

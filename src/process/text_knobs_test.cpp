@@ -46,10 +46,10 @@ TEST(TextKnobs, ComplaintsNameTheVariableTheValueAndWhatThereIs) {
   begins("HAWSER_RAIL_MIGRATION=sometimes", "HAWSER_RAIL_MIGRATION=sometimes: must be auto, off, or a list");
   begins("HAWSER_COLLECTIVE_ALGORITHM=allreduce=rng",
          "HAWSER_COLLECTIVE_ALGORITHM=allreduce=rng: 'allreduce=rng' must be allreduce= one of ");
-  begins(
-      "HAWSER_COLLECTIVE_ALGORITHM=allreduce=ring,reduse=ring",
-      "HAWSER_COLLECTIVE_ALGORITHM=allreduce=ring,reduse=ring: 'reduse=ring' must be an operation=algorithm; "
-      "operations are ");
+  begins("HAWSER_COLLECTIVE_ALGORITHM=allreduce=ring,reduse=ring",
+         "HAWSER_COLLECTIVE_ALGORITHM=allreduce=ring,reduse=ring: 'reduse=ring' must have the form "
+         "operation=algorithm; "
+         "operations are ");
   begins("HAWSER_SOCKET_ADDRESS=node7", "HAWSER_SOCKET_ADDRESS=node7: must be an IPv4 address");
   begins("HAWSER_RAIL_ETHERNET=nowhere0",
          "HAWSER_RAIL_ETHERNET=nowhere0: the interface 'nowhere0' does not exist here; must be all, or some "
