@@ -27,11 +27,11 @@ Result<std::vector<FenceEntry>> parse_entries(std::string_view frame) {
   std::vector<FenceEntry> entries;
   while (!frame.empty()) {
     EntryHeader header;
-    if (frame.size() < sizeof header) return failure(ErrorKind::other, "a fence's frame is cut off");
+    if (frame.size() < sizeof header) return failure(ErrorKind::other, "the data of a fence is truncated");
     std::memcpy(&header, frame.data(), sizeof header);
     frame.remove_prefix(sizeof header);
     if (frame.size() < header.key_size || frame.size() - header.key_size < header.value_size)
-      return failure(ErrorKind::other, "a fence's frame is cut off");
+      return failure(ErrorKind::other, "the data of a fence is truncated");
     entries.push_back(
         {header.rank, frame.substr(0, header.key_size), frame.substr(header.key_size, header.value_size)});
     frame.remove_prefix(header.key_size + header.value_size);

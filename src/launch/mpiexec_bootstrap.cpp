@@ -67,7 +67,8 @@ Result<> MpiexecBootstrap::fence() {
   if (!reply) return Error(reply.error());
   const auto length = reply.value().number("length");
   if (reply.value().command() != "hawser_fence_out" || !length || *length < 0)
-    return failure(ErrorKind::other, "mpiexec answered a fence with '{}'", reply.value().command());
+    return failure(ErrorKind::other, "mpiexec sent an unexpected answer to a fence: '{}'",
+                   reply.value().command());
   if (reply.value().find("lazy")) {
     values_.clear();
     ask_server_ = true;
@@ -95,7 +96,7 @@ Result<std::string> MpiexecBootstrap::get(int rank, std::string_view key) {
     if (rc == 0)
       return values_.insert_or_assign({rank, std::string(key)}, std::string(bytes.value())).first->second;
   }
-  return failure(ErrorKind::other, "rank {} put no value under '{}'", rank, key);
+  return failure(ErrorKind::other, "rank {} has not published a value for '{}'", rank, key);
 }
 
 void MpiexecBootstrap::abort(int exit_code, std::string_view reason) {

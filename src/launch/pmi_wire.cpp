@@ -21,7 +21,8 @@ Result<PmiMessage> PmiMessage::parse(std::string_view line) {
     const std::string_view key = word.substr(0, equals);
     const std::string_view value =
         equals == std::string_view::npos ? std::string_view() : word.substr(equals + 1);
-    if (key.empty()) return failure(ErrorKind::other, "PMI: a word without a key in '{}'", line);
+    if (key.empty())
+      return failure(ErrorKind::other, "PMI: '{}' contains a word that is not key=value", line);
     if (key == "cmd" || key == "mcmd") {
       message.command_ = value;
       message.multiline_ = key == "mcmd";

@@ -50,7 +50,7 @@ Result<> PmixBootstrap::read_layout() {
   layout_.job_id = self.nspace;
   const auto size = library_->get_number(PMIX_RANK_WILDCARD, PMIX_JOB_SIZE);
   if (!size || *size <= layout_.rank || *size > INT32_MAX)
-    return failure(ErrorKind::other, "the PMIx server does not tell the size of the job");
+    return failure(ErrorKind::other, "the PMIx server does not say how many ranks the job has");
   layout_.size = static_cast<int>(*size);
   // Open MPI counts slots here, of which an oversubscribed job has fewer than ranks.
   const auto universe = library_->get_number(PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE);

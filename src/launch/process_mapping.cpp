@@ -69,7 +69,7 @@ Result<std::vector<std::int32_t>> parse_process_mapping(std::string_view text, i
         for (int rank = 0; rank < block.ranks_per_node && nodes.size() < wanted; ++rank)
           nodes.push_back(block.first_node + node);
     if (nodes.size() == before)
-      return failure(ErrorKind::other, "the launcher's process mapping '{}' holds no rank", text);
+      return failure(ErrorKind::other, "the launcher's process mapping '{}' contains no rank", text);
   }
   renumber_nodes(nodes);
   return nodes;

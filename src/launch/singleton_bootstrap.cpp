@@ -17,7 +17,7 @@ Result<> SingletonBootstrap::put(std::string_view key, std::string_view value) {
 Result<std::string> SingletonBootstrap::get(int rank, std::string_view key) {
   const auto found = values_.find(key);
   if (rank != 0 || found == values_.end())
-    return failure(ErrorKind::other, "rank {} put no value under '{}'", rank, key);
+    return failure(ErrorKind::other, "rank {} has not published a value for '{}'", rank, key);
   return found->second;
 }
 

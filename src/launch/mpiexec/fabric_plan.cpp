@@ -40,7 +40,7 @@ Result<FabricPlan> parse_fabric_plan(std::string_view text) {
     }
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      return failure(ErrorKind::internal, "`hawser fabric use` answers '{}'", line);
+      return failure(ErrorKind::internal, "unexpected output of `hawser fabric use`: '{}'", line);
     const bool in_front = line[equals - 1] == '+';
     (plan.hosts.empty() ? plan.common : plan.hosts.back().variables)
         .push_back({std::string(line.substr(0, equals - (in_front ? 1 : 0))),

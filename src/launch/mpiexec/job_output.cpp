@@ -84,8 +84,7 @@ void Job::lose_output(int which) {
   output.merger.output().clear();
   if (std::exchange(output.lost, true) || error == EPIPE) return;
   say(fmt::format(
-      "cannot write standard {}: {}; what the ranks print there from now on is lost, and the exit "
-      "code will not be 0",
+      "cannot write standard {}: {}; further output of the ranks is lost, and the exit code will not be 0",
       which == 0 ? "output" : "error", std::strerror(error)));
 }
 

@@ -23,7 +23,7 @@ Result<int> parse_ranks(std::string_view option, std::string_view text) {
 Result<HostSlots> parse_host(std::string_view text) {
   const std::size_t colon = text.find(':');
   HostSlots host{std::string(text.substr(0, colon)), 0};
-  if (host.name.empty()) return bad(fmt::format("'{}': a host without a name", text));
+  if (host.name.empty()) return bad(fmt::format("'{}': the host has no name", text));
   if (colon == std::string_view::npos) return host;
   const auto slots = parse_count(text.substr(colon + 1), {1, 1'000'000}, "a number of slots");
   if (!slots) return bad(fmt::format("{}: {}", text, slots.error().text));
@@ -89,7 +89,8 @@ Result<> set_fabric(Reading reading, std::string_view option, Values values) {
 
 Result<> export_variable(Reading reading, std::string_view option, Values values) {
   const std::size_t equals = values[0].find('=');
-  if (values[0].empty() || equals == 0) return bad(fmt::format("{} {}: no name", option, values[0]));
+  if (values[0].empty() || equals == 0)
+    return bad(fmt::format("{} {}: the variable has no name", option, values[0]));
   if (equals == std::string_view::npos)
     reading.job.exported.emplace_back(values[0]);
   else
@@ -99,7 +100,7 @@ Result<> export_variable(Reading reading, std::string_view option, Values values
 
 Result<> check_variable_name(std::string_view option, std::string_view name) {
   if (name.empty() || name.find('=') != std::string_view::npos)
-    return bad(fmt::format("{} {}: not a variable's name (write {} NAME VALUE)", option, name, option));
+    return bad(fmt::format("{} {}: not a valid variable name (write {} NAME VALUE)", option, name, option));
   return {};
 }
 
@@ -116,7 +117,7 @@ Result<> set_variable(Reading reading, std::string_view option, Values values) {
 }
 
 Result<> set_working_directory(Reading reading, std::string_view option, Values values) {
-  if (values[0].empty()) return bad(fmt::format("{}: an empty directory", option));
+  if (values[0].empty()) return bad(fmt::format("{}: the directory is empty text", option));
   reading.program.working_directory = values[0];
   return {};
 }
@@ -172,28 +173,27 @@ Result<> ask_version(Reading reading, std::string_view, Values) {
 constexpr Option options[] = {
     {"n np", 1, "N", "start N ranks of this program (default: the hosts' slots if given, else 1)", set_ranks},
     {"hosts host H", 1, "H1[:N],H2...",
-     "virtual nodes on this machine, with room for N ranks each; ranks of different ones never share memory",
+     "virtual nodes on this machine, with N slots each; ranks of different nodes never share memory",
      set_hosts},
     {"hostfile f machinefile", 1, "FILE", "the same from a file with one host per line", set_host_file},
     {"ppn ranks-per-node", 1, "N",
-     "ranks per node, whatever its slots, before the next one is filled; when all are, another round begins "
-     "(default: the host's slots, else as even as can be)",
+     "ranks per node, whatever its slots, before the next node is filled; ranks that are left start another "
+     "round (default: the host's slots, else as even as possible)",
      set_ranks_per_node},
     {"fabric", 1, "F|'WHAT OPTIONS'",
-     "run the ranks on the hosts of a virtual fabric, all of them unless -hosts names some: one that is up, "
-     "or "
-     "what `hawser fabric up` takes, which is then up as long as the job",
+     "run the ranks on the hosts of a virtual fabric, all of them unless -hosts names some: the name of one "
+     "that is up, or the arguments of `hawser fabric up` for one that is up as long as the job",
      set_fabric},
-    {"x", 1, "NAME[=VALUE]", "set a variable for all programs; without a value it must be set already",
-     export_variable},
-    {"genv", 2, "NAME VALUE", "set a variable for all programs", set_global_variable},
-    {"env", 2, "NAME VALUE", "set a variable for this program", set_variable},
+    {"x", 1, "NAME[=VALUE]",
+     "set an environment variable for all programs; without a value it must already be set", export_variable},
+    {"genv", 2, "NAME VALUE", "set an environment variable for all programs", set_global_variable},
+    {"env", 2, "NAME VALUE", "set an environment variable for this program", set_variable},
     {"wdir wd", 1, "DIR", "run this program in this directory", set_working_directory},
     {"l label", 0, "", "begin every line of output with the rank, as in [3]", set_label},
     {"stdin", 1, "RANK|none", "which rank gets standard input (default 0)", set_stdin},
     {"bind bind-to", 1, "core|none|auto",
-     "core: each rank on a core of its own; auto (default): the cores divided among the ranks, if there are "
-     "enough",
+     "core: bind each rank to a core of its own; none: leave it to the kernel; auto (default): divide the "
+     "cores among the ranks, if there are enough",
      set_bind},
     {"timeout", 1, "TIME",
      "end the job after this time (90, 1.5s, 200ms; seconds without a unit), with exit code 124",
@@ -202,10 +202,10 @@ constexpr Option options[] = {
     {"version V", 0, "", "print the version", ask_version},
     {"help h", 0, "", "print this text", ask_help},
     {"oversubscribe", 0, "",
-     "let ranks outnumber the slots of the hosts, which are then filled in turn again (cores they always "
-     "may)",
+     "allow more ranks than the hosts have slots; the hosts are then filled in turn again (more ranks than "
+     "cores are always allowed)",
      set_oversubscribe},
-    {"genvall envall", 0, "", "accepted and without effect: the environment is always passed on", accept},
+    {"genvall envall", 0, "", "accepted without effect: the environment is always passed on", accept},
 };
 
 // Calls visit(name) for each of the option's names until it answers true.
@@ -336,11 +336,11 @@ std::string help_text() {
     text += fmt::format("{}\n        {}\n", line, option.help);
   }
   text +=
-      "\nThe job ends as a whole when a rank dies, aborts, or exits with MPI_Init called and MPI_Finalize "
-      "not.\n"
+      "\nThe job ends as a whole if a rank is killed, aborts, or exits after MPI_Init without "
+      "MPI_Finalize.\n"
       "Exit code: 0 if all ranks exit with 0; else that of the rank that failed first, 128 + N if signal N "
       "killed\n"
-      "it, the code given to MPI_Abort; 2 for a bad command line, 126 or 127 if a program cannot be "
+      "it, the code passed to MPI_Abort; 2 for a bad command line, 126 or 127 if a program cannot be "
       "started.\n"
       "Signals INT, TERM, HUP, QUIT, USR1, USR2, TSTP and CONT are passed on to all ranks; a second INT or "
       "TERM\n"

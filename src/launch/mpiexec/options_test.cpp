@@ -72,7 +72,7 @@ TEST(Options, MistakesAreExplained) {
   EXPECT_THAT(error_of({"-n", "two", "p"}), HasSubstr("two"));
   EXPECT_THAT(error_of({"--lable", "p"}), HasSubstr("--label"));
   EXPECT_THAT(error_of({"--label=3", "p"}), HasSubstr("unknown option"));
-  EXPECT_THAT(error_of({"-hosts", "a,,b", "p"}), HasSubstr("without a name"));
+  EXPECT_THAT(error_of({"-hosts", "a,,b", "p"}), HasSubstr("has no name"));
   EXPECT_THAT(error_of({"-hosts", "a,a", "p"}), HasSubstr("twice"));
   EXPECT_THAT(error_of({"--bind", "socket", "p"}), HasSubstr("core, none or auto"));
   EXPECT_THAT(error_of({"-genv", "A=1", "2", "p"}), HasSubstr("NAME VALUE"));

@@ -55,9 +55,10 @@ Result<Placement> place_ranks(const JobOptions& options, std::string_view this_h
   const std::vector<int> share = ranks_of_hosts(hosts, options.ranks_per_node, size);
   const int room = std::accumulate(share.begin(), share.end(), 0);
   if (size > room && options.ranks_per_node == 0 && !options.oversubscribe)
-    return failure(ErrorKind::invalid_argument,
-                   "{} ranks, but the hosts have only {} slots; give them more, or --oversubscribe, or -ppn",
-                   size, room);
+    return failure(
+        ErrorKind::invalid_argument,
+        "{} ranks, but the hosts have only {} slots; give them more slots, or use --oversubscribe or -ppn",
+        size, room);
   while (placement.size() < size)
     for (std::size_t host = 0; host < hosts.size(); ++host)
       for (int i = 0; i < share[host] && placement.size() < size; ++i)

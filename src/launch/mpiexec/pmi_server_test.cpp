@@ -63,7 +63,7 @@ TEST(PmiServer, BytesThatAreNoRequestsEndTheJobAndAreNotKept) {
       {"cmd=hawser_fence\n", "sent the PMI command hawser_fence with length="},
       {"cmd=hawser_fence length=-1\n", "with length=-1; it must be a number from 0 to 67108864"},
       {"cmd=hawser_abort exitcode=1 length=67108865\n", "hawser_abort with length=67108865"},
-      {"cmd=hawser_fence length=4\nabcd", "sent a PMI fence of 4 bytes: a fence's frame is cut off"},
+      {"cmd=hawser_fence length=4\nabcd", "sent a PMI fence of 4 bytes: the data of a fence is truncated"},
       {fmt::format("cmd=hawser_fence length={}\n{}", entry.size(), entry), "an entry of rank 1, not its own"},
       {"cmd=hawser_fence length=0\ncmd=hawser_fence length=0\n",
        "sent a PMI fence before its last one was over"},
