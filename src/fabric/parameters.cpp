@@ -156,7 +156,8 @@ class ParameterReader {
           return failure(ErrorKind::invalid_argument, "link {}: latency: {}", words[1], latency.error().text);
         link.latency = latency.value();
       } else {
-        return failure(ErrorKind::invalid_argument, "a link has a rate and a latency, but no '{}'", words[i]);
+        return failure(ErrorKind::invalid_argument,
+                       "'{}' is not a property of a link; a link has a rate and a latency", words[i]);
       }
     }
     parameters_.links.push_back(link);

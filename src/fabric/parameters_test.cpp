@@ -52,8 +52,8 @@ TEST(ParametersFile, ErrorsNameFileLineAndCause) {
       {"speed 5\n", "p:1: there is no parameter 'speed'"},
       {"\nlink-rate\n", "p:2: link-rate needs a value"},
       {"link-rate quick\n", "p:1: link-rate: 'quick' is not a rate"},
-      {"mtu 3000\n", "p:1: mtu: '3000' is no MTU: 256, 512, 1024, 2048 or 4096 are possible"},
-      {"mtu 4294968320\n", "p:1: mtu: '4294968320' is no MTU"},
+      {"mtu 3000\n", "p:1: mtu: '3000' is not an MTU; must be 256, 512, 1024, 2048 or 4096"},
+      {"mtu 4294968320\n", "p:1: mtu: '4294968320' is not an MTU"},
       {"chunk 4294967297\n", "p:1: chunk: '4294967297' is not a number of bytes from 0 to 16M"},
       {"header-bytes 4294967326\n", "p:1: header-bytes: '4294967326' is not a number of bytes from 0 to 4K"},
       {"buffer 2000G\n", "p:1: buffer: '2000G' is not a number of bytes from 0 to 1024G"},
@@ -81,7 +81,7 @@ TEST(ParametersFile, ErrorsNameFileLineAndCause) {
       {"host x n9/hw0\n", "p:1: host x: there is no adapter 'n9/hw0'"},
       {"link n0/hw0 rate\n", "p:1: link needs a port"},
       {"link n9/hw0 rate 1MB/s\n", "p:1: there is no node"},
-      {"link n0/hw0 colour red\n", "p:1: a link has a rate and a latency"},
+      {"link n0/hw0 colour red\n", "p:1: 'colour' is not a property of a link"},
   };
   for (const auto& [text, error] : cases) {
     Topology topology = star(2);

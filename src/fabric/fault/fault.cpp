@@ -120,8 +120,7 @@ class FaultParser {
     if (!value.ends_with("%")) return store(fault_.rate, parse_rate(value, possible_rates));
     HAWSER_TRY(store(fault_.share, parse_share(value)));
     if (fault_.share > 0) return {};
-    return failure(ErrorKind::invalid_argument, "'{}': a rate of nothing is a link that is down",
-                   fault_.text);
+    return failure(ErrorKind::invalid_argument, "'{}': a rate of 0 means a link that is down", fault_.text);
   }
 
   Result<> parse_black_hole() {
@@ -226,7 +225,8 @@ class FaultParser {
     const std::string& text = address.value();
     const std::string ipv6 = text.find(':') == std::string::npos ? "::ffff:" + text : text;
     if (::inet_pton(AF_INET6, ipv6.c_str(), fault_.gid.gid.data()) != 1 || fault_.gid.empty())
-      return failure(ErrorKind::invalid_argument, "'{}': '{}' is no IPv4 or IPv6 address", fault_.text, text);
+      return failure(ErrorKind::invalid_argument, "'{}': '{}' is not an IPv4 or IPv6 address", fault_.text,
+                     text);
     return {};
   }
 

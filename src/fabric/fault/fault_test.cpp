@@ -469,7 +469,7 @@ TEST(FaultText, ErrorsSayWhatIsWrong) {
       {"link n0/hw0 down now", "'now' is too much"},
       {"link n0/hw0 loss 2", "more than the whole"},
       {"link n0/hw0 rate fast", "is not a rate"},
-      {"link n0/hw0 rate 0%", "a rate of nothing"},
+      {"link n0/hw0 rate 0%", "a rate of 0 means a link that is down"},
       {"link n0/hw0 blackhole up", "'up' is unknown"},
       {"switch n0/hw0 dead", "there is no switch 'n0/hw0'"},
       {"link n0/hw0 dwn", "'dwn' is unknown; possible: down, up, rate, loss, blackhole, delay, clear"},

@@ -110,7 +110,8 @@ class Loader {
   Result<> table_start(std::string_view line) {
     auto guid = parse_count(between(line, "guid ", " "));
     const std::string_view description = between(line, "('", "')");
-    if (!guid) return failure(ErrorKind::invalid_argument, "a table without its switch's GUID");
+    if (!guid)
+      return failure(ErrorKind::invalid_argument, "a forwarding table does not name the GUID of its switch");
     const auto node = find(guid.value(), description);
     if (!node || topology_.node(*node).kind != NodeKind::switch_device) {
       return failure(ErrorKind::invalid_argument, "switch '{}' (GUID 0x{:x}) is not in the topology",
@@ -145,7 +146,7 @@ Result<> load_opensm_dumps(const Topology& topology, const OpenSmDumps& dumps, R
   const bool has_switch = std::any_of(topology.nodes().begin(), topology.nodes().end(),
                                       [](const auto& node) { return node.kind == NodeKind::switch_device; });
   if (has_switch && loader.entries() == 0)
-    return failure(ErrorKind::invalid_argument, "opensm-lfts.dump: holds no forwarding table");
+    return failure(ErrorKind::invalid_argument, "opensm-lfts.dump contains no forwarding table");
   return {};
 }
 

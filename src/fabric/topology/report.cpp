@@ -116,7 +116,8 @@ Result<FlowPattern> parse_flows(std::string_view text, int lid_offset, const Top
   FlowPattern pattern;
   if (words[0] == "displaced-ring") {
     if (words.size() < 2 || words.size() > 3)
-      return failure(ErrorKind::invalid_argument, "'{}': displaced-ring:STEP[:RANKS] is meant", text);
+      return failure(ErrorKind::invalid_argument, "'{}': must have the form displaced-ring:STEP[:RANKS]",
+                     text);
     auto ranks = words.size() == 3 ? read_count(words[2], "ranks", 2, hosts)
                                    : Result<int>(static_cast<int>(std::min<std::size_t>(24, hosts)));
     if (!ranks) return ranks.take_error();

@@ -249,7 +249,7 @@ Result<> RoutingTables::set_address(PortName port, Lid base, std::uint8_t lmc) {
   if (owner_.size() < base + count) owner_.resize(base + count);
   for (unsigned k = 0; k < count; ++k) {
     if (owner_[base + k].node >= 0 && owner_[base + k] != port) {
-      return failure(ErrorKind::invalid_argument, "LID {} is given to two ports", base + k);
+      return failure(ErrorKind::invalid_argument, "LID {} is assigned to two ports", base + k);
     }
   }
   for (unsigned k = 0; k < count; ++k) owner_[base + k] = port;

@@ -32,7 +32,7 @@ std::string host_of(const TopologyNode& node) {
 
 Result<std::int32_t> Topology::add_node(NodeKind kind, std::string name, int ports) {
   if (ports < 1 || ports > 254) {
-    return failure(ErrorKind::invalid_argument, "'{}' has {} ports; 1 to 254 are possible", name, ports);
+    return failure(ErrorKind::invalid_argument, "'{}' has {} ports; a node can have 1 to 254", name, ports);
   }
   const auto index = static_cast<std::int32_t>(nodes_.size());
   if (!by_name_.emplace(name, index).second) {

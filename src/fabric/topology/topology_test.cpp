@@ -101,14 +101,14 @@ struct BadText {
 
 TEST(TopologyText, ErrorsNameFileLineAndCause) {
   const BadText cases[] = {
-      {"", "t: describes no node"},
+      {"", "t: the file describes no node"},
       {"Swich 8 \"A\"\n", "t:1: 'Swich' starts neither a node"},
       {"Switch \"A\"\n", "t:1: the number of ports is missing"},
       {"Switch 8 A\n", "t:1: the node's name in quotes is missing"},
       {"Switch 8 \"A\n", "t:1: the node's name in quotes is missing"},
       {"Switch 300 \"A\"\n", "t:1: 'A' has 255 ports"},
       {"Hca 1 \"A\"\nHca 1 \"A\"\n", "t:2: 'A' is described twice"},
-      {"[1] \"A\"[1]\n", "t:1: a port comes before any node"},
+      {"[1] \"A\"[1]\n", "t:1: a port is described before any node"},
       {"Hca 1 \"A\"\n[2] \"B\"[1]\n", "t:2: 'A' has no port 2"},
       {"Hca 1 \"A\"\n[1] \"B\"[1]\n", "t:2: 'A' is connected to 'B', which is not described"},
       {"Hca 1 \"A\"\n[1] \"B\"\n", "t:2: the port at the other end is missing"},

@@ -104,7 +104,7 @@ class Parser {
       if (auto read = parse_line(line); !read) return placed(line_, read.error());
     }
     if (topology_.nodes().empty())
-      return failure(ErrorKind::invalid_argument, "{}: describes no node", file_);
+      return failure(ErrorKind::invalid_argument, "{}: the file describes no node", file_);
     for (const PendingLink& link : links_) {
       const auto peer = topology_.find_node(link.peer);
       if (!peer) {
@@ -175,7 +175,7 @@ class Parser {
 
   // [1](guid) "peer"[2](guid) w=4 # lid 1 lmc 0 "description" lid 2 4xQDR
   Result<> parse_port(Scanner& scanner, std::string_view comment) {
-    if (current_ < 0) return failure(ErrorKind::invalid_argument, "a port comes before any node");
+    if (current_ < 0) return failure(ErrorKind::invalid_argument, "a port is described before any node");
     scanner.take('[');
     const auto number = scanner.number();
     if (!number || !scanner.take(']'))
