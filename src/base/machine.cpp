@@ -50,8 +50,7 @@ Result<std::string> read_text(const std::string& path) {
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (got < 0) return failure(ErrorKind::not_found, "cannot read '{}': {}", path, std::strerror(error));
-  if (text.size() > most)
-    return failure(ErrorKind::invalid_argument, "'{}' is longer than 16 MiB, no text to be read", path);
+  if (text.size() > most) return failure(ErrorKind::invalid_argument, "'{}' is longer than 16 MiB", path);
   return text;
 }
 

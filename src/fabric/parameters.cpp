@@ -34,7 +34,7 @@ Result<> set_mtu(std::uint32_t& target, const std::string& text) {
   if (!value) return value.take_error();
   if (value.value() < 256 || value.value() > 4096 ||
       !std::has_single_bit(static_cast<std::uint64_t>(value.value())))
-    return failure(ErrorKind::invalid_argument, "'{}' is no MTU: 256, 512, 1024, 2048 or 4096 are possible",
+    return failure(ErrorKind::invalid_argument, "'{}' is not an MTU; must be 256, 512, 1024, 2048 or 4096",
                    text);
   target = static_cast<std::uint32_t>(value.value());
   return {};

@@ -16,7 +16,9 @@ namespace {
 Result<int> number(std::span<const std::string_view> environment, std::string_view name) {
   const std::string_view text = find_variable(environment, name);
   const auto value = parse_count(text, {0, INT32_MAX});
-  if (!value) return failure(ErrorKind::other, "{}={}: not a number that mpiexec hands out", name, text);
+  if (!value)
+    return failure(ErrorKind::other,
+                   "{}={}: not a value that mpiexec sets; do not set this variable yourself", name, text);
   return static_cast<int>(value.value());
 }
 

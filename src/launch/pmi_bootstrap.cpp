@@ -23,8 +23,8 @@ Result<std::unique_ptr<Bootstrap>> PmiBootstrap::connect(std::span<const std::st
     const auto rank = parse_count(find_variable(environment, "PMI_RANK"));
     const auto size = parse_count(find_variable(environment, "PMI_SIZE"), {0, INT32_MAX});
     if (!fd || !rank || !size || rank.value() >= size.value())
-      return failure(ErrorKind::other, "PMI_FD={} PMI_RANK={} PMI_SIZE={}: not what a launcher sets", fd_text,
-                     find_variable(environment, "PMI_RANK"), find_variable(environment, "PMI_SIZE"));
+      return failure(ErrorKind::other, "PMI_FD={} PMI_RANK={} PMI_SIZE={}: not values that a launcher sets",
+                     fd_text, find_variable(environment, "PMI_RANK"), find_variable(environment, "PMI_SIZE"));
     bootstrap.reset(new PmiBootstrap(static_cast<int>(fd.value()), static_cast<int>(rank.value()),
                                      static_cast<int>(size.value())));
   } else {

@@ -54,7 +54,7 @@ Result<std::string> file_name(std::string_view pattern, std::int32_t rank, std::
       name += '%';
     else
       return failure(ErrorKind::invalid_argument,
-                     "the file name `{}` has a % followed by none of r, p, j and %", pattern);
+                     "the file name `{}` has a % that is not followed by r, p, j or %", pattern);
   }
   return name;
 }

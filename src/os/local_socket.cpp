@@ -26,7 +26,8 @@ Result<Address> address_of(const std::string& name) {
   const std::string text = fmt::format("hawser/{}/{}", getuid(), name);
   // The first byte of an abstract name is 0.
   if (name.empty() || text.size() + 1 > sizeof out.address.sun_path)
-    return failure(ErrorKind::invalid_argument, "'{}' is no possible name: 1 to 64 characters", name);
+    return failure(ErrorKind::invalid_argument, "'{}' is not a valid name; it must have 1 to 64 characters",
+                   name);
   std::memcpy(out.address.sun_path + 1, text.data(), text.size());
   out.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
   return out;
@@ -47,8 +48,7 @@ Result<FileDescriptor> listen_local(const std::string& name) {
   FileDescriptor socket = packet_socket();
   if (bind(socket.get(), reinterpret_cast<sockaddr*>(&address.value().address), address.value().length) !=
       0) {
-    if (errno == EADDRINUSE)
-      return failure(ErrorKind::name_taken, "there is one of the name '{}' already", name);
+    if (errno == EADDRINUSE) return failure(ErrorKind::name_taken, "the name '{}' is already in use", name);
     return failure(ErrorKind::other, "bind failed: {}", std::strerror(errno));
   }
   if (listen(socket.get(), SOMAXCONN) != 0)
@@ -63,10 +63,10 @@ Result<FileDescriptor> connect_local(const std::string& name) {
   const auto* const where = reinterpret_cast<const sockaddr*>(&address.value().address);
   while (connect(socket.get(), where, address.value().length) != 0) {
     if (errno == EINTR) continue;
-    return failure(ErrorKind::not_found, "nobody of the name '{}' is there ({})", name, std::strerror(errno));
+    return failure(ErrorKind::not_found, "nothing of the name '{}' is running ({})", name,
+                   std::strerror(errno));
   }
-  if (!same_user(socket))
-    return failure(ErrorKind::access_denied, "who listens as '{}' is another user's", name);
+  if (!same_user(socket)) return failure(ErrorKind::access_denied, "'{}' belongs to another user", name);
   return socket;
 }
 

@@ -327,7 +327,7 @@ Result<Secret> random_secret() {
   do got = getrandom(secret.data(), sizeof(secret), 0);
   while (got < 0 && errno == EINTR);
   if (got == sizeof(secret)) return secret;
-  return failure(ErrorKind::other, "the kernel gives no random numbers for the job's secret (getrandom: {})",
+  return failure(ErrorKind::other, "cannot get random numbers for the job's secret (getrandom: {})",
                  got < 0 ? std::strerror(errno) : "too few bytes");
 }
 

@@ -19,8 +19,7 @@ Result<std::string> command_fabric(const std::string& fabric, const std::string&
   verbs::Request request;
   request.call = verbs::Call::command;
   std::vector<std::byte> bytes(sizeof request + line.size());
-  if (bytes.size() > longest_packet)
-    return failure(ErrorKind::invalid_argument, "that is too long for one command");
+  if (bytes.size() > longest_packet) return failure(ErrorKind::invalid_argument, "the command is too long");
   std::memcpy(bytes.data(), &request, sizeof request);
   std::memcpy(bytes.data() + sizeof request, line.data(), line.size());
   std::string text;

@@ -79,7 +79,7 @@ Arguments parse(Words words) {
     if (words[i] == "--paths") {
       out.paths = true;
     } else if (value == nullptr) {
-      if (words[i].starts_with("--")) out.error = fmt::format("there is no option {}", words[i]);
+      if (words[i].starts_with("--")) out.error = fmt::format("unknown option {}", words[i]);
       out.words.emplace_back(words[i]);
     } else if (i + 1 == words.size()) {
       out.error = fmt::format("{} needs a value", words[i]);
@@ -162,14 +162,14 @@ int explain(Words words) {
 }
 
 int schedule(const Arguments& arguments) {
-  if (arguments.words.size() != 1) return wrong("schedule needs one file");
+  if (arguments.words.size() != 1) return wrong("schedule needs exactly one file");
   const auto text = read_text(arguments.words[0]);
   if (!text) return fail(text.error().text);
   return ask(arguments.name, "schedule " + text.value());
 }
 
 int fault(const Arguments& arguments) {
-  if (arguments.words.empty()) return wrong("fault needs a fault: 'link n0/hw0 down'");
+  if (arguments.words.empty()) return wrong("fault needs a fault, such as 'link n0/hw0 down'");
   std::string line = "fault";
   for (const std::string& word : arguments.words) line += " " + word;
   return ask(arguments.name, line);
@@ -245,7 +245,7 @@ int run(Arguments arguments) {
 }  // namespace
 
 int run_fabric(Words words) {
-  if (words.empty()) return wrong("what shall it do?");
+  if (words.empty()) return wrong("the verb is missing");
   const std::string_view verb = words[0];
   if (verb == "--help" || verb == "-h") {
     print_usage(stdout);
@@ -268,7 +268,7 @@ int run_fabric(Words words) {
   if (verb == "topology") return topology(arguments);
   if (verb == "fault") return fault(arguments);
   if (verb == "schedule") return schedule(arguments);
-  return wrong(fmt::format("there is no `hawser fabric {}`", verb));
+  return wrong(fmt::format("unknown verb {}", verb));
 }
 
 }  // namespace hawser

@@ -26,7 +26,7 @@ Result<std::vector<FabricVariable>> fabric_variables(const std::string& fabric) 
   const auto folder = drop_in_folder();
   if (folder.empty())
     return failure(ErrorKind::not_found,
-                   "the drop-in libibverbs.so.1 is not where it was built or installed");
+                   "cannot find Hawser's libibverbs.so.1, neither in the build tree nor in the installation");
   return std::vector<FabricVariable>{
       {"HAWSER_FABRIC", fabric},
       {"LD_LIBRARY_PATH", folder.string(), true},

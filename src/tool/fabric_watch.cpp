@@ -52,7 +52,7 @@ WatchOptions parse(std::span<const std::string_view> words) {
       continue;
     }
     if (word != "--name" && word != "--interval" && word != "--count" && word != "--record") {
-      options.error = fmt::format("watch knows no '{}'", word);
+      options.error = fmt::format("unknown option {} of watch", word);
       return options;
     }
     if (++i == words.size()) {
@@ -164,7 +164,7 @@ std::string view(const Json& before, const Json& after, bool all, std::size_t ro
   const std::size_t used = 4 + tail.size();
   const std::size_t room = rows == 0 ? links.size() : rows > used ? rows - used : 1;
   for (std::size_t i = 0; i < std::min(room, links.size()); ++i) text += link_line(links[i]);
-  if (links.size() > room) text += fmt::format("... and {} links more\n", links.size() - room);
+  if (links.size() > room) text += fmt::format("... and {} more links\n", links.size() - room);
   if (links.empty()) text += "no link carries anything\n";
   for (const std::string& line : tail) text += line;
   return text;

@@ -15,18 +15,23 @@ namespace hawser {
 namespace {
 
 constexpr Subcommand subcommands[] = {
-    {"info", "version, ABIs, launchers, channels; --knobs: settings; --missing: functions not there yet",
+    {"info",
+     "print version, ABIs, launchers, channels; --knobs: settings; --missing: functions that are not "
+     "implemented",
      run_info},
-    {"top", "the rails of running MPI processes: state, rate and failures of every path, live", run_top},
-    {"fabric", "virtual InfiniBand fabrics: up, down, status, watch, topology, fault, run", run_fabric},
-    {"sim", "the simulator: any MPI program in virtual time, campaigns of faults", run_sim},
+    {"top",
+     "show the rails of running MPI processes: what is wrong, and the state, rate and failures of every path",
+     run_top},
+    {"fabric", "run virtual InfiniBand fabrics: up, down, status, watch, topology, fault, run", run_fabric},
+    {"sim", "run the simulator: any MPI program in virtual time, or campaigns of faults", run_sim},
 };
 
 void print_usage(std::FILE* file) {
   fmt::print(file, "Usage: hawser SUBCOMMAND [OPTIONS]\n\n");
   for (const Subcommand& subcommand : subcommands)
     fmt::print(file, "  {:<8}{}\n", subcommand.name, subcommand.help);
-  fmt::print(file, "\n`hawser SUBCOMMAND --help` tells more; `hawser --version` prints the version.\n");
+  fmt::print(file,
+             "\n`hawser SUBCOMMAND --help` explains its options; `hawser --version` prints the version.\n");
 }
 
 int run_command(std::span<const std::string_view> words) {
@@ -44,7 +49,7 @@ int run_command(std::span<const std::string_view> words) {
   }
   for (const Subcommand& subcommand : subcommands)
     if (subcommand.name == words[0]) return subcommand.run(words.subspan(1));
-  fmt::print(stderr, "hawser: there is no subcommand {}\n\n", words[0]);
+  fmt::print(stderr, "hawser: unknown subcommand {}\n\n", words[0]);
   print_usage(stderr);
   return exit_usage;
 }

@@ -72,19 +72,19 @@ std::string amount(std::int64_t bytes) {
 
 // What a peer costs, with the settings of this environment.
 void print_memory(const Knobs& knobs) {
-  fmt::print("memory     of a peer over rails, {} path(s) x {} engine(s) each:\n", knobs.rail_paths,
+  fmt::print("memory     per peer over rails, {} path(s) x {} engine(s) each:\n", knobs.rail_paths,
              knobs.rail_engines);
   fmt::print("           {:>5} {:>13} {:>9} {:>15} {:>9}\n", "rails", "not connected", "connected",
-             "receive buffers", "under way");
+             "receive buffers", "in flight");
   for (const int rails : {1, 2, 4, 8}) {
     const PeerMemory memory = peer_memory(knobs, rails);
     fmt::print("           {:>5} {:>13} {:>9} {:>15} {:>9}\n", rails, amount(memory.known),
                amount(memory.connected()), amount(memory.receives), amount(memory.window));
   }
   fmt::print(
-      "           Receive buffers are shared by all peers, at most {} per rail; packets under way only "
-      "while\n"
-      "           there are some; {} more per connection that may migrate.\n",
+      "           All peers share the receive buffers, at most {} per rail. Packets in flight take memory "
+      "only\n"
+      "           while there are any. A connection that may migrate takes {} more.\n",
       amount(most_receive_bytes(knobs)),
       amount(peer_memory(knobs, 1).migration / peer_memory(knobs, 1).subchannels));
 }
@@ -120,7 +120,7 @@ int run_info(std::span<const std::string_view> words) {
   if (words.size() == 2 && what == "--knobs" && words[1] == "--markdown")
     return fmt::print("{}", knob_page()), 0;
   const bool asked = words.size() == 1 && (what == "--help" || what == "-h");
-  if (!asked) fmt::print(stderr, "hawser info: there is no `{}`\n\n", fmt::join(words, " "));
+  if (!asked) fmt::print(stderr, "hawser info: unknown option {}\n\n", fmt::join(words, " "));
   fmt::print(asked ? stdout : stderr, "{}", usage);
   return asked ? 0 : exit_usage;
 }

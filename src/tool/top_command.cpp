@@ -118,19 +118,19 @@ int run_top(std::span<const std::string_view> words) {
       "(MB/s), its weight (MB/s), the bytes in flight, its failures, and since when and why it is as it is.\n"
       "On a terminal, keys list the paths of a cause. Of jobs without rails it says that there are none.",
       "hawser top");
-  app.add_option("--pid", options.pid, "this process only")->check(CLI::PositiveNumber);
-  app.add_option("--job", options.job, "this job only");
+  app.add_option("--pid", options.pid, "show this process only")->check(CLI::PositiveNumber);
+  app.add_option("--job", options.job, "show this job only");
   std::string interval = "1s";
   app.add_option(
          "--interval", interval,
-         "time between two views, over which rates are taken (2, 0.5s, 200ms; seconds without a unit)")
+         "time between two views; rates are averages over it (2, 0.5s, 200ms; seconds without a unit)")
       ->check([](const std::string& text) {
         const auto read = read_interval(text);
         return read ? std::string() : read.error().text;
       })
       ->capture_default_str();
-  app.add_flag("--once", options.once, "one view, all of it; fails if there is no such process");
-  app.add_flag("--paths", options.paths, "list every path and event, of large jobs, too");
+  app.add_flag("--once", options.once, "print one complete view; fails if there is no such process");
+  app.add_flag("--paths", options.paths, "list every path and event, for large jobs as well");
   app.add_flag("--json", options.json, "for programs");
   std::vector<std::string> arguments(words.rbegin(), words.rend());  // as CLI11 wants them
   app.failure_message(option_error);

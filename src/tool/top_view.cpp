@@ -110,7 +110,7 @@ std::string head_line(std::span<const SeenProcess> now, std::span<const PathLine
   for (const SeenProcess& process : now) lost += process.paths_lost;
   std::string text = fmt::format("{} process{}, {} paths, {} not ready, {:.1f} MB/s", now.size(),
                                  now.size() == 1 ? "" : "es", lines.size(), trouble, rate / 1e6);
-  if (lost > 0) text += fmt::format(", {} paths not shown for want of room", lost);
+  if (lost > 0) text += fmt::format(", {} paths not recorded because the table is full", lost);
   for (std::size_t i = 0; i < now.size(); ++i)
     if (i == 0 || std::string_view(now[i].identity.job) != now[i - 1].identity.job)
       text += fmt::format("\njob {}: {} rank{}, {}", now[i].identity.job, now[i].identity.size,
@@ -180,7 +180,7 @@ std::string path_lines(std::span<const PathLine> lines, std::size_t room) {
       fmt::format("{:>5} {:>5} {:>3} {:<14} {:>4} {:<10} {:>9} {:>9} {:>8} {:>5} {:>8}  {}\n", "rank", "peer",
                   "sub", "port", "path", "state", "MB/s", "weight", "flying", "fails", "since", "reason");
   for (std::size_t i = 0; i < std::min(room, lines.size()); ++i) text += path_line(lines[i]);
-  if (lines.size() > room) text += fmt::format("... and {} paths more\n", lines.size() - room);
+  if (lines.size() > room) text += fmt::format("... and {} more paths\n", lines.size() - room);
   return text;
 }
 
@@ -207,7 +207,7 @@ std::string top_text(std::span<const SeenProcess> before, std::span<const SeenPr
     text += group_line(groups[i], i + 1);
     if (groups[i].cause == layout.open) open = &groups[i];
   }
-  if (shown < groups.size()) text += fmt::format("... and {} groups more\n", groups.size() - shown);
+  if (shown < groups.size()) text += fmt::format("... and {} more groups\n", groups.size() - shown);
   text += ready_line(lines);
 
   std::stable_sort(lines.begin(), lines.end(), [](const PathLine& a, const PathLine& b) {

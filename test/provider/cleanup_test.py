@@ -84,7 +84,7 @@ class BadInput(unittest.TestCase):
         for name in ("", "x" * 200):
             done = fabric("up", "back-to-back", "--name", name, check=False)
             self.assertEqual(done.returncode, 1, done.stderr)
-            self.assertIn("no possible name", done.stderr)
+            self.assertIn("not a valid name", done.stderr)
 
 
 class BadCommands(OnFabric):
@@ -363,7 +363,7 @@ class TwoUsers(unittest.TestCase):
         for words in (["status"], ["down"], ["run", "--", "true"]):
             done = fabric(words[0], "--name", self.name, *words[1:], check=False)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("another user's", done.stderr)
+            self.assertIn("belongs to another user", done.stderr)
         self.assertIn("already", fabric("up", "back-to-back", "--name", self.name, check=False).stderr)
 
 

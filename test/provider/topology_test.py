@@ -175,7 +175,7 @@ class Mistakes(unittest.TestCase):
             (("fat-tree-144", "--rails", "2"), "fat-tree-144 has one rail"),
             (("fat-tree-144", "--hosts", "145"), "the fat tree has ports for 1 to 144"),
             (("back-to-back", "--lmc", "8"), "--lmc:1: lmc: '8' is not a number from 0 to 7"),
-            (("back-to-back", "--routing", "wild"), "there is no --routing 'wild'"),
+            (("back-to-back", "--routing", "wild"), "--routing wild: must be"),
             (("back-to-back", "--routing", "opensm:wild"), "no engine 'wild'"),
             (("back-to-back", "--parameters", "/nonesuch"), "cannot read '/nonesuch'"),
             (("back-to-back", "--flows", "ring"), "'ring' is no pattern of flows"),
@@ -334,7 +334,7 @@ class Watch(OnFabric):
 
     def test_mistakes(self):
         self.assertIn("/nonesuch/file: No such file", refused("watch", "--name", self.name, "--record", "/nonesuch/file"))
-        self.assertIn("watch knows no '--often'", refused("watch", "--often"))
+        self.assertIn("unknown option --often of watch", refused("watch", "--often"))
         self.assertIn("'5' is not a duration", refused("watch", "--interval", "5"))
         self.assertIn("--count 0", refused("watch", "--count", "0"))
         self.assertIn("is not up", refused("watch", "--name", "nonesuch"))

@@ -68,7 +68,7 @@ Result<FabricLease> FabricLease::take(std::string_view words) {
   if (!folder) return failure(ErrorKind::other, "--fabric: {}", folder.error().text);
   int life[2], out[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, life) != 0 || pipe2(out, O_CLOEXEC) != 0)
-    return failure(ErrorKind::other, "--fabric: no descriptors: {}", std::strerror(errno));
+    return failure(ErrorKind::other, "--fabric: cannot make a socket: {}", std::strerror(errno));
   const int kept[] = {life[1]};
   Program hawser{.words = {folder.value() + "/hawser", "fabric", "use", "--name",
                            fmt::format("mpiexec-{}", getpid()), "--lifeline", std::to_string(life[1]), "--"},
@@ -83,7 +83,7 @@ Result<FabricLease> FabricLease::take(std::string_view words) {
   close(out[0]);
   if (!child) return failure(ErrorKind::other, "--fabric: {}", child.error().text);
   if (child.value().await().exit_code() != 0)
-    return failure(ErrorKind::invalid_argument, "--fabric {}: the fabric cannot be used", words);
+    return failure(ErrorKind::invalid_argument, "--fabric {}: cannot use the fabric", words);
   auto plan = parse_fabric_plan(answer);
   if (!plan) return plan.take_error();
   lease.plan_ = std::move(plan).value();

@@ -198,7 +198,7 @@ constexpr Option options[] = {
     {"timeout", 1, "TIME",
      "end the job after this time (90, 1.5s, 200ms; seconds without a unit), with exit code 124",
      set_timeout},
-    {"verbose v", 0, "", "say on stderr what is started where", set_verbose},
+    {"verbose v", 0, "", "print on stderr what is started where", set_verbose},
     {"version V", 0, "", "print the version", ask_version},
     {"help h", 0, "", "print this text", ask_help},
     {"oversubscribe", 0, "",

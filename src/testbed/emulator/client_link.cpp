@@ -83,7 +83,8 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
   Pipe events = make_pipe();
   if (page.valid()) link->page_memory_ = map_memory(page, sizeof(DoorbellPage));
   if (link->page_memory_ == nullptr || !events.in.valid() || !patience.usable())
-    return failure(ErrorKind::no_memory, "hawser: no memory or descriptors: {}", std::strerror(errno));
+    return failure(ErrorKind::no_memory, "hawser: cannot get memory or descriptors for an adapter: {}",
+                   std::strerror(errno));
   link->page_ = reinterpret_cast<DoorbellPage*>(link->page_memory_.get());
   Request request;
   request.call = Call::open_adapter;
@@ -96,7 +97,9 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
   if (reply.error != 0)
     return failure(ErrorKind::invalid_argument, "hawser: fabric '{}': {}", fabric, reply.why);
   if (answer.descriptors.size() != 1)
-    return failure(ErrorKind::internal, "hawser: a daemon of another build");
+    return failure(ErrorKind::internal,
+                   "hawser: the fabric's daemon is of a different build of Hawser; take the fabric down and "
+                   "bring it up again");
   link->wake_ = std::move(answer.descriptors[0]);
   link->channels_[0] = std::move(events.out);
   complaints.forget();

@@ -122,9 +122,9 @@ Reply Connection::open_adapter(const Request& request, LocalPacket& packet) {
   if (adapter->dead())
     return refused(EIO, fmt::format("adapter {} of host '{}' is dead", request.number, request.host));
   page_memory_ = map_memory(packet.descriptors[0], sizeof(DoorbellPage));
-  if (page_memory_ == nullptr) return refused(EINVAL, "no memory for doorbells");
+  if (page_memory_ == nullptr) return refused(EINVAL, "cannot allocate memory for doorbells");
   wait_memory_ = map_memory(packet.descriptors[2], sizeof(WaitPage));
-  if (wait_memory_ == nullptr) return refused(EINVAL, "no memory to wait at");
+  if (wait_memory_ == nullptr) return refused(EINVAL, "cannot allocate memory for waiting");
   page_ = reinterpret_cast<DoorbellPage*>(page_memory_.get());
   wait_ = reinterpret_cast<WaitPage*>(wait_memory_.get());
   events_ = std::move(packet.descriptors[1]);
@@ -142,7 +142,7 @@ Reply Connection::change_channel(const Request& request, LocalPacket& packet) {
     return reply;
   }
   if (packet.descriptors.size() != 1 || channels_.size() >= verbs::most_channels)
-    return refused(ENOMEM, "no more channels");
+    return refused(ENOMEM, "the client has too many completion channels");
   never_wait(packet.descriptors[0]);
   reply.object = next_channel_++;
   channels_[reply.object] = std::move(packet.descriptors[0]);

@@ -176,7 +176,7 @@ std::string Daemon::status() const {
   for (const Connection& connection : connections_) {
     if (connection.open()) text += fmt::format("client: {}\n", connection.describe());
     if (connection.lost_events() > 0)
-      text += fmt::format("  which did not read {} events\n", connection.lost_events());
+      text += fmt::format("  has not read {} events\n", connection.lost_events());
   }
   for (const auto& line : trace.lines())
     text += fmt::format("{:.6f} {}\n", static_cast<double>(line.time) / second, line.text);
@@ -236,7 +236,7 @@ CommandAnswer Daemon::command(const std::string& text) {
     if (const auto host = fabric_.topology().find_host(rest)) return {0, adapters(*host)};
     return {EINVAL, fmt::format("there is no host '{}' in fabric '{}'", rest, name_)};
   }
-  return {EINVAL, fmt::format("the daemon knows no '{}'", verb)};
+  return {EINVAL, fmt::format("unknown command '{}'", verb)};
 }
 
 }  // namespace hawser::emulator

@@ -25,7 +25,8 @@ struct ExplainOptions {
 Result<int> read_offset(const std::string& text) {
   if (text == "all") return -1;
   const auto offset = parse_count(text, {0, 127});
-  if (!offset) return failure(ErrorKind::invalid_argument, "--lid-offset {}: a number from 0, or all", text);
+  if (!offset)
+    return failure(ErrorKind::invalid_argument, "--lid-offset {}: must be a number from 0, or all", text);
   return static_cast<int>(offset.value());
 }
 
@@ -69,15 +70,16 @@ Result<> explain(const ExplainOptions& options) {
 
 int explain_fabric(int argc, const char* const* argv) {
   ExplainOptions options;
-  CLI::App app("Tells what a fabric would be, without bringing it up", "hawser fabric topology");
+  CLI::App app("Show what a fabric would be, without bringing it up", "hawser fabric topology");
   declare_options(app, options.plan);
-  app.add_flag("--paths", options.paths, "walk all tables: is every LID reachable, over how many spines");
+  app.add_flag("--paths", options.paths,
+               "walk all forwarding tables: is every LID reachable, and over how many spines");
   app.add_option("--flows", options.flows,
                  "loads of links under displaced-ring:STEP[:RANKS], all-to-all[:RANKS] or "
                  "n0/hw0>n12/hw0[,...]");
-  app.add_option("--lid-offset", options.lid_offset, "which LID of the receivers flows use, or all")
+  app.add_option("--lid-offset", options.lid_offset, "which LID of the receivers the flows use, or all")
       ->capture_default_str();
-  app.add_option("--svg", options.svg, "file for a picture");
+  app.add_option("--svg", options.svg, "draw a picture to this file");
   app.failure_message(option_error);
   try {
     app.parse(argc, argv);

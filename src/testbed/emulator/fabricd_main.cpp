@@ -44,7 +44,7 @@ Result<> serve(const Options& options) {
     return failure(ErrorKind::name_taken, "fabric '{}': {}", options.name, listener.error().text);
   Daemon daemon(options.name, std::move(listener).value(), std::move(plan.topology), std::move(plan.tables),
                 plan.parameters, plan.routing);
-  if (!daemon.usable()) return failure(ErrorKind::other, "the system has no more descriptors");
+  if (!daemon.usable()) return failure(ErrorKind::other, "no more descriptors are available");
   if (options.lifeline >= 0) daemon.end_with(FileDescriptor(options.lifeline));
   if (options.ready >= 0) {
     leave_terminal();

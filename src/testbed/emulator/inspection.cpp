@@ -25,7 +25,8 @@ Result<fabric::FlowPattern> read_pattern(const fabric::Fabric& fabric, const std
   const bool all = offset == "all";
   auto number = all ? Result<std::uint64_t>(0) : parse_count(offset);
   if (!number || number.value() > 127)
-    return failure(ErrorKind::invalid_argument, "'{}' is not a LID offset: a number from 0, or all", offset);
+    return failure(ErrorKind::invalid_argument, "'{}' is not a LID offset; must be a number from 0, or all",
+                   offset);
   return fabric::parse_flows(pattern, all ? -1 : static_cast<int>(number.value()), fabric.topology(),
                              fabric.tables());
 }
@@ -41,7 +42,7 @@ Result<std::string> inspect_topology(const fabric::Fabric& fabric, const std::st
   if (words.size() == 1 && words[0] == "svg")
     return draw_topology(fabric.topology(), {.title = title, .loads = {}});
   if (words.size() != 3 || (words[0] != "flows" && words[0] != "svg"))
-    return failure(ErrorKind::invalid_argument, "nothing is known of 'topology {}'", question);
+    return failure(ErrorKind::invalid_argument, "unknown request 'topology {}'", question);
   auto pattern = read_pattern(fabric, words[1], words[2]);
   if (!pattern) return pattern.take_error();
   if (words[0] == "flows") return fabric::report_loads(fabric.topology(), fabric.tables(), pattern.value());

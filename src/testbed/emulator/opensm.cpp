@@ -158,7 +158,7 @@ class SubnetRun {
       : subnet_(subnet), options_(options), socket_name_(fs::path(scratch_.path()).filename().string()) {}
 
   Result<fabric::RoutingTables> run() {
-    if (scratch_.path().empty()) return failure(ErrorKind::io, "cannot make a folder for OpenSM's files");
+    if (scratch_.path().empty()) return failure(ErrorKind::io, "cannot make a directory for OpenSM's files");
     if (!write_input()) return failure(ErrorKind::io, "cannot write OpenSM's input to {}", scratch_.path());
     HAWSER_TRY(start_ibsim());
     HAWSER_TRY(run_opensm());
@@ -214,7 +214,7 @@ class SubnetRun {
     ibsim_.emplace(std::move(started).value());
     const WaitOutcome outcome =
         wait_for(options_.patience, [&] { return ibsim_->ended() || listens(socket_name_); });
-    if (outcome != WaitOutcome::done) return no_end("ibsim did not get ready", outcome);
+    if (outcome != WaitOutcome::done) return no_end("ibsim did not become ready", outcome);
     if (ibsim_->ended())
       return failure(ErrorKind::other, "ibsim refused the topology: {}", tail_of(scratch_.read("ibsim.out")));
     return {};
@@ -261,7 +261,7 @@ class SubnetRun {
       return refused || opensm.ended() || ibsim_->ended();
     });
     const std::string log = scratch_.read("opensm.log");
-    if (outcome != WaitOutcome::done) return no_end("OpenSM did not come to an end", outcome);
+    if (outcome != WaitOutcome::done) return no_end("OpenSM did not finish", outcome);
     if (refused) {
       return failure(ErrorKind::other, "OpenSM's engine '{}' cannot route this with LMC {}: {}",
                      options_.engine, options_.lmc, last_error(log));
@@ -305,7 +305,7 @@ class SubnetRun {
     if (!text.empty()) return "LMC > 0 is not supported" + text;
     // Says this of `no_fallback` though it knows the word.
     text = last_line_with(log, "] 0x01 -> ");
-    return text.empty() || text.find("no_fallback") != std::string::npos ? "its log tells no error" : text;
+    return text.empty() || text.find("no_fallback") != std::string::npos ? "its log contains no error" : text;
   }
   static std::string tail_of(const std::string& text) {
     return last_line_with(text.substr(0, text.find_last_not_of('\n') + 1), "\n");
@@ -322,7 +322,7 @@ constexpr const char* known_engines[] = {"updn", "minhop", "dnup", "ftree", "dfs
 
 Result<> check(const OpenSmOptions& options) {
   if (options.lmc < 0 || options.lmc > 7)
-    return failure(ErrorKind::invalid_argument, "LMC {}: 0 to 7 are possible", options.lmc);
+    return failure(ErrorKind::invalid_argument, "LMC {}: must be 0 to 7", options.lmc);
   if (std::find(std::begin(known_engines), std::end(known_engines), options.engine) ==
       std::end(known_engines)) {
     return failure(ErrorKind::invalid_argument,

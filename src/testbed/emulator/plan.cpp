@@ -31,7 +31,7 @@ Result<fabric::Topology> read_topology(const PlanOptions& options) {
   }
   if (options.hosts != 0 || options.rails != 0 || options.ports != 0) {
     return failure(ErrorKind::invalid_argument,
-                   "--hosts, --rails and --ports are for built-in topologies; '{}' says itself",
+                   "--hosts, --rails and --ports are for built-in topologies; the file '{}' says it itself",
                    options.what);
   }
   return fabric::parse_topology(text.value(), options.what);
@@ -96,14 +96,13 @@ Result<> route(const PlanOptions& options, Plan& plan) {
   if (options.routing.starts_with("opensm:")) {
     opensm.engine = options.routing.substr(std::string("opensm:").size());
   } else if (options.routing != "opensm") {
-    return failure(ErrorKind::invalid_argument,
-                   "there is no --routing '{}': builtin, opensm or opensm:ENGINE", options.routing);
+    return failure(ErrorKind::invalid_argument, "--routing {}: must be builtin, opensm or opensm:ENGINE",
+                   options.routing);
   }
   const bool in_order = opensm.engine == "updn" || opensm.engine == "minhop";
   if (opensm.port_order_seed != 0 && !in_order) {
     return failure(ErrorKind::invalid_argument,
-                   "OpenSM takes an order of ports (shuffle-seed) with updn and minhop, not {}",
-                   opensm.engine);
+                   "--shuffle-seed works with OpenSM's engines updn and minhop, not with {}", opensm.engine);
   }
   auto tables = route_by_opensm(plan.topology, opensm);
   if (!tables) return failure(ErrorKind::other, "--routing {}: {}", options.routing, tables.error().text);
@@ -129,14 +128,15 @@ void declare_layout(CLI::App& app, PlanOptions& options) {
   app.add_option("--rails", options.rails, "adapters per host; 2, or 1 on fat-tree-144")->check(count);
   app.add_option("--ports", options.ports, "ports per adapter; 1")->check(count);
   app.add_option("--lmc", options.lmc, "2^lmc LIDs per port");
-  app.add_option("--rate", options.rate, "of every link: 200MB/s; without it, unlimited");
-  app.add_option("--latency", options.latency, "of every link: 2us");
-  app.add_option("--parameters", options.parameters, "file of parameters");
+  app.add_option("--rate", options.rate, "rate of every link, such as 200MB/s; default: unlimited");
+  app.add_option("--latency", options.latency, "latency of every link, such as 2us");
+  app.add_option("--parameters", options.parameters, "file with more parameters");
   app.add_option("--routing", options.routing,
                  "builtin, opensm, or opensm:ENGINE (updn, minhop, dnup, ftree, dfsssp, sssp, lash, nue)")
       ->capture_default_str();
-  app.add_option("--shuffle-seed", options.shuffle_seed,
-                 "uneven routes: builtin draws among equal ways; opensm visits ports in a drawn order");
+  app.add_option(
+      "--shuffle-seed", options.shuffle_seed,
+      "uneven routes: builtin picks at random among equal ways; opensm visits ports in a random order");
 }
 
 // What a chunk takes on the slowest link should be little beside the time after which adapters send again:
@@ -148,7 +148,7 @@ std::string chunk_warning(const fabric::Parameters& parameters) {
   const std::uint32_t wanted = std::max(bearable_chunk(parameters), 256u);
   return fmt::format(
       "a chunk of {} bytes takes {:.1f} ms on the slowest link ({:.3g} MB/s), and is acknowledged as a "
-      "whole; adapters may take that for a failure. {}",
+      "whole; adapters may mistake that for a failure. {}",
       chunk, chunk / rate * 1e3, rate / 1e6,
       wanted >= parameters.mtu ? fmt::format("Write 'chunk {}' in the file of parameters.", wanted)
                                : fmt::format("Write 'mtu {0} chunk {0}' in the file of parameters, and raise "
