@@ -1,13 +1,13 @@
-// What a network adapter offers to the channel room, named as in verbs. Implemented by access/verbs
-// (InfiniBand and RoCE, through libibverbs) and access/ofi (plain Ethernet, through libfabric). Several
-// implementations may be in one process; the channel room does not know which is which.
+// The interface to network adapters that rails/ uses, named as in verbs. access/verbs implements it for
+// InfiniBand and RoCE (libibverbs), access/ofi for plain Ethernet (libfabric). One process may use both;
+// rails/ does not know which is which.
 //
 // Errors: whatever the network or the operating system may refuse is a Result or a Completion status. Methods
 // on the hot path (post, poll) allocate nothing and make no system call. Threads: none; all calls of a
-// process's devices come from the one thread that holds the process's lock. Lifetime: an object is destroyed
-// before what it was made from. Destroying a queue pair guarantees that the adapter touches no memory on its
-// behalf any more and that no completion of it comes out of poll(). (Receives of a shared queue that it had
-// taken and that were not polled are lost to the queue: poll until the marker before.)
+// process's devices come from the one thread that holds the process's lock. Lifetime: an object must be
+// destroyed before the object it was made from. After a queue pair is destroyed, the adapter touches no
+// memory for it any more, and poll() returns no completion of it. (Receives of a shared queue that it had
+// taken and that were not polled are lost to the queue, so poll until the marker first.)
 #pragma once
 
 #include <array>
@@ -24,47 +24,47 @@
 namespace hawser::rdma {
 
 enum class LinkLayer : std::uint8_t { infiniband, ethernet };
-// What connections are made of; ports of unlike transports do not reach each other.
+// The transport of connections. Ports with different transports cannot reach each other.
 enum class Transport : std::uint8_t { verbs, tcp };
 
 using Gid = std::array<std::uint8_t, 16>;
-// A port on Ethernet has addresses of several forms, each for one version of RoCE or both. Two ports reach
-// each other by a kind that both have: version and form. Kinds 0 to 2 are version 2 (UDP) of each form, 3 to
-// 5 version 1; the first that both have is taken.
+// A port on Ethernet has GIDs of several forms (IPv4, IPv6, link-local IPv6), each for one RoCE version or
+// both. A kind is a version and a form: kinds 0 to 2 are RoCE version 2 (UDP) of each form, 3 to 5 version 1.
+// Two ports use the first kind that both have.
 inline constexpr int gid_forms = 3;  // IPv4, IPv6, link-local IPv6
 inline constexpr int gid_kinds = 2 * gid_forms;
 constexpr int form_of(int kind) { return kind % gid_forms; }
 
-// How others reach a port. Plain bytes: goes over the wire as it is.
+// The address of a port. Sent over the wire as plain bytes.
 struct PortAddress {
-  // Ethernet: by form; all zero: it has none. Else the first only: InfiniBand uses it across subnets, tcp
-  // holds its IP address there.
+  // Ethernet: one GID per form; all zero if the port has none. Otherwise only the first is used: InfiniBand
+  // needs it across subnets, and Transport::tcp stores its IP address there.
   std::array<Gid, gid_forms> gids = {};
-  std::uint16_t lid = 0;  // the base LID; of Transport::tcp the TCP port
+  std::uint16_t lid = 0;  // the base LID; with Transport::tcp the TCP port
   std::uint8_t lmc = 0;   // 2^lmc LIDs from the base one reach this port
   LinkLayer link_layer = LinkLayer::infiniband;
   std::uint8_t mtu = 0;  // bytes: 128 << mtu (as ibv_mtu)
   Transport transport = Transport::verbs;
   std::uint8_t longest_message = 31;  // 2^ that many bytes
-  std::uint8_t kinds = 0;             // Ethernet: bit i: it has kind i
+  std::uint8_t kinds = 0;             // Ethernet: bit i is set if the port has kind i
   bool operator==(const PortAddress&) const = default;
 };
 static_assert(sizeof(PortAddress) == 56, "on the wire as it is");
 
-// Ethernet: by which kind two ports reach each other; -1: by none.
+// Ethernet: the kind by which two ports reach each other; -1 if there is none.
 int common_kind(const PortAddress& one, const PortAddress& other);
-// Bytes of a request between the two, at most.
+// The largest request between two ports, in bytes.
 std::int64_t longest_message(const PortAddress& one, const PortAddress& other);
 
 struct PortFacts {
   bool active = false;
   PortAddress address;
-  // Ethernet: where the GIDs stand, by kind; asked for again after every port event, for they move.
+  // Ethernet: index of the GID of each kind. Query it again after every port event, because indices change.
   std::array<std::uint8_t, gid_kinds> gid_indices = {};
   std::int64_t bytes_per_second = 0;  // nominal: active width times speed, encoding taken off
 };
 
-// What a connection has of its own port: when that changes, the connection is cut off.
+// The address that a connection uses at its own port. If it changes, the connection is cut.
 struct LocalEnd {
   Gid gid = {};
   std::uint16_t lid = 0;
@@ -78,7 +78,7 @@ LocalEnd local_end(const PortFacts& own, int kind);
 struct DeviceFacts {
   std::string name;  // "mlx4_0"
   std::uint8_t ports = 1;
-  std::int32_t send_queue_depth = 0;  // most that can be asked for
+  std::int32_t send_queue_depth = 0;  // maximum
   std::int32_t completion_queue_depth = 0;
   std::int32_t shared_receive_depth = 0;
   std::int32_t inline_bytes = 0;       // of a queue pair as made here
@@ -88,14 +88,14 @@ struct DeviceFacts {
 
 enum class Access : std::uint8_t { local, remote_write, remote_read_write };
 
-// Memory that the adapter may touch. Destroying it deregisters. Where the program itself may only read, the
-// adapter may only read too.
+// Memory that the adapter may access. Destroying it deregisters the memory. If the program may only read the
+// memory, so may the adapter.
 class MemoryRegion {
  public:
   virtual ~MemoryRegion() = default;
   virtual std::uint32_t local_key() const = 0;
   virtual std::uint32_t remote_key() const = 0;
-  // The memory may not be written, so the adapter may only read it though more was asked for.
+  // The program may not write this memory, so the adapter may only read it, whatever was asked for.
   virtual bool read_only() const { return false; }
 };
 
@@ -146,11 +146,11 @@ struct Completion {
 class CompletionQueue {
  public:
   virtual ~CompletionQueue() = default;
-  // How many were taken; 0 when there are none. Negative: the device is gone.
+  // Returns the number of completions stored in `into`; negative if the device is gone.
   virtual int poll(std::span<Completion> into) = 0;
-  // The next completion (with `solicited_only`, the next solicited or failed one) makes Device::descriptor
-  // readable; it stays so until something of the device is armed again. Before sleeping, arm everything, then
-  // poll everything once more: what came before does not wake.
+  // After this, the next completion (with `solicited_only`, the next solicited or failed one) makes
+  // Device::descriptor readable until something of the device is armed again. Before sleeping, arm
+  // everything and poll everything once more: a completion that came before arming does not wake.
   virtual Result<> arm(bool solicited_only) = 0;
 };
 
@@ -209,11 +209,11 @@ class QueuePair {
   virtual Result<> make_ready_to_send() = 0;
   // Everything posted and not completed is flushed; afterwards no packet of this connection lands any more.
   virtual Result<> make_error() = 0;
-  // How many were taken, from the front: fewer than given when the queue is full. The caller counts depth
-  // itself, so this is rare.
+  // Returns how many requests were accepted, from the front: fewer than given if the queue is full. Callers
+  // track the depth themselves, so this is rare.
   virtual int post_send(std::span<const SendRequest> requests) = 0;
-  // Automatic path migration (InfiniBand architecture 17.2.8): load arms an alternate route, migrate asks the
-  // adapter to take it now.
+  // Automatic path migration (InfiniBand architecture 17.2.8): load_alternate arms an alternate route, and
+  // migrate asks the adapter to switch to it now.
   virtual Result<> load_alternate(const Route& route, Nanoseconds acknowledge_time);
   virtual Result<> migrate();
   virtual Result<MigrationState> migration_state();
@@ -225,24 +225,25 @@ struct DatagramAddress {
   std::uint32_t queue_pair = 0;
 };
 
-// Unreliable datagrams: at most datagram_bytes() each, may be lost, duplicated never.
+// Unreliable datagrams of at most datagram_bytes() each. They may be lost but are never duplicated.
 class DatagramQueuePair {
  public:
   static constexpr int most_looks = 32;
   virtual ~DatagramQueuePair() = default;
   virtual std::uint32_t number() const = 0;
   virtual std::int32_t datagram_bytes() const = 0;
-  // Copies the bytes out. False: no room now, or the address cannot be reached; try again later.
+  // Copies the bytes. False if there is no room now or the address is not reachable yet; try again later.
   virtual bool send(const DatagramAddress& to, std::span<const std::byte> bytes) = 0;
-  // The next one that arrived, valid until the next call; empty: none, or most_looks others were dropped.
+  // The next datagram that arrived, valid until the next call. Empty if there is none, or after dropping
+  // most_looks foreign ones.
   virtual std::span<const std::byte> receive() = 0;
-  // Datagrams given to send() that have not left yet. When that stays so though the port is active, the queue
+  // Number of datagrams that have not left yet. If it does not fall although the port is active, the queue
   // pair hangs.
   virtual std::int32_t unsent() = 0;
-  // Begins anew under the same number; what is under way is lost.
+  // Resets the queue pair but keeps its number. Datagrams in flight are lost.
   virtual void restart() = 0;
-  // Whether a connection to this port can be made without waiting for the port's answer; if not, it is asked,
-  // and the answer is here later.
+  // Whether a connection to this port can be made without waiting for its address to be resolved. If not,
+  // resolution is started; ask again later.
   virtual bool answers(const PortAddress&) { return true; }
 };
 
@@ -284,27 +285,28 @@ class Device {
   virtual Result<std::unique_ptr<CompletionQueue>> make_completion_queue(std::int32_t depth) = 0;
   virtual Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(std::int32_t depth) = 0;
   virtual Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairShape& shape) = 0;  // in INIT
-  // With receive buffers and a completion queue of its own. `key` is the Q_Key of all of the job.
+  // Has receive buffers and a completion queue of its own. `key` is the Q_Key of the job.
   virtual Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
                                                                               std::uint32_t key) = 0;
 
-  // Takes the next event; false: none. Never waits, but costs a system call: not in every pass of progress.
+  // Takes the next event; false if there is none. Never waits but costs a system call, so do not call it in
+  // every pass of progress.
   virtual bool next_event(DeviceEvent& event) = 0;
-  // Readable when an armed completion queue, armed datagrams or an event have something; -1 where nobody can
-  // sleep (simulator). Arming makes it unreadable again, and taking the events.
+  // Readable when an armed completion queue, armed datagrams or an event have something; -1 if sleeping is
+  // not possible (simulator). Arming and taking the events make it unreadable again.
   virtual int descriptor() const = 0;
   // Arms the datagram queue pairs; what completes afterwards makes the descriptor readable.
   virtual Result<> arm_datagrams() = 0;
 
-  // After device_fatal, when everything made from it is destroyed: gives the adapter back, so that it can be
-  // reset. Whatever is asked of it then fails or finds nothing, but facts() and descriptor() stay.
+  // After device_fatal, when everything made from the device is destroyed: closes the adapter so that it can
+  // be reset. Afterwards every call fails or finds nothing, except facts() and descriptor().
   virtual void close() {}
-  // The same adapter, as if opened for the first time; facts() may have changed. An error: it is not back
-  // yet, or fails again.
+  // Opens the same adapter again, as if for the first time; facts() may have changed. An error means that it
+  // is not back yet or fails again.
   virtual Result<> open_again();
 };
 
-// The adapters of this host. An empty list is no error: a host without adapters.
+// The adapters of this host. An empty list is not an error: the host has no adapters.
 class DeviceSource {
  public:
   virtual ~DeviceSource() = default;

@@ -1,10 +1,10 @@
-// EventQueue: what will happen, ordered by (time, sequence). It is the clock of virtual time, and the
-// timers of everything that is a pure machine of events: the simulator runs it as fast as it goes, the
-// emulator fires what is due in real time.
+// EventQueue: future events, ordered by (time, sequence). It is the clock of virtual time and the timer of
+// all event-driven state machines. The simulator fires events as fast as possible; the emulator fires those
+// that are due in real time.
 //
-// Intrusive: an Event is a member of the object it concerns, so that scheduling allocates nothing and
-// cancelling is cheap. Two events of one time fire in the order they were scheduled, so a run depends
-// on nothing but its inputs.
+// An Event is a member of the object it concerns, so scheduling allocates nothing and cancelling is cheap.
+// Events with the same time fire in the order in which they were scheduled, so a run depends only on its
+// inputs.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Event {
   Event& operator=(const Event&) = delete;
   virtual ~Event();  // a scheduled event leaves its queue
 
-  // Called by the queue at the event's time, when the event is no longer scheduled: it may schedule itself
-  // again, or be destroyed in the call.
+  // Called by the queue at the event's time. The event is no longer scheduled then: it may schedule itself
+  // again or be destroyed.
   virtual void fire(Nanoseconds now) = 0;
 
   bool scheduled() const { return queue_ != nullptr; }

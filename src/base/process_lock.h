@@ -1,11 +1,11 @@
 // ProcessLock: the one lock of an MPI process. Costs one test of a flag until several threads may call MPI.
 // Not recursive.
 //
-// Whoever comes when it is free takes it, even if others wait: they sleep, and on a machine with more threads
-// than cores a lock that is handed to a thread that must first get a core is held by nobody until then (a
-// ticket lock made 25 threads 40 times slower there than this one). So that nobody waits for ever, a thread
-// that was woken several times in vain is handed the lock by the next who unlocks it. And who holds it in a
-// loop and finds others waiting gives way.
+// A thread that finds the lock free takes it, even if others wait. The waiting threads sleep, and if there
+// are more threads than cores, a lock that is handed to a sleeping thread is used by nobody until that thread
+// gets a core (with a ticket lock, 25 threads were 40 times slower). To be fair nevertheless, a thread that
+// was woken several times without getting the lock is handed it by the next one that unlocks. A thread that
+// holds the lock in a loop and finds others waiting calls give_way().
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@ namespace hawser {
 
 class ProcessLock {
  public:
-  // Called before a second thread may come, by who holds it or will unlock it next: from here on it counts as
-  // locked by the caller.
+  // Called before a second thread may use the lock, by the thread that holds it or will unlock it next. From
+  // then on it counts as locked by the caller.
   void enable() {
     if (enabled_) return;
     state_.store(held, std::memory_order_relaxed);
     enabled_ = true;
   }
-  // In a child that was forked: the threads that held it or waited for it are not here.
+  // In a forked child, which does not have the threads that held the lock or waited for it.
   void forget() { enabled_ = false; }
   bool enabled() const { return enabled_; }
 
@@ -36,7 +36,8 @@ class ProcessLock {
   }
   // Whether other threads sleep until they get it.
   bool contended() const { return enabled_ && sleepers_.load(std::memory_order_relaxed) != 0; }
-  // For who holds it and would take it again at once: one of those who sleep has it in between.
+  // For a thread that holds the lock and would take it again at once: lets one of the sleepers have it in
+  // between.
   void give_way();
 
  private:

@@ -32,22 +32,21 @@ class CollectiveEngine {
   CollectiveEngine(PointToPoint& messages, Progress& progress);
   ~CollectiveEngine();
 
-  // Before the first communicator is adopted: this process's number and how many there are, and the knobs.
-  // `shared_memory` may be null.
-  // `node_of_process`: equal for processes that share a node; empty: not known.
+  // Call before the first communicator is adopted. `self` is this process's number. `shared_memory` may be
+  // null. `node_of_process` has equal values for processes that share a node; empty if unknown.
   Result<> open(ProcessIndex self, int processes, const Knobs& knobs, SharedMemoryChannel* shared_memory,
                 std::vector<std::int32_t> node_of_process = {});
-  // The same with areas from elsewhere, for tests; after open.
+  // Replaces the shared areas, for tests. Call after open.
   void use_areas(std::unique_ptr<SharedAreas> areas);
-  // Abandons what is still going on. No message may come any more; communicators may die later.
+  // Abandons operations in progress. No message may arrive any more; communicators may be destroyed later.
   void close();
   bool is_open() const { return open_; }
 
-  // Every communicator passes here once before its first operation. `area`: the area that its rank 0 has
-  // chosen for it, or no_area.
+  // Must be called once for every communicator before its first operation. `area` is the shared area that its
+  // rank 0 chose, or no_area.
   static constexpr int no_area = -1;
   void adopt(Communicator& communicator, int area);
-  // MPI_COMM_WORLD and MPI_COMM_SELF need no choice.
+  // For MPI_COMM_WORLD and MPI_COMM_SELF, whose areas are fixed.
   void adopt_predefined(Communicator& communicator);
   // Chooses an area for a communicator over this group; called by its rank 0.
   int choose_area(const Group& group);
@@ -58,16 +57,16 @@ class CollectiveEngine {
   Result<> start(Communicator& communicator, const CollectiveCall& call, Request*& request);
   Result<> prepare(Communicator& communicator, const CollectiveCall& call, Request*& request);
 
-  // Runs a task over the communicator to its end; over other participants; or in the background, as
-  // the request that is returned; who does not want it sets user_freed, or destroys it if it is complete.
-  // `within`: what Operation::switch_groups() switches to, if anything.
+  // Runs a task to its end, over a communicator or over other participants. start_task runs it in the
+  // background and returns the request; a caller that does not want the request sets user_freed, or destroys
+  // it if it is complete. `within` is what Operation::switch_groups() switches to.
   Result<> run_task(Communicator& communicator, FunctionRef<Task(Operation&)> task);
   Result<> run_task(Participants participants, FunctionRef<Task(Operation&)> task);
   Operation& start_task(Participants participants, Ref<Counted> communicator,
                         FunctionRef<Task(Operation&)> task, Participants within = {});
   Participants participants_of(Communicator& communicator);
 
-  // One pass over the operations in the background; true if one came to its end.
+  // One pass over the operations in the background. True if one of them finished.
   bool progress() {
     const bool moved = !active_.empty() && advance_active();
     return (!retiring_.empty() && advance_retiring()) || moved;
@@ -86,7 +85,7 @@ class CollectiveEngine {
   void retire(Ref<Group> group, int rank, std::uint32_t context, int area);
   std::unique_ptr<NodeLayout> layout_of(const Communicator& communicator) const;
   std::unique_ptr<SharedCollectives> share(const Communicator& communicator, int area);
-  // For the task that ends a communicator, at its rank 0.
+  // Makes an id and an area available again. Called at rank 0 by the task that ends a communicator.
   void reuse(std::uint32_t context, int area);
 
  private:
@@ -112,8 +111,8 @@ class CollectiveEngine {
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_;
   IntrusiveList<Operation, &Operation::active_link> active_;
-  // Ends of communicators, for which nobody waits. A process may be thousands of them ahead of its slowest
-  // peer.
+  // Tasks that end communicators. Nobody waits for them; a process may be thousands of them ahead of its
+  // slowest peer.
   IntrusiveList<Operation, &Operation::active_link> retiring_;
   std::int64_t retirements_ = 0;  // in retiring_
 };

@@ -25,7 +25,7 @@ namespace hawser {
 class CollectiveEngine;
 struct NodeLayout;
 
-// Who takes part, and where their messages are told from others'.
+// Who takes part, and the context and tag of their messages.
 struct Participants {
   Ref<Group> group;
   int rank = 0;
@@ -42,15 +42,15 @@ class Operation final : public Request {
   int rank() const { return rank_; }
   int size() const { return size_; }
   Plan plan;
-  // Null: all on one node, or each on its own, or not known.
+  // Null if all ranks are on one node, each is on a node of its own, or the nodes are unknown.
   const NodeLayout* nodes() const { return nodes_; }
 
-  // From here on only some take part: participant ranks[i] as rank i of `count`; this one is `own`. The
-  // numbers stay where they are until among_all(). No message may be under way.
+  // From here on only some ranks take part: participant ranks[i] becomes rank i of `count`, and this process
+  // becomes rank `own`. `ranks` must stay valid until among_all(). No message may be in flight.
   void among(const int* ranks, int count, int own);
   void among_all();
 
-  // Start a message. Zero bytes are sent too. A send's bytes must not change until arrived().
+  // Start a message, also of zero bytes. The bytes of a send must not change until arrived().
   void send(int to, const std::byte* data, std::int64_t bytes);
   void receive(int from, std::byte* data, std::int64_t bytes);
   // `count` elements of a datatype, from or to memory in its layout.
@@ -63,11 +63,12 @@ class Operation final : public Request {
     void await_suspend(std::coroutine_handle<> task) noexcept { operation->resume_point_ = task; }
     void await_resume() noexcept {}
   };
-  // co_await: until all messages started so far are complete.
+  // co_await arrived() waits until all messages started so far are complete.
   Arrived arrived() { return Arrived{this}; }
 
-  // Intercommunicators: from here on messages go to and come from our own group, and after the next call the
-  // other one, as at first. No message may be under way. Tasks end as they began.
+  // Intercommunicators: messages go to the remote group at first, to our own group after this call, and to
+  // the remote group again after the next. No message may be in flight. A task must end in the state in which
+  // it began.
   void switch_groups();
 
   // Memory until the end of the operation, aligned to a cache line.
@@ -78,34 +79,34 @@ class Operation final : public Request {
   // Memory for `count` elements of a datatype, shifted so that its lower bound may be negative.
   std::byte* scratch_elements(std::int64_t count, const Datatype& type);
 
-  // The first error is the operation's; the messages go on, so that other ranks do not hang.
+  // Keeps the first error as the operation's result. Messages continue, so that other ranks do not hang.
   void fail(Error error);
   bool failed() const { return static_cast<bool>(error_); }
 
-  // --- For the engine and who starts operations.
+  // --- For the engine, and for code that starts operations.
   CollectiveEngine& engine() { return engine_; }
   const Participants& participants() const { return participants_; }
   void begin(Participants participants, const NodeLayout* nodes = nullptr);
-  // Between two groups: with the other one, and within our own.
+  // For an intercommunicator: across the groups, and within our own.
   void begin(Participants across, Participants within);
   void begin_again();
   bool between_groups() const { return other_participants_.group.get() != nullptr; }
   // Runs the task until its first wait. It lives until the operation ends.
   void run(Task task);
-  // There is nothing to run.
+  // Marks the operation as finished: there is nothing to run.
   void skip() { finished_ = true; }
   bool finished() const { return finished_; }
-  // Goes on if what it waits for has come; true when the operation is over.
+  // Resumes the task if what it waits for is complete. True when the operation is over.
   bool advance();
-  // Frees the task and the scratch memory, and gives the operation's error, if any.
+  // Frees the task and the scratch memory. Returns the operation's error, if any.
   Result<> conclude();
-  // The error that wait and test will give.
+  // Sets the result that wait and test will return.
   void keep_outcome(Result<> outcome);
 
-  // What a non-blocking or persistent operation keeps of its call.
+  // The arguments that a non-blocking or persistent operation keeps.
   CollectiveCall call{};
-  bool planned = false;  // it is one of `call`, with a plan; otherwise just a task
-  // The arrays of the sides have these lengths.
+  bool planned = false;  // made from `call`, with a plan; otherwise only a task
+  // Copies the arrays of the call, which have these lengths.
   void keep_arguments(int send_blocks, int receive_blocks);
   ListLink active_link;
 
@@ -114,7 +115,7 @@ class Operation final : public Request {
   void destroy() override;
   Result<> finish() override;
 
-  // Drops everything, wherever it is; for CollectiveEngine::close and the destructor.
+  // Drops everything in whatever state it is; for CollectiveEngine::close and the destructor.
   void abandon();
 
  private:
@@ -122,7 +123,7 @@ class Operation final : public Request {
   friend void detail::set_resume_point(Operation&, std::coroutine_handle<>) noexcept;
   friend void detail::set_finished(Operation&) noexcept;
 
-  // Takes the complete ones out of the started messages; true when none is left.
+  // Removes the complete messages from started_. True when none is left.
   bool collect();
   void track(MessageRequest& request);
   int participant(int rank) const { return among_ == nullptr ? rank : among_[rank]; }

@@ -1,10 +1,15 @@
 // Communicator: a group of processes and a context id of their own (MPI-5.0 chapter 7). Knows no
 // messages: making communicators and talking over them is the business of collective/ and message/.
 //
-// Context ids: `context()` separates point-to-point messages, context()+1 collective operations,
-// context()+2 the construction of communicators by MPI_Comm_create_group, +3 the communicator's own end (of
-// MPI_COMM_WORLD, which has none, MPI_Comm_create_from_group), +4 the pairing of partitioned operations, and
-// +5 their data. The last one of MPI_COMM_WORLD is that of the barrier when the job ends.
+// A communicator uses several context ids:
+//   context()     point-to-point messages
+//   context() + 1 collective operations
+//   context() + 2 construction of communicators by MPI_Comm_create_group
+//   context() + 3 the end of the communicator. MPI_COMM_WORLD never ends; it uses this one for
+//                 MPI_Comm_create_from_group
+//   context() + 4 matching of partitioned operations
+//   context() + 5 their data
+// The last id of MPI_COMM_WORLD is for the barrier at the end of the job.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +29,8 @@ inline constexpr std::uint32_t contexts_per_communicator = 8;
 inline constexpr std::uint32_t pairing_context = 4;
 inline constexpr std::uint32_t partition_context = 5;
 
-// What collective/ keeps with a communicator (sequence numbers, shared memory); it dies with it, and
-// thereby begins to give the context id back.
+// State that collective/ keeps with a communicator (sequence numbers, shared memory). It is destroyed with
+// the communicator, which starts the release of the context id.
 class CollectiveState {
  public:
   virtual ~CollectiveState() = default;
@@ -33,11 +38,11 @@ class CollectiveState {
 
 class Communicator final : public Counted {
  public:
-  // The parts that the standard leaves to the user to change.
+  // What the user can change.
   std::string name;
-  Ref<ErrorHandler> error_handler;  // never null once a communicator is in the program's hands
+  Ref<ErrorHandler> error_handler;  // never null once the program has the communicator
   Ref<Info> hints;                  // null: none
-  Ref<Session> session;             // whose process sets it comes from; null: of the world model
+  Ref<Session> session;             // the session it was made from; null: the world model
   AttributeSet attributes;
   Ref<Counted> topology;  // Cartesian, graph or distributed graph; null: none
   std::unique_ptr<CollectiveState> collective;
@@ -47,7 +52,7 @@ class Communicator final : public Counted {
   Communicator(Ref<Group> group, int rank, std::uint32_t context);
   // An intercommunicator; `local` is an intracommunicator over the local group, for its collectives.
   Communicator(Ref<Group> group, Ref<Group> remote, int rank, std::uint32_t context, Ref<Communicator> local);
-  // Either whose context id is still being agreed upon (MPI_Comm_idup); set_context completes it.
+  // The same without a context id, which is not known yet (MPI_Comm_idup); set_context sets it.
   Communicator(Ref<Group> group, int rank);
   Communicator(Ref<Group> group, Ref<Group> remote, int rank, Ref<Communicator> local);
   ~Communicator() override;
@@ -59,7 +64,7 @@ class Communicator final : public Counted {
   bool inter() const { return remote_.get() != nullptr; }
   // The number of ranks that can be sent to: of the remote group in an intercommunicator.
   int peer_count() const { return peers_->size(); }
-  // The process behind a rank that can be sent to; 0 <= rank < peer_count().
+  // The process of a rank that can be sent to; 0 <= rank < peer_count().
   ProcessIndex process_of(int rank) const { return peers_->process_of(rank); }
   const Ref<Group>& group() const { return group_; }
   const Ref<Group>& remote_group() const { return remote_; }

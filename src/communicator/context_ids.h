@@ -1,8 +1,7 @@
-// ContextIds: the context ids that this process may give to communicators. An id is chosen by one process,
-// the lowest rank of the new communicator, and carries that process's number, so no two processes ever
-// choose the same one and there is nothing to agree upon: the members are told. Any number of communicators
-// can be made at the same time, by any number of threads. An id is free again when all members have said
-// that they are done with it (collective/retirement.cpp).
+// ContextIds: the context ids that this process may assign to communicators. Rank 0 of a new communicator
+// chooses its id. The id contains the number of that process, so no two processes choose the same one, and
+// the members need not agree: they are told. Any number of communicators can be made at the same time, by any
+// number of threads. An id is free again when all members have said that they are done with it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@ namespace hawser {
 
 class ContextIds {
  public:
-  // MPI_COMM_WORLD's id is 0 and MPI_COMM_SELF's the next; process 0 never gives them.
+  // MPI_COMM_WORLD has id 0 and MPI_COMM_SELF the next one; process 0 never hands these out.
 
   // 0 <= self < processes.
   void open(ProcessIndex self, int processes);

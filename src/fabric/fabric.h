@@ -1,10 +1,10 @@
-// Fabric: one whole InfiniBand network: topology, addresses, switches, adapters, faults. The door to this
-// room.
+// Fabric: a complete InfiniBand network: topology, addresses, switches, adapters, faults. It is the interface
+// of this room.
 //
-// It lives on an EventQueue. In virtual time the simulator fires the queue's events as fast as they go; in
-// real time the emulator fires what is due (fire_until) before each call and between calls, and sleeps until
-// next_time(). Everything is on one thread. Same topology, parameters, seed and calls: same events, same
-// trace().hash().
+// A fabric lives on an EventQueue. The simulator fires the events in virtual time as fast as possible. The
+// emulator fires the events that are due (fire_until) before and between calls, and sleeps until next_time().
+// Everything runs on one thread. The same topology, parameters, seed and calls give the same events and the
+// same trace().hash().
 #pragma once
 
 #include <map>
@@ -47,7 +47,7 @@ class Fabric {
   Adapter* adapter(std::int32_t host, std::int32_t rail);
   Adapter* adapter(std::string_view name);  // "n0/hw1"
 
-  // Faults act at once, or at their time from now. Both are logged with time in trace().lines().
+  // Injects faults now, or later at their times. Faults are logged with their time in trace().lines().
   Result<> inject(std::string_view command);
   Result<> apply(const Fault& fault);
   Result<> schedule(std::string_view text, std::string_view file);
@@ -56,12 +56,12 @@ class Fabric {
   // The first fault of a schedule that was refused when it was due, and why; empty if none was.
   const std::string& refused_fault() const { return refused_fault_; }
 
-  // New tables by the built-in router around everything that is down.
+  // Has the built-in router make new tables that avoid everything that is down.
   void reroute();
 
-  // Asserts the conservation laws of network and adapters. Call between events, as often as can be afforded.
+  // Asserts the invariants of network and adapters (no packet or credit is lost). Call between events.
   void check_invariants() const;
-  // No packet anywhere, all credits home (a moment after the last event).
+  // No packet is in the network and all credits are back (true shortly after the last event).
   bool at_rest() const { return network_->at_rest(events_.now()); }
 
  private:

@@ -1,5 +1,5 @@
-// MemoryWatch: tells which memory of the process went away, so that nobody keeps a registration of it: the
-// adapter would go on reading and writing the old pages while the program has new ones at the same address.
+// MemoryWatch: reports memory of the process that was unmapped, so that no registration of it is kept.
+// Otherwise the adapter would use the old pages while the program has new ones at the same address.
 //
 // In a real process the MPI libraries export munmap, mremap, mmap, madvise, brk, sbrk, shmdt, shmat, dlclose
 // and malloc_trim in front of the C library's (access/interpose), and malloc is told to give nothing back by
@@ -32,17 +32,18 @@ inline constexpr MemoryRange all_memory{0, SIZE_MAX};
 class MemoryWatch {
  public:
   virtual ~MemoryWatch() = default;
-  // False: memory may go away unseen, nothing may be kept.
+  // False: memory may be unmapped unnoticed, so no registration may be kept.
   virtual bool reliable() const = 0;
   // Whether a registration of this memory may be kept beyond its use; asked on the thread that uses it.
   virtual bool may_keep(const void* address) const = 0;
-  // From now on this range is of interest.
+  // Starts to watch this range.
   virtual void watch(const MemoryRange& range) = 0;
-  // What went away since the last call, into `into`; how many. Call again while it is full. What went away
-  // before a mapping call returned to the program is taken by the next call here, on any thread.
+  // Stores the ranges that were unmapped since the last call in `into` and returns their number. Call again
+  // while `into` is full. Once a mapping call has returned to the program, the next call here reports its
+  // range, on any thread.
   virtual std::size_t take(std::span<MemoryRange> into) = 0;
-  // To be called often. Gives the pages back that lie free in the program's heaps, if they are many and have
-  // been free since the last look, a second ago or more.
+  // Call this often. Returns free pages of the program's heaps to the system if there are many and they have
+  // been free for a second or more.
   virtual void give_back_free_memory(Nanoseconds) {}
 };
 

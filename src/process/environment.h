@@ -21,14 +21,14 @@ class Host {
  public:
   virtual ~Host() = default;
   virtual std::string processor_name() = 0;  // MPI_Get_processor_name
-  // Where this process is bound; may take milliseconds.
+  // The cores that this process is bound to; may take milliseconds.
   virtual CorePlace core_place() { return unknown_core_place; }
-  virtual void print(std::string_view line) = 0;  // a line of diagnosis for the user; a newline is added
+  virtual void print(std::string_view line) = 0;  // prints a line for the user; adds the newline
   virtual ProgramFacts program() { return {}; }   // for MPI_INFO_ENV
-  // The function is to be called when the program ends by returning from main or by exit. Whoever runs
-  // programs otherwise (the simulator) calls leave_job() itself.
+  // Registers a function to call when the program returns from main or calls exit. The simulator, which runs
+  // programs otherwise, calls leave_job() itself.
   virtual void call_at_exit(void (*)()) {}
-  // The function is to be called in children that the program forks.
+  // Registers a function to call in children that the program forks.
   virtual void call_in_children(void (*)()) {}
   // Ends this process after the job was told to abort.
   [[noreturn]] virtual void exit(int code) = 0;
@@ -42,8 +42,8 @@ class Environment {
   // MpiProcess when it starts; `leave` undoes it when the process finishes, after a last fence.
   virtual Result<> join() = 0;
   virtual Result<> leave() = 0;
-  // In a forked child: gives up its copies of connections that others take for signs of life of this process.
-  // Tells nobody anything.
+  // In a forked child: closes its copies of connections whose end others take for the end of this process.
+  // Sends nothing.
   virtual void forget() {}
 
   // Set for the environment's whole life; borrowed.

@@ -36,7 +36,7 @@ namespace hawser {
 
 struct ProcessSlot;
 
-// Whose error handler must hear of an error; at most one is set.
+// The object whose error handler must be called for an error. At most one is set.
 struct ErrorOrigin {
   Ref<Communicator> communicator;
   Ref<Session> session;
@@ -47,25 +47,25 @@ class MpiProcess final : public Progress, public ToolSource {
   MpiProcess(ProcessSlot& slot, Environment& environment);
   ~MpiProcess();
 
-  // For MPI_Init and MPI_Session_init, which are counted; the first one connects to the job, which is
-  // collective over the job. Called with the lock, which this may be the one to enable.
+  // For MPI_Init and MPI_Session_init. Starts are counted; the first one joins the job, which is collective
+  // over the job. Called with the lock held; may enable it (MPI_THREAD_MULTIPLE).
   Result<> start(int thread_level);
-  // Undoes one start. The last one hands everything to the network, but the process stays in the job, because
-  // others may open more sessions, or fewer.
+  // Undoes one start. The last one waits until the network has everything that was sent. The process stays
+  // in the job, because processes need not open the same number of sessions.
   void finish();
-  // Leaves the job when no start is left (else, and when not in it, does nothing): collective over the job.
-  // For MPI_Finalize, and for the end of a program that had only sessions.
+  // Leaves the job if no start is left and the process is in the job; otherwise does nothing. Collective
+  // over the job. For MPI_Finalize, and for the end of a program that used only sessions.
   Result<> leave();
   bool running() const { return starts_ > 0; }
-  // For a child that the program forked: it has a copy of the rank's state, but is not the rank. From here on
-  // it does nothing in the job, and calls of MPI are errors.
+  // Called in a child that the program forked: it has a copy of the rank's state but is not the rank. From
+  // then on it does nothing in the job, and MPI calls are errors.
   void become_copy();
   bool is_copy() const { return is_copy_; }
-  // MPI_COMM_WORLD and MPI_COMM_SELF can be named: between MPI_Init and MPI_Finalize.
+  // MPI_COMM_WORLD and MPI_COMM_SELF are valid handles between these two calls (MPI_Init, MPI_Finalize).
   void show_world();
   void hide_world();
 
-  // The lock that an entry point holds; free unless thread_multiple was asked for.
+  // The lock that an entry point holds. It costs next to nothing unless thread_multiple was asked for.
   ProcessLock& lock() override { return lock_; }
   int thread_level() const { return thread_level_; }
   bool on_main_thread() const { return main_thread_ == current_thread(); }
@@ -87,7 +87,7 @@ class MpiProcess final : public Progress, public ToolSource {
   ErrorCodes& error_codes() { return error_codes_; }
   PredefinedAttributes& predefined_attributes() { return predefined_attributes_; }
   Info& environment_info() { return *environment_info_; }  // MPI_INFO_ENV
-  // What of it is known before MPI_Init, too: MPI_Info_create_env gives the same at any time.
+  // The part of MPI_INFO_ENV that is known before MPI_Init; MPI_Info_create_env returns it at any time.
   Info& program_info() { return *program_info_; }
   AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
   ToolInterface& tool() { return tool_; }
@@ -104,41 +104,41 @@ class MpiProcess final : public Progress, public ToolSource {
   const AbiHooks& hooks() const { return *hooks_; }
   void set_hooks(const AbiHooks& hooks) { hooks_ = &hooks; }
 
-  // Notes which function the program called, for reports.
+  // Records which function the program called, for error reports.
   void enter(const char* function) { function_ = function; }
-  // In one line, what the process waits for: the function, and what is not complete.
+  // One line that says what the process waits for: the MPI function and its incomplete operations.
   std::string describe_waiting() const;
 
   // Progress
   bool make_progress() override;
   void wait_until(FunctionRef<bool()> done) override;
-  // The same until a request is complete, which lets other threads wait without polling.
+  // Waits until a request is complete. Unlike wait_until, it lets other threads wait without polling.
   void wait_for(Request& request);
-  // One pass on behalf of a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops, so
-  // when nothing moved others get a chance to.
+  // One pass of progress for a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops,
+  // so the process yields its core now and then if nothing moved.
   void poll_for_test();
 
-  // The object whose error handler must hear of the error that a core function just returned, where the
-  // arguments do not tell (wait and test). None: that of the arguments, else MPI_COMM_SELF's. Asking forgets
-  // it.
+  // The object whose error handler must be called for the error that a core function just returned, for
+  // functions whose arguments do not say (wait and test). If it is empty, the error goes to the object among
+  // the arguments, or else to MPI_COMM_SELF. Taking it resets it.
   ErrorOrigin take_error_origin() { return std::move(error_origin_); }
   void set_error_origin(const Ref<Counted>& communicator) {
     error_origin_.communicator = Ref<Communicator>(static_cast<Communicator*>(communicator.get()));
   }
   void set_error_origin(const Ref<Session>& session) { error_origin_.session = session; }
 
-  // Reports an error as its object's error handler wants it, and returns the code for the caller to return.
+  // Calls the error handler of the object and returns the code that the MPI function shall return.
   // `function` is the MPI name. Does not return if the error is fatal. Users' handlers run without the lock.
   int report(const AbiObject& object, const char* function, const Error& error);
-  // The same with an error handler that need not be the object's.
+  // The same with a given error handler.
   int report_to(const Ref<ErrorHandler>& handler, const AbiObject& object, const char* function,
                 const Error& error);
-  // Says, once for each function, that the program called one that does not exist yet and was not ended by
-  // the error: if it does not look at what MPI returns, it may wait for what never comes.
+  // Prints once per function that the program called a function that is not implemented and continued after
+  // the error. A program that ignores return codes may wait for something that never comes.
   void say_missing(const char* function);
-  // MPI_Abort: ends the job. Also usable when not running.
+  // MPI_Abort: ends the job. May also be called while not running.
   [[noreturn]] void abort(int exit_code, std::string_view reason);
-  // Ends the job because `function` could not allocate.
+  // Ends the job because `function` could not allocate memory.
   [[noreturn]] void out_of_memory(const char* function, const std::bad_alloc& error);
   [[noreturn]] void out_of_memory(const std::bad_alloc& error) override { out_of_memory(function_, error); }
 
@@ -159,7 +159,7 @@ class MpiProcess final : public Progress, public ToolSource {
 
   ProcessSlot& slot_;
   Environment& environment_;
-  Knobs knobs_;  // the environment's to begin with
+  Knobs knobs_;  // copied from the environment; MPI_T may change some
   ProcessLock lock_;
   ParkedThreads parked_;
   Handles handles_;
@@ -201,7 +201,7 @@ class MpiProcess final : public Progress, public ToolSource {
   Ref<Communicator> self_;
   std::vector<const char*> missing_functions_called_;  // each once
   ErrorOrigin error_origin_;
-  std::unique_ptr<std::byte[]> reserve_;  // given up when memory ends, so that this can be said
+  std::unique_ptr<std::byte[]> reserve_;  // freed when memory runs out, so that the error can be printed
 };
 
 }  // namespace hawser

@@ -1,6 +1,6 @@
-// SharedAreas: pieces of memory that all processes of this node see, and how to wake a process that may sleep
-// while it waits for something written there. In a real process they come from the shared-memory channel;
-// unit tests have their own. A process of the node goes by its place among them.
+// SharedAreas: memory that all processes of a node see, and a way to wake a process that sleeps while it
+// waits for something to be written there. In a real process the areas come from the shared-memory channel;
+// unit tests have their own. `place` is the index of a process on its node.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class SharedAreas {
  public:
   virtual ~SharedAreas() = default;
   virtual int place_of(ProcessIndex process) const = 0;  // -1: on another node
-  // Reserves one of this process's areas; -1 when all are taken. Its bytes may be of former use.
+  // Reserves one of this process's areas; -1 if all are taken. It may contain old data.
   virtual int allocate() = 0;
   virtual void release(int index) = 0;
   virtual std::byte* address(int place, int index) const = 0;
