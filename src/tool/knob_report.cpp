@@ -87,8 +87,8 @@ std::string knob_page() {
     page += fmt::format("| `{}` | {} | {} | {} | {} |\n", knob.variable, knob_kind_name(knob.kind),
                         shown(knob.default_value), range(knob), knob.doc);
   page +=
-      "\n## Variables that Hawser's programs hand to those they start\n\nNot for users; mpiexec replaces "
-      "inherited HAWSER_JOB_*.\n\n"
+      "\n## Variables that Hawser's programs set for the programs they start\n\nDo not set these yourself. "
+      "mpiexec replaces inherited HAWSER_JOB_*.\n\n"
       "| variable | what it says |\n|---|---|\n";
   for (const InternalVariableInfo& info : internal_variable_infos())
     page += fmt::format("| `{}` | {} |\n", info.variable, info.doc);
