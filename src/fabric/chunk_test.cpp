@@ -280,5 +280,22 @@ TEST(Chunk, ALinkThatIsCutInTheMiddle) {
   }
 }
 
+// A chunk that crosses keeps its speed, whoever passes between its packets; the next one has the new rate.
+TEST(Chunk, ARateThatChangesWhileOneCrossesHolds) {
+  Bed bed(two_hosts(), {.link_rate = 2e8, .chunk = 65536});
+  Pair pair(bed, QpType::rc, {.timeout = 0});
+  bed.inject("link n0/hw0 rate 100KB/s");  // 0.66 s for a chunk
+  std::uint64_t last_a = 0, last_b = 0;
+  for (int i = 0; i < 40; ++i) last_a = pair.a.send(*pair.qa, Opcode::rdma_write, 0, 65536, &pair.b);
+  bed.events.fire_until(100 * millisecond);
+  for (int i = 0; i < 40; ++i) last_b = pair.b.send(*pair.qb, Opcode::rdma_write, 0, 65536, &pair.a);
+  bed.events.fire_until(200 * millisecond);
+  bed.inject("link n0/hw0 clear");
+  EXPECT_EQ(pair.a.status(last_a), CompletionStatus::success);
+  EXPECT_EQ(pair.b.status(last_b), CompletionStatus::success);
+  for (const Nanoseconds done : {pair.a.completion_time(last_a), pair.b.completion_time(last_b)})
+    EXPECT_LT(done, 3 * second);
+}
+
 }  // namespace
 }  // namespace hawser::fabric::test

@@ -251,6 +251,7 @@ void Network::interrupt(Wire& wire) {
   wire.run_bytes = bytes;
   wire.link = wire.before_run;
   events_.schedule(wire.done, std::max(wire.link.occupy(wire.run_start, bytes), now));
+  wire.link.set_rate(wire.rate);  // a fault may have changed it since the run began
 }
 
 // Bytes.
