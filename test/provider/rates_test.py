@@ -1,142 +1,125 @@
 #!/usr/bin/env python3
 """Rates and latencies of the fabric as real processes see them.  Usage: VERBS_SHELL=... rates_test.py HAWSER [...]
 
-The model's clock is exact, but the machine may be busy, and then the programs that measure are late. So a
-measurement that is off is repeated. When all of them are off, the case fails if the fabric kept up with real time
-in one of them; otherwise the machine is too busy to tell, and the case is skipped with the lags it saw.
+Completions bear the time of the adapters, which is the model's: it is exact, however late the machine makes the
+programs look. So all requests are posted before anything is measured.
 """
 import os
-import re
 import sys
 import tempfile
-import time
-import unittest
 
-from fabric_case import OnFabric, Shell, connect, fabric, main, needs
+from fabric_case import OnFabric, Shell, connect, fabric, main
 
-TRIES = 6
-MEGABYTE = 1 << 20
+COUNT, BYTES = 200, 65536  # requests of a stream
+MS = 1_000_000
 
 
-def near(value, wanted, share):
-    return abs(value - wanted) <= share * wanted
+class Rates(OnFabric):
+    """Fabrics are brought up by each case."""
 
-
-class Measured(OnFabric):
     def setUp(self):
-        """Fabrics are brought up per measurement, so that their lag is that of the measurement."""
         self.started = []
-        self.base = f"rates-{os.getpid()}-{self.id().split('.')[-1]}"[:50]
+        file = tempfile.NamedTemporaryFile("w", suffix=".parameters")
+        self.addClassCleanup(file.close)
+        file.write("chunk 2048\n")
+        file.flush()
+        self.fine = ("--parameters", file.name)
 
-    def measure(self, what, run, good):
-        """`run` on fresh fabrics until `good` of what it returns, or until it is the fabric's own fault."""
-        notes = []
-        for turn in range(TRIES):
-            self.bring_up(f"{self.base}-{turn}", *what)
-            try:
-                result = run()
-                lag = re.search(r"lag behind real time: .*", fabric("status", "--name", self.name).stdout).group(0)
-            finally:
-                self.take_down()
-                self.started = []
-            notes.append(f"{' '.join(what)}: {result}; {lag}")
-            print(notes[-1], file=sys.stderr)
-            if good(result):
-                return
-        if all("LAGGING" in note for note in notes):
-            self.skipTest("the machine is too busy: " + "; ".join(notes))
-        self.fail("; ".join(notes))
+    def up(self, *what):
+        """Another fabric than before."""
+        if self.started:
+            self.doCleanups()
+        self.started = []
+        self.bring_up(f"rates-{os.getpid()}-{self.id().split('.')[-1]}"[:50], *what)
+        self.addCleanup(self.take_down)
 
+    def fault(self, text):
+        fabric("fault", text, "--name", self.name)
 
-@needs("ib_write_bw", "ib_send_bw", "ib_read_bw")
-class Perftest(Measured):
-    def rate(self, command, *options):
-        """What perftest prints as the average, in MB/s of 10^6."""
-        output = self.pair(command, "-d", "hw0", "-F", "-s", str(MEGABYTE), *options)
-        found = re.search(r"^ *1048576 +\d+ +[\d.]+ +([\d.]+)", output, re.M)
-        self.assertIsNotNone(found, output)
-        return float(found.group(1)) * MEGABYTE / 1e6  # its MB are MiB
-
-    def test_links_carry_their_rate(self):
-        for rate in (100, 200, 400):
-            for options, ways in ((("-n", str(rate // 2)), 1), (("-n", str(rate // 2), "-b"), 2)):
-                with self.subTest(rate=rate, options=options):
-                    self.measure(("back-to-back", "--rails", "1", "--rate", f"{rate}MB/s"),
-                                 lambda o=options: self.rate("ib_write_bw", *o),
-                                 lambda found, wanted=rate * ways: near(found, wanted, 0.03))
-
-    def test_sends_and_reads_do_too(self):
-        for command in ("ib_send_bw", "ib_read_bw"):
-            with self.subTest(command):
-                self.measure(("back-to-back", "--rails", "1", "--rate", "200MB/s"),
-                             lambda c=command: self.rate(c, "-n", "100"), lambda found: near(found, 200, 0.03))
-
-
-class Flows(Measured):
-    """Several streams at once, measured over the same window."""
-    WARM, WINDOW = 0.2, 0.5  # seconds
-
-    def flows(self, *pairs):
-        """(host, device) pairs that write to each other, all at once -> MB/s of each."""
+    def streams(self, *pairs, slow=(), op="write"):
+        """(host, device) pairs of which the first writes to, or reads from, the second, all at once -> when requests
+        completed, in ns, of each stream. The links `slow` carry next to nothing until all have begun; a packet that is under way then, of a `fine` fabric
+        one of 2 KiB, takes its 20 ms."""
+        for link in slow:
+            self.fault(f"link {link} rate 100KB/s")
         senders = []
         for (host, device), (other, other_device) in pairs:
             one, two = Shell(self, host, device=device), Shell(self, other, device=other_device)
-            connect(one, two, timeout=18)
-            senders.append((one, two))
-        start = time.clock_gettime_ns(time.CLOCK_MONOTONIC) + int(0.05e9)
-        for one, two in senders:
-            one.tell("flow", op="write", bytes=256 * 1024, depth=32, remote=two.facts["address"],
-                     rkey=two.facts["rkey"], start=start, measure_from=start + int(self.WARM * 1e9),
-                     end=start + int((self.WARM + self.WINDOW) * 1e9))
-        answers = [one.hear() for one, _ in senders]
-        return [each["bytes"] / each["nanoseconds"] * 1e3 for each in answers]
+            connect(one, two, timeout=0)  # none: what waits for a slow link is not sent again
+            one.ask("burst", count=COUNT, op=op, bytes=BYTES, remote=two.facts["address"], rkey=two.facts["rkey"])
+            senders.append(one)
+        self.fabric.schedule([f"0 link {link} clear" for link in slow])
+        times = [one.ask("times", count=COUNT, milliseconds=100_000)["times"] for one in senders]
+        for each in times:
+            self.assertEqual(len(each), COUNT)
+        return times
+
+    def expect_rate(self, times, rate, share=0.001):
+        """From the first completion to the last, in MB/s."""
+        self.assertAlmostEqual((COUNT - 1) * BYTES / (times[-1] - times[0]) * 1e3, rate, delta=rate * share)
+
+    def shared(self, *streams):
+        """MB/s of each stream while all of them go at full speed. A request that began slowly does not count."""
+        begin, end = max(times[len(times) // 4] for times in streams), min(times[-1] for times in streams)
+        self.assertGreater(end, begin)
+        return [sum(begin < at <= end for at in times) * BYTES / (end - begin) * 1e3 for times in streams]
+
+    def test_a_link_carries_its_rate(self):
+        for rate in (100, 200, 400):
+            for op in ("write", "read"):
+                with self.subTest(rate=rate, op=op):
+                    self.up("back-to-back", "--rails", "1", "--rate", f"{rate}MB/s")
+                    self.expect_rate(self.streams((("n0", "hw0"), ("n1", "hw0")), op=op)[0], rate)
+
+    def test_a_link_carries_its_rate_both_ways(self):
+        self.up("back-to-back", "--rails", "1", "--rate", "200MB/s", *self.fine)
+        both = self.streams((("n0", "hw0"), ("n1", "hw0")), (("n1", "hw0"), ("n0", "hw0")), slow=("n0/hw0",))
+        for rate in self.shared(*both):
+            self.assertAlmostEqual(rate, 200, delta=2)
 
     def test_two_flows_share_a_link(self):
-        self.measure(("single-switch", "--hosts", "3", "--rails", "1", "--rate", "200MB/s"),
-                     lambda: self.flows((("n0", "hw0"), ("n2", "hw0")), (("n1", "hw0"), ("n2", "hw0"))),
-                     lambda found: all(near(each, 100, 0.05) for each in found))
+        self.up("single-switch", "--hosts", "3", "--rails", "1", "--rate", "200MB/s", *self.fine)
+        both = self.shared(*self.streams((("n0", "hw0"), ("n2", "hw0")), (("n1", "hw0"), ("n2", "hw0")), slow=("n2/hw0",)))
+        self.assertAlmostEqual(sum(both), 200, delta=4)
+        for rate in both:
+            self.assertAlmostEqual(rate, 100, delta=4)
 
     def test_two_queue_pairs_share_an_adapter(self):
-        self.measure(("back-to-back", "--rails", "1", "--rate", "200MB/s"),
-                     lambda: self.flows((("n0", "hw0"), ("n1", "hw0")), (("n0", "hw0"), ("n1", "hw0"))),
-                     lambda found: all(near(each, 100, 0.05) for each in found))
+        self.up("back-to-back", "--rails", "1", "--rate", "200MB/s", *self.fine)
+        both = self.shared(*self.streams((("n0", "hw0"), ("n1", "hw0")), (("n0", "hw0"), ("n1", "hw0")), slow=("n0/hw0",)))
+        self.assertAlmostEqual(sum(both), 200, delta=4)
+        for rate in both:
+            self.assertAlmostEqual(rate, 100, delta=4)
 
     def test_two_rails_carry_twice_one(self):
         for what in ("single-switch", "two-switch"):
             with self.subTest(what):
-                self.measure((what, "--hosts", "2", "--rails", "2", "--rate", "200MB/s"),
-                             lambda: self.flows((("n0", "hw0"), ("n1", "hw0")), (("n0", "hw1"), ("n1", "hw1"))),
-                             lambda found: near(sum(found), 400, 0.03) and all(near(each, 200, 0.03) for each in found))
+                self.up(what, "--hosts", "2", "--rails", "2", "--rate", "200MB/s", *self.fine)
+                both = self.streams((("n0", "hw0"), ("n1", "hw0")), (("n0", "hw1"), ("n1", "hw1")), slow=("n0/hw0", "n0/hw1"))
+                for rate in self.shared(*both):
+                    self.assertAlmostEqual(rate, 200, delta=4)
 
-    def round_trip(self, host):
-        """The fastest of a few from n0 to `host`, for a busy machine only adds; in milliseconds."""
+    def test_a_degraded_link(self):
+        self.up("back-to-back", "--rails", "1", "--rate", "400MB/s")
+        self.fault("link n1/hw0 rate 25%")
+        self.expect_rate(self.streams((("n0", "hw0"), ("n1", "hw0")))[0], 100)
+
+    def round_trips(self, host):
+        """Of reads from `host`, each of which waits for the one before, in ns."""
         one, two = Shell(self, "n0"), Shell(self, host)
-        connect(one, two, timeout=18)
-        return min(one.ask("round_trips", times=12, op="write", bytes=8, remote=two.facts["address"],
-                           rkey=two.facts["rkey"])["nanoseconds"]) / 1e6
+        connect(one, two, timeout=18, reads=1)
+        one.ask("burst", count=9, op="read", fenced=True, bytes=8, remote=two.facts["address"], rkey=two.facts["rkey"])
+        times = one.ask("times", count=9)["times"]
+        return {after - before for before, after in zip(times, times[1:])}
 
     def test_cables_and_switches_add_their_latency(self):
         """n1 is at n0's leaf (two cables, one switch), n12 at another (four cables, three switches)."""
-        wanted = {"n1": 2 * (2 * 2 + 5), "n12": 2 * (4 * 2 + 3 * 5)}
-        fastest = {host: float("inf") for host in wanted}
-
-        def run():
-            for host in wanted:
-                fastest[host] = min(fastest[host], self.round_trip(host))
-                self.assertGreaterEqual(fastest[host], wanted[host])
-            return dict(fastest)
         with tempfile.NamedTemporaryFile("w", suffix=".parameters") as file:
             file.write("link-latency 2ms\nswitch-latency 5ms\n")
             file.flush()
-            self.measure(("fat-tree-144", "--hosts", "24", "--rails", "1", "--parameters", file.name), run,
-                         lambda found: all(near(found[host], wanted[host], 0.05) for host in wanted))
-
-    def test_a_degraded_link(self):
-        def degraded():
-            fabric("fault", "link n1/hw0 rate 25%", "--name", self.name)
-            return self.flows((("n0", "hw0"), ("n1", "hw0")))
-        self.measure(("back-to-back", "--rails", "1", "--rate", "400MB/s"), degraded,
-                     lambda found: near(found[0], 100, 0.03))
+            self.up("fat-tree-144", "--hosts", "24", "--rails", "1", "--parameters", file.name)
+        self.assertEqual(self.round_trips("n1"), {2 * (2 * 2 + 5) * MS})
+        self.assertEqual(self.round_trips("n12"), {2 * (4 * 2 + 3 * 5) * MS})
 
 
 if __name__ == "__main__":

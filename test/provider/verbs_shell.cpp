@@ -59,7 +59,8 @@ class Shell {
   Json rearm(const Json& r);
   Json close_all(const Json& r);
   Json flow(const Json& r);
-  Json round_trips(const Json& r);
+  Json burst(const Json& r);
+  Json times(const Json& r);
 
   ibv_ah_attr path(const Json& r) const;
   ibv_qp* qp_of(const Json& r) { return qps_.at(r.value("qp", std::size_t{0})); }
@@ -79,11 +80,11 @@ class Shell {
     return now() + r.value("milliseconds", std::int64_t{60'000}) * 1'000'000;
   }
   Json take(const ibv_wc& wc);
-  std::int64_t wait_for_one();
 
   ibv_context* context_ = nullptr;
   ibv_pd* domain_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
+  ibv_cq_ex* cq_ex_ = nullptr;  // the same
   ibv_cq* cq_ = nullptr;
   std::vector<std::byte> memory_;
   std::size_t bytes_ = 0;
@@ -108,7 +109,12 @@ Json Shell::open(const Json& r) {
   port_ = r.value("port", std::uint8_t{1});
   domain_ = made("ibv_alloc_pd", ibv_alloc_pd(context_));
   channel_ = made("ibv_create_comp_channel", ibv_create_comp_channel(context_));
-  cq_ = made("ibv_create_cq", ibv_create_cq(context_, r.value("completions", 1024), nullptr, channel_, 0));
+  ibv_cq_init_attr_ex queue{};
+  queue.cqe = r.value("completions", 1024u);
+  queue.channel = channel_;
+  queue.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+  cq_ex_ = made("ibv_create_cq_ex", ibv_create_cq_ex(context_, &queue));
+  cq_ = ibv_cq_ex_to_cq(cq_ex_);
   bytes_ = r.value("bytes", std::size_t{1} << 20);
   memory_.assign(bytes_ + 2 * guard, guard_byte);
   std::byte* const start = memory_.data() + guard;
@@ -330,69 +336,54 @@ Json Shell::audit(const Json&) {
           {"posted", posted_.size()}};
 }
 
-// When there was nothing yet for the last time; 0 when the first look found it.
-std::int64_t Shell::wait_for_one() {
-  ibv_wc wc{};
-  std::int64_t looked = 0;
-  int got = 0;
-  while ((got = ibv_poll_cq(cq_, 1, &wc)) == 0) looked = now();
-  if (got < 0) throw std::runtime_error("ibv_poll_cq failed");
-  if (wc.status != IBV_WC_SUCCESS) throw std::runtime_error(ibv_wc_status_str(wc.status));
-  return looked;
-}
-
-// {start, measure_from, end (nanoseconds of the shared clock), depth} plus a request: keeps `depth` such
-// requests going all the time -> the bytes that completed in the window, and how long it was. The window
-// begins and ends with completions that were seen at once; a process that had lost its core sees several in a
-// burst.
+// {depth} plus a request: keeps so many of it going until one fails.
 Json Shell::flow(const Json& r) {
-  constexpr std::int64_t at_once = 100'000;
   ibv_sge element{};
   ibv_send_wr wr = request_of(r, element);
   ibv_send_wr* bad = nullptr;
-  ibv_qp* const qp = qp_of(r);
-  const auto from = r.at("measure_from").get<std::int64_t>(), end = r.at("end").get<std::int64_t>();
-  int going = 0;
-  std::int64_t first = 0, last = 0;
-  std::uint64_t bytes = 0, counted = 0;
-  while (now() < r.at("start").get<std::int64_t>()) {
+  for (int i = 0; i < r.value("depth", 8); ++i) check("ibv_post_send", ibv_post_send(qp_of(r), &wr, &bad));
+  for (;;) {
+    ibv_wc wc{};
+    const int got = ibv_poll_cq(cq_, 1, &wc);
+    if (got < 0) throw std::runtime_error("ibv_poll_cq failed");
+    if (got == 0) continue;
+    if (wc.status != IBV_WC_SUCCESS) throw std::runtime_error(ibv_wc_status_str(wc.status));
+    check("ibv_post_send", ibv_post_send(qp_of(r), &wr, &bad));
   }
-  for (; going < r.value("depth", 8); ++going) check("ibv_post_send", ibv_post_send(qp, &wr, &bad));
-  while (going > 0) {
-    const std::int64_t looked = wait_for_one();
-    const std::int64_t at = now();
-    const bool fresh = at - looked < at_once;
-    if (first != 0) bytes += element.length;
-    if (first != 0 && fresh && at <= end) last = at, counted = bytes;
-    if (first == 0 && fresh && at >= from) first = at;
-    if (at < end) {
-      check("ibv_post_send", ibv_post_send(qp, &wr, &bad));
-    } else {
-      --going;
-    }
-  }
-  return {{"bytes", counted}, {"nanoseconds", last - first}};
 }
 
-// {times} plus a request -> nanoseconds from each post to its completion, one after the other. It sleeps
-// until the event comes: who spins loses its core on a busy machine just when the answer is there.
-Json Shell::round_trips(const Json& r) {
+// {count, fenced} plus a request: posts so many of it at once. Fenced: each read waits for the one before.
+Json Shell::burst(const Json& r) {
   ibv_sge element{};
-  ibv_send_wr wr = request_of(r, element);
-  ibv_send_wr* bad = nullptr;
-  Json out = Json::array();
-  for (int i = 0; i < r.value("times", 10); ++i) {
-    check("ibv_req_notify_cq", ibv_req_notify_cq(cq_, 0));
-    const std::int64_t start = now();
-    check("ibv_post_send", ibv_post_send(qp_of(r), &wr, &bad));
-    ibv_cq* cq = nullptr;
-    void* argument = nullptr;
-    check("ibv_get_cq_event", ibv_get_cq_event(channel_, &cq, &argument));
-    out.push_back(now() - start);
-    ibv_ack_cq_events(cq, 1);
-    wait_for_one();
+  const ibv_send_wr one = request_of(r, element);
+  std::vector<ibv_send_wr> requests(r.at("count").get<std::size_t>(), one);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].wr_id = one.wr_id + i;
+    if (r.value("fenced", false)) requests[i].send_flags |= IBV_SEND_FENCE;
+    if (i + 1 < requests.size()) requests[i].next = &requests[i + 1];
+    note_posted(requests[i].wr_id);
   }
-  return {{"nanoseconds", out}};
+  ibv_send_wr* bad = nullptr;
+  check("ibv_post_send", ibv_post_send(qp_of(r), requests.data(), &bad));
+  return Json::object();
+}
+
+// {count, milliseconds} -> when so many requests completed, by the adapter's clock, in nanoseconds.
+Json Shell::times(const Json& r) {
+  const auto count = r.at("count").get<std::size_t>();
+  const std::int64_t deadline = deadline_of(r);
+  Json found = Json::array();
+  while (found.size() < count && now() < deadline) {
+    ibv_poll_cq_attr none{};
+    const int got = ibv_start_poll(cq_ex_, &none);
+    if (got == ENOENT) continue;
+    check("ibv_start_poll", got);
+    if (cq_ex_->status != IBV_WC_SUCCESS) throw std::runtime_error(ibv_wc_status_str(cq_ex_->status));
+    ++posted_[cq_ex_->wr_id];
+    found.push_back(ibv_wc_read_completion_ts(cq_ex_));
+    ibv_end_poll(cq_ex_);
+  }
+  return {{"times", found}};
 }
 
 // {offset, bytes, seed}
@@ -464,10 +455,11 @@ Json Shell::answer(const Json& r) {
       {"receive", &Shell::receive}, {"poll", &Shell::poll_completions},
       {"events", &Shell::events},   {"sleep", &Shell::sleep_for_completion},
       {"query", &Shell::query},     {"audit", &Shell::audit},
-      {"flow", &Shell::flow},       {"round_trips", &Shell::round_trips},
-      {"fill", &Shell::fill},       {"look", &Shell::look},
-      {"store", &Shell::store},     {"modify", &Shell::modify},
-      {"rearm", &Shell::rearm},     {"close", &Shell::close_all}};
+      {"flow", &Shell::flow},       {"burst", &Shell::burst},
+      {"times", &Shell::times},     {"fill", &Shell::fill},
+      {"look", &Shell::look},       {"store", &Shell::store},
+      {"modify", &Shell::modify},   {"rearm", &Shell::rearm},
+      {"close", &Shell::close_all}};
   const auto verb = verbs.find(r.at("do").get<std::string>());
   if (verb == verbs.end()) throw std::runtime_error("there is no " + r.at("do").dump());
   return (this->*verb->second)(r);
