@@ -45,14 +45,36 @@ TEST(NodeLoad, TwoBoundToOneCore) {
   EXPECT_FALSE(node.crowded(2));
 }
 
-// Until everybody has told, those missing are taken to be elsewhere; then it is looked at again.
-TEST(NodeLoad, LateComer) {
-  Node node(2);
-  NodeLoad load(node.segment, 0);
+// Those who have not told yet are taken to be on other cores, as far as the machine has any.
+TEST(NodeLoad, MissingProcessesAreElsewhere) {
+  const std::int32_t cores = online_cpus();
+  Node enough(cores), too_many(cores + 1);
+  for (Node* node : {&enough, &too_many}) node->start(0, 0b1);
+  EXPECT_FALSE(enough.crowded(0));
+  EXPECT_TRUE(too_many.crowded(0));
+}
+
+// Two of them on one core are enough to know, whoever is missing.
+TEST(NodeLoad, CrowdedBeforeAllHaveTold) {
+  Node node(3);
   node.start(0, 0b1);
-  EXPECT_EQ(load.crowded(), online_cpus() < 2);
   node.start(1, 0b1);
-  EXPECT_TRUE(load.crowded());
+  EXPECT_TRUE(node.crowded(0));
+}
+
+// Until everybody has told, it is looked at again.
+TEST(NodeLoad, LateComerSettlesIt) {
+  for (const bool same_core : {false, true}) {
+    Node node(2);
+    NodeLoad load(node.segment, 0);
+    node.start(0, 0b01);
+    load.crowded();
+    node.start(1, same_core ? 0b01 : 0b10);
+    EXPECT_EQ(load.crowded(), same_core);
+    // Then it stays: programs do not move their ranks.
+    node.segment.block(1).cpus.words[0] = same_core ? 0b10 : 0b01;
+    EXPECT_EQ(load.crowded(), same_core);
+  }
 }
 
 }  // namespace
