@@ -240,5 +240,41 @@ class Network(Case):
                 self.exec(4, program, *(["0.001", "0.0002"] if example.name == "pulled_cable.c" else []))
 
 
+class Campaign(Case):
+    """`hawser sim campaign --program`."""
+
+    def campaign(self, program, *words, code=0):
+        done = subprocess.run([PROGRAMS / "hawser", "sim", "campaign", "--program", program, "-n", "4", "--jobs", "2", *words],
+                              cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_program_that_is_right_under_faults(self):
+        said = self.campaign(self.build("traffic.c"), "--seeds", "1..40", "--", "3", "20000")
+        self.assertRegex(said, "40 seeds .*: 0 failed")
+
+    def test_faults_are_drawn_and_reach_the_program(self):
+        result = self.folder / "result.json"
+        program = self.build("traffic.c")
+        failures = 0
+        for seed in range(1, 11):
+            self.exec(4, program, options=["--fabric", "two-switch", "--seed", str(seed), "--draw-faults", "300",
+                                           "--json", result])
+            failures += json.loads(result.read_text())["rails"]["failures"]
+        self.assertGreater(failures, 5)
+
+    def test_program_that_is_wrong_is_found(self):
+        """One that prints how long it took, and one that fails."""
+        source = self.folder / "slow.c"
+        source.write_text("#include <mpi.h>\n#include <stdio.h>\nint main(int c, char** v) { MPI_Init(&c, &v); char b[1 << 18] = {0};\n"
+                          "double t = MPI_Wtime(); for (int i = 0; i < 50; ++i) MPI_Bcast(b, 1 << 18, MPI_CHAR, 0, MPI_COMM_WORLD);\n"
+                          "t = MPI_Wtime() - t; printf(\"%.9f\\n\", t); MPI_Finalize(); return 0; }\n")
+        program = self.build(str(source))
+        self.assertRegex(self.campaign(program, "--seeds", "1..20", code=1), r"seed \d+ fails: prints '0\.")
+        self.assertRegex(self.campaign(program, "--seeds", "1..20", "--any-output"), "0 failed")
+        self.assertRegex(self.campaign(self.build("ends.c"), "--seeds", "1..2", "--", "code", code=2), "ends with code 7 without faults")
+        self.assertRegex(self.campaign(self.folder / "nothing", "--seeds", "1..2", code=2), "cannot read .*nothing")
+
+
 if __name__ == "__main__":
     main(*sys.argv[2:])

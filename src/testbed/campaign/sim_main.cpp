@@ -10,6 +10,7 @@
 #include "base/option_errors.h"
 #include "base/quantity.h"
 #include "testbed/campaign/campaign.h"
+#include "testbed/campaign/program_campaign.h"
 
 namespace hawser {
 namespace {
@@ -109,6 +110,20 @@ int run_many(const CampaignOptions& options) {
   return result.failed == 0 ? 0 : exit_failed;
 }
 
+int run_many_of(const ProgramCampaignOptions& options) {
+  const auto result = run_program_campaign(options, [](std::uint64_t seed, const std::string& reason) {
+    fmt::print("seed {} fails: {}\n", seed, reason);
+    std::fflush(stdout);
+  });
+  if (!result) {
+    fmt::print(stderr, "hawser sim: {}\n", result.error().text);
+    return exit_usage;
+  }
+  fmt::print("{} seeds in {:.1f} s ({} jobs): {} failed\n", result.value().seeds, result.value().seconds,
+             options.jobs, result.value().failed);
+  return result.value().failed == 0 ? 0 : exit_failed;
+}
+
 int main_of(int argc, char** argv) {
   CLI::App app{"The simulator: random MPI programs over a virtual fabric that fails, in virtual time"};
   app.name("hawser sim");
@@ -137,6 +152,19 @@ int main_of(int argc, char** argv) {
       ->capture_default_str();
   campaign.add_flag("--stop", options.stop_at_failure, "Stop at the first seed that fails");
   add_common(campaign, options.seed, planted, no_faults);
+  ProgramCampaignOptions program;
+  program.command.resize(1);
+  CLI::Option& has_program = *campaign.add_option(
+      "--program", program.command.front(),
+      "Run this MPI program, unmodified, in place of drawn ones; its arguments stand behind --");
+  campaign.add_option("-n,--np", program.ranks, "With --program: its ranks")
+      ->check(CLI::Range(1, 127))
+      ->needs("--program");
+  campaign
+      .add_flag("!--any-output", program.compare_output, "With --program: judge it by its exit code alone")
+      ->needs("--program");
+  std::vector<std::string> arguments;
+  campaign.add_option("ARGUMENTS", arguments, "Of the program")->needs("--program");
 
   app.failure_message(option_error);
   try {
@@ -149,6 +177,14 @@ int main_of(int argc, char** argv) {
   options.seed.wishes.faults = !no_faults;
   if (run.parsed()) return run_one(options.seed, seed);
   parse_range(range, options.first, options.last);
+  if (has_program.count() > 0) {
+    program.command.insert(program.command.end(), arguments.begin(), arguments.end());
+    program.first = options.first;
+    program.last = options.last;
+    program.jobs = options.jobs;
+    program.stop_at_failure = options.stop_at_failure;
+    return run_many_of(program);
+  }
   return run_many(options);
 }
 

@@ -15,6 +15,7 @@
 #include "base/quantity.h"
 #include "os/child_process.h"
 #include "testbed/exec/c_library.h"
+#include "testbed/exec/drawn_faults.h"
 #include "testbed/exec/exec_options.h"
 #include "testbed/exec/exec_report.h"
 #include "testbed/exec/program_job.h"
@@ -108,6 +109,7 @@ Result<SimulationOptions> simulation_of(const ExecOptions& options) {
     if (!faults) return faults.take_error();
     fabric.faults = std::move(faults).value();
   }
+  if (options.draw_faults > 0) HAWSER_TRY(draw_faults(fabric, options.seed, options.draw_faults));
   simulation.fabric = std::move(fabric);
   return simulation;
 }

@@ -27,6 +27,10 @@ std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options
       ->capture_default_str();
   app.add_option("--faults", options.faults,
                  "File of faults: lines of SECONDS FAULT, from the start of the job");
+  app.add_option(
+         "--draw-faults", options.draw_faults,
+         "Draw faults at random from the seed, among so many packets; for single-switch and two-switch")
+      ->excludes("--faults");
   app.add_option("--seed", options.seed, "Of all that is drawn at random")->capture_default_str();
   app.add_option("--time-limit", options.time_limit, "Of virtual time: 10s; without it, none");
   app.add_option("--compute-scale", options.compute_scale,

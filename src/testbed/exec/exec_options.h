@@ -13,7 +13,8 @@ struct ExecOptions {
   int ranks = 0;
   int ranks_per_node = 1;
   emulator::PlanOptions fabric;
-  std::string faults;  // a file
+  std::string faults;             // a file
+  std::uint64_t draw_faults = 0;  // packets among which they fall; 0: none are drawn
   std::uint64_t seed = 1;
   std::string time_limit, compute_scale = "1";
   std::string trace, json;
