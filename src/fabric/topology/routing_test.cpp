@@ -193,7 +193,8 @@ TEST(OpenSmDumps, ErrorsNameFileAndLine) {
     const auto loaded = load_opensm_dumps(net, dumps, tables);
     return loaded ? std::string("none") : loaded.error().text;
   };
-  EXPECT_TRUE(error({"", dumped_subnet, dumped_guids}).starts_with("opensm-lfts.dump: holds no"));
+  EXPECT_TRUE(
+      error({"", dumped_subnet, dumped_guids}).starts_with("opensm-lfts.dump contains no forwarding table"));
   EXPECT_TRUE(error({dumped_tables, dumped_subnet, "0x1 0x4 0x6\n"}).starts_with("guid2lid:1: "));
   EXPECT_TRUE(error({dumped_tables, "rubbish\n", dumped_guids}).starts_with("opensm-subnet.lst:1: "));
   EXPECT_TRUE(error({"0x0002 001\n", dumped_subnet, dumped_guids}).starts_with("opensm-lfts.dump:1: "));
