@@ -8,6 +8,7 @@ import tempfile
 import check_documents
 import check_objects
 import check_sources
+import mutate
 import rules
 
 CASES = [
@@ -101,8 +102,22 @@ def run_object_case(text):
         return check_objects.check(build, rules.Exceptions(empty))[0]
 
 
+MUTATION_CASES = [
+    # (text, what the mistakes make of its lines)
+    ("  if (a < b && !c) f(x);\n", {"  if (a <= b && !c) f(x);", "  if (a < b || !c) f(x);", "  if (a < b && c) f(x);"}),
+    ("  sent_ += bytes;\n", {"  sent_ -= bytes;", "  ;"}),
+    ("  queue.clear();  // 0 < 1\n", {"  ;"}),
+    ("  int left = count;\n  return left;\n  // a == b\n#if A == B\n", set()),
+]
+
+
 def main():
     failures = 0
+    for text, expected in MUTATION_CASES:
+        made = {after for _, _, after in mutate.mutants(text)}
+        if made != expected:
+            failures += 1
+            print(f"mutants: expected {expected}, got {made}")
     results = [(case[:1] + (case[1],), case[2], run_source_case(case[0], case[1])) for case in CASES]
     results += [(("object", text), expected, run_object_case(text)) for text, expected in OBJECT_CASES]
     for text, long_lines, expected in DOCUMENT_CASES:
@@ -116,7 +131,7 @@ def main():
         if not good:
             failures += 1
             print(f"{where}: expected {expected}, got {problems}; text:\n{text[:200]}")
-    print(f"{len(results) + len(DOCUMENT_CASES)} cases, {failures} failures")
+    print(f"{len(results) + len(DOCUMENT_CASES) + len(MUTATION_CASES)} cases, {failures} failures")
     return 1 if failures else 0
 
 
