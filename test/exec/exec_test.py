@@ -240,6 +240,22 @@ class Network(Case):
                 self.exec(4, program, *(["0.001", "0.0002"] if example.name == "pulled_cable.c" else []))
 
 
+    def check_benchmark(self, compiler):
+        program = self.build(str(ROOT / "bench/mpi/main.c"), compiler,
+                             *(str(each) for each in (ROOT / "bench/mpi").glob("*.c") if each.name != "main.c"), "-lm")
+        for words in ("latency -m 1:64 -i 20 -c", "bw -m 65536:131072 -i 4 -c", "allreduce -m 8:64 -i 4 -c",
+                      "overlap_exchange -s 1048576 -i 2"):
+            done = self.exec(2, program, *words.split())
+            self.assertRegex(done.stdout, r"(?m)^\d+ +[\d.]+", words)
+
+    def test_benchmarks(self):
+        self.check_benchmark("mpicc")
+
+    @needs("mpicc.mpich")
+    def test_benchmarks_built_for_mpich(self):
+        self.check_benchmark("mpicc.mpich")
+
+
 class Campaign(Case):
     """`hawser sim campaign --program`."""
 
