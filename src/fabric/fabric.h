@@ -38,6 +38,7 @@ class Fabric {
   const Parameters& parameters() const { return parameters_; }
   EventQueue& events() { return events_; }
   Network& network() { return *network_; }
+  const Network& network() const { return *network_; }
   const Trace& trace() const { return trace_; }
   void listen(Trace::Listener* listener) { trace_.listen(listener); }
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from cases import main, needs  # noqa: E402
@@ -225,7 +226,20 @@ class Network(Case):
         self.assertEqual({each["name"]: each["calls"] for each in told["functions"]}["MPI_Allreduce"], 16)
         self.assertEqual(len(told["by_rank"]), 4)
         self.assertGreater(told["rails"]["packets_sent"], 0)
+        # Each rank sends the block of every round to the next one, over a leaf switch.
+        sent = sum(each["bytes"] for each in told["links"] if each["link"].startswith("n"))
+        self.assertGreater(sent, 4 * 4 * 4 * 65536)
+        self.assertLess(sent, 1.1 * 4 * 4 * 4 * 65536)
         self.exec(2, self.build("traffic.c"), options=["--json", self.folder / "no" / "where"], code=2)
+
+    def test_picture_of_links(self):
+        picture = self.folder / "links.svg"
+        self.exec(4, self.build("traffic.c"), options=["--links-svg", picture])
+        tree = ElementTree.parse(picture).getroot()
+        self.assertTrue(tree.tag.endswith("svg"))
+        text = [each.text for each in tree.iter() if each.tag.endswith("text")]
+        self.assertTrue(any("n0/hw0/1 -> LEAF0-0" in each for each in text), text)
+        self.assertGreater(sum(each.tag.endswith("rect") for each in tree.iter()), 8)
 
     def test_topologies(self):
         program = self.build("traffic.c")

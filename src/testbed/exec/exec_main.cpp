@@ -133,7 +133,7 @@ int run(const ExecOptions& options, const ProgramImage& image, const std::string
   // Large pieces come fresh from the system, which gives memory only when it is used.
   mallopt(M_MMAP_THRESHOLD, 32 * 1024);
   mallopt(M_MMAP_MAX, 1 << 24);
-  ProgramJob job(image, program, std::move(simulation), options.label);
+  ProgramJob job(image, program, std::move(simulation), options.label, options.quiet);
   const ProgramResult result = job.run();
   for (const std::string& line : result.outcome.output) fmt::print(stderr, "{}\n", line);
   if (const Result<> told = report(options, job, result); !told) return fail(told.error().text);

@@ -41,8 +41,10 @@ std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options
   app.add_option("--trace", options.trace, "Write what happens, a line each, to this file");
   app.add_flag("--trace-hash", options.trace_hash, "Print the hash of all that happened");
   app.add_flag("--stats", options.stats, "Print times by MPI function, and what the rails counted");
+  app.add_option("--links-svg", options.links_svg,
+                 "Draw the load of the busiest links over time into this file");
   app.add_option("--json", options.json, "Write the result in JSON to this file");
-  app.add_flag("--quiet", options.quiet, "No line of summary at the end");
+  app.add_flag("--quiet", options.quiet, "No progress on the terminal, and no line of summary at the end");
   // From the first word on that is no option, all is the program's.
   app.prefix_command();
   app.failure_message(option_error);

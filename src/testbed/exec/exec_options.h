@@ -17,7 +17,7 @@ struct ExecOptions {
   std::uint64_t draw_faults = 0;  // packets among which they fall; 0: none are drawn
   std::uint64_t seed = 1;
   std::string time_limit, compute_scale = "1";
-  std::string trace, json;
+  std::string trace, json, links_svg;
   std::string stack = "8M";
   bool trace_hash = false, stats = false, label = false, quiet = false;
   std::vector<std::string> command;

@@ -48,11 +48,24 @@ void print_statistics(const ProgramJob& job, const ProgramResult& result) {
   for (const FunctionSum& each : sum_up(job))
     fmt::print(stderr, "{:28} {:12} {:14.6f} {:14.6f} {:6}\n", each.name, each.calls,
                seconds(each.total) / ranks, seconds(each.longest), each.rank);
+  constexpr std::size_t links_shown = 8;
+  const auto links = job.link_load().links();
+  for (std::size_t i = 0; i < std::min(links.size(), links_shown); ++i)
+    fmt::print(stderr, "link {}: {} bytes, {} packets, {} dropped\n", links[i].name, links[i].bytes,
+               links[i].packets, links[i].dropped);
   const RailCounters& rails = result.outcome.rails;
   fmt::print(stderr,
              "rails: {} packets, {} bytes in stripes, {} failures, {} packets and {} stripes sent again\n",
              rails.packets_sent, rails.bytes_striped, rails.failures, rails.packets_reissued,
              rails.stripes_reissued);
+}
+
+Result<> write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (!file) return failure(ErrorKind::bad_file, "cannot write {}: {}", path, std::strerror(errno));
+  return {};
 }
 
 Result<> write_json(const ExecOptions& options, const ProgramJob& job, const ProgramResult& result) {
@@ -75,6 +88,10 @@ Result<> write_json(const ExecOptions& options, const ProgramJob& job, const Pro
   nlohmann::ordered_json counters;
   for (const CounterName& each : rail_counter_names())
     counters[std::string(each.name)] = each.value(result.outcome.rails);
+  nlohmann::ordered_json links = nlohmann::ordered_json::array();
+  for (const LinkLoad::Link& each : job.link_load().links())
+    links.push_back(
+        {{"link", each.name}, {"bytes", each.bytes}, {"packets", each.packets}, {"dropped", each.dropped}});
   const nlohmann::ordered_json all{{"outcome", name_of(result.outcome.kind)},
                                    {"exit_code", result.exit_code},
                                    {"report", result.complaint},
@@ -85,12 +102,9 @@ Result<> write_json(const ExecOptions& options, const ProgramJob& job, const Pro
                                    {"trace_hash", fmt::format("{:016x}", result.outcome.trace_hash)},
                                    {"functions", functions},
                                    {"by_rank", ranks},
+                                   {"links", links},
                                    {"rails", counters}};
-  std::ofstream file(options.json);
-  file << all.dump(2) << "\n";
-  file.close();
-  if (!file) return failure(ErrorKind::bad_file, "cannot write {}: {}", options.json, std::strerror(errno));
-  return {};
+  return write_file(options.json, all.dump(2) + "\n");
 }
 
 }  // namespace
@@ -102,6 +116,7 @@ Result<> report(const ExecOptions& options, const ProgramJob& job, const Program
   if (!options.quiet)
     fmt::print(stderr, "hawser sim exec: {} ranks, {:.6f} s of virtual time, {} events\n", options.ranks,
                seconds(result.outcome.finish_time), result.outcome.events);
+  if (!options.links_svg.empty()) HAWSER_TRY(write_file(options.links_svg, job.link_load().draw()));
   return options.json.empty() ? Result<>() : write_json(options, job, result);
 }
 

@@ -9,9 +9,12 @@
 namespace hawser {
 
 ProgramJob::ProgramJob(const ProgramImage& image, const ProgramOptions& program, SimulationOptions simulation,
-                       bool label)
+                       bool label, bool quiet)
     : options_(std::move(simulation)), merger_(label) {
   options_.rank_switch = this;
+  options_.observer = this;
+  next_time = link_load_.next_time;
+  if (!quiet) progress_ = std::make_unique<ProgressLine>(options_.ranks);
   (void)folder_of_simulator();  // before a rank goes elsewhere
   for (int rank = 0; rank < options_.ranks; ++rank)
     ranks_.push_back(std::make_unique<ProgramRank>(image, program, merger_, rank));
@@ -25,6 +28,12 @@ void ProgramJob::run_rank(SimulatedRank& simulated) {
   simulated.end_job(
       end.code, fmt::format("rank {} {}", rank.rank(),
                             end.reason.empty() ? fmt::format("exited with code {}", end.code) : end.reason));
+}
+
+void ProgramJob::observe(const SimulationView& view) {
+  link_load_.observe(view);
+  next_time = link_load_.next_time;
+  if (progress_ != nullptr) progress_->observe(view);
 }
 
 ProgramResult ProgramJob::run() {

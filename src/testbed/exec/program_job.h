@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "testbed/exec/link_load.h"
 #include "testbed/exec/program_rank.h"
+#include "testbed/exec/progress_line.h"
 
 namespace hawser {
 
@@ -15,22 +17,26 @@ struct ProgramResult {
   std::string complaint;  // in words, if the job did not end well
 };
 
-class ProgramJob final : private RankSwitch {
+class ProgramJob final : private RankSwitch, private SimulationObserver {
  public:
   ProgramJob(const ProgramImage& image, const ProgramOptions& program, SimulationOptions simulation,
-             bool label);
+             bool label, bool quiet);
 
   // Once.
   ProgramResult run();
+  const LinkLoad& link_load() const { return link_load_; }
   const std::vector<std::unique_ptr<ProgramRank>>& ranks() const { return ranks_; }
 
  private:
   void enter(int rank) override { ranks_[static_cast<std::size_t>(rank)]->enter(); }
   void leave(int rank) override { ranks_[static_cast<std::size_t>(rank)]->leave(); }
+  void observe(const SimulationView& view) override;
   void run_rank(SimulatedRank& simulated);
 
   SimulationOptions options_;
   OutputMerger merger_;
+  LinkLoad link_load_;
+  std::unique_ptr<ProgressLine> progress_;
   std::vector<std::unique_ptr<ProgramRank>> ranks_;
 };
 

@@ -116,9 +116,11 @@ SimulationOutcome SimulatedJob::run() {
       break;
     }
     if (!queue_.fire_next()) break;
+    if (options_.observer != nullptr) observe(false);
     if (check_every > 0 && queue_.fired() % check_every == 0) fabric_->fabric().check_invariants();
   }
   outcome_.finish_time = last_finish_;
+  if (options_.observer != nullptr) observe(true);
   if (fabric_) {
     fabric_->count_payload(outcome_.payload_bytes, outcome_.repeated_bytes);
     outcome_.incidents = fabric_->incidents_begun();
@@ -143,6 +145,16 @@ SimulationOutcome SimulatedJob::run() {
   outcome_.messages = network_.messages();
   outcome_.bytes = network_.bytes();
   return std::move(outcome_);
+}
+
+void SimulatedJob::observe(bool over) {
+  constexpr std::uint64_t events_between = 65'536;
+  SimulationObserver& observer = *options_.observer;
+  if (!over && queue_.now() < observer.next_time && queue_.fired() % events_between != 0) return;
+  SimulationView view{.now = queue_.now(), .events = queue_.fired(), .over = over};
+  for (const auto& process : processes_) view.finished += process->finished();
+  if (fabric_) view.fabric = &fabric_->fabric();
+  observer.observe(view);
 }
 
 Nanoseconds SimulatedJob::time_limit() const {

@@ -153,6 +153,7 @@ class SimulatedJob {
   void report_unfinished(std::string headline);
   std::vector<std::int32_t> node_of_rank() const;
   std::string set_up();
+  void observe(bool over);
   Nanoseconds time_limit() const;
   bool all_finished() const;
   bool nothing_on_the_way();

@@ -36,6 +36,30 @@ class RankSwitch {
   ~RankSwitch() = default;
 };
 
+namespace fabric {
+class Fabric;
+}
+
+// What an observer gets to see of a running job.
+struct SimulationView {
+  Nanoseconds now = 0;
+  std::uint64_t events = 0;
+  int finished = 0;                        // ranks
+  const fabric::Fabric* fabric = nullptr;  // null: there is none
+  bool over = false;                       // the last time
+};
+
+// Looks at a job now and then; changes nothing of it.
+class SimulationObserver {
+ public:
+  // Called when virtual time has reached `next_time`, every 65,536 events, and at the end.
+  virtual void observe(const SimulationView& view) = 0;
+  Nanoseconds next_time = never;
+
+ protected:
+  ~SimulationObserver() = default;
+};
+
 struct SimulationOptions {
   int ranks = 2;
   std::uint64_t seed = 1;
@@ -47,6 +71,7 @@ struct SimulationOptions {
   std::size_t stack_bytes = Fiber::default_stack_bytes;
   std::string trace_file;  // empty: none
   RankSwitch* rank_switch = nullptr;
+  SimulationObserver* observer = nullptr;
   Nanoseconds time_limit = never;  // of virtual time; reaching it is an outcome
   std::uint64_t vain_polls =
       20'000'000;  // passes that find nothing, while nothing is on its way, before it is a livelock
