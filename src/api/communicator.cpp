@@ -199,15 +199,15 @@ static bool names_shared_memory(const Info* info) {
 
 Result<> comm_split_type(MpiProcess& process, Communicator& comm, int split_type, int key, Info* info,
                          Ref<Communicator>& newcomm) {
-  const JobLayout& layout = process.bootstrap().layout();
+  const std::int32_t node = process.processes().node_of(process.rank());
   int color = undefined;
   switch (split_type) {
     case split_shared:
-      color = layout.node_of_rank[static_cast<std::size_t>(process.rank())];
+      color = node;
       break;
     case split_hw_guided:
     case split_resource_guided:
-      if (names_shared_memory(info)) color = layout.node_of_rank[static_cast<std::size_t>(process.rank())];
+      if (names_shared_memory(info)) color = node;
       break;
     case split_hw_unguided:
       // No finer division of the hardware is known: such splits give no communicator (section 7.4.2).

@@ -34,17 +34,6 @@ void move_packer(MessageRequest& request, const TypePacker& packer, const Dataty
   return request;
 }
 
-// A small standard message in one piece, which the channel takes at once. Inlined with everything below it.
-[[gnu::always_inline]] static inline bool sent_at_once(MpiProcess& process, const void* buf,
-                                                       std::int64_t count, const Datatype& datatype, int dest,
-                                                       int tag, const Communicator& comm,
-                                                       TrafficClass traffic) {
-  if (dest < 0 || !datatype.contiguous) [[unlikely]]
-    return false;
-  const ByteSequence bytes = one_piece(buf, count, datatype);
-  return process.point_to_point().send_inline(target_of(comm, dest, tag, traffic), bytes.data, bytes.size);
-}
-
 [[gnu::noinline]] MessageRequest& start_send(MpiProcess& process, SendMode mode, TrafficClass traffic,
                                              const void* buf, std::int64_t count, Datatype& datatype,
                                              int dest, int tag, Communicator& comm) {
@@ -117,10 +106,8 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 
 // --- Blocking ---
 
-[[gnu::flatten]] Result<> send(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
-                               int dest, int tag, Communicator& comm) {
-  if (sent_at_once(process, buf, count, datatype, dest, tag, comm, TrafficClass::blocking)) [[likely]]
-    return {};
+Result<> send_otherwise(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
+                        int dest, int tag, Communicator& comm) {
   MessageRequest& request =
       start_send(process, SendMode::standard, TrafficClass::blocking, buf, count, datatype, dest, tag, comm);
   if (request.shared) [[likely]]
@@ -157,15 +144,10 @@ Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& data
 
 // --- Non-blocking ---
 
-[[gnu::flatten]] Result<> isend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
-                                int dest, int tag, Communicator& comm, Request*& request) {
-  if (sent_at_once(process, buf, count, datatype, dest, tag, comm, TrafficClass::nonblocking)) [[likely]] {
-    request = &process.point_to_point().sent();
-    return {};
-  }
-  request = &start_send(process, SendMode::standard, TrafficClass::nonblocking, buf, count, datatype, dest,
-                        tag, comm);
-  return {};
+Request& isend_otherwise(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
+                         int dest, int tag, Communicator& comm) {
+  return start_send(process, SendMode::standard, TrafficClass::nonblocking, buf, count, datatype, dest, tag,
+                    comm);
 }
 
 Result<> irsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,

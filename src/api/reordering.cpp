@@ -13,8 +13,7 @@ namespace {
 constexpr std::int64_t most_edges = std::int64_t{1} << 20;
 
 std::int32_t node_of(MpiProcess& process, const Communicator& comm, int rank) {
-  const JobLayout& layout = process.bootstrap().layout();
-  return layout.node_of_rank[static_cast<std::size_t>(comm.group()->process_of(rank))];
+  return process.processes().node_of(comm.group()->process_of(rank));
 }
 
 // Whether another order can be better than the present one: of three processes and more, when some are on one

@@ -31,11 +31,10 @@ Error unknown_set(std::string_view name) {
 
 // In rising order of rank.
 Ref<Group> processes_of_node(MpiProcess& process) {
-  const std::vector<std::int32_t>& nodes = process.bootstrap().layout().node_of_rank;
-  const std::int32_t own = nodes[static_cast<std::size_t>(process.rank())];
+  const ProcessTable& processes = process.processes();
   std::vector<ProcessIndex> members;
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i] == own) members.push_back(static_cast<ProcessIndex>(i));
+  for (ProcessIndex i = 0; i < process.size(); ++i)
+    if (processes.node_of(i) == processes.node_of(process.rank())) members.push_back(i);
   return make_counted<Group>(std::move(members));
 }
 

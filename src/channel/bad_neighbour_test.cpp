@@ -139,7 +139,7 @@ struct Neighbours {
 
   // Puts a slot of nonsense into the liar's ring.
   void lie(Random& random) {
-    RingSender& ring = *at(liar).sender_to(victim);
+    RingSender& ring = *at(liar).ring_to(victim);
     if (!ring.room(1, 0)) return;
     Slot& slot = ring.next_slot();
     slot.header = header_with_tag(5);

@@ -60,8 +60,8 @@ struct Bench {
   void send(std::int64_t size) {
     const TransportHeader header;
     const auto peer = static_cast<ProcessIndex>(1 - self);
-    if (size <= SharedMemoryChannel::inline_limit) {
-      while (!channel.try_send_inline(peer, header, source.data(), static_cast<std::uint32_t>(size)))
+    if (size <= Slot::inline_limit) {
+      while (!channel.ring_to(peer)->try_send_inline(header, source.data(), static_cast<std::uint32_t>(size)))
         progress();
     } else if (size <= channel.eager_limit(peer)) {
       while (!channel.try_send(peer, header, {source.data(), size, nullptr})) progress();

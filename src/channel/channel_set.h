@@ -11,8 +11,6 @@
 
 namespace hawser {
 
-class RailChannel;
-class RailStatus;
 class SharedMemoryChannel;
 
 class ChannelSet {
@@ -23,13 +21,11 @@ class ChannelSet {
   virtual Transport* channel_of(ProcessIndex peer) = 0;
   // All channels, for progress and for flushed().
   virtual std::span<Transport* const> channels() = 0;
-  // The concrete shared-memory channel, for the fast path of small messages and for collectives straight in
-  // shared memory; also one of channels(). Null where there is none (simulator; one process per node).
+  // The one of channels() for shared memory; null where there is none (simulator; one process per node). For
+  // the fast path of what arrives: its progress_for is a template, so that a small message is matched without
+  // an indirection. Its areas are for collectives.
   virtual SharedMemoryChannel* shared_memory() { return nullptr; }
   virtual Waiter& waiter() = 0;
-  // The rails, and the record of what happens to their paths; null: none are used here.
-  virtual RailChannel* rails() { return nullptr; }
-  virtual const RailStatus* rail_status() { return nullptr; }
 };
 
 }  // namespace hawser

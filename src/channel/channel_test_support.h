@@ -99,6 +99,7 @@ class Recorder final : public TransportEvents {
     channel->fetch(source, token,
                    unpack_to != nullptr ? unpack_to->sequence() : channel_test::whole(message.bytes),
                    &message);
+    EXPECT_FALSE(message.whole) << "told in the call";
   }
   EagerSink on_eager_begin(ProcessIndex source, const TransportHeader& header, std::int64_t size) override {
     Message& message = add(source, header);

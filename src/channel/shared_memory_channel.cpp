@@ -89,24 +89,22 @@ void SharedMemoryChannel::look_at_some(TransportEvents& events, Nanoseconds now)
   }
 }
 
-std::int32_t SharedMemoryChannel::node_index_of(ProcessIndex peer) const {
-  const auto found = std::find(processes_.begin(), processes_.end(), peer);
-  return found == processes_.end() ? -1 : static_cast<std::int32_t>(found - processes_.begin());
+int SharedMemoryChannel::place_of(ProcessIndex process) const {
+  const auto found = std::lower_bound(processes_.begin(), processes_.end(), process);
+  return found == processes_.end() || *found != process ? -1 : static_cast<int>(found - processes_.begin());
 }
 
-std::int32_t SharedMemoryChannel::allocate_area() {
+int SharedMemoryChannel::allocate() {
   const auto found = std::find(areas_.begin(), areas_.end(), false);
   if (found == areas_.end()) return -1;
   *found = true;
-  return static_cast<std::int32_t>(found - areas_.begin());
+  return static_cast<int>(found - areas_.begin());
 }
 
-void SharedMemoryChannel::release_area(std::int32_t index) {
-  areas_[static_cast<std::size_t>(index)] = false;
-}
+void SharedMemoryChannel::release(int index) { areas_[static_cast<std::size_t>(index)] = false; }
 
-void SharedMemoryChannel::wake(std::int32_t process) {
-  if (Peer* peer = peers_[static_cast<std::size_t>(process)].get()) peer->sender.wake_if_asleep();
+void SharedMemoryChannel::wake(int place) {
+  if (Peer* peer = peers_[static_cast<std::size_t>(place)].get()) peer->sender.wake_if_asleep();
 }
 
 bool SharedMemoryChannel::try_send(ProcessIndex process, const TransportHeader& header,
@@ -115,9 +113,9 @@ bool SharedMemoryChannel::try_send(ProcessIndex process, const TransportHeader& 
   RingSender& ring = peer.sender;
   HAWSER_ASSERT(payload.size <= eager_limit_);
   const auto size = static_cast<std::uint32_t>(payload.size);
-  if (size <= inline_limit) {
+  if (size <= Slot::inline_limit) {
     if (payload.contiguous()) return ring.try_send_inline(header, payload.data, size);
-    std::byte packed[inline_limit];
+    std::byte packed[Slot::inline_limit];
     payload.packer->pack(0, packed, size);
     return ring.try_send_inline(header, packed, size);
   }

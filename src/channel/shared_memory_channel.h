@@ -16,13 +16,14 @@
 
 #include "base/intrusive_list.h"
 #include "channel/node_load.h"
+#include "channel/shared_areas.h"
 #include "channel/shared_ring.h"
 
 namespace hawser {
 
-class SharedMemoryChannel final : public Transport {
+class SharedMemoryChannel final : public Transport, public SharedAreas {
  public:
-  // `self` is this process's number in its node, `processes` the job's number of each process of the node,
+  // `self` is this process's place in its node, `processes` are those of the node, in ascending order,
   // `job_size` the number of processes in the job.
   SharedMemoryChannel(SharedSegment segment, std::int32_t self, std::vector<ProcessIndex> processes,
                       std::int32_t job_size, const Knobs& knobs);
@@ -38,16 +39,10 @@ class SharedMemoryChannel final : public Transport {
   bool flushed() const override;
   std::vector<ChannelCounter> list_counters() const override;
 
-  // The fast path of the message room, inline in it: packets of up to inline_limit bytes to a peer for
-  // which serves() is true. False: no room now. As Transport::try_send otherwise.
-  static constexpr std::uint32_t inline_limit = Slot::inline_limit;
-  bool serves(ProcessIndex peer) const { return senders_[static_cast<std::size_t>(peer)] != nullptr; }
-  bool try_send_inline(ProcessIndex peer, const TransportHeader& header, const std::byte* payload,
-                       std::uint32_t size) {
-    return senders_[static_cast<std::size_t>(peer)]->try_send_inline(header, payload, size);
+  RingSender* ring_to(ProcessIndex peer) override {
+    const auto place = static_cast<std::size_t>(peer);
+    return place < senders_.size() ? senders_[place] : nullptr;
   }
-  // The ring to a peer that is served, for who keeps it at hand; lives as long as the channel.
-  RingSender* sender_to(ProcessIndex peer) const { return senders_[static_cast<std::size_t>(peer)]; }
   // Same as progress; with a final `Events` type its on_packet is called directly.
   template <class Events>
   bool progress_for(Events& events) {
@@ -57,32 +52,26 @@ class SharedMemoryChannel final : public Transport {
     return moved;
   }
 
-  // For collectives straight in shared memory. Processes are numbered in the node here.
-  std::int32_t node_size() const { return static_cast<std::int32_t>(processes_.size()); }
-  std::int32_t node_index() const { return self_; }
-  // Whether the node's processes are more than its cores, wherever each may run: all see it alike.
-  bool outnumbers_cores() const { return node_size() > online_cpus(); }
-  std::int32_t node_index_of(ProcessIndex peer) const;  // -1: on another node
-  // Reserves one of this process's areas, of area_bytes(), zero when first reserved; -1 when all are taken.
-  std::int32_t allocate_area();
-  void release_area(std::int32_t index);
-  std::int64_t area_bytes() const { return segment_.layout().area_bytes; }
-  std::byte* area(std::int32_t process, std::int32_t index) const { return segment_.area(process, index); }
-  // After storing to shared memory what a process may be waiting for: wakes it if it sleeps. Cheap if not.
-  void wake(std::int32_t process);
+  // SharedAreas: an area is zero when first reserved.
+  int place_of(ProcessIndex process) const override;
+  int allocate() override;
+  void release(int index) override;
+  std::byte* address(int place, int index) const override { return segment_.area(place, index); }
+  std::int64_t area_bytes() const override { return segment_.layout().area_bytes; }
+  void wake(int place) override;
+  bool crowded() const override { return crowded_; }
 
   // Looks now and then whether neighbours have died, whose launcher may not tell: reports them as lost, once
   // each. What waits for them goes on waiting, for the job ends.
-  void look_after_neighbours(TransportEvents& events, Nanoseconds now) {
+  void look_around(TransportEvents& events, Nanoseconds now) override {
     if (now >= next_look_) [[unlikely]]
       look_at_some(events, now);
   }
 
   // For whoever waits.
   NodeLoad& load() { return load_; }
-  // The process gave its core away for so long between two passes: its patience with senders is counted in
-  // passes.
-  void note_pause(Nanoseconds pause) {
+  // Its patience with senders is counted in passes.
+  void note_pause(Nanoseconds pause) override {
     constexpr Nanoseconds usual_pass = 50;
     if (!fetches_.empty()) missed_passes_ += pause / usual_pass;
   }
@@ -161,6 +150,8 @@ class SharedMemoryChannel final : public Transport {
     bool reported = false;
   };
 
+  std::int32_t node_size() const { return static_cast<std::int32_t>(processes_.size()); }
+
   template <class Events>
   bool poll(Events& events);
   template <class Events>
@@ -235,6 +226,7 @@ class SharedMemoryChannel final : public Transport {
   std::uint32_t pass_ = 0;
   std::uint64_t bytes_copied_ = 0;  // straight from senders' memory
   std::vector<bool> areas_;
+  const bool crowded_ = node_size() > online_cpus();  // wherever each may run: all see it alike
   Nanoseconds next_look_ = 0;
   Nanoseconds last_look_ = 0;
   std::int32_t next_looked_at_ = 0;  // process of the node

@@ -75,10 +75,10 @@ TEST(SharedMemoryChannel, FullRingRefusesAndRecovers) {
   Node node(knobs);
   Bytes bytes = pattern(8, 0);
   int sent = 0;
-  while (node.channels[0]->try_send_inline(1, header_with_tag(sent), bytes.data(), 8)) ++sent;
+  while (node.channels[0]->ring_to(1)->try_send_inline(header_with_tag(sent), bytes.data(), 8)) ++sent;
   EXPECT_EQ(sent, 32);
   node.settle();
-  EXPECT_TRUE(node.channels[0]->try_send_inline(1, header_with_tag(sent), bytes.data(), 8));
+  EXPECT_TRUE(node.channels[0]->ring_to(1)->try_send_inline(header_with_tag(sent), bytes.data(), 8));
   node.settle();
   EXPECT_EQ(node.events[1]->messages.size(), 33u);
 }
@@ -251,7 +251,7 @@ class NeighbourTest : public ::testing::Test {
   }
   void look() {
     now_ += 10 * second;
-    node_.channels[0]->look_after_neighbours(*node_.events[0], now_);
+    node_.channels[0]->look_around(*node_.events[0], now_);
   }
   const std::vector<ProcessIndex>& lost() const { return node_.events[0]->lost; }
 
@@ -329,16 +329,16 @@ TEST(SharedMemoryChannel, Areas) {
   Knobs knobs;
   knobs.shm_areas = 3;
   Node node(knobs);
-  const auto a = node.channels[0]->allocate_area();
-  const auto b = node.channels[0]->allocate_area();
+  const auto a = node.channels[0]->allocate();
+  const auto b = node.channels[0]->allocate();
   EXPECT_NE(a, b);
-  EXPECT_GE(node.channels[0]->allocate_area(), 0);
-  EXPECT_EQ(node.channels[0]->allocate_area(), -1);
-  node.channels[0]->release_area(b);
-  EXPECT_EQ(node.channels[0]->allocate_area(), b);
-  node.channels[0]->area(0, a)[5] = std::byte{42};
-  EXPECT_EQ(node.channels[1]->area(0, a)[5], std::byte{42});
-  EXPECT_EQ(node.channels[1]->area(1, a)[5], std::byte{0});
+  EXPECT_GE(node.channels[0]->allocate(), 0);
+  EXPECT_EQ(node.channels[0]->allocate(), -1);
+  node.channels[0]->release(b);
+  EXPECT_EQ(node.channels[0]->allocate(), b);
+  node.channels[0]->address(0, a)[5] = std::byte{42};
+  EXPECT_EQ(node.channels[1]->address(0, a)[5], std::byte{42});
+  EXPECT_EQ(node.channels[1]->address(1, a)[5], std::byte{0});
 }
 
 // Two threads, each its own channel: the sanitizers see every pair of accesses that two processes make.

@@ -13,7 +13,8 @@
 namespace hawser {
 
 // Copies 0 to 36 bytes with few branches: two overlapping words cover every size of a class.
-inline void copy_inline_payload(std::byte* to, const std::byte* from, std::size_t size) {
+[[gnu::always_inline]] inline void copy_inline_payload(std::byte* to, const std::byte* from,
+                                                       std::size_t size) {
   const auto pair = [&](auto word) {
     decltype(word) last;
     std::memcpy(&word, from, sizeof(word));
@@ -59,16 +60,20 @@ class RingSender {
   // Sends a packet of at most Slot::inline_limit bytes. False: no room now. `Header` is a room's own: so its
   // fields go straight into the slot, for a compiler sees through assignments of one type only.
   template <class Header>
-  bool try_send_inline(const Header& header, const std::byte* payload, std::uint32_t size) {
+  [[gnu::always_inline]] bool try_send_inline(const Header& header, const std::byte* payload,
+                                              std::uint32_t size) {
     static_assert(sizeof(Header) == sizeof(TransportHeader));
     if (sent_ == limit_ && !refresh(1)) [[unlikely]]
       return false;
-    Slot& slot = slots_[sent_ & slot_mask_];
+    const std::uint32_t sent = sent_;  // read once: for the compiler, what is written to the slot may be it
+    Slot& slot = slots_[sent & slot_mask_];
     Header& own = reinterpret_cast<Header&>(slot.header);
     own = header;
     own.channel_word = size;
     copy_inline_payload(slot.payload, payload, size);
-    publish(slot);
+    sent_ = sent + 1;
+    slot.stamp.store(sent + 1, std::memory_order_release);
+    wake_if_asleep();
     return true;
   }
 

@@ -115,6 +115,9 @@ struct ChannelCounter {
   std::uint64_t value;
 };
 
+class RemoteMemory;
+class RingSender;
+
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -142,6 +145,14 @@ class Transport {
   virtual void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
                      Completion* end) = 0;
 
+  // The fast path of small messages: a ring in memory that both share, for who sends to this peer often, to
+  // be kept at hand (shared_ring.h: try_send_inline takes up to Slot::inline_limit bytes). Null: there is
+  // none. Lives as long as the transport.
+  virtual RingSender* ring_to(ProcessIndex) { return nullptr; }
+
+  // One-sided operations that it does natively; null: none (remote_memory.h).
+  virtual RemoteMemory* remote_memory() { return nullptr; }
+
   // Progress and waiting.
 
   // Moves whatever can move; true if anything did. Not re-entrant.
@@ -152,6 +163,10 @@ class Transport {
   // descriptors is readable or deadline() has come. The descriptors stay the same.
   virtual std::vector<int> descriptors() const { return {}; }
   virtual Result<> arm() { return {}; }
+  // Called now and then, though not in every pass: looks for what nobody tells (a neighbour that has died).
+  virtual void look_around(TransportEvents&, Nanoseconds) {}
+  // The process gave its core away for so long between two passes.
+  virtual void note_pause(Nanoseconds) {}
   // True when nothing that this process sent is still in this process's hands (MPI_Finalize).
   virtual bool flushed() const = 0;
 };

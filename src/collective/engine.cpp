@@ -82,25 +82,20 @@ CollectiveEngine::CollectiveEngine(PointToPoint& messages, Progress& progress)
 
 CollectiveEngine::~CollectiveEngine() { close(); }
 
-Result<> CollectiveEngine::open(ProcessIndex self, int processes, const Knobs& knobs,
-                                SharedMemoryChannel* shared_memory,
-                                std::vector<std::int32_t> node_of_process) {
+Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes, const Knobs& knobs,
+                                SharedAreas* areas) {
   choice_ = AlgorithmChoice();
   HAWSER_TRY(choice_.parse(knobs.collective_algorithm));
-  context_ids_.open(self, processes);
-  place_of_.assign(static_cast<std::size_t>(processes), -1);
-  node_of_ = std::move(node_of_process);
+  context_ids_.open(self, processes.size());
+  processes_ = &processes;
   areas_ = nullptr;
-  if (shared_memory != nullptr && knobs.collective_shared)
-    use_areas(std::make_unique<ChannelAreas>(*shared_memory));
+  if (areas != nullptr && knobs.collective_shared) use_areas(*areas);
   open_ = true;
   return {};
 }
 
-void CollectiveEngine::use_areas(std::unique_ptr<SharedAreas> areas) {
-  areas_ = std::move(areas);
-  for (std::size_t p = 0; p < place_of_.size(); ++p)
-    place_of_[p] = areas_->place_of(static_cast<ProcessIndex>(p));
+void CollectiveEngine::use_areas(SharedAreas& areas) {
+  areas_ = &areas;
   // Every process sets its first area aside: that of process 0 is MPI_COMM_WORLD's.
   const int first = areas_->allocate();
   HAWSER_ASSERT(first == world_area);
@@ -132,7 +127,7 @@ void CollectiveEngine::adopt_predefined(Communicator& communicator) {
 bool CollectiveEngine::can_share(const Group& group) const {
   if (group.size() < 2 || !SharedTeam::fits(group.size(), areas_->area_bytes())) return false;
   for (int r = 0; r < group.size(); ++r) {
-    if (place_of_[static_cast<std::size_t>(group.process_of(r))] < 0) return false;
+    if (areas_->place_of(group.process_of(r)) < 0) return false;
   }
   return true;
 }
@@ -141,7 +136,7 @@ int CollectiveEngine::choose_area(const Group& group) {
   if (areas_ == nullptr || !can_share(group)) return no_area;
   const int area = areas_->allocate();
   if (area < 0) return no_area;
-  const int place = place_of_[static_cast<std::size_t>(group.process_of(0))];
+  const int place = areas_->place_of(group.process_of(0));
   SharedTeam::clear(areas_->address(place, area), group.size());
   return area;
 }
@@ -150,7 +145,7 @@ std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& c
   if (area == no_area) return nullptr;
   std::vector<int> places;
   for (int r = 0; r < communicator.size(); ++r)
-    places.push_back(place_of_[static_cast<std::size_t>(communicator.group()->process_of(r))]);
+    places.push_back(areas_->place_of(communicator.group()->process_of(r)));
   std::byte* memory = areas_->address(places[0], area);
   return std::make_unique<SharedCollectives>(memory, areas_->area_bytes(), communicator.rank(),
                                              std::move(places), *areas_, progress_);
@@ -158,7 +153,7 @@ std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& c
 
 std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& communicator) const {
   if (communicator.inter()) return nullptr;
-  return NodeLayout::of(*communicator.group(), communicator.rank(), node_of_);
+  return NodeLayout::of(*communicator.group(), communicator.rank(), *processes_);
 }
 
 // --- Operations ---

@@ -12,6 +12,7 @@
 #include "base/function_ref.h"
 #include "base/intrusive_list.h"
 #include "base/knobs.h"
+#include "channel/process_table.h"
 #include "collective/algorithm.h"
 #include "collective/frame_pool.h"
 #include "collective/operation.h"
@@ -24,7 +25,7 @@ namespace hawser {
 
 class SharedAreas;
 class SharedCollectives;
-class SharedMemoryChannel;
+
 struct NodeLayout;
 
 class CollectiveEngine {
@@ -32,12 +33,11 @@ class CollectiveEngine {
   CollectiveEngine(PointToPoint& messages, Progress& progress);
   ~CollectiveEngine();
 
-  // Call before the first communicator is adopted. `self` is this process's number. `shared_memory` may be
-  // null. `node_of_process` has equal values for processes that share a node; empty if unknown.
-  Result<> open(ProcessIndex self, int processes, const Knobs& knobs, SharedMemoryChannel* shared_memory,
-                std::vector<std::int32_t> node_of_process = {});
+  // Call before the first communicator is adopted. `self` is this process's number. `processes` must outlive
+  // the engine and may grow. `areas` is null where there is no shared memory.
+  Result<> open(ProcessIndex self, const ProcessTable& processes, const Knobs& knobs, SharedAreas* areas);
   // Replaces the shared areas, for tests. Call after open.
-  void use_areas(std::unique_ptr<SharedAreas> areas);
+  void use_areas(SharedAreas& areas);
   // Abandons operations in progress. No message may arrive any more; communicators may be destroyed later.
   void close();
   bool is_open() const { return open_; }
@@ -104,9 +104,8 @@ class CollectiveEngine {
   FramePool frames_;  // before the operations, whose frames it owns
   AlgorithmChoice choice_;
   ContextIds context_ids_;
-  std::unique_ptr<SharedAreas> areas_;  // null: no shared memory, or not wanted
-  std::vector<int> place_of_;           // of each process in this node; -1: elsewhere
-  std::vector<std::int32_t> node_of_;   // each process's; empty: not known
+  SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
+  const ProcessTable* processes_ = nullptr;
   bool open_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_;

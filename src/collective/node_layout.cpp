@@ -5,13 +5,13 @@
 
 namespace hawser {
 
-std::unique_ptr<NodeLayout> NodeLayout::of(const Group& group, int rank,
-                                           std::span<const std::int32_t> node_of_process) {
-  if (node_of_process.empty() || group.size() < 3) return nullptr;
+std::unique_ptr<NodeLayout> NodeLayout::of(const Group& group, int rank, const ProcessTable& processes) {
+  if (group.size() < 3) return nullptr;
   auto layout = std::make_unique<NodeLayout>();
   std::map<std::int32_t, int> number_of;  // nodes of the job
   for (int r = 0; r < group.size(); ++r) {
-    const std::int32_t name = node_of_process[static_cast<std::size_t>(group.process_of(r))];
+    const std::int32_t name = processes.node_of(group.process_of(r));
+    if (name == ProcessTable::unknown_node) return nullptr;
     const auto [known, fresh] = number_of.try_emplace(name, layout->nodes());
     const int node = known->second;
     if (fresh) {

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "channel/process_table.h"
 #include "communicator/group.h"
 
 namespace hawser {
@@ -21,9 +21,9 @@ struct NodeLayout {
   int most = 1;          // ranks on the fullest node
   bool in_order = true;  // the ranks of every node follow each other
 
-  // Null unless there are several nodes and one of them has several ranks. `node_of_process`: may be empty.
-  static std::unique_ptr<NodeLayout> of(const Group& group, int rank,
-                                        std::span<const std::int32_t> node_of_process);
+  // Null unless there are several nodes and one of them has several ranks. Null, too, if somebody's node is
+  // not known.
+  static std::unique_ptr<NodeLayout> of(const Group& group, int rank, const ProcessTable& processes);
 
   int nodes() const { return static_cast<int>(leaders.size()); }
 };

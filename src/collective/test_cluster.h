@@ -9,11 +9,12 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "channel/shared_areas.h"
 #include "collective/engine.h"
-#include "collective/shared/areas.h"
 
 namespace hawser::testing {
 
@@ -160,15 +161,18 @@ class TestRank final : public Progress, public ChannelSet {
         cluster_(cluster),
         channel_(rank, all) {
     all[static_cast<std::size_t>(rank)] = &channel_;
-    messages.connect(lane, rank, size, *this, UnexpectedBounds::of(1 << 20, size));
-    std::vector<std::int32_t> nodes;
-    for (int r = 0; ranks_per_node > 0 && r < size; ++r) nodes.push_back(r / ranks_per_node);
     // Or dealt out to as many nodes in turn.
-    for (int r = 0; ranks_per_node < 0 && r < size; ++r)
-      nodes.push_back(r % ((size - ranks_per_node - 1) / -ranks_per_node));
-    const Result<> opened = engine.open(rank, size, knobs, nullptr, nodes);
+    const auto node_of = [&](int r) {
+      if (ranks_per_node == 0) return ProcessTable::unknown_node;
+      return ranks_per_node > 0 ? r / ranks_per_node : r % ((size - ranks_per_node - 1) / -ranks_per_node);
+    };
+    for (int r = 0; r < size; ++r) processes.add({node_of(r)});
+    messages.connect(lane, rank, processes, *this, UnexpectedBounds::of(1 << 20, size));
+    if (node != nullptr) areas_.emplace(*node);
+    const Result<> opened = engine.open(rank, processes, knobs, nullptr);
     HAWSER_ASSERT(opened);
-    if (node != nullptr) engine.use_areas(std::make_unique<TestAreas>(*node));
+    // Whatever the knobs say.
+    if (areas_) engine.use_areas(*areas_);
     world = make_counted<Communicator>(make_counted<Group>(0, 1, size), rank, 0);
     engine.adopt_predefined(*world);
   }
@@ -195,6 +199,7 @@ class TestRank final : public Progress, public ChannelSet {
 
   const int rank;
   const int size;
+  ProcessTable processes;
   RequestTable table;
   Lane lane;
   PointToPoint messages;
@@ -204,6 +209,7 @@ class TestRank final : public Progress, public ChannelSet {
  private:
   TestCluster& cluster_;
   LoopbackChannel channel_;
+  std::optional<TestAreas> areas_;
 };
 
 class TestCluster {

@@ -59,7 +59,7 @@ void PointToPoint::store(ProcessIndex source, const MessageHeader& header, const
 Message& PointToPoint::hold(ProcessIndex source, const MessageHeader& header, std::int64_t size) {
   Message& message = messages_.take(header, source, size, size);
   message.charged = memory_of_unexpected(size);
-  peers_[source].unexpected.hold(message.charged);
+  peer_of(source).unexpected.hold(message.charged);
   return message;
 }
 
@@ -98,13 +98,13 @@ void PointToPoint::on_offer(ProcessIndex source, const TransportHeader& general,
 }
 
 void PointToPoint::on_mark(ProcessIndex source, const MessageHeader& header) {
-  UnexpectedMemory& unexpected = peers_[source].unexpected;
+  UnexpectedMemory& unexpected = peer_of(source).unexpected;
   unexpected.on_mark(UnexpectedReport::from(header).position);
   reply(source, unexpected.report().header(MessageHeader::Kind::report));
 }
 
 void PointToPoint::on_report(ProcessIndex source, const MessageHeader& header) {
-  Peer& peer = peers_[source];
+  Peer& peer = peer_of(source);
   const UnexpectedReport report = UnexpectedReport::from(header);
   if (!peer.window.on_report(report))
     return refuse(source,

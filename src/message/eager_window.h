@@ -73,8 +73,12 @@ class EagerWindow {
 
   // False: a mark is due, or the share is used up.
   bool open() const { return left_ > 0; }
-  // An eager message was sent.
-  void charge(std::int64_t memory) { left_ -= memory; }
+  // An eager message was sent; answers open().
+  bool charge(std::int64_t memory) {
+    const bool open = left_ > memory;  // before the subtraction, which then is the comparison, too
+    left_ -= memory;
+    return open;
+  }
 
   bool mark_due() const { return sent() - marked_ >= share_ / 4; }
   std::int64_t position() const { return sent(); }

@@ -1,7 +1,6 @@
 #include "message/point_to_point.h"
 
 #include "base/assert.h"
-#include "channel/shared_memory_channel.h"
 #include "message/transfer.h"
 
 namespace hawser {
@@ -25,30 +24,37 @@ PointToPoint::PointToPoint(RequestTable& table)
 
 PointToPoint::~PointToPoint() = default;
 
-void PointToPoint::connect(Lane& lane, ProcessIndex self, int processes, ChannelSet& channels,
+void PointToPoint::connect(Lane& lane, ProcessIndex self, const ProcessTable& processes, ChannelSet& channels,
                            UnexpectedBounds bounds) {
   lane_ = &lane;
   self_ = self;
+  processes_ = &processes;
+  channels_ = &channels;
   bounds_ = bounds;
-  const SharedMemoryChannel* shared_memory = channels.shared_memory();
-  peers_ = std::make_unique<Peer[]>(static_cast<std::size_t>(processes));
-  for (ProcessIndex i = 0; i < processes; ++i) {
-    Peer& peer = peers_[static_cast<std::size_t>(i)];
-    peer.process = i;
-    if (i == self) continue;
-    peer.channel = channels.channel_of(i);
-    peer.eager_limit = static_cast<std::int32_t>(peer.channel->eager_limit(i));
-    peer.window = EagerWindow(bounds.share);
-    if (shared_memory != nullptr && shared_memory->serves(i)) peer.ring = shared_memory->sender_to(i);
+  learn_processes();
+  lane.set_handler(HandlerId::message, this);
+}
+
+void PointToPoint::learn_processes() {
+  while (static_cast<int>(peers_.size()) < processes_->size()) {
+    const auto process = static_cast<ProcessIndex>(peers_.size());
+    Peer& peer = peer_places_.emplace_back();
+    peers_.push_back(&peer);
+    peer.process = process;
+    if (process == self_) continue;
+    peer.channel = channels_->channel_of(process);
+    peer.eager_limit = static_cast<std::int32_t>(peer.channel->eager_limit(process));
+    peer.window = EagerWindow(bounds_.share);
+    peer.ring = peer.channel->ring_to(process);
     set_inline_limit(peer);
   }
-  lane.set_handler(HandlerId::message, this);
 }
 
 void PointToPoint::disconnect() {
   HAWSER_ASSERT(flushed());
   lane_->set_handler(HandlerId::message, nullptr);
-  peers_.reset();
+  peers_.clear();
+  peer_places_.clear();
 }
 
 // --- Requests ---
@@ -141,7 +147,7 @@ void PointToPoint::start_send(MessageRequest& request) {
   request.settled = false;
   request.status = Status::empty();
   if (request.process == self_) return send_to_self(request);
-  Peer& peer = peers_[request.process];
+  Peer& peer = peer_of(request.process);
   if (!peer.queue.empty() || !transmit(peer, request)) enqueue(peer, request);
 }
 
@@ -154,7 +160,7 @@ void PointToPoint::enqueue(Peer& peer, MessageRequest& request) {
 
 // A queued request is not wanted any more.
 void PointToPoint::leave_queue(MessageRequest& request) {
-  Peer& peer = peers_[request.process];
+  Peer& peer = peer_of(request.process);
   peer.queue.remove(&request);
   if (peer.queue.empty()) waiting_peers_.remove(&peer);
   set_inline_limit(peer);
@@ -239,7 +245,7 @@ bool PointToPoint::send_queued() {
 }
 
 void PointToPoint::reply(ProcessIndex process, const MessageHeader& header) {
-  Peer& peer = peers_[process];
+  Peer& peer = peer_of(process);
   if (peer.queue.empty() && peer.channel->try_send(process, header, ByteSequence{})) return;
   MessageRequest& request = take_request(MessageRequest::Direction::reply);
   request.valid = false;
@@ -255,7 +261,7 @@ void PointToPoint::send_to_self(MessageRequest& send) {
     finish_receive(*receive, send.source_rank, send.tag, send.bytes.size);
     return complete(send);
   }
-  UnexpectedMemory& own = peers_[self_].unexpected;
+  UnexpectedMemory& own = peer_of(self_).unexpected;
   const std::int64_t memory = memory_of_unexpected(send.bytes.size);
   const bool copied = send.mode == SendMode::standard && send.bytes.size <= self_copy_limit &&
                       own.held() + memory <= bounds_.own;
@@ -328,7 +334,7 @@ void PointToPoint::fetch(ProcessIndex process, const MessageHeader& header, cons
   receive.status.source = header.source_rank;
   receive.status.tag = header.tag;
   receive.message_size = size;
-  peers_[process].channel->fetch(process, token, front_of(receive.bytes, size), &receive.transfer());
+  peer_of(process).channel->fetch(process, token, front_of(receive.bytes, size), &receive.transfer());
 }
 
 void PointToPoint::acknowledge_match(ProcessIndex process, const MessageHeader& header) {
@@ -349,7 +355,7 @@ void PointToPoint::drop(Message& message) {
     return;  // on_arrived gives it back
   }
   if (message.header.kind == MessageHeader::Kind::rendezvous)
-    peers_[message.process].channel->fetch(message.process, message.token, ByteSequence{}, nullptr);
+    peer_of(message.process).channel->fetch(message.process, message.token, ByteSequence{}, nullptr);
   if (message.self_send != nullptr) complete(*message.self_send);
   give_back(message);
 }
@@ -358,8 +364,8 @@ void PointToPoint::give_back(Message& message) {
   const std::int64_t charged = message.charged;
   const ProcessIndex process = message.process;
   messages_.give_back(message);
-  if (charged == 0 || peers_ == nullptr) return;
-  UnexpectedMemory& unexpected = peers_[process].unexpected;
+  if (charged == 0 || peers_.empty()) return;
+  UnexpectedMemory& unexpected = peer_of(process).unexpected;
   if (unexpected.let_go(charged, bounds_.share))
     reply(process, unexpected.report().header(MessageHeader::Kind::report));
 }

@@ -7,13 +7,16 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "channel/channel_set.h"
 #include "channel/lane.h"
+#include "channel/process_table.h"
 #include "channel/shared_ring.h"
 #include "channel/transport.h"
 #include "message/eager_window.h"
@@ -33,7 +36,10 @@ class PointToPoint final : public ActiveMessageHandler {
   ~PointToPoint();
 
   // From here on messages can be sent, and come in over the lane.
-  void connect(Lane& lane, ProcessIndex self, int processes, ChannelSet& channels, UnexpectedBounds bounds);
+  void connect(Lane& lane, ProcessIndex self, const ProcessTable& processes, ChannelSet& channels,
+               UnexpectedBounds bounds);
+  // The table has grown: messages can be sent to the new processes, too.
+  void learn_processes();
   // Who ends the job when memory ends; without one the exception goes on.
   void set_progress(Progress& progress) { progress_ = &progress; }
   void out_of_memory(const std::bad_alloc& error) {
@@ -46,7 +52,7 @@ class PointToPoint final : public ActiveMessageHandler {
   // Sends, if that can be done with at once and leaves nothing to follow: standard mode, one packet, room for
   // it now. False: nothing was done, use isend.
   bool send_now(const SendTarget& target, const ByteSequence& bytes) {
-    Peer& peer = peers_[target.process];
+    Peer& peer = peer_of(target.process);
     const MessageHeader header = header_to(target);
     if (bytes.size <= peer.inline_limit && bytes.contiguous()) [[likely]]
       return send_in_slot(peer, header, bytes.data, bytes.size);
@@ -58,12 +64,11 @@ class PointToPoint final : public ActiveMessageHandler {
 
   // The same for the most frequent case, to be inlined: a message that fits a slot of a ring. False: not of
   // this kind, or no room; try send_now.
-  bool send_inline(const SendTarget& target, const void* data, std::int64_t bytes) {
-    Peer& peer = peers_[target.process];
+  [[gnu::always_inline]] bool send_inline(const SendTarget& target, const void* data, std::int64_t bytes) {
+    Peer& peer = peer_of(target.process);
     if (bytes > peer.inline_limit) [[unlikely]]
       return false;
-    const MessageHeader header = header_to(target);
-    return send_in_slot(peer, header, static_cast<const std::byte*>(data), bytes);
+    return send_in_slot(peer, header_to(target), static_cast<const std::byte*>(data), bytes);
   }
 
   // Starts a send, not a buffered one. The request may be `sent()`, which is complete. `bytes` (and its
@@ -173,7 +178,9 @@ class PointToPoint final : public ActiveMessageHandler {
     UnexpectedMemory unexpected;  // of its messages to us
     ListLink waiting;             // in waiting_peers_ while the queue is not empty
   };
-  static_assert(sizeof(Peer) == 128, "a send finds its peer by a shift");
+  static_assert(sizeof(Peer) <= 128, "what an idle peer costs");
+
+  Peer& peer_of(ProcessIndex process) const { return *peers_[static_cast<std::size_t>(process)]; }
 
   static MessageHeader header_to(const SendTarget& target) {
     return {.traffic = target.traffic,
@@ -181,15 +188,15 @@ class PointToPoint final : public ActiveMessageHandler {
             .source_rank = target.source_rank,
             .tag = target.tag};
   }
-  bool send_in_slot(Peer& peer, const MessageHeader& header, const std::byte* data, std::int64_t bytes) {
+  [[gnu::always_inline]] bool send_in_slot(Peer& peer, const MessageHeader& header, const std::byte* data,
+                                           std::int64_t bytes) {
     static_assert(Slot::inline_limit <= Message::inline_bytes);
     if (!peer.ring->try_send_inline(header, data, static_cast<std::uint32_t>(bytes))) return false;
     charge(peer, static_cast<std::int64_t>(sizeof(Message)));
     return true;
   }
   void charge(Peer& peer, std::int64_t memory) {
-    peer.window.charge(memory);
-    if (!peer.window.open()) [[unlikely]]
+    if (!peer.window.charge(memory)) [[unlikely]]
       peer.inline_limit = -1;
   }
   // After the queue or the window changed.
@@ -266,7 +273,10 @@ class PointToPoint final : public ActiveMessageHandler {
   RequestTable& table_;
   Lane* lane_ = nullptr;
   Progress* progress_ = nullptr;
-  std::unique_ptr<Peer[]> peers_;
+  const ProcessTable* processes_ = nullptr;
+  ChannelSet* channels_ = nullptr;
+  std::vector<Peer*> peers_;      // by process; empty: not connected
+  std::deque<Peer> peer_places_;  // where they stay
   Matching matching_;
   RequestPool pool_;
   MessagePool messages_;

@@ -260,5 +260,34 @@ TEST(PointToPoint, ReleasedContextDropsItsMessages) {
   EXPECT_FALSE(network[1].probe({context, any_source, any_tag}, status));
 }
 
+// A process that comes later: what is queued or under way then is untouched, and messages go both ways.
+TEST(PointToPoint, ProcessesThatComeLater) {
+  TestNetwork network(2, 1, {.eager_limit = 256, .refusal = 1, .delivery = 0.5});
+  std::vector<std::byte> queued(100, std::byte{1}), large(5000, std::byte{2}), into(100), into_large(5000);
+  const auto sequence = [](std::vector<std::byte>& bytes) {
+    return ByteSequence{bytes.data(), static_cast<std::int64_t>(bytes.size()), nullptr};
+  };
+  // No channel has room: these wait in the queue of process 1.
+  MessageRequest& first = network[0].isend(SendMode::standard, {1, context, 0, 1}, sequence(queued));
+  MessageRequest& second = network[0].isend(SendMode::synchronous, {1, context, 0, 2}, sequence(large));
+  EXPECT_FALSE(first.complete || second.complete);
+  for (int added = 2; added < 40; ++added) network.add_process();
+  MessageRequest& got_first = network[1].ireceive({context, 0, 1}, sequence(into));
+  MessageRequest& got_second = network[1].ireceive({context, 0, 2}, sequence(into_large));
+  network.settle();
+  EXPECT_TRUE(first.complete && second.complete && got_first.complete && got_second.complete);
+  EXPECT_TRUE(into == queued && into_large == large);
+  for (const int late : {2, 17, 39}) {
+    for (const auto& [from, to] : {std::pair(0, late), std::pair(late, 1), std::pair(late, 38)}) {
+      std::vector<std::byte> sent(5000, static_cast<std::byte>(from + to)), received(5000);
+      MessageRequest& send = network[from].isend(SendMode::standard, {to, context, from, 3}, sequence(sent));
+      MessageRequest& receive = network[to].ireceive({context, any_source, 3}, sequence(received));
+      network.settle();
+      EXPECT_TRUE(send.complete && receive.complete && received == sent);
+      EXPECT_EQ(receive.status.source, from);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hawser

@@ -28,6 +28,17 @@ class TestNetwork {
 
   TestNetwork(int processes, std::uint64_t seed, Options options = {});
 
+  // One process more, which all others learn of.
+  void add_process() {
+    const auto added = static_cast<int>(nodes_.size());
+    nodes_.push_back(std::make_unique<Node>(*this, added));
+    for (int i = 0; i < added; ++i) {
+      nodes_[static_cast<std::size_t>(i)]->processes.add({});
+      (*this)[i].learn_processes();
+    }
+    connect(added);
+  }
+
   PointToPoint& operator[](int process) { return nodes_[static_cast<std::size_t>(process)]->messages; }
   Lane& lane(int process) { return nodes_[static_cast<std::size_t>(process)]->lane; }
   RequestTable& table(int process) { return nodes_[static_cast<std::size_t>(process)]->table; }
@@ -91,6 +102,7 @@ class TestNetwork {
     std::span<Transport* const> channels() override { return {&link_pointer, 1}; }
     Waiter& waiter() override { HAWSER_UNREACHABLE(); }
 
+    ProcessTable processes;
     RequestTable table;
     Lane lane;
     PointToPoint messages{table};
@@ -99,14 +111,17 @@ class TestNetwork {
     int process;
   };
 
-  std::deque<Packet>& queue(int from, int to) {
-    return queues_[static_cast<std::size_t>(from) * nodes_.size() + static_cast<std::size_t>(to)];
+  void connect(int process) {
+    Node& node = *nodes_[static_cast<std::size_t>(process)];
+    for (std::size_t i = 0; i < nodes_.size(); ++i) node.processes.add({});
+    node.messages.connect(node.lane, process, node.processes, node, options_.bounds);
   }
+  std::deque<Packet>& queue(int from, int to) { return queues_[{from, to}]; }
 
   Options options_;
   Random random_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<std::deque<Packet>> queues_;
+  std::map<std::pair<int, int>, std::deque<Packet>> queues_;
   std::map<std::uint64_t, Exposed> exposed_;
   std::vector<Fetch> fetches_;
   std::uint64_t last_exposed_ = 0;
@@ -115,9 +130,7 @@ class TestNetwork {
 inline TestNetwork::TestNetwork(int processes, std::uint64_t seed, Options options)
     : options_(options), random_(seed) {
   for (int i = 0; i < processes; ++i) nodes_.push_back(std::make_unique<Node>(*this, i));
-  queues_.resize(nodes_.size() * nodes_.size());
-  for (int i = 0; i < processes; ++i)
-    (*this)[i].connect(lane(i), i, processes, *nodes_[static_cast<std::size_t>(i)], options.bounds);
+  for (int i = 0; i < processes; ++i) connect(i);
 }
 
 inline bool TestNetwork::Link::try_send(ProcessIndex peer, const TransportHeader& header,

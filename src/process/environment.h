@@ -34,6 +34,9 @@ class Host {
   [[noreturn]] virtual void exit(int code) = 0;
 };
 
+class RailChannel;
+class RailStatus;
+
 class Environment {
  public:
   virtual ~Environment() = default;
@@ -56,6 +59,9 @@ class Environment {
   // Set between join and leave.
   Bootstrap* bootstrap = nullptr;
   ChannelSet* channels = nullptr;  // with the waiter that knows how to sleep on them
+  // What the rails count, and the record of what happens to their paths; null: none are used here.
+  const RailChannel* rails = nullptr;
+  const RailStatus* rail_status = nullptr;
 };
 
 }  // namespace hawser

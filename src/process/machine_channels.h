@@ -32,12 +32,12 @@ class MachineChannels final : public ChannelSet {
   std::span<Transport* const> channels() override { return channels_; }
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
-  RailChannel* rails() override { return rails_.get(); }
+  RailChannel* rails() { return rails_.get(); }
   // In a forked child: closes its copies of connections to other processes.
   void forget() {
     if (sockets_ != nullptr) sockets_->forget();
   }
-  const RailStatus* rail_status() override { return status_ == nullptr ? nullptr : &status_->rails(); }
+  const RailStatus* rail_status() const { return status_ == nullptr ? nullptr : &status_->rails(); }
 
  private:
   Result<> open_network(const JobPlace& place, AddressExchange& exchange, const Knobs& knobs, Clock& clock,

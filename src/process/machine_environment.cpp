@@ -106,6 +106,8 @@ class MachineEnvironment final : public Environment {
     if (!built) return built.take_error();
     channels_ = std::move(built).value();
     channels = channels_.get();
+    rails = channels_->rails();
+    rail_status = channels_->rail_status();
     return {};
   }
 
@@ -121,6 +123,8 @@ class MachineEnvironment final : public Environment {
     for (const std::int32_t node : nodes) one_node = one_node && node == nodes.front();
     if (!one_node) HAWSER_TRY(last_fence());
     channels = nullptr;
+    rails = nullptr;
+    rail_status = nullptr;
     channels_.reset();
     Result<> left = bootstrap_->finalize();
     bootstrap = nullptr;

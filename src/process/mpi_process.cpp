@@ -173,12 +173,14 @@ Result<> MpiProcess::connect() {
   for (Transport* channel : environment_.channels->channels())
     if (channel != shared_memory_) polled_channels_.push_back(channel);
   environment_.host->call_in_children(&become_copy_in_child);
-  point_to_point_.connect(lane_, rank_, size_, *environment_.channels,
+  processes_ = {};
+  for (const std::int32_t node : layout.node_of_rank) processes_.add({node});
+  point_to_point_.connect(lane_, rank_, processes_, *environment_.channels,
                           UnexpectedBounds::of(knobs_.unexpected_bytes, size_));
   lane_.at_bad_packet([this](const std::string& what) {
     abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, what));
   });
-  HAWSER_TRY(collectives_.open(rank_, size_, knobs(), shared_memory_, layout.node_of_rank));
+  HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);
   describe_job();
@@ -233,11 +235,11 @@ Result<> MpiProcess::synchronize_all() {
 // What need not be done in every pass.
 void MpiProcess::look_around() {
   now_ = environment_.clock->now();
-  if (shared_memory_ != nullptr) shared_memory_->look_after_neighbours(lane_, now_);
+  for (Transport* channel : environment_.channels->channels()) channel->look_around(lane_, now_);
   if (!lane_.loss().empty()) [[unlikely]]
     abort_after_loss();
   if (!tool_.events().listening()) return;
-  if (const RailStatus* status = environment_.channels->rail_status()) tool_.events().deliver(*this, *status);
+  if (const RailStatus* status = environment_.rail_status) tool_.events().deliver(*this, *status);
 }
 
 bool MpiProcess::make_progress() {
@@ -347,7 +349,7 @@ void MpiProcess::rest_among_threads(std::uint32_t idle_passes) {
       rest(sleeps ? std::max(idle_passes, rest_that_sleeps) : idle_passes);
     }
     now_ = environment_.clock->now();
-    if (shared_memory_ != nullptr) shared_memory_->note_pause(now_ - begin);
+    for (Transport* channel : environment_.channels->channels()) channel->note_pause(now_ - begin);
     if (!sleeps && idle_passes < rest_that_sleeps && now_ - begin >= long_yield)
       no_yields_until_ = now_ + time_without_yields;
   }
@@ -357,8 +359,7 @@ void MpiProcess::rest_among_threads(std::uint32_t idle_passes) {
 
 const RailCounters* MpiProcess::rail_counters() const {
   if (!connected_) return nullptr;
-  RailChannel* rails = environment_.channels->rails();
-  return rails == nullptr ? nullptr : &rails->counters();
+  return environment_.rails == nullptr ? nullptr : &environment_.rails->counters();
 }
 
 std::string MpiProcess::describe_waiting() const {

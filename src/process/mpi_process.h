@@ -74,6 +74,8 @@ class MpiProcess final : public Progress, public ToolSource {
   const Knobs& knobs() const { return knobs_; }
   Bootstrap& bootstrap() { return *environment_.bootstrap; }  // while running
   ChannelSet& channels() { return *environment_.channels; }   // while running
+  // Those that this process knows; the first size() are MPI_COMM_WORLD's.
+  const ProcessTable& processes() const { return processes_; }
   Nanoseconds now() { return environment_.clock->now(); }
   int rank() const { return rank_; }  // in MPI_COMM_WORLD
   int size() const { return size_; }
@@ -93,9 +95,7 @@ class MpiProcess final : public Progress, public ToolSource {
   ToolInterface& tool() { return tool_; }
   // The rails' counters; null where none are used, or while not in the job.
   const RailCounters* rail_counters() const override;
-  const RailStatus* rail_status() const {
-    return connected_ ? environment_.channels->rail_status() : nullptr;
-  }
+  const RailStatus* rail_status() const { return connected_ ? environment_.rail_status : nullptr; }
   Nanoseconds time_to_join() const override { return time_to_join_; }
   Communicator& world() { return *world_; }  // while running, also when only sessions are open
   Communicator& self() { return *self_; }    // the same
@@ -163,6 +163,7 @@ class MpiProcess final : public Progress, public ToolSource {
   ProcessLock lock_;
   ParkedThreads parked_;
   Handles handles_;
+  ProcessTable processes_;
   Lane lane_;
   PointToPoint point_to_point_;
   DirectMessages direct_messages_{lane_, point_to_point_};

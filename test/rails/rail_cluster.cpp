@@ -154,9 +154,11 @@ void Endpoint::post(const MessageShape& shape) {
   outgoing_.push_back({shape, next_number_[shape.to]++, nullptr});
 }
 
+void Endpoint::take_turn() { verbs::turn = platform_.get(); }
+
 bool Endpoint::progress(Nanoseconds now) {
   if (now < computes_until) return false;
-  verbs::turn = platform_.get();
+  take_turn();
   bool moved = channel_->progress(*this, now);
   moved |= fetch_some(now);
   moved |= send_some();

@@ -59,6 +59,8 @@ class Endpoint final : public TransportEvents {
   bool idle() const { return outgoing_.empty() && live_sources_ == 0 && live_targets_ == 0; }
   void finish();  // no late write may have changed what was given back
   RailChannel& channel() { return *channel_; }
+  // Calls of the channel are this process's until another one has the turn.
+  void take_turn();
 
   std::uint64_t arrived = 0;
   std::uint64_t bytes = 0;

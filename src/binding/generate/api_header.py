@@ -42,6 +42,8 @@ namespace mpi {
 EPILOGUE = """
 }  // namespace mpi
 }  // namespace hawser
+
+#include "api/small_sends.h"  // defines send and isend
 """
 
 

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "collective/shared/areas.h"
+#include "channel/shared_areas.h"
 #include "message/progress.h"
 
 namespace hawser {

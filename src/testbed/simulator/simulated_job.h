@@ -108,8 +108,6 @@ class SimulatedProcess final : public SimulatedRank,
     return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
   }
   Waiter& waiter() override { return *this; }
-  RailChannel* rails() override { return rails_ == nullptr ? nullptr : &rails_->rails(); }
-  const RailStatus* rail_status() override { return rails_ == nullptr ? nullptr : &rails_->status(); }
 
   SimulatedJob& job_;
   JobLayout layout_;

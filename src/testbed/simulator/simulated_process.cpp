@@ -202,6 +202,8 @@ Result<> SimulatedProcess::open_rails() {
   if (!opened) return opened.take_error();
   rails_ = std::move(opened).value();
   channel_pointers_[1] = rails_.get();
+  Environment::rails = &rails_->rails();
+  Environment::rail_status = &rails_->status();
   return rails_->rails().publish();
 }
 
@@ -237,6 +239,8 @@ void SimulatedProcess::close_rails() {
   job_.come_to_leave();
   progress_until([&] { return all_have_come(3); });
   job_.count(rails_->rails().counters());
+  Environment::rails = nullptr;
+  Environment::rail_status = nullptr;
   rails_.reset();
 }
 
