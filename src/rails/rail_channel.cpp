@@ -153,21 +153,6 @@ RailChannel::Books RailChannel::books(ProcessIndex process) const {
   return {peer->sent(), peer->under_way(), peer->expected(), peer->told(), peer->lost};
 }
 
-void RailChannel::check_invariants() const {
-  for (const VirtualChannel* peer : engine_->peers.known()) peer->check_invariants();
-  engine_->resources.registrations->check_invariants();
-  engine_->rendezvous.check_invariants();
-  for (const auto& rail : engine_->resources.rails) {
-    std::int32_t outstanding = 0;
-    std::int64_t bytes = 0;
-    for (VirtualChannel* peer : engine_->peers.known())
-      for (const Subchannel& subchannel : peer->subchannels())
-        if (&subchannel.rail == rail.get()) {
-          outstanding += subchannel.outstanding;
-          bytes += subchannel.bytes_queued;
-        }
-    HAWSER_ASSERT(outstanding == rail->outstanding && bytes == rail->bytes_queued);
-  }
-}
+void RailChannel::check_invariants() const { engine_->check_invariants(); }
 
 }  // namespace hawser

@@ -36,6 +36,8 @@ Result<std::unique_ptr<RailEngine>> RailEngine::open(const RailSettings& setting
 
 bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   context.now = now;
+  // What came since the last pass took entries.
+  if (resources.entries.taken() != taken_at_end_) resources.check_counts();
   if (!recovery.started()) [[unlikely]] {
     // Before the first fence there is nothing to move.
     if (resources.rails.empty() || !recovery.start()) return false;
@@ -56,12 +58,33 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   if (recovery.timers_due()) recovery.look_at_timers();
   if (now >= next_show_) show_weights();
   context.events = nullptr;
+  resources.check_counts();
+  taken_at_end_ = resources.entries.taken();
+  if (context.settings.walk_every > 0 && ++passes_ % context.settings.walk_every == 0) [[unlikely]]
+    check_invariants();
   return moved;
 }
 
 Nanoseconds RailEngine::deadline() const {
   if (!recovery.started()) return never;
   return std::min({recovery.next_look(), rendezvous.deadline(), schedule.deadline()});
+}
+
+void RailEngine::check_invariants() const {
+  for (const VirtualChannel* peer : peers.known()) peer->check_invariants();
+  resources.registrations->check_invariants();
+  rendezvous.check_invariants();
+  for (const auto& rail : resources.rails) {
+    std::int32_t outstanding = 0;
+    std::int64_t bytes = 0;
+    for (VirtualChannel* peer : peers.known())
+      for (const Subchannel& subchannel : peer->subchannels())
+        if (&subchannel.rail == rail.get()) {
+          outstanding += subchannel.outstanding;
+          bytes += subchannel.bytes_queued;
+        }
+    HAWSER_ASSERT(outstanding == rail->outstanding && bytes == rail->bytes_queued);
+  }
 }
 
 // Weights and counters, now and then.

@@ -29,6 +29,9 @@ struct RailEngine {
   Nanoseconds deadline() const;
   // Brings the counters that others keep up to date: registration cache, datagrams.
   const RailCounters& count();
+  // The full walk over peers, subchannels, transfers and registrations. progress() itself checks what is
+  // counted at its begin and its end, and walks as often as the settings want.
+  void check_invariants() const;
 
   // In the order in which they may be destroyed from the last to the first.
   RailContext context;
@@ -47,6 +50,8 @@ struct RailEngine {
   RailEngine(const RailSettings& settings, AddressExchange& exchange, const Knobs& knobs, std::uint64_t seed);
   void show_weights();
 
+  std::uint32_t passes_ = 0;
+  std::size_t taken_at_end_ = 0;   // entries, of the last pass
   Nanoseconds next_show_ = never;  // of weights and counters; they wake nobody
 };
 

@@ -25,6 +25,16 @@ struct RailResources {
   Result<> open(const RailContext& context, rdma::DeviceSource& source);
 
   PacketPool& pool(bool small) { return small ? small_packets : packets; }
+  // What is kept up with every request: what the rails count is what their entries say, and no entry is lost.
+  // Holds at the begin and the end of every pass of progress; a few instructions for each rail.
+  void check_counts() const {
+    std::int64_t outstanding = 0, signs = 0;
+    for (const auto& rail : rails) {
+      signs |= rail->outstanding | rail->bytes_queued;
+      outstanding += rail->outstanding;
+    }
+    HAWSER_ASSERT(signs >= 0 && outstanding == entries.requests() && entries.all_placed());
+  }
   // Leaves no trace of the entry, which is in no list.
   void free_entry(WorkEntry* entry) {
     if (entry->buffer != nullptr) pool(entry->small).give_back(entry->buffer);

@@ -30,6 +30,13 @@ struct RailSettings {
   // source, for what the rails draw from `seed` goes over the wire.
   std::array<std::uint64_t, 2> secret = {};
   PlantedBug planted_bug = PlantedBug::none;
+  // All invariants are walked through after every so many passes of progress; 0: never. What is counted is
+  // checked in every pass.
+#ifdef __OPTIMIZE__
+  std::uint32_t walk_every = 0;
+#else
+  std::uint32_t walk_every = 1;
+#endif
   // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
   MemoryWatch* memory_watch = nullptr;
   // Shown what happens to paths; outlives the channel. Null: nobody wants to know.

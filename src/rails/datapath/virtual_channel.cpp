@@ -211,7 +211,7 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   ++context_.counters.packets_sent;
   subchannel.packet_bytes += entry.bytes;
   entry.ordinal = subchannel.sent++;
-  entry.place = WorkEntry::Place::in_flight;
+  resources_.entries.place(entry, WorkEntry::Place::in_flight);
   entry.subchannel = &subchannel;
   entry.incarnation = subchannel.incarnation();
   ++subchannel.outstanding;
@@ -221,7 +221,7 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
 
 void VirtualChannel::wait_again(WorkEntry& entry) {
   HAWSER_ASSERT(entry.kind == WorkEntry::Kind::packet && entry.sequenced && !entry.link.linked());
-  entry.place = WorkEntry::Place::waiting;
+  resources_.entries.place(entry, WorkEntry::Place::waiting);
   entry.subchannel = nullptr;
   // In PSN order: what failed on several subchannels comes back in several lots.
   WorkEntry* behind = waiting_.front();
@@ -235,7 +235,7 @@ void VirtualChannel::retain(WorkEntry& entry) {
     resources_.free_entry(&entry);
     return;
   }
-  entry.place = WorkEntry::Place::retained;
+  resources_.entries.place(entry, WorkEntry::Place::retained);
   // They complete in PSN order, but for those of other subchannels.
   WorkEntry* before = retained_.back();
   while (before != nullptr && psn_distance(before->psn, entry.psn) > 0)
@@ -411,16 +411,18 @@ void VirtualChannel::check_invariants() const {
   for (const Subchannel& subchannel : subchannels_) {
     const SubchannelMachine& machine = subchannel.machine();
     machine.check_invariants();
+    const bool fenced = machine.state() == SubchannelState::fencing;
     ready += machine.in_service();
     suspects += machine.suspected();
     HAWSER_ASSERT(!subchannel.connected() || subchannel.queue_pair != nullptr);
     std::int32_t outstanding = 0;
     for (WorkEntry* e = subchannel.in_flight.front(); e != nullptr; e = subchannel.in_flight.next(e)) {
-      HAWSER_ASSERT(e->place == WorkEntry::Place::in_flight && e->subchannel == &subchannel);
-      outstanding += e->kind == WorkEntry::Kind::write ? 2 : 1;
+      HAWSER_ASSERT(e->place == (fenced ? WorkEntry::Place::fenced : WorkEntry::Place::in_flight) &&
+                    e->subchannel == &subchannel);
+      outstanding += e->requests();
     }
     // While it is fenced, entries wait for the peer to say what it has; requests there are none.
-    HAWSER_ASSERT((machine.state() == SubchannelState::fencing ? 0 : outstanding) == subchannel.outstanding);
+    HAWSER_ASSERT((fenced ? 0 : outstanding) == subchannel.outstanding);
   }
   HAWSER_ASSERT(ready == ready_ && suspects == suspected);
   const WorkEntry* last = nullptr;

@@ -1,6 +1,6 @@
 // WorkEntry: something that was or will be posted on a subchannel and whose fate is not known yet: a packet,
-// or a stripe. It is in exactly one place: in flight on one subchannel, waiting to be issued again, kept
-// until the peer's software says that it has it (with checksums), or free.
+// or a stripe. It is in exactly one place: in flight on one subchannel, fenced with one, waiting to be issued
+// again, kept until the peer's software says that it has it, or free.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,13 @@ struct Subchannel;
 
 struct WorkEntry {
   enum class Kind : std::uint8_t { packet, write, read, marker };
-  enum class Place : std::uint8_t { free, in_flight, waiting, retained };
+  enum class Place : std::uint8_t {
+    free,
+    in_flight,
+    fenced,  // its subchannel is drained; the peer has to say whether it has it
+    waiting,
+    retained,
+  };
 
   ListLink link;
   std::uint32_t index = 0;
@@ -43,6 +49,8 @@ struct WorkEntry {
   Nanoseconds posted = 0;                  // or somewhat earlier: at the last look before
   Nanoseconds watched = 0;                 // since the watchdog found it the oldest in flight; 0: not yet
 
+  // On its rail, while it is in flight: a stripe that is written has its finish behind it.
+  std::int32_t requests() const { return kind == Kind::write ? 2 : 1; }
   std::uint64_t work_id() const { return std::uint64_t{generation} << 32 | index; }
 };
 using EntryList = IntrusiveList<WorkEntry, &WorkEntry::link>;
@@ -62,12 +70,19 @@ class EntryPool {
     return entry;
   }
   void give_back(WorkEntry* entry) {
-    entry->place = WorkEntry::Place::free;
+    place(*entry, WorkEntry::Place::free);
     entry->generation = (entry->generation + 1) % generations;
     entry->buffer = nullptr;
     entry->subchannel = nullptr;
     free_.push_front(entry);
     --taken_;
+  }
+  // To be called for every move, when `kind` is known.
+  void place(WorkEntry& entry, WorkEntry::Place where) {
+    if (entry.place == WorkEntry::Place::in_flight) requests_ -= entry.requests();
+    if (where == WorkEntry::Place::in_flight) requests_ += entry.requests();
+    placed_ += (where != WorkEntry::Place::free) - (entry.place != WorkEntry::Place::free);
+    entry.place = where;
   }
   // Null: no entry that is in flight has this id.
   WorkEntry* find(std::uint64_t work_id) {
@@ -77,11 +92,16 @@ class EntryPool {
     return entry.place == WorkEntry::Place::in_flight && entry.generation == work_id >> 32 ? &entry : nullptr;
   }
   std::size_t taken() const { return taken_; }
+  std::int64_t requests() const { return requests_; }  // of all entries in flight
+  // Between two passes every entry that was taken is somewhere.
+  bool all_placed() const { return placed_ == static_cast<std::int64_t>(taken_); }
 
  private:
   std::deque<WorkEntry> entries_;
   EntryList free_;
   std::size_t taken_ = 0;
+  std::int64_t requests_ = 0;
+  std::int64_t placed_ = 0;
 };
 
 }  // namespace hawser

@@ -125,7 +125,7 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   ++transfer.in_flight;
   transfer.posted += bytes;
   context_.counters.bytes_of(transfer.traffic) += static_cast<std::uint64_t>(bytes);
-  entry.place = WorkEntry::Place::in_flight;
+  resources_.entries.place(entry, WorkEntry::Place::in_flight);
   entry.subchannel = &subchannel;
   entry.incarnation = subchannel.incarnation();
   subchannel.outstanding += requests;
@@ -203,7 +203,7 @@ void Rendezvous::on_stripe_done(WorkEntry& entry) {
   }
   resources_.small_packets.give_back(entry.buffer);
   entry.buffer = nullptr;
-  entry.place = WorkEntry::Place::retained;
+  resources_.entries.place(entry, WorkEntry::Place::retained);
   transfer.acknowledged.push_back(&entry);
   if (written(transfer)) end_exposure(transfer);
 }

@@ -51,7 +51,7 @@ Failover::Report Failover::stop(Subchannel& subchannel) {
     resources_.free_entry(&marker);
     return {};
   }
-  marker.place = WorkEntry::Place::in_flight;
+  resources_.entries.place(marker, WorkEntry::Place::in_flight);
   marker.subchannel = &subchannel;
   subchannel.in_flight.push_back(&marker);
   ++subchannel.outstanding;
@@ -125,6 +125,8 @@ void Failover::drop_unsequenced(Subchannel& subchannel) {
     if (entry->kind == WorkEntry::Kind::marker || (packet && !entry->sequenced)) {
       subchannel.in_flight.remove(entry);
       resources_.free_entry(entry);
+    } else {
+      resources_.entries.place(*entry, WorkEntry::Place::fenced);
     }
     entry = next;
   }

@@ -29,7 +29,8 @@ void SubchannelDriver::on(Subchannel& subchannel, SubchannelEvent event) {
     HAWSER_ASSERT(!its.has_value() || !report.has_value());
     if (its.has_value()) report = its;
   }
-  if (report.has_value()) on(subchannel, *report);
+  if (report.has_value()) return on(subchannel, *report);
+  machine.check_invariants();
 }
 
 SubchannelDriver::Report SubchannelDriver::execute(Subchannel& subchannel, const SubchannelAction& action) {
