@@ -42,7 +42,7 @@ void translate(const SendRequest& from, ibv_send_wr& to, ibv_sge* segments) {
   to.opcode = opcode_of(from.opcode);
   const auto flag = [](bool wanted, unsigned value) { return wanted ? value : 0u; };
   to.send_flags = flag(from.signaled, IBV_SEND_SIGNALED) | flag(from.inlined, IBV_SEND_INLINE) |
-                  flag(from.solicited, IBV_SEND_SOLICITED) | flag(from.fenced, IBV_SEND_FENCE);
+                  flag(from.solicited, IBV_SEND_SOLICITED);
   to.wr.rdma.remote_addr = from.remote_address;
   to.wr.rdma.rkey = from.remote_key;
 }

@@ -1,7 +1,6 @@
 #include "rails/datapath/completions.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "base/crc32c.h"
@@ -43,8 +42,8 @@ bool undamaged(PacketBuffer& buffer) {
 
 // A dead device's too: what it had acknowledged to peers lies in memory, and so does what was flushed.
 int Completions::poll(Rail& rail) {
-  std::array<rdma::Completion, 16> completions;
-  const int count = rail.completions().poll(completions);
+  HAWSER_ASSERT(!polling_);
+  const int count = rail.completions().poll(batch_);
   if (count < 0) [[unlikely]] {
     upward_.subchannels->on_device_gone(rail.device_number());
     return 0;
@@ -52,9 +51,12 @@ int Completions::poll(Rail& rail) {
   rail.polled_before = rail.polled;
   rail.polled = context_.now;
   if (count > 0) rail.found = context_.now;
-  rail.note_poll(count, count < static_cast<int>(completions.size()));
-  for (int i = 0; i < count; ++i) on_completion(rail, completions[static_cast<std::size_t>(i)]);
-  if (count > 0) rail.fill();
+  rail.note_poll(count, count < static_cast<int>(batch_.size()));
+  if (count == 0) return 0;
+  polling_ = true;
+  for (int i = 0; i < count; ++i) on_completion(rail, batch_[static_cast<std::size_t>(i)]);
+  polling_ = false;
+  rail.fill();
   return count;
 }
 

@@ -1,6 +1,8 @@
 // Completions: takes what adapters finished: sends, stripes and packets that arrived.
 #pragma once
 
+#include <array>
+
 #include "access/rdma.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
@@ -14,7 +16,7 @@ class Completions {
   Completions(RailContext& context, RailResources& resources, Upward& upward)
       : context_(context), resources_(resources), upward_(upward) {}
 
-  // Takes some completions of a rail and deals with them; how many.
+  // Takes some completions of a rail and deals with them; how many. Not to be called while it does.
   int poll(Rail& rail);
   void poll_all(Rail& rail) {
     while (poll(rail) > 0) {
@@ -29,6 +31,8 @@ class Completions {
   RailContext& context_;
   RailResources& resources_;
   Upward& upward_;
+  std::array<rdma::Completion, 16> batch_;  // scratch
+  bool polling_ = false;
 };
 
 }  // namespace hawser

@@ -11,8 +11,7 @@ PeerTable::PeerTable(RailContext& context, RailResources& resources, Upward& upw
       unreachable_(static_cast<std::size_t>(context.settings.job_size)),
       peers_(static_cast<std::size_t>(context.settings.job_size)) {}
 
-VirtualChannel* PeerTable::obtain(ProcessIndex process) {
-  if (VirtualChannel* known = find(process)) return known;
+VirtualChannel* PeerTable::make(ProcessIndex process) {
   const auto place = static_cast<std::size_t>(process);
   if (process < 0 || place >= peers_.size() || process == context_.settings.self || unreachable_[place] ||
       resources_.rails.empty())

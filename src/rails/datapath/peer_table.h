@@ -23,7 +23,11 @@ class PeerTable {
                : nullptr;
   }
   // Makes it when it is first needed. Null: the peer has no rails that fit ours.
-  VirtualChannel* obtain(ProcessIndex process);
+  VirtualChannel* obtain(ProcessIndex process) {
+    if (VirtualChannel* known = find(process)) [[likely]]
+      return known;
+    return make(process);
+  }
   // In the order in which they became known. Grows when packets are handled.
   const std::vector<VirtualChannel*>& known() const { return known_; }
   // How many processes there may be.
@@ -34,6 +38,8 @@ class PeerTable {
   void destroy_queue_pairs();
 
  private:
+  VirtualChannel* make(ProcessIndex process);
+
   RailContext& context_;
   RailResources& resources_;
   Upward& upward_;

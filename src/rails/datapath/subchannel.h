@@ -28,6 +28,10 @@ struct IncarnationName {
   bool operator==(const IncarnationName&) const = default;
 };
 
+namespace rails_test {
+class MachineAccess;
+}
+
 // What one connection of a subchannel was made with.
 struct SubchannelEnds {
   rdma::LocalEnd own;               // of the port that it goes through, when it was connected
@@ -99,6 +103,7 @@ struct Subchannel {
 
  private:
   friend class SubchannelDriver;
+  friend class rails_test::MachineAccess;
   SubchannelMachine machine_;
 };
 

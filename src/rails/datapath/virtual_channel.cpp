@@ -41,7 +41,8 @@ VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, U
       process_(process),
       remote_(std::move(remote)),
       policy_(std::move(policy)),
-      weights_(nominal_rates(places(context, resources, remote_))) {
+      weights_(nominal_rates(places(context, resources, remote_))),
+      depth_(static_cast<std::int32_t>(context.knobs.rail_send_depth)) {
   for (const SubchannelPlace& place : places(context, resources, remote_)) {
     const Subchannel& subchannel = subchannels_.emplace_back(*this, *resources.rails[place.local], place,
                                                              static_cast<std::uint16_t>(subchannels_.size()),
@@ -76,11 +77,10 @@ void VirtualChannel::mark_due() {
 // Sending.
 
 std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
-  const auto depth = static_cast<std::int32_t>(context_.knobs.rail_send_depth);
   const bool avoids = suspected > 0 && suspected < ready_;
   for (Subchannel& subchannel : subchannels_) {
     SubchannelView& view = views_[subchannel.index];
-    view.usable = subchannel.in_service() && subchannel.room_for(requests, depth) &&
+    view.usable = subchannel.in_service() && subchannel.room_for(requests, depth_) &&
                   !(avoids && subchannel.machine().suspected());
     if (!view.usable) continue;
     view.bytes_per_second = weights_.weight(subchannel.index);
@@ -95,16 +95,22 @@ std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
   return views_;
 }
 
-Subchannel* VirtualChannel::choose(std::int64_t bytes, TrafficClass traffic) {
+Subchannel* VirtualChannel::choose_anew(std::int64_t bytes, TrafficClass traffic) {
+  lane_.subchannel = nullptr;
   if (ready_ == 0) return nullptr;
-  if (only_ready_ != nullptr)
-    return only_ready_->room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth)) ? only_ready_
-                                                                                               : nullptr;
   const auto usable = views(1);
-  if (std::none_of(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; }))
-    return nullptr;
+  const auto count =
+      std::count_if(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; });
+  if (count == 0) return nullptr;
   const int chosen = policy_->choose(bytes, traffic, usable);
-  return chosen < 0 ? nullptr : &subchannels_[static_cast<std::size_t>(chosen)];
+  if (chosen < 0) return nullptr;
+  Subchannel& subchannel = subchannels_[static_cast<std::size_t>(chosen)];
+  // Others that have no room now would be the choice as soon as they have.
+  if (count == ready_ - (suspected < ready_ ? suspected : 0))
+    lane_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(),
+             static_cast<std::uint16_t>(suspected), traffic};
+  --lane_.hold.packets;
+  return &subchannel;
 }
 
 bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
@@ -131,12 +137,9 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
   entry.small = small;
   entry.buffer = buffer;
   entry.bytes = static_cast<std::uint32_t>(bytes);
+  entry.packet_kind = kind;
   entry.psn = next_psn_++;
-  PacketHeader header;
-  header.kind = kind;
-  header.psn = entry.psn;
-  std::memcpy(buffer->data, &header, sizeof(header));
-  std::byte* const behind = buffer->data + sizeof(header);
+  std::byte* const behind = buffer->data + sizeof(PacketHeader);
   std::memcpy(behind, head.data(), head.size());
   if (!payload.contiguous())
     payload.packer->pack(0, behind + head.size(), payload.size);
@@ -148,7 +151,7 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
 
 bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
                              std::size_t filling) {
-  if (!subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return false;
+  if (!subchannel.room_for(1, depth_)) return false;
   const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
   const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
   HAWSER_ASSERT(bytes + context_.trailer() <= resources_.packets.buffer_bytes());
@@ -160,23 +163,21 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
   entry.small = small;
   entry.buffer = buffer;
   entry.bytes = static_cast<std::uint32_t>(bytes);
-  PacketHeader header;
-  header.kind = kind;
-  std::memcpy(buffer->data, &header, sizeof(header));
-  if (!body.empty()) std::memcpy(buffer->data + sizeof(header), body.data(), body.size());
-  post_packet(subchannel, entry);
-  return true;
+  entry.packet_kind = kind;
+  entry.psn = 0;
+  if (!body.empty()) std::memcpy(buffer->data + sizeof(PacketHeader), body.data(), body.size());
+  return post_packet(subchannel, entry);
 }
 
-rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, const WorkEntry& entry) {
+rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, const WorkEntry& entry) const {
   PacketHeader header;
-  std::memcpy(&header, entry.buffer->data, sizeof(header));
+  header.kind = entry.packet_kind;
+  header.psn = entry.psn;
   header.subchannel = subchannel.index;
   header.incarnation = subchannel.incarnation();
-  header.acknowledged = told_ = expected_;
+  header.acknowledged = expected_;
   header.checked = context_.knobs.checksum;
   header.wants_credit = resources_.packets.is_short();
-  credit_due_ = false;
   std::memcpy(entry.buffer->data, &header, sizeof(header));
   const auto bytes = entry.bytes + static_cast<std::uint32_t>(context_.trailer());
   if (context_.knobs.checksum) {
@@ -187,6 +188,8 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::send;
+  // A receiver sleeps until something comes for its software, and packets are all for that. What needs no
+  // answer soon (credits, probes) need not wake it; that is decided with the event thread.
   request.solicited = true;
   request.inlined = static_cast<std::int32_t>(bytes) <= resources_.inline_bytes;
   request.segment_count = 1;
@@ -195,7 +198,7 @@ rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, c
   return request;
 }
 
-void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
+bool VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   const rdma::SendRequest request = packet_request(subchannel, entry);
   entry.posted = context_.now;
   entry.watched = 0;
@@ -206,8 +209,9 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
       wait_again(entry);
     else
       resources_.free_entry(&entry);
-    return;
+    return false;
   }
+  note_told();
   ++context_.counters.packets_sent;
   subchannel.packet_bytes += entry.bytes;
   entry.ordinal = subchannel.sent++;
@@ -217,6 +221,7 @@ void VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
   ++subchannel.outstanding;
   ++subchannel.rail.outstanding;
   subchannel.in_flight.push_back(&entry);
+  return true;
 }
 
 void VirtualChannel::wait_again(WorkEntry& entry) {
@@ -267,8 +272,7 @@ bool VirtualChannel::advance() {
     ++context_.counters.packets_reissued;
     context_.counters.bytes_reissued += entry->bytes;
     upward_.subchannels->on_reissued(static_cast<std::int64_t>(entry->bytes));
-    post_packet(*subchannel, *entry);
-    if (entry->place == WorkEntry::Place::waiting) break;
+    if (!post_packet(*subchannel, *entry)) break;
     moved = true;
   }
   if (credit_due_) {
@@ -359,22 +363,20 @@ void VirtualChannel::hand_on_held() {
 
 // Subchannels that come and go.
 
-void VirtualChannel::on_ready(Subchannel& subchannel) {
+void VirtualChannel::on_ready() {
   ++ready_;
   if (ready_ == 1 && rejoins_)
     context_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
                              partitioned_since <= 0 ? 0 : context_.now - partitioned_since, context_.now);
   rejoins_ = true;
   partitioned_since = -1;
-  only_ready_ = ready_ == 1 ? &subchannel : nullptr;
+  lane_.subchannel = nullptr;
   note_credit_due();
 }
 
 void VirtualChannel::on_not_ready() {
   --ready_;
-  only_ready_ = nullptr;
-  for (Subchannel& other : subchannels_)
-    if (ready_ == 1 && other.in_service()) only_ready_ = &other;
+  lane_.subchannel = nullptr;
   if (ready_ == 0) {
     partitioned_since = context_.now;
     ++context_.counters.partitions;

@@ -62,10 +62,16 @@ class VirtualChannel {
   // What a header or a fence says of the peer's reception.
   bool acknowledge(std::uint32_t psn);
 
-  // The request that sends an entry's packet, whose header it completes.
-  rdma::SendRequest packet_request(const Subchannel& subchannel, const WorkEntry& entry);
-  // Puts an entry on a subchannel with room, as a packet.
-  void post_packet(Subchannel& subchannel, WorkEntry& entry);
+  // The request that sends an entry's packet, whose header it writes: what this end received, too. If the
+  // adapter takes it: note_told().
+  rdma::SendRequest packet_request(const Subchannel& subchannel, const WorkEntry& entry) const;
+  void note_told() {
+    told_ = expected_;
+    credit_due_ = false;
+  }
+  // Puts an entry on a subchannel with room, as a packet. False: the adapter refused; a sequenced one waits,
+  // another one is gone.
+  bool post_packet(Subchannel& subchannel, WorkEntry& entry);
   // It did not arrive (its subchannel failed): wait for another one, in PSN order.
   void wait_again(WorkEntry& entry);
   // Its adapter acknowledged it; keeps it until the peer itself does.
@@ -89,14 +95,20 @@ class VirtualChannel {
   }
 
   // A subchannel became ready, or is no longer.
-  void on_ready(Subchannel& subchannel);
+  void on_ready();
   void on_not_ready();
   int ready() const { return ready_; }
   // What the policies see; bytes_per_second are the weights.
   std::span<SubchannelView> views(std::int32_t requests);
   SchedulingPolicy& policy() { return *policy_; }
   // A subchannel for a packet of this size; null: none has room.
-  Subchannel* choose(std::int64_t bytes, TrafficClass traffic);
+  Subchannel* choose(std::int64_t bytes, TrafficClass traffic) {
+    if (lane_holds(bytes, traffic)) [[likely]] {
+      --lane_.hold.packets;
+      return lane_.subchannel;
+    }
+    return choose_anew(bytes, traffic);
+  }
 
   // The peer is lost: forgets packets, held and waiting. Subchannels have been closed.
   void abandon();
@@ -122,6 +134,26 @@ class VirtualChannel {
   ListLink in_due;  // into DuePeers while it has something to do
 
  private:
+  // The last choice for packets, which stands until something changes that the policy
+  // looked at.
+  struct Lane {
+    Subchannel* subchannel = nullptr;
+    PacketHold hold;
+    std::uint32_t weights = 0;  // PathWeights::changes() of then
+    std::uint16_t suspected = 0;
+    TrafficClass traffic = TrafficClass::blocking;
+  };
+  bool lane_holds(std::int64_t bytes, TrafficClass traffic) const {
+    const Lane& lane = lane_;
+    const Subchannel* const s = lane.subchannel;
+    // Stripes on the subchannel itself may be overdue, which is a change of its weight.
+    return s != nullptr && lane.hold.packets > 0 && bytes <= lane.hold.most_bytes &&
+           s->outstanding < lane.hold.most_requests && s->bytes_queued == 0 &&
+           s->rail.bytes_queued <= lane.hold.most_queued && lane.weights == weights_.changes() &&
+           lane.suspected == suspected && lane.traffic == traffic && s->in_service() &&
+           !s->machine().suspected() && s->room_for(1, depth_);
+  }
+  Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   bool window_open() const { return next_psn_ - acknowledged_ + lost_credits < packet_window; }
   void hand_on(PacketBuffer& buffer);
   void hand_on_held();
@@ -138,8 +170,9 @@ class VirtualChannel {
   std::vector<SubchannelView> views_;
   int ready_ = 0;
   bool reads_ = true;
-  bool rejoins_ = false;              // some subchannel was ready before
-  Subchannel* only_ready_ = nullptr;  // if one is
+  bool rejoins_ = false;  // some subchannel was ready before
+  Lane lane_;
+  const std::int32_t depth_;  // of send queues
 
   std::uint32_t next_psn_ = 0;
   std::uint32_t acknowledged_ = 0;  // the peer has handed on everything before

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "channel/traffic_class.h"
 #include "rails/memory/packet_pool.h"
+#include "rails/wire/packet.h"
 
 namespace hawser {
 
@@ -30,6 +31,7 @@ struct WorkEntry {
   std::uint32_t generation = 0;  // counts uses, so that a completion that comes late is told
   Kind kind = Kind::packet;
   Place place = Place::free;
+  PacketKind packet_kind = PacketKind::eager;     // packets, and the finish of a write
   bool sequenced = false;                         // packets: issued again until the peer has it
   bool small = false;                             // which pool the buffer is of
   TrafficClass traffic = TrafficClass::blocking;  // packets

@@ -55,8 +55,10 @@ void PathWeights::on_stripe_done(std::uint16_t subchannel, std::int64_t bytes, s
   path.group_bytes += bytes;
   path.done_low = done_low;
   path.done_high = now;
+  const double before = weight(subchannel);
   take_sample(path, done_low, now);
   judge(path);
+  changes_ += weight(subchannel) != before;
   plan_probe(path, now);
 }
 
@@ -121,6 +123,7 @@ void PathWeights::plan_probe(Path& path, Nanoseconds now) {
 void PathWeights::on_failed(std::uint16_t subchannel) {
   Path& path = paths_[subchannel];
   path.failed = true;
+  ++changes_;
   path.degraded = path.no_share = false;
 }
 
@@ -128,6 +131,7 @@ void PathWeights::on_recovered(std::uint16_t subchannel, Nanoseconds now) {
   Path& path = paths_[subchannel];
   path.failed = false;
   path.recovering = true;
+  ++changes_;
   path.degraded = path.no_share = false;
   // What was measured before may have been less than nominal says.
   const double share = path.nominal * settings_.recovered_share;

@@ -61,6 +61,8 @@ class PathWeights {
   // The same while the oldest stripe on it, of `bytes` and posted at `posted`, was not done at `now`: that is
   // news when it took several times the time, and before it is done more may be planned for this path.
   double weight(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds posted, Nanoseconds now) const;
+  // Counts how often some weight changed.
+  std::uint32_t changes() const { return changes_; }
   // As measured, bytes per second, > 0.
   double measured(std::uint16_t subchannel) const { return paths_[subchannel].estimate; }
   // Slow is a failure too: far below what its siblings of like nominal rate reach.
@@ -104,6 +106,7 @@ class PathWeights {
   WeightSettings settings_;
   std::vector<Path> paths_;
   std::vector<double> ratios_;  // scratch
+  std::uint32_t changes_ = 0;
 
  public:
   static constexpr std::size_t bytes_per_path = sizeof(Path) + sizeof(double);

@@ -47,6 +47,7 @@ class Automatic final : public SchedulingPolicy {
   const char* name() const override { return "auto"; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override;
   int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) override;
+  PacketHold hold(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) const override;
 
  private:
   void collect(const StripeRequest& request, std::span<const SubchannelView> views);
@@ -216,6 +217,29 @@ int Automatic::choose(std::int64_t bytes, TrafficClass, std::span<const Subchann
   }
   if (!(sticky_ns <= best_ns + worth_changing_ns)) sticky_ = best;
   return best < 0 ? -1 : sticky_;
+}
+
+// While even an idle one of the fastest rail would be there no more than worth_changing_ns earlier.
+PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) const {
+  double fastest = 0, shortest = INFINITY;
+  for (const SubchannelView& view : views) {
+    if (!view.usable) continue;
+    fastest = std::max(fastest, view.bytes_per_second);
+    shortest = std::min(shortest, static_cast<double>(view.latency));
+  }
+  const SubchannelView& view = views[static_cast<std::size_t>(chosen)];
+  const double rate = view.bytes_per_second / ns_per_second, best = fastest / ns_per_second;
+  if (rate < best / 2) return {};
+  constexpr std::int64_t usual_packet = 8192;
+  for (const std::int64_t most : {std::max(bytes, usual_packet), bytes}) {
+    const auto size = static_cast<double>(most);
+    const double slack =
+        worth_changing_ns + shortest + size / best - static_cast<double>(view.latency) - size / rate;
+    const double queued = std::min(slack * rate, 1e15);
+    if (queued >= static_cast<double>(view.bytes_queued))
+      return {any_packets, most, static_cast<std::int64_t>(queued)};
+  }
+  return {};
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ class Binding final : public SchedulingPolicy {
   int choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) override {
     return next_usable(views, seat_);
   }
+  PacketHold hold(int, std::int64_t, std::span<const SubchannelView>) const override { return {any_packets}; }
 
  private:
   std::size_t seat_;

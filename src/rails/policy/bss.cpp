@@ -30,6 +30,9 @@ class Bss final : public SchedulingPolicy {
   int choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) override {
     return fastest_usable(views, seat_);
   }
+  PacketHold hold(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) const override {
+    return hold_fastest(chosen, bytes, views);
+  }
 
  private:
   std::size_t paths_;

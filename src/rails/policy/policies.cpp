@@ -77,6 +77,13 @@ int fastest_usable(std::span<const SubchannelView> views, int seat) {
   return best;
 }
 
+PacketHold hold_fastest(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) {
+  constexpr std::int64_t small = 256;
+  constexpr std::int32_t ahead = 4;
+  if (bytes > small) return {};
+  return {any_packets, small, INT64_MAX, views[static_cast<std::size_t>(chosen)].requests_queued + ahead};
+}
+
 void Striping::plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) {
   parts_.clear();
   for (std::size_t i = 0; i < views.size(); ++i)

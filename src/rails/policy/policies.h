@@ -37,6 +37,8 @@ void whole(const StripeRequest& request, int subchannel, StripePlan& plan);
 int next_usable(std::span<const SubchannelView> views, std::size_t start);
 // The usable one of the fastest rail, of these the least loaded, of these the first from `seat` on; -1: none.
 int fastest_usable(std::span<const SubchannelView> views, int seat);
+// How long that stands: some small packets may wait on one while another one is idle; larger ones may not.
+PacketHold hold_fastest(int chosen, std::int64_t bytes, std::span<const SubchannelView> views);
 
 // A policy that cuts every message over all usable subchannels, in proportion to a weight of its own.
 class Striping : public SchedulingPolicy {
@@ -44,6 +46,9 @@ class Striping : public SchedulingPolicy {
   explicit Striping(int seat) : seat_(seat) {}
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) final;
   int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) final;
+  PacketHold hold(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) const final {
+    return hold_fastest(chosen, bytes, views);
+  }
 
  private:
   virtual double weight(std::span<const SubchannelView> views, std::size_t index) const = 0;  // > 0

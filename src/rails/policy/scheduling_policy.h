@@ -59,9 +59,19 @@ class StripePlan {
 struct StripeRequest {
   std::int64_t bytes = 0;
   TrafficClass traffic = TrafficClass::blocking;
-  Direction direction = Direction::write;
   std::int64_t smallest_stripe = 8192;  // do not cut finer (knob)
 };
+
+// For how long the choice of a subchannel for packets stands: for so many packets, the chosen one included,
+// of at most so many bytes; while at most so many bytes are queued on its rail and fewer requests than that
+// on the subchannel; and as long as neither the health nor the weight of any subchannel changes.
+struct PacketHold {
+  std::int32_t packets = 1;
+  std::int64_t most_bytes = INT64_MAX;
+  std::int64_t most_queued = INT64_MAX;
+  std::int32_t most_requests = INT32_MAX;
+};
+inline constexpr std::int32_t any_packets = INT32_MAX;
 
 // A long transfer is best planned piece by piece, each worth some 20 ms of all rails together: what is posted
 // cannot be moved any more when a rail turns slow.
@@ -77,6 +87,12 @@ class SchedulingPolicy {
   // prefer the primary network (V07 10.2.2): of the usable ones the fastest rail's, unless the policy spreads
   // them.
   virtual int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) = 0;
+  // How long choose() would choose the same again, which it just did; so that whoever sends packets need not
+  // ask for each.
+  virtual PacketHold hold(int /*chosen*/, std::int64_t /*bytes*/,
+                          std::span<const SubchannelView> /*views*/) const {
+    return {};
+  }
 };
 
 // What a policy may be told: the numbers in the brackets of "bss(12,3)", or its defaults where absent.

@@ -415,5 +415,57 @@ TEST(Automatic, small_messages_keep_to_the_primary_network_and_to_their_rail) {
   EXPECT_EQ(p->choose(64, TrafficClass::nonblocking, views), 0);
 }
 
+// Whoever asks only when hold() says so gets what it would get by asking for every packet.
+TEST(PacketHold, a_choice_stands_as_long_as_it_says) {
+  Random random(7);
+  for (const PolicyInfo& info : scheduling_policies()) {
+    const std::string name(info.name);
+    int held = 0;
+    for (int round = 0; round < 300; ++round) {
+      auto p = policy(name);
+      std::vector<SubchannelView> views;
+      for (std::uint16_t i = 0; i < 1 + random.below(8); ++i) {
+        views.push_back(view(i, 1e8 * static_cast<double>(1 + random.below(100))));
+        views.back().bytes_queued = static_cast<std::int64_t>(random.below(2)) * 4096;
+      }
+      const std::int64_t bytes = 1 + static_cast<std::int64_t>(random.below(200));
+      const int first = p->choose(bytes, TrafficClass::blocking, views);
+      const PacketHold hold = p->hold(first, bytes, views);
+      ASSERT_GE(hold.packets, 1) << name;
+      ASSERT_GE(hold.most_bytes, bytes) << name;
+      if (hold.packets == 1 || hold.most_requests != INT32_MAX) continue;
+      ++held;
+      for (int packet = 0; packet < 8; ++packet) {
+        for (SubchannelView& v : views) v.bytes_queued = static_cast<std::int64_t>(random.below(1 << 22));
+        SubchannelView& chosen = views[static_cast<std::size_t>(first)];
+        chosen.bytes_queued = std::min(chosen.bytes_queued, hold.most_queued);
+        const auto size = static_cast<std::int64_t>(random.below(8192));
+        ASSERT_EQ(p->choose(std::min(size, hold.most_bytes), TrafficClass::blocking, views), first) << name;
+      }
+    }
+    EXPECT_TRUE((name != "auto" && name != "binding") || held > 100) << name << ": " << held;
+  }
+}
+
+// Small packets pile up on no connection while another one has little to do, and large ones are spread.
+TEST(PacketHold, leaves_no_connection_idle) {
+  for (const char* name : {"even", "weighted", "adaptive", "bss"}) {
+    std::vector views = {view(0, 1e9), view(1, 1e9)};
+    auto p = policy(name);
+    PacketHold hold;
+    int chosen = -1;
+    for (int packet = 0; packet < 60; ++packet) {
+      if (chosen < 0 || hold.packets-- <= 1 ||
+          views[static_cast<std::size_t>(chosen)].requests_queued >= hold.most_requests) {
+        chosen = p->choose(64, TrafficClass::blocking, views);
+        hold = p->hold(chosen, 64, views);
+      }
+      ++views[static_cast<std::size_t>(chosen)].requests_queued;
+    }
+    EXPECT_LE(std::abs(views[0].requests_queued - views[1].requests_queued), 4) << name;
+    EXPECT_EQ(p->hold(chosen, 4096, views).packets, 1) << name;
+  }
+}
+
 }  // namespace
 }  // namespace hawser

@@ -365,6 +365,9 @@ void Rendezvous::end_fetch(Transfer& fetch) {
 // Progress.
 
 bool Rendezvous::progress() {
+  if (landed_.empty() && to_answer_.empty() && to_write_.empty() && to_read_.empty() && granted_.empty())
+      [[likely]]
+    return false;
   bool moved = false;
   for (; !landed_.empty(); moved = true) {
     const Landed landed = landed_.front();

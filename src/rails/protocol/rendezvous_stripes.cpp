@@ -70,7 +70,6 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
     }
     StripeRequest request;
     request.bytes = range.size;
-    request.direction = direction;
     request.smallest_stripe = context_.knobs.rail_stripe;
     request.traffic = transfer.traffic;
     StripePlan plan;
@@ -142,12 +141,11 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   entry.small = true;
   entry.buffer = resources_.small_packets.take();
   if (entry.buffer == nullptr) return false;
-  const FinishBody body{transfer.other, entry.offset, entry.size, 0, 0};
-  PacketHeader header;
-  header.kind = PacketKind::finish;
-  std::memcpy(entry.buffer->data, &header, sizeof(header));
-  std::memcpy(entry.buffer->data + sizeof(header), &body, sizeof(body));
-  entry.bytes = sizeof(header) + sizeof(body);
+  const FinishBody body{transfer.other, entry.offset, entry.size};
+  entry.packet_kind = PacketKind::finish;
+  entry.psn = 0;
+  std::memcpy(entry.buffer->data + sizeof(PacketHeader), &body, sizeof(body));
+  entry.bytes = sizeof(PacketHeader) + sizeof(body);
   const std::size_t device = subchannel.rail.device_number();
   std::uint16_t key = subchannel.remote_rail;
   if (context_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
@@ -164,7 +162,10 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   const int posted = subchannel.queue_pair->post_send(requests);
   if (posted == 0) return false;
   // Half of it: the finish never goes out, so neither may anything behind it.
-  if (posted == 1) upward_.subchannels->on_half_posted(subchannel);
+  if (posted == 1)
+    upward_.subchannels->on_half_posted(subchannel);
+  else
+    transfer.peer->note_told();
   entry.ordinal = subchannel.sent++;
   ++context_.counters.stripes_written;
   return true;

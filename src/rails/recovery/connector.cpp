@@ -251,7 +251,7 @@ void Connector::enter_service(Subchannel& subchannel, const SubchannelAction& ac
     subchannel.peer.weights().on_recovered(subchannel.index, context_.now);
   }
   report_.show(subchannel, action.state, action.reason);
-  subchannel.peer.on_ready(subchannel);
+  subchannel.peer.on_ready();
   // The other end is ready when it hears from this one.
   subchannel.peer.send_on(subchannel, PacketKind::credit, {});
   alternates_.on_ready(subchannel);

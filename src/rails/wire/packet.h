@@ -96,8 +96,6 @@ struct FinishBody {
   TransferName fetch;
   std::int64_t offset = 0;
   std::int64_t size = 0;
-  std::uint32_t checksum = 0;
-  std::uint32_t reserved = 0;
 };
 struct FenceBody {
   std::uint16_t subchannel = 0;
