@@ -2,7 +2,7 @@
 
 A program ends with SKIPPED if a case was left out, and ctest shows it as skipped (hawser_python_test in
 cmake/room.cmake); it ends with an error if no case has the name that was asked for. A case that needs a program
-which is not installed is left out, too, unless HAWSER_TESTS_NEED_PACKAGES is set, as scripts/test does: then it fails.
+which is not installed is left out, too, unless TESTS_NEED_PACKAGES is set, as scripts/test does: then it fails.
 """
 import glob
 import os
@@ -17,7 +17,7 @@ SKIPPED = 77
 # Seconds after which a case hangs, whatever it waits for: far more than any needs, and less than ctest gives a
 # program, which would be killed with the processes that it started still running.
 LIMIT = int(os.environ.get("HAWSER_TESTS_LIMIT", "500"))
-STRICT = os.environ.get("HAWSER_TESTS_NEED_PACKAGES", "") not in ("", "0")
+STRICT = os.environ.get("TESTS_NEED_PACKAGES", "") not in ("", "0")
 
 # The Debian package that has a program or, where there is a slash, a file; each is in scripts/packages.txt.
 PACKAGES = {

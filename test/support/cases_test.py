@@ -53,7 +53,7 @@ class Cases(unittest.TestCase):
 
     def ends(self, code, *words, says="", strict=False, limit=60):
         done = subprocess.run([sys.executable, "-B", self.program, *words], capture_output=True, text=True, timeout=60,
-                              check=False, env={**os.environ, "HAWSER_TESTS_NEED_PACKAGES": str(int(strict)),
+                              check=False, env={**os.environ, "TESTS_NEED_PACKAGES": str(int(strict)),
                                    "HAWSER_TESTS_LIMIT": str(limit)})
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertIn(says, done.stdout + done.stderr)
@@ -129,7 +129,7 @@ class Script(unittest.TestCase):
             (self.root / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, self.root / name)
         self.stub("cmake", "exit 0")
-        self.stub("ctest", 'echo "strict: $HAWSER_TESTS_NEED_PACKAGES"')
+        self.stub("ctest", 'echo "strict: $TESTS_NEED_PACKAGES"')
         self.stub("sudo", 'exec "$@"')
         self.stub("apt-get", '[ "$1" = update ] || { echo "E: Unable to locate package ${*: -1}" >&2; exit 100; }')
 
