@@ -25,7 +25,7 @@ std::int64_t longest_message(const PortAddress& one, const PortAddress& other) {
   return std::int64_t{1} << std::clamp(smaller, 12, 31);
 }
 
-LocalEnd local_end(const PortFacts& own, int kind) {
+LocalEnd local_end(const PortAttributes& own, int kind) {
   const bool ethernet = own.address.link_layer == LinkLayer::ethernet;
   LocalEnd end{own.address.gids[0], own.address.lid, own.address.lmc, 0, static_cast<std::int8_t>(kind)};
   if (!ethernet || kind < 0) return end;

@@ -56,7 +56,7 @@ int common_kind(const PortAddress& one, const PortAddress& other);
 // The largest request between two ports, in bytes.
 std::int64_t longest_message(const PortAddress& one, const PortAddress& other);
 
-struct PortFacts {
+struct PortAttributes {
   bool active = false;
   PortAddress address;
   // Ethernet: index of the GID of each kind. Query it again after every port event, because indices change.
@@ -73,9 +73,9 @@ struct LocalEnd {
   std::int8_t kind = -1;  // Ethernet
   bool operator==(const LocalEnd&) const = default;
 };
-LocalEnd local_end(const PortFacts& own, int kind);
+LocalEnd local_end(const PortAttributes& own, int kind);
 
-struct DeviceFacts {
+struct DeviceAttributes {
   std::string name;  // "mlx4_0"
   std::uint8_t ports = 1;
   std::int32_t send_queue_depth = 0;  // maximum
@@ -178,7 +178,7 @@ struct Route {
 
 // How long the adapter tries before Status::retry_exceeded: about (retries + 1) times `acknowledge_time`. For
 // a receiver that has no receive posted it waits for ever.
-struct Persistence {
+struct RetryPolicy {
   Nanoseconds acknowledge_time = 8 * millisecond;  // rounded up to 4.096 us times a power of two
   std::uint8_t retries = 6;                        // 0..7; some adapters take 7 as for ever
 };
@@ -186,10 +186,10 @@ struct Persistence {
 struct ConnectParameters {
   Route route;
   std::uint32_t remote_queue_pair = 0;
-  std::uint32_t send_packet_number = 0;  // 24 bits; the peer's receive_packet_number
-  std::uint32_t receive_packet_number = 0;
+  std::uint32_t send_psn = 0;  // 24 bits; the peer's receive_psn
+  std::uint32_t receive_psn = 0;
   std::uint8_t outstanding_reads = 4;
-  Persistence persistence;
+  RetryPolicy retry_policy;
   // What both ends know and others do not. Used where anybody may ask for a connection (TCP); on InfiniBand
   // the adapters check the numbers above.
   std::array<std::uint64_t, 2> secret = {};
@@ -264,7 +264,7 @@ struct DeviceEvent {
   std::uint32_t queue_pair = 0;  // queue pair events: number
 };
 
-struct QueuePairShape {
+struct QueuePairInitAttributes {
   CompletionQueue* completions = nullptr;  // of sends and receives
   SharedReceiveQueue* receives = nullptr;
   std::uint8_t port = 1;
@@ -276,14 +276,15 @@ struct QueuePairShape {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual const DeviceFacts& facts() const = 0;
-  virtual Result<PortFacts> query_port(std::uint8_t port) = 0;  // 1..facts().ports
+  virtual const DeviceAttributes& attributes() const = 0;
+  virtual Result<PortAttributes> query_port(std::uint8_t port) = 0;  // 1..attributes().ports
 
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(void* address, std::size_t bytes,
                                                                 Access access) = 0;
   virtual Result<std::unique_ptr<CompletionQueue>> make_completion_queue(std::int32_t depth) = 0;
   virtual Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(std::int32_t depth) = 0;
-  virtual Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairShape& shape) = 0;  // in INIT
+  virtual Result<std::unique_ptr<QueuePair>> make_queue_pair(
+      const QueuePairInitAttributes& shape) = 0;  // in INIT
   // Has receive buffers and a completion queue of its own. `key` is the Q_Key of the job.
   virtual Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
                                                                               std::uint32_t key) = 0;
@@ -298,10 +299,10 @@ class Device {
   virtual Result<> arm_datagrams() = 0;
 
   // After device_fatal, when everything made from the device is destroyed: closes the adapter so that it can
-  // be reset. Afterwards every call fails or finds nothing, except facts() and descriptor().
+  // be reset. Afterwards every call fails or finds nothing, except attributes() and descriptor().
   virtual void close() {}
-  // Opens the same adapter again, as if for the first time; facts() may have changed. An error means that it
-  // is not back yet or fails again.
+  // Opens the same adapter again, as if for the first time; attributes() may have changed. An error means
+  // that it is not back yet or fails again.
   virtual Result<> open_again();
 };
 

@@ -18,10 +18,10 @@ constexpr std::uint64_t listener_key = std::uint64_t{1} << 32;
 // pay a system call for each of its polls.
 constexpr std::uint32_t eager_passes = 64, lazy_stride = 32;
 // How long a connection may be silent before its hello, and how long while others wait at the door.
-constexpr Nanoseconds stranger_time = 10 * second, crowded_stranger_time = 100 * millisecond;
+constexpr Nanoseconds verification_time = 10 * second, crowded_verification_time = 100 * millisecond;
 
 // Strangers must leave most of the descriptors to the job.
-std::size_t most_strangers() {
+std::size_t most_unverified() {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptor_limit() / 8, 2, 64));
 }
 
@@ -44,7 +44,7 @@ SocketChannel::SocketChannel(ProcessIndex self, std::int32_t job_size, AddressEx
           static_cast<std::size_t>(std::max(knobs.socket_buffer, 2 * knobs.socket_eager_limit + 65536))),
       peers_(static_cast<std::size_t>(job_size)),
       next_key_(listener_key + 1),
-      most_strangers_(most_strangers()) {}
+      most_unverified_(most_unverified()) {}
 
 Result<std::unique_ptr<SocketChannel>> SocketChannel::open(ProcessIndex self, std::int32_t job_size,
                                                            AddressExchange& exchange, const Knobs& knobs) {
@@ -169,7 +169,7 @@ std::vector<ChannelCounter> SocketChannel::list_counters() const {
 void SocketChannel::forget() {
   ready_ = {};
   listener_.close();
-  strangers_.clear();
+  unverified_.clear();
   incoming_.clear();
   for (Peer& peer : peers_) peer.outgoing.reset();
 }
@@ -184,8 +184,8 @@ bool SocketChannel::flushed() const {
 bool SocketChannel::progress(TransportEvents& events, Nanoseconds now) {
   bool moved = false;
   now_ = now;
-  if (!strangers_.empty() || !listening_) [[unlikely]]
-    watch_strangers();
+  if (!unverified_.empty() || !listening_) [[unlikely]]
+    watch_unverified();
   for (; !landed_.empty(); moved = true) {
     Completion* const end = landed_.front();
     landed_.pop_front();
@@ -324,31 +324,31 @@ void SocketChannel::lose(ProcessIndex process, const Error& error, TransportEven
 // in the system's queue.
 void SocketChannel::accept_some() {
   bool exhausted = false;
-  while (strangers_.size() < most_strangers_) {
+  while (unverified_.size() < most_unverified_) {
     FileDescriptor accepted = accept_tcp(listener_, exhausted);
     if (!accepted.valid()) break;
     const std::uint64_t key = next_key_++;
     auto connection = std::make_unique<IncomingConnection>(std::move(accepted), now_);
     if (!ready_.add(connection->socket(), key, true, false)) continue;
     incoming_.emplace(key, std::move(connection));
-    strangers_.push_back(key);
+    unverified_.push_back(key);
   }
-  if (!exhausted && strangers_.size() < most_strangers_) return;
+  if (!exhausted && unverified_.size() < most_unverified_) return;
   // What waits would be reported all the time, and nobody would ever sleep.
   ready_.remove(listener_);
   listening_ = false;
-  listen_at_ = exhausted ? now_ + crowded_stranger_time : now_;
-  if (exhausted && !strangers_.empty()) turn_away(strangers_.front());
+  listen_at_ = exhausted ? now_ + crowded_verification_time : now_;
+  if (exhausted && !unverified_.empty()) turn_away(unverified_.front());
 }
 
 Nanoseconds SocketChannel::patience() const {
-  return strangers_.size() < most_strangers_ ? stranger_time : crowded_stranger_time;
+  return unverified_.size() < most_unverified_ ? verification_time : crowded_verification_time;
 }
 
-void SocketChannel::watch_strangers() {
-  while (!strangers_.empty() && now_ - incoming_.at(strangers_.front())->since >= patience())
-    turn_away(strangers_.front());
-  if (!listening_ && strangers_.size() < most_strangers_ && now_ >= listen_at_) listen_again();
+void SocketChannel::watch_unverified() {
+  while (!unverified_.empty() && now_ - incoming_.at(unverified_.front())->since >= patience())
+    turn_away(unverified_.front());
+  if (!listening_ && unverified_.size() < most_unverified_ && now_ >= listen_at_) listen_again();
 }
 
 void SocketChannel::listen_again() {
@@ -357,7 +357,7 @@ void SocketChannel::listen_again() {
 }
 
 void SocketChannel::turn_away(std::uint64_t key) {
-  std::erase(strangers_, key);
+  std::erase(unverified_, key);
   const auto found = incoming_.find(key);
   ready_.remove(found->second->socket());
   incoming_.erase(found);
@@ -365,8 +365,8 @@ void SocketChannel::turn_away(std::uint64_t key) {
 
 Nanoseconds SocketChannel::deadline() const {
   Nanoseconds deadline = never;
-  if (!strangers_.empty()) deadline = incoming_.at(strangers_.front())->since + patience();
-  if (!listening_ && strangers_.size() < most_strangers_) deadline = std::min(deadline, listen_at_);
+  if (!unverified_.empty()) deadline = incoming_.at(unverified_.front())->since + patience();
+  if (!listening_ && unverified_.size() < most_unverified_) deadline = std::min(deadline, listen_at_);
   return deadline;
 }
 
@@ -410,7 +410,7 @@ bool SocketChannel::greet(std::uint64_t key, IncomingConnection& connection) {
       hello.secret[1] != own_.secret[1] || hello.source < 0 ||
       hello.source >= static_cast<std::int32_t>(peers_.size()) || hello.source == self_)
     return false;
-  std::erase(strangers_, key);
+  std::erase(unverified_, key);
   return connection.welcome(hello.source, static_cast<std::size_t>(std::max(eager_limit_, stream_piece)));
 }
 

@@ -106,7 +106,7 @@ class SocketChannel final : public Transport {
   void lose_now(ProcessIndex peer, Error error);
 
   void accept_some();
-  void watch_strangers();
+  void watch_unverified();
   void turn_away(std::uint64_t key);
   void listen_again();
   Nanoseconds patience() const;
@@ -134,8 +134,8 @@ class SocketChannel final : public Transport {
   std::map<std::uint64_t, std::unique_ptr<IncomingConnection>> incoming_;  // by key, ascending in time
   std::uint64_t next_key_;
   // Keys of the connections whose hello is not here yet, oldest first.
-  std::deque<std::uint64_t> strangers_;
-  std::size_t most_strangers_;
+  std::deque<std::uint64_t> unverified_;
+  std::size_t most_unverified_;
   bool listening_ = true;      // the listener is in the ready set
   Nanoseconds listen_at_ = 0;  // not before, if it is not
   Nanoseconds now_ = 0;        // of the pass of progress

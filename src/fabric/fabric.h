@@ -63,7 +63,7 @@ class Fabric {
   // Asserts the invariants of network and adapters (no packet or credit is lost). Call between events.
   void check_invariants() const;
   // No packet is in the network and all credits are back (true shortly after the last event).
-  bool at_rest() const { return network_->at_rest(events_.now()); }
+  bool quiescent() const { return network_->quiescent(events_.now()); }
 
  private:
   class FaultEvent;

@@ -163,7 +163,7 @@ class Bed {
   void finish() {
     run();
     events.fire_until(events.now() + second);
-    EXPECT_TRUE(fabric->at_rest());
+    EXPECT_TRUE(fabric->quiescent());
   }
 
   SpaceId next_space = 1;

@@ -25,7 +25,7 @@ constexpr ToolEventElement event_elements[] = {
 };
 
 // Which of our events the rails' is, if any.
-std::optional<int> type_of(const EventFacts& facts) {
+std::optional<int> type_of(const EventRecord& facts) {
   switch (static_cast<PathEvent>(facts.event)) {
     case PathEvent::partitioned:
       return partition;
@@ -99,7 +99,7 @@ void ToolEvents::deliver(ToolSource& process, const RailStatus& status) {
   const std::uint64_t oldest = status.events() > recent_events ? status.events() - recent_events : 0;
   if (next_ < oldest) tell_dropped(process, oldest - next_);
   for (next_ = std::max(next_, oldest); next_ < status.events(); ++next_) {
-    const std::optional<EventFacts> facts = status.recent(next_);
+    const std::optional<EventRecord> facts = status.recent(next_);
     if (!facts) break;
     const std::optional<int> type = type_of(*facts);
     if (!type) continue;

@@ -15,10 +15,10 @@ std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devi
   unsigned bits = no_rails;
   if (network == "socket") return no_rails;
   for (const auto& device : devices)
-    for (std::uint8_t port = 1; port <= device->facts().ports; ++port) {
-      const auto facts = device->query_port(port);
-      if (!facts || (network == "auto" && !facts.value().active)) continue;
-      const rdma::PortAddress& address = facts.value().address;
+    for (std::uint8_t port = 1; port <= device->attributes().ports; ++port) {
+      const auto attributes = device->query_port(port);
+      if (!attributes || (network == "auto" && !attributes.value().active)) continue;
+      const rdma::PortAddress& address = attributes.value().address;
       bits |= address.transport == rdma::Transport::tcp         ? tcp_rails
               : address.link_layer == rdma::LinkLayer::ethernet ? roce_rails
                                                                 : infiniband_rails;

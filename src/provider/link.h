@@ -52,7 +52,7 @@ class Link {
 class Platform {
  public:
   virtual ~Platform() = default;
-  virtual Result<std::vector<AdapterFacts>> adapters() = 0;
+  virtual Result<std::vector<AdapterAttributes>> adapters() = 0;
   // ErrorKind::io means that the adapter is dead; the caller may try again later.
   virtual Result<std::unique_ptr<Link>> open(std::uint32_t adapter) = 0;
   // Identifies the file of a descriptor, so that processes that open the same file find each other (XRC).

@@ -62,10 +62,10 @@ void LocalLink::completion_written() {
   if (listener_ != nullptr) listener_->on_completion();
 }
 
-Result<std::vector<AdapterFacts>> LocalPlatform::adapters() {
-  std::vector<AdapterFacts> found;
+Result<std::vector<AdapterAttributes>> LocalPlatform::adapters() {
+  std::vector<AdapterAttributes> found;
   for (std::int32_t rail = 0; fabric_.adapter(host_, rail) != nullptr; ++rail)
-    found.push_back(facts_of(*fabric_.adapter(host_, rail), fmt::format("hw{}", rail)));
+    found.push_back(attributes_of(*fabric_.adapter(host_, rail), fmt::format("hw{}", rail)));
   return found;
 }
 

@@ -50,7 +50,7 @@ class LocalLink final : public Link, private SessionPort {
 class LocalPlatform final : public Platform {
  public:
   LocalPlatform(fabric::Fabric& fabric, std::int32_t host) : fabric_(fabric), host_(host) {}
-  Result<std::vector<AdapterFacts>> adapters() override;
+  Result<std::vector<AdapterAttributes>> adapters() override;
   Result<std::unique_ptr<Link>> open(std::uint32_t adapter) override;
   // There are no files here: the descriptor itself is what is shared.
   int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
@@ -58,9 +58,9 @@ class LocalPlatform final : public Platform {
     inode = static_cast<std::uint64_t>(descriptor);
     return 0;
   }
-  void complain(const std::string& text) override { complaints.push_back(text); }
+  void complain(const std::string& text) override { once_per_outage.push_back(text); }
 
-  std::vector<std::string> complaints;
+  std::vector<std::string> once_per_outage;
 
  private:
   fabric::Fabric& fabric_;

@@ -8,8 +8,8 @@
 #include "provider/session_objects.h"
 
 namespace hawser::verbs {
-AdapterFacts facts_of(const fabric::Adapter& adapter, const std::string& name) {
-  AdapterFacts facts;
+AdapterAttributes attributes_of(const fabric::Adapter& adapter, const std::string& name) {
+  AdapterAttributes facts;
   std::strncpy(facts.name, name.c_str(), sizeof facts.name - 1);
   facts.guid = adapter.description().guid;
   facts.ports = static_cast<std::uint32_t>(adapter.port_count());
@@ -153,7 +153,7 @@ Reply Session::query_port(const Request& request) const {
   const fabric::AdapterPort& port = adapter_.port(number);
   const fabric::Parameters& parameters = fabric_.parameters();
   Reply reply;
-  PortFacts& facts = reply.port;
+  PortAttributes& facts = reply.port;
   facts.active = port.active();
   facts.ethernet = parameters.link_layer == fabric::LinkLayer::ethernet;
   facts.lid = port.lid();

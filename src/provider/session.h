@@ -33,7 +33,7 @@ struct RingMemory {
   std::size_t size = 0;
 };
 
-AdapterFacts facts_of(const fabric::Adapter& adapter, const std::string& name);
+AdapterAttributes attributes_of(const fabric::Adapter& adapter, const std::string& name);
 
 class Session final : public fabric::ContextPort {
  public:

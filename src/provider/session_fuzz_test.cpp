@@ -305,7 +305,7 @@ TEST_P(WildClients, DoNotHarmTheFabric) {
   }
   events.fire_until(events.now() + 100 * second);
   fabric.check_invariants();
-  EXPECT_TRUE(fabric.at_rest());
+  EXPECT_TRUE(fabric.quiescent());
   // It would be worth little if nothing had worked.
   EXPECT_GT(fabric.trace().count(fabric::TraceKind::packet_delivered), 100u);
   EXPECT_GT(fabric.trace().count(fabric::TraceKind::completion), 100u);

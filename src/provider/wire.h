@@ -82,7 +82,7 @@ struct Request {
   char host[64] = {};
 };
 
-struct PortFacts {
+struct PortAttributes {
   std::uint32_t active = 0, ethernet = 0;
   std::uint32_t lid = 0, lmc = 0, sm_lid = 0;
   std::uint32_t mtu = 0, active_mtu = 0;  // bytes
@@ -92,7 +92,7 @@ struct PortFacts {
   double rate = 0;  // bytes per second, 0 unlimited
 };
 
-struct AdapterFacts {
+struct AdapterAttributes {
   char name[32] = {};  // as programs see it: hw0
   std::uint64_t guid = 0;
   std::uint32_t ports = 0;
@@ -114,9 +114,9 @@ struct Reply {
   fabric::QpAttributes attributes;
   fabric::QpCapabilities capabilities;
   fabric::GidEntry gids[most_gids];
-  PortFacts port;
+  PortAttributes port;
   std::uint32_t adapter_count = 0;
-  AdapterFacts adapters[most_adapters];
+  AdapterAttributes adapters[most_adapters];
   char why[128] = {};
 };
 

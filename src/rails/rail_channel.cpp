@@ -97,7 +97,7 @@ bool RailChannel::flushed() const {
                      [](const VirtualChannel* peer) { return peer->flushed(); });
 }
 
-bool RailChannel::at_rest(std::string* why) const {
+bool RailChannel::quiescent(std::string* why) const {
   const auto not_so = [&](std::string text) {
     if (why != nullptr) *why = std::move(text);
     return false;
@@ -140,17 +140,17 @@ std::string RailChannel::describe() const {
   for (VirtualChannel* peer : engine_->peers.known())
     for (const Subchannel& s : peer->subchannels())
       text += fmt::format(
-          "\n  peer {} subchannel {} on rail {} ({}): {}, incarnation {}, {} under way, due {}{}",
+          "\n  peer {} subchannel {} on rail {} ({}): {}, generation {}, {} under way, due {}{}",
           peer->process(), s.index, s.rail.number(), s.rail.up() ? "up" : "down",
-          subchannel_state_name(s.machine().state()), s.incarnation(), s.outstanding,
+          subchannel_state_name(s.machine().state()), s.connection_generation(), s.outstanding,
           s.machine().due() == never ? -1 : s.machine().due() - engine_->context.now, alternate_text(s));
   return text;
 }
 
-RailChannel::Books RailChannel::books(ProcessIndex process) const {
+RailChannel::SequenceCounters RailChannel::sequence_counters(ProcessIndex process) const {
   const VirtualChannel* const peer = engine_->peers.find(process);
   if (peer == nullptr) return {};
-  return {peer->sent(), peer->under_way(), peer->expected(), peer->told(), peer->lost};
+  return {peer->sent(), peer->under_way(), peer->expected(), peer->acknowledged_to_peer(), peer->lost};
 }
 
 void RailChannel::check_invariants() const { engine_->check_invariants(); }

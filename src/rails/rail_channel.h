@@ -48,16 +48,16 @@ class RailChannel final : public Transport {
   const RailCounters& counters() const;
   // Whether nothing is under way, held or registered and all buffers are back: what must be so at the end of
   // a run. Fills in what is not.
-  bool at_rest(std::string* why = nullptr) const;
+  bool quiescent(std::string* why = nullptr) const;
   void check_invariants() const;
   // What the two ends of a virtual channel must agree on when both are at rest: sequenced packets sent there
-  // are those handed on here, and no more of them are under way than the sender was not told of.
-  struct Books {
+  // are those delivered here, and no more of them are under way than the sender was not told of.
+  struct SequenceCounters {
     std::uint32_t sent = 0, under_way = 0;
-    std::uint32_t handed_on = 0, told = 0;
+    std::uint32_t delivered = 0, acknowledged_to_peer = 0;
     bool lost = false;
   };
-  Books books(ProcessIndex peer) const;
+  SequenceCounters sequence_counters(ProcessIndex peer) const;
   // The state of every subchannel, a line each, for people.
   std::string describe() const;
 

@@ -9,13 +9,13 @@ RailEngine::RailEngine(const RailSettings& settings, AddressExchange& exchange, 
     : context(settings, knobs, seed),
       resources(knobs),
       peers(context, resources, upward),
-      watches(context),
+      timers(context),
       report(context),
       schedule(context),
       completions(context, resources, upward),
       eager(context, resources, upward),
       rendezvous(context, resources, peers, upward),
-      recovery({context, resources, peers, watches, report, schedule, completions, rendezvous, upward},
+      recovery({context, resources, peers, timers, report, schedule, completions, rendezvous, upward},
                exchange) {
   if (context.status.wanted()) next_show_ = 0;
 }
@@ -55,7 +55,7 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   if (!recovery.all_told()) [[unlikely]]
     moved |= recovery.tell_keys();
   moved |= rendezvous.progress();
-  if (recovery.timers_due()) recovery.look_at_timers();
+  if (recovery.timers_due()) recovery.run_timers();
   if (now >= next_show_) show_weights();
   context.events = nullptr;
   resources.check_counts();
@@ -67,7 +67,7 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
 
 Nanoseconds RailEngine::deadline() const {
   if (!recovery.started()) return never;
-  return std::min({recovery.next_look(), rendezvous.deadline(), schedule.deadline()});
+  return std::min({recovery.next_run(), rendezvous.deadline(), schedule.deadline()});
 }
 
 void RailEngine::check_invariants() const {

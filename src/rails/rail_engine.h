@@ -10,8 +10,8 @@
 #include "rails/datapath/poll_schedule.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/timer_list.h"
 #include "rails/datapath/upward.h"
-#include "rails/datapath/watch_list.h"
 #include "rails/protocol/eager_messages.h"
 #include "rails/protocol/rendezvous.h"
 #include "rails/recovery/recovery.h"
@@ -38,7 +38,7 @@ struct RailEngine {
   RailResources resources;
   Upward upward;
   PeerTable peers;
-  WatchList watches;
+  TimerList timers;
   PathReport report;
   PollSchedule schedule;
   Completions completions;

@@ -63,7 +63,7 @@ SeenProcess copy_out(const std::byte* data, std::uint64_t room, pid_t pid) {
   }
   const std::uint64_t events = header.events.load(std::memory_order_acquire);
   for (std::uint64_t i = events - std::min<std::uint64_t>(events, recent_events); i < events; ++i) {
-    EventFacts event;
+    EventRecord event;
     // One that was overwritten meanwhile is newer than it should be here, and comes again.
     if (!header.ring[i % recent_events].load(event) || event.number != i) continue;
     check_time(event.time, seen.looked);

@@ -15,7 +15,7 @@
 namespace hawser {
 
 struct SeenPath {
-  PathFacts facts;
+  PathStatus facts;
   std::int64_t bytes_per_second = 0;  // the weight
   std::int64_t bytes_in_flight = 0;
   std::uint64_t bytes_done = 0;
@@ -27,8 +27,8 @@ struct SeenProcess {
   StatusIdentity identity;
   Nanoseconds looked = 0;
   std::vector<SeenPath> paths;
-  std::uint64_t paths_lost = 0;    // for which the table had no room
-  std::vector<EventFacts> events;  // the oldest first
+  std::uint64_t paths_lost = 0;     // for which the table had no room
+  std::vector<EventRecord> events;  // the oldest first
   std::vector<std::uint64_t> counters;
 };
 

@@ -38,7 +38,7 @@ struct Suspicion {
   std::vector<std::size_t> lines;
 };
 
-bool in_use(const PathFacts& facts) {
+bool in_use(const PathStatus& facts) {
   return in_trouble(facts) || static_cast<PathCondition>(facts.state) == PathCondition::ready;
 }
 
@@ -56,7 +56,7 @@ bool blames_itself(const PathLine& line) {
 
 // All that the path depends on; of ports, hosts and processes this end's is before the other's.
 std::array<Cause, 10> causes_of(const PathLine& line, std::size_t job) {
-  const PathFacts& facts = line.path->facts;
+  const PathStatus& facts = line.path->facts;
   const Place a = here(line), b = there(line), low = std::min(a, b), high = std::max(a, b);
   const std::int32_t rail = facts.rail;
   return {{{job, CauseKind::link, low, high, rail},
@@ -103,7 +103,7 @@ class Grouping {
   void add(std::size_t index) {
     const PathLine& line = lines_[index];
     const SeenProcess& process = *line.process;
-    const PathFacts& facts = line.path->facts;
+    const PathStatus& facts = line.path->facts;
     const std::size_t job = jobs_.try_emplace(process.identity.job, jobs_.size()).first->second;
     if (process.identity.host[0] != '\0') hosts_[{job, here(line)}] = process.identity.host;
     ports_[{job, here(line), facts.rail}] = facts.port;
@@ -193,7 +193,7 @@ class Grouping {
 
 }  // namespace
 
-bool in_trouble(const PathFacts& facts) {
+bool in_trouble(const PathStatus& facts) {
   const auto condition = static_cast<PathCondition>(facts.state);
   if (condition == PathCondition::connecting) return facts.failures > 0;
   return condition != PathCondition::ready && condition != PathCondition::closed;

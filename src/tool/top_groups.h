@@ -18,7 +18,7 @@ struct PathLine {
 };
 
 // Neither ready nor closed; of those that are connecting those that failed before.
-bool in_trouble(const PathFacts& facts);
+bool in_trouble(const PathStatus& facts);
 
 struct TroubleGroup {
   std::string cause;            // "port hw0/1 of host n3"; the same as long as the trouble lasts

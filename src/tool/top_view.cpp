@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string_view condition_of(const PathFacts& facts) {
+std::string_view condition_of(const PathStatus& facts) {
   return facts.state < path_conditions ? path_condition_name(static_cast<PathCondition>(facts.state)) : "?";
 }
 
@@ -24,7 +24,7 @@ std::string reason_name(PathReason reason) {
   return text;
 }
 
-std::string reason_of(const PathFacts& facts) {
+std::string reason_of(const PathStatus& facts) {
   if (facts.last_reason == 0 || facts.last_reason >= path_reasons) return {};
   return reason_name(static_cast<PathReason>(facts.last_reason));
 }
@@ -68,7 +68,7 @@ std::vector<PathLine> lines_of(std::span<const SeenProcess> before, std::span<co
 }
 
 std::string path_line(const PathLine& line) {
-  const PathFacts& facts = line.path->facts;
+  const PathStatus& facts = line.path->facts;
   return fmt::format(
       "{:>5} {:>5} {:>3} {:<14} {:>4} {:<10} {:>9.1f} {:>9.1f} {:>8} {:>5} {:>8}  {}\n",
       line.process->identity.rank, facts.peer, facts.subchannel, facts.port, facts.path, condition_of(facts),
@@ -81,9 +81,9 @@ std::string path_line(const PathLine& line) {
 std::vector<std::string> event_lines(std::span<const SeenProcess> now) {
   std::vector<std::pair<Nanoseconds, std::string>> events;
   for (const SeenProcess& process : now)
-    for (const EventFacts& event : process.events) {
+    for (const EventRecord& event : process.events) {
       const auto row = static_cast<std::size_t>(event.row);
-      const PathFacts* path =
+      const PathStatus* path =
           event.row >= 0 && row < process.paths.size() ? &process.paths[row].facts : nullptr;
       events.emplace_back(event.time, event_line(event, process.identity.rank, path) + "\n");
     }
@@ -136,7 +136,7 @@ std::string group_line(const TroubleGroup& group, std::size_t number) {
   std::uint64_t failures = 0;
   Nanoseconds longest = 0;
   for (const PathLine& line : group.lines) {
-    const PathFacts& facts = line.path->facts;
+    const PathStatus& facts = line.path->facts;
     if (facts.state < path_conditions) ++states[facts.state];
     failures += facts.failures;
     if (facts.last_change != 0) longest = std::max(longest, line.process->looked - facts.last_change);
@@ -250,7 +250,7 @@ std::string top_json(std::span<const SeenProcess> before, std::span<const SeenPr
     one["paths"] = Json::array();
     for (const PathLine& line : lines) {
       if (line.process != &process) continue;
-      const PathFacts& facts = line.path->facts;
+      const PathStatus& facts = line.path->facts;
       one["paths"].push_back({{"peer", facts.peer},
                               {"subchannel", facts.subchannel},
                               {"rail", facts.rail},
@@ -258,7 +258,7 @@ std::string top_json(std::span<const SeenProcess> before, std::span<const SeenPr
                               {"engine", facts.engine},
                               {"port", facts.port},
                               {"state", condition_of(facts)},
-                              {"incarnation", facts.incarnation},
+                              {"generation", facts.connection_generation},
                               {"bytes_per_second", line.rate},
                               {"weight", line.path->bytes_per_second},
                               {"bytes_in_flight", line.path->bytes_in_flight},

@@ -156,19 +156,19 @@ class Bandwidth(unittest.TestCase):
 
 
 class Paths(unittest.TestCase):
-    LOG0 = """0.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 incarnation=1 event=condition_changed condition=connecting
-5.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 incarnation=1 event=condition_changed condition=ready reason=first_connection
+    LOG0 = """0.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 generation=1 event=condition_changed condition=connecting
+5.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 generation=1 event=condition_changed condition=ready reason=first_connection
 6.000000000 rank=0 event=port_changed rail=0 port=down
-6.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 incarnation=1 event=condition_changed condition=stopping reason=port_down
+6.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 generation=1 event=condition_changed condition=stopping reason=port_down
 6.100000000 rank=0 peer=1 event=partitioned
 6.200000000 rank=0 event=reissued bytes=4096
-7.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 incarnation=2 event=condition_changed condition=ready reason=recovery
+7.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 generation=2 event=condition_changed condition=ready reason=recovery
 7.000000000 rank=0 peer=1 event=rejoined after_us=900000
-8.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 incarnation=2 event=condition_changed condition=closed reason=torn_down
+8.000000000 rank=0 peer=1 subchannel=0 port=hw0/1 path=0 generation=2 event=condition_changed condition=closed reason=torn_down
 9.00000"""
-    LOG1 = """5.100000000 rank=1 peer=0 subchannel=0 port=hw0/1 path=0 incarnation=1 event=condition_changed condition=ready reason=first_connection
-6.001000000 rank=1 peer=0 subchannel=0 port=hw0/1 path=0 incarnation=1 event=condition_changed condition=stopping reason=peer_asked
-7.250000000 rank=1 peer=0 subchannel=0 port=hw0/1 path=0 incarnation=2 event=condition_changed condition=ready reason=recovery
+    LOG1 = """5.100000000 rank=1 peer=0 subchannel=0 port=hw0/1 path=0 generation=1 event=condition_changed condition=ready reason=first_connection
+6.001000000 rank=1 peer=0 subchannel=0 port=hw0/1 path=0 generation=1 event=condition_changed condition=stopping reason=peer_asked
+7.250000000 rank=1 peer=0 subchannel=0 port=hw0/1 path=0 generation=2 event=condition_changed condition=ready reason=recovery
 """
 
     def test_outages_of_both_ends_are_one(self):

@@ -30,8 +30,8 @@ class NumberingDevice final : public rdma::Device {
     std::uint32_t remote_key() const override { return key_; }
     std::uint32_t key_;
   };
-  const rdma::DeviceFacts& facts() const override { return facts_; }
-  Result<rdma::PortFacts> query_port(std::uint8_t) override { return rdma::PortFacts{}; }
+  const rdma::DeviceAttributes& attributes() const override { return attributes_; }
+  Result<rdma::PortAttributes> query_port(std::uint8_t) override { return rdma::PortAttributes{}; }
   Result<std::unique_ptr<rdma::MemoryRegion>> register_memory(void*, std::size_t, rdma::Access) override {
     return std::unique_ptr<rdma::MemoryRegion>(std::make_unique<Region>(++keys_));
   }
@@ -39,7 +39,7 @@ class NumberingDevice final : public rdma::Device {
   Result<std::unique_ptr<rdma::SharedReceiveQueue>> make_shared_receive_queue(std::int32_t) override {
     return no();
   }
-  Result<std::unique_ptr<rdma::QueuePair>> make_queue_pair(const rdma::QueuePairShape&) override {
+  Result<std::unique_ptr<rdma::QueuePair>> make_queue_pair(const rdma::QueuePairInitAttributes&) override {
     return no();
   }
   Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t,
@@ -52,7 +52,7 @@ class NumberingDevice final : public rdma::Device {
 
  private:
   static Error no() { return failure(ErrorKind::unsupported, "not here"); }
-  rdma::DeviceFacts facts_;
+  rdma::DeviceAttributes attributes_;
   std::uint32_t keys_ = 0;
 };
 

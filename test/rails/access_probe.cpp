@@ -62,7 +62,7 @@ class Probe {
     queue_ = must(device.make_completion_queue(256));
     receives_ = must(device.make_shared_receive_queue(slots));
     region_ = must(device.register_memory(memory_.data(), memory_.size(), Access::remote_read_write));
-    QueuePairShape shape;
+    QueuePairInitAttributes shape;
     shape.completions = queue_.get();
     shape.receives = receives_.get();
     pair_ = must(device.make_queue_pair(shape));
@@ -71,14 +71,14 @@ class Probe {
   }
 
   void connect() {
-    const PortFacts port = must(device_.query_port(1));
+    const PortAttributes port = must(device_.query_port(1));
     tell({port.address, pair_->number(), datagrams_->number()});
     peer_ = hear();
     ConnectParameters parameters;
     parameters.route.destination = peer_.port;
     parameters.remote_queue_pair = peer_.queue_pair;
-    parameters.send_packet_number = 5;
-    parameters.receive_packet_number = 5;
+    parameters.send_psn = 5;
+    parameters.receive_psn = 5;
     must(pair_->make_ready_to_receive(parameters));
     must(pair_->make_ready_to_send());
     std::printf("connected\n");

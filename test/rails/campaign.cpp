@@ -161,22 +161,23 @@ void heal_all(RailCluster& cluster, const ClusterOptions& options) {
   cluster.inject("tables reroute");
 }
 
-// What one sent the other has handed on, and no credit is missing.
-bool books_agree_now(RailCluster& cluster) {
+// What one sent the other has delivered, and no credit is missing.
+bool counters_agree_now(RailCluster& cluster) {
   for (int from = 0; from < cluster.size(); ++from)
     for (int to = 0; to < cluster.size(); ++to) {
       if (from == to) continue;
-      const RailChannel::Books there = cluster.at(from).channel().books(to);
-      const RailChannel::Books here = cluster.at(to).channel().books(from);
-      if (there.sent != here.handed_on || there.under_way > here.handed_on - here.told) return false;
+      const RailChannel::SequenceCounters there = cluster.at(from).channel().sequence_counters(to);
+      const RailChannel::SequenceCounters here = cluster.at(to).channel().sequence_counters(from);
+      if (there.sent != here.delivered || there.under_way > here.delivered - here.acknowledged_to_peer)
+        return false;
     }
   return true;
 }
 
 // A credit that was lost with its path is made up for when the two ends meet again, which may take until
 // after both are at rest.
-bool books_agree(RailCluster& cluster) {
-  for (const Nanoseconds until = cluster.now() + 10 * second; !books_agree_now(cluster);) {
+bool counters_agree(RailCluster& cluster) {
+  for (const Nanoseconds until = cluster.now() + 10 * second; !counters_agree_now(cluster);) {
     if (cluster.now() >= until) return false;
     cluster.run(cluster.now() + 10 * millisecond, false);
   }
@@ -236,7 +237,7 @@ CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
     if (counters.protection_errors != 0) cluster.fail("an adapter refused a key");
     if (!cluster.at(i).lost.empty()) cluster.fail("a peer was lost");
   }
-  if (settled && !books_agree(cluster)) cluster.fail("the books of two processes do not agree");
+  if (settled && !counters_agree(cluster)) cluster.fail("the counters of two processes do not agree");
   if (settled && result.messages != messages) cluster.fail("messages are missing");
   if (!done) cluster.fail("not everything arrived in time");
   if (done && !settled) cluster.fail("not at rest in time");

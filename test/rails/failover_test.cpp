@@ -193,7 +193,7 @@ TEST_P(RailFailover, WhatADyingAdapterAcknowledgedIsSentAgain) {
   EXPECT_TRUE(cluster.at(0).lost.empty() && cluster.at(1).lost.empty());
 }
 
-// Dead for a while: opened again, its rails carry data as before, with keys and addresses of a new life.
+// Dead for a while: opened again, its rails carry data as before, with keys and addresses of a new device generation.
 TEST_P(RailFailover, AnAdapterThatComesBackIsOpenedAgain) {
   RailCluster cluster(options());
   stream(cluster, 20 * millisecond);
@@ -282,13 +282,13 @@ TEST_P(RailFailover, NothingIsKeptForAPeerThatIsSilent) {
   RailCluster cluster(options());
   for (int i = 0; i < 20; ++i) cluster.at(0).post({1, 8000});
   EXPECT_TRUE(cluster.run(cluster.now() + second)) << cluster.describe();
-  EXPECT_EQ(cluster.at(0).channel().books(1).under_way, 20u);
+  EXPECT_EQ(cluster.at(0).channel().sequence_counters(1).under_way, 20u);
   // Somebody looks now and then, as a process does that polls.
   for (int i = 0; i < 3; ++i) {
     cluster.inject_at(cluster.now() + 200 * millisecond, "sm change");
     cluster.run(cluster.now() + 300 * millisecond, false);
   }
-  EXPECT_EQ(cluster.at(0).channel().books(1).under_way, 0u) << cluster.describe();
+  EXPECT_EQ(cluster.at(0).channel().sequence_counters(1).under_way, 0u) << cluster.describe();
 }
 
 TEST_P(RailFailover, OffLosesThePeerAtTheFirstError) {

@@ -59,7 +59,7 @@ const Case cases[] = {
     {"HeaderCut", PacketKind::eager, [](Packet& p) { p.left = 7; }, "0 sent a packet of only 7 bytes"},
     {"KindUnknown", PacketKind::credit, [](Packet& p) { p.header.kind = static_cast<PacketKind>(99); },
      "0 sent a packet of unknown kind 99"},
-    {"BeyondTheWindow", PacketKind::eager, [](Packet& p) { p.header.psn += packet_window; },
+    {"BeyondTheWindow", PacketKind::eager, [](Packet& p) { p.header.sequence_number += packet_window; },
      "outside the window of 64"},
     {"AcknowledgesWhatWasNotSent", PacketKind::credit, [](Packet& p) { p.header.acknowledged += 100'000; },
      "0 sent an acknowledgement of packet 100000, but only"},

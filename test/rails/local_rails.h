@@ -70,7 +70,7 @@ struct End {
   }
   void make_pair(std::int32_t send_depth = 16) {
     pair.reset();
-    QueuePairShape shape;
+    QueuePairInitAttributes shape;
     shape.completions = queue.get();
     shape.receives = receives.get();
     shape.port = port;
@@ -79,16 +79,16 @@ struct End {
   }
   PortAddress address() { return device.query_port(port).value().address; }
 
-  void connect(End& peer, const Persistence& persistence = {}, std::uint8_t path = 0) {
+  void connect(End& peer, const RetryPolicy& retry_policy = {}, std::uint8_t path = 0) {
     ConnectParameters parameters;
     parameters.route.destination = peer.address();
     parameters.route.port = port;
     parameters.route.source_path_bits = path;
     parameters.route.destination_path_bits = path;
     parameters.remote_queue_pair = peer.pair->number();
-    parameters.send_packet_number = pair->number() * 1000;
-    parameters.receive_packet_number = peer.pair->number() * 1000;
-    parameters.persistence = persistence;
+    parameters.send_psn = pair->number() * 1000;
+    parameters.receive_psn = peer.pair->number() * 1000;
+    parameters.retry_policy = retry_policy;
     const auto received = pair->make_ready_to_receive(parameters);
     ASSERT_TRUE(received) << received.error().text;
     const auto sent = pair->make_ready_to_send();

@@ -409,7 +409,7 @@ bool RailCluster::run(Nanoseconds until, bool until_idle) {
 bool RailCluster::settle(Nanoseconds until) {
   const auto rested = [&] {
     return std::all_of(endpoints_.begin(), endpoints_.end(),
-                       [](const auto& e) { return e->channel().at_rest(); });
+                       [](const auto& e) { return e->channel().quiescent(); });
   };
   while (failure_.empty() && !(everybody_idle() && rested())) {
     if (events_.now() >= until) return false;
@@ -423,7 +423,7 @@ std::string RailCluster::describe() {
   std::string text = failure_;
   for (int i = 0; i < size(); ++i) {
     std::string why = "at rest";
-    at(i).channel().at_rest(&why);
+    at(i).channel().quiescent(&why);
     const RailCounters& c = at(i).channel().counters();
     text += fmt::format(
         "\n{}: arrived {}, {}; failures {}, watchdog {}, fences {}/{}, reissued {} packets {} stripes, had "

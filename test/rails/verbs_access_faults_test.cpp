@@ -39,9 +39,9 @@ TEST(VerbsAccessFaults, RetriesEndWhenTheirTimeIsOver) {
   LocalRails rails(two_hosts());
   const auto first = rails.open_first(0), second = rails.open_first(1);
   End a(*first), b(*second);
-  const Persistence persistence{.acknowledge_time = 5 * millisecond, .retries = 3};
-  a.connect(b, persistence);
-  b.connect(a, persistence);
+  const RetryPolicy retry_policy{.acknowledge_time = 5 * millisecond, .retries = 3};
+  a.connect(b, retry_policy);
+  b.connect(a, retry_policy);
   rails.inject("link n0/hw0 blackhole both");
   const Nanoseconds from = rails.events.now();
   EXPECT_EQ(a.post(a.request(1, Opcode::write, 0, 100, &b)), 1);
@@ -105,7 +105,7 @@ TEST(VerbsAccessFaults, ALateWriteFindsNobody) {
   LocalRails rails(two_hosts());
   const auto first = rails.open_first(0), second = rails.open_first(1);
   End a(*first), b(*second);
-  const Persistence brief{.acknowledge_time = millisecond, .retries = 1};
+  const RetryPolicy brief{.acknowledge_time = millisecond, .retries = 1};
   a.connect(b, brief);
   b.connect(a, brief);
   ASSERT_TRUE(b.pair->make_error());
@@ -121,7 +121,7 @@ TEST(VerbsAccessFaults, ALateWriteFindsNobody) {
 TEST(VerbsAccessFaults, PortEventsKeepTheirNumber) {
   LocalRails rails(two_hosts(1, 2));
   const auto first = rails.open_first(0), second = rails.open_first(1);
-  ASSERT_EQ(first->facts().ports, 2);
+  ASSERT_EQ(first->attributes().ports, 2);
   End one(*first, 1), two(*first, 2), peer_one(*second, 1), peer_two(*second, 2);
   one.connect(peer_one);
   peer_one.connect(one);
@@ -221,7 +221,7 @@ struct Migrating {
     });
   }
 
-  Persistence brief{.acknowledge_time = millisecond, .retries = 2};
+  RetryPolicy brief{.acknowledge_time = millisecond, .retries = 2};
   LocalRails rails{two_hosts(1, 2)};
   std::unique_ptr<Device> first = rails.open_first(0), other = rails.open_first(1);
   End a{*first, 1}, b{*other, 1};

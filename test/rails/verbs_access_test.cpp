@@ -25,17 +25,17 @@ void fill(End& end, std::size_t offset, std::size_t bytes, int seed) {
     end.memory[offset + i] = static_cast<std::byte>(i * 31 + static_cast<std::size_t>(seed));
 }
 
-TEST(VerbsAccess, DevicesTellTheirFacts) {
+TEST(VerbsAccess, DevicesTellTheirAttributes) {
   LocalRails rails(two_hosts(2));
   const auto devices = rails.open(0);
   ASSERT_EQ(devices.size(), 2u);
-  const DeviceFacts& facts = devices[1]->facts();
-  EXPECT_EQ(facts.name, "hw1");
-  EXPECT_EQ(facts.ports, 1);
-  EXPECT_TRUE(facts.path_migration);
-  EXPECT_GE(facts.inline_bytes, 64);
-  EXPECT_GE(facts.outstanding_reads, 4);
-  EXPECT_GE(facts.send_queue_depth, 128);
+  const DeviceAttributes& attributes = devices[1]->attributes();
+  EXPECT_EQ(attributes.name, "hw1");
+  EXPECT_EQ(attributes.ports, 1);
+  EXPECT_TRUE(attributes.path_migration);
+  EXPECT_GE(attributes.inline_bytes, 64);
+  EXPECT_GE(attributes.outstanding_reads, 4);
+  EXPECT_GE(attributes.send_queue_depth, 128);
   const auto port = devices[1]->query_port(1);
   ASSERT_TRUE(port);
   EXPECT_TRUE(port.value().active);
@@ -51,7 +51,7 @@ TEST(VerbsAccess, DevicesTellTheirFacts) {
 TEST(VerbsAccess, RefusalsNameTheCallAndTheDevice) {
   LocalRails rails(two_hosts());
   const auto device = rails.open_first(0);
-  const auto queue = device->make_completion_queue(device->facts().completion_queue_depth + 1);
+  const auto queue = device->make_completion_queue(device->attributes().completion_queue_depth + 1);
   ASSERT_FALSE(queue);
   EXPECT_NE(queue.error().text.find("ibv_create_cq"), std::string::npos);
   EXPECT_NE(queue.error().text.find("on hw0: Invalid argument (EINVAL)"), std::string::npos)
@@ -206,7 +206,7 @@ TEST(VerbsAccess, RoceIsReachedByItsGidWhereverThatStands) {
   parameters.link_layer = fabric::LinkLayer::ethernet;
   LocalRails rails(two_hosts(), parameters);
   const auto first = rails.open_first(0), second = rails.open_first(1);
-  const PortFacts before = first->query_port(1).value();
+  const PortAttributes before = first->query_port(1).value();
   EXPECT_EQ(before.address.link_layer, LinkLayer::ethernet);
   auto datagrams = first->make_datagram_queue_pair(1, 7).value();
   auto peer = second->make_datagram_queue_pair(1, 7).value();
@@ -231,7 +231,7 @@ TEST(VerbsAccess, RoceIsReachedByItsGidWhereverThatStands) {
   ASSERT_TRUE(first->next_event(event));
   EXPECT_EQ(event.kind, DeviceEvent::Kind::address_changed);
   EXPECT_EQ(event.port, 1);
-  const PortFacts after = first->query_port(1).value();
+  const PortAttributes after = first->query_port(1).value();
   EXPECT_EQ(after.address.gids, before.address.gids);
   EXPECT_NE(after.gid_indices, before.gid_indices);
   exchange(2);
@@ -265,7 +265,7 @@ TEST(VerbsAccess, AskingForAPortWithAllItsAddressesTakesTwoCalls) {
   rails.inject("gid n0/hw0:2 set 9 v1 10.0.0.1");
   rails.inject("gid n0/hw0:1 set 1 v2 2001:db8::1");
   calls = 0;
-  const PortFacts second = devices[0]->query_port(2).value();
+  const PortAttributes second = devices[0]->query_port(2).value();
   EXPECT_EQ(calls, 1);  // beside ibv_query_port
   EXPECT_EQ(second.address.kinds, 0b001101);
   EXPECT_EQ(second.gid_indices[0], 4);
@@ -275,7 +275,7 @@ TEST(VerbsAccess, AskingForAPortWithAllItsAddressesTakesTwoCalls) {
   // A library that has no such call tells the same, entry by entry.
   functions.query_gid_table = nullptr;
   VerbsDeviceSource old(functions);
-  const PortFacts same = old.open_devices().value()[0]->query_port(2).value();
+  const PortAttributes same = old.open_devices().value()[0]->query_port(2).value();
   EXPECT_EQ(same.address, second.address);
   EXPECT_EQ(same.gid_indices, second.gid_indices);
 }

@@ -46,7 +46,7 @@ class Top(unittest.TestCase):
         self.assertEqual(lines[1][:6], ["3", "5", "0", "mlx4_0/1", "0", "ready"])
         self.assertGreater(float(lines[1][6]), 0)
         self.assertEqual(float(lines[1][7]), 4000)
-        self.assertIn("rank=3 peer=5 subchannel=1 port=mlx4_1/2 path=2 incarnation=1 event=condition_changed "
+        self.assertIn("rank=3 peer=5 subchannel=1 port=mlx4_1/2 path=2 generation=1 event=condition_changed "
                       "condition=failed reason=port_down", found.stdout)
 
     def test_tells_programs_everything(self):

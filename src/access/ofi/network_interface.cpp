@@ -32,16 +32,16 @@ std::uint32_t ipv4_of(const MappedAddress& address) {
   return network_order;
 }
 
-std::vector<InterfaceFacts> network_interfaces(const std::string& name) {
-  std::vector<InterfaceFacts> found;
+std::vector<InterfaceAttributes> network_interfaces(const std::string& name) {
+  std::vector<InterfaceAttributes> found;
   ifaddrs* list = nullptr;
   if (getifaddrs(&list) != 0) return found;
   for (const ifaddrs* each = list; each != nullptr; each = each->ifa_next) {
     if (!name.empty() && name != each->ifa_name) continue;
     auto at = std::find_if(found.begin(), found.end(),
-                           [&](const InterfaceFacts& known) { return known.name == each->ifa_name; });
+                           [&](const InterfaceAttributes& known) { return known.name == each->ifa_name; });
     if (at == found.end()) {
-      InterfaceFacts& made = found.emplace_back();
+      InterfaceAttributes& made = found.emplace_back();
       made.name = each->ifa_name;
       made.running = (each->ifa_flags & IFF_UP) != 0 && (each->ifa_flags & IFF_RUNNING) != 0;
       made.loopback = (each->ifa_flags & IFF_LOOPBACK) != 0;
@@ -56,10 +56,10 @@ std::vector<InterfaceFacts> network_interfaces(const std::string& name) {
   return found;
 }
 
-Result<std::vector<InterfaceFacts>> listed_interfaces(const std::string& list) {
-  std::vector<InterfaceFacts> wanted;
+Result<std::vector<InterfaceAttributes>> listed_interfaces(const std::string& list) {
+  std::vector<InterfaceAttributes> wanted;
   if (list == "all") {
-    for (InterfaceFacts& each : network_interfaces())
+    for (InterfaceAttributes& each : network_interfaces())
       if (each.running && !each.loopback && each.address != 0) wanted.push_back(std::move(each));
     return wanted;
   }
@@ -70,7 +70,7 @@ Result<std::vector<InterfaceFacts>> listed_interfaces(const std::string& list) {
     auto found = network_interfaces(name.empty() ? "," : name);  // no interface has such a name
     if (found.empty() || found.front().address == 0) {
       std::string there;
-      for (const InterfaceFacts& each : network_interfaces())
+      for (const InterfaceAttributes& each : network_interfaces())
         if (each.address != 0) there += (there.empty() ? "" : ", ") + each.name;
       return failure(ErrorKind::invalid_argument, "the interface '{}' {}; must be all, or some of {}", name,
                      found.empty() ? "does not exist here" : "has no IPv4 address", there);

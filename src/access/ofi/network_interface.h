@@ -17,7 +17,7 @@ MappedAddress mapped_address(std::uint32_t network_order);
 // 0: it is none.
 std::uint32_t ipv4_of(const MappedAddress& address);
 
-struct InterfaceFacts {
+struct InterfaceAttributes {
   std::string name;      // "eth0"
   bool running = false;  // up, with a carrier
   bool loopback = false;
@@ -25,10 +25,10 @@ struct InterfaceFacts {
 };
 
 // Those that exist now; with `name` only that one.
-std::vector<InterfaceFacts> network_interfaces(const std::string& name = "");
+std::vector<InterfaceAttributes> network_interfaces(const std::string& name = "");
 // Those that a list means: names with commas between them, each with an IPv4 address; or `all` that are up,
 // have one, and are not the loopback. An error says which name is wrong.
-Result<std::vector<InterfaceFacts>> listed_interfaces(const std::string& list);
+Result<std::vector<InterfaceAttributes>> listed_interfaces(const std::string& list);
 // Bytes per second as the kernel knows it; 1 Gbit/s where it does not.
 std::int64_t interface_rate(const std::string& name);
 

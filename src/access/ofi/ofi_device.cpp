@@ -36,7 +36,7 @@ fi_info* wanted_info(const OfiFunctions& functions) {
 }  // namespace
 
 Result<std::unique_ptr<OfiDevice>> OfiDevice::make(const OfiFunctions& functions,
-                                                   const InterfaceFacts& interface) {
+                                                   const InterfaceAttributes& interface) {
   std::unique_ptr<OfiDevice> made(new OfiDevice(functions, interface.name));
   HAWSER_TRY(made->open(interface.address));
   return made;
@@ -54,16 +54,16 @@ Result<> OfiDevice::open(std::uint32_t address) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&address);
   const std::string text = fmt::format("{}.{}.{}.{}", bytes[0], bytes[1], bytes[2], bytes[3]);
   fi_info* const hints = wanted_info(functions_);
-  if (hints == nullptr) return refused(functions_, "fi_allocinfo", facts_.name, FI_ENOMEM);
+  if (hints == nullptr) return refused(functions_, "fi_allocinfo", attributes_.name, FI_ENOMEM);
   const int error =
       functions_.getinfo(FI_VERSION(1, 15), text.c_str(), "0", FI_SOURCE | FI_NUMERICHOST, hints, &info_);
   functions_.freeinfo(hints);
-  if (error != 0) return refused(functions_, "fi_getinfo for provider tcp", facts_.name, error);
+  if (error != 0) return refused(functions_, "fi_getinfo for provider tcp", attributes_.name, error);
 
   const auto open_with = [&](const char* call, auto& handle, auto&& make) -> Result<> {
     typename std::remove_reference_t<decltype(handle)>::pointer object = nullptr;
     if (const int refusal = make(&object); refusal != 0)
-      return refused(functions_, call, facts_.name, refusal);
+      return refused(functions_, call, attributes_.name, refusal);
     handle.reset(object);
     return {};
   };
@@ -88,21 +88,22 @@ Result<> OfiDevice::listen() {
   if (error == 0) error = fi_listen(listener_.get());
   if (error == 0) error = fi_getname(&listener_->fid, &own, &length);
   if (error == 0) error = fi_control(&events_->fid, FI_GETWAIT, &events_descriptor_);
-  if (error != 0) return refused(functions_, "listening for connections", facts_.name, error);
+  if (error != 0) return refused(functions_, "listening for connections", attributes_.name, error);
   HAWSER_TRY(watch(events_descriptor_));
   address_.gids[0] = mapped_address(own.sin_addr.s_addr);
   address_.lid = ntohs(own.sin_port);
   address_.link_layer = LinkLayer::ethernet;
   address_.transport = Transport::tcp;
   address_.mtu = 5;  // 4096; nothing depends on it
-  facts_.ports = 1;
-  facts_.send_queue_depth = facts_.completion_queue_depth = facts_.shared_receive_depth = 1 << 16;
-  facts_.inline_bytes = OfiQueuePair::most_inline;
+  attributes_.ports = 1;
+  attributes_.send_queue_depth = attributes_.completion_queue_depth = attributes_.shared_receive_depth =
+      1 << 16;
+  attributes_.inline_bytes = OfiQueuePair::most_inline;
   // Those of an earlier process on this address shall not fit.
   Random random((std::uint64_t{address_.lid} << 32) ^ reinterpret_cast<std::uintptr_t>(this));
   next_number_ = static_cast<std::uint32_t>(random.below(number_mask));
-  const auto facts = query_port(1);
-  active_ = facts && facts.value().active;
+  const auto attributes = query_port(1);
+  active_ = attributes && attributes.value().active;
   return {};
 }
 
@@ -115,21 +116,21 @@ OfiDevice::~OfiDevice() {
   if (info_ != nullptr) functions_.freeinfo(info_);
 }
 
-Result<PortFacts> OfiDevice::query_port(std::uint8_t port) {
-  if (port != 1) return failure(ErrorKind::other, "{} has no port {}", facts_.name, port);
-  PortFacts facts;
-  facts.address = address_;
-  facts.bytes_per_second = interface_rate(facts_.name);
+Result<PortAttributes> OfiDevice::query_port(std::uint8_t port) {
+  if (port != 1) return failure(ErrorKind::other, "{} has no port {}", attributes_.name, port);
+  PortAttributes attributes;
+  attributes.address = address_;
+  attributes.bytes_per_second = interface_rate(attributes_.name);
   // With another address this one cannot be reached: as good as down.
-  for (const InterfaceFacts& each : network_interfaces(facts_.name))
-    facts.active = each.running && each.address == ipv4_of(address_.gids[0]);
-  return facts;
+  for (const InterfaceAttributes& each : network_interfaces(attributes_.name))
+    attributes.active = each.running && each.address == ipv4_of(address_.gids[0]);
+  return attributes;
 }
 
 bool OfiDevice::next_event(DeviceEvent& event) {
   if (!interfaces_.take()) return false;
-  const auto facts = query_port(1);
-  const bool active = facts && facts.value().active;
+  const auto attributes = query_port(1);
+  const bool active = attributes && attributes.value().active;
   if (active == active_) return false;
   active_ = active;
   event = {active ? DeviceEvent::Kind::port_active : DeviceEvent::Kind::port_down, 1, 0};
@@ -142,12 +143,13 @@ Result<std::unique_ptr<MemoryRegion>> OfiDevice::register_memory(void* address, 
   if (access != Access::local) rights |= FI_REMOTE_WRITE;
   fid_mr* region = nullptr;
   const int error = fi_mr_reg(domain_.get(), address, bytes, rights, 0, 0, 0, &region, nullptr);
-  if (error != 0) return refused(functions_, fmt::format("fi_mr_reg of {} bytes", bytes), facts_.name, error);
+  if (error != 0)
+    return refused(functions_, fmt::format("fi_mr_reg of {} bytes", bytes), attributes_.name, error);
   OfiHandle<fid_mr> handle(region);
   const std::uint64_t key = fi_mr_key(region);
   if (key > UINT32_MAX - 1)
     return failure(ErrorKind::other, "the key {} of a memory region on {} has more than 32 bits", key,
-                   facts_.name);
+                   attributes_.name);
   // 0 means none to the channel room.
   return std::unique_ptr<MemoryRegion>(
       new OfiMemoryRegion(std::move(handle), static_cast<std::uint32_t>(key) + 1));
@@ -163,7 +165,7 @@ Result<std::unique_ptr<SharedReceiveQueue>> OfiDevice::make_shared_receive_queue
   return OfiSharedReceiveQueue::make(*this, depth);
 }
 
-Result<std::unique_ptr<QueuePair>> OfiDevice::make_queue_pair(const QueuePairShape& shape) {
+Result<std::unique_ptr<QueuePair>> OfiDevice::make_queue_pair(const QueuePairInitAttributes& shape) {
   do next_number_ = (next_number_ + 1) & number_mask;
   while (next_number_ == 0 || pairs_.contains(next_number_));
   auto made = std::make_unique<OfiQueuePair>(*this, next_number_, shape);
@@ -189,7 +191,7 @@ Result<> OfiDevice::arm(fid_cq* queue) {
   // -FI_EAGAIN: something is there, which the poll that follows takes.
   const int error = fi_trywait(fabric_.get(), waited, 2);
   passes_ = passes_per_look;
-  if (error != 0 && error != -FI_EAGAIN) return refused(functions_, "fi_trywait", facts_.name, error);
+  if (error != 0 && error != -FI_EAGAIN) return refused(functions_, "fi_trywait", attributes_.name, error);
   return {};
 }
 
@@ -296,7 +298,7 @@ Result<std::vector<std::unique_ptr<Device>>> OfiDeviceSource::open_devices() {
   if (!functions) return functions.take_error();
   auto wanted = listed_interfaces(interfaces_);
   if (!wanted) return wanted.take_error();
-  for (const InterfaceFacts& each : wanted.value()) {
+  for (const InterfaceAttributes& each : wanted.value()) {
     auto device = OfiDevice::make(functions.value(), each);
     if (!device) return device.take_error();
     devices.push_back(std::move(device).value());

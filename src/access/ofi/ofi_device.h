@@ -23,8 +23,8 @@ class OfiQueuePair;
 
 // What a connection request says: whom it is from and for. As it is on the wire.
 struct OfiGreeting {
-  std::uint32_t from = 0, to = 0;   // queue pairs
-  std::uint32_t packet_number = 0;  // what the receiver shall expect: tells attempts apart
+  std::uint32_t from = 0, to = 0;  // queue pairs
+  std::uint32_t psn = 0;           // what the receiver shall expect: tells attempts apart
   static constexpr std::uint32_t current_version = 2;
   std::uint32_t version = current_version;
   std::uint64_t proof = 0;  // SipHash of what stands before it, by the connection's secret
@@ -34,18 +34,18 @@ static_assert(sizeof(OfiGreeting) == 24, "hashed and compared as it is");
 class OfiDevice final : public Device {
  public:
   static Result<std::unique_ptr<OfiDevice>> make(const OfiFunctions& functions,
-                                                 const InterfaceFacts& interface);
+                                                 const InterfaceAttributes& interface);
   ~OfiDevice() override;
   OfiDevice(const OfiDevice&) = delete;
   OfiDevice& operator=(const OfiDevice&) = delete;
 
-  const DeviceFacts& facts() const override { return facts_; }
-  Result<PortFacts> query_port(std::uint8_t port) override;
+  const DeviceAttributes& attributes() const override { return attributes_; }
+  Result<PortAttributes> query_port(std::uint8_t port) override;
   Result<std::unique_ptr<MemoryRegion>> register_memory(void* address, std::size_t bytes,
                                                         Access access) override;
   Result<std::unique_ptr<CompletionQueue>> make_completion_queue(std::int32_t depth) override;
   Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(std::int32_t depth) override;
-  Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairShape& shape) override;
+  Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairInitAttributes& shape) override;
   Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
                                                                       std::uint32_t key) override;
   bool next_event(DeviceEvent& event) override;
@@ -82,7 +82,7 @@ class OfiDevice final : public Device {
     fi_info* info;
   };
   OfiDevice(const OfiFunctions& functions, std::string name) : functions_(functions) {
-    facts_.name = std::move(name);
+    attributes_.name = std::move(name);
   }
   Result<> open(std::uint32_t address);
   Result<> listen();
@@ -90,7 +90,7 @@ class OfiDevice final : public Device {
   OfiQueuePair* find(fid_t endpoint) const;
 
   OfiFunctions functions_;
-  DeviceFacts facts_;
+  DeviceAttributes attributes_;
   PortAddress address_;
   fi_info* info_ = nullptr;
   ReadySet ready_;

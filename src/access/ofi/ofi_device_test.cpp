@@ -31,7 +31,7 @@ struct End {
     EXPECT_TRUE(receives->post({&request, 1}));
   }
   std::unique_ptr<QueuePair> make_pair() {
-    QueuePairShape shape;
+    QueuePairInitAttributes shape;
     shape.completions = completions.get();
     shape.receives = receives.get();
     shape.send_depth = 16;
@@ -67,8 +67,8 @@ class OfiDeviceTest : public testing::Test {
     ConnectParameters parameters;
     parameters.route.destination = end.address();
     parameters.remote_queue_pair = pair.number();
-    parameters.send_packet_number = send;
-    parameters.receive_packet_number = receive;
+    parameters.send_psn = send;
+    parameters.receive_psn = receive;
     parameters.secret = &end == &b ? secret_of_a : secret_of_b;
     return parameters;
   }
@@ -175,7 +175,7 @@ TEST_F(OfiDeviceTest, WritesRemoteMemory) {
   until([&] { return a.sent.size() == 1; });
   ASSERT_EQ(a.sent[0].status, Status::success);
   EXPECT_EQ(here, there);
-  EXPECT_EQ(a.device->facts().outstanding_reads, 0);
+  EXPECT_EQ(a.device->attributes().outstanding_reads, 0);
 }
 
 TEST_F(OfiDeviceTest, OnlyWhatIsSignaledCompletes) {

@@ -22,7 +22,7 @@ OfiGreeting signed_by(const std::array<std::uint64_t, 2>& secret, OfiGreeting gr
 
 }  // namespace
 
-OfiQueuePair::OfiQueuePair(OfiDevice& device, std::uint32_t number, const QueuePairShape& shape)
+OfiQueuePair::OfiQueuePair(OfiDevice& device, std::uint32_t number, const QueuePairInitAttributes& shape)
     : device_(device),
       completions_(static_cast<OfiCompletionQueue&>(*shape.completions)),
       receives_(static_cast<OfiSharedReceiveQueue&>(*shape.receives)),
@@ -48,13 +48,11 @@ bool OfiQueuePair::initiates() const {
 }
 
 OfiGreeting OfiQueuePair::greeting() const {
-  return signed_by(parameters_.secret,
-                   {number_, parameters_.remote_queue_pair, parameters_.send_packet_number});
+  return signed_by(parameters_.secret, {number_, parameters_.remote_queue_pair, parameters_.send_psn});
 }
 
 OfiGreeting OfiQueuePair::expected_greeting() const {
-  return signed_by(parameters_.secret,
-                   {parameters_.remote_queue_pair, number_, parameters_.receive_packet_number});
+  return signed_by(parameters_.secret, {parameters_.remote_queue_pair, number_, parameters_.receive_psn});
 }
 
 void OfiQueuePair::settle(State state) {
@@ -65,14 +63,14 @@ void OfiQueuePair::settle(State state) {
 Result<> OfiQueuePair::make_ready_to_receive(const ConnectParameters& parameters) {
   if (state_ != State::initial || parameters.route.destination.transport != Transport::tcp)
     return failure(ErrorKind::other, "queue pair {} on {} is in use, or the other end is no TCP port",
-                   number_, device_.facts().name);
+                   number_, device_.attributes().name);
   parameters_ = parameters;
   settle(State::connecting);
   if (initiates()) return {};
   if (fi_info* const request = device_.take_request(expected_greeting());
       request != nullptr && !accept(request))
     return failure(ErrorKind::other, "queue pair {} on {}: the connection broke", number_,
-                   device_.facts().name);
+                   device_.attributes().name);
   return {};
 }
 
@@ -94,7 +92,7 @@ Result<> OfiQueuePair::open_endpoint(fi_info* info) {
   if (error == 0) error = fi_ep_bind(endpoint, &completions_.get()->fid, FI_TRANSMIT | FI_RECV);
   if (error == 0) error = fi_ep_bind(endpoint, &receives_.get()->fid, 0);
   if (error == 0) error = fi_enable(endpoint);
-  if (error != 0) return refused(device_.functions(), "fi_endpoint", device_.facts().name, error);
+  if (error != 0) return refused(device_.functions(), "fi_endpoint", device_.attributes().name, error);
   return {};
 }
 
@@ -104,7 +102,7 @@ Result<> OfiQueuePair::connect() {
   if (info == nullptr || there == nullptr) {
     std::free(there);
     if (info != nullptr) device_.functions().freeinfo(info);
-    return refused(device_.functions(), "fi_dupinfo", device_.facts().name, FI_ENOMEM);
+    return refused(device_.functions(), "fi_dupinfo", device_.attributes().name, FI_ENOMEM);
   }
   const PortAddress& other = parameters_.route.destination;
   there->sin_family = AF_INET;
@@ -117,7 +115,7 @@ Result<> OfiQueuePair::connect() {
   HAWSER_TRY(open_endpoint(info));
   const OfiGreeting words = greeting();
   if (const int error = fi_connect(endpoint_.get(), &address, &words, sizeof(words)); error != 0)
-    return refused(device_.functions(), "fi_connect", device_.facts().name, error);
+    return refused(device_.functions(), "fi_connect", device_.attributes().name, error);
   return {};
 }
 

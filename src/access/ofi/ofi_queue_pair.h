@@ -15,7 +15,7 @@ class OfiQueuePair final : public QueuePair {
  public:
   static constexpr std::int32_t most_inline = 128;
 
-  OfiQueuePair(OfiDevice& device, std::uint32_t number, const QueuePairShape& shape);
+  OfiQueuePair(OfiDevice& device, std::uint32_t number, const QueuePairInitAttributes& shape);
   ~OfiQueuePair() override;
   OfiQueuePair(const OfiQueuePair&) = delete;
   OfiQueuePair& operator=(const OfiQueuePair&) = delete;

@@ -15,11 +15,11 @@ Result<std::unique_ptr<OfiCompletionQueue>> OfiCompletionQueue::make(OfiDevice& 
   wanted.wait_obj = FI_WAIT_FD;
   fid_cq* queue = nullptr;
   if (const int error = fi_cq_open(device.domain(), &wanted, &queue, nullptr); error != 0)
-    return refused(device.functions(), "fi_cq_open", device.facts().name, error);
+    return refused(device.functions(), "fi_cq_open", device.attributes().name, error);
   OfiHandle<fid_cq> handle(queue);
   int descriptor = -1;
   if (const int error = fi_control(&queue->fid, FI_GETWAIT, &descriptor); error != 0)
-    return refused(device.functions(), "FI_GETWAIT of a completion queue", device.facts().name, error);
+    return refused(device.functions(), "FI_GETWAIT of a completion queue", device.attributes().name, error);
   HAWSER_TRY(device.watch(descriptor));
   return std::unique_ptr<OfiCompletionQueue>(new OfiCompletionQueue(device, std::move(handle), descriptor));
 }
@@ -87,7 +87,7 @@ Result<std::unique_ptr<SharedReceiveQueue>> OfiSharedReceiveQueue::make(OfiDevic
   wanted.size = static_cast<std::size_t>(depth);
   fid_ep* queue = nullptr;
   if (const int error = fi_srx_context(device.domain(), &wanted, &queue, nullptr); error != 0)
-    return refused(device.functions(), "fi_srx_context", device.facts().name, error);
+    return refused(device.functions(), "fi_srx_context", device.attributes().name, error);
   return std::unique_ptr<SharedReceiveQueue>(new OfiSharedReceiveQueue(device, OfiHandle<fid_ep>(queue)));
 }
 
@@ -108,7 +108,7 @@ Result<> OfiSharedReceiveQueue::post(std::span<const ReceiveRequest> requests) {
 Result<> OfiSharedReceiveQueue::give(Receive& receive) {
   const auto error = fi_recv(queue_.get(), receive.request.address, receive.request.bytes, nullptr,
                              FI_ADDR_UNSPEC, static_cast<OfiOperation*>(&receive));
-  if (error != 0) return refused(device_.functions(), "fi_recv", device_.facts().name, error);
+  if (error != 0) return refused(device_.functions(), "fi_recv", device_.attributes().name, error);
   return {};
 }
 

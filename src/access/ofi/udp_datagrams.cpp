@@ -24,7 +24,8 @@ Result<std::unique_ptr<UdpDatagrams>> UdpDatagrams::make(OfiDevice& device, std:
   socklen_t length = sizeof(own);
   const int socket = made->socket_.get();
   if (socket < 0 || bind(socket, generic, length) != 0 || getsockname(socket, generic, &length) != 0)
-    return failure(ErrorKind::other, "a UDP socket on {}: {}", device.facts().name, std::strerror(errno));
+    return failure(ErrorKind::other, "a UDP socket on {}: {}", device.attributes().name,
+                   std::strerror(errno));
   made->port_ = ntohs(own.sin_port);
   HAWSER_TRY(device.watch(made->socket_.get()));
   return made;

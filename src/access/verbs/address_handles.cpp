@@ -69,7 +69,7 @@ AddressHandles::~AddressHandles() {
 
 bool AddressHandles::in_background() const {
   if (!device_.functions().may_wait) return false;
-  const auto own = device_.port_facts(port_);
+  const auto own = device_.port_attributes(port_);
   return own && own.value().address.link_layer == LinkLayer::ethernet;
 }
 
@@ -93,7 +93,7 @@ bool AddressHandles::answers(const PortAddress& to) {
 
 void AddressHandles::ask(const Key& key, const PortAddress& to, Entry& entry) {
   if (entry.asked || (entry.failures > 0 && Clock::now() < entry.due)) return;
-  const auto own = device_.port_facts(port_);
+  const auto own = device_.port_attributes(port_);
   if (!own) return;
   Route route;
   route.destination = to;

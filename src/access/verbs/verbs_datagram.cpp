@@ -38,9 +38,9 @@ VerbsDatagramQueuePair::~VerbsDatagramQueuePair() {
 
 Result<> VerbsDatagramQueuePair::open() {
   const VerbsFunctions& call = device_.functions();
-  const auto facts = device_.query_port(port_);
-  if (!facts) return Error(facts.error());
-  const int mtu = 128 << facts.value().address.mtu;
+  const auto attributes = device_.query_port(port_);
+  if (!attributes) return Error(attributes.error());
+  const int mtu = 128 << attributes.value().address.mtu;
   bytes_ = std::min(mtu, most_bytes);
   slot_bytes_ = static_cast<std::uint32_t>(bytes_) + route_header;
   const std::size_t all = std::size_t{slot_bytes_} * (receive_slots + send_slots);

@@ -36,7 +36,7 @@ Result<> never_wait(int descriptor, std::string_view device) {
 
 VerbsDevice::VerbsDevice(const VerbsFunctions& functions, ibv_context* context)
     : functions_(functions), context_(context) {
-  facts_.name = functions_.get_device_name(context->device);
+  attributes_.name = functions_.get_device_name(context->device);
 }
 
 Result<std::unique_ptr<VerbsDevice>> VerbsDevice::make(const VerbsFunctions& functions,
@@ -76,18 +76,18 @@ Result<> VerbsDevice::open() {
   ibv_device_attr attributes{};
   if (const int error = functions_.query_device(context_, &attributes); error != 0)
     return refused("ibv_query_device", name(), error);
-  facts_.ports = attributes.phys_port_cnt;
-  facts_.send_queue_depth = attributes.max_qp_wr;
-  facts_.completion_queue_depth = attributes.max_cqe;
-  facts_.shared_receive_depth = attributes.max_srq_wr;
-  facts_.outstanding_reads = std::min(attributes.max_qp_rd_atom, attributes.max_qp_init_rd_atom);
-  facts_.path_migration = (attributes.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG) != 0;
-  ports_.assign(facts_.ports, {});
+  attributes_.ports = attributes.phys_port_cnt;
+  attributes_.send_queue_depth = attributes.max_qp_wr;
+  attributes_.completion_queue_depth = attributes.max_cqe;
+  attributes_.shared_receive_depth = attributes.max_srq_wr;
+  attributes_.outstanding_reads = std::min(attributes.max_qp_rd_atom, attributes.max_qp_init_rd_atom);
+  attributes_.path_migration = (attributes.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG) != 0;
+  ports_.assign(attributes_.ports, {});
   domain_ = functions_.alloc_pd(context_);
   if (domain_ == nullptr) return refused("ibv_alloc_pd", name(), errno);
   channel_ = functions_.create_comp_channel(context_);
   if (channel_ == nullptr) return refused("ibv_create_comp_channel", name(), errno);
-  facts_.inline_bytes = granted_inline_bytes();
+  attributes_.inline_bytes = granted_inline_bytes();
   if (context_->async_fd < 0 || channel_->fd < 0) return {};  // nobody can sleep here
   if (!ready_) {
     auto made = ReadySet::make();
@@ -129,31 +129,31 @@ Result<> VerbsDevice::needs_open() const {
   return {};
 }
 
-Result<PortFacts> VerbsDevice::query_port(std::uint8_t port) {
-  if (port < 1 || port > facts_.ports)
+Result<PortAttributes> VerbsDevice::query_port(std::uint8_t port) {
+  if (port < 1 || port > attributes_.ports)
     return failure(ErrorKind::invalid_argument, "{} has no port {}; it has 1 to {}", name(), port,
-                   facts_.ports);
+                   attributes_.ports);
   HAWSER_TRY(needs_open());
-  ibv_port_attr attributes;
-  if (const int error = query_port_attributes(functions_, context_, port, attributes); error != 0)
+  ibv_port_attr queried;
+  if (const int error = query_port_attributes(functions_, context_, port, queried); error != 0)
     return refused("ibv_query_port", fmt::format("{} port {}", name(), port), error);
-  PortFacts facts;
-  facts.active = attributes.state == IBV_PORT_ACTIVE;
-  facts.address.lid = attributes.lid;
-  facts.address.lmc = attributes.lmc;
-  facts.address.link_layer =
-      attributes.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet : LinkLayer::infiniband;
-  facts.address.mtu = static_cast<std::uint8_t>(attributes.active_mtu);
-  facts.bytes_per_second = nominal_rate(attributes.active_width, attributes.active_speed);
-  facts.address.longest_message = message_code(std::max(attributes.max_msg_sz, 1u));
-  take_gids(port, attributes.gid_tbl_len, facts);
-  PortFacts& known = ports_[port - 1u];
-  const bool moved = !(known.address == facts.address) || known.gid_indices != facts.gid_indices;
-  known = facts;
+  PortAttributes attributes;
+  attributes.active = queried.state == IBV_PORT_ACTIVE;
+  attributes.address.lid = queried.lid;
+  attributes.address.lmc = queried.lmc;
+  attributes.address.link_layer =
+      queried.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet : LinkLayer::infiniband;
+  attributes.address.mtu = static_cast<std::uint8_t>(queried.active_mtu);
+  attributes.bytes_per_second = nominal_rate(queried.active_width, queried.active_speed);
+  attributes.address.longest_message = message_code(std::max(queried.max_msg_sz, 1u));
+  take_gids(port, queried.gid_tbl_len, attributes);
+  PortAttributes& known = ports_[port - 1u];
+  const bool moved = !(known.address == attributes.address) || known.gid_indices != attributes.gid_indices;
+  known = attributes;
   if (moved)
     for (VerbsDatagramQueuePair* const each : datagrams_)
       if (each->port() == port) each->forget_addresses();
-  return facts;
+  return attributes;
 }
 
 // What is filled in of a port's table: by one call if there is such, for a table has up to 256 entries and is
@@ -162,7 +162,7 @@ std::vector<ibv_gid_entry> VerbsDevice::gid_table(std::uint8_t port, int entries
   const auto most = static_cast<std::size_t>(std::clamp(entries, 1, 256));
   std::vector<ibv_gid_entry> table;
   if (functions_.query_gid_table != nullptr) {
-    table.resize(most * facts_.ports);  // it is of all ports
+    table.resize(most * attributes_.ports);  // it is of all ports
     const ssize_t found =
         functions_.query_gid_table(context_, table.data(), table.size(), 0, sizeof(ibv_gid_entry));
     table.resize(static_cast<std::size_t>(std::max<ssize_t>(found, 0)));
@@ -183,8 +183,8 @@ std::vector<ibv_gid_entry> VerbsDevice::gid_table(std::uint8_t port, int entries
 
 // InfiniBand: entry 0. Ethernet: one of each kind; of several the one that others know already, wherever it
 // stands now, else the first.
-void VerbsDevice::take_gids(std::uint8_t port, int entries, PortFacts& facts) const {
-  PortAddress& address = facts.address;
+void VerbsDevice::take_gids(std::uint8_t port, int entries, PortAttributes& attributes) const {
+  PortAddress& address = attributes.address;
   if (address.link_layer != LinkLayer::ethernet) {
     ibv_gid gid{};
     if (functions_.query_gid(context_, port, 0, &gid) == 0)
@@ -209,12 +209,12 @@ void VerbsDevice::take_gids(std::uint8_t port, int entries, PortFacts& facts) co
       if (!first && !better && (!same || (address.kinds & bit) != 0)) continue;
       address.gids[form] = gid;
       address.kinds |= bit;
-      facts.gid_indices[static_cast<std::size_t>(kind)] = static_cast<std::uint8_t>(entry.gid_index);
+      attributes.gid_indices[static_cast<std::size_t>(kind)] = static_cast<std::uint8_t>(entry.gid_index);
     }
 }
 
-Result<PortFacts> VerbsDevice::port_facts(std::uint8_t port) {
-  if (port >= 1 && port <= facts_.ports && ports_[port - 1u].address.mtu != 0) return ports_[port - 1u];
+Result<PortAttributes> VerbsDevice::port_attributes(std::uint8_t port) {
+  if (port >= 1 && port <= attributes_.ports && ports_[port - 1u].address.mtu != 0) return ports_[port - 1u];
   return query_port(port);
 }
 
@@ -234,7 +234,7 @@ Result<std::unique_ptr<SharedReceiveQueue>> VerbsDevice::make_shared_receive_que
   return VerbsSharedReceiveQueue::make(*this, depth);
 }
 
-Result<std::unique_ptr<QueuePair>> VerbsDevice::make_queue_pair(const QueuePairShape& shape) {
+Result<std::unique_ptr<QueuePair>> VerbsDevice::make_queue_pair(const QueuePairInitAttributes& shape) {
   HAWSER_TRY(needs_open());
   return VerbsQueuePair::make(*this, shape);
 }

@@ -21,13 +21,13 @@ class VerbsDevice final : public Device {
   VerbsDevice(const VerbsDevice&) = delete;
   VerbsDevice& operator=(const VerbsDevice&) = delete;
 
-  const DeviceFacts& facts() const override { return facts_; }
-  Result<PortFacts> query_port(std::uint8_t port) override;
+  const DeviceAttributes& attributes() const override { return attributes_; }
+  Result<PortAttributes> query_port(std::uint8_t port) override;
   Result<std::unique_ptr<MemoryRegion>> register_memory(void* address, std::size_t bytes,
                                                         Access access) override;
   Result<std::unique_ptr<CompletionQueue>> make_completion_queue(std::int32_t depth) override;
   Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(std::int32_t depth) override;
-  Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairShape& shape) override;
+  Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairInitAttributes& shape) override;
   Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
                                                                       std::uint32_t key) override;
   bool next_event(DeviceEvent& event) override;
@@ -38,14 +38,14 @@ class VerbsDevice final : public Device {
 
   // For the objects made from it.
   const VerbsFunctions& functions() const { return functions_; }
-  const std::string& name() const { return facts_.name; }
+  const std::string& name() const { return attributes_.name; }
   ibv_context* context() const { return context_; }
   ibv_pd* domain() const { return domain_; }
   ibv_comp_channel* channel() const { return channel_; }
   // Events of what was armed before are taken; then `queue` is armed.
   Result<> arm(ibv_cq* queue, bool solicited_only);
   // As queried last.
-  Result<PortFacts> port_facts(std::uint8_t port);
+  Result<PortAttributes> port_attributes(std::uint8_t port);
   void forget(VerbsDatagramQueuePair& gone);
 
  private:
@@ -55,15 +55,15 @@ class VerbsDevice final : public Device {
   Result<> watch(int descriptor);
   int granted_inline_bytes() const;
   std::vector<ibv_gid_entry> gid_table(std::uint8_t port, int entries) const;
-  void take_gids(std::uint8_t port, int entries, PortFacts& facts) const;
+  void take_gids(std::uint8_t port, int entries, PortAttributes& attributes) const;
 
   VerbsFunctions functions_;
   ibv_context* context_;  // null: closed
   ibv_pd* domain_ = nullptr;
   ibv_comp_channel* channel_ = nullptr;
   std::optional<ReadySet> ready_;
-  DeviceFacts facts_;
-  std::vector<PortFacts> ports_;  // as queried last; of port 1 first
+  DeviceAttributes attributes_;
+  std::vector<PortAttributes> ports_;  // as queried last; of port 1 first
   std::vector<VerbsDatagramQueuePair*> datagrams_;
   bool armed_ = false;  // something was, since events were taken last
 };

@@ -14,7 +14,7 @@ constexpr std::uint8_t retry_for_ever = 7;
 // How long the peer's adapter waits before it tries again: 1.28 ms. A sender meets it only when the peer has
 // not looked for long.
 constexpr std::uint8_t receiver_not_ready_code = 14;
-constexpr std::uint32_t packet_number_mask = 0xffffff;
+constexpr std::uint32_t psn_mask = 0xffffff;
 
 ibv_wr_opcode opcode_of(Opcode opcode) {
   switch (opcode) {
@@ -49,7 +49,8 @@ void translate(const SendRequest& from, ibv_send_wr& to, ibv_sge* segments) {
 
 }  // namespace
 
-Result<std::unique_ptr<QueuePair>> VerbsQueuePair::make(VerbsDevice& device, const QueuePairShape& shape) {
+Result<std::unique_ptr<QueuePair>> VerbsQueuePair::make(VerbsDevice& device,
+                                                        const QueuePairInitAttributes& shape) {
   auto& completions = static_cast<VerbsCompletionQueue&>(*shape.completions);
   ibv_qp_init_attr wanted{};
   wanted.send_cq = wanted.recv_cq = completions.get();
@@ -89,7 +90,7 @@ Result<> VerbsQueuePair::initialize() {
 }
 
 Result<> VerbsQueuePair::make_ready_to_receive(const ConnectParameters& parameters) {
-  const auto own = device_.port_facts(port_);
+  const auto own = device_.port_attributes(port_);
   if (!own) return Error(own.error());
   parameters_ = parameters;
   ibv_qp_attr attributes{};
@@ -97,7 +98,7 @@ Result<> VerbsQueuePair::make_ready_to_receive(const ConnectParameters& paramete
   attributes.ah_attr = address_vector(own.value(), parameters.route);
   attributes.path_mtu = path_mtu(own.value().address, parameters.route.destination);
   attributes.dest_qp_num = parameters.remote_queue_pair;
-  attributes.rq_psn = parameters.receive_packet_number & packet_number_mask;
+  attributes.rq_psn = parameters.receive_psn & psn_mask;
   attributes.max_dest_rd_atomic = parameters.outstanding_reads;
   attributes.min_rnr_timer = receiver_not_ready_code;
   return modify(attributes,
@@ -109,9 +110,9 @@ Result<> VerbsQueuePair::make_ready_to_receive(const ConnectParameters& paramete
 Result<> VerbsQueuePair::make_ready_to_send() {
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTS;
-  attributes.sq_psn = parameters_.send_packet_number & packet_number_mask;
-  attributes.timeout = timeout_code(parameters_.persistence.acknowledge_time);
-  attributes.retry_cnt = std::min<std::uint8_t>(parameters_.persistence.retries, 7);
+  attributes.sq_psn = parameters_.send_psn & psn_mask;
+  attributes.timeout = timeout_code(parameters_.retry_policy.acknowledge_time);
+  attributes.retry_cnt = std::min<std::uint8_t>(parameters_.retry_policy.retries, 7);
   attributes.rnr_retry = retry_for_ever;
   attributes.max_rd_atomic = parameters_.outstanding_reads;
   return modify(attributes,
@@ -146,7 +147,7 @@ int VerbsQueuePair::post_send(std::span<const SendRequest> requests) {
 }
 
 Result<> VerbsQueuePair::load_alternate(const Route& route, Nanoseconds acknowledge_time) {
-  const auto own = device_.port_facts(route.port);
+  const auto own = device_.port_attributes(route.port);
   if (!own) return Error(own.error());
   ibv_qp_attr attributes{};
   attributes.alt_ah_attr = address_vector(own.value(), route);

@@ -7,7 +7,7 @@ namespace hawser::rdma {
 
 class VerbsQueuePair final : public QueuePair {
  public:
-  static Result<std::unique_ptr<QueuePair>> make(VerbsDevice& device, const QueuePairShape& shape);
+  static Result<std::unique_ptr<QueuePair>> make(VerbsDevice& device, const QueuePairInitAttributes& shape);
   VerbsQueuePair(VerbsDevice& device, ibv_qp* pair, VerbsCompletionQueue& completions, std::uint8_t port)
       : device_(device), pair_(pair), completions_(completions), port_(port) {}
   ~VerbsQueuePair() override;

@@ -169,7 +169,7 @@ DeviceEvent translate(const ibv_async_event& event) {
   }
 }
 
-ibv_ah_attr address_vector(const PortFacts& own, const Route& route) {
+ibv_ah_attr address_vector(const PortAttributes& own, const Route& route) {
   constexpr std::uint8_t hop_limit = 64;
   constexpr std::size_t prefix_bytes = 8;
   const PortAddress& to = route.destination;

@@ -31,7 +31,7 @@ DeviceEvent translate(const ibv_async_event& event);
 
 // How to reach a port from `own` (this end's port, with the index of its GID). Across subnets and on RoCE
 // with a global route.
-ibv_ah_attr address_vector(const PortFacts& own, const Route& route);
+ibv_ah_attr address_vector(const PortAttributes& own, const Route& route);
 
 ibv_mtu path_mtu(const PortAddress& own, const PortAddress& other);
 

@@ -22,7 +22,7 @@ TEST(VerbsTranslation, RatesAreOfData) {
 }
 
 TEST(VerbsTranslation, RoutesWithinASubnetUseLids) {
-  PortFacts own;
+  PortAttributes own;
   own.address.gids[0][0] = 0xfe;
   Route route;
   route.destination.gids[0] = own.address.gids[0];
@@ -43,7 +43,7 @@ TEST(VerbsTranslation, RoutesWithinASubnetUseLids) {
 }
 
 TEST(VerbsTranslation, RoceUsesGidsOnlyOfTheFirstKindThatBothHave) {
-  PortFacts own;
+  PortAttributes own;
   own.address.link_layer = LinkLayer::ethernet;
   own.address.kinds = 0b100110;
   own.gid_indices = {0, 7, 3, 0, 0, 4};

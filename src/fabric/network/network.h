@@ -147,7 +147,7 @@ class Network {
   // Room that is lent for packets equals room that is used, on every cable and lane. Asserts.
   void check_invariants() const;
   // Nothing on any cable or in any buffer, and all room back once `now` is past the last return.
-  bool at_rest(Nanoseconds now) const;
+  bool quiescent(Nanoseconds now) const;
 
  private:
   friend struct Packet;

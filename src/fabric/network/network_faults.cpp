@@ -106,7 +106,7 @@ void Network::check_invariants() const {
   }
 }
 
-bool Network::at_rest(Nanoseconds now) const {
+bool Network::quiescent(Nanoseconds now) const {
   if (alive_packets_ != 0) return false;
   for (PortIndex port = 0; port < names_.size(); ++port) {
     for (const Lane& lane : wires_[port].lanes) {

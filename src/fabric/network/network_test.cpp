@@ -78,7 +78,7 @@ struct Net {
     }
     events.fire_until(events.now() + second);
     network->check_invariants();
-    EXPECT_TRUE(network->at_rest(events.now()));
+    EXPECT_TRUE(network->quiescent(events.now()));
   }
 
   Topology topology;

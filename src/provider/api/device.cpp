@@ -13,7 +13,7 @@ void release(ListedDevice* listed) {
   if (listed->users.fetch_sub(1) == 1) delete listed;
 }
 
-ListedDevice* list_device(const AdapterFacts& facts, std::uint32_t index) {
+ListedDevice* list_device(const AdapterAttributes& facts, std::uint32_t index) {
   auto* const listed = new ListedDevice;
   ibv_device& device = listed->device;
   device.node_type = IBV_NODE_CA;

@@ -19,7 +19,7 @@ struct ListedDevice {
   ibv_device device{};
   // Libraries of vendors look behind a device for their driver's table, and must find that it is not theirs.
   char zeroes[512] = {};
-  AdapterFacts facts;
+  AdapterAttributes facts;
   std::uint32_t index = 0;
   std::atomic<int> users{1};  // the list, and every context
 };

@@ -28,7 +28,7 @@ std::uint8_t speed_code(double bytes_per_second) {
   return bytes_per_second > 1e9 ? 2 : 1;
 }
 
-void fill(const PortFacts& facts, ibv_port_attr& port) {
+void fill(const PortAttributes& facts, ibv_port_attr& port) {
   port.state = facts.active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
   port.max_mtu = static_cast<ibv_mtu>(mtu_code(facts.mtu));
   port.active_mtu = static_cast<ibv_mtu>(mtu_code(facts.active_mtu));
@@ -48,7 +48,7 @@ void fill(const PortFacts& facts, ibv_port_attr& port) {
   port.link_layer = facts.ethernet ? IBV_LINK_LAYER_ETHERNET : IBV_LINK_LAYER_INFINIBAND;
 }
 
-void fill(const AdapterFacts& facts, ibv_device_attr& out) {
+void fill(const AdapterAttributes& facts, ibv_device_attr& out) {
   std::snprintf(out.fw_ver, sizeof out.fw_ver, "%s", std::string(version).c_str());
   out.node_guid = out.sys_image_guid = __builtin_bswap64(facts.guid);
   out.max_mr_size = UINT64_MAX;
@@ -81,7 +81,7 @@ void fill(const AdapterFacts& facts, ibv_device_attr& out) {
   out.phys_port_cnt = static_cast<std::uint8_t>(facts.ports);
 }
 
-PortFacts ask_port(ibv_context* context, std::uint32_t port, int& error) {
+PortAttributes ask_port(ibv_context* context, std::uint32_t port, int& error) {
   Request request;
   request.call = Call::query_port;
   request.number = port;
@@ -121,7 +121,7 @@ int ask_entry(ibv_context* context, std::uint32_t port, std::uint32_t index, ibv
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr* out, std::size_t size) {
   int error = 0;
-  const PortFacts facts = ask_port(context, port, error);
+  const PortAttributes facts = ask_port(context, port, error);
   if (error != 0) return error;
   ibv_port_attr attributes{};
   fill(facts, attributes);

@@ -139,7 +139,7 @@ ibv_qp* create_qp_ex(ibv_context* context, ibv_qp_init_attr_ex* wanted) {
   if (target) wanted->send_cq = nullptr;
   if (no_receives) wanted->recv_cq = nullptr, wanted->srq = nullptr;
   OpenedDevice& opened = OpenedDevice::of(context);
-  const AdapterFacts& limits = opened.listed->facts;
+  const AdapterAttributes& limits = opened.listed->facts;
   const ibv_qp_cap& cap = wanted->cap;
   if (cap.max_send_wr > limits.max_qp_wr || cap.max_recv_wr > limits.max_qp_wr ||
       cap.max_send_sge > limits.max_sge || cap.max_recv_sge > limits.max_sge ||

@@ -15,7 +15,7 @@ ibv_srq* create_srq_ex(ibv_context* context, ibv_srq_init_attr_ex* wanted) {
   if (xrc && (wanted->comp_mask & needed_by_xrc) != needed_by_xrc) return fail_with(EINVAL);
   if ((wanted->comp_mask & IBV_SRQ_INIT_ATTR_PD) == 0) return fail_with(EINVAL);
   OpenedDevice& opened = OpenedDevice::of(context);
-  const AdapterFacts& limits = opened.listed->facts;
+  const AdapterAttributes& limits = opened.listed->facts;
   ibv_srq_attr& size = wanted->attr;
   if (size.max_wr == 0 || size.max_wr > limits.max_srq_wr || size.max_sge > limits.max_sge)
     return fail_with(EINVAL);

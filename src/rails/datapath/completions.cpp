@@ -104,7 +104,7 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   subchannel.peer.weights().on_stripe_done(subchannel.index, entry->size, entry->queued_before, entry->posted,
                                            context_.now, rail.polled_before);
   subchannel.stripe_flow.on_done(entry->size, entry->delivered_before, entry->posted, before, context_.now);
-  FlowWindow& port_flow = entry->kind == WorkEntry::Kind::read ? rail.read_flow : rail.write_flow;
+  CongestionWindow& port_flow = entry->kind == WorkEntry::Kind::read ? rail.read_flow : rail.write_flow;
   port_flow.on_done(entry->size, entry->port_delivered_before, entry->posted, before, context_.now);
   upward_.stripes->on_stripe_done(*entry);
 }
@@ -140,7 +140,8 @@ bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
     context_.report_short(subchannel.peer.process(), "a packet", buffer->bytes);
     return false;
   }
-  if (header.subchannel != subchannel.index || header.incarnation != subchannel.incarnation()) {
+  if (header.subchannel != subchannel.index ||
+      header.connection_generation != subchannel.connection_generation()) {
     ++context_.counters.dropped_stale;
     return false;
   }

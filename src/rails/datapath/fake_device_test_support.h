@@ -65,15 +65,15 @@ class FakeDatagrams final : public rdma::DatagramQueuePair {
 class FakeDevice final : public rdma::Device {
  public:
   FakeDevice() {
-    facts_.name = "fake_0";
-    facts_.send_queue_depth = facts_.completion_queue_depth = 65536;
-    facts_.shared_receive_depth = 1024;
-    facts_.inline_bytes = 64;
-    facts_.outstanding_reads = 4;
+    attributes_.name = "fake_0";
+    attributes_.send_queue_depth = attributes_.completion_queue_depth = 65536;
+    attributes_.shared_receive_depth = 1024;
+    attributes_.inline_bytes = 64;
+    attributes_.outstanding_reads = 4;
   }
-  const rdma::DeviceFacts& facts() const override { return facts_; }
-  Result<rdma::PortFacts> query_port(std::uint8_t) override {
-    rdma::PortFacts port;
+  const rdma::DeviceAttributes& attributes() const override { return attributes_; }
+  Result<rdma::PortAttributes> query_port(std::uint8_t) override {
+    rdma::PortAttributes port;
     port.active = true;
     port.address.lid = 1;
     port.bytes_per_second = 1'000'000'000;
@@ -88,7 +88,7 @@ class FakeDevice final : public rdma::Device {
   Result<std::unique_ptr<rdma::SharedReceiveQueue>> make_shared_receive_queue(std::int32_t) override {
     return std::unique_ptr<rdma::SharedReceiveQueue>(std::make_unique<FakeReceives>());
   }
-  Result<std::unique_ptr<rdma::QueuePair>> make_queue_pair(const rdma::QueuePairShape&) override {
+  Result<std::unique_ptr<rdma::QueuePair>> make_queue_pair(const rdma::QueuePairInitAttributes&) override {
     return std::unique_ptr<rdma::QueuePair>(std::make_unique<FakeQueuePair>());
   }
   Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t,
@@ -100,7 +100,7 @@ class FakeDevice final : public rdma::Device {
   Result<> arm_datagrams() override { return {}; }
 
  private:
-  rdma::DeviceFacts facts_;
+  rdma::DeviceAttributes attributes_;
 };
 
 class FakeDevices final : public rdma::DeviceSource {

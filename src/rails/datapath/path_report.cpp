@@ -40,7 +40,7 @@ PathCondition condition_of(SubchannelState state, bool slow) {
 void PathReport::show(Subchannel& subchannel, SubchannelState state, PathReason reason) {
   if (!context_.status.wanted()) return;
   if (subchannel.status_row < 0) {
-    const rdma::DeviceFacts& device = subchannel.rail.device().facts();
+    const rdma::DeviceAttributes& device = subchannel.rail.device().attributes();
     const std::string port = fmt::format("{}/{}", device.name, subchannel.rail.port());
     subchannel.status_row =
         context_.status.add_path({subchannel.peer.process(), subchannel.index, subchannel.rail.number(),
@@ -51,8 +51,8 @@ void PathReport::show(Subchannel& subchannel, SubchannelState state, PathReason 
     context_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::attempt,
                              PathReason::none, machine.health().attempts_since_failure(), context_.now);
   const bool slow = machine.health().state() == PathState::suspect;
-  context_.status.set_condition(subchannel.status_row, condition_of(state, slow), machine.incarnation(),
-                                reason, context_.now);
+  context_.status.set_condition(subchannel.status_row, condition_of(state, slow),
+                                machine.connection_generation(), reason, context_.now);
 }
 
 void PathReport::show_vain_attempt(Subchannel& subchannel, PathReason reason) {

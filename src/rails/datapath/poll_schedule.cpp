@@ -23,7 +23,7 @@ bool PollSchedule::begin_look() {
   skipped_ = !look_now_ && context_.now - looked_ < look_interval;
   if (skipped_) return false;
   looked_ = context_.now;
-  look_in_round_ = look_now_ ? 0 : (look_in_round_ + 1) % looks_per_costly_one;
+  poll_in_round_ = look_now_ ? 0 : (poll_in_round_ + 1) % looks_per_costly_one;
   look_now_ = false;
   return true;
 }

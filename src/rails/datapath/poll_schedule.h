@@ -19,9 +19,7 @@ class PollSchedule {
   // Whether this pass looks for datagrams and events.
   bool begin_look();
   // Whether its datagrams and its device's events are passed over in this look.
-  bool passes_over(const Rail& rail) const {
-    return look_in_round_ != 0 && any_cheap_ && rail.costly_to_poll();
-  }
+  bool skips(const Rail& rail) const { return poll_in_round_ != 0 && any_cheap_ && rail.costly_to_poll(); }
   // The next pass looks at everything.
   void look_at_all() { look_now_ = true; }
   // When a look that was left out is to be made up for.
@@ -33,7 +31,7 @@ class PollSchedule {
   bool look_now_ = true;
   bool skipped_ = false;
   Nanoseconds looked_ = 0;
-  std::uint32_t look_in_round_ = 0;  // of a round of looks; costly rails are looked at in the first, 0
+  std::uint32_t poll_in_round_ = 0;  // of a round of looks; costly rails are looked at in the first, 0
 };
 
 }  // namespace hawser

@@ -36,18 +36,19 @@ Result<std::unique_ptr<Rail>> Rail::open(rdma::Device& device, const RailShape& 
 }
 
 Result<> Rail::make_queues() {
-  const rdma::DeviceFacts& facts = device_.facts();
-  shape_.most_receives = std::min(shape_.most_receives, facts.shared_receive_depth);
-  const std::int32_t depth = std::min(facts.completion_queue_depth, 2 * shape_.most_receives + most_sends);
+  const rdma::DeviceAttributes& attributes = device_.attributes();
+  shape_.most_receives = std::min(shape_.most_receives, attributes.shared_receive_depth);
+  const std::int32_t depth =
+      std::min(attributes.completion_queue_depth, 2 * shape_.most_receives + most_sends);
   if (shape_.most_receives < 16 || depth <= 2 * shape_.most_receives)
     return failure(ErrorKind::other, "adapter {} has room for only {} completions and {} receives",
-                   facts.name, facts.completion_queue_depth, facts.shared_receive_depth);
+                   attributes.name, attributes.completion_queue_depth, attributes.shared_receive_depth);
   // What a destroyed connection received may still lie in the queue beside what was posted anew.
   depth_ = depth;
   send_budget_ = depth - 2 * shape_.most_receives;
   auto port = device_.query_port(shape_.port);
   if (!port) return port.take_error();
-  facts_ = port.value();
+  attributes_ = port.value();
   auto completions = device_.make_completion_queue(depth);
   if (!completions) return completions.take_error();
   completions_ = std::move(completions).value();
@@ -68,7 +69,7 @@ void Rail::close() {
   pool_.give_back_receives(static_cast<std::int16_t>(shape_.number));
   receive_count_.posted = 0;
   datagrams_unsent_since = -1;
-  facts_.active = false;
+  attributes_.active = false;
 }
 
 Result<> Rail::open_again() {
@@ -77,20 +78,20 @@ Result<> Rail::open_again() {
     return made;
   }
   dead = false;
-  ++life_;
+  ++device_generation_;
   fill_now();
   return {};
 }
 
 RailAddress Rail::address() const {
   RailAddress address;
-  address.port = facts_.address;
+  address.port = attributes_.address;
   address.datagram_queue_pair = datagrams_ != nullptr ? datagrams_->number() : 0;
   address.device = static_cast<std::uint8_t>(shape_.device_number);
   address.device_port = shape_.port;
-  address.life = life_;
-  address.moves = moves_;
-  address.bytes_per_second = std::max<std::int64_t>(facts_.bytes_per_second, 1);
+  address.device_generation = device_generation_;
+  address.address_generation = address_generation_;
+  address.bytes_per_second = std::max<std::int64_t>(attributes_.bytes_per_second, 1);
   return address;
 }
 
@@ -98,15 +99,15 @@ void Rail::query() {
   if (dead) return;
   auto port = device_.query_port(shape_.port);
   if (!port) {
-    facts_.active = false;
+    attributes_.active = false;
     return;
   }
-  moves_ += !(port.value().address == facts_.address);
-  facts_ = port.value();
+  address_generation_ += !(port.value().address == attributes_.address);
+  attributes_ = port.value();
 }
 
 void Rail::look(Nanoseconds now) {
-  if (!facts_.active && looked_ >= 0 && now - looked_ < looks_of_a_down_port) return;
+  if (!attributes_.active && looked_ >= 0 && now - looked_ < looks_of_a_down_port) return;
   looked_ = now;
   query();
 }

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "access/rdma.h"
-#include "rails/decision/flow_window.h"
+#include "rails/decision/congestion_window.h"
 #include "rails/memory/packet_pool.h"
 #include "rails/wire/packet.h"
 #include "rails/wire/rail_table.h"
@@ -50,12 +50,12 @@ class Rail {
   rdma::CompletionQueue& completions() { return *completions_; }
   rdma::SharedReceiveQueue& receives() { return *receives_; }
   rdma::DatagramQueuePair& datagrams() { return *datagrams_; }
-  const rdma::PortFacts& facts() const { return facts_; }
+  const rdma::PortAttributes& attributes() const { return attributes_; }
   // How others reach it as of now.
   RailAddress address() const;
-  bool up() const { return facts_.active && !dead; }
+  bool up() const { return attributes_.active && !dead; }
   // Every look costs system calls.
-  bool costly_to_poll() const { return facts_.address.transport == rdma::Transport::tcp; }
+  bool costly_to_poll() const { return attributes_.address.transport == rdma::Transport::tcp; }
   // Asks the device again, after port events.
   void query();
   // The same before connecting, for addresses may have moved; but one that is down is not asked all the time.
@@ -112,8 +112,8 @@ class Rail {
   Nanoseconds found = -1;         // when completions were, last
   std::int64_t bytes_queued = 0;  // of stripes posted and not completed
   std::int32_t outstanding = 0;   // requests, of all connections
-  FlowWindow read_flow;           // into this port, whoever is read from
-  FlowWindow write_flow;          // out of it; measured only
+  CongestionWindow read_flow;     // into this port, whoever is read from
+  CongestionWindow write_flow;    // out of it; measured only
 
  private:
   static constexpr std::int32_t fill_stride = 16;
@@ -124,10 +124,10 @@ class Rail {
   rdma::Device& device_;
   RailShape shape_;
   PacketPool& pool_;
-  rdma::PortFacts facts_;
+  rdma::PortAttributes attributes_;
   Nanoseconds looked_ = -1;
-  std::uint8_t moves_ = 0;                              // changes of its address since
-  std::uint8_t life_ = 1;                               // counts how often it was opened
+  std::uint8_t address_generation_ = 0;                 // changes of its address since
+  std::uint8_t device_generation_ = 1;                  // counts how often it was opened
   std::unique_ptr<rdma::CompletionQueue> completions_;  // of a closed rail: one that is always empty
   std::unique_ptr<rdma::SharedReceiveQueue> receives_;
   std::unique_ptr<rdma::DatagramQueuePair> datagrams_;

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "channel/transport.h"
 #include "rails/datapath/rail_settings.h"
-#include "rails/decision/flow_window.h"
+#include "rails/decision/congestion_window.h"
 #include "rails/decision/path_health.h"
 #include "rails/decision/path_silence.h"
 #include "rails/decision/subchannel_machine.h"

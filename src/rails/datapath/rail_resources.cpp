@@ -26,11 +26,11 @@ struct FoundPort {
 std::vector<FoundPort> find_ports(const std::vector<std::unique_ptr<rdma::Device>>& devices) {
   std::vector<FoundPort> found;
   for (std::size_t d = 0; d < devices.size(); ++d) {
-    for (int port = 1; port <= devices[d]->facts().ports; ++port) {
-      auto facts = devices[d]->query_port(static_cast<std::uint8_t>(port));
-      if (facts)
+    for (int port = 1; port <= devices[d]->attributes().ports; ++port) {
+      auto attributes = devices[d]->query_port(static_cast<std::uint8_t>(port));
+      if (attributes)
         found.push_back(
-            {static_cast<std::uint16_t>(d), static_cast<std::uint8_t>(port), facts.value().active});
+            {static_cast<std::uint16_t>(d), static_cast<std::uint8_t>(port), attributes.value().active});
     }
   }
   for (auto last = found.end(); last != found.begin() && found.size() > max_rails;)
@@ -55,11 +55,11 @@ Result<> RailResources::open(const RailContext& context, rdma::DeviceSource& sou
   inline_bytes = most_inline_bytes;
   for (const auto& device : devices) {
     all.push_back(device.get());
-    inline_bytes = std::min(inline_bytes, device->facts().inline_bytes);
-    if (knobs.checksum && device->facts().outstanding_reads == 0)
+    inline_bytes = std::min(inline_bytes, device->attributes().inline_bytes);
+    if (knobs.checksum && device->attributes().outstanding_reads == 0)
       return failure(ErrorKind::other,
                      "HAWSER_CHECKSUM is on, but {} cannot read remote memory, and only reads are checked",
-                     device->facts().name);
+                     device->attributes().name);
   }
   RegistrationSettings registration;
   // Nobody tells what goes away: nothing may be kept.

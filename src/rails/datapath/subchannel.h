@@ -11,7 +11,7 @@
 #include "rails/datapath/rail.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/work_entry.h"
-#include "rails/decision/flow_window.h"
+#include "rails/decision/congestion_window.h"
 #include "rails/decision/path_silence.h"
 #include "rails/decision/subchannel_machine.h"
 #include "rails/wire/packet.h"
@@ -22,10 +22,10 @@ namespace hawser {
 class VirtualChannel;
 
 // One connection of a virtual channel; the default names none.
-struct IncarnationName {
+struct ConnectionName {
   std::uint16_t subchannel = 0;
-  std::uint32_t incarnation = 0;
-  bool operator==(const IncarnationName&) const = default;
+  std::uint32_t connection_generation = 0;
+  bool operator==(const ConnectionName&) const = default;
 };
 
 namespace rails_test {
@@ -34,10 +34,10 @@ class MachineAccess;
 
 // What one connection of a subchannel was made with.
 struct SubchannelEnds {
-  rdma::LocalEnd own;               // of the port that it goes through, when it was connected
-  std::uint32_t packet_number = 0;  // that this end's first packet on the link has
-  std::uint8_t remote_life = 0;     // of the rail there
-  bool receives_wanted = false;     // on its rail, for this subchannel
+  rdma::LocalEnd own;                         // of the port that it goes through, when it was connected
+  std::uint32_t psn = 0;                      // that this end's first packet on the link has
+  std::uint8_t remote_device_generation = 0;  // of the rail there
+  bool receives_wanted = false;               // on its rail, for this subchannel
 };
 
 struct Subchannel {
@@ -56,8 +56,8 @@ struct Subchannel {
   bool connected() const { return machine_.connected(); }
   // May carry anything.
   bool in_service() const { return machine_.in_service(); }
-  std::uint32_t incarnation() const { return machine_.incarnation(); }
-  IncarnationName name() const { return {index, machine_.incarnation()}; }
+  std::uint32_t connection_generation() const { return machine_.connection_generation(); }
+  ConnectionName name() const { return {index, machine_.connection_generation()}; }
   // Whether it goes through this port now, or would once it is connected.
   bool uses(const Rail& port) const {
     return connected() ? port.device_number() == rail.device_number() && port.port() == route.port
@@ -89,17 +89,17 @@ struct Subchannel {
   std::int32_t outstanding = 0;   // requests; a stripe that is written counts two
   std::int64_t bytes_queued = 0;  // of stripes
   std::int64_t packet_bytes = 0;  // of packets under way
-  FlowWindow stripe_flow;
-  FlowWindow packet_flow;
-  std::uint32_t sent = 0;      // packets posted in this incarnation
-  std::uint32_t received = 0;  // packets that arrived in this incarnation
+  CongestionWindow stripe_flow;
+  CongestionWindow packet_flow;
+  std::uint32_t sent = 0;      // packets posted in this generation
+  std::uint32_t received = 0;  // packets that arrived in this generation
   Nanoseconds last_completion = 0;
   Nanoseconds last_proof = 0;  // when the request was posted that was found done last
   PathSilence silence;
-  IncarnationName fenced_over;  // the connection over which the last fence went as a packet
+  ConnectionName fenced_over;  // the connection over which the last fence went as a packet
 
   int status_row = -1;
-  ListLink attention;  // into WatchList
+  ListLink timer_link;  // into TimerList
 
  private:
   friend class SubchannelDriver;

@@ -116,7 +116,8 @@ struct Transfer {
   EntryList acknowledged;
   bool confirmed = false;
   // Fetch that is written: whether it counts among all that may be written here at once; what
-  // FlowWindow::delivered() was when it was granted, when that was, and when something of it arrived last.
+  // CongestionWindow::delivered() was when it was granted, when that was, and when something of it arrived
+  // last.
   bool granted = false;
   std::int64_t granted_with = 0;
   Nanoseconds granted_at = 0;

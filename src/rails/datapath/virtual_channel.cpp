@@ -47,7 +47,7 @@ VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, U
     const Subchannel& subchannel = subchannels_.emplace_back(*this, *resources.rails[place.local], place,
                                                              static_cast<std::uint16_t>(subchannels_.size()),
                                                              context, context.settings.self < process);
-    reads_ &= subchannel.rail.device().facts().outstanding_reads > 0;
+    reads_ &= subchannel.rail.device().attributes().outstanding_reads > 0;
     SubchannelView& view = views_.emplace_back();
     view.rail = place.pair;
     view.path = place.path;
@@ -138,7 +138,7 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
   entry.buffer = buffer;
   entry.bytes = static_cast<std::uint32_t>(bytes);
   entry.packet_kind = kind;
-  entry.psn = next_psn_++;
+  entry.sequence_number = next_sequence_number_++;
   std::byte* const behind = buffer->data + sizeof(PacketHeader);
   std::memcpy(behind, head.data(), head.size());
   if (!payload.contiguous())
@@ -164,7 +164,7 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
   entry.buffer = buffer;
   entry.bytes = static_cast<std::uint32_t>(bytes);
   entry.packet_kind = kind;
-  entry.psn = 0;
+  entry.sequence_number = 0;
   if (!body.empty()) std::memcpy(buffer->data + sizeof(PacketHeader), body.data(), body.size());
   return post_packet(subchannel, entry);
 }
@@ -172,9 +172,9 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
 rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, const WorkEntry& entry) const {
   PacketHeader header;
   header.kind = entry.packet_kind;
-  header.psn = entry.psn;
+  header.sequence_number = entry.sequence_number;
   header.subchannel = subchannel.index;
-  header.incarnation = subchannel.incarnation();
+  header.connection_generation = subchannel.connection_generation();
   header.acknowledged = expected_;
   header.checked = context_.knobs.checksum;
   header.wants_credit = resources_.packets.is_short();
@@ -211,13 +211,13 @@ bool VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
       resources_.free_entry(&entry);
     return false;
   }
-  note_told();
+  note_acknowledged_to_peer();
   ++context_.counters.packets_sent;
   subchannel.packet_bytes += entry.bytes;
   entry.ordinal = subchannel.sent++;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   entry.subchannel = &subchannel;
-  entry.incarnation = subchannel.incarnation();
+  entry.connection_generation = subchannel.connection_generation();
   ++subchannel.outstanding;
   ++subchannel.rail.outstanding;
   subchannel.in_flight.push_back(&entry);
@@ -228,22 +228,23 @@ void VirtualChannel::wait_again(WorkEntry& entry) {
   HAWSER_ASSERT(entry.kind == WorkEntry::Kind::packet && entry.sequenced && !entry.link.linked());
   resources_.entries.place(entry, WorkEntry::Place::waiting);
   entry.subchannel = nullptr;
-  // In PSN order: what failed on several subchannels comes back in several lots.
+  // In sequence number order: what failed on several subchannels comes back in several lots.
   WorkEntry* behind = waiting_.front();
-  while (behind != nullptr && psn_distance(behind->psn, entry.psn) < 0) behind = waiting_.next(behind);
+  while (behind != nullptr && sequence_distance(behind->sequence_number, entry.sequence_number) < 0)
+    behind = waiting_.next(behind);
   waiting_.insert(behind, &entry);
   mark_due();
 }
 
 void VirtualChannel::retain(WorkEntry& entry) {
-  if (psn_distance(entry.psn, acknowledged_) < 0) {
+  if (sequence_distance(entry.sequence_number, acknowledged_) < 0) {
     resources_.free_entry(&entry);
     return;
   }
   resources_.entries.place(entry, WorkEntry::Place::retained);
-  // They complete in PSN order, but for those of other subchannels.
+  // They complete in sequence number order, but for those of other subchannels.
   WorkEntry* before = retained_.back();
-  while (before != nullptr && psn_distance(before->psn, entry.psn) > 0)
+  while (before != nullptr && sequence_distance(before->sequence_number, entry.sequence_number) > 0)
     [[unlikely]] before = retained_.previous(before);
   retained_.insert_behind(before, &entry);
   ++retained_count_;
@@ -252,8 +253,9 @@ void VirtualChannel::retain(WorkEntry& entry) {
 void VirtualChannel::take_back(const Subchannel& subchannel, std::uint32_t received) {
   for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
     WorkEntry* const next = retained_.next(entry);
-    if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation() &&
-        psn_distance(entry->ordinal, received) >= 0) {
+    if (entry->subchannel == &subchannel &&
+        entry->connection_generation == subchannel.connection_generation() &&
+        sequence_distance(entry->ordinal, received) >= 0) {
       retained_.remove(entry);
       --retained_count_;
       ++context_.counters.taken_back;
@@ -287,13 +289,13 @@ bool VirtualChannel::advance() {
 
 // Receiving.
 
-bool VirtualChannel::acknowledge(std::uint32_t psn) {
-  const std::int32_t ahead = psn_distance(psn, acknowledged_);
+bool VirtualChannel::acknowledge(std::uint32_t sequence_number) {
+  const std::int32_t ahead = sequence_distance(sequence_number, acknowledged_);
   if (ahead <= 0) return true;
-  if (psn_distance(psn, next_psn_) > 0) return false;
-  acknowledged_ = psn;
+  if (sequence_distance(sequence_number, next_sequence_number_) > 0) return false;
+  acknowledged_ = sequence_number;
   while (WorkEntry* entry = retained_.front()) {
-    if (psn_distance(entry->psn, psn) >= 0) break;
+    if (sequence_distance(entry->sequence_number, sequence_number) >= 0) break;
     retained_.remove(entry);
     --retained_count_;
     resources_.free_entry(entry);
@@ -305,7 +307,7 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
   if (!acknowledge(header.acknowledged)) [[unlikely]] {
     context_.report_malformed(process_,
                               fmt::format("an acknowledgement of packet {}, but only {} were sent to it",
-                                          header.acknowledged, next_psn_));
+                                          header.acknowledged, next_sequence_number_));
     return false;
   }
   if (header.kind == PacketKind::credit) return false;
@@ -319,26 +321,26 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
     handler->on_packet({*this, &subchannel, header.kind, {buffer->data, buffer->bytes}});
     return false;
   }
-  const std::int32_t ahead = psn_distance(header.psn, expected_);
+  const std::int32_t ahead = sequence_distance(header.sequence_number, expected_);
   if (ahead == 0) [[likely]] {
     hand_on(*buffer);
     if (held_count_ != 0) hand_on_held();
-    if (expected_ - told_ >= packet_window / 2 || header.wants_credit != 0) note_credit_due();
+    if (expected_ - acknowledged_to_peer_ >= packet_window / 2 || header.wants_credit != 0) note_credit_due();
     return false;
   }
-  if (ahead < 0 || held_[header.psn % packet_window] != nullptr) {
+  if (ahead < 0 || held_[header.sequence_number % packet_window] != nullptr) {
     ++context_.counters.dropped_duplicate;
     return false;
   }
   if (ahead >= static_cast<std::int32_t>(packet_window)) [[unlikely]] {
-    context_.report_malformed(
-        process_, fmt::format("packet {} when packet {} was next, outside the window of {}", header.psn,
-                              expected_, packet_window));
+    context_.report_malformed(process_,
+                              fmt::format("packet {} when packet {} was next, outside the window of {}",
+                                          header.sequence_number, expected_, packet_window));
     return false;
   }
   ++context_.counters.out_of_order;
   PacketBuffer* const held = resources_.packets.hold(buffer);
-  held_[header.psn % packet_window] = held;
+  held_[header.sequence_number % packet_window] = held;
   ++held_count_;
   return held == buffer;
 }
@@ -346,7 +348,7 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
 // Whoever takes it may send, expose and fetch in the call.
 void VirtualChannel::hand_on(PacketBuffer& buffer) {
   ++expected_;
-  ++handed_on;
+  ++delivered;
   const std::span<const std::byte> packet(buffer.data, buffer.bytes);
   const auto kind = static_cast<PacketKind>(packet.front());
   upward_.handler(kind)->on_packet({*this, nullptr, kind, packet});
@@ -402,9 +404,9 @@ bool VirtualChannel::flushed() const {
 }
 
 void VirtualChannel::check_invariants() const {
-  HAWSER_ASSERT(psn_distance(next_psn_, acknowledged_) >= 0);
-  HAWSER_ASSERT(next_psn_ - acknowledged_ <= packet_window);
-  HAWSER_ASSERT(psn_distance(expected_, told_) >= 0);
+  HAWSER_ASSERT(sequence_distance(next_sequence_number_, acknowledged_) >= 0);
+  HAWSER_ASSERT(next_sequence_number_ - acknowledged_ <= packet_window);
+  HAWSER_ASSERT(sequence_distance(expected_, acknowledged_to_peer_) >= 0);
   HAWSER_ASSERT(held_[expected_ % packet_window] == nullptr);
   std::uint32_t held = 0;
   for (const PacketBuffer* buffer : held_) held += buffer != nullptr;
@@ -430,7 +432,7 @@ void VirtualChannel::check_invariants() const {
   const WorkEntry* last = nullptr;
   for (WorkEntry* e = waiting_.front(); e != nullptr; last = e, e = waiting_.next(e)) {
     HAWSER_ASSERT(e->place == WorkEntry::Place::waiting);
-    HAWSER_ASSERT(last == nullptr || psn_distance(e->psn, last->psn) > 0);
+    HAWSER_ASSERT(last == nullptr || sequence_distance(e->sequence_number, last->sequence_number) > 0);
   }
 }
 

@@ -48,8 +48,8 @@ class VirtualChannel {
   // Whether all rails to it can read remote memory.
   bool reads() const { return reads_; }
 
-  // A packet of these parts, with a PSN if sequenced. False when there is no room now: nothing was done.
-  // `head` is the packet behind its PacketHeader, `payload` follows; payload.size bytes.
+  // A packet of these parts, with a sequence number if sequenced. False when there is no room now: nothing
+  // was done. `head` is the packet behind its PacketHeader, `payload` follows; payload.size bytes.
   bool send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
             const ByteSequence& payload);
   bool room() const { return window_open() && ready_ > 0 && waiting_.empty(); }
@@ -60,33 +60,34 @@ class VirtualChannel {
   // A packet arrived and was counted; true: the buffer is kept until the packet's turn.
   bool take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header);
   // What a header or a fence says of the peer's reception.
-  bool acknowledge(std::uint32_t psn);
+  bool acknowledge(std::uint32_t sequence_number);
 
   // The request that sends an entry's packet, whose header it writes: what this end received, too. If the
   // adapter takes it: note_told().
   rdma::SendRequest packet_request(const Subchannel& subchannel, const WorkEntry& entry) const;
-  void note_told() {
-    told_ = expected_;
+  void note_acknowledged_to_peer() {
+    acknowledged_to_peer_ = expected_;
     credit_due_ = false;
   }
   // Puts an entry on a subchannel with room, as a packet. False: the adapter refused; a sequenced one waits,
   // another one is gone.
   bool post_packet(Subchannel& subchannel, WorkEntry& entry);
-  // It did not arrive (its subchannel failed): wait for another one, in PSN order.
+  // It did not arrive (its subchannel failed): wait for another one, in sequence number order.
   void wait_again(WorkEntry& entry);
   // Its adapter acknowledged it; keeps it until the peer itself does.
   void retain(WorkEntry& entry);
-  // The peer received only so many packets of the subchannel's present incarnation, whatever its adapter
+  // The peer received only so many packets of the subchannel's present generation, whatever its adapter
   // said.
   void take_back(const Subchannel& subchannel, std::uint32_t received);
   // Issues again what waits, and sends a credit if one is due. True if anything moved.
   bool advance();
   bool idle() const { return waiting_.empty() && !credit_due_; }
-  // Now and then: a peer that was told of nothing since the last time is told what was handed on, so that it
+  // Now and then: a peer that was told of nothing since the last time is told what was delivered, so that it
   // does not keep its last packets for ever.
   void watch_credit() {
-    if (told_ != expected_ && told_ == told_before_) note_credit_due();
-    told_before_ = told_;
+    if (acknowledged_to_peer_ != expected_ && acknowledged_to_peer_ == acknowledged_before_)
+      note_credit_due();
+    acknowledged_before_ = acknowledged_to_peer_;
   }
   void mark_due();
   void note_credit_due() {
@@ -115,9 +116,11 @@ class VirtualChannel {
   bool flushed() const;
   std::uint32_t expected() const { return expected_; }
   // Sequenced packets that the peer may still lack.
-  std::uint32_t under_way() const { return next_psn_ - acknowledged_ + lost_credits; }
-  std::uint32_t sent() const { return next_psn_; }  // sequenced packets
-  std::uint32_t told() const { return told_; }      // how many of the peer's it was told were handed on
+  std::uint32_t under_way() const { return next_sequence_number_ - acknowledged_ + lost_credits; }
+  std::uint32_t sent() const { return next_sequence_number_; }  // sequenced packets
+  std::uint32_t acknowledged_to_peer() const {
+    return acknowledged_to_peer_;
+  }  // how many of the peer's it was told were delivered
   std::size_t retained() const { return retained_count_; }
   std::size_t held() const { return held_count_; }
   void check_invariants() const;
@@ -130,7 +133,7 @@ class VirtualChannel {
   // -1: some subchannel is ready, or nobody asked for one; 0: asked for after the watchdog's last look.
   Nanoseconds partitioned_since = -1;
   std::uint32_t lost_credits = 0;  // PlantedBug::lose_credits
-  std::uint64_t handed_on = 0;
+  std::uint64_t delivered = 0;
   ListLink in_due;  // into DuePeers while it has something to do
 
  private:
@@ -154,7 +157,7 @@ class VirtualChannel {
            !s->machine().suspected() && s->room_for(1, depth_);
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
-  bool window_open() const { return next_psn_ - acknowledged_ + lost_credits < packet_window; }
+  bool window_open() const { return next_sequence_number_ - acknowledged_ + lost_credits < packet_window; }
   void hand_on(PacketBuffer& buffer);
   void hand_on_held();
 
@@ -174,13 +177,13 @@ class VirtualChannel {
   Lane lane_;
   const std::int32_t depth_;  // of send queues
 
-  std::uint32_t next_psn_ = 0;
-  std::uint32_t acknowledged_ = 0;  // the peer has handed on everything before
-  std::uint32_t expected_ = 0;      // the first that was not handed on here
-  std::uint32_t told_ = 0;          // the last expected_ that the peer was told
-  std::uint32_t told_before_ = 0;   // told_ at the last watch_credit()
+  std::uint32_t next_sequence_number_ = 0;
+  std::uint32_t acknowledged_ = 0;          // the peer has delivered everything before
+  std::uint32_t expected_ = 0;              // the first that was not delivered here
+  std::uint32_t acknowledged_to_peer_ = 0;  // the last expected_ that the peer was told
+  std::uint32_t acknowledged_before_ = 0;   // acknowledged_to_peer_ at the last watch_credit()
   bool credit_due_ = false;
-  std::array<PacketBuffer*, packet_window> held_ = {};  // by PSN modulo the window
+  std::array<PacketBuffer*, packet_window> held_ = {};  // by sequence number modulo the window
   std::uint32_t held_count_ = 0;
   std::uint32_t retained_count_ = 0;
   EntryList waiting_;

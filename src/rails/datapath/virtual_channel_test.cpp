@@ -75,7 +75,7 @@ class ChannelTest : public testing::Test {
     for (Subchannel& subchannel : peer->subchannels()) {
       subchannel.queue_pair = std::make_unique<FakeQueuePair>();
       MachineAccess::tell(subchannel, {.kind = Kind::want});
-      MachineAccess::tell(subchannel, {.kind = Kind::connect_begun, .incarnation = 1});
+      MachineAccess::tell(subchannel, {.kind = Kind::connect_begun, .connection_generation = 1});
       MachineAccess::tell(subchannel, {.kind = Kind::joined});
       EXPECT_TRUE(subchannel.in_service());
       peer->on_ready();
@@ -96,7 +96,7 @@ class ChannelTest : public testing::Test {
     for (std::uint32_t i = 0; i < count; ++i) {
       PacketBuffer* const buffer = resources->packets.take();
       PacketHeader header;
-      header.psn = next_++;
+      header.sequence_number = next_++;
       std::memcpy(buffer->data, &header, sizeof(header));
       buffer->bytes = sizeof(header);
       EXPECT_FALSE(peer->take_packet(peer->subchannels()[0], buffer, header));
@@ -129,7 +129,7 @@ TEST_F(ChannelTest, ACreditThatTheAdapterRefusesIsSentLater) {
   const std::size_t before = queue_pair(0).posted.size();
   EXPECT_FALSE(peer->advance());
   EXPECT_FALSE(peer->idle()) << "the peer was not told, and waits for it";
-  EXPECT_EQ(peer->told(), 0u);
+  EXPECT_EQ(peer->acknowledged_to_peer(), 0u);
   queue_pair(0).accepts = 1;
   EXPECT_TRUE(peer->advance());
   ASSERT_EQ(queue_pair(0).posted.size(), before + 1);
@@ -146,7 +146,7 @@ TEST_F(ChannelTest, APacketThatTheAdapterRefusesIsSentLaterInItsTurn) {
   EXPECT_FALSE(send()) << "nothing overtakes it";
   queue_pair(0).accepts = SIZE_MAX;
   EXPECT_TRUE(peer->advance());
-  EXPECT_EQ(header_of(queue_pair(0).posted.back()).psn, 1u);
+  EXPECT_EQ(header_of(queue_pair(0).posted.back()).sequence_number, 1u);
 }
 
 TEST_F(ChannelTest, ThePolicyIsAskedOnlyWhenSomethingChanged) {

@@ -36,17 +36,17 @@ struct WorkEntry {
   bool small = false;                             // which pool the buffer is of
   TrafficClass traffic = TrafficClass::blocking;  // packets
   std::uint32_t bytes = 0;                        // packets: with all headers
-  std::uint32_t psn = 0;
+  std::uint32_t sequence_number = 0;
   std::uint32_t ordinal = 0;  // packets and writes: number of the (finish) packet on its subchannel
   PacketBuffer* buffer = nullptr;
-  Subchannel* subchannel = nullptr;  // in flight or retained
-  std::uint32_t incarnation = 0;     // of that, when it was posted
+  Subchannel* subchannel = nullptr;         // in flight or retained
+  std::uint32_t connection_generation = 0;  // of that, when it was posted
   // Stripes.
   std::uint32_t transfer = 0;  // place in the table of outgoing (write) or incoming (read) transfers
   std::int64_t offset = 0;
   std::int64_t size = 0;
   std::int64_t queued_before = 0;          // bytes of its kind under way on the subchannel when it was posted
-  std::int64_t delivered_before = 0;       // FlowWindow::delivered() of the subchannel
+  std::int64_t delivered_before = 0;       // CongestionWindow::delivered() of the subchannel
   std::int64_t port_delivered_before = 0;  // of stripes, and of the rail
   Nanoseconds posted = 0;                  // or somewhat earlier: at the last look before
   Nanoseconds watched = 0;                 // since the watchdog found it the oldest in flight; 0: not yet

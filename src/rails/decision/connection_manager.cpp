@@ -22,7 +22,7 @@ struct ReplyBody {
 };
 struct RefuseBody {
   ConnectionEnd echo;
-  std::uint32_t next = 0;  // the first incarnation that is not over
+  std::uint32_t next = 0;  // the first generation that is not over
 };
 static_assert(sizeof(ConnectionEnd) == 72 && sizeof(RefuseBody) == 76, "on the wire as they are");
 
@@ -46,7 +46,7 @@ bool plausible(const ConnectionEnd& end) {
   std::uint8_t layer = 0, transport = 0;  // as bytes: what arrives may be no value of the enum
   std::memcpy(&layer, &end.port.link_layer, sizeof layer);
   std::memcpy(&transport, &end.port.transport, sizeof transport);
-  return end.queue_pair <= numbers_of_24_bits && end.packet_number <= numbers_of_24_bits &&
+  return end.queue_pair <= numbers_of_24_bits && end.psn <= numbers_of_24_bits &&
          end.datagram_queue_pair <= numbers_of_24_bits &&
          layer <= static_cast<std::uint8_t>(rdma::LinkLayer::ethernet) &&
          transport <= static_cast<std::uint8_t>(rdma::Transport::tcp) && end.port.mtu >= 1 &&
@@ -60,7 +60,7 @@ struct ConnectionManager::Header {
   std::uint8_t format = version;
   DatagramKind kind = DatagramKind::request;
   std::uint16_t index = 0;  // of the subchannel
-  std::uint32_t incarnation = 0;
+  std::uint32_t connection_generation = 0;
   ProcessIndex source = 0, destination = 0;
 };
 
@@ -73,8 +73,8 @@ ConnectionManager::Key ConnectionManager::key_of(ProcessIndex peer, std::uint16_
   return (static_cast<Key>(static_cast<std::uint32_t>(peer)) << 16) | index;
 }
 
-SubchannelName ConnectionManager::name_of(Key key, std::uint32_t incarnation) {
-  return {static_cast<ProcessIndex>(key >> 16), static_cast<std::uint16_t>(key), incarnation};
+SubchannelName ConnectionManager::name_of(Key key, std::uint32_t connection_generation) {
+  return {static_cast<ProcessIndex>(key >> 16), static_cast<std::uint16_t>(key), connection_generation};
 }
 
 bool ConnectionManager::send(std::uint16_t rail, Header header, std::span<const std::byte> body) {
@@ -96,8 +96,8 @@ void ConnectionManager::request(const SubchannelName& name, std::uint16_t rail, 
   const Key key = key_of(name.peer, name.index);
   Link& link = links_[key];
   if (!link.request) ++requests_;
-  link.request = Request{name.incarnation, rail, own, 0, now};
-  link.next = std::max(link.next, name.incarnation + 1);
+  link.request = Request{name.connection_generation, rail, own, 0, now};
+  link.next = std::max(link.next, name.connection_generation + 1);
   ++counters_.requests;
   ask(key, *link.request, now);
 }
@@ -111,26 +111,27 @@ void ConnectionManager::ask(Key key, Request& request, Nanoseconds now) {
   earliest_ = std::min(earliest_, request.due);
   ++request.sent;
   if (!host_.rail_up(request.rail)) return;
-  const SubchannelName name = name_of(key, request.incarnation);
+  const SubchannelName name = name_of(key, request.connection_generation);
   Header header;
   header.kind = DatagramKind::request;
   header.index = name.index;
-  header.incarnation = name.incarnation;
+  header.connection_generation = name.connection_generation;
   header.destination = name.peer;
   send(request.rail, header, bytes_of(RequestBody{request.own}));
 }
 
 void ConnectionManager::forget(const SubchannelName& name) {
   Link& link = links_[key_of(name.peer, name.index)];
-  link.next = std::max(link.next, name.incarnation + 1);
-  if (link.request && link.request->incarnation <= name.incarnation) {
+  link.next = std::max(link.next, name.connection_generation + 1);
+  if (link.request && link.request->connection_generation <= name.connection_generation) {
     link.request.reset();
     --requests_;
   }
-  if (link.accepted && link.accepted->incarnation <= name.incarnation) link.accepted.reset();
+  if (link.accepted && link.accepted->connection_generation <= name.connection_generation)
+    link.accepted.reset();
 }
 
-std::uint32_t ConnectionManager::next_incarnation(ProcessIndex peer, std::uint16_t index) const {
+std::uint32_t ConnectionManager::next_generation(ProcessIndex peer, std::uint16_t index) const {
   const auto link = links_.find(key_of(peer, index));
   return link == links_.end() ? 0 : link->second.next;
 }
@@ -148,7 +149,7 @@ void ConnectionManager::progress(Nanoseconds now) {
       ask(key, *request, now);
       continue;
     }
-    const SubchannelName name = name_of(key, request->incarnation);
+    const SubchannelName name = name_of(key, request->connection_generation);
     request.reset();
     --requests_;
     ++counters_.given_up;
@@ -219,9 +220,9 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
       }
       case DatagramKind::fence:
       case DatagramKind::fence_answer:
-      case DatagramKind::nudge:
+      case DatagramKind::reconnect_request:
       case DatagramKind::address:
-      case DatagramKind::where_is:
+      case DatagramKind::address_query:
         host_.on_control(header.source, header.kind, body);
         break;
       default:
@@ -240,27 +241,27 @@ void ConnectionManager::on_request(const Header& header, std::uint16_t rail, con
   Header answer;
   answer.kind = DatagramKind::reply;
   answer.index = header.index;
-  answer.incarnation = header.incarnation;
+  answer.connection_generation = header.connection_generation;
   answer.destination = header.source;
   if (const auto known = links_.find(key); known != links_.end()) {
     const Link& link = known->second;
-    if (link.accepted && link.accepted->incarnation == header.incarnation &&
+    if (link.accepted && link.accepted->connection_generation == header.connection_generation &&
         same(link.accepted->remote, remote)) {
       send(rail, answer, bytes_of(ReplyBody{link.accepted->own, remote}));
       return;
     }
-    if (header.incarnation < link.next) {
+    if (header.connection_generation < link.next) {
       ++counters_.dropped_stale;
       refuse(header, rail, remote, link.next);
       return;
     }
   }
   ConnectionEnd own;
-  if (!host_.answers(name_of(key, header.incarnation), remote)) return;
-  if (!host_.accept(name_of(key, header.incarnation), remote, own)) return;
+  if (!host_.answers(name_of(key, header.connection_generation), remote)) return;
+  if (!host_.accept(name_of(key, header.connection_generation), remote, own)) return;
   Link& link = links_[key];
-  link.accepted = Accepted{header.incarnation, remote, own};
-  link.next = std::max(link.next, header.incarnation + 1);
+  link.accepted = Accepted{header.connection_generation, remote, own};
+  link.next = std::max(link.next, header.connection_generation + 1);
   ++counters_.accepted;
   send(rail, answer, bytes_of(ReplyBody{own, remote}));
 }
@@ -270,15 +271,17 @@ bool ConnectionManager::give_way(const Header& header, Key key) {
   const auto known = links_.find(key);
   if (known == links_.end() || !known->second.request) return true;
   Link& link = known->second;
-  const std::uint32_t own = link.request->incarnation;
-  if (header.incarnation == own) ++counters_.collisions;
-  if (header.incarnation < own || (header.incarnation == own && settings_.self < header.source)) {
-    if (header.incarnation < own) ++counters_.dropped_stale;
+  const std::uint32_t own = link.request->connection_generation;
+  if (header.connection_generation == own) ++counters_.collisions;
+  if (header.connection_generation < own ||
+      (header.connection_generation == own && settings_.self < header.source)) {
+    if (header.connection_generation < own) ++counters_.dropped_stale;
     return false;  // the peer gets to know the own request, and answers it
   }
   link.request.reset();
   --requests_;
-  link.next = std::min(link.next, header.incarnation);  // the own one was never accepted by this peer
+  link.next =
+      std::min(link.next, header.connection_generation);  // the own one was never accepted by this peer
   host_.abandon(name_of(key, own), false);
   return true;
 }
@@ -288,7 +291,7 @@ void ConnectionManager::refuse(const Header& header, std::uint16_t rail, const C
   Header answer;
   answer.kind = DatagramKind::refuse;
   answer.index = header.index;
-  answer.incarnation = header.incarnation;
+  answer.connection_generation = header.connection_generation;
   answer.destination = header.source;
   send(rail, answer, bytes_of(RefuseBody{echo, next}));
 }
@@ -298,29 +301,30 @@ void ConnectionManager::on_reply(const Header& header, const ConnectionEnd& remo
   const Key key = key_of(header.source, header.index);
   const auto known = links_.find(key);
   if (known == links_.end() || !known->second.request ||
-      known->second.request->incarnation != header.incarnation || !same(known->second.request->own, echo)) {
+      known->second.request->connection_generation != header.connection_generation ||
+      !same(known->second.request->own, echo)) {
     ++counters_.dropped_stale;
     return;
   }
-  if (!host_.answers(name_of(key, header.incarnation), remote)) return;
+  if (!host_.answers(name_of(key, header.connection_generation), remote)) return;
   known->second.request.reset();
   --requests_;
-  host_.connected(name_of(key, header.incarnation), remote);
+  host_.connected(name_of(key, header.connection_generation), remote);
 }
 
 void ConnectionManager::on_refuse(const Header& header, const ConnectionEnd& echo, std::uint32_t next) {
   const Key key = key_of(header.source, header.index);
   const auto known = links_.find(key);
   if (known == links_.end() || !known->second.request ||
-      known->second.request->incarnation != header.incarnation || !same(known->second.request->own, echo) ||
-      next <= header.incarnation) {
+      known->second.request->connection_generation != header.connection_generation ||
+      !same(known->second.request->own, echo) || next <= header.connection_generation) {
     ++counters_.dropped_stale;
     return;
   }
   known->second.request.reset();
   --requests_;
   known->second.next = std::max(known->second.next, next);
-  host_.abandon(name_of(key, header.incarnation), true);
+  host_.abandon(name_of(key, header.connection_generation), true);
 }
 
 }  // namespace hawser

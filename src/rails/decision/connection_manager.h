@@ -5,9 +5,9 @@
 // It trusts nothing that arrives: check (whose key only the job's processes have), source, sizes and states
 // are looked at first; what does not fit is dropped and counted.
 //
-// Every request takes a later incarnation than all before it of the same subchannel, also after one that was
-// given up (next_incarnation), so that whatever is late names something that is over. Of two requests that
-// meet, the later incarnation stands; of equal ones, that of the process with the lower index. Who asks with
+// Every request takes a later generation than all before it of the same subchannel, also after one that was
+// given up (next_generation), so that whatever is late names something that is over. Of two requests that
+// meet, the later generation stands; of equal ones, that of the process with the lower index. Who asks with
 // one that is over is told which would be next.
 #pragma once
 
@@ -30,9 +30,9 @@ namespace hawser {
 struct ConnectionEnd {
   rdma::PortAddress port;
   std::uint32_t queue_pair = 0;
-  std::uint32_t packet_number = 0;  // 24 bits: the first that this end sends
+  std::uint32_t psn = 0;  // 24 bits: the first that this end sends
   std::uint32_t datagram_queue_pair = 0;
-  std::uint8_t life = 0, moves = 0;  // of the rail (RailAddress)
+  std::uint8_t device_generation = 0, address_generation = 0;  // of the rail (RailAddress)
   std::uint8_t outstanding_reads = 0;
   std::uint8_t reserved = 0;
 };
@@ -40,7 +40,7 @@ struct ConnectionEnd {
 struct SubchannelName {
   ProcessIndex peer = -1;
   std::uint16_t index = 0;
-  std::uint32_t incarnation = 0;
+  std::uint32_t connection_generation = 0;
   bool operator==(const SubchannelName&) const = default;
 };
 
@@ -50,9 +50,9 @@ enum class DatagramKind : std::uint8_t {
   refuse,
   fence,
   fence_answer,
-  nudge,
+  reconnect_request,
   address,
-  where_is
+  address_query
 };
 
 inline constexpr std::uint16_t no_subchannel = UINT16_MAX;
@@ -61,7 +61,7 @@ inline constexpr std::uint16_t no_subchannel = UINT16_MAX;
 class ConnectionHost {
  public:
   // The peer asks: connect a queue pair to `remote` (ready to receive and send) and answer with the own end.
-  // False: not now (the subchannel is not fenced yet, no resources, the incarnation is not newer); the peer
+  // False: not now (the subchannel is not fenced yet, no resources, the generation is not newer); the peer
   // asks again. Called once for each accepted request: repeats are answered by the manager.
   virtual bool accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) = 0;
   // Whether it can be connected to now; asked before accept() and connected(). False: the datagram is passed
@@ -71,9 +71,9 @@ class ConnectionHost {
   // accept() is called instead, after abandon().
   virtual void connected(const SubchannelName& name, const ConnectionEnd& remote) = 0;
   // The own request is void: destroy what was made for it. `gave_up`: the attempts ran out, or the peer knew
-  // a later incarnation; else the peer's request stands.
+  // a later generation; else the peer's request stands.
   virtual void abandon(const SubchannelName& name, bool gave_up) = 0;
-  // fence, fence_answer, nudge, address, where_is: a body of their own.
+  // fence, fence_answer, reconnect request, address, address query: a body of their own.
   virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
   // A request of the peer's came, which may be dropped or refused: where its end of this subchannel is now.
   virtual void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) = 0;
@@ -115,13 +115,13 @@ class ConnectionManager {
   static constexpr std::size_t header_bytes = 24;
 
   // Asks the peer to connect; `rail` is the one that the subchannel is on and that the request goes through.
-  // `name` has the incarnation next_incarnation(). A request of the same subchannel that is under way is
+  // `name` has the generation next_generation(). A request of the same subchannel that is under way is
   // replaced, without abandon().
   void request(const SubchannelName& name, std::uint16_t rail, const ConnectionEnd& own, Nanoseconds now);
   // Later than every one of this subchannel that this process or, as far as it told, the peer has used.
-  std::uint32_t next_incarnation(ProcessIndex peer, std::uint16_t index) const;
+  std::uint32_t next_generation(ProcessIndex peer, std::uint16_t index) const;
   // The subchannel failed or was fenced: forget the request or the accepted state of this and older
-  // incarnations.
+  // generations.
   void forget(const SubchannelName& name);
   // One datagram for the failover; the caller repeats. Goes through `rail` if it is up, else through the next
   // one that is, and if that is the rail of the named subchannel, to where this ends.
@@ -137,21 +137,21 @@ class ConnectionManager {
 
  private:
   struct Request {
-    std::uint32_t incarnation = 0;
+    std::uint32_t connection_generation = 0;
     std::uint16_t rail = 0;
     ConnectionEnd own;
     std::uint32_t sent = 0;
     Nanoseconds due = 0;  // of the next repeat
   };
   struct Accepted {
-    std::uint32_t incarnation = 0;
+    std::uint32_t connection_generation = 0;
     ConnectionEnd remote, own;
   };
   // What is known of one subchannel.
   struct Link {
     std::optional<Request> request;
     std::optional<Accepted> accepted;
-    std::uint32_t next = 0;  // incarnations below are over or in use
+    std::uint32_t next = 0;  // generations below are over or in use
   };
   struct Header;
 
@@ -165,7 +165,7 @@ class ConnectionManager {
   // Peer and index in one number, in this order.
   using Key = std::uint64_t;
   static Key key_of(ProcessIndex peer, std::uint16_t index);
-  static SubchannelName name_of(Key key, std::uint32_t incarnation);
+  static SubchannelName name_of(Key key, std::uint32_t connection_generation);
 
   void on_request(const Header& header, std::uint16_t rail, const ConnectionEnd& remote);
   void on_reply(const Header& header, const ConnectionEnd& remote, const ConnectionEnd& echo);

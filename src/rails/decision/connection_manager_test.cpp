@@ -29,7 +29,7 @@ class Process final : public ConnectionHost {
 
   struct End {
     enum State { idle, asking, connected } state = idle;
-    std::uint32_t incarnation = 0;
+    std::uint32_t connection_generation = 0;
     std::uint32_t own = 0, remote = 0;  // queue pairs
   };
   End& end(ProcessIndex peer, std::uint16_t index) { return ends_[{peer, index}]; }
@@ -37,7 +37,7 @@ class Process final : public ConnectionHost {
   void ask(ProcessIndex peer, std::uint16_t index, Nanoseconds now);
   void fail(ProcessIndex peer, std::uint16_t index) {
     End& failed = end(peer, index);
-    manager->forget({peer, index, failed.incarnation});
+    manager->forget({peer, index, failed.connection_generation});
     failed.state = End::idle;
   }
 
@@ -106,13 +106,14 @@ class World {
   bool agree(ProcessIndex a, ProcessIndex b, std::uint16_t index) {
     const Process::End &one = (*this)[a].end(b, index), &other = (*this)[b].end(a, index);
     return one.state == Process::End::connected && other.state == Process::End::connected &&
-           one.own == other.remote && one.remote == other.own && one.incarnation == other.incarnation;
+           one.own == other.remote && one.remote == other.own &&
+           one.connection_generation == other.connection_generation;
   }
-  // What must hold at any moment: ends that are connected in one incarnation are connected to each other.
+  // What must hold at any moment: ends that are connected in one generation are connected to each other.
   void check(ProcessIndex a, ProcessIndex b, std::uint16_t index) {
     const Process::End &one = (*this)[a].end(b, index), &other = (*this)[b].end(a, index);
     if (one.state == Process::End::connected && other.state == Process::End::connected &&
-        one.incarnation == other.incarnation) {
+        one.connection_generation == other.connection_generation) {
       ASSERT_EQ(one.own, other.remote);
       ASSERT_EQ(one.remote, other.own);
     }
@@ -138,7 +139,7 @@ ConnectionEnd Process::fresh_end() {
   own.port.mtu = 4;
   own.port.lid = static_cast<std::uint16_t>(self_ + 1);
   own.queue_pair = world_.next_queue_pair++;
-  own.packet_number = own.queue_pair * 3;
+  own.psn = own.queue_pair * 3;
   return own;
 }
 
@@ -146,17 +147,17 @@ void Process::ask(ProcessIndex peer, std::uint16_t index, Nanoseconds now) {
   End& wanted = end(peer, index);
   ASSERT_EQ(wanted.state, End::idle);
   const ConnectionEnd own = fresh_end();
-  wanted = {End::asking, manager->next_incarnation(peer, index), own.queue_pair, 0};
-  manager->request({peer, index, wanted.incarnation}, index % 2, own, now);
+  wanted = {End::asking, manager->next_generation(peer, index), own.queue_pair, 0};
+  manager->request({peer, index, wanted.connection_generation}, index % 2, own, now);
 }
 
 bool Process::accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) {
   if (random_.chance(unwilling)) return false;
   End& taken = end(name.peer, name.index);
   EXPECT_NE(taken.state, End::asking);
-  EXPECT_TRUE(taken.state == End::idle || name.incarnation > taken.incarnation);
+  EXPECT_TRUE(taken.state == End::idle || name.connection_generation > taken.connection_generation);
   own = fresh_end();
-  taken = {End::connected, name.incarnation, own.queue_pair, remote.queue_pair};
+  taken = {End::connected, name.connection_generation, own.queue_pair, remote.queue_pair};
   ++accepts;
   world_.check(self_, name.peer, name.index);
   return true;
@@ -165,7 +166,7 @@ bool Process::accept(const SubchannelName& name, const ConnectionEnd& remote, Co
 void Process::connected(const SubchannelName& name, const ConnectionEnd& remote) {
   End& done = end(name.peer, name.index);
   EXPECT_EQ(done.state, End::asking);
-  EXPECT_EQ(done.incarnation, name.incarnation);
+  EXPECT_EQ(done.connection_generation, name.connection_generation);
   done.state = End::connected;
   done.remote = remote.queue_pair;
   ++connects;
@@ -175,7 +176,7 @@ void Process::connected(const SubchannelName& name, const ConnectionEnd& remote)
 void Process::abandon(const SubchannelName& name, bool gave_up) {
   End& gone = end(name.peer, name.index);
   EXPECT_EQ(gone.state, End::asking);
-  EXPECT_EQ(gone.incarnation, name.incarnation);
+  EXPECT_EQ(gone.connection_generation, name.connection_generation);
   gone.state = End::idle;
   ++(gave_up ? give_ups : abandons);
 }
@@ -233,7 +234,7 @@ TEST(ConnectionManager, GivesUpAfterItsRepeatsWithGrowingPauses) {
   EXPECT_EQ(world.sent, 13);
   EXPECT_GT(world.now, 600 * millisecond);
   EXPECT_LT(world.now, 1200 * millisecond);
-  EXPECT_EQ(world[0].manager->next_incarnation(1, 0), 1u);
+  EXPECT_EQ(world[0].manager->next_generation(1, 0), 1u);
 }
 
 TEST(ConnectionManager, ARailThatIsDownIsNotUsed) {
@@ -258,7 +259,7 @@ TEST(ConnectionManager, AnUnwillingPeerIsAskedAgain) {
   EXPECT_TRUE(world.agree(0, 1, 0));
 }
 
-TEST(ConnectionManager, ALaterIncarnationReplacesAnEarlierOne) {
+TEST(ConnectionManager, ALaterGenerationReplacesAnEarlierOne) {
   World world(2);
   world[0].ask(1, 0, 0);
   world.run_until(never);
@@ -266,11 +267,11 @@ TEST(ConnectionManager, ALaterIncarnationReplacesAnEarlierOne) {
   world[0].ask(1, 0, world.now);
   world.run_until(never);
   EXPECT_TRUE(world.agree(0, 1, 0));
-  EXPECT_EQ(world[0].end(1, 0).incarnation, 1u);
+  EXPECT_EQ(world[0].end(1, 0).connection_generation, 1u);
   EXPECT_EQ(world[1].accepts, 2);
 }
 
-TEST(ConnectionManager, WhoAsksTooLateIsToldTheNextIncarnation) {
+TEST(ConnectionManager, WhoAsksTooLateIsToldTheNextGeneration) {
   World world(2);
   for (int i = 0; i < 4; ++i) {  // nothing of this reaches process 1
     world.loss = 1;
@@ -279,11 +280,11 @@ TEST(ConnectionManager, WhoAsksTooLateIsToldTheNextIncarnation) {
   }
   world.on_the_way.clear();
   world.loss = 0;
-  EXPECT_EQ(world[0].manager->next_incarnation(1, 0), 4u);
+  EXPECT_EQ(world[0].manager->next_generation(1, 0), 4u);
   world[1].ask(0, 0, world.now);
   world.run_until(never);
   EXPECT_EQ(world[1].give_ups, 1);
-  EXPECT_EQ(world[1].manager->next_incarnation(0, 0), 4u);
+  EXPECT_EQ(world[1].manager->next_generation(0, 0), 4u);
   world[1].ask(0, 0, world.now);
   world.run_until(never);
   EXPECT_TRUE(world.agree(0, 1, 0));
@@ -299,7 +300,7 @@ TEST(ConnectionManager, ControlsGoThroughARailThatIsUp) {
   world.run_until(never);
   EXPECT_EQ(world[1].controls, std::vector<std::string>{"0:4:stop"});
   world[0].up[0] = false;
-  EXPECT_FALSE(world[0].manager->send_control({1}, 1, DatagramKind::nudge, {}));
+  EXPECT_FALSE(world[0].manager->send_control({1}, 1, DatagramKind::reconnect_request, {}));
 }
 
 TEST(ConnectionManager, StrangersAndDamagedDatagramsAreDropped) {

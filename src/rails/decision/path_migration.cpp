@@ -144,12 +144,12 @@ PathMigration::PathMigration(const MigrationSettings& settings, const Route& pri
     : settings_(settings),
       random_(random),
       decides_(decides),
-      home_(primary),
+      original_route_(primary),
       primary_(primary),
       delay_(settings.first_retry),
       stay_(settings.first_stay) {}
 
-bool PathMigration::away() const { return !same(primary_, home_); }
+bool PathMigration::migrated_away() const { return !same(primary_, original_route_); }
 
 // Doubles up to the cap; half of it by chance.
 Nanoseconds PathMigration::next_delay() {
@@ -177,7 +177,7 @@ std::optional<Route> PathMigration::advance(rdma::QueuePair& queue_pair, std::sp
       look(queue_pair, now);
       return std::nullopt;
     case MigrationPhase::armed:
-      return go_home(queue_pair, local, remote, now);
+      return return_to_original(queue_pair, local, remote, now);
     case MigrationPhase::failed:
       due_ = never;
       return std::nullopt;
@@ -192,24 +192,25 @@ std::optional<Route> PathMigration::offer(const std::optional<Route>& route, Nan
   }
   offered_ = route;
   phase_ = MigrationPhase::offered;
-  due_ = now + settings_.patience;
+  due_ = now + settings_.offer_timeout;
   return route;
 }
 
 // The load of two routes on one is to end when the first one is well again. That both ends arm it says that
 // both ports are active.
-std::optional<Route> PathMigration::go_home(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
-                                            std::span<const DevicePort> remote, Nanoseconds now) {
+std::optional<Route> PathMigration::return_to_original(rdma::QueuePair& queue_pair,
+                                                       std::span<const DevicePort> local,
+                                                       std::span<const DevicePort> remote, Nanoseconds now) {
   due_ = never;
-  if (!away()) return std::nullopt;
+  if (!migrated_away()) return std::nullopt;
   due_ = now + stay_;
-  if (same(*alternate_, home_)) {
+  if (same(*alternate_, original_route_)) {
     migrate(queue_pair);
     return std::nullopt;
   }
-  const DevicePort* const here = find_port(local, home_.port);
-  if (here == nullptr || !here->active || remote_port_of(home_, remote) == 0) return std::nullopt;
-  return offer(home_, now);
+  const DevicePort* const here = find_port(local, original_route_.port);
+  if (here == nullptr || !here->active || remote_port_of(original_route_, remote) == 0) return std::nullopt;
+  return offer(original_route_, now);
 }
 
 void PathMigration::on_agreed(rdma::QueuePair& queue_pair, Nanoseconds now) {
@@ -248,8 +249,8 @@ void PathMigration::look(rdma::QueuePair& queue_pair, Nanoseconds now) {
   const auto state = queue_pair.migration_state();
   if (state && state.value() == rdma::MigrationState::armed) {
     phase_ = MigrationPhase::armed;
-    due_ = away() ? std::max(now + settings_.first_retry, last_migration_ + stay_) : never;
-    if (last_migration_ < 0 || now - last_migration_ >= settings_.calm) delay_ = settings_.first_retry;
+    due_ = migrated_away() ? std::max(now + settings_.first_retry, last_migration_ + stay_) : never;
+    if (last_migration_ < 0 || now - last_migration_ >= settings_.stable_time) delay_ = settings_.first_retry;
     return;
   }
   if (state && state.value() == rdma::MigrationState::migrated) {
@@ -260,7 +261,7 @@ void PathMigration::look(rdma::QueuePair& queue_pair, Nanoseconds now) {
   // The peer is late; an idle connection may stay so for long.
   ++looks_;
   due_ = looks_ < settings_.most_looks ? now + (settings_.first_look << looks_)
-         : away()                      ? now + stay_
+         : migrated_away()             ? now + stay_
                                        : never;
 }
 
@@ -272,9 +273,9 @@ void PathMigration::on_migrated(Nanoseconds now) {
     primary_ = *alternate_;
     alternate_.reset();
   }
-  const bool calm = last_migration_ < 0 || now - last_migration_ >= settings_.calm + stay_;
-  if (calm) delay_ = settings_.first_retry;
-  stay_ = calm ? settings_.first_stay : std::min(2 * stay_, settings_.longest_stay);
+  const bool stable = last_migration_ < 0 || now - last_migration_ >= settings_.stable_time + stay_;
+  if (stable) delay_ = settings_.first_retry;
+  stay_ = stable ? settings_.first_stay : std::min(2 * stay_, settings_.longest_stay);
   last_migration_ = now;
   try_again(now + next_delay());
 }

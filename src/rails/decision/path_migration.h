@@ -5,7 +5,7 @@
 //
 // Both ends must load the same alternate: one of them decides, offers it to the other, and loads it when that
 // one has. Who carries the offers is alternate_paths.h. The decisions are pure; the queue pair is called for
-// nothing but load, migrate and the state. One object per queue pair, a new one for each incarnation.
+// nothing but load, migrate and the state. One object per queue pair, a new one for each generation.
 #pragma once
 
 #include <cstdint>
@@ -66,12 +66,12 @@ struct MigrationSettings {
   // are loads after migrations that follow one another (a route that flaps).
   Nanoseconds first_retry = 1 * millisecond;
   Nanoseconds longest_retry = 1 * second;
-  Nanoseconds calm = 10 * second;            // without a migration: back to first_retry
-  Nanoseconds first_look = 1 * millisecond;  // whether a load is through; later less often
-  std::uint32_t most_looks = 8;              // then it is looked at when it is needed
-  Nanoseconds patience = 200 * millisecond;  // with an offer
-  Nanoseconds first_stay = 1 * second;       // on an alternate before the first route is tried again
-  Nanoseconds longest_stay = 60 * second;    // if it flaps
+  Nanoseconds stable_time = 10 * second;          // without a migration: back to first_retry
+  Nanoseconds first_look = 1 * millisecond;       // whether a load is through; later less often
+  std::uint32_t most_looks = 8;                   // then it is looked at when it is needed
+  Nanoseconds offer_timeout = 200 * millisecond;  // with an offer
+  Nanoseconds first_stay = 1 * second;            // on an alternate before the first route is tried again
+  Nanoseconds longest_stay = 60 * second;         // if it flaps
 };
 
 // What to do about a local port that went down.
@@ -118,13 +118,14 @@ class PathMigration {
   bool decides() const { return decides_; }
   const rdma::Route& primary() const { return primary_; }
   const std::optional<rdma::Route>& alternate() const { return alternate_; }  // loaded last
-  bool away() const;                                                          // from the first route
+  bool migrated_away() const;                                                 // from the first route
   std::uint32_t migrations() const { return migrations_; }
 
  private:
   std::optional<rdma::Route> offer(const std::optional<rdma::Route>& route, Nanoseconds now);
-  std::optional<rdma::Route> go_home(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
-                                     std::span<const DevicePort> remote, Nanoseconds now);
+  std::optional<rdma::Route> return_to_original(rdma::QueuePair& queue_pair,
+                                                std::span<const DevicePort> local,
+                                                std::span<const DevicePort> remote, Nanoseconds now);
   void look(rdma::QueuePair& queue_pair, Nanoseconds now);
   void try_again(Nanoseconds due);
   Nanoseconds next_delay();
@@ -132,7 +133,7 @@ class PathMigration {
   const MigrationSettings& settings_;
   Random& random_;
   const bool decides_;
-  const rdma::Route home_;
+  const rdma::Route original_route_;
   rdma::Route primary_;
   std::optional<rdma::Route> alternate_;  // that the adapter may take, whatever the phase
   std::optional<rdma::Route> offered_;

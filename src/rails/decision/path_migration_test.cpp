@@ -226,7 +226,7 @@ TEST_F(PathMigrationTest, arms_again_after_a_migration_and_goes_home) {
   path.on_migrated(second);
   EXPECT_EQ(path.primary().port, 2);
   EXPECT_EQ(path.migrations(), 1u);
-  EXPECT_TRUE(path.away());
+  EXPECT_TRUE(path.migrated_away());
   run(path, second + 4 * millisecond);
   EXPECT_EQ(path.phase(), MigrationPhase::loading);
   EXPECT_EQ(queue_pair.loaded.port, 1);
@@ -237,11 +237,11 @@ TEST_F(PathMigrationTest, arms_again_after_a_migration_and_goes_home) {
   run(path, second + settings.first_stay);
   EXPECT_EQ(queue_pair.state, MigrationState::migrated);
   path.on_migrated(second + settings.first_stay);
-  EXPECT_FALSE(path.away());
+  EXPECT_FALSE(path.migrated_away());
 }
 
 // The alternate was another path of the second port.
-TEST_F(PathMigrationTest, home_is_loaded_before_it_is_gone_to) {
+TEST_F(PathMigrationTest, the_original_route_is_loaded_before_it_is_taken) {
   local[1].address.lmc = remote[1].address.lmc = 1;
   PathMigration path(settings, primary, true, random);
   arm(path, 0);
@@ -269,9 +269,9 @@ TEST_F(PathMigrationTest, a_migration_during_an_offer_is_to_what_was_loaded) {
   arm(path, 0);
   path.on_migrated(second);
   arm(path, second);
-  const auto home = path.advance(queue_pair, local, remote, path.due());
-  ASSERT_TRUE(home);
-  EXPECT_EQ(home->port, 1);
+  const auto original_route = path.advance(queue_pair, local, remote, path.due());
+  ASSERT_TRUE(original_route);
+  EXPECT_EQ(original_route->port, 1);
   path.on_migrated(3 * second);
   EXPECT_EQ(path.primary().port, 2);
   EXPECT_EQ(path.primary().source_path_bits, 1);
@@ -317,8 +317,8 @@ TEST_F(PathMigrationTest, an_offer_without_an_answer_is_made_again) {
   PathMigration path(settings, primary, true, random);
   path.request_load(0);
   EXPECT_TRUE(path.advance(queue_pair, local, remote, 0));
-  EXPECT_EQ(path.due(), settings.patience);
-  EXPECT_FALSE(path.advance(queue_pair, local, remote, settings.patience));
+  EXPECT_EQ(path.due(), settings.offer_timeout);
+  EXPECT_FALSE(path.advance(queue_pair, local, remote, settings.offer_timeout));
   EXPECT_EQ(path.phase(), MigrationPhase::unloaded);
   EXPECT_TRUE(path.advance(queue_pair, local, remote, path.due()));
 }

@@ -25,7 +25,7 @@ enum class PathReason : std::uint8_t {
   slow,
   well_again,
   torn_down,  // on purpose: cap on connections, finalize
-  blamed,     // the port or the peer is held responsible (blame.h)
+  blamed,     // the port or the peer is held responsible (fault_location.h)
 };
 const char* path_reason_name(PathReason reason);
 inline constexpr int path_reasons = 20;

@@ -25,7 +25,7 @@ void End::execute(const SubchannelAction& action, std::vector<Event>& reports) {
     case Do::connect:
       return reports.push_back(connect());
     case Do::request:
-      return manager_.request({1 - self_, 0, machine_.incarnation()}, 0, own_end(), now());
+      return manager_.request({1 - self_, 0, machine_.connection_generation()}, 0, own_end(), now());
     case Do::accept:
       accepting_ = !machine_.health().held_down(now()) && !network_.random.chance(network_.refusals);
       return;
@@ -36,10 +36,10 @@ void End::execute(const SubchannelAction& action, std::vector<Event>& reports) {
     case Do::enter_service:
       transmit({.kind = Packet::Kind::credit});
       return send_waiting();
-    case Do::nudge:
-      return control(DatagramKind::nudge, machine_.incarnation(), 0);
+    case Do::reconnect_request:
+      return control(DatagramKind::reconnect_request, machine_.connection_generation(), 0);
     case Do::forget:
-      return manager_.forget({1 - self_, 0, machine_.incarnation()});
+      return manager_.forget({1 - self_, 0, machine_.connection_generation()});
     case Do::stop:
       return stop(reports);
     case Do::poll:
@@ -51,15 +51,15 @@ void End::execute(const SubchannelAction& action, std::vector<Event>& reports) {
       queue_pair_ = connected_to_ = 0;
       return;
     case Do::drop_unsequenced:
-      drained_[machine_.incarnation()] = received_;
+      drained_[machine_.connection_generation()] = received_;
       std::erase_if(in_flight_, [](const Packet& each) { return each.kind != Packet::Kind::data; });
       return;
     case Do::send_fence:
-      control(DatagramKind::fence, action.incarnation, action.received);
+      control(DatagramKind::fence, action.connection_generation, action.received);
       reports.push_back({.kind = K::fence_sent});
       return;
     case Do::send_answer:
-      return control(DatagramKind::fence_answer, action.incarnation, action.received);
+      return control(DatagramKind::fence_answer, action.connection_generation, action.received);
     case Do::reissue:
       return reissue(action.received);
     case Do::test:
@@ -91,7 +91,7 @@ Event End::connect() {
   if (network_.random.chance(network_.refusals))
     return {.kind = EventKind::connect_refused, .reason = PathReason::connect_failed};
   queue_pair_ = network_.next_queue_pair++;
-  return {.kind = EventKind::connect_begun, .incarnation = manager_.next_incarnation(1 - self_, 0)};
+  return {.kind = EventKind::connect_begun, .connection_generation = manager_.next_generation(1 - self_, 0)};
 }
 
 void End::stop(std::vector<Event>& reports) {
@@ -119,36 +119,40 @@ void End::send_probes(std::vector<Event>& reports) {
 
 // Connecting.
 
-void End::begin(const ConnectionEnd& remote, std::uint32_t incarnation) {
+void End::begin(const ConnectionEnd& remote, std::uint32_t connection_generation) {
   connected_to_ = static_cast<int>(remote.queue_pair);
   sent_ = received_ = 0;
   dead_ = cut_ = false;
   polled_.clear();
-  EXPECT_FALSE(drained_.contains(incarnation)) << "connected again after it was fenced";
-  EXPECT_FALSE(network_.other(self_).compared_.contains(incarnation)) << "the peer was told that it is over";
+  EXPECT_FALSE(drained_.contains(connection_generation)) << "connected again after it was fenced";
+  EXPECT_FALSE(network_.other(self_).compared_.contains(connection_generation))
+      << "the peer was told that it is over";
 }
 
 bool End::accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) {
   accepting_ = false;
-  on({.kind = EventKind::request, .incarnation = name.incarnation, .received = received_});
+  on({.kind = EventKind::request,
+      .connection_generation = name.connection_generation,
+      .received = received_});
   if (!accepting_) return false;
   queue_pair_ = network_.next_queue_pair++;
   if (network_.random.chance(network_.refusals)) {
     seen_.insert({machine_.state(), EventKind::accept_failed});
-    on({.kind = EventKind::accept_failed, .incarnation = name.incarnation});
+    on({.kind = EventKind::accept_failed, .connection_generation = name.connection_generation});
     return false;
   }
   own = own_end();
-  begin(remote, name.incarnation);
+  begin(remote, name.connection_generation);
   seen_.insert({machine_.state(), EventKind::accepted});
-  on({.kind = EventKind::accepted, .incarnation = name.incarnation});
+  on({.kind = EventKind::accepted, .connection_generation = name.connection_generation});
   return true;
 }
 
 void End::connected(const SubchannelName& name, const ConnectionEnd& remote) {
-  if (machine_.state() != State::connecting || machine_.incarnation() != name.incarnation) return;
+  if (machine_.state() != State::connecting || machine_.connection_generation() != name.connection_generation)
+    return;
   if (network_.random.chance(network_.refusals)) return on({.kind = EventKind::join_failed});
-  begin(remote, name.incarnation);
+  begin(remote, name.connection_generation);
   on({.kind = EventKind::joined, .probes = static_cast<std::uint32_t>(random_.below(4))});
 }
 
@@ -164,8 +168,8 @@ bool End::send_datagram(std::uint16_t, ProcessIndex, std::uint16_t, std::span<co
   return true;
 }
 
-void End::control(DatagramKind kind, std::uint32_t incarnation, std::uint32_t received) {
-  const Control body{incarnation, received, delivered_};
+void End::control(DatagramKind kind, std::uint32_t connection_generation, std::uint32_t received) {
+  const Control body{connection_generation, received, delivered_};
   manager_.send_control({1 - self_, 0}, 0, kind, std::as_bytes(std::span(&body, 1)));
 }
 
@@ -173,11 +177,13 @@ void End::on_control(ProcessIndex, DatagramKind kind, std::span<const std::byte>
   Control body;
   ASSERT_TRUE(read_body(bytes, 0, body));
   take_expected(body.expected);
-  if (kind == DatagramKind::nudge)
-    on({.kind = EventKind::nudge, .incarnation = body.incarnation, .received = received_});
+  if (kind == DatagramKind::reconnect_request)
+    on({.kind = EventKind::reconnect_request,
+        .connection_generation = body.connection_generation,
+        .received = received_});
   else
     on({.kind = kind == DatagramKind::fence ? EventKind::fence : EventKind::fence_answer,
-        .incarnation = body.incarnation,
+        .connection_generation = body.connection_generation,
         .received = body.received,
         .quick = random_.chance(0.5)});
 }
@@ -188,7 +194,7 @@ void End::transmit(Packet packet) {
   if (connected_to_ == 0 || dead_) return;
   packet.expected = delivered_;
   packet.ordinal = sent_++;
-  packet.incarnation = machine_.incarnation();
+  packet.connection_generation = machine_.connection_generation();
   packet.from = queue_pair_;
   packet.to = connected_to_;
   in_flight_.push_back(packet);
@@ -241,7 +247,7 @@ void End::poll() {
 
 void End::handle(const Packet& packet) {
   ++received_;
-  EXPECT_EQ(packet.incarnation, machine_.incarnation());
+  EXPECT_EQ(packet.connection_generation, machine_.connection_generation());
   const bool probe = packet.kind == Packet::Kind::probe || packet.kind == Packet::Kind::probe_answer;
   if (!machine_.in_service()) on({.kind = EventKind::first_packet, .probe = probe});
   take_expected(packet.expected);
@@ -290,10 +296,10 @@ void End::wait_again(const Packet& packet) {
 }
 
 void End::reissue(std::uint32_t received) {
-  const std::uint32_t incarnation = machine_.incarnation();
-  EXPECT_TRUE(compared_.insert(incarnation).second) << "compared twice";
+  const std::uint32_t connection_generation = machine_.connection_generation();
+  EXPECT_TRUE(compared_.insert(connection_generation).second) << "compared twice";
   const auto& there = network_.other(self_).drained_;
-  const auto drained = there.find(incarnation);
+  const auto drained = there.find(connection_generation);
   EXPECT_EQ(received, drained == there.end() ? 0 : drained->second) << "the two ends do not agree";
   for (const Packet& packet : in_flight_) {
     if (packet.ordinal < received) continue;
@@ -302,7 +308,7 @@ void End::reissue(std::uint32_t received) {
   }
   in_flight_.clear();
   std::erase_if(retained_, [&](const Packet& packet) {
-    if (packet.incarnation != incarnation || packet.ordinal < received) return false;
+    if (packet.connection_generation != connection_generation || packet.ordinal < received) return false;
     wait_again(packet);
     ++taken_back_;
     return true;

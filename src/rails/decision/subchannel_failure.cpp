@@ -26,7 +26,7 @@ void SubchannelMachine::on_fail(Step& step, PathReason reason) {
 }
 
 void SubchannelMachine::on_post_failed(Step& step) {
-  if (connected()) broken_ = step.actions.look_soon = true;
+  if (connected()) broken_ = step.actions.run_soon = true;
 }
 
 void SubchannelMachine::on_damaged(Step& step) {
@@ -61,7 +61,7 @@ void SubchannelMachine::stop(Step& step, PathReason reason, State next) {
   step.add(Do::stop);
   // Without a marker (the device is gone) there is nothing to wait for but a look at what is polled now.
   due_ = step.now;
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
 // Was that a failure, or was the network only crowded? Where requests took a good part of an adapter's
@@ -80,15 +80,15 @@ void SubchannelMachine::on_drained(Step& step) {
   const State before = state_;
   if (before != State::stopping && before != State::answering) return;
   poisoned_ = false;
-  fenced_incarnation_ = incarnation_;
+  fenced_generation_ = connection_generation_;
   fenced_received_ = step.event.received;
   fenced_sent_ = step.event.sent;
   step.add(Do::destroy);
   enter(step, State::fencing, PathReason::none);
   step.add(Do::drop_unsequenced);
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
   if (before == State::answering) {
-    answer(step, incarnation_, fenced_received_);
+    answer(step, connection_generation_, fenced_received_);
     compare(step, peer_received_);
   } else {
     fences_ = 0;
@@ -97,8 +97,10 @@ void SubchannelMachine::on_drained(Step& step) {
 }
 
 void SubchannelMachine::ask_fence(Step& step) {
-  step.actions.add(
-      {.kind = Do::send_fence, .incarnation = incarnation_, .received = fenced_received_, .turn = fences_});
+  step.actions.add({.kind = Do::send_fence,
+                    .connection_generation = connection_generation_,
+                    .received = fenced_received_,
+                    .turn = fences_});
   if (fences_ % fences_per_question == fences_per_question - 1) step.add(Do::ask_address);
 }
 
@@ -107,18 +109,20 @@ void SubchannelMachine::on_fence_sent(Step& step) {
   const Nanoseconds wait = std::min(longest_fence_repeat, first_fence_repeat << std::min(fences_, 10u));
   due_ = step.now + wait + static_cast<Nanoseconds>(random_.below(static_cast<std::uint64_t>(wait / 4)));
   ++fences_;
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
-void SubchannelMachine::answer(Step& step, std::uint32_t incarnation, std::uint32_t received) {
-  step.actions.add(
-      {.kind = Do::send_answer, .incarnation = incarnation, .received = received, .turn = answers_++});
+void SubchannelMachine::answer(Step& step, std::uint32_t connection_generation, std::uint32_t received) {
+  step.actions.add({.kind = Do::send_answer,
+                    .connection_generation = connection_generation,
+                    .received = received,
+                    .turn = answers_++});
 }
 
-// The peer's end of this incarnation is stopped and drained.
+// The peer's end of this generation is stopped and drained.
 void SubchannelMachine::on_fence(Step& step) {
-  const std::uint32_t incarnation = step.event.incarnation;
-  const bool present = incarnation == incarnation_;
+  const std::uint32_t connection_generation = step.event.connection_generation;
+  const bool present = connection_generation == connection_generation_;
   switch (state_) {
     case State::accepted:
     case State::probing:
@@ -136,34 +140,34 @@ void SubchannelMachine::on_fence(Step& step) {
       return;
     case State::fencing:
       if (!present) break;
-      answer(step, incarnation_, fenced_received_);
+      answer(step, connection_generation_, fenced_received_);
       compare(step, step.event.received);
       return;
     case State::closed:
     case State::connecting:
     case State::failed:
     case State::asking:
-      if (later(incarnation, fenced_incarnation_)) return answer_unknown_fence(step);
+      if (later(connection_generation, fenced_generation_)) return answer_unknown_fence(step);
       break;
   }
-  if (incarnation == fenced_incarnation_)
-    answer(step, incarnation, fenced_received_);
+  if (connection_generation == fenced_generation_)
+    answer(step, connection_generation, fenced_received_);
   else
     step.add(Do::stale);
 }
 
 // One that this end never connected, or gave up: nothing of it arrived, and it shall never come to be.
 void SubchannelMachine::answer_unknown_fence(Step& step) {
-  const std::uint32_t incarnation = step.event.incarnation;
-  if (state_ == State::connecting && !later(incarnation_, incarnation)) give_up(step);
-  if (later(incarnation, incarnation_)) skip_to(step, incarnation);
-  fenced_incarnation_ = incarnation;
+  const std::uint32_t connection_generation = step.event.connection_generation;
+  if (state_ == State::connecting && !later(connection_generation_, connection_generation)) give_up(step);
+  if (later(connection_generation, connection_generation_)) skip_to(step, connection_generation);
+  fenced_generation_ = connection_generation;
   fenced_received_ = 0;
-  answer(step, incarnation, 0);
+  answer(step, connection_generation, 0);
 }
 
 void SubchannelMachine::on_fence_answer(Step& step) {
-  const bool present = step.event.incarnation == incarnation_;
+  const bool present = step.event.connection_generation == connection_generation_;
   switch (state_) {
     case State::fencing:
       if (present) return compare(step, step.event.received);
@@ -194,7 +198,7 @@ void SubchannelMachine::compare(Step& step, std::uint32_t received) {
   step.actions.add({.kind = Do::reissue, .received = received});
   due_ = never;
   enter(step, State::failed, PathReason::none);
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
 void SubchannelMachine::on_lost(Step& step) {
@@ -225,17 +229,17 @@ void SubchannelMachine::drop(Step& step) {
   if (health_.state() != PathState::failed) health_.on_failure(step.now);
   step.add(Do::destroy);
   enter(step, State::failed, PathReason::connect_failed);
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
-// An attempt that ended without a verdict may not be the last one.
+// An attempt that ended without a result may not be the last one.
 void SubchannelMachine::keep_trying(Step& step) {
   if (health_.next_attempt() == never) health_.on_failure(step.now);
 }
 
-// The peer knows of this incarnation, so the next attempt takes a later one.
-void SubchannelMachine::skip_to(Step& step, std::uint32_t incarnation) {
-  incarnation_ = incarnation;
+// The peer knows of this generation, so the next attempt takes a later one.
+void SubchannelMachine::skip_to(Step& step, std::uint32_t connection_generation) {
+  connection_generation_ = connection_generation;
   step.add(Do::forget);
 }
 

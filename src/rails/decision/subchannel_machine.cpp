@@ -79,8 +79,8 @@ void SubchannelMachine::dispatch(Step& step) {
       return on_fence(step);
     case Event::fence_answer:
       return on_fence_answer(step);
-    case Event::nudge:
-      return on_nudge(step);
+    case Event::reconnect_request:
+      return on_reconnect_request(step);
     case Event::connect_begun:
       return on_connect_begun(step);
     case Event::connect_refused:
@@ -126,10 +126,10 @@ void SubchannelMachine::on_want(Step& step) {
 
 void SubchannelMachine::on_connect_begun(Step& step) {
   HAWSER_ASSERT(state_ == State::closed || state_ == State::failed);
-  incarnation_ = std::max(incarnation_ + 1, step.event.incarnation);
+  connection_generation_ = std::max(connection_generation_ + 1, step.event.connection_generation);
   enter(step, State::connecting, PathReason::none);
   step.add(Do::request);
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
 void SubchannelMachine::on_connect_refused(Step& step) {
@@ -137,21 +137,21 @@ void SubchannelMachine::on_connect_refused(Step& step) {
   health_.on_failure(step.now);
   step.actions.add({.kind = Do::show_refused, .reason = step.event.reason});
   enter(step, State::failed, step.event.reason);
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
-void SubchannelMachine::begin_incarnation(Step& step, State state, Nanoseconds patience) {
+void SubchannelMachine::begin_connection(Step& step, State state, Nanoseconds patience) {
   broken_ = poisoned_ = false;
   probes_sent_ = probes_received_ = probes_wanted_ = 0;
   due_ = step.now + patience;
   if (health_.state() == PathState::failed) health_.on_connected(step.now);
   state_ = state;
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
 void SubchannelMachine::on_joined(Step& step) {
   HAWSER_ASSERT(state_ == State::connecting);
-  begin_incarnation(step, State::probing, probe_patience);
+  begin_connection(step, State::probing, probe_patience);
   probes_wanted_ = step.event.probes;
   if (!failed_before_ || probes_wanted_ == 0 || step.event.trusted) {
     enter_service(step);
@@ -163,14 +163,14 @@ void SubchannelMachine::on_joined(Step& step) {
 
 // The peer's request comes with no probes of this end's: who asks is who proves the path.
 void SubchannelMachine::on_accepted(Step& step) {
-  HAWSER_ASSERT(may_accept() && later(step.event.incarnation, incarnation_));
-  incarnation_ = step.event.incarnation;
-  begin_incarnation(step, State::accepted, accepted_patience);
+  HAWSER_ASSERT(may_accept() && later(step.event.connection_generation, connection_generation_));
+  connection_generation_ = step.event.connection_generation;
+  begin_connection(step, State::accepted, accepted_patience);
   enter(step, State::accepted, PathReason::none);
 }
 
 void SubchannelMachine::on_request(Step& step) {
-  const bool newer = later(step.event.incarnation, incarnation_);
+  const bool newer = later(step.event.connection_generation, connection_generation_);
   switch (state_) {
     case State::accepted:
       // The peer gave that one up before it was connected: nothing came, and nothing was sent.
@@ -191,7 +191,7 @@ void SubchannelMachine::on_request(Step& step) {
     case State::fencing:
       return;
   }
-  step.actions.add({.kind = Do::accept, .incarnation = step.event.incarnation});
+  step.actions.add({.kind = Do::accept, .connection_generation = step.event.connection_generation});
 }
 
 void SubchannelMachine::on_join_failed(Step& step) {
@@ -200,20 +200,20 @@ void SubchannelMachine::on_join_failed(Step& step) {
 }
 
 void SubchannelMachine::on_accept_failed(Step& step) {
-  HAWSER_ASSERT(may_accept() && later(step.event.incarnation, incarnation_));
-  incarnation_ = step.event.incarnation;
+  HAWSER_ASSERT(may_accept() && later(step.event.connection_generation, connection_generation_));
+  connection_generation_ = step.event.connection_generation;
   drop(step);
   keep_trying(step);
 }
 
 void SubchannelMachine::on_abandoned(Step& step) {
-  if (state_ != State::connecting || step.event.incarnation != incarnation_) return;
+  if (state_ != State::connecting || step.event.connection_generation != connection_generation_) return;
   drop(step);
   if (step.event.gave_up) {
     health_.on_failure(step.now);
     step.add(Do::ask_address);
   } else {
-    --incarnation_;  // nobody used it: the peer's request, accepted next, may have the same
+    --connection_generation_;  // nobody used it: the peer's request, accepted next, may have the same
     keep_trying(step);
   }
 }
@@ -225,7 +225,7 @@ void SubchannelMachine::on_first_packet(Step& step) {
       if (!probe) return enter_service(step);
       due_ = step.now + probe_patience;
       enter(step, State::probing, PathReason::none);
-      step.actions.look_soon = true;
+      step.actions.run_soon = true;
       return;
     case State::probing:
       if (probe) return;
@@ -276,12 +276,12 @@ void SubchannelMachine::enter_service(Step& step) {
                     .recovered = failed_before_});
 }
 
-void SubchannelMachine::on_nudge(Step& step) {
-  const std::uint32_t incarnation = step.event.incarnation;
-  const bool behind = later(incarnation, incarnation_);
+void SubchannelMachine::on_reconnect_request(Step& step) {
+  const std::uint32_t connection_generation = step.event.connection_generation;
+  const bool behind = later(connection_generation, connection_generation_);
   switch (state_) {
     case State::closed:
-      if (behind) skip_to(step, incarnation);
+      if (behind) skip_to(step, connection_generation);
       attempt(step);
       return;
     case State::connecting:
@@ -289,7 +289,7 @@ void SubchannelMachine::on_nudge(Step& step) {
       give_up(step);
       break;
     case State::accepted:  // the peer had asked, and gave that up
-      if (step.event.received != 0 || later(incarnation_, incarnation)) return;
+      if (step.event.received != 0 || later(connection_generation_, connection_generation)) return;
       step.add(Do::forget);
       drop(step);
       break;
@@ -304,9 +304,9 @@ void SubchannelMachine::on_nudge(Step& step) {
     case State::fencing:
       return;
   }
-  if (behind) skip_to(step, incarnation);
+  if (behind) skip_to(step, connection_generation);
   health_.on_port_back(step.now);
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
 // ---- suspicion and measured rates ----
@@ -326,7 +326,7 @@ void SubchannelMachine::on_test_pending(Step& step) {
   if (step.event.test.has_value()) test_ = step.event.test;
   due_ = step.now + test_pause_;
   test_pause_ = std::min(2 * test_pause_, longest_test_repeat);
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
 void SubchannelMachine::on_test_delivered(Step& step) {
@@ -376,9 +376,9 @@ void SubchannelMachine::on_look(Step& step) {
       if (step.now < health_.next_attempt()) return;
       if (drives_) return attempt(step);
       health_.on_attempt(step.now);
-      due_ = step.now + nudge_time;
+      due_ = step.now + reconnect_request_time;
       state_ = State::asking;
-      step.actions.add({.kind = Do::nudge, .turn = health_.attempts_since_failure()});
+      step.actions.add({.kind = Do::reconnect_request, .turn = health_.attempts_since_failure()});
       return;
     case State::asking:
       if (!due) return;
@@ -399,13 +399,13 @@ void SubchannelMachine::on_port_returned(Step& step) {
   if (state_ != State::fencing) return;
   fences_ = 0;
   due_ = step.now;
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
 void SubchannelMachine::on_path_returned(Step& step) {
   if (state_ != State::failed && state_ != State::asking) return;
   health_.on_port_back(step.now);
-  step.actions.look_soon = true;
+  step.actions.run_soon = true;
 }
 
 // ---- invariants ----
@@ -435,7 +435,8 @@ void SubchannelMachine::check_invariants() const {
       HAWSER_ASSERT(due_ != never && failed_before_ && health == PathState::failed);
       return;
     case State::fencing:
-      HAWSER_ASSERT(due_ != never && fenced_incarnation_ == incarnation_ && health == PathState::failed);
+      HAWSER_ASSERT(due_ != never && fenced_generation_ == connection_generation_ &&
+                    health == PathState::failed);
       return;
     case State::failed:
       HAWSER_ASSERT(due_ == never && health == PathState::failed && health_.next_attempt() != never);

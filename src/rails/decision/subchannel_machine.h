@@ -37,7 +37,7 @@ namespace hawser {
 //
 // Room is left for closing on purpose (tear-down of connections). It will need two states: `closing`, in
 // which nothing new is posted and which ends when the peer has acknowledged everything, and `parked`, which
-// is like `closed` but remembers the fenced incarnation and what was measured. A closing end that fails goes
+// is like `closed` but remembers the fenced generation and what was measured. A closing end that fails goes
 // to `stopping` like any other; a parked one connects again without blame, hold-down or probes. The events
 // that come with them: close (this end chose a victim), close_asked (the peer wants to), flushed.
 enum class SubchannelState : std::uint8_t {
@@ -50,7 +50,7 @@ enum class SubchannelState : std::uint8_t {
   stopping,    // failed; its requests are being flushed
   answering,   // the same, and the peer's fence has come: it is drained already, and waits for an answer
   fencing,     // drained; the peer has to say what it received
-  failed,      // nothing is left but the memory of the last incarnation; to be tried again
+  failed,      // nothing is left but the memory of the last generation; to be tried again
   asking,      // the same, at the end that does not connect again by itself: the peer was asked to
 };
 inline constexpr int subchannel_states = 11;
@@ -72,21 +72,21 @@ struct SubchannelEvent {
     path_returned,  // its own port came back, or the peer's address is known again
     lost,           // the peer is given up
     // From the peer.
-    request,       // incarnation, received: asks for a connection
+    request,       // generation, received: asks for a connection
     first_packet,  // probe: a packet came while the subchannel was not ready
     probe,         // to be answered
     probe_answer,
-    fence,         // incarnation, received: the peer's end is drained, and received so many packets
-    fence_answer,  // incarnation, received
-    nudge,         // incarnation: the peer asks for an attempt
+    fence,              // generation, received: the peer's end is drained, and received so many packets
+    fence_answer,       // generation, received
+    reconnect_request,  // generation: the peer asks for an attempt
     // Reports of what came of an action.
-    connect_begun,    // connect: next, the first incarnation that may be taken
+    connect_begun,    // connect: next, the first generation that may be taken
     connect_refused,  // connect: reason
     joined,  // request: the peer answered, the queue pair is connected; probes, how many are wanted; trusted
     join_failed,     // request: the peer answered, the queue pair refuses
-    abandoned,       // request: incarnation, gave_up (else the peer's request stands)
-    accepted,        // accept: incarnation
-    accept_failed,   // accept: incarnation
+    abandoned,       // request: generation, gave_up (else the peer's request stands)
+    accepted,        // accept: generation
+    accept_failed,   // accept: generation
     probes_posted,   // send_probes: probes, how many
     marker_posted,   // stop: the drained event will come when the marker is flushed
     fence_sent,      // send_fence
@@ -95,8 +95,8 @@ struct SubchannelEvent {
   };
   Kind kind;
   PathReason reason = PathReason::none;
-  std::uint32_t incarnation = 0;
-  std::uint32_t received = 0;  // packets of the incarnation, at the end that the event tells of
+  std::uint32_t connection_generation = 0;
+  std::uint32_t received = 0;  // packets of the generation, at the end that the event tells of
   std::uint32_t sent = 0;      // the same, by this end
   std::uint32_t probes = 0;
   std::optional<std::uint64_t> test;
@@ -113,24 +113,24 @@ struct SubchannelAction {
   enum class Kind : std::uint8_t {
     // Up.
     connect,      // make a queue pair; reports connect_begun or connect_refused
-    request,      // ask the peer for incarnation(); joined, join_failed or abandoned come later
+    request,      // ask the peer for generation(); joined, join_failed or abandoned come later
     accept,       // make a queue pair and connect it to the asking end; reports accepted or accept_failed
     send_probes,  // as many as probes_to_send(); reports probes_posted
     answer_probe,
-    enter_service,  // recovered: whether it had failed before
-    nudge,          // ask the peer to connect; turn
+    enter_service,      // recovered: whether it had failed before
+    reconnect_request,  // ask the peer to connect; turn
     // Down.
     blame,         // reason: compare with others, suspect those that share the cause
     note_failure,  // reason, state, before; recovered (it had failed before): count it, forget its
                    // measurements
     leave_service,
-    forget,   // nothing of this and older incarnations is answered by the connection manager any more
-    stop,     // queue pair to ERROR, and the marker; reports marker_posted, unless that is refused
-    poll,     // the marker is late: handle what has arrived; reports drained with timed_out
-    destroy,  // the queue pair, and the count of what was under way
+    forget,            // nothing of this and older generations is answered by the connection manager any more
+    stop,              // queue pair to ERROR, and the marker; reports marker_posted, unless that is refused
+    poll,              // the marker is late: handle what has arrived; reports drained with timed_out
+    destroy,           // the queue pair, and the count of what was under way
     drop_unsequenced,  // in flight: the marker, and packets that nobody misses
-    send_fence,        // incarnation, received, turn; reports fence_sent
-    send_answer,       // incarnation, received, turn
+    send_fence,        // generation, received, turn; reports fence_sent
+    send_answer,       // generation, received, turn
     reissue,           // received: what the peer does not have
     ask_address,       // of the peer, from third processes
     cut,               // state, before: as destroy, but what is under way may have to be stopped first
@@ -151,7 +151,7 @@ struct SubchannelAction {
   PathReason reason = PathReason::none;
   SubchannelState state = SubchannelState::closed;
   bool recovered = false;
-  std::uint32_t incarnation = 0;
+  std::uint32_t connection_generation = 0;
   std::uint32_t received = 0;
   std::uint32_t sent = 0;
   std::uint32_t turn = 0;
@@ -171,7 +171,7 @@ class SubchannelActions {
   std::size_t size() const { return count_; }
   bool empty() const { return count_ == 0; }
 
-  bool look_soon = false;  // due() may have changed
+  bool run_soon = false;  // due() may have changed
 
  private:
   std::array<SubchannelAction, 8> actions_ = {};
@@ -187,11 +187,11 @@ struct SubchannelSettings {
 class SubchannelMachine {
  public:
   // How long an accepted connection may be silent: who asked for it may compute. If it gave up, a newer
-  // request or a nudge says so.
+  // request or a reconnect request says so.
   static constexpr Nanoseconds accepted_patience = 30 * second;
   static constexpr Nanoseconds probe_patience = 2 * second;
-  // A nudge that brought nothing by then is repeated after a back-off.
-  static constexpr Nanoseconds nudge_time = 50 * millisecond;
+  // A reconnect request that brought nothing by then is repeated after a back-off.
+  static constexpr Nanoseconds reconnect_request_time = 50 * millisecond;
   static constexpr Nanoseconds first_fence_repeat = 2 * millisecond, longest_fence_repeat = 100 * millisecond;
   static constexpr Nanoseconds first_test_repeat = 200 * microsecond, longest_test_repeat = 50 * millisecond;
   static constexpr std::uint8_t most_false_alarms = 3;
@@ -217,7 +217,9 @@ class SubchannelMachine {
   bool suspected() const { return state_ == SubchannelState::suspected; }
   bool drives() const { return drives_; }
 
-  std::uint32_t incarnation() const { return incarnation_; }  // of the connection or attempt; at first 0
+  std::uint32_t connection_generation() const {
+    return connection_generation_;
+  }  // of the connection or attempt; at first 0
   bool broken() const { return broken_; }
   bool poisoned() const { return poisoned_; }
   bool failed_before() const { return failed_before_; }  // when it was connected
@@ -233,7 +235,7 @@ class SubchannelMachine {
   // When it wants to be looked at; never: not by itself.
   Nanoseconds due() const;
   // Where a state has deadlines of its own, it must be among those that are looked at.
-  bool at_rest() const {
+  bool quiescent() const {
     return !broken_ && due() == never && (in_service() || state_ == SubchannelState::closed);
   }
   // What no event may break. Cheap.
@@ -263,7 +265,7 @@ class SubchannelMachine {
   void on_probe_answer(Step& step);
   void on_fence(Step& step);
   void on_fence_answer(Step& step);
-  void on_nudge(Step& step);
+  void on_reconnect_request(Step& step);
   void on_connect_begun(Step& step);
   void on_connect_refused(Step& step);
   void on_joined(Step& step);
@@ -282,15 +284,15 @@ class SubchannelMachine {
   }
   void attempt(Step& step);
   void enter(Step& step, SubchannelState state, PathReason reason);
-  void begin_incarnation(Step& step, SubchannelState state, Nanoseconds patience);
+  void begin_connection(Step& step, SubchannelState state, Nanoseconds patience);
   void enter_service(Step& step);
   void give_up(Step& step);
   void drop(Step& step);
   void keep_trying(Step& step);
-  void skip_to(Step& step, std::uint32_t incarnation);
+  void skip_to(Step& step, std::uint32_t connection_generation);
   void stop(Step& step, PathReason reason, SubchannelState state);
   void count_false_alarm(PathReason reason, bool quick);
-  void answer(Step& step, std::uint32_t incarnation, std::uint32_t received);
+  void answer(Step& step, std::uint32_t connection_generation, std::uint32_t received);
   void answer_unknown_fence(Step& step);
   void ask_fence(Step& step);
   void compare(Step& step, std::uint32_t received);
@@ -300,12 +302,12 @@ class SubchannelMachine {
   bool drives_;
   SubchannelState state_ = SubchannelState::closed;
   bool broken_ = false;    // connected: fails at the next look
-  bool poisoned_ = false;  // until the end of the incarnation
+  bool poisoned_ = false;  // until the end of the generation
   bool failed_before_ = false;
   std::uint8_t false_alarms_ = 0;
-  std::uint32_t incarnation_ = 0;
-  // Of the last incarnation that was drained or ruled out here, for a fence that comes (again).
-  std::uint32_t fenced_incarnation_ = 0;
+  std::uint32_t connection_generation_ = 0;
+  // Of the last generation that was drained or ruled out here, for a fence that comes (again).
+  std::uint32_t fenced_generation_ = 0;
   std::uint32_t fenced_received_ = 0;
   std::uint32_t fenced_sent_ = 0;    // fencing: what the peer can have received at most
   std::uint32_t peer_received_ = 0;  // answering

@@ -15,7 +15,7 @@ namespace {
 void report(SubchannelMachine& machine, const SubchannelActions& actions, Nanoseconds now) {
   const auto on = [&](const Event& event) { report(machine, machine.on(event, now), now); };
   for (const SubchannelAction& action : actions) {
-    if (action.kind == Do::connect) on({.kind = EventKind::connect_begun, .incarnation = 1});
+    if (action.kind == Do::connect) on({.kind = EventKind::connect_begun, .connection_generation = 1});
     if (action.kind == Do::test) on({.kind = EventKind::test_pending});
     if (action.kind == Do::send_fence) on({.kind = EventKind::fence_sent});
     if (action.kind == Do::stop) on({.kind = EventKind::marker_posted});
@@ -86,9 +86,9 @@ TEST(SubchannelMachine, FailsAtTheNextLookWhatWasPostedInPart) {
   for (const State state : {State::accepted, State::probing, State::ready, State::suspected}) {
     SCOPED_TRACE(subchannel_state_name(state));
     Machine machine(state);
-    EXPECT_TRUE(machine->on({.kind = EventKind::post_failed}, machine.now).look_soon);
+    EXPECT_TRUE(machine->on({.kind = EventKind::post_failed}, machine.now).run_soon);
     EXPECT_TRUE(machine->broken());
-    EXPECT_FALSE(machine->at_rest());
+    EXPECT_FALSE(machine->quiescent());
     EXPECT_EQ(machine.effect({.kind = EventKind::look}), fails("completion_error").at(state));
   }
 }
@@ -96,8 +96,8 @@ TEST(SubchannelMachine, FailsAtTheNextLookWhatWasPostedInPart) {
 TEST(SubchannelMachine, TheOtherEndAsksForAnAttempt) {
   Machine machine(State::failed, false);
   machine.now = machine->due();
-  EXPECT_EQ(machine.effect({.kind = EventKind::look}), "nudge(1) -> asking");
-  EXPECT_EQ(machine->due(), machine.now + SubchannelMachine::nudge_time);
+  EXPECT_EQ(machine.effect({.kind = EventKind::look}), "reconnect_request(1) -> asking");
+  EXPECT_EQ(machine->due(), machine.now + SubchannelMachine::reconnect_request_time);
 }
 
 TEST(SubchannelMachine, ProbesBeforeItIsReady) {
@@ -127,7 +127,7 @@ TEST(SubchannelMachine, FencesLessAndLessOftenUntilAPortReturns) {
     pause = machine->due() - machine.now;
     EXPECT_LE(pause, SubchannelMachine::longest_fence_repeat * 5 / 4);
   }
-  EXPECT_TRUE(machine->on({.kind = EventKind::port_returned}, machine.now).look_soon);
+  EXPECT_TRUE(machine->on({.kind = EventKind::port_returned}, machine.now).run_soon);
   EXPECT_EQ(machine->due(), machine.now);
   EXPECT_EQ(machine.effect({.kind = EventKind::look}), "send_fence(5:3,0)");
 }
@@ -144,7 +144,7 @@ TEST(SubchannelMachine, GivesMoreTimeAfterEachFailureOfACrowdedNetwork) {
     on({.kind = EventKind::joined});
     on({.kind = EventKind::fail, .reason = reason, .quick = quick});
     on({.kind = EventKind::drained});
-    on({.kind = EventKind::fence_answer, .incarnation = machine.incarnation()});
+    on({.kind = EventKind::fence_answer, .connection_generation = machine.connection_generation()});
     now = machine.due();
     on({.kind = EventKind::look});
     return machine.false_alarms();
@@ -175,7 +175,8 @@ TEST(SubchannelMachine, TriesAgainWhenItGaveWayForNothing) {
   machine.now = machine->due();
   static_cast<void>(machine->on({.kind = EventKind::look}, machine.now));
   static_cast<void>(machine->on({.kind = EventKind::connect_begun}, machine.now));
-  const Event gave_way{.kind = EventKind::abandoned, .incarnation = machine->incarnation()};
+  const Event gave_way{.kind = EventKind::abandoned,
+                       .connection_generation = machine->connection_generation()};
   EXPECT_EQ(machine.effect(gave_way), dropped + " -> failed");
   machine->check_invariants();
   EXPECT_NE(machine->due(), never);
@@ -192,16 +193,17 @@ TEST(SubchannelMachine, BearsWhateverComes) {
     for (int i = 0; i < 300; ++i) {
       machine.now += static_cast<Nanoseconds>(random.below(20 * millisecond));
       Event event = rows[random.below(rows.size())]->event;
-      event.incarnation = machine->incarnation() + static_cast<std::uint32_t>(random.below(4)) - 2;
+      event.connection_generation =
+          machine->connection_generation() + static_cast<std::uint32_t>(random.below(4)) - 2;
       event.received = static_cast<std::uint32_t>(random.below(12));
-      // What the peer's request asked for comes with its incarnation, and is newer.
+      // What the peer's request asked for comes with its generation, and is newer.
       const bool request = event.kind == EventKind::request;
       const SubchannelActions actions = machine->on(event, machine.now);
       report(*machine, actions, machine.now);
       if (request && !actions.empty() && random.chance(0.8))
         static_cast<void>(
             machine->on({.kind = random.chance(0.8) ? EventKind::accepted : EventKind::accept_failed,
-                         .incarnation = event.incarnation},
+                         .connection_generation = event.connection_generation},
                         machine.now));
       if (machine->state() == State::connecting && random.chance(0.5))
         report(*machine, machine->on({.kind = EventKind::joined, .probes = 2}, machine.now), machine.now);

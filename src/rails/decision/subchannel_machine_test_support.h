@@ -32,7 +32,7 @@ inline constexpr State all_states[] = {State::closed,  State::connecting, State:
                                        State::fencing, State::failed,     State::asking};
 static_assert(std::size(all_states) == subchannel_states);
 
-// A row of the table: an event as it happens to the machines of incarnation 5 that in_state() makes, and what
+// A row of the table: an event as it happens to the machines of generation 5 that in_state() makes, and what
 // it does. A state that is not named takes no action and stays. `reports`: only the states that are named can
 // get the event; for others it is an error of the caller.
 struct Row {
@@ -43,7 +43,7 @@ struct Row {
 };
 const std::vector<Row>& table();
 
-// A machine that came into the state by what happens in life, at incarnation 5 (closed: 0), of the end that
+// A machine that came into the state by what happens in life, at generation 5 (closed: 0), of the end that
 // drives recoveries, but for `asking`.
 class Machine {
  public:

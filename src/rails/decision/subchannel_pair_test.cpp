@@ -111,9 +111,9 @@ TEST(SubchannelPair, LosesAndDoublesNothing) {
   // No row of the table that nothing leads to, but for those that only a peer of another mind can cause.
   using enum State;
   const std::set<std::pair<State, EventKind>> only_a_liar = {{closed, EventKind::fence},
-                                                             {connecting, EventKind::nudge},
-                                                             {failed, EventKind::nudge},
-                                                             {asking, EventKind::nudge}};
+                                                             {connecting, EventKind::reconnect_request},
+                                                             {failed, EventKind::reconnect_request},
+                                                             {asking, EventKind::reconnect_request}};
   for (const auto& [row, seen] : rows_with_effect())
     EXPECT_TRUE(sum.seen.contains(row) || only_a_liar.contains(row))
         << name_of(row.second) << " in " << subchannel_state_name(row.first) << " never happened";

@@ -18,17 +18,17 @@
 
 namespace hawser::machine_test {
 
-// Datagram bodies of fences and nudges, and what the connection carries. `expected` acknowledges all messages
-// before.
+// Datagram bodies of fences and reconnect requests, and what the connection carries. `expected` acknowledges
+// all messages before.
 struct Control {
-  std::uint32_t incarnation = 0, received = 0, expected = 0;
+  std::uint32_t connection_generation = 0, received = 0, expected = 0;
 };
 struct Packet {
   enum class Kind { data, probe, probe_answer, credit } kind = Kind::data;
   std::uint32_t message = 0;
   std::uint32_t expected = 0;
   std::uint32_t ordinal = 0;
-  std::uint32_t incarnation = 0;
+  std::uint32_t connection_generation = 0;
   int from = 0;  // queue pairs
   int to = 0;
 };
@@ -63,9 +63,9 @@ class End final : private ConnectionHost {
     return waiting_.empty() && in_flight_.empty() && polled_.empty() && machine_.state() == State::ready;
   }
   std::string describe() const {
-    return fmt::format("{}, incarnation {}, {} waiting, {} in flight, {} delivered",
-                       subchannel_state_name(machine_.state()), machine_.incarnation(), waiting_.size(),
-                       in_flight_.size(), delivered_);
+    return fmt::format("{}, generation {}, {} waiting, {} in flight, {} delivered",
+                       subchannel_state_name(machine_.state()), machine_.connection_generation(),
+                       waiting_.size(), in_flight_.size(), delivered_);
   }
 
   std::uint32_t delivered() const { return delivered_; }
@@ -77,7 +77,9 @@ class End final : private ConnectionHost {
   bool accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) override;
   void connected(const SubchannelName& name, const ConnectionEnd& remote) override;
   void abandon(const SubchannelName& name, bool gave_up) override {
-    on({.kind = EventKind::abandoned, .incarnation = name.incarnation, .gave_up = gave_up});
+    on({.kind = EventKind::abandoned,
+        .connection_generation = name.connection_generation,
+        .gave_up = gave_up});
   }
   void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) override;
   void on_address(ProcessIndex, std::uint16_t, const ConnectionEnd&) override {}
@@ -93,7 +95,7 @@ class End final : private ConnectionHost {
     return end;
   }
   void execute(const SubchannelAction& action, std::vector<Event>& reports);
-  void begin(const ConnectionEnd& remote, std::uint32_t incarnation);
+  void begin(const ConnectionEnd& remote, std::uint32_t connection_generation);
   void transmit(Packet packet);
   void handle(const Packet& packet);
   void take_expected(std::uint32_t expected);
@@ -105,7 +107,7 @@ class End final : private ConnectionHost {
   void drain(bool timed_out);
   void reissue(std::uint32_t received);
   void wait_again(const Packet& packet);
-  void control(DatagramKind kind, std::uint32_t incarnation, std::uint32_t received);
+  void control(DatagramKind kind, std::uint32_t connection_generation, std::uint32_t received);
 
   Network& network_;
   int self_;
@@ -124,7 +126,7 @@ class End final : private ConnectionHost {
   std::deque<Packet> retained_;  // acknowledged by the peer's adapter only
   std::deque<Packet> polled_;    // acknowledged, and not handled yet
   std::deque<std::uint32_t> waiting_;
-  std::map<std::uint32_t, std::uint32_t> drained_;  // incarnation -> received
+  std::map<std::uint32_t, std::uint32_t> drained_;  // generation -> received
   std::set<std::uint32_t> compared_;
   std::set<std::pair<State, EventKind>> seen_;
   int reissued_ = 0, taken_back_ = 0;

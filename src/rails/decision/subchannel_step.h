@@ -15,7 +15,7 @@ struct SubchannelMachine::Step {
   void add(SubchannelAction::Kind kind) { actions.add({.kind = kind}); }
 };
 
-// Whether incarnation (or count of packets) `a` is later than `b`.
-inline bool later(std::uint32_t a, std::uint32_t b) { return psn_distance(a, b) > 0; }
+// Whether generation (or count of packets) `a` is later than `b`.
+inline bool later(std::uint32_t a, std::uint32_t b) { return sequence_distance(a, b) > 0; }
 
 }  // namespace hawser

@@ -7,28 +7,72 @@
 namespace hawser::machine_test {
 
 std::string name_of(EventKind kind) {
-  constexpr const char* names[] = {"want",          "look",          "fail",
-                                   "post_failed",   "damaged",       "drained",
-                                   "suspect",       "rate",          "needed",
-                                   "port_returned", "path_returned", "lost",
-                                   "request",       "first_packet",  "probe",
-                                   "probe_answer",  "fence",         "fence_answer",
-                                   "nudge",         "connect_begun", "connect_refused",
-                                   "joined",        "join_failed",   "abandoned",
-                                   "accepted",      "accept_failed", "probes_posted",
-                                   "marker_posted", "fence_sent",    "test_pending",
+  constexpr const char* names[] = {"want",
+                                   "look",
+                                   "fail",
+                                   "post_failed",
+                                   "damaged",
+                                   "drained",
+                                   "suspect",
+                                   "rate",
+                                   "needed",
+                                   "port_returned",
+                                   "path_returned",
+                                   "lost",
+                                   "request",
+                                   "first_packet",
+                                   "probe",
+                                   "probe_answer",
+                                   "fence",
+                                   "fence_answer",
+                                   "reconnect_request",
+                                   "connect_begun",
+                                   "connect_refused",
+                                   "joined",
+                                   "join_failed",
+                                   "abandoned",
+                                   "accepted",
+                                   "accept_failed",
+                                   "probes_posted",
+                                   "marker_posted",
+                                   "fence_sent",
+                                   "test_pending",
                                    "test_delivered"};
   static_assert(std::size(names) == subchannel_events);
   return names[static_cast<int>(kind)];
 }
 
 std::string name_of(Do kind) {
-  constexpr const char* names[] = {
-      "connect",     "request", "accept",           "send_probes",   "answer_probe", "enter_service",
-      "nudge",       "blame",   "note_failure",     "leave_service", "forget",       "stop",
-      "poll",        "destroy", "drop_unsequenced", "send_fence",    "send_answer",  "reissue",
-      "ask_address", "cut",     "discard",          "lose_peer",     "avoid",        "test",
-      "use_again",   "show",    "show_refused",     "stale",         "malformed",    "unproven"};
+  constexpr const char* names[] = {"connect",
+                                   "request",
+                                   "accept",
+                                   "send_probes",
+                                   "answer_probe",
+                                   "enter_service",
+                                   "reconnect_request",
+                                   "blame",
+                                   "note_failure",
+                                   "leave_service",
+                                   "forget",
+                                   "stop",
+                                   "poll",
+                                   "destroy",
+                                   "drop_unsequenced",
+                                   "send_fence",
+                                   "send_answer",
+                                   "reissue",
+                                   "ask_address",
+                                   "cut",
+                                   "discard",
+                                   "lose_peer",
+                                   "avoid",
+                                   "test",
+                                   "use_again",
+                                   "show",
+                                   "show_refused",
+                                   "stale",
+                                   "malformed",
+                                   "unproven"};
   static_assert(std::size(names) == subchannel_actions);
   return names[static_cast<int>(kind)];
 }
@@ -54,11 +98,11 @@ std::string text_of(const SubchannelActions& actions, State before, State after)
         text += fmt::format("({})", path_reason_name(action.reason));
         break;
       case Do::accept:
-        text += fmt::format("({})", action.incarnation);
+        text += fmt::format("({})", action.connection_generation);
         break;
       case Do::send_fence:
       case Do::send_answer:
-        text += fmt::format("({}:{},{})", action.incarnation, action.received, action.turn);
+        text += fmt::format("({}:{},{})", action.connection_generation, action.received, action.turn);
         break;
       case Do::reissue:
       case Do::malformed:
@@ -67,7 +111,7 @@ std::string text_of(const SubchannelActions& actions, State before, State after)
       case Do::cut:
         text += fmt::format("({})", subchannel_state_name(action.state));
         break;
-      case Do::nudge:
+      case Do::reconnect_request:
         text += fmt::format("({})", action.turn);
         break;
       case Do::connect:
@@ -184,18 +228,18 @@ std::vector<Row> rows_of_the_peer() {
   using K = EventKind;
   return {
       {"request, newer",
-       {.kind = K::request, .incarnation = 6},
+       {.kind = K::request, .connection_generation = 6},
        false,
        {{closed, "accept(6)"},
         {failed, "accept(6)"},
         {asking, "accept(6)"},
         {accepted, dropped + " accept(6) -> failed"}}},
       {"request, newer, but packets came",
-       {.kind = K::request, .incarnation = 6, .received = 1},
+       {.kind = K::request, .connection_generation = 6, .received = 1},
        false,
        {{closed, "accept(6)"}, {failed, "accept(6)"}, {asking, "accept(6)"}}},
-      {"request, of now", {.kind = K::request, .incarnation = 5}, false, {{closed, "accept(5)"}}},
-      {"request, older", {.kind = K::request, .incarnation = 0}, false, {}},
+      {"request, of now", {.kind = K::request, .connection_generation = 5}, false, {{closed, "accept(5)"}}},
+      {"request, older", {.kind = K::request, .connection_generation = 0}, false, {}},
       {"first packet",
        {.kind = K::first_packet},
        false,
@@ -214,7 +258,7 @@ std::vector<Row> rows_of_fences() {
   using K = EventKind;
   return {
       {"fence, of now",
-       {.kind = K::fence, .incarnation = 5, .received = 7},
+       {.kind = K::fence, .connection_generation = 5, .received = 7},
        false,
        with(fails("peer_asked", "answering"),
             {{closed, "forget send_answer(5:0,0)"},
@@ -224,7 +268,7 @@ std::vector<Row> rows_of_fences() {
              {failed, "send_answer(5:3,0)"},
              {asking, "send_answer(5:3,0)"}})},
       {"fence, of now, that claims more than was sent",
-       {.kind = K::fence, .incarnation = 5, .received = 10},
+       {.kind = K::fence, .connection_generation = 5, .received = 10},
        false,
        with(fails("peer_asked", "answering"), {{closed, "forget send_answer(5:0,0)"},
                                                {connecting, given_up + " send_answer(5:0,0) -> failed"},
@@ -233,62 +277,65 @@ std::vector<Row> rows_of_fences() {
                                                {failed, "send_answer(5:3,0)"},
                                                {asking, "send_answer(5:3,0)"}})},
       {"fence, of one to come",
-       {.kind = K::fence, .incarnation = 6, .received = 7},
+       {.kind = K::fence, .connection_generation = 6, .received = 7},
        false,
        elsewhere("stale", {{closed, "forget send_answer(6:0,0)"},
                            {connecting, given_up + " forget send_answer(6:0,0) -> failed"},
                            {failed, "forget send_answer(6:0,0)"},
                            {asking, "forget send_answer(6:0,0)"}})},
       {"fence, of one that was given up",
-       {.kind = K::fence, .incarnation = 4, .received = 7},
+       {.kind = K::fence, .connection_generation = 4, .received = 7},
        false,
        elsewhere("stale", {{closed, "forget send_answer(4:0,0)"},
                            {connecting, "send_answer(4:0,0)"},
                            {probing, "send_answer(4:0,0)"}})},
       {"fence, far behind",
-       {.kind = K::fence, .incarnation = 0xffffff00, .received = 7},
+       {.kind = K::fence, .connection_generation = 0xffffff00, .received = 7},
        false,
        elsewhere("stale", {})},
       {"fence_answer",
-       {.kind = K::fence_answer, .incarnation = 5, .received = 7},
+       {.kind = K::fence_answer, .connection_generation = 5, .received = 7},
        false,
        elsewhere("stale",
                  {{fencing, "reissue(7) show(failed,none) -> failed"}, {stopping, ""}, {answering, ""}})},
       {"fence_answer that claims more than was sent",
-       {.kind = K::fence_answer, .incarnation = 5, .received = 10},
+       {.kind = K::fence_answer, .connection_generation = 5, .received = 10},
        false,
        elsewhere("stale", {{fencing, "malformed(10)"}, {stopping, ""}, {answering, ""}})},
       {"fence_answer, of another",
-       {.kind = K::fence_answer, .incarnation = 4, .received = 7},
+       {.kind = K::fence_answer, .connection_generation = 4, .received = 7},
        false,
        elsewhere("stale", {})},
   };
 }
 
-std::vector<Row> rows_of_nudges() {
+std::vector<Row> rows_of_reconnect_requests() {
   using enum State;
   using K = EventKind;
   return {
-      {"nudge, of now",
-       {.kind = K::nudge, .incarnation = 5},
+      {"reconnect request, of now",
+       {.kind = K::reconnect_request, .connection_generation = 5},
        false,
        {{closed, "forget connect"}, {accepted, given_up + " -> failed"}}},
-      {"nudge, of one to come",
-       {.kind = K::nudge, .incarnation = 6},
+      {"reconnect request, of one to come",
+       {.kind = K::reconnect_request, .connection_generation = 6},
        false,
        {{closed, "forget connect"},
         {connecting, given_up + " forget -> failed"},
         {accepted, given_up + " forget -> failed"},
         {failed, "forget"},
         {asking, "forget"}}},
-      {"nudge, but packets came",
-       {.kind = K::nudge, .incarnation = 6, .received = 1},
+      {"reconnect request, but packets came",
+       {.kind = K::reconnect_request, .connection_generation = 6, .received = 1},
        false,
        {{closed, "forget connect"},
         {connecting, given_up + " forget -> failed"},
         {failed, "forget"},
         {asking, "forget"}}},
-      {"nudge, older", {.kind = K::nudge, .incarnation = 0}, false, {{closed, "connect"}}},
+      {"reconnect request, older",
+       {.kind = K::reconnect_request, .connection_generation = 0},
+       false,
+       {{closed, "connect"}}},
   };
 }
 
@@ -299,7 +346,7 @@ std::vector<Row> rows_of_reports() {
   const std::string refused = "show_refused(port_down) show(failed,port_down)";
   return {
       {"connect_begun",
-       {.kind = K::connect_begun, .incarnation = 9},
+       {.kind = K::connect_begun, .connection_generation = 9},
        true,
        {{closed, begun}, {failed, begun}}},
       {"connect_refused",
@@ -312,20 +359,20 @@ std::vector<Row> rows_of_reports() {
        {{connecting, "enter_service(first_connection) -> ready"}}},
       {"join_failed", {.kind = K::join_failed}, true, {{connecting, given_up + " -> failed"}}},
       {"abandoned, gave up",
-       {.kind = K::abandoned, .incarnation = 5, .gave_up = true},
+       {.kind = K::abandoned, .connection_generation = 5, .gave_up = true},
        false,
        {{connecting, dropped + " ask_address -> failed"}}},
       {"abandoned, for the peer's stands",
-       {.kind = K::abandoned, .incarnation = 5},
+       {.kind = K::abandoned, .connection_generation = 5},
        false,
        {{connecting, dropped + " -> failed"}}},
-      {"abandoned, another", {.kind = K::abandoned, .incarnation = 4}, false, {}},
+      {"abandoned, another", {.kind = K::abandoned, .connection_generation = 4}, false, {}},
       {"accepted",
-       {.kind = K::accepted, .incarnation = 6},
+       {.kind = K::accepted, .connection_generation = 6},
        true,
        in({closed, failed, asking}, "show(accepted,none) -> accepted")},
       {"accept_failed",
-       {.kind = K::accept_failed, .incarnation = 6},
+       {.kind = K::accept_failed, .connection_generation = 6},
        true,
        {{closed, dropped + " -> failed"}, {failed, dropped}, {asking, dropped + " -> failed"}}},
       {"probes_posted", {.kind = K::probes_posted, .probes = 1}, true, {{probing, ""}}},
@@ -344,8 +391,8 @@ std::vector<Row> rows_of_reports() {
 const std::vector<Row>& table() {
   static const std::vector<Row> rows = [] {
     std::vector<Row> all;
-    for (const auto& part :
-         {rows_of_this_process(), rows_of_the_peer(), rows_of_fences(), rows_of_nudges(), rows_of_reports()})
+    for (const auto& part : {rows_of_this_process(), rows_of_the_peer(), rows_of_fences(),
+                             rows_of_reconnect_requests(), rows_of_reports()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
@@ -356,8 +403,8 @@ Machine::Machine(State state, bool drives)
     : machine_(settings_, health_, random_, (drives || state == State::probing) && state != State::asking) {
   using K = EventKind;
   const auto on = [this](const Event& event) { static_cast<void>(machine_.on(event, now)); };
-  const auto connect = [&](std::uint32_t incarnation, std::uint32_t probes) {
-    on({.kind = K::connect_begun, .incarnation = incarnation});
+  const auto connect = [&](std::uint32_t connection_generation, std::uint32_t probes) {
+    on({.kind = K::connect_begun, .connection_generation = connection_generation});
     on({.kind = K::joined, .probes = probes});
   };
   const auto fail = [&] {
@@ -372,11 +419,11 @@ Machine::Machine(State state, bool drives)
       break;
     case State::connecting:
       on({.kind = K::want});
-      on({.kind = K::connect_begun, .incarnation = 5});
+      on({.kind = K::connect_begun, .connection_generation = 5});
       break;
     case State::accepted:
-      on({.kind = K::request, .incarnation = 5});
-      on({.kind = K::accepted, .incarnation = 5});
+      on({.kind = K::request, .connection_generation = 5});
+      on({.kind = K::accepted, .connection_generation = 5});
       break;
     case State::probing:
       on({.kind = K::want});
@@ -384,7 +431,7 @@ Machine::Machine(State state, bool drives)
       fail();
       drain(0, 0);
       on({.kind = K::fence_sent});
-      on({.kind = K::fence_answer, .incarnation = 4});
+      on({.kind = K::fence_answer, .connection_generation = 4});
       now = machine_.due();
       on({.kind = K::look});
       connect(5, 2);
@@ -405,7 +452,7 @@ Machine::Machine(State state, bool drives)
         break;
       }
       if (state == State::answering) {
-        on({.kind = K::fence, .incarnation = 5, .received = 7});
+        on({.kind = K::fence, .connection_generation = 5, .received = 7});
         on({.kind = K::marker_posted});
         break;
       }
@@ -414,7 +461,7 @@ Machine::Machine(State state, bool drives)
       drain(3, 9);
       on({.kind = K::fence_sent});
       if (state == State::fencing) break;
-      on({.kind = K::fence_answer, .incarnation = 5, .received = 9});
+      on({.kind = K::fence_answer, .connection_generation = 5, .received = 9});
       if (state == State::failed) break;
       now = machine_.due();
       on({.kind = K::look});

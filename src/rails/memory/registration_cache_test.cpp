@@ -18,7 +18,7 @@ const void* at(std::uintptr_t pages, std::uintptr_t bytes = 0) {
   return reinterpret_cast<const void*>(base + pages * page + bytes);
 }
 
-// A device that keeps books: what is registered, how much, and what the system refuses.
+// A device that keeps counters: what is registered, how much, and what the system refuses.
 class BookDevice final : public rdma::Device {
  public:
   struct Region final : rdma::MemoryRegion {
@@ -41,8 +41,8 @@ class BookDevice final : public rdma::Device {
     std::uint32_t key_;
   };
 
-  const rdma::DeviceFacts& facts() const override { return facts_; }
-  Result<rdma::PortFacts> query_port(std::uint8_t) override { return rdma::PortFacts{}; }
+  const rdma::DeviceAttributes& attributes() const override { return attributes_; }
+  Result<rdma::PortAttributes> query_port(std::uint8_t) override { return rdma::PortAttributes{}; }
   Result<std::unique_ptr<rdma::MemoryRegion>> register_memory(void* address, std::size_t size,
                                                               rdma::Access) override {
     const auto start = reinterpret_cast<std::uintptr_t>(address);
@@ -57,7 +57,7 @@ class BookDevice final : public rdma::Device {
   Result<std::unique_ptr<rdma::SharedReceiveQueue>> make_shared_receive_queue(std::int32_t) override {
     return no();
   }
-  Result<std::unique_ptr<rdma::QueuePair>> make_queue_pair(const rdma::QueuePairShape&) override {
+  Result<std::unique_ptr<rdma::QueuePair>> make_queue_pair(const rdma::QueuePairInitAttributes&) override {
     return no();
   }
   Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t,
@@ -85,7 +85,7 @@ class BookDevice final : public rdma::Device {
 
  private:
   static Error no() { return failure(ErrorKind::unsupported, "not here"); }
-  rdma::DeviceFacts facts_;
+  rdma::DeviceAttributes attributes_;
 };
 
 class RegistrationCacheTest : public testing::Test {

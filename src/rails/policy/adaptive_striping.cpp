@@ -20,7 +20,7 @@ class AdaptiveStriping final : public Striping {
 }  // namespace
 
 std::unique_ptr<SchedulingPolicy> make_adaptive_striping(const PolicyParameters& parameters) {
-  return std::make_unique<AdaptiveStriping>(parameters.seat);
+  return std::make_unique<AdaptiveStriping>(parameters.rotation);
 }
 
 }  // namespace hawser

@@ -43,7 +43,7 @@ struct Candidate {
 
 class Automatic final : public SchedulingPolicy {
  public:
-  explicit Automatic(int seat) : seat_(static_cast<std::size_t>(seat)) {}
+  explicit Automatic(int rotation) : rotation_(static_cast<std::size_t>(rotation)) {}
   const char* name() const override { return "auto"; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override;
   int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) override;
@@ -56,8 +56,8 @@ class Automatic final : public SchedulingPolicy {
   const SubchannelView* probe(const StripeRequest& request, std::span<const SubchannelView> views,
                               std::size_t chosen) const;
 
-  std::size_t seat_;  // where the look begins among equals; moves on with every message
-  int sticky_ = -1;   // where small messages go
+  std::size_t rotation_;  // where the look begins among equals; moves on with every message
+  int sticky_ = -1;       // where small messages go
   std::vector<Candidate> candidates_;
   std::vector<Weighted> parts_;
 };
@@ -81,7 +81,7 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
   const std::size_t n = views.size();
   double fastest = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const auto index = static_cast<std::uint16_t>((seat_ + i) % n);
+    const auto index = static_cast<std::uint16_t>((rotation_ + i) % n);
     const SubchannelView& view = views[index];
     if (!view.usable) continue;
     const double weight = std::max(view.bytes_per_second, 1.0) / ns_per_second;
@@ -180,7 +180,7 @@ void Automatic::plan(const StripeRequest& request, std::span<const SubchannelVie
     std::swap(candidates_.front(), *alone);
     chosen = 1;
   }
-  ++seat_;
+  ++rotation_;
   StripeRequest rest = request;
   const SubchannelView* probed = probe(request, views, chosen);
   if (probed != nullptr) rest.bytes -= request.smallest_stripe;
@@ -201,7 +201,7 @@ int Automatic::choose(std::int64_t bytes, TrafficClass, std::span<const Subchann
   for (const SubchannelView& view : views)
     if (view.usable) fastest = std::max(fastest, view.bytes_per_second);
   for (std::size_t i = 0; i < views.size(); ++i) {
-    const std::size_t index = (seat_ + i) % views.size();
+    const std::size_t index = (rotation_ + i) % views.size();
     const SubchannelView& view = views[index];
     if (!view.usable) continue;
     double done = static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued + bytes) /
@@ -245,7 +245,7 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
 }  // namespace
 
 std::unique_ptr<SchedulingPolicy> make_automatic(const PolicyParameters& parameters) {
-  return std::make_unique<Automatic>(parameters.seat);
+  return std::make_unique<Automatic>(parameters.rotation);
 }
 
 }  // namespace hawser

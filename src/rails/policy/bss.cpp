@@ -13,7 +13,7 @@ class Bss final : public SchedulingPolicy {
   explicit Bss(const PolicyParameters& parameters)
       : paths_(static_cast<std::size_t>(parameters.first)),
         batch_(static_cast<std::size_t>(parameters.second)),
-        seat_(parameters.seat) {}
+        rotation_(parameters.rotation) {}
   const char* name() const override { return "bss"; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override {
     parts_.clear();
@@ -28,7 +28,7 @@ class Bss final : public SchedulingPolicy {
     cut_by_weight(request, parts_, plan);
   }
   int choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) override {
-    return fastest_usable(views, seat_);
+    return fastest_usable(views, rotation_);
   }
   PacketHold hold(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) const override {
     return hold_fastest(chosen, bytes, views);
@@ -37,7 +37,7 @@ class Bss final : public SchedulingPolicy {
  private:
   std::size_t paths_;
   std::size_t batch_;
-  int seat_;
+  int rotation_;
   std::vector<Weighted> parts_;
 };
 

@@ -13,7 +13,7 @@ constexpr std::int64_t striped_in_any_case = 512 * 1024;
 
 class Epc final : public SchedulingPolicy {
  public:
-  explicit Epc(int seat) : large_(seat), small_(seat) {}
+  explicit Epc(int rotation) : large_(rotation), small_(rotation) {}
   const char* name() const override { return "epc"; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override {
     if (round_robin(request.traffic) && request.bytes < striped_in_any_case) {
@@ -50,7 +50,7 @@ class Epc final : public SchedulingPolicy {
 }  // namespace
 
 std::unique_ptr<SchedulingPolicy> make_epc(const PolicyParameters& parameters) {
-  return std::make_unique<Epc>(parameters.seat);
+  return std::make_unique<Epc>(parameters.rotation);
 }
 
 }  // namespace hawser

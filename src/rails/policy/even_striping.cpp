@@ -16,7 +16,7 @@ class EvenStriping final : public Striping {
 }  // namespace
 
 std::unique_ptr<SchedulingPolicy> make_even_striping(const PolicyParameters& parameters) {
-  return std::make_unique<EvenStriping>(parameters.seat);
+  return std::make_unique<EvenStriping>(parameters.rotation);
 }
 
 }  // namespace hawser

@@ -58,10 +58,10 @@ int next_usable(std::span<const SubchannelView> views, std::size_t start) {
   return -1;
 }
 
-int fastest_usable(std::span<const SubchannelView> views, int seat) {
+int fastest_usable(std::span<const SubchannelView> views, int rotation) {
   int best = -1;
   for (std::size_t i = 0; i < views.size(); ++i) {
-    const std::size_t index = (static_cast<std::size_t>(seat) + i) % views.size();
+    const std::size_t index = (static_cast<std::size_t>(rotation) + i) % views.size();
     const SubchannelView& view = views[index];
     if (!view.usable) continue;
     if (best < 0) {
@@ -92,7 +92,7 @@ void Striping::plan(const StripeRequest& request, std::span<const SubchannelView
 }
 
 int Striping::choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) {
-  return fastest_usable(views, seat_);
+  return fastest_usable(views, rotation_);
 }
 
 }  // namespace hawser

@@ -35,15 +35,16 @@ void whole(const StripeRequest& request, int subchannel, StripePlan& plan);
 
 // The first usable one at or after `start` (any number >= 0), around the end; -1: none.
 int next_usable(std::span<const SubchannelView> views, std::size_t start);
-// The usable one of the fastest rail, of these the least loaded, of these the first from `seat` on; -1: none.
-int fastest_usable(std::span<const SubchannelView> views, int seat);
+// The usable one of the fastest rail, of these the least loaded, of these the first from `rotation` on; -1:
+// none.
+int fastest_usable(std::span<const SubchannelView> views, int rotation);
 // How long that stands: some small packets may wait on one while another one is idle; larger ones may not.
 PacketHold hold_fastest(int chosen, std::int64_t bytes, std::span<const SubchannelView> views);
 
 // A policy that cuts every message over all usable subchannels, in proportion to a weight of its own.
 class Striping : public SchedulingPolicy {
  public:
-  explicit Striping(int seat) : seat_(seat) {}
+  explicit Striping(int rotation) : rotation_(rotation) {}
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) final;
   int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) final;
   PacketHold hold(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) const final {
@@ -53,14 +54,14 @@ class Striping : public SchedulingPolicy {
  private:
   virtual double weight(std::span<const SubchannelView> views, std::size_t index) const = 0;  // > 0
 
-  int seat_;
+  int rotation_;
   std::vector<Weighted> parts_;
 };
 
 // Turns of the subchannels, one after the other.
 class Turns {
  public:
-  explicit Turns(int seat) : next_(static_cast<std::size_t>(seat)) {}
+  explicit Turns(int rotation) : next_(static_cast<std::size_t>(rotation)) {}
   int take(std::span<const SubchannelView> views) {
     const int chosen = next_usable(views, next_);
     if (chosen >= 0) next_ = static_cast<std::size_t>(chosen) + 1;

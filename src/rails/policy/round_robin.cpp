@@ -6,7 +6,7 @@ namespace {
 
 class RoundRobin final : public SchedulingPolicy {
  public:
-  explicit RoundRobin(int seat) : large_(seat), small_(seat) {}
+  explicit RoundRobin(int rotation) : large_(rotation), small_(rotation) {}
   const char* name() const override { return "round_robin"; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override {
     whole(request, large_.take(views), plan);
@@ -24,7 +24,7 @@ class RoundRobin final : public SchedulingPolicy {
 }  // namespace
 
 std::unique_ptr<SchedulingPolicy> make_round_robin(const PolicyParameters& parameters) {
-  return std::make_unique<RoundRobin>(parameters.seat);
+  return std::make_unique<RoundRobin>(parameters.rotation);
 }
 
 }  // namespace hawser

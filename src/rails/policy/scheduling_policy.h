@@ -101,7 +101,7 @@ struct PolicyParameters {
   int second = 0;
   // Where a policy that has to begin somewhere begins (binding, round robin): unlike in the processes of a
   // node, so that they do not all begin on one rail. The index of the process on its node will do.
-  int seat = 0;
+  int rotation = 0;
 };
 
 struct PolicyInfo {
@@ -114,6 +114,6 @@ struct PolicyInfo {
 };
 std::span<const PolicyInfo> scheduling_policies();
 // `text`: a name, or a name with numbers: "window(8)". An error lists the names there are.
-Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view text, int seat = 0);
+Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view text, int rotation = 0);
 
 }  // namespace hawser

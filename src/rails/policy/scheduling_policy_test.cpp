@@ -24,8 +24,8 @@ SubchannelView view(std::uint16_t rail, double bytes_per_second, std::uint16_t p
   return v;
 }
 
-std::unique_ptr<SchedulingPolicy> policy(std::string_view text, int seat = 0) {
-  auto made = make_scheduling_policy(text, seat);
+std::unique_ptr<SchedulingPolicy> policy(std::string_view text, int rotation = 0) {
+  auto made = make_scheduling_policy(text, rotation);
   EXPECT_TRUE(made) << text;
   return std::move(made.value());
 }

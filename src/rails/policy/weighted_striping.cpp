@@ -28,7 +28,7 @@ class WeightedStriping final : public Striping {
 }  // namespace
 
 std::unique_ptr<SchedulingPolicy> make_weighted_striping(const PolicyParameters& parameters) {
-  return std::make_unique<WeightedStriping>(parameters.seat);
+  return std::make_unique<WeightedStriping>(parameters.rotation);
 }
 
 }  // namespace hawser

@@ -7,7 +7,7 @@ namespace {
 
 class WindowedTurns {
  public:
-  WindowedTurns(int seat, int window) : turns_(seat), window_(window) {}
+  WindowedTurns(int rotation, int window) : turns_(rotation), window_(window) {}
   int take(std::span<const SubchannelView> views) {
     const bool stay = current_ >= 0 && taken_ < window_ &&
                       static_cast<std::size_t>(current_) < views.size() &&
@@ -30,7 +30,7 @@ class WindowedTurns {
 class WindowRoundRobin final : public SchedulingPolicy {
  public:
   explicit WindowRoundRobin(const PolicyParameters& parameters)
-      : large_(parameters.seat, parameters.first), small_(parameters.seat, parameters.first) {}
+      : large_(parameters.rotation, parameters.first), small_(parameters.rotation, parameters.first) {}
   const char* name() const override { return "window_round_robin"; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override {
     whole(request, large_.take(views), plan);

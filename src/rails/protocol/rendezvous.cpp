@@ -44,7 +44,7 @@ Rendezvous::Rendezvous(RailContext& context, RailResources& resources, const Pee
       // Only the reader can check what was moved before anybody is told.
       reads_(context.knobs.rail_rendezvous == "read" || context.knobs.checksum),
       read_tokens_(context.knobs.rail_reads),
-      grant_flow_(context.port_flow) {
+      grant_window_(context.port_flow) {
   upward.handle(
       {PacketKind::start, PacketKind::reply, PacketKind::done, PacketKind::data, PacketKind::finish}, *this);
   upward.stripes = this;
@@ -193,7 +193,7 @@ bool Rendezvous::answer(Transfer& fetch) {
     peer.writing_part = granted_part(fetch, context_.stripe_flow);
     granted_bytes_ += peer.writing_part;
   }
-  fetch.granted_with = grant_flow_.delivered();
+  fetch.granted_with = grant_window_.delivered();
   fetch.granted_at = fetch.granted_heard = context_.now;
   granted_.push_back(&fetch);
   return true;
@@ -204,14 +204,14 @@ bool Rendezvous::answer(Transfer& fetch) {
 // does something else, and must not hold up the others.
 bool Rendezvous::grant(const Transfer& fetch) {
   return fetch.peer->writing > 0 ||
-         grant_flow_.admits(granted_part(fetch, context_.stripe_flow), granted_bytes_);
+         grant_window_.admits(granted_part(fetch, context_.stripe_flow), granted_bytes_);
 }
 
 void Rendezvous::hear_of_grant(Transfer& fetch) {
   if (!fetch.granted) return;
   if (fetch.granted_heard == fetch.granted_at)
-    grant_flow_.on_done(fetch.peer->writing_part, fetch.granted_with, fetch.granted_at, fetch.granted_at,
-                        context_.now);
+    grant_window_.on_done(fetch.peer->writing_part, fetch.granted_with, fetch.granted_at, fetch.granted_at,
+                          context_.now);
   fetch.granted_heard = context_.now;
   granted_.remove(&fetch);
   granted_.push_back(&fetch);
@@ -229,7 +229,7 @@ Nanoseconds Rendezvous::deadline() const {
 }
 
 Nanoseconds Rendezvous::silence() const {
-  return std::clamp(4 * grant_flow_.slowest(), shortest_silence, longest_silence);
+  return std::clamp(4 * grant_window_.slowest(), shortest_silence, longest_silence);
 }
 
 // Whoever reads from here does not know of the others, and the answers to all of them wait for this end's

@@ -15,7 +15,7 @@
 #include "rails/datapath/transfer.h"
 #include "rails/datapath/upward.h"
 #include "rails/datapath/work_entry.h"
-#include "rails/decision/flow_window.h"
+#include "rails/decision/congestion_window.h"
 #include "rails/policy/scheduling_policy.h"
 
 namespace hawser {
@@ -32,7 +32,7 @@ class Rendezvous final : private PacketHandler, private StripeEvents {
   void on_stripe_done(WorkEntry& entry) override;
   void on_stripe_failed(WorkEntry& entry);
 
-  // The peer received only so many packets of the subchannel's present incarnation, whatever its adapter
+  // The peer received only so many packets of the subchannel's present generation, whatever its adapter
   // acknowledged.
   void take_back(const Subchannel& subchannel, std::uint32_t received);
 
@@ -110,7 +110,7 @@ class Rendezvous final : private PacketHandler, private StripeEvents {
   TransferList to_answer_;
   // Written to now, the one that was not heard of for longest first; what they may be together.
   TransferList granted_;
-  FlowWindow grant_flow_;
+  CongestionWindow grant_window_;
   std::int64_t granted_bytes_ = 0;
   int reading_peers_ = 0;  // with exposures that they may read
   std::deque<Landed> landed_;

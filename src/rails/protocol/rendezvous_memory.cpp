@@ -51,7 +51,7 @@ RemoteBytes Rendezvous::own_bytes(const Transfer& transfer) const {
   for (const auto& rail : resources_.rails)
     if (transfer.registration.usable(rail->device_number())) {
       bytes.keys[rail->number()] = transfer.registration.remote_key(rail->device_number());
-      bytes.lives[rail->number()] = rail->address().life;
+      bytes.device_generations[rail->number()] = rail->address().device_generation;
     }
   return bytes;
 }

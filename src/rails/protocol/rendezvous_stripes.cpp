@@ -41,12 +41,13 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
       const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
       view.usable = view.usable && transfer.registration.usable(subchannel.rail.device_number()) &&
                     transfer.remote.keys[subchannel.remote_rail] != 0 &&
-                    transfer.remote.lives[subchannel.remote_rail] == subchannel.ends.remote_life;
+                    transfer.remote.device_generations[subchannel.remote_rail] ==
+                        subchannel.ends.remote_device_generation;
       // After damage: only the first usable path, then the second, and so on.
       if (view.usable && transfer.damaged > 0) view.usable = --turn == 0;
       any |= view.usable;
       if (!view.usable) continue;
-      longest = std::min(longest, rdma::longest_message(subchannel.rail.facts().address,
+      longest = std::min(longest, rdma::longest_message(subchannel.rail.attributes().address,
                                                         peer.remote_rail(subchannel.remote_rail).port));
       rate += view.bytes_per_second;
       fastest = std::max(fastest, view.bytes_per_second);
@@ -97,7 +98,7 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
     return 0;
   }
   std::int64_t bytes = subchannel.stripe_flow.room(stripe.bytes, subchannel.bytes_queued);
-  FlowWindow& port_flow = direction == Direction::read ? rail.read_flow : rail.write_flow;
+  CongestionWindow& port_flow = direction == Direction::read ? rail.read_flow : rail.write_flow;
   if (bytes > 0 && direction == Direction::read) bytes = port_flow.room(bytes, rail.bytes_queued);
   if (bytes == 0) return 0;
   // What is written waits in the own adapter, which does no harm.
@@ -126,7 +127,7 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   context_.counters.bytes_of(transfer.traffic) += static_cast<std::uint64_t>(bytes);
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   entry.subchannel = &subchannel;
-  entry.incarnation = subchannel.incarnation();
+  entry.connection_generation = subchannel.connection_generation();
   subchannel.outstanding += requests;
   rail.outstanding += requests;
   subchannel.bytes_queued += bytes;
@@ -143,7 +144,7 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   if (entry.buffer == nullptr) return false;
   const FinishBody body{transfer.other, entry.offset, entry.size};
   entry.packet_kind = PacketKind::finish;
-  entry.psn = 0;
+  entry.sequence_number = 0;
   std::memcpy(entry.buffer->data + sizeof(PacketHeader), &body, sizeof(body));
   entry.bytes = sizeof(PacketHeader) + sizeof(body);
   const std::size_t device = subchannel.rail.device_number();
@@ -165,7 +166,7 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   if (posted == 1)
     upward_.subchannels->on_half_posted(subchannel);
   else
-    transfer.peer->note_told();
+    transfer.peer->note_acknowledged_to_peer();
   entry.ordinal = subchannel.sent++;
   ++context_.counters.stripes_written;
   return true;
@@ -214,8 +215,9 @@ void Rendezvous::take_back(const Subchannel& subchannel, std::uint32_t received)
     Transfer& transfer = exposures_[place];
     for (WorkEntry* entry = transfer.acknowledged.front(); entry != nullptr;) {
       WorkEntry* const next = transfer.acknowledged.next(entry);
-      if (entry->subchannel == &subchannel && entry->incarnation == subchannel.incarnation() &&
-          psn_distance(entry->ordinal, received) >= 0) {
+      if (entry->subchannel == &subchannel &&
+          entry->connection_generation == subchannel.connection_generation() &&
+          sequence_distance(entry->ordinal, received) >= 0) {
         transfer.acknowledged.remove(entry);
         ++context_.counters.taken_back;
         ++transfer.in_flight;

@@ -17,7 +17,7 @@ constexpr Nanoseconds first_pause = 20 * millisecond, longest_pause = 2 * second
 void AdapterRecovery::on_fatal(std::uint16_t device) {
   adapters_.resize(resources_.devices.size());
   adapters_[device] = {State::failing, 0, never, context_.now};
-  watches_.look_soon();
+  timers_.run_soon();
 }
 
 void AdapterRecovery::progress() {

@@ -8,8 +8,9 @@
 // When no adapter is left, and none could be opened for the time of the knob `rail_adapters_give_up`, all
 // peers are lost: no other end can tell this process that it is alone.
 //
-// Keys bear the life of their rail (RailAddress::life), and a connection knows the life of the rail at its
-// other end: nobody uses a key of an earlier life, whatever arrives first, the connection or the new key.
+// Keys bear the device generation of their rail (RailAddress::device_generation), and a connection knows that
+// of the rail at its other end: nobody uses a key of an earlier one, whatever arrives first, the connection
+// or the new key.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@
 #include "rails/datapath/peer_table.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/timer_list.h"
 #include "rails/datapath/transfer.h"
-#include "rails/datapath/watch_list.h"
 #include "rails/protocol/rendezvous.h"
 #include "rails/wire/packet.h"
 
@@ -33,12 +34,12 @@ class Failover;
 
 class AdapterRecovery {
  public:
-  AdapterRecovery(RailContext& context, RailResources& resources, const PeerTable& peers, WatchList& watches,
+  AdapterRecovery(RailContext& context, RailResources& resources, const PeerTable& peers, TimerList& timers,
                   Rendezvous& rendezvous, Failover& failover, Connector& connector)
       : context_(context),
         resources_(resources),
         peers_(peers),
-        watches_(watches),
+        timers_(timers),
         rendezvous_(rendezvous),
         failover_(failover),
         connector_(connector) {}
@@ -80,7 +81,7 @@ class AdapterRecovery {
   RailContext& context_;
   RailResources& resources_;
   const PeerTable& peers_;
-  WatchList& watches_;
+  TimerList& timers_;
   Rendezvous& rendezvous_;
   Failover& failover_;
   Connector& connector_;

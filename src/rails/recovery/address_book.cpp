@@ -38,12 +38,12 @@ std::span<const std::byte> bytes_of(const Body& body) {
 }  // namespace
 
 AddressBook::AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers,
-                         WatchList& watches, Upward& upward, AddressExchange& exchange, Connector& connector,
+                         TimerList& timers, Upward& upward, AddressExchange& exchange, Connector& connector,
                          SubchannelDriver& driver)
     : context_(context),
       resources_(resources),
       peers_(peers),
-      watches_(watches),
+      timers_(timers),
       exchange_(exchange),
       connector_(connector),
       driver_(driver) {
@@ -95,7 +95,7 @@ RailTable AddressBook::table_of(ProcessIndex process) {
 bool AddressBook::send_to_stranger(Rail& rail, ProcessIndex process, std::span<const std::byte> bytes) {
   const RailTable table = table_of(process);
   if (table.rails.empty()) return false;
-  const rdma::PortAddress own = rail.facts().address;
+  const rdma::PortAddress own = rail.attributes().address;
   const RailAddress& there = table.rails[rail.number() % table.rails.size()];
   if (there.port.link_layer != own.link_layer || there.port.transport != own.transport) return false;
   return rail.datagrams().send({there.port, there.datagram_queue_pair}, bytes);
@@ -179,7 +179,7 @@ void AddressBook::ask(ProcessIndex whom, ProcessIndex about) {
     if ((changed_ >> rail->number() & 1) != 0 && rail->up())
       tell(whom, context_.settings.self, rail->number(), rail->address(), through);
   const QuestionBody body{about};
-  connector_.send_control(whom, through, DatagramKind::where_is, bytes_of(body));
+  connector_.send_control(whom, through, DatagramKind::address_query, bytes_of(body));
 }
 
 void AddressBook::on_question(ProcessIndex from, std::span<const std::byte> bytes) {

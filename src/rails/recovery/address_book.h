@@ -2,7 +2,7 @@
 // address may change afterwards (the subnet manager gives another LID, an adapter is opened again). Then this
 // process tells all others by datagram, connected or not, a few at a time and several times over, each time
 // through other rails. Who cannot connect for long asks a third process, in case both ends have moved.
-// Datagrams may be late and come by hearsay: the later of two addresses is told by RailAddress::life, moves.
+// Datagrams may be late and come by hearsay: the later of two addresses is found by RailAddress::later_than.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 #include "rails/datapath/peer_table.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/timer_list.h"
 #include "rails/datapath/upward.h"
-#include "rails/datapath/watch_list.h"
 #include "rails/wire/rail_table.h"
 
 namespace hawser {
@@ -27,9 +27,8 @@ class SubchannelDriver;
 
 class AddressBook final : private RailTableSource {
  public:
-  AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers,
-              WatchList& watches, Upward& upward, AddressExchange& exchange, Connector& connector,
-              SubchannelDriver& driver);
+  AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers, TimerList& timers,
+              Upward& upward, AddressExchange& exchange, Connector& connector, SubchannelDriver& driver);
 
   // Tells the others of the own rails, before the first fence of the job.
   Result<> publish();
@@ -61,7 +60,7 @@ class AddressBook final : private RailTableSource {
   RailContext& context_;
   const RailResources& resources_;
   const PeerTable& peers_;
-  WatchList& watches_;
+  TimerList& timers_;
   AddressExchange& exchange_;
   Connector& connector_;
   SubchannelDriver& driver_;

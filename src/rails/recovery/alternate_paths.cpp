@@ -19,9 +19,9 @@ bool fits(std::uint8_t path_bits, const rdma::PortAddress& port) {
 
 }  // namespace
 
-AlternatePaths::AlternatePaths(RailContext& context, const RailResources& resources, WatchList& watches,
+AlternatePaths::AlternatePaths(RailContext& context, const RailResources& resources, TimerList& timers,
                                PollSchedule& schedule)
-    : context_(context), resources_(resources), watches_(watches), schedule_(schedule) {
+    : context_(context), resources_(resources), timers_(timers), schedule_(schedule) {
   // The channel checked the knob when it was opened.
   if (auto preference = parse_alternates(context.knobs.rail_migration))
     settings_.preference = preference.value();
@@ -34,16 +34,18 @@ bool AlternatePaths::possible(const Subchannel& subchannel) const {
   if (settings_.preference.kind == AlternatePreference::Kind::off) return false;
   const Rail& rail = subchannel.rail;
   const rdma::PortAddress& there = subchannel.peer.remote().rails[subchannel.remote_rail].port;
-  if (!rail.device().facts().path_migration || there.link_layer != rdma::LinkLayer::infiniband) return false;
+  if (!rail.device().attributes().path_migration || there.link_layer != rdma::LinkLayer::infiniband)
+    return false;
   const Ports ports = ports_of(subchannel);
-  return ports.local.size() > 1 || ports.remote.size() > 1 || rail.facts().address.lmc > 0 || there.lmc > 0;
+  return ports.local.size() > 1 || ports.remote.size() > 1 || rail.attributes().address.lmc > 0 ||
+         there.lmc > 0;
 }
 
 AlternatePaths::Ports AlternatePaths::ports_of(const Subchannel& subchannel) const {
   Ports ports;
   for (const auto& rail : resources_.rails)
     if (rail->device_number() == subchannel.rail.device_number())
-      ports.local.push_back({rail->port(), rail->up(), rail->facts().address});
+      ports.local.push_back({rail->port(), rail->up(), rail->attributes().address});
   const std::vector<RailAddress>& remote = subchannel.peer.remote().rails;
   // Whether they are active is not known here: the peer declines.
   for (const RailAddress& rail : remote)
@@ -68,7 +70,7 @@ void AlternatePaths::on_ready(Subchannel& subchannel) {
   subchannel.alternate = std::make_unique<AlternatePath>(
       settings_, subchannel.route, context_.settings.self < subchannel.peer.process(), context_.random);
   subchannel.alternate->machine.request_load(context_.now);
-  if (subchannel.alternate->due() != never) watches_.watch(subchannel);
+  if (subchannel.alternate->due() != never) timers_.watch(subchannel);
 }
 
 // The deciding end.
@@ -142,7 +144,7 @@ void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byt
     path->offer = body;
     path->own_due = context_.now;
     schedule_.look_at_all();
-    watches_.watch(subchannel);
+    timers_.watch(subchannel);
     return;
   }
   if (path == nullptr || !path->machine.decides() || body.number != path->number ||
@@ -157,7 +159,7 @@ void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byt
   } else {
     path->machine.on_declined(context_.now);
   }
-  watches_.watch(subchannel);
+  timers_.watch(subchannel);
 }
 
 // The peer's route, seen from here. Nothing: it makes no sense, or the port is down.
@@ -169,7 +171,7 @@ std::optional<rdma::Route> AlternatePaths::route_of(const Subchannel& subchannel
     return std::nullopt;
   const Rail& rail = *resources_.rails[offer.remote_rail];
   if (rail.device_number() != subchannel.rail.device_number() || !rail.up() ||
-      !fits(offer.destination_path_bits, rail.facts().address) ||
+      !fits(offer.destination_path_bits, rail.attributes().address) ||
       !fits(offer.source_path_bits, remote[offer.rail].port))
     return std::nullopt;
   rdma::Route route = subchannel.route;
@@ -197,12 +199,12 @@ void AlternatePaths::on_migrated(Subchannel& subchannel) {
   ++context_.counters.migrations;
   if (Rail* const rail = rail_at(subchannel, subchannel.route.port)) {
     rail->query();
-    const rdma::PortFacts& own = rail->facts();
+    const rdma::PortAttributes& own = rail->attributes();
     subchannel.ends.own = rdma::local_end(own, rdma::common_kind(own.address, subchannel.route.destination));
   }
   context_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::migrated,
                            PathReason::none, subchannel.route.port, context_.now);
-  watches_.watch(subchannel);
+  timers_.watch(subchannel);
 }
 
 bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
@@ -215,7 +217,7 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
       machine.unload(context_.now);
       if (!machine.decides() && subchannel.in_service())
         answer(subchannel, AlternateBody{{}, 0, 0, 0, 0, 0, subchannel.alternate->number}, Meaning::declined);
-      watches_.watch(subchannel);
+      timers_.watch(subchannel);
       return true;
     case PortDownAction::migrate: {
       if (machine.migrate(*subchannel.queue_pair)) return true;
@@ -236,7 +238,7 @@ bool AlternatePaths::leave(Subchannel& subchannel) {
 void AlternatePaths::on_port_back(Subchannel& subchannel) {
   if (subchannel.alternate == nullptr) return;
   subchannel.alternate->machine.on_port_back(context_.now);
-  watches_.watch(subchannel);
+  timers_.watch(subchannel);
 }
 
 }  // namespace hawser

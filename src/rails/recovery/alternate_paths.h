@@ -14,7 +14,7 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/subchannel.h"
-#include "rails/datapath/watch_list.h"
+#include "rails/datapath/timer_list.h"
 #include "rails/decision/path_migration.h"
 #include "rails/wire/packet.h"
 
@@ -22,7 +22,7 @@ namespace hawser {
 
 class AlternatePaths {
  public:
-  AlternatePaths(RailContext& context, const RailResources& resources, WatchList& watches,
+  AlternatePaths(RailContext& context, const RailResources& resources, TimerList& timers,
                  PollSchedule& schedule);
 
   // The subchannel is connected, and data passes.
@@ -57,7 +57,7 @@ class AlternatePaths {
 
   RailContext& context_;
   const RailResources& resources_;
-  WatchList& watches_;
+  TimerList& timers_;
   PollSchedule& schedule_;
   MigrationSettings settings_;
 };

@@ -22,12 +22,12 @@ std::span<const std::byte> probe_bytes(const ProbeBody& body) { return std::as_b
 
 }  // namespace
 
-Connector::Connector(RailContext& context, RailResources& resources, PeerTable& peers, WatchList& watches,
+Connector::Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
                      PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours)
     : context_(context),
       resources_(resources),
       peers_(peers),
-      watches_(watches),
+      timers_(timers),
       report_(report),
       schedule_(schedule),
       failover_(neighbours.failover),
@@ -70,16 +70,16 @@ Connector::Report Connector::connect(Subchannel& subchannel) {
         .reason = subchannel.rail.up() ? PathReason::connect_failed : PathReason::port_down};
   return SubchannelEvent{
       .kind = SubchannelEvent::Kind::connect_begun,
-      .incarnation = manager_->next_incarnation(subchannel.peer.process(), subchannel.index)};
+      .connection_generation = manager_->next_generation(subchannel.peer.process(), subchannel.index)};
 }
 
 void Connector::request(Subchannel& subchannel) {
-  manager_->request({subchannel.peer.process(), subchannel.index, subchannel.incarnation()},
+  manager_->request({subchannel.peer.process(), subchannel.index, subchannel.connection_generation()},
                     subchannel.rail.number(), own_end(subchannel), context_.now);
 }
 
 bool Connector::make_queue_pair(Subchannel& subchannel) {
-  rdma::QueuePairShape shape;
+  rdma::QueuePairInitAttributes shape;
   shape.completions = &subchannel.rail.completions();
   shape.receives = &subchannel.rail.receives();
   shape.port = subchannel.rail.port();
@@ -88,20 +88,20 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   auto made = subchannel.rail.device().make_queue_pair(shape);
   if (!made) return false;
   subchannel.queue_pair = std::move(made).value();
-  subchannel.ends.packet_number = static_cast<std::uint32_t>(context_.random.below(1u << 24));
+  subchannel.ends.psn = static_cast<std::uint32_t>(context_.random.below(1u << 24));
   return true;
 }
 
 ConnectionEnd Connector::own_end(const Subchannel& subchannel) const {
   ConnectionEnd end;
-  end.port = subchannel.rail.facts().address;
+  end.port = subchannel.rail.attributes().address;
   end.queue_pair = subchannel.queue_pair->number();
   end.datagram_queue_pair = subchannel.rail.datagrams().number();
-  end.life = subchannel.rail.address().life;
-  end.moves = subchannel.rail.address().moves;
-  end.packet_number = subchannel.ends.packet_number;
+  end.device_generation = subchannel.rail.address().device_generation;
+  end.address_generation = subchannel.rail.address().address_generation;
+  end.psn = subchannel.ends.psn;
   end.outstanding_reads =
-      static_cast<std::uint8_t>(std::clamp(subchannel.rail.device().facts().outstanding_reads, 1, 16));
+      static_cast<std::uint8_t>(std::clamp(subchannel.rail.device().attributes().outstanding_reads, 1, 16));
   return end;
 }
 
@@ -109,8 +109,8 @@ void Connector::learn(Subchannel& subchannel, const ConnectionEnd& remote) {
   RailAddress address = subchannel.peer.remote_rail(subchannel.remote_rail);
   address.port = remote.port;
   address.datagram_queue_pair = remote.datagram_queue_pair;
-  address.life = remote.life;
-  address.moves = remote.moves;
+  address.device_generation = remote.device_generation;
+  address.address_generation = remote.address_generation;
   subchannel.peer.learn(subchannel.remote_rail, address);
 }
 
@@ -132,19 +132,19 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
   // Both ends and all engines of a path take the same way through an Ethernet.
   parameters.route.flow_label = subchannel.place.path * 0x9E37u % 0xFFFFFu;
   parameters.remote_queue_pair = remote.queue_pair;
-  parameters.send_packet_number = subchannel.ends.packet_number;
-  parameters.receive_packet_number = remote.packet_number;
+  parameters.send_psn = subchannel.ends.psn;
+  parameters.receive_psn = remote.psn;
   parameters.outstanding_reads = std::min(own_end(subchannel).outstanding_reads, remote.outstanding_reads);
   parameters.secret = manager_->secret();
-  parameters.persistence.acknowledge_time = acknowledge_time(subchannel);
-  parameters.persistence.retries = static_cast<std::uint8_t>(context_.knobs.rail_retries);
+  parameters.retry_policy.acknowledge_time = acknowledge_time(subchannel);
+  parameters.retry_policy.retries = static_cast<std::uint8_t>(context_.knobs.rail_retries);
   if (!subchannel.queue_pair->make_ready_to_receive(parameters) ||
       !subchannel.queue_pair->make_ready_to_send())
     return false;
   learn(subchannel, remote);
-  subchannel.ends.remote_life = remote.life;
+  subchannel.ends.remote_device_generation = remote.device_generation;
   subchannel.route = parameters.route;
-  const rdma::PortFacts& own = subchannel.rail.facts();
+  const rdma::PortAttributes& own = subchannel.rail.attributes();
   subchannel.ends.own = rdma::local_end(own, rdma::common_kind(own.address, remote.port));
   count_connected(subchannel);
   return true;
@@ -166,7 +166,7 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
   if (subchannel == nullptr) return false;
   accepting_ = false;
   driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::request,
-                           .incarnation = name.incarnation,
+                           .connection_generation = name.connection_generation,
                            .received = subchannel->received});
   if (!accepting_) return false;
   subchannel->rail.look(context_.now);
@@ -177,14 +177,14 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
   const bool joined = join(*subchannel, remote);
   driver_.on(*subchannel,
              {.kind = joined ? SubchannelEvent::Kind::accepted : SubchannelEvent::Kind::accept_failed,
-              .incarnation = name.incarnation});
+              .connection_generation = name.connection_generation});
   return joined;
 }
 
 void Connector::connected(const SubchannelName& name, const ConnectionEnd& remote) {
   Subchannel* const subchannel = find(name);
   if (subchannel == nullptr || subchannel->machine().state() != SubchannelState::connecting ||
-      subchannel->incarnation() != name.incarnation)
+      subchannel->connection_generation() != name.connection_generation)
     return;
   if (!join(*subchannel, remote))
     return driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::join_failed});
@@ -201,13 +201,13 @@ void Connector::connected(const SubchannelName& name, const ConnectionEnd& remot
 
 void Connector::abandon(const SubchannelName& name, bool gave_up) {
   if (Subchannel* const subchannel = find(name))
-    driver_.on(
-        *subchannel,
-        {.kind = SubchannelEvent::Kind::abandoned, .incarnation = name.incarnation, .gave_up = gave_up});
+    driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::abandoned,
+                             .connection_generation = name.connection_generation,
+                             .gave_up = gave_up});
 }
 
 void Connector::forget(const Subchannel& subchannel) {
-  manager_->forget({subchannel.peer.process(), subchannel.index, subchannel.incarnation()});
+  manager_->forget({subchannel.peer.process(), subchannel.index, subchannel.connection_generation()});
 }
 
 // Probing.
@@ -245,7 +245,7 @@ void Connector::answer_probe(Subchannel& subchannel) {
 
 void Connector::enter_service(Subchannel& subchannel, const SubchannelAction& action) {
   subchannel.last_completion = context_.now;
-  watches_.remove(subchannel);
+  timers_.remove(subchannel);
   if (action.recovered) {
     ++context_.counters.recoveries;
     subchannel.peer.weights().on_recovered(subchannel.index, context_.now);
@@ -261,24 +261,25 @@ void Connector::progress() { manager_->progress(context_.now); }
 
 // Again.
 
-void Connector::nudge(Subchannel& subchannel, std::uint32_t turn) {
+void Connector::reconnect_request(Subchannel& subchannel, std::uint32_t turn) {
   subchannel.rail.look(context_.now);
   if (!subchannel.rail.up()) return;
-  NudgeBody body;
+  ReconnectRequestBody body;
   body.subchannel = subchannel.index;
-  body.incarnation = subchannel.incarnation();
+  body.connection_generation = subchannel.connection_generation();
   body.rail = subchannel.rail.address();
-  send_control(subchannel, DatagramKind::nudge, std::as_bytes(std::span(&body, 1)), turn);
+  send_control(subchannel, DatagramKind::reconnect_request, std::as_bytes(std::span(&body, 1)), turn);
 }
 
-void Connector::on_nudge(VirtualChannel& peer, std::span<const std::byte> bytes) {
-  NudgeBody body;
-  if (!read_body(bytes, 0, body)) return context_.report_short(peer.process(), "a nudge", bytes.size());
+void Connector::on_reconnect_request(VirtualChannel& peer, std::span<const std::byte> bytes) {
+  ReconnectRequestBody body;
+  if (!read_body(bytes, 0, body))
+    return context_.report_short(peer.process(), "a reconnect request", bytes.size());
   Subchannel* const subchannel = peer.subchannel(body.subchannel);
   if (subchannel == nullptr) return;
   peer.learn(subchannel->remote_rail, body.rail);
-  driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::nudge,
-                           .incarnation = body.incarnation,
+  driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::reconnect_request,
+                           .connection_generation = body.connection_generation,
                            .received = subchannel->received});
 }
 
@@ -287,11 +288,11 @@ void Connector::fail(Subchannel& subchannel, PathReason reason) {
 }
 
 void Connector::on_moved(Rail& rail) {
-  const rdma::PortFacts& facts = rail.facts();
+  const rdma::PortAttributes& attributes = rail.attributes();
   for (std::size_t i = 0; i < peers_.known().size(); ++i)
     for (Subchannel& subchannel : peers_.known()[i]->subchannels())
-      if (subchannel.uses(rail) && subchannel.connected() && facts.active &&
-          subchannel.ends.own != rdma::local_end(facts, subchannel.ends.own.kind))
+      if (subchannel.uses(rail) && subchannel.connected() && attributes.active &&
+          subchannel.ends.own != rdma::local_end(attributes, subchannel.ends.own.kind))
         fail(subchannel, PathReason::port_down);
 }
 

@@ -3,7 +3,7 @@
 // handshake over datagrams, whose host this is.
 //
 // Who drives: at first whoever has something to send; after a failure the process with the lower index tries,
-// and the other one asks it to (a nudge) when it would try itself or when its port is back.
+// and the other one asks it to (a reconnect request) when it would try itself or when its port is back.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/subchannel.h"
-#include "rails/datapath/watch_list.h"
+#include "rails/datapath/timer_list.h"
 #include "rails/decision/connection_manager.h"
 #include "rails/wire/packet.h"
 
@@ -37,7 +37,7 @@ class Connector final : private ConnectionHost {
     AddressBook& addresses;
     SubchannelDriver& driver;
   };
-  Connector(RailContext& context, RailResources& resources, PeerTable& peers, WatchList& watches,
+  Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
             PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours);
   ~Connector();
 
@@ -55,7 +55,7 @@ class Connector final : private ConnectionHost {
     return manager_->send_control({process, no_subchannel}, rail, kind, body);
   }
 
-  // The first packet of the present incarnation, or a later one while the subchannel is not ready.
+  // The first packet of the present generation, or a later one while the subchannel is not ready.
   void on_packet(Subchannel& subchannel, PacketKind kind);
   void on_probe(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> packet);
   void on_port(Rail& rail, bool came_back);
@@ -75,7 +75,7 @@ class Connector final : private ConnectionHost {
   Report send_probes(Subchannel& subchannel);
   void answer_probe(Subchannel& subchannel);
   void enter_service(Subchannel& subchannel, const SubchannelAction& action);
-  void nudge(Subchannel& subchannel, std::uint32_t turn);
+  void reconnect_request(Subchannel& subchannel, std::uint32_t turn);
   void forget(const Subchannel& subchannel);
 
  private:
@@ -99,13 +99,13 @@ class Connector final : private ConnectionHost {
   void count_connected(Subchannel& subchannel);
   void fail(Subchannel& subchannel, PathReason reason);
   void on_port_down(Subchannel& subchannel, const Rail& rail);
-  void on_nudge(VirtualChannel& peer, std::span<const std::byte> body);
+  void on_reconnect_request(VirtualChannel& peer, std::span<const std::byte> body);
   Subchannel* find(const SubchannelName& name);
 
   RailContext& context_;
   RailResources& resources_;
   PeerTable& peers_;
-  WatchList& watches_;
+  TimerList& timers_;
   PathReport& report_;
   const PollSchedule& schedule_;
   Failover& failover_;

@@ -16,7 +16,7 @@ constexpr int most_datagrams = 32;
 bool Connector::receive() {
   bool any = false;
   for (const auto& rail : resources_.rails) {
-    if (rail->dead || schedule_.passes_over(*rail)) continue;
+    if (rail->dead || schedule_.skips(*rail)) continue;
     for (int taken = 0; taken < most_datagrams; ++taken) {
       const std::span<const std::byte> bytes = rail->datagrams().receive();
       if (bytes.empty()) break;
@@ -69,7 +69,7 @@ void Connector::on_address(ProcessIndex process, std::uint16_t index, const Conn
 
 void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<const std::byte> body) {
   if (kind == DatagramKind::address) return addresses_.on_address(process, body);
-  if (kind == DatagramKind::where_is) return addresses_.on_question(process, body);
+  if (kind == DatagramKind::address_query) return addresses_.on_question(process, body);
   VirtualChannel* const peer = peers_.obtain(process);
   if (peer == nullptr || peer->lost) return;
   switch (kind) {
@@ -77,14 +77,14 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
     case DatagramKind::fence_answer:
       failover_.on_message(*peer, kind == DatagramKind::fence, body);
       return;
-    case DatagramKind::nudge:
-      on_nudge(*peer, body);
+    case DatagramKind::reconnect_request:
+      on_reconnect_request(*peer, body);
       return;
     case DatagramKind::request:
     case DatagramKind::reply:
     case DatagramKind::refuse:
     case DatagramKind::address:
-    case DatagramKind::where_is:
+    case DatagramKind::address_query:
       return;  // the manager's own, or handled above
   }
 }

@@ -153,7 +153,7 @@ void Failover::send_message(Subchannel& subchannel, bool fence, const Subchannel
   VirtualChannel& peer = subchannel.peer;
   FenceBody body;
   body.subchannel = subchannel.index;
-  body.incarnation = message.incarnation;
+  body.connection_generation = message.connection_generation;
   body.received = message.received;
   body.acknowledged = peer.expected();
   body.rail = subchannel.rail.address();
@@ -185,7 +185,7 @@ void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std:
   }
   peer.learn(subchannel->remote_rail, body.rail);
   driver_.on(*subchannel, {.kind = fence ? SubchannelEvent::Kind::fence : SubchannelEvent::Kind::fence_answer,
-                           .incarnation = body.incarnation,
+                           .connection_generation = body.connection_generation,
                            .received = body.received});
 }
 
@@ -203,7 +203,7 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
       rendezvous_.on_stripe_failed(*entry);
       continue;
     }
-    const bool arrived = psn_distance(entry->ordinal, received) < 0;
+    const bool arrived = sequence_distance(entry->ordinal, received) < 0;
     if (arrived) ++context_.counters.already_arrived;
     if (entry->kind == WorkEntry::Kind::write) {
       if (arrived && !context_.bug(PlantedBug::duplicate_finish))
@@ -300,7 +300,7 @@ void Failover::discard(Subchannel& subchannel) {
     else
       resources_.free_entry(entry);
   }
-  watches_.remove(subchannel);
+  timers_.remove(subchannel);
 }
 
 void Failover::lose_for(Subchannel& subchannel, PathReason reason) {

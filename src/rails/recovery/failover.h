@@ -1,7 +1,7 @@
 // Failover: executes what the subchannel's machine decides when a subchannel fails: stop, drain, fence,
 // compare, reissue (doc/rails.md); and finds failures that nobody reports. A
 // completion with an error says that a request's fate is unknown. Both ends stop the connection and look at
-// everything that had arrived; then each tells the other how many packets of this incarnation it received.
+// everything that had arrived; then each tells the other how many packets of this generation it received.
 // As a reliable connection delivers in order, that number alone says of each packet, and of each stripe by
 // the finish behind it, whether it arrived. Only then is anything sent again.
 #pragma once
@@ -15,7 +15,7 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/subchannel.h"
-#include "rails/datapath/watch_list.h"
+#include "rails/datapath/timer_list.h"
 #include "rails/datapath/work_entry.h"
 #include "rails/protocol/rendezvous.h"
 #include "rails/status/status_table.h"
@@ -36,11 +36,11 @@ class Failover {
     AlternatePaths& alternates;
     SubchannelDriver& driver;
   };
-  Failover(RailContext& context, RailResources& resources, WatchList& watches, Completions& completions,
+  Failover(RailContext& context, RailResources& resources, TimerList& timers, Completions& completions,
            const Neighbours& neighbours)
       : context_(context),
         resources_(resources),
-        watches_(watches),
+        timers_(timers),
         completions_(completions),
         rendezvous_(neighbours.rendezvous),
         connector_(neighbours.connector),
@@ -85,7 +85,7 @@ class Failover {
 
   RailContext& context_;
   RailResources& resources_;
-  WatchList& watches_;
+  TimerList& timers_;
   Completions& completions_;
   Rendezvous& rendezvous_;
   Connector& connector_;

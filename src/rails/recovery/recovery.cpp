@@ -10,19 +10,19 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
     : context_(lower.context),
       resources_(lower.resources),
       peers_(lower.peers),
-      watches_(lower.watches),
+      timers_(lower.timers),
       schedule_(lower.schedule),
-      alternates_(lower.context, lower.resources, lower.watches, lower.schedule),
-      containment_(lower.context, lower.resources, lower.peers, alternates_, driver_),
-      failover_(lower.context, lower.resources, lower.watches, lower.completions,
+      alternates_(lower.context, lower.resources, lower.timers, lower.schedule),
+      quarantine_(lower.context, lower.resources, lower.peers, alternates_, driver_),
+      failover_(lower.context, lower.resources, lower.timers, lower.completions,
                 {lower.rendezvous, connector_, alternates_, driver_}),
-      addresses_(lower.context, lower.resources, lower.peers, lower.watches, lower.upward, exchange,
+      addresses_(lower.context, lower.resources, lower.peers, lower.timers, lower.upward, exchange,
                  connector_, driver_),
-      adapters_(lower.context, lower.resources, lower.peers, lower.watches, lower.rendezvous, failover_,
+      adapters_(lower.context, lower.resources, lower.peers, lower.timers, lower.rendezvous, failover_,
                 connector_),
-      connector_(lower.context, lower.resources, lower.peers, lower.watches, lower.report, lower.schedule,
+      connector_(lower.context, lower.resources, lower.peers, lower.timers, lower.report, lower.schedule,
                  {failover_, alternates_, addresses_, driver_}),
-      driver_(lower.context, lower.watches, lower.report, {failover_, connector_, containment_, addresses_}) {
+      driver_(lower.context, lower.timers, lower.report, {failover_, connector_, quarantine_, addresses_}) {
   lower.upward.subchannels = this;
   lower.upward.handle({PacketKind::keys, PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate,
                        PacketKind::probe, PacketKind::probe_answer},
@@ -64,9 +64,8 @@ void Recovery::on_packet(const ReceivedPacket& packet) {
 bool Recovery::look() {
   const bool any = connector_.receive();
   for (std::size_t d = 0; d < resources_.devices.size(); ++d)
-    if (std::none_of(resources_.rails.begin(), resources_.rails.end(), [&](const auto& rail) {
-          return rail->device_number() == d && schedule_.passes_over(*rail);
-        }))
+    if (std::none_of(resources_.rails.begin(), resources_.rails.end(),
+                     [&](const auto& rail) { return rail->device_number() == d && schedule_.skips(*rail); }))
       take_events(*resources_.devices[d], static_cast<std::uint16_t>(d));
   return any;
 }
@@ -106,7 +105,7 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
       // brings the new one.
       if (!port) break;
       rail.query();
-      watches_.look_soon();  // others are to be told
+      timers_.run_soon();  // others are to be told
       connector_.on_moved(rail);
       break;
     case rdma::DeviceEvent::Kind::queue_pair_fatal:
@@ -142,25 +141,24 @@ Nanoseconds due_of(const Subchannel& subchannel) {
 
 }  // namespace
 
-void Recovery::look_at_timers() {
+void Recovery::run_timers() {
   look_at_subchannels();
   connector_.progress();
   if (context_.now >= next_watch_) watch_peers();
   adapters_.progress();
   addresses_.progress();
   Nanoseconds next = std::min({connector_.deadline(), adapters_.deadline(), addresses_.deadline()});
-  for (Subchannel* s = watches_.front(); s != nullptr; s = watches_.next(s))
-    next = std::min(next, due_of(*s));
-  if (context_.knobs.rail_give_up > 0 && !watches_.empty()) next = std::min(next, next_watch_);
-  watches_.set_next_look(next);
+  for (Subchannel* s = timers_.front(); s != nullptr; s = timers_.next(s)) next = std::min(next, due_of(*s));
+  if (context_.knobs.rail_give_up > 0 && !timers_.empty()) next = std::min(next, next_watch_);
+  timers_.set_next_run(next);
 }
 
 // Whoever is looked at may leave the list, and others may join it.
 void Recovery::look_at_subchannels() {
   looked_at_.clear();
-  for (Subchannel* s = watches_.front(); s != nullptr; s = watches_.next(s)) looked_at_.push_back(s);
+  for (Subchannel* s = timers_.front(); s != nullptr; s = timers_.next(s)) looked_at_.push_back(s);
   for (Subchannel* subchannel : looked_at_) {
-    if (!subchannel->attention.linked()) continue;
+    if (!subchannel->timer_link.linked()) continue;
     const SubchannelMachine& machine = subchannel->machine();
     const SubchannelEvent look{.kind = SubchannelEvent::Kind::look};
     const SubchannelState before = machine.state();
@@ -168,10 +166,10 @@ void Recovery::look_at_subchannels() {
     // What has just failed may be tried again at once.
     if (machine.state() == SubchannelState::failed && before != SubchannelState::failed)
       driver_.on(*subchannel, look);
-    if (!subchannel->attention.linked()) continue;
+    if (!subchannel->timer_link.linked()) continue;
     alternates_.on_due(*subchannel);
-    if (machine.at_rest() && due_of(*subchannel) == never && subchannel->attention.linked())
-      watches_.remove(*subchannel);
+    if (machine.quiescent() && due_of(*subchannel) == never && subchannel->timer_link.linked())
+      timers_.remove(*subchannel);
   }
 }
 
@@ -215,10 +213,10 @@ Nanoseconds Recovery::watch_interval() const {
   return std::max<Nanoseconds>(shorter, millisecond);
 }
 
-Nanoseconds Recovery::next_look() const {
+Nanoseconds Recovery::next_run() const {
   const bool outstanding = std::any_of(resources_.rails.begin(), resources_.rails.end(),
                                        [](const auto& rail) { return rail->outstanding > 0; });
-  return outstanding ? std::min(watches_.next_look(), next_watch_) : watches_.next_look();
+  return outstanding ? std::min(timers_.next_run(), next_watch_) : timers_.next_run();
 }
 
 }  // namespace hawser

@@ -11,8 +11,8 @@
 #include "rails/recovery/address_book.h"
 #include "rails/recovery/alternate_paths.h"
 #include "rails/recovery/connector.h"
-#include "rails/recovery/containment.h"
 #include "rails/recovery/failover.h"
+#include "rails/recovery/quarantine.h"
 #include "rails/recovery/subchannel_driver.h"
 
 namespace hawser {
@@ -24,7 +24,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
     RailContext& context;
     RailResources& resources;
     PeerTable& peers;
-    WatchList& watches;
+    TimerList& timers;
     PathReport& report;
     PollSchedule& schedule;
     Completions& completions;
@@ -44,10 +44,10 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   // Tells peers new keys as far as there is room; true if any were told.
   bool tell_keys() { return !adapters_.all_told() && adapters_.tell_keys(); }
   bool all_told() const { return adapters_.all_told(); }
-  void look_at_timers();
-  bool timers_due() const { return context_.now >= watches_.next_look() || context_.now >= next_watch_; }
+  void run_timers();
+  bool timers_due() const { return context_.now >= timers_.next_run() || context_.now >= next_watch_; }
   // When timers_due() wants to be asked though nothing comes: requests that hang bring nothing.
-  Nanoseconds next_look() const;
+  Nanoseconds next_run() const;
   ConnectionCounters datagrams() const { return connector_.counters(); }
 
  private:
@@ -82,11 +82,11 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   RailContext& context_;
   RailResources& resources_;
   PeerTable& peers_;
-  WatchList& watches_;
+  TimerList& timers_;
   const PollSchedule& schedule_;
 
   AlternatePaths alternates_;
-  Containment containment_;
+  Quarantine quarantine_;
   Failover failover_;
   AddressBook addresses_;
   AdapterRecovery adapters_;

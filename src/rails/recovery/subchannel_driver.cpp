@@ -7,8 +7,8 @@
 #include "rails/datapath/virtual_channel.h"
 #include "rails/recovery/address_book.h"
 #include "rails/recovery/connector.h"
-#include "rails/recovery/containment.h"
 #include "rails/recovery/failover.h"
+#include "rails/recovery/quarantine.h"
 
 namespace hawser {
 
@@ -22,7 +22,7 @@ void SubchannelDriver::on(Subchannel& subchannel, SubchannelEvent event) {
         slowest >= 0 && slowest < std::min(context_.adapter_patience() / 4, PathSilence::quick_request);
   }
   const SubchannelActions actions = machine.on(event, context_.now);
-  if (actions.look_soon) watches_.watch(subchannel);
+  if (actions.run_soon) timers_.watch(subchannel);
   Report report;
   for (const SubchannelAction& action : actions) {
     Report its = execute(subchannel, action);
@@ -34,7 +34,7 @@ void SubchannelDriver::on(Subchannel& subchannel, SubchannelEvent event) {
 }
 
 SubchannelDriver::Report SubchannelDriver::execute(Subchannel& subchannel, const SubchannelAction& action) {
-  Containment& containment = executors_.containment;
+  Quarantine& quarantine = executors_.quarantine;
   switch (action.kind) {
     case Do::connect:
     case Do::request:
@@ -42,7 +42,7 @@ SubchannelDriver::Report SubchannelDriver::execute(Subchannel& subchannel, const
     case Do::send_probes:
     case Do::answer_probe:
     case Do::enter_service:
-    case Do::nudge:
+    case Do::reconnect_request:
     case Do::forget:
       return connect(subchannel, action);
     case Do::note_failure:
@@ -61,16 +61,16 @@ SubchannelDriver::Report SubchannelDriver::execute(Subchannel& subchannel, const
       leave_service(subchannel);
       return {};
     case Do::blame:
-      containment.blame(subchannel, action.reason);
+      quarantine.blame(subchannel, action.reason);
       return {};
     case Do::avoid:
-      containment.avoid(subchannel);
+      quarantine.avoid(subchannel);
       return {};
     case Do::use_again:
-      containment.use_again(subchannel);
+      quarantine.use_again(subchannel);
       return {};
     case Do::test:
-      return containment.test(subchannel);
+      return quarantine.test(subchannel);
     case Do::ask_address:
     case Do::show:
     case Do::show_refused:
@@ -101,8 +101,8 @@ SubchannelDriver::Report SubchannelDriver::connect(Subchannel& subchannel, const
     case Do::enter_service:
       connector.enter_service(subchannel, action);
       return {};
-    case Do::nudge:
-      connector.nudge(subchannel, action.turn);
+    case Do::reconnect_request:
+      connector.reconnect_request(subchannel, action.turn);
       return {};
     case Do::forget:
       connector.forget(subchannel);

@@ -1,5 +1,5 @@
 // SubchannelDriver: the only one that sends events to subchannels' machines. Takes the actions that come of
-// it to those who execute them: Failover on the way down, Connector on the way up, Containment for
+// it to those who execute them: Failover on the way down, Connector on the way up, Quarantine for
 // suspicions.
 #pragma once
 
@@ -8,13 +8,13 @@
 #include "rails/datapath/path_report.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/subchannel.h"
-#include "rails/datapath/watch_list.h"
+#include "rails/datapath/timer_list.h"
 
 namespace hawser {
 
 class AddressBook;
 class Connector;
-class Containment;
+class Quarantine;
 class Failover;
 
 class SubchannelDriver {
@@ -22,11 +22,11 @@ class SubchannelDriver {
   struct Executors {
     Failover& failover;
     Connector& connector;
-    Containment& containment;
+    Quarantine& quarantine;
     AddressBook& addresses;
   };
-  SubchannelDriver(RailContext& context, WatchList& watches, PathReport& report, const Executors& executors)
-      : context_(context), watches_(watches), report_(report), executors_(executors) {}
+  SubchannelDriver(RailContext& context, TimerList& timers, PathReport& report, const Executors& executors)
+      : context_(context), timers_(timers), report_(report), executors_(executors) {}
 
   // Lets the event happen, and does what is to be done about it.
   void on(Subchannel& subchannel, SubchannelEvent event);
@@ -40,7 +40,7 @@ class SubchannelDriver {
   void leave_service(Subchannel& subchannel);
 
   RailContext& context_;
-  WatchList& watches_;
+  TimerList& timers_;
   PathReport& report_;
   Executors executors_;
 };

@@ -41,8 +41,8 @@ struct RailCounters {
   std::uint64_t taken_back = 0;       // requests that the peer's adapter acknowledged and lost
   std::uint64_t recoveries = 0;       // subchannels that were ready again
   std::uint64_t probes_failed = 0;
-  std::uint64_t contained = 0;  // subchannels avoided because of what is to blame for another's failure
-  std::uint64_t acquitted = 0;  // of these, well when they were tested
+  std::uint64_t quarantined = 0;  // subchannels avoided because of what is to blame for another's failure
+  std::uint64_t cleared = 0;      // of these, well when they were tested
   std::uint64_t alternates_armed = 0;   // of automatic path migration
   std::uint64_t migrations = 0;         // by the adapter, noticed at this end
   std::uint64_t migrations_failed = 0;  // left to software
@@ -51,7 +51,7 @@ struct RailCounters {
   std::uint64_t peers_lost = 0;
   std::uint64_t checksum_errors = 0;
   // What arrived and was not believed.
-  std::uint64_t dropped_stale = 0;  // of an old incarnation or a transfer that is over
+  std::uint64_t dropped_stale = 0;  // of an old generation or a transfer that is over
   std::uint64_t dropped_duplicate = 0;
   std::uint64_t dropped_malformed = 0;
   std::uint64_t dropped_datagrams = 0;  // whose check did not fit the job's secret, or malformed

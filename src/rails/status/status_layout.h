@@ -57,7 +57,7 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "readers are in o
 inline constexpr std::uint16_t unknown_node = 0xffff;
 
 // What a path is, and how it stands. Text is ended by a zero.
-struct PathFacts {
+struct PathStatus {
   std::int32_t peer = -1;
   std::uint16_t subchannel = 0;
   std::uint16_t rail = 0;
@@ -66,15 +66,15 @@ struct PathFacts {
   std::uint8_t state = 0;        // PathCondition
   std::uint8_t last_reason = 0;  // PathReason
   std::uint16_t peer_node = unknown_node;
-  std::uint32_t incarnation = 0;
+  std::uint32_t connection_generation = 0;
   std::uint32_t failures = 0;
   Nanoseconds last_change = 0;
   char port[24] = {};  // "mlx4_0/1"
 };
-static_assert(sizeof(PathFacts) == 56);
+static_assert(sizeof(PathStatus) == 56);
 
 struct StatusRow {
-  SequencedRecord<PathFacts> facts;
+  SequencedRecord<PathStatus> facts;
   std::atomic<std::int64_t> bytes_per_second = 0;  // the weight
   std::atomic<std::int64_t> bytes_in_flight = 0;
   std::atomic<std::uint64_t> bytes_done = 0;  // readers see the rate from two looks
@@ -83,7 +83,7 @@ struct StatusRow {
 };
 static_assert(sizeof(StatusRow) == 128);
 
-struct EventFacts {
+struct EventRecord {
   std::uint64_t number = 0;
   Nanoseconds time = 0;
   std::int64_t value = 0;  // PathEvent says what
@@ -93,7 +93,7 @@ struct EventFacts {
   std::uint8_t reason = 0;  // PathReason
   std::uint8_t reserved[6] = {};
 };
-static_assert(sizeof(EventFacts) == 40);
+static_assert(sizeof(EventRecord) == 40);
 
 struct StatusIdentity {
   std::int64_t process_id = 0;  // as the process sees itself
@@ -122,7 +122,7 @@ struct StatusHeader {
   std::atomic<std::uint64_t> events = 0;     // so far; the last recent_events are in the ring
   SequencedRecord<StatusIdentity> identity;
   std::array<std::atomic<std::uint64_t>, status_counters> counters = {};
-  std::array<SequencedRecord<EventFacts>, recent_events> ring;
+  std::array<SequencedRecord<EventRecord>, recent_events> ring;
 };
 
 inline constexpr std::size_t status_header_bytes = (sizeof(StatusHeader) + 127) / 128 * 128;

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "base/assert.h"
-#include "rails/decision/blame.h"
+#include "rails/decision/fault_location.h"
 
 namespace hawser {
 namespace {
@@ -46,8 +46,8 @@ std::string value_text(PathEvent event, std::int64_t value) {
     case PathEvent::port_changed:
       return fmt::format(" rail={} port={}", value / 2, value % 2 != 0 ? "active" : "down");
     case PathEvent::blamed:
-      if (value < 0 || value >= verdicts) return {};
-      return fmt::format(" verdict={}", verdict_name(static_cast<Verdict>(value)));
+      if (value < 0 || value >= fault_locations) return {};
+      return fmt::format(" location={}", fault_location_name(static_cast<FaultLocation>(value)));
     case PathEvent::migrated:
     case PathEvent::alternate_loaded:
       return fmt::format(" to_port={}", value);
@@ -60,12 +60,12 @@ std::string value_text(PathEvent event, std::int64_t value) {
 
 }  // namespace
 
-std::string event_line(const EventFacts& event, std::int32_t rank, const PathFacts* path) {
+std::string event_line(const EventRecord& event, std::int32_t rank, const PathStatus* path) {
   std::string line = fmt::format("{}.{:09} rank={}", event.time / second, event.time % second, rank);
   if (event.peer >= 0) line += fmt::format(" peer={}", event.peer);
   if (path != nullptr)
-    line += fmt::format(" subchannel={} port={} path={} incarnation={}", path->subchannel, path->port,
-                        path->path, path->incarnation);
+    line += fmt::format(" subchannel={} port={} path={} generation={}", path->subchannel, path->port,
+                        path->path, path->connection_generation);
   // Numbers may come from a process of another version.
   if (event.event < path_events) {
     line += fmt::format(" event={}", path_event_name(static_cast<PathEvent>(event.event)));
@@ -107,7 +107,7 @@ RailStatus::RailStatus(std::span<std::byte> memory, LineSink* log, const StatusI
 
 int RailStatus::add_path(const PathLabel& label) {
   if (header_ == nullptr && log_ == nullptr) return -1;
-  PathFacts facts;
+  PathStatus facts;
   facts.peer = label.peer;
   facts.subchannel = label.subchannel;
   facts.rail = label.rail;
@@ -126,16 +126,16 @@ int RailStatus::add_path(const PathLabel& label) {
   return static_cast<int>(row);
 }
 
-void RailStatus::set_condition(int row, PathCondition condition, std::uint32_t incarnation, PathReason reason,
-                               Nanoseconds now) {
+void RailStatus::set_condition(int row, PathCondition condition, std::uint32_t connection_generation,
+                               PathReason reason, Nanoseconds now) {
   if (row < 0) return;
-  PathFacts& facts = paths_[static_cast<std::size_t>(row)];
+  PathStatus& facts = paths_[static_cast<std::size_t>(row)];
   const auto before = static_cast<PathCondition>(facts.state);
-  if (before == condition && facts.incarnation == incarnation) return;
+  if (before == condition && facts.connection_generation == connection_generation) return;
   if (in_use(before) && !in_use(condition)) ++facts.failures;
   facts.state = static_cast<std::uint8_t>(condition);
   if (reason != PathReason::none) facts.last_reason = static_cast<std::uint8_t>(reason);
-  facts.incarnation = incarnation;
+  facts.connection_generation = connection_generation;
   facts.last_change = now;
   if (static_cast<std::uint32_t>(row) < capacity_) rows_[row].facts.store(facts);
   on_event(row, facts.peer, PathEvent::condition_changed, reason, static_cast<std::int64_t>(condition), now);
@@ -168,7 +168,7 @@ void RailStatus::add_in_flight(int row, std::int64_t bytes) {
 void RailStatus::on_event(int row, ProcessIndex peer, PathEvent event, PathReason reason, std::int64_t value,
                           Nanoseconds now) {
   if (header_ == nullptr && log_ == nullptr) return;
-  EventFacts facts;
+  EventRecord facts;
   facts.number = events_;
   facts.time = now;
   facts.value = value;
@@ -185,8 +185,8 @@ void RailStatus::on_event(int row, ProcessIndex peer, PathEvent event, PathReaso
   log_->write_line(event_line(facts, rank_, row < 0 ? nullptr : &paths_[static_cast<std::size_t>(row)]));
 }
 
-std::optional<EventFacts> RailStatus::recent(std::uint64_t number) const {
-  EventFacts facts;
+std::optional<EventRecord> RailStatus::recent(std::uint64_t number) const {
+  EventRecord facts;
   if (header_ == nullptr || !header_->ring[number % recent_events].load(facts)) return {};
   if (facts.number != number) return {};
   return facts;

@@ -19,7 +19,7 @@
 
 namespace hawser {
 
-// How a subchannel stands: its life (doc/rails.md) with its health.
+// How a subchannel stands: its state (doc/rails.md) with its health.
 enum class PathCondition : std::uint8_t {
   closed,
   connecting,
@@ -45,7 +45,7 @@ enum class PathEvent : std::uint8_t {
   rejoined,           // value: nanoseconds since it was partitioned
   peer_lost,
   port_changed,  // value: twice the number of the rail, plus 1 if its port is active
-  blamed,        // for the failure of the path, whose reason follows; value: Verdict
+  blamed,        // for the failure of the path, whose reason follows; value: FaultLocation
 };
 const char* path_event_name(PathEvent event);
 inline constexpr int path_events = 12;
@@ -58,7 +58,7 @@ struct CounterName {
 std::span<const CounterName> rail_counter_names();
 
 // An event as the log has it; `path` null: of no path in particular.
-std::string event_line(const EventFacts& event, std::int32_t rank, const PathFacts* path);
+std::string event_line(const EventRecord& event, std::int32_t rank, const PathStatus* path);
 
 struct PathLabel {
   ProcessIndex peer = -1;
@@ -92,7 +92,7 @@ class RailStatus {
 
   // On change only: also an event. Leaving use other than by slowness counts as a failure. Reason none: what
   // was said last goes on.
-  void set_condition(int row, PathCondition condition, std::uint32_t incarnation, PathReason reason,
+  void set_condition(int row, PathCondition condition, std::uint32_t connection_generation, PathReason reason,
                      Nanoseconds now);
   void set_weight(int row, double bytes_per_second);
   // Bytes handed to the adapter; completed with success; given up (flushed, unknown).
@@ -108,7 +108,7 @@ class RailStatus {
   // How many events there were, and one of the last `recent_events` of them by number, from 0; none without a
   // table.
   std::uint64_t events() const { return header_ == nullptr ? 0 : events_; }
-  std::optional<EventFacts> recent(std::uint64_t number) const;
+  std::optional<EventRecord> recent(std::uint64_t number) const;
   bool wanted() const { return header_ != nullptr || log_ != nullptr; }
 
  private:
@@ -122,7 +122,7 @@ class RailStatus {
   std::vector<std::int32_t> nodes_;
   std::uint64_t events_ = 0;
   // What the log needs of each path; like the rows, but without their bound.
-  std::vector<PathFacts> paths_;
+  std::vector<PathStatus> paths_;
 };
 
 }  // namespace hawser

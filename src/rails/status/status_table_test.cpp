@@ -52,7 +52,7 @@ TEST(RailStatus, shows_paths_and_their_changes) {
   status.completed(row, 1000);
   status.withdrawn(row, 100);
   status.set_weight(row, 12.5e6);
-  PathFacts facts;
+  PathStatus facts;
   ASSERT_TRUE(memory.row(row).facts.load(facts));
   EXPECT_EQ(facts.peer, 7);
   EXPECT_EQ(facts.subchannel, 1);
@@ -66,7 +66,7 @@ TEST(RailStatus, shows_paths_and_their_changes) {
   EXPECT_EQ(memory.row(row).requests_done.load(), 1u);
   EXPECT_EQ(memory.row(row).bytes_per_second.load(), 12'500'000);
   EXPECT_EQ(memory.header().events.load(), 2u);
-  EventFacts event;
+  EventRecord event;
   ASSERT_TRUE(memory.header().ring[1].load(event));
   EXPECT_EQ(event.row, row);
   EXPECT_EQ(event.value, static_cast<int>(PathCondition::failed));
@@ -87,7 +87,7 @@ TEST(RailStatus, paths_beyond_the_tables_room_are_logged_and_counted) {
   ASSERT_EQ(lines.lines.size(), 1u);
   EXPECT_EQ(
       lines.lines[0],
-      "12.000000034 rank=0 peer=4 subchannel=0 port=mlx4_0/1 path=0 incarnation=2 event=condition_changed "
+      "12.000000034 rank=0 peer=4 subchannel=0 port=mlx4_0/1 path=0 generation=2 event=condition_changed "
       "condition=failed reason=watchdog");
 }
 
@@ -108,7 +108,7 @@ TEST(RailStatus, keeps_the_most_recent_events) {
   RailStatus status(memory.span(), nullptr, {});
   for (int i = 0; i < 200; ++i) status.on_event(-1, 2, PathEvent::attempt, PathReason::none, i, i);
   for (std::uint64_t i = 200 - recent_events; i < 200; ++i) {
-    EventFacts event;
+    EventRecord event;
     ASSERT_TRUE(memory.header().ring[i % recent_events].load(event));
     EXPECT_EQ(event.number, i);
     EXPECT_EQ(event.value, static_cast<std::int64_t>(i));

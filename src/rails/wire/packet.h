@@ -15,11 +15,11 @@
 
 namespace hawser {
 
-// Sequenced packets that may be under way to a peer beyond what it has handed on.
+// Sequenced packets that may be under way to a peer beyond what it has delivered.
 inline constexpr std::uint32_t packet_window = 64;
 
 enum class PacketKind : std::uint8_t {
-  // Sequenced: carry a PSN, are handed on once and in order.
+  // Sequenced: carry a sequence number, are delivered once and in order.
   eager = 1,  // TransportHeader, payload
   start,      // TransportHeader, StartBody: bytes are exposed
   reply,      // ReplyBody: where to write them
@@ -44,9 +44,9 @@ struct PacketHeader {
   std::uint8_t wants_credit : 1 = 0;  // the sender is short of buffers, and this one is kept until then
   std::uint8_t reserved : 6 = 0;
   std::uint16_t subchannel = 0;
-  std::uint32_t incarnation = 0;
-  std::uint32_t psn = 0;           // of sequenced ones; counts up by one and wraps
-  std::uint32_t acknowledged = 0;  // the first PSN that the sender has not handed on yet
+  std::uint32_t connection_generation = 0;
+  std::uint32_t sequence_number = 0;  // of sequenced ones; counts up by one and wraps
+  std::uint32_t acknowledged = 0;     // the first sequence number that the sender has not delivered yet
 };
 static_assert(sizeof(PacketHeader) == 16);
 
@@ -60,8 +60,8 @@ struct TransferName {
 // Where bytes lie, for the adapters of the other side: one key per rail of the owner.
 struct RemoteBytes {
   std::uint64_t address = 0;
-  std::array<std::uint32_t, max_rails> keys = {};  // 0: none
-  std::array<std::uint8_t, max_rails> lives = {};  // of the rails (RailAddress::life) that the keys are of
+  std::array<std::uint32_t, max_rails> keys = {};               // 0: none
+  std::array<std::uint8_t, max_rails> device_generations = {};  // of the rails that the keys are of
 };
 
 struct StartBody {
@@ -100,8 +100,8 @@ struct FinishBody {
 struct FenceBody {
   std::uint16_t subchannel = 0;
   std::uint16_t reserved = 0;
-  std::uint32_t incarnation = 0;
-  std::uint32_t received = 0;      // packets of this incarnation that arrived
+  std::uint32_t connection_generation = 0;
+  std::uint32_t received = 0;      // packets of this generation that arrived
   std::uint32_t acknowledged = 0;  // as in PacketHeader
   RailAddress rail;                // of this end, as of now: it may have moved, and answers must find it
 };
@@ -119,14 +119,14 @@ struct AlternateBody {
   std::uint8_t reserved = 0;
   std::uint16_t rail = 0;         // of the deciding end
   std::uint16_t remote_rail = 0;  // of the other one
-  std::uint32_t number = 0;       // of the offer, counting up within an incarnation
+  std::uint32_t number = 0;       // of the offer, counting up within a generation
 };
-// Of a nudge datagram: "my end could be connected again".
-struct NudgeBody {
+// Of a reconnect request datagram: "my end could be connected again".
+struct ReconnectRequestBody {
   std::uint16_t subchannel = 0;
   std::uint16_t reserved = 0;
-  std::uint32_t incarnation = 0;  // the latest that this end knows
-  RailAddress rail;               // of this end, as of now
+  std::uint32_t connection_generation = 0;  // the latest that this end knows
+  RailAddress rail;                         // of this end, as of now
 };
 
 // The body behind `skip` bytes of a packet; false: too short.
@@ -137,8 +137,8 @@ bool read_body(std::span<const std::byte> packet, std::size_t skip, Body& body) 
   return true;
 }
 
-// a - b on the circle of PSNs.
-inline std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
+// a - b on the circle of sequence numbers.
+inline std::int32_t sequence_distance(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b);
 }
 

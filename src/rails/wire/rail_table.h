@@ -18,14 +18,15 @@ struct RailAddress {
   std::uint32_t datagram_queue_pair = 0;
   std::uint8_t device = 0;  // rails with the same number are ports of one adapter
   std::uint8_t device_port = 1;
-  // Counts how often the adapter was opened, modulo 256: keys and numbers of an earlier life are void.
-  std::uint8_t life = 0;
-  std::uint8_t moves = 0;  // counts the changes of its address in this life, modulo 256
+  // Counts how often the adapter was opened, modulo 256: keys and numbers from before are void.
+  std::uint8_t device_generation = 0;
+  std::uint8_t address_generation = 0;  // counts the changes of its address since then, modulo 256
   std::int64_t bytes_per_second = 0;
 
   bool later_than(const RailAddress& other) const {
-    const auto ahead = static_cast<std::int8_t>(life - other.life);
-    return ahead > 0 || (ahead == 0 && static_cast<std::int8_t>(moves - other.moves) > 0);
+    const auto ahead = static_cast<std::int8_t>(device_generation - other.device_generation);
+    return ahead > 0 ||
+           (ahead == 0 && static_cast<std::int8_t>(address_generation - other.address_generation) > 0);
   }
 };
 static_assert(sizeof(RailAddress) == 72);

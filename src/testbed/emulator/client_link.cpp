@@ -58,7 +58,8 @@ Reply ask(const FileDescriptor& socket, const Request& request, std::span<const 
 
 }  // namespace
 
-Result<std::vector<verbs::AdapterFacts>> list_adapters(const std::string& fabric, const std::string& host) {
+Result<std::vector<verbs::AdapterAttributes>> list_adapters(const std::string& fabric,
+                                                            const std::string& host) {
   auto socket = connect_to(fabric);
   if (!socket) return socket.take_error();
   Request request;
@@ -68,21 +69,22 @@ Result<std::vector<verbs::AdapterFacts>> list_adapters(const std::string& fabric
   const Reply reply = ask(socket.value(), request, {}, packet);
   if (reply.error != 0)
     return failure(ErrorKind::invalid_argument, "hawser: fabric '{}': {}", fabric, reply.why);
-  return std::vector<verbs::AdapterFacts>(reply.adapters, reply.adapters + reply.adapter_count);
+  return std::vector<verbs::AdapterAttributes>(reply.adapters, reply.adapters + reply.adapter_count);
 }
 
 Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric, const std::string& host,
-                                                      std::uint32_t adapter, Patience& patience,
-                                                      Complaints& complaints) {
+                                                      std::uint32_t adapter, PollingBackoff& backoff,
+                                                      OncePerOutage& once_per_outage) {
   auto socket = connect_to(fabric);
   if (!socket) return socket.take_error();
-  std::unique_ptr<ClientLink> link(new ClientLink(fabric, std::move(socket).value(), patience, complaints));
+  std::unique_ptr<ClientLink> link(
+      new ClientLink(fabric, std::move(socket).value(), backoff, once_per_outage));
   // The daemon moves data in and out of our memory; Yama would allow that to our parents only.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   const FileDescriptor page = make_memory(sizeof(DoorbellPage));
   Pipe events = make_pipe();
   if (page.valid()) link->page_memory_ = map_memory(page, sizeof(DoorbellPage));
-  if (link->page_memory_ == nullptr || !events.in.valid() || !patience.usable())
+  if (link->page_memory_ == nullptr || !events.in.valid() || !backoff.usable())
     return failure(ErrorKind::no_memory, "hawser: cannot get memory or descriptors for an adapter: {}",
                    std::strerror(errno));
   link->page_ = reinterpret_cast<DoorbellPage*>(link->page_memory_.get());
@@ -90,7 +92,7 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
   request.call = Call::open_adapter;
   request.number = adapter;
   name_host(request, host);
-  const int descriptors[] = {page.get(), events.in.get(), patience.memory().get()};
+  const int descriptors[] = {page.get(), events.in.get(), backoff.memory().get()};
   LocalPacket answer;
   const Reply reply = link->exchange(request, descriptors, &answer);
   if (reply.error == EIO) return failure(ErrorKind::io, "hawser: fabric '{}': {}", fabric, reply.why);
@@ -102,7 +104,7 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
                    "bring it up again");
   link->wake_ = std::move(answer.descriptors[0]);
   link->channels_[0] = std::move(events.out);
-  complaints.forget();
+  once_per_outage.forget();
   return std::unique_ptr<verbs::Link>(std::move(link));
 }
 
@@ -118,7 +120,7 @@ Reply ClientLink::exchange(const Request& request, std::span<const int> descript
 
 void ClientLink::lose() {
   if (!gone_.exchange(true))
-    complaints_.say(
+    once_per_outage_.say(
         fmt::format("hawser: the daemon of fabric '{}' has ended, and its adapters with it", fabric_));
 }
 
@@ -147,7 +149,7 @@ verbs::SharedBytes ClientLink::allocate(std::size_t bytes) {
 }
 
 void ClientLink::ring(std::uint32_t queue_pair) {
-  patience_.show_core();
+  backoff_.show_core();
   if (!page_->append(queue_pair)) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
@@ -157,7 +159,7 @@ bool ClientLink::rest(std::uint32_t idle_polls) {
   constexpr std::uint32_t between_checks = 64;  // on a crowded machine a yield takes milliseconds
   if (gone_) [[unlikely]]
     return false;
-  patience_.rest();
+  backoff_.rest();
   if (idle_polls % between_checks != between_checks - 1) return true;
   const std::unique_lock guard(call_lock_, std::try_to_lock);
   if (guard.owns_lock() && is_closed(socket_)) lose();

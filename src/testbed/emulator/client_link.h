@@ -9,9 +9,9 @@
 
 #include "os/local_socket.h"
 #include "provider/link.h"
-#include "testbed/emulator/complaints.h"
 #include "testbed/emulator/doorbells.h"
-#include "testbed/emulator/patience.h"
+#include "testbed/emulator/once_per_outage.h"
+#include "testbed/emulator/polling_backoff.h"
 
 namespace hawser::emulator {
 
@@ -20,8 +20,8 @@ class ClientLink final : public verbs::Link {
   // `patience` and `complaints` are the process's, and last longer. Opens adapter number `adapter` of `host`
   // at the daemon called `fabric`.
   static Result<std::unique_ptr<verbs::Link>> open(const std::string& fabric, const std::string& host,
-                                                   std::uint32_t adapter, Patience& patience,
-                                                   Complaints& complaints);
+                                                   std::uint32_t adapter, PollingBackoff& backoff,
+                                                   OncePerOutage& once_per_outage);
 
   verbs::Reply call(const verbs::Request& request, const verbs::SharedBytes* memory) override;
   void linger(std::int64_t nanoseconds) override;
@@ -34,11 +34,12 @@ class ClientLink final : public verbs::Link {
   int read_record(std::uint32_t channel, void* record, std::size_t bytes) override;
 
  private:
-  ClientLink(std::string fabric, FileDescriptor socket, Patience& patience, Complaints& complaints)
+  ClientLink(std::string fabric, FileDescriptor socket, PollingBackoff& backoff,
+             OncePerOutage& once_per_outage)
       : fabric_(std::move(fabric)),
         socket_(std::move(socket)),
-        patience_(patience),
-        complaints_(complaints) {}
+        backoff_(backoff),
+        once_per_outage_(once_per_outage) {}
   verbs::Reply exchange(const verbs::Request& request, std::span<const int> descriptors,
                         LocalPacket* answer = nullptr);
   // The daemon has ended: says so, once for all adapters.
@@ -46,8 +47,8 @@ class ClientLink final : public verbs::Link {
 
   const std::string fabric_;
   FileDescriptor socket_;
-  Patience& patience_;
-  Complaints& complaints_;
+  PollingBackoff& backoff_;
+  OncePerOutage& once_per_outage_;
   FileDescriptor wake_;  // the daemon's
   std::shared_ptr<std::byte> page_memory_;
   DoorbellPage* page_ = nullptr;
@@ -58,6 +59,7 @@ class ClientLink final : public verbs::Link {
 };
 
 // What the adapters of a host are.
-Result<std::vector<verbs::AdapterFacts>> list_adapters(const std::string& fabric, const std::string& host);
+Result<std::vector<verbs::AdapterAttributes>> list_adapters(const std::string& fabric,
+                                                            const std::string& host);
 
 }  // namespace hawser::emulator

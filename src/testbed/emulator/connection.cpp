@@ -106,7 +106,7 @@ Reply Connection::list_adapters(const Request& request) {
   for (std::int32_t rail = 0; fabric.adapter(*host, rail) != nullptr; ++rail) {
     if (reply.adapter_count == verbs::most_adapters) break;
     reply.adapters[reply.adapter_count++] =
-        verbs::facts_of(*fabric.adapter(*host, rail), fmt::format("hw{}", rail));
+        verbs::attributes_of(*fabric.adapter(*host, rail), fmt::format("hw{}", rail));
   }
   return reply;
 }

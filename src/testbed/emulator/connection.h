@@ -12,7 +12,7 @@
 #include "os/local_socket.h"
 #include "provider/session.h"
 #include "testbed/emulator/doorbells.h"
-#include "testbed/emulator/patience.h"
+#include "testbed/emulator/polling_backoff.h"
 #include "testbed/emulator/process_dma.h"
 
 namespace hawser::emulator {

@@ -169,7 +169,7 @@ std::string Daemon::status() const {
       parameters.link_layer == fabric::LinkLayer::ethernet ? "Ethernet" : "InfiniBand", routing_,
       trace.count(TraceKind::packet_sent), trace.count(TraceKind::packet_delivered),
       trace.count(TraceKind::packet_dropped), trace.count(TraceKind::completion), dma_.bytes_moved(),
-      fabric_.at_rest() ? "at rest, all credits home" : "packets under way", format_duration(lag_.worst),
+      fabric_.quiescent() ? "at rest, all credits home" : "packets under way", format_duration(lag_.worst),
       format_duration(lag_.count == 0 ? 0 : lag_.sum / static_cast<Nanoseconds>(lag_.count)), lag_.count,
       lag_.worst > 10 * millisecond ? " (LAGGING)" : "", trace.count(TraceKind::fault),
       fabric_.pending_faults());

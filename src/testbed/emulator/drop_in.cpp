@@ -16,13 +16,13 @@ namespace {
 
 class EmulatorPlatform final : public verbs::Platform {
  public:
-  Result<std::vector<verbs::AdapterFacts>> adapters() override {
+  Result<std::vector<verbs::AdapterAttributes>> adapters() override {
     const std::string fabric = variable("HAWSER_FABRIC");
-    if (fabric.empty()) return std::vector<verbs::AdapterFacts>{};
+    if (fabric.empty()) return std::vector<verbs::AdapterAttributes>{};
     return list_adapters(fabric, host());
   }
   Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override {
-    return ClientLink::open(variable("HAWSER_FABRIC"), host(), adapter, patience_, complaints_);
+    return ClientLink::open(variable("HAWSER_FABRIC"), host(), adapter, backoff_, once_per_outage_);
   }
   int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
     struct stat facts {};
@@ -31,11 +31,11 @@ class EmulatorPlatform final : public verbs::Platform {
     inode = facts.st_ino;
     return 0;
   }
-  void complain(const std::string& text) override { complaints_.say(text); }
+  void complain(const std::string& text) override { once_per_outage_.say(text); }
 
  private:
-  Patience patience_;
-  Complaints complaints_;
+  PollingBackoff backoff_;
+  OncePerOutage once_per_outage_;
 
   static std::string variable(const char* name) {
     const char* const value = std::getenv(name);

@@ -12,8 +12,8 @@
 #include "base/failure.h"
 #include "base/option_errors.h"
 #include "testbed/emulator/daemon.h"
-#include "testbed/emulator/explain.h"
 #include "testbed/emulator/plan.h"
+#include "testbed/emulator/topology_command.h"
 
 namespace hawser::emulator {
 namespace {
@@ -62,7 +62,7 @@ Result<> serve(const Options& options) {
 int main(int argc, char** argv) {
   using namespace hawser;
   if (argc > 1 && std::string_view(argv[1]) == "topology")
-    return emulator::explain_fabric(argc - 1, argv + 1);
+    return emulator::print_topology(argc - 1, argv + 1);
   emulator::Options options;
   CLI::App app("Runs a virtual InfiniBand fabric for the processes of this user", "hawser fabric up");
   emulator::declare_options(app, options.plan);

@@ -60,7 +60,7 @@ struct FabricOptions {
   Nanoseconds patience = never;
   VerbsCost cost;
   PlantedBug planted_bug = PlantedBug::none;
-  // Events between two checks of the fabric's books; 0: only at the end.
+  // Events between two checks of the fabric's counters; 0: only at the end.
   std::uint64_t check_every = 0;
 };
 

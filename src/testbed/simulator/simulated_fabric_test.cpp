@@ -56,7 +56,7 @@ void write_across(SimulatedRank& rank, Ends& ends, std::vector<std::byte>& memor
   rdma::ConnectParameters parameters;
   parameters.route.destination = other.port;
   parameters.remote_queue_pair = other.queue_pair;
-  parameters.persistence = {.acknowledge_time = 60 * microsecond, .retries = 3};
+  parameters.retry_policy = {.acknowledge_time = 60 * microsecond, .retries = 3};
   ASSERT_TRUE(pair.value()->make_ready_to_receive(parameters));
   ASSERT_TRUE(pair.value()->make_ready_to_send());
   rank.compute(100 * microsecond);

@@ -211,13 +211,15 @@ std::string SimulatedJob::disagreement() const {
 std::string SimulatedJob::disagreement(const SimulatedProcess& sender) const {
   for (const auto& receiver : processes_) {
     if (&sender == receiver.get() || sender.rails_ == nullptr || receiver->rails_ == nullptr) continue;
-    const RailChannel::Books there = sender.rails_->rails().books(receiver->rank());
-    const RailChannel::Books here = receiver->rails_->rails().books(sender.rank());
+    const RailChannel::SequenceCounters there = sender.rails_->rails().sequence_counters(receiver->rank());
+    const RailChannel::SequenceCounters here = receiver->rails_->rails().sequence_counters(sender.rank());
     if (there.lost || here.lost) continue;
-    if (there.sent == here.handed_on && there.under_way <= here.handed_on - here.told) continue;
+    if (there.sent == here.delivered && there.under_way <= here.delivered - here.acknowledged_to_peer)
+      continue;
     return fmt::format(
-        "rank {} sent {} packets to rank {}, which handed on {} and told of {}; {} are under way",
-        sender.rank(), there.sent, receiver->rank(), here.handed_on, here.told, there.under_way);
+        "rank {} sent {} packets to rank {}, which delivered {} and told of {}; {} are under way",
+        sender.rank(), there.sent, receiver->rank(), here.delivered, here.acknowledged_to_peer,
+        there.under_way);
   }
   return {};
 }

@@ -72,7 +72,7 @@ class SimulatedProcess final : public SimulatedRank,
   };
 
   // What a rank that closes its rails waits for.
-  enum class StateOfLeave : std::uint8_t { stays, waits_for_others, comes_to_rest, at_rest, disagrees };
+  enum class StateOfLeave : std::uint8_t { stays, waits_for_others, comes_to_rest, quiescent, disagrees };
 
   void run_body(const Simulation::Body& body);
   void go_on(Nanoseconds now);
@@ -143,7 +143,7 @@ class SimulatedJob {
   void end(SimulationOutcome::Kind kind, std::string report);
   void enter_fence(SimulatedProcess& process);
   void come_to_leave();
-  // What the books of two ranks that are at rest disagree in; empty: nothing.
+  // What the counters of two ranks that are at rest disagree in; empty: nothing.
   std::string disagreement() const;
   // The same of what one rank sent.
   std::string disagreement(const SimulatedProcess& sender) const;

@@ -77,13 +77,13 @@ class SimulatedPlatform final : public verbs::Platform {
         processor_(processor),
         user_(user),
         cost_(cost) {}
-  Result<std::vector<verbs::AdapterFacts>> adapters() override { return local_.adapters(); }
+  Result<std::vector<verbs::AdapterAttributes>> adapters() override { return local_.adapters(); }
   Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override;
   int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
     return local_.identify(descriptor, device, inode);
   }
   void complain(const std::string& text) override { local_.complain(text); }
-  const std::vector<std::string>& complaints() const { return local_.complaints; }
+  const std::vector<std::string>& once_per_outage() const { return local_.once_per_outage; }
 
   // Whose verbs calls are answered from now on (verbs::current_platform()); null: nobody's. Answers who it
   // was.

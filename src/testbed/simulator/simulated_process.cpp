@@ -208,7 +208,7 @@ Result<> SimulatedProcess::open_rails() {
   return rails_->rails().publish();
 }
 
-// What is still on its way may be what the books differ by, for a moment.
+// What is still on its way may be what the counters differ by, for a moment.
 void SimulatedProcess::agree(TransportEvents& events) {
   state_of_leave_ = StateOfLeave::disagrees;
   while (!job_.disagreement(*this).empty()) {
@@ -230,9 +230,9 @@ void SimulatedProcess::close_rails() {
   job_.come_to_leave();
   progress_until([&] { return all_have_come(1); });
   state_of_leave_ = StateOfLeave::comes_to_rest;
-  progress_until([&] { return rails_->rails().at_rest(); });
+  progress_until([&] { return rails_->rails().quiescent(); });
   rails_->rails().check_invariants();
-  state_of_leave_ = StateOfLeave::at_rest;
+  state_of_leave_ = StateOfLeave::quiescent;
   job_.come_to_leave();
   progress_until([&] { return all_have_come(2); });
   // What others sent is theirs to look at.
@@ -336,10 +336,10 @@ std::string SimulatedProcess::doing() const {
   if (state_ == State::in_fence) return fmt::format("in the launcher's fence {}", fences_);
   if (rails_ != nullptr && state_of_leave_ != StateOfLeave::stays) {
     std::string why;
-    const bool rests = rails_->rails().at_rest(&why);
+    const bool rests = rails_->rails().quiescent(&why);
     const char* const what =
         state_of_leave_ == StateOfLeave::waits_for_others ? "waits for the others to leave"
-        : state_of_leave_ == StateOfLeave::disagrees      ? "leaves, but its books are wrong"
+        : state_of_leave_ == StateOfLeave::disagrees      ? "leaves, but its counters are wrong"
         : state_of_leave_ == StateOfLeave::comes_to_rest  ? "comes to rest before it leaves"
                                                           : "was at rest and leaves";
     if (rests) why = job_.disagreement();

@@ -1,14 +1,15 @@
-// Containment: when a subchannel fails, everything that goes through what is to blame for it (blame.h) is
-// avoided and tested at once, not found out one by one, each at the price of an adapter's retries. A
-// suspected subchannel stays connected: nothing new goes over it while the peer is reached otherwise, but for
-// one packet; when that is delivered it is in use again, and when it is not it fails like any other.
+// Quarantine: when a subchannel fails, everything that goes through what is to blame for it
+// (fault_location.h) is avoided and tested at once, not found out one by one, each at the price of an
+// adapter's retries. A suspected subchannel stays connected: nothing new goes over it while the peer is
+// reached otherwise, but for one packet; when that is delivered it is in use again, and when it is not it
+// fails like any other.
 #pragma once
 
 #include <optional>
 
 #include "base/time.h"
 #include "rails/datapath/peer_table.h"
-#include "rails/decision/blame.h"
+#include "rails/decision/fault_location.h"
 #include "rails/recovery/alternate_paths.h"
 #include "rails/status/status_table.h"
 
@@ -16,10 +17,10 @@ namespace hawser {
 
 class SubchannelDriver;
 
-class Containment {
+class Quarantine {
  public:
-  Containment(RailContext& context, RailResources& resources, const PeerTable& peers,
-              const AlternatePaths& alternates, SubchannelDriver& driver)
+  Quarantine(RailContext& context, RailResources& resources, const PeerTable& peers,
+             const AlternatePaths& alternates, SubchannelDriver& driver)
       : context_(context), resources_(resources), peers_(peers), alternates_(alternates), driver_(driver) {}
 
   // Actions of the machine, for the driver.
@@ -32,7 +33,7 @@ class Containment {
 
  private:
   // `connected`: whether it is, or was until now.
-  Witness witness(const Subchannel& subchannel, bool connected, Nanoseconds silent_since) const;
+  Observation observation(const Subchannel& subchannel, bool connected, Nanoseconds silent_since) const;
 
   RailContext& context_;
   RailResources& resources_;

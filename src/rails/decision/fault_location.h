@@ -1,6 +1,6 @@
-// Blame: whose fault a failure is, from how the paths beside it fare: which other connections through the
-// same port, adapter, peer or route failed too, are silent, or get through. Pure. A verdict is an opinion: it
-// says what to avoid and to test at once (containment.h), and is never a reason to stop what works.
+// Locates a fault: the port, adapter, route or peer that a failure is due to, judged by the other connections
+// through the same parts, which failed too, are silent, or get through. Pure. The result may be wrong: it
+// says what to avoid and to test at once (quarantine.h), and is never a reason to stop what works.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace hawser {
 
-enum class Verdict : std::uint8_t {
+enum class FaultLocation : std::uint8_t {
   undecided,       // nobody to compare with: what lies between two ports, or one of them
   path,            // a route between two ports that work
   network,         // a switch or cable that this route leads over to several peers
@@ -19,10 +19,10 @@ enum class Verdict : std::uint8_t {
   local_port,      // or its cable, or the switch behind it
   local_adapter,   // several of its ports
 };
-const char* verdict_name(Verdict verdict);
-inline constexpr int verdicts = 7;
+const char* fault_location_name(FaultLocation location);
+inline constexpr int fault_locations = 7;
 
-enum class Testimony : std::uint8_t {
+enum class Evidence : std::uint8_t {
   none,    // nothing was tried lately
   well,    // something got through while the failed one was silent
   silent,  // something was posted about as long ago, and nothing completes
@@ -30,17 +30,17 @@ enum class Testimony : std::uint8_t {
 };
 
 // A connection and what it has to say.
-struct Witness {
+struct Observation {
   std::uint16_t rail = 0, adapter = 0;  // here
   ProcessIndex peer = -1;
   std::uint16_t remote_rail = 0, remote_adapter = 0;  // there
   std::uint16_t path = 0;
-  Testimony says = Testimony::none;
+  Evidence says = Evidence::none;
 };
 
 // `others`: all connections of this process but the one that failed.
-Verdict judge(const Witness& failed, std::span<const Witness> others);
-// Whether a connection goes through what a verdict on another one blames.
-bool implicated(Verdict verdict, const Witness& failed, const Witness& other);
+FaultLocation judge(const Observation& failed, std::span<const Observation> others);
+// Whether a connection goes through the located part.
+bool is_affected(FaultLocation location, const Observation& failed, const Observation& other);
 
 }  // namespace hawser

@@ -1,4 +1,4 @@
-#include "rails/recovery/containment.h"
+#include "rails/recovery/quarantine.h"
 
 #include <algorithm>
 #include <vector>
@@ -28,62 +28,62 @@ Nanoseconds silent_since(const Subchannel& subchannel) {
 
 }  // namespace
 
-Witness Containment::witness(const Subchannel& subchannel, bool connected, Nanoseconds since) const {
+Observation Quarantine::observation(const Subchannel& subchannel, bool connected, Nanoseconds since) const {
   const std::vector<RailAddress>& remote = subchannel.peer.remote().rails;
   const SubchannelMachine& machine = subchannel.machine();
-  Witness witness;
-  witness.rail = alternates_.rail_of(subchannel, connected).number();
-  witness.adapter = subchannel.rail.device_number();
-  witness.peer = subchannel.peer.process();
-  witness.remote_rail = subchannel.remote_rail;
-  witness.remote_adapter = remote[subchannel.remote_rail].device;
-  witness.path = connected ? subchannel.route.source_path_bits : subchannel.place.path;
+  Observation observation;
+  observation.rail = alternates_.rail_of(subchannel, connected).number();
+  observation.adapter = subchannel.rail.device_number();
+  observation.peer = subchannel.peer.process();
+  observation.remote_rail = subchannel.remote_rail;
+  observation.remote_adapter = remote[subchannel.remote_rail].device;
+  observation.path = connected ? subchannel.route.source_path_bits : subchannel.place.path;
   const Nanoseconds half = (context_.now - since) / 2;
   if (subchannel.in_service()) {
     // The first quarter is no proof: acknowledgements were on their way.
     if (subchannel.last_completion > since + half / 2)
-      witness.says = Testimony::well;
+      observation.says = Evidence::well;
     else if (!subchannel.in_flight.empty() && context_.now - silent_since(subchannel) > half)
-      witness.says = Testimony::silent;
+      observation.says = Evidence::silent;
   } else if (machine.failed_before() && context_.now - machine.stopped() < at_about_the_same_time) {
-    witness.says = Testimony::failed;
+    observation.says = Evidence::failed;
   }
-  return witness;
+  return observation;
 }
 
-void Containment::blame(Subchannel& failed, PathReason reason) {
+void Quarantine::blame(Subchannel& failed, PathReason reason) {
   if (!tells(reason)) return;
   const Nanoseconds since = std::min(silent_since(failed), context_.now - shortest_silence);
-  Witness own = witness(failed, true, since);
-  own.says = Testimony::failed;
-  std::vector<Witness> others;
+  Observation own = observation(failed, true, since);
+  own.says = Evidence::failed;
+  std::vector<Observation> others;
   std::vector<Subchannel*> who;
   for (VirtualChannel* peer : peers_.known())
     for (Subchannel& subchannel : peer->subchannels()) {
       if (&subchannel == &failed || peer->lost || subchannel.machine().state() == SubchannelState::closed)
         continue;
-      others.push_back(witness(subchannel, subchannel.connected(), since));
+      others.push_back(observation(subchannel, subchannel.connected(), since));
       who.push_back(&subchannel);
     }
-  const Verdict verdict = judge(own, others);
+  const FaultLocation location = judge(own, others);
   context_.status.on_event(failed.status_row, own.peer, PathEvent::blamed, reason,
-                           static_cast<std::int64_t>(verdict), context_.now);
+                           static_cast<std::int64_t>(location), context_.now);
   for (std::size_t i = 0; i < others.size(); ++i)
-    if (others[i].says != Testimony::well && who[i]->in_service() && implicated(verdict, own, others[i]))
+    if (others[i].says != Evidence::well && who[i]->in_service() && is_affected(location, own, others[i]))
       driver_.on(*who[i], {.kind = SubchannelEvent::Kind::suspect});
 }
 
-void Containment::avoid(Subchannel& subchannel) {
+void Quarantine::avoid(Subchannel& subchannel) {
   ++subchannel.peer.suspected;
-  ++context_.counters.contained;
+  ++context_.counters.quarantined;
 }
 
-void Containment::use_again(Subchannel& subchannel) { --subchannel.peer.suspected; }
+void Quarantine::use_again(Subchannel& subchannel) { --subchannel.peer.suspected; }
 
-std::optional<SubchannelEvent> Containment::test(Subchannel& subchannel) {
+std::optional<SubchannelEvent> Quarantine::test(Subchannel& subchannel) {
   const std::optional<std::uint64_t> under_way = subchannel.machine().test();
   if (under_way.has_value() && resources_.entries.find(*under_way) == nullptr) {
-    ++context_.counters.acquitted;
+    ++context_.counters.cleared;
     return SubchannelEvent{.kind = SubchannelEvent::Kind::test_delivered};
   }
   SubchannelEvent pending{.kind = SubchannelEvent::Kind::test_pending};

@@ -24,12 +24,12 @@ void stream_to_two(RailCluster& cluster, Nanoseconds time) {
 
 // The local port is a black hole. That it is the port is known from two peers; a message to the third, which
 // had nothing to send meanwhile, must not have to find out for itself.
-TEST(RailContainment, PeerThatWasIdleIsReachedOverTheOtherRailAtOnce) {
+TEST(RailQuarantine, PeerThatWasIdleIsReachedOverTheOtherRailAtOnce) {
   RailCluster cluster(four_hosts());
   for (int i = 0; i < 10; ++i) cluster.at(0).post({3, 20000, true});
   stream_to_two(cluster, 20 * millisecond);
   cluster.inject("link n0/hw0 blackhole both");
-  while (sum(cluster, &RailCounters::contained) == 0) {
+  while (sum(cluster, &RailCounters::quarantined) == 0) {
     ASSERT_LT(cluster.now(), 300 * millisecond) << cluster.describe();
     stream_to_two(cluster, millisecond);
   }
@@ -49,7 +49,7 @@ TEST(RailContainment, PeerThatWasIdleIsReachedOverTheOtherRailAtOnce) {
 
 // One of two paths between two ports leads over a spine that is cut off; the other one, which was idle, is
 // suspected, tested and used.
-TEST(RailContainment, WhatIsWellIsUsedAgain) {
+TEST(RailQuarantine, WhatIsWellIsUsedAgain) {
   ClusterOptions options = two_rails("fat-tree-144");
   options.hosts = 13;
   options.rails = 1;
@@ -62,26 +62,26 @@ TEST(RailContainment, WhatIsWellIsUsedAgain) {
   options.knobs.rail_acknowledge_time = 16 * millisecond;
   RailCluster cluster(options);
   stream(cluster, 20 * millisecond, 0, 12, 2 * millisecond);
-  for (int port = 13; port <= 24 && sum(cluster, &RailCounters::contained) == 0; ++port) {
+  for (int port = 13; port <= 24 && sum(cluster, &RailCounters::quarantined) == 0; ++port) {
     cluster.inject("link LEAF00:" + std::to_string(port) + " blackhole both");
     stream(cluster, 100 * millisecond, 0, 12, 2 * millisecond);
     cluster.inject("link LEAF00:" + std::to_string(port) + " clear");
   }
-  EXPECT_GE(sum(cluster, &RailCounters::contained), 1u) << cluster.describe();
+  EXPECT_GE(sum(cluster, &RailCounters::quarantined), 1u) << cluster.describe();
   EXPECT_EQ(sum(cluster, &RailCounters::partitions), 0u) << cluster.describe();
   expect_all_well(cluster);
-  EXPECT_EQ(sum(cluster, &RailCounters::acquitted), sum(cluster, &RailCounters::contained))
+  EXPECT_EQ(sum(cluster, &RailCounters::cleared), sum(cluster, &RailCounters::quarantined))
       << cluster.describe();
 }
 
 // A peer's port fails while the way to others works: they have nothing to do with it.
-TEST(RailContainment, OtherPeersAreNotSuspectedForTheRemoteEnd) {
+TEST(RailQuarantine, OtherPeersAreNotSuspectedForTheRemoteEnd) {
   RailCluster cluster(four_hosts());
   stream_to_two(cluster, 20 * millisecond);
   cluster.inject("link n1/hw0 blackhole both");
   stream_to_two(cluster, 200 * millisecond);
   EXPECT_GE(sum(cluster, &RailCounters::failures), 2u) << cluster.describe();
-  EXPECT_EQ(cluster.at(0).channel().counters().contained, 0u) << cluster.describe();
+  EXPECT_EQ(cluster.at(0).channel().counters().quarantined, 0u) << cluster.describe();
   cluster.inject("link n1/hw0 clear");
   expect_all_well(cluster);
 }

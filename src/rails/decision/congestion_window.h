@@ -1,4 +1,4 @@
-// FlowWindow: how many bytes may be under way over a path, or into a port, at once. A pure machine that
+// CongestionWindow: how many bytes may be under way over a path, or into a port, at once. A pure machine that
 // learns from how long requests take.
 //
 // An adapter sends everything that is posted as fast as its link allows. Where the network is slower than
@@ -30,10 +30,10 @@ struct FlowSettings {
 };
 inline constexpr FlowSettings usual_flow;
 
-class FlowWindow {
+class CongestionWindow {
  public:
   // The settings outlive this.
-  explicit FlowWindow(const FlowSettings& settings) : settings_(settings), bytes_(settings.first) {}
+  explicit CongestionWindow(const FlowSettings& settings) : settings_(settings), bytes_(settings.first) {}
 
   std::int64_t bytes() const { return bytes_; }
   // How many of `wanted` bytes (> 0) may be posted as one piece while so many are under way; 0: none now.

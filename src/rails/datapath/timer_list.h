@@ -1,4 +1,4 @@
-// WatchList: the subchannels that are not simply ready or closed, which the timers look at.
+// TimerList: the subchannels that are not simply ready or closed, which the timers look at.
 #pragma once
 
 #include "base/intrusive_list.h"
@@ -7,22 +7,22 @@
 
 namespace hawser {
 
-class WatchList {
+class TimerList {
  public:
-  explicit WatchList(const RailContext& context) : context_(context) {}
+  explicit TimerList(const RailContext& context) : context_(context) {}
 
   // The timers look at it, and do so in this pass.
   void watch(Subchannel& subchannel) {
-    if (!subchannel.attention.linked()) list_.push_back(&subchannel);
-    look_soon();
+    if (!subchannel.timer_link.linked()) list_.push_back(&subchannel);
+    run_soon();
   }
   void remove(Subchannel& subchannel) {
-    if (subchannel.attention.linked()) list_.remove(&subchannel);
+    if (subchannel.timer_link.linked()) list_.remove(&subchannel);
   }
-  void look_soon() { next_look_ = context_.now; }
+  void run_soon() { next_run_ = context_.now; }
   // When the timers are to look next.
-  Nanoseconds next_look() const { return next_look_; }
-  void set_next_look(Nanoseconds time) { next_look_ = time; }
+  Nanoseconds next_run() const { return next_run_; }
+  void set_next_run(Nanoseconds time) { next_run_ = time; }
 
   bool empty() const { return list_.empty(); }
   Subchannel* front() const { return list_.front(); }
@@ -30,8 +30,8 @@ class WatchList {
 
  private:
   const RailContext& context_;
-  IntrusiveList<Subchannel, &Subchannel::attention> list_;
-  Nanoseconds next_look_ = 0;
+  IntrusiveList<Subchannel, &Subchannel::timer_link> list_;
+  Nanoseconds next_run_ = 0;
 };
 
 }  // namespace hawser

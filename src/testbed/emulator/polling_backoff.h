@@ -38,9 +38,9 @@ inline constexpr Nanoseconds daemon_slice = 100 * microsecond, client_slice = 40
 void ask_for_slice(Nanoseconds slice);
 
 // One for each process that has devices open.
-class Patience {
+class PollingBackoff {
  public:
-  Patience();
+  PollingBackoff();
   bool usable() const { return page_ != nullptr; }
   const FileDescriptor& memory() const { return memory_; }
   void rest();  // a poll has found nothing; any thread

@@ -10,7 +10,7 @@
 
 namespace hawser::emulator {
 
-class Complaints {
+class OncePerOutage {
  public:
   void say(const std::string& text) {
     const std::lock_guard guard(lock_);

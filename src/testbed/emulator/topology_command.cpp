@@ -1,4 +1,4 @@
-#include "testbed/emulator/explain.h"
+#include "testbed/emulator/topology_command.h"
 
 #include <fmt/core.h>
 
@@ -16,7 +16,7 @@
 namespace hawser::emulator {
 namespace {
 
-struct ExplainOptions {
+struct TopologyOptions {
   PlanOptions plan;
   bool paths = false;
   std::string flows, svg, lid_offset = "0";
@@ -30,7 +30,7 @@ Result<int> read_offset(const std::string& text) {
   return static_cast<int>(offset.value());
 }
 
-Result<> explain(const ExplainOptions& options) {
+Result<> explain(const TopologyOptions& options) {
   auto offset = read_offset(options.lid_offset);
   if (!offset) return offset.take_error();
   auto made = make_plan(options.plan);
@@ -68,8 +68,8 @@ Result<> explain(const ExplainOptions& options) {
 
 }  // namespace
 
-int explain_fabric(int argc, const char* const* argv) {
-  ExplainOptions options;
+int print_topology(int argc, const char* const* argv) {
+  TopologyOptions options;
   CLI::App app("Show what a fabric would be, without bringing it up", "hawser fabric topology");
   declare_options(app, options.plan);
   app.add_flag("--paths", options.paths,

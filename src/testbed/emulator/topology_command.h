@@ -4,6 +4,6 @@
 namespace hawser::emulator {
 
 // The command line from WHAT on; the exit code.
-int explain_fabric(int argc, const char* const* argv);
+int print_topology(int argc, const char* const* argv);
 
 }  // namespace hawser::emulator

@@ -1,4 +1,4 @@
-#include "rails/decision/flow_window.h"
+#include "rails/decision/congestion_window.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ class Path {
   void set_rate(double bytes_per_second) { rate_ = bytes_per_second / 1e9; }
 
   // Moves so many bytes in pieces as large as the window lets them be; how long it took.
-  Nanoseconds move(FlowWindow& window, std::int64_t bytes) {
+  Nanoseconds move(CongestionWindow& window, std::int64_t bytes) {
     const Nanoseconds began = now_;
     while (bytes > 0 || !pieces_.empty()) {
       while (bytes > 0) {
@@ -52,8 +52,8 @@ class Path {
   std::deque<Piece> pieces_;
 };
 
-TEST(FlowWindow, LetsOnePieceThroughWhenNothingIsUnderWay) {
-  FlowWindow window(settings);
+TEST(CongestionWindow, LetsOnePieceThroughWhenNothingIsUnderWay) {
+  CongestionWindow window(settings);
   EXPECT_EQ(window.room(1, 0), 1);
   EXPECT_EQ(window.room(1 << 20, 0), 32768);
   EXPECT_EQ(window.room(1 << 20, 32768), 32768);
@@ -64,16 +64,16 @@ TEST(FlowWindow, LetsOnePieceThroughWhenNothingIsUnderWay) {
   EXPECT_EQ(window.room(1 << 20, settings.least), 0);
 }
 
-TEST(FlowWindow, FillsAFastPath) {
-  FlowWindow window(settings);
+TEST(CongestionWindow, FillsAFastPath) {
+  CongestionWindow window(settings);
   Path path(10e9);
   const Nanoseconds took = path.move(window, 64 << 20);
   EXPECT_LT(took, (64 << 20) / 10 * 11 / 10);
   EXPECT_GT(window.bytes(), 8 << 20);
 }
 
-TEST(FlowWindow, KeepsTheQueueOfASlowPathShort) {
-  FlowWindow window(settings);
+TEST(CongestionWindow, KeepsTheQueueOfASlowPathShort) {
+  CongestionWindow window(settings);
   Path path(10e6);
   path.move(window, 1 << 20);
   path.forget_largest();
@@ -82,15 +82,15 @@ TEST(FlowWindow, KeepsTheQueueOfASlowPathShort) {
   EXPECT_LE(path.largest(), 65536);  // 6.5 ms
 }
 
-TEST(FlowWindow, LeavesNoPathEmptyHoweverSlow) {
-  FlowWindow window(settings);
+TEST(CongestionWindow, LeavesNoPathEmptyHoweverSlow) {
+  CongestionWindow window(settings);
   Path path(100e3);
   EXPECT_LT(path.move(window, 1 << 20), (1 << 20) * 10'000.0 * 1.01);
   EXPECT_LT(window.bytes(), 2 * settings.least);
 }
 
-TEST(FlowWindow, FollowsARateThatChanges) {
-  FlowWindow window(settings);
+TEST(CongestionWindow, FollowsARateThatChanges) {
+  CongestionWindow window(settings);
   Path path(1e9);
   path.move(window, 64 << 20);
   EXPECT_GT(window.bytes(), 2 << 20);
@@ -102,15 +102,15 @@ TEST(FlowWindow, FollowsARateThatChanges) {
   EXPECT_GT(window.bytes(), 2 << 20);
 }
 
-TEST(FlowWindow, IsNotShutByALongWay) {
-  FlowWindow window(settings);
+TEST(CongestionWindow, IsNotShutByALongWay) {
+  CongestionWindow window(settings);
   Path path(1e9, 20 * millisecond);
   path.move(window, 256 << 20);
   EXPECT_GT(window.bytes(), 4 << 20);
 }
 
-TEST(FlowWindow, DoesNotTakeLatePollingForASlowPath) {
-  FlowWindow window(settings);
+TEST(CongestionWindow, DoesNotTakeLatePollingForASlowPath) {
+  CongestionWindow window(settings);
   for (Nanoseconds now = 0; now < 10 * second; now += 100 * millisecond) {
     window.room(1 << 30, 0);
     // Done at some time after the last pass of polling, which was right after the post.
@@ -119,8 +119,8 @@ TEST(FlowWindow, DoesNotTakeLatePollingForASlowPath) {
   EXPECT_GE(window.bytes(), settings.first);
 }
 
-TEST(FlowWindow, RemembersTheSlowestOfTheLastSeconds) {
-  FlowWindow window(settings);
+TEST(CongestionWindow, RemembersTheSlowestOfTheLastSeconds) {
+  CongestionWindow window(settings);
   EXPECT_FALSE(window.measured());
   window.on_done(100, 0, 0, 30 * millisecond, 30 * millisecond);
   window.room(1, 0);
@@ -133,9 +133,9 @@ TEST(FlowWindow, RemembersTheSlowestOfTheLastSeconds) {
   EXPECT_EQ(window.slowest(), millisecond + microsecond);
 }
 
-TEST(FlowWindow, AdmitsOnePacketAlways) {
+TEST(CongestionWindow, AdmitsOnePacketAlways) {
   const FlowSettings small{.first = 8192, .least = 4096};
-  FlowWindow window(small);
+  CongestionWindow window(small);
   EXPECT_TRUE(window.admits(9000, 0));
   EXPECT_TRUE(window.admits(100, 8092));
   EXPECT_FALSE(window.admits(101, 8092));

@@ -1,4 +1,4 @@
-#include "rails/decision/flow_window.h"
+#include "rails/decision/congestion_window.h"
 
 #include "base/assert.h"
 
@@ -14,8 +14,8 @@ constexpr std::int64_t most_bytes = std::int64_t{1} << 32;
 
 }  // namespace
 
-void FlowWindow::on_done(std::int64_t bytes, std::int64_t delivered_before, Nanoseconds posted,
-                         Nanoseconds before, Nanoseconds now) {
+void CongestionWindow::on_done(std::int64_t bytes, std::int64_t delivered_before, Nanoseconds posted,
+                               Nanoseconds before, Nanoseconds now) {
   HAWSER_ASSERT(bytes >= 0 && delivered_before <= delivered_ && posted <= now);
   delivered_ += bytes;
   earliest_.take(delivered_ - delivered_before, before - posted);
@@ -25,7 +25,7 @@ void FlowWindow::on_done(std::int64_t bytes, std::int64_t delivered_before, Nano
   now_ = now;
 }
 
-void FlowWindow::take_sample(std::int64_t under_way) {
+void CongestionWindow::take_sample(std::int64_t under_way) {
   const Sample sample = under_way > 0 ? latest_ : earliest_;
   earliest_ = latest_ = {};
   pending_ = false;
@@ -53,7 +53,7 @@ void FlowWindow::take_sample(std::int64_t under_way) {
   round_began_ = now_;
 }
 
-void FlowWindow::on_failed() {
+void CongestionWindow::on_failed() {
   bytes_ = std::min(bytes_, settings_.least);
   shortest_ = never;
   slowest_us_ = slowest_before_us_ = 0;

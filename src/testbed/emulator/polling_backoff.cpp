@@ -1,4 +1,4 @@
-#include "testbed/emulator/patience.h"
+#include "testbed/emulator/polling_backoff.h"
 
 #include <sched.h>
 #include <sys/resource.h>
@@ -44,17 +44,17 @@ void ask_for_slice(Nanoseconds slice) {
   syscall(SYS_sched_setattr, 0, &wanted, 0);
 }
 
-Patience::Patience() : memory_(make_memory(sizeof(WaitPage))) {
+PollingBackoff::PollingBackoff() : memory_(make_memory(sizeof(WaitPage))) {
   if (memory_.valid()) mapped_ = map_memory(memory_, sizeof(WaitPage));
   page_ = reinterpret_cast<WaitPage*>(mapped_.get());
 }
 
-void Patience::show_core() {
+void PollingBackoff::show_core() {
   const int here = sched_getcpu();
   if (page_->core.load(std::memory_order_relaxed) != here) page_->core.store(here, std::memory_order_relaxed);
 }
 
-void Patience::rest() {
+void PollingBackoff::rest() {
   show_core();
   const std::uint32_t told = page_->told.load(std::memory_order_acquire);
   if (told != seen_.exchange(told, std::memory_order_relaxed)) empty_.store(0, std::memory_order_relaxed);
