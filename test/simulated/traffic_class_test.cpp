@@ -15,13 +15,24 @@
 namespace hawser {
 namespace {
 
-constexpr int bytes = 1 << 20;
+constexpr int bytes = 1 << 17;
 using ByClass = std::array<std::uint64_t, traffic_classes>;
 
-ByClass planned() {
+struct Planned {
+  ByClass bytes = {};
+  std::uint64_t stripes = 0;
+  Planned operator-(const Planned& before) const {
+    Planned difference = *this;
+    difference.stripes -= before.stripes;
+    for (std::size_t i = 0; i < bytes.size(); ++i) difference.bytes[i] -= before.bytes[i];
+    return difference;
+  }
+};
+
+Planned planned() {
   RailCounters counters = *current_slot().process().rail_counters();
-  ByClass all;
-  for (std::uint8_t i = 0; i < traffic_classes; ++i) all[i] = counters.bytes_of(TrafficClass{i});
+  Planned all{.stripes = counters.stripes_written + counters.stripes_read};
+  for (std::uint8_t i = 0; i < traffic_classes; ++i) all.bytes[i] = counters.bytes_of(TrafficClass{i});
   return all;
 }
 
@@ -107,35 +118,70 @@ const std::vector<Call> calls = {
      }},
 };
 
-class TrafficClasses : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(TrafficClasses, ReachWhoPlans) {
-  const bool receiver_plans = GetParam() == std::string("read");
-  SimulationOptions options{.ranks = 2, .knobs = {{"HAWSER_RAIL_RENDEZVOUS", GetParam()}}};
+// By each rank, in the last of so many calls.
+std::array<Planned, 2> run(const Call& call, const std::string& rendezvous, const std::string& policy,
+                           int times) {
+  SimulationOptions options{
+      .ranks = 2, .knobs = {{"HAWSER_RAIL_RENDEZVOUS", rendezvous}, {"HAWSER_RAIL_POLICY", policy}}};
   options.fabric.emplace();
-  for (const Call& call : calls) {
-    SCOPED_TRACE(call.name);
-    std::array<ByClass, 2> by_rank = {};
-    const auto outcome = Simulation(options).run([&](SimulatedRank& self) {
-      MPI_Init(nullptr, nullptr);
-      std::vector<char> buffer(bytes, static_cast<char>(self.rank()));
+  std::array<Planned, 2> by_rank = {};
+  const auto outcome = Simulation(options).run([&](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    std::vector<char> buffer(bytes, static_cast<char>(self.rank()));
+    Planned before;
+    for (int i = 0; i < times; ++i) {
+      before = planned();
       call.run(self.rank(), buffer);
       MPI_Barrier(MPI_COMM_WORLD);
-      by_rank[static_cast<std::size_t>(self.rank())] = planned();
-      MPI_Finalize();
-    });
-    ASSERT_TRUE(outcome.finished()) << outcome.report;
+    }
+    by_rank[static_cast<std::size_t>(self.rank())] = planned() - before;
+    MPI_Finalize();
+  });
+  EXPECT_TRUE(outcome.finished()) << outcome.report;
+  return by_rank;
+}
+
+class TrafficClasses : public ::testing::TestWithParam<const char*> {
+ protected:
+  // Whether this rank divides some of the call's bytes into stripes.
+  static bool plans(const Call& call, std::size_t rank) {
     const bool both_send =
         call.name == std::string("MPI_Sendrecv") || call.name == std::string("MPI_Ialltoall");
+    const bool receiver_plans = GetParam() == std::string("read");
+    return both_send || (rank == 1) == receiver_plans;
+  }
+};
+
+TEST_P(TrafficClasses, ReachWhoPlans) {
+  for (const Call& call : calls) {
+    SCOPED_TRACE(call.name);
+    const auto by_rank = run(call, GetParam(), "auto", 1);
     for (const std::size_t rank : {0u, 1u}) {
-      const bool plans = both_send || (rank == 1) == receiver_plans;
       for (std::uint8_t i = 0; i < traffic_classes; ++i) {
         SCOPED_TRACE(::testing::Message() << "rank " << rank << ", class " << int{i});
-        if (plans && TrafficClass{i} == call.traffic)
-          EXPECT_GE(by_rank[rank][i], static_cast<std::uint64_t>(bytes / 2));
+        if (plans(call, rank) && TrafficClass{i} == call.traffic)
+          EXPECT_GE(by_rank[rank].bytes[i], static_cast<std::uint64_t>(bytes / 2));
         else
-          EXPECT_EQ(by_rank[rank][i], 0u);
+          EXPECT_EQ(by_rank[rank].bytes[i], 0u);
       }
+    }
+  }
+}
+
+// This policy cuts a message that somebody waits for into stripes, and leaves another whole. At first stripes
+// are cut once more, for it is not known how much a path takes at once.
+TEST_P(TrafficClasses, DecideHowEpcPlans) {
+  for (const Call& call : calls) {
+    SCOPED_TRACE(call.name);
+    const auto by_rank = run(call, GetParam(), "epc", 40);
+    for (const std::size_t rank : {0u, 1u}) {
+      SCOPED_TRACE(::testing::Message() << "rank " << rank);
+      if (!plans(call, rank))
+        EXPECT_EQ(by_rank[rank].stripes, 0u);
+      else if (call.traffic == TrafficClass::nonblocking)
+        EXPECT_EQ(by_rank[rank].stripes, 1u);
+      else
+        EXPECT_GE(by_rank[rank].stripes, 2u);
     }
   }
 }

@@ -22,14 +22,16 @@ using rails_test::FakeQueuePair;
 using rails_test::MachineAccess;
 using Kind = SubchannelEvent::Kind;
 
-// Chooses what it is told to, for as long as it may, and counts how often it is asked.
-class ToldPolicy final : public SchedulingPolicy {
+// Chooses the first, for as long as it may, and notes how often it is asked and what it is told.
+class NotingPolicy final : public SchedulingPolicy {
  public:
-  explicit ToldPolicy(int& asked) : asked_(asked) {}
-  const char* name() const override { return "told"; }
+  NotingPolicy(int& asked, TrafficClass& acknowledged_to_peer)
+      : asked_(asked), acknowledged_to_peer_(acknowledged_to_peer) {}
+  const char* name() const override { return "noting"; }
   void plan(const StripeRequest&, std::span<const SubchannelView>, StripePlan&) override {}
-  int choose(std::int64_t, TrafficClass, std::span<const SubchannelView> views) override {
+  int choose(std::int64_t, TrafficClass traffic, std::span<const SubchannelView> views) override {
     ++asked_;
+    acknowledged_to_peer_ = traffic;
     for (std::size_t i = 0; i < views.size(); ++i)
       if (views[i].usable) return static_cast<int>(i);
     return -1;
@@ -40,6 +42,7 @@ class ToldPolicy final : public SchedulingPolicy {
 
  private:
   int& asked_;
+  TrafficClass& acknowledged_to_peer_;
 };
 
 class NoHandler final : public PacketHandler {
@@ -71,7 +74,8 @@ class ChannelTest : public testing::Test {
     EXPECT_TRUE(resources->open(*context, devices));
     upward.handle({PacketKind::eager}, handler);
     upward.subchannels = &recovery;
-    peer.emplace(*context, *resources, upward, due, 1, resources->table, std::make_unique<ToldPolicy>(asked));
+    peer.emplace(*context, *resources, upward, due, 1, resources->table,
+                 std::make_unique<NotingPolicy>(asked, acknowledged_to_peer));
     for (Subchannel& subchannel : peer->subchannels()) {
       subchannel.queue_pair = std::make_unique<FakeQueuePair>();
       MachineAccess::tell(subchannel, {.kind = Kind::want});
@@ -87,9 +91,9 @@ class ChannelTest : public testing::Test {
   FakeQueuePair& queue_pair(std::size_t index) {
     return static_cast<FakeQueuePair&>(*peer->subchannels()[index].queue_pair);
   }
-  bool send() {
+  bool send(TrafficClass traffic = TrafficClass::blocking) {
     const std::array<std::byte, 8> bytes = {};
-    return peer->send(PacketKind::eager, TrafficClass::blocking, bytes, {});
+    return peer->send(PacketKind::eager, traffic, bytes, {});
   }
   // So many packets of the peer arrive.
   void receive(std::uint32_t count) {
@@ -117,6 +121,7 @@ class ChannelTest : public testing::Test {
   NoRecovery recovery;
   DuePeers due;
   int asked = 0;
+  TrafficClass acknowledged_to_peer = TrafficClass::one_sided;
   std::uint32_t next_ = 0;
   std::optional<VirtualChannel> peer;
 };
@@ -185,6 +190,18 @@ TEST_F(ChannelTest, ThePolicyIsAskedOnlyWhenSomethingChanged) {
   peer->suspected = 0;
   peer->on_not_ready();
   asks("it failed");
+}
+
+// A choice for one class is none for another, so each is asked for.
+TEST_F(ChannelTest, ThePolicyIsToldTheClassOfEachPacket) {
+  for (int round = 0; round < 2; ++round)
+    for (const TrafficClass traffic : {TrafficClass::nonblocking, TrafficClass::collective,
+                                       TrafficClass::one_sided, TrafficClass::blocking}) {
+      const int before = asked;
+      ASSERT_TRUE(send(traffic));
+      EXPECT_EQ(acknowledged_to_peer, traffic);
+      EXPECT_EQ(asked, before + 1);
+    }
 }
 
 TEST_F(ChannelTest, AChoiceForSmallPacketsIsNoneForLargeOnes) {

@@ -79,6 +79,7 @@ bool Rendezvous::post_stripes(Transfer& transfer, Direction direction) {
     for (Stripe stripe : plan.stripes()) {
       stripe.offset += range.offset;
       const std::int64_t bytes = post_stripe(transfer, direction, stripe);
+      context_.counters.bytes_of(request.traffic) += static_cast<std::uint64_t>(bytes);
       posted |= bytes > 0;
       if (bytes < stripe.bytes) transfer.remaining.push_back({stripe.offset + bytes, stripe.bytes - bytes});
     }
@@ -124,7 +125,6 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   context_.counters.bytes_striped += static_cast<std::uint64_t>(bytes);
   ++transfer.in_flight;
   transfer.posted += bytes;
-  context_.counters.bytes_of(transfer.traffic) += static_cast<std::uint64_t>(bytes);
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   entry.subchannel = &subchannel;
   entry.connection_generation = subchannel.connection_generation();

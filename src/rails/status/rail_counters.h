@@ -19,7 +19,7 @@ struct RailCounters {
   std::uint64_t stripes_written = 0, stripes_read = 0;
   std::uint64_t read_tokens_waited = 0;  // reads that waited for a token
   std::uint64_t bytes_striped = 0;
-  // Of these, by what the sender did with them, whichever end planned the stripes.
+  // Of these, by the class that the scheduling policy was told when it planned them.
   std::uint64_t bytes_blocking = 0, bytes_nonblocking = 0, bytes_collective = 0, bytes_one_sided = 0;
   // Users' buffers: found registered, registered (with one device each), given up because their memory went
   // away or for the limits, refused by the system.
