@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/enum_names.h"
 #include "base/failure.h"
 
 namespace hawser::rdma {
@@ -36,25 +37,15 @@ LocalEnd local_end(const PortAttributes& own, int kind) {
 }
 
 const char* status_name(Status status) {
-  switch (status) {
-    case Status::success:
-      return "success";
-    case Status::flushed:
-      return "flushed";
-    case Status::retry_exceeded:
-      return "retries exceeded";
-    case Status::rnr_exceeded:
-      return "receiver not ready";
-    case Status::remote_access:
-      return "refused by the remote adapter";
-    case Status::local_error:
-      return "local error";
-    case Status::fatal:
-      return "device gone";
-    case Status::other:
-      return "other error";
-  }
-  return "?";
+  static constexpr EnumTexts<Status> texts{{{Status::success, "success"},
+                                            {Status::flushed, "flushed"},
+                                            {Status::retry_exceeded, "retries exceeded"},
+                                            {Status::rnr_exceeded, "receiver not ready"},
+                                            {Status::remote_access, "refused by the remote adapter"},
+                                            {Status::local_error, "local error"},
+                                            {Status::fatal, "device gone"},
+                                            {Status::other, "other error"}}};
+  return texts(status);
 }
 
 Result<> QueuePair::load_alternate(const Route&, Nanoseconds) { return no_migration(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/enum_names.h"
 #include "base/failure.h"
 #include "base/knob_value.h"
 #include "base/quantity.h"
@@ -121,23 +122,7 @@ Result<> set_knob(Knobs& knobs, std::string_view variable, std::string_view valu
 
 }  // namespace
 
-const char* knob_kind_name(KnobKind kind) {
-  switch (kind) {
-    case KnobKind::boolean:
-      return "boolean";
-    case KnobKind::integer:
-      return "integer";
-    case KnobKind::bytes:
-      return "bytes";
-    case KnobKind::duration:
-      return "duration";
-    case KnobKind::text:
-      return "text";
-    case KnobKind::choice:
-      return "choice";
-  }
-  HAWSER_UNREACHABLE();
-}
+const char* knob_kind_name(KnobKind kind) { return enum_name(kind); }
 
 std::vector<KnobInfo> knob_infos() {
   const std::vector<std::string> defaults = knob_values(Knobs{});

@@ -3,51 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/enum_names.h"
 #include "collective/node_layout.h"
 #include "collective/operation.h"
 #include "mpi/failure.h"
 
 namespace hawser {
 
-const char* name_of(Collective kind) {
-  switch (kind) {
-    case Collective::barrier:
-      return "barrier";
-    case Collective::broadcast:
-      return "broadcast";
-    case Collective::gather:
-      return "gather";
-    case Collective::gatherv:
-      return "gatherv";
-    case Collective::scatter:
-      return "scatter";
-    case Collective::scatterv:
-      return "scatterv";
-    case Collective::allgather:
-      return "allgather";
-    case Collective::allgatherv:
-      return "allgatherv";
-    case Collective::alltoall:
-      return "alltoall";
-    case Collective::alltoallv:
-      return "alltoallv";
-    case Collective::alltoallw:
-      return "alltoallw";
-    case Collective::reduce:
-      return "reduce";
-    case Collective::allreduce:
-      return "allreduce";
-    case Collective::reduce_scatter_block:
-      return "reduce_scatter_block";
-    case Collective::reduce_scatter:
-      return "reduce_scatter";
-    case Collective::scan:
-      return "scan";
-    case Collective::exscan:
-      return "exscan";
-  }
-  HAWSER_UNREACHABLE();
-}
+static_assert(collective_kinds == enumerators<Collective>);
+const char* name_of(Collective kind) { return enum_name(kind); }
 
 namespace {
 

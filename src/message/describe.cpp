@@ -2,29 +2,21 @@
 
 #include <fmt/format.h>
 
-#include "base/assert.h"
+#include "base/enum_names.h"
 
 namespace hawser {
 namespace {
 
 const char* describe(MessageRequest::Stage stage) {
-  switch (stage) {
-    case MessageRequest::Stage::idle:
-      return "over";
-    case MessageRequest::Stage::queued:
-      return "waits for room in the channel";
-    case MessageRequest::Stage::awaiting_match:
-      return "waits for its receive";
-    case MessageRequest::Stage::exposed:
-      return "waits to be fetched by its receive";
-    case MessageRequest::Stage::held:
-      return "waits for a receive of this process";
-    case MessageRequest::Stage::posted:
-      return "no such message has come";
-    case MessageRequest::Stage::arriving:
-      return "its message is arriving";
-  }
-  HAWSER_UNREACHABLE();
+  static constexpr EnumTexts<MessageRequest::Stage> texts{
+      {{MessageRequest::Stage::idle, "over"},
+       {MessageRequest::Stage::queued, "waits for room in the channel"},
+       {MessageRequest::Stage::awaiting_match, "waits for its receive"},
+       {MessageRequest::Stage::exposed, "waits to be fetched by its receive"},
+       {MessageRequest::Stage::held, "waits for a receive of this process"},
+       {MessageRequest::Stage::posted, "no such message has come"},
+       {MessageRequest::Stage::arriving, "its message is arriving"}}};
+  return texts(stage);
 }
 
 std::string tag_text(std::int32_t tag) { return tag == any_tag ? "any tag" : fmt::format("tag {}", tag); }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/enum_names.h"
 #include "base/version.h"
 #include "launch/connect_to_launcher.h"
 #include "launch/environment_variables.h"
@@ -44,17 +45,11 @@ int print_knobs() {
 }
 
 std::string_view launcher_here() {
-  switch (find_launcher(environment_variables())) {
-    case Launcher::pmix:
-      return "PMIx";
-    case Launcher::mpiexec:
-      return "Hawser's mpiexec";
-    case Launcher::pmi:
-      return "PMI-1";
-    case Launcher::none:
-      return "none";
-  }
-  HAWSER_UNREACHABLE();
+  static constexpr EnumTexts<Launcher> texts{{{Launcher::pmix, "PMIx"},
+                                              {Launcher::mpiexec, "Hawser's mpiexec"},
+                                              {Launcher::pmi, "PMI-1"},
+                                              {Launcher::none, "none"}}};
+  return texts(find_launcher(environment_variables()));
 }
 
 std::string_view pmix_state() {

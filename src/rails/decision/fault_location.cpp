@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/enum_names.h"
 
 namespace hawser {
 namespace {
@@ -23,25 +24,8 @@ bool any(std::span<const Observation> observations, Which&& which) {
 
 }  // namespace
 
-const char* fault_location_name(FaultLocation location) {
-  switch (location) {
-    case FaultLocation::undecided:
-      return "undecided";
-    case FaultLocation::path:
-      return "path";
-    case FaultLocation::network:
-      return "network";
-    case FaultLocation::remote_port:
-      return "remote_port";
-    case FaultLocation::remote_adapter:
-      return "remote_adapter";
-    case FaultLocation::local_port:
-      return "local_port";
-    case FaultLocation::local_adapter:
-      return "local_adapter";
-  }
-  HAWSER_UNREACHABLE();
-}
+static_assert(fault_locations == enumerators<FaultLocation>);
+const char* fault_location_name(FaultLocation location) { return enum_name(location); }
 
 FaultLocation judge(const Observation& f, std::span<const Observation> others) {
   // Both ports work: another route between them does.

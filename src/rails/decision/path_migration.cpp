@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/assert.h"
+#include "base/enum_names.h"
 #include "base/failure.h"
 
 namespace hawser {
@@ -123,21 +124,7 @@ std::optional<Route> specify_alternate(const Route& primary, std::span<const Dev
   return std::nullopt;
 }
 
-const char* migration_phase_name(MigrationPhase phase) {
-  switch (phase) {
-    case MigrationPhase::unloaded:
-      return "unloaded";
-    case MigrationPhase::offered:
-      return "offered";
-    case MigrationPhase::loading:
-      return "loading";
-    case MigrationPhase::armed:
-      return "armed";
-    case MigrationPhase::failed:
-      return "failed";
-  }
-  HAWSER_UNREACHABLE();
-}
+const char* migration_phase_name(MigrationPhase phase) { return enum_name(phase); }
 
 PathMigration::PathMigration(const MigrationSettings& settings, const Route& primary, bool decides,
                              Random& random)

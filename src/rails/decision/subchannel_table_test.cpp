@@ -4,78 +4,14 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "base/enum_names.h"
+
 namespace hawser::machine_test {
 
-std::string name_of(EventKind kind) {
-  constexpr const char* names[] = {"want",
-                                   "look",
-                                   "fail",
-                                   "post_failed",
-                                   "damaged",
-                                   "drained",
-                                   "suspect",
-                                   "rate",
-                                   "needed",
-                                   "port_returned",
-                                   "path_returned",
-                                   "lost",
-                                   "request",
-                                   "first_packet",
-                                   "probe",
-                                   "probe_answer",
-                                   "fence",
-                                   "fence_answer",
-                                   "reconnect_request",
-                                   "connect_begun",
-                                   "connect_refused",
-                                   "joined",
-                                   "join_failed",
-                                   "abandoned",
-                                   "accepted",
-                                   "accept_failed",
-                                   "probes_posted",
-                                   "marker_posted",
-                                   "fence_sent",
-                                   "test_pending",
-                                   "test_delivered"};
-  static_assert(std::size(names) == subchannel_events);
-  return names[static_cast<int>(kind)];
-}
-
-std::string name_of(Do kind) {
-  constexpr const char* names[] = {"connect",
-                                   "request",
-                                   "accept",
-                                   "send_probes",
-                                   "answer_probe",
-                                   "enter_service",
-                                   "reconnect_request",
-                                   "blame",
-                                   "note_failure",
-                                   "leave_service",
-                                   "forget",
-                                   "stop",
-                                   "poll",
-                                   "destroy",
-                                   "drop_unsequenced",
-                                   "send_fence",
-                                   "send_answer",
-                                   "reissue",
-                                   "ask_address",
-                                   "cut",
-                                   "discard",
-                                   "lose_peer",
-                                   "avoid",
-                                   "test",
-                                   "use_again",
-                                   "show",
-                                   "show_refused",
-                                   "stale",
-                                   "malformed",
-                                   "unproven"};
-  static_assert(std::size(names) == subchannel_actions);
-  return names[static_cast<int>(kind)];
-}
+static_assert(enumerators<EventKind> == subchannel_events);
+static_assert(enumerators<Do> == subchannel_actions);
+std::string name_of(EventKind kind) { return enum_name(kind); }
+std::string name_of(Do kind) { return enum_name(kind); }
 
 std::string text_of(const SubchannelActions& actions, State before, State after) {
   std::string text;

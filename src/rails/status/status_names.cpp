@@ -1,60 +1,14 @@
 // The names of what the status table shows, as people and the event log's readers see them.
-#include "base/assert.h"
+#include "base/enum_names.h"
 #include "rails/status/status_table.h"
 
 namespace hawser {
 
-const char* path_condition_name(PathCondition condition) {
-  switch (condition) {
-    case PathCondition::closed:
-      return "closed";
-    case PathCondition::connecting:
-      return "connecting";
-    case PathCondition::ready:
-      return "ready";
-    case PathCondition::suspect:
-      return "suspect";
-    case PathCondition::stopping:
-      return "stopping";
-    case PathCondition::fencing:
-      return "fencing";
-    case PathCondition::failed:
-      return "failed";
-    case PathCondition::probing:
-      return "probing";
-  }
-  HAWSER_UNREACHABLE();
-}
+static_assert(path_conditions == enumerators<PathCondition>);
+const char* path_condition_name(PathCondition condition) { return enum_name(condition); }
 
-const char* path_event_name(PathEvent event) {
-  switch (event) {
-    case PathEvent::condition_changed:
-      return "condition_changed";
-    case PathEvent::fence_sent:
-      return "fence_sent";
-    case PathEvent::fence_answered:
-      return "fence_answered";
-    case PathEvent::reissued:
-      return "reissued";
-    case PathEvent::attempt:
-      return "attempt";
-    case PathEvent::migrated:
-      return "migrated";
-    case PathEvent::alternate_loaded:
-      return "alternate_loaded";
-    case PathEvent::partitioned:
-      return "partitioned";
-    case PathEvent::rejoined:
-      return "rejoined";
-    case PathEvent::peer_lost:
-      return "peer_lost";
-    case PathEvent::port_changed:
-      return "port_changed";
-    case PathEvent::blamed:
-      return "blamed";
-  }
-  HAWSER_UNREACHABLE();
-}
+static_assert(path_events == enumerators<PathEvent>);
+const char* path_event_name(PathEvent event) { return enum_name(event); }
 
 namespace {
 

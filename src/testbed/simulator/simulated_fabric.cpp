@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/enum_names.h"
 #include "base/failure.h"
 #include "fabric/topology/makers.h"
 #include "fabric/topology/topology_text.h"
@@ -44,21 +45,14 @@ Result<LaidOutFabric> lay_out(const FabricOptions& options, int hosts, std::uint
 }
 
 const char* verb_of(fabric::TraceKind kind) {
-  switch (kind) {
-    case fabric::TraceKind::packet_sent:
-      return "packet-sent";
-    case fabric::TraceKind::packet_delivered:
-      return "packet-delivered";
-    case fabric::TraceKind::packet_dropped:
-      return "packet-dropped";
-    case fabric::TraceKind::completion:
-      return "completion";
-    case fabric::TraceKind::async_event:
-      return "event";
-    case fabric::TraceKind::fault:
-      return "fault";
-  }
-  return "";
+  static constexpr EnumTexts<fabric::TraceKind> texts{
+      {{fabric::TraceKind::packet_sent, "packet-sent"},
+       {fabric::TraceKind::packet_delivered, "packet-delivered"},
+       {fabric::TraceKind::packet_dropped, "packet-dropped"},
+       {fabric::TraceKind::completion, "completion"},
+       {fabric::TraceKind::async_event, "event"},
+       {fabric::TraceKind::fault, "fault"}}};
+  return texts(kind);
 }
 
 }  // namespace

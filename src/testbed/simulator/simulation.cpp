@@ -4,29 +4,21 @@
 
 #include <utility>
 
-#include "base/assert.h"
+#include "base/enum_names.h"
 #include "testbed/simulator/simulated_job.h"
 
 namespace hawser {
 
 const char* name_of(SimulationOutcome::Kind kind) {
-  switch (kind) {
-    case SimulationOutcome::Kind::finished:
-      return "finished";
-    case SimulationOutcome::Kind::deadlock:
-      return "deadlock";
-    case SimulationOutcome::Kind::livelock:
-      return "livelock";
-    case SimulationOutcome::Kind::time_limit:
-      return "time limit";
-    case SimulationOutcome::Kind::aborted:
-      return "aborted";
-    case SimulationOutcome::Kind::exception:
-      return "exception";
-    case SimulationOutcome::Kind::bad_options:
-      return "bad options";
-  }
-  HAWSER_UNREACHABLE();
+  static constexpr EnumTexts<SimulationOutcome::Kind> texts{
+      {{SimulationOutcome::Kind::finished, "finished"},
+       {SimulationOutcome::Kind::deadlock, "deadlock"},
+       {SimulationOutcome::Kind::livelock, "livelock"},
+       {SimulationOutcome::Kind::time_limit, "time limit"},
+       {SimulationOutcome::Kind::aborted, "aborted"},
+       {SimulationOutcome::Kind::exception, "exception"},
+       {SimulationOutcome::Kind::bad_options, "bad options"}}};
+  return texts(kind);
 }
 
 std::string summary(const SimulationOptions& options, const SimulationOutcome& outcome) {

@@ -2,35 +2,11 @@
 
 #include <fmt/core.h>
 
-#include "base/assert.h"
+#include "base/enum_names.h"
 
 namespace hawser {
 
-const char* name_of(TraceKind kind) {
-  switch (kind) {
-    case TraceKind::start:
-      return "start";
-    case TraceKind::send:
-      return "send";
-    case TraceKind::expose:
-      return "expose";
-    case TraceKind::arrive:
-      return "arrive";
-    case TraceKind::fetch:
-      return "fetch";
-    case TraceKind::land:
-      return "land";
-    case TraceKind::release:
-      return "release";
-    case TraceKind::fence:
-      return "fence";
-    case TraceKind::finish:
-      return "finish";
-    case TraceKind::abort:
-      return "abort";
-  }
-  HAWSER_UNREACHABLE();
-}
+const char* name_of(TraceKind kind) { return enum_name(kind); }
 
 Trace::Trace(const std::string& path) {
   if (path.empty()) return;
