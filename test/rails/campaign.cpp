@@ -25,10 +25,9 @@ void draw_beginning(ClusterOptions& options) {
                                          random.below(static_cast<std::uint64_t>(options.rails))));
 }
 
-ClusterOptions draw_cluster(std::uint64_t seed, Random& random, PlantedBug bug) {
+ClusterOptions draw_cluster(std::uint64_t seed, Random& random) {
   ClusterOptions options;
   options.seed = seed;
-  options.bug = bug;
   options.hosts = 2 + static_cast<int>(random.below(2));
   options.rails = 1 + static_cast<int>(random.below(3));
   const char* const topologies[] = {"single-switch", "two-switch", "back-to-back"};
@@ -184,9 +183,9 @@ bool counters_agree(RailCluster& cluster) {
   return true;
 }
 
-CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug) {
+CampaignResult run_campaign(std::uint64_t seed) {
   Random random(seed * 31 + 7);
-  const ClusterOptions options = draw_cluster(seed, random, bug);
+  const ClusterOptions options = draw_cluster(seed, random);
   RailCluster cluster(options);
   Random ports = migration_random(seed + 1);
   CampaignResult result;

@@ -18,6 +18,6 @@ struct CampaignResult {
   Nanoseconds virtual_time = 0;
 };
 
-CampaignResult run_campaign(std::uint64_t seed, PlantedBug bug = PlantedBug::none);
+CampaignResult run_campaign(std::uint64_t seed);
 
 }  // namespace hawser::rails_test

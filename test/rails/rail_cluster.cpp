@@ -113,6 +113,23 @@ struct OwnHeader {
 };
 static_assert(sizeof(OwnHeader) <= sizeof(TransportHeader::own));
 
+struct Endpoint::Watcher final : LineSink {
+  explicit Watcher(int rank)
+      : memory(RailStatus::table_bytes(rows) / sizeof(Block)),
+        status(std::as_writable_bytes(std::span(memory)), this, {.rank = rank}) {}
+  void write_line(std::string_view) override { ++lines; }
+
+  static constexpr std::uint32_t rows = 64;
+  struct alignas(64) Block {
+    std::byte bytes[64];
+  };
+  std::vector<Block> memory;
+  std::uint64_t lines = 0;
+  RailStatus status;
+};
+
+std::uint64_t Endpoint::lines_logged() const { return watcher_ == nullptr ? 0 : watcher_->lines; }
+
 Endpoint::Endpoint(RailCluster& cluster, int index)
     : cluster_(cluster),
       index_(index),
@@ -122,7 +139,10 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   settings.job_size = cluster.options.hosts;
   settings.job_id = job_id;
   settings.secret = {cluster.options.seed, 7};
-  settings.planted_bug = cluster.options.bug;
+  if (cluster.options.watched) {
+    watcher_ = std::make_unique<Watcher>(index);
+    settings.status = &watcher_->status;
+  }
   verbs::turn = platform_.get();
   const bool liar = index == 0 && cluster.options.lie != nullptr;
   rdma::VerbsDeviceSource source(liar ? lying_functions(cluster.options.lie) : linked_provider_functions());

@@ -28,10 +28,10 @@ struct ClusterOptions {
   std::string topology = "back-to-back";
   fabric::Parameters parameters;
   Knobs knobs;
-  PlantedBug bug = PlantedBug::none;
   std::uint64_t seed = 1;
   std::vector<std::string> before;  // faults that are there when the processes begin
   Lie lie;                          // process 0's
+  bool watched = false;             // every process shows its status to somebody, and logs its events
 };
 
 struct MessageShape {
@@ -59,6 +59,8 @@ class Endpoint final : public TransportEvents {
   bool idle() const { return outgoing_.empty() && live_sources_ == 0 && live_targets_ == 0; }
   void finish();  // no late write may have changed what was given back
   RailChannel& channel() { return *channel_; }
+  // What it logged, with ClusterOptions::watched.
+  std::uint64_t lines_logged() const;
   // Calls of the channel are this process's until another one has the turn.
   void take_turn();
 
@@ -82,6 +84,7 @@ class Endpoint final : public TransportEvents {
 
  private:
   class Buffer;
+  struct Watcher;
   struct Outgoing {
     MessageShape shape;
     std::uint32_t number;
@@ -118,6 +121,7 @@ class Endpoint final : public TransportEvents {
   RailCluster& cluster_;
   const int index_;
   std::unique_ptr<verbs::LocalPlatform> platform_;
+  std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<RailChannel> channel_;
   std::deque<Outgoing> outgoing_;
   std::map<int, std::uint32_t> next_number_, expected_;

@@ -44,6 +44,21 @@ inline std::uint64_t sum(RailCluster& cluster, std::uint64_t RailCounters::*coun
   return total;
 }
 
+// A port that is active again, and loses most of what is sent. How often a path was used again.
+inline std::uint64_t readmissions_to_a_lossy_path() {
+  RailCluster cluster(two_rails());
+  stream(cluster, 20 * millisecond);
+  cluster.inject("link n0/hw0 down");
+  stream(cluster, 10 * millisecond);
+  cluster.inject("link n0/hw0 up");
+  cluster.inject("link n1/hw0 loss 0.9");
+  stream(cluster, 3 * second);
+  const std::uint64_t used = sum(cluster, &RailCounters::recoveries);
+  cluster.inject("link n1/hw0 clear");
+  expect_all_well(cluster);
+  return used;
+}
+
 inline void start_measuring(RailCluster& cluster) {
   for (int i = 0; i < cluster.size(); ++i) cluster.at(i).longest_gap = 0;
 }

@@ -29,7 +29,6 @@ struct RailContext {
   std::size_t trailer() const;
   // How long an adapter is silent, with the knobs as they are, before it gives a connection up.
   Nanoseconds adapter_patience() const { return knobs.rail_acknowledge_time * (knobs.rail_retries + 1); }
-  bool bug(PlantedBug which) const { return settings.planted_bug == which; }
   // A peer sent what no process of this job can mean, however late or often it came; `what` goes on after
   // "rank 3 sent ". To be told within progress.
   void report_malformed(ProcessIndex process, std::string what);

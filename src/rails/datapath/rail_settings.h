@@ -12,16 +12,6 @@
 
 namespace hawser {
 
-// Faults that tests build into the protocol on purpose, to see that the campaign of faults finds them.
-enum class PlantedBug : std::uint8_t {
-  none,
-  resend_without_fence,  // what is unknown is sent again at once, the queue pair is left alone
-  duplicate_finish,      // stripes are reissued though they arrived, and each finish counts
-  lose_credits,          // packets that the peer had are still counted as under way
-  wrong_key,             // stripes that are reissued take the failed rail's key
-  early_readmission,     // a path is used again without a probe
-};
-
 struct RailSettings {
   ProcessIndex self = 0;
   std::int32_t job_size = 1;
@@ -29,7 +19,6 @@ struct RailSettings {
   // Process 0's becomes the job's: by it processes know each other's datagrams. From the kernel's random
   // source, for what the rails draw from `seed` goes over the wire.
   std::array<std::uint64_t, 2> secret = {};
-  PlantedBug planted_bug = PlantedBug::none;
   // All invariants are walked through after every so many passes of progress; 0: never. What is counted is
   // checked in every pass.
 #ifdef __OPTIMIZE__

@@ -102,7 +102,6 @@ struct Transfer {
   bool reissued = false;     // a stripe failed
   // What is left goes in packets, for the system lets too little memory be registered at one of the ends.
   bool in_packets = false;
-  std::uint16_t failed_rail = 0;  // there; of that stripe
   bool begun() const { return posted > 0 || done > 0 || reissued; }
   // Whether the adapters move other bytes than the application's own: these are not in one piece, or fewer.
   bool copied() const { return !bytes.contiguous() || bytes.size < size; }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/planted_bug.h"
 #include "rails/wire/pairing.h"
 
 namespace hawser {
@@ -277,6 +278,7 @@ bool VirtualChannel::advance() {
     if (!post_packet(*subchannel, *entry)) break;
     moved = true;
   }
+  if (planted(PlantedBug::lose_credits)) credit_due_ = false;
   if (credit_due_) {
     Subchannel* const subchannel = choose(0, TrafficClass::blocking);
     if (subchannel != nullptr && send_on(*subchannel, PacketKind::credit, {})) {

@@ -116,7 +116,7 @@ class VirtualChannel {
   bool flushed() const;
   std::uint32_t expected() const { return expected_; }
   // Sequenced packets that the peer may still lack.
-  std::uint32_t under_way() const { return next_sequence_number_ - acknowledged_ + lost_credits; }
+  std::uint32_t under_way() const { return next_sequence_number_ - acknowledged_; }
   std::uint32_t sent() const { return next_sequence_number_; }  // sequenced packets
   std::uint32_t acknowledged_to_peer() const {
     return acknowledged_to_peer_;
@@ -132,7 +132,6 @@ class VirtualChannel {
   std::int64_t writing_part = 0;  // bytes that it counts for all of them
   // -1: some subchannel is ready, or nobody asked for one; 0: asked for after the watchdog's last look.
   Nanoseconds partitioned_since = -1;
-  std::uint32_t lost_credits = 0;  // PlantedBug::lose_credits
   std::uint64_t delivered = 0;
   ListLink in_due;  // into DuePeers while it has something to do
 
@@ -157,7 +156,7 @@ class VirtualChannel {
            !s->machine().suspected() && s->room_for(1, depth_);
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
-  bool window_open() const { return next_sequence_number_ - acknowledged_ + lost_credits < packet_window; }
+  bool window_open() const { return next_sequence_number_ - acknowledged_ < packet_window; }
   void hand_on(PacketBuffer& buffer);
   void hand_on_held();
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/enum_names.h"
+#include "base/planted_bug.h"
 
 namespace hawser {
 namespace {
@@ -15,19 +17,7 @@ Nanoseconds doubled(Nanoseconds base, std::uint32_t doublings, Nanoseconds cap) 
 
 }  // namespace
 
-const char* path_state_name(PathState state) {
-  switch (state) {
-    case PathState::clear:
-      return "clear";
-    case PathState::suspect:
-      return "suspect";
-    case PathState::failed:
-      return "failed";
-    case PathState::probing:
-      return "probing";
-  }
-  HAWSER_UNREACHABLE();
-}
+const char* path_state_name(PathState state) { return enum_name(state); }
 
 PathHealth::PathHealth(const HealthSettings& settings, Random& random)
     : settings_(settings), random_(random) {
@@ -58,6 +48,7 @@ void PathHealth::on_failure(Nanoseconds now) {
         hold_down_ = settings_.first_hold_down;
       else
         hold_down_ = doubled(hold_down_, 1, settings_.longest_hold_down);
+      if (planted(PlantedBug::long_hold_down)) hold_down_ = 600 * second;
       held_until_ = now + hold_down_;
       attempts_since_failure_ = 0;
       back_off_step_ = 0;
@@ -94,7 +85,7 @@ void PathHealth::on_port_back(Nanoseconds now) {
 
 // A path that flaps is better than none.
 void PathHealth::on_needed(Nanoseconds now) {
-  if (state_ != PathState::failed) return;
+  if (state_ != PathState::failed || planted(PlantedBug::long_hold_down)) return;
   held_until_ = std::min(held_until_, now);
   if (!attempting_) next_attempt_ = std::min(next_attempt_, now + back_off(back_off_step_));
 }

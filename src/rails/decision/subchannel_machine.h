@@ -82,16 +82,16 @@ struct SubchannelEvent {
     // Reports of what came of an action.
     connect_begun,    // connect: next, the first generation that may be taken
     connect_refused,  // connect: reason
-    joined,  // request: the peer answered, the queue pair is connected; probes, how many are wanted; trusted
-    join_failed,     // request: the peer answered, the queue pair refuses
-    abandoned,       // request: generation, gave_up (else the peer's request stands)
-    accepted,        // accept: generation
-    accept_failed,   // accept: generation
-    probes_posted,   // send_probes: probes, how many
-    marker_posted,   // stop: the drained event will come when the marker is flushed
-    fence_sent,      // send_fence
-    test_pending,    // test: test, the id of the packet that has to be delivered, if one could be sent
-    test_delivered,  // test
+    joined,           // request: the peer answered, the queue pair is connected; probes, how many are wanted
+    join_failed,      // request: the peer answered, the queue pair refuses
+    abandoned,        // request: generation, gave_up (else the peer's request stands)
+    accepted,         // accept: generation
+    accept_failed,    // accept: generation
+    probes_posted,    // send_probes: probes, how many
+    marker_posted,    // stop: the drained event will come when the marker is flushed
+    fence_sent,       // send_fence
+    test_pending,     // test: test, the id of the packet that has to be delivered, if one could be sent
+    test_delivered,   // test
   };
   Kind kind;
   PathReason reason = PathReason::none;
@@ -105,7 +105,6 @@ struct SubchannelEvent {
   bool gave_up = false;
   bool slow = false;
   bool probe = false;
-  bool trusted = false;  // joined: no probes (PlantedBug::early_readmission)
 };
 inline constexpr int subchannel_events = 31;
 

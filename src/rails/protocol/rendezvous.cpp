@@ -5,6 +5,7 @@
 
 #include "base/crc32c.h"
 #include "base/failure.h"
+#include "base/planted_bug.h"
 
 namespace hawser {
 namespace {
@@ -316,7 +317,7 @@ void Rendezvous::on_finish(VirtualChannel& peer, std::span<const std::byte> pack
 void Rendezvous::arrived(Transfer& fetch, const ByteRange& range) {
   if (!fetch.arrived.add(range)) {
     ++context_.counters.dropped_duplicate;
-    if (!context_.bug(PlantedBug::duplicate_finish)) return;
+    if (!planted(PlantedBug::duplicate_finish)) return;
   }
   hear_of_grant(fetch);
   fetch.done += range.size;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/planted_bug.h"
 #include "rails/protocol/rendezvous.h"
 
 namespace hawser {
@@ -137,6 +138,13 @@ std::int64_t Rendezvous::post_stripe(Transfer& transfer, Direction direction, co
   return bytes;
 }
 
+// The peer's memory, over this subchannel.
+static std::uint32_t key_over(const Transfer& transfer, const Subchannel& subchannel) {
+  std::size_t rail = subchannel.remote_rail;
+  if (planted(PlantedBug::wrong_key) && transfer.reissued) rail ^= 1;
+  return transfer.remote.keys[rail];
+}
+
 // A write and its finish, one entry: what completes the finish completes the write.
 bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
   entry.small = true;
@@ -148,8 +156,6 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   std::memcpy(entry.buffer->data + sizeof(PacketHeader), &body, sizeof(body));
   entry.bytes = sizeof(PacketHeader) + sizeof(body);
   const std::size_t device = subchannel.rail.device_number();
-  std::uint16_t key = subchannel.remote_rail;
-  if (context_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
   rdma::SendRequest requests[2];
   requests[0].id = entry.work_id();
   requests[0].opcode = rdma::Opcode::write;
@@ -158,7 +164,7 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
   requests[0].segments[0] = {transfer.registration.address + entry.offset,
                              static_cast<std::uint32_t>(entry.size), transfer.registration.local_key(device)};
   requests[0].remote_address = transfer.remote.address + static_cast<std::uint64_t>(entry.offset);
-  requests[0].remote_key = transfer.remote.keys[key];
+  requests[0].remote_key = key_over(transfer, subchannel);
   requests[1] = transfer.peer->packet_request(subchannel, entry);
   const int posted = subchannel.queue_pair->post_send(requests);
   if (posted == 0) return false;
@@ -173,8 +179,6 @@ bool Rendezvous::post_write(Transfer& transfer, WorkEntry& entry, Subchannel& su
 }
 
 bool Rendezvous::post_read(Transfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
-  std::uint16_t key = subchannel.remote_rail;
-  if (context_.bug(PlantedBug::wrong_key) && transfer.reissued) key = transfer.failed_rail;
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::read;
@@ -182,7 +186,7 @@ bool Rendezvous::post_read(Transfer& transfer, WorkEntry& entry, Subchannel& sub
   request.segments[0] = {transfer.registration.address + entry.offset, static_cast<std::uint32_t>(entry.size),
                          transfer.registration.local_key(subchannel.rail.device_number())};
   request.remote_address = transfer.remote.address + static_cast<std::uint64_t>(entry.offset);
-  request.remote_key = transfer.remote.keys[key];
+  request.remote_key = key_over(transfer, subchannel);
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;
   --read_tokens_;
   ++context_.counters.stripes_read;
@@ -237,7 +241,6 @@ void Rendezvous::on_stripe_failed(WorkEntry& entry) {
   --transfer.in_flight;
   transfer.posted -= entry.size;
   transfer.reissued = true;
-  transfer.failed_rail = entry.subchannel->remote_rail;
   transfer.remaining.push_back({entry.offset, entry.size});
   ++context_.counters.stripes_reissued;
   context_.counters.bytes_reissued += static_cast<std::uint64_t>(entry.size);

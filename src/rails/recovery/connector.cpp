@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/planted_bug.h"
 #include "rails/recovery/address_book.h"
 #include "rails/recovery/alternate_paths.h"
 #include "rails/recovery/failover.h"
@@ -118,7 +119,8 @@ void Connector::learn(Subchannel& subchannel, const ConnectionEnd& remote) {
 // because the network was crowded comes back with a longer one.
 Nanoseconds Connector::acknowledge_time(const Subchannel& subchannel) const {
   constexpr Nanoseconds longest = 2 * second;
-  const Nanoseconds usual = context_.knobs.rail_acknowledge_time;
+  Nanoseconds usual = context_.knobs.rail_acknowledge_time;
+  if (planted(PlantedBug::impatient_adapters)) usual /= 32;
   return std::max(usual, std::min(longest, usual << 2 * subchannel.machine().false_alarms()));
 }
 
@@ -194,9 +196,7 @@ void Connector::connected(const SubchannelName& name, const ConnectionEnd& remot
       packets, context_.knobs.rail_probe > 0 ? 1 : 0, context_.knobs.rail_send_depth / 4));
   // Where the network may only have been crowded, probes must not crowd it more.
   if (subchannel->machine().false_alarms() > 0) probes = std::min(probes, 1u);
-  driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::joined,
-                           .probes = probes,
-                           .trusted = context_.bug(PlantedBug::early_readmission)});
+  driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::joined, .probes = probes});
 }
 
 void Connector::abandon(const SubchannelName& name, bool gave_up) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/failure.h"
+#include "base/planted_bug.h"
 #include "rails/recovery/alternate_paths.h"
 #include "rails/recovery/connector.h"
 #include "rails/recovery/subchannel_driver.h"
@@ -11,6 +12,28 @@ namespace hawser {
 namespace {
 
 std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_bytes(std::span(&body, 1)); }
+
+// PlantedBug::resend_without_fence: a second copy of everything unknown, while the first may still arrive.
+void resend_at_once(Subchannel& subchannel, RailContext& context, RailResources& resources,
+                    Rendezvous& rendezvous) {
+  EntryList again;
+  while (WorkEntry* entry = subchannel.in_flight.pop_front()) again.push_back(entry);
+  while (WorkEntry* entry = again.pop_front()) {
+    const bool write = entry->kind == WorkEntry::Kind::write;
+    entry->generation = (entry->generation + 1) % EntryPool::generations;  // its completion still comes
+    subchannel.rail.outstanding -= write ? 2 : 1;
+    subchannel.outstanding -= write ? 2 : 1;
+    if (entry->kind != WorkEntry::Kind::packet)
+      rendezvous.on_stripe_failed(*entry);
+    else if (entry->sequenced)
+      subchannel.peer.wait_again(*entry);
+    else
+      resources.free_entry(entry);
+  }
+  subchannel.rail.bytes_queued -= subchannel.bytes_queued;
+  context.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
+  subchannel.bytes_queued = subchannel.packet_bytes = 0;
+}
 
 }  // namespace
 
@@ -37,8 +60,8 @@ void Failover::note_failure(Subchannel& subchannel, const SubchannelAction& fail
 
 Failover::Report Failover::stop(Subchannel& subchannel) {
   const SubchannelEvent posted{.kind = SubchannelEvent::Kind::marker_posted};
-  if (context_.bug(PlantedBug::resend_without_fence)) {
-    resend_at_once(subchannel);
+  if (planted(PlantedBug::resend_without_fence)) {
+    resend_at_once(subchannel, context_, resources_, rendezvous_);
     return posted;
   }
   if (!subchannel.queue_pair->make_error()) return {};
@@ -57,27 +80,6 @@ Failover::Report Failover::stop(Subchannel& subchannel) {
   ++subchannel.outstanding;
   ++subchannel.rail.outstanding;
   return posted;
-}
-
-// PlantedBug::resend_without_fence: a second copy of everything unknown, while the first may still arrive.
-void Failover::resend_at_once(Subchannel& subchannel) {
-  EntryList again;
-  while (WorkEntry* entry = subchannel.in_flight.pop_front()) again.push_back(entry);
-  while (WorkEntry* entry = again.pop_front()) {
-    const bool write = entry->kind == WorkEntry::Kind::write;
-    entry->generation = (entry->generation + 1) % EntryPool::generations;  // its completion still comes
-    subchannel.rail.outstanding -= write ? 2 : 1;
-    subchannel.outstanding -= write ? 2 : 1;
-    if (entry->kind != WorkEntry::Kind::packet)
-      rendezvous_.on_stripe_failed(*entry);
-    else if (entry->sequenced)
-      subchannel.peer.wait_again(*entry);
-    else
-      resources_.free_entry(entry);
-  }
-  subchannel.rail.bytes_queued -= subchannel.bytes_queued;
-  context_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
-  subchannel.bytes_queued = subchannel.packet_bytes = 0;
 }
 
 // Drain.
@@ -157,10 +159,11 @@ void Failover::send_message(Subchannel& subchannel, bool fence, const Subchannel
   body.received = message.received;
   body.acknowledged = peer.expected();
   body.rail = subchannel.rail.address();
-  if (message.turn % 2 == 0) {
+  if (message.turn % 2 == 0 || planted(PlantedBug::fence_over_the_same)) {
     Subchannel* const way = peer.choose(0, TrafficClass::blocking);
     // A peer that computes gets a fence when it looks; what waits there takes room for receives.
-    const bool waits_there = fence && way != nullptr && subchannel.fenced_over == way->name();
+    const bool waits_there = fence && way != nullptr && subchannel.fenced_over == way->name() &&
+                             !planted(PlantedBug::fence_over_the_same);
     if (way != nullptr && !waits_there &&
         peer.send_on(*way, fence ? PacketKind::fence : PacketKind::fence_answer, bytes_of(body))) {
       if (fence) subchannel.fenced_over = way->name();
@@ -206,12 +209,11 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
     const bool arrived = sequence_distance(entry->ordinal, received) < 0;
     if (arrived) ++context_.counters.already_arrived;
     if (entry->kind == WorkEntry::Kind::write) {
-      if (arrived && !context_.bug(PlantedBug::duplicate_finish))
+      if (arrived && !planted(PlantedBug::duplicate_finish))
         rendezvous_.on_stripe_done(*entry);
       else
         rendezvous_.on_stripe_failed(*entry);
     } else if (arrived) {
-      if (context_.bug(PlantedBug::lose_credits)) ++peer.lost_credits;
       resources_.free_entry(entry);
     } else {
       peer.wait_again(*entry);

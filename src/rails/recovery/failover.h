@@ -80,7 +80,6 @@ class Failover {
   bool found_late(const Subchannel& subchannel, const SubchannelAction& failure) const;
   bool silent(Subchannel& subchannel, const PathActivity& activity);
   bool others_get_through(Subchannel& subchannel, Nanoseconds since);
-  void resend_at_once(Subchannel& subchannel);
   void send_message(Subchannel& subchannel, bool fence, const SubchannelAction& message);
 
   RailContext& context_;

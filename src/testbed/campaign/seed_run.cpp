@@ -4,6 +4,7 @@
 
 #include <deque>
 
+#include "base/assert.h"
 #include "testbed/campaign/traffic.h"
 
 namespace hawser {
@@ -68,7 +69,7 @@ std::string judge_black_holes(const SimulationOutcome& outcome) {
 SeedVerdict run_seed(std::uint64_t seed, const SeedOptions& options) {
   Scenario scenario = draw_scenario(seed, options.wishes);
   scenario.simulation.trace_file = options.trace_file;
-  scenario.simulation.fabric->planted_bug = options.planted;
+  HAWSER_ASSERT(plant(options.planted));
   SeedVerdict verdict = run_scenario(scenario);
   if (verdict.good() && options.wishes.calm && options.wishes.black_holes)
     verdict.complaint = judge_black_holes(verdict.outcome);

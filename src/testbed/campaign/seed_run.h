@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/planted_bug.h"
 #include "testbed/campaign/scenario.h"
 
 namespace hawser {
@@ -17,7 +18,7 @@ struct SeedVerdict {
 
 struct SeedOptions {
   ScenarioWishes wishes;
-  PlantedBug planted = PlantedBug::none;
+  PlantedBug planted = PlantedBug::none;  // another one only where plant() knows it
   std::string trace_file;
 };
 

@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
+#include <algorithm>
 #include <string>
 
 #include "base/option_errors.h"
+#include "base/planted_bug.h"
 #include "base/quantity.h"
 #include "testbed/campaign/campaign.h"
 #include "testbed/campaign/program_campaign.h"
@@ -18,33 +19,23 @@ namespace {
 constexpr int exit_failed = 1;
 constexpr int exit_usage = 2;
 
-struct NamedBug {
-  std::string_view name;
-  PlantedBug bug;
-};
-constexpr std::array bugs{NamedBug{"none", PlantedBug::none},
-                          NamedBug{"resend-without-fence", PlantedBug::resend_without_fence},
-                          NamedBug{"duplicate-finish", PlantedBug::duplicate_finish},
-                          NamedBug{"lose-credits", PlantedBug::lose_credits},
-                          NamedBug{"wrong-key", PlantedBug::wrong_key},
-                          NamedBug{"early-readmission", PlantedBug::early_readmission}};
-
-std::string bug_names() {
-  std::string names;
-  for (const NamedBug& each : bugs) names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
-  return names;
-}
-
-PlantedBug bug_of(const std::string& name) {
-  for (const NamedBug& each : bugs)
-    if (each.name == name) return each.bug;
-  return PlantedBug::none;
+std::string option_name(const PlantedBugInfo& bug) {
+  std::string name(bug.name);
+  std::ranges::replace(name, '_', '-');
+  return name;
 }
 
 std::string check_bug(const std::string& name) {
-  for (const NamedBug& each : bugs)
-    if (each.name == name) return {};
-  return fmt::format("'{}' is not a bug that can be planted: {}", name, bug_names());
+  const auto bugs = planted_bugs();
+  const auto bug = std::ranges::find(bugs, name, option_name);
+  if (bug == bugs.end()) {
+    std::string names;
+    for (const PlantedBugInfo& each : bugs) names += fmt::format("\n  {}: {}", option_name(each), each.what);
+    return fmt::format("'{}' is not a bug that can be planted:{}", name, names);
+  }
+  if (!plant(bug->bug))
+    return "this program was built without bugs; hawser-sim-mutants, which is built for the tests, has them";
+  return {};
 }
 
 bool parse_number(std::string_view text, std::uint64_t& number) {
@@ -76,7 +67,7 @@ void add_common(CLI::App& command, SeedOptions& options, std::string& planted, b
       ->needs("--calm");
   command.add_option("--ranks", options.wishes.ranks, "Ranks of every job; by default the seed decides")
       ->check(CLI::Range(2, 1024));
-  command.add_option("--planted", planted, "Build this bug into the protocol: " + bug_names())
+  command.add_option("--planted", planted, "Of the program for tests: the protocol has this bug")
       ->check(check_bug);
   command.add_flag("--no-faults", no_faults, "Let nothing fail");
 }
@@ -128,7 +119,7 @@ int main_of(int argc, char** argv) {
   CLI::App app{"The simulator: random MPI programs over a virtual fabric that fails, in virtual time"};
   app.name("hawser sim");
   app.require_subcommand(1);
-  std::string planted = "none", range;
+  std::string planted, range;
   bool no_faults = false;
   std::uint64_t seed = 0;
   CampaignOptions options;
@@ -173,7 +164,8 @@ int main_of(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : exit_usage;
   }
-  options.seed.planted = bug_of(planted);
+  for (const PlantedBugInfo& each : planted_bugs())
+    if (option_name(each) == planted) options.seed.planted = each.bug;
   options.seed.wishes.faults = !no_faults;
   if (run.parsed()) return run_one(options.seed, seed);
   parse_range(range, options.first, options.last);

@@ -59,7 +59,6 @@ struct FabricOptions {
   // SimulationOutcome::Kind::time_limit.
   Nanoseconds patience = never;
   VerbsCost cost;
-  PlantedBug planted_bug = PlantedBug::none;
   // Events between two checks of the fabric's counters; 0: only at the end.
   std::uint64_t check_every = 0;
 };

@@ -196,7 +196,6 @@ Result<> SimulatedProcess::open_rails() {
                               .job_size = layout_.size,
                               .job_id = layout_.job_id,
                               .secret = {seed, ~seed},
-                              .planted_bug = job_.fabric_->options().planted_bug,
                               .walk_every = 32,
                               .now = local_time()};
   auto opened = SimulatedRails::open(settings, *this, *knobs, seed, *this);

@@ -1,0 +1,96 @@
+// A campaign that finds nothing in a protocol with a fault is worth nothing: bugs that are planted in the
+// protocol are found.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/planted_bug.h"
+#include "testbed/campaign/campaign.h"
+
+namespace hawser {
+namespace {
+
+enum class Kind { faulty, calm, black_holes };
+
+// Some seed of a range is judged so because of the bug. Several rows of one bug: each judge finds it.
+struct Case {
+  PlantedBug bug;
+  Kind kind;
+  std::uint64_t first, last;
+  const char* why;  // stands in the reason
+};
+constexpr Case cases[] = {
+    {PlantedBug::resend_without_fence, Kind::faulty, 1, 15, ""},
+    {PlantedBug::duplicate_finish, Kind::faulty, 50, 60, ""},
+    {PlantedBug::wrong_key, Kind::faulty, 1, 1, "time limit"},
+    {PlantedBug::early_readmission, Kind::faulty, 1, 20, "assertion failed"},
+    {PlantedBug::long_hold_down, Kind::faulty, 1, 20, "time limit"},
+    {PlantedBug::lose_credits, Kind::calm, 15, 30, "deadlock"},
+    {PlantedBug::ignore_silence, Kind::black_holes, 20, 60, "found after more than 0.1 s"},
+    {PlantedBug::impatient_adapters, Kind::calm, 80, 100, "failed more than once"},
+    {PlantedBug::impatient_adapters, Kind::calm, 120, 140, "were sent again"},
+    {PlantedBug::impatient_adapters, Kind::calm, 530, 545, "with endless patience"},
+    {PlantedBug::fence_over_the_same, Kind::calm, 2015, 2030, "were sent again"},
+};
+
+ScenarioWishes wishes_of(Kind kind) {
+  return {.calm = kind != Kind::faulty, .black_holes = kind == Kind::black_holes};
+}
+
+class Planted : public testing::TestWithParam<Case> {};
+
+TEST_P(Planted, IsFound) {
+  const Case& wanted = GetParam();
+  CampaignOptions options{.first = wanted.first, .last = wanted.last, .twice_every = 0};
+  options.seed = {.wishes = wishes_of(wanted.kind), .planted = wanted.bug};
+  std::uint64_t found = 0;
+  std::string others;
+  run_campaign(options, [&](std::uint64_t seed, const std::string& reason) {
+    if (found == 0 && reason.find(wanted.why) != std::string::npos)
+      found = seed;
+    else
+      others += reason + "\n";
+  });
+  ASSERT_NE(found, 0u) << others;
+  // The same seed is good without the bug: it is the bug that was found.
+  const SeedVerdict healthy = run_seed(found, {.wishes = wishes_of(wanted.kind)});
+  EXPECT_TRUE(healthy.good()) << "seed " << found << ": " << healthy.complaint;
+}
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+  for (const PlantedBugInfo& each : planted_bugs())
+    if (each.bug == info.param.bug) return fmt::format("{}_from_{}", each.name, info.param.first);
+  return "unknown";
+}
+INSTANTIATE_TEST_SUITE_P(Bugs, Planted, testing::ValuesIn(cases), case_name);
+
+TEST(PlantedBugs, AllAreTried) {
+  for (const PlantedBugInfo& each : planted_bugs())
+    EXPECT_TRUE(std::ranges::any_of(cases, [&](const Case& tried) { return tried.bug == each.bug; }))
+        << each.name;
+}
+
+// A worker that dies over a seed is that seed's failure, and the others go on.
+TEST(Campaign, OutlivesItsWorkers) {
+  CampaignOptions options;
+  options.first = 1;
+  options.last = 12;
+  options.jobs = 2;
+  options.seed.planted = PlantedBug::early_readmission;  // an assertion finds it
+  std::set<std::uint64_t> failed;
+  std::string reasons;
+  const CampaignResult result = run_campaign(options, [&](std::uint64_t seed, const std::string& why) {
+    failed.insert(seed);
+    reasons += why;
+  });
+  EXPECT_EQ(result.seeds, 12u);
+  EXPECT_GT(failed.size(), 0u);
+  EXPECT_EQ(failed.size(), result.failed);
+  EXPECT_THAT(reasons, testing::HasSubstr("assertion failed"));
+}
+
+}  // namespace
+}  // namespace hawser
