@@ -35,19 +35,20 @@ void PointToPoint::connect(Lane& lane, ProcessIndex self, const ProcessTable& pr
   lane.set_handler(HandlerId::message, this);
 }
 
-void PointToPoint::learn_processes() {
-  while (static_cast<int>(peers_.size()) < processes_->size()) {
-    const auto process = static_cast<ProcessIndex>(peers_.size());
-    Peer& peer = peer_places_.emplace_back();
-    peers_.push_back(&peer);
-    peer.process = process;
-    if (process == self_) continue;
-    peer.channel = channels_->channel_of(process);
-    peer.eager_limit = static_cast<std::int32_t>(peer.channel->eager_limit(process));
-    peer.window = EagerWindow(bounds_.share);
-    peer.ring = peer.channel->ring_to(process);
-    set_inline_limit(peer);
-  }
+void PointToPoint::learn_processes() { peers_.resize(static_cast<std::size_t>(processes_->size())); }
+
+// In a large job a process talks to few of the others.
+PointToPoint::Peer& PointToPoint::make_peer(ProcessIndex process) {
+  Peer& peer = peer_places_.emplace_back();
+  peers_[static_cast<std::size_t>(process)] = &peer;
+  peer.process = process;
+  if (process == self_) return peer;
+  peer.channel = channels_->channel_of(process);
+  peer.eager_limit = static_cast<std::int32_t>(peer.channel->eager_limit(process));
+  peer.window = EagerWindow(bounds_.share);
+  peer.ring = peer.channel->ring_to(process);
+  set_inline_limit(peer);
+  return peer;
 }
 
 void PointToPoint::disconnect() {

@@ -178,9 +178,13 @@ class PointToPoint final : public ActiveMessageHandler {
     UnexpectedMemory unexpected;  // of its messages to us
     ListLink waiting;             // in waiting_peers_ while the queue is not empty
   };
-  static_assert(sizeof(Peer) <= 128, "what an idle peer costs");
+  static_assert(sizeof(Peer) <= 128, "what a peer costs");
 
-  Peer& peer_of(ProcessIndex process) const { return *peers_[static_cast<std::size_t>(process)]; }
+  Peer& peer_of(ProcessIndex process) {
+    Peer* const known = peers_[static_cast<std::size_t>(process)];
+    return known != nullptr ? *known : make_peer(process);
+  }
+  Peer& make_peer(ProcessIndex process);
 
   static MessageHeader header_to(const SendTarget& target) {
     return {.traffic = target.traffic,
@@ -275,7 +279,7 @@ class PointToPoint final : public ActiveMessageHandler {
   Progress* progress_ = nullptr;
   const ProcessTable* processes_ = nullptr;
   ChannelSet* channels_ = nullptr;
-  std::vector<Peer*> peers_;      // by process; empty: not connected
+  std::vector<Peer*> peers_;      // by process, made when first needed; empty: not connected
   std::deque<Peer> peer_places_;  // where they stay
   Matching matching_;
   RequestPool pool_;

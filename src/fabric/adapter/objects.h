@@ -124,7 +124,9 @@ class ReceiveQueue {
   std::uint64_t cookie = 0;  // its queue's, to know it in refill()
 
  private:
-  std::vector<ReceiveEntry> ring_;  // empty until the first post
+  void grow();
+
+  std::vector<ReceiveEntry> ring_;  // as large as has been needed so far
   std::size_t capacity_;
   std::uint32_t most_segments_;
   std::size_t head_ = 0, size_ = 0;

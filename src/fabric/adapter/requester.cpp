@@ -97,7 +97,7 @@ Outcome Requester::post(const SendRequest& request) {
 
 // Many queue pairs never have more than a few requests under way.
 void Requester::grow() {
-  constexpr std::size_t first_size = 4;
+  constexpr std::size_t first_size = 2;
   std::vector<SendEntry> larger(std::min(std::max(first_size, 2 * ring_.size()), capacity_));
   for (std::uint64_t index = head_; index != tail_; ++index)
     larger[index % larger.size()] = std::move(entry(index));

@@ -371,7 +371,7 @@ Syndrome Responder::execute_atomic(Packet& packet) {
   if (written == DmaResult::lost) return Syndrome::lost;
   if (written == DmaResult::destination_gone) return Syndrome::remote_access_error;
   atomics_.push_back({packet.psn, before});
-  if (atomics_.size() > resources) atomics_.pop_front();
+  if (atomics_.size() > resources) atomics_.erase(atomics_.begin());
   push({.kind = PacketKind::atomic_response, .psn = packet.psn, .result = before});
   return Syndrome::positive;
 }
@@ -447,7 +447,7 @@ Packet* Responder::next_response() {
     packet.atomic_result = response.result;
     packet.length = sizeof response.result;
   }
-  responses_.pop_front();
+  responses_.erase(responses_.begin());
   return &packet;
 }
 
@@ -487,7 +487,7 @@ Packet* Responder::next_read_response(Response& response) {
   response.length -= packet.length;
   response.offset += packet.length;
   packet.last = response.length == 0;
-  if (packet.last) responses_.pop_front();
+  if (packet.last) responses_.erase(responses_.begin());
   return &packet;
 }
 

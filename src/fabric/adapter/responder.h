@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -97,9 +96,10 @@ class Responder {
   const ProtectionDomain* domain_ = nullptr;
   bool refusing_ = false;  // a refusal is queued: it and what is before it still go out
   CompletionStatus receive_failure_ = CompletionStatus::success;  // what a refused receive completes with
-  std::deque<Response> responses_;
+  // Few at a time, and a deque would take half a kilobyte where there is none.
+  std::vector<Response> responses_;
   std::optional<std::uint32_t> answered_psn_;  // behind the last packet of data ever sent
-  std::deque<Remembered> atomics_;             // results, for requests that come again
+  std::vector<Remembered> atomics_;            // results, for requests that come again
   std::map<std::uint32_t, Packet*> held_;      // adaptive routing: came early; by PSN
 };
 

@@ -176,12 +176,13 @@ void ModelNetwork::advance(ModelPacket& packet, Nanoseconds now) {
 }
 
 ModelChannel::ModelChannel(ModelNetwork& network, SimulatedProcessor& processor, std::int32_t rank)
-    : network_(network), processor_(processor), rank_(rank), on_the_way_(network.node_of_rank_.size()) {}
+    : network_(network), processor_(processor), rank_(rank) {}
 
 std::int64_t ModelChannel::eager_limit(ProcessIndex) const { return network_.model_.eager_limit; }
 
 // Null when there is no room.
 ModelPacket* ModelChannel::packet_to(ProcessIndex peer, const TransportHeader& header) {
+  if (on_the_way_.empty()) on_the_way_.resize(network_.node_of_rank_.size());
   std::int32_t& on_the_way = on_the_way_[static_cast<std::size_t>(peer)];
   if (on_the_way >= network_.model_.window) return nullptr;
   ++on_the_way;

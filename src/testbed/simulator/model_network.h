@@ -105,7 +105,8 @@ class ModelChannel final : public Transport {
   SimulatedProcessor& processor_;
   const std::int32_t rank_;
   IntrusiveList<ModelPacket, &ModelPacket::in_inbox> inbox_;
-  std::vector<std::int32_t> on_the_way_;  // packets to each peer that it has not taken out
+  std::vector<std::int32_t>
+      on_the_way_;  // packets to each peer that it has not taken out; empty until the first
   std::vector<Exposure> exposures_;
   std::vector<std::uint32_t> free_exposures_;
   std::int32_t exposed_now_ = 0;

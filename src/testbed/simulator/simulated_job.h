@@ -13,6 +13,7 @@
 #include "process/environment.h"
 #include "process/process_slot.h"
 #include "testbed/simulator/fiber.h"
+#include "testbed/simulator/lazy_arena.h"
 #include "testbed/simulator/model_network.h"
 #include "testbed/simulator/simulated_fabric.h"
 #include "testbed/simulator/simulated_link.h"
@@ -163,6 +164,7 @@ class SimulatedJob {
   Trace trace_;
   Knobs knobs_;
   ModelNetwork network_;
+  LazyArena queue_memory_;                                                  // of the ranks' adapters
   std::unique_ptr<SimulatedFabric> fabric_;                                 // null: none was asked for
   std::uint64_t activity_seen_ = 0;                                         // of the fabric
   std::map<std::pair<int, std::string>, std::string, std::less<>> values_;  // put, visible

@@ -8,11 +8,13 @@
 namespace hawser {
 
 SimulatedLink::SimulatedLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
-                             SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost)
+                             SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost,
+                             LazyArena& memory)
     : events_(fabric.events()),
       processor_(processor),
       user_(user),
       cost_(cost),
+      memory_(memory),
       link_(fabric, adapter, space, this) {}
 
 SimulatedLink::~SimulatedLink() = default;
@@ -22,6 +24,13 @@ verbs::Reply SimulatedLink::call(const verbs::Request& request, const verbs::Sha
   processor_.charge(cost_.call);
   processor_.catch_up();
   return link_.call(request, memory);
+}
+
+verbs::SharedBytes SimulatedLink::allocate(std::size_t bytes) {
+  LazyArena& memory = memory_;
+  return {std::shared_ptr<std::byte>(memory.take(bytes),
+                                     [&memory, bytes](std::byte* block) { memory.give_back(block, bytes); }),
+          bytes};
 }
 
 void SimulatedLink::ring(std::uint32_t queue_pair) {
@@ -44,7 +53,7 @@ Result<std::unique_ptr<verbs::Link>> SimulatedPlatform::open(std::uint32_t numbe
     return failure(ErrorKind::invalid_argument, "host {} has no adapter {}", host_, number);
   if (adapter->dead()) return failure(ErrorKind::io, "adapter {} of host {} is dead", number, host_);
   return std::unique_ptr<verbs::Link>(
-      std::make_unique<SimulatedLink>(fabric_, *adapter, space_, processor_, user_, cost_));
+      std::make_unique<SimulatedLink>(fabric_, *adapter, space_, processor_, user_, cost_, memory_));
 }
 
 namespace {

@@ -8,6 +8,7 @@
 
 #include "base/event_queue.h"
 #include "provider/local_link.h"
+#include "testbed/simulator/lazy_arena.h"
 #include "testbed/simulator/model_network.h"
 #include "testbed/simulator/network_cost.h"
 
@@ -26,12 +27,12 @@ class DeviceUser {
 class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listener {
  public:
   SimulatedLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
-                SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost);
+                SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost, LazyArena& memory);
   ~SimulatedLink() override;
 
   verbs::Reply call(const verbs::Request& request, const verbs::SharedBytes* memory) override;
   void linger(std::int64_t nanoseconds) override { processor_.charge(nanoseconds); }
-  verbs::SharedBytes allocate(std::size_t bytes) override { return link_.allocate(bytes); }
+  verbs::SharedBytes allocate(std::size_t bytes) override;
   void ring(std::uint32_t queue_pair) override;
   bool rest(std::uint32_t) override { return true; }
   std::uint32_t create_channel() override { return link_.create_channel(); }
@@ -60,6 +61,7 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   SimulatedProcessor& processor_;
   DeviceUser& user_;
   const VerbsCost& cost_;
+  LazyArena& memory_;
   verbs::LocalLink link_;
   std::deque<Doorbell> doorbells_;
   std::vector<Doorbell*> idle_doorbells_;
@@ -69,14 +71,15 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
 class SimulatedPlatform final : public verbs::Platform {
  public:
   SimulatedPlatform(fabric::Fabric& fabric, std::int32_t host, fabric::SpaceId space,
-                    SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost)
+                    SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost, LazyArena& memory)
       : fabric_(fabric),
         local_(fabric, host),
         host_(host),
         space_(space),
         processor_(processor),
         user_(user),
-        cost_(cost) {}
+        cost_(cost),
+        memory_(memory) {}
   Result<std::vector<verbs::AdapterAttributes>> adapters() override { return local_.adapters(); }
   Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override;
   int identify(int descriptor, std::uint64_t& device, std::uint64_t& inode) override {
@@ -97,6 +100,7 @@ class SimulatedPlatform final : public verbs::Platform {
   SimulatedProcessor& processor_;
   DeviceUser& user_;
   const VerbsCost& cost_;
+  LazyArena& memory_;  // of all queues
 };
 
 }  // namespace hawser

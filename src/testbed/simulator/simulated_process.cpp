@@ -56,7 +56,7 @@ SimulatedProcess::SimulatedProcess(SimulatedJob& job, int rank, const Simulation
   if (job.fabric_) {
     platform_ = std::make_unique<SimulatedPlatform>(
         job.fabric_->fabric(), job.fabric_->host_of(rank), static_cast<fabric::SpaceId>(rank), *this,
-        static_cast<DeviceUser&>(*this), job.fabric_->options().cost);
+        static_cast<DeviceUser&>(*this), job.fabric_->options().cost, job.queue_memory_);
   }
   slot_->environment = this;
 }
