@@ -32,8 +32,9 @@ Fabric::Fabric(EventQueue& events, DmaPort& dma, Topology topology, RoutingTable
       parameters_(std::move(parameters)),
       random_(parameters_.seed) {
   network_ = std::make_unique<Network>(events_, topology_, tables_, parameters_, random_, trace_);
-  const FabricServices services{events_,     *network_, dma_,    random_, trace_,
-                                parameters_, topology_, tables_, gids_,   multicast_lids_};
+  manager_ = std::make_unique<SubnetManager>(topology_, tables_, parameters_, *network_);
+  const FabricServices services{events_,   *network_, dma_,  random_,         trace_,   parameters_,
+                                topology_, tables_,   gids_, multicast_lids_, *manager_};
   for (std::size_t i = 0; i < topology_.nodes().size(); ++i) {
     const auto node = static_cast<std::int32_t>(i);
     const bool is_adapter = topology_.nodes()[i].kind == NodeKind::adapter;
@@ -62,6 +63,14 @@ void Fabric::set_gid_prefixes() {
       adapter->port(p).set_gid(0, entry);
     }
   }
+}
+
+std::uint64_t Fabric::packets_off_level() const {
+  std::uint64_t sum = 0;
+  for (const auto& each : adapters_)
+    for (int p = 1; each != nullptr && p <= each->port_count(); ++p)
+      sum += each->port(p).counters().off_level;
+  return sum;
 }
 
 Adapter* Fabric::adapter(std::int32_t host, std::int32_t rail) {
@@ -148,6 +157,7 @@ Result<> Fabric::apply(const Fault& fault) {
       network_->tables_changed();
       break;
     case FaultKind::sm_change:
+      manager_->move();
       for (auto& each : adapters_) {
         for (int p = 1; each != nullptr && p <= each->port_count(); ++p) {
           each->broadcast({.type = AsyncEventType::sm_change, .port = p});

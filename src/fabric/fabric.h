@@ -20,6 +20,7 @@
 #include "fabric/fault/fault.h"
 #include "fabric/network/network.h"
 #include "fabric/parameters.h"
+#include "fabric/subnet_manager.h"
 #include "fabric/topology/routing.h"
 #include "fabric/topology/topology.h"
 #include "fabric/trace.h"
@@ -57,6 +58,10 @@ class Fabric {
   // The first fault of a schedule that was refused when it was due, and why; empty if none was.
   const std::string& refused_fault() const { return refused_fault_; }
 
+  const SubnetManager& manager() const { return *manager_; }
+  // Packets that all adapters have sent on another service level than the path record of their way says.
+  std::uint64_t packets_off_level() const;
+
   // Has the built-in router make new tables that avoid everything that is down.
   void reroute();
 
@@ -86,6 +91,7 @@ class Fabric {
   std::map<Gid, Lid> multicast_lids_;
   std::unique_ptr<Network> network_;
   std::vector<std::unique_ptr<Adapter>> adapters_;  // by node; null for switches
+  std::unique_ptr<SubnetManager> manager_;
   std::vector<std::unique_ptr<FaultEvent>> faults_;
   std::string refused_fault_;
   MemberEvent<Fabric, &Fabric::on_reroute> reroute_event_{*this};

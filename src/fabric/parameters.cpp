@@ -74,6 +74,7 @@ class ParameterReader {
     setters_["header-bytes"] = size_into(p.header_bytes, 4096);
     setters_["buffer"] = size_into(p.buffer, std::int64_t{1} << 40);
     setters_["virtual-lanes"] = count_into(p.virtual_lanes, {1, 15});
+    setters_["service-levels"] = count_into(p.service_levels, {1, 15});
     setters_["send-engines"] = count_into(p.send_engines, {1, 16});
     setters_["send-engine-rate"] = rate_into(p.send_engine_rate);
     setters_["receive-engines"] = count_into(p.receive_engines, {1, 16});

@@ -17,6 +17,8 @@
 //                            # What waits is the first packet of each input: a few packets are much
 //   congestion-control on    # marks make senders slow down (adapter/congestion.h); off by default; with
 //   ccti-increase 1  ccti-limit 127  ccti-timer 150us  cct-divisor 8
+//   service-levels 4        # the subnet administrator spreads the pairs of ports over so many levels, as
+//                            # layered routing does; 1 by default: level 0 everywhere
 //   adaptive-routing on      # switches choose among equally long ways by their load
 //   reroute-delay 27ms       # after a cable or switch fails or returns, new tables; 0 = never
 //   shuffle-seed 5           # uneven routes: the built-in router draws among equal ways, OpenSM visits the
@@ -65,6 +67,7 @@ struct Parameters {
   std::uint32_t header_bytes = 0;
   std::uint64_t buffer = 0;
   int virtual_lanes = 1;
+  int service_levels = 1;
   int send_engines = 1;
   double send_engine_rate = 0;
   int receive_engines = 1;

@@ -158,7 +158,8 @@ Reply Session::query_port(const Request& request) const {
   facts.ethernet = parameters.link_layer == fabric::LinkLayer::ethernet;
   facts.lid = port.lid();
   facts.lmc = static_cast<std::uint32_t>(port.lmc());
-  facts.sm_lid = 1;
+  facts.sm_lid = fabric_.manager().lid(port.name());
+  facts.sm_sl = fabric_.manager().service_level(port.name(), static_cast<fabric::Lid>(facts.sm_lid));
   facts.mtu = 4096;
   facts.active_mtu = parameters.mtu;
   facts.gid_entries = static_cast<std::uint32_t>(port.gids().size());

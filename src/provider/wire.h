@@ -84,7 +84,7 @@ struct Request {
 
 struct PortAttributes {
   std::uint32_t active = 0, ethernet = 0;
-  std::uint32_t lid = 0, lmc = 0, sm_lid = 0;
+  std::uint32_t lid = 0, lmc = 0, sm_lid = 0, sm_sl = 0;
   std::uint32_t mtu = 0, active_mtu = 0;  // bytes
   std::uint32_t gid_entries = 0;
   std::uint64_t max_message = 0;

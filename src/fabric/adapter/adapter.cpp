@@ -65,6 +65,8 @@ void Adapter::detach_xrc(SharedReceiveQueue& queue) {
 
 void Adapter::deliver(Packet& packet) {
   if (packet.destination_lid < first_multicast_lid) {
+    if (packet.destination_qp == management_qp) [[unlikely]]
+      return services_.management.receive(*this, packet);
     if (QueuePair* queue_pair = find(packet.destination_qp)) queue_pair->receive(packet);
     return;
   }

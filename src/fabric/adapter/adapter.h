@@ -22,6 +22,16 @@ namespace hawser::fabric {
 
 class Adapter;
 
+// Takes the datagrams to queue pair 1, on which a subnet's administrator is asked (subnet_manager.h).
+class ManagementPort {
+ public:
+  virtual void receive(Adapter& at, const Packet& packet) = 0;  // the packet stays the caller's
+
+ protected:
+  ~ManagementPort() = default;
+};
+inline constexpr std::uint32_t management_qp = 1;
+
 // What all adapters of a fabric share.
 struct FabricServices {
   EventQueue& events;
@@ -34,6 +44,7 @@ struct FabricServices {
   const RoutingTables& tables;
   std::map<GidEntry, PortName>& gids;  // who owns a GID, in the whole fabric
   std::map<Gid, Lid>& multicast_lids;  // Ethernet: of multicast GIDs
+  ManagementPort& management;
 };
 
 // One client of an adapter: a process that opened the device. Owns the client's objects.

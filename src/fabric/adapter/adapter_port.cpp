@@ -174,6 +174,18 @@ void AdapterPort::count_sent(const Packet& packet) {
   const std::uint64_t payload = packet.kind == PacketKind::read_request ? 0 : packet.length;
   counters_.payload_bytes += payload;
   if (packet.retried) counters_.repeated_bytes += payload;
+  if (packet.service_level != 0 || adapter_.services().parameters.service_levels > 1) [[unlikely]]
+    counters_.off_level += off_level(packet);
+}
+
+// What administrators themselves are asked goes on the level that the port knows, not by a path record.
+bool AdapterPort::off_level(const Packet& packet) const {
+  const Parameters& parameters = adapter_.services().parameters;
+  if (parameters.link_layer == LinkLayer::ethernet || packet.destination_lid >= first_multicast_lid ||
+      packet.destination_qp == management_qp || packet.source_qp == management_qp)
+    return false;
+  return packet.service_level !=
+         path_service_level(index_, packet.destination_lid, parameters.service_levels);
 }
 
 void AdapterPort::run_fast() {

@@ -33,6 +33,7 @@ struct PortCounters {
   std::uint64_t payload_bytes = 0, repeated_bytes = 0;  // sent; of these, sent before
   std::uint64_t marked = 0;                             // came with a congestion mark
   std::uint64_t unclaimed = 0;                          // for nobody here
+  std::uint64_t off_level = 0;  // sent on another service level than the path record says
 };
 
 class AdapterPort final : public PacketSink {
@@ -117,6 +118,7 @@ class AdapterPort final : public PacketSink {
   void leave_pipeline(Outlet& outlet, std::uint32_t number);
   void finish_service(QueuePair& queue_pair);
   void count_sent(const Packet& packet);
+  bool off_level(const Packet& packet) const;
   void take(Packet& packet);
   bool meets_fault(Packet& packet);
   bool is_mine(Lid lid) const;

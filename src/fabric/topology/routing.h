@@ -54,6 +54,13 @@ class RoutingTables {
   std::vector<PortName> owner_;                    // [lid]
 };
 
+// The service level of the way from a port, by its index in the network, to a LID, where a subnet has so many
+// levels: a fixed draw, which like that of OpenSM's dfsssp differs by source, destination and direction.
+constexpr std::uint8_t path_service_level(std::uint32_t source_port, Lid destination, int levels) {
+  const std::uint32_t mixed = (source_port * 0x9E3779B1u ^ destination) * 0x85EBCA6Bu;
+  return static_cast<std::uint8_t>((mixed >> 16) % static_cast<std::uint32_t>(levels));
+}
+
 // True for a cable that may be used; the router is asked again when cables fail.
 using UsableLink = std::function<bool(PortName)>;
 

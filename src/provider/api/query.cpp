@@ -39,6 +39,7 @@ void fill(const PortAttributes& facts, ibv_port_attr& port) {
   port.pkey_tbl_len = 1;
   port.lid = static_cast<std::uint16_t>(facts.ethernet ? 0 : facts.lid);
   port.sm_lid = static_cast<std::uint16_t>(facts.ethernet ? 0 : facts.sm_lid);
+  port.sm_sl = static_cast<std::uint8_t>(facts.ethernet ? 0 : facts.sm_sl);
   port.lmc = static_cast<std::uint8_t>(facts.ethernet ? 0 : facts.lmc);
   port.max_vl_num = 4;
   port.active_width = 2;  // 4X

@@ -160,6 +160,7 @@ std::string Daemon::status() const {
       "link rate {}, latency {}, LMC {}, {}\n"
       "routing: {}\n"
       "packets: {} sent, {} delivered, {} dropped; {} completions; {} bytes moved\n"
+      "service levels: {}; {} packets on another than their path record says; {} path records given\n"
       "network: {}\n"
       "lag behind real time: worst {}, mean {} of {} turns{}\n"
       "faults so far: {}; still to come: {}\n",
@@ -169,6 +170,7 @@ std::string Daemon::status() const {
       parameters.link_layer == fabric::LinkLayer::ethernet ? "Ethernet" : "InfiniBand", routing_,
       trace.count(TraceKind::packet_sent), trace.count(TraceKind::packet_delivered),
       trace.count(TraceKind::packet_dropped), trace.count(TraceKind::completion), dma_.bytes_moved(),
+      parameters.service_levels, fabric_.packets_off_level(), fabric_.manager().answered(),
       fabric_.quiescent() ? "at rest, all credits home" : "packets under way", format_duration(lag_.worst),
       format_duration(lag_.count == 0 ? 0 : lag_.sum / static_cast<Nanoseconds>(lag_.count)), lag_.count,
       lag_.worst > 10 * millisecond ? " (LAGGING)" : "", trace.count(TraceKind::fault),
