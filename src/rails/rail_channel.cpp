@@ -116,12 +116,13 @@ bool RailChannel::quiescent(std::string* why) const {
     if (!peer->lost && peer->under_way() > packet_window / 2)
       return not_so(fmt::format("{} packets to {} are not credited", peer->under_way(), peer->process()));
   }
-  if (engine_->rendezvous.exposures().live() != 0 || engine_->rendezvous.fetches().live() != 0)
-    return not_so(fmt::format("{} exposed and {} fetched transfers", engine_->rendezvous.exposures().live(),
-                              engine_->rendezvous.fetches().live()));
-  if (!engine_->recovery.all_told()) return not_so("keys that the peers were not told");
-  if (engine_->rendezvous.read_tokens() != engine_->context.knobs.rail_reads)
-    return not_so(fmt::format("{} tokens of reads", engine_->rendezvous.read_tokens()));
+  const Rendezvous& rendezvous = engine_->rendezvous;
+  if (rendezvous.exposed() != 0 || rendezvous.fetched() != 0)
+    return not_so(
+        fmt::format("{} exposed and {} fetched transfers", rendezvous.exposed(), rendezvous.fetched()));
+  if (!rendezvous.all_keys_told()) return not_so("keys that the peers were not told");
+  if (engine_->stripes.read_tokens() != engine_->context.knobs.rail_reads)
+    return not_so(fmt::format("{} tokens of reads", engine_->stripes.read_tokens()));
   if (!engine_->resources.registrations->idle())
     return not_so("memory of the application is in use by adapters");
   std::size_t retained = 0;

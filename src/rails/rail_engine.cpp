@@ -12,11 +12,13 @@ RailEngine::RailEngine(const RailSettings& settings, AddressExchange& exchange, 
       timers(context),
       report(context),
       schedule(context),
-      completions(context, resources, upward),
+      stripes(context, resources, upward),
+      completions(context, resources, stripes, upward),
       eager(context, resources, upward),
-      rendezvous(context, resources, peers, upward),
-      recovery({context, resources, peers, timers, report, schedule, completions, rendezvous, upward},
-               exchange) {
+      rendezvous(context, resources, stripes, peers, upward),
+      recovery(
+          {context, resources, peers, timers, report, schedule, completions, stripes, rendezvous, upward},
+          exchange) {
   if (context.status.wanted()) next_show_ = 0;
 }
 
@@ -52,9 +54,8 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
     resources.registrations->take_changes();
   }
   moved |= peers.advance();
-  if (!recovery.all_told()) [[unlikely]]
-    moved |= recovery.tell_keys();
   moved |= rendezvous.progress();
+  moved |= stripes.progress();
   if (recovery.timers_due()) recovery.run_timers();
   if (now >= next_show_) show_weights();
   context.events = nullptr;

@@ -10,6 +10,7 @@
 #include "rails/datapath/poll_schedule.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/stripe_engine.h"
 #include "rails/datapath/timer_list.h"
 #include "rails/datapath/upward.h"
 #include "rails/protocol/eager_messages.h"
@@ -41,6 +42,7 @@ struct RailEngine {
   TimerList timers;
   PathReport report;
   PollSchedule schedule;
+  StripeEngine stripes;
   Completions completions;
   EagerMessages eager;
   Rendezvous rendezvous;

@@ -106,7 +106,7 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   subchannel.stripe_flow.on_done(entry->size, entry->delivered_before, entry->posted, before, context_.now);
   CongestionWindow& port_flow = entry->kind == WorkEntry::Kind::read ? rail.read_flow : rail.write_flow;
   port_flow.on_done(entry->size, entry->port_delivered_before, entry->posted, before, context_.now);
-  upward_.stripes->on_stripe_done(*entry);
+  stripes_.on_done(*entry);
 }
 
 void Completions::on_receive(Rail& rail, const rdma::Completion& completion) {

@@ -6,6 +6,7 @@
 #include "access/rdma.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/stripe_engine.h"
 #include "rails/datapath/subchannel.h"
 #include "rails/datapath/upward.h"
 
@@ -13,8 +14,8 @@ namespace hawser {
 
 class Completions {
  public:
-  Completions(RailContext& context, RailResources& resources, Upward& upward)
-      : context_(context), resources_(resources), upward_(upward) {}
+  Completions(RailContext& context, RailResources& resources, StripeEngine& stripes, Upward& upward)
+      : context_(context), resources_(resources), stripes_(stripes), upward_(upward) {}
 
   // Takes some completions of a rail and deals with them; how many. Not to be called while it does.
   int poll(Rail& rail);
@@ -30,6 +31,7 @@ class Completions {
 
   RailContext& context_;
   RailResources& resources_;
+  StripeEngine& stripes_;
   Upward& upward_;
   std::array<rdma::Completion, 16> batch_;  // scratch
   bool polling_ = false;

@@ -102,4 +102,15 @@ Result<> RailResources::reserve_packets() {
                  packets.buffer_bytes(), reserved.error().text);
 }
 
+RemoteBytes RailResources::reachable(const Registration& bytes) const {
+  RemoteBytes found;
+  found.address = reinterpret_cast<std::uintptr_t>(bytes.address());
+  for (const auto& rail : rails)
+    if (bytes.usable(rail->device_number())) {
+      found.keys[rail->number()] = bytes.remote_key(rail->device_number());
+      found.device_generations[rail->number()] = rail->address().device_generation;
+    }
+  return found;
+}
+
 }  // namespace hawser

@@ -11,7 +11,9 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/work_entry.h"
 #include "rails/memory/packet_pool.h"
+#include "rails/memory/registration.h"
 #include "rails/memory/registration_cache.h"
+#include "rails/wire/packet.h"
 #include "rails/wire/rail_table.h"
 
 namespace hawser {
@@ -34,6 +36,12 @@ struct RailResources {
       outstanding += rail->outstanding;
     }
     HAWSER_ASSERT(signs >= 0 && outstanding == entries.requests() && entries.all_placed());
+  }
+  // Where registered bytes lie, as the other end is told.
+  RemoteBytes reachable(const Registration& bytes) const;
+  // The devices that are open.
+  DeviceMask open_devices() const {
+    return static_cast<DeviceMask>((std::uint64_t{1} << devices.size()) - 1) & ~dead_devices;
   }
   // Leaves no trace of the entry, which is in no list.
   void free_entry(WorkEntry* entry) {

@@ -1,5 +1,5 @@
 // What the data path tells the floors above it, which it does not know: packets of the kinds that they
-// registered for, the ends of stripes, and what happens to subchannels. The upper floors implement these
+// registered for, and what happens to subchannels. The upper floors implement these
 // interfaces and enter themselves in Upward.
 #pragma once
 
@@ -17,7 +17,6 @@ namespace hawser {
 
 class VirtualChannel;
 struct Subchannel;
-struct WorkEntry;
 
 struct ReceivedPacket {
   VirtualChannel& peer;
@@ -33,15 +32,6 @@ class PacketHandler {
 
  protected:
   ~PacketHandler() = default;
-};
-
-class StripeEvents {
- public:
-  // A stripe, which is off its subchannel: its bytes are there. Frees the entry.
-  virtual void on_stripe_done(WorkEntry& entry) = 0;
-
- protected:
-  ~StripeEvents() = default;
 };
 
 class SubchannelEvents {
@@ -81,7 +71,6 @@ struct Upward {
   static_assert(static_cast<std::size_t>(PacketKind::alternate) < kinds);
 
   std::array<PacketHandler*, kinds> handlers = {};
-  StripeEvents* stripes = nullptr;
   SubchannelEvents* subchannels = nullptr;
   RailTableSource* tables = nullptr;
 

@@ -63,7 +63,7 @@ class VirtualChannel {
   bool acknowledge(std::uint32_t sequence_number);
 
   // The request that sends an entry's packet, whose header it writes: what this end received, too. If the
-  // adapter takes it: note_told().
+  // adapter takes it: note_acknowledged_to_peer().
   rdma::SendRequest packet_request(const Subchannel& subchannel, const WorkEntry& entry) const;
   void note_acknowledged_to_peer() {
     acknowledged_to_peer_ = expected_;

@@ -4,17 +4,9 @@
 
 #include <cstring>
 
-#include "rails/datapath/fake_device_test_support.h"
+#include "rails/datapath/ready_peer_test_support.h"
 
 namespace hawser {
-
-// Tells the machine of a subchannel what happens, as recovery does, whose actions nobody carries out here.
-class rails_test::MachineAccess {
- public:
-  static void tell(Subchannel& subchannel, const SubchannelEvent& event) {
-    static_cast<void>(subchannel.machine_.on(event, 1));
-  }
-};
 
 namespace {
 
@@ -25,13 +17,12 @@ using Kind = SubchannelEvent::Kind;
 // Chooses the first, for as long as it may, and notes how often it is asked and what it is told.
 class NotingPolicy final : public SchedulingPolicy {
  public:
-  NotingPolicy(int& asked, TrafficClass& acknowledged_to_peer)
-      : asked_(asked), acknowledged_to_peer_(acknowledged_to_peer) {}
+  NotingPolicy(int& asked, TrafficClass& told) : asked_(asked), told_(told) {}
   const char* name() const override { return "noting"; }
   void plan(const StripeRequest&, std::span<const SubchannelView>, StripePlan&) override {}
   int choose(std::int64_t, TrafficClass traffic, std::span<const SubchannelView> views) override {
     ++asked_;
-    acknowledged_to_peer_ = traffic;
+    told_ = traffic;
     for (std::size_t i = 0; i < views.size(); ++i)
       if (views[i].usable) return static_cast<int>(i);
     return -1;
@@ -42,7 +33,7 @@ class NotingPolicy final : public SchedulingPolicy {
 
  private:
   int& asked_;
-  TrafficClass& acknowledged_to_peer_;
+  TrafficClass& told_;
 };
 
 class NoHandler final : public PacketHandler {
@@ -51,46 +42,11 @@ class NoHandler final : public PacketHandler {
   int packets = 0;
 };
 
-class NoRecovery final : public SubchannelEvents {
- public:
-  void on_wanted(VirtualChannel&) override {}
-  void on_failed(Subchannel&, PathReason) override {}
-  void on_damaged(Subchannel&) override {}
-  void on_half_posted(Subchannel&) override {}
-  void on_drained(Subchannel&) override {}
-  void on_early_packet(Subchannel&, PacketKind) override {}
-  void on_reissued(std::int64_t) override {}
-  void on_device_gone(std::uint16_t) override {}
-};
-
-// A peer with two rails, both ready.
 class ChannelTest : public testing::Test {
  protected:
-  ChannelTest() {
-    settings_.job_size = 2;
-    context.emplace(settings_, Knobs{}, 1);
-    resources.emplace(context->knobs);
-    rails_test::FakeDevices devices(2);
-    EXPECT_TRUE(resources->open(*context, devices));
-    upward.handle({PacketKind::eager}, handler);
-    upward.subchannels = &recovery;
-    peer.emplace(*context, *resources, upward, due, 1, resources->table,
-                 std::make_unique<NotingPolicy>(asked, acknowledged_to_peer));
-    for (Subchannel& subchannel : peer->subchannels()) {
-      subchannel.queue_pair = std::make_unique<FakeQueuePair>();
-      MachineAccess::tell(subchannel, {.kind = Kind::want});
-      MachineAccess::tell(subchannel, {.kind = Kind::connect_begun, .connection_generation = 1});
-      MachineAccess::tell(subchannel, {.kind = Kind::joined});
-      EXPECT_TRUE(subchannel.in_service());
-      peer->on_ready();
-    }
-    peer->advance();  // the credit that tells the peer of the new connection
-  }
-  ~ChannelTest() override { peer->abandon(); }
+  ChannelTest() { ready.upward.handle({PacketKind::eager}, handler); }
 
-  FakeQueuePair& queue_pair(std::size_t index) {
-    return static_cast<FakeQueuePair&>(*peer->subchannels()[index].queue_pair);
-  }
+  FakeQueuePair& queue_pair(std::size_t index) { return ready.queue_pair(index); }
   bool send(TrafficClass traffic = TrafficClass::blocking) {
     const std::array<std::byte, 8> bytes = {};
     return peer->send(PacketKind::eager, traffic, bytes, {});
@@ -113,17 +69,13 @@ class ChannelTest : public testing::Test {
     return header;
   }
 
-  RailSettings settings_;
-  std::optional<RailContext> context;
-  std::optional<RailResources> resources;
-  Upward upward;
-  NoHandler handler;
-  NoRecovery recovery;
-  DuePeers due;
   int asked = 0;
-  TrafficClass acknowledged_to_peer = TrafficClass::one_sided;
   std::uint32_t next_ = 0;
-  std::optional<VirtualChannel> peer;
+  NoHandler handler;
+  TrafficClass traffic_told = TrafficClass::one_sided;
+  rails_test::ReadyPeer ready{std::make_unique<NotingPolicy>(asked, traffic_told)};
+  VirtualChannel* const peer = &*ready.channel;
+  RailResources* const resources = &*ready.resources;
 };
 
 TEST_F(ChannelTest, ACreditThatTheAdapterRefusesIsSentLater) {
@@ -199,7 +151,7 @@ TEST_F(ChannelTest, ThePolicyIsToldTheClassOfEachPacket) {
                                        TrafficClass::one_sided, TrafficClass::blocking}) {
       const int before = asked;
       ASSERT_TRUE(send(traffic));
-      EXPECT_EQ(acknowledged_to_peer, traffic);
+      EXPECT_EQ(traffic_told, traffic);
       EXPECT_EQ(asked, before + 1);
     }
 }

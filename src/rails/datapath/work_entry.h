@@ -14,6 +14,7 @@
 
 namespace hawser {
 
+class StripedTransfer;
 struct Subchannel;
 
 struct WorkEntry {
@@ -42,7 +43,7 @@ struct WorkEntry {
   Subchannel* subchannel = nullptr;         // in flight or retained
   std::uint32_t connection_generation = 0;  // of that, when it was posted
   // Stripes.
-  std::uint32_t transfer = 0;  // place in the table of outgoing (write) or incoming (read) transfers
+  StripedTransfer* transfer = nullptr;
   std::int64_t offset = 0;
   std::int64_t size = 0;
   std::int64_t queued_before = 0;          // bytes of its kind under way on the subchannel when it was posted

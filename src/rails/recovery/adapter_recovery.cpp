@@ -74,12 +74,7 @@ bool AdapterRecovery::in_use(std::uint16_t device) const {
 }
 
 void AdapterRecovery::close(std::uint16_t device) {
-  for (TransferTable* table : {&rendezvous_.exposures(), &rendezvous_.fetches()}) {
-    for (std::uint32_t place = 0; place < table->places(); ++place) {
-      auto& regions = (*table)[place].registration.regions;
-      if (device < regions.size()) regions[device].reset();
-    }
-  }
+  rendezvous_.on_device_closed(device);
   resources_.registrations->forget_device(device);
   give_back(device);
   adapters_[device] = {State::closed, 0, context_.now + first_pause, adapters_[device].died};
@@ -107,8 +102,7 @@ void AdapterRecovery::try_to_open(std::uint16_t device) {
   adapter = {};
   ++context_.counters.adapters_reopened;
   resources_.dead_devices &= ~(DeviceMask{1} << device);
-  renew(rendezvous_.exposures(), true, device);
-  renew(rendezvous_.fetches(), false, device);
+  rendezvous_.on_device_opened(device);
   for (const auto& rail : resources_.rails) {
     if (rail->device_number() != device) continue;
     resources_.table.rails[rail->number()] = rail->address();
@@ -127,82 +121,6 @@ bool AdapterRecovery::make_again(std::uint16_t device) {
     return false;
   }
   return true;
-}
-
-void AdapterRecovery::renew(TransferTable& table, bool exposed, std::uint16_t device) {
-  for (std::uint32_t place = 0; place < table.places(); ++place) {
-    Transfer& transfer = table[place];
-    if (transfer.state == Transfer::State::free || !transfer.registration.made() ||
-        transfer.registration.refused)
-      continue;
-    if (!register_again(transfer.registration, transfer.size, device)) continue;
-    const bool announced =
-        exposed ? transfer.readable : !transfer.readable && transfer.state == Transfer::State::moving;
-    if (announced) untold_.push_back({exposed, transfer.name});
-  }
-}
-
-bool AdapterRecovery::register_again(Registration& registration, std::int64_t size, std::uint16_t device) {
-  if (registration.usable(device)) return true;
-  if (registration.cached != nullptr) {
-    const bool made =
-        static_cast<bool>(registration.cache->add_devices(*registration.cached, DeviceMask{1} << device));
-    context_.counters.registrations_refused += !made;
-    return made;
-  }
-  auto region = resources_.devices[device]->register_memory(
-      registration.address, static_cast<std::size_t>(size), rdma::Access::remote_read_write);
-  if (!region) return false;
-  registration.regions[device] = std::move(region).value();
-  return true;
-}
-
-// Keys.
-
-bool AdapterRecovery::tell_keys() {
-  bool any = false;
-  for (std::size_t count = untold_.size(); count > 0; --count) {
-    const Untold untold = untold_.front();
-    untold_.pop_front();
-    if (tell(untold))
-      any = true;
-    else
-      untold_.push_back(untold);
-  }
-  return any;
-}
-
-// True: told, or there is nothing to tell any more.
-bool AdapterRecovery::tell(const Untold& untold) {
-  TransferTable& table = untold.exposed ? rendezvous_.exposures() : rendezvous_.fetches();
-  const Transfer& transfer = table[untold.name.place];
-  if (transfer.state == Transfer::State::free || transfer.name != untold.name ||
-      !transfer.registration.made())
-    return true;
-  KeysBody body;
-  body.exposed = untold.exposed ? transfer.name : transfer.other;
-  body.written = !untold.exposed;
-  body.bytes = rendezvous_.own_bytes(transfer);
-  return transfer.peer->room() &&
-         transfer.peer->send(PacketKind::keys, transfer.traffic, std::as_bytes(std::span(&body, 1)), {});
-}
-
-void AdapterRecovery::on_keys(VirtualChannel& peer, std::span<const std::byte> packet) {
-  KeysBody body;
-  if (!read_body(packet, sizeof(PacketHeader), body))
-    return context_.report_short(peer.process(), "a key update", packet.size());
-  if (body.written != 0) {
-    Transfer* const exposure = rendezvous_.exposures().find(body.exposed, peer);
-    if (exposure != nullptr && !exposure->readable) exposure->remote = body.bytes;
-    return;
-  }
-  // The exposed bytes have their owner's name only.
-  for (std::uint32_t place = 0; place < rendezvous_.fetches().places(); ++place) {
-    Transfer& fetch = rendezvous_.fetches()[place];
-    if (fetch.state != Transfer::State::free && fetch.peer == &peer && fetch.readable &&
-        fetch.other == body.exposed)
-      fetch.remote = body.bytes;
-  }
 }
 
 }  // namespace hawser

@@ -14,8 +14,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <span>
 #include <vector>
 
 #include "base/time.h"
@@ -23,9 +21,7 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/timer_list.h"
-#include "rails/datapath/transfer.h"
 #include "rails/protocol/rendezvous.h"
-#include "rails/wire/packet.h"
 
 namespace hawser {
 
@@ -50,11 +46,6 @@ class AdapterRecovery {
   void progress();
   Nanoseconds deadline() const;  // when progress has something to do; never: not by itself
 
-  // Tells peers new keys as far as there is room; true if any were told.
-  bool tell_keys();
-  void on_keys(VirtualChannel& peer, std::span<const std::byte> packet);
-  bool all_told() const { return untold_.empty(); }
-
  private:
   enum class State : std::uint8_t { well, failing, closed };
   struct Adapter {
@@ -63,10 +54,6 @@ class AdapterRecovery {
     Nanoseconds due = never;     // the next one
     Nanoseconds died = never;    // never: it has not
   };
-  struct Untold {
-    bool exposed;  // the exposed bytes; else where to write
-    TransferName name;
-  };
   Nanoseconds alone_since() const;
   void lose_all();
   bool in_use(std::uint16_t device) const;
@@ -74,9 +61,6 @@ class AdapterRecovery {
   void give_back(std::uint16_t device);
   void try_to_open(std::uint16_t device);
   bool make_again(std::uint16_t device);
-  void renew(TransferTable& table, bool exposed, std::uint16_t device);
-  bool register_again(Registration& registration, std::int64_t size, std::uint16_t device);
-  bool tell(const Untold& untold);
 
   RailContext& context_;
   RailResources& resources_;
@@ -86,7 +70,6 @@ class AdapterRecovery {
   Failover& failover_;
   Connector& connector_;
   std::vector<Adapter> adapters_;  // by number of the device
-  std::deque<Untold> untold_;
 };
 
 }  // namespace hawser

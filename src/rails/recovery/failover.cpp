@@ -15,7 +15,7 @@ std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_byte
 
 // PlantedBug::resend_without_fence: a second copy of everything unknown, while the first may still arrive.
 void resend_at_once(Subchannel& subchannel, RailContext& context, RailResources& resources,
-                    Rendezvous& rendezvous) {
+                    StripeEngine& stripes) {
   EntryList again;
   while (WorkEntry* entry = subchannel.in_flight.pop_front()) again.push_back(entry);
   while (WorkEntry* entry = again.pop_front()) {
@@ -24,7 +24,7 @@ void resend_at_once(Subchannel& subchannel, RailContext& context, RailResources&
     subchannel.rail.outstanding -= write ? 2 : 1;
     subchannel.outstanding -= write ? 2 : 1;
     if (entry->kind != WorkEntry::Kind::packet)
-      rendezvous.on_stripe_failed(*entry);
+      stripes.on_failed(*entry);
     else if (entry->sequenced)
       subchannel.peer.wait_again(*entry);
     else
@@ -61,7 +61,7 @@ void Failover::note_failure(Subchannel& subchannel, const SubchannelAction& fail
 Failover::Report Failover::stop(Subchannel& subchannel) {
   const SubchannelEvent posted{.kind = SubchannelEvent::Kind::marker_posted};
   if (planted(PlantedBug::resend_without_fence)) {
-    resend_at_once(subchannel, context_, resources_, rendezvous_);
+    resend_at_once(subchannel, context_, resources_, stripes_);
     return posted;
   }
   if (!subchannel.queue_pair->make_error()) return {};
@@ -198,21 +198,21 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
   VirtualChannel& peer = subchannel.peer;
   // What its adapter acknowledged and its software never saw: damaged, or the adapter died with it.
   peer.take_back(subchannel, received);
-  rendezvous_.take_back(subchannel, received);
+  stripes_.take_back(subchannel, received);
   while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
     if (entry->kind == WorkEntry::Kind::read) {
       // Nothing late could land here since the own end was drained; but only now does the peer's adapter not
       // look at the bytes any more, which the peer may give back as soon as they are read another way.
-      rendezvous_.on_stripe_failed(*entry);
+      stripes_.on_failed(*entry);
       continue;
     }
     const bool arrived = sequence_distance(entry->ordinal, received) < 0;
     if (arrived) ++context_.counters.already_arrived;
     if (entry->kind == WorkEntry::Kind::write) {
       if (arrived && !planted(PlantedBug::duplicate_finish))
-        rendezvous_.on_stripe_done(*entry);
+        stripes_.on_done(*entry);
       else
-        rendezvous_.on_stripe_failed(*entry);
+        stripes_.on_failed(*entry);
     } else if (arrived) {
       resources_.free_entry(entry);
     } else {
@@ -298,7 +298,7 @@ bool Failover::others_get_through(Subchannel& subchannel, Nanoseconds since) {
 void Failover::discard(Subchannel& subchannel) {
   while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
     if (entry->kind == WorkEntry::Kind::write || entry->kind == WorkEntry::Kind::read)
-      rendezvous_.on_stripe_failed(*entry);
+      stripes_.on_failed(*entry);
     else
       resources_.free_entry(entry);
   }

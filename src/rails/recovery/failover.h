@@ -14,6 +14,7 @@
 #include "rails/datapath/completions.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/stripe_engine.h"
 #include "rails/datapath/subchannel.h"
 #include "rails/datapath/timer_list.h"
 #include "rails/datapath/work_entry.h"
@@ -31,6 +32,7 @@ class Failover {
  public:
   // What a failure has to do with beside the subchannel itself.
   struct Neighbours {
+    StripeEngine& stripes;
     Rendezvous& rendezvous;
     Connector& connector;
     AlternatePaths& alternates;
@@ -42,6 +44,7 @@ class Failover {
         resources_(resources),
         timers_(timers),
         completions_(completions),
+        stripes_(neighbours.stripes),
         rendezvous_(neighbours.rendezvous),
         connector_(neighbours.connector),
         alternates_(neighbours.alternates),
@@ -86,6 +89,7 @@ class Failover {
   RailResources& resources_;
   TimerList& timers_;
   Completions& completions_;
+  StripeEngine& stripes_;
   Rendezvous& rendezvous_;
   Connector& connector_;
   AlternatePaths& alternates_;

@@ -15,7 +15,7 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       alternates_(lower.context, lower.resources, lower.timers, lower.schedule),
       quarantine_(lower.context, lower.resources, lower.peers, alternates_, driver_),
       failover_(lower.context, lower.resources, lower.timers, lower.completions,
-                {lower.rendezvous, connector_, alternates_, driver_}),
+                {lower.stripes, lower.rendezvous, connector_, alternates_, driver_}),
       addresses_(lower.context, lower.resources, lower.peers, lower.timers, lower.upward, exchange,
                  connector_, driver_),
       adapters_(lower.context, lower.resources, lower.peers, lower.timers, lower.rendezvous, failover_,
@@ -24,8 +24,8 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
                  {failover_, alternates_, addresses_, driver_}),
       driver_(lower.context, lower.timers, lower.report, {failover_, connector_, quarantine_, addresses_}) {
   lower.upward.subchannels = this;
-  lower.upward.handle({PacketKind::keys, PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate,
-                       PacketKind::probe, PacketKind::probe_answer},
+  lower.upward.handle({PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate, PacketKind::probe,
+                       PacketKind::probe_answer},
                       *this);
 }
 
@@ -43,8 +43,6 @@ void Recovery::on_wanted(VirtualChannel& peer) {
 
 void Recovery::on_packet(const ReceivedPacket& packet) {
   switch (packet.kind) {
-    case PacketKind::keys:
-      return adapters_.on_keys(packet.peer, packet.bytes);
     case PacketKind::fence:
     case PacketKind::fence_answer:
       return failover_.on_message(packet.peer, packet.kind == PacketKind::fence,

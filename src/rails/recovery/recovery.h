@@ -28,6 +28,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
     PathReport& report;
     PollSchedule& schedule;
     Completions& completions;
+    StripeEngine& stripes;
     Rendezvous& rendezvous;
     Upward& upward;
   };
@@ -41,9 +42,6 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   void on_wanted(VirtualChannel& peer) override;
   // Takes datagrams and the devices' events; true if there were datagrams.
   bool look();
-  // Tells peers new keys as far as there is room; true if any were told.
-  bool tell_keys() { return !adapters_.all_told() && adapters_.tell_keys(); }
-  bool all_told() const { return adapters_.all_told(); }
   void run_timers();
   bool timers_due() const { return context_.now >= timers_.next_run() || context_.now >= next_watch_; }
   // When timers_due() wants to be asked though nothing comes: requests that hang bring nothing.

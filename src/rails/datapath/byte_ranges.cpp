@@ -1,4 +1,4 @@
-#include "rails/datapath/transfer.h"
+#include "rails/datapath/byte_ranges.h"
 
 #include <algorithm>
 
@@ -23,24 +23,6 @@ bool RangeSet::add(const ByteRange& range) {
     ranges_.insert(after, range);
   }
   return true;
-}
-
-void TransferTable::release(Transfer& transfer) {
-  transfer.registration.clear();
-  transfer.remaining.clear();
-  transfer.arrived.clear();
-  transfer.state = Transfer::State::free;
-  ++transfer.name.generation;
-  transfer.peer = nullptr;
-  transfer.bytes = {};
-  transfer.end = nullptr;
-  transfer.size = transfer.done = transfer.offered = transfer.posted = 0;
-  transfer.in_flight = 0;
-  transfer.checked = false;
-  transfer.damaged = 0;
-  transfer.readable = transfer.reissued = transfer.confirmed = transfer.in_packets = false;
-  free_.push_back(transfer.name.place);
-  --live_;
 }
 
 }  // namespace hawser

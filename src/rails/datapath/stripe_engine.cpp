@@ -1,0 +1,340 @@
+#include "rails/datapath/stripe_engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/planted_bug.h"
+
+namespace hawser {
+namespace {
+
+// Of a long transfer, what is planned at once: two such pieces are under way. No longer than what the
+// adapters at both ends take as one request, for a piece may become one stripe.
+constexpr double seconds_of_piece = 0.02, shortest_piece = 4 << 20;
+constexpr std::int64_t longest_piece = 1 << 30;
+// What is written stands before the packets that come after it, and so before those that bring the next
+// transfers; and it was planned by what was known of the rails then. So another one is begun when on some
+// rail no more is left to be done than its own size and this. Reads load the other end's way here, and their
+// starts come as soon as those before them; they are bounded by tokens.
+constexpr double seconds_of_backlog = 0.002;
+
+}  // namespace
+
+void StripedTransfer::reset() {
+  HAWSER_ASSERT(!link_.linked() && !written_.linked() && in_flight_ == 0);
+  local_.clear();
+  rest_.clear();
+  reissued_ = false;
+  one_path_ = 0;
+  posted_ = moved_ = 0;
+  peer_ = nullptr;
+  owner_ = nullptr;
+}
+
+void StripeEngine::add(StripedTransfer& transfer, const ByteRange& range) {
+  transfer.rest_.push_back(range);
+  if (!transfer.link_.linked()) list_of(transfer).push_back(&transfer);
+}
+
+void StripeEngine::confirm(StripedTransfer& transfer) {
+  while (WorkEntry* entry = transfer.acknowledged_.pop_front()) resources_.free_entry(entry);
+  if (transfer.written_.linked()) written_.remove(&transfer);
+}
+
+void StripeEngine::withdraw(StripedTransfer& transfer) {
+  HAWSER_ASSERT(transfer.in_flight_ == 0);
+  confirm(transfer);
+  transfer.rest_.clear();
+  if (transfer.link_.linked()) list_of(transfer).remove(&transfer);
+}
+
+// Posting.
+
+bool StripeEngine::post_all() {
+  backed_up_.clear();
+  bool moved = post_all(to_write_);
+  if (read_tokens_ > 0) moved |= post_all(to_read_);
+  return moved;
+}
+
+// A transfer whose peer has no room now does not hold up the others.
+bool StripeEngine::post_all(TransferList& list) {
+  bool moved = false;
+  for (StripedTransfer* transfer = list.front(); transfer != nullptr;) {
+    StripedTransfer* const next = list.next(transfer);
+    if (transfer->peer_->ready() > 0 && !backed_up(*transfer)) moved |= post(*transfer);
+    transfer = next;
+  }
+  return moved;
+}
+
+bool StripeEngine::backed_up(const StripedTransfer& transfer) const {
+  return transfer.direction_ == Direction::write &&
+         std::find(backed_up_.begin(), backed_up_.end(), transfer.peer_) != backed_up_.end();
+}
+
+// What is posted cannot be moved any more when a rail turns slow: a long transfer is planned piece by piece.
+bool StripeEngine::post(StripedTransfer& transfer) {
+  if (!transfer.rest_.empty() && !transfer.local_.made() && !transfer.owner_->prepare(transfer))
+    return give_up(transfer);
+  VirtualChannel& peer = *transfer.peer_;
+  const bool write = transfer.direction_ == Direction::write;
+  bool moved = false;
+  while (!transfer.rest_.empty() && (write || read_tokens_ > 0)) {
+    const std::span<SubchannelView> views = peer.views(write ? 2 : 1);
+    const Outlook outlook = survey(transfer, views);
+    const auto piece = static_cast<std::int64_t>(std::min(
+        std::max(outlook.rate * seconds_of_piece, shortest_piece), static_cast<double>(outlook.longest)));
+    if (!outlook.any && !reached_by_adapters(transfer)) return give_up(transfer) || moved;
+    if (!outlook.any || transfer.posted_ >= 2 * piece) return moved;
+    ByteRange range = transfer.rest_.back();
+    if (write && outlook.backlog > static_cast<double>(range.size) / outlook.fastest + seconds_of_backlog) {
+      backed_up_.push_back(&peer);
+      return moved;
+    }
+    transfer.rest_.pop_back();
+    if (range.size > piece) {
+      transfer.rest_.push_back({range.offset + piece, range.size - piece});
+      range.size = piece;
+    }
+    if (!post_range(transfer, range, views)) return moved;
+    moved = true;
+  }
+  if (transfer.rest_.empty()) list_of(transfer).remove(&transfer);
+  return moved;
+}
+
+// Which subchannels can carry the transfer, and what they make together.
+StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<SubchannelView> views) const {
+  VirtualChannel& peer = *transfer.peer_;
+  Outlook outlook;
+  outlook.backlog = INFINITY;
+  outlook.longest = longest_piece;
+  std::uint32_t turn = transfer.one_path_;
+  for (SubchannelView& view : views) {
+    const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
+    view.usable = view.usable && transfer.local_.usable(subchannel.rail.device_number()) &&
+                  transfer.remote_.keys[subchannel.remote_rail] != 0 &&
+                  transfer.remote_.device_generations[subchannel.remote_rail] ==
+                      subchannel.ends.remote_device_generation;
+    // After damage: only the first usable path, then the second, and so on.
+    if (view.usable && transfer.one_path_ > 0) view.usable = --turn == 0;
+    outlook.any |= view.usable;
+    if (!view.usable) continue;
+    outlook.longest =
+        std::min(outlook.longest, rdma::longest_message(subchannel.rail.attributes().address,
+                                                        peer.remote_rail(subchannel.remote_rail).port));
+    outlook.rate += view.bytes_per_second;
+    outlook.fastest = std::max(outlook.fastest, view.bytes_per_second);
+    outlook.backlog =
+        std::min(outlook.backlog, static_cast<double>(view.bytes_queued) / view.bytes_per_second);
+  }
+  if (!outlook.any && transfer.one_path_ > 1) transfer.one_path_ = 1;  // round again
+  return outlook;
+}
+
+// Whether some connection that is ready has its keys at both ends, or will have new ones.
+bool StripeEngine::reached_by_adapters(const StripedTransfer& transfer) const {
+  bool any_ready = false;
+  for (const Subchannel& subchannel : transfer.peer_->subchannels()) {
+    if (!subchannel.in_service()) continue;
+    any_ready = true;
+    if (transfer.local_.usable(subchannel.rail.device_number()) &&
+        transfer.remote_.keys[subchannel.remote_rail] != 0)
+      return true;
+  }
+  return !any_ready;
+}
+
+// True: the rest is the owner's.
+bool StripeEngine::give_up(StripedTransfer& transfer) {
+  // What is being read must not land later.
+  if (transfer.direction_ == Direction::read && transfer.in_flight_ > 0) return false;
+  list_of(transfer).remove(&transfer);
+  transfer.owner_->on_failed(transfer);
+  return true;
+}
+
+// Whether anything of it was posted; what was not waits again.
+bool StripeEngine::post_range(StripedTransfer& transfer, const ByteRange& range,
+                              std::span<const SubchannelView> views) {
+  StripeRequest request;
+  request.bytes = range.size;
+  request.smallest_stripe = context_.knobs.rail_stripe;
+  request.traffic = transfer.traffic_;
+  StripePlan plan;
+  transfer.peer_->policy().plan(request, views, plan);
+  bool posted = false;
+  for (Stripe stripe : plan.stripes()) {
+    stripe.offset += range.offset;
+    const std::int64_t bytes = post_stripe(transfer, stripe);
+    posted |= bytes > 0;
+    context_.counters.bytes_of(request.traffic) += static_cast<std::uint64_t>(bytes);
+    if (bytes < stripe.bytes) transfer.rest_.push_back({stripe.offset + bytes, stripe.bytes - bytes});
+  }
+  return posted;
+}
+
+// How many of its bytes were posted.
+std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& stripe) {
+  Subchannel& subchannel = transfer.peer_->subchannels()[stripe.subchannel];
+  Rail& rail = subchannel.rail;
+  const bool write = transfer.direction_ == Direction::write;
+  const std::int32_t requests = write ? 2 : 1;
+  if (!subchannel.room_for(requests, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return 0;
+  if (!write && read_tokens_ == 0) {
+    ++context_.counters.read_tokens_waited;
+    return 0;
+  }
+  std::int64_t bytes = subchannel.stripe_flow.room(stripe.bytes, subchannel.bytes_queued);
+  CongestionWindow& port_flow = write ? rail.write_flow : rail.read_flow;
+  if (bytes > 0 && !write) bytes = port_flow.room(bytes, rail.bytes_queued);
+  if (bytes == 0) return 0;
+  // What is written waits in the own adapter, which does no harm.
+  if (write) port_flow.note_demand(bytes, rail.bytes_queued);
+  WorkEntry& entry = *resources_.entries.take();
+  entry.kind = write ? WorkEntry::Kind::write : WorkEntry::Kind::read;
+  entry.sequenced = false;
+  entry.transfer = &transfer;
+  entry.offset = stripe.offset;
+  entry.size = bytes;
+  entry.posted = context_.now;
+  entry.watched = 0;
+  entry.queued_before = subchannel.bytes_queued;
+  entry.delivered_before = subchannel.stripe_flow.delivered();
+  entry.port_delivered_before = port_flow.delivered();
+  if (!(write ? post_write(transfer, entry, subchannel) : post_read(transfer, entry, subchannel))) {
+    resources_.free_entry(&entry);
+    return 0;
+  }
+  if (transfer.reissued_) upward_.subchannels->on_reissued(bytes);
+  context_.counters.bytes_striped += static_cast<std::uint64_t>(bytes);
+  ++transfer.in_flight_;
+  transfer.posted_ += bytes;
+  resources_.entries.place(entry, WorkEntry::Place::in_flight);
+  entry.subchannel = &subchannel;
+  entry.connection_generation = subchannel.connection_generation();
+  subchannel.outstanding += requests;
+  rail.outstanding += requests;
+  subchannel.bytes_queued += bytes;
+  rail.bytes_queued += bytes;
+  context_.status.posted(subchannel.status_row, bytes);
+  subchannel.in_flight.push_back(&entry);
+  return bytes;
+}
+
+// A write and its finish, one entry: what completes the finish completes the write.
+bool StripeEngine::post_write(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
+  entry.small = true;
+  entry.buffer = resources_.small_packets.take();
+  if (entry.buffer == nullptr) return false;
+  const FinishBody body{transfer.remote_name_, entry.offset, entry.size};
+  entry.packet_kind = PacketKind::finish;
+  entry.sequence_number = 0;
+  std::memcpy(entry.buffer->data + sizeof(PacketHeader), &body, sizeof(body));
+  entry.bytes = sizeof(PacketHeader) + sizeof(body);
+  rdma::SendRequest requests[2];
+  requests[0].id = entry.work_id();
+  requests[0].opcode = rdma::Opcode::write;
+  requests[0].signaled = false;
+  requests[0].segment_count = 1;
+  requests[0].segments[0] = {transfer.local_.address() + entry.offset, static_cast<std::uint32_t>(entry.size),
+                             transfer.local_.local_key(subchannel.rail.device_number())};
+  requests[0].remote_address = transfer.remote_.address + static_cast<std::uint64_t>(entry.offset);
+  requests[0].remote_key = remote_key(transfer, subchannel);
+  requests[1] = transfer.peer_->packet_request(subchannel, entry);
+  const int posted = subchannel.queue_pair->post_send(requests);
+  if (posted == 0) return false;
+  // Half of it: the finish never goes out, so neither may anything behind it.
+  if (posted == 1)
+    upward_.subchannels->on_half_posted(subchannel);
+  else
+    transfer.peer_->note_acknowledged_to_peer();
+  entry.ordinal = subchannel.sent++;
+  ++context_.counters.stripes_written;
+  return true;
+}
+
+bool StripeEngine::post_read(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
+  rdma::SendRequest request;
+  request.id = entry.work_id();
+  request.opcode = rdma::Opcode::read;
+  request.segment_count = 1;
+  request.segments[0] = {transfer.local_.address() + entry.offset, static_cast<std::uint32_t>(entry.size),
+                         transfer.local_.local_key(subchannel.rail.device_number())};
+  request.remote_address = transfer.remote_.address + static_cast<std::uint64_t>(entry.offset);
+  request.remote_key = remote_key(transfer, subchannel);
+  if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;
+  --read_tokens_;
+  ++context_.counters.stripes_read;
+  return true;
+}
+
+// The peer's memory, over this subchannel.
+std::uint32_t StripeEngine::remote_key(const StripedTransfer& transfer, const Subchannel& subchannel) {
+  std::size_t rail = subchannel.remote_rail;
+  if (planted(PlantedBug::wrong_key) && transfer.reissued_) rail ^= 1;
+  return transfer.remote_.keys[rail];
+}
+
+// What became of stripes.
+
+void StripeEngine::end_flight(WorkEntry& entry) {
+  if (entry.kind == WorkEntry::Kind::read) ++read_tokens_;
+  --entry.transfer->in_flight_;
+  entry.transfer->posted_ -= entry.size;
+}
+
+void StripeEngine::on_done(WorkEntry& entry) {
+  end_flight(entry);
+  StripedTransfer& transfer = *entry.transfer;
+  const ByteRange range{entry.offset, entry.size};
+  transfer.moved_ += range.size;
+  if (entry.kind == WorkEntry::Kind::read) {
+    resources_.free_entry(&entry);
+  } else {
+    resources_.small_packets.give_back(entry.buffer);
+    entry.buffer = nullptr;
+    resources_.entries.place(entry, WorkEntry::Place::retained);
+    transfer.acknowledged_.push_back(&entry);
+    if (!transfer.written_.linked()) written_.push_back(&transfer);
+  }
+  transfer.owner_->on_done(transfer, range);
+}
+
+void StripeEngine::on_failed(WorkEntry& entry) {
+  end_flight(entry);
+  StripedTransfer& transfer = *entry.transfer;
+  transfer.reissued_ = true;
+  transfer.rest_.push_back({entry.offset, entry.size});
+  ++context_.counters.stripes_reissued;
+  context_.counters.bytes_reissued += static_cast<std::uint64_t>(entry.size);
+  resources_.free_entry(&entry);
+  if (transfer.link_.linked()) return;
+  // Before those that were not begun: whoever waits waits for the oldest.
+  TransferList& list = list_of(transfer);
+  StripedTransfer* behind = list.front();
+  while (behind != nullptr && behind->begun()) behind = list.next(behind);
+  list.insert(behind, &transfer);
+}
+
+void StripeEngine::take_back(const Subchannel& subchannel, std::uint32_t received) {
+  for (StripedTransfer* transfer = written_.front(); transfer != nullptr; transfer = written_.next(transfer))
+    for (WorkEntry* entry = transfer->acknowledged_.front(); entry != nullptr;) {
+      WorkEntry* const next = transfer->acknowledged_.next(entry);
+      if (entry->subchannel == &subchannel &&
+          entry->connection_generation == subchannel.connection_generation() &&
+          sequence_distance(entry->ordinal, received) >= 0) {
+        transfer->acknowledged_.remove(entry);
+        ++context_.counters.taken_back;
+        ++transfer->in_flight_;
+        transfer->posted_ += entry->size;
+        transfer->moved_ -= entry->size;
+        on_failed(*entry);
+      }
+      entry = next;
+    }
+}
+
+}  // namespace hawser

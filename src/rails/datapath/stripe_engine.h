@@ -1,0 +1,84 @@
+// StripeEngine: moves ranges of bytes between registered memory here and a peer's, in stripes by RDMA write
+// or read. Stripes are planned when they are posted, over the subchannels that work then, as the peer's
+// policy says. Behind each write goes a finish on the same queue pair: it tells the peer, and after a failure
+// the count of packets tells this end whether the write arrived.
+//
+// A range whose subchannel fails is posted again, without asking the owner: what it may do is the same
+// whoever owns it, and older transfers, of any owner, go before younger ones. Only bytes that no adapter
+// reaches are handed back.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/striped_transfer.h"
+#include "rails/datapath/upward.h"
+#include "rails/datapath/virtual_channel.h"
+
+namespace hawser {
+
+class StripeEngine {
+ public:
+  StripeEngine(RailContext& context, RailResources& resources, const Upward& upward)
+      : context_(context), resources_(resources), upward_(upward), read_tokens_(context.knobs.rail_reads) {}
+
+  // The range waits to be posted from now on, behind transfers that were added before.
+  void add(StripedTransfer& transfer, const ByteRange& range);
+  // The peer's software has what was written: nothing is taken back any more.
+  void confirm(StripedTransfer& transfer);
+  // Confirms, and forgets the ranges that wait. Nothing of the transfer may be in flight.
+  void withdraw(StripedTransfer& transfer);
+  // Posts what can be posted. True if anything was.
+  bool progress() { return to_write_.empty() && to_read_.empty() ? false : post_all(); }
+
+  // A stripe that is off its subchannel was carried out, or its range is to be moved again. Frees the entry,
+  // at once or when the transfer is confirmed.
+  void on_done(WorkEntry& entry);
+  void on_failed(WorkEntry& entry);
+  // The peer received only so many packets of the subchannel's present generation, whatever its adapter
+  // acknowledged.
+  void take_back(const Subchannel& subchannel, std::uint32_t received);
+
+  // Stripes that may be read beside those that are.
+  std::int64_t read_tokens() const { return read_tokens_; }
+
+ private:
+  using TransferList = IntrusiveList<StripedTransfer, &StripedTransfer::link_>;
+
+  // What the planning of a piece needs to know of the subchannels.
+  struct Outlook {
+    bool any = false;  // usable ones
+    double rate = 0, fastest = 0;
+    double backlog = 0;        // seconds, on the rail where it is shortest
+    std::int64_t longest = 0;  // bytes of a stripe
+  };
+  bool post_all();
+  bool post_all(TransferList& list);
+  bool backed_up(const StripedTransfer& transfer) const;
+  bool post(StripedTransfer& transfer);
+  Outlook survey(StripedTransfer& transfer, std::span<SubchannelView> views) const;
+  bool reached_by_adapters(const StripedTransfer& transfer) const;
+  bool give_up(StripedTransfer& transfer);
+  bool post_range(StripedTransfer& transfer, const ByteRange& range, std::span<const SubchannelView> views);
+  std::int64_t post_stripe(StripedTransfer& transfer, const Stripe& stripe);
+  bool post_write(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel);
+  bool post_read(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel);
+  void end_flight(WorkEntry& entry);
+  static std::uint32_t remote_key(const StripedTransfer& transfer, const Subchannel& subchannel);
+  TransferList& list_of(const StripedTransfer& transfer) {
+    return transfer.direction_ == Direction::write ? to_write_ : to_read_;
+  }
+
+  RailContext& context_;
+  RailResources& resources_;
+  const Upward& upward_;
+  std::int64_t read_tokens_;
+  TransferList to_write_;
+  TransferList to_read_;  // first come, first served
+  IntrusiveList<StripedTransfer, &StripedTransfer::written_> written_;
+  std::vector<const VirtualChannel*> backed_up_;  // in this pass: no later write to them may be begun
+};
+
+}  // namespace hawser
