@@ -20,7 +20,7 @@
 //   lid PORT NEW                            the subnet manager gives another address
 //   tables reroute                          the built-in router, around what is down
 //   tables SWITCH LID PORTNUMBER            one entry
-//   sm change                               another port runs the subnet manager: SM_CHANGE, CLIENT_REREGISTER
+//   sm change                               another port runs the manager (SM_CHANGE, CLIENT_REREGISTER)
 //
 // PORT is n0/hw0, n0/hw0:2 or LEAF03:13. What names nothing in the topology is refused with a reason.
 // clang-format on
