@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <pthread.h>
 #include <poll.h>
+#include <errno.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,20 @@ static void times(int rank) {
   t = now();
   poll(NULL, 0, 7);
   printf("%d: poll %.0f us\n", rank, (now() - t) * 1e6);
+  static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_sec += 2;
+  t = now();
+  int timed_out = pthread_cond_timedwait(&condition, &mutex, &until) == ETIMEDOUT;
+  printf("%d: condition %.0f s, timed out %d\n", rank, now() - t, timed_out);
+  sem_t semaphore;
+  sem_init(&semaphore, 0, 1);
+  until.tv_sec += 1;
+  t = now();
+  timed_out = sem_wait(&semaphore) == 0 && sem_timedwait(&semaphore, &until) == -1 && errno == ETIMEDOUT;
+  printf("%d: semaphore %.0f s, timed out %d\n", rank, now() - t, timed_out);
   t = now();
   sleep(3);
   printf("%d: sleep %.0f s\n", rank, now() - t);
@@ -68,6 +84,11 @@ int main(int argc, char** argv) {
   if (strcmp(how, "long") == 0) sleep(100);
   if (strcmp(how, "return") == 0) return 0;
   if (strcmp(how, "thread") == 0) { pthread_t t; pthread_create(&t, NULL, thread, NULL); }
+  if (strcmp(how, "wait") == 0) {
+    pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_wait(&condition, &mutex);
+  }
   if (strcmp(how, "fork") == 0) fork();
   if (strcmp(how, "times") == 0) times(rank);
   if (strcmp(how, "compute") == 0) compute();

@@ -121,7 +121,8 @@ class Time(Case):
         output = self.exec(2, self.build("ends.c"), "times").stdout
         for rank in range(2):
             self.assert_lines(output, f"{rank}: usleep 2000 us, by MPI 2000 us", f"{rank}: nanosleep 5000 us",
-                              f"{rank}: poll 7000 us", f"{rank}: sleep 3 s", f"{rank}: date {1767225600 + 3}")
+                              f"{rank}: poll 7000 us", f"{rank}: condition 2 s, timed out 1", f"{rank}: semaphore 1 s, timed out 1",
+                              f"{rank}: sleep 3 s", f"{rank}: date {1767225600 + 6}")
 
     def virtual(self, done):
         return float(re.search(r"([\d.]+) s of virtual time", done.stderr)[1])
@@ -167,11 +168,60 @@ class End(Case):
 
     def test_what_cannot_be_simulated(self):
         self.check("thread", 121, "rank . called pthread_create: threads of the program's own are not simulated")
+        self.check("wait", 121, "rank . called pthread_cond_wait: no other thread can end this wait")
         self.check("fork", 121, "rank . called fork: programs that start other programs are not simulated")
 
     def test_stack(self):
         self.check("stack", 0, "0: stack 1", "1: stack 1")
         self.check("overflow", 128 + 11, "rank . died of signal 11")
+
+
+class Processes(Case):
+    """`--process-per-rank`: the same job, event for event, with each rank in a process of its own."""
+
+    own = ["--process-per-rank"]
+
+    def test_state_that_one_process_has_once(self):
+        for options in ([], ["--ppn", "2"]):
+            output = self.exec(4, self.build("own_process.c"), options=self.own + options).stdout
+            for rank in range(4):
+                self.assert_lines(output, f"{rank}: year {70 + rank}, entry {10 + rank}, mask {rank}, file of {rank}",
+                                  f"{rank}: 0 wrong")
+
+    def test_the_same_job_as_in_one_process(self):
+        for program, words in ((self.build("traffic.c", name="c"), (3, 200000)), (self.build("state.cpp", "mpicxx", name="c++"), ())):
+            for options in ([], ["--ppn", "2", "--stats"], ["--rails", "1", "--fabric", "two-switch", "--draw-faults", "300"]):
+                one, many = (self.exec(6, program, *words, options=[*options, *mode, "--trace-hash"]) for mode in ([], self.own))
+                self.assertEqual((one.stdout, one.stderr), (many.stdout, many.stderr))
+
+    @needs("mpicc.mpich")
+    def test_program_built_for_mpich(self):
+        self.assert_lines(self.exec(4, self.build("traffic.c", "mpicc.mpich"), options=self.own).stdout, "0 wrong")
+
+    @needs("gfortran")
+    def test_fortran(self):
+        output = self.exec(4, self.build("module_f08.f90", "mpifort"), options=self.own).stdout
+        self.assert_lines(output, *(f"{rank}: 6 {3 + rank} {10 * rank} of{rank}" for rank in range(4)))
+
+    def test_openmp_with_one_thread(self):
+        program = self.build("openmp.c", "mpicc", "-fopenmp")
+        output = self.exec(2, program, options=self.own).stdout
+        self.assert_lines(output, "0: 1 threads, sum 4950", "1: 1 threads, sum 5050")
+        done = self.exec(2, program, options=self.own, code=121, env={**os.environ, "OMP_NUM_THREADS": "2"})
+        self.assertRegex(done.stderr, "rank . called pthread_create: threads of the program's own are not simulated")
+
+    def test_ends(self):
+        program = self.build("ends.c")
+        for how, code in (("code", 7), ("abort", 9), ("crash", 139), ("deadlock", 122), ("long", 124), ("thread", 121)):
+            with self.subTest(how):
+                one, many = (self.exec(2, program, how, options=["--time-limit", "10s", *mode], code=code) for mode in ([], self.own))
+                self.assertEqual((one.stdout, one.stderr), (many.stdout, many.stderr))
+
+    def test_process_that_ends_without_a_word(self):
+        program = self.build("own_process.c")
+        for code, ends in ((5, 5), (0, 1)):
+            done = self.exec(4, program, "leave", code, options=self.own, code=ends)
+            self.assertIn(f"the process of rank 1 ended with code {code}", done.stderr)
 
 
 class Refused(Case):
@@ -247,19 +297,34 @@ class Network(Case):
                         ["--ppn", "2", "--rails", "1", "--rate", "1GB/s", "--latency", "1us", "--lmc", "2"]):
             self.assert_lines(self.exec(6, program, options=options).stdout, "0 wrong")
 
-    def test_examples(self):
-        for example in sorted((ROOT / "examples").glob("*.c")):
-            with self.subTest(example.name):
-                program = self.build(example)
-                self.exec(4, program, *(["0.001", "0.0002"] if example.name == "pulled_cable.c" else []))
+    def exec_twice(self, ranks, *words):
+        """Runs the program twice: what it printed, which must be the same, as must all that happened."""
+        first, second = (self.exec(ranks, *words, options=["--trace-hash"]) for _ in range(2))
+        self.assertRegex(first.stderr, "trace hash [0-9a-f]{16}")
+        self.assertEqual((first.stdout, first.stderr), (second.stdout, second.stderr))
+        return first
 
+    def check_examples(self, compiler):
+        examples = sorted((ROOT / "examples").glob("*.c"))
+        self.assertTrue(examples)
+        for example in examples:
+            with self.subTest(example.name):
+                program = self.build(example, compiler)
+                self.exec_twice(4, program, *(["0.001", "0.0002"] if example.name == "pulled_cable.c" else []))
+
+    def test_examples(self):
+        self.check_examples("mpicc")
+
+    @needs("mpicc.mpich")
+    def test_examples_built_for_mpich(self):
+        self.check_examples("mpicc.mpich")
 
     def check_benchmark(self, compiler):
         program = self.build(str(ROOT / "bench/mpi/main.c"), compiler,
                              *(str(each) for each in (ROOT / "bench/mpi").glob("*.c") if each.name != "main.c"), "-lm")
         for words in ("latency -m 1:64 -i 20 -c", "bw -m 65536:131072 -i 4 -c", "allreduce -m 8:64 -i 4 -c",
                       "overlap_exchange -s 1048576 -i 2"):
-            done = self.exec(2, program, *words.split())
+            done = self.exec_twice(2, program, *words.split())
             self.assertRegex(done.stdout, r"(?m)^\d+ +[\d.]+", words)
 
     def test_benchmarks(self):
@@ -268,6 +333,34 @@ class Network(Case):
     @needs("mpicc.mpich")
     def test_benchmarks_built_for_mpich(self):
         self.check_benchmark("mpicc.mpich")
+
+
+class Scale(Case):
+    """What a rank costs. The bounds have a tenth to spare."""
+
+    def memory(self, ranks, *words):
+        """Bytes that the simulator takes at the most."""
+        command = [PROGRAMS / "hawser", "sim", "exec", "-n", str(ranks), "--compute-scale", "0", self.folder / "program", *words]
+        with open(self.folder / "output", "w+") as output:
+            process = subprocess.Popen(command, cwd=self.folder, stdout=output, stderr=subprocess.STDOUT)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            output.seek(0)
+            told = output.read()
+        self.assertEqual(process.returncode, 0, told)
+        self.assert_lines(told, "0 wrong")
+        return usage.ru_maxrss * 1024
+
+    def test_memory_of_a_rank(self):
+        self.build("scale.c")
+        most = 1_900_000
+        self.assertLess((self.memory(256) - self.memory(64)) / (256 - 64), most)
+
+    def test_memory_of_a_pair_that_talks(self):
+        self.build("scale.c")
+        small, large, most = 32, 96, 38_000
+        pairs = large * (large - 1) - large / small * small * (small - 1)
+        self.assertLess((self.memory(large, "pairs") - large / small * self.memory(small, "pairs")) / pairs, most)
 
 
 class Campaign(Case):

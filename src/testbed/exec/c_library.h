@@ -14,6 +14,7 @@ void* behind(const char* name);
 
 ssize_t write(int descriptor, const void* bytes, std::size_t size);
 int change_folder(int descriptor);
+pid_t process();
 [[noreturn]] void exit_now(int code);
 // Processor time of this thread, in nanoseconds.
 std::int64_t processor_time();

@@ -20,6 +20,7 @@
 #include "testbed/exec/exec_report.h"
 #include "testbed/exec/program_job.h"
 #include "testbed/exec/program_tls.h"
+#include "testbed/exec/shared_heap.h"
 
 extern char** environ;
 
@@ -129,11 +130,17 @@ int run(const ExecOptions& options, const ProgramImage& image, const std::string
                             options.command.front(), variables->p_memsz,
                             end_of_program_tls() == nullptr ? 0 : largest_program_tls));
   read_environment(program, simulation, libraries);
+  // More would be threads of the program's own.
+  if (options.process_per_rank && std::getenv("OMP_NUM_THREADS") == nullptr)
+    program.environment.push_back("OMP_NUM_THREADS=1");
   raise_limit_of_descriptors();
   // Large pieces come fresh from the system, which gives memory only when it is used.
   mallopt(M_MMAP_THRESHOLD, 32 * 1024);
   mallopt(M_MMAP_MAX, 1 << 24);
-  ProgramJob job(image, program, std::move(simulation), options.label, options.quiet);
+  if (options.process_per_rank && !shared_heap::enable())
+    return fail(fmt::format("--process-per-rank: no memory that processes share: {}", std::strerror(errno)));
+  ProgramJob job(image, program, std::move(simulation), options.label, options.quiet,
+                 options.process_per_rank);
   const ProgramResult result = job.run();
   for (const std::string& line : result.outcome.output) fmt::print(stderr, "{}\n", line);
   if (const Result<> told = report(options, job, result); !told) return fail(told.error().text);
@@ -152,7 +159,7 @@ int main_of(int argc, char** argv) {
   const std::string program = find_program(options.command.front(), variable("PATH"), error);
   if (program.empty())
     return fail(fmt::format("cannot run {}: {}", options.command.front(), std::strerror(error)));
-  auto image = ProgramImage::read(program, library_folders(libraries));
+  auto image = ProgramImage::read(program, library_folders(libraries), options.process_per_rank);
   if (!image) return fail(image.error().text);
   if (!started_again) return start_again(options, argv, image.value().abi());
   return run(options, image.value(), libraries);

@@ -16,6 +16,10 @@ std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options
                  "Ranks on a host; the next ones on the next host")
       ->check(count)
       ->capture_default_str();
+  app.add_flag(
+      "--process-per-rank", options.process_per_rank,
+      "Run each rank in a process of its own, in the same virtual time: slower, for programs that one "
+      "process cannot hold");
   app.add_flag("-l,--label", options.label, "Begin every line of output with the rank");
   emulator::declare_layout(app, options.fabric);
   options.fabric.what = "fat-tree";

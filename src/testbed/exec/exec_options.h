@@ -19,7 +19,7 @@ struct ExecOptions {
   std::string time_limit, compute_scale = "1";
   std::string trace, json, links_svg;
   std::string stack = "8M";
-  bool trace_hash = false, stats = false, label = false, quiet = false;
+  bool trace_hash = false, stats = false, label = false, quiet = false, process_per_rank = false;
   std::vector<std::string> command;
 };
 

@@ -25,7 +25,8 @@ constexpr std::string_view shared_libraries[] = {
     "libresolv.so.2", "libmvec.so.1", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "libanl.so.1"};
 constexpr std::string_view standard_names[] = {"libmpi_abi.so.0", "libmpi_abi.so.1"};
 constexpr std::string_view mpich_names[] = {"libmpich.so.12", "libmpi.so.12", "libmpicxx.so.12"};
-constexpr std::string_view threading_libraries[] = {"libgomp.so.1", "libtbb.so.12", "libiomp5.so"};
+constexpr std::string_view openmp_library = "libgomp.so.1";
+constexpr std::string_view threading_libraries[] = {openmp_library, "libtbb.so.12", "libiomp5.so"};
 
 constexpr int first_number = 1000;  // of the copies' descriptors
 
@@ -66,9 +67,11 @@ void share_pages(const ElfObject& file, int original, std::uintptr_t base, int c
 
 }  // namespace
 
-Result<ProgramImage> ProgramImage::read(const std::string& program, const std::string& library_folders) {
+Result<ProgramImage> ProgramImage::read(const std::string& program, const std::string& library_folders,
+                                        bool process_per_rank) {
   ProgramImage image;
   image.path_ = program;
+  image.process_per_rank_ = process_per_rank;
   auto file = ElfObject::read(program);
   if (!file) return file.take_error();
   const std::string interpreter = file.value().interpreter();
@@ -118,9 +121,9 @@ Result<> ProgramImage::add(const std::string& path) {
   if (!file) return file.take_error();
   for (const std::string& name : file.value().needed()) {
     if (is_shared(name) || is_mpi(name)) continue;
-    if (among(name, threading_libraries)) {
-      return failure(ErrorKind::other, "{} needs {}: threads of the program's own are not simulated", path,
-                     name);
+    if (among(name, threading_libraries) && !(process_per_rank_ && name == openmp_library)) {
+      return failure(ErrorKind::other, "{} needs {}: threads of the program's own are not simulated{}", path,
+                     name, name == openmp_library ? "; with --process-per-rank it runs with one thread" : "");
     }
     if (name.find('/') != std::string::npos) found_.emplace_back(name, name);
     const auto found =

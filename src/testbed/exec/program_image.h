@@ -18,8 +18,10 @@ enum class ProgramAbi : std::uint8_t { standard, mpich };
 class ProgramImage {
  public:
   // `library_folders`: where Hawser's libraries lie, which come before the system's. Errors name the file,
-  // what about it cannot be simulated, and what to do.
-  static Result<ProgramImage> read(const std::string& program, const std::string& library_folders);
+  // what about it cannot be simulated, and what to do. `process_per_rank`: each rank loads it in a process of
+  // its own, where OpenMP's library works with one thread.
+  static Result<ProgramImage> read(const std::string& program, const std::string& library_folders,
+                                   bool process_per_rank);
 
   const ElfObject& program() const { return objects_.back().file; }
   ProgramAbi abi() const { return abi_; }
@@ -62,6 +64,7 @@ class ProgramImage {
   };
 
   std::string path_;
+  bool process_per_rank_ = false;
   ProgramAbi abi_ = ProgramAbi::standard;
   std::vector<std::pair<std::string, std::string>> found_;  // names of needed libraries, and where they lie
   std::vector<CopiedVariable> copied_variables_;

@@ -9,11 +9,16 @@
 namespace hawser {
 
 ProgramJob::ProgramJob(const ProgramImage& image, const ProgramOptions& program, SimulationOptions simulation,
-                       bool label, bool quiet)
+                       bool label, bool quiet, bool process_per_rank)
     : options_(std::move(simulation)), merger_(label) {
   options_.rank_switch = this;
   options_.observer = this;
   next_time = link_load_.next_time;
+  if (process_per_rank) {
+    processes_ = std::make_unique<ForkedRanks>(
+        options_.ranks, [this](int rank) { ranks_[static_cast<std::size_t>(rank)]->output().finish(); });
+    options_.processes = processes_.get();
+  }
   if (!quiet) progress_ = std::make_unique<ProgressLine>(options_.ranks);
   (void)folder_of_simulator();  // before a rank goes elsewhere
   for (int rank = 0; rank < options_.ranks; ++rank)
@@ -41,7 +46,10 @@ ProgramResult ProgramJob::run() {
   Simulation simulation(options_);
   ProgramResult result;
   result.outcome = simulation.run([this](SimulatedRank& rank) { run_rank(rank); });
-  for (auto& rank : ranks_) rank->output().finish();
+  if (processes_ != nullptr)
+    processes_->end();
+  else
+    for (auto& rank : ranks_) rank->output().finish();
   using Kind = SimulationOutcome::Kind;
   switch (result.outcome.kind) {
     case Kind::finished:

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "testbed/exec/forked_ranks.h"
 #include "testbed/exec/link_load.h"
 #include "testbed/exec/program_rank.h"
 #include "testbed/exec/progress_line.h"
@@ -20,7 +21,7 @@ struct ProgramResult {
 class ProgramJob final : private RankSwitch, private SimulationObserver {
  public:
   ProgramJob(const ProgramImage& image, const ProgramOptions& program, SimulationOptions simulation,
-             bool label, bool quiet);
+             bool label, bool quiet, bool process_per_rank);
 
   // Once.
   ProgramResult run();
@@ -35,6 +36,7 @@ class ProgramJob final : private RankSwitch, private SimulationObserver {
 
   SimulationOptions options_;
   OutputMerger merger_;
+  std::unique_ptr<ForkedRanks> processes_;  // null: all ranks are in this one
   LinkLoad link_load_;
   std::unique_ptr<ProgressLine> progress_;
   std::vector<std::unique_ptr<ProgramRank>> ranks_;

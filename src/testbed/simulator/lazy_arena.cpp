@@ -29,11 +29,11 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-LazyArena::LazyArena() {
+LazyArena::LazyArena(bool shared) : shared_(shared) {
   // Addresses may be limited (ulimit -v).
   for (reserved_ = most_reserved; reserved_ >= least_reserved; reserved_ /= 2) {
-    void* const region =
-        mmap(nullptr, reserved_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const region = mmap(nullptr, reserved_, PROT_READ | PROT_WRITE,
+                              (shared ? MAP_SHARED : MAP_PRIVATE) | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (region == MAP_FAILED) continue;
     region_ = static_cast<std::byte*>(region);
     return;
@@ -59,7 +59,8 @@ std::byte* LazyArena::take(std::size_t bytes) {
 
 void LazyArena::give_back(std::byte* block, std::size_t bytes) {
   const std::size_t size = rounded(bytes);
-  if (size < pages_worth_a_call * page_size() || madvise(block, size, MADV_DONTNEED) != 0)
+  if (size < pages_worth_a_call * page_size() ||
+      madvise(block, size, shared_ ? MADV_REMOVE : MADV_DONTNEED) != 0)
     std::memset(block, 0, size);
   free_[size].push_back(block);
 }

@@ -11,7 +11,8 @@ namespace hawser {
 
 class LazyArena {
  public:
-  LazyArena();
+  // `shared`: with processes that are made later. Only one of them may use it at a time.
+  explicit LazyArena(bool shared);
   LazyArena(const LazyArena&) = delete;
   LazyArena& operator=(const LazyArena&) = delete;
   ~LazyArena();
@@ -22,6 +23,7 @@ class LazyArena {
 
  private:
   // One reserved range of addresses, so that the kernel sees one mapping however many blocks there are.
+  const bool shared_;
   std::byte* region_ = nullptr;
   std::size_t reserved_ = 0;
   std::size_t used_ = 0;

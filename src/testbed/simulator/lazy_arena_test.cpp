@@ -27,8 +27,11 @@ std::size_t pages_in_memory(const std::byte* block, std::size_t bytes) {
       std::count_if(there.begin(), there.end(), [](auto each) { return each & 1; }));
 }
 
-TEST(LazyArena, blocks_are_clear_again_when_they_come_back) {
-  LazyArena arena;
+class SharedOrNot : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(LazyArena, SharedOrNot, testing::Bool());
+
+TEST_P(SharedOrNot, blocks_are_clear_again_when_they_come_back) {
+  LazyArena arena(GetParam());
   for (const std::size_t bytes : {1u, 64u, 5000u, 30'000u, 1'000'000u}) {
     std::byte* const block = arena.take(bytes);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0u);
@@ -41,8 +44,8 @@ TEST(LazyArena, blocks_are_clear_again_when_they_come_back) {
   }
 }
 
-TEST(LazyArena, neighbours_keep_what_they_have) {
-  LazyArena arena;
+TEST_P(SharedOrNot, neighbours_keep_what_they_have) {
+  LazyArena arena(GetParam());
   std::byte* blocks[3];
   for (std::byte*& each : blocks) std::memset(each = arena.take(30'000), 0xff, 30'000);
   arena.give_back(blocks[1], 30'000);
@@ -50,9 +53,9 @@ TEST(LazyArena, neighbours_keep_what_they_have) {
     EXPECT_TRUE(std::all_of(each, each + 30'000, [](std::byte byte) { return byte == std::byte{0xff}; }));
 }
 
-TEST(LazyArena, takes_memory_only_where_it_is_written) {
+TEST_P(SharedOrNot, takes_memory_only_where_it_is_written) {
   constexpr std::size_t bytes = 10'000'000;
-  LazyArena arena;
+  LazyArena arena(GetParam());
   std::byte* const block = arena.take(bytes);
   block[0] = block[bytes / 2] = std::byte{1};
   EXPECT_LE(pages_in_memory(block, bytes), 4u);

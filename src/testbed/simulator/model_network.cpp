@@ -37,11 +37,12 @@ ByteSequence bytes_of(std::vector<std::byte>& buffer) {
 void ModelPacket::fire(Nanoseconds now) { network_.advance(*this, now); }
 
 ModelNetwork::ModelNetwork(EventQueue& queue, Trace& trace, const NetworkCost& model,
-                           std::vector<std::int32_t> node_of_rank, std::uint64_t seed)
+                           std::vector<std::int32_t> node_of_rank, std::uint64_t seed, bool separate_ranks)
     : queue_(queue),
       trace_(trace),
       model_(model),
       node_of_rank_(std::move(node_of_rank)),
+      separate_ranks_(separate_ranks),
       random_(seed),
       ports_(node_of_rank_.size()) {
   HAWSER_ASSERT(model_.eager_limit >= 1024 && model_.window > 0);
@@ -156,7 +157,11 @@ void ModelNetwork::advance(ModelPacket& packet, Nanoseconds now) {
       break;
     case Phase::data_tail: {
       ModelChannel& owner = channel(source);
-      copy_between(packet.into, owner.exposure(packet.token).bytes, packet.into.size);
+      ModelChannel::Exposure& exposed = owner.exposure(packet.token);
+      if (separate_ranks_)
+        packet.payload = std::move(exposed.copy);  // the receiver takes it out (report)
+      else
+        copy_between(packet.into, exposed.bytes, packet.into.size);
       trace_.record(now, TraceKind::land, destination, source, packet.into.size);
       ModelPacket* done = take_packet();
       done->phase = Phase::done;
@@ -219,7 +224,11 @@ bool ModelChannel::try_expose(ProcessIndex peer, const TransportHeader& header, 
   const std::uint32_t number = free_exposures_.back();
   free_exposures_.pop_back();
   Exposure& entry = exposures_[number];
-  entry = {bytes, end, entry.generation + 1, true};
+  entry = {bytes, {}, end, entry.generation + 1, true};
+  if (network_.separate_ranks_) {
+    entry.copy.resize(static_cast<std::size_t>(bytes.size));
+    copy_between(bytes_of(entry.copy), bytes, bytes.size);
+  }
   ++exposed_now_;
   packet->offers = true;
   packet->token = {{number, entry.generation, static_cast<std::uint64_t>(rank_), 0}};
@@ -268,6 +277,7 @@ void ModelChannel::report(ModelPacket& packet, TransportEvents& events) {
   processor_.charge(network_.jittered(network_.model_.overhead));
   if (packet.phase == Phase::data_tail) {
     Completion* const end = packet.end;
+    if (network_.separate_ranks_) copy_between(packet.into, bytes_of(packet.payload), packet.into.size);
     network_.give_back(&packet);
     tell(end, {});
     return;

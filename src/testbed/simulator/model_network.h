@@ -92,6 +92,7 @@ class ModelChannel final : public Transport {
   friend class ModelNetwork;
   struct Exposure {
     ByteSequence bytes;
+    std::vector<std::byte> copy;  // where ranks do not see each other's memory
     Completion* end = nullptr;
     std::uint64_t generation = 0;
     bool live = false;
@@ -115,7 +116,7 @@ class ModelChannel final : public Transport {
 class ModelNetwork {
  public:
   ModelNetwork(EventQueue& queue, Trace& trace, const NetworkCost& model,
-               std::vector<std::int32_t> node_of_rank, std::uint64_t seed);
+               std::vector<std::int32_t> node_of_rank, std::uint64_t seed, bool separate_ranks = false);
 
   ModelChannel& add_channel(SimulatedProcessor& processor);  // of the next rank
   ModelChannel& channel(std::int32_t rank) { return *channels_[static_cast<std::size_t>(rank)]; }
@@ -162,6 +163,7 @@ class ModelNetwork {
   Trace& trace_;
   const NetworkCost model_;
   const std::vector<std::int32_t> node_of_rank_;
+  const bool separate_ranks_;  // each sees only its own memory, and what the network keeps
   Random random_;
   std::vector<std::unique_ptr<ModelChannel>> channels_;
   std::vector<Ports> ports_;

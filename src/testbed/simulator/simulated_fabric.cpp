@@ -91,7 +91,7 @@ SimulatedFabric::~SimulatedFabric() = default;
 
 Result<std::unique_ptr<SimulatedFabric>> SimulatedFabric::build(EventQueue& queue, Trace& trace,
                                                                 const FabricOptions& options, int ranks,
-                                                                std::uint64_t seed) {
+                                                                std::uint64_t seed, fabric::DmaPort* memory) {
   if (options.ranks_per_host < 1)
     return failure(ErrorKind::invalid_argument, "ranks per host must be at least 1");
   const int hosts = (ranks + options.ranks_per_host - 1) / options.ranks_per_host;
@@ -103,8 +103,9 @@ Result<std::unique_ptr<SimulatedFabric>> SimulatedFabric::build(EventQueue& queu
                    ranks, options.ranks_per_host, hosts, plan.topology.hosts().size());
   }
   auto made = std::unique_ptr<SimulatedFabric>(new SimulatedFabric(queue, options, trace, seed));
-  made->fabric_ = std::make_unique<fabric::Fabric>(queue, made->dma_, std::move(plan.topology),
-                                                   std::move(plan.tables), std::move(plan.parameters));
+  made->fabric_ = std::make_unique<fabric::Fabric>(queue, memory != nullptr ? *memory : made->local_memory_,
+                                                   std::move(plan.topology), std::move(plan.tables),
+                                                   std::move(plan.parameters));
   if (trace.writes() || !options.incidents.empty()) made->fabric_->listen(made.get());
   HAWSER_TRY(made->fabric_->schedule(options.faults, "faults"));
   HAWSER_TRY(made->add_incidents());

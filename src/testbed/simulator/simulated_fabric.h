@@ -17,10 +17,11 @@ namespace hawser {
 
 class SimulatedFabric final : private fabric::Trace::Listener {
  public:
-  // Errors say what is wrong with the options. `queue` and `trace` must outlive the fabric.
+  // Errors say what is wrong with the options. `queue` and `trace` must outlive the fabric. `memory`: of the
+  // ranks; null: all are in this process.
   static Result<std::unique_ptr<SimulatedFabric>> build(EventQueue& queue, Trace& trace,
                                                         const FabricOptions& options, int ranks,
-                                                        std::uint64_t seed);
+                                                        std::uint64_t seed, fabric::DmaPort* memory);
   SimulatedFabric(const SimulatedFabric&) = delete;
   SimulatedFabric& operator=(const SimulatedFabric&) = delete;
   ~SimulatedFabric();
@@ -62,7 +63,7 @@ class SimulatedFabric final : private fabric::Trace::Listener {
   const FabricOptions& options_;
   Trace& trace_;
   Random random_;
-  fabric::LocalDmaPort dma_;
+  fabric::LocalDmaPort local_memory_;
   std::unique_ptr<fabric::Fabric> fabric_;
   std::vector<std::unique_ptr<ActiveIncident>> incidents_;  // by after_packets
   std::size_t next_incident_ = 0;                           // the first that waits for packets

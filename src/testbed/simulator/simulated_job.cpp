@@ -70,8 +70,9 @@ void add(RailCounters& sum, const RailCounters& one) {
 
 SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::Body& body)
     : options_(options),
-      trace_(options.trace_file),
-      network_(queue_, trace_, options.model, node_of_rank(), options.seed) {
+      trace_(options.trace_file, options.processes != nullptr),
+      network_(queue_, trace_, options.model, node_of_rank(), options.seed, options.processes != nullptr),
+      queue_memory_(options.processes != nullptr) {
   HAWSER_ASSERT(options.ranks > 0 && options.ranks_per_node > 0);
   if (std::string complaint = set_up(); !complaint.empty()) {
     end(SimulationOutcome::Kind::bad_options, std::move(complaint));
@@ -88,7 +89,9 @@ std::string SimulatedJob::set_up() {
   std::string complaint;
   knobs_ = knobs_of(options_, complaint);
   if (!complaint.empty() || !options_.fabric) return complaint;
-  auto built = SimulatedFabric::build(queue_, trace_, *options_.fabric, options_.ranks, options_.seed);
+  auto built =
+      SimulatedFabric::build(queue_, trace_, *options_.fabric, options_.ranks, options_.seed,
+                             options_.processes != nullptr ? &options_.processes->memory() : nullptr);
   if (!built) return built.error().text;
   fabric_ = std::move(built).value();
   return {};

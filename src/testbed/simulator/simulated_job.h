@@ -77,6 +77,8 @@ class SimulatedProcess final : public SimulatedRank,
 
   void run_body(const Simulation::Body& body);
   void go_on(Nanoseconds now);
+  void run_until_parked();
+  void process_ended(int status);
   void on_alarm(Nanoseconds) { notify(); }
   void park(State state);
   Result<> open_rails();

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <exception>
@@ -97,6 +98,24 @@ void SimulatedProcess::make_ready() {
 }
 
 void SimulatedProcess::go_on(Nanoseconds) {
+  RankProcesses* const processes = job_.options_.processes;
+  if (processes == nullptr) return run_until_parked();
+  const std::optional<int> ended = processes->resume(rank(), [this] { run_until_parked(); });
+  if (ended) process_ended(*ended);
+}
+
+// Without a word: killed, or by a system call of its own.
+void SimulatedProcess::process_ended(int status) {
+  const bool killed = WIFSIGNALED(status);
+  const int number = killed ? WTERMSIG(status) : WEXITSTATUS(status);
+  if (!job_.over_) job_.outcome_.exit_code = killed ? 128 + number : number;
+  state_ = State::over;
+  job_.end(SimulationOutcome::Kind::aborted,
+           fmt::format("the process of rank {} {} {}", rank(), killed ? "died of signal" : "ended with code",
+                       number));
+}
+
+void SimulatedProcess::run_until_parked() {
   ProcessSlot* const former = switch_slot(slot_.get());
   SimulatedPlatform* const former_platform = SimulatedPlatform::switch_to(platform_.get());
   RankSwitch* const rank_switch = job_.options_.rank_switch;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <utility>
 
 #include "base/enum_names.h"
@@ -30,8 +31,11 @@ std::string summary(const SimulationOptions& options, const SimulationOutcome& o
 Simulation::Simulation(SimulationOptions options) : options_(std::move(options)) {}
 
 SimulationOutcome Simulation::run(const Body& body) {
-  SimulatedJob job(options_, body);
-  return job.run();
+  auto job = std::make_unique<SimulatedJob>(options_, body);
+  SimulationOutcome outcome = job->run();
+  // Parts of it may be in the memory of ranks' processes only: nothing of it can be destroyed here.
+  if (options_.processes != nullptr) (void)job.release();
+  return outcome;
 }
 
 }  // namespace hawser

@@ -23,6 +23,7 @@
 #include "testbed/simulator/fabric_options.h"
 #include "testbed/simulator/fiber.h"
 #include "testbed/simulator/network_cost.h"
+#include "testbed/simulator/rank_processes.h"
 
 namespace hawser {
 
@@ -71,6 +72,7 @@ struct SimulationOptions {
   std::size_t stack_bytes = Fiber::default_stack_bytes;
   std::string trace_file;  // empty: none
   RankSwitch* rank_switch = nullptr;
+  RankProcesses* processes = nullptr;  // null: all ranks run in this process
   SimulationObserver* observer = nullptr;
   Nanoseconds time_limit = never;  // of virtual time; reaching it is an outcome
   std::uint64_t vain_polls =

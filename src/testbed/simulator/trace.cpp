@@ -8,10 +8,12 @@ namespace hawser {
 
 const char* name_of(TraceKind kind) { return enum_name(kind); }
 
-Trace::Trace(const std::string& path) {
+Trace::Trace(const std::string& path, bool by_several_processes) {
   if (path.empty()) return;
   file_ = std::fopen(path.c_str(), "w");
   failed_ = file_ == nullptr;
+  // Each would hold lines back for itself.
+  if (file_ != nullptr && by_several_processes) std::setvbuf(file_, nullptr, _IOLBF, BUFSIZ);
 }
 
 Trace::~Trace() {

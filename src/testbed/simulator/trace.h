@@ -30,7 +30,7 @@ const char* name_of(TraceKind kind);
 class Trace {
  public:
   // `path` may be empty: no text.
-  explicit Trace(const std::string& path);
+  explicit Trace(const std::string& path, bool by_several_processes = false);
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
   ~Trace();
