@@ -7,7 +7,46 @@ namespace {
 
 constexpr std::size_t arity = 4;
 
+// Time and sequence as one number.
+template <class Entry>
+unsigned __int128 key_of(const Entry& entry) {
+  return static_cast<unsigned __int128>(entry.time) << 64 | entry.sequence;
+}
+
 }  // namespace
+
+// The next three are inlined, or entries would be written to the stack in pieces and read back at once, for
+// which the processor waits.
+[[gnu::always_inline]] inline void EventQueue::place(std::size_t position, const Entry& entry) {
+  heap_[position] = entry;
+  entry.event->position_ = static_cast<std::uint32_t>(position);
+}
+
+[[gnu::always_inline]] inline void EventQueue::sift_up(std::size_t position, Entry entry) {
+  while (position > 0) {
+    const std::size_t parent = (position - 1) / arity;
+    if (!entry.before(heap_[parent])) break;
+    place(position, heap_[parent]);
+    position = parent;
+  }
+  place(position, entry);
+}
+
+[[gnu::always_inline]] inline void EventQueue::sift_down(std::size_t position, Entry entry) {
+  while (true) {
+    const std::size_t first = position * arity + 1;
+    if (first >= heap_.size()) break;
+    const std::size_t end = first + arity < heap_.size() ? first + arity : heap_.size();
+    // Which child is the least is anyone's guess, also the processor's: no branch depends on it.
+    const Entry* least = &heap_[first];
+    for (const Entry *child = least + 1, *behind = &heap_[0] + end; child < behind; ++child)
+      least = key_of(*child) < key_of(*least) ? child : least;
+    if (!least->before(entry)) break;
+    place(position, *least);
+    position = static_cast<std::size_t>(least - &heap_[0]);
+  }
+  place(position, entry);
+}
 
 Event::~Event() {
   if (queue_ != nullptr) queue_->cancel(*this);
@@ -55,37 +94,6 @@ std::uint64_t EventQueue::fire_until(Nanoseconds time) {
 void EventQueue::advance_to(Nanoseconds time) {
   HAWSER_ASSERT(time >= now_ && time <= next_time());
   now_ = time;
-}
-
-void EventQueue::place(std::size_t position, const Entry& entry) {
-  heap_[position] = entry;
-  entry.event->position_ = static_cast<std::uint32_t>(position);
-}
-
-void EventQueue::sift_up(std::size_t position, Entry entry) {
-  while (position > 0) {
-    const std::size_t parent = (position - 1) / arity;
-    if (!entry.before(heap_[parent])) break;
-    place(position, heap_[parent]);
-    position = parent;
-  }
-  place(position, entry);
-}
-
-void EventQueue::sift_down(std::size_t position, Entry entry) {
-  while (true) {
-    const std::size_t first = position * arity + 1;
-    if (first >= heap_.size()) break;
-    std::size_t least = first;
-    const std::size_t end = first + arity < heap_.size() ? first + arity : heap_.size();
-    for (std::size_t child = first + 1; child < end; ++child) {
-      if (heap_[child].before(heap_[least])) least = child;
-    }
-    if (!heap_[least].before(entry)) break;
-    place(position, heap_[least]);
-    position = least;
-  }
-  place(position, entry);
 }
 
 void EventQueue::remove_at(std::size_t position) {
