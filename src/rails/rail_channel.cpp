@@ -64,8 +64,8 @@ std::int64_t RailChannel::eager_limit(ProcessIndex) const { return engine_->eage
 bool RailChannel::try_send(ProcessIndex process, const TransportHeader& header, const ByteSequence& payload) {
   VirtualChannel* const peer = engine_->peers.obtain(process);
   HAWSER_ASSERT(peer != nullptr && payload.size <= eager_limit(process));
-  if (peer->lost) return true;
-  if (peer->ready() == 0) [[unlikely]]
+  if (peer->lost()) return true;
+  if (peer->paths().ready() == 0) [[unlikely]]
     engine_->recovery.on_wanted(*peer);
   return engine_->eager.try_send(*peer, header, payload);
 }
@@ -74,7 +74,7 @@ bool RailChannel::try_expose(ProcessIndex process, const TransportHeader& header
                              Completion* end) {
   VirtualChannel* const peer = engine_->peers.obtain(process);
   HAWSER_ASSERT(peer != nullptr);
-  if (!peer->lost && peer->ready() == 0) engine_->recovery.on_wanted(*peer);
+  if (!peer->lost() && peer->paths().ready() == 0) engine_->recovery.on_wanted(*peer);
   return engine_->rendezvous.try_expose(*peer, header, bytes, end);
 }
 
@@ -105,16 +105,17 @@ bool RailChannel::quiescent(std::string* why) const {
   std::size_t receives = 0;
   for (const auto& rail : engine_->resources.rails) {
     receives += static_cast<std::size_t>(rail->posted_receives());
-    if (rail->outstanding != 0 || rail->bytes_queued != 0)
-      return not_so(fmt::format("{} requests and {} bytes outstanding on rail {}", rail->outstanding,
-                                rail->bytes_queued, rail->number()));
+    if (rail->traffic.outstanding != 0 || rail->traffic.bytes_queued != 0)
+      return not_so(fmt::format("{} requests and {} bytes outstanding on rail {}", rail->traffic.outstanding,
+                                rail->traffic.bytes_queued, rail->number()));
   }
   for (const VirtualChannel* peer : engine_->peers.known()) {
     if (!peer->flushed()) return not_so(fmt::format("packets to {} are in flight", peer->process()));
     if (peer->held() != 0)
       return not_so(fmt::format("{} packets of {} are held", peer->held(), peer->process()));
-    if (!peer->lost && peer->under_way() > packet_window / 2)
-      return not_so(fmt::format("{} packets to {} are not credited", peer->under_way(), peer->process()));
+    if (!peer->lost() && peer->window().under_way() > packet_window / 2)
+      return not_so(
+          fmt::format("{} packets to {} are not credited", peer->window().under_way(), peer->process()));
   }
   const Rendezvous& rendezvous = engine_->rendezvous;
   if (rendezvous.exposed() != 0 || rendezvous.fetched() != 0)
@@ -126,7 +127,7 @@ bool RailChannel::quiescent(std::string* why) const {
   if (!engine_->resources.registrations->idle())
     return not_so("memory of the application is in use by adapters");
   std::size_t retained = 0;
-  for (const VirtualChannel* peer : engine_->peers.known()) retained += peer->retained();
+  for (const VirtualChannel* peer : engine_->peers.known()) retained += peer->packets().retained();
   if (engine_->resources.entries.taken() != retained)
     return not_so(fmt::format("{} entries", engine_->resources.entries.taken()));
   if (engine_->resources.small_packets.taken() + engine_->resources.packets.taken() != receives + retained)
@@ -143,7 +144,7 @@ std::string RailChannel::describe() const {
       text += fmt::format(
           "\n  peer {} subchannel {} on rail {} ({}): {}, generation {}, {} under way, due {}{}",
           peer->process(), s.index, s.rail.number(), s.rail.up() ? "up" : "down",
-          subchannel_state_name(s.machine().state()), s.connection_generation(), s.outstanding,
+          subchannel_state_name(s.machine().state()), s.connection_generation(), s.traffic.outstanding,
           s.machine().due() == never ? -1 : s.machine().due() - engine_->context.now, alternate_text(s));
   return text;
 }
@@ -151,7 +152,8 @@ std::string RailChannel::describe() const {
 RailChannel::SequenceCounters RailChannel::sequence_counters(ProcessIndex process) const {
   const VirtualChannel* const peer = engine_->peers.find(process);
   if (peer == nullptr) return {};
-  return {peer->sent(), peer->under_way(), peer->expected(), peer->acknowledged_to_peer(), peer->lost};
+  return {peer->window().sent(), peer->window().under_way(), peer->window().expected(),
+          peer->window().acknowledged_to_peer(), peer->lost()};
 }
 
 void RailChannel::check_invariants() const { engine_->check_invariants(); }

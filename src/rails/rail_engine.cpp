@@ -81,10 +81,10 @@ void RailEngine::check_invariants() const {
     for (VirtualChannel* peer : peers.known())
       for (const Subchannel& subchannel : peer->subchannels())
         if (&subchannel.rail == rail.get()) {
-          outstanding += subchannel.outstanding;
-          bytes += subchannel.bytes_queued;
+          outstanding += subchannel.traffic.outstanding;
+          bytes += subchannel.traffic.bytes_queued;
         }
-    HAWSER_ASSERT(outstanding == rail->outstanding && bytes == rail->bytes_queued);
+    HAWSER_ASSERT(outstanding == rail->traffic.outstanding && bytes == rail->traffic.bytes_queued);
   }
 }
 
@@ -94,7 +94,7 @@ void RailEngine::show_weights() {
   for (VirtualChannel* peer : peers.known())
     for (Subchannel& subchannel : peer->subchannels()) {
       if (subchannel.in_service())
-        context.status.set_weight(subchannel.status_row, peer->weights().weight(subchannel.index));
+        context.status.set_weight(subchannel.status_row, peer->paths().weights().weight(subchannel.index));
     }
   context.status.publish(count());
 }

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 
+import public_members
 import rules
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
@@ -115,9 +116,10 @@ def check(root, exceptions):
         check_bans(path, text, exceptions, report)
         check_lengths(path, text, exceptions, report)
         check_header(path, text, exceptions, report)
+        public_members.check_members(path, text, exceptions, report)
         checked.add(path)
     names = {rule for rule, _, _ in rules.BANNED_EVERYWHERE + rules.BANNED_OUTSIDE_MACHINE_ROOMS}
-    problems += exceptions.unused(names | {"include", "floor", "file-length", "function-length", "columns", "header"})
+    problems += exceptions.unused(names | {"include", "floor", "file-length", "function-length", "columns", "header", "members"})
     return problems, len(checked)
 
 

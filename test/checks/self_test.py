@@ -11,7 +11,30 @@ import check_sources
 import mutate
 import rules
 
+CLASS = """#pragma once
+class Wide : public Base<int> {
+ public:
+  enum class Kind { a, b };
+  using Name = std::map<int, int>;
+  explicit Wide(int x) : y_{x} {}
+  ~Wide() override;
+  bool operator==(const Wide&) const = default;
+  int one() const { if (true) { return 1; } return 2; }
+  int one(int) const;
+  std::array<int, 3> two = {1, 2, 3}, three;
+  static constexpr int four = 4;
+%s
+ private:
+  int y_ = 0;
+  void hidden();
+};
+"""
+
 CASES = [
+    ("src/rails/a.h", CLASS % "".join(f"  int f{i}(int a, int b);\n" for i in range(20)), None),
+    ("src/rails/a.h", CLASS % "".join(f"  int f{i}(int a, int b);\n" for i in range(21)), "members"),
+    ("src/message/a.h", CLASS % "".join(f"  int f{i};\n" for i in range(30)), None),
+    ("src/channel/a.cpp", "struct A {\n" + "".join(f"  std::vector<B> f{i} = {{}};\n" for i in range(25)) + "};\n", "members"),
     # (path, text, rule expected or None)
     ("src/channel/a.h", '#pragma once\n#include "message/request.h"\n', "include"),
     ("src/collective/a.cpp", '#include "window/window.h"\n', "include"),

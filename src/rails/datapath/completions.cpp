@@ -48,10 +48,7 @@ int Completions::poll(Rail& rail) {
     upward_.subchannels->on_device_gone(rail.device_number());
     return 0;
   }
-  rail.polled_before = rail.polled;
-  rail.polled = context_.now;
-  if (count > 0) rail.found = context_.now;
-  rail.note_poll(count, count < static_cast<int>(batch_.size()));
+  rail.polling.note(count, count < static_cast<int>(batch_.size()), context_.now);
   if (count == 0) return 0;
   polling_ = true;
   for (int i = 0; i < count; ++i) on_completion(rail, batch_[static_cast<std::size_t>(i)]);
@@ -61,7 +58,7 @@ int Completions::poll(Rail& rail) {
 }
 
 void Completions::on_completion(Rail& rail, const rdma::Completion& completion) {
-  if ((completion.id & Rail::receive_bit) != 0) {
+  if ((completion.id & receive_work_id) != 0) {
     on_receive(rail, completion);
     return;
   }
@@ -79,33 +76,29 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
     upward_.subchannels->on_failed(subchannel, reason_of(completion.status));
     return;
   }
-  subchannel.in_flight.remove(entry);
-  subchannel.last_completion = context_.now;
-  subchannel.last_proof = entry->posted;
-  const std::int32_t requests = entry->kind == WorkEntry::Kind::write ? 2 : 1;
-  subchannel.outstanding -= requests;
-  rail.outstanding -= requests;
-  const Nanoseconds before = std::clamp(rail.polled_before, entry->posted, context_.now);
+  subchannel.traffic.remove(*entry, rail.traffic);
+  subchannel.traffic.last_completion = context_.now;
+  subchannel.traffic.last_proof = entry->posted;
+  const Nanoseconds before = std::clamp(rail.polling.polled_before(), entry->posted, context_.now);
   if (entry->kind == WorkEntry::Kind::packet) {
-    subchannel.packet_bytes -= entry->bytes;
-    subchannel.packet_flow.on_done(entry->bytes, entry->delivered_before, entry->posted, before,
-                                   context_.now);
+    subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
+                                           context_.now);
     context_.status.sent(subchannel.status_row, entry->bytes);
     // Delivered to the peer's adapter, which may still die before its software has seen it.
     if (entry->sequenced)
-      subchannel.peer.retain(*entry);
+      subchannel.peer.packets().retain(*entry);
     else
       resources_.free_entry(entry);
     return;
   }
-  subchannel.bytes_queued -= entry->size;
-  rail.bytes_queued -= entry->size;
   context_.status.completed(subchannel.status_row, entry->size);
-  subchannel.peer.weights().on_stripe_done(subchannel.index, entry->size, entry->queued_before, entry->posted,
-                                           context_.now, rail.polled_before);
-  subchannel.stripe_flow.on_done(entry->size, entry->delivered_before, entry->posted, before, context_.now);
-  CongestionWindow& port_flow = entry->kind == WorkEntry::Kind::read ? rail.read_flow : rail.write_flow;
-  port_flow.on_done(entry->size, entry->port_delivered_before, entry->posted, before, context_.now);
+  subchannel.peer.paths().weights().on_stripe_done(subchannel.index, entry->size, entry->before.queued,
+                                                   entry->posted, context_.now, rail.polling.polled_before());
+  subchannel.traffic.stripe_flow.on_done(entry->size, entry->before.delivered, entry->posted, before,
+                                         context_.now);
+  CongestionWindow& port_flow =
+      entry->kind == WorkEntry::Kind::read ? rail.traffic.read_flow : rail.traffic.write_flow;
+  port_flow.on_done(entry->size, entry->before.port_delivered, entry->posted, before, context_.now);
   stripes_.on_done(*entry);
 }
 
@@ -117,7 +110,7 @@ void Completions::on_receive(Rail& rail, const rdma::Completion& completion) {
   bool kept = false;
   if (completion.status == rdma::Status::success) [[likely]] {
     buffer->bytes = completion.bytes;
-    Subchannel* const subchannel = rail.find(completion.queue_pair);
+    Subchannel* const subchannel = rail.queue_pairs.find(completion.queue_pair);
     if (subchannel != nullptr)
       kept = take_packet(*subchannel, buffer);
     else
@@ -134,7 +127,7 @@ bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
     upward_.subchannels->on_damaged(subchannel);
     return false;
   }
-  ++subchannel.received;  // whatever it is: the peer's count goes on, too
+  ++subchannel.traffic.received;  // whatever it is: the peer's count goes on, too
   PacketHeader header;
   if (!read_body({buffer->data, buffer->bytes}, 0, header)) [[unlikely]] {
     context_.report_short(subchannel.peer.process(), "a packet", buffer->bytes);

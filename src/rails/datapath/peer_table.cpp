@@ -34,9 +34,7 @@ VirtualChannel* PeerTable::make(ProcessIndex process) {
 bool PeerTable::advance() {
   bool moved = false;
   for (std::size_t turns = known_.size(); turns > 0 && !due_.empty(); --turns) {
-    VirtualChannel* const peer = due_.pop_front();
-    moved |= peer->advance();
-    if (!peer->idle()) peer->mark_due();
+    moved |= due_.pop_front()->advance();
   }
   return moved;
 }

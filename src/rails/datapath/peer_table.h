@@ -44,7 +44,7 @@ class PeerTable {
   RailResources& resources_;
   Upward& upward_;
   std::vector<bool> unreachable_;  // peers without rails that fit
-  DuePeers due_;
+  VirtualChannel::DueList due_;
   std::vector<std::unique_ptr<VirtualChannel>> peers_;
   std::vector<VirtualChannel*> known_;
 };

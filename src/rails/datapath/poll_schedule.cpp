@@ -13,10 +13,12 @@ constexpr std::uint32_t looks_per_costly_one = costly_interval / look_interval;
 }  // namespace
 
 bool PollSchedule::to_be_polled(const Rail& rail) const {
-  if (!rail.connected()) return false;  // a port without a cable, perhaps
-  if (!any_cheap_ || !rail.costly_to_poll() || look_now_) return true;
-  const bool busy = rail.found >= 0 && context_.now - rail.found < busy_time;
-  return busy || context_.now - rail.polled >= (rail.outstanding > 0 ? look_interval : costly_interval);
+  if (rail.queue_pairs.empty() && rail.traffic.outstanding == 0)
+    return false;  // a port without a cable, perhaps
+  if (!any_cheap_ || !costly(rail) || look_now_) return true;
+  const bool busy = rail.polling.found() >= 0 && context_.now - rail.polling.found() < busy_time;
+  return busy || context_.now - rail.polling.polled() >=
+                     (rail.traffic.outstanding > 0 ? look_interval : costly_interval);
 }
 
 bool PollSchedule::begin_look() {

@@ -13,19 +13,22 @@ namespace hawser {
 class PollSchedule {
  public:
   explicit PollSchedule(const RailContext& context) : context_(context) {}
-  void add(const Rail& rail) { any_cheap_ |= !rail.costly_to_poll(); }
+  void add(const Rail& rail) { any_cheap_ |= !costly(rail); }
 
   bool to_be_polled(const Rail& rail) const;
   // Whether this pass looks for datagrams and events.
   bool begin_look();
   // Whether its datagrams and its device's events are passed over in this look.
-  bool skips(const Rail& rail) const { return poll_in_round_ != 0 && any_cheap_ && rail.costly_to_poll(); }
+  bool skips(const Rail& rail) const { return poll_in_round_ != 0 && any_cheap_ && costly(rail); }
   // The next pass looks at everything.
   void look_at_all() { look_now_ = true; }
   // When a look that was left out is to be made up for.
   Nanoseconds deadline() const;
 
  private:
+  // Every poll costs system calls.
+  static bool costly(const Rail& rail) { return rail.attributes().address.transport == rdma::Transport::tcp; }
+
   const RailContext& context_;
   bool any_cheap_ = false;
   bool look_now_ = true;

@@ -23,7 +23,7 @@ std::int32_t receives_wanted(std::int32_t subchannels) {
 }
 
 Rail::Rail(rdma::Device& device, const RailShape& shape, PacketPool& pool)
-    : read_flow(*shape.flow), write_flow(*shape.flow), device_(device), shape_(shape), pool_(pool) {
+    : traffic(*shape.flow), device_(device), shape_(shape), pool_(pool) {
   pool_.add(receive_count_);
 }
 
@@ -44,8 +44,8 @@ Result<> Rail::make_queues() {
     return failure(ErrorKind::other, "adapter {} has room for only {} completions and {} receives",
                    attributes.name, attributes.completion_queue_depth, attributes.shared_receive_depth);
   // What a destroyed connection received may still lie in the queue beside what was posted anew.
-  depth_ = depth;
-  send_budget_ = depth - 2 * shape_.most_receives;
+  polling.set_depth(depth);
+  traffic.budget = depth - 2 * shape_.most_receives;
   auto port = device_.query_port(shape_.port);
   if (!port) return port.take_error();
   attributes_ = port.value();
@@ -62,13 +62,12 @@ Result<> Rail::make_queues() {
 }
 
 void Rail::close() {
-  HAWSER_ASSERT(dead && queue_pairs_.empty());
+  HAWSER_ASSERT(dead && queue_pairs.empty());
   datagrams_.reset();
   receives_.reset();
   completions_ = std::make_unique<NoCompletions>();
   pool_.give_back_receives(static_cast<std::int16_t>(shape_.number));
   receive_count_.posted = 0;
-  datagrams_unsent_since = -1;
   attributes_.active = false;
 }
 
@@ -129,7 +128,7 @@ void Rail::fill_now() {
           pool_.take_to_receive(receive_count_.posted + static_cast<std::int32_t>(count));
       if (buffer == nullptr) break;
       buffer->receiver = static_cast<std::int16_t>(shape_.number);
-      requests[count++] = {receive_bit | buffer->index, buffer->data, shape_.packet_bytes,
+      requests[count++] = {receive_work_id | buffer->index, buffer->data, shape_.packet_bytes,
                            buffer->local_keys[shape_.device_number]};
     }
     if (count == 0) return;

@@ -25,6 +25,9 @@ inline constexpr std::int32_t most_inline_bytes = 128;
 // them, and finishes on top.
 std::int32_t receives_wanted(std::int32_t subchannels);
 
+// Work ids of receives have this bit.
+inline constexpr std::uint64_t receive_work_id = std::uint64_t{1} << 63;
+
 struct RailShape {
   std::uint16_t number = 0;
   std::uint16_t device_number = 0;
@@ -35,11 +38,71 @@ struct RailShape {
   const FlowSettings* flow = &usual_flow;  // outlives the rail
 };
 
+// What is posted on a rail and not completed, of all connections.
+struct RailTraffic {
+  explicit RailTraffic(const FlowSettings& flow) : read_flow(flow), write_flow(flow) {}
+
+  bool room_for(std::int32_t requests) const { return outstanding + requests <= budget; }
+
+  std::int64_t bytes_queued = 0;  // of stripes
+  std::int32_t outstanding = 0;   // requests
+  std::int32_t budget = 0;        // that the completion queue has room for
+  CongestionWindow read_flow;     // into this port, whoever is read from
+  CongestionWindow write_flow;    // out of it; measured only
+};
+
+// When the completion queue of a rail was polled, and whether it was seen empty.
+class PollTimes {
+ public:
+  // A pass of polling took so many completions of a queue of `depth`; none is left if `end`.
+  void note(std::int32_t count, bool end, Nanoseconds now) {
+    polled_before_ = polled_;
+    polled_ = now;
+    if (count > 0) found_ = now;
+    taken_since_end_ = end ? 0 : std::min(taken_since_end_ + count, depth_);
+  }
+  // Last, and the time before; -1: never.
+  Nanoseconds polled() const { return polled_; }
+  Nanoseconds polled_before() const { return polled_before_; }
+  // When completions were found last; -1: never.
+  Nanoseconds found() const { return found_; }
+  // Whether a completion that came while the process was away may not be polled yet: since the end of the
+  // queue was seen last, less was taken than it has room for.
+  bool may_have_backlog() const { return taken_since_end_ > 0 && taken_since_end_ < depth_; }
+  void set_depth(std::int32_t depth) { depth_ = depth; }
+
+ private:
+  Nanoseconds polled_ = -1, polled_before_ = -1, found_ = -1;
+  std::int32_t depth_ = 0;  // of the completion queue
+  std::int32_t taken_since_end_ = 0;
+};
+
+// The subchannels of a rail by the number of their queue pair.
+class QueuePairIndex {
+ public:
+  bool empty() const { return by_number_.empty(); }
+  void add(std::uint32_t number, Subchannel& subchannel) { by_number_[number] = &subchannel; }
+  void remove(std::uint32_t number) {
+    if (last_number_ == number) last_ = nullptr;
+    by_number_.erase(number);
+  }
+  Subchannel* find(std::uint32_t number) {
+    if (last_ != nullptr && last_number_ == number) [[likely]]
+      return last_;
+    const auto found = by_number_.find(number);
+    if (found == by_number_.end()) return nullptr;
+    last_number_ = number;
+    return last_ = found->second;
+  }
+
+ private:
+  std::unordered_map<std::uint32_t, Subchannel*> by_number_;  // looked up only
+  Subchannel* last_ = nullptr;
+  std::uint32_t last_number_ = 0;
+};
+
 class Rail {
  public:
-  // Work ids of receives have this bit.
-  static constexpr std::uint64_t receive_bit = std::uint64_t{1} << 63;
-
   static Result<std::unique_ptr<Rail>> open(rdma::Device& device, const RailShape& shape, PacketPool& pool);
   ~Rail();
 
@@ -54,29 +117,10 @@ class Rail {
   // How others reach it as of now.
   RailAddress address() const;
   bool up() const { return attributes_.active && !dead; }
-  // Every look costs system calls.
-  bool costly_to_poll() const { return attributes_.address.transport == rdma::Transport::tcp; }
   // Asks the device again, after port events.
   void query();
   // The same before connecting, for addresses may have moved; but one that is down is not asked all the time.
   void look(Nanoseconds now);
-
-  // Whether anything can be in its completion queue.
-  bool connected() const { return !queue_pairs_.empty() || outstanding > 0; }
-  // Queue pairs by number.
-  void add(std::uint32_t queue_pair, Subchannel& subchannel) { queue_pairs_[queue_pair] = &subchannel; }
-  void remove(std::uint32_t queue_pair) {
-    if (last_number_ == queue_pair) last_ = nullptr;
-    queue_pairs_.erase(queue_pair);
-  }
-  Subchannel* find(std::uint32_t queue_pair) {
-    if (last_ != nullptr && last_number_ == queue_pair) [[likely]]
-      return last_;
-    const auto found = queue_pairs_.find(queue_pair);
-    if (found == queue_pairs_.end()) return nullptr;
-    last_number_ = queue_pair;
-    return last_ = found->second;
-  }
 
   // One connection more, with one of so many subchannels of its peer, so more may arrive at once.
   void add_receives(std::int32_t subchannels);
@@ -90,30 +134,15 @@ class Rail {
   }
   std::int32_t posted_receives() const { return receive_count_.posted; }
 
-  bool room_for(std::int32_t requests) const { return outstanding + requests <= send_budget_; }
-
-  // So many completions were taken, and none is left if `end`.
-  void note_poll(std::int32_t count, bool end) {
-    taken_since_end_ = end ? 0 : std::min(taken_since_end_ + count, depth_);
-  }
-  // Whether a completion that came while the process was away may not be polled yet: since the end of the
-  // queue was seen last, less was taken than it has room for.
-  bool may_have_backlog() const { return taken_since_end_ > 0 && taken_since_end_ < depth_; }
-
   // The device had a fatal error and no connection has a queue pair here any more: destroys what was made.
   void close();
   // The device was opened again.
   Result<> open_again();
 
   bool dead = false;  // from the device's fatal error until it was opened again
-  Nanoseconds datagrams_unsent_since = -1;
-  Nanoseconds polled = -1;  // last, and the time before
-  Nanoseconds polled_before = -1;
-  Nanoseconds found = -1;         // when completions were, last
-  std::int64_t bytes_queued = 0;  // of stripes posted and not completed
-  std::int32_t outstanding = 0;   // requests, of all connections
-  CongestionWindow read_flow;     // into this port, whoever is read from
-  CongestionWindow write_flow;    // out of it; measured only
+  QueuePairIndex queue_pairs;
+  PollTimes polling;
+  RailTraffic traffic;
 
  private:
   static constexpr std::int32_t fill_stride = 16;
@@ -131,12 +160,6 @@ class Rail {
   std::unique_ptr<rdma::CompletionQueue> completions_;  // of a closed rail: one that is always empty
   std::unique_ptr<rdma::SharedReceiveQueue> receives_;
   std::unique_ptr<rdma::DatagramQueuePair> datagrams_;
-  std::unordered_map<std::uint32_t, Subchannel*> queue_pairs_;  // looked up only
-  Subchannel* last_ = nullptr;
-  std::uint32_t last_number_ = 0;
-  std::int32_t depth_ = 0;  // of the completion queue
-  std::int32_t taken_since_end_ = 0;
-  std::int32_t send_budget_ = 0;
   PacketPool::Receives receive_count_;
   std::int32_t receives_for_all_ = 0;  // what all connections want, also beyond what there is room for
 };

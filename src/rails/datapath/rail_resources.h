@@ -32,8 +32,8 @@ struct RailResources {
   void check_counts() const {
     std::int64_t outstanding = 0, signs = 0;
     for (const auto& rail : rails) {
-      signs |= rail->outstanding | rail->bytes_queued;
-      outstanding += rail->outstanding;
+      signs |= rail->traffic.outstanding | rail->traffic.bytes_queued;
+      outstanding += rail->traffic.outstanding;
     }
     HAWSER_ASSERT(signs >= 0 && outstanding == entries.requests() && entries.all_placed());
   }

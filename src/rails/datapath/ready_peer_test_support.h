@@ -68,7 +68,7 @@ struct ReadyPeer {
   std::optional<RailResources> resources;
   Upward upward;
   NoRecovery recovery;
-  DuePeers due;
+  VirtualChannel::DueList due;
   std::optional<VirtualChannel> channel;
 };
 

@@ -63,7 +63,7 @@ bool StripeEngine::post_all(TransferList& list) {
   bool moved = false;
   for (StripedTransfer* transfer = list.front(); transfer != nullptr;) {
     StripedTransfer* const next = list.next(transfer);
-    if (transfer->peer_->ready() > 0 && !backed_up(*transfer)) moved |= post(*transfer);
+    if (transfer->peer_->paths().ready() > 0 && !backed_up(*transfer)) moved |= post(*transfer);
     transfer = next;
   }
   return moved;
@@ -82,7 +82,7 @@ bool StripeEngine::post(StripedTransfer& transfer) {
   const bool write = transfer.direction_ == Direction::write;
   bool moved = false;
   while (!transfer.rest_.empty() && (write || read_tokens_ > 0)) {
-    const std::span<SubchannelView> views = peer.views(write ? 2 : 1);
+    const std::span<SubchannelView> views = peer.paths().views(write ? 2 : 1);
     const Outlook outlook = survey(transfer, views);
     const auto piece = static_cast<std::int64_t>(std::min(
         std::max(outlook.rate * seconds_of_piece, shortest_piece), static_cast<double>(outlook.longest)));
@@ -124,7 +124,7 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
     if (!view.usable) continue;
     outlook.longest =
         std::min(outlook.longest, rdma::longest_message(subchannel.rail.attributes().address,
-                                                        peer.remote_rail(subchannel.remote_rail).port));
+                                                        peer.remote().rails[subchannel.remote_rail].port));
     outlook.rate += view.bytes_per_second;
     outlook.fastest = std::max(outlook.fastest, view.bytes_per_second);
     outlook.backlog =
@@ -164,7 +164,7 @@ bool StripeEngine::post_range(StripedTransfer& transfer, const ByteRange& range,
   request.smallest_stripe = context_.knobs.rail_stripe;
   request.traffic = transfer.traffic_;
   StripePlan plan;
-  transfer.peer_->policy().plan(request, views, plan);
+  transfer.peer_->paths().policy().plan(request, views, plan);
   bool posted = false;
   for (Stripe stripe : plan.stripes()) {
     stripe.offset += range.offset;
@@ -187,12 +187,12 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
     ++context_.counters.read_tokens_waited;
     return 0;
   }
-  std::int64_t bytes = subchannel.stripe_flow.room(stripe.bytes, subchannel.bytes_queued);
-  CongestionWindow& port_flow = write ? rail.write_flow : rail.read_flow;
-  if (bytes > 0 && !write) bytes = port_flow.room(bytes, rail.bytes_queued);
+  std::int64_t bytes = subchannel.traffic.stripe_flow.room(stripe.bytes, subchannel.traffic.bytes_queued);
+  CongestionWindow& port_flow = write ? rail.traffic.write_flow : rail.traffic.read_flow;
+  if (bytes > 0 && !write) bytes = port_flow.room(bytes, rail.traffic.bytes_queued);
   if (bytes == 0) return 0;
   // What is written waits in the own adapter, which does no harm.
-  if (write) port_flow.note_demand(bytes, rail.bytes_queued);
+  if (write) port_flow.note_demand(bytes, rail.traffic.bytes_queued);
   WorkEntry& entry = *resources_.entries.take();
   entry.kind = write ? WorkEntry::Kind::write : WorkEntry::Kind::read;
   entry.sequenced = false;
@@ -201,9 +201,9 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
   entry.size = bytes;
   entry.posted = context_.now;
   entry.watched = 0;
-  entry.queued_before = subchannel.bytes_queued;
-  entry.delivered_before = subchannel.stripe_flow.delivered();
-  entry.port_delivered_before = port_flow.delivered();
+  entry.before.queued = subchannel.traffic.bytes_queued;
+  entry.before.delivered = subchannel.traffic.stripe_flow.delivered();
+  entry.before.port_delivered = port_flow.delivered();
   if (!(write ? post_write(transfer, entry, subchannel) : post_read(transfer, entry, subchannel))) {
     resources_.free_entry(&entry);
     return 0;
@@ -213,14 +213,8 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
   ++transfer.in_flight_;
   transfer.posted_ += bytes;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
-  entry.subchannel = &subchannel;
-  entry.connection_generation = subchannel.connection_generation();
-  subchannel.outstanding += requests;
-  rail.outstanding += requests;
-  subchannel.bytes_queued += bytes;
-  rail.bytes_queued += bytes;
+  subchannel.add(entry);
   context_.status.posted(subchannel.status_row, bytes);
-  subchannel.in_flight.push_back(&entry);
   return bytes;
 }
 
@@ -243,15 +237,15 @@ bool StripeEngine::post_write(StripedTransfer& transfer, WorkEntry& entry, Subch
                              transfer.local_.local_key(subchannel.rail.device_number())};
   requests[0].remote_address = transfer.remote_.address + static_cast<std::uint64_t>(entry.offset);
   requests[0].remote_key = remote_key(transfer, subchannel);
-  requests[1] = transfer.peer_->packet_request(subchannel, entry);
+  requests[1] = transfer.peer_->packets().request(subchannel, entry);
   const int posted = subchannel.queue_pair->post_send(requests);
   if (posted == 0) return false;
   // Half of it: the finish never goes out, so neither may anything behind it.
   if (posted == 1)
     upward_.subchannels->on_half_posted(subchannel);
   else
-    transfer.peer_->note_acknowledged_to_peer();
-  entry.ordinal = subchannel.sent++;
+    transfer.peer_->window().note_acknowledged_to_peer();
+  entry.ordinal = subchannel.traffic.sent++;
   ++context_.counters.stripes_written;
   return true;
 }

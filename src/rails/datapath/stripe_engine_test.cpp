@@ -83,11 +83,8 @@ class StripeEngineTest : public testing::TestWithParam<Direction> {
     MachineAccess::tell(subchannel, {.kind = SubchannelEvent::Kind::fail, .reason = PathReason::watchdog});
     ready.channel->on_not_ready();
     engine.take_back(subchannel, received);
-    while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
-      subchannel.outstanding -= entry->requests();
-      subchannel.rail.outstanding -= entry->requests();
-      subchannel.bytes_queued -= entry->size;
-      subchannel.rail.bytes_queued -= entry->size;
+    while (WorkEntry* entry = subchannel.traffic.in_flight.front()) {
+      subchannel.traffic.remove(*entry, subchannel.rail.traffic);
       if (entry->kind == WorkEntry::Kind::write && sequence_distance(entry->ordinal, received) < 0)
         engine.on_done(*entry);
       else
@@ -136,9 +133,9 @@ TEST_P(StripeEngineTest, MovesOnlyTheRangesThatWereAdded) {
 TEST_P(StripeEngineTest, MovesWhatASubchannelThatFailedDidNot) {
   engine.add(transfer, {0, size});
   ASSERT_TRUE(engine.progress());
-  ASSERT_GE(ready.subchannel(1).outstanding, 2);
+  ASSERT_GE(ready.subchannel(1).traffic.outstanding, 2);
   // One stripe arrived and was not heard of; the others did not get there.
-  const std::uint32_t sent = ready.subchannel(1).sent;
+  const std::uint32_t sent = ready.subchannel(1).traffic.sent;
   carry_out(1, 1);
   static_cast<FakeCompletions&>(ready.subchannel(1).rail.completions()).ready.clear();
   const std::uint32_t stripes = GetParam() == Direction::write ? 2 : 0;
@@ -181,12 +178,12 @@ class StripeEnginePutTest : public StripeEngineTest {};
 // The peer's adapter acknowledged the write, and died before the peer's software saw it.
 TEST_P(StripeEnginePutTest, TakesBackWhatThePeerNeverSaw) {
   engine.add(transfer, {0, 16384});
-  const std::uint32_t before[] = {ready.subchannel(0).sent, ready.subchannel(1).sent};
+  const std::uint32_t before[] = {ready.subchannel(0).traffic.sent, ready.subchannel(1).traffic.sent};
   ASSERT_TRUE(engine.progress());
   for (std::size_t i : {0, 1}) carry_out(i);
   poll();
   ASSERT_EQ(transfer.moved(), 16384);
-  const std::size_t used = ready.subchannel(0).sent != before[0] ? 0 : 1;
+  const std::size_t used = ready.subchannel(0).traffic.sent != before[0] ? 0 : 1;
   transfer.done.clear();
   fail(used, before[used]);
   EXPECT_LT(transfer.moved(), 16384);

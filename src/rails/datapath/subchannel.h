@@ -40,6 +40,57 @@ struct SubchannelEnds {
   bool receives_wanted = false;               // on its rail, for this subchannel
 };
 
+// What is posted on a subchannel and not completed, and how what was posted fared.
+struct SubchannelTraffic {
+  SubchannelTraffic(const FlowSettings& stripes, const FlowSettings& packets)
+      : stripe_flow(stripes), packet_flow(packets) {}
+
+  void add(WorkEntry& entry, RailTraffic& rail) {
+    count(entry, rail, 1);
+    in_flight.push_back(&entry);
+  }
+  void remove(WorkEntry& entry, RailTraffic& rail) {
+    in_flight.remove(&entry);
+    count(entry, rail, -1);
+  }
+  // No request is in flight any more, though entries may wait for the peer to say what became of them.
+  void clear_counts(RailTraffic& rail) {
+    rail.outstanding -= outstanding;
+    rail.bytes_queued -= bytes_queued;
+    outstanding = 0;
+    bytes_queued = packet_bytes = 0;
+  }
+  // The longest that a request took of late; -1: none was done.
+  Nanoseconds slowest() const {
+    return stripe_flow.measured() || packet_flow.measured()
+               ? std::max(stripe_flow.slowest(), packet_flow.slowest())
+               : -1;
+  }
+
+  EntryList in_flight;
+  std::int32_t outstanding = 0;   // requests; a stripe that is written counts two
+  std::int64_t bytes_queued = 0;  // of stripes
+  std::int64_t packet_bytes = 0;  // of packets under way
+  CongestionWindow stripe_flow;
+  CongestionWindow packet_flow;
+  std::uint32_t sent = 0;      // packets posted in this generation
+  std::uint32_t received = 0;  // packets that arrived in this generation
+  Nanoseconds last_completion = 0;
+  Nanoseconds last_proof = 0;  // when the request was posted that was found done last
+
+ private:
+  void count(const WorkEntry& entry, RailTraffic& rail, int sign) {
+    outstanding += sign * entry.requests();
+    rail.outstanding += sign * entry.requests();
+    if (entry.kind == WorkEntry::Kind::packet) {
+      packet_bytes += sign * static_cast<std::int64_t>(entry.bytes);
+    } else if (entry.kind != WorkEntry::Kind::marker) {
+      bytes_queued += sign * entry.size;
+      rail.bytes_queued += sign * entry.size;
+    }
+  }
+};
+
 struct Subchannel {
   Subchannel(VirtualChannel& virtual_channel, Rail& local_rail, const SubchannelPlace& its_place,
              std::uint16_t its_index, RailContext& context, bool drives)
@@ -48,8 +99,7 @@ struct Subchannel {
         place(its_place),
         index(its_index),
         remote_rail(its_place.remote),
-        stripe_flow(context.stripe_flow),
-        packet_flow(context.packet_flow),
+        traffic(context.stripe_flow, context.packet_flow),
         machine_(context.subchannels, context.health, context.random, drives) {}
 
   const SubchannelMachine& machine() const { return machine_; }
@@ -63,17 +113,16 @@ struct Subchannel {
     return connected() ? port.device_number() == rail.device_number() && port.port() == route.port
                        : &port == &rail;
   }
+  // An entry was posted.
+  void add(WorkEntry& entry) {
+    entry.subchannel = this;
+    entry.connection_generation = connection_generation();
+    traffic.add(entry, rail.traffic);
+  }
   // Whether `requests` more may be posted. One request of the depth is kept for the marker.
   bool room_for(std::int32_t requests, std::int32_t depth) const {
-    return outstanding + requests < depth && !machine_.broken() && rail.room_for(requests);
+    return traffic.outstanding + requests < depth && !machine_.broken() && rail.traffic.room_for(requests);
   }
-  // The longest that a request took of late; -1: none was done.
-  Nanoseconds slowest() const {
-    return stripe_flow.measured() || packet_flow.measured()
-               ? std::max(stripe_flow.slowest(), packet_flow.slowest())
-               : -1;
-  }
-
   VirtualChannel& peer;
   Rail& rail;
   const SubchannelPlace place;
@@ -85,16 +134,7 @@ struct Subchannel {
   rdma::Route route;                         // that it takes now; port may not be that of the rail any more
   SubchannelEnds ends;
 
-  EntryList in_flight;
-  std::int32_t outstanding = 0;   // requests; a stripe that is written counts two
-  std::int64_t bytes_queued = 0;  // of stripes
-  std::int64_t packet_bytes = 0;  // of packets under way
-  CongestionWindow stripe_flow;
-  CongestionWindow packet_flow;
-  std::uint32_t sent = 0;      // packets posted in this generation
-  std::uint32_t received = 0;  // packets that arrived in this generation
-  Nanoseconds last_completion = 0;
-  Nanoseconds last_proof = 0;  // when the request was posted that was found done last
+  SubchannelTraffic traffic;
   PathSilence silence;
   ConnectionName fenced_over;  // the connection over which the last fence went as a packet
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/crc32c.h"
 #include "base/planted_bug.h"
 #include "rails/wire/pairing.h"
 
@@ -24,15 +23,9 @@ std::vector<SubchannelPlace> places(const RailContext& context, const RailResour
                            max_subchannels);
 }
 
-std::vector<std::int64_t> nominal_rates(const std::vector<SubchannelPlace>& all) {
-  std::vector<std::int64_t> rates;
-  for (const SubchannelPlace& place : all) rates.push_back(place.bytes_per_second);
-  return rates;
-}
-
 }  // namespace
 
-VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, Upward& upward, DuePeers& due,
+VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, Upward& upward, DueList& due,
                                ProcessIndex process, RailTable remote,
                                std::unique_ptr<SchedulingPolicy> policy)
     : context_(context),
@@ -41,78 +34,25 @@ VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, U
       due_(due),
       process_(process),
       remote_(std::move(remote)),
-      policy_(std::move(policy)),
-      weights_(nominal_rates(places(context, resources, remote_))),
-      depth_(static_cast<std::int32_t>(context.knobs.rail_send_depth)) {
-  for (const SubchannelPlace& place : places(context, resources, remote_)) {
-    const Subchannel& subchannel = subchannels_.emplace_back(*this, *resources.rails[place.local], place,
-                                                             static_cast<std::uint16_t>(subchannels_.size()),
-                                                             context, context.settings.self < process);
-    reads_ &= subchannel.rail.device().attributes().outstanding_reads > 0;
-    SubchannelView& view = views_.emplace_back();
-    view.rail = place.pair;
-    view.path = place.path;
-    view.engine = place.engine;
-    view.nominal = static_cast<double>(place.bytes_per_second);
-  }
+      subchannels_(make_subchannels()),
+      paths_(context, subchannels_, std::move(policy)),
+      packets_(context, resources, window_) {}
+
+std::deque<Subchannel> VirtualChannel::make_subchannels() {
+  std::deque<Subchannel> made;
+  for (const SubchannelPlace& place : places(context_, resources_, remote_))
+    made.emplace_back(*this, *resources_.rails[place.local], place, static_cast<std::uint16_t>(made.size()),
+                      context_, context_.settings.self < process_);
+  return made;
 }
 
 VirtualChannel::~VirtualChannel() = default;
 
-const Subchannel* VirtualChannel::datagram_way(std::uint16_t rail, std::uint16_t index) {
-  const Subchannel* own = subchannel(index);
-  if (own != nullptr && own->rail.number() == rail) return own;
-  const Subchannel* way = nullptr;
-  std::uint64_t ways = 0;
-  for (const Subchannel& each : subchannels_)
-    if (each.rail.number() == rail && each.place.path == 0 && each.place.engine == 0 &&
-        (++ways == 1 || context_.random.below(ways) == 0))
-      way = &each;
-  return way;
-}
-
 void VirtualChannel::mark_due() {
-  if (!in_due.linked()) due_.push_back(this);
+  if (!in_due_.linked()) due_.push_back(this);
 }
 
 // Sending.
-
-std::span<SubchannelView> VirtualChannel::views(std::int32_t requests) {
-  const bool avoids = suspected > 0 && suspected < ready_;
-  for (Subchannel& subchannel : subchannels_) {
-    SubchannelView& view = views_[subchannel.index];
-    view.usable = subchannel.in_service() && subchannel.room_for(requests, depth_) &&
-                  !(avoids && subchannel.machine().suspected());
-    if (!view.usable) continue;
-    view.bytes_per_second = weights_.weight(subchannel.index);
-    const WorkEntry* const oldest = subchannel.in_flight.front();
-    if (oldest != nullptr && oldest->kind != WorkEntry::Kind::packet && !subchannel.rail.may_have_backlog())
-      view.bytes_per_second =
-          weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polled);
-    view.probe = weights_.wants_probe(subchannel.index, context_.now);
-    view.bytes_queued = subchannel.rail.bytes_queued;
-    view.requests_queued = subchannel.outstanding;
-  }
-  return views_;
-}
-
-Subchannel* VirtualChannel::choose_anew(std::int64_t bytes, TrafficClass traffic) {
-  lane_.subchannel = nullptr;
-  if (ready_ == 0) return nullptr;
-  const auto usable = views(1);
-  const auto count =
-      std::count_if(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; });
-  if (count == 0) return nullptr;
-  const int chosen = policy_->choose(bytes, traffic, usable);
-  if (chosen < 0) return nullptr;
-  Subchannel& subchannel = subchannels_[static_cast<std::size_t>(chosen)];
-  // Others that have no room now would be the choice as soon as they have.
-  if (count == ready_ - (suspected < ready_ ? suspected : 0))
-    lane_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(),
-             static_cast<std::uint16_t>(suspected), traffic};
-  --lane_.hold.packets;
-  return &subchannel;
-}
 
 bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
                           const ByteSequence& payload) {
@@ -121,9 +61,9 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
     return false;
   }
   const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
-  Subchannel* subchannel = choose(static_cast<std::int64_t>(bytes), traffic);
-  if (subchannel != nullptr &&
-      !subchannel->packet_flow.admits(static_cast<std::int64_t>(bytes), subchannel->packet_bytes))
+  Subchannel* subchannel = paths_.choose(static_cast<std::int64_t>(bytes), traffic);
+  if (subchannel != nullptr && !subchannel->traffic.packet_flow.admits(static_cast<std::int64_t>(bytes),
+                                                                       subchannel->traffic.packet_bytes))
     subchannel = nullptr;
   const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
   PacketBuffer* const buffer = subchannel != nullptr ? resources_.pool(small).take() : nullptr;
@@ -139,20 +79,20 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
   entry.buffer = buffer;
   entry.bytes = static_cast<std::uint32_t>(bytes);
   entry.packet_kind = kind;
-  entry.sequence_number = next_sequence_number_++;
+  entry.sequence_number = window_.take();
   std::byte* const behind = buffer->data + sizeof(PacketHeader);
   std::memcpy(behind, head.data(), head.size());
   if (!payload.contiguous())
     payload.packer->pack(0, behind + head.size(), payload.size);
   else if (payload.size != 0)
     std::memcpy(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
-  post_packet(*subchannel, entry);
+  if (!packets_.post(*subchannel, entry)) mark_due();
   return true;
 }
 
 bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
                              std::size_t filling) {
-  if (!subchannel.room_for(1, depth_)) return false;
+  if (!subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return false;
   const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
   const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
   HAWSER_ASSERT(bytes + context_.trailer() <= resources_.packets.buffer_bytes());
@@ -167,149 +107,46 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
   entry.packet_kind = kind;
   entry.sequence_number = 0;
   if (!body.empty()) std::memcpy(buffer->data + sizeof(PacketHeader), body.data(), body.size());
-  return post_packet(subchannel, entry);
-}
-
-rdma::SendRequest VirtualChannel::packet_request(const Subchannel& subchannel, const WorkEntry& entry) const {
-  PacketHeader header;
-  header.kind = entry.packet_kind;
-  header.sequence_number = entry.sequence_number;
-  header.subchannel = subchannel.index;
-  header.connection_generation = subchannel.connection_generation();
-  header.acknowledged = expected_;
-  header.checked = context_.knobs.checksum;
-  header.wants_credit = resources_.packets.is_short();
-  std::memcpy(entry.buffer->data, &header, sizeof(header));
-  const auto bytes = entry.bytes + static_cast<std::uint32_t>(context_.trailer());
-  if (context_.knobs.checksum) {
-    const std::uint32_t checksum = crc32c({entry.buffer->data, entry.bytes});
-    std::memcpy(entry.buffer->data + entry.bytes, &checksum, sizeof(checksum));
-  }
-
-  rdma::SendRequest request;
-  request.id = entry.work_id();
-  request.opcode = rdma::Opcode::send;
-  // A receiver sleeps until something comes for its software, and packets are all for that. What needs no
-  // answer soon (credits, probes) need not wake it; that is decided with the event thread.
-  request.solicited = true;
-  request.inlined = static_cast<std::int32_t>(bytes) <= resources_.inline_bytes;
-  request.segment_count = 1;
-  request.segments[0] = {entry.buffer->data, bytes,
-                         entry.buffer->local_keys[subchannel.rail.device_number()]};
-  return request;
-}
-
-bool VirtualChannel::post_packet(Subchannel& subchannel, WorkEntry& entry) {
-  const rdma::SendRequest request = packet_request(subchannel, entry);
-  entry.posted = context_.now;
-  entry.watched = 0;
-  entry.delivered_before = subchannel.packet_flow.delivered();
-  if (subchannel.queue_pair->post_send({&request, 1}) != 1) [[unlikely]] {
-    // The queue is full against our count, or the connection is on its way to failure.
-    if (entry.sequenced)
-      wait_again(entry);
-    else
-      resources_.free_entry(&entry);
-    return false;
-  }
-  note_acknowledged_to_peer();
-  ++context_.counters.packets_sent;
-  subchannel.packet_bytes += entry.bytes;
-  entry.ordinal = subchannel.sent++;
-  resources_.entries.place(entry, WorkEntry::Place::in_flight);
-  entry.subchannel = &subchannel;
-  entry.connection_generation = subchannel.connection_generation();
-  ++subchannel.outstanding;
-  ++subchannel.rail.outstanding;
-  subchannel.in_flight.push_back(&entry);
-  return true;
-}
-
-void VirtualChannel::wait_again(WorkEntry& entry) {
-  HAWSER_ASSERT(entry.kind == WorkEntry::Kind::packet && entry.sequenced && !entry.link.linked());
-  resources_.entries.place(entry, WorkEntry::Place::waiting);
-  entry.subchannel = nullptr;
-  // In sequence number order: what failed on several subchannels comes back in several lots.
-  WorkEntry* behind = waiting_.front();
-  while (behind != nullptr && sequence_distance(behind->sequence_number, entry.sequence_number) < 0)
-    behind = waiting_.next(behind);
-  waiting_.insert(behind, &entry);
-  mark_due();
-}
-
-void VirtualChannel::retain(WorkEntry& entry) {
-  if (sequence_distance(entry.sequence_number, acknowledged_) < 0) {
-    resources_.free_entry(&entry);
-    return;
-  }
-  resources_.entries.place(entry, WorkEntry::Place::retained);
-  // They complete in sequence number order, but for those of other subchannels.
-  WorkEntry* before = retained_.back();
-  while (before != nullptr && sequence_distance(before->sequence_number, entry.sequence_number) > 0)
-    [[unlikely]] before = retained_.previous(before);
-  retained_.insert_behind(before, &entry);
-  ++retained_count_;
-}
-
-void VirtualChannel::take_back(const Subchannel& subchannel, std::uint32_t received) {
-  for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
-    WorkEntry* const next = retained_.next(entry);
-    if (entry->subchannel == &subchannel &&
-        entry->connection_generation == subchannel.connection_generation() &&
-        sequence_distance(entry->ordinal, received) >= 0) {
-      retained_.remove(entry);
-      --retained_count_;
-      ++context_.counters.taken_back;
-      wait_again(*entry);
-    }
-    entry = next;
-  }
+  return packets_.post(subchannel, entry);
 }
 
 bool VirtualChannel::advance() {
   bool moved = false;
-  while (WorkEntry* entry = waiting_.front()) {
-    Subchannel* const subchannel = choose(entry->bytes, entry->traffic);
+  while (const WorkEntry* first = packets_.first_waiting()) {
+    Subchannel* const subchannel = paths_.choose(first->bytes, first->traffic);
     if (subchannel == nullptr) break;
-    waiting_.remove(entry);
+    WorkEntry& entry = packets_.take_first_waiting();
     ++context_.counters.packets_reissued;
-    context_.counters.bytes_reissued += entry->bytes;
-    upward_.subchannels->on_reissued(static_cast<std::int64_t>(entry->bytes));
-    if (!post_packet(*subchannel, *entry)) break;
+    context_.counters.bytes_reissued += entry.bytes;
+    upward_.subchannels->on_reissued(static_cast<std::int64_t>(entry.bytes));
+    if (!packets_.post(*subchannel, entry)) break;
     moved = true;
   }
-  if (planted(PlantedBug::lose_credits)) credit_due_ = false;
-  if (credit_due_) {
-    Subchannel* const subchannel = choose(0, TrafficClass::blocking);
+  if (planted(PlantedBug::lose_credits)) window_.set_credit_due(false);
+  if (window_.credit_due()) {
+    Subchannel* const subchannel = paths_.choose(0, TrafficClass::blocking);
     if (subchannel != nullptr && send_on(*subchannel, PacketKind::credit, {})) {
       ++context_.counters.credit_updates;
       moved = true;
     }
   }
+  if (!idle()) mark_due();
   return moved;
 }
 
 // Receiving.
 
-bool VirtualChannel::acknowledge(std::uint32_t sequence_number) {
-  const std::int32_t ahead = sequence_distance(sequence_number, acknowledged_);
-  if (ahead <= 0) return true;
-  if (sequence_distance(sequence_number, next_sequence_number_) > 0) return false;
-  acknowledged_ = sequence_number;
-  while (WorkEntry* entry = retained_.front()) {
-    if (sequence_distance(entry->sequence_number, sequence_number) >= 0) break;
-    retained_.remove(entry);
-    --retained_count_;
-    resources_.free_entry(entry);
-  }
-  return true;
+bool VirtualChannel::acknowledge(std::uint32_t number) {
+  const SequenceWindow::Acknowledgement acknowledgement = window_.acknowledge(number);
+  if (acknowledgement == SequenceWindow::Acknowledgement::news) packets_.release_acknowledged();
+  return acknowledgement != SequenceWindow::Acknowledgement::refused;
 }
 
 bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header) {
   if (!acknowledge(header.acknowledged)) [[unlikely]] {
     context_.report_malformed(process_,
                               fmt::format("an acknowledgement of packet {}, but only {} were sent to it",
-                                          header.acknowledged, next_sequence_number_));
+                                          header.acknowledged, window_.sent()));
     return false;
   }
   if (header.kind == PacketKind::credit) return false;
@@ -323,44 +160,51 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
     handler->on_packet({*this, &subchannel, header.kind, {buffer->data, buffer->bytes}});
     return false;
   }
-  const std::int32_t ahead = sequence_distance(header.sequence_number, expected_);
-  if (ahead == 0) [[likely]] {
-    hand_on(*buffer);
-    if (held_count_ != 0) hand_on_held();
-    if (expected_ - acknowledged_to_peer_ >= packet_window / 2 || header.wants_credit != 0) note_credit_due();
-    return false;
+  switch (window_.judge(header.sequence_number)) {
+    case SequenceWindow::Arrival::next:
+      [[likely]] deliver(*buffer);
+      if (held_count_ != 0) deliver_held();
+      if (window_.owes_much() || header.wants_credit != 0) note_credit_due();
+      return false;
+    case SequenceWindow::Arrival::early:
+      return hold(header.sequence_number, buffer);
+    case SequenceWindow::Arrival::duplicate:
+      ++context_.counters.dropped_duplicate;
+      return false;
+    case SequenceWindow::Arrival::outside:
+      context_.report_malformed(process_,
+                                fmt::format("packet {} when packet {} was next, outside the window of {}",
+                                            header.sequence_number, window_.expected(), packet_window));
+      return false;
   }
-  if (ahead < 0 || held_[header.sequence_number % packet_window] != nullptr) {
+  HAWSER_UNREACHABLE();
+}
+
+// Until its turn; false: it was there before.
+bool VirtualChannel::hold(std::uint32_t sequence_number, PacketBuffer* buffer) {
+  PacketBuffer*& place = held_[sequence_number % packet_window];
+  if (place != nullptr) {
     ++context_.counters.dropped_duplicate;
     return false;
   }
-  if (ahead >= static_cast<std::int32_t>(packet_window)) [[unlikely]] {
-    context_.report_malformed(process_,
-                              fmt::format("packet {} when packet {} was next, outside the window of {}",
-                                          header.sequence_number, expected_, packet_window));
-    return false;
-  }
   ++context_.counters.out_of_order;
-  PacketBuffer* const held = resources_.packets.hold(buffer);
-  held_[header.sequence_number % packet_window] = held;
+  place = resources_.packets.hold(buffer);
   ++held_count_;
-  return held == buffer;
+  return place == buffer;
 }
 
 // Whoever takes it may send, expose and fetch in the call.
-void VirtualChannel::hand_on(PacketBuffer& buffer) {
-  ++expected_;
-  ++delivered;
+void VirtualChannel::deliver(PacketBuffer& buffer) {
+  window_.deliver();
   const std::span<const std::byte> packet(buffer.data, buffer.bytes);
   const auto kind = static_cast<PacketKind>(packet.front());
   upward_.handler(kind)->on_packet({*this, nullptr, kind, packet});
 }
 
-void VirtualChannel::hand_on_held() {
-  while (PacketBuffer* buffer = held_[expected_ % packet_window]) {
-    held_[expected_ % packet_window] = nullptr;
+void VirtualChannel::deliver_held() {
+  while (PacketBuffer* buffer = std::exchange(held_[window_.expected() % packet_window], nullptr)) {
     --held_count_;
-    hand_on(*buffer);
+    deliver(*buffer);
     resources_.packets.drop(buffer);
   }
 }
@@ -368,48 +212,43 @@ void VirtualChannel::hand_on_held() {
 // Subchannels that come and go.
 
 void VirtualChannel::on_ready() {
-  ++ready_;
-  if (ready_ == 1 && rejoins_)
+  paths_.on_ready();
+  if (paths_.ready() == 1 && rejoins_)
     context_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
-                             partitioned_since <= 0 ? 0 : context_.now - partitioned_since, context_.now);
+                             partition_.since() <= 0 ? 0 : context_.now - partition_.since(), context_.now);
   rejoins_ = true;
-  partitioned_since = -1;
-  lane_.subchannel = nullptr;
+  partition_.end();
   note_credit_due();
 }
 
 void VirtualChannel::on_not_ready() {
-  --ready_;
-  lane_.subchannel = nullptr;
-  if (ready_ == 0) {
-    partitioned_since = context_.now;
-    ++context_.counters.partitions;
-    context_.status.on_event(-1, process_, PathEvent::partitioned, PathReason::none, 0, context_.now);
-  }
+  paths_.on_not_ready();
+  if (paths_.ready() > 0) return;
+  partition_.begin(context_.now);
+  ++context_.counters.partitions;
+  context_.status.on_event(-1, process_, PathEvent::partitioned, PathReason::none, 0, context_.now);
 }
 
 void VirtualChannel::abandon() {
-  lost = true;
-  credit_due_ = false;
-  while (WorkEntry* entry = waiting_.pop_front()) resources_.free_entry(entry);
-  while (WorkEntry* entry = retained_.pop_front()) resources_.free_entry(entry);
-  retained_count_ = 0;
+  lost_ = true;
+  window_.set_credit_due(false);
+  packets_.clear();
   for (PacketBuffer*& buffer : held_)
     if (buffer != nullptr) resources_.packets.drop(std::exchange(buffer, nullptr));
   held_count_ = 0;
-  if (in_due.linked()) due_.remove(this);
+  if (in_due_.linked()) due_.remove(this);
 }
 
 bool VirtualChannel::flushed() const {
-  return waiting_.empty() && std::all_of(subchannels_.begin(), subchannels_.end(),
-                                         [](const Subchannel& s) { return s.in_flight.empty(); });
+  return packets_.first_waiting() == nullptr &&
+         std::all_of(subchannels_.begin(), subchannels_.end(),
+                     [](const Subchannel& s) { return s.traffic.in_flight.empty(); });
 }
 
 void VirtualChannel::check_invariants() const {
-  HAWSER_ASSERT(sequence_distance(next_sequence_number_, acknowledged_) >= 0);
-  HAWSER_ASSERT(next_sequence_number_ - acknowledged_ <= packet_window);
-  HAWSER_ASSERT(sequence_distance(expected_, acknowledged_to_peer_) >= 0);
-  HAWSER_ASSERT(held_[expected_ % packet_window] == nullptr);
+  window_.check_invariants();
+  packets_.check_invariants();
+  HAWSER_ASSERT(held_[window_.expected() % packet_window] == nullptr);
   std::uint32_t held = 0;
   for (const PacketBuffer* buffer : held_) held += buffer != nullptr;
   HAWSER_ASSERT(held == held_count_);
@@ -422,20 +261,16 @@ void VirtualChannel::check_invariants() const {
     suspects += machine.suspected();
     HAWSER_ASSERT(!subchannel.connected() || subchannel.queue_pair != nullptr);
     std::int32_t outstanding = 0;
-    for (WorkEntry* e = subchannel.in_flight.front(); e != nullptr; e = subchannel.in_flight.next(e)) {
+    for (WorkEntry* e = subchannel.traffic.in_flight.front(); e != nullptr;
+         e = subchannel.traffic.in_flight.next(e)) {
       HAWSER_ASSERT(e->place == (fenced ? WorkEntry::Place::fenced : WorkEntry::Place::in_flight) &&
                     e->subchannel == &subchannel);
       outstanding += e->requests();
     }
     // While it is fenced, entries wait for the peer to say what it has; requests there are none.
-    HAWSER_ASSERT((fenced ? 0 : outstanding) == subchannel.outstanding);
+    HAWSER_ASSERT((fenced ? 0 : outstanding) == subchannel.traffic.outstanding);
   }
-  HAWSER_ASSERT(ready == ready_ && suspects == suspected);
-  const WorkEntry* last = nullptr;
-  for (WorkEntry* e = waiting_.front(); e != nullptr; last = e, e = waiting_.next(e)) {
-    HAWSER_ASSERT(e->place == WorkEntry::Place::waiting);
-    HAWSER_ASSERT(last == nullptr || sequence_distance(e->sequence_number, last->sequence_number) > 0);
-  }
+  HAWSER_ASSERT(ready == paths_.ready() && suspects == paths_.suspected());
 }
 
 }  // namespace hawser

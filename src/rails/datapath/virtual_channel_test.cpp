@@ -86,7 +86,7 @@ TEST_F(ChannelTest, ACreditThatTheAdapterRefusesIsSentLater) {
   const std::size_t before = queue_pair(0).posted.size();
   EXPECT_FALSE(peer->advance());
   EXPECT_FALSE(peer->idle()) << "the peer was not told, and waits for it";
-  EXPECT_EQ(peer->acknowledged_to_peer(), 0u);
+  EXPECT_EQ(peer->window().acknowledged_to_peer(), 0u);
   queue_pair(0).accepts = 1;
   EXPECT_TRUE(peer->advance());
   ASSERT_EQ(queue_pair(0).posted.size(), before + 1);
@@ -117,29 +117,29 @@ TEST_F(ChannelTest, ThePolicyIsAskedOnlyWhenSomethingChanged) {
     const int then = asked;
     EXPECT_TRUE(send()) << what;
     EXPECT_EQ(asked, then + 1) << what;
-    first.outstanding = second.outstanding = 0;  // its requests complete
+    first.traffic.outstanding = second.traffic.outstanding = 0;  // its requests complete
     EXPECT_TRUE(send()) << what;
     EXPECT_EQ(asked, then + 1) << what;
   };
-  peer->weights().on_failed(second.index);
+  peer->paths().weights().on_failed(second.index);
   asks("a weight changed");
-  first.rail.bytes_queued = 1 << 21;
+  first.rail.traffic.bytes_queued = 1 << 21;
   const int queued = asked;
   ASSERT_TRUE(send());
   EXPECT_EQ(asked, queued + 1) << "much is queued on the rail";
-  first.rail.bytes_queued = 0;
+  first.rail.traffic.bytes_queued = 0;
   MachineAccess::tell(first, {.kind = Kind::suspect, .reason = PathReason::blamed});
-  peer->suspected = 1;
+  peer->paths().on_suspected();
   const std::size_t sent = queue_pair(1).posted.size();
   asks("the path is avoided");
   EXPECT_GT(queue_pair(1).posted.size(), sent);
-  second.outstanding = 8;
+  second.traffic.outstanding = 8;
   const int then = asked;
   ASSERT_TRUE(send());
   EXPECT_EQ(asked, then + 1) << "much is under way on it";
-  second.outstanding = 0;
+  second.traffic.outstanding = 0;
   MachineAccess::tell(first, {.kind = Kind::fail, .reason = PathReason::watchdog});
-  peer->suspected = 0;
+  peer->paths().on_cleared();
   peer->on_not_ready();
   asks("it failed");
 }

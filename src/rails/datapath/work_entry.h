@@ -46,11 +46,14 @@ struct WorkEntry {
   StripedTransfer* transfer = nullptr;
   std::int64_t offset = 0;
   std::int64_t size = 0;
-  std::int64_t queued_before = 0;          // bytes of its kind under way on the subchannel when it was posted
-  std::int64_t delivered_before = 0;       // CongestionWindow::delivered() of the subchannel
-  std::int64_t port_delivered_before = 0;  // of stripes, and of the rail
-  Nanoseconds posted = 0;                  // or somewhat earlier: at the last look before
-  Nanoseconds watched = 0;                 // since the watchdog found it the oldest in flight; 0: not yet
+  // When it was posted: bytes of its kind under way on the subchannel; CongestionWindow::delivered() of the
+  // subchannel, and for stripes of the rail.
+  struct Before {
+    std::int64_t queued = 0, delivered = 0, port_delivered = 0;
+  };
+  Before before;
+  Nanoseconds posted = 0;   // or somewhat earlier: at the last look before
+  Nanoseconds watched = 0;  // since the watchdog found it the oldest in flight; 0: not yet
 
   // On its rail, while it is in flight: a stripe that is written has its finish behind it.
   std::int32_t requests() const { return kind == Kind::write ? 2 : 1; }

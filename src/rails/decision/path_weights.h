@@ -40,11 +40,13 @@ struct WeightSettings {
   double watchdog_factor = 8;
 };
 
+inline constexpr WeightSettings usual_weights;
+
 class PathWeights {
  public:
   // Nominal rates of the subchannels, in bytes per second, each > 0: of their port, also if several share
-  // one.
-  explicit PathWeights(std::vector<std::int64_t> nominal, const WeightSettings& settings = {});
+  // one. The settings outlive this.
+  explicit PathWeights(std::vector<std::int64_t> nominal, const WeightSettings& settings = usual_weights);
 
   // A stripe of `bytes` was posted at `posted` and found done at `now`; the pass of polling before was at
   // `polled_before` (-1: not known, taken as just now). `queued_before` bytes were ahead of it on the same
@@ -103,7 +105,7 @@ class PathWeights {
   void plan_probe(Path& path, Nanoseconds now);
   double sibling_ratio(const Path& path);
 
-  WeightSettings settings_;
+  const WeightSettings& settings_;
   std::vector<Path> paths_;
   std::vector<double> ratios_;  // scratch
   std::uint32_t changes_ = 0;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "rails/decision/subchannel_machine.h"
-#include "rails/decision/subchannel_step.h"
+#include "rails/wire/packet.h"
 
 namespace hawser {
 
@@ -72,7 +72,7 @@ void SubchannelMachine::count_false_alarm(PathReason reason, bool quick) {
                       reason == PathReason::peer_asked || reason == PathReason::probe_failed;
   if (!silent || quick)
     false_alarms_ = 0;
-  else if (false_alarms_ < most_false_alarms)
+  else if (false_alarms_ < SubchannelTimes::most_false_alarms)
     ++false_alarms_;
 }
 
@@ -101,12 +101,14 @@ void SubchannelMachine::ask_fence(Step& step) {
                     .connection_generation = connection_generation_,
                     .received = fenced_received_,
                     .turn = fences_});
-  if (fences_ % fences_per_question == fences_per_question - 1) step.add(Do::ask_address);
+  if (fences_ % SubchannelTimes::fences_per_question == SubchannelTimes::fences_per_question - 1)
+    step.add(Do::ask_address);
 }
 
 void SubchannelMachine::on_fence_sent(Step& step) {
   HAWSER_ASSERT(state_ == State::fencing);
-  const Nanoseconds wait = std::min(longest_fence_repeat, first_fence_repeat << std::min(fences_, 10u));
+  const Nanoseconds wait = std::min(SubchannelTimes::longest_fence_repeat,
+                                    SubchannelTimes::first_fence_repeat << std::min(fences_, 10u));
   due_ = step.now + wait + static_cast<Nanoseconds>(random_.below(static_cast<std::uint64_t>(wait / 4)));
   ++fences_;
   step.actions.run_soon = true;

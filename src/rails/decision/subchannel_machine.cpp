@@ -4,7 +4,7 @@
 
 #include "base/enum_names.h"
 #include "base/planted_bug.h"
-#include "rails/decision/subchannel_step.h"
+#include "rails/wire/packet.h"
 
 namespace hawser {
 
@@ -126,7 +126,7 @@ void SubchannelMachine::begin_connection(Step& step, State state, Nanoseconds pa
 
 void SubchannelMachine::on_joined(Step& step) {
   HAWSER_ASSERT(state_ == State::connecting);
-  begin_connection(step, State::probing, probe_patience);
+  begin_connection(step, State::probing, SubchannelTimes::probe_patience);
   probes_wanted_ = step.event.probes;
   if (!failed_before_ || probes_wanted_ == 0 || planted(PlantedBug::early_readmission)) {
     enter_service(step);
@@ -140,7 +140,7 @@ void SubchannelMachine::on_joined(Step& step) {
 void SubchannelMachine::on_accepted(Step& step) {
   HAWSER_ASSERT(may_accept() && later(step.event.connection_generation, connection_generation_));
   connection_generation_ = step.event.connection_generation;
-  begin_connection(step, State::accepted, accepted_patience);
+  begin_connection(step, State::accepted, SubchannelTimes::accepted_patience);
   enter(step, State::accepted, PathReason::none);
 }
 
@@ -198,7 +198,7 @@ void SubchannelMachine::on_first_packet(Step& step) {
   switch (state_) {
     case State::accepted:
       if (!probe) return enter_service(step);
-      due_ = step.now + probe_patience;
+      due_ = step.now + SubchannelTimes::probe_patience;
       enter(step, State::probing, PathReason::none);
       step.actions.run_soon = true;
       return;
@@ -289,7 +289,7 @@ void SubchannelMachine::on_reconnect_request(Step& step) {
 void SubchannelMachine::on_suspect(Step& step) {
   if (state_ != State::ready) return;
   test_.reset();
-  test_pause_ = first_test_repeat;
+  test_pause_ = SubchannelTimes::first_test_repeat;
   due_ = step.now;
   step.add(Do::avoid);
   enter(step, State::suspected, PathReason::blamed);
@@ -300,7 +300,7 @@ void SubchannelMachine::on_test_pending(Step& step) {
   HAWSER_ASSERT(state_ == State::suspected);
   if (step.event.test.has_value()) test_ = step.event.test;
   due_ = step.now + test_pause_;
-  test_pause_ = std::min(2 * test_pause_, longest_test_repeat);
+  test_pause_ = std::min(2 * test_pause_, SubchannelTimes::longest_test_repeat);
   step.actions.run_soon = true;
 }
 
@@ -351,7 +351,7 @@ void SubchannelMachine::on_look(Step& step) {
       if (step.now < health_.next_attempt()) return;
       if (drives_) return attempt(step);
       health_.on_attempt(step.now);
-      due_ = step.now + reconnect_request_time;
+      due_ = step.now + SubchannelTimes::reconnect_request_time;
       state_ = State::asking;
       step.actions.add({.kind = Do::reconnect_request, .turn = health_.attempts_since_failure()});
       return;

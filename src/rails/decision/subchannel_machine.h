@@ -183,8 +183,8 @@ struct SubchannelSettings {
 };
 
 // `now` never goes backwards.
-class SubchannelMachine {
- public:
+// The machine's own times and counts.
+struct SubchannelTimes {
   // How long an accepted connection may be silent: who asked for it may compute. If it gave up, a newer
   // request or a reconnect request says so.
   static constexpr Nanoseconds accepted_patience = 30 * second;
@@ -196,7 +196,10 @@ class SubchannelMachine {
   static constexpr std::uint8_t most_false_alarms = 3;
   // Every so many fences without an answer, others are asked where the peer is.
   static constexpr std::uint32_t fences_per_question = 8;
+};
 
+class SubchannelMachine {
+ public:
   // The settings and the generator outlive this. `drives`: this end connects again after a failure, the other
   // one asks it to.
   SubchannelMachine(const SubchannelSettings& settings, const HealthSettings& health, Random& random,
@@ -244,7 +247,14 @@ class SubchannelMachine {
   using State = SubchannelState;
   using Event = SubchannelEvent::Kind;
   using Do = SubchannelAction::Kind;
-  struct Step;
+  // One event on its way through the machine.
+  struct Step {
+    const SubchannelEvent& event;
+    const Nanoseconds now;
+    SubchannelActions actions;
+
+    void add(SubchannelAction::Kind kind) { actions.add({.kind = kind}); }
+  };
 
   void dispatch(Step& step);
   void on_want(Step& step);

@@ -97,7 +97,7 @@ TEST(SubchannelMachine, TheOtherEndAsksForAnAttempt) {
   Machine machine(State::failed, false);
   machine.now = machine->due();
   EXPECT_EQ(machine.effect({.kind = EventKind::look}), "reconnect_request(1) -> asking");
-  EXPECT_EQ(machine->due(), machine.now + SubchannelMachine::reconnect_request_time);
+  EXPECT_EQ(machine->due(), machine.now + SubchannelTimes::reconnect_request_time);
 }
 
 TEST(SubchannelMachine, ProbesBeforeItIsReady) {
@@ -118,14 +118,13 @@ TEST(SubchannelMachine, FencesLessAndLessOftenUntilAPortReturns) {
   for (std::uint32_t turn = 1; turn < 20; ++turn) {
     machine.now = machine->due();
     const SubchannelActions actions = machine->on({.kind = EventKind::look}, machine.now);
-    const bool asks =
-        turn % SubchannelMachine::fences_per_question == SubchannelMachine::fences_per_question - 1;
+    const bool asks = turn % SubchannelTimes::fences_per_question == SubchannelTimes::fences_per_question - 1;
     EXPECT_EQ(text_of(actions, State::fencing, machine->state()),
               fmt::format("send_fence(5:3,{}){}", turn, asks ? " ask_address" : ""));
     report(*machine, actions, machine.now);
     EXPECT_GE((machine->due() - machine.now) * 5 / 4, pause);
     pause = machine->due() - machine.now;
-    EXPECT_LE(pause, SubchannelMachine::longest_fence_repeat * 5 / 4);
+    EXPECT_LE(pause, SubchannelTimes::longest_fence_repeat * 5 / 4);
   }
   EXPECT_TRUE(machine->on({.kind = EventKind::port_returned}, machine.now).run_soon);
   EXPECT_EQ(machine->due(), machine.now);
@@ -152,7 +151,7 @@ TEST(SubchannelMachine, GivesMoreTimeAfterEachFailureOfACrowdedNetwork) {
   EXPECT_EQ(fail(PathReason::watchdog, false), 1);
   EXPECT_EQ(fail(PathReason::completion_error, false), 2);
   EXPECT_EQ(fail(PathReason::peer_asked, false), 3);
-  EXPECT_EQ(fail(PathReason::probe_failed, false), SubchannelMachine::most_false_alarms);
+  EXPECT_EQ(fail(PathReason::probe_failed, false), SubchannelTimes::most_false_alarms);
   EXPECT_EQ(fail(PathReason::watchdog, true), 0);
   EXPECT_EQ(fail(PathReason::watchdog, false), 1);
   EXPECT_EQ(fail(PathReason::port_down, false), 0);

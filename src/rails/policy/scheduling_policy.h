@@ -1,6 +1,6 @@
 // SchedulingPolicy: which subchannels carry a message, and how much of it each (V07 sections 4.3, 6.3, 7.4,
 // 8). Pure: what it may know is in its arguments. One policy per file in policies/; the table is in
-// scheduling_policy.cpp.
+// policy_table.cpp.
 #pragma once
 
 #include <array>

@@ -20,7 +20,7 @@ std::array<std::byte, sizeof(TransportHeader) + sizeof(StartBody)> start_head(co
 
 // What a writer may have under way before it knows anything of its paths.
 std::int64_t granted_part(const Fetch& fetch, const FlowSettings& flow) {
-  return std::min(fetch.size, flow.first * std::max(fetch.peer().ready(), 1));
+  return std::min(fetch.size, flow.first * std::max(fetch.peer().paths().ready(), 1));
 }
 
 std::uint32_t checksum_of(const RendezvousTransfer& transfer) {
@@ -71,7 +71,7 @@ void Rendezvous::on_packet(const ReceivedPacket& packet) {
 
 bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header, const ByteSequence& bytes,
                             Completion* end) {
-  if (peer.lost) {
+  if (peer.lost()) {
     landed_.push_back({end, true});
     return true;
   }
@@ -84,7 +84,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header,
   exposure.end = end;
   exposure.size = bytes.size;
   exposure.readable =
-      reads_ && peer.reads() && (context_.knobs.checksum || readable(peer) > 0 || !many_readers());
+      reads_ && peer.paths().reads() && (context_.knobs.checksum || readable(peer) > 0 || !many_readers());
   StartBody body;
   body.exposed = exposure.name;
   body.size = bytes.size;
@@ -138,8 +138,8 @@ void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const Byt
   const TransferName name{static_cast<std::uint32_t>(token.words[0]),
                           static_cast<std::uint32_t>(token.words[1])};
   Fetch* const fetch = fetches_.find(name, peer);
-  if (peer.lost || fetch == nullptr) {
-    HAWSER_ASSERT(peer.lost);
+  if (peer.lost() || fetch == nullptr) {
+    HAWSER_ASSERT(peer.lost());
     landed_.push_back({end, true});
     return;
   }
@@ -200,7 +200,7 @@ bool Rendezvous::many_readers() const {
   if (reading_peers_ < 2) return false;
   std::int64_t bytes = 0;
   for (const auto& rail : resources_.rails)
-    bytes += std::max(rail->read_flow.bytes(), rail->write_flow.bytes());
+    bytes += std::max(rail->traffic.read_flow.bytes(), rail->traffic.write_flow.bytes());
   const auto rails = static_cast<std::int64_t>(resources_.rails.size());
   return reading_peers_ * rails * context_.stripe_flow.first >= 2 * bytes;
 }
@@ -383,7 +383,7 @@ bool Rendezvous::progress() {
   const auto walk = [&](WaitingList& list, auto&& advance) {
     for (RendezvousTransfer* transfer = list.front(); transfer != nullptr;) {
       RendezvousTransfer* const next = list.next(transfer);
-      if (transfer->peer().ready() > 0) moved |= advance(*transfer);
+      if (transfer->peer().paths().ready() > 0) moved |= advance(*transfer);
       transfer = next;
     }
   };

@@ -43,7 +43,7 @@ bool Rendezvous::send_packets(Exposure& exposure) {
                                               sizeof(PacketHeader) - sizeof(DataBody));
   bool moved = false;
   std::vector<ByteRange>& rest = exposure.rest();
-  while (!rest.empty() && peer.under_way() < most_under_way) {
+  while (!rest.empty() && peer.window().under_way() < most_under_way) {
     ByteRange& range = rest.back();
     const std::int64_t size = std::min(range.size, most);
     const DataBody body{exposure.other, range.offset};

@@ -50,7 +50,7 @@ Nanoseconds AdapterRecovery::alone_since() const {
 void AdapterRecovery::lose_all() {
   for (std::size_t i = 0; i < peers_.known().size(); ++i) {
     VirtualChannel& peer = *peers_.known()[i];
-    if (peer.lost) continue;
+    if (peer.lost()) continue;
     failover_.lose(peer,
                    failure(ErrorKind::other,
                            "process {} cannot be reached: none of this process's {} adapters works, nor "

@@ -7,8 +7,6 @@
 #include <utility>
 
 #include "base/failure.h"
-#include "rails/recovery/connector.h"
-#include "rails/recovery/subchannel_driver.h"
 
 namespace hawser {
 namespace {
@@ -38,15 +36,15 @@ std::span<const std::byte> bytes_of(const Body& body) {
 }  // namespace
 
 AddressBook::AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers,
-                         TimerList& timers, Upward& upward, AddressExchange& exchange, Connector& connector,
-                         SubchannelDriver& driver)
+                         TimerList& timers, Upward& upward, AddressExchange& exchange,
+                         ControlMessages& control, MachineEvents& machines)
     : context_(context),
       resources_(resources),
       peers_(peers),
       timers_(timers),
       exchange_(exchange),
-      connector_(connector),
-      driver_(driver) {
+      control_(control),
+      machines_(machines) {
   upward.tables = this;
 }
 
@@ -148,7 +146,7 @@ void AddressBook::tell_some() {
 bool AddressBook::tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, const RailAddress& address,
                        std::uint16_t through) {
   const AddressBody body{about, rail, 0, address};
-  return connector_.send_control(to, through, DatagramKind::address, bytes_of(body));
+  return control_.send_control(to, through, DatagramKind::address, bytes_of(body));
 }
 
 // Asking.
@@ -159,7 +157,7 @@ void AddressBook::ask(ProcessIndex about) {
   const std::size_t count = peers_.known().size();
   for (std::size_t i = 0; i < count; ++i) {
     const VirtualChannel& peer = *peers_.known()[turn_++ % count];
-    if (peer.process() == about || peer.lost || peer.ready() == 0) continue;
+    if (peer.process() == about || peer.lost() || peer.paths().ready() == 0) continue;
     ask(peer.process(), about);
     break;
   }
@@ -179,7 +177,7 @@ void AddressBook::ask(ProcessIndex whom, ProcessIndex about) {
     if ((changed_ >> rail->number() & 1) != 0 && rail->up())
       tell(whom, context_.settings.self, rail->number(), rail->address(), through);
   const QuestionBody body{about};
-  connector_.send_control(whom, through, DatagramKind::address_query, bytes_of(body));
+  control_.send_control(whom, through, DatagramKind::address_query, bytes_of(body));
 }
 
 void AddressBook::on_question(ProcessIndex from, std::span<const std::byte> bytes) {
@@ -213,13 +211,13 @@ void AddressBook::on_address(ProcessIndex from, std::span<const std::byte> bytes
     if (body.address.later_than(rails[body.rail])) rails[body.rail] = body.address;
     return;
   }
-  if (body.rail >= peer->remote().rails.size() || peer->lost ||
-      !body.address.later_than(peer->remote_rail(body.rail)))
+  if (body.rail >= peer->remote().rails.size() || peer->lost() ||
+      !body.address.later_than(peer->remote().rails[body.rail]))
     return;
-  peer->learn(body.rail, body.address);
+  peer->remote().learn(body.rail, body.address);
   for (Subchannel& subchannel : peer->subchannels()) {
     if (subchannel.remote_rail == body.rail)
-      driver_.on(subchannel, {.kind = SubchannelEvent::Kind::path_returned});
+      machines_.on(subchannel, {.kind = SubchannelEvent::Kind::path_returned});
   }
 }
 

@@ -18,17 +18,15 @@
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/timer_list.h"
 #include "rails/datapath/upward.h"
+#include "rails/recovery/recovery_links.h"
 #include "rails/wire/rail_table.h"
 
 namespace hawser {
 
-class Connector;
-class SubchannelDriver;
-
 class AddressBook final : private RailTableSource {
  public:
   AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers, TimerList& timers,
-              Upward& upward, AddressExchange& exchange, Connector& connector, SubchannelDriver& driver);
+              Upward& upward, AddressExchange& exchange, ControlMessages& control, MachineEvents& machines);
 
   // Tells the others of the own rails, before the first fence of the job.
   Result<> publish();
@@ -62,8 +60,8 @@ class AddressBook final : private RailTableSource {
   const PeerTable& peers_;
   TimerList& timers_;
   AddressExchange& exchange_;
-  Connector& connector_;
-  SubchannelDriver& driver_;
+  ControlMessages& control_;
+  MachineEvents& machines_;
   std::map<ProcessIndex, RailTable> heard_;  // of processes that are no peers yet
   std::array<RailAddress, max_rails> told_ = {};
   std::uint32_t changed_ = 0;  // bit i: rail i, since the start of the job

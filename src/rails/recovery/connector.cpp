@@ -7,7 +7,6 @@
 #include "rails/recovery/address_book.h"
 #include "rails/recovery/alternate_paths.h"
 #include "rails/recovery/failover.h"
-#include "rails/recovery/subchannel_driver.h"
 
 namespace hawser {
 namespace {
@@ -34,7 +33,9 @@ Connector::Connector(RailContext& context, RailResources& resources, PeerTable& 
       failover_(neighbours.failover),
       alternates_(neighbours.alternates),
       addresses_(neighbours.addresses),
-      driver_(neighbours.driver) {}
+      machines_(neighbours.machines) {
+  unsent_since_.fill(-1);
+}
 
 Connector::~Connector() = default;
 
@@ -50,17 +51,16 @@ void Connector::start(const std::array<std::uint64_t, 2>& secret) {
 
 Subchannel* Connector::find(const SubchannelName& name) {
   VirtualChannel* const peer = peers_.find(name.peer);
-  return peer == nullptr || peer->lost ? nullptr : peer->subchannel(name.index);
+  return peer == nullptr || peer->lost() ? nullptr : peer->subchannel(name.index);
 }
 
 // Up.
 
 void Connector::want(VirtualChannel& peer) {
-  // The last look may be long ago: time counts from the next one.
-  if (peer.partitioned_since < 0) peer.partitioned_since = 0;
+  peer.partition().note_wanted();
   for (Subchannel& subchannel : peer.subchannels())
     if (subchannel.machine().state() == SubchannelState::closed)
-      driver_.on(subchannel, {.kind = SubchannelEvent::Kind::want});
+      machines_.on(subchannel, {.kind = SubchannelEvent::Kind::want});
 }
 
 Connector::Report Connector::connect(Subchannel& subchannel) {
@@ -107,12 +107,12 @@ ConnectionEnd Connector::own_end(const Subchannel& subchannel) const {
 }
 
 void Connector::learn(Subchannel& subchannel, const ConnectionEnd& remote) {
-  RailAddress address = subchannel.peer.remote_rail(subchannel.remote_rail);
+  RailAddress address = subchannel.peer.remote().rails[subchannel.remote_rail];
   address.port = remote.port;
   address.datagram_queue_pair = remote.datagram_queue_pair;
   address.device_generation = remote.device_generation;
   address.address_generation = remote.address_generation;
-  subchannel.peer.learn(subchannel.remote_rail, address);
+  subchannel.peer.remote().learn(subchannel.remote_rail, address);
 }
 
 // An adapter's time-out can be set only here, on the way to ready-to-send: a connection that may have failed
@@ -153,8 +153,8 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
 }
 
 void Connector::count_connected(Subchannel& subchannel) {
-  subchannel.rail.add(subchannel.queue_pair->number(), subchannel);
-  subchannel.sent = subchannel.received = 0;
+  subchannel.rail.queue_pairs.add(subchannel.queue_pair->number(), subchannel);
+  subchannel.traffic.sent = subchannel.traffic.received = 0;
   // A window, and finishes on top, for every peer that may send here.
   if (!subchannel.ends.receives_wanted) {
     subchannel.ends.receives_wanted = true;
@@ -164,12 +164,12 @@ void Connector::count_connected(Subchannel& subchannel) {
 
 bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) {
   VirtualChannel* const peer = peers_.obtain(name.peer);
-  Subchannel* const subchannel = peer == nullptr || peer->lost ? nullptr : peer->subchannel(name.index);
+  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->subchannel(name.index);
   if (subchannel == nullptr) return false;
   accepting_ = false;
-  driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::request,
-                           .connection_generation = name.connection_generation,
-                           .received = subchannel->received});
+  machines_.on(*subchannel, {.kind = SubchannelEvent::Kind::request,
+                             .connection_generation = name.connection_generation,
+                             .received = subchannel->traffic.received});
   if (!accepting_) return false;
   subchannel->rail.look(context_.now);
   if (!subchannel->rail.up() || subchannel->machine().health().held_down(context_.now) ||
@@ -177,9 +177,9 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
     return false;
   own = own_end(*subchannel);
   const bool joined = join(*subchannel, remote);
-  driver_.on(*subchannel,
-             {.kind = joined ? SubchannelEvent::Kind::accepted : SubchannelEvent::Kind::accept_failed,
-              .connection_generation = name.connection_generation});
+  machines_.on(*subchannel,
+               {.kind = joined ? SubchannelEvent::Kind::accepted : SubchannelEvent::Kind::accept_failed,
+                .connection_generation = name.connection_generation});
   return joined;
 }
 
@@ -189,21 +189,21 @@ void Connector::connected(const SubchannelName& name, const ConnectionEnd& remot
       subchannel->connection_generation() != name.connection_generation)
     return;
   if (!join(*subchannel, remote))
-    return driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::join_failed});
+    return machines_.on(*subchannel, {.kind = SubchannelEvent::Kind::join_failed});
   const auto packets =
       context_.knobs.rail_probe / static_cast<std::int64_t>(resources_.packets.buffer_bytes());
   auto probes = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
       packets, context_.knobs.rail_probe > 0 ? 1 : 0, context_.knobs.rail_send_depth / 4));
   // Where the network may only have been crowded, probes must not crowd it more.
   if (subchannel->machine().false_alarms() > 0) probes = std::min(probes, 1u);
-  driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::joined, .probes = probes});
+  machines_.on(*subchannel, {.kind = SubchannelEvent::Kind::joined, .probes = probes});
 }
 
 void Connector::abandon(const SubchannelName& name, bool gave_up) {
   if (Subchannel* const subchannel = find(name))
-    driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::abandoned,
-                             .connection_generation = name.connection_generation,
-                             .gave_up = gave_up});
+    machines_.on(*subchannel, {.kind = SubchannelEvent::Kind::abandoned,
+                               .connection_generation = name.connection_generation,
+                               .gave_up = gave_up});
 }
 
 void Connector::forget(const Subchannel& subchannel) {
@@ -213,8 +213,8 @@ void Connector::forget(const Subchannel& subchannel) {
 // Probing.
 
 void Connector::on_packet(Subchannel& subchannel, PacketKind kind) {
-  driver_.on(subchannel, {.kind = SubchannelEvent::Kind::first_packet,
-                          .probe = kind == PacketKind::probe || kind == PacketKind::probe_answer});
+  machines_.on(subchannel, {.kind = SubchannelEvent::Kind::first_packet,
+                            .probe = kind == PacketKind::probe || kind == PacketKind::probe_answer});
 }
 
 Connector::Report Connector::send_probes(Subchannel& subchannel) {
@@ -234,8 +234,8 @@ void Connector::on_probe(Subchannel& subchannel, PacketKind kind, std::span<cons
   if (!read_body(packet, sizeof(PacketHeader), probe_))
     return context_.report_short(subchannel.peer.process(), "a probe", packet.size());
   probe_filling_ = packet.size() - sizeof(PacketHeader) - sizeof(probe_);
-  driver_.on(subchannel, {.kind = kind == PacketKind::probe ? SubchannelEvent::Kind::probe
-                                                            : SubchannelEvent::Kind::probe_answer});
+  machines_.on(subchannel, {.kind = kind == PacketKind::probe ? SubchannelEvent::Kind::probe
+                                                              : SubchannelEvent::Kind::probe_answer});
 }
 
 void Connector::answer_probe(Subchannel& subchannel) {
@@ -244,11 +244,11 @@ void Connector::answer_probe(Subchannel& subchannel) {
 }
 
 void Connector::enter_service(Subchannel& subchannel, const SubchannelAction& action) {
-  subchannel.last_completion = context_.now;
+  subchannel.traffic.last_completion = context_.now;
   timers_.remove(subchannel);
   if (action.recovered) {
     ++context_.counters.recoveries;
-    subchannel.peer.weights().on_recovered(subchannel.index, context_.now);
+    subchannel.peer.paths().weights().on_recovered(subchannel.index, context_.now);
   }
   report_.show(subchannel, action.state, action.reason);
   subchannel.peer.on_ready();
@@ -277,14 +277,14 @@ void Connector::on_reconnect_request(VirtualChannel& peer, std::span<const std::
     return context_.report_short(peer.process(), "a reconnect request", bytes.size());
   Subchannel* const subchannel = peer.subchannel(body.subchannel);
   if (subchannel == nullptr) return;
-  peer.learn(subchannel->remote_rail, body.rail);
-  driver_.on(*subchannel, {.kind = SubchannelEvent::Kind::reconnect_request,
-                           .connection_generation = body.connection_generation,
-                           .received = subchannel->received});
+  peer.remote().learn(subchannel->remote_rail, body.rail);
+  machines_.on(*subchannel, {.kind = SubchannelEvent::Kind::reconnect_request,
+                             .connection_generation = body.connection_generation,
+                             .received = subchannel->traffic.received});
 }
 
 void Connector::fail(Subchannel& subchannel, PathReason reason) {
-  driver_.on(subchannel, {.kind = SubchannelEvent::Kind::fail, .reason = reason});
+  machines_.on(subchannel, {.kind = SubchannelEvent::Kind::fail, .reason = reason});
 }
 
 void Connector::on_moved(Rail& rail) {
@@ -314,13 +314,14 @@ void Connector::on_port(Rail& rail, bool came_back) {
   for (std::size_t i = 0; i < peers_.known().size(); ++i) {  // events may add some
     VirtualChannel* const peer = peers_.known()[i];
     for (Subchannel& subchannel : peer->subchannels()) {
-      if (came_back) driver_.on(subchannel, {.kind = SubchannelEvent::Kind::port_returned});
-      if (subchannel.rail.device_number() != rail.device_number() || peer->lost) continue;
+      if (came_back) machines_.on(subchannel, {.kind = SubchannelEvent::Kind::port_returned});
+      if (subchannel.rail.device_number() != rail.device_number() || peer->lost()) continue;
       if (!came_back) {
         on_port_down(subchannel, rail);
       } else {
         if (subchannel.in_service()) alternates_.on_port_back(subchannel);
-        if (&subchannel.rail == &rail) driver_.on(subchannel, {.kind = SubchannelEvent::Kind::path_returned});
+        if (&subchannel.rail == &rail)
+          machines_.on(subchannel, {.kind = SubchannelEvent::Kind::path_returned});
       }
     }
   }

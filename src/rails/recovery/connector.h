@@ -19,6 +19,7 @@
 #include "rails/datapath/subchannel.h"
 #include "rails/datapath/timer_list.h"
 #include "rails/decision/connection_manager.h"
+#include "rails/recovery/recovery_links.h"
 #include "rails/wire/packet.h"
 
 namespace hawser {
@@ -26,16 +27,15 @@ namespace hawser {
 class AddressBook;
 class AlternatePaths;
 class Failover;
-class SubchannelDriver;
 
-class Connector final : private ConnectionHost {
+class Connector final : public ControlMessages, private ConnectionHost {
  public:
   // What else connecting has to do with.
   struct Neighbours {
     Failover& failover;
     AlternatePaths& alternates;
     AddressBook& addresses;
-    SubchannelDriver& driver;
+    MachineEvents& machines;
   };
   Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
             PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours);
@@ -45,13 +45,11 @@ class Connector final : private ConnectionHost {
   void start(const std::array<std::uint64_t, 2>& secret);
   bool started() const { return manager_.has_value(); }
 
-  // Something is to be sent: connects whatever was never asked for.
-  void want(VirtualChannel& peer);
-  // By datagram through the subchannel's rail, on later turns through the others.
+  void want(VirtualChannel& peer) override;
   void send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
-                    std::uint32_t turn);
+                    std::uint32_t turn) override;
   bool send_control(ProcessIndex process, std::uint16_t rail, DatagramKind kind,
-                    std::span<const std::byte> body) {
+                    std::span<const std::byte> body) override {
     return manager_->send_control({process, no_subchannel}, rail, kind, body);
   }
 
@@ -100,6 +98,7 @@ class Connector final : private ConnectionHost {
   void fail(Subchannel& subchannel, PathReason reason);
   void on_port_down(Subchannel& subchannel, const Rail& rail);
   void on_reconnect_request(VirtualChannel& peer, std::span<const std::byte> body);
+  const Subchannel* datagram_way(VirtualChannel& peer, std::uint16_t rail, std::uint16_t index);
   Subchannel* find(const SubchannelName& name);
 
   RailContext& context_;
@@ -111,11 +110,12 @@ class Connector final : private ConnectionHost {
   Failover& failover_;
   AlternatePaths& alternates_;
   AddressBook& addresses_;
-  SubchannelDriver& driver_;
+  MachineEvents& machines_;
   std::optional<ConnectionManager> manager_;
   bool accepting_ = false;  // the machine allows the request that is being handled
   ProbeBody probe_;         // that is being handled
   std::size_t probe_filling_ = 0;
+  std::array<Nanoseconds, max_rails> unsent_since_;  // datagrams of a rail; -1: all have left
 };
 
 }  // namespace hawser

@@ -16,6 +16,8 @@ constexpr int most_datagrams = 32;
 bool Connector::receive() {
   bool any = false;
   for (const auto& rail : resources_.rails) {
+    Nanoseconds& unsent_since = unsent_since_[rail->number()];
+    if (rail->dead) unsent_since = -1;
     if (rail->dead || schedule_.skips(*rail)) continue;
     for (int taken = 0; taken < most_datagrams; ++taken) {
       const std::span<const std::byte> bytes = rail->datagrams().receive();
@@ -24,15 +26,29 @@ bool Connector::receive() {
       any = true;
     }
     if (rail->datagrams().unsent() == 0 || !rail->up()) {
-      rail->datagrams_unsent_since = -1;
-    } else if (rail->datagrams_unsent_since < 0) {
-      rail->datagrams_unsent_since = context_.now;
-    } else if (context_.now - rail->datagrams_unsent_since > datagram_patience) {
+      unsent_since = -1;
+    } else if (unsent_since < 0) {
+      unsent_since = context_.now;
+    } else if (context_.now - unsent_since > datagram_patience) {
       rail->datagrams().restart();
-      rail->datagrams_unsent_since = -1;
+      unsent_since = -1;
     }
   }
   return any;
+}
+
+// The subchannel whose other end a datagram through this rail goes to: the named one, if it is on the rail;
+// else, of several rails there that this one goes with, any, for some may be on other networks.
+const Subchannel* Connector::datagram_way(VirtualChannel& peer, std::uint16_t rail, std::uint16_t index) {
+  const Subchannel* own = peer.subchannel(index);
+  if (own != nullptr && own->rail.number() == rail) return own;
+  const Subchannel* way = nullptr;
+  std::uint64_t ways = 0;
+  for (const Subchannel& each : peer.subchannels())
+    if (each.rail.number() == rail && each.place.path == 0 && each.place.engine == 0 &&
+        (++ways == 1 || context_.random.below(ways) == 0))
+      way = &each;
+  return way;
 }
 
 bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::uint16_t index,
@@ -40,9 +56,9 @@ bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::u
   VirtualChannel* const peer = peers_.find(process);
   if (number >= resources_.rails.size() || resources_.rails[number]->dead) return false;
   if (peer == nullptr) return addresses_.send_to_stranger(*resources_.rails[number], process, bytes);
-  const Subchannel* const way = peer->datagram_way(number, index);
+  const Subchannel* const way = datagram_way(*peer, number, index);
   if (way == nullptr) return false;
-  const RailAddress& there = peer->remote_rail(way->remote_rail);
+  const RailAddress& there = peer->remote().rails[way->remote_rail];
   return resources_.rails[number]->datagrams().send({there.port, there.datagram_queue_pair}, bytes);
 }
 
@@ -63,7 +79,7 @@ void Connector::send_control(Subchannel& subchannel, DatagramKind kind, std::spa
 // have moved.
 void Connector::on_address(ProcessIndex process, std::uint16_t index, const ConnectionEnd& end) {
   VirtualChannel* const peer = peers_.obtain(process);
-  Subchannel* const subchannel = peer == nullptr || peer->lost ? nullptr : peer->subchannel(index);
+  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->subchannel(index);
   if (subchannel != nullptr) learn(*subchannel, end);
 }
 
@@ -71,7 +87,7 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
   if (kind == DatagramKind::address) return addresses_.on_address(process, body);
   if (kind == DatagramKind::address_query) return addresses_.on_question(process, body);
   VirtualChannel* const peer = peers_.obtain(process);
-  if (peer == nullptr || peer->lost) return;
+  if (peer == nullptr || peer->lost()) return;
   switch (kind) {
     case DatagramKind::fence:
     case DatagramKind::fence_answer:

@@ -5,8 +5,6 @@
 #include "base/failure.h"
 #include "base/planted_bug.h"
 #include "rails/recovery/alternate_paths.h"
-#include "rails/recovery/connector.h"
-#include "rails/recovery/subchannel_driver.h"
 
 namespace hawser {
 namespace {
@@ -17,22 +15,19 @@ std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_byte
 void resend_at_once(Subchannel& subchannel, RailContext& context, RailResources& resources,
                     StripeEngine& stripes) {
   EntryList again;
-  while (WorkEntry* entry = subchannel.in_flight.pop_front()) again.push_back(entry);
+  while (WorkEntry* entry = subchannel.traffic.in_flight.pop_front()) again.push_back(entry);
   while (WorkEntry* entry = again.pop_front()) {
-    const bool write = entry->kind == WorkEntry::Kind::write;
     entry->generation = (entry->generation + 1) % EntryPool::generations;  // its completion still comes
-    subchannel.rail.outstanding -= write ? 2 : 1;
-    subchannel.outstanding -= write ? 2 : 1;
     if (entry->kind != WorkEntry::Kind::packet)
       stripes.on_failed(*entry);
     else if (entry->sequenced)
-      subchannel.peer.wait_again(*entry);
+      subchannel.peer.packets().wait_again(*entry);
     else
       resources.free_entry(entry);
   }
-  subchannel.rail.bytes_queued -= subchannel.bytes_queued;
-  context.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
-  subchannel.bytes_queued = subchannel.packet_bytes = 0;
+  context.status.withdrawn(subchannel.status_row, subchannel.traffic.bytes_queued);
+  subchannel.traffic.clear_counts(subchannel.rail.traffic);
+  subchannel.peer.mark_due();
 }
 
 }  // namespace
@@ -53,9 +48,9 @@ void Failover::note_failure(Subchannel& subchannel, const SubchannelAction& fail
   resumed_ = false;
   if (failure.reason == PathReason::watchdog) ++counters.watchdog;
   if (failure.state == SubchannelState::probing) ++counters.probes_failed;
-  subchannel.stripe_flow.on_failed();
-  subchannel.packet_flow.on_failed();
-  subchannel.peer.weights().on_failed(subchannel.index);
+  subchannel.traffic.stripe_flow.on_failed();
+  subchannel.traffic.packet_flow.on_failed();
+  subchannel.peer.paths().weights().on_failed(subchannel.index);
 }
 
 Failover::Report Failover::stop(Subchannel& subchannel) {
@@ -75,10 +70,7 @@ Failover::Report Failover::stop(Subchannel& subchannel) {
     return {};
   }
   resources_.entries.place(marker, WorkEntry::Place::in_flight);
-  marker.subchannel = &subchannel;
-  subchannel.in_flight.push_back(&marker);
-  ++subchannel.outstanding;
-  ++subchannel.rail.outstanding;
+  subchannel.add(marker);
   return posted;
 }
 
@@ -92,24 +84,20 @@ Failover::Report Failover::poll(Subchannel& subchannel) {
   if (state != SubchannelState::stopping && state != SubchannelState::answering) return {};
   ++context_.counters.drain_time_outs;
   return SubchannelEvent{.kind = SubchannelEvent::Kind::drained,
-                         .received = subchannel.received,
-                         .sent = subchannel.sent,
+                         .received = subchannel.traffic.received,
+                         .sent = subchannel.traffic.sent,
                          .timed_out = true};
 }
 
 // No request of it is under way any more, and its queue pair is gone.
 void Failover::destroy(Subchannel& subchannel) {
   if (subchannel.queue_pair != nullptr) {
-    subchannel.rail.remove(subchannel.queue_pair->number());
+    subchannel.rail.queue_pairs.remove(subchannel.queue_pair->number());
     subchannel.queue_pair.reset();
   }
   subchannel.alternate.reset();
-  subchannel.rail.outstanding -= subchannel.outstanding;
-  subchannel.rail.bytes_queued -= subchannel.bytes_queued;
-  context_.status.withdrawn(subchannel.status_row, subchannel.bytes_queued);
-  subchannel.outstanding = 0;
-  subchannel.bytes_queued = 0;
-  subchannel.packet_bytes = 0;
+  context_.status.withdrawn(subchannel.status_row, subchannel.traffic.bytes_queued);
+  subchannel.traffic.clear_counts(subchannel.rail.traffic);
 }
 
 void Failover::cut(Subchannel& subchannel, SubchannelState before) {
@@ -121,11 +109,11 @@ void Failover::cut(Subchannel& subchannel, SubchannelState before) {
 
 void Failover::drop_unsequenced(Subchannel& subchannel) {
   subchannel.fenced_over = {};
-  for (WorkEntry* entry = subchannel.in_flight.front(); entry != nullptr;) {
-    WorkEntry* const next = subchannel.in_flight.next(entry);
+  for (WorkEntry* entry = subchannel.traffic.in_flight.front(); entry != nullptr;) {
+    WorkEntry* const next = subchannel.traffic.in_flight.next(entry);
     const bool packet = entry->kind == WorkEntry::Kind::packet;
     if (entry->kind == WorkEntry::Kind::marker || (packet && !entry->sequenced)) {
-      subchannel.in_flight.remove(entry);
+      subchannel.traffic.in_flight.remove(entry);
       resources_.free_entry(entry);
     } else {
       resources_.entries.place(*entry, WorkEntry::Place::fenced);
@@ -139,7 +127,7 @@ void Failover::drop_unsequenced(Subchannel& subchannel) {
 Failover::Report Failover::send_fence(Subchannel& subchannel, const SubchannelAction& fence) {
   ++context_.counters.fences_sent;
   // What was never connected may be the only way left; and the peer learns where its port is now.
-  if (subchannel.peer.ready() == 0) connector_.want(subchannel.peer);
+  if (subchannel.peer.paths().ready() == 0) control_.want(subchannel.peer);
   send_message(subchannel, true, fence);
   return SubchannelEvent{.kind = SubchannelEvent::Kind::fence_sent};
 }
@@ -157,10 +145,10 @@ void Failover::send_message(Subchannel& subchannel, bool fence, const Subchannel
   body.subchannel = subchannel.index;
   body.connection_generation = message.connection_generation;
   body.received = message.received;
-  body.acknowledged = peer.expected();
+  body.acknowledged = peer.window().expected();
   body.rail = subchannel.rail.address();
   if (message.turn % 2 == 0 || planted(PlantedBug::fence_over_the_same)) {
-    Subchannel* const way = peer.choose(0, TrafficClass::blocking);
+    Subchannel* const way = peer.paths().choose(0, TrafficClass::blocking);
     // A peer that computes gets a fence when it looks; what waits there takes room for receives.
     const bool waits_there = fence && way != nullptr && subchannel.fenced_over == way->name() &&
                              !planted(PlantedBug::fence_over_the_same);
@@ -170,8 +158,8 @@ void Failover::send_message(Subchannel& subchannel, bool fence, const Subchannel
       return;
     }
   }
-  connector_.send_control(subchannel, fence ? DatagramKind::fence : DatagramKind::fence_answer,
-                          bytes_of(body), message.turn);
+  control_.send_control(subchannel, fence ? DatagramKind::fence : DatagramKind::fence_answer, bytes_of(body),
+                        message.turn);
 }
 
 void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std::byte> bytes) {
@@ -186,10 +174,11 @@ void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std:
     ++context_.counters.dropped_stale;
     return;
   }
-  peer.learn(subchannel->remote_rail, body.rail);
-  driver_.on(*subchannel, {.kind = fence ? SubchannelEvent::Kind::fence : SubchannelEvent::Kind::fence_answer,
-                           .connection_generation = body.connection_generation,
-                           .received = body.received});
+  peer.remote().learn(subchannel->remote_rail, body.rail);
+  machines_.on(*subchannel,
+               {.kind = fence ? SubchannelEvent::Kind::fence : SubchannelEvent::Kind::fence_answer,
+                .connection_generation = body.connection_generation,
+                .received = body.received});
 }
 
 // Both ends are compared: what the peer does not have goes out again.
@@ -197,9 +186,9 @@ void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std:
 void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
   VirtualChannel& peer = subchannel.peer;
   // What its adapter acknowledged and its software never saw: damaged, or the adapter died with it.
-  peer.take_back(subchannel, received);
+  peer.packets().take_back(subchannel, received);
   stripes_.take_back(subchannel, received);
-  while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
+  while (WorkEntry* entry = subchannel.traffic.in_flight.pop_front()) {
     if (entry->kind == WorkEntry::Kind::read) {
       // Nothing late could land here since the own end was drained; but only now does the peer's adapter not
       // look at the bytes any more, which the peer may give back as soon as they are read another way.
@@ -216,7 +205,7 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
     } else if (arrived) {
       resources_.free_entry(entry);
     } else {
-      peer.wait_again(*entry);
+      peer.packets().wait_again(*entry);
     }
   }
   context_.status.on_event(subchannel.status_row, peer.process(), PathEvent::fence_answered, PathReason::none,
@@ -230,43 +219,44 @@ PathActivity Failover::activity(const Subchannel& subchannel, Nanoseconds since)
   PathActivity activity;
   activity.now = context_.now;
   activity.since = since;
-  activity.slowest = subchannel.slowest();
-  activity.rate = std::max(subchannel.packet_flow.rate(), subchannel.stripe_flow.rate());
-  activity.bytes = subchannel.packet_bytes + subchannel.bytes_queued;
-  const PathWeights& weights = subchannel.peer.weights();
-  activity.expected = weights.expected(subchannel.index, subchannel.rail.bytes_queued);
-  activity.predicted = weights.predicted(subchannel.index, subchannel.rail.bytes_queued);
+  activity.slowest = subchannel.traffic.slowest();
+  activity.rate = std::max(subchannel.traffic.packet_flow.rate(), subchannel.traffic.stripe_flow.rate());
+  activity.bytes = subchannel.traffic.packet_bytes + subchannel.traffic.bytes_queued;
+  const PathWeights& weights = subchannel.peer.paths().weights();
+  activity.expected = weights.expected(subchannel.index, subchannel.rail.traffic.bytes_queued);
+  activity.predicted = weights.predicted(subchannel.index, subchannel.rail.traffic.bytes_queued);
   activity.false_alarms = subchannel.machine().false_alarms();
-  activity.alone = subchannel.peer.ready() == 1;
+  activity.alone = subchannel.peer.paths().ready() == 1;
   return activity;
 }
 
 // What judging silence is there to prevent.
 bool Failover::found_late(const Subchannel& subchannel, const SubchannelAction& failure) const {
   if (failure.reason != PathReason::completion_error && failure.reason != PathReason::watchdog) return false;
-  const WorkEntry* const oldest = subchannel.in_flight.front();
+  const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
   const bool used = failure.state == SubchannelState::ready || failure.state == SubchannelState::suspected;
   if (!used || oldest == nullptr || oldest->watched == 0) return false;
-  const Nanoseconds since = std::max(subchannel.last_completion, oldest->watched);
+  const Nanoseconds since = std::max(subchannel.traffic.last_completion, oldest->watched);
   return subchannel.silence.found_late(context_.silence, activity(subchannel, since));
 }
 
 void Failover::watch(VirtualChannel& peer) {
   for (Subchannel& subchannel : peer.subchannels()) {
-    WorkEntry* const oldest = subchannel.in_flight.front();
+    WorkEntry* const oldest = subchannel.traffic.in_flight.front();
     if (!subchannel.in_service() || oldest == nullptr) continue;
     // A process that was away for long: what it waits for may have come, and not been polled yet.
-    if (subchannel.rail.may_have_backlog()) continue;
+    if (subchannel.rail.polling.may_have_backlog()) continue;
     // What a process posts when it comes back from computing bears the time of its last look before: count
     // from the first look that found it the oldest.
     if (oldest->watched == 0) oldest->watched = context_.now;
-    const PathActivity now = activity(subchannel, std::max(subchannel.last_completion, oldest->watched));
+    const PathActivity now =
+        activity(subchannel, std::max(subchannel.traffic.last_completion, oldest->watched));
     if (subchannel.silence.wants_packet(context_.silence, now) &&
         peer.send_on(subchannel, PacketKind::credit, {}))
       subchannel.silence.on_packet_sent(context_.now);
     if (PathSilence::timed_out(context_.silence, now) || silent(subchannel, now))
-      driver_.on(subchannel, {.kind = SubchannelEvent::Kind::fail, .reason = PathReason::watchdog});
-    if (peer.lost) return;
+      machines_.on(subchannel, {.kind = SubchannelEvent::Kind::fail, .reason = PathReason::watchdog});
+    if (peer.lost()) return;
   }
 }
 
@@ -276,7 +266,8 @@ bool Failover::silent(Subchannel& subchannel, const PathActivity& activity) {
   const PathSilence::Outcome outcome = subchannel.silence.decide(context_.silence, activity, through);
   if (outcome == PathSilence::Outcome::wait) return false;
   if (alternates_.leave(subchannel)) {
-    subchannel.in_flight.front()->watched = PathSilence::since_after_leaving(context_.silence, activity);
+    subchannel.traffic.in_flight.front()->watched =
+        PathSilence::since_after_leaving(context_.silence, activity);
     return false;
   }
   return outcome == PathSilence::Outcome::leave_or_fail;
@@ -287,16 +278,16 @@ bool Failover::others_get_through(Subchannel& subchannel, Nanoseconds since) {
   bool through = false;
   for (Subchannel& other : subchannel.peer.subchannels()) {
     if (&other == &subchannel || !other.in_service()) continue;
-    through |= other.last_proof >= since;
-    const WorkEntry* const last = other.in_flight.back();
-    const bool asked = other.last_proof >= since || (last != nullptr && last->posted >= since);
+    through |= other.traffic.last_proof >= since;
+    const WorkEntry* const last = other.traffic.in_flight.back();
+    const bool asked = other.traffic.last_proof >= since || (last != nullptr && last->posted >= since);
     if (!asked) subchannel.peer.send_on(other, PacketKind::credit, {});
   }
   return through;
 }
 
 void Failover::discard(Subchannel& subchannel) {
-  while (WorkEntry* entry = subchannel.in_flight.pop_front()) {
+  while (WorkEntry* entry = subchannel.traffic.in_flight.pop_front()) {
     if (entry->kind == WorkEntry::Kind::write || entry->kind == WorkEntry::Kind::read)
       stripes_.on_failed(*entry);
     else
@@ -312,11 +303,11 @@ void Failover::lose_for(Subchannel& subchannel, PathReason reason) {
 }
 
 void Failover::lose(VirtualChannel& peer, const Error& error) {
-  if (peer.lost) return;
+  if (peer.lost()) return;
   ++context_.counters.peers_lost;
   context_.status.on_event(-1, peer.process(), PathEvent::peer_lost, PathReason::none, 0, context_.now);
   for (Subchannel& subchannel : peer.subchannels())
-    driver_.on(subchannel, {.kind = SubchannelEvent::Kind::lost});
+    machines_.on(subchannel, {.kind = SubchannelEvent::Kind::lost});
   peer.abandon();
   rendezvous_.abandon(peer, error);
   context_.events->on_peer_lost(peer.process(), error);

@@ -19,14 +19,13 @@
 #include "rails/datapath/timer_list.h"
 #include "rails/datapath/work_entry.h"
 #include "rails/protocol/rendezvous.h"
+#include "rails/recovery/recovery_links.h"
 #include "rails/status/status_table.h"
 #include "rails/wire/packet.h"
 
 namespace hawser {
 
 class AlternatePaths;
-class Connector;
-class SubchannelDriver;
 
 class Failover {
  public:
@@ -34,9 +33,9 @@ class Failover {
   struct Neighbours {
     StripeEngine& stripes;
     Rendezvous& rendezvous;
-    Connector& connector;
+    ControlMessages& control;
     AlternatePaths& alternates;
-    SubchannelDriver& driver;
+    MachineEvents& machines;
   };
   Failover(RailContext& context, RailResources& resources, TimerList& timers, Completions& completions,
            const Neighbours& neighbours)
@@ -46,9 +45,9 @@ class Failover {
         completions_(completions),
         stripes_(neighbours.stripes),
         rendezvous_(neighbours.rendezvous),
-        connector_(neighbours.connector),
+        control_(neighbours.control),
         alternates_(neighbours.alternates),
-        driver_(neighbours.driver) {}
+        machines_(neighbours.machines) {}
 
   // Takes a fence or its answer, that came by packet or datagram.
   void on_message(VirtualChannel& peer, bool fence, std::span<const std::byte> body);
@@ -91,9 +90,9 @@ class Failover {
   Completions& completions_;
   StripeEngine& stripes_;
   Rendezvous& rendezvous_;
-  Connector& connector_;
+  ControlMessages& control_;
   AlternatePaths& alternates_;
-  SubchannelDriver& driver_;
+  MachineEvents& machines_;
   bool resumed_ = true;
 };
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "rails/recovery/subchannel_driver.h"
-
 namespace hawser {
 namespace {
 
@@ -22,8 +20,8 @@ bool tells(PathReason reason) {
 }
 
 Nanoseconds silent_since(const Subchannel& subchannel) {
-  const WorkEntry* const oldest = subchannel.in_flight.front();
-  return std::max(subchannel.last_completion, oldest != nullptr ? oldest->posted : 0);
+  const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
+  return std::max(subchannel.traffic.last_completion, oldest != nullptr ? oldest->posted : 0);
 }
 
 }  // namespace
@@ -41,9 +39,9 @@ Observation Quarantine::observation(const Subchannel& subchannel, bool connected
   const Nanoseconds half = (context_.now - since) / 2;
   if (subchannel.in_service()) {
     // The first quarter is no proof: acknowledgements were on their way.
-    if (subchannel.last_completion > since + half / 2)
+    if (subchannel.traffic.last_completion > since + half / 2)
       observation.says = Evidence::well;
-    else if (!subchannel.in_flight.empty() && context_.now - silent_since(subchannel) > half)
+    else if (!subchannel.traffic.in_flight.empty() && context_.now - silent_since(subchannel) > half)
       observation.says = Evidence::silent;
   } else if (machine.failed_before() && context_.now - machine.stopped() < at_about_the_same_time) {
     observation.says = Evidence::failed;
@@ -60,7 +58,7 @@ void Quarantine::blame(Subchannel& failed, PathReason reason) {
   std::vector<Subchannel*> who;
   for (VirtualChannel* peer : peers_.known())
     for (Subchannel& subchannel : peer->subchannels()) {
-      if (&subchannel == &failed || peer->lost || subchannel.machine().state() == SubchannelState::closed)
+      if (&subchannel == &failed || peer->lost() || subchannel.machine().state() == SubchannelState::closed)
         continue;
       others.push_back(observation(subchannel, subchannel.connected(), since));
       who.push_back(&subchannel);
@@ -70,15 +68,15 @@ void Quarantine::blame(Subchannel& failed, PathReason reason) {
                            static_cast<std::int64_t>(location), context_.now);
   for (std::size_t i = 0; i < others.size(); ++i)
     if (others[i].says != Evidence::well && who[i]->in_service() && is_affected(location, own, others[i]))
-      driver_.on(*who[i], {.kind = SubchannelEvent::Kind::suspect});
+      machines_.on(*who[i], {.kind = SubchannelEvent::Kind::suspect});
 }
 
 void Quarantine::avoid(Subchannel& subchannel) {
-  ++subchannel.peer.suspected;
+  subchannel.peer.paths().on_suspected();
   ++context_.counters.quarantined;
 }
 
-void Quarantine::use_again(Subchannel& subchannel) { --subchannel.peer.suspected; }
+void Quarantine::use_again(Subchannel& subchannel) { subchannel.peer.paths().on_cleared(); }
 
 std::optional<SubchannelEvent> Quarantine::test(Subchannel& subchannel) {
   const std::optional<std::uint64_t> under_way = subchannel.machine().test();
@@ -88,7 +86,7 @@ std::optional<SubchannelEvent> Quarantine::test(Subchannel& subchannel) {
   }
   SubchannelEvent pending{.kind = SubchannelEvent::Kind::test_pending};
   if (!under_way.has_value() && subchannel.peer.send_on(subchannel, PacketKind::credit, {})) {
-    const WorkEntry* const last = subchannel.in_flight.back();
+    const WorkEntry* const last = subchannel.traffic.in_flight.back();
     if (last != nullptr && last->posted == context_.now) pending.test = last->work_id();
   }
   return pending;

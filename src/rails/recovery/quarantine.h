@@ -11,17 +11,20 @@
 #include "rails/datapath/peer_table.h"
 #include "rails/decision/fault_location.h"
 #include "rails/recovery/alternate_paths.h"
+#include "rails/recovery/recovery_links.h"
 #include "rails/status/status_table.h"
 
 namespace hawser {
 
-class SubchannelDriver;
-
 class Quarantine {
  public:
   Quarantine(RailContext& context, RailResources& resources, const PeerTable& peers,
-             const AlternatePaths& alternates, SubchannelDriver& driver)
-      : context_(context), resources_(resources), peers_(peers), alternates_(alternates), driver_(driver) {}
+             const AlternatePaths& alternates, MachineEvents& machines)
+      : context_(context),
+        resources_(resources),
+        peers_(peers),
+        alternates_(alternates),
+        machines_(machines) {}
 
   // Actions of the machine, for the driver.
   // The subchannel has just failed, and what it knows of its requests is still there: suspects others.
@@ -39,7 +42,7 @@ class Quarantine {
   RailResources& resources_;
   const PeerTable& peers_;
   const AlternatePaths& alternates_;
-  SubchannelDriver& driver_;
+  MachineEvents& machines_;
 };
 
 }  // namespace hawser

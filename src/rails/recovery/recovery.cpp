@@ -89,7 +89,7 @@ void Recovery::take_events(rdma::Device& device, std::uint16_t device_number) {
 
 void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
   const bool port = event.port == rail.port();
-  Subchannel* const subchannel = rail.find(event.queue_pair);
+  Subchannel* const subchannel = rail.queue_pairs.find(event.queue_pair);
   switch (event.kind) {
     case rdma::DeviceEvent::Kind::port_down:
     case rdma::DeviceEvent::Kind::port_active:
@@ -180,12 +180,12 @@ void Recovery::watch_peers() {
   if (context_.now >= next_rates_) judge_rates();
   for (std::size_t i = 0; i < peers_.known().size(); ++i) {
     VirtualChannel& each = *peers_.known()[i];
-    if (each.lost) continue;
-    if (credits) each.watch_credit();
+    if (each.lost()) continue;
+    if (credits && each.window().owes_for_long()) each.note_credit_due();
     failover_.watch(each);
-    if (each.partitioned_since == 0) each.partitioned_since = context_.now;
-    const Nanoseconds since = each.partitioned_since, patience = context_.knobs.rail_give_up;
-    if (!each.lost && patience > 0 && since >= 0 && context_.now - since >= patience)
+    each.partition().look(context_.now);
+    const Nanoseconds since = each.partition().since(), patience = context_.knobs.rail_give_up;
+    if (!each.lost() && patience > 0 && since >= 0 && context_.now - since >= patience)
       failover_.lose(each,
                      failure(ErrorKind::other, "process {} cannot be reached on any path", each.process()));
   }
@@ -196,7 +196,7 @@ void Recovery::judge_rates() {
   next_rates_ = context_.now + 100 * millisecond;
   for (VirtualChannel* peer : peers_.known())
     for (Subchannel& subchannel : peer->subchannels()) {
-      const bool slow = peer->weights().degraded(subchannel.index);
+      const bool slow = peer->paths().weights().degraded(subchannel.index);
       if (subchannel.in_service() && slow != (subchannel.machine().health().state() == PathState::suspect))
         driver_.on(subchannel, {.kind = SubchannelEvent::Kind::rate, .slow = slow});
     }
@@ -213,7 +213,7 @@ Nanoseconds Recovery::watch_interval() const {
 
 Nanoseconds Recovery::next_run() const {
   const bool outstanding = std::any_of(resources_.rails.begin(), resources_.rails.end(),
-                                       [](const auto& rail) { return rail->outstanding > 0; });
+                                       [](const auto& rail) { return rail->traffic.outstanding > 0; });
   return outstanding ? std::min(timers_.next_run(), next_watch_) : timers_.next_run();
 }
 

@@ -59,9 +59,9 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
     driver_.on(subchannel, {.kind = SubchannelEvent::Kind::post_failed});
   }
   void on_drained(Subchannel& subchannel) override {
-    driver_.on(
-        subchannel,
-        {.kind = SubchannelEvent::Kind::drained, .received = subchannel.received, .sent = subchannel.sent});
+    driver_.on(subchannel, {.kind = SubchannelEvent::Kind::drained,
+                            .received = subchannel.traffic.received,
+                            .sent = subchannel.traffic.sent});
   }
   void on_early_packet(Subchannel& subchannel, PacketKind kind) override {
     connector_.on_packet(subchannel, kind);

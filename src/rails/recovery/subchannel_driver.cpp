@@ -17,7 +17,7 @@ using Do = SubchannelAction::Kind;
 void SubchannelDriver::on(Subchannel& subchannel, SubchannelEvent event) {
   SubchannelMachine& machine = subchannel.machine_;
   if (machine.connected()) {
-    const Nanoseconds slowest = subchannel.slowest();
+    const Nanoseconds slowest = subchannel.traffic.slowest();
     event.quick =
         slowest >= 0 && slowest < std::min(context_.adapter_patience() / 4, PathSilence::quick_request);
   }
@@ -182,7 +182,7 @@ SubchannelDriver::Report SubchannelDriver::tell(Subchannel& subchannel, const Su
 void SubchannelDriver::leave_service(Subchannel& subchannel) {
   VirtualChannel& peer = subchannel.peer;
   peer.on_not_ready();
-  if (peer.ready() > 0) return;
+  if (peer.paths().ready() > 0) return;
   for (Subchannel& each : peer.subchannels()) on(each, {.kind = SubchannelEvent::Kind::needed});
 }
 

@@ -9,6 +9,7 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/subchannel.h"
 #include "rails/datapath/timer_list.h"
+#include "rails/recovery/recovery_links.h"
 
 namespace hawser {
 
@@ -17,7 +18,7 @@ class Connector;
 class Quarantine;
 class Failover;
 
-class SubchannelDriver {
+class SubchannelDriver final : public MachineEvents {
  public:
   struct Executors {
     Failover& failover;
@@ -28,8 +29,7 @@ class SubchannelDriver {
   SubchannelDriver(RailContext& context, TimerList& timers, PathReport& report, const Executors& executors)
       : context_(context), timers_(timers), report_(report), executors_(executors) {}
 
-  // Lets the event happen, and does what is to be done about it.
-  void on(Subchannel& subchannel, SubchannelEvent event);
+  void on(Subchannel& subchannel, SubchannelEvent event) override;
 
  private:
   using Report = std::optional<SubchannelEvent>;

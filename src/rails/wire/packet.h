@@ -141,5 +141,7 @@ bool read_body(std::span<const std::byte> packet, std::size_t skip, Body& body) 
 inline std::int32_t sequence_distance(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(a - b);
 }
+// Whether generation (or count of packets) `a` is later than `b`.
+inline bool later(std::uint32_t a, std::uint32_t b) { return sequence_distance(a, b) > 0; }
 
 }  // namespace hawser

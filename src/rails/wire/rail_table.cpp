@@ -4,7 +4,6 @@
 #include <span>
 
 #include "base/failure.h"
-#include "rails/wire/packet.h"
 
 namespace hawser {
 namespace {

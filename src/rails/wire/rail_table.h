@@ -35,6 +35,10 @@ struct RailTable {
   std::vector<RailAddress> rails;
   std::uint8_t up_at_start = 0;  // a bit for each
 
+  // Of two addresses of a rail the later one counts.
+  void learn(std::size_t rail, const RailAddress& address) {
+    if (!rails[rail].later_than(address)) rails[rail] = address;
+  }
   bool was_up(std::size_t rail) const { return (up_at_start >> rail & 1) != 0; }
 
   std::string text() const;  // hexadecimal, runs of zeroes as one letter

@@ -1,0 +1,77 @@
+#include "rails/datapath/subchannel_selector.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hawser {
+namespace {
+
+std::vector<std::int64_t> nominal_rates(const std::deque<Subchannel>& subchannels) {
+  std::vector<std::int64_t> rates;
+  for (const Subchannel& subchannel : subchannels) rates.push_back(subchannel.place.bytes_per_second);
+  return rates;
+}
+
+}  // namespace
+
+SubchannelSelector::SubchannelSelector(const RailContext& context, std::deque<Subchannel>& subchannels,
+                                       std::unique_ptr<SchedulingPolicy> policy)
+    : context_(context),
+      subchannels_(subchannels),
+      policy_(std::move(policy)),
+      weights_(nominal_rates(subchannels)),
+      depth_(static_cast<std::int32_t>(context.knobs.rail_send_depth)) {
+  for (const Subchannel& subchannel : subchannels) {
+    SubchannelView& view = views_.emplace_back();
+    view.rail = subchannel.place.pair;
+    view.path = subchannel.place.path;
+    view.engine = subchannel.place.engine;
+    view.nominal = static_cast<double>(subchannel.place.bytes_per_second);
+  }
+}
+
+bool SubchannelSelector::reads() const {
+  return std::all_of(subchannels_.begin(), subchannels_.end(), [](const Subchannel& subchannel) {
+    return subchannel.rail.device().attributes().outstanding_reads > 0;
+  });
+}
+
+std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests) {
+  const bool avoids = suspected_ > 0 && suspected_ < ready_;
+  for (Subchannel& subchannel : subchannels_) {
+    SubchannelView& view = views_[subchannel.index];
+    view.usable = subchannel.in_service() && subchannel.room_for(requests, depth_) &&
+                  !(avoids && subchannel.machine().suspected());
+    if (!view.usable) continue;
+    view.bytes_per_second = weights_.weight(subchannel.index);
+    const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
+    if (oldest != nullptr && oldest->kind != WorkEntry::Kind::packet &&
+        !subchannel.rail.polling.may_have_backlog())
+      view.bytes_per_second =
+          weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polling.polled());
+    view.probe = weights_.wants_probe(subchannel.index, context_.now);
+    view.bytes_queued = subchannel.rail.traffic.bytes_queued;
+    view.requests_queued = subchannel.traffic.outstanding;
+  }
+  return views_;
+}
+
+Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass traffic) {
+  choice_.subchannel = nullptr;
+  if (ready_ == 0) return nullptr;
+  const auto usable = views(1);
+  const auto count =
+      std::count_if(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; });
+  if (count == 0) return nullptr;
+  const int chosen = policy_->choose(bytes, traffic, usable);
+  if (chosen < 0) return nullptr;
+  Subchannel& subchannel = subchannels_[static_cast<std::size_t>(chosen)];
+  // Others that have no room now would be the choice as soon as they have.
+  if (count == ready_ - (suspected_ < ready_ ? suspected_ : 0))
+    choice_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(),
+               static_cast<std::uint16_t>(suspected_), traffic};
+  --choice_.hold.packets;
+  return &subchannel;
+}
+
+}  // namespace hawser

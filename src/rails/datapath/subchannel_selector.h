@@ -1,0 +1,85 @@
+// SubchannelSelector: which subchannel of a virtual channel carries what goes out next. Asks the policy,
+// which sees the weights and what is queued, and keeps its choice for small packets while nothing changes
+// that the policy looked at.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/subchannel.h"
+#include "rails/decision/path_weights.h"
+#include "rails/policy/scheduling_policy.h"
+
+namespace hawser {
+
+class SubchannelSelector {
+ public:
+  // `subchannels` stay where they are, and outlive this; they are complete.
+  SubchannelSelector(const RailContext& context, std::deque<Subchannel>& subchannels,
+                     std::unique_ptr<SchedulingPolicy> policy);
+
+  // How many are ready; how many of these are suspected.
+  int ready() const { return ready_; }
+  int suspected() const { return suspected_; }
+  // Whether all adapters of it can read remote memory.
+  bool reads() const;
+  void on_ready() {
+    ++ready_;
+    choice_.subchannel = nullptr;
+  }
+  void on_not_ready() {
+    --ready_;
+    choice_.subchannel = nullptr;
+  }
+  void on_suspected() { ++suspected_; }
+  void on_cleared() { --suspected_; }
+
+  // What the policies see; bytes_per_second are the weights. Usable: takes so many more requests.
+  std::span<SubchannelView> views(std::int32_t requests);
+  SchedulingPolicy& policy() { return *policy_; }
+  PathWeights& weights() { return weights_; }
+  // A subchannel for a packet of this size; null: none has room.
+  Subchannel* choose(std::int64_t bytes, TrafficClass traffic) {
+    if (choice_holds(bytes, traffic)) [[likely]] {
+      --choice_.hold.packets;
+      return choice_.subchannel;
+    }
+    return choose_anew(bytes, traffic);
+  }
+
+ private:
+  struct Choice {
+    Subchannel* subchannel = nullptr;
+    PacketHold hold;
+    std::uint32_t weights = 0;  // PathWeights::changes() of then
+    std::uint16_t suspected = 0;
+    TrafficClass traffic = TrafficClass::blocking;
+  };
+  bool choice_holds(std::int64_t bytes, TrafficClass traffic) const {
+    const Choice& choice = choice_;
+    const Subchannel* const s = choice.subchannel;
+    // Stripes on the subchannel itself may be overdue, which is a change of its weight.
+    return s != nullptr && choice.hold.packets > 0 && bytes <= choice.hold.most_bytes &&
+           s->traffic.outstanding < choice.hold.most_requests && s->traffic.bytes_queued == 0 &&
+           s->rail.traffic.bytes_queued <= choice.hold.most_queued && choice.weights == weights_.changes() &&
+           choice.suspected == suspected_ && choice.traffic == traffic && s->in_service() &&
+           !s->machine().suspected() && s->room_for(1, depth_);
+  }
+  Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
+
+  const RailContext& context_;
+  std::deque<Subchannel>& subchannels_;
+  std::unique_ptr<SchedulingPolicy> policy_;
+  PathWeights weights_;
+  std::vector<SubchannelView> views_;
+  int ready_ = 0;
+  int suspected_ = 0;
+  Choice choice_;
+  const std::int32_t depth_;  // of send queues
+};
+
+}  // namespace hawser
