@@ -185,5 +185,109 @@ TEST(Matching, ContextsAreReleasedInAnyOrder) {
   EXPECT_EQ(matching.counters().unexpected, 0);
 }
 
+class MatchingOnce : public ::testing::Test {
+ protected:
+  MessageRequest& receive(std::uint32_t context, std::int32_t source) {
+    MessageRequest& request = requests_.take();
+    request.context = context;
+    request.source_rank = source;
+    request.tag = 1;
+    return request;
+  }
+  Message& message(std::uint32_t context, std::int32_t source, std::int64_t size = 0) {
+    MessageHeader header{};
+    header.context = context;
+    header.source_rank = source;
+    header.tag = 1;
+    return messages_.take(header, source, size, size);
+  }
+
+  RequestTable table_;
+  PointToPoint owner_{table_};
+  RequestPool requests_{owner_, table_};
+  MessagePool messages_;
+  Matching matching_;
+};
+
+// Receives that are still posted keep their bins in the context, until it is released once more.
+TEST_F(MatchingOnce, AContextIsReleasedWhileReceivesWait) {
+  const auto nothing = [](Message&) { FAIL(); };
+  std::vector<MessageRequest*> posted;
+  for (std::int32_t source = 0; source < 6; ++source) {
+    posted.push_back(&receive(4, source));
+    matching_.post(*posted.back());
+  }
+  matching_.withdraw(*posted[1]);
+  matching_.withdraw(*posted[4]);
+  matching_.release_context(4, nothing);
+  matching_.check_invariants();
+  for (const std::int32_t source : {0, 2, 3, 5}) {
+    EXPECT_EQ(matching_.match(4, source, 1), posted[static_cast<std::size_t>(source)]);
+    EXPECT_EQ(matching_.match(4, source, 1), nullptr);
+  }
+  matching_.release_context(4, nothing);
+  matching_.check_invariants();
+}
+
+// Bins that are released are used again, and none is found by its former key.
+TEST_F(MatchingOnce, ReleasedBinsAreForgotten) {
+  for (std::uint32_t context = 0; context < 4000; context += 4) {
+    MessageRequest& waiting = receive(context, 3);
+    EXPECT_EQ(matching_.post(waiting), nullptr);
+    matching_.withdraw(waiting);
+    matching_.release_context(context, [](Message&) { FAIL(); });
+    EXPECT_EQ(matching_.match(context, 3, 1), nullptr);
+    matching_.release_context(context, [](Message&) { FAIL(); });
+    if (context % 400 == 0) matching_.check_invariants();
+  }
+  matching_.check_invariants();
+}
+
+TEST_F(MatchingOnce, WhatWaitsIsCounted) {
+  std::vector<Message*> waiting;
+  constexpr std::int64_t large = 1000;
+  waiting.push_back(&message(4, 0, large));
+  waiting.push_back(&message(4, 1, large));
+  waiting.push_back(&message(4, 1, 8));  // has room in the message itself
+  waiting.push_back(&message(8, 0, large));
+  Message& at_sender = message(8, 1, large);
+  at_sender.header.kind = MessageHeader::Kind::rendezvous;
+  waiting.push_back(&at_sender);
+  for (Message* each : waiting) matching_.add(*each);
+  matching_.post(receive(4, 7));
+  matching_.post(receive(4, 8));
+  matching_.post(receive(8, 7));
+  EXPECT_EQ(matching_.queued_in(4).unexpected, 3u);
+  EXPECT_EQ(matching_.queued_in(4).posted, 2u);
+  EXPECT_EQ(matching_.queued_in(8).unexpected, 2u);
+  EXPECT_EQ(matching_.queued_in(8).posted, 1u);
+  EXPECT_EQ(matching_.queued_in(12).posted, 0u);
+  EXPECT_EQ(matching_.counters().unexpected_bytes, 3 * large);
+  for (Message* each : waiting) matching_.remove(*each);
+  EXPECT_EQ(matching_.counters().unexpected, 0);
+  EXPECT_EQ(matching_.counters().unexpected_bytes, 0);
+  EXPECT_EQ(matching_.counters().unexpected_total, 5);
+  EXPECT_EQ(matching_.counters().most_unexpected, 5);
+  EXPECT_EQ(matching_.counters().most_unexpected_bytes, 3 * large);
+  matching_.add(*waiting[0]);
+  EXPECT_EQ(matching_.counters().unexpected_total, 6);
+  EXPECT_EQ(matching_.counters().most_unexpected, 5);
+  EXPECT_EQ(matching_.counters().most_unexpected_bytes, 3 * large);
+}
+
+// Of two processes with the same rank in their groups, one asks for its message back.
+TEST_F(MatchingOnce, AMessageIsFoundByItsSender) {
+  Message& first = message(4, 0);
+  Message& second = message(4, 0);
+  first.process = 5;
+  second.process = 6;
+  first.header.sender_request = second.header.sender_request = 9;
+  matching_.add(first);
+  matching_.add(second);
+  EXPECT_EQ(matching_.find_sent_by(first.header, 6), &second);
+  EXPECT_EQ(matching_.find_sent_by(first.header, 5), &first);
+  EXPECT_EQ(matching_.find_sent_by(first.header, 7), nullptr);
+}
+
 }  // namespace
 }  // namespace hawser
