@@ -1,5 +1,5 @@
-// Counted and Ref<T>: shared ownership with the count inside the object. The count is not atomic: all
-// objects of one MPI process are used under its lock.
+// Counted and Ref<T>: shared ownership with the count inside the object, not atomic: all objects of one MPI
+// process are used under its lock. As boost::intrusive_ptr, without its 35,000 lines (doc/architecture.md).
 #pragma once
 
 #include <cstdint>

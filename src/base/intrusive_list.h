@@ -1,5 +1,5 @@
-// A doubly linked list through a link inside the elements: no allocation, O(1) removal from the middle.
-// An element may sit in several lists through several links; it must leave a list before it dies.
+// A doubly linked list through a link inside the elements, each of which leaves the list before it dies. The
+// same code as boost::intrusive::list's without its 14,000 lines in 280 sources (doc/architecture.md).
 #pragma once
 
 #include <cstdint>
