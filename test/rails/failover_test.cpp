@@ -2,7 +2,6 @@
 // written late, and what failed comes back.
 #include <gtest/gtest.h>
 
-#include "rails/campaign.h"
 #include "rails/traffic.h"
 
 namespace hawser::rails_test {
@@ -361,22 +360,6 @@ TEST(RailChecksum, DamagedPacketsAndStripesAreMovedAgain) {
   EXPECT_GE(sum(cluster, &RailCounters::checksum_errors), 20u) << cluster.describe();
   expect_all_well(cluster);
 }
-
-// Seeds of the campaign: a sample, and those that found something.
-class RailCampaign : public testing::TestWithParam<std::uint64_t> {};
-TEST_P(RailCampaign, Seed) {
-  const CampaignResult result = run_campaign(GetParam());
-  EXPECT_TRUE(result.passed) << result.text;
-}
-INSTANTIATE_TEST_SUITE_P(Sample, RailCampaign, testing::Range<std::uint64_t>(1, 41));
-// A datagram queue pair hung: fences were answered for ever, and no answer left.
-INSTANTIATE_TEST_SUITE_P(DatagramsHang, RailCampaign, testing::Values(15, 40));
-// The peer's address moved while its old connection was being fenced, and its requests were not looked at.
-INSTANTIATE_TEST_SUITE_P(AddressMovesInAFence, RailCampaign, testing::Values(10121));
-
-// The rail that was left had never been connected from this end, and its address had moved: the peer's
-// requests and answers went to the old one for ever.
-INSTANTIATE_TEST_SUITE_P(OnlyWayWasNeverConnected, RailCampaign, testing::Values(5086));
 
 }  // namespace
 }  // namespace hawser::rails_test

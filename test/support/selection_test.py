@@ -18,8 +18,6 @@ WRONG = [
     ([CONFORMANCE / "conformance_simulated", "--ranks", "2", "--filter", "pt2pt_bsic"], 2, "pt2pt_basic"),
     ([CONFORMANCE / "conformance_sessions", "alon"], 1, "alone"),
     ([BUILD / "test/base_test", "--gtest_filter=EventQuue.*"], 2, "EventQueue"),
-    ([BUILD / "test/rails_campaign", "1", "0"], 2, "COUNT at least 1"),
-    ([BUILD / "test/rails_campaign", "1", "x"], 2, "COUNT at least 1"),
     ([BUILD / "bin/hawser-sim", "campaign", "--seeds", "1..0"], 2, "is not a range of seeds"),
     ([BUILD / "test/bad_calls_standard", "null"], 2, "nulls|counts"),
     ([BUILD / "test/bootstrap_probe", "abrt"], 1, "abort"),

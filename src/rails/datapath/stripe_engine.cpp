@@ -268,7 +268,8 @@ bool StripeEngine::post_read(StripedTransfer& transfer, WorkEntry& entry, Subcha
 // The peer's memory, over this subchannel.
 std::uint32_t StripeEngine::remote_key(const StripedTransfer& transfer, const Subchannel& subchannel) {
   std::size_t rail = subchannel.remote_rail;
-  if (planted(PlantedBug::wrong_key) && transfer.reissued_) rail ^= 1;
+  if (planted(PlantedBug::wrong_key) && transfer.reissued_ && subchannel.connection_generation() % 2 == 1)
+    rail ^= 1;
   return transfer.remote_.keys[rail];
 }
 

@@ -48,13 +48,13 @@ std::string reached_by(const SimulationOutcome& outcome) {
       "watchdog={} drain_time_outs={} "
       "fences={} "
       "packets_reissued={} stripes_reissued={} already_arrived={} taken_back={} recoveries={} "
-      "adapters_reopened={} probes_failed={} partitions={} "
+      "adapters_reopened={} probes_failed={} partitions={} migrations={} "
       "dropped_stale={} dropped_duplicate={} checksum_errors={}",
       outcome.incidents, outcome.messages, rails.packets_sent, rails.out_of_order, rails.failures,
       rails.failed_again, rails.late_failures, (outcome.repeated_bytes + rails.bytes_reissued) / 1024,
       rails.watchdog, rails.drain_time_outs, rails.fences_sent, rails.packets_reissued,
       rails.stripes_reissued, rails.already_arrived, rails.taken_back, rails.recoveries,
-      rails.adapters_reopened, rails.probes_failed, rails.partitions, rails.dropped_stale,
+      rails.adapters_reopened, rails.probes_failed, rails.partitions, rails.migrations, rails.dropped_stale,
       rails.dropped_duplicate, rails.checksum_errors);
 }
 

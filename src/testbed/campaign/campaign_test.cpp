@@ -70,7 +70,7 @@ TEST(Campaign, ReachesEveryPartOfTheProtocol) {
   EXPECT_EQ(result.repeated, 10u);
   for (const char* name :
        {"incidents", "failures", "watchdog", "fences", "packets_reissued", "stripes_reissued",
-        "already_arrived", "taken_back", "recoveries", "partitions", "dropped_stale"})
+        "already_arrived", "taken_back", "recoveries", "partitions", "migrations", "dropped_stale"})
     EXPECT_GT(result.reached.at(name), 0u) << name;
 }
 

@@ -10,6 +10,17 @@ std::string any_adapter(const FabricParts& parts, Random& random) {
   return parts.adapter(host, static_cast<int>(random.below(static_cast<std::uint64_t>(parts.rails))));
 }
 
+std::string port_of(const std::string& adapter, int number) {
+  return number == 1 ? adapter : fmt::format("{}:{}", adapter, number);
+}
+
+// A port of it, for what befalls a cable. Drawn only where there is a choice: the same seeds, the same
+// faults.
+std::string any_port(const FabricParts& parts, Random& random) {
+  const std::string adapter = any_adapter(parts, random);
+  return port_of(adapter, parts.ports > 1 && random.chance(0.5) ? 2 : 1);
+}
+
 class Everywhere : public IncidentKind {
  public:
   bool possible(const FabricParts&) const override { return true; }
@@ -19,7 +30,7 @@ class LinkDown final : public Everywhere {
  public:
   const char* name() const override { return "link down"; }
   void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
-    const std::string port = any_adapter(parts, random);
+    const std::string port = any_port(parts, random);
     incident.begin.push_back(fmt::format("link {} down", port));
     incident.end.push_back(fmt::format("link {} up", port));
   }
@@ -30,7 +41,7 @@ class PacketLoss final : public Everywhere {
   const char* name() const override { return "packet loss"; }
   void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
     constexpr double shares[] = {0.01, 0.05, 0.2, 0.5, 0.95};
-    const std::string port = any_adapter(parts, random);
+    const std::string port = any_port(parts, random);
     incident.begin.push_back(fmt::format("link {} loss {}", port, shares[random.below(std::size(shares))]));
     incident.end.push_back(fmt::format("link {} clear", port));
   }
@@ -52,7 +63,7 @@ class SlowLink final : public Everywhere {
  public:
   const char* name() const override { return "degraded link"; }
   void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
-    const std::string port = any_adapter(parts, random);
+    const std::string port = any_port(parts, random);
     incident.begin.push_back(random.chance(0.5)
                                  ? fmt::format("link {} rate {}MB/s", port, 1 + random.below(100))
                                  : fmt::format("link {} delay {}us", port, 20 << random.below(8)));
@@ -65,7 +76,7 @@ class OneWayBlackHole final : public Everywhere {
   const char* name() const override { return "black hole"; }
   void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
     constexpr const char* ways[] = {"out", "in", "both"};
-    const std::string port = any_adapter(parts, random);
+    const std::string port = any_port(parts, random);
     incident.begin.push_back(fmt::format("link {} blackhole {}", port, ways[random.below(3)]));
     incident.end.push_back(fmt::format("link {} clear", port));
   }
@@ -120,9 +131,11 @@ class Partition final : public Everywhere {
     const auto host = static_cast<int>(random.below(static_cast<std::uint64_t>(parts.hosts)));
     const bool silent = random.chance(0.4);
     for (int rail = 0; rail < parts.rails; ++rail) {
-      const std::string port = parts.adapter(host, rail);
-      incident.begin.push_back(fmt::format("link {} {}", port, silent ? "blackhole both" : "down"));
-      incident.end.push_back(fmt::format("link {} {}", port, silent ? "clear" : "up"));
+      for (int number = 1; number <= parts.ports; ++number) {
+        const std::string port = port_of(parts.adapter(host, rail), number);
+        incident.begin.push_back(fmt::format("link {} {}", port, silent ? "blackhole both" : "down"));
+        incident.end.push_back(fmt::format("link {} {}", port, silent ? "clear" : "up"));
+      }
     }
   }
 };
@@ -182,6 +195,26 @@ class SubnetChange final : public Everywhere {
   }
 };
 
+// The subnet manager gives an adapter other addresses. Which ones may move is as for adapters that die.
+class MovedLid final : public IncidentKind {
+ public:
+  const char* name() const override { return "moved LID"; }
+  bool possible(const FabricParts& parts) const override { return !parts.ethernet; }
+  void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
+    incident.begin.push_back(
+        fmt::format("lid {} {}", mortal_adapter(parts, random), 200 + 8 * random.below(100)));
+  }
+};
+
+// What is sent to find or ask another process stays where it is.
+class HungDatagrams final : public Everywhere {
+ public:
+  const char* name() const override { return "hung datagram queue pair"; }
+  void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
+    incident.begin.push_back(fmt::format("qp {} {{ud}} hang", any_adapter(parts, random)));
+  }
+};
+
 constexpr LinkDown link_down;
 constexpr PacketLoss packet_loss;
 constexpr LostAcknowledgements lost_acknowledgements;
@@ -200,12 +233,16 @@ constexpr const IncidentKind* kinds[] = {
     &link_down,         &packet_loss,      &lost_acknowledgements, &slow_link,    &one_way_black_hole,
     &dead_adapter,      &dying_adapter,    &dead_switch,           &partition,    &hung_request,
     &killed_queue_pair, &killed_datagrams, &corrupted_payload,     &subnet_change};
+constexpr MovedLid moved_lid;
+constexpr HungDatagrams hung_datagrams;
+constexpr const IncidentKind* rare_kinds[] = {&moved_lid, &hung_datagrams};
 
 }  // namespace
 
 std::string FabricParts::adapter(int host, int rail) const { return fmt::format("n{}/hw{}", host, rail); }
 
 std::span<const IncidentKind* const> incident_kinds() { return kinds; }
+std::span<const IncidentKind* const> rare_incident_kinds() { return rare_kinds; }
 
 std::vector<std::string> healing(const FabricParts& parts) {
   std::vector<std::string> commands;
@@ -214,8 +251,10 @@ std::vector<std::string> healing(const FabricParts& parts) {
     for (int rail = 0; rail < parts.rails; ++rail) {
       const std::string port = parts.adapter(host, rail);
       commands.push_back(fmt::format("adapter {} alive", port));
-      commands.push_back(fmt::format("link {} up", port));
-      commands.push_back(fmt::format("link {} clear", port));
+      for (int number = 1; number <= parts.ports; ++number) {
+        commands.push_back(fmt::format("link {} up", port_of(port, number)));
+        commands.push_back(fmt::format("link {} clear", port_of(port, number)));
+      }
       commands.push_back(fmt::format("acks {} keep", port));
       commands.push_back(fmt::format("payload {} keep", port));
     }

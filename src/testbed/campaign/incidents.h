@@ -15,6 +15,7 @@ namespace hawser {
 struct FabricParts {
   int hosts = 2;
   int rails = 2;
+  int ports = 1;                      // of an adapter
   std::vector<std::string> switches;  // of which each host has at least one adapter
   bool checksum = false;              // corrupted payload will be noticed
   bool ethernet = false;
@@ -36,6 +37,8 @@ class IncidentKind {
 };
 
 std::span<const IncidentKind* const> incident_kinds();
+// Others, drawn apart, so that adding to them changes no seed that has none of them.
+std::span<const IncidentKind* const> rare_incident_kinds();
 
 // The commands that make the fabric whole, whatever was drawn before.
 std::vector<std::string> healing(const FabricParts& parts);

@@ -25,7 +25,7 @@ struct Case {
 constexpr Case cases[] = {
     {PlantedBug::resend_without_fence, Kind::faulty, 1, 15, ""},
     {PlantedBug::duplicate_finish, Kind::faulty, 50, 60, ""},
-    {PlantedBug::wrong_key, Kind::faulty, 1, 1, "time limit"},
+    {PlantedBug::wrong_key, Kind::faulty, 1, 30, "adapters refused"},
     {PlantedBug::early_readmission, Kind::faulty, 1, 20, "assertion failed"},
     {PlantedBug::long_hold_down, Kind::faulty, 1, 20, "time limit"},
     {PlantedBug::lose_credits, Kind::calm, 15, 30, "deadlock"},

@@ -20,9 +20,12 @@ class FaultyDrawing final : ScenarioDrawing {
   Scenario draw() {
     scenario_.simulation.ranks = wishes_.ranks > 0 ? wishes_.ranks : draw_ranks();
     draw_fabric();
+    const bool rare = wishes_.faults && rare_.chance(0.15);
+    if (rare) draw_rare_fabric();
     draw_knobs();
     draw_program();
     if (wishes_.faults) draw_incidents();
+    if (rare) draw_rare_incidents();
     fabric().patience = patience;
     fabric().check_every = random_.chance(0.02) ? 100 : 0;
     return std::move(scenario_);
@@ -147,6 +150,36 @@ class FaultyDrawing final : ScenarioDrawing {
     fabric().heal = healing(parts_);
   }
 
+  // Two ports at each adapter, the second for automatic path migration; ports that are down when the job
+  // begins.
+  void draw_rare_fabric() {
+    if (rare_.chance(0.5)) fabric().ports = parts_.ports = 2;
+    if (rare_.chance(0.25)) knob("HAWSER_RAIL_MIGRATION", "off");
+    while (rare_.chance(0.3)) {
+      const std::string port =
+          parts_.adapter(static_cast<int>(rare_.below(static_cast<std::uint64_t>(parts_.hosts))),
+                         static_cast<int>(rare_.below(static_cast<std::uint64_t>(parts_.rails))));
+      fabric().faults += fmt::format("0 link {} down\n", port);
+      Incident end;
+      end.at = 0;
+      end.lasts = static_cast<Nanoseconds>(rare_.below(20 * millisecond)) + 1;
+      end.end = {fmt::format("link {} up", port)};
+      fabric().incidents.push_back(std::move(end));
+    }
+  }
+
+  void draw_rare_incidents() {
+    for (const IncidentKind* kind : rare_incident_kinds()) {
+      if (!kind->possible(parts_) || !rare_.chance(0.5)) continue;
+      Incident incident;
+      kind->draw(parts_, rare_, incident);
+      incident.lasts = millisecond;
+      incident.after_packets = 1 + rare_.below(40 + scenario_.traffic.messages() * 5);
+      fabric().incidents.push_back(std::move(incident));
+    }
+    fabric().heal = healing(parts_);
+  }
+
   const IncidentKind* draw_kind() {
     const auto kinds = incident_kinds();
     for (;;) {
@@ -156,6 +189,7 @@ class FaultyDrawing final : ScenarioDrawing {
   }
 
   FabricParts parts_;
+  Random rare_{scenario_.seed * 131 + 5};  // drawn apart, so that older seeds stay what they were
   int packet_ = 0;
   bool rated_ = false;
 };

@@ -23,6 +23,9 @@ SeedVerdict run_scenario(const Scenario& scenario) {
     for (const std::string& line : verdict.outcome.output) verdict.complaint += "\n  " + line;
     return verdict;
   }
+  if (verdict.outcome.rails.protection_errors > 0)
+    verdict.complaint = fmt::format("adapters refused {} requests for their keys or bounds",
+                                    verdict.outcome.rails.protection_errors);
   for (std::size_t rank = 0; rank < buffers.size(); ++rank) {
     if (std::string damage = buffers[rank].find_damage(); !damage.empty()) {
       verdict.complaint = fmt::format("rank {}: {}", rank, damage);

@@ -64,6 +64,18 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.dropped_stale += one.dropped_stale;
   sum.dropped_duplicate += one.dropped_duplicate;
   sum.dropped_malformed += one.dropped_malformed;
+  sum.registration_hits += one.registration_hits;
+  sum.registrations_made += one.registrations_made;
+  sum.registrations_dropped += one.registrations_dropped;
+  sum.registrations_refused += one.registrations_refused;
+  sum.packets_for_stripes += one.packets_for_stripes;
+  sum.protection_errors += one.protection_errors;
+  sum.quarantined += one.quarantined;
+  sum.cleared += one.cleared;
+  sum.alternates_armed += one.alternates_armed;
+  sum.migrations += one.migrations;
+  sum.migrations_failed += one.migrations_failed;
+  sum.dropped_datagrams += one.dropped_datagrams;
 }
 
 }  // namespace
