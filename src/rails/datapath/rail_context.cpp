@@ -25,8 +25,6 @@ RailContext::RailContext(const RailSettings& rail_settings, const Knobs& knob_va
   packet_flow = {.queueing = port_flow.queueing, .first = 4096, .least = 1024};
 }
 
-std::size_t RailContext::trailer() const { return knobs.checksum ? checksum_bytes : 0; }
-
 void RailContext::report_malformed(ProcessIndex process, std::string what) {
   ++counters.dropped_malformed;
   if (events != nullptr) events->on_bad_packet(process, std::move(what));

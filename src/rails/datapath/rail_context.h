@@ -17,6 +17,7 @@
 #include "rails/decision/subchannel_machine.h"
 #include "rails/status/rail_counters.h"
 #include "rails/status/status_table.h"
+#include "rails/wire/packet.h"
 
 namespace hawser {
 
@@ -26,7 +27,7 @@ struct RailContext {
   RailContext& operator=(const RailContext&) = delete;
 
   // Bytes behind every packet.
-  std::size_t trailer() const;
+  std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }
   // How long an adapter is silent, with the knobs as they are, before it gives a connection up.
   Nanoseconds adapter_patience() const { return knobs.rail_acknowledge_time * (knobs.rail_retries + 1); }
   // A peer sent what no process of this job can mean, however late or often it came; `what` goes on after

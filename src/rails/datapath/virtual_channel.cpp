@@ -23,6 +23,21 @@ std::vector<SubchannelPlace> places(const RailContext& context, const RailResour
                            max_subchannels);
 }
 
+// As memcpy, without the call for the sizes of a message header and of a few numbers.
+inline void copy_short(std::byte* to, const std::byte* from, std::size_t size) {
+  if (size == sizeof(TransportHeader)) {
+    std::memcpy(to, from, sizeof(TransportHeader));
+  } else if (size - 8 <= 8) {  // 8 to 16
+    std::uint64_t first, last;
+    std::memcpy(&first, from, 8);
+    std::memcpy(&last, from + size - 8, 8);
+    std::memcpy(to, &first, 8);
+    std::memcpy(to + size - 8, &last, 8);
+  } else {
+    std::memcpy(to, from, size);
+  }
+}
+
 }  // namespace
 
 VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, Upward& upward, DueList& due,
@@ -81,11 +96,11 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
   entry.packet_kind = kind;
   entry.sequence_number = window_.take();
   std::byte* const behind = buffer->data + sizeof(PacketHeader);
-  std::memcpy(behind, head.data(), head.size());
+  copy_short(behind, head.data(), head.size());
   if (!payload.contiguous())
     payload.packer->pack(0, behind + head.size(), payload.size);
   else if (payload.size != 0)
-    std::memcpy(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
+    copy_short(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
   if (!packets_.post(*subchannel, entry)) mark_due();
   return true;
 }

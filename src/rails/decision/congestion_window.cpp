@@ -41,16 +41,22 @@ void CongestionWindow::take_sample(std::int64_t under_way) {
   longest_ = std::max(longest_, sample.longest);
   if (!round_over_) return;
   const Nanoseconds target = shortest_ + settings_.queueing;
+  if (limited_ || longest_ > target) [[unlikely]]
+    resize(target);
+  limited_ = round_over_ = false;
+  fastest_ = 0;
+  longest_ = 0;
+  round_began_ = now_;
+}
+
+// To what the path moves in this time.
+void CongestionWindow::resize(Nanoseconds target) {
   const auto wanted = static_cast<std::int64_t>(
       std::min(static_cast<double>(fastest_) * static_cast<double>(target), static_cast<double>(most_bytes)));
   if (longest_ > target && wanted < bytes_)
     bytes_ = std::max({wanted, bytes_ / 2, settings_.least});
   else if (limited_ && wanted > bytes_)
     bytes_ = std::min(wanted, 2 * bytes_);
-  limited_ = round_over_ = false;
-  fastest_ = 0;
-  longest_ = 0;
-  round_began_ = now_;
 }
 
 void CongestionWindow::on_failed() {

@@ -92,6 +92,7 @@ class CongestionWindow {
       take_sample(under_way);
   }
   void take_sample(std::int64_t under_way);
+  void resize(Nanoseconds target);
 
   const FlowSettings& settings_;
   std::int64_t bytes_;
