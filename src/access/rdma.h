@@ -62,6 +62,9 @@ struct PortAttributes {
   // Ethernet: index of the GID of each kind. Query it again after every port event, because indices change.
   std::array<std::uint8_t, gid_kinds> gid_indices = {};
   std::int64_t bytes_per_second = 0;  // nominal: active width times speed, encoding taken off
+  // InfiniBand: the port on which the subnet manager runs, and the service level to reach it; LID 0: none.
+  std::uint16_t sm_lid = 0;
+  std::uint8_t sm_sl = 0;
 };
 
 // The address that a connection uses at its own port. If it changes, the connection is cut.
@@ -172,7 +175,10 @@ struct Route {
   std::uint8_t port = 1;              // here
   std::uint8_t source_path_bits = 0;  // added to the own base LID
   std::uint8_t destination_path_bits = 0;
+  // InfiniBand: as the path record says (access/path_record.h).
   std::uint8_t service_level = 0;
+  std::uint8_t mtu = 0;          // as ibv_mtu; of both ends' ports if they are smaller, or if this is 0
+  std::uint16_t partition = 0;   // P_Key; 0: that of the device (use_partition)
   std::uint32_t flow_label = 0;  // RoCE: source port entropy
 };
 
@@ -222,6 +228,7 @@ class QueuePair {
 struct DatagramAddress {
   PortAddress port;
   std::uint32_t queue_pair = 0;
+  std::uint8_t service_level = 0;
 };
 
 // Unreliable datagrams of at most datagram_bytes() each. They may be lost but are never duplicated.
@@ -278,6 +285,10 @@ class Device {
   virtual ~Device() = default;
   virtual const DeviceAttributes& attributes() const = 0;
   virtual Result<PortAttributes> query_port(std::uint8_t port) = 0;  // 1..attributes().ports
+  // InfiniBand: queue pairs that are made from now on are in the partition of this P_Key. At first, and with
+  // 0, in that of the first entry of their port's table.
+  virtual void use_partition(std::uint16_t) {}
+  virtual bool in_partition(std::uint8_t, std::uint16_t) { return true; }  // port, P_Key
 
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(void* address, std::size_t bytes,
                                                                 Access access) = 0;

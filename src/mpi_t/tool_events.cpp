@@ -48,6 +48,8 @@ std::optional<int> type_of(const EventRecord& facts) {
     case PathEvent::alternate_loaded:
     case PathEvent::peer_lost:
     case PathEvent::port_changed:
+    case PathEvent::no_path_records:
+    case PathEvent::no_partition:
     case PathEvent::blamed:
       return {};
   }

@@ -5,6 +5,7 @@
 #include "mpi/failure.h"
 #include "os/socket.h"
 #include "rails/decision/path_migration.h"
+#include "rails/decision/path_records.h"
 #include "rails/policy/scheduling_policy.h"
 
 namespace hawser {
@@ -31,13 +32,30 @@ Result<> check_migration(const Knobs& knobs) {
   return {};
 }
 
+Result<> check_service_level(const Knobs& knobs) {
+  auto level = parse_service_level(knobs.rail_service_level);
+  if (!level) return level.take_error();
+  return {};
+}
+
+Result<> check_partition(const Knobs& knobs) {
+  auto partition = parse_partition(knobs.rail_partition);
+  if (!partition) return partition.take_error();
+  return {};
+}
+
 // Files, and interfaces that only a machine has or has not.
 Result<> check_nothing(const Knobs&) { return {}; }
 
 constexpr TextKnob knobs_of_text[] = {
-    {"HAWSER_COLLECTIVE_ALGORITHM", check_algorithms}, {"HAWSER_SOCKET_ADDRESS", check_address},
-    {"HAWSER_RAIL_ETHERNET", check_nothing},           {"HAWSER_RAIL_POLICY", check_policy},
-    {"HAWSER_RAIL_MIGRATION", check_migration},        {"HAWSER_EVENT_LOG", check_nothing},
+    {"HAWSER_COLLECTIVE_ALGORITHM", check_algorithms},
+    {"HAWSER_SOCKET_ADDRESS", check_address},
+    {"HAWSER_RAIL_ETHERNET", check_nothing},
+    {"HAWSER_RAIL_POLICY", check_policy},
+    {"HAWSER_RAIL_MIGRATION", check_migration},
+    {"HAWSER_EVENT_LOG", check_nothing},
+    {"HAWSER_RAIL_SERVICE_LEVEL", check_service_level},
+    {"HAWSER_RAIL_PARTITION", check_partition},
 };
 
 }  // namespace

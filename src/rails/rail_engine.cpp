@@ -30,6 +30,7 @@ Result<std::unique_ptr<RailEngine>> RailEngine::open(const RailSettings& setting
   if (auto policy = make_scheduling_policy(knobs.rail_policy, settings.self); !policy)
     return policy.take_error();
   if (auto alternates = parse_alternates(knobs.rail_migration); !alternates) return alternates.take_error();
+  if (auto level = parse_service_level(knobs.rail_service_level); !level) return level.take_error();
   std::unique_ptr<RailEngine> engine(new RailEngine(settings, exchange, knobs, seed));
   HAWSER_TRY(engine->resources.open(engine->context, devices));
   for (const auto& rail : engine->resources.rails) engine->schedule.add(*rail);

@@ -223,5 +223,64 @@ class MpiexecOnRunningFabric(OnFabric):
             return file.read()
 
 
+class MpiexecServiceLevels(OnFabric):
+    """Four hosts on a subnet with layered routing: the library asks the subnet administrator which levels to use."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        parameters = os.path.join(self.folder.name, "parameters")
+        with open(parameters, "w", encoding="ascii") as file:
+            file.write("service-levels 4\n")
+        self.program = os.path.join(self.folder.name, "exchange")
+        subprocess.run([os.path.join(BIN, "mpicc"), "-o", self.program, os.path.join(HERE, "mpi_exchange.c")], check=True)
+        self.WHAT = ("two-switch", "--hosts", "4", "--parameters", parameters)
+        super().setUp()
+
+    def run_job(self, code=0, **variables):
+        """What the job says, and how many more packets went on another level than they should, and records were given."""
+        def counters():
+            found = re.search(r"(\d+) packets on another than their path record says; (\d+) path records given",
+                              fabric("status", "--name", self.name).stdout)
+            return [int(number) for number in found.groups()]
+        before = counters()
+        done = subprocess.run([os.path.join(BIN, "mpiexec"), "-n", "4", "--fabric", self.name, self.program, "ring", "flood",
+                               "allreduce", "alltoall"], env={**os.environ, "HAWSER_NETWORK": "rails", **variables},
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode == 0, code == 0, done.stdout + done.stderr)
+        return done.stdout + done.stderr, *(after - first for after, first in zip(counters(), before))
+
+    def test_every_packet_goes_on_the_level_of_its_path_record(self):
+        output, wrong, given = self.run_job(HAWSER_RAIL_SERVICE_LEVEL="ask", HAWSER_STATS="on")
+        self.assertIn("right: 4 ranks", output)
+        self.assertEqual(wrong, 0)
+        self.assertGreaterEqual(given, 4)
+        self.assertIn("path_queries", output)
+        self.assertNotIn("path_records_unavailable", output)
+
+    def test_without_asking_it_does_not(self):
+        output, wrong, given = self.run_job(HAWSER_RAIL_SERVICE_LEVEL="0")
+        self.assertIn("right: 4 ranks", output)
+        self.assertGreater(wrong, 0)
+        self.assertEqual(given, 0)
+
+    def test_a_dead_administrator_delays_the_start_only(self):
+        for rail in (0, 1):
+            self.fabric.ask("fault", f"adapter n0/hw{rail} dying")
+        done = subprocess.run([os.path.join(BIN, "mpiexec"), "-n", "2", "--fabric", self.name, "-hosts", "n1,n2", self.program,
+                               "ring"], env={**os.environ, "HAWSER_RAIL_SERVICE_LEVEL": "ask", "HAWSER_STATS": "on"},
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertIn("right: 2 ranks", done.stdout, done.stderr)
+        self.assertIn("path_records_unavailable", done.stdout + done.stderr)
+
+    def test_mistakes(self):
+        for name, value, text in (("PARTITION", "0x8001", "hw0 port 1 is not in partition 0x8001"),
+                                  ("PARTITION", "0x8000", "must be default or a P_Key"),
+                                  ("SERVICE_LEVEL", "16", "must be auto, ask, or a number from 0 to 15")):
+            with self.subTest(value):
+                output, _, _ = self.run_job(code=1, **{f"HAWSER_RAIL_{name}": value})
+                self.assertIn(text, output)
+
+
 if __name__ == "__main__":
     main(*sys.argv[2:])

@@ -73,9 +73,13 @@ bool AddressHandles::in_background() const {
   return own && own.value().address.link_layer == LinkLayer::ethernet;
 }
 
-ibv_ah* AddressHandles::find(const PortAddress& to) {
+AddressHandles::Key AddressHandles::key_of(const PortAddress& to, std::uint8_t service_level) {
+  return {std::bit_cast<decltype(Key::port)>(to), service_level};
+}
+
+ibv_ah* AddressHandles::find(const PortAddress& to, std::uint8_t service_level) {
   take_answers();
-  const Key key = std::bit_cast<Key>(to);
+  const Key key = key_of(to, service_level);
   Entry& entry = entries_[key];
   if (entry.handle == nullptr) ask(key, to, entry);
   return entry.handle;
@@ -84,7 +88,7 @@ ibv_ah* AddressHandles::find(const PortAddress& to) {
 bool AddressHandles::answers(const PortAddress& to) {
   if (!in_background()) return true;
   take_answers();
-  const Key key = std::bit_cast<Key>(to);
+  const Key key = key_of(to, 0);
   Entry& entry = entries_[key];
   const bool known = entry.handle != nullptr && Clock::now() - entry.answered < believed_for;
   if (!known) ask(key, to, entry);
@@ -98,6 +102,7 @@ void AddressHandles::ask(const Key& key, const PortAddress& to, Entry& entry) {
   Route route;
   route.destination = to;
   route.port = port_;
+  route.service_level = key.service_level;
   ibv_ah_attr attributes = address_vector(own.value(), route);
   if (!in_background()) {
     entry.handle = device_.functions().create_ah(device_.domain(), &attributes);

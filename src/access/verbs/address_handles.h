@@ -23,7 +23,7 @@ class AddressHandles {
   AddressHandles& operator=(const AddressHandles&) = delete;
 
   // Null: there is none yet, or the destination did not answer lately.
-  ibv_ah* find(const PortAddress& to);
+  ibv_ah* find(const PortAddress& to, std::uint8_t service_level);
   // Whether the destination answered lately, so that the kernel knows its Ethernet address and a call that
   // connects to it does not wait; else it is asked.
   bool answers(const PortAddress& to);
@@ -35,7 +35,13 @@ class AddressHandles {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Key = std::array<std::byte, sizeof(PortAddress)>;
+  // What a handle is made of; service level 0 on Ethernet.
+  struct Key {
+    std::array<std::byte, sizeof(PortAddress)> port;
+    std::uint8_t service_level;
+    auto operator<=>(const Key&) const = default;
+  };
+  static Key key_of(const PortAddress& to, std::uint8_t service_level);
   struct Entry {
     ibv_ah* handle = nullptr;
     bool asked = false;

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "access/path_record.h"
 #include "access/verbs/verbs_translation.h"
 
 namespace hawser::rdma {
@@ -41,7 +42,8 @@ Result<> VerbsDatagramQueuePair::open() {
   const auto attributes = device_.query_port(port_);
   if (!attributes) return Error(attributes.error());
   const int mtu = 128 << attributes.value().address.mtu;
-  bytes_ = std::min(mtu, most_bytes);
+  const bool management = key_ == management_key;
+  bytes_ = std::min(mtu, management ? static_cast<int>(sizeof(ManagementDatagram)) : most_bytes);
   slot_bytes_ = static_cast<std::uint32_t>(bytes_) + route_header;
   const std::size_t all = std::size_t{slot_bytes_} * (receive_slots + send_slots);
   memory_ = std::make_unique_for_overwrite<std::byte[]>(all);
@@ -63,10 +65,13 @@ Result<> VerbsDatagramQueuePair::open() {
 }
 
 Result<> VerbsDatagramQueuePair::start() {
+  const auto partition = device_.partition_index(port_, 0);
+  if (!partition) return Error(partition.error());
   const auto modify = [&](ibv_qp_state state, int mask) -> Result<> {
     ibv_qp_attr attributes{};
     attributes.qp_state = state;
     attributes.port_num = port_;
+    attributes.pkey_index = partition.value();
     attributes.qkey = key_;
     const int error = device_.functions().modify_qp(pair_, &attributes, IBV_QP_STATE | mask);
     if (error != 0) return refused("ibv_modify_qp (UD)", device_.name(), error);
@@ -116,7 +121,7 @@ bool VerbsDatagramQueuePair::send(const DatagramAddress& to, std::span<const std
   take_sent();
   if (!ensure_well() || free_sends_.empty()) return false;
   if (!handles_.tidy(free_sends_.size() != send_slots)) return false;
-  ibv_ah* const handle = handles_.find(to.port);
+  ibv_ah* const handle = handles_.find(to.port, to.service_level);
   if (handle == nullptr) return false;
   const std::uint32_t index = free_sends_.back();
   std::memcpy(slot(index), bytes.data(), bytes.size());

@@ -1,5 +1,6 @@
 #include "access/verbs/verbs_device.h"
 
+#include <endian.h>
 #include <fcntl.h>
 
 #include <algorithm>
@@ -144,6 +145,8 @@ Result<PortAttributes> VerbsDevice::query_port(std::uint8_t port) {
   attributes.address.link_layer =
       queried.link_layer == IBV_LINK_LAYER_ETHERNET ? LinkLayer::ethernet : LinkLayer::infiniband;
   attributes.address.mtu = static_cast<std::uint8_t>(queried.active_mtu);
+  attributes.sm_lid = queried.sm_lid;
+  attributes.sm_sl = queried.sm_sl;
   attributes.bytes_per_second = nominal_rate(queried.active_width, queried.active_speed);
   attributes.address.longest_message = message_code(std::max(queried.max_msg_sz, 1u));
   take_gids(port, queried.gid_tbl_len, attributes);
@@ -216,6 +219,28 @@ void VerbsDevice::take_gids(std::uint8_t port, int entries, PortAttributes& attr
 Result<PortAttributes> VerbsDevice::port_attributes(std::uint8_t port) {
   if (port >= 1 && port <= attributes_.ports && ports_[port - 1u].address.mtu != 0) return ports_[port - 1u];
   return query_port(port);
+}
+
+Result<std::uint16_t> VerbsDevice::partition_index(std::uint8_t port, std::uint16_t key) {
+  constexpr std::uint16_t membership = 0x8000, most_entries = 1024;
+  if (key == 0) key = partition_;
+  const auto own = port_attributes(port);
+  if (!own) return Error(own.error());
+  if (key == 0 || own.value().address.link_layer == LinkLayer::ethernet) return std::uint16_t{0};
+  std::optional<std::uint16_t> limited;  // a member that reaches full members only
+  for (std::uint16_t index = 0; index < most_entries; ++index) {
+    __be16 entry = 0;
+    if (functions_.query_pkey(context_, port, index, &entry) != 0) break;
+    const std::uint16_t found = be16toh(entry);
+    if (((found ^ key) & ~membership) != 0) continue;
+    if ((found & membership) != 0) return index;
+    if (!limited) limited = index;
+  }
+  if (limited) return *limited;
+  return failure(
+      ErrorKind::other,
+      "{} port {} is not in partition {:#06x}: its table of P_Keys (ibv_query_pkey) has no such entry",
+      name(), port, key);
 }
 
 Result<std::unique_ptr<MemoryRegion>> VerbsDevice::register_memory(void* address, std::size_t bytes,

@@ -23,6 +23,10 @@ class VerbsDevice final : public Device {
 
   const DeviceAttributes& attributes() const override { return attributes_; }
   Result<PortAttributes> query_port(std::uint8_t port) override;
+  void use_partition(std::uint16_t key) override { partition_ = key; }
+  bool in_partition(std::uint8_t port, std::uint16_t key) override {
+    return static_cast<bool>(partition_index(port, key));
+  }
   Result<std::unique_ptr<MemoryRegion>> register_memory(void* address, std::size_t bytes,
                                                         Access access) override;
   Result<std::unique_ptr<CompletionQueue>> make_completion_queue(std::int32_t depth) override;
@@ -46,6 +50,8 @@ class VerbsDevice final : public Device {
   Result<> arm(ibv_cq* queue, bool solicited_only);
   // As queried last.
   Result<PortAttributes> port_attributes(std::uint8_t port);
+  // Where the P_Key stands in the port's table; 0: that of use_partition().
+  Result<std::uint16_t> partition_index(std::uint8_t port, std::uint16_t key);
   void forget(VerbsDatagramQueuePair& gone);
 
  private:
@@ -65,6 +71,7 @@ class VerbsDevice final : public Device {
   DeviceAttributes attributes_;
   std::vector<PortAttributes> ports_;  // as queried last; of port 1 first
   std::vector<VerbsDatagramQueuePair*> datagrams_;
+  std::uint16_t partition_ = 0;
   bool armed_ = false;  // something was, since events were taken last
 };
 

@@ -13,6 +13,7 @@
   USE(get_device_list)                                                                                   \
   USE(free_device_list)                                                                                  \
   USE(get_device_name)                                                                                   \
+  USE(query_pkey)                                                                                        \
   USE(open_device)                                                                                       \
   USE(close_device) USE(query_device) USE(query_port) USE(query_gid) USE(alloc_pd) USE(dealloc_pd)       \
       USE(reg_mr) USE(dereg_mr) USE(create_comp_channel) USE(destroy_comp_channel) USE(create_cq)        \

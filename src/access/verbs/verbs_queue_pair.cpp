@@ -82,7 +82,10 @@ Result<> VerbsQueuePair::modify(ibv_qp_attr& attributes, int mask, const char* w
 }
 
 Result<> VerbsQueuePair::initialize() {
+  const auto partition = device_.partition_index(port_, 0);
+  if (!partition) return Error(partition.error());
   ibv_qp_attr attributes{};
+  attributes.pkey_index = partition.value();
   attributes.qp_state = IBV_QPS_INIT;
   attributes.port_num = port_;
   attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
@@ -96,15 +99,20 @@ Result<> VerbsQueuePair::make_ready_to_receive(const ConnectParameters& paramete
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   attributes.ah_attr = address_vector(own.value(), parameters.route);
-  attributes.path_mtu = path_mtu(own.value().address, parameters.route.destination);
+  attributes.path_mtu = path_mtu(own.value().address, parameters.route);
   attributes.dest_qp_num = parameters.remote_queue_pair;
   attributes.rq_psn = parameters.receive_psn & psn_mask;
   attributes.max_dest_rd_atomic = parameters.outstanding_reads;
   attributes.min_rnr_timer = receiver_not_ready_code;
-  return modify(attributes,
-                IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                    IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                "RTR");
+  int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  if (parameters.route.partition != 0) {
+    const auto partition = device_.partition_index(port_, parameters.route.partition);
+    if (!partition) return Error(partition.error());
+    attributes.pkey_index = partition.value();
+    mask |= IBV_QP_PKEY_INDEX;
+  }
+  return modify(attributes, mask, "RTR");
 }
 
 Result<> VerbsQueuePair::make_ready_to_send() {
@@ -149,7 +157,10 @@ int VerbsQueuePair::post_send(std::span<const SendRequest> requests) {
 Result<> VerbsQueuePair::load_alternate(const Route& route, Nanoseconds acknowledge_time) {
   const auto own = device_.port_attributes(route.port);
   if (!own) return Error(own.error());
+  const auto partition = device_.partition_index(route.port, route.partition);
+  if (!partition) return Error(partition.error());
   ibv_qp_attr attributes{};
+  attributes.alt_pkey_index = partition.value();
   attributes.alt_ah_attr = address_vector(own.value(), route);
   attributes.alt_port_num = route.port;
   attributes.alt_timeout = timeout_code(acknowledge_time);

@@ -195,8 +195,9 @@ ibv_ah_attr address_vector(const PortAttributes& own, const Route& route) {
   return attributes;
 }
 
-ibv_mtu path_mtu(const PortAddress& own, const PortAddress& other) {
-  const int smaller = std::min(own.mtu, other.mtu);
+ibv_mtu path_mtu(const PortAddress& own, const Route& route) {
+  int smaller = std::min(own.mtu, route.destination.mtu);
+  if (route.mtu != 0) smaller = std::min<int>(smaller, route.mtu);
   return static_cast<ibv_mtu>(std::clamp<int>(smaller, IBV_MTU_256, IBV_MTU_4096));
 }
 

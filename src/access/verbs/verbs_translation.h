@@ -33,7 +33,7 @@ DeviceEvent translate(const ibv_async_event& event);
 // with a global route.
 ibv_ah_attr address_vector(const PortAttributes& own, const Route& route);
 
-ibv_mtu path_mtu(const PortAddress& own, const PortAddress& other);
+ibv_mtu path_mtu(const PortAddress& own, const Route& route);
 
 // Of what kind (rdma.h) a GID of a port on Ethernet is; -1: of none, the entry is empty.
 int gid_kind(const Gid& gid, bool version_2);

@@ -95,8 +95,16 @@ TEST(VerbsTranslation, PathsTakeTheSmallerMtu) {
   PortAddress own, other;
   own.mtu = IBV_MTU_4096;
   other.mtu = IBV_MTU_1024;
-  EXPECT_EQ(path_mtu(own, other), IBV_MTU_1024);
-  EXPECT_EQ(path_mtu(other, own), IBV_MTU_1024);
+  const auto mtu = [](const PortAddress& from, const PortAddress& to, std::uint8_t most) {
+    Route route;
+    route.destination = to;
+    route.mtu = most;
+    return path_mtu(from, route);
+  };
+  EXPECT_EQ(mtu(own, other, 0), IBV_MTU_1024);
+  EXPECT_EQ(mtu(other, own, 0), IBV_MTU_1024);
+  EXPECT_EQ(mtu(own, other, IBV_MTU_512), IBV_MTU_512);
+  EXPECT_EQ(mtu(own, other, IBV_MTU_2048), IBV_MTU_1024);
 }
 
 TEST(VerbsTranslation, RefusalsAreReadable) {

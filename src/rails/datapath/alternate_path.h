@@ -17,6 +17,7 @@ struct AlternatePath {
   PathMigration machine;
   std::optional<AlternateBody> offer;    // of the peer, not looked at yet
   std::optional<AlternateBody> message;  // to be sent
+  std::optional<rdma::Route> proposed;   // chosen here, and offered when its path record is known
   std::uint32_t number = 0;              // of the last offer
   Nanoseconds own_due = never;           // of these
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/failure.h"
+#include "rails/decision/path_records.h"
 
 namespace hawser {
 namespace {
@@ -53,7 +54,10 @@ Result<> RailResources::open(const RailContext& context, rdma::DeviceSource& sou
   }
   std::vector<rdma::Device*> all;
   inline_bytes = most_inline_bytes;
+  auto partition = parse_partition(knobs.rail_partition);
+  if (!partition) return partition.take_error();
   for (const auto& device : devices) {
+    device->use_partition(partition.value());
     all.push_back(device.get());
     inline_bytes = std::min(inline_bytes, device->attributes().inline_bytes);
     if (knobs.checksum && device->attributes().outstanding_reads == 0)

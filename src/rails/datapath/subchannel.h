@@ -35,6 +35,7 @@ class MachineAccess;
 // What one connection of a subchannel was made with.
 struct SubchannelEnds {
   rdma::LocalEnd own;                         // of the port that it goes through, when it was connected
+  std::uint8_t path_mtu = 0;                  // as told to the peer (ConnectionEnd)
   std::uint32_t psn = 0;                      // that this end's first packet on the link has
   std::uint8_t remote_device_generation = 0;  // of the rail there
   bool receives_wanted = false;               // on its rail, for this subchannel

@@ -50,7 +50,7 @@ bool plausible(const ConnectionEnd& end) {
          end.datagram_queue_pair <= numbers_of_24_bits &&
          layer <= static_cast<std::uint8_t>(rdma::LinkLayer::ethernet) &&
          transport <= static_cast<std::uint8_t>(rdma::Transport::tcp) && end.port.mtu >= 1 &&
-         end.port.mtu <= 5 && end.port.lmc <= 7;
+         end.port.mtu <= 5 && end.path_mtu <= 5 && end.port.lmc <= 7;
 }
 
 }  // namespace

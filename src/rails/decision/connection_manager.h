@@ -34,7 +34,7 @@ struct ConnectionEnd {
   std::uint32_t datagram_queue_pair = 0;
   std::uint8_t device_generation = 0, address_generation = 0;  // of the rail (RailAddress)
   std::uint8_t outstanding_reads = 0;
-  std::uint8_t reserved = 0;
+  std::uint8_t path_mtu = 0;  // as ibv_mtu; of the path record at this end; 0: it has none
 };
 
 struct SubchannelName {

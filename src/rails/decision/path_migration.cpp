@@ -183,6 +183,10 @@ std::optional<Route> PathMigration::offer(const std::optional<Route>& route, Nan
   return route;
 }
 
+void PathMigration::complete_offer(const Route& route) {
+  if (phase_ == MigrationPhase::offered) offered_ = route;
+}
+
 // The load of two routes on one is to end when the first one is well again. That both ends arm it says that
 // both ports are active.
 std::optional<Route> PathMigration::return_to_original(rdma::QueuePair& queue_pair,

@@ -94,6 +94,8 @@ class PathMigration {
   // to the first route. An alternate that is returned is to be offered to the peer.
   std::optional<rdma::Route> advance(rdma::QueuePair& queue_pair, std::span<const DevicePort> local,
                                      std::span<const DevicePort> remote, Nanoseconds now);
+  // The offered route with what its path record says.
+  void complete_offer(const rdma::Route& route);
   // The peer has loaded what was offered, or cannot; or it takes back what it loaded.
   void on_agreed(rdma::QueuePair& queue_pair, Nanoseconds now);
   void on_declined(Nanoseconds now);

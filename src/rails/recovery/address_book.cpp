@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/failure.h"
+#include "rails/recovery/path_lookup.h"
 
 namespace hawser {
 namespace {
@@ -36,13 +37,14 @@ std::span<const std::byte> bytes_of(const Body& body) {
 }  // namespace
 
 AddressBook::AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers,
-                         TimerList& timers, Upward& upward, AddressExchange& exchange,
+                         TimerList& timers, Upward& upward, AddressExchange& exchange, PathLookup& paths,
                          ControlMessages& control, MachineEvents& machines)
     : context_(context),
       resources_(resources),
       peers_(peers),
       timers_(timers),
       exchange_(exchange),
+      paths_(paths),
       control_(control),
       machines_(machines) {
   upward.tables = this;
@@ -96,7 +98,9 @@ bool AddressBook::send_to_stranger(Rail& rail, ProcessIndex process, std::span<c
   const rdma::PortAddress own = rail.attributes().address;
   const RailAddress& there = table.rails[rail.number() % table.rails.size()];
   if (there.port.link_layer != own.link_layer || there.port.transport != own.transport) return false;
-  return rail.datagrams().send({there.port, there.datagram_queue_pair}, bytes);
+  const auto record = paths_.find(rail, there.port);
+  return record.has_value() &&
+         rail.datagrams().send({there.port, there.datagram_queue_pair, record->service_level}, bytes);
 }
 
 // Telling.

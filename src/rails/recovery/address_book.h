@@ -23,10 +23,13 @@
 
 namespace hawser {
 
+class PathLookup;
+
 class AddressBook final : private RailTableSource {
  public:
   AddressBook(RailContext& context, const RailResources& resources, const PeerTable& peers, TimerList& timers,
-              Upward& upward, AddressExchange& exchange, ControlMessages& control, MachineEvents& machines);
+              Upward& upward, AddressExchange& exchange, PathLookup& paths, ControlMessages& control,
+              MachineEvents& machines);
 
   // Tells the others of the own rails, before the first fence of the job.
   Result<> publish();
@@ -60,6 +63,7 @@ class AddressBook final : private RailTableSource {
   const PeerTable& peers_;
   TimerList& timers_;
   AddressExchange& exchange_;
+  PathLookup& paths_;
   ControlMessages& control_;
   MachineEvents& machines_;
   std::map<ProcessIndex, RailTable> heard_;  // of processes that are no peers yet

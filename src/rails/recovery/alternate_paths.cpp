@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rails/datapath/virtual_channel.h"
+#include "rails/recovery/path_lookup.h"
 
 namespace hawser {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using Meaning = AlternateBody::Meaning;
 
 constexpr Nanoseconds when_there_is_room = 1 * millisecond;
+constexpr Nanoseconds when_it_is_known = 200 * microsecond;  // a path record
 
 bool fits(std::uint8_t path_bits, const rdma::PortAddress& port) {
   return path_bits >> std::min<unsigned>(port.lmc, 7) == 0;
@@ -20,8 +22,8 @@ bool fits(std::uint8_t path_bits, const rdma::PortAddress& port) {
 }  // namespace
 
 AlternatePaths::AlternatePaths(RailContext& context, const RailResources& resources, TimerList& timers,
-                               PollSchedule& schedule)
-    : context_(context), resources_(resources), timers_(timers), schedule_(schedule) {
+                               PollSchedule& schedule, PathLookup& paths)
+    : context_(context), resources_(resources), timers_(timers), schedule_(schedule), paths_(paths) {
   // The channel checked the knob when it was opened.
   if (auto preference = parse_alternates(context.knobs.rail_migration))
     settings_.preference = preference.value();
@@ -75,7 +77,37 @@ void AlternatePaths::on_ready(Subchannel& subchannel) {
 
 // The deciding end.
 
-void AlternatePaths::propose(Subchannel& subchannel, const rdma::Route& route) {
+// Unknown: its record is being asked for. Unfit: the MTU of the connection, which stays, is too large for it.
+AlternatePaths::RecordUse AlternatePaths::use_record(const Subchannel& subchannel, rdma::Route& route) {
+  const auto record = paths_.find(*rail_at(subchannel, route.port), route);
+  if (!record.has_value()) return RecordUse::unknown;
+  route.service_level = record->service_level;
+  route.partition = record->partition;
+  const std::uint8_t ports =
+      std::min(subchannel.rail.attributes().address.mtu, subchannel.route.destination.mtu);
+  const std::uint8_t used = route.mtu == 0 ? ports : std::min(route.mtu, ports);
+  return record->mtu != 0 && record->mtu < used ? RecordUse::unfit : RecordUse::done;
+}
+
+void AlternatePaths::propose(Subchannel& subchannel) {
+  AlternatePath& path = *subchannel.alternate;
+  if (path.machine.phase() != MigrationPhase::offered) return path.proposed.reset();
+  switch (use_record(subchannel, *path.proposed)) {
+    case RecordUse::unknown:
+      path.own_due = context_.now + when_it_is_known;
+      return;
+    case RecordUse::done:
+      path.machine.complete_offer(*path.proposed);
+      send_proposal(subchannel, *path.proposed);
+      break;
+    case RecordUse::unfit:
+      path.machine.on_declined(context_.now);
+      break;
+  }
+  path.proposed.reset();
+}
+
+void AlternatePaths::send_proposal(Subchannel& subchannel, const rdma::Route& route) {
   AlternateBody body;
   body.source_path_bits = route.source_path_bits;
   body.destination_path_bits = route.destination_path_bits;
@@ -104,24 +136,35 @@ void AlternatePaths::on_due(Subchannel& subchannel) {
     return;
   AlternatePath& path = *subchannel.alternate;
   path.own_due = never;
-  if (path.offer.has_value()) {
-    const AlternateBody offer = *path.offer;
-    path.offer.reset();
-    const auto route = route_of(subchannel, offer);
-    const bool loaded = route.has_value() && path.machine.load(*subchannel.queue_pair, *route);
-    answer(subchannel, offer, loaded ? Meaning::agreed : Meaning::declined);
-    return;
-  }
+  if (path.offer.has_value()) return answer_offer(subchannel);
+  if (path.proposed.has_value()) return propose(subchannel);
   send_message(subchannel);
   const MigrationPhase before = path.machine.phase();
   const Ports ports = ports_of(subchannel);
   const auto route = path.machine.advance(*subchannel.queue_pair, ports.local, ports.remote, context_.now);
-  if (route.has_value()) propose(subchannel, *route);
+  if (route.has_value()) {
+    path.proposed = route;
+    propose(subchannel);
+  }
   if (path.machine.phase() == MigrationPhase::armed && before != MigrationPhase::armed) {
     ++context_.counters.alternates_armed;
     context_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::alternate_loaded,
                              PathReason::none, path.machine.alternate()->port, context_.now);
   }
+}
+
+void AlternatePaths::answer_offer(Subchannel& subchannel) {
+  AlternatePath& path = *subchannel.alternate;
+  const AlternateBody offer = *path.offer;
+  auto route = route_of(subchannel, offer);
+  const RecordUse use = route.has_value() ? use_record(subchannel, *route) : RecordUse::unfit;
+  if (use == RecordUse::unknown) {
+    path.own_due = context_.now + when_it_is_known;
+    return;
+  }
+  path.offer.reset();
+  const bool loaded = use == RecordUse::done && path.machine.load(*subchannel.queue_pair, *route);
+  answer(subchannel, offer, loaded ? Meaning::agreed : Meaning::declined);
 }
 
 // Messages.

@@ -20,10 +20,12 @@
 
 namespace hawser {
 
+class PathLookup;
+
 class AlternatePaths {
  public:
   AlternatePaths(RailContext& context, const RailResources& resources, TimerList& timers,
-                 PollSchedule& schedule);
+                 PollSchedule& schedule, PathLookup& paths);
 
   // The subchannel is connected, and data passes.
   void on_ready(Subchannel& subchannel);
@@ -51,7 +53,11 @@ class AlternatePaths {
   Ports ports_of(const Subchannel& subchannel) const;
   Rail* rail_at(const Subchannel& subchannel, std::uint8_t port) const;
   std::optional<rdma::Route> route_of(const Subchannel& subchannel, const AlternateBody& offer) const;
-  void propose(Subchannel& subchannel, const rdma::Route& route);
+  enum class RecordUse : std::uint8_t { unknown, done, unfit };
+  RecordUse use_record(const Subchannel& subchannel, rdma::Route& route);
+  void answer_offer(Subchannel& subchannel);
+  void propose(Subchannel& subchannel);
+  void send_proposal(Subchannel& subchannel, const rdma::Route& route);
   void answer(Subchannel& subchannel, AlternateBody offer, AlternateBody::Meaning meaning);
   void send_message(Subchannel& subchannel);
 
@@ -59,6 +65,7 @@ class AlternatePaths {
   const RailResources& resources_;
   TimerList& timers_;
   PollSchedule& schedule_;
+  PathLookup& paths_;
   MigrationSettings settings_;
 };
 

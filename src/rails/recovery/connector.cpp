@@ -7,6 +7,7 @@
 #include "rails/recovery/address_book.h"
 #include "rails/recovery/alternate_paths.h"
 #include "rails/recovery/failover.h"
+#include "rails/recovery/path_lookup.h"
 
 namespace hawser {
 namespace {
@@ -16,6 +17,15 @@ constexpr std::size_t crowded_probe_bytes = 1024;
 // For a probe's filling.
 std::size_t probe_room(const RailContext& context, const RailResources& resources) {
   return resources.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(ProbeBody) - context.trailer();
+}
+
+std::uint8_t outstanding_reads(const Subchannel& subchannel) {
+  return static_cast<std::uint8_t>(
+      std::clamp(subchannel.rail.device().attributes().outstanding_reads, 1, 16));
+}
+
+std::uint8_t smaller_mtu(std::uint8_t one, std::uint8_t other) {  // 0: unknown
+  return one == 0 || other == 0 ? std::max(one, other) : std::min(one, other);
 }
 
 std::span<const std::byte> probe_bytes(const ProbeBody& body) { return std::as_bytes(std::span(&body, 1)); }
@@ -33,6 +43,7 @@ Connector::Connector(RailContext& context, RailResources& resources, PeerTable& 
       failover_(neighbours.failover),
       alternates_(neighbours.alternates),
       addresses_(neighbours.addresses),
+      paths_(neighbours.paths),
       machines_(neighbours.machines) {
   unsent_since_.fill(-1);
 }
@@ -75,8 +86,33 @@ Connector::Report Connector::connect(Subchannel& subchannel) {
 }
 
 void Connector::request(Subchannel& subchannel) {
-  manager_->request({subchannel.peer.process(), subchannel.index, subchannel.connection_generation()},
-                    subchannel.rail.number(), own_end(subchannel), context_.now);
+  const SubchannelName name{subchannel.peer.process(), subchannel.index, subchannel.connection_generation()};
+  const rdma::PortAddress& to = subchannel.peer.remote().rails[subchannel.remote_rail].port;
+  if (paths_settled(subchannel, to))
+    manager_->request(name, subchannel.rail.number(), own_end(subchannel, to), context_.now);
+  else
+    requests_.push_back(name);
+}
+
+// Whether it is known what the connection, and the datagrams that make it, are to use.
+bool Connector::paths_settled(Subchannel& subchannel, const rdma::PortAddress& to) {
+  const unsigned bits = subchannel.place.path;
+  const bool datagrams = paths_.find(subchannel.rail, to).has_value();
+  return paths_.find(subchannel.rail, to, bits, bits).has_value() && datagrams;
+}
+
+void Connector::on_paths_settled() {
+  std::vector<SubchannelName> requests;
+  requests.swap(requests_);
+  for (const SubchannelName& name : requests) {
+    Subchannel* const subchannel = find(name);
+    if (subchannel != nullptr && subchannel->machine().state() == SubchannelState::connecting &&
+        subchannel->connection_generation() == name.connection_generation)
+      request(*subchannel);
+  }
+  std::vector<Deferred> deferred;
+  deferred.swap(deferred_);
+  for (const Deferred& each : deferred) take(each.rail, each.bytes);
 }
 
 bool Connector::make_queue_pair(Subchannel& subchannel) {
@@ -93,16 +129,18 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   return true;
 }
 
-ConnectionEnd Connector::own_end(const Subchannel& subchannel) const {
+ConnectionEnd Connector::own_end(Subchannel& subchannel, const rdma::PortAddress& to) const {
   ConnectionEnd end;
+  const unsigned bits = subchannel.place.path;
+  const auto record = paths_.find(subchannel.rail, to, bits, bits);
+  end.path_mtu = subchannel.ends.path_mtu = record.has_value() ? record->mtu : std::uint8_t{0};
   end.port = subchannel.rail.attributes().address;
   end.queue_pair = subchannel.queue_pair->number();
   end.datagram_queue_pair = subchannel.rail.datagrams().number();
   end.device_generation = subchannel.rail.address().device_generation;
   end.address_generation = subchannel.rail.address().address_generation;
   end.psn = subchannel.ends.psn;
-  end.outstanding_reads =
-      static_cast<std::uint8_t>(std::clamp(subchannel.rail.device().attributes().outstanding_reads, 1, 16));
+  end.outstanding_reads = outstanding_reads(subchannel);
   return end;
 }
 
@@ -124,6 +162,20 @@ Nanoseconds Connector::acknowledge_time(const Subchannel& subchannel) const {
   return std::max(usual, std::min(longest, usual << 2 * subchannel.machine().false_alarms()));
 }
 
+// What the path record says, and of the MTU also what the peer's says: both ends must use the same.
+bool Connector::use_record(Subchannel& subchannel, const ConnectionEnd& remote, rdma::Route& route) {
+  const auto record = paths_.find(subchannel.rail, route);
+  if (!record.has_value()) return false;  // it was void in the meantime; there will be another attempt
+  route.service_level = record->service_level;
+  route.partition = record->partition;
+  route.mtu = smaller_mtu(subchannel.ends.path_mtu, remote.path_mtu);
+  if (record->partition == 0 || subchannel.rail.device().in_partition(route.port, record->partition))
+    return true;
+  context_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::no_partition,
+                           PathReason::none, record->partition, context_.now);
+  return false;
+}
+
 // Makes the own queue pair ready against the other end.
 bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
   rdma::ConnectParameters parameters;
@@ -131,12 +183,13 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
   parameters.route.port = subchannel.rail.port();
   parameters.route.source_path_bits = static_cast<std::uint8_t>(subchannel.place.path);
   parameters.route.destination_path_bits = static_cast<std::uint8_t>(subchannel.place.path);
+  if (!use_record(subchannel, remote, parameters.route)) return false;
   // Both ends and all engines of a path take the same way through an Ethernet.
   parameters.route.flow_label = subchannel.place.path * 0x9E37u % 0xFFFFFu;
   parameters.remote_queue_pair = remote.queue_pair;
   parameters.send_psn = subchannel.ends.psn;
   parameters.receive_psn = remote.psn;
-  parameters.outstanding_reads = std::min(own_end(subchannel).outstanding_reads, remote.outstanding_reads);
+  parameters.outstanding_reads = std::min(outstanding_reads(subchannel), remote.outstanding_reads);
   parameters.secret = manager_->secret();
   parameters.retry_policy.acknowledge_time = acknowledge_time(subchannel);
   parameters.retry_policy.retries = static_cast<std::uint8_t>(context_.knobs.rail_retries);
@@ -175,7 +228,7 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
   if (!subchannel->rail.up() || subchannel->machine().health().held_down(context_.now) ||
       !make_queue_pair(*subchannel))
     return false;
-  own = own_end(*subchannel);
+  own = own_end(*subchannel, remote.port);
   const bool joined = join(*subchannel, remote);
   machines_.on(*subchannel,
                {.kind = joined ? SubchannelEvent::Kind::accepted : SubchannelEvent::Kind::accept_failed,

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "rails/datapath/path_report.h"
 #include "rails/datapath/peer_table.h"
@@ -27,6 +28,7 @@ namespace hawser {
 class AddressBook;
 class AlternatePaths;
 class Failover;
+class PathLookup;
 
 class Connector final : public ControlMessages, private ConnectionHost {
  public:
@@ -35,6 +37,7 @@ class Connector final : public ControlMessages, private ConnectionHost {
     Failover& failover;
     AlternatePaths& alternates;
     AddressBook& addresses;
+    PathLookup& paths;
     MachineEvents& machines;
   };
   Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
@@ -62,6 +65,8 @@ class Connector final : public ControlMessages, private ConnectionHost {
   // Takes datagrams; true if there were any.
   bool receive();
   void progress();
+  // Path records that were missing are known, or are not to be had: goes on with what waits for them.
+  void on_paths_settled();
   Nanoseconds deadline() const { return manager_->deadline(); }
   ConnectionCounters counters() const { return started() ? manager_->counters() : ConnectionCounters(); }
 
@@ -89,11 +94,14 @@ class Connector final : public ControlMessages, private ConnectionHost {
   bool rail_up(std::uint16_t rail) const override;
 
   Nanoseconds acknowledge_time(const Subchannel& subchannel) const;
+  bool paths_settled(Subchannel& subchannel, const rdma::PortAddress& to);
   bool make_queue_pair(Subchannel& subchannel);
   // Where the peer's end says that it is.
   void learn(Subchannel& subchannel, const ConnectionEnd& remote);
+  bool use_record(Subchannel& subchannel, const ConnectionEnd& remote, rdma::Route& route);
   bool join(Subchannel& subchannel, const ConnectionEnd& remote);
-  ConnectionEnd own_end(const Subchannel& subchannel) const;
+  void take(std::uint16_t rail, std::span<const std::byte> datagram);
+  ConnectionEnd own_end(Subchannel& subchannel, const rdma::PortAddress& to) const;
   void count_connected(Subchannel& subchannel);
   void fail(Subchannel& subchannel, PathReason reason);
   void on_port_down(Subchannel& subchannel, const Rail& rail);
@@ -110,10 +118,19 @@ class Connector final : public ControlMessages, private ConnectionHost {
   Failover& failover_;
   AlternatePaths& alternates_;
   AddressBook& addresses_;
+  PathLookup& paths_;
   MachineEvents& machines_;
   std::optional<ConnectionManager> manager_;
-  bool accepting_ = false;  // the machine allows the request that is being handled
-  ProbeBody probe_;         // that is being handled
+  // What waits for path records: own requests, and datagrams that came.
+  std::vector<SubchannelName> requests_;
+  struct Deferred {
+    std::uint16_t rail;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Deferred> deferred_;
+  bool path_missing_ = false;  // for the datagram that is being handled
+  bool accepting_ = false;     // the machine allows the request that is being handled
+  ProbeBody probe_;            // that is being handled
   std::size_t probe_filling_ = 0;
   std::array<Nanoseconds, max_rails> unsent_since_;  // datagrams of a rail; -1: all have left
 };

@@ -2,6 +2,7 @@
 #include "rails/recovery/address_book.h"
 #include "rails/recovery/connector.h"
 #include "rails/recovery/failover.h"
+#include "rails/recovery/path_lookup.h"
 
 namespace hawser {
 namespace {
@@ -10,6 +11,7 @@ namespace {
 constexpr Nanoseconds datagram_patience = 200 * millisecond;
 // In one pass, of one rail: whoever floods it must not hold up the others, nor the messages.
 constexpr int most_datagrams = 32;
+constexpr std::size_t most_deferred = 256;
 
 }  // namespace
 
@@ -22,7 +24,7 @@ bool Connector::receive() {
     for (int taken = 0; taken < most_datagrams; ++taken) {
       const std::span<const std::byte> bytes = rail->datagrams().receive();
       if (bytes.empty()) break;
-      manager_->on_datagram(rail->number(), bytes, context_.now);
+      take(rail->number(), bytes);
       any = true;
     }
     if (rail->datagrams().unsent() == 0 || !rail->up()) {
@@ -51,6 +53,14 @@ const Subchannel* Connector::datagram_way(VirtualChannel& peer, std::uint16_t ra
   return way;
 }
 
+// One that cannot be handled for want of a path record waits for it; what does not find room is repeated.
+void Connector::take(std::uint16_t rail, std::span<const std::byte> datagram) {
+  path_missing_ = false;
+  manager_->on_datagram(rail, datagram, context_.now);
+  if (path_missing_ && deferred_.size() < most_deferred)
+    deferred_.push_back({rail, {datagram.begin(), datagram.end()}});
+}
+
 bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::uint16_t index,
                               std::span<const std::byte> bytes) {
   VirtualChannel* const peer = peers_.find(process);
@@ -59,7 +69,10 @@ bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::u
   const Subchannel* const way = datagram_way(*peer, number, index);
   if (way == nullptr) return false;
   const RailAddress& there = peer->remote().rails[way->remote_rail];
-  return resources_.rails[number]->datagrams().send({there.port, there.datagram_queue_pair}, bytes);
+  Rail& rail = *resources_.rails[number];
+  const auto record = paths_.find(rail, there.port);
+  return record.has_value() &&
+         rail.datagrams().send({there.port, there.datagram_queue_pair, record->service_level}, bytes);
 }
 
 bool Connector::rail_up(std::uint16_t rail) const {
@@ -110,8 +123,11 @@ void Connector::on_malformed(ProcessIndex process, std::string what) {
 }
 
 bool Connector::answers(const SubchannelName& name, const ConnectionEnd& remote) {
-  Subchannel* const subchannel = find(name);
-  return subchannel == nullptr || subchannel->rail.dead || subchannel->rail.datagrams().answers(remote.port);
+  VirtualChannel* const peer = peers_.obtain(name.peer);
+  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->subchannel(name.index);
+  if (subchannel == nullptr || subchannel->rail.dead) return true;
+  path_missing_ = !paths_settled(*subchannel, remote.port);
+  return !path_missing_ && subchannel->rail.datagrams().answers(remote.port);
 }
 
 }  // namespace hawser

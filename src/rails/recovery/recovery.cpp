@@ -12,16 +12,17 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       peers_(lower.peers),
       timers_(lower.timers),
       schedule_(lower.schedule),
-      alternates_(lower.context, lower.resources, lower.timers, lower.schedule),
+      paths_(lower.context, lower.resources, lower.timers),
+      alternates_(lower.context, lower.resources, lower.timers, lower.schedule, paths_),
       quarantine_(lower.context, lower.resources, lower.peers, alternates_, driver_),
       failover_(lower.context, lower.resources, lower.timers, lower.completions,
                 {lower.stripes, lower.rendezvous, connector_, alternates_, driver_}),
-      addresses_(lower.context, lower.resources, lower.peers, lower.timers, lower.upward, exchange,
+      addresses_(lower.context, lower.resources, lower.peers, lower.timers, lower.upward, exchange, paths_,
                  connector_, driver_),
       adapters_(lower.context, lower.resources, lower.peers, lower.timers, lower.rendezvous, failover_,
                 connector_),
       connector_(lower.context, lower.resources, lower.peers, lower.timers, lower.report, lower.schedule,
-                 {failover_, alternates_, addresses_, driver_}),
+                 {failover_, alternates_, addresses_, paths_, driver_}),
       driver_(lower.context, lower.timers, lower.report, {failover_, connector_, quarantine_, addresses_}) {
   lower.upward.subchannels = this;
   lower.upward.handle({PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate, PacketKind::probe,
@@ -60,6 +61,7 @@ void Recovery::on_packet(const ReceivedPacket& packet) {
 // Devices.
 
 bool Recovery::look() {
+  if (paths_.receive()) connector_.on_paths_settled();
   const bool any = connector_.receive();
   for (std::size_t d = 0; d < resources_.devices.size(); ++d)
     if (std::none_of(resources_.rails.begin(), resources_.rails.end(),
@@ -75,6 +77,7 @@ void Recovery::on_device_gone(std::uint16_t device) {
   for (const auto& rail : resources_.rails) {
     if (rail->device_number() != device || rail->dead) continue;
     rail->dead = true;
+    paths_.on_device_gone(*rail);
     connector_.on_port(*rail, false);
   }
   adapters_.on_fatal(device);
@@ -96,15 +99,19 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
       if (!port) break;  // never the sibling's
       ++context_.counters.port_events;
       rail.query();
+      paths_.forget(rail);
       connector_.on_port(rail, event.kind == rdma::DeviceEvent::Kind::port_active);
+      connector_.on_paths_settled();
       break;
     case rdma::DeviceEvent::Kind::address_changed:
       // A connection that still bears the old address is cut off, though nothing may tell the peer: its fence
       // brings the new one.
       if (!port) break;
       rail.query();
+      paths_.forget(rail);
       timers_.run_soon();  // others are to be told
       connector_.on_moved(rail);
+      connector_.on_paths_settled();
       break;
     case rdma::DeviceEvent::Kind::queue_pair_fatal:
       if (subchannel != nullptr) on_failed(*subchannel, PathReason::queue_pair_fatal);
@@ -141,11 +148,13 @@ Nanoseconds due_of(const Subchannel& subchannel) {
 
 void Recovery::run_timers() {
   look_at_subchannels();
+  if (paths_.progress()) connector_.on_paths_settled();
   connector_.progress();
   if (context_.now >= next_watch_) watch_peers();
   adapters_.progress();
   addresses_.progress();
-  Nanoseconds next = std::min({connector_.deadline(), adapters_.deadline(), addresses_.deadline()});
+  Nanoseconds next =
+      std::min({paths_.deadline(), connector_.deadline(), adapters_.deadline(), addresses_.deadline()});
   for (Subchannel* s = timers_.front(); s != nullptr; s = timers_.next(s)) next = std::min(next, due_of(*s));
   if (context_.knobs.rail_give_up > 0 && !timers_.empty()) next = std::min(next, next_watch_);
   timers_.set_next_run(next);

@@ -12,6 +12,7 @@
 #include "rails/recovery/alternate_paths.h"
 #include "rails/recovery/connector.h"
 #include "rails/recovery/failover.h"
+#include "rails/recovery/path_lookup.h"
 #include "rails/recovery/quarantine.h"
 #include "rails/recovery/subchannel_driver.h"
 
@@ -83,6 +84,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   TimerList& timers_;
   const PollSchedule& schedule_;
 
+  PathLookup paths_;
   AlternatePaths alternates_;
   Quarantine quarantine_;
   Failover failover_;

@@ -47,6 +47,8 @@ struct RailCounters {
   std::uint64_t migrations = 0;         // by the adapter, noticed at this end
   std::uint64_t migrations_failed = 0;  // left to software
   std::uint64_t adapters_reopened = 0;
+  std::uint64_t path_queries = 0;              // to subnet administrators
+  std::uint64_t path_records_unavailable = 0;  // times that a rail's administrator was found not to answer
   std::uint64_t partitions = 0;
   std::uint64_t peers_lost = 0;
   std::uint64_t checksum_errors = 0;

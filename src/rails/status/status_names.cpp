@@ -61,6 +61,8 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(migrations),
     HAWSER_COUNTER(migrations_failed),
     HAWSER_COUNTER(adapters_reopened),
+    HAWSER_COUNTER(path_queries),
+    HAWSER_COUNTER(path_records_unavailable),
     HAWSER_COUNTER(partitions),
     HAWSER_COUNTER(peers_lost),
     HAWSER_COUNTER(checksum_errors),

@@ -45,6 +45,10 @@ std::string value_text(PathEvent event, std::int64_t value) {
       return fmt::format(" attempt={}", value);
     case PathEvent::port_changed:
       return fmt::format(" rail={} port={}", value / 2, value % 2 != 0 ? "active" : "down");
+    case PathEvent::no_path_records:
+      return fmt::format(" rail={}", value);
+    case PathEvent::no_partition:
+      return fmt::format(" p_key={:#06x}", value);
     case PathEvent::blamed:
       if (value < 0 || value >= fault_locations) return {};
       return fmt::format(" location={}", fault_location_name(static_cast<FaultLocation>(value)));

@@ -44,11 +44,14 @@ enum class PathEvent : std::uint8_t {
   partitioned,        // no subchannel to the peer works
   rejoined,           // value: nanoseconds since it was partitioned
   peer_lost,
-  port_changed,  // value: twice the number of the rail, plus 1 if its port is active
-  blamed,        // for the failure of the path, whose reason follows; value: FaultLocation
+  port_changed,     // value: twice the number of the rail, plus 1 if its port is active
+  no_path_records,  // the subnet's administrator does not answer, or may not be asked; value: number of the
+                    // rail
+  no_partition,     // the port is not in the partition of the path record; value: the P_Key
+  blamed,           // for the failure of the path, whose reason follows; value: FaultLocation
 };
 const char* path_event_name(PathEvent event);
-inline constexpr int path_events = 12;
+inline constexpr int path_events = 14;
 
 // The members of RailCounters with their names, in order.
 struct CounterName {
