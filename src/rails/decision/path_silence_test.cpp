@@ -121,5 +121,25 @@ TEST(PathSilence, TellsWhatItShouldHaveFoundBefore) {
   EXPECT_FALSE(silence.found_late(settings, slow));
 }
 
+TEST(PathSilence, IsLateFromWhenOthersWereFirstKnownToGetThrough) {
+  PathSilence silence;
+  static_cast<void>(silence.decide(settings, quick_path(140 * millisecond), true));
+  EXPECT_FALSE(silence.found_late(settings, quick_path(190 * millisecond)));
+  EXPECT_TRUE(silence.found_late(settings, quick_path(191 * millisecond)));
+  // Still since then, however often it is asked.
+  static_cast<void>(silence.decide(settings, quick_path(180 * millisecond), true));
+  EXPECT_TRUE(silence.found_late(settings, quick_path(191 * millisecond)));
+  // What was known before the path fell silent says nothing.
+  PathActivity next = quick_path(120 * millisecond);
+  next.since += second;
+  next.now += second;
+  static_cast<void>(silence.decide(settings, next, true));
+  EXPECT_FALSE(silence.found_late(settings, next));
+  next.now += 51 * millisecond;
+  EXPECT_TRUE(silence.found_late(settings, next));
+  static_cast<void>(silence.decide(settings, next, false));
+  EXPECT_FALSE(silence.found_late(settings, next)) << "nobody gets through any more";
+}
+
 }  // namespace
 }  // namespace hawser
