@@ -234,6 +234,21 @@ TEST(ServiceLevels, AQueryThatIsLostIsRepeated) {
   finish(cluster);
 }
 
+// The first that arrives at the asking port is its answer.
+TEST(ServiceLevels, AnAnswerThatMakesNoSenseIsDroppedAndCounted) {
+  ClusterOptions options = layered();
+  options.hosts = 2;
+  options.rails = 1;
+  RailCluster cluster(options);
+  cluster.inject("payload n1/hw0 corrupt 2");
+  cluster.at(1).post({.to = 0, .bytes = 1000});
+  EXPECT_TRUE(cluster.run(second)) << cluster.describe();
+  EXPECT_GE(cluster.now(), 20 * millisecond);  // until the query is repeated
+  finish(cluster);
+  EXPECT_GE(cluster.at(1).channel().counters().dropped_malformed, 1u);
+  EXPECT_EQ(cluster.fabric().packets_off_level(), 0u);
+}
+
 TEST(ServiceLevels, APortOutsideThePartitionIsNamed) {
   ClusterOptions options = layered();
   options.knobs.rail_partition = "0x8001";
