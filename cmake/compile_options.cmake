@@ -16,6 +16,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
 add_compile_options(-Wall -Wextra -Werror -Wno-missing-field-initializers -fno-semantic-interposition)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wsuggest-override>)
 if(HAWSER_SANITIZE)
   add_compile_options(-fsanitize=${HAWSER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HAWSER_SANITIZE})

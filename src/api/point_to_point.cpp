@@ -15,6 +15,9 @@ void move_packer(MessageRequest& request, const TypePacker& packer, const Dataty
   request.datatype = Ref<const Datatype>(&datatype);
 }
 
+// Messages from this size on may need this process's software before their bytes move.
+constexpr std::int64_t expected_bytes = 8192;
+
 }  // namespace
 
 // Data in pieces. The packer must have its final place before the operation starts, so it lies in a request
@@ -146,8 +149,10 @@ Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& data
 
 Request& isend_otherwise(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
                          int dest, int tag, Communicator& comm) {
-  return start_send(process, SendMode::standard, TrafficClass::nonblocking, buf, count, datatype, dest, tag,
-                    comm);
+  MessageRequest& send = start_send(process, SendMode::standard, TrafficClass::nonblocking, buf, count,
+                                    datatype, dest, tag, comm);
+  if (send.bytes.size >= expected_bytes) process.expect();
+  return send;
 }
 
 Result<> irsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
@@ -171,7 +176,10 @@ Result<> ibsend(MpiProcess& process, const void* buf, std::int64_t count, Dataty
 
 [[gnu::flatten]] Result<> irecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                                 int source, int tag, Communicator& comm, Request*& request) {
-  request = &start_receive(process, buf, count, datatype, source, tag, comm);
+  MessageRequest& receive = start_receive(process, buf, count, datatype, source, tag, comm);
+  if (receive.bytes.size >= expected_bytes) [[unlikely]]
+    process.expect();
+  request = &receive;
   return {};
 }
 

@@ -1,11 +1,13 @@
 #include "base/process_lock.h"
 
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <climits>
+#include <utility>
 
 namespace hawser {
 namespace {
@@ -21,6 +23,83 @@ void wake(std::atomic<std::uint32_t>& word, int threads) {
 }
 
 }  // namespace
+
+void ProcessLock::enable() {
+  if (enabled()) return;
+  state_.store(held, std::memory_order_relaxed);
+  slow_.fetch_or(among_threads, std::memory_order_relaxed);
+  // The stand-in's rules are others from now on.
+  left_.fetch_add(1, std::memory_order_release);
+  wake(left_, 1);
+}
+
+void ProcessLock::lock_slowly(const char* holder) {
+  if (enabled()) {
+    lock_among_threads();
+    holder_.store(holder, std::memory_order_relaxed);
+    return;
+  }
+  // The stand-in has the lock, or decides whether it may: it has seen this call then, or sees it.
+  const std::lock_guard until_it_is_done(stand_in_);
+}
+
+void ProcessLock::unlock_slowly() {
+  if (enabled()) return unlock_among_threads();
+  // Takes the lock again, as a call of its own: the stand-in waits, or sees it and comes later.
+  lock("the end of a call");
+  {
+    // Not while the stand-in decides: it relies on the program's seeing that it wants the lock.
+    const std::lock_guard guard(stand_in_);
+    slow_.fetch_and(not_wanted, std::memory_order_relaxed);
+  }
+  leaving_();
+  left_.fetch_add(1, std::memory_order_release);
+  if (awaits_left_.load(std::memory_order_relaxed)) wake(left_, 1);
+  unlock();
+}
+
+bool ProcessLock::admit_stand_in(std::function<void()> leaving) {
+  leaving_ = std::move(leaving);
+  dismissed_.store(false, std::memory_order_relaxed);
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+bool ProcessLock::try_stand_in() {
+  if (enabled()) {
+    std::uint32_t expected = unlocked;
+    return state_.compare_exchange_strong(expected, held, std::memory_order_acquire);
+  }
+  stand_in_.lock();
+  left_before_ = left_.load(std::memory_order_relaxed);
+  slow_.fetch_or(wanted_by_stand_in, std::memory_order_seq_cst);
+  // Afterwards either the program's thread has seen that the lock is wanted, or its holder is seen here.
+  syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  if (holder_.load(std::memory_order_seq_cst) == nullptr) return true;
+  stand_in_.unlock();
+  return false;
+}
+
+void ProcessLock::end_stand_in() {
+  if (enabled()) return unlock_among_threads();
+  slow_.fetch_and(not_wanted, std::memory_order_release);
+  stand_in_.unlock();
+}
+
+void ProcessLock::wait_until_left() {
+  awaits_left_.store(true, std::memory_order_seq_cst);
+  // The program may have looked just before, hence the limit.
+  constexpr timespec limit{1, 0};
+  while (!enabled() && !dismissed_.load(std::memory_order_acquire) &&
+         left_.load(std::memory_order_acquire) == left_before_)
+    syscall(SYS_futex, &left_, FUTEX_WAIT_PRIVATE, left_before_, &limit, nullptr, 0);
+  awaits_left_.store(false, std::memory_order_relaxed);
+}
+
+void ProcessLock::dismiss_stand_in() {
+  dismissed_.store(true, std::memory_order_release);
+  left_.fetch_add(1, std::memory_order_release);
+  wake(left_, 1);
+}
 
 void ProcessLock::lock_among_threads() {
   std::uint32_t expected = unlocked;
@@ -79,11 +158,11 @@ bool ProcessLock::inherit() {
 void ProcessLock::give_way() {
   const std::uint32_t turn = turns_.load(std::memory_order_acquire);
   giving_way_.fetch_add(1, std::memory_order_relaxed);
-  unlock();
+  unlock_among_threads();
   // One of them may have been about to sleep and found the lock free without having slept, hence the limit.
   if (turns_.load(std::memory_order_acquire) == turn) sleep_while(turns_, turn, longest_sleep);
   giving_way_.fetch_sub(1, std::memory_order_relaxed);
-  lock();
+  lock_among_threads();
 }
 
 void ThreadEvent::wait() {

@@ -99,17 +99,10 @@ bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message);
 class Entry {
  public:
   // For functions that need a running process.
-  explicit Entry(const char* function) : where_{function, current_slot().running} {
-    if (where_.process != nullptr) [[likely]] {
-      where_.process->lock().lock();
-      where_.process->enter(function);  // a store: reports of deadlock name the function
-    }
-  }
+  explicit Entry(const char* function) : where_{function, locked(current_slot().running, function)} {}
   // For functions that may be called at any time.
   struct AnyTime {};
-  Entry(const char* function, AnyTime) : where_{function, process_at_any_time()} {
-    where_.process->lock().lock();
-  }
+  Entry(const char* function, AnyTime) : where_{function, locked(process_at_any_time(), function)} {}
   ~Entry() {
     if (where_.process != nullptr) [[likely]]
       where_.process->lock().unlock();
@@ -258,6 +251,12 @@ class Entry {
   }
 
  private:
+  // Before anything is in memory: the lock makes the compiler forget what is.
+  static MpiProcess* locked(MpiProcess* process, const char* function) {
+    if (process != nullptr) [[likely]]
+      process->lock().lock(function);
+    return process;
+  }
   static constexpr std::uint32_t any_datatype_number = 0x47;  // MPI_BYTE
   static constexpr std::uint32_t any_operator_number = 1;     // MPI_SUM
 

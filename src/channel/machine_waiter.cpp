@@ -96,7 +96,8 @@ bool MachineWaiter::prepare(std::uint32_t how) {
   }
   if (!armed_ && !channels_.empty()) {
     for (Transport* const channel : channels_)
-      if (!channel->arm()) sleep_limit_ = std::min(sleep_limit_, short_sleep);  // it cannot wake anybody
+      if (!channel->arm(Wake::anything))
+        sleep_limit_ = std::min(sleep_limit_, short_sleep);  // it cannot wake anybody
     armed_ = true;
     ready = false;
   }

@@ -95,6 +95,7 @@ void SocketChannel::note_due(ProcessIndex process) {
   if (peer.due) return;
   peer.due = true;
   due_.push_back(process);
+  ring();
 }
 
 // What is sent to a lost peer is swallowed: the loss itself was or will be reported.
@@ -138,6 +139,7 @@ void SocketChannel::fetch(ProcessIndex peer, const ExposeToken& token, const Byt
   if (into.size == 0) {
     frame.kind = SocketFrame::done;
     landed_.push_back(end);
+    ring();
   } else {
     frame.kind = SocketFrame::pull;
     frame.fetch = fetches_.take();
@@ -364,6 +366,7 @@ void SocketChannel::turn_away(std::uint64_t key) {
 }
 
 Nanoseconds SocketChannel::deadline() const {
+  if (!due_.empty() || !landed_.empty()) return now_;
   Nanoseconds deadline = never;
   if (!unverified_.empty()) deadline = incoming_.at(unverified_.front())->since + patience();
   if (!listening_ && unverified_.size() < most_unverified_) deadline = std::min(deadline, listen_at_);

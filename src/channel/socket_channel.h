@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/knobs.h"
@@ -29,6 +30,12 @@ class SocketChannel final : public Transport {
   void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, Completion* end) override;
   bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override;
+  void set_alarm(DeadlineAlarm* alarm) override { alarm_ = alarm; }
+  // The next pass looks at all connections.
+  Result<> arm(Wake) override {
+    quiet_passes_ = 0;
+    return {};
+  }
   std::vector<int> descriptors() const override { return {ready_.descriptor()}; }
   bool flushed() const override;
   // In a forked child: closes its copies of the connections, so that they end when the process itself ends.
@@ -99,6 +106,10 @@ class SocketChannel final : public Transport {
   OutgoingConnection* connection_to(ProcessIndex peer);
   std::byte* add(OutgoingConnection& connection, const SocketFrame& frame);
   void note_due(ProcessIndex peer);
+  // There is something to do although nothing arrives.
+  void ring() {
+    if (alarm_ != nullptr) std::exchange(alarm_, nullptr)->ring();
+  }
   bool advance_peer(ProcessIndex peer, bool readable, bool writable, TransportEvents& events);
   void connect_to_watched(bool moved, Nanoseconds now);
   void push_streams(Peer& peer);
@@ -130,6 +141,7 @@ class SocketChannel final : public Transport {
   std::uint64_t bytes_sent_ = 0, bytes_received_ = 0;  // of their bodies
 
   std::vector<Peer> peers_;
+  DeadlineAlarm* alarm_ = nullptr;
   std::vector<ProcessIndex> due_;                                          // peers with something to write
   std::map<std::uint64_t, std::unique_ptr<IncomingConnection>> incoming_;  // by key, ascending in time
   std::uint64_t next_key_;

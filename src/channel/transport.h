@@ -95,6 +95,12 @@ class ActiveMessageHandler {
   ~ActiveMessageHandler() = default;
 };
 
+// What ends the sleep of a process that armed a transport.
+enum class Wake : std::uint8_t {
+  anything,       // whatever arrives or is done: a program waits for it
+  needs_software  // only what others wait for until this process's software has handled it
+};
+
 // How a transport reports: what arrives, and what is wrong with a peer. A process's is its Lane.
 class TransportEvents : public ActiveMessageHandler {
  public:
@@ -107,6 +113,15 @@ class TransportEvents : public ActiveMessageHandler {
 
  protected:
   ~TransportEvents() = default;
+};
+
+// A thread that sleeps on transports without a deadline (ring may be called by another thread).
+class DeadlineAlarm {
+ public:
+  virtual void ring() = 0;
+
+ protected:
+  ~DeadlineAlarm() = default;
 };
 
 // A number that a transport keeps for people: of packets, bytes, ...
@@ -159,10 +174,13 @@ class Transport {
   virtual bool progress(TransportEvents& events, Nanoseconds now) = 0;
   // When progress wants to be called though nothing arrives (time-outs); never: not by itself.
   virtual Nanoseconds deadline() const { return never; }
-  // For who sleeps: arm(), then one more pass; if that moves nothing, nothing arrives until one of these
-  // descriptors is readable or deadline() has come. The descriptors stay the same.
+  // Rings once, as soon as a call other than progress gives it a deadline; null: not any more.
+  virtual void set_alarm(DeadlineAlarm*) {}
+  // For who sleeps: arm(), then one more pass; if that moves nothing, nothing arrives (that is to wake this
+  // process) until one of these descriptors is readable or deadline() has come. The descriptors stay the
+  // same.
   virtual std::vector<int> descriptors() const { return {}; }
-  virtual Result<> arm() { return {}; }
+  virtual Result<> arm(Wake) { return {}; }
   // Called now and then, though not in every pass: looks for what nobody tells (a neighbour that has died).
   virtual void look_around(TransportEvents&, Nanoseconds) {}
   // The process gave its core away for so long between two passes.

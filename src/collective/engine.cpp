@@ -292,6 +292,7 @@ Result<> CollectiveEngine::run_task(Participants participants, FunctionRef<Task(
 Operation& CollectiveEngine::start_task(Participants participants, Ref<Counted> communicator,
                                         FunctionRef<Task(Operation&)> task, Participants within) {
   Operation& operation = take();
+  operation.call = {};
   operation.communicator = std::move(communicator);
   operation.begin(std::move(participants), std::move(within));
   operation.run(task(operation));
@@ -309,6 +310,7 @@ void CollectiveEngine::launch_in_background(Operation& operation) {
     complete(operation);
   } else {
     active_.push_back(&operation);
+    progress_.expect();
   }
 }
 
@@ -320,10 +322,12 @@ void CollectiveEngine::complete(Operation& operation) {
   operation.complete = true;
 }
 
-bool CollectiveEngine::advance_active() {
+bool CollectiveEngine::advance_active(bool user_functions) {
   bool moved = false;
   for (Operation* operation = active_.front(); operation != nullptr;) {
-    const bool over = operation->advance();
+    const Operator* const reduction = operation->call.op;
+    const bool left_out = !user_functions && reduction != nullptr && !reduction->predefined();
+    const bool over = !left_out && operation->advance();
     Operation* next = active_.next(operation);
     if (over) {
       active_.remove(operation);

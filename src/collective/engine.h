@@ -66,9 +66,10 @@ class CollectiveEngine {
                         FunctionRef<Task(Operation&)> task, Participants within = {});
   Participants participants_of(Communicator& communicator);
 
-  // One pass over the operations in the background. True if one of them finished.
-  bool progress() {
-    const bool moved = !active_.empty() && advance_active();
+  // One pass over the operations in the background. True if one of them finished. Without `user_functions`,
+  // reductions by functions of the program stay as they are.
+  bool progress(bool user_functions = true) {
+    const bool moved = !active_.empty() && advance_active(user_functions);
     return (!retiring_.empty() && advance_retiring()) || moved;
   }
 
@@ -95,7 +96,7 @@ class CollectiveEngine {
   void launch(Operation& operation);
   void launch_in_background(Operation& operation);
   void complete(Operation& operation);
-  bool advance_active();
+  bool advance_active(bool user_functions);
   bool advance_retiring();
   Result<> wait_for(Operation& operation);
 

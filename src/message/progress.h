@@ -10,6 +10,8 @@ namespace hawser {
 
 class Progress {
  public:
+  // Something began that shall go on while the program computes, if that can be had.
+  virtual void expect() {}
   // One pass over everything that can move; true if anything did.
   virtual bool make_progress() = 0;
   // Returns when `done` answers true; makes progress, then yields, then sleeps meanwhile. `what` names what

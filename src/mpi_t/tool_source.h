@@ -26,12 +26,13 @@ class ToolSource {
 // MPI again.
 class Unlocked {
  public:
-  explicit Unlocked(ToolSource& process) : lock_(process.lock()) { lock_.unlock(); }
-  ~Unlocked() { lock_.lock(); }
+  explicit Unlocked(ToolSource& process) : lock_(process.lock()), holder_(lock_.holder()) { lock_.unlock(); }
+  ~Unlocked() { lock_.lock(holder_); }
   Unlocked(const Unlocked&) = delete;
 
  private:
   ProcessLock& lock_;
+  const char* holder_;
 };
 
 }  // namespace hawser

@@ -55,6 +55,8 @@ class Environment {
   const Knobs* knobs = nullptr;
   std::uint64_t seed = 0;
   bool has_threads = true;  // false: the program's code runs on one fiber, whatever thread level it asks for
+  // It calls MpiProcess::stand_in() itself while the program computes.
+  bool stands_in = false;
 
   // Set between join and leave.
   Bootstrap* bootstrap = nullptr;

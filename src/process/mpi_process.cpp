@@ -12,6 +12,7 @@
 #include "mpi/failure.h"
 #include "process/counter_report.h"
 #include "process/process_slot.h"
+#include "process/progress_thread.h"
 #include "process/start_stop.h"
 #include "rails/rail_channel.h"
 
@@ -128,6 +129,7 @@ Result<> MpiProcess::start(int thread_level) {
   if (thread_level == thread_multiple && environment_.has_threads) lock_.enable();
   ++starts_;
   slot_.running = this;
+  begin_stand_in();
   return {};
 }
 
@@ -142,6 +144,9 @@ void MpiProcess::finish() {
 
 Result<> MpiProcess::leave() {
   if (!connected_ || starts_ > 0) return {};
+  progress_thread_.reset();
+  for (Transport* channel : polled_channels_) channel->set_alarm(nullptr);
+  may_stand_in_ = false;
   slot_.running = this;  // reports of who waits look here
   if (knobs_.stats)
     for (const std::string& line : counter_report(*this))
@@ -158,6 +163,7 @@ void MpiProcess::become_copy() {
   connected_ = false;
   slot_.running = nullptr;
   lock_.forget();
+  if (progress_thread_ != nullptr) progress_thread_->forget();
   environment_.forget();
 }
 
@@ -178,7 +184,7 @@ Result<> MpiProcess::connect() {
   point_to_point_.connect(lane_, rank_, processes_, *environment_.channels,
                           UnexpectedBounds::of(knobs_.unexpected_bytes, size_));
   lane_.at_bad_packet([this](const std::string& what) {
-    abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, what));
+    abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), what));
   });
   HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
   now_ = environment_.clock->now();
@@ -228,151 +234,6 @@ Result<> MpiProcess::synchronize_all() {
   }
   flush();
   return {};
-}
-
-// --- Progress ---
-
-// What need not be done in every pass.
-void MpiProcess::look_around() {
-  now_ = environment_.clock->now();
-  for (Transport* channel : environment_.channels->channels()) channel->look_around(lane_, now_);
-  if (!lane_.loss().empty()) [[unlikely]]
-    abort_after_loss();
-  if (!tool_.events().listening()) return;
-  if (const RailStatus* status = environment_.rail_status) tool_.events().deliver(*this, *status);
-}
-
-bool MpiProcess::make_progress() {
-  try {
-    return pass();
-  } catch (const std::bad_alloc& error) {
-    out_of_memory(function_, error);
-  }
-}
-
-// The order: what arrived first, then what waited for room, then what was waiting for either.
-bool MpiProcess::pass() {
-  constexpr std::uint32_t passes_per_clock_reading = 32;
-  if (++passes_ % passes_per_clock_reading == 0) {
-    look_around();
-  }
-  bool moved = false;
-  // The shared-memory channel is called directly, so that its packets are matched without an indirection.
-  if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(direct_messages_);
-  for (Transport* channel : polled_channels_) moved |= channel->progress(lane_, now_);
-  moved |= point_to_point_.progress();
-  // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
-  if (starts_ > 0) [[likely]]
-    moved |= collectives_.progress();
-  if (moved && !parked_.empty()) [[unlikely]]
-    parked_.wake_finished();
-  return moved;
-}
-
-// A job cannot go on without one of its processes: whoever waits for it would wait for ever. When that
-// process has died the launcher knows why and ends the job; only if it does not within this time, the loss is
-// the reason.
-void MpiProcess::abort_after_loss() {
-  constexpr Nanoseconds time_of_the_launcher = 1 * second;
-  if (!loss_seen_) loss_seen_ = now_;
-  if (now_ - *loss_seen_ < time_of_the_launcher) return;
-  abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function_, lane_.loss()));
-}
-
-void MpiProcess::wait_until(FunctionRef<bool()> done) {
-  if (lock_.enabled()) return wait_among_threads(done);
-  Waiter& waiter = environment_.channels->waiter();
-  std::uint32_t idle_passes = 0;
-  while (!done()) {
-    if (make_progress()) {
-      idle_passes = 0;
-    } else {
-      // What moved in other ways than through channels is seen here, before the process may sleep.
-      if (done()) return;
-      waiter.idle(idle_passes++);
-      now_ = environment_.clock->now();
-    }
-  }
-}
-
-void MpiProcess::poll_for_test() {
-  if (make_progress()) return;
-  if (!lock_.enabled()) return environment_.channels->waiter().between_tests();
-  // Several threads may loop over tests while the one that would bring something waits for a core.
-  constexpr std::uint32_t tests_per_yield = 32;
-  if (++idle_tests_ % tests_per_yield != 0) return;
-  Unlocked unlocked(*this);
-  rest(rest_that_yields);
-}
-
-void MpiProcess::wait_for(Request& request) {
-  const auto done = [&request] { return request.complete; };
-  if (!lock_.enabled()) return wait_until(done);
-  while (parked_.polled())
-    if (parked_.park(request, lock_)) return;
-  parked_.begin_polling();
-  wait_among_threads(done);
-  parked_.end_polling();
-}
-
-// What other threads do may be what this one waits for, so it does not sleep until woken, but rests for short
-// times. At first the lock is given up only if someone asks for it.
-void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
-  std::uint32_t idle_passes = 0;
-  while (!done()) {
-    if (make_progress()) {
-      idle_passes = 0;
-    } else {
-      if (done()) return;
-      ++idle_passes;
-    }
-    if (parked_.take_woke()) [[unlikely]] {
-      // On this core it can only run if this thread lets it.
-      const Unlocked unlocked(*this);
-      rest(rest_that_yields);
-    }
-    if (idle_passes >= rest_that_yields || lock_.contended()) rest_among_threads(idle_passes);
-  }
-}
-
-void MpiProcess::rest_among_threads(std::uint32_t idle_passes) {
-  if (lock_.contended()) {
-    lock_.give_way();
-  } else {
-    // Where others compute, a yield gives the core away for as long as they may keep it, and who sleeps gets
-    // it back sooner.
-    constexpr Nanoseconds long_yield = 1 * millisecond, time_without_yields = 1 * second;
-    const Nanoseconds begin = environment_.clock->now();
-    const bool sleeps = begin < no_yields_until_;
-    {
-      Unlocked unlocked(*this);
-      rest(sleeps ? std::max(idle_passes, rest_that_sleeps) : idle_passes);
-    }
-    now_ = environment_.clock->now();
-    for (Transport* channel : environment_.channels->channels()) channel->note_pause(now_ - begin);
-    if (!sleeps && idle_passes < rest_that_sleeps && now_ - begin >= long_yield)
-      no_yields_until_ = now_ + time_without_yields;
-  }
-  // Those who had the lock may have completed what a thread that sleeps waits for.
-  parked_.wake_finished();
-}
-
-const RailCounters* MpiProcess::rail_counters() const {
-  if (!connected_) return nullptr;
-  return environment_.rails == nullptr ? nullptr : &environment_.rails->counters();
-}
-
-std::string MpiProcess::describe_waiting() const {
-  constexpr int shown = 4;
-  std::string text = *function_ != 0 ? function_ : "no MPI function";
-  int pending = 0;
-  point_to_point_.for_each_pending([&](const MessageRequest& request) {
-    if (++pending <= shown) text += (pending == 1 ? ": " : "; ") + describe(request);
-  });
-  if (pending > shown) text += fmt::format("; and {} more", pending - shown);
-  const std::int64_t unexpected = point_to_point_.counters().unexpected;
-  if (unexpected > 0) text += fmt::format(" ({} messages came that no receive wanted)", unexpected);
-  return text;
 }
 
 // --- Errors ---

@@ -30,10 +30,12 @@
 #include "process/handles.h"
 #include "process/parked_threads.h"
 #include "process/predefined_attributes.h"
+#include "process/stand_in.h"
 #include "process/thread_level.h"
 
 namespace hawser {
 
+class ProgressThread;
 struct ProcessSlot;
 
 // The object whose error handler must be called for an error. At most one is set.
@@ -104,8 +106,8 @@ class MpiProcess final : public Progress, public ToolSource {
   const AbiHooks& hooks() const { return *hooks_; }
   void set_hooks(const AbiHooks& hooks) { hooks_ = &hooks; }
 
-  // Records which function the program called, for error reports.
-  void enter(const char* function) { function_ = function; }
+  // The function of MPI that the program called, for reports; empty if it is in none.
+  const char* function() const { return lock_.holder() != nullptr ? lock_.holder() : ""; }
   // One line that says what the process waits for: the MPI function and its incomplete operations.
   std::string describe_waiting() const;
 
@@ -114,6 +116,18 @@ class MpiProcess final : public Progress, public ToolSource {
   void wait_until(FunctionRef<bool()> done) override;
   // Waits until a request is complete. Unlike wait_until, it lets other threads wait without polling.
   void wait_for(Request& request);
+  // A turn of a stand-in (base/process_lock.h) while the program computes: does what others wait for, and
+  // arms the channels for more of that. True if anything moved. `deadline`: when the next turn is due,
+  // whatever comes; if never, `alarm` rings when that changes. Calls no function of the program's.
+  bool stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm);
+  // At the end of a call of MPI that a stand-in found the program in: what came since the call's last look.
+  void end_interrupted_call();
+  StandIn& stand_in_state() { return stand_in_state_; }
+  // Something large began that the program does not wait for yet.
+  void expect() override {
+    if (may_stand_in_ && !stand_in_state_.armed() && stand_in_state_.expect(environment_.clock->now()))
+      arm_for_stand_in();
+  }
   // One pass of progress for a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops,
   // so the process yields its core now and then if nothing moved.
   void poll_for_test();
@@ -140,7 +154,7 @@ class MpiProcess final : public Progress, public ToolSource {
   [[noreturn]] void abort(int exit_code, std::string_view reason);
   // Ends the job because `function` could not allocate memory.
   [[noreturn]] void out_of_memory(const char* function, const std::bad_alloc& error);
-  [[noreturn]] void out_of_memory(const std::bad_alloc& error) override { out_of_memory(function_, error); }
+  [[noreturn]] void out_of_memory(const std::bad_alloc& error) override { out_of_memory(function(), error); }
 
  private:
   Result<> connect();
@@ -153,7 +167,11 @@ class MpiProcess final : public Progress, public ToolSource {
   Result<> synchronize_all();
   void abort_after_loss();
   void look_around();
+  void begin_stand_in();
+  bool arm_for_stand_in();
   bool pass();
+  bool move(bool as_stand_in);
+  bool move_aside(int& passes);
   void wait_among_threads(FunctionRef<bool()> done);
   void rest_among_threads(std::uint32_t idle_passes);
 
@@ -161,6 +179,9 @@ class MpiProcess final : public Progress, public ToolSource {
   Environment& environment_;
   Knobs knobs_;  // copied from the environment; MPI_T may change some
   ProcessLock lock_;
+  StandIn stand_in_state_;
+  bool may_stand_in_ = false;                        // somebody does while the program computes
+  std::unique_ptr<ProgressThread> progress_thread_;  // null: there is none
   ParkedThreads parked_;
   Handles handles_;
   ProcessTable processes_;
@@ -182,7 +203,6 @@ class MpiProcess final : public Progress, public ToolSource {
   Nanoseconds no_yields_until_ = 0;               // in waits among threads
   std::uint32_t passes_ = 0;
   std::uint32_t idle_tests_ = 0;
-  const char* function_ = "";  // called last
   const AbiHooks* hooks_ = nullptr;
   ThreadIdentity main_thread_ = nullptr;
   int thread_level_ = thread_single;

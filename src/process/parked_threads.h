@@ -27,9 +27,10 @@ class ParkedThreads {
   bool park(Request& request, ProcessLock& lock) {
     Parked parked(request);
     threads_.push_back(&parked);
+    const char* const holder = lock.holder();
     lock.unlock();
     parked.event.wait();
-    lock.lock();
+    lock.lock(holder);
     if (!request.complete) return false;
     // It may have been appointed and become complete before it could poll.
     if (!polled_) appoint();

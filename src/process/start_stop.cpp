@@ -9,7 +9,7 @@ namespace {
 
 class Locked {
  public:
-  explicit Locked(MpiProcess& process) : process_(process) { process_.lock().lock(); }
+  Locked(MpiProcess& process, const char* holder) : process_(process) { process_.lock().lock(holder); }
   ~Locked() { process_.lock().unlock(); }
   Locked(const Locked&) = delete;
 
@@ -26,7 +26,7 @@ Result<> initialize(ProcessSlot& slot, const AbiHooks& hooks, int required, int&
   if (level.empty()) return failure(ErrorClass::arg, "required is {}, which is not a thread level", required);
   MpiProcess& process = slot.process();
   process.set_hooks(hooks);
-  const Locked locked(process);
+  const Locked locked(process, "MPI_Init");
   HAWSER_TRY(process.start(required));
   process.show_world();
   HAWSER_TRY(process.environment_info().set("thread_level", level));
@@ -52,7 +52,7 @@ Result<> finalize(ProcessSlot& slot) {
 
 Result<> leave_job(ProcessSlot& slot) {
   MpiProcess& process = slot.process();
-  const Locked locked(process);
+  const Locked locked(process, "MPI_Finalize");
   return process.leave();
 }
 

@@ -50,7 +50,9 @@ int LocalLink::read_record(std::uint32_t channel, void* record, std::size_t byte
 
 void LocalLink::completion_event(std::uint32_t channel, CompletionRecord record) {
   const auto entry = completions_.find(channel);
-  if (entry != completions_.end()) entry->second.push_back(record);
+  if (entry == completions_.end()) return;
+  entry->second.push_back(record);
+  if (listener_ != nullptr) listener_->on_completion_event();
 }
 
 void LocalLink::async_event(const AsyncRecord& record) {

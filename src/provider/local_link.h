@@ -17,6 +17,9 @@ class LocalLink final : public Link, private SessionPort {
    public:
     virtual void on_completion() = 0;   // in a completion queue, armed or not
     virtual void on_async_event() = 0;  // in channel 0
+    // A queue was armed for this completion: where there are files, a descriptor is readable now. After
+    // on_completion().
+    virtual void on_completion_event() = 0;
 
    protected:
     ~Listener() = default;

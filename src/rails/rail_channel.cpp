@@ -40,13 +40,16 @@ std::vector<int> RailChannel::descriptors() const {
   return found;
 }
 
-Result<> RailChannel::arm() {
+Result<> RailChannel::arm(Wake wake) {
   engine_->schedule.look_at_all();
+  const bool solicited_only = wake == Wake::needs_software && !engine_->awaits_own_completions();
   for (const auto& rail : engine_->resources.rails)
-    if (!rail->dead) HAWSER_TRY(rail->completions().arm(false));
+    if (!rail->dead) HAWSER_TRY(rail->completions().arm(solicited_only));
   for (const auto& device : engine_->resources.devices) HAWSER_TRY(device->arm_datagrams());
   return {};
 }
+
+void RailChannel::set_alarm(DeadlineAlarm* alarm) { engine_->context.alarm = alarm; }
 
 // Those that are numbers of something; the times of the last failover are no sums.
 std::vector<ChannelCounter> RailChannel::list_counters() const {
@@ -83,6 +86,8 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
   VirtualChannel* const peer = engine_->peers.find(process);
   HAWSER_ASSERT(peer != nullptr);
   engine_->rendezvous.fetch(*peer, token, into, end);
+  // A call that does not wait may be the last one for long.
+  if (engine_->moves_at_once() && !engine_->in_progress()) engine_->begin_transfers();
 }
 
 bool RailChannel::progress(TransportEvents& events, Nanoseconds now) {

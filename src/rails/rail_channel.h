@@ -42,8 +42,9 @@ class RailChannel final : public Transport {
   // Sleeping: when a pass moved nothing, arm(), make one more pass, and if that moved nothing either, sleep
   // until one of the descriptors is readable or deadline(). Descriptors stay the same, one per device; none
   // where nobody can sleep.
-  std::vector<int> descriptors() const;
-  Result<> arm();
+  std::vector<int> descriptors() const override;
+  Result<> arm(Wake wake) override;
+  void set_alarm(DeadlineAlarm* alarm) override;
 
   const RailCounters& counters() const;
   // Whether nothing is under way, held or registered and all buffers are back: what must be so at the end of

@@ -18,7 +18,8 @@ RailEngine::RailEngine(const RailSettings& settings, AddressExchange& exchange, 
       rendezvous(context, resources, stripes, peers, upward),
       recovery(
           {context, resources, peers, timers, report, schedule, completions, stripes, rendezvous, upward},
-          exchange) {
+          exchange),
+      moves_at_once_(knobs.progress == "interrupt") {
   if (context.status.wanted()) next_show_ = 0;
 }
 
@@ -65,6 +66,10 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   if (context.settings.walk_every > 0 && ++passes_ % context.settings.walk_every == 0) [[unlikely]]
     check_invariants();
   return moved;
+}
+
+bool RailEngine::awaits_own_completions() const {
+  return stripes.moving() || rendezvous.awaits_room() || peers.waiting();
 }
 
 Nanoseconds RailEngine::deadline() const {

@@ -27,7 +27,17 @@ struct RailEngine {
   ~RailEngine();
 
   bool progress(TransportEvents& channel_events, Nanoseconds now);
+  bool in_progress() const { return context.events != nullptr; }
+  // Whether transfers begin outside of progress, too.
+  bool moves_at_once() const { return moves_at_once_; }
+  // Outside of progress: lets bytes move that were asked for.
+  void begin_transfers() {
+    rendezvous.send_answers();
+    stripes.progress();
+  }
   Nanoseconds deadline() const;
+  // Whether something goes on only when requests of this process are complete.
+  bool awaits_own_completions() const;
   // Brings the counters that others keep up to date: registration cache, datagrams.
   const RailCounters& count();
   // The full walk over peers, subchannels, transfers and registrations. progress() itself checks what is
@@ -52,6 +62,7 @@ struct RailEngine {
   RailEngine(const RailSettings& settings, AddressExchange& exchange, const Knobs& knobs, std::uint64_t seed);
   void show_weights();
 
+  const bool moves_at_once_;
   std::uint32_t passes_ = 0;
   std::size_t taken_at_end_ = 0;   // entries, of the last pass
   Nanoseconds next_show_ = never;  // of weights and counters; they wake nobody

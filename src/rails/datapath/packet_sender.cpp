@@ -25,9 +25,7 @@ rdma::SendRequest PacketSender::request(const Subchannel& subchannel, const Work
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::send;
-  // A receiver sleeps until something comes for its software, and packets are all for that. What needs no
-  // answer soon (credits, probes) need not wake it; that is decided with the event thread.
-  request.solicited = true;
+  request.solicited = header.wants_credit || needs_software(header.kind, header.sequence_number);
   request.inlined = static_cast<std::int32_t>(bytes) <= resources_.inline_bytes;
   request.segment_count = 1;
   request.segments[0] = {entry.buffer->data, bytes,
@@ -53,6 +51,7 @@ bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry) {
   entry.ordinal = subchannel.traffic.sent++;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   subchannel.add(entry);
+  context_.note_posted();
   return true;
 }
 

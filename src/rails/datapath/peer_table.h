@@ -34,6 +34,8 @@ class PeerTable {
   std::size_t capacity() const { return peers_.size(); }
   // Posts what waits for room, and credits that are due. True if anything moved.
   bool advance();
+  // Whether some packets or credits wait for room.
+  bool waiting() const { return !due_.empty(); }
   // Queue pairs go before what they were made from.
   void destroy_queue_pairs();
 

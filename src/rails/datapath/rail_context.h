@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/knobs.h"
 #include "base/random.h"
@@ -30,6 +31,11 @@ struct RailContext {
   std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }
   // How long an adapter is silent, with the knobs as they are, before it gives a connection up.
   Nanoseconds adapter_patience() const { return knobs.rail_acknowledge_time * (knobs.rail_retries + 1); }
+  // Something was posted, which will be overdue some time.
+  void note_posted() {
+    if (alarm != nullptr) [[unlikely]]
+      std::exchange(alarm, nullptr)->ring();
+  }
   // A peer sent what no process of this job can mean, however late or often it came; `what` goes on after
   // "rank 3 sent ". To be told within progress.
   void report_malformed(ProcessIndex process, std::string what);
@@ -43,6 +49,7 @@ struct RailContext {
   RailCounters counters;
   Nanoseconds now = 0;
   TransportEvents* events = nullptr;  // during progress
+  DeadlineAlarm* alarm = nullptr;     // to be rung when something is posted
   HealthSettings health;
   SubchannelSettings subchannels;
   SilenceSettings silence;

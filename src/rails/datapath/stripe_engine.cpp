@@ -214,6 +214,7 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
   transfer.posted_ += bytes;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   subchannel.add(entry);
+  context_.note_posted();
   context_.status.posted(subchannel.status_row, bytes);
   return bytes;
 }

@@ -41,6 +41,10 @@ class StripeEngine {
   // acknowledged.
   void take_back(const Subchannel& subchannel, std::uint32_t received);
 
+  // Whether some transfer goes on only when a request of this process is complete.
+  bool moving() const {
+    return read_tokens_ < context_.knobs.rail_reads || !to_write_.empty() || !to_read_.empty();
+  }
   // Stripes that may be read beside those that are.
   std::int64_t read_tokens() const { return read_tokens_; }
 

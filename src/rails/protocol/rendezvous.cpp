@@ -32,6 +32,16 @@ std::span<const std::byte> bytes_of(const Body& body) {
   return std::as_bytes(std::span(&body, 1));
 }
 
+// The transfers whose peers have a path; one whose peer has no room does not hold up the others.
+template <class List, class Visit>
+void for_each_reached(List& list, Visit&& visit) {
+  for (RendezvousTransfer* transfer = list.front(); transfer != nullptr;) {
+    RendezvousTransfer* const next = list.next(transfer);
+    if (transfer->peer().paths().ready() > 0) visit(*transfer);
+    transfer = next;
+  }
+}
+
 }  // namespace
 
 Rendezvous::Rendezvous(RailContext& context, RailResources& resources, StripeEngine& stripes,
@@ -379,17 +389,17 @@ bool Rendezvous::progress() {
   report_landed();
   if (!untold_.empty()) moved |= tell_keys();
   grants_.end_silent(context_.now);
-  // A transfer whose peer has no room now does not hold up the others.
-  const auto walk = [&](WaitingList& list, auto&& advance) {
-    for (RendezvousTransfer* transfer = list.front(); transfer != nullptr;) {
-      RendezvousTransfer* const next = list.next(transfer);
-      if (transfer->peer().paths().ready() > 0) moved |= advance(*transfer);
-      transfer = next;
-    }
-  };
-  walk(to_answer_, [&](RendezvousTransfer& fetch) { return answer(static_cast<Fetch&>(fetch)); });
-  walk(in_packets_,
-       [&](RendezvousTransfer& exposure) { return send_packets(static_cast<Exposure&>(exposure)); });
+  moved |= send_answers();
+  for_each_reached(in_packets_, [&](RendezvousTransfer& exposure) {
+    moved |= send_packets(static_cast<Exposure&>(exposure));
+  });
+  return moved;
+}
+
+bool Rendezvous::send_answers() {
+  bool moved = false;
+  for_each_reached(to_answer_,
+                   [&](RendezvousTransfer& fetch) { moved |= answer(static_cast<Fetch&>(fetch)); });
   return moved;
 }
 

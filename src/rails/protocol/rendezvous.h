@@ -30,6 +30,9 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
 
   // Sends what can be sent, and reports what ended.
   bool progress();
+  // The former, of answers only: also outside of progress.
+  bool send_answers();
+  bool awaits_room() const { return !to_answer_.empty() || !in_packets_.empty(); }
   // Ends all transfers with the peer with this error. Nothing of them is in flight any more.
   void abandon(VirtualChannel& peer, const Error& error);
   // All registrations with the device go; or are made again, and peers are told the new keys.

@@ -37,6 +37,19 @@ enum class PacketKind : std::uint8_t {
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
 inline bool sequenced(PacketKind kind) { return kind <= PacketKind::data; }
+// Whether the sender waits for what the receiver's software makes of the packet, so that a receiver that
+// computes is interrupted (a solicited event; S06, selective interrupt). Of those that only fill the window,
+// now and then one, for a credit.
+inline bool needs_software(PacketKind kind, std::uint32_t sequence_number) {
+  constexpr auto bit = [](PacketKind each) { return 1u << static_cast<unsigned>(each); };
+  constexpr unsigned urgent = bit(PacketKind::start) | bit(PacketKind::reply) | bit(PacketKind::keys) |
+                              bit(PacketKind::finish) | bit(PacketKind::fence) |
+                              bit(PacketKind::fence_answer) | bit(PacketKind::probe) |
+                              bit(PacketKind::probe_answer) | bit(PacketKind::alternate);
+  constexpr unsigned filling = bit(PacketKind::eager) | bit(PacketKind::data);
+  const bool half_a_window = (sequence_number + 1) % (packet_window / 2) == 0;
+  return ((half_a_window ? urgent | filling : urgent) >> static_cast<unsigned>(kind) & 1) != 0;
+}
 
 struct PacketHeader {
   PacketKind kind = PacketKind::eager;

@@ -145,7 +145,7 @@ Nanoseconds ProgramRank::now() {
 void ProgramRank::sleep(Nanoseconds duration) {
   if (depth_ == 0) charge_computing();
   calls_.computed += duration;
-  simulated_->compute(duration);
+  simulated_->sleep(duration);
 }
 
 void ProgramRank::begin_call(int function) {

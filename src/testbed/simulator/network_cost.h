@@ -45,6 +45,9 @@ struct VerbsCost {
   Nanoseconds call = 1000;      // a system call: objects, registrations, queries
   Nanoseconds post = 80;        // a doorbell
   Nanoseconds completion = 60;  // one that is polled
+  // An interrupt of a rank that computes: from the completion to the first instruction of its handler, and
+  // back.
+  Nanoseconds interrupt = 2000;
 };
 
 }  // namespace hawser

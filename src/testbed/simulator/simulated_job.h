@@ -12,6 +12,7 @@
 #include "base/knobs.h"
 #include "process/environment.h"
 #include "process/process_slot.h"
+#include "process/progress_thread.h"
 #include "testbed/simulator/fiber.h"
 #include "testbed/simulator/lazy_arena.h"
 #include "testbed/simulator/model_network.h"
@@ -28,6 +29,7 @@ class SimulatedJob;
 class SimulatedProcess final : public SimulatedRank,
                                public SimulatedProcessor,
                                private DeviceUser,
+                               private DeadlineAlarm,
                                private Environment,
                                private Clock,
                                private Waiter,
@@ -55,6 +57,7 @@ class SimulatedProcess final : public SimulatedRank,
   std::string host_name() const override;
   [[noreturn]] void end_job(int code, std::string report) override;
   void compute(Nanoseconds duration) override;
+  void sleep(Nanoseconds duration) override;
 
   // SimulatedProcessor
   Nanoseconds local_time() const override;
@@ -68,6 +71,7 @@ class SimulatedProcess final : public SimulatedRank,
   enum class State : std::uint8_t {
     ready,     // runs, or an event says when it goes on
     idle,      // parked until something comes
+    computes,  // parked until it has computed, or is interrupted
     in_fence,  // parked until all are there
     over,      // the body returned, or ended the job
   };
@@ -80,6 +84,10 @@ class SimulatedProcess final : public SimulatedRank,
   void run_until_parked();
   void process_ended(int status);
   void on_alarm(Nanoseconds) { notify(); }
+  bool has_stand_in() const;
+  void expect_turn();
+  Nanoseconds compute_until_turn(Nanoseconds most);
+  void take_turn();
   void park(State state);
   Result<> open_rails();
   void close_rails();
@@ -88,6 +96,9 @@ class SimulatedProcess final : public SimulatedRank,
   // DeviceUser
   void on_completion() override;
   void on_device_event() override { notify(); }
+  void on_interrupt() override;
+  // DeadlineAlarm
+  void ring() override { turn_at_ = std::min(turn_at_, local_time()); }
   // Environment
   Result<> join() override;
   Result<> leave() override;
@@ -129,6 +140,10 @@ class SimulatedProcess final : public SimulatedRank,
   std::uint32_t clock_reads_ = 0;     // since the library made progress
   std::uint64_t fences_ = 0;
   bool came_while_awake_ = false;  // something that the pass under way may have missed
+  // What a ProgressThread does in a real process happens between two pieces of computing.
+  bool interrupted_ = false;     // since the last turn
+  Nanoseconds turn_at_ = 0;      // the next turn, at the earliest
+  Nanoseconds missed_cost_ = 0;  // of completions that came while it computed
 };
 
 class SimulatedJob {

@@ -19,6 +19,8 @@ class DeviceUser {
  public:
   virtual void on_completion() = 0;
   virtual void on_device_event() = 0;
+  // What would wake a thread that sleeps on the device's descriptors.
+  virtual void on_interrupt() = 0;
 
  protected:
   ~DeviceUser() = default;
@@ -55,7 +57,11 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   };
 
   void on_completion() override { user_.on_completion(); }
-  void on_async_event() override { user_.on_device_event(); }
+  void on_async_event() override {
+    user_.on_device_event();
+    user_.on_interrupt();
+  }
+  void on_completion_event() override { user_.on_interrupt(); }
 
   EventQueue& events_;
   SimulatedProcessor& processor_;

@@ -54,6 +54,7 @@ SimulatedProcess::SimulatedProcess(SimulatedJob& job, int rank, const Simulation
   knobs = &job.knobs_;
   seed = job.options_.seed + static_cast<std::uint64_t>(rank);
   has_threads = false;
+  stands_in = job.fabric_ != nullptr;
   if (job.fabric_) {
     platform_ = std::make_unique<SimulatedPlatform>(
         job.fabric_->fabric(), job.fabric_->host_of(rank), static_cast<fabric::SpaceId>(rank), *this,
@@ -156,8 +157,76 @@ Nanoseconds SimulatedProcess::now() {
 
 void SimulatedProcess::compute(Nanoseconds duration) {
   HAWSER_ASSERT(duration >= 0);
-  charge(duration);
+  if (!has_stand_in()) {
+    charge(duration);
+    return catch_up();
+  }
+  expect_turn();
+  for (Nanoseconds left = duration; left > 0;) {
+    left -= compute_until_turn(left);
+    if (turn_at_ <= local_time()) take_turn();
+  }
   catch_up();
+}
+
+void SimulatedProcess::sleep(Nanoseconds duration) {
+  if (!has_stand_in()) return compute(duration);
+  expect_turn();
+  for (const Nanoseconds end = local_time() + duration; local_time() < end;) {
+    compute_until_turn(end - local_time());
+    if (turn_at_ <= local_time()) take_turn();
+  }
+  catch_up();
+}
+
+// One that was due during a call of MPI found the rank there.
+void SimulatedProcess::expect_turn() {
+  clock_reads_ = 0;
+  const Nanoseconds now = local_time();
+  if (turn_at_ > now) return;
+  if (interrupted_) slot_->running->end_interrupted_call();
+  turn_at_ = now + slot_->running->stand_in_state().on_inside(std::exchange(interrupted_, false), now);
+}
+
+bool SimulatedProcess::has_stand_in() const {
+  const MpiProcess* const process = slot_->running;
+  return rails_ != nullptr && process != nullptr && process->knobs().progress == "interrupt" &&
+         process->function()[0] == 0 && fiber_.running();
+}
+
+// How long it computed.
+Nanoseconds SimulatedProcess::compute_until_turn(Nanoseconds most) {
+  const Nanoseconds begin = local_time();
+  const Nanoseconds until = std::min(begin + most, std::max(turn_at_, begin));
+  if (until > begin) {
+    state_ = State::computes;
+    job_.queue_.schedule(ready_event_, until);
+    fiber_.suspend();
+    state_ = State::ready;
+  }
+  own_time_ = std::max(begin, job_.queue_.now());
+  const Nanoseconds computed = own_time_ - begin;
+  charge(std::exchange(missed_cost_, 0));
+  return computed;
+}
+
+void SimulatedProcess::take_turn() {
+  turn_at_ = never;
+  interrupted_ = false;
+  charge(job_.fabric_->options().cost.interrupt);
+  Nanoseconds deadline = never;
+  slot_->running->stand_in_state().on_turn(slot_->running->stand_in(deadline, *this));
+  turn_at_ = std::min(turn_at_, deadline);
+}
+
+void SimulatedProcess::on_interrupt() {
+  if (slot_->running == nullptr) return;
+  slot_->running->stand_in_state().on_interrupt();
+  interrupted_ = true;
+  turn_at_ = job_.queue_.now();
+  if (state_ != State::computes) return;
+  job_.queue_.cancel(ready_event_);
+  job_.queue_.schedule(ready_event_, turn_at_);
 }
 
 void SimulatedProcess::catch_up() {
@@ -181,6 +250,10 @@ void SimulatedProcess::notify() {
 }
 
 void SimulatedProcess::on_completion() {
+  if (state_ == State::computes) {
+    missed_cost_ += job_.fabric_->options().cost.completion;
+    return;
+  }
   own_time_ = std::max(own_time_, job_.queue_.now()) + job_.fabric_->options().cost.completion;
   notify();
 }

@@ -36,6 +36,8 @@ class SimulatedRails final : public Transport {
   }
   bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override { return rails_->deadline(); }
+  Result<> arm(Wake wake) override { return rails_->arm(wake); }
+  void set_alarm(DeadlineAlarm* alarm) override { rails_->set_alarm(alarm); }
   bool flushed() const override { return rails_->flushed(); }
 
  private:

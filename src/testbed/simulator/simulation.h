@@ -122,6 +122,8 @@ class SimulatedRank {
   virtual Nanoseconds local_time() const = 0;
   // Spends processor time.
   virtual void compute(Nanoseconds duration) = 0;
+  // The same, but the processor is free: what the library does meanwhile takes no time of it.
+  virtual void sleep(Nanoseconds duration) = 0;
   virtual std::string host_name() const = 0;
   // Ends the job with this exit code; `report` says why.
   [[noreturn]] virtual void end_job(int code, std::string report) = 0;

@@ -1,0 +1,216 @@
+// MpiProcess: making progress, waiting for it, and what a stand-in does of it.
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/out_of_memory.h"
+#include "base/rest.h"
+#include "channel/shared_memory_channel.h"
+#include "message/describe.h"
+#include "mpi/failure.h"
+#include "process/mpi_process.h"
+#include "process/progress_thread.h"
+#include "rails/rail_channel.h"
+
+namespace hawser {
+
+// What need not be done in every pass.
+void MpiProcess::look_around() {
+  now_ = environment_.clock->now();
+  for (Transport* channel : environment_.channels->channels()) channel->look_around(lane_, now_);
+  if (!lane_.loss().empty()) [[unlikely]]
+    abort_after_loss();
+  if (!tool_.events().listening()) return;
+  if (const RailStatus* status = environment_.rail_status) tool_.events().deliver(*this, *status);
+}
+
+bool MpiProcess::make_progress() {
+  try {
+    return pass();
+  } catch (const std::bad_alloc& error) {
+    out_of_memory(function(), error);
+  }
+}
+
+bool MpiProcess::pass() {
+  constexpr std::uint32_t passes_per_clock_reading = 32;
+  if (++passes_ % passes_per_clock_reading == 0) {
+    look_around();
+  }
+  return move(false);
+}
+
+// True if anything moved. At most so many passes; `passes` says how many are left.
+bool MpiProcess::move_aside(int& passes) {
+  bool any = false;
+  try {
+    while (passes-- > 0) {
+      now_ = environment_.clock->now();
+      if (!move(true)) break;
+      any = true;
+    }
+  } catch (const std::bad_alloc& error) {
+    out_of_memory(function(), error);
+  }
+  return any;
+}
+
+bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
+  bool any = false, moved = true, armed = true;
+  for (int passes = 64; moved && passes > 0; any |= moved) {
+    armed &= arm_for_stand_in();
+    moved = move_aside(passes);
+  }
+  deadline = moved ? now_ : never;
+  for (const Transport* channel : polled_channels_) deadline = std::min(deadline, channel->deadline());
+  for (Transport* channel : polled_channels_) channel->set_alarm(deadline == never ? &alarm : nullptr);
+  constexpr Nanoseconds without_interrupts = 1 * millisecond;
+  if (!armed) deadline = std::min(deadline, now_ + without_interrupts);
+  return any;
+}
+
+void MpiProcess::end_interrupted_call() {
+  if (!may_stand_in_) return;
+  int passes = 8;
+  while (move_aside(passes)) {
+  }
+  if (stand_in_state_.armed() || !stand_in_state_.expect(now_)) return;
+  arm_for_stand_in();
+  move_aside(passes);
+}
+
+// The order: what arrived first, then what waited for room, then what was waiting for either.
+bool MpiProcess::move(bool as_stand_in) {
+  bool moved = false;
+  // The shared-memory channel is called directly, so that its packets are matched without an indirection.
+  if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(direct_messages_);
+  for (Transport* channel : polled_channels_) moved |= channel->progress(lane_, now_);
+  moved |= point_to_point_.progress();
+  // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
+  if (starts_ > 0) [[likely]]
+    moved |= collectives_.progress(!as_stand_in);
+  if (moved && !parked_.empty()) [[unlikely]]
+    parked_.wake_finished();
+  return moved;
+}
+
+// A job cannot go on without one of its processes: whoever waits for it would wait for ever. When that
+// process has died the launcher knows why and ends the job; only if it does not within this time, the loss is
+// the reason.
+void MpiProcess::abort_after_loss() {
+  constexpr Nanoseconds time_of_the_launcher = 1 * second;
+  if (!loss_seen_) loss_seen_ = now_;
+  if (now_ - *loss_seen_ < time_of_the_launcher) return;
+  abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), lane_.loss()));
+}
+
+void MpiProcess::wait_until(FunctionRef<bool()> done) {
+  if (lock_.enabled()) return wait_among_threads(done);
+  Waiter& waiter = environment_.channels->waiter();
+  std::uint32_t idle_passes = 0;
+  while (!done()) {
+    if (make_progress()) {
+      idle_passes = 0;
+    } else {
+      // What moved in other ways than through channels is seen here, before the process may sleep.
+      if (done()) return;
+      waiter.idle(idle_passes++);
+      now_ = environment_.clock->now();
+    }
+  }
+}
+
+void MpiProcess::poll_for_test() {
+  if (make_progress()) return;
+  if (!lock_.enabled()) return environment_.channels->waiter().between_tests();
+  // Several threads may loop over tests while the one that would bring something waits for a core.
+  constexpr std::uint32_t tests_per_yield = 32;
+  if (++idle_tests_ % tests_per_yield != 0) return;
+  Unlocked unlocked(*this);
+  rest(rest_that_yields);
+}
+
+void MpiProcess::wait_for(Request& request) {
+  const auto done = [&request] { return request.complete; };
+  if (!lock_.enabled()) return wait_until(done);
+  while (parked_.polled())
+    if (parked_.park(request, lock_)) return;
+  parked_.begin_polling();
+  wait_among_threads(done);
+  parked_.end_polling();
+}
+
+// What other threads do may be what this one waits for, so it does not sleep until woken, but rests for short
+// times. At first the lock is given up only if someone asks for it.
+void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
+  std::uint32_t idle_passes = 0;
+  while (!done()) {
+    if (make_progress()) {
+      idle_passes = 0;
+    } else {
+      if (done()) return;
+      ++idle_passes;
+    }
+    if (parked_.take_woke()) [[unlikely]] {
+      // On this core it can only run if this thread lets it.
+      const Unlocked unlocked(*this);
+      rest(rest_that_yields);
+    }
+    if (idle_passes >= rest_that_yields || lock_.contended()) rest_among_threads(idle_passes);
+  }
+}
+
+void MpiProcess::rest_among_threads(std::uint32_t idle_passes) {
+  if (lock_.contended()) {
+    lock_.give_way();
+  } else {
+    // Where others compute, a yield gives the core away for as long as they may keep it, and who sleeps gets
+    // it back sooner.
+    constexpr Nanoseconds long_yield = 1 * millisecond, time_without_yields = 1 * second;
+    const Nanoseconds begin = environment_.clock->now();
+    const bool sleeps = begin < no_yields_until_;
+    {
+      Unlocked unlocked(*this);
+      rest(sleeps ? std::max(idle_passes, rest_that_sleeps) : idle_passes);
+    }
+    now_ = environment_.clock->now();
+    for (Transport* channel : environment_.channels->channels()) channel->note_pause(now_ - begin);
+    if (!sleeps && idle_passes < rest_that_sleeps && now_ - begin >= long_yield)
+      no_yields_until_ = now_ + time_without_yields;
+  }
+  // Those who had the lock may have completed what a thread that sleeps waits for.
+  parked_.wake_finished();
+}
+
+const RailCounters* MpiProcess::rail_counters() const {
+  if (!connected_) return nullptr;
+  return environment_.rails == nullptr ? nullptr : &environment_.rails->counters();
+}
+
+std::string MpiProcess::describe_waiting() const {
+  constexpr int shown = 4;
+  std::string text = *function() != 0 ? function() : "no MPI function";
+  int pending = 0;
+  point_to_point_.for_each_pending([&](const MessageRequest& request) {
+    if (++pending <= shown) text += (pending == 1 ? ": " : "; ") + describe(request);
+  });
+  if (pending > shown) text += fmt::format("; and {} more", pending - shown);
+  const std::int64_t unexpected = point_to_point_.counters().unexpected;
+  if (unexpected > 0) text += fmt::format(" ({} messages came that no receive wanted)", unexpected);
+  return text;
+}
+
+void MpiProcess::begin_stand_in() {
+  if (may_stand_in_ || knobs_.progress != "interrupt" || polled_channels_.empty()) return;
+  if (environment_.has_threads)
+    progress_thread_ = ProgressThread::start(*this, stand_in_state_, polled_channels_, *environment_.clock);
+  may_stand_in_ = progress_thread_ != nullptr || environment_.stands_in;
+}
+
+// False: some channel cannot interrupt.
+bool MpiProcess::arm_for_stand_in() {
+  bool armed = true;
+  for (Transport* channel : polled_channels_) armed &= static_cast<bool>(channel->arm(Wake::needs_software));
+  return armed;
+}
+
+}  // namespace hawser

@@ -1,0 +1,66 @@
+// StandIn: when the network's channels are armed to interrupt the program, so that a stand-in
+// (base/process_lock.h) goes on with what others wait for. Pure.
+//
+// An interrupt that finds the program in a call of MPI was for nothing, because the call looks itself. So
+// after it the channels stay unarmed, until either
+// - the program begins something large that it does not wait for (expect), as often as such interrupts were
+// of
+//   use lately, or
+// - the stand-in finds the program outside of MPI, some time after the call.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace hawser {
+
+class StandIn {
+ public:
+  static constexpr Nanoseconds shortest_rest = 50 * microsecond, longest_rest = 8 * millisecond;
+
+  // By the program, which holds the lock.
+  bool armed() const { return armed_.load(std::memory_order_relaxed); }
+  // Whether the channels are to be armed now. Then they count as armed.
+  bool expect(Nanoseconds now) {
+    if (now < quiet_until_.load(std::memory_order_relaxed)) return false;
+    armed_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+
+  // By the stand-in.
+  void on_interrupt() { armed_.store(false, std::memory_order_relaxed); }
+  // It was there for an interrupt (else: because its time had come), and the program was in a call of MPI.
+  // Returns how long to stay away after that call.
+  Nanoseconds on_inside(bool interrupted, Nanoseconds now) {
+    const Nanoseconds rest = rest_;
+    rest_ = std::min(2 * rest_, longest_rest);
+    if (interrupted && ++useless_ > chance) {
+      quiet_ = std::min(2 * quiet_, longest_quiet);
+      quiet_until_.store(now + quiet_, std::memory_order_relaxed);
+    }
+    return rest;
+  }
+  // A turn: the channels are armed again.
+  void on_turn(bool moved) {
+    armed_.store(true, std::memory_order_relaxed);
+    if (!moved) return;
+    useless_ = 0;
+    rest_ = quiet_ = shortest_rest;
+  }
+
+ private:
+  // So many useless interrupts in a row are taken as chance. With more, 500 in a second are tried.
+  static constexpr int chance = 8;
+  static constexpr Nanoseconds longest_quiet = 2 * millisecond;
+
+  std::atomic<bool> armed_{false};
+  std::atomic<Nanoseconds> quiet_until_{0};  // no arming before
+  int useless_ = 0;                          // interrupts in a row; these and what follows are the stand-in's
+  Nanoseconds quiet_ = shortest_rest;
+  Nanoseconds rest_ = shortest_rest;
+};
+
+}  // namespace hawser

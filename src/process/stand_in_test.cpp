@@ -1,0 +1,65 @@
+#include "process/stand_in.h"
+
+#include <gtest/gtest.h>
+
+namespace hawser {
+namespace {
+
+// Interrupts that find the program in a call of MPI.
+void interrupt_in_vain(StandIn& state, int times, Nanoseconds now) {
+  for (int i = 0; i < times; ++i) {
+    state.on_interrupt();
+    state.on_inside(true, now);
+  }
+}
+
+TEST(StandIn, ArmsForWhatIsExpected) {
+  StandIn state;
+  EXPECT_FALSE(state.armed());
+  EXPECT_TRUE(state.expect(0));
+  EXPECT_TRUE(state.armed());
+  state.on_interrupt();
+  EXPECT_FALSE(state.armed());
+  state.on_turn(false);
+  EXPECT_TRUE(state.armed());
+}
+
+TEST(StandIn, InterruptsInVainBecomeRare) {
+  StandIn state;
+  int armed = 0;
+  // A program that receives a large message every 10 us, and waits for each of them in a call.
+  for (Nanoseconds now = 0; now < second; now += 10 * microsecond) {
+    if (state.armed() || !state.expect(now)) continue;
+    ++armed;
+    interrupt_in_vain(state, 1, now);
+  }
+  EXPECT_GT(armed, 400);
+  EXPECT_LT(armed, 600);
+}
+
+TEST(StandIn, OneThatWasOfUseMakesThemFrequent) {
+  StandIn state;
+  interrupt_in_vain(state, 100, 0);
+  EXPECT_FALSE(state.expect(1 * millisecond));
+  EXPECT_TRUE(state.expect(3 * millisecond));
+  state.on_interrupt();
+  state.on_turn(true);
+  state.on_interrupt();
+  interrupt_in_vain(state, 3, 3 * millisecond);
+  EXPECT_TRUE(state.expect(3 * millisecond)) << "some in vain are chance";
+}
+
+TEST(StandIn, StaysAwayForLongerTheOftenerItComesInVain) {
+  StandIn state;
+  EXPECT_EQ(state.on_inside(false, 0), StandIn::shortest_rest);
+  EXPECT_EQ(state.on_inside(false, 0), 2 * StandIn::shortest_rest);
+  for (int i = 0; i < 20; ++i) state.on_inside(false, 0);
+  EXPECT_EQ(state.on_inside(false, 0), StandIn::longest_rest);
+  state.on_turn(false);
+  EXPECT_EQ(state.on_inside(false, 0), StandIn::longest_rest) << "nothing was there to be done";
+  state.on_turn(true);
+  EXPECT_EQ(state.on_inside(false, 0), StandIn::shortest_rest);
+}
+
+}  // namespace
+}  // namespace hawser
