@@ -70,11 +70,12 @@ bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
 
 void MpiProcess::end_interrupted_call() {
   if (!may_stand_in_) return;
-  int passes = 8;
-  while (move_aside(passes)) {
-  }
+  constexpr int most_passes = 8;
+  int passes = most_passes;
+  move_aside(passes);
   if (stand_in_state_.armed() || !stand_in_state_.expect(now_)) return;
   arm_for_stand_in();
+  passes = most_passes;  // what came before that interrupts nobody
   move_aside(passes);
 }
 
