@@ -16,6 +16,7 @@ class Request {
     collective,   // collective/
     generalized,  // MPI_Grequest_start
     partitioned,  // MPI_Psend_init, MPI_Precv_init
+    window,       // window/: MPI_Rput and its like
   };
 
   Kind kind;

@@ -22,7 +22,7 @@ EDGES = {
     "message": ["channel", "datatype"],
     "communicator": ["message"],
     "collective": ["communicator"],
-    "window": ["communicator"],
+    "window": ["collective"],
     "file": ["communicator"],
     "launch": ["os"],
     "mpi_t": ["communicator", "rails"],

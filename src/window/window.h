@@ -1,0 +1,167 @@
+// Window: memory of a group of processes that the others put into, get from and calculate in (MPI-5.0 chapter
+// 12), as one of its processes sees it.
+//
+// An operation on this process's own memory, or on memory that is mapped here, is a copy and done at once.
+// Every other one goes to the target as an active message (window_wire.h). Nothing here waits but
+// the calls of synchronization that MPI lets wait.
+//
+// Errors: what the origin can see it answers at once (rma_range, rma_sync); what only the target can see
+// (memory that is not attached) is the result of the next call that completes operations there. A call that
+// fails has done nothing, unless it says otherwise.
+//
+// Threads: none; under the process's lock, like everything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "communicator/attribute.h"
+#include "communicator/communicator.h"
+#include "communicator/error_handler.h"
+#include "communicator/info.h"
+#include "message/request.h"
+#include "window/attached_memory.h"
+#include "window/fair_lock.h"
+#include "window/members.h"
+#include "window/window_types.h"
+
+namespace hawser {
+
+class WindowEngine;
+class WindowOperation;
+struct WindowPeer;
+
+class Window final : public Counted {
+ public:
+  // What the user can change.
+  std::string name;
+  Ref<ErrorHandler> error_handler;  // never null once the program has the window
+  Ref<Info> hints;                  // null: none
+  AttributeSet attributes;
+  std::uint32_t handle = 0;  // number in the process's object table; used by binding/ only
+
+  ~Window() override;
+
+  // A communicator of the window's own, over the group that made it.
+  Communicator& communicator() const { return *communicator_; }
+  const Ref<Group>& group() const { return communicator_->group(); }
+  int rank() const { return communicator_->rank(); }
+  int size() const { return communicator_->size(); }
+  // This process's part.
+  const WindowMemory& memory() const { return memory_; }
+  // Of a member: bytes, and what displacements count. (A dynamic window: 0 and 1.)
+  std::int64_t size_of(int rank) const { return members_.at(rank).size; }
+  std::int64_t displacement_unit_of(int rank) const { return members_.at(rank).unit; }
+  // Null: not mapped here. Of size 0: not null, but no memory.
+  std::byte* mapped_base_of(int rank) const {
+    return memory_.shared == nullptr ? nullptr : memory_.shared->base_of(rank);
+  }
+
+  // --- Operations (section 12.3). The rank is one of the window's, types are committed, counts not negative;
+  // operators passed Operator::check_accumulate. `request` is null, or gets the request of the R form, which
+  // may be complete.
+  Result<> put(const OriginData& origin, const TargetData& target, Request** request = nullptr);
+  Result<> get(const ResultData& result, const TargetData& target, Request** request = nullptr);
+  Result<> accumulate(const OriginData& origin, const TargetData& target, const Operator& operation,
+                      Request** request = nullptr);
+  // `origin` is not looked at with MPI_NO_OP.
+  Result<> get_accumulate(const OriginData& origin, const ResultData& result, const TargetData& target,
+                          const Operator& operation, Request** request = nullptr);
+  // One element of a predefined type.
+  Result<> fetch_and_op(const void* origin, void* result, const Datatype& type, int rank,
+                        std::int64_t displacement, const Operator& operation);
+  Result<> compare_and_swap(const void* origin, const void* compared, void* result, const Datatype& type,
+                            int rank, std::int64_t displacement);
+
+  // --- Epochs (section 12.5). Assertions are bits of window_mode. An error of an operation that ends here is
+  // this call's error.
+  Result<> fence(int assertions);
+  Result<> start(const Group& group, int assertions);
+  Result<> complete();
+  Result<> post(const Group& group, int assertions);
+  Result<> wait();
+  Result<> test(bool& done);
+  Result<> lock(LockType type, int rank, int assertions);
+  Result<> lock_all(int assertions);
+  Result<> unlock(int rank);
+  Result<> unlock_all();
+  Result<> flush(int rank);
+  Result<> flush_all();
+  Result<> flush_local(int rank);
+  Result<> flush_local_all();
+  Result<> sync();
+
+  // --- Dynamic windows: memory of this process.
+  Result<> attach(void* base, std::int64_t size);
+  Result<> detach(const void* base);
+
+  // Collective. The window is of no more use to anybody; its memory may be freed by who allocated it. Fails
+  // with rma_sync, and does nothing, while an epoch is open.
+  Result<> free();
+
+ private:
+  friend class WindowEngine;
+  friend class WindowServer;
+
+  // What this process has begun and not ended. A fence both ends an epoch and begins one, which counts as
+  // open only when it is used: what follows may as well be a lock or a start.
+  enum class Access : std::uint8_t { none, fence_unused, fence, started, locked, locked_all };
+  enum class Exposure : std::uint8_t { none, posted };
+
+  Window(WindowEngine& engine, Ref<Communicator> communicator, WindowMemory memory);
+
+  std::uint32_t id() const { return communicator_->context(); }
+
+  // operations.cpp
+  struct Call;
+  Result<> admit(Call& call, const TargetData& target, std::int64_t bytes);
+  Result<> check_range(const Call& call, const TargetData& target) const;
+  Result<> run(Call& call, Request** request);
+  void run_here(Call& call);
+  bool send_at_once(WindowPeer& peer, const Call& call);
+  bool may_access(int rank);
+
+  // window.cpp
+  WindowPeer& peer(int rank) {
+    if (peers_.empty()) peers_.resize(static_cast<std::size_t>(size()));
+    std::unique_ptr<WindowPeer>& known = peers_[static_cast<std::size_t>(rank)];
+    return known != nullptr ? *known : make_peer(rank);
+  }
+  WindowPeer& make_peer(int rank);
+  template <class Do>
+  void for_each_peer(Do&& act) {
+    for (std::size_t i = 0; i < peers_.size(); ++i)
+      if (peers_[i] != nullptr) act(*peers_[i]);
+  }
+  Result<> wait_until(FunctionRef<bool()> done);
+
+  // synchronization.cpp
+  void ask_for_flush(WindowPeer& peer);
+  static bool complete_at_target(const WindowPeer& peer);
+  Result<> wait_for_flush(FunctionRef<bool(const WindowPeer&)> wanted);
+  Result<> take_failure(FunctionRef<bool(const WindowPeer&)> wanted);
+  Result<> check_passive(const char* call, int rank) const;
+
+  // locks.cpp
+  void take_lock(LockType type, int rank);
+  void give_lock_back(WindowPeer& peer);
+
+  WindowEngine& engine_;
+  const Ref<Communicator> communicator_;
+  WindowMemory memory_;
+  Members members_;
+  AttachedMemory attached_;  // dynamic
+  FairLock lock_;            // of this process's memory
+  Access access_ = Access::none;
+  Exposure exposure_ = Exposure::none;
+  bool freed_ = false;
+  int locks_held_ = 0;                              // Access::locked
+  std::vector<int> started_;                        // ranks that MPI_Win_start named
+  std::vector<int> posted_;                         // ranks that MPI_Win_post named
+  std::vector<std::unique_ptr<WindowPeer>> peers_;  // by rank, made when first needed
+};
+
+}  // namespace hawser

@@ -1,0 +1,110 @@
+// WindowEngine: the windows of one process, and the active messages between them (window_wire.h): makes
+// windows, sends what operations have to say, and takes what arrives to the window it is for. What this
+// process does as a target is WindowServer's.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "channel/channel_set.h"
+#include "channel/lane.h"
+#include "collective/engine.h"
+#include "window/window.h"
+#include "window/window_peer.h"
+#include "window/window_server.h"
+
+namespace hawser {
+
+class WindowEngine final : public ActiveMessageHandler {
+ public:
+  explicit WindowEngine(CollectiveEngine& collectives);
+  ~WindowEngine();
+
+  // From here on operations can be sent, and come in over the lane.
+  void open(Lane& lane, ProcessIndex self, ChannelSet& channels);
+  // No window is left that anybody uses.
+  void close();
+
+  // Collective over `parent`, an intracommunicator.
+  Result<Ref<Window>> create(Communicator& parent, WindowMemory memory);
+
+  // Sends what waited for room. True if anything moved.
+  bool progress() {
+    return !(waiting_peers_.empty() && waiting_links_.empty() && !server_.busy()) && advance();
+  }
+  // True when nothing waits for room.
+  bool flushed() const { return waiting_peers_.empty() && waiting_links_.empty(); }
+
+  void on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
+                 std::int64_t size) override;
+  void on_offer(ProcessIndex source, const TransportHeader& header, const ExposeToken& token,
+                std::int64_t size) override;
+  EagerSink on_eager_begin(ProcessIndex source, const TransportHeader& header, std::int64_t size) override;
+
+  // --- For this room's other parts.
+  CollectiveEngine& collectives() { return collectives_; }
+  Progress& waiting() { return collectives_.waiting(); }
+  // Complete: for operations that were done at once.
+  Request& done() { return collectives_.point_to_point().sent(); }
+  Window* find(std::uint32_t id) const {
+    const auto found = windows_.find(id);
+    return found == windows_.end() ? nullptr : found->second;
+  }
+  void forget(Window& window);
+  WindowLink& link(ProcessIndex process);
+  // The process sent what it cannot mean; `what` goes on after "rank 3 sent ".
+  void refuse(ProcessIndex source, std::string what) { lane_->on_bad_packet(source, std::move(what)); }
+
+  // As origin. `header` is one of the window's, to this peer.
+  static WindowHeader header_to(const WindowPeer& peer, WindowHeader::Kind kind);
+  void send_packet(WindowPeer& peer, const WindowHeader& packet);
+  // The operation may be over when this returns.
+  void send_operation(WindowPeer& peer, const WindowCall& call, WindowRequest* request);
+  // What may be sent of a peer's queue now.
+  void push(WindowPeer& peer);
+  // As target. Sent now, or when there is room.
+  void answer(WindowLink& link, const WindowHeader& header, const void* payload, std::int64_t size);
+  // The channel is through with an operation's bytes.
+  void on_transferred(WindowOperation& operation, Result<> result);
+
+ private:
+  bool advance();
+
+  // transmit.cpp. True: all of it is on its way.
+  bool transmit(WindowPeer& peer, WindowOperation& operation);
+  bool transmit_data(WindowPeer& peer, WindowOperation& operation);
+  bool transmit_offer(WindowPeer& peer, WindowOperation& operation);
+  bool transmit_get(WindowPeer& peer, WindowOperation& operation);
+  bool transmit_swap(WindowPeer& peer, WindowOperation& operation);
+  // The place of the call's datatype at the other process, which knows it after this; -1: not now.
+  int define_type(WindowLink& link, WindowOperation& operation);
+  bool send_definition(WindowLink& link, WindowOperation& operation, std::uint32_t place);
+  void after_transmission(WindowPeer& peer, WindowOperation& operation);
+  void end(WindowOperation& operation, const FailureOnWire& failure);
+
+  // As origin: what the target says.
+  WindowOperation* awaiting(ProcessIndex source, const WindowHeader& header);
+  void on_data(ProcessIndex source, const WindowHeader& header, const std::byte* payload, std::int64_t size);
+  void on_failed(ProcessIndex source, const WindowHeader& header, const std::byte* payload,
+                 std::int64_t size);
+  void on_flushed(ProcessIndex source, WindowPeer& peer, const WindowHeader& header, const std::byte* payload,
+                  std::int64_t size);
+  void on_granted(ProcessIndex source, WindowPeer& peer);
+  WindowPeer* peer_named(ProcessIndex source, const WindowHeader& header);
+
+  CollectiveEngine& collectives_;
+  Lane* lane_ = nullptr;
+  ChannelSet* channels_ = nullptr;
+  ProcessIndex self_ = 0;
+  std::map<std::uint32_t, Window*> windows_;  // by id
+  std::map<ProcessIndex, std::unique_ptr<WindowLink>> links_;
+  WindowOperationPool operations_;
+  IntrusiveList<WindowPeer, &WindowPeer::waiting> waiting_peers_;
+  IntrusiveList<WindowLink, &WindowLink::waiting> waiting_links_;
+  std::vector<std::byte> definition_;  // of the datatype that is being sent; kept for its memory
+  WindowServer server_{*this};
+};
+
+}  // namespace hawser

@@ -1,0 +1,74 @@
+// WindowPeer: what a process keeps of one member of a window with which it has to do, and WindowLink: of one
+// process, for all windows. Both are made when first needed.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/intrusive_list.h"
+#include "window/window_operation.h"
+
+namespace hawser {
+
+class ArrivingPut;
+
+// An answer that found no room.
+struct WindowAnswer {
+  WindowHeader header;
+  std::vector<std::byte> payload;
+};
+
+struct WindowLink {
+  ProcessIndex process = 0;
+  Transport* channel = nullptr;
+  std::int64_t packet_limit = 0;  // bytes of one packet, so that it comes in one piece
+
+  std::deque<WindowAnswer> answers;  // in order
+  ListLink waiting;                  // in WindowEngine's list while there are answers
+
+  // Datatypes that the other process knows of this one, by place; kept, so that an address names one type.
+  std::vector<Ref<const Datatype>> defined;
+  std::uint32_t next_defined = 0;             // the place that the next new one takes
+  const WindowOperation* defining = nullptr;  // sends a definition in parts
+
+  // Datatypes that this process knows of the other, by place.
+  std::vector<Ref<const Datatype>> types;
+  TypeOnWire arriving_type;
+  std::vector<std::byte> arriving_definition;
+};
+
+struct WindowPeer {
+  enum class Lock : std::uint8_t { none, wanted, held };
+
+  WindowPeer(Window& of, int place, WindowLink& to) : window(of), rank(place), link(to) {}
+  ~WindowPeer();
+
+  Window& window;
+  const int rank;
+  WindowLink& link;
+
+  // --- This process is the origin.
+  IntrusiveList<WindowOperation, &WindowOperation::link> queue;  // in order
+  ListLink waiting;             // in WindowEngine's list while the queue is not empty
+  std::int64_t in_use = 0;      // operations whose buffers are not the program's yet
+  std::uint32_t sent = 0;       // operations that only `flushed` tells the end of
+  std::uint32_t asked = 0;      // the value of `sent` when a flush was asked for last
+  std::uint32_t confirmed = 0;  // the value of `sent` that the last answer named
+  Lock lock = Lock::none;
+  LockType lock_type = LockType::shared;
+  bool lock_unchecked = false;  // MPI_MODE_NOCHECK: the target does not know of it
+  bool started = false;         // MPI_Win_start named it
+  std::uint32_t posts = 0;      // heard of, and not used by a start
+  FailureOnWire failure;        // the first one that the program has not heard of
+
+  // --- This process is the target.
+  std::unique_ptr<ArrivingPut> announced;   // its offer comes next
+  std::int64_t arriving = 0;                // fetches under way
+  std::vector<WindowHeader> after_arrival;  // what is to be done when there are none
+  FailureOnWire refused;                    // the first one that the origin has not heard of
+  std::uint32_t completions = 0;            // heard of, and not used by a wait
+  int locks = 0;                            // that it holds or waits for
+};
+
+}  // namespace hawser

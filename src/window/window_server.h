@@ -1,0 +1,72 @@
+// WindowServer: what a process does for others with the memory of its windows: their operations, flushes and
+// locks, as they arrive. Bytes that make no sense end the job; places outside of a window are refused, which
+// the origin is told.
+#pragma once
+
+#include <vector>
+
+#include "window/window_peer.h"
+
+namespace hawser {
+
+class WindowEngine;
+
+// A large put whose bytes this process fetches.
+class ArrivingPut final : public Completion {
+ public:
+  ArrivingPut(WindowEngine& engine, WindowPeer& peer) : engine_(engine), peer_(peer) {}
+  void on_complete(Result<> result) override;
+
+  std::int64_t bytes = 0;
+  bool refused = false;
+  ByteSequence to;
+  TypePacker packer;
+  Ref<const Datatype> type;
+
+ private:
+  WindowEngine& engine_;
+  WindowPeer& peer_;
+};
+
+class WindowServer {
+ public:
+  explicit WindowServer(WindowEngine& engine) : engine_(engine) {}
+
+  // True: the packet was one of those that a target handles.
+  bool on_packet(WindowPeer& peer, const WindowHeader& header, const std::byte* payload, std::int64_t size);
+  void on_put_offer(WindowPeer& peer, const ExposeToken& token, std::int64_t size);
+  void on_type_definition(ProcessIndex source, const std::byte* payload, std::int64_t size);
+  // No fetch of the origin's is under way any more.
+  void after_arrival(WindowPeer& peer);
+
+  // Whether locks are asked for that nobody could give.
+  bool busy() const { return !waiting_locks_.empty(); }
+  // Gives the locks that can be given. True if there were any.
+  bool grant_locks();
+
+ private:
+  struct Place;
+  struct WaitingLock {
+    WindowPeer* peer;
+    FairLock::Ticket ticket;
+    LockType type;
+  };
+
+  bool read_place(WindowPeer& peer, const WindowHeader& header, const std::byte* payload, std::int64_t size,
+                  Place& place);
+  bool check_place(const WindowPeer& peer, Place& place) const;
+  void put(WindowPeer& peer, const Place& place);
+  void accumulate(WindowPeer& peer, const WindowHeader& header, const Place& place);
+  void compare_and_swap(WindowPeer& peer, const WindowHeader& header, const Place& place);
+  void get(WindowPeer& peer, const WindowHeader& header, Place& place);
+  void announce(WindowPeer& peer, Place& place);
+  void refuse_place(WindowPeer& peer, const WindowHeader& header, const Place& place);
+  void send_data(WindowPeer& peer, const WindowHeader& header, const ByteSequence& bytes);
+  void synchronize(WindowPeer& peer, const WindowHeader& header);
+  void lock(WindowPeer& peer, const WindowHeader& header);
+
+  WindowEngine& engine_;
+  std::vector<WaitingLock> waiting_locks_;  // in the order in which they came
+};
+
+}  // namespace hawser
