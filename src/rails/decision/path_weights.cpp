@@ -16,6 +16,12 @@ constexpr double alpha_down = 0.25;
 constexpr int probe_rest = 20;
 // What is left of a weight that gives no share.
 constexpr double nearly_nothing = 1.0 / 64;
+// A stripe may seem so many times faster than the path was since the stripe was posted: completions come in
+// bursts where acknowledgements wait behind other data.
+constexpr double bursts = 1.5;
+// So many times better than it was when it lost its share, a path has one again. The verdict may have come
+// before its siblings were measured, so nobody may wait long for a path that is no better than that.
+constexpr double share_again = 1.25;
 // So many times longer than the weight says is more than chance.
 constexpr double overdue = 4;
 // So near to nominal there is nothing to find out by probing.
@@ -51,6 +57,8 @@ void PathWeights::on_stripe_done(std::uint16_t subchannel, std::int64_t bytes, s
     path.group_base = path.estimate;
     // What was ahead was done when this one started, unless nobody told when that was.
     path.group_ahead = path.done_high < posted ? queued_before : 0;
+    path.group_posted = posted;
+    path.group_queued = queued_before;
   }
   path.group_bytes += bytes;
   path.done_low = done_low;
@@ -66,7 +74,11 @@ void PathWeights::take_sample(Path& path, Nanoseconds done_low, Nanoseconds now)
   const Nanoseconds longest = now - path.group_start_low;
   const Nanoseconds shortest = done_low - path.group_start_high - settings_.latency;
   if (longest <= 0) return;
-  const double lower = rate(path.group_bytes, longest);
+  // If what told of the one before came late, this one seems fast; but since it was posted, the path moved no
+  // more than it and what was ahead of it.
+  const Nanoseconds whole = done_low - path.group_posted - settings_.latency;
+  const double most = whole > 0 ? rate(path.group_queued + path.group_bytes, whole) : INFINITY;
+  const double lower = std::min(rate(path.group_bytes, longest), bursts * most);
   const double upper = shortest > 0 ? rate(path.group_bytes + path.group_ahead, shortest) : INFINITY;
   path.estimate = path.group_base;
   if (path.group_base < lower) {
@@ -107,7 +119,7 @@ void PathWeights::judge(Path& path) {
   }
   const double others = sibling_ratio(path);
   path.degraded = own < others * (path.degraded ? settings_.well_above : settings_.degraded_below);
-  path.no_share = own < others * settings_.no_share_below * (path.no_share ? 2 : 1);
+  path.no_share = own < others * settings_.no_share_below * (path.no_share ? share_again : 1);
 }
 
 void PathWeights::plan_probe(Path& path, Nanoseconds now) {

@@ -96,6 +96,8 @@ class PathWeights {
     std::int64_t group_ahead = 0;
     Nanoseconds group_start_low = 0;
     Nanoseconds group_start_high = 0;
+    Nanoseconds group_posted = 0;  // the first of them, when so many bytes were ahead of it
+    std::int64_t group_queued = 0;
     double group_base = 0;  // the estimate before
     Nanoseconds probe_interval = 0;
     Nanoseconds next_probe = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 
 #include "base/random.h"
@@ -146,6 +147,23 @@ TEST(PathWeights, one_far_below_its_siblings_is_degraded) {
   run(90);
   EXPECT_FALSE(weights.degraded(2));
   EXPECT_GT(weights.weight(2), 8e8);
+}
+
+// Found in bench/rails: a rail at a tenth of its sibling, where the nominal rate says five times what the
+// sibling does. Against a sibling that was not measured yet it is hopeless, against a measured one it is not.
+TEST(PathWeights, a_share_comes_back_when_the_siblings_prove_slower_than_nominal) {
+  PathWeights weights({gigabyte, gigabyte});
+  auto move = [&weights, done = std::array<Nanoseconds, 2>{}](std::uint16_t path, double rate) mutable {
+    const auto time = static_cast<Nanoseconds>(1e6 / rate);
+    weights.on_stripe_done(path, 1'000'000, 0, done[path], done[path] + time);
+    done[path] += time;
+  };
+  move(0, 1.0);
+  for (int i = 0; i < 20; ++i) move(1, 0.02);
+  EXPECT_LT(weights.weight(1), 1e6);  // probes only
+  for (int i = 0; i < 20; ++i) move(0, 0.2);
+  for (int i = 0; i < 5; ++i) move(1, 0.02);
+  EXPECT_NEAR(weights.weight(1), 0.02e9, 0.002e9);
 }
 
 TEST(PathWeights, a_lone_slow_path_is_not_degraded) {
