@@ -37,7 +37,10 @@ class LoopbackChannel final : public Transport {
 
   const char* name() const override { return "loopback"; }
   std::int64_t eager_limit(ProcessIndex) const override { return 1024; }
+  // One call in so many finds no room; 0: none.
+  void refuse_every(int calls) { refused_call_ = calls; }
   bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override {
+    if (full()) return false;
     Packet packet{self_,        header, std::vector<std::byte>(static_cast<std::size_t>(payload.size)),
                   payload.size, false,  nullptr};
     copy_out(payload, packet.payload.data(), payload.size);
@@ -46,6 +49,7 @@ class LoopbackChannel final : public Transport {
   }
   bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
                   Completion* end) override {
+    if (full()) return false;
     auto* exposed = new Exposed{bytes, end};
     ExposeToken token;
     token.words[0] = reinterpret_cast<std::uint64_t>(exposed);
@@ -106,8 +110,12 @@ class LoopbackChannel final : public Transport {
     }
   }
 
+  bool full() { return refused_call_ > 0 && ++calls_ % refused_call_ == 0; }
+
   ProcessIndex self_;
   std::vector<LoopbackChannel*>& all_;
+  int refused_call_ = 0;
+  int calls_ = 0;
   std::deque<Packet> arrived_;
   std::deque<Completion*> fetched_;
 };
@@ -186,8 +194,10 @@ class TestRank final : public Progress, public ChannelSet {
     bool moved = channel_.progress(lane, 0);
     moved |= messages.progress();
     moved |= engine.progress();
+    if (more_progress) moved |= more_progress();
     return moved;
   }
+  LoopbackChannel& channel() { return channel_; }
   void wait_until(FunctionRef<bool()> done) override;
   void wait(Request* request) {
     wait_until([request] { return request->complete; });
@@ -205,6 +215,7 @@ class TestRank final : public Progress, public ChannelSet {
   PointToPoint messages;
   CollectiveEngine engine;
   Ref<Communicator> world;
+  std::function<bool()> more_progress;  // of rooms above; null: none
 
  private:
   TestCluster& cluster_;

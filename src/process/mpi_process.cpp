@@ -187,6 +187,7 @@ Result<> MpiProcess::connect() {
     abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), what));
   });
   HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
+  windows_.open(lane_, rank_, *environment_.channels);
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);
   describe_job();
@@ -197,6 +198,7 @@ Result<> MpiProcess::connect() {
 
 Result<> MpiProcess::disconnect() {
   HAWSER_TRY(synchronize_all());
+  windows_.close();
   collectives_.close();
   error_origin_ = {};
   self_ = nullptr;
@@ -210,7 +212,7 @@ Result<> MpiProcess::disconnect() {
 // Ends when nothing that this process sent is still in its hands.
 void MpiProcess::flush() {
   wait_until([this] {
-    if (!point_to_point_.flushed()) return false;
+    if (!point_to_point_.flushed() || !windows_.flushed()) return false;
     for (const Transport* channel : environment_.channels->channels())
       if (!channel->flushed()) return false;
     return true;

@@ -32,6 +32,7 @@
 #include "process/predefined_attributes.h"
 #include "process/stand_in.h"
 #include "process/thread_level.h"
+#include "window/window_engine.h"
 
 namespace hawser {
 
@@ -88,6 +89,7 @@ class MpiProcess final : public Progress, public ToolSource {
   const PredefinedOperators& operators() const { return operators_; }
   KeyvalTable& keyvals() { return keyvals_; }
   CollectiveEngine& collectives() { return collectives_; }
+  WindowEngine& windows() { return windows_; }
   ErrorCodes& error_codes() { return error_codes_; }
   PredefinedAttributes& predefined_attributes() { return predefined_attributes_; }
   Info& environment_info() { return *environment_info_; }  // MPI_INFO_ENV
@@ -189,6 +191,7 @@ class MpiProcess final : public Progress, public ToolSource {
   PointToPoint point_to_point_;
   DirectMessages direct_messages_{lane_, point_to_point_};
   CollectiveEngine collectives_{point_to_point_, *this};
+  WindowEngine windows_{collectives_};
   PredefinedTypes types_;
   PredefinedOperators operators_;
   KeyvalTable keyvals_;

@@ -86,6 +86,7 @@ bool MpiProcess::move(bool as_stand_in) {
   if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(direct_messages_);
   for (Transport* channel : polled_channels_) moved |= channel->progress(lane_, now_);
   moved |= point_to_point_.progress();
+  moved |= windows_.progress();
   // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
   if (starts_ > 0) [[likely]]
     moved |= collectives_.progress(!as_stand_in);

@@ -26,13 +26,12 @@
 #include "window/attached_memory.h"
 #include "window/fair_lock.h"
 #include "window/members.h"
+#include "window/window_peer.h"
 #include "window/window_types.h"
 
 namespace hawser {
 
 class WindowEngine;
-class WindowOperation;
-struct WindowPeer;
 
 class Window final : public Counted {
  public:
@@ -116,38 +115,50 @@ class Window final : public Counted {
   std::uint32_t id() const { return communicator_->context(); }
 
   // operations.cpp
-  struct Call;
-  Result<> admit(Call& call, const TargetData& target, std::int64_t bytes);
-  Result<> check_range(const Call& call, const TargetData& target) const;
-  Result<> run(Call& call, Request** request);
-  void run_here(Call& call);
-  bool send_at_once(WindowPeer& peer, const Call& call);
   bool may_access(int rank);
+  Result<> aim(WindowCall& call, const TargetData& target);
+  Result<> run(WindowCall& call, Request** request);
+  Result<bool> run_here(WindowCall& call);
+  static void accumulate_here(const WindowCall& call, const ByteSequence& place);
+  Result<> check_attached(const WindowCall& call) const;
+  Result<> accumulate(WindowHeader::Kind kind, const OriginData* origin, const ResultData* result,
+                      const TargetData& target, const Operator& operation, Request** request);
+  WindowPeer& ready_peer(int rank);
 
   // window.cpp
   WindowPeer& peer(int rank) {
     if (peers_.empty()) peers_.resize(static_cast<std::size_t>(size()));
-    std::unique_ptr<WindowPeer>& known = peers_[static_cast<std::size_t>(rank)];
+    const std::unique_ptr<WindowPeer>& known = peers_[static_cast<std::size_t>(rank)];
     return known != nullptr ? *known : make_peer(rank);
   }
   WindowPeer& make_peer(int rank);
   template <class Do>
   void for_each_peer(Do&& act) {
-    for (std::size_t i = 0; i < peers_.size(); ++i)
-      if (peers_[i] != nullptr) act(*peers_[i]);
+    for (const std::unique_ptr<WindowPeer>& known : peers_)
+      if (known != nullptr) act(*known);
   }
-  Result<> wait_until(FunctionRef<bool()> done);
+  void wait_until(FunctionRef<bool()> done);
+  // The engine closes while the program has not freed the window.
+  void abandon();
 
   // synchronization.cpp
+  enum class Until : std::uint8_t { buffers_free, done_at_target };
   void ask_for_flush(WindowPeer& peer);
-  static bool complete_at_target(const WindowPeer& peer);
-  Result<> wait_for_flush(FunctionRef<bool(const WindowPeer&)> wanted);
-  Result<> take_failure(FunctionRef<bool(const WindowPeer&)> wanted);
-  Result<> check_passive(const char* call, int rank) const;
+  static Result<> take_failure(WindowPeer& peer);
+  Result<> finish(int rank, Until until);
+  Result<> finish_all(Until until);
+  Result<> check_free_for(const char* call) const;
+  std::vector<int> ranks_of(const Group& group) const;
+  void signal(int rank, WindowHeader::Kind kind);
+  Result<> barrier();
+  bool all_completed();
+  void end_exposure();
 
   // locks.cpp
-  void take_lock(LockType type, int rank);
-  void give_lock_back(WindowPeer& peer);
+  Result<> check_passive(const char* call) const;
+  Result<> check_locked(const char* call, int rank);
+  void begin_lock(WindowPeer& peer, LockType type, bool unchecked);
+  void begin_unlock(WindowPeer& peer);
 
   WindowEngine& engine_;
   const Ref<Communicator> communicator_;
@@ -158,6 +169,7 @@ class Window final : public Counted {
   Access access_ = Access::none;
   Exposure exposure_ = Exposure::none;
   bool freed_ = false;
+  bool lock_all_unchecked_ = false;                 // Access::locked_all with MPI_MODE_NOCHECK
   int locks_held_ = 0;                              // Access::locked
   std::vector<int> started_;                        // ranks that MPI_Win_start named
   std::vector<int> posted_;                         // ranks that MPI_Win_post named

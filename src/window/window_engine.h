@@ -57,42 +57,50 @@ class WindowEngine final : public ActiveMessageHandler {
   // The process sent what it cannot mean; `what` goes on after "rank 3 sent ".
   void refuse(ProcessIndex source, std::string what) { lane_->on_bad_packet(source, std::move(what)); }
 
-  // As origin. `header` is one of the window's, to this peer.
+  // As origin.
   static WindowHeader header_to(const WindowPeer& peer, WindowHeader::Kind kind);
+  // In order with the operations before it.
   void send_packet(WindowPeer& peer, const WindowHeader& packet);
-  // The operation may be over when this returns.
+  // `request` may be null. The operation may be over when this returns.
   void send_operation(WindowPeer& peer, const WindowCall& call, WindowRequest* request);
   // What may be sent of a peer's queue now.
   void push(WindowPeer& peer);
-  // As target. Sent now, or when there is room.
-  void answer(WindowLink& link, const WindowHeader& header, const void* payload, std::int64_t size);
   // The channel is through with an operation's bytes.
   void on_transferred(WindowOperation& operation, Result<> result);
+  // Forgets what a peer's queue holds.
+  void drop(WindowPeer& peer);
+
+  // As target. Sent now, or when there is room.
+  void answer(WindowLink& link, const WindowHeader& header, const void* payload, std::int64_t size);
+  void answer(WindowLink& link, const WindowHeader& header, ExposedAnswer& exposed);
+  void after_arrival(WindowPeer& peer) { server_.after_arrival(peer); }
 
  private:
   bool advance();
+  bool send_answers(WindowLink& link);
+  void enqueue_answer(WindowLink& link, WindowAnswer answer);
+  void enqueue(WindowPeer& peer, WindowOperation& operation);
+  void end(WindowOperation& operation);
 
   // transmit.cpp. True: all of it is on its way.
+  static WindowHeader header_of(const WindowPeer& peer, const WindowCall& call, std::uint32_t number);
   bool transmit(WindowPeer& peer, WindowOperation& operation);
-  bool transmit_data(WindowPeer& peer, WindowOperation& operation);
-  bool transmit_offer(WindowPeer& peer, WindowOperation& operation);
-  bool transmit_get(WindowPeer& peer, WindowOperation& operation);
-  bool transmit_swap(WindowPeer& peer, WindowOperation& operation);
+  static bool send_data(WindowPeer& peer, const WindowCall& call, const WindowHeader& header, int type,
+                        std::int64_t& sent);
+  static bool offer(WindowPeer& peer, WindowOperation& operation, WindowHeader header, int type);
+  void after_transmission(WindowOperation& operation);
   // The place of the call's datatype at the other process, which knows it after this; -1: not now.
   int define_type(WindowLink& link, WindowOperation& operation);
   bool send_definition(WindowLink& link, WindowOperation& operation, std::uint32_t place);
-  void after_transmission(WindowPeer& peer, WindowOperation& operation);
-  void end(WindowOperation& operation, const FailureOnWire& failure);
 
-  // As origin: what the target says.
-  WindowOperation* awaiting(ProcessIndex source, const WindowHeader& header);
-  void on_data(ProcessIndex source, const WindowHeader& header, const std::byte* payload, std::int64_t size);
-  void on_failed(ProcessIndex source, const WindowHeader& header, const std::byte* payload,
-                 std::int64_t size);
-  void on_flushed(ProcessIndex source, WindowPeer& peer, const WindowHeader& header, const std::byte* payload,
-                  std::int64_t size);
-  void on_granted(ProcessIndex source, WindowPeer& peer);
+  // What the target says. `peer` is the one that `source` and the header name.
   WindowPeer* peer_named(ProcessIndex source, const WindowHeader& header);
+  WindowOperation* awaiting(const WindowPeer& peer, const WindowHeader& header);
+  void arrived(WindowOperation& operation, std::int64_t bytes);
+  void on_data(WindowPeer& peer, const WindowHeader& header, const std::byte* payload, std::int64_t size);
+  void on_failed(WindowPeer& peer, const WindowHeader& header, const std::byte* payload, std::int64_t size);
+  void on_flushed(WindowPeer& peer, const WindowHeader& header, const std::byte* payload, std::int64_t size);
+  void on_granted(WindowPeer& peer);
 
   CollectiveEngine& collectives_;
   Lane* lane_ = nullptr;

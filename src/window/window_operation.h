@@ -22,20 +22,27 @@ struct WindowPeer;
 
 class WindowRequest final : public Request {
  public:
-  explicit WindowRequest(Window& window);
-  ~WindowRequest() override;
+  // `window`: a Window, which is kept alive, and whose error handler hears of failures.
+  explicit WindowRequest(Counted& window) : Request(Kind::window), window(&window) {}
 
   void destroy() override;
   // What only the target saw, or success.
   Result<> finish() override;
 
+  // The operation is over.
   void end(const FailureOnWire& failure);
 
-  const Ref<Window> window;  // its error handler hears of failures
+  const Ref<Counted> window;
 
  private:
   FailureOnWire failure_;
 };
+
+// Success, or the error in words.
+Result<> result_of(const FailureOnWire& failure);
+
+// The longest value that MPI_Compare_and_swap compares: of 16-byte integers.
+inline constexpr std::int64_t largest_compared = 16;
 
 // What is to be done: arguments of a call, with displacements in bytes.
 struct WindowCall {
@@ -88,6 +95,7 @@ class WindowOperation final : public Completion {
   std::int64_t sent = 0;             // bytes of the packed form
   std::int64_t defined = 0;          // bytes of the datatype's definition, while that is sent in parts
   std::int64_t missing = 0;          // bytes of the answer
+  FailureOnWire failure;             // of a part of it
   ListLink link;                     // in the peer's queue
   Ref<const Datatype> kept_types[3];
 

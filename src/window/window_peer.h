@@ -8,15 +8,19 @@
 
 #include "base/intrusive_list.h"
 #include "window/window_operation.h"
+#include "window/window_types.h"
 
 namespace hawser {
 
 class ArrivingPut;
+class ExposedAnswer;
+class Window;
 
 // An answer that found no room.
 struct WindowAnswer {
   WindowHeader header;
   std::vector<std::byte> payload;
+  ExposedAnswer* exposed = nullptr;  // not null: it is to be offered
 };
 
 struct WindowLink {
@@ -48,6 +52,8 @@ struct WindowPeer {
   const int rank;
   WindowLink& link;
 
+  bool done_at_target() const { return queue.empty() && in_use == 0 && confirmed == sent; }
+
   // --- This process is the origin.
   IntrusiveList<WindowOperation, &WindowOperation::link> queue;  // in order
   ListLink waiting;             // in WindowEngine's list while the queue is not empty
@@ -68,7 +74,8 @@ struct WindowPeer {
   std::vector<WindowHeader> after_arrival;  // what is to be done when there are none
   FailureOnWire refused;                    // the first one that the origin has not heard of
   std::uint32_t completions = 0;            // heard of, and not used by a wait
-  int locks = 0;                            // that it holds or waits for
+  Lock served_lock = Lock::none;            // of this process's memory
+  LockType served_type = LockType::shared;
 };
 
 }  // namespace hawser

@@ -5,10 +5,12 @@
 
 #include <vector>
 
+#include "window/fair_lock.h"
 #include "window/window_peer.h"
 
 namespace hawser {
 
+class Window;
 class WindowEngine;
 
 // A large put whose bytes this process fetches.
@@ -18,7 +20,6 @@ class ArrivingPut final : public Completion {
   void on_complete(Result<> result) override;
 
   std::int64_t bytes = 0;
-  bool refused = false;
   ByteSequence to;
   TypePacker packer;
   Ref<const Datatype> type;
@@ -26,6 +27,16 @@ class ArrivingPut final : public Completion {
  private:
   WindowEngine& engine_;
   WindowPeer& peer_;
+};
+
+// The answer to a large get, whose bytes the origin fetches.
+class ExposedAnswer final : public Completion {
+ public:
+  void on_complete(Result<> result) override;
+
+  ByteSequence bytes;
+  TypePacker packer;
+  Ref<const Datatype> type;
 };
 
 class WindowServer {
@@ -39,29 +50,30 @@ class WindowServer {
   // No fetch of the origin's is under way any more.
   void after_arrival(WindowPeer& peer);
 
-  // Whether locks are asked for that nobody could give.
+  // Whether locks are asked for that could not be given.
   bool busy() const { return !waiting_locks_.empty(); }
   // Gives the locks that can be given. True if there were any.
   bool grant_locks();
+  // The window is gone.
+  void forget(const Window& window);
 
  private:
   struct Place;
   struct WaitingLock {
     WindowPeer* peer;
     FairLock::Ticket ticket;
-    LockType type;
   };
 
   bool read_place(WindowPeer& peer, const WindowHeader& header, const std::byte* payload, std::int64_t size,
                   Place& place);
-  bool check_place(const WindowPeer& peer, Place& place) const;
-  void put(WindowPeer& peer, const Place& place);
+  static bool find_memory(const WindowPeer& peer, Place& place);
+  void operate(WindowPeer& peer, const WindowHeader& header, Place& place);
+  void refuse_place(WindowPeer& peer, const WindowHeader& header, const Place& place);
   void accumulate(WindowPeer& peer, const WindowHeader& header, const Place& place);
   void compare_and_swap(WindowPeer& peer, const WindowHeader& header, const Place& place);
   void get(WindowPeer& peer, const WindowHeader& header, Place& place);
-  void announce(WindowPeer& peer, Place& place);
-  void refuse_place(WindowPeer& peer, const WindowHeader& header, const Place& place);
-  void send_data(WindowPeer& peer, const WindowHeader& header, const ByteSequence& bytes);
+  void announce(WindowPeer& peer, Place& place, bool found);
+  void send_answer(WindowPeer& peer, const WindowHeader& header, const std::byte* packet, std::int64_t bytes);
   void synchronize(WindowPeer& peer, const WindowHeader& header);
   void lock(WindowPeer& peer, const WindowHeader& header);
 

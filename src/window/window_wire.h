@@ -43,13 +43,14 @@ struct [[gnu::may_alias]] WindowHeader {
     flushed,           // FailureOnWire: of the operations up to this one, if any
     lock,              // flags: `shared`
     granted,
-    unlock,     // flags: `shared`; wants `flushed`
+    unlock,     // wants `flushed`
     posted,     // MPI_Win_post
     completed,  // MPI_Win_complete; behind all operations of the epoch
   };
   // flags
   static constexpr std::uint8_t typed = 1;   // TypedPlaceOnWire instead of PlaceOnWire
-  static constexpr std::uint8_t shared = 2;  // lock, unlock
+  static constexpr std::uint8_t shared = 2;  // lock
+  static constexpr std::uint8_t answer = 4;  // offer: of what a get asked for
 
   HandlerId handler = HandlerId::window;
   TrafficClass traffic = TrafficClass::one_sided;

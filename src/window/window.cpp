@@ -1,0 +1,104 @@
+#include "window/window.h"
+
+#include "base/assert.h"
+#include "collective/algorithms/algorithms.h"
+#include "collective/construction.h"
+#include "mpi/failure.h"
+#include "window/window_engine.h"
+
+namespace hawser {
+
+namespace {
+
+// What each member tells the others of its memory.
+struct Told {
+  std::int64_t size;
+  std::int64_t unit;
+};
+
+Task gather(Operation& operation, Told* of_ranks) {
+  operation.plan = Plan{};
+  operation.plan.receive.base = reinterpret_cast<std::byte*>(of_ranks);
+  operation.plan.receive.size = sizeof(Told);
+  co_await algorithms::allgather_bruck(operation);
+}
+
+}  // namespace
+
+WindowPeer::~WindowPeer() { HAWSER_ASSERT(queue.empty() && !waiting.linked()); }
+
+Window::Window(WindowEngine& engine, Ref<Communicator> communicator, WindowMemory memory)
+    : engine_(engine), communicator_(std::move(communicator)), memory_(std::move(memory)) {}
+
+Window::~Window() {
+  if (freed_) return;
+  engine_.forget(*this);
+  abandon();
+}
+
+Result<Ref<Window>> WindowEngine::create(Communicator& parent, WindowMemory memory) {
+  auto communicator = duplicate(collectives_, parent);
+  if (!communicator) return communicator.take_error();
+  const Ref<Window> window(new Window(*this, std::move(communicator).value(), std::move(memory)));
+  // Who has heard from all may reach into this process's memory at once.
+  windows_[window->id()] = window.get();
+  std::vector<Told> told(static_cast<std::size_t>(window->size()));
+  told[static_cast<std::size_t>(window->rank())] = {window->memory_.size, window->memory_.displacement_unit};
+  HAWSER_TRY(collectives_.run_task(window->communicator(),
+                                   [&told](Operation& operation) { return gather(operation, told.data()); }));
+  std::vector<Members::Member> members;
+  members.reserve(told.size());
+  for (int rank = 0; rank < window->size(); ++rank) {
+    const Told& of_rank = told[static_cast<std::size_t>(rank)];
+    members.push_back({window->mapped_base_of(rank), of_rank.size, of_rank.unit});
+  }
+  if (window->memory_.flavor != WindowFlavor::dynamic)
+    members[static_cast<std::size_t>(window->rank())].mapped = window->memory_.base;
+  window->members_ = Members(std::move(members));
+  return window;
+}
+
+WindowPeer& Window::make_peer(int rank) {
+  std::unique_ptr<WindowPeer>& place = peers_[static_cast<std::size_t>(rank)];
+  place = std::make_unique<WindowPeer>(*this, rank, engine_.link(group()->process_of(rank)));
+  return *place;
+}
+
+void Window::wait_until(FunctionRef<bool()> done) { engine_.waiting().wait_until(done); }
+
+void Window::abandon() {
+  for_each_peer([this](WindowPeer& to) { engine_.drop(to); });
+  peers_.clear();
+  freed_ = true;
+}
+
+Result<> Window::attach(void* base, std::int64_t size) {
+  if (memory_.flavor != WindowFlavor::dynamic)
+    return failure(ErrorClass::rma_flavor, "memory can be attached to dynamic windows only");
+  return attached_.attach(base, size);
+}
+
+Result<> Window::detach(const void* base) {
+  if (memory_.flavor != WindowFlavor::dynamic)
+    return failure(ErrorClass::rma_flavor, "memory can be detached from dynamic windows only");
+  return attached_.detach(base);
+}
+
+Result<> Window::free() {
+  const bool open = access_ == Access::started || access_ == Access::locked ||
+                    access_ == Access::locked_all || exposure_ != Exposure::none;
+  if (open)
+    return failure(ErrorClass::rma_sync,
+                   "the window is freed while an epoch is open, which MPI_Win_complete, MPI_Win_wait or "
+                   "MPI_Win_unlock would close");
+  // What was done in a fence that no other one followed, and unlocks.
+  Result<> over = finish_all(Until::done_at_target);
+  HAWSER_TRY(barrier());
+  engine_.forget(*this);
+  freed_ = true;
+  peers_.clear();
+  memory_.shared.reset();
+  return over;
+}
+
+}  // namespace hawser
