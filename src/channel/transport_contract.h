@@ -3,7 +3,8 @@
 //
 //   Transport& at(ProcessIndex)    the transport of one; it has the turn until the next call
 //   void pass_time()               between two passes of everybody
-//   static constexpr bool native   whether it does one-sided operations natively
+//   static constexpr bool native   whether it does puts and gets natively
+//   static constexpr bool native_atomics
 #pragma once
 
 #include <gmock/gmock.h>
@@ -141,8 +142,10 @@ TYPED_TEST_P(TransportContract, OneSidedOperationsNativelyOrByMessages) {
   this->lanes[0].set_handler(HandlerId::window, &origin);
   this->lanes[1].set_handler(HandlerId::window, &owner);
   const RemoteCapabilities can = remote_capabilities(this->job.at(0), 1);
-  for (const bool each : {can.put, can.get, can.atomic(Op::add), can.atomic(Op::compare_and_swap)})
-    EXPECT_EQ(each, TypeParam::native);
+  EXPECT_EQ(can.put, TypeParam::native);
+  EXPECT_EQ(can.get, TypeParam::native);
+  for (const Op each : {Op::add, Op::compare_and_swap})
+    EXPECT_EQ(can.atomic(each), TypeParam::native_atomics);
   const WindowToken window = owner.open(reinterpret_cast<std::byte*>(memory.data()), memory_bytes);
   const auto settle = [&](const WindowTestRoom::Operation& operation) {
     this->until([&] {

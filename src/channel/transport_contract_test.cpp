@@ -22,7 +22,7 @@ class TransportPair {
 
 class LoopbackJob : public TransportPair<LoopbackTransport> {
  public:
-  static constexpr bool native = true;
+  static constexpr bool native = true, native_atomics = true;
   LoopbackJob() {
     for (int i = 0; i < 2; ++i) transports_.push_back(std::make_unique<LoopbackTransport>(network_));
   }
@@ -33,7 +33,7 @@ class LoopbackJob : public TransportPair<LoopbackTransport> {
 
 class NodeJob : public TransportPair<SharedMemoryChannel> {
  public:
-  static constexpr bool native = false;
+  static constexpr bool native = false, native_atomics = false;
   NodeJob() {
     const Knobs knobs;
     const auto layout = SegmentLayout::plan(2, knobs);
@@ -47,7 +47,7 @@ class NodeJob : public TransportPair<SharedMemoryChannel> {
 
 class SocketJob : public TransportPair<SocketChannel> {
  public:
-  static constexpr bool native = false;
+  static constexpr bool native = false, native_atomics = false;
   SocketJob() {
     for (ProcessIndex i = 0; i < 2; ++i) {
       transports_.push_back(SocketChannel::open(i, 2, ends_[static_cast<std::size_t>(i)], {}).value());

@@ -37,16 +37,15 @@ class WindowTestRoom final : public ActiveMessageHandler {
     if (RemoteMemory* native = own().remote_memory()) {
       auto window = native->register_window(memory, size);
       EXPECT_TRUE(window);
+      windows_[window.value().words[0]] = {memory, size};  // for what goes by messages all the same
       return window.value();
     }
     windows_[++last_window_] = {memory, size};
     return {{last_window_}};
   }
   void close(const WindowToken& window) {
-    if (RemoteMemory* native = own().remote_memory())
-      native->unregister_window(window);
-    else
-      windows_.erase(window.words[0]);
+    if (RemoteMemory* native = own().remote_memory()) native->unregister_window(window);
+    windows_.erase(window.words[0]);
   }
 
   const Operation& put(ProcessIndex peer, const RemotePlace& to, const ByteSequence& from) {

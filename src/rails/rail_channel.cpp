@@ -90,6 +90,8 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
   if (engine_->moves_at_once() && !engine_->in_progress()) engine_->begin_transfers();
 }
 
+RemoteMemory* RailChannel::remote_memory() { return usable() ? &engine_->windows : nullptr; }
+
 bool RailChannel::progress(TransportEvents& events, Nanoseconds now) {
   return engine_->progress(events, now);
 }
@@ -97,7 +99,7 @@ bool RailChannel::progress(TransportEvents& events, Nanoseconds now) {
 Nanoseconds RailChannel::deadline() const { return engine_->deadline(); }
 
 bool RailChannel::flushed() const {
-  return engine_->rendezvous.flushed() &&
+  return engine_->rendezvous.flushed() && engine_->windows.flushed() &&
          std::all_of(engine_->peers.known().begin(), engine_->peers.known().end(),
                      [](const VirtualChannel* peer) { return peer->flushed(); });
 }
@@ -126,6 +128,8 @@ bool RailChannel::quiescent(std::string* why) const {
   if (rendezvous.exposed() != 0 || rendezvous.fetched() != 0)
     return not_so(
         fmt::format("{} exposed and {} fetched transfers", rendezvous.exposed(), rendezvous.fetched()));
+  if (!engine_->windows.flushed())
+    return not_so(fmt::format("{} one-sided operations", engine_->windows.live()));
   if (!rendezvous.all_keys_told()) return not_so("keys that the peers were not told");
   if (engine_->stripes.read_tokens() != engine_->context.knobs.rail_reads)
     return not_so(fmt::format("{} tokens of reads", engine_->stripes.read_tokens()));

@@ -68,6 +68,8 @@ class RailChannel final : public Transport {
   bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
                   Completion* end) override;
   void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, Completion* end) override;
+  // Null where this process has no rail.
+  RemoteMemory* remote_memory() override;
   bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override;
   bool flushed() const override;

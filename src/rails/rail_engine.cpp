@@ -16,9 +16,10 @@ RailEngine::RailEngine(const RailSettings& settings, AddressExchange& exchange, 
       completions(context, resources, stripes, upward),
       eager(context, resources, upward),
       rendezvous(context, resources, stripes, peers, upward),
-      recovery(
-          {context, resources, peers, timers, report, schedule, completions, stripes, rendezvous, upward},
-          exchange),
+      windows(context, resources, stripes, peers, upward),
+      recovery({context, resources, peers, timers, report, schedule, completions, stripes, rendezvous,
+                windows, upward},
+               exchange),
       moves_at_once_(knobs.progress == "interrupt") {
   if (context.status.wanted()) next_show_ = 0;
 }
@@ -57,6 +58,7 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   }
   moved |= peers.advance();
   moved |= rendezvous.progress();
+  moved |= windows.progress();
   moved |= stripes.progress();
   if (recovery.timers_due()) recovery.run_timers();
   if (now >= next_show_) show_weights();
@@ -69,7 +71,7 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
 }
 
 bool RailEngine::awaits_own_completions() const {
-  return stripes.moving() || rendezvous.awaits_room() || peers.waiting();
+  return stripes.moving() || rendezvous.awaits_room() || windows.moving() || peers.waiting();
 }
 
 Nanoseconds RailEngine::deadline() const {
@@ -81,6 +83,7 @@ void RailEngine::check_invariants() const {
   for (const VirtualChannel* peer : peers.known()) peer->check_invariants();
   resources.registrations->check_invariants();
   rendezvous.check_invariants();
+  windows.check_invariants();
   for (const auto& rail : resources.rails) {
     std::int32_t outstanding = 0;
     std::int64_t bytes = 0;

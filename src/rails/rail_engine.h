@@ -14,6 +14,7 @@
 #include "rails/datapath/timer_list.h"
 #include "rails/datapath/upward.h"
 #include "rails/protocol/eager_messages.h"
+#include "rails/protocol/remote_windows.h"
 #include "rails/protocol/rendezvous.h"
 #include "rails/recovery/recovery.h"
 
@@ -56,6 +57,7 @@ struct RailEngine {
   Completions completions;
   EagerMessages eager;
   Rendezvous rendezvous;
+  RemoteWindows windows;
   Recovery recovery;
 
  private:

@@ -7,7 +7,7 @@ namespace {
 
 class RailJob {
  public:
-  static constexpr bool native = false;
+  static constexpr bool native = true, native_atomics = false;
   RailJob() : cluster_({}) { EXPECT_EQ(cluster_.failure(), ""); }
   Transport& at(ProcessIndex process) {
     cluster_.at(process).take_turn();

@@ -73,6 +73,7 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
     if (completion.status != rdma::Status::flushed) ++context_.counters.errors_completed;
     if (completion.status == rdma::Status::remote_access || completion.status == rdma::Status::local_error)
       ++context_.counters.protection_errors;
+    if (completion.status == rdma::Status::remote_access) stripes_.on_refused(*entry);
     upward_.subchannels->on_failed(subchannel, reason_of(completion.status));
     return;
   }
@@ -80,12 +81,15 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   subchannel.traffic.last_completion = context_.now;
   subchannel.traffic.last_proof = entry->posted;
   const Nanoseconds before = std::clamp(rail.polling.polled_before(), entry->posted, context_.now);
-  if (entry->kind == WorkEntry::Kind::packet) {
+  if (entry->kind == WorkEntry::Kind::confirmation) return stripes_.on_confirmation(*entry);
+  if (counts_as_packet(*entry)) {
     subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
                                            context_.now);
     context_.status.sent(subchannel.status_row, entry->bytes);
     // Delivered to the peer's adapter, which may still die before its software has seen it.
-    if (entry->sequenced)
+    if (entry->light)
+      stripes_.on_done(*entry);
+    else if (entry->sequenced)
       subchannel.peer.packets().retain(*entry);
     else
       resources_.free_entry(entry);

@@ -18,14 +18,31 @@ constexpr std::int64_t longest_piece = 1 << 30;
 // rail no more is left to be done than its own size and this. Reads load the other end's way here, and their
 // starts come as soon as those before them; they are bounded by tokens.
 constexpr double seconds_of_backlog = 0.002;
+// Nobody is told of one-sided stripes, so they may be so many times finer than others (V07 5.2).
+constexpr std::int64_t finer_one_sided = 4;
+// A light transfer does not take a path on which what is queued takes so much longer than on another one.
+constexpr double seconds_worth_changing = 20e-6;
+
+rdma::SendRequest request_of(const StripedTransfer& transfer, const WorkEntry& entry,
+                             const Subchannel& subchannel, std::uint32_t remote_key) {
+  rdma::SendRequest request;
+  request.id = entry.work_id();
+  request.opcode = transfer.direction() == Direction::write ? rdma::Opcode::write : rdma::Opcode::read;
+  request.segment_count = 1;
+  request.segments[0] = transfer.segment({entry.offset, entry.size}, subchannel.rail.device_number());
+  request.remote_address = transfer.remote().address + static_cast<std::uint64_t>(entry.offset);
+  request.remote_key = remote_key;
+  return request;
+}
 
 }  // namespace
 
 void StripedTransfer::reset() {
   HAWSER_ASSERT(!link_.linked() && !written_.linked() && in_flight_ == 0);
   local_.clear();
+  buffer_ = nullptr;
   rest_.clear();
-  reissued_ = false;
+  reissued_ = stopped_ = false;
   one_path_ = 0;
   posted_ = moved_ = 0;
   peer_ = nullptr;
@@ -37,9 +54,20 @@ void StripeEngine::add(StripedTransfer& transfer, const ByteRange& range) {
   if (!transfer.link_.linked()) list_of(transfer).push_back(&transfer);
 }
 
+void StripeEngine::begin(StripedTransfer& transfer, const ByteRange& range) {
+  add(transfer, range);
+  if (list_of(transfer).front() == &transfer && transfer.peer_->paths().ready() > 0) post(transfer);
+}
+
 void StripeEngine::confirm(StripedTransfer& transfer) {
   while (WorkEntry* entry = transfer.acknowledged_.pop_front()) resources_.free_entry(entry);
   if (transfer.written_.linked()) written_.remove(&transfer);
+}
+
+void StripeEngine::stop(StripedTransfer& transfer) {
+  transfer.stopped_ = true;
+  transfer.rest_.clear();
+  if (transfer.link_.linked()) list_of(transfer).remove(&transfer);
 }
 
 void StripeEngine::withdraw(StripedTransfer& transfer) {
@@ -76,13 +104,14 @@ bool StripeEngine::backed_up(const StripedTransfer& transfer) const {
 
 // What is posted cannot be moved any more when a rail turns slow: a long transfer is planned piece by piece.
 bool StripeEngine::post(StripedTransfer& transfer) {
+  if (transfer.light()) return post_light(transfer);
   if (!transfer.rest_.empty() && !transfer.local_.made() && !transfer.owner_->prepare(transfer))
     return give_up(transfer);
   VirtualChannel& peer = *transfer.peer_;
   const bool write = transfer.direction_ == Direction::write;
   bool moved = false;
   while (!transfer.rest_.empty() && (write || read_tokens_ > 0)) {
-    const std::span<SubchannelView> views = peer.paths().views(write ? 2 : 1);
+    const std::span<SubchannelView> views = peer.paths().views(transfer.requests());
     const Outlook outlook = survey(transfer, views);
     const auto piece = static_cast<std::int64_t>(std::min(
         std::max(outlook.rate * seconds_of_piece, shortest_piece), static_cast<double>(outlook.longest)));
@@ -112,12 +141,12 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
   outlook.backlog = INFINITY;
   outlook.longest = longest_piece;
   std::uint32_t turn = transfer.one_path_;
+  bool lacks = false;
   for (SubchannelView& view : views) {
     const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
     view.usable = view.usable && transfer.local_.usable(subchannel.rail.device_number()) &&
-                  transfer.remote_.keys[subchannel.remote_rail] != 0 &&
-                  transfer.remote_.device_generations[subchannel.remote_rail] ==
-                      subchannel.ends.remote_device_generation;
+                  has_keys(transfer, subchannel);
+    lacks |= lacks_keys(transfer, subchannel);
     // After damage: only the first usable path, then the second, and so on.
     if (view.usable && transfer.one_path_ > 0) view.usable = --turn == 0;
     outlook.any |= view.usable;
@@ -131,7 +160,23 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
         std::min(outlook.backlog, static_cast<double>(view.bytes_queued) / view.bytes_per_second);
   }
   if (!outlook.any && transfer.one_path_ > 1) transfer.one_path_ = 1;  // round again
+  if (lacks) [[unlikely]]
+    transfer.owner_->on_keys_wanted(transfer);
   return outlook;
+}
+
+// With keys for the adapter that the connection was made with.
+bool StripeEngine::has_keys(const StripedTransfer& transfer, const Subchannel& subchannel) {
+  const std::uint16_t rail = subchannel.remote_rail;
+  return transfer.remote_.keys[rail] != 0 &&
+         transfer.remote_.device_generations[rail] == subchannel.ends.remote_device_generation;
+}
+
+// Whether the adapter was opened again after those that it has. Those of a rendezvous come by themselves.
+bool StripeEngine::lacks_keys(const StripedTransfer& transfer, const Subchannel& subchannel) {
+  const int newer =
+      subchannel.ends.remote_device_generation - transfer.remote_.device_generations[subchannel.remote_rail];
+  return transfer.sides_ == Sides::one && subchannel.in_service() && static_cast<std::int8_t>(newer) > 0;
 }
 
 // Whether some connection that is ready has its keys at both ends, or will have new ones.
@@ -140,8 +185,8 @@ bool StripeEngine::reached_by_adapters(const StripedTransfer& transfer) const {
   for (const Subchannel& subchannel : transfer.peer_->subchannels()) {
     if (!subchannel.in_service()) continue;
     any_ready = true;
-    if (transfer.local_.usable(subchannel.rail.device_number()) &&
-        transfer.remote_.keys[subchannel.remote_rail] != 0)
+    const bool here = transfer.light() || transfer.local_.usable(subchannel.rail.device_number());
+    if (here && (transfer.remote_.keys[subchannel.remote_rail] != 0 || lacks_keys(transfer, subchannel)))
       return true;
   }
   return !any_ready;
@@ -161,7 +206,8 @@ bool StripeEngine::post_range(StripedTransfer& transfer, const ByteRange& range,
                               std::span<const SubchannelView> views) {
   StripeRequest request;
   request.bytes = range.size;
-  request.smallest_stripe = context_.knobs.rail_stripe;
+  request.smallest_stripe = transfer.sides_ == Sides::one ? context_.knobs.rail_stripe / finer_one_sided
+                                                          : context_.knobs.rail_stripe;
   request.traffic = transfer.traffic_;
   StripePlan plan;
   transfer.peer_->paths().policy().plan(request, views, plan);
@@ -181,8 +227,8 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
   Subchannel& subchannel = transfer.peer_->subchannels()[stripe.subchannel];
   Rail& rail = subchannel.rail;
   const bool write = transfer.direction_ == Direction::write;
-  const std::int32_t requests = write ? 2 : 1;
-  if (!subchannel.room_for(requests, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return 0;
+  if (!subchannel.room_for(transfer.requests(), static_cast<std::int32_t>(context_.knobs.rail_send_depth)))
+    return 0;
   if (!write && read_tokens_ == 0) {
     ++context_.counters.read_tokens_waited;
     return 0;
@@ -193,30 +239,95 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
   if (bytes == 0) return 0;
   // What is written waits in the own adapter, which does no harm.
   if (write) port_flow.note_demand(bytes, rail.traffic.bytes_queued);
+  return issue(transfer, {stripe.offset, bytes}, subchannel) ? bytes : 0;
+}
+
+// False: the adapter does not take it now.
+bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subchannel& subchannel) {
+  Rail& rail = subchannel.rail;
   WorkEntry& entry = *resources_.entries.take();
-  entry.kind = write ? WorkEntry::Kind::write : WorkEntry::Kind::read;
+  entry.kind = transfer.kind();
   entry.sequenced = false;
+  entry.light = transfer.light();
   entry.transfer = &transfer;
-  entry.offset = stripe.offset;
-  entry.size = bytes;
+  entry.offset = range.offset;
+  entry.size = range.size;
+  entry.bytes = static_cast<std::uint32_t>(range.size);  // of a light one
   entry.posted = context_.now;
   entry.watched = 0;
   entry.before.queued = subchannel.traffic.bytes_queued;
-  entry.before.delivered = subchannel.traffic.stripe_flow.delivered();
-  entry.before.port_delivered = port_flow.delivered();
-  if (!(write ? post_write(transfer, entry, subchannel) : post_read(transfer, entry, subchannel))) {
+  entry.before.delivered =
+      (entry.light ? subchannel.traffic.packet_flow : subchannel.traffic.stripe_flow).delivered();
+  entry.before.port_delivered =
+      (transfer.direction_ == Direction::write ? rail.traffic.write_flow : rail.traffic.read_flow)
+          .delivered();
+  if (!post(transfer, entry, subchannel)) {
     resources_.free_entry(&entry);
-    return 0;
+    return false;
   }
-  if (transfer.reissued_) upward_.subchannels->on_reissued(bytes);
-  context_.counters.bytes_striped += static_cast<std::uint64_t>(bytes);
+  if (transfer.reissued_) upward_.subchannels->on_reissued(range.size);
+  context_.counters.bytes_striped += static_cast<std::uint64_t>(range.size);
   ++transfer.in_flight_;
-  transfer.posted_ += bytes;
+  transfer.posted_ += range.size;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   subchannel.add(entry);
   context_.note_posted();
-  context_.status.posted(subchannel.status_row, bytes);
-  return bytes;
+  if (!entry.light) context_.status.posted(subchannel.status_row, range.size);
+  return true;
+}
+
+bool StripeEngine::post(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
+  if (entry.kind == WorkEntry::Kind::write) return post_write(transfer, entry, subchannel);
+  return entry.kind == WorkEntry::Kind::put ? post_put(transfer, entry, subchannel)
+                                            : post_read(transfer, entry, subchannel);
+}
+
+// It is one range. What waits of it again goes on when some path has room.
+bool StripeEngine::post_light(StripedTransfer& transfer) {
+  if (!transfer.rest_.empty()) {
+    const ByteRange range = transfer.rest_.back();
+    if (transfer.direction_ == Direction::read && read_tokens_ == 0) {
+      ++context_.counters.read_tokens_waited;
+      return false;
+    }
+    Subchannel* const subchannel = next_in_turn(transfer, range.size);
+    if (subchannel == nullptr) return reached_by_adapters(transfer) ? false : give_up(transfer);
+    if (!issue(transfer, range, *subchannel)) return false;
+    context_.counters.bytes_of(transfer.traffic_) += static_cast<std::uint64_t>(range.size);
+    transfer.rest_.pop_back();
+  }
+  list_of(transfer).remove(&transfer);
+  return true;
+}
+
+// Among the paths that can carry it, that are about as fast as the fastest of them and on which it need not
+// wait much longer than on another one; null: none has room.
+Subchannel* StripeEngine::next_in_turn(StripedTransfer& transfer, std::int64_t bytes) {
+  VirtualChannel& peer = *transfer.peer_;
+  const std::span<const SubchannelView> views = peer.paths().views(1);
+  double fastest = 0, shortest = INFINITY;
+  bool lacks = false;
+  const auto usable = [&](const SubchannelView& view, const Subchannel& subchannel) {
+    return view.usable && has_keys(transfer, subchannel);
+  };
+  const auto wait = [](const SubchannelView& view) {
+    return static_cast<double>(view.bytes_queued) / view.bytes_per_second;
+  };
+  for (const Subchannel& subchannel : peer.subchannels()) {
+    const SubchannelView& view = views[subchannel.index];
+    lacks |= lacks_keys(transfer, subchannel);
+    if (!usable(view, subchannel)) continue;
+    fastest = std::max(fastest, view.bytes_per_second);
+    shortest = std::min(shortest, wait(view));
+  }
+  if (lacks) [[unlikely]]
+    transfer.owner_->on_keys_wanted(transfer);
+  return peer.paths().next_in_turn([&](Subchannel& subchannel) {
+    const SubchannelView& view = views[subchannel.index];
+    return usable(view, subchannel) && view.bytes_per_second >= fastest / 2 &&
+           wait(view) <= shortest + seconds_worth_changing &&
+           subchannel.traffic.packet_flow.admits(bytes, subchannel.traffic.packet_bytes);
+  });
 }
 
 // A write and its finish, one entry: what completes the finish completes the write.
@@ -230,14 +341,8 @@ bool StripeEngine::post_write(StripedTransfer& transfer, WorkEntry& entry, Subch
   std::memcpy(entry.buffer->data + sizeof(PacketHeader), &body, sizeof(body));
   entry.bytes = sizeof(PacketHeader) + sizeof(body);
   rdma::SendRequest requests[2];
-  requests[0].id = entry.work_id();
-  requests[0].opcode = rdma::Opcode::write;
+  requests[0] = request_of(transfer, entry, subchannel, remote_key(transfer, subchannel));
   requests[0].signaled = false;
-  requests[0].segment_count = 1;
-  requests[0].segments[0] = {transfer.local_.address() + entry.offset, static_cast<std::uint32_t>(entry.size),
-                             transfer.local_.local_key(subchannel.rail.device_number())};
-  requests[0].remote_address = transfer.remote_.address + static_cast<std::uint64_t>(entry.offset);
-  requests[0].remote_key = remote_key(transfer, subchannel);
   requests[1] = transfer.peer_->packets().request(subchannel, entry);
   const int posted = subchannel.queue_pair->post_send(requests);
   if (posted == 0) return false;
@@ -251,15 +356,17 @@ bool StripeEngine::post_write(StripedTransfer& transfer, WorkEntry& entry, Subch
   return true;
 }
 
+bool StripeEngine::post_put(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
+  rdma::SendRequest request = request_of(transfer, entry, subchannel, remote_key(transfer, subchannel));
+  request.inlined = entry.size <= resources_.inline_bytes;
+  if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;
+  confirmations_.note_posted(entry, subchannel, request);
+  ++context_.counters.stripes_put;
+  return true;
+}
+
 bool StripeEngine::post_read(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
-  rdma::SendRequest request;
-  request.id = entry.work_id();
-  request.opcode = rdma::Opcode::read;
-  request.segment_count = 1;
-  request.segments[0] = {transfer.local_.address() + entry.offset, static_cast<std::uint32_t>(entry.size),
-                         transfer.local_.local_key(subchannel.rail.device_number())};
-  request.remote_address = transfer.remote_.address + static_cast<std::uint64_t>(entry.offset);
-  request.remote_key = remote_key(transfer, subchannel);
+  const rdma::SendRequest request = request_of(transfer, entry, subchannel, remote_key(transfer, subchannel));
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;
   --read_tokens_;
   ++context_.counters.stripes_read;
@@ -289,6 +396,8 @@ void StripeEngine::on_done(WorkEntry& entry) {
   transfer.moved_ += range.size;
   if (entry.kind == WorkEntry::Kind::read) {
     resources_.free_entry(&entry);
+  } else if (entry.kind == WorkEntry::Kind::put) {
+    confirmations_.keep(entry);
   } else {
     resources_.small_packets.give_back(entry.buffer);
     entry.buffer = nullptr;
@@ -299,9 +408,31 @@ void StripeEngine::on_done(WorkEntry& entry) {
   transfer.owner_->on_done(transfer, range);
 }
 
+void StripeEngine::on_confirmation(WorkEntry& confirmation) {
+  Subchannel& subchannel = *confirmation.subchannel;
+  const std::uint32_t before = confirmation.ordinal;
+  confirmations_.on_read(confirmation);
+  resources_.free_entry(&confirmation);
+  while (WorkEntry* put = confirmations_.take_confirmed(subchannel, before)) {
+    StripedTransfer& transfer = *put->transfer;
+    const ByteRange range{put->offset, put->size};
+    resources_.free_entry(put);
+    transfer.owner_->on_confirmed(transfer, range);
+  }
+}
+
+// The entry stays where it is until its connection is over.
+void StripeEngine::on_refused(const WorkEntry& entry) {
+  if (entry.transfer != nullptr && entry.transfer->sides_ == Sides::one) stop(*entry.transfer);
+}
+
 void StripeEngine::on_failed(WorkEntry& entry) {
   end_flight(entry);
   StripedTransfer& transfer = *entry.transfer;
+  if (transfer.sides_ == Sides::one && transfer.stopped_) [[unlikely]] {
+    resources_.free_entry(&entry);
+    return transfer.owner_->on_stopped(transfer);
+  }
   transfer.reissued_ = true;
   transfer.rest_.push_back({entry.offset, entry.size});
   ++context_.counters.stripes_reissued;
@@ -315,7 +446,18 @@ void StripeEngine::on_failed(WorkEntry& entry) {
   list.insert(behind, &transfer);
 }
 
-void StripeEngine::take_back(const Subchannel& subchannel, std::uint32_t received) {
+// It was done as far as the peer's adapter said.
+void StripeEngine::take_back(WorkEntry& entry) {
+  StripedTransfer& transfer = *entry.transfer;
+  ++context_.counters.taken_back;
+  ++transfer.in_flight_;
+  transfer.posted_ += entry.size;
+  transfer.moved_ -= entry.size;
+  on_failed(entry);
+}
+
+void StripeEngine::take_back(Subchannel& subchannel, std::uint32_t received) {
+  take_back_puts(subchannel);
   for (StripedTransfer* transfer = written_.front(); transfer != nullptr; transfer = written_.next(transfer))
     for (WorkEntry* entry = transfer->acknowledged_.front(); entry != nullptr;) {
       WorkEntry* const next = transfer->acknowledged_.next(entry);
@@ -323,11 +465,7 @@ void StripeEngine::take_back(const Subchannel& subchannel, std::uint32_t receive
           entry->connection_generation == subchannel.connection_generation() &&
           sequence_distance(entry->ordinal, received) >= 0) {
         transfer->acknowledged_.remove(entry);
-        ++context_.counters.taken_back;
-        ++transfer->in_flight_;
-        transfer->posted_ += entry->size;
-        transfer->moved_ -= entry->size;
-        on_failed(*entry);
+        take_back(*entry);
       }
       entry = next;
     }

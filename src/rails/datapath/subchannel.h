@@ -83,13 +83,29 @@ struct SubchannelTraffic {
   void count(const WorkEntry& entry, RailTraffic& rail, int sign) {
     outstanding += sign * entry.requests();
     rail.outstanding += sign * entry.requests();
-    if (entry.kind == WorkEntry::Kind::packet) {
+    if (counts_as_packet(entry)) {
       packet_bytes += sign * static_cast<std::int64_t>(entry.bytes);
     } else if (entry.kind != WorkEntry::Kind::marker) {
       bytes_queued += sign * entry.size;
       rail.bytes_queued += sign * entry.size;
     }
   }
+};
+
+struct Subchannel;
+
+// The puts of a connection, which lie in the peer's memory for certain when a read behind them on the same
+// queue pair was carried out.
+struct PutTrail {
+  explicit PutTrail(Subchannel& of) : subchannel(of) {}
+
+  Subchannel& subchannel;
+  EntryList acknowledged;          // done as far as the peer's adapter says; in order
+  std::uint32_t posted = 0;        // puts in this generation
+  std::int32_t confirmations = 0;  // in flight
+  std::uint64_t last_address = 0;  // of the bytes at the peer that the last put writes,
+  std::uint32_t last_key = 0;      // and their key
+  ListLink uncovered_link;         // into PutConfirmations
 };
 
 struct Subchannel {
@@ -136,6 +152,7 @@ struct Subchannel {
   SubchannelEnds ends;
 
   SubchannelTraffic traffic;
+  std::unique_ptr<PutTrail> puts;  // null: there were none
   PathSilence silence;
   ConnectionName fenced_over;  // the connection over which the last fence went as a packet
 

@@ -45,8 +45,7 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests) {
     if (!view.usable) continue;
     view.bytes_per_second = weights_.weight(subchannel.index);
     const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
-    if (oldest != nullptr && oldest->kind != WorkEntry::Kind::packet &&
-        !subchannel.rail.polling.may_have_backlog())
+    if (oldest != nullptr && !counts_as_packet(*oldest) && !subchannel.rail.polling.may_have_backlog())
       view.bytes_per_second =
           weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polling.polled());
     view.probe = weights_.wants_probe(subchannel.index, context_.now);

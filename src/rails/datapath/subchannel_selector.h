@@ -50,6 +50,18 @@ class SubchannelSelector {
     }
     return choose_anew(bytes, traffic);
   }
+  // The next one, in turn, that may be used; null: none.
+  template <class MayBeUsed>
+  Subchannel* next_in_turn(MayBeUsed&& may_be_used) {
+    const std::size_t count = subchannels_.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      Subchannel& subchannel = subchannels_[(turn_ + i) % count];
+      if (!may_be_used(subchannel)) continue;
+      turn_ = subchannel.index + 1u;
+      return &subchannel;
+    }
+    return nullptr;
+  }
 
  private:
   struct Choice {
@@ -79,6 +91,7 @@ class SubchannelSelector {
   int ready_ = 0;
   int suspected_ = 0;
   Choice choice_;
+  std::uint32_t turn_ = 0;
   const std::int32_t depth_;  // of send queues
 };
 

@@ -18,7 +18,14 @@ class StripedTransfer;
 struct Subchannel;
 
 struct WorkEntry {
-  enum class Kind : std::uint8_t { packet, write, read, marker };
+  enum class Kind : std::uint8_t {
+    packet,
+    write,  // with a finish behind it
+    put,    // a write that a confirmation proves
+    read,
+    confirmation,  // reads a byte behind puts
+    marker,
+  };
   enum class Place : std::uint8_t {
     free,
     in_flight,
@@ -32,13 +39,16 @@ struct WorkEntry {
   std::uint32_t generation = 0;  // counts uses, so that a completion that comes late is told
   Kind kind = Kind::packet;
   Place place = Place::free;
-  PacketKind packet_kind = PacketKind::eager;     // packets, and the finish of a write
-  bool sequenced = false;                         // packets: issued again until the peer has it
-  bool small = false;                             // which pool the buffer is of
+  PacketKind packet_kind = PacketKind::eager;  // packets, and the finish of a write
+  bool sequenced = false;                      // packets: issued again until the peer has it
+  bool small = false;                          // which pool the buffer is of
+  bool light = false;  // a stripe that counts as a packet of `bytes`: it tells nothing of a path's rate
   TrafficClass traffic = TrafficClass::blocking;  // packets
   std::uint32_t bytes = 0;                        // packets: with all headers
   std::uint32_t sequence_number = 0;
-  std::uint32_t ordinal = 0;  // packets and writes: number of the (finish) packet on its subchannel
+  // Packets and writes: number of the (finish) packet on its subchannel. Puts: among its puts.
+  // Confirmations: how many puts came before.
+  std::uint32_t ordinal = 0;
   PacketBuffer* buffer = nullptr;
   Subchannel* subchannel = nullptr;         // in flight or retained
   std::uint32_t connection_generation = 0;  // of that, when it was posted
@@ -59,6 +69,10 @@ struct WorkEntry {
   std::int32_t requests() const { return kind == Kind::write ? 2 : 1; }
   std::uint64_t work_id() const { return std::uint64_t{generation} << 32 | index; }
 };
+// Whether it is a packet to those who measure paths.
+inline bool counts_as_packet(const WorkEntry& entry) {
+  return entry.kind == WorkEntry::Kind::packet || entry.light;
+}
 using EntryList = IntrusiveList<WorkEntry, &WorkEntry::link>;
 
 class EntryPool {
@@ -80,6 +94,8 @@ class EntryPool {
     entry->generation = (entry->generation + 1) % generations;
     entry->buffer = nullptr;
     entry->subchannel = nullptr;
+    entry->transfer = nullptr;
+    entry->light = false;
     free_.push_front(entry);
     --taken_;
   }

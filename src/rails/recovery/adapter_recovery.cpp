@@ -75,6 +75,7 @@ bool AdapterRecovery::in_use(std::uint16_t device) const {
 
 void AdapterRecovery::close(std::uint16_t device) {
   rendezvous_.on_device_closed(device);
+  windows_.on_device_closed(device);
   resources_.registrations->forget_device(device);
   give_back(device);
   adapters_[device] = {State::closed, 0, context_.now + first_pause, adapters_[device].died};
@@ -103,6 +104,7 @@ void AdapterRecovery::try_to_open(std::uint16_t device) {
   ++context_.counters.adapters_reopened;
   resources_.dead_devices &= ~(DeviceMask{1} << device);
   rendezvous_.on_device_opened(device);
+  windows_.on_device_opened(device);
   for (const auto& rail : resources_.rails) {
     if (rail->device_number() != device) continue;
     resources_.table.rails[rail->number()] = rail->address();

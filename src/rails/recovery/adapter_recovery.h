@@ -21,6 +21,7 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/timer_list.h"
+#include "rails/protocol/remote_windows.h"
 #include "rails/protocol/rendezvous.h"
 
 namespace hawser {
@@ -31,12 +32,13 @@ class Failover;
 class AdapterRecovery {
  public:
   AdapterRecovery(RailContext& context, RailResources& resources, const PeerTable& peers, TimerList& timers,
-                  Rendezvous& rendezvous, Failover& failover, Connector& connector)
+                  Rendezvous& rendezvous, RemoteWindows& windows, Failover& failover, Connector& connector)
       : context_(context),
         resources_(resources),
         peers_(peers),
         timers_(timers),
         rendezvous_(rendezvous),
+        windows_(windows),
         failover_(failover),
         connector_(connector) {}
 
@@ -67,6 +69,7 @@ class AdapterRecovery {
   const PeerTable& peers_;
   TimerList& timers_;
   Rendezvous& rendezvous_;
+  RemoteWindows& windows_;
   Failover& failover_;
   Connector& connector_;
   std::vector<Adapter> adapters_;  // by number of the device

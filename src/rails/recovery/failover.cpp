@@ -11,14 +11,16 @@ namespace {
 
 std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_bytes(std::span(&body, 1)); }
 
-// PlantedBug::resend_without_fence: a second copy of everything unknown, while the first may still arrive.
+// PlantedBug::resend_without_fence and put_without_fence: a second copy of everything unknown, or of all
+// puts, while the first may still arrive.
 void resend_at_once(Subchannel& subchannel, RailContext& context, RailResources& resources,
                     StripeEngine& stripes) {
   EntryList again;
   while (WorkEntry* entry = subchannel.traffic.in_flight.pop_front()) again.push_back(entry);
+  stripes.take_back_puts(subchannel);
   while (WorkEntry* entry = again.pop_front()) {
     entry->generation = (entry->generation + 1) % EntryPool::generations;  // its completion still comes
-    if (entry->kind != WorkEntry::Kind::packet)
+    if (entry->transfer != nullptr)
       stripes.on_failed(*entry);
     else if (entry->sequenced)
       subchannel.peer.packets().wait_again(*entry);
@@ -112,7 +114,8 @@ void Failover::drop_unsequenced(Subchannel& subchannel) {
   for (WorkEntry* entry = subchannel.traffic.in_flight.front(); entry != nullptr;) {
     WorkEntry* const next = subchannel.traffic.in_flight.next(entry);
     const bool packet = entry->kind == WorkEntry::Kind::packet;
-    if (entry->kind == WorkEntry::Kind::marker || (packet && !entry->sequenced)) {
+    const bool aside = entry->kind == WorkEntry::Kind::marker || entry->kind == WorkEntry::Kind::confirmation;
+    if (aside || (packet && !entry->sequenced)) {
       subchannel.traffic.in_flight.remove(entry);
       resources_.free_entry(entry);
     } else {
@@ -189,6 +192,11 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
   peer.packets().take_back(subchannel, received);
   stripes_.take_back(subchannel, received);
   while (WorkEntry* entry = subchannel.traffic.in_flight.pop_front()) {
+    if (entry->kind == WorkEntry::Kind::put) {
+      // Nobody at the peer counts puts. What arrived is written once more, and now nothing late can follow.
+      stripes_.on_failed(*entry);
+      continue;
+    }
     if (entry->kind == WorkEntry::Kind::read) {
       // Nothing late could land here since the own end was drained; but only now does the peer's adapter not
       // look at the bytes any more, which the peer may give back as soon as they are read another way.
@@ -288,11 +296,12 @@ bool Failover::others_get_through(Subchannel& subchannel, Nanoseconds since) {
 
 void Failover::discard(Subchannel& subchannel) {
   while (WorkEntry* entry = subchannel.traffic.in_flight.pop_front()) {
-    if (entry->kind == WorkEntry::Kind::write || entry->kind == WorkEntry::Kind::read)
+    if (entry->transfer != nullptr)
       stripes_.on_failed(*entry);
     else
       resources_.free_entry(entry);
   }
+  stripes_.take_back_puts(subchannel);
   timers_.remove(subchannel);
 }
 
@@ -310,6 +319,7 @@ void Failover::lose(VirtualChannel& peer, const Error& error) {
     machines_.on(subchannel, {.kind = SubchannelEvent::Kind::lost});
   peer.abandon();
   rendezvous_.abandon(peer, error);
+  windows_.abandon(peer, error);
   context_.events->on_peer_lost(peer.process(), error);
 }
 

@@ -18,6 +18,7 @@
 #include "rails/datapath/subchannel.h"
 #include "rails/datapath/timer_list.h"
 #include "rails/datapath/work_entry.h"
+#include "rails/protocol/remote_windows.h"
 #include "rails/protocol/rendezvous.h"
 #include "rails/recovery/recovery_links.h"
 #include "rails/status/status_table.h"
@@ -33,6 +34,7 @@ class Failover {
   struct Neighbours {
     StripeEngine& stripes;
     Rendezvous& rendezvous;
+    RemoteWindows& windows;
     ControlMessages& control;
     AlternatePaths& alternates;
     MachineEvents& machines;
@@ -45,6 +47,7 @@ class Failover {
         completions_(completions),
         stripes_(neighbours.stripes),
         rendezvous_(neighbours.rendezvous),
+        windows_(neighbours.windows),
         control_(neighbours.control),
         alternates_(neighbours.alternates),
         machines_(neighbours.machines) {}
@@ -90,6 +93,7 @@ class Failover {
   Completions& completions_;
   StripeEngine& stripes_;
   Rendezvous& rendezvous_;
+  RemoteWindows& windows_;
   ControlMessages& control_;
   AlternatePaths& alternates_;
   MachineEvents& machines_;

@@ -31,6 +31,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
     Completions& completions;
     StripeEngine& stripes;
     Rendezvous& rendezvous;
+    RemoteWindows& windows;
     Upward& upward;
   };
   Recovery(const LowerFloors& lower, AddressExchange& exchange);

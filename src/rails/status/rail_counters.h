@@ -13,11 +13,13 @@ namespace hawser {
 struct RailCounters {
   // Traffic.
   std::uint64_t packets_sent = 0, packets_received = 0;
-  std::uint64_t out_of_order = 0;    // packets that had to wait for an earlier one
-  std::uint64_t credit_updates = 0;  // packets that carried nothing else
-  std::uint64_t no_room = 0;         // sends that were told to try again
-  std::uint64_t stripes_written = 0, stripes_read = 0;
-  std::uint64_t read_tokens_waited = 0;  // reads that waited for a token
+  std::uint64_t out_of_order = 0;                       // packets that had to wait for an earlier one
+  std::uint64_t credit_updates = 0;                     // packets that carried nothing else
+  std::uint64_t no_room = 0;                            // sends that were told to try again
+  std::uint64_t stripes_written = 0, stripes_read = 0;  // of rendezvous; and what is got from windows
+  std::uint64_t stripes_put = 0;                        // written into windows
+  std::uint64_t confirming_reads = 0;                   // behind these
+  std::uint64_t read_tokens_waited = 0;                 // reads that waited for a token
   std::uint64_t bytes_striped = 0;
   // Of these, by the class that the scheduling policy was told when it planned them.
   std::uint64_t bytes_blocking = 0, bytes_nonblocking = 0, bytes_collective = 0, bytes_one_sided = 0;

@@ -27,6 +27,8 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(no_room),
     HAWSER_COUNTER(stripes_written),
     HAWSER_COUNTER(stripes_read),
+    HAWSER_COUNTER(stripes_put),
+    HAWSER_COUNTER(confirming_reads),
     HAWSER_COUNTER(read_tokens_waited),
     HAWSER_COUNTER(bytes_striped),
     HAWSER_COUNTER(bytes_blocking),

@@ -20,12 +20,14 @@ inline constexpr std::uint32_t packet_window = 64;
 
 enum class PacketKind : std::uint8_t {
   // Sequenced: carry a sequence number, are delivered once and in order.
-  eager = 1,  // TransportHeader, payload
-  start,      // TransportHeader, StartBody: bytes are exposed
-  reply,      // ReplyBody: where to write them
-  done,       // DoneBody: all is there, or nothing is wanted
-  keys,       // KeysBody: an adapter of the sender was opened again and has other keys
-  data,       // DataBody, bytes of a rendezvous that no adapter moves
+  eager = 1,        // TransportHeader, payload
+  start,            // TransportHeader, StartBody: bytes are exposed
+  reply,            // ReplyBody: where to write them
+  done,             // DoneBody: all is there, or nothing is wanted
+  keys,             // KeysBody: an adapter of the sender was opened again and has other keys
+  data,             // DataBody, bytes of a rendezvous that no adapter moves
+  ask_window_keys,  // WindowKeysBody without keys: those of a window are wanted
+  window_keys,      // WindowKeysBody: those of now
   // Unsequenced: count for the subchannel only, and are harmless if they are lost with it.
   finish,        // FinishBody: a stripe was written; ordered behind it
   fence,         // FenceBody
@@ -36,13 +38,14 @@ enum class PacketKind : std::uint8_t {
   alternate,     // AlternateBody: path migration
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
-inline bool sequenced(PacketKind kind) { return kind <= PacketKind::data; }
+inline bool sequenced(PacketKind kind) { return kind <= PacketKind::window_keys; }
 // Whether the sender waits for what the receiver's software makes of the packet, so that a receiver that
 // computes is interrupted (a solicited event; S06, selective interrupt). Of those that only fill the window,
 // now and then one, for a credit.
 inline bool needs_software(PacketKind kind, std::uint32_t sequence_number) {
   constexpr auto bit = [](PacketKind each) { return 1u << static_cast<unsigned>(each); };
   constexpr unsigned urgent = bit(PacketKind::start) | bit(PacketKind::reply) | bit(PacketKind::keys) |
+                              bit(PacketKind::ask_window_keys) | bit(PacketKind::window_keys) |
                               bit(PacketKind::finish) | bit(PacketKind::fence) |
                               bit(PacketKind::fence_answer) | bit(PacketKind::probe) |
                               bit(PacketKind::probe_answer) | bit(PacketKind::alternate);
@@ -100,6 +103,13 @@ struct KeysBody {
   std::uint8_t written = 0;  // of where it is written to; else of the exposed bytes
   std::uint8_t reserved[7] = {};
   RemoteBytes bytes;
+};
+// Of a window of the process that has it.
+struct WindowKeysBody {
+  TransferName window;
+  std::uint8_t open = 0;  // in an answer: there is such a window
+  std::uint8_t reserved[7] = {};
+  RemoteBytes bytes;  // in an answer
 };
 struct DataBody {
   TransferName fetch;

@@ -1,0 +1,97 @@
+#include "rails/datapath/put_confirmations.h"
+
+#include "rails/datapath/virtual_channel.h"
+
+namespace hawser {
+
+void PutConfirmations::note_posted(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put) {
+  if (subchannel.puts == nullptr) [[unlikely]]
+    subchannel.puts = std::make_unique<PutTrail>(subchannel);
+  PutTrail& trail = *subchannel.puts;
+  entry.ordinal = trail.posted++;
+  trail.last_address = put.remote_address;
+  trail.last_key = put.remote_key;
+  if (!trail.uncovered_link.linked()) uncovered_.push_back(&trail);
+}
+
+void PutConfirmations::keep(WorkEntry& entry) {
+  resources_.entries.place(entry, WorkEntry::Place::retained);
+  entry.subchannel->puts->acknowledged.push_back(&entry);
+}
+
+bool PutConfirmations::post_some() {
+  bool any = false;
+  for (PutTrail* trail = uncovered_.front(); trail != nullptr;) {
+    PutTrail* const next = uncovered_.next(trail);
+    if (trail->confirmations == 0) any |= post(*trail);
+    trail = next;
+  }
+  return any;
+}
+
+void PutConfirmations::confirm_now(VirtualChannel& peer) {
+  for (Subchannel& subchannel : peer.subchannels())
+    if (subchannel.puts != nullptr && subchannel.puts->uncovered_link.linked()) post(*subchannel.puts);
+}
+
+// False: no room now, or the connection is failing; then what is kept will be taken back.
+bool PutConfirmations::post(PutTrail& trail) {
+  Subchannel& subchannel = trail.subchannel;
+  if (!subchannel.in_service() ||
+      !subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth)))
+    return false;
+  PacketBuffer* const buffer = resources_.small_packets.take();
+  if (buffer == nullptr) return false;
+  WorkEntry& entry = *resources_.entries.take();
+  entry.kind = WorkEntry::Kind::confirmation;
+  entry.sequenced = false;
+  entry.light = true;
+  entry.small = true;
+  entry.buffer = buffer;
+  entry.bytes = 0;
+  entry.size = 0;
+  entry.ordinal = trail.posted;
+  entry.posted = context_.now;
+  entry.watched = 0;
+  rdma::SendRequest request;
+  request.id = entry.work_id();
+  request.opcode = rdma::Opcode::read;
+  request.segment_count = 1;
+  request.segments[0] = {buffer->data, 1, buffer->local_keys[subchannel.rail.device_number()]};
+  request.remote_address = trail.last_address;
+  request.remote_key = trail.last_key;
+  if (subchannel.queue_pair->post_send({&request, 1}) != 1) {
+    resources_.free_entry(&entry);
+    return false;
+  }
+  ++trail.confirmations;
+  uncovered_.remove(&trail);
+  ++context_.counters.confirming_reads;
+  resources_.entries.place(entry, WorkEntry::Place::in_flight);
+  subchannel.add(entry);
+  context_.note_posted();
+  return true;
+}
+
+void PutConfirmations::on_read(const WorkEntry& confirmation) {
+  --confirmation.subchannel->puts->confirmations;
+}
+
+WorkEntry* PutConfirmations::take_confirmed(Subchannel& subchannel, std::uint32_t before) {
+  EntryList& acknowledged = subchannel.puts->acknowledged;
+  WorkEntry* const first = acknowledged.front();
+  if (first == nullptr || sequence_distance(first->ordinal, before) >= 0) return nullptr;
+  acknowledged.remove(first);
+  return first;
+}
+
+WorkEntry* PutConfirmations::take_unconfirmed(Subchannel& subchannel) {
+  if (subchannel.puts == nullptr) return nullptr;
+  PutTrail& trail = *subchannel.puts;
+  if (trail.uncovered_link.linked()) uncovered_.remove(&trail);
+  trail.posted = 0;
+  trail.confirmations = 0;
+  return trail.acknowledged.pop_front();
+}
+
+}  // namespace hawser

@@ -1,0 +1,49 @@
+// PutConfirmations: when the peer's memory has what was put there. An adapter acknowledges what it accepted;
+// it may die with it, and nobody at the peer counts puts. So a byte is read behind them on the same queue
+// pair: requests of a connection are carried out in order, and what is read has pushed all that was written
+// before it into memory. A put is over when such a read was carried out; until then, it is moved again if its
+// connection fails (doc/rails.md).
+//
+// The read is of a byte that the last put wrote, so its window cannot be gone while the read is under way.
+#pragma once
+
+#include <cstdint>
+
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/subchannel.h"
+
+namespace hawser {
+
+class VirtualChannel;
+
+class PutConfirmations {
+ public:
+  PutConfirmations(RailContext& context, RailResources& resources)
+      : context_(context), resources_(resources) {}
+
+  // The entry's put was posted.
+  void note_posted(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put);
+  // The peer's adapter has it; the entry is kept here.
+  void keep(WorkEntry& entry);
+  // Reads behind puts that no other read covers: one at a time on each connection. True if any was posted.
+  bool progress() { return uncovered_.empty() ? false : post_some(); }
+  // The same for a peer, at once, though others are under way.
+  void confirm_now(VirtualChannel& peer);
+  // A read was carried out. Then, one by one: the puts that it confirms, which are the caller's now; null: no
+  // more.
+  void on_read(const WorkEntry& confirmation);
+  WorkEntry* take_confirmed(Subchannel& subchannel, std::uint32_t before);
+  // The connection is over: likewise all that are kept, unconfirmed.
+  WorkEntry* take_unconfirmed(Subchannel& subchannel);
+
+ private:
+  bool post_some();
+  bool post(PutTrail& trail);
+
+  RailContext& context_;
+  RailResources& resources_;
+  IntrusiveList<PutTrail, &PutTrail::uncovered_link> uncovered_;  // with puts that no read covers
+};
+
+}  // namespace hawser
