@@ -12,12 +12,10 @@ class Epochs : public ::testing::TestWithParam<Setting> {
   void run(const std::function<void(WindowRank&)>& body) { cluster_.run(body); }
 
  private:
-  WindowCluster cluster_{GetParam().ranks, GetParam().refused_call};
+  WindowCluster cluster_{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Ranks, Epochs, ::testing::ValuesIn(settings), [](const auto& parameter) {
-  return std::to_string(parameter.param.ranks) + "ranks" +
-         (parameter.param.refused_call == 0 ? "" : "refusing" + std::to_string(parameter.param.refused_call));
-});
+INSTANTIATE_TEST_SUITE_P(Ranks, Epochs, ::testing::ValuesIn(settings),
+                         [](const auto& parameter) { return name_of(parameter.param); });
 
 void expect_class(const Result<>& result, ErrorClass error_class) {
   ASSERT_FALSE(result);
@@ -113,7 +111,7 @@ TEST_P(Epochs, ExclusiveLocksExclude) {
 
 // Readers are in together; a writer waits for them, and readers that come behind it for it.
 TEST(Locks, AreSharedAndFair) {
-  WindowCluster cluster(4);
+  WindowCluster cluster({4});
   int readers = 0, most_readers = 0, writers = 0;
   cluster.run([&](WindowRank& own) {
     std::vector<int> memory(1);

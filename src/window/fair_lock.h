@@ -16,7 +16,7 @@ namespace hawser {
 
 class FairLock {
  public:
-  // In shared memory, zero at first. Tickets come round after 2^32.
+  // May lie in shared memory; zero at first. Tickets come round after 2^32.
   struct Words {
     std::atomic<std::uint32_t> next{0};     // ticket
     std::atomic<std::uint32_t> readers{0};  // the ticket that may enter if it is a reader's
@@ -24,34 +24,25 @@ class FairLock {
   };
   using Ticket = std::uint32_t;
 
-  // `words` null: nobody shares them.
-  explicit FairLock(Words* words = nullptr) : shared_(words) {}
+  explicit FairLock(Words& words) : words_(words) {}
 
-  Ticket draw() { return words().next.fetch_add(1, std::memory_order_relaxed); }
+  Ticket draw() { return words_.next.fetch_add(1, std::memory_order_seq_cst); }
   // After the first true of a ticket, not again.
   bool try_enter(Ticket ticket, LockType type) {
-    Words& w = words();
-    if (type == LockType::exclusive) return w.writers.load(std::memory_order_acquire) == ticket;
-    if (w.readers.load(std::memory_order_acquire) != ticket) return false;
-    w.readers.store(ticket + 1, std::memory_order_release);  // those behind may come, too
+    if (type == LockType::exclusive) return words_.writers.load(std::memory_order_acquire) == ticket;
+    if (words_.readers.load(std::memory_order_acquire) != ticket) return false;
+    words_.readers.store(ticket + 1, std::memory_order_seq_cst);  // those behind may come, too
     return true;
   }
   void leave(LockType type) {
-    Words& w = words();
-    if (type == LockType::exclusive) w.readers.fetch_add(1, std::memory_order_release);
-    w.writers.fetch_add(1, std::memory_order_release);
+    if (type == LockType::exclusive) words_.readers.fetch_add(1, std::memory_order_seq_cst);
+    words_.writers.fetch_add(1, std::memory_order_seq_cst);
   }
-  // Whether anybody holds it or waits for it.
-  bool in_use() {
-    Words& w = words();
-    return w.writers.load(std::memory_order_relaxed) != w.next.load(std::memory_order_relaxed);
-  }
+  // Whether somebody waits, or is in behind the one who asks.
+  bool has_others(Ticket ticket) const { return words_.next.load(std::memory_order_relaxed) != ticket + 1; }
 
  private:
-  Words& words() { return shared_ == nullptr ? own_ : *shared_; }
-
-  Words own_;
-  Words* const shared_;
+  Words& words_;
 };
 
 }  // namespace hawser

@@ -1,6 +1,8 @@
-// Passive target: locks of a member's memory (section 12.5.3). The lock of a member is its own process's:
-// others ask for it, and operations wait in the peer's queue until it is given, so MPI_Win_lock itself
-// returns at once, but where the program may read and write the memory itself.
+// Passive target: locks of a member's memory (section 12.5.3). Where the memory is shared, so is the lock,
+// and who wants it waits for its turn. Otherwise the member's process takes turns for who asks it, and
+// operations wait in the peer's queue until the lock is given, so that MPI_Win_lock itself returns at once.
+#include <atomic>
+
 #include "mpi/failure.h"
 #include "window/window.h"
 #include "window/window_engine.h"
@@ -18,28 +20,61 @@ Result<> Window::check_locked(const char* call, int rank) {
   return failure(ErrorClass::rma_sync, "{} of rank {}, which MPI_Win_lock has not locked", call, rank);
 }
 
-// Asks for the lock of a member; our own is waited for.
+FairLock Window::lock_of(int rank) {
+  WindowControl* const control = members_.at(rank).control;
+  return FairLock(control != nullptr ? control->lock : own_lock_);
+}
+
+FairLock::Ticket Window::draw_turn(int rank) {
+  WindowControl* const control = members_.at(rank).control;
+  const FairLock::Ticket ticket = lock_of(rank).draw();
+  if (control != nullptr)
+    control->waiting[ticket % WindowControl::places(members_.shared())].store(engine_.place() + 1);
+  return ticket;
+}
+
+bool Window::take_turn(int rank, FairLock::Ticket ticket, LockType type) {
+  if (!lock_of(rank).try_enter(ticket, type)) return false;
+  if (type == LockType::shared) wake_next(rank);
+  return true;
+}
+
+void Window::end_turn(int rank, LockType type) {
+  lock_of(rank).leave(type);
+  wake_next(rank);
+}
+
+void Window::wake_next(int rank) {
+  WindowControl* const control = members_.at(rank).control;
+  if (control == nullptr) return;
+  control->wake_next(WindowControl::places(members_.shared()), [this](int place) { engine_.wake(place); });
+}
+
+// Takes the lock, where this process can by itself, or asks for it.
 void Window::begin_lock(WindowPeer& to, LockType type, bool unchecked) {
   to.lock_type = type;
   to.lock_unchecked = unchecked;
-  if (!unchecked && to.link.channel != nullptr) {
+  to.lock = WindowPeer::Lock::held;
+  if (unchecked) return;
+  if (!takes_lock_itself(to)) {
     to.lock = WindowPeer::Lock::wanted;
     WindowHeader packet = WindowEngine::header_to(to, WindowHeader::Kind::lock);
     if (type == LockType::shared) packet.flags = WindowHeader::shared;
     return engine_.send_packet(to, packet);
   }
-  if (!unchecked) {
-    const FairLock::Ticket ticket = lock_.draw();
-    wait_until([&] { return lock_.try_enter(ticket, type); });
-  }
-  to.lock = WindowPeer::Lock::held;
+  const FairLock::Ticket ticket = draw_turn(to.rank);
+  if (!take_turn(to.rank, ticket, type)) wait_until([&] { return take_turn(to.rank, ticket, type); });
+}
+
+bool Window::takes_lock_itself(const WindowPeer& to) const {
+  return to.link.channel == nullptr || members_.at(to.rank).control != nullptr;
 }
 
 // Gives it back behind all operations.
 void Window::begin_unlock(WindowPeer& to) {
   to.lock = WindowPeer::Lock::none;
   if (to.lock_unchecked) return ask_for_flush(to);
-  if (to.link.channel == nullptr) return lock_.leave(to.lock_type);
+  if (takes_lock_itself(to)) return end_turn(to.rank, to.lock_type);
   to.asked = ++to.sent;
   WindowHeader packet = WindowEngine::header_to(to, WindowHeader::Kind::unlock);
   packet.number = to.sent;
@@ -54,7 +89,6 @@ Result<> Window::lock(LockType type, int rank, int assertions) {
   access_ = Access::locked;
   ++locks_held_;
   begin_lock(to, type, (assertions & window_mode::no_check) != 0);
-  if (members_.at(rank).mapped != nullptr) wait_until([&] { return to.lock == WindowPeer::Lock::held; });
   return {};
 }
 
@@ -63,7 +97,8 @@ Result<> Window::unlock(int rank) {
     return failure(ErrorClass::rma_sync, "MPI_Win_unlock of rank {}, which MPI_Win_lock has not locked",
                    rank);
   WindowPeer& to = peer(rank);
-  wait_until([&] { return to.lock == WindowPeer::Lock::held; });
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (to.lock != WindowPeer::Lock::held) wait_until([&] { return to.lock == WindowPeer::Lock::held; });
   // Nobody need wait for the target if there is nothing that it has to do.
   const bool idle = to.done_at_target();
   begin_unlock(to);
@@ -76,13 +111,10 @@ Result<> Window::lock_all(int assertions) {
   access_ = Access::locked_all;
   lock_all_unchecked_ = (assertions & window_mode::no_check) != 0;
   // The program may read and write what is mapped; other locks are asked for with the first operation.
+  ready_peer(rank());
+  if (members_.shared() == 0) return {};
   for (int member = 0; member < size(); ++member)
-    if (members_.at(member).mapped != nullptr) ready_peer(member);
-  wait_until([this] {
-    bool waits = false;
-    for_each_peer([&](const WindowPeer& to) { waits |= to.lock == WindowPeer::Lock::wanted; });
-    return !waits;
-  });
+    if (members_.at(member).control != nullptr) ready_peer(member);
   return {};
 }
 
@@ -102,6 +134,7 @@ Result<> Window::unlock_all() {
     for_each_peer([&](const WindowPeer& to) { waits |= to.lock == WindowPeer::Lock::wanted; });
     return !waits;
   });
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   for_each_peer([this](WindowPeer& to) {
     if (to.lock != WindowPeer::Lock::none) begin_unlock(to);
   });

@@ -11,8 +11,9 @@
 namespace hawser {
 namespace {
 
-// With dynamic windows the displacement is the address, and arithmetic on a null pointer is undefined.
-std::byte* address(std::byte* base, std::int64_t displacement) {
+// With dynamic windows, or MPI_BOTTOM, the displacement is the address, and arithmetic on a null pointer is
+// undefined.
+std::byte* address(const void* base, std::int64_t displacement) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) +
                                       static_cast<std::uintptr_t>(displacement));
 }
@@ -77,16 +78,14 @@ Result<> Window::aim(WindowCall& call, const TargetData& target) {
   return {};
 }
 
-// True: the data are here, and the call was done. Only put and get where another process's memory is mapped,
-// for there its owner calculates.
+// True: this process reaches the memory, and the call was done.
 Result<bool> Window::run_here(WindowCall& call) {
-  std::byte* const base = members_.at(call.rank).mapped;
+  const Members::Member& member = members_.at(call.rank);
   const bool own = call.rank == rank();
-  if (!own && (base == nullptr || (call.kind != WindowCall::Kind::put && call.kind != WindowCall::Kind::get)))
-    return false;
+  if (!own && member.mapped == nullptr) return false;
   if (own && memory_.flavor == WindowFlavor::dynamic) HAWSER_TRY(check_attached(call));
   TypePacker packer;
-  ByteSequence place{address(base, call.displacement), call.bytes, nullptr};
+  ByteSequence place{address(member.mapped, call.displacement), call.bytes, nullptr};
   if (call.type != nullptr) {
     packer = TypePacker(place.data, call.count, *call.type);
     place = {nullptr, call.bytes, &packer};
@@ -98,17 +97,19 @@ Result<bool> Window::run_here(WindowCall& call) {
     case WindowCall::Kind::get:
       copy_between(call.result, place);
       break;
-    case WindowCall::Kind::compare_and_swap:
+    case WindowCall::Kind::compare_and_swap: {
+      const Calculating calculating(member.control);
       Accumulation::compare_and_swap(place.data, call.bytes, static_cast<const std::byte*>(call.compared),
                                      call.origin.data, call.result.data);
       break;
+    }
     default:
-      accumulate_here(call, place);
+      accumulate_here(call, place, member.control);
   }
   return true;
 }
 
-void Window::accumulate_here(const WindowCall& call, const ByteSequence& place) {
+void Window::accumulate_here(const WindowCall& call, const ByteSequence& place, WindowControl* control) {
   const Accumulation accumulation(call.operation, call.element);
   HAWSER_ASSERT(accumulation.sound());
   // The caller's data are gathered and those of before scattered, piece by piece.
@@ -122,7 +123,10 @@ void Window::accumulate_here(const WindowCall& call, const ByteSequence& place) 
       from = call.origin.data == nullptr ? nullptr : call.origin.data + at;
     else
       call.origin.packer->pack(at, data, n);
-    accumulation.apply(place, at, from, n, before);
+    {
+      const Calculating calculating(control);
+      accumulation.apply(place, at, from, n, before);
+    }
     if (call.kind != WindowCall::Kind::get_accumulate) continue;
     if (call.result.contiguous())
       std::memcpy(call.result.data + at, before, static_cast<std::size_t>(n));
@@ -162,7 +166,27 @@ Result<> Window::run(WindowCall& call, Request** request) {
   return {};
 }
 
+// The most frequent case of put and get: both sides in one piece, and the target's memory can be reached
+// here. Null: it is another one, or an error.
+inline std::byte* Window::place_here(const TargetData& target, const Datatype& ours, std::int64_t bytes) {
+  const Members::Member& member = members_.at(target.rank);
+  const Datatype& type = *target.type;
+  if (member.mapped == nullptr || !ours.contiguous || !type.contiguous) return nullptr;
+  std::int64_t at = 0;
+  if (__builtin_mul_overflow(target.displacement, member.unit, &at)) return nullptr;
+  if (bytes <= 0 || bytes != target.count * type.size) return nullptr;
+  if (__builtin_add_overflow(at, type.true_lower_bound, &at)) return nullptr;
+  if (at < 0 || bytes > member.size || at > member.size - bytes || !may_access(target.rank)) return nullptr;
+  return member.mapped + at;
+}
+
 Result<> Window::put(const OriginData& origin, const TargetData& target, Request** request) {
+  const std::int64_t bytes = origin.count * origin.type->size;
+  if (std::byte* const place = place_here(target, *origin.type, bytes)) [[likely]] {
+    copy_bytes(place, address(origin.buffer, origin.type->true_lower_bound), bytes);
+    if (request != nullptr) *request = &engine_.done();
+    return {};
+  }
   WindowCall call;
   call.kind = WindowCall::Kind::put;
   call.bytes = std::min(origin.count * origin.type->size, target.count * target.type->size);
@@ -173,6 +197,12 @@ Result<> Window::put(const OriginData& origin, const TargetData& target, Request
 }
 
 Result<> Window::get(const ResultData& result, const TargetData& target, Request** request) {
+  const std::int64_t bytes = result.count * result.type->size;
+  if (const std::byte* const place = place_here(target, *result.type, bytes)) [[likely]] {
+    copy_bytes(address(result.buffer, result.type->true_lower_bound), place, bytes);
+    if (request != nullptr) *request = &engine_.done();
+    return {};
+  }
   WindowCall call;
   call.kind = WindowCall::Kind::get;
   call.bytes = std::min(result.count * result.type->size, target.count * target.type->size);

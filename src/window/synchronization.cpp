@@ -27,7 +27,11 @@ bool is_over(const WindowPeer& peer, Until until) {
 
 }  // namespace
 
-Result<> Window::take_failure(WindowPeer& peer) { return result_of(std::exchange(peer.failure, {})); }
+Result<> Window::take_failure(WindowPeer& peer) {
+  if (peer.failure.error == 0) [[likely]]
+    return {};
+  return result_of(std::exchange(peer.failure, {}));
+}
 
 // Waits until operations on this rank are over, and answers the first error of any.
 Result<> Window::finish(int rank, Until until) {

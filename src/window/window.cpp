@@ -40,20 +40,26 @@ Result<Ref<Window>> WindowEngine::create(Communicator& parent, WindowMemory memo
   auto communicator = duplicate(collectives_, parent);
   if (!communicator) return communicator.take_error();
   const Ref<Window> window(new Window(*this, std::move(communicator).value(), std::move(memory)));
+  std::vector<Members::Member> members(static_cast<std::size_t>(window->size()));
+  const SharedWindowMemory* const shared = window->memory_.shared.get();
+  for (int rank = 0; rank < window->size() && shared != nullptr; ++rank) {
+    Members::Member& member = members[static_cast<std::size_t>(rank)];
+    member.mapped = shared->base_of(rank);
+    member.control = reinterpret_cast<WindowControl*>(shared->control_of(rank));
+  }
+  const auto own = static_cast<std::size_t>(window->rank());
+  if (window->memory_.flavor != WindowFlavor::dynamic) members[own].mapped = window->memory_.base;
   // Who has heard from all may reach into this process's memory at once.
+  window->members_ = Members(members);
   windows_[window->id()] = window.get();
-  std::vector<Told> told(static_cast<std::size_t>(window->size()));
-  told[static_cast<std::size_t>(window->rank())] = {window->memory_.size, window->memory_.displacement_unit};
+  std::vector<Told> told(members.size());
+  told[own] = {window->memory_.size, window->memory_.displacement_unit};
   HAWSER_TRY(collectives_.run_task(window->communicator(),
                                    [&told](Operation& operation) { return gather(operation, told.data()); }));
-  std::vector<Members::Member> members;
-  members.reserve(told.size());
-  for (int rank = 0; rank < window->size(); ++rank) {
-    const Told& of_rank = told[static_cast<std::size_t>(rank)];
-    members.push_back({window->mapped_base_of(rank), of_rank.size, of_rank.unit});
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    members[i].size = told[i].size;
+    members[i].unit = told[i].unit;
   }
-  if (window->memory_.flavor != WindowFlavor::dynamic)
-    members[static_cast<std::size_t>(window->rank())].mapped = window->memory_.base;
   window->members_ = Members(std::move(members));
   return window;
 }

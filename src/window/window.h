@@ -119,7 +119,8 @@ class Window final : public Counted {
   Result<> aim(WindowCall& call, const TargetData& target);
   Result<> run(WindowCall& call, Request** request);
   Result<bool> run_here(WindowCall& call);
-  static void accumulate_here(const WindowCall& call, const ByteSequence& place);
+  static void accumulate_here(const WindowCall& call, const ByteSequence& place, WindowControl* control);
+  std::byte* place_here(const TargetData& target, const Datatype& ours, std::int64_t bytes);
   Result<> check_attached(const WindowCall& call) const;
   Result<> accumulate(WindowHeader::Kind kind, const OriginData* origin, const ResultData* result,
                       const TargetData& target, const Operator& operation, Request** request);
@@ -159,13 +160,20 @@ class Window final : public Counted {
   Result<> check_locked(const char* call, int rank);
   void begin_lock(WindowPeer& peer, LockType type, bool unchecked);
   void begin_unlock(WindowPeer& peer);
+  bool takes_lock_itself(const WindowPeer& peer) const;
+  FairLock lock_of(int rank);
+  FairLock::Ticket draw_turn(int rank);
+  bool take_turn(int rank, FairLock::Ticket ticket, LockType type);
+  void end_turn(int rank, LockType type);
+  void wake_next(int rank);
 
   WindowEngine& engine_;
   const Ref<Communicator> communicator_;
   WindowMemory memory_;
   Members members_;
-  AttachedMemory attached_;  // dynamic
-  FairLock lock_;            // of this process's memory
+  AttachedMemory attached_;   // dynamic
+  FairLock::Words own_lock_;  // of this process's memory, where that is not shared
+  bool turn_drawn_ = false;   // of our own lock, for a process that asked for it
   Access access_ = Access::none;
   Exposure exposure_ = Exposure::none;
   bool freed_ = false;

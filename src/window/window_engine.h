@@ -10,6 +10,7 @@
 
 #include "channel/channel_set.h"
 #include "channel/lane.h"
+#include "channel/shared_areas.h"
 #include "collective/engine.h"
 #include "window/window.h"
 #include "window/window_peer.h"
@@ -23,7 +24,8 @@ class WindowEngine final : public ActiveMessageHandler {
   ~WindowEngine();
 
   // From here on operations can be sent, and come in over the lane.
-  void open(Lane& lane, ProcessIndex self, ChannelSet& channels);
+  // `areas` wakes processes of this node; null: none share memory.
+  void open(Lane& lane, ProcessIndex self, ChannelSet& channels, SharedAreas* areas);
   // No window is left that anybody uses.
   void close();
 
@@ -53,6 +55,11 @@ class WindowEngine final : public ActiveMessageHandler {
     return found == windows_.end() ? nullptr : found->second;
   }
   void forget(Window& window);
+  // Of this process among those of its node, and one of those.
+  int place() const { return areas_ == nullptr ? -1 : areas_->place_of(self_); }
+  void wake(int place) {
+    if (areas_ != nullptr) areas_->wake(place);
+  }
   WindowLink& link(ProcessIndex process);
   // The process sent what it cannot mean; `what` goes on after "rank 3 sent ".
   void refuse(ProcessIndex source, std::string what) { lane_->on_bad_packet(source, std::move(what)); }
@@ -105,6 +112,7 @@ class WindowEngine final : public ActiveMessageHandler {
   CollectiveEngine& collectives_;
   Lane* lane_ = nullptr;
   ChannelSet* channels_ = nullptr;
+  SharedAreas* areas_ = nullptr;
   ProcessIndex self_ = 0;
   std::map<std::uint32_t, Window*> windows_;  // by id
   std::map<ProcessIndex, std::unique_ptr<WindowLink>> links_;

@@ -200,6 +200,7 @@ void WindowServer::accumulate(WindowPeer& peer, const WindowHeader& header, cons
     return engine_.refuse(peer.link.process,
                           fmt::format("an accumulate of {} bytes of elementary kind {} by operator {}", bytes,
                                       static_cast<int>(header.element), static_cast<int>(header.operation)));
+  const Calculating calculating(peer.window.members_.at(peer.window.rank()).control);
   if (header.kind == WindowHeader::Kind::accumulate)
     return accumulation.apply(place.memory, place.offset, place.data, bytes, nullptr);
   std::byte before[sizeof(std::int64_t) + Transport::one_piece];
@@ -216,6 +217,7 @@ void WindowServer::compare_and_swap(WindowPeer& peer, const WindowHeader& header
                           fmt::format("{} bytes to compare {} with", place.data_bytes, bytes));
   std::byte before[sizeof(std::int64_t) + largest_compared];
   std::memcpy(before, &place.wire.displacement, sizeof place.wire.displacement);
+  const Calculating calculating(peer.window.members_.at(peer.window.rank()).control);
   Accumulation::compare_and_swap(place.memory.data, bytes, place.data, place.data + bytes,
                                  before + sizeof(std::int64_t));
   send_answer(peer, header, before, bytes);
@@ -309,7 +311,7 @@ void WindowServer::synchronize(WindowPeer& peer, const WindowHeader& header) {
     if (peer.served_lock != WindowPeer::Lock::held)
       return engine_.refuse(peer.link.process, "the end of a lock that it does not have");
     peer.served_lock = WindowPeer::Lock::none;
-    peer.window.lock_.leave(peer.served_type);
+    peer.window.end_turn(peer.window.rank(), peer.served_type);
   }
   WindowHeader answer = WindowEngine::header_to(peer, WindowHeader::Kind::flushed);
   answer.number = header.number;
@@ -323,14 +325,22 @@ void WindowServer::lock(WindowPeer& peer, const WindowHeader& header) {
     return engine_.refuse(peer.link.process, "a second lock of the same window");
   peer.served_lock = WindowPeer::Lock::wanted;
   peer.served_type = (header.flags & WindowHeader::shared) != 0 ? LockType::shared : LockType::exclusive;
-  waiting_locks_.push_back({&peer, peer.window.lock_.draw()});
+  waiting_locks_.push_back({&peer});
   grant_locks();
 }
 
+// One of them at a time takes its turn among the processes that share the lock.
 bool WindowServer::grant_locks() {
-  const auto granted = [this](const WaitingLock& waiting) {
+  const auto granted = [this](WaitingLock& waiting) {
     WindowPeer& peer = *waiting.peer;
-    if (!peer.window.lock_.try_enter(waiting.ticket, peer.served_type)) return false;
+    Window& window = peer.window;
+    if (!waiting.drawn) {
+      if (window.turn_drawn_) return false;
+      window.turn_drawn_ = waiting.drawn = true;
+      waiting.ticket = window.draw_turn(window.rank());
+    }
+    if (!window.take_turn(window.rank(), waiting.ticket, peer.served_type)) return false;
+    window.turn_drawn_ = false;
     peer.served_lock = WindowPeer::Lock::held;
     engine_.answer(peer.link, WindowEngine::header_to(peer, WindowHeader::Kind::granted), nullptr, 0);
     return true;

@@ -61,7 +61,8 @@ class WindowServer {
   struct Place;
   struct WaitingLock {
     WindowPeer* peer;
-    FairLock::Ticket ticket;
+    bool drawn = false;
+    FairLock::Ticket ticket = 0;
   };
 
   bool read_place(WindowPeer& peer, const WindowHeader& header, const std::byte* payload, std::int64_t size,

@@ -15,12 +15,10 @@ class Windows : public ::testing::TestWithParam<Setting> {
   void run(const std::function<void(WindowRank&)>& body) { cluster_.run(body); }
 
  private:
-  WindowCluster cluster_{GetParam().ranks, GetParam().refused_call};
+  WindowCluster cluster_{GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Ranks, Windows, ::testing::ValuesIn(settings), [](const auto& parameter) {
-  return std::to_string(parameter.param.ranks) + "ranks" +
-         (parameter.param.refused_call == 0 ? "" : "refusing" + std::to_string(parameter.param.refused_call));
-});
+INSTANTIATE_TEST_SUITE_P(Ranks, Windows, ::testing::ValuesIn(settings),
+                         [](const auto& parameter) { return name_of(parameter.param); });
 
 std::vector<int> numbers(std::size_t count, int first) {
   std::vector<int> result(count);

@@ -15,10 +15,35 @@
 
 namespace hawser::testing {
 
+// Where the ranks' memory is, for windows that they share.
+struct SharedPlaces {
+  struct Control {
+    alignas(64) std::byte bytes[1024] = {};
+  };
+  std::vector<std::byte*> bases;
+  std::vector<std::shared_ptr<Control>> controls;
+};
+
+class SharedTestMemory final : public SharedWindowMemory {
+ public:
+  explicit SharedTestMemory(SharedPlaces places) : places_(std::move(places)) {
+    EXPECT_LE(control_bytes(static_cast<int>(places_.bases.size())),
+              std::int64_t{sizeof(SharedPlaces::Control)});
+  }
+  std::byte* base_of(int rank) const override { return places_.bases[static_cast<std::size_t>(rank)]; }
+  std::byte* control_of(int rank) const override {
+    return places_.controls[static_cast<std::size_t>(rank)]->bytes;
+  }
+
+ private:
+  const SharedPlaces places_;
+};
+
 // A rank and what a test's body needs of it.
 struct WindowRank {
   TestRank& base;
   WindowEngine& engine;
+  SharedPlaces* shared;  // null: every rank reaches its own memory alone
   const PredefinedTypes& types;
   const PredefinedOperators& operators;
 
@@ -30,6 +55,14 @@ struct WindowRank {
     own.base = static_cast<std::byte*>(memory);
     own.size = bytes;
     own.displacement_unit = unit;
+    if (shared != nullptr) {
+      const auto index = static_cast<std::size_t>(rank());
+      shared->bases[index] = own.base;
+      shared->controls[index] = std::make_shared<SharedPlaces::Control>();
+      barrier();
+      own.shared = std::make_unique<SharedTestMemory>(*shared);
+      barrier();
+    }
     auto window = engine.create(*base.world, std::move(own));
     EXPECT_TRUE(window);
     return std::move(window).value();
@@ -62,16 +95,36 @@ struct WindowRank {
   }
 };
 
+// The tests are the same for some numbers of ranks, with channels that refuse now and then (one call in so
+// many; 0: never), and in memory that all ranks share or only some.
+struct Setting {
+  int ranks;
+  int refused_call = 0;
+  bool shared = false;
+};
+inline const Setting settings[] = {{1},    {2}, {2, 3}, {3, 2},       {4},
+                                   {5, 4}, {8}, {8, 5}, {2, 0, true}, {5, 0, true}};
+inline std::string name_of(const Setting& setting) {
+  std::string name = std::to_string(setting.ranks) + "ranks";
+  if (setting.refused_call != 0) name += "refusing" + std::to_string(setting.refused_call);
+  return setting.shared ? name + "shared" : name;
+}
+
 class WindowCluster {
  public:
-  // `refused_call`: one call in so many of the channels finds no room; 0: none.
-  explicit WindowCluster(int size, int refused_call = 0) : cluster_(size) {
+  explicit WindowCluster(Setting setting) : cluster_(setting.ranks) {
+    const int size = setting.ranks;
+    if (setting.shared) {
+      shared_ = std::make_unique<SharedPlaces>();
+      shared_->bases.resize(static_cast<std::size_t>(size));
+      shared_->controls.resize(static_cast<std::size_t>(size));
+    }
     for (int r = 0; r < size; ++r) {
       TestRank& rank = cluster_.rank(r);
       engines_.push_back(std::make_unique<WindowEngine>(rank.engine));
-      engines_.back()->open(rank.lane, r, rank);
+      engines_.back()->open(rank.lane, r, rank, nullptr);
       rank.more_progress = [engine = engines_.back().get()] { return engine->progress(); };
-      rank.channel().refuse_every(refused_call);
+      rank.channel().refuse_every(setting.refused_call);
     }
   }
   ~WindowCluster() {
@@ -82,7 +135,7 @@ class WindowCluster {
   }
   void run(const std::function<void(WindowRank&)>& body) {
     cluster_.run([&](TestRank& rank) {
-      WindowRank own{rank, *engines_[static_cast<std::size_t>(rank.rank)], types_, operators_};
+      WindowRank own{rank, *engines_[static_cast<std::size_t>(rank.rank)], shared_.get(), types_, operators_};
       body(own);
     });
     for (int r = 0; r < static_cast<int>(engines_.size()); ++r)
@@ -93,16 +146,10 @@ class WindowCluster {
 
  private:
   TestCluster cluster_;
+  std::unique_ptr<SharedPlaces> shared_;
   std::vector<std::unique_ptr<WindowEngine>> engines_;
   PredefinedTypes types_;
   PredefinedOperators operators_;
 };
-
-// For tests that are the same for some numbers of ranks, with and without channels that refuse.
-struct Setting {
-  int ranks;
-  int refused_call;
-};
-inline const Setting settings[] = {{1, 0}, {2, 0}, {2, 3}, {3, 2}, {4, 0}, {5, 4}, {8, 0}, {8, 5}};
 
 }  // namespace hawser::testing
