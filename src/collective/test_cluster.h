@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "channel/remote_memory.h"
 #include "channel/shared_areas.h"
 #include "collective/engine.h"
 
@@ -27,7 +28,7 @@ struct Packet {
   Completion* exposed_done = nullptr;  // not a message: these bytes were fetched
 };
 
-class LoopbackChannel final : public Transport {
+class LoopbackChannel final : public Transport, private RemoteMemory {
  public:
   struct Exposed {
     ByteSequence bytes;
@@ -76,8 +77,16 @@ class LoopbackChannel final : public Transport {
     all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(done));
     delete exposed;
   }
+  // From here on it does puts and gets by itself.
+  void set_native() { native_ = true; }
+  RemoteMemory* remote_memory() override { return native_ ? this : nullptr; }
+
   bool progress(TransportEvents& events, Nanoseconds) override {
-    const bool moved = !fetched_.empty() || !arrived_.empty();
+    const bool moved = !fetched_.empty() || !arrived_.empty() || !natively_.empty();
+    // In any order: the last first.
+    for (auto natively = std::exchange(natively_, {}); !natively.empty(); natively.pop_back())
+      natively.back()();
+    for (auto flushes = std::exchange(flushes_, {}); Completion * end : flushes) tell(end, {});
     while (!fetched_.empty()) {
       Completion* const end = fetched_.front();
       fetched_.pop_front();
@@ -99,6 +108,7 @@ class LoopbackChannel final : public Transport {
     return moved;
   }
   bool flushed() const override { return true; }
+  int registered_windows() const { return windows_; }
 
  private:
   static void copy_out(const ByteSequence& from, std::byte* to, std::int64_t bytes) {
@@ -110,12 +120,52 @@ class LoopbackChannel final : public Transport {
     }
   }
 
+  // RemoteMemory: a token is an address. A put or a get is done in some later progress.
+  RemoteCapabilities capabilities(ProcessIndex) const override { return {true, true, 0}; }
+  Result<WindowToken> register_window(std::byte* memory, std::int64_t size) override {
+    ++windows_;
+    return WindowToken{{reinterpret_cast<std::uint64_t>(memory), static_cast<std::uint64_t>(size)}};
+  }
+  void unregister_window(const WindowToken&) override { --windows_; }
+  bool try_put(ProcessIndex, const RemotePlace& to, const ByteSequence& from, TrafficClass,
+               Completion* end) override {
+    return !full() && begin(to, from, end, true);
+  }
+  bool try_get(ProcessIndex, const RemotePlace& from, const ByteSequence& into, TrafficClass,
+               Completion* end) override {
+    return !full() && begin(from, into, end, false);
+  }
+  bool try_atomic(ProcessIndex, const RemotePlace&, const AtomicRequest&, std::uint64_t&,
+                  Completion*) override {
+    HAWSER_UNREACHABLE();
+  }
+  void flush(ProcessIndex, Completion& end) override { flushes_.push_back(&end); }
+  bool begin(const RemotePlace& place, const ByteSequence& bytes, Completion* end, bool puts) {
+    HAWSER_ASSERT(place.offset >= 0 &&
+                  place.offset + bytes.size <= static_cast<std::int64_t>(place.window.words[1]));
+    std::byte* const there = reinterpret_cast<std::byte*>(place.window.words[0]) + place.offset;
+    natively_.push_back([=] {
+      if (puts)
+        copy_out(bytes, there, bytes.size);
+      else if (bytes.contiguous())
+        std::memcpy(bytes.data, there, static_cast<std::size_t>(bytes.size));
+      else
+        bytes.packer->unpack(0, there, bytes.size);
+      tell(end, {});
+    });
+    return true;
+  }
+
   bool full() { return refused_call_ > 0 && ++calls_ % refused_call_ == 0; }
 
   ProcessIndex self_;
   std::vector<LoopbackChannel*>& all_;
   int refused_call_ = 0;
   int calls_ = 0;
+  bool native_ = false;
+  int windows_ = 0;
+  std::vector<std::function<void()>> natively_;
+  std::vector<Completion*> flushes_;
   std::deque<Packet> arrived_;
   std::deque<Completion*> fetched_;
 };

@@ -138,6 +138,33 @@ TEST(Locks, AreSharedAndFair) {
   EXPECT_GE(most_readers, 2);
 }
 
+// The first put asks for the token, and those after it need no packet.
+TEST(NativeWindows, AreRegisteredWhenFirstUsed) {
+  WindowCluster cluster({.ranks = 2, .native = true});
+  cluster.run([&](WindowRank& own) {
+    const Datatype& type = own.type(PredefinedType::plain_int);
+    std::vector<int> memory(4);
+    const Ref<Window> window = own.make(memory);
+    ASSERT_TRUE(window->lock_all(0));
+    EXPECT_EQ(own.base.channel().registered_windows(), 0);
+    own.barrier();
+    if (own.rank() == 0) {
+      for (int i = 1; i <= 4; ++i) {
+        ASSERT_TRUE(window->put({&i, 1, &type}, {1, i - 1, 1, &type}));
+        ASSERT_TRUE(window->flush(1));
+        EXPECT_EQ(cluster.cluster().rank(1).channel().registered_windows(), 1);
+      }
+    }
+    ASSERT_TRUE(window->unlock_all());
+    own.barrier();
+    if (own.rank() == 1) {
+      EXPECT_EQ(memory, (std::vector<int>{1, 2, 3, 4}));
+    }
+    ASSERT_TRUE(window->free());
+    EXPECT_EQ(own.base.channel().registered_windows(), 0);
+  });
+}
+
 TEST_P(Epochs, SeveralLocksAtATime) {
   run([](WindowRank& own) {
     const Datatype& type = own.type(PredefinedType::plain_int);

@@ -99,6 +99,9 @@ Result<> Window::unlock(int rank) {
   WindowPeer& to = peer(rank);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (to.lock != WindowPeer::Lock::held) wait_until([&] { return to.lock == WindowPeer::Lock::held; });
+  // What the transport does by itself is not in order with packets.
+  ask_for_native_flush(to);
+  if (!to.native.done()) wait_until([&] { return to.native.done(); });
   // Nobody need wait for the target if there is nothing that it has to do.
   const bool idle = to.done_at_target();
   begin_unlock(to);
@@ -129,9 +132,11 @@ WindowPeer& Window::ready_peer(int rank) {
 Result<> Window::unlock_all() {
   if (access_ != Access::locked_all)
     return failure(ErrorClass::rma_sync, "MPI_Win_unlock_all without MPI_Win_lock_all");
+  for_each_peer([](WindowPeer& to) { ask_for_native_flush(to); });
   wait_until([this] {
     bool waits = false;
-    for_each_peer([&](const WindowPeer& to) { waits |= to.lock == WindowPeer::Lock::wanted; });
+    for_each_peer(
+        [&](const WindowPeer& to) { waits |= to.lock == WindowPeer::Lock::wanted || !to.native.done(); });
     return !waits;
   });
   std::atomic_thread_fence(std::memory_order_seq_cst);

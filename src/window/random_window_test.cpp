@@ -279,12 +279,10 @@ TEST(RandomWindows, DoWhatTheModelSays) {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     Random random(seed);
-    const Setting setting{1 + static_cast<int>(random.below(6)),
-                          static_cast<int>(random.below(5)) + (random.chance(0.5) ? 2 : 0),
-                          random.chance(0.3)};
-    WindowCluster cluster(
-        {setting.ranks, setting.refused_call == 1 ? 0 : setting.refused_call, setting.shared});
-    const Program program(seed, setting.ranks);
+    const int ranks = 1 + static_cast<int>(random.below(6));
+    const int refused_call = random.chance(0.4) ? 0 : 2 + static_cast<int>(random.below(5));
+    WindowCluster cluster({ranks, refused_call, random.chance(0.3), random.chance(0.3)});
+    const Program program(seed, ranks);
     cluster.run([&](WindowRank& own) { ProgramRun(own, program).run(); });
     if (::testing::Test::HasFailure()) return;
   }

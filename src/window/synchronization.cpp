@@ -11,11 +11,20 @@ namespace hawser {
 // --- The end of operations ---
 
 void Window::ask_for_flush(WindowPeer& peer) {
+  ask_for_native_flush(peer);
   if (peer.asked == peer.sent) return;
   peer.asked = peer.sent;
   WindowHeader packet = WindowEngine::header_to(peer, WindowHeader::Kind::flush);
   packet.number = peer.sent;
   engine_.send_packet(peer, packet);
+}
+
+void Window::ask_for_native_flush(WindowPeer& peer) {
+  const bool queued = !peer.queue.empty() && peer.native.state == NativeWay::State::known;
+  if (queued)
+    peer.native.flush_wanted = true;
+  else if (peer.native.unflushed)
+    peer.native.flush(peer.link.process);
 }
 
 namespace {
@@ -28,9 +37,11 @@ bool is_over(const WindowPeer& peer, Until until) {
 }  // namespace
 
 Result<> Window::take_failure(WindowPeer& peer) {
-  if (peer.failure.error == 0) [[likely]]
+  if (peer.failure.error == 0 && peer.native.failure.error == 0) [[likely]]
     return {};
-  return result_of(std::exchange(peer.failure, {}));
+  const FailureOnWire native = std::exchange(peer.native.failure, {});
+  const FailureOnWire failure = std::exchange(peer.failure, {});
+  return result_of(failure.error != 0 ? failure : native);
 }
 
 // Waits until operations on this rank are over, and answers the first error of any.
@@ -152,8 +163,11 @@ Result<> Window::complete() {
     return failure(ErrorClass::rma_sync, "MPI_Win_complete without MPI_Win_start");
   access_ = Access::none;
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const int rank : started_) ask_for_native_flush(peer(rank));
   for (const int rank : started_) {
-    peer(rank).started = false;
+    WindowPeer& to = peer(rank);
+    if (!to.native.done()) wait_until([&] { return to.native.done(); });
+    to.started = false;
     signal(rank, WindowHeader::Kind::completed);
   }
   Result<> result;

@@ -88,16 +88,18 @@ void WindowEngine::enqueue(WindowPeer& peer, WindowOperation& operation) {
 
 void WindowEngine::send_operation(WindowPeer& peer, const WindowCall& call, WindowRequest* request) {
   const bool answered = call.kind != WindowCall::Kind::put && call.kind != WindowCall::Kind::accumulate;
-  if (!answered) ++peer.sent;
+  const bool native = goes_natively(peer, call);
+  if (!answered && !native) ++peer.sent;
   std::int64_t sent = 0;
   const bool may_go = peer.queue.empty() && peer.lock != WindowPeer::Lock::wanted;
-  if (may_go && !answered && call.type == nullptr && !is_offered(call) &&
+  if (may_go && !answered && !native && call.type == nullptr && !is_offered(call) &&
       send_data(peer, call, header_of(peer, call, 0), -1, sent)) {
     if (request != nullptr) request->end({});
     return;
   }
   WindowOperation& operation = operations_.take();
   operation.begin(call, peer);
+  operation.native = native;
   operation.sent = sent;
   operation.request = request;
   ++peer.in_use;
@@ -114,12 +116,14 @@ void WindowEngine::push(WindowPeer& peer) {
     if (peer.queue.empty()) waiting_peers_.remove(&peer);
     after_transmission(*operation);
   }
+  if (peer.native.flush_wanted) peer.native.flush(peer.link.process);
 }
 
 bool WindowEngine::transmit(WindowPeer& peer, WindowOperation& operation) {
   const WindowCall& call = operation.call;
   WindowLink& link = peer.link;
   if (operation.is_packet) return link.channel->try_send(link.process, operation.packet, {});
+  if (operation.native) return begin_natively(peer, operation);
   int type = -1;
   if (call.type != nullptr && operation.stage != WindowOperation::Stage::described) {
     type = define_type(link, operation);
@@ -173,7 +177,9 @@ bool WindowEngine::offer(WindowPeer& peer, WindowOperation& operation, WindowHea
 void WindowEngine::after_transmission(WindowOperation& operation) {
   if (operation.is_packet) return operations_.give_back(operation);
   const WindowCall& call = operation.call;
-  if (is_offered(call)) {
+  if (operation.native) {
+    operation.stage = WindowOperation::Stage::native;
+  } else if (is_offered(call)) {
     operation.stage = WindowOperation::Stage::exposed;
   } else if (call.kind == WindowCall::Kind::put || call.kind == WindowCall::Kind::accumulate) {
     end(operation);

@@ -75,6 +75,7 @@ void Window::wait_until(FunctionRef<bool()> done) { engine_.waiting().wait_until
 void Window::abandon() {
   for_each_peer([this](WindowPeer& to) { engine_.drop(to); });
   peers_.clear();
+  unregister();
   freed_ = true;
 }
 
@@ -101,6 +102,7 @@ Result<> Window::free() {
   Result<> over = finish_all(Until::done_at_target);
   HAWSER_TRY(barrier());
   engine_.forget(*this);
+  unregister();
   freed_ = true;
   peers_.clear();
   memory_.shared.reset();

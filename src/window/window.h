@@ -139,12 +139,15 @@ class Window final : public Counted {
       if (known != nullptr) act(*known);
   }
   void wait_until(FunctionRef<bool()> done);
+  const WindowToken* token_for(RemoteMemory* remote);
+  void unregister();
   // The engine closes while the program has not freed the window.
   void abandon();
 
   // synchronization.cpp
   enum class Until : std::uint8_t { buffers_free, done_at_target };
   void ask_for_flush(WindowPeer& peer);
+  static void ask_for_native_flush(WindowPeer& peer);
   static Result<> take_failure(WindowPeer& peer);
   Result<> finish(int rank, Until until);
   Result<> finish_all(Until until);
@@ -167,13 +170,21 @@ class Window final : public Counted {
   void end_turn(int rank, LockType type);
   void wake_next(int rank);
 
+  // This process's memory with a transport that reaches it natively.
+  struct Registered {
+    RemoteMemory* remote = nullptr;
+    bool refused = false;
+    WindowToken token;
+  };
+
   WindowEngine& engine_;
   const Ref<Communicator> communicator_;
   WindowMemory memory_;
   Members members_;
-  AttachedMemory attached_;   // dynamic
-  FairLock::Words own_lock_;  // of this process's memory, where that is not shared
-  bool turn_drawn_ = false;   // of our own lock, for a process that asked for it
+  AttachedMemory attached_;             // dynamic
+  std::vector<Registered> registered_;  // when first asked for
+  FairLock::Words own_lock_;            // of this process's memory, where that is not shared
+  bool turn_drawn_ = false;             // of our own lock, for a process that asked for it
   Access access_ = Access::none;
   Exposure exposure_ = Exposure::none;
   bool freed_ = false;

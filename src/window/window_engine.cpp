@@ -204,6 +204,8 @@ void WindowEngine::on_packet(ProcessIndex source, const TransportHeader& general
       return on_flushed(*peer, header, payload, size);
     case WindowHeader::Kind::granted:
       return on_granted(*peer);
+    case WindowHeader::Kind::token:
+      return on_token(*peer, payload, size);
     case WindowHeader::Kind::posted:
       ++peer->posts;
       return;

@@ -100,6 +100,11 @@ class WindowEngine final : public ActiveMessageHandler {
   int define_type(WindowLink& link, WindowOperation& operation);
   bool send_definition(WindowLink& link, WindowOperation& operation, std::uint32_t place);
 
+  // native.cpp
+  bool goes_natively(WindowPeer& peer, const WindowCall& call);
+  static bool begin_natively(WindowPeer& peer, WindowOperation& operation);
+  void on_token(WindowPeer& peer, const std::byte* payload, std::int64_t size);
+
   // What the target says. `peer` is the one that `source` and the header name.
   WindowPeer* peer_named(ProcessIndex source, const WindowHeader& header);
   WindowOperation* awaiting(const WindowPeer& peer, const WindowHeader& header);

@@ -72,6 +72,7 @@ class WindowOperation final : public Completion {
     queued,     // waits for room, or for the lock; parts may be under way
     described,  // a large put: the target knows what the next offer brings
     exposed,    // a large put: its bytes wait for the target to fetch them
+    native,     // the transport does it
     awaiting,   // for the answer
   };
 
@@ -87,6 +88,7 @@ class WindowOperation final : public Completion {
 
   WindowCall call;
   bool is_packet = false;
+  bool native = false;  // the transport is to do it by itself
   WindowHeader packet;  // is_packet
   Stage stage = Stage::idle;
   WindowPeer* peer = nullptr;

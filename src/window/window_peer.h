@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/intrusive_list.h"
+#include "channel/remote_memory.h"
 #include "window/window_operation.h"
 #include "window/window_types.h"
 
@@ -15,6 +16,7 @@ namespace hawser {
 class ArrivingPut;
 class ExposedAnswer;
 class Window;
+struct WindowPeer;
 
 // An answer that found no room.
 struct WindowAnswer {
@@ -42,6 +44,31 @@ struct WindowLink {
   std::vector<std::byte> arriving_definition;
 };
 
+// What a process knows of the way on which the transport reaches a member's memory without its attention.
+class NativeWay final : public Completion {
+ public:
+  enum class State : std::uint8_t {
+    unknown,
+    asked,  // the token is on its way
+    none,   // the transport cannot, or the member's memory cannot be reached so
+    known
+  };
+
+  bool done() const { return !unflushed && !flush_wanted && flushing == 0; }
+  // Begins a flush of what was begun on this way.
+  void flush(ProcessIndex process);
+  // It is over.
+  void on_complete(Result<> result) override;
+
+  State state = State::unknown;
+  WindowToken token;
+  RemoteMemory* memory = nullptr;
+  bool unflushed = false;     // puts have begun since the last flush
+  bool flush_wanted = false;  // as soon as the peer's queue is empty
+  int flushing = 0;
+  FailureOnWire failure;  // the first one that the program has not heard of
+};
+
 struct WindowPeer {
   enum class Lock : std::uint8_t { none, wanted, held };
 
@@ -52,7 +79,7 @@ struct WindowPeer {
   const int rank;
   WindowLink& link;
 
-  bool done_at_target() const { return queue.empty() && in_use == 0 && confirmed == sent; }
+  bool done_at_target() const { return queue.empty() && in_use == 0 && confirmed == sent && native.done(); }
 
   // --- This process is the origin.
   IntrusiveList<WindowOperation, &WindowOperation::link> queue;  // in order
@@ -67,6 +94,8 @@ struct WindowPeer {
   bool started = false;         // MPI_Win_start named it
   std::uint32_t posts = 0;      // heard of, and not used by a start
   FailureOnWire failure;        // the first one that the program has not heard of
+
+  NativeWay native;
 
   // --- This process is the target.
   std::unique_ptr<ArrivingPut> announced;   // its offer comes next

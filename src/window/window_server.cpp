@@ -148,6 +148,9 @@ bool WindowServer::on_packet(WindowPeer& peer, const WindowHeader& header, const
     case Kind::lock:
       lock(peer, header);
       return true;
+    case Kind::ask_token:
+      send_token(peer);
+      return true;
     case Kind::offer:
     case Kind::data:
     case Kind::failed:
@@ -155,6 +158,7 @@ bool WindowServer::on_packet(WindowPeer& peer, const WindowHeader& header, const
     case Kind::flushed:
     case Kind::granted:
     case Kind::posted:
+    case Kind::token:
       return false;
   }
   return false;

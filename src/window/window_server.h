@@ -77,6 +77,7 @@ class WindowServer {
   void send_answer(WindowPeer& peer, const WindowHeader& header, const std::byte* packet, std::int64_t bytes);
   void synchronize(WindowPeer& peer, const WindowHeader& header);
   void lock(WindowPeer& peer, const WindowHeader& header);
+  void send_token(WindowPeer& peer);
 
   WindowEngine& engine_;
   std::vector<WaitingLock> waiting_locks_;  // in the order in which they came

@@ -101,12 +101,24 @@ struct Setting {
   int ranks;
   int refused_call = 0;
   bool shared = false;
+  bool native = false;  // the channels do puts and gets by themselves
 };
-inline const Setting settings[] = {{1},    {2}, {2, 3}, {3, 2},       {4},
-                                   {5, 4}, {8}, {8, 5}, {2, 0, true}, {5, 0, true}};
+inline const Setting settings[] = {{1},
+                                   {2},
+                                   {2, 3},
+                                   {3, 2},
+                                   {4},
+                                   {5, 4},
+                                   {8},
+                                   {8, 5},
+                                   {2, 0, true},
+                                   {5, 0, true},
+                                   {2, 0, false, true},
+                                   {5, 3, false, true}};
 inline std::string name_of(const Setting& setting) {
   std::string name = std::to_string(setting.ranks) + "ranks";
   if (setting.refused_call != 0) name += "refusing" + std::to_string(setting.refused_call);
+  if (setting.native) name += "native";
   return setting.shared ? name + "shared" : name;
 }
 
@@ -125,12 +137,14 @@ class WindowCluster {
       engines_.back()->open(rank.lane, r, rank, nullptr);
       rank.more_progress = [engine = engines_.back().get()] { return engine->progress(); };
       rank.channel().refuse_every(setting.refused_call);
+      if (setting.native) rank.channel().set_native();
     }
   }
   ~WindowCluster() {
-    for (auto& engine : engines_) {
-      EXPECT_TRUE(engine->flushed());
-      engine->close();
+    for (std::size_t r = 0; r < engines_.size(); ++r) {
+      EXPECT_TRUE(engines_[r]->flushed());
+      engines_[r]->close();
+      EXPECT_EQ(cluster_.rank(static_cast<int>(r)).channel().registered_windows(), 0);
     }
   }
   void run(const std::function<void(WindowRank&)>& body) {

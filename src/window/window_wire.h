@@ -14,6 +14,9 @@
 //   unlock                          ──>
 //                                   <──     flushed
 //
+// Where the transport does puts and gets natively (channel/remote_memory.h), the origin asks for the window's
+// token with the first one, and those behind it whose target is one piece need no packet of this room.
+//
 // No packet is longer than Transport::one_piece, so each is handled as it stands in the ring or the packet
 // buffer. What is larger goes in several, whose places in the target's memory the origin calculates, or is
 // offered.
@@ -46,6 +49,8 @@ struct [[gnu::may_alias]] WindowHeader {
     unlock,     // wants `flushed`
     posted,     // MPI_Win_post
     completed,  // MPI_Win_complete; behind all operations of the epoch
+    ask_token,  // wants `token`
+    token,      // WindowToken, with which the transport reaches the memory by itself; nothing: it cannot
   };
   // flags
   static constexpr std::uint8_t typed = 1;   // TypedPlaceOnWire instead of PlaceOnWire

@@ -1,0 +1,90 @@
+// Puts and gets that the transport does by itself (channel/remote_memory.h), where it can and the target's
+// data are one piece.
+#include <cstring>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "mpi/failure.h"
+#include "window/window_engine.h"
+
+namespace hawser {
+
+void NativeWay::flush(ProcessIndex process) {
+  unflushed = flush_wanted = false;
+  ++flushing;
+  memory->flush(process, *this);
+}
+
+void NativeWay::on_complete(Result<> result) {
+  --flushing;
+  if (!result && failure.error == 0)
+    failure.error = static_cast<std::int32_t>(error_class_of(result.error()));
+}
+
+// Whether an operation is the transport's; asks for the token if it may be.
+bool WindowEngine::goes_natively(WindowPeer& peer, const WindowCall& call) {
+  if (call.type != nullptr || (call.kind != WindowCall::Kind::put && call.kind != WindowCall::Kind::get))
+    return false;
+  NativeWay& way = peer.native;
+  if (way.state == NativeWay::State::unknown) {
+    const RemoteCapabilities can = remote_capabilities(*peer.link.channel, peer.link.process);
+    const bool dynamic = peer.window.memory().flavor == WindowFlavor::dynamic;
+    way.state = can.put && can.get && !dynamic ? NativeWay::State::asked : NativeWay::State::none;
+    if (way.state == NativeWay::State::asked)
+      send_packet(peer, header_to(peer, WindowHeader::Kind::ask_token));
+  }
+  return way.state == NativeWay::State::known;
+}
+
+bool WindowEngine::begin_natively(WindowPeer& peer, WindowOperation& operation) {
+  const WindowCall& call = operation.call;
+  NativeWay& way = peer.native;
+  const RemotePlace place{way.token, call.displacement};
+  if (call.kind == WindowCall::Kind::get)
+    return way.memory->try_get(peer.link.process, place, call.result, TrafficClass::one_sided, &operation);
+  const bool begun =
+      way.memory->try_put(peer.link.process, place, call.origin, TrafficClass::one_sided, &operation);
+  way.unflushed |= begun;
+  return begun;
+}
+
+void WindowEngine::on_token(WindowPeer& peer, const std::byte* payload, std::int64_t size) {
+  NativeWay& way = peer.native;
+  if (way.state != NativeWay::State::asked ||
+      (size != 0 && size != static_cast<std::int64_t>(sizeof way.token)))
+    return refuse(peer.link.process, fmt::format("a window's token of {} bytes", size));
+  way.state = NativeWay::State::none;
+  if (size == 0) return;
+  std::memcpy(&way.token, payload, sizeof way.token);
+  way.memory = peer.link.channel->remote_memory();
+  way.state = NativeWay::State::known;
+}
+
+// --- The owner of the memory ---
+
+// The token of this process's memory for a transport; null: it has none.
+const WindowToken* Window::token_for(RemoteMemory* remote) {
+  if (remote == nullptr || memory_.flavor == WindowFlavor::dynamic || memory_.size == 0) return nullptr;
+  for (const Registered& known : registered_)
+    if (known.remote == remote) return known.refused ? nullptr : &known.token;
+  Registered& added = registered_.emplace_back();
+  added.remote = remote;
+  auto token = remote->register_window(memory_.base, memory_.size);
+  added.refused = !token;
+  if (token) added.token = token.value();
+  return added.refused ? nullptr : &added.token;
+}
+
+void Window::unregister() {
+  for (const Registered& known : std::exchange(registered_, {}))
+    if (!known.refused) known.remote->unregister_window(known.token);
+}
+
+void WindowServer::send_token(WindowPeer& peer) {
+  const WindowHeader header = WindowEngine::header_to(peer, WindowHeader::Kind::token);
+  const WindowToken* const token = peer.window.token_for(peer.link.channel->remote_memory());
+  engine_.answer(peer.link, header, token, token == nullptr ? 0 : sizeof *token);
+}
+
+}  // namespace hawser
