@@ -111,6 +111,10 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 
 Result<> send_otherwise(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
                         int dest, int tag, Communicator& comm) {
+  if (dest >= 0 && datatype.contiguous &&
+      process.point_to_point().send_now(target_of(comm, dest, tag, TrafficClass::blocking),
+                                        one_piece(buf, count, datatype))) [[likely]]
+    return {};
   MessageRequest& request =
       start_send(process, SendMode::standard, TrafficClass::blocking, buf, count, datatype, dest, tag, comm);
   if (request.shared) [[likely]]

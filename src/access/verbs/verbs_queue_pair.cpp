@@ -16,33 +16,27 @@ constexpr std::uint8_t retry_for_ever = 7;
 constexpr std::uint8_t receiver_not_ready_code = 14;
 constexpr std::uint32_t psn_mask = 0xffffff;
 
-ibv_wr_opcode opcode_of(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::send:
-      return IBV_WR_SEND;
-    case Opcode::write:
-      return IBV_WR_RDMA_WRITE;
-    case Opcode::read:
-      return IBV_WR_RDMA_READ;
-    case Opcode::receive:
-      break;
-  }
-  HAWSER_ASSERT(!"a receive is not posted as a send");
-  return IBV_WR_SEND;
+// By Opcode.
+constexpr ibv_wr_opcode opcodes[] = {IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ};
+static_assert(opcodes[static_cast<int>(Opcode::write)] == IBV_WR_RDMA_WRITE &&
+              opcodes[static_cast<int>(Opcode::read)] == IBV_WR_RDMA_READ);
+
+ibv_sge segment_of(const Segment& from) {
+  return {reinterpret_cast<std::uint64_t>(from.address), from.bytes, from.local_key};
 }
 
-void translate(const SendRequest& from, ibv_send_wr& to, ibv_sge* segments) {
-  for (std::size_t i = 0; i < from.segment_count; ++i)
-    segments[i] = {reinterpret_cast<std::uint64_t>(from.segments[i].address), from.segments[i].bytes,
-                   from.segments[i].local_key};
+[[gnu::always_inline]] inline void translate(const SendRequest& from, ibv_send_wr& to, ibv_sge* segments) {
+  HAWSER_ASSERT(from.opcode < Opcode::receive);
+  static_assert(max_segments == 2);
+  segments[0] = segment_of(from.segments[0]);
+  if (from.segment_count > 1) segments[1] = segment_of(from.segments[1]);
   to.wr_id = from.id;
   to.next = nullptr;
   to.sg_list = segments;
   to.num_sge = from.segment_count;
-  to.opcode = opcode_of(from.opcode);
-  const auto flag = [](bool wanted, unsigned value) { return wanted ? value : 0u; };
-  to.send_flags = flag(from.signaled, IBV_SEND_SIGNALED) | flag(from.inlined, IBV_SEND_INLINE) |
-                  flag(from.solicited, IBV_SEND_SOLICITED);
+  to.opcode = opcodes[static_cast<int>(from.opcode)];
+  to.send_flags = from.signaled * unsigned{IBV_SEND_SIGNALED} + from.inlined * unsigned{IBV_SEND_INLINE} +
+                  from.solicited * unsigned{IBV_SEND_SOLICITED};
   to.wr.rdma.remote_addr = from.remote_address;
   to.wr.rdma.rkey = from.remote_key;
 }
@@ -136,6 +130,17 @@ Result<> VerbsQueuePair::make_error() {
 }
 
 int VerbsQueuePair::post_send(std::span<const SendRequest> requests) {
+  if (requests.size() == 1) [[likely]] {  // every small message
+    ibv_send_wr request;
+    ibv_sge segments[max_segments];
+    translate(requests.front(), request, segments);
+    ibv_send_wr* bad;
+    return ibv_post_send(pair_, &request, &bad) == 0 ? 1 : 0;
+  }
+  return post_batches(requests);
+}
+
+int VerbsQueuePair::post_batches(std::span<const SendRequest> requests) {
   int taken = 0;
   while (!requests.empty()) {
     const auto batch = requests.first(std::min<std::size_t>(requests.size(), verbs_batch));

@@ -25,6 +25,7 @@ class VerbsQueuePair final : public QueuePair {
 
  private:
   Result<> initialize();
+  int post_batches(std::span<const SendRequest> requests);
   Result<> modify(ibv_qp_attr& attributes, int mask, const char* what);
 
   VerbsDevice& device_;

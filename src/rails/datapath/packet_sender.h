@@ -34,6 +34,7 @@ class PacketSender {
   // The peer delivered more.
   void release_acknowledged();
 
+  bool waiting() const { return !waiting_.empty(); }
   // Null: none waits.
   WorkEntry* first_waiting() const { return waiting_.front(); }
   WorkEntry& take_first_waiting() { return *waiting_.pop_front(); }
@@ -42,6 +43,8 @@ class PacketSender {
   void check_invariants() const;
 
  private:
+  rdma::SendRequest make_request(const Subchannel& subchannel, const WorkEntry& entry) const;
+
   RailContext& context_;
   RailResources& resources_;
   SequenceWindow& window_;

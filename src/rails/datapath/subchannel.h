@@ -137,7 +137,7 @@ struct Subchannel {
     traffic.add(entry, rail.traffic);
   }
   // Whether `requests` more may be posted. One request of the depth is kept for the marker.
-  bool room_for(std::int32_t requests, std::int32_t depth) const {
+  [[gnu::always_inline]] bool room_for(std::int32_t requests, std::int32_t depth) const {
     return traffic.outstanding + requests < depth && !machine_.broken() && rail.traffic.room_for(requests);
   }
   VirtualChannel& peer;

@@ -67,8 +67,7 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
   Subchannel& subchannel = subchannels_[static_cast<std::size_t>(chosen)];
   // Others that have no room now would be the choice as soon as they have.
   if (count == ready_ - (suspected_ < ready_ ? suspected_ : 0))
-    choice_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(),
-               static_cast<std::uint16_t>(suspected_), traffic};
+    choice_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(), traffic};
   --choice_.hold.packets;
   return &subchannel;
 }

@@ -35,8 +35,14 @@ class SubchannelSelector {
     --ready_;
     choice_.subchannel = nullptr;
   }
-  void on_suspected() { ++suspected_; }
-  void on_cleared() { --suspected_; }
+  void on_suspected() {
+    ++suspected_;
+    choice_.subchannel = nullptr;
+  }
+  void on_cleared() {
+    --suspected_;
+    choice_.subchannel = nullptr;
+  }
 
   // What the policies see; bytes_per_second are the weights. Usable: takes so many more requests.
   std::span<SubchannelView> views(std::int32_t requests);
@@ -68,7 +74,6 @@ class SubchannelSelector {
     Subchannel* subchannel = nullptr;
     PacketHold hold;
     std::uint32_t weights = 0;  // PathWeights::changes() of then
-    std::uint16_t suspected = 0;
     TrafficClass traffic = TrafficClass::blocking;
   };
   bool choice_holds(std::int64_t bytes, TrafficClass traffic) const {
@@ -78,8 +83,8 @@ class SubchannelSelector {
     return s != nullptr && choice.hold.packets > 0 && bytes <= choice.hold.most_bytes &&
            s->traffic.outstanding < choice.hold.most_requests && s->traffic.bytes_queued == 0 &&
            s->rail.traffic.bytes_queued <= choice.hold.most_queued && choice.weights == weights_.changes() &&
-           choice.suspected == suspected_ && choice.traffic == traffic && s->in_service() &&
-           !s->machine().suspected() && s->room_for(1, depth_);
+           choice.traffic == traffic && s->machine().state() == SubchannelState::ready &&
+           s->room_for(1, depth_);
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
 

@@ -255,9 +255,8 @@ void VirtualChannel::abandon() {
 }
 
 bool VirtualChannel::flushed() const {
-  return packets_.first_waiting() == nullptr &&
-         std::all_of(subchannels_.begin(), subchannels_.end(),
-                     [](const Subchannel& s) { return s.traffic.in_flight.empty(); });
+  return !packets_.waiting() && std::all_of(subchannels_.begin(), subchannels_.end(),
+                                            [](const Subchannel& s) { return s.traffic.in_flight.empty(); });
 }
 
 void VirtualChannel::check_invariants() const {

@@ -75,7 +75,7 @@ class VirtualChannel {
   // was done. `head` is the packet behind its PacketHeader, `payload` follows; payload.size bytes.
   bool send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
             const ByteSequence& payload);
-  bool room() const { return window_.open() && paths_.ready() > 0 && packets_.first_waiting() == nullptr; }
+  bool room() const { return window_.open() && paths_.ready() > 0 && !packets_.waiting(); }
   // An unsequenced packet on this subchannel. False: no room; the caller repeats or lets it be.
   bool send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
                std::size_t filling = 0);
@@ -88,7 +88,7 @@ class VirtualChannel {
 
   // Issues again what waits, and sends a credit if one is due. True if anything moved.
   bool advance();
-  bool idle() const { return packets_.first_waiting() == nullptr && !window_.credit_due(); }
+  bool idle() const { return !packets_.waiting() && !window_.credit_due(); }
   // advance() is called soon.
   void mark_due();
   void note_credit_due() {

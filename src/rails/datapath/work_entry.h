@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 #include "base/intrusive_list.h"
 #include "base/time.h"
@@ -81,11 +82,10 @@ class EntryPool {
   static constexpr std::uint32_t generations = 1u << 30;
 
   WorkEntry* take() {
-    WorkEntry* entry = free_.pop_front();
-    if (entry == nullptr) [[unlikely]] {
-      entry = &entries_.emplace_back();
-      entry->index = static_cast<std::uint32_t>(entries_.size() - 1);
-    }
+    if (free_.empty()) [[unlikely]]
+      add();
+    WorkEntry* const entry = free_.back();
+    free_.pop_back();
     ++taken_;
     return entry;
   }
@@ -96,7 +96,7 @@ class EntryPool {
     entry->subchannel = nullptr;
     entry->transfer = nullptr;
     entry->light = false;
-    free_.push_front(entry);
+    free_.push_back(entry);
     --taken_;
   }
   // To be called for every move, when `kind` is known.
@@ -119,8 +119,14 @@ class EntryPool {
   bool all_placed() const { return placed_ == static_cast<std::int64_t>(taken_); }
 
  private:
+  void add() {
+    WorkEntry& entry = entries_.emplace_back();
+    entry.index = static_cast<std::uint32_t>(entries_.size() - 1);
+    free_.push_back(&entry);
+  }
+
   std::deque<WorkEntry> entries_;
-  EntryList free_;
+  std::vector<WorkEntry*> free_;  // the one used last is taken first, and still in the cache
   std::size_t taken_ = 0;
   std::int64_t requests_ = 0;
   std::int64_t placed_ = 0;

@@ -34,7 +34,7 @@ void CongestionWindow::take_sample(std::int64_t under_way) {
     slowest_us_ = 0;
     second_began_ = now_;
   }
-  slowest_us_ = std::max(slowest_us_, microseconds(sample.longest));
+  if (sample.longest >= slowest_us_ * microsecond) slowest_us_ = microseconds(sample.longest);
   shortest_ = std::min(shortest_, sample.shortest);
   fastest_ = std::max(fastest_, sample.rate);
   if (sample.large > 0) rate_ = sample.large;
