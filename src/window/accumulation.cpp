@@ -92,8 +92,23 @@ void Accumulation::apply(const ByteSequence& place, std::int64_t offset, const s
   }
 }
 
+namespace {
+
+template <class T>
+void swap_if_equal(std::byte* place, const std::byte* compared, const std::byte* value, std::byte* before) {
+  T present, wanted;
+  std::memcpy(&present, place, sizeof present);
+  std::memcpy(&wanted, compared, sizeof wanted);
+  if (present == wanted) std::memcpy(place, value, sizeof present);
+  std::memcpy(before, &present, sizeof present);
+}
+
+}  // namespace
+
 void Accumulation::compare_and_swap(std::byte* place, std::int64_t bytes, const std::byte* compared,
                                     const std::byte* value, std::byte* before) {
+  if (bytes == 8) return swap_if_equal<std::uint64_t>(place, compared, value, before);
+  if (bytes == 4) return swap_if_equal<std::uint32_t>(place, compared, value, before);
   const auto size = static_cast<std::size_t>(bytes);
   std::memcpy(before, place, size);
   if (std::memcmp(before, compared, size) == 0) std::memcpy(place, value, size);

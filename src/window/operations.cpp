@@ -11,13 +11,6 @@
 namespace hawser {
 namespace {
 
-// With dynamic windows, or MPI_BOTTOM, the displacement is the address, and arithmetic on a null pointer is
-// undefined.
-std::byte* address(const void* base, std::int64_t displacement) {
-  return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) +
-                                      static_cast<std::uintptr_t>(displacement));
-}
-
 void describe_origin(WindowCall& call, const OriginData& origin) {
   call.origin = describe(origin.buffer, origin.count, *origin.type, call.origin_packer);
   if (!call.origin.contiguous()) call.origin_type = origin.type;
@@ -29,8 +22,8 @@ void describe_result(WindowCall& call, const ResultData& result) {
 
 }  // namespace
 
-// Whether an operation on this rank is within an epoch.
-bool Window::may_access(int rank) {
+// Whether an operation on this rank is within an epoch; one of a fence is open from here on.
+bool Window::begins_access(int rank) {
   switch (access_) {
     case Access::none:
       return false;
@@ -166,27 +159,7 @@ Result<> Window::run(WindowCall& call, Request** request) {
   return {};
 }
 
-// The most frequent case of put and get: both sides in one piece, and the target's memory can be reached
-// here. Null: it is another one, or an error.
-inline std::byte* Window::place_here(const TargetData& target, const Datatype& ours, std::int64_t bytes) {
-  const Members::Member& member = members_.at(target.rank);
-  const Datatype& type = *target.type;
-  if (member.mapped == nullptr || !ours.contiguous || !type.contiguous) return nullptr;
-  std::int64_t at = 0;
-  if (__builtin_mul_overflow(target.displacement, member.unit, &at)) return nullptr;
-  if (bytes <= 0 || bytes != target.count * type.size) return nullptr;
-  if (__builtin_add_overflow(at, type.true_lower_bound, &at)) return nullptr;
-  if (at < 0 || bytes > member.size || at > member.size - bytes || !may_access(target.rank)) return nullptr;
-  return member.mapped + at;
-}
-
-Result<> Window::put(const OriginData& origin, const TargetData& target, Request** request) {
-  const std::int64_t bytes = origin.count * origin.type->size;
-  if (std::byte* const place = place_here(target, *origin.type, bytes)) [[likely]] {
-    copy_bytes(place, address(origin.buffer, origin.type->true_lower_bound), bytes);
-    if (request != nullptr) *request = &engine_.done();
-    return {};
-  }
+Result<> Window::put_slowly(const OriginData& origin, const TargetData& target, Request** request) {
   WindowCall call;
   call.kind = WindowCall::Kind::put;
   call.bytes = std::min(origin.count * origin.type->size, target.count * target.type->size);
@@ -196,13 +169,7 @@ Result<> Window::put(const OriginData& origin, const TargetData& target, Request
   return run(call, request);
 }
 
-Result<> Window::get(const ResultData& result, const TargetData& target, Request** request) {
-  const std::int64_t bytes = result.count * result.type->size;
-  if (const std::byte* const place = place_here(target, *result.type, bytes)) [[likely]] {
-    copy_bytes(address(result.buffer, result.type->true_lower_bound), place, bytes);
-    if (request != nullptr) *request = &engine_.done();
-    return {};
-  }
+Result<> Window::get_slowly(const ResultData& result, const TargetData& target, Request** request) {
   WindowCall call;
   call.kind = WindowCall::Kind::get;
   call.bytes = std::min(result.count * result.type->size, target.count * target.type->size);
@@ -212,13 +179,57 @@ Result<> Window::get(const ResultData& result, const TargetData& target, Request
   return run(call, request);
 }
 
+// What is calculated where place_here finds the memory, without a look at anything else. False: it is another
+// case, or an error. `origin` null: MPI_NO_OP. `result` null, or for as many bytes in one piece.
+bool Window::calculate_here(const OriginData* origin, void* result, const TargetData& target,
+                            PredefinedOperator operation) {
+  const Datatype& type = *target.type;
+  const Datatype& ours = origin == nullptr ? type : *origin->type;
+  const std::int64_t bytes = origin == nullptr ? target.count * type.size : origin->count * ours.size;
+  std::byte* const place = place_here(target, ours, bytes);
+  if (place == nullptr) return false;
+  const std::byte* const from = origin == nullptr ? nullptr : address(origin->buffer, ours.true_lower_bound);
+  const auto addresses = reinterpret_cast<std::uintptr_t>(place) | reinterpret_cast<std::uintptr_t>(from);
+  if (addresses % type.alignment != 0) return false;
+  const bool replaces = operation == PredefinedOperator::replace;
+  ReductionKernel kernel = nullptr;
+  if (from != nullptr && !replaces) {
+    kernel = find_kernel(operation, type.elementary, type.pair);
+    if (kernel == nullptr) return false;
+  }
+  constexpr std::int64_t most = 4096;  // so that nobody waits long
+  const std::int64_t unit =
+      type.elementary == Elementary::pair ? ElementKind::of(type).size() : facts(type.elementary).size;
+  if (unit == 0) return false;
+  const std::int64_t at_once = most / unit * unit;
+  for (std::int64_t at = 0; at < bytes; at += at_once) {
+    const std::int64_t n = std::min(at_once, bytes - at);
+    const Calculating calculating(members_.at(target.rank).control);
+    if (result != nullptr) copy_bytes(static_cast<std::byte*>(result) + at, place + at, n);
+    if (replaces)
+      copy_bytes(place + at, from + at, n);
+    else if (kernel != nullptr)
+      kernel(from + at, place + at, place + at, n / unit);
+  }
+  return true;
+}
+
 Result<> Window::accumulate(const OriginData& origin, const TargetData& target, const Operator& operation,
                             Request** request) {
+  if (request == nullptr && operation.kind() != PredefinedOperator::no_op &&
+      calculate_here(&origin, nullptr, target, operation.kind()))
+    return {};
   return accumulate(WindowCall::Kind::accumulate, &origin, nullptr, target, operation, request);
 }
 
 Result<> Window::get_accumulate(const OriginData& origin, const ResultData& result, const TargetData& target,
                                 const Operator& operation, Request** request) {
+  const bool reads = operation.kind() != PredefinedOperator::no_op;
+  const bool alike =
+      result.type->contiguous && result.count * result.type->size == target.count * target.type->size;
+  void* const to = address(result.buffer, result.type->true_lower_bound);
+  if (request == nullptr && alike && calculate_here(reads ? &origin : nullptr, to, target, operation.kind()))
+    return {};
   return accumulate(WindowCall::Kind::get_accumulate, &origin, &result, target, operation, request);
 }
 
@@ -247,16 +258,27 @@ Result<> Window::fetch_and_op(const void* origin, void* result, const Datatype& 
                               std::int64_t displacement, const Operator& operation) {
   const OriginData from{origin, 1, &type};
   const ResultData to{result, 1, &type};
+  const bool reads = operation.kind() != PredefinedOperator::no_op;
+  if (type.contiguous &&
+      calculate_here(reads ? &from : nullptr, result, {rank, displacement, 1, &type}, operation.kind()))
+    return {};
   return accumulate(WindowCall::Kind::get_accumulate, &from, &to, {rank, displacement, 1, &type}, operation,
                     nullptr);
 }
 
 Result<> Window::compare_and_swap(const void* origin, const void* compared, void* result,
                                   const Datatype& type, int rank, std::int64_t displacement) {
+  const TargetData target{rank, displacement, 1, &type};
+  if (std::byte* const place = place_here(target, type, type.size); place != nullptr && type.size <= 8) {
+    const Calculating calculating(members_.at(rank).control);
+    Accumulation::compare_and_swap(place, type.size, static_cast<const std::byte*>(compared),
+                                   static_cast<const std::byte*>(origin), static_cast<std::byte*>(result));
+    return {};
+  }
   WindowCall call;
   call.kind = WindowCall::Kind::compare_and_swap;
   call.bytes = type.size;
-  HAWSER_TRY(aim(call, {rank, displacement, 1, &type}));
+  HAWSER_TRY(aim(call, target));
   if (call.type != nullptr || call.bytes > largest_compared)
     return failure(ErrorClass::type, "values of {} bytes cannot be compared and swapped", call.bytes);
   call.element = ElementKind::of(type);

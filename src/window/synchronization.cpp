@@ -71,7 +71,7 @@ Result<> Window::finish_all(Until until) {
   return result;
 }
 
-Result<> Window::flush(int rank) {
+Result<> Window::flush_slowly(int rank) {
   HAWSER_TRY(check_locked("MPI_Win_flush", rank));
   return finish(rank, Until::done_at_target);
 }

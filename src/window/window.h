@@ -12,6 +12,7 @@
 // Threads: none; under the process's lock, like everything.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@
 #include "communicator/error_handler.h"
 #include "communicator/info.h"
 #include "message/request.h"
+#include "message/transfer.h"
 #include "window/attached_memory.h"
 #include "window/fair_lock.h"
 #include "window/members.h"
@@ -62,8 +64,20 @@ class Window final : public Counted {
   // --- Operations (section 12.3). The rank is one of the window's, types are committed, counts not negative;
   // operators passed Operator::check_accumulate. `request` is null, or gets the request of the R form, which
   // may be complete.
-  Result<> put(const OriginData& origin, const TargetData& target, Request** request = nullptr);
-  Result<> get(const ResultData& result, const TargetData& target, Request** request = nullptr);
+  Result<> put(const OriginData& origin, const TargetData& target, Request** request = nullptr) {
+    const std::int64_t bytes = origin.count * origin.type->size;
+    std::byte* const place = place_here(target, *origin.type, bytes);
+    if (place == nullptr || request != nullptr) return put_slowly(origin, target, request);
+    copy_bytes(place, address(origin.buffer, origin.type->true_lower_bound), bytes);
+    return {};
+  }
+  Result<> get(const ResultData& result, const TargetData& target, Request** request = nullptr) {
+    const std::int64_t bytes = result.count * result.type->size;
+    const std::byte* const place = place_here(target, *result.type, bytes);
+    if (place == nullptr || request != nullptr) return get_slowly(result, target, request);
+    copy_bytes(address(result.buffer, result.type->true_lower_bound), place, bytes);
+    return {};
+  }
   Result<> accumulate(const OriginData& origin, const TargetData& target, const Operator& operation,
                       Request** request = nullptr);
   // `origin` is not looked at with MPI_NO_OP.
@@ -87,7 +101,12 @@ class Window final : public Counted {
   Result<> lock_all(int assertions);
   Result<> unlock(int rank);
   Result<> unlock_all();
-  Result<> flush(int rank);
+  Result<> flush(int rank) {
+    // Where the memory is shared, all was done at once.
+    if (access_ != Access::locked_all || members_.at(rank).control == nullptr) return flush_slowly(rank);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return {};
+  }
   Result<> flush_all();
   Result<> flush_local(int rank);
   Result<> flush_local_all();
@@ -115,12 +134,39 @@ class Window final : public Counted {
   std::uint32_t id() const { return communicator_->context(); }
 
   // operations.cpp
-  bool may_access(int rank);
+  bool may_access(int rank) {
+    if (access_ == Access::locked_all || access_ == Access::fence) [[likely]]
+      return true;
+    return begins_access(rank);
+  }
+  bool begins_access(int rank);
+  // With dynamic windows, or MPI_BOTTOM, the displacement is the address, and arithmetic on a null pointer is
+  // undefined.
+  static std::byte* address(const void* base, std::int64_t displacement) {
+    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) +
+                                        static_cast<std::uintptr_t>(displacement));
+  }
+  // The most frequent case: both sides in one piece, and the target's memory can be reached here. Null: it is
+  // another one, or an error.
+  std::byte* place_here(const TargetData& target, const Datatype& ours, std::int64_t bytes) {
+    const Members::Member& member = members_.at(target.rank);
+    const Datatype& type = *target.type;
+    if (member.mapped == nullptr || !ours.contiguous || !type.contiguous) return nullptr;
+    std::int64_t at = 0;
+    if (__builtin_mul_overflow(target.displacement, member.unit, &at)) return nullptr;
+    if (bytes <= 0 || bytes != target.count * type.size) return nullptr;
+    if (__builtin_add_overflow(at, type.true_lower_bound, &at)) return nullptr;
+    if (at < 0 || bytes > member.size || at > member.size - bytes || !may_access(target.rank)) return nullptr;
+    return member.mapped + at;
+  }
+  Result<> put_slowly(const OriginData& origin, const TargetData& target, Request** request);
+  Result<> get_slowly(const ResultData& result, const TargetData& target, Request** request);
+  bool calculate_here(const OriginData* origin, void* result, const TargetData& target,
+                      PredefinedOperator operation);
   Result<> aim(WindowCall& call, const TargetData& target);
   Result<> run(WindowCall& call, Request** request);
   Result<bool> run_here(WindowCall& call);
   static void accumulate_here(const WindowCall& call, const ByteSequence& place, WindowControl* control);
-  std::byte* place_here(const TargetData& target, const Datatype& ours, std::int64_t bytes);
   Result<> check_attached(const WindowCall& call) const;
   Result<> accumulate(WindowHeader::Kind kind, const OriginData* origin, const ResultData* result,
                       const TargetData& target, const Operator& operation, Request** request);
@@ -149,6 +195,7 @@ class Window final : public Counted {
   void ask_for_flush(WindowPeer& peer);
   static void ask_for_native_flush(WindowPeer& peer);
   static Result<> take_failure(WindowPeer& peer);
+  Result<> flush_slowly(int rank);
   Result<> finish(int rank, Until until);
   Result<> finish_all(Until until);
   Result<> check_free_for(const char* call) const;
