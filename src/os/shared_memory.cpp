@@ -119,12 +119,12 @@ SharedMapping::~SharedMapping() {
 
 Result<SharedMapping> SharedMapping::map(int fd, std::int64_t bytes) {
   struct stat status;
-  if (fstat(fd, &status) != 0) return system_failure("fstat of the node's segment");
+  if (fstat(fd, &status) != 0) return system_failure("fstat of shared memory");
   // All processes of the node compute the same length, so it does not matter who comes first.
   if (status.st_size < bytes) HAWSER_TRY(set_file_size(fd, bytes));
   void* data = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_NORESERVE, fd, 0);
-  if (data == MAP_FAILED) return system_failure("mmap of the node's segment");
+  if (data == MAP_FAILED) return system_failure("mmap of shared memory");
   SharedMapping mapping;
   mapping.data_ = static_cast<std::byte*>(data);
   mapping.size_ = bytes;
