@@ -19,6 +19,7 @@ struct options {
   int full;                    /* -f: minimum, maximum and iterations too (collectives) */
   int pairs;                   /* -p (mbw_mr) */
   int validate;                /* -c: check the received bytes */
+  int user_memory;             /* -u: windows over memory of the program instead of MPI_Win_allocate (rma) */
 };
 
 struct bench {
@@ -44,6 +45,8 @@ int run_collective(struct bench* bench, const char* name);
 int is_collective(const char* name);
 int run_overlap(struct bench* bench, const char* name);
 int is_overlap(const char* name);
+int run_one_sided(struct bench* bench, const char* name);
+int is_one_sided(const char* name);
 
 /* The size to measure after this one, or 0. */
 size_t size_after(const struct options* options, size_t bytes);

@@ -16,6 +16,12 @@ static const char usage[] =
     "  overlap_exchange overlap_one_way overlap_iallreduce overlap_ibcast overlap_ialltoall "
     "overlap_iallgather\n"
     "             how much of the communication hides behind computation\n"
+    "  rma_put rma_get rma_accumulate rma_fetch_and_op rma_compare_and_swap\n"
+    "             a one-sided operation from process 0 to process 1 with its flush\n"
+    "  rma_put_rate rma_put_bw rma_get_bw\n"
+    "             windows of operations, each with a flush\n"
+    "  rma_fence rma_lock rma_pscw\n"
+    "             synchronizations without operations, with the next process in a ring\n"
     "options:\n"
     "  -m [MIN:]MAX  message sizes in bytes, powers of two (default 1:4194304)\n"
     "  -s N[,N...]   these sizes instead, ascending\n"
@@ -27,6 +33,7 @@ static const char usage[] =
     "  -W N          messages per window (64)     -p N  pairs (mbw_mr; default half the processes)\n"
     "  -V BYTES      bw, bibw: move about so much for each size, in windows of 128 MiB or 512 messages\n"
     "  -f            collectives: minimum, maximum and iterations too\n"
+    "  -u            rma: windows over memory of the program instead of MPI_Win_allocate\n"
     "  -c            check the received bytes\n";
 
 int iterations_for(const struct options* options, size_t bytes) {
@@ -103,7 +110,7 @@ static int parse_list(struct options* options, const char* text) {
 
 static int parse_options(struct options* options, int argc, char** argv) {
   int option;
-  while ((option = getopt(argc, argv, "m:s:t:T:i:x:W:V:p:fc")) != -1) {
+  while ((option = getopt(argc, argv, "m:s:t:T:i:x:W:V:p:fcu")) != -1) {
     int good = 1;
     switch (option) {
       case 'm':
@@ -139,6 +146,9 @@ static int parse_options(struct options* options, int argc, char** argv) {
       case 'c':
         options->validate = 1;
         break;
+      case 'u':
+        options->user_memory = 1;
+        break;
       default:
         return 0;
     }
@@ -160,12 +170,13 @@ static int run(struct bench* bench, const char* name) {
   if (strcmp(name, "bibw") == 0) return run_bandwidth(bench, 1);
   if (strcmp(name, "mbw_mr") == 0) return run_message_rate(bench);
   if (is_overlap(name)) return run_overlap(bench, name);
+  if (is_one_sided(name)) return run_one_sided(bench, name);
   return run_collective(bench, name);
 }
 
 static int known(const char* name) {
   return strcmp(name, "latency") == 0 || strcmp(name, "bw") == 0 || strcmp(name, "bibw") == 0 ||
-         strcmp(name, "mbw_mr") == 0 || is_collective(name) || is_overlap(name);
+         strcmp(name, "mbw_mr") == 0 || is_collective(name) || is_overlap(name) || is_one_sided(name);
 }
 
 int main(int argc, char** argv) {
