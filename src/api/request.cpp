@@ -19,7 +19,7 @@ Result<> finish_slowly(MpiProcess& process, Request*& request, Status* status) {
       result = failure(r->status.error, "the operation failed");
     }
   }
-  if (!result) process.set_error_origin(r->communicator);
+  if (!result) process.set_error_origin(*r);
   if (r->persistent) {
     r->active = false;
     return result;

@@ -11,7 +11,7 @@ namespace hawser::mpi {
 
 static Result<> look(MpiProcess& process, Request& request, Status* status) {
   Result<> result = request.finish();
-  if (!result) process.set_error_origin(request.communicator);
+  if (!result) process.set_error_origin(request);
   if (status != nullptr) *status = request.status;
   return result;
 }
@@ -100,11 +100,11 @@ Result<> start(MpiProcess& process, Request*& request) {
   if (request == nullptr || !request->persistent)
     return failure(ErrorClass::request, "only a persistent request can be started");
   if (request->active) {
-    process.set_error_origin(request->communicator);
+    process.set_error_origin(*request);
     return failure(ErrorClass::request, "the request is already active");
   }
   Result<> result = request->start();
-  if (!result) process.set_error_origin(request->communicator);
+  if (!result) process.set_error_origin(*request);
   return result;
 }
 
@@ -119,7 +119,7 @@ Result<> cancel(MpiProcess& process, Request*& request) {
   if (request == nullptr) return failure(ErrorClass::request, "MPI_REQUEST_NULL cannot be cancelled");
   if (request->shared || !request->active) return {};
   Result<> result = request->cancel();
-  if (!result) process.set_error_origin(request->communicator);
+  if (!result) process.set_error_origin(*request);
   return result;
 }
 

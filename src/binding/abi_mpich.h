@@ -41,6 +41,8 @@ struct Codec<Group> : IntCodec<MPI_Group, 2, group_range.reserved> {};
 template <>
 struct Codec<Info> : IntCodec<MPI_Info, 7, info_range.reserved, 0> {};  // MPI_INFO_ENV is number 1 here too
 template <>
+struct Codec<Window> : IntCodec<MPI_Win, 8, window_range.reserved> {};
+template <>
 struct Codec<Session> : IntCodec<MPI_Session, 14, session_range.reserved> {};
 template <>
 struct Codec<Request> : IntCodec<MPI_Request, 11, 1> {};

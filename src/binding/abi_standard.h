@@ -49,6 +49,8 @@ template <>
 struct Codec<Session> : PointerCodec<MPI_Session, session_range, 9> {};
 template <>
 struct Codec<Message> : PointerCodec<MPI_Message, message_range, 8> {};
+template <>
+struct Codec<Window> : PointerCodec<MPI_Win, window_range, 10> {};
 
 inline const void* place_to_core(const void* buffer) { return buffer == MPI_IN_PLACE ? in_place : buffer; }
 inline void* place_to_core(void* buffer) { return buffer == MPI_IN_PLACE ? in_place : buffer; }

@@ -9,6 +9,7 @@
 #include "datatype/operator.h"
 #include "mpi/error_class.h"
 #include "process/handles.h"
+#include "window/window.h"
 
 namespace hawser::binding {
 
@@ -56,6 +57,11 @@ struct Noun<Session> {
   static constexpr ErrorClass error_class = ErrorClass::session;
 };
 template <>
+struct Noun<Window> {
+  static constexpr const char* text = "window";
+  static constexpr ErrorClass error_class = ErrorClass::win;
+};
+template <>
 struct Noun<Request> {
   static constexpr const char* text = "request";
   static constexpr ErrorClass error_class = ErrorClass::request;
@@ -84,6 +90,8 @@ auto& table_of(Handles& handles) {
     return handles.sessions;
   else if constexpr (std::is_same_v<T, Message>)
     return handles.messages;
+  else if constexpr (std::is_same_v<T, Window>)
+    return handles.windows;
   else
     return handles.requests;
 }

@@ -43,9 +43,10 @@ int not_running(const char* function) {
 int fail(Where where, Owner owner, const Error& error) {
   const ErrorOrigin origin = where.process->take_error_origin();
   AbiObject object;
-  if (origin.communicator || origin.session) {
+  if (origin.communicator || origin.session || origin.window) {
     object.communicator = origin.communicator.get();
     object.session = origin.session.get();
+    object.window = origin.window.get();
   } else if (owner.handler != nullptr) {
     const Ref<ErrorHandler> handler(owner.handler);
     Ref<Session> unborn;  // what the functions of sessions' handlers are called with
@@ -55,6 +56,7 @@ int fail(Where where, Owner owner, const Error& error) {
   } else {
     object.communicator = owner.communicator;
     object.session = owner.session;
+    object.window = owner.window;
   }
   return from_core_error_code(where.process->report(object, where.function, error));
 }
@@ -79,9 +81,10 @@ int negative(Where where, Owner owner, const char* argument, std::int64_t value)
 
 int bad_rank(Where where, Owner owner, const char* argument, int value) {
   const ErrorClass error_class = std::strcmp(argument, "root") == 0 ? ErrorClass::root : ErrorClass::rank;
-  return fail(where, owner,
-              failure(error_class, "{} is {}, but the ranks of the communicator are 0 to {}", argument,
-                      from_core_rank(value), owner.communicator->peer_count() - 1));
+  return fail(
+      where, owner,
+      failure(error_class, "{} is {}, but the ranks of the {} are 0 to {}", argument, from_core_rank(value),
+              owner.window != nullptr ? "window" : "communicator", owner.peer_count() - 1));
 }
 
 int bad_tag(Where where, Owner owner, const char* argument, int value) {
@@ -165,9 +168,25 @@ int copy_text(char* out, std::int64_t capacity, const std::string& text) {
 }
 
 #ifdef HAWSER_ABI_OF_MPICH
+namespace {
+
+// A place for every value of a window's attribute that has other numbers here.
+void* window_attribute(int value) {
+  static constexpr int values[] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_DYNAMIC,
+                                   MPI_WIN_FLAVOR_SHARED};
+  static_assert(MPI_WIN_UNIFIED <= 4 && MPI_WIN_SEPARATE <= 4 && values[3] == 4);
+  return const_cast<int*>(&values[value - 1]);
+}
+
+}  // namespace
+
 void* attribute_from_core(int keyval, void* value) {
   static constexpr int any = MPI_ANY_SOURCE;
   static constexpr int none = MPI_PROC_NULL;
+  if (keyval == MPI_WIN_CREATE_FLAVOR)
+    return window_attribute(from_core_window_flavor(*static_cast<const int*>(value)));
+  if (keyval == MPI_WIN_MODEL)
+    return window_attribute(from_core_window_model(*static_cast<const int*>(value)));
   if (value == nullptr || (keyval != MPI_IO && keyval != MPI_HOST)) return value;
   const int rank = *static_cast<const int*>(value);
   if (rank == any_source) return const_cast<int*>(&any);

@@ -36,12 +36,17 @@ struct Where {
 struct Owner {
   Communicator* communicator = nullptr;
   Session* session = nullptr;
+  Window* window = nullptr;
   ErrorHandler* handler = nullptr;
 
   Owner(std::nullptr_t) {}
   Owner(Communicator* object) : communicator(object) {}
   Owner(Session* object) : session(object) {}
+  Owner(Window* object) : window(object) {}
   Owner(ErrorHandler* given) : handler(given) {}
+
+  // How many ranks can be named with this object.
+  int peer_count() const { return window != nullptr ? window->size() : communicator->peer_count(); }
 };
 
 // In elements, whose sizes are at most 8 bytes.
@@ -220,6 +225,13 @@ class Entry {
   // Why a rank is good: the tests of the hot path.
   static bool is_peer(const Communicator& communicator, int rank) {
     return static_cast<unsigned>(rank) < static_cast<unsigned>(communicator.peer_count());
+  }
+  static bool is_peer(const Window& window, int rank) {
+    return static_cast<unsigned>(rank) < static_cast<unsigned>(window.size());
+  }
+  // With MPI_NO_OP an origin's buffer is not significant.
+  static bool takes_origin(const Operator& op) {
+    return !op.predefined() || op.kind() != PredefinedOperator::no_op;
   }
   static bool good_root(const Communicator& communicator, int root) {
     if (!communicator.inter()) return is_peer(communicator, root);

@@ -64,6 +64,10 @@ int copy_attribute(MpiProcess& process, AbiFunction function, const AbiObject& o
     Lent<Datatype> type(process, *object.datatype);
     code = reinterpret_cast<MPI_Type_copy_attr_function*>(function)(type.handle, from_core_keyval(keyval),
                                                                     extra_state, value_in, &value_out, &flag);
+  } else if (object.window != nullptr) {
+    Lent<Window> window(process, *object.window);
+    code = reinterpret_cast<MPI_Win_copy_attr_function*>(function)(window.handle, from_core_keyval(keyval),
+                                                                   extra_state, value_in, &value_out, &flag);
   }
   copied = flag != 0;
   return to_core_error_code(code);
@@ -81,6 +85,10 @@ int delete_attribute(MpiProcess& process, AbiFunction function, const AbiObject&
     Lent<Datatype> type(process, *object.datatype);
     code = reinterpret_cast<MPI_Type_delete_attr_function*>(function)(type.handle, from_core_keyval(keyval),
                                                                       value, extra_state);
+  } else if (object.window != nullptr) {
+    Lent<Window> window(process, *object.window);
+    code = reinterpret_cast<MPI_Win_delete_attr_function*>(function)(window.handle, from_core_keyval(keyval),
+                                                                     value, extra_state);
   }
   return to_core_error_code(code);
 }
@@ -90,6 +98,10 @@ void report_error(MpiProcess& process, AbiFunction function, const AbiObject& ob
   if (object.session != nullptr) {
     Lent<Session> session(process, *object.session);
     return reinterpret_cast<MPI_Session_errhandler_function*>(function)(&session.handle, code);
+  }
+  if (object.window != nullptr) {
+    Lent<Window> window(process, *object.window);
+    return reinterpret_cast<MPI_Win_errhandler_function*>(function)(&window.handle, code);
   }
   Lent<Communicator> communicator(process,
                                   object.communicator != nullptr ? *object.communicator : process.self());

@@ -28,6 +28,11 @@ inline constexpr int wtime_is_global = 504;
 inline constexpr int appnum = 505;
 inline constexpr int lastusedcode = 506;
 inline constexpr int universe_size = 507;
+inline constexpr int win_base = 601;
+inline constexpr int win_disp_unit = 602;
+inline constexpr int win_size = 603;
+inline constexpr int win_create_flavor = 604;
+inline constexpr int win_model = 605;
 inline constexpr int last = 699;  // numbers up to here are never given to user keyvals
 }  // namespace predefined_keyval
 

@@ -15,6 +15,11 @@ std::uint64_t matching(ToolSource& process, const Communicator*) {
   return static_cast<std::uint64_t>(process.point_to_point().counters().*member);
 }
 
+template <auto member>
+std::uint64_t one_sided(ToolSource& process, const Communicator*) {
+  return process.one_sided_counters().*member;
+}
+
 std::uint64_t pending_requests(ToolSource& process, const Communicator*) {
   std::uint64_t pending = 0;
   process.point_to_point().for_each_pending([&](const MessageRequest&) { ++pending; });
@@ -53,6 +58,7 @@ PerformanceVariable of_communicator(const char* name, const char* description,
 std::vector<PerformanceVariable> performance_variables() {
   using namespace tool_class;
   using Counters = MatchingCounters;
+  using OneSided = OneSidedCounters;
   std::vector<PerformanceVariable> all = {
       of_messages("message_receives_posted", "Receives that wait for their message.", level,
                   matching<&Counters::posted>),
@@ -68,6 +74,16 @@ std::vector<PerformanceVariable> performance_variables() {
                   high_water_mark, matching<&Counters::most_unexpected_bytes>),
       of_messages("message_requests_pending", "Sends and receives that are under way.", level,
                   pending_requests),
+      of_messages("one_sided_puts", "Calls of MPI_Put and MPI_Rput.", counter, one_sided<&OneSided::puts>),
+      of_messages("one_sided_gets", "Calls of MPI_Get and MPI_Rget.", counter, one_sided<&OneSided::gets>),
+      of_messages("one_sided_accumulates", "Calls of MPI_Accumulate and MPI_Raccumulate.", counter,
+                  one_sided<&OneSided::accumulates>),
+      of_messages("one_sided_fetches", "Calls of MPI_Get_accumulate, MPI_Fetch_and_op and their like.",
+                  counter, one_sided<&OneSided::fetches>),
+      of_messages("one_sided_bytes_written", "Bytes that one-sided operations brought to targets.", counter,
+                  one_sided<&OneSided::bytes_written>),
+      of_messages("one_sided_bytes_read", "Bytes that one-sided operations got from targets.", counter,
+                  one_sided<&OneSided::bytes_read>),
       of_communicator("communicator_receives_posted", "Receives of a communicator that wait.", posted_in),
       of_communicator("communicator_unexpected", "Messages of a communicator that wait for their receive.",
                       unexpected_in),

@@ -22,6 +22,7 @@ constexpr CategoryName category_names[] = {
     {"sockets", "Messages between nodes over sockets.", "HAWSER_SOCKET_", nullptr},
     {"rails", "Messages between nodes over the rails of a fabric.", "HAWSER_RAIL", "rail_"},
     {"messages", "Point-to-point messages and their queues.", "HAWSER_PARTITION_", "message_"},
+    {"one_sided", "One-sided operations.", "HAWSER_ONE_SIDED_", "one_sided_"},
     {"communicators", "What belongs to single communicators.", "HAWSER_COMMUNICATOR_", "communicator_"},
     {"general", "Everything else.", "", "time_"},
 };

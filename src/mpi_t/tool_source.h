@@ -4,6 +4,7 @@
 #include "base/process_lock.h"
 #include "base/time.h"
 #include "message/point_to_point.h"
+#include "mpi_t/one_sided_counters.h"
 #include "rails/status/rail_counters.h"
 
 namespace hawser {
@@ -13,6 +14,7 @@ class ToolSource {
   virtual PointToPoint& point_to_point() = 0;
   // The rails' counters; null where none are used, or while not in the job.
   virtual const RailCounters* rail_counters() const = 0;
+  virtual const OneSidedCounters& one_sided_counters() const = 0;
   // How long MPI_Init took.
   virtual Nanoseconds time_to_join() const = 0;
   // Callbacks of tools run without it.

@@ -76,8 +76,13 @@ Result<SharedMapping> map_block(const BlockName& name) {
   return map_file(open_descriptor_of(static_cast<pid_t>(name.pid), static_cast<int>(name.fd)), name);
 }
 
-Result<SharedMapping> take_block(const BlockName& name, const ListenerName& listener) {
-  return map_file(DescriptorPasser::take(std::string(listener.data())), name);
+Result<FileDescriptor> reach_block(const ListenerName& listener) {
+  return DescriptorPasser::reach(std::string(listener.data()));
+}
+
+Result<SharedMapping> take_block(const BlockName& name, const ListenerName& listener,
+                                 const FileDescriptor& maker) {
+  return map_file(DescriptorPasser::receive(maker, std::string(listener.data())), name);
 }
 
 }  // namespace hawser

@@ -3,8 +3,11 @@
 // die with their last user, however that user ends.
 //
 //   maker:   make(bytes) -> name() ... others are told ... close() when all have mapped it
-//   others:  map_block(name); where the kernel does not let them look at the maker's files (/proc), the maker
-//            calls pass() for as many as take_block()
+//   others:  map_block(name)
+//
+// Where the kernel does not let them look at the maker's files (/proc): the maker's listen(), the others'
+// reach_block(), the maker's pass(), the others' take_block(), each after all of the one before, so that
+// nobody waits in any.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +41,7 @@ class SharedBlock {
 
   // The way round /proc: listens for those that take the block, and says under which name.
   Result<ListenerName> listen();
-  // Blocks until so many took it.
+  // To so many that have called reach_block.
   Result<> pass(int takers);
   // From now on nobody else can map it.
   void close() { file_ = FileDescriptor(); }
@@ -52,7 +55,10 @@ class SharedBlock {
 
 // Maps another process's block through /proc.
 Result<SharedMapping> map_block(const BlockName& name);
-// The same by way of SharedBlock::pass; `listener` is what listen() answered there.
-Result<SharedMapping> take_block(const BlockName& name, const ListenerName& listener);
+// The same by way of SharedBlock::pass; `listener` is what listen() answered there, `maker` what reach_block
+// did.
+Result<FileDescriptor> reach_block(const ListenerName& listener);
+Result<SharedMapping> take_block(const BlockName& name, const ListenerName& listener,
+                                 const FileDescriptor& maker);
 
 }  // namespace hawser

@@ -197,7 +197,13 @@ Result<> DescriptorPasser::give(int fd, int takers) {
 }
 
 Result<FileDescriptor> DescriptorPasser::take(const std::string& name) {
-  const FileDescriptor giver(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const auto giver = reach(name);
+  if (!giver) return giver.error();
+  return receive(giver.value(), name);
+}
+
+Result<FileDescriptor> DescriptorPasser::reach(const std::string& name) {
+  FileDescriptor giver(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address;
   const socklen_t length = abstract_address(address, name);
   if (!giver.valid() || connect(giver.get(), reinterpret_cast<sockaddr*>(&address), length) != 0)
@@ -208,6 +214,10 @@ Result<FileDescriptor> DescriptorPasser::take(const std::string& name) {
         "the node's segment is offered by a process of user {} at @{}, not by one of user {}; have all "
         "ranks of a node run as one user",
         peer_user(giver), name, geteuid());
+  return giver;
+}
+
+Result<FileDescriptor> DescriptorPasser::receive(const FileDescriptor& giver, const std::string& name) {
   const int fd = receive_descriptor(giver.get());
   if (fd < 0)
     return failure(ErrorKind::other,

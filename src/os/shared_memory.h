@@ -60,6 +60,9 @@ class DescriptorPasser {
   const std::string& name() const { return name_; }
   Result<> give(int fd, int takers);
   static Result<FileDescriptor> take(const std::string& name);
+  // The two halves of take, for who may not wait: the second does not if give comes in between.
+  static Result<FileDescriptor> reach(const std::string& name);
+  static Result<FileDescriptor> receive(const FileDescriptor& giver, const std::string& name);
 
  private:
   FileDescriptor socket_;

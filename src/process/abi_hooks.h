@@ -18,13 +18,14 @@ class Communicator;
 class Datatype;
 class MpiProcess;
 class Session;
+class Window;
 
 // What an attribute or an error handler hangs on: exactly one of the pointers is set; all null for errors
 // that belong to no object (MPI-5.0 section 9.3: they go to MPI_COMM_SELF).
 struct AbiObject {
   Communicator* communicator = nullptr;
   Datatype* datatype = nullptr;
-  void* window = nullptr;
+  Window* window = nullptr;
   void* file = nullptr;
   Session* session = nullptr;
 };

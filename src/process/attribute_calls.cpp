@@ -1,6 +1,7 @@
 #include "process/attribute_calls.h"
 
 #include "process/mpi_process.h"
+#include "window/window.h"
 
 namespace hawser {
 
@@ -11,7 +12,7 @@ AbiObject AttributeCalls::describe(const Keyval& keyval, Counted& object) {
     case AttributeKind::datatype:
       return {.datatype = static_cast<Datatype*>(&object)};
     case AttributeKind::window:
-      return {.window = &object};
+      return {.window = static_cast<Window*>(&object)};
   }
   HAWSER_UNREACHABLE();
 }

@@ -12,6 +12,12 @@ std::vector<std::string> counter_report(MpiProcess& process) {
       "messages unexpected_total={} unexpected_most={} unexpected_bytes_most={} time_to_join_us={}",
       matching.unexpected_total, matching.most_unexpected, matching.most_unexpected_bytes,
       process.time_to_join() / microsecond)};
+  const OneSidedCounters& one_sided = process.one_sided_counters();
+  if (one_sided.puts + one_sided.gets + one_sided.accumulates + one_sided.fetches > 0)
+    lines.push_back(
+        fmt::format("one-sided puts={} gets={} accumulates={} fetches={} bytes_written={} bytes_read={}",
+                    one_sided.puts, one_sided.gets, one_sided.accumulates, one_sided.fetches,
+                    one_sided.bytes_written, one_sided.bytes_read));
   for (const Transport* channel : process.environment().channels->channels()) {
     std::string line;
     for (const ChannelCounter& counter : channel->list_counters())

@@ -3,6 +3,7 @@
 #include "communicator/communicator.h"
 #include "communicator/session.h"
 #include "datatype/operator.h"
+#include "window/window_engine.h"
 
 namespace hawser {
 
@@ -15,6 +16,7 @@ void Handles::release_all() {
   infos.release_all();
   error_handlers.release_all();
   sessions.release_all();
+  windows.release_all();
 }
 
 }  // namespace hawser

@@ -23,6 +23,7 @@ class Group;
 class Info;
 class Operator;
 class Session;
+class Window;
 
 // First handle value of each kind in the standard ABI, and how many numbers are kept for predefined objects.
 struct HandleRange {
@@ -32,6 +33,7 @@ struct HandleRange {
 inline constexpr HandleRange operator_range{0x20, 32};
 inline constexpr HandleRange communicator_range{0x100, 8};  // 1 WORLD, 2 SELF
 inline constexpr HandleRange group_range{0x108, 8};         // 1 EMPTY
+inline constexpr HandleRange window_range{0x110, 8};   // no predefined ones
 inline constexpr HandleRange session_range{0x120, 8};
 inline constexpr HandleRange message_range{0x128, 8};  // 1 NO_PROC: Message::no_proc(), not in the table
 inline constexpr HandleRange info_range{0x130, 8};     // 1 ENV
@@ -108,6 +110,7 @@ struct Handles {
   HandleTable<Info> infos{info_range.reserved};
   HandleTable<ErrorHandler> error_handlers{error_handler_range.reserved};
   HandleTable<Session> sessions{session_range.reserved};
+  HandleTable<Window> windows{window_range.reserved};
   HandleTable<Message> messages{message_range.reserved};
   // Requests go by their own rules: use number_of and find; the core removes them.
   RequestTable requests;

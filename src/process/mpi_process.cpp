@@ -15,6 +15,7 @@
 #include "process/progress_thread.h"
 #include "process/start_stop.h"
 #include "rails/rail_channel.h"
+#include "window/window_operation.h"
 
 namespace hawser {
 
@@ -240,12 +241,21 @@ Result<> MpiProcess::synchronize_all() {
 
 // --- Errors ---
 
+void MpiProcess::set_error_origin(const Request& request) {
+  if (request.kind == Request::Kind::window)
+    error_origin_.window = static_cast<const WindowRequest&>(request).window;
+  else
+    set_error_origin(request.communicator);
+}
+
 int MpiProcess::report(const AbiObject& object, const char* function, const Error& error) {
   Ref<ErrorHandler> handler;
   if (object.communicator != nullptr) {
     handler = object.communicator->error_handler;
   } else if (object.session != nullptr) {
     handler = object.session->error_handler;
+  } else if (object.window != nullptr) {
+    handler = object.window->error_handler;
   } else if (self_) {
     // Errors that belong to no object go to MPI_COMM_SELF (MPI-5.0 section 9.3). Before MPI-4 that was
     // MPI_COMM_WORLD, and programs that set a handler only there want to hear of them.

@@ -43,6 +43,7 @@ struct ProcessSlot;
 struct ErrorOrigin {
   Ref<Communicator> communicator;
   Ref<Session> session;
+  Ref<Window> window;
 };
 
 class MpiProcess final : public Progress, public ToolSource {
@@ -101,8 +102,12 @@ class MpiProcess final : public Progress, public ToolSource {
   const RailCounters* rail_counters() const override;
   const RailStatus* rail_status() const { return connected_ ? environment_.rail_status : nullptr; }
   Nanoseconds time_to_join() const override { return time_to_join_; }
+  const OneSidedCounters& one_sided_counters() const override { return one_sided_counters_; }
+  OneSidedCounters& one_sided_counters() { return one_sided_counters_; }
   Communicator& world() { return *world_; }  // while running, also when only sessions are open
   Communicator& self() { return *self_; }    // the same
+  // MPI_ERRORS_ARE_FATAL, which windows begin with.
+  const Ref<ErrorHandler>& errors_are_fatal() const { return errors_are_fatal_; }
 
   // The functions of the ABI that the application was built for.
   const AbiHooks& hooks() const { return *hooks_; }
@@ -142,6 +147,8 @@ class MpiProcess final : public Progress, public ToolSource {
     error_origin_.communicator = Ref<Communicator>(static_cast<Communicator*>(communicator.get()));
   }
   void set_error_origin(const Ref<Session>& session) { error_origin_.session = session; }
+  // The object that a request belongs to.
+  void set_error_origin(const Request& request);
 
   // Calls the error handler of the object and returns the code that the MPI function shall return.
   // `function` is the MPI name. Does not return if the error is fatal. Users' handlers run without the lock.
@@ -199,6 +206,7 @@ class MpiProcess final : public Progress, public ToolSource {
   ErrorCodes error_codes_;
   PredefinedAttributes predefined_attributes_{error_codes_};
   ToolInterface tool_{knobs_};
+  OneSidedCounters one_sided_counters_;
   SharedMemoryChannel* shared_memory_ = nullptr;  // null: none
   std::vector<Transport*> polled_channels_;       // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock

@@ -66,6 +66,7 @@ static MPI_Session session;
 static MPI_Datatype empty, vast;
 static MPI_Op any_type;
 static int keyval;
+static MPI_Win window;
 static MPI_T_cvar_handle control = MPI_T_CVAR_HANDLE_NULL;
 static MPI_T_pvar_session variables;
 static MPI_T_pvar_handle variable = MPI_T_PVAR_HANDLE_NULL;
@@ -147,6 +148,9 @@ static void make_objects(void) {
   MPI_Type_commit(&vast);
   MPI_Op_create(add, 1, &any_type);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &keyval, NULL);
+  MPI_Win_create(given.memory, sizeof given.memory, 1, MPI_INFO_NULL, MPI_COMM_SELF, &window);
+  MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+  MPI_Win_lock_all(0, window);
   MPI_T_init_thread(MPI_THREAD_SINGLE, &n);
   MPI_T_cvar_handle_alloc(0, NULL, &control, &n);
   MPI_T_pvar_session_create(&variables);

@@ -36,7 +36,7 @@ BY_KIND = {
     "thread_level": "MPI_THREAD_SINGLE", "split_type": "MPI_COMM_TYPE_SHARED", "order": "MPI_ORDER_C",
     "typeclass": "MPI_TYPECLASS_INTEGER", "logical": "0", "comm": "MPI_COMM_SELF", "comm_optional": "MPI_COMM_SELF",
     "group": "group", "group_optional": "group", "type": "MPI_INT", "op": "MPI_SUM", "errhandler": "MPI_ERRORS_RETURN",
-    "info": "info", "win": "MPI_WIN_NULL", "file": "MPI_FILE_NULL", "session": "session", "request": "MPI_REQUEST_NULL",
+    "info": "info", "win": "window", "file": "MPI_FILE_NULL", "session": "session", "request": "MPI_REQUEST_NULL",
     "message": "MPI_MESSAGE_NO_PROC", "status": "given.status", "string": '"name"', "lock_type": "MPI_LOCK_SHARED",
     "assertion": "0", "file_mode": "MPI_MODE_RDONLY", "whence": "MPI_SEEK_SET", "argv_in": "NULL", "argvs_in": "NULL",
     "fn_user": "add", "fn_copy": "MPI_NULL_COPY_FN", "fn_delete": "MPI_NULL_DELETE_FN",

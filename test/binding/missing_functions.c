@@ -30,24 +30,23 @@ static int class_of(int code) {
 static void check_handlers(void) {
   MPI_Comm listening;
   MPI_Errhandler handler;
-  MPI_Win window = MPI_WIN_NULL;
-  int memory[4] = {0};
+  MPI_Comm made = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &listening);
   MPI_Comm_create_errhandler(on_error, &handler);
   MPI_Comm_set_errhandler(listening, handler);
   /* A communicator among the arguments: its handler, although that of MPI_COMM_WORLD would end the job. */
-  const int code = MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, listening, &window);
-  expect(class_of(code) == MPI_ERR_UNSUPPORTED_OPERATION, "MPI_Win_create answers that it is not supported");
+  const int code = MPI_Comm_accept("port", MPI_INFO_NULL, 0, listening, &made);
+  expect(class_of(code) == MPI_ERR_UNSUPPORTED_OPERATION, "MPI_Comm_accept answers that it is not supported");
   expect(seen == 1 && seen_comm == listening && seen_class == MPI_ERR_UNSUPPORTED_OPERATION,
-         "the communicator's error handler hears of MPI_Win_create");
-  expect(window == MPI_WIN_NULL, "nothing is written");
-  MPI_Win_create_c(memory, sizeof memory, 1, MPI_INFO_NULL, listening, &window);
-  expect(seen == 2, "the large-count form does the same");
+         "the communicator's error handler hears of MPI_Comm_accept");
+  expect(made == MPI_COMM_NULL, "nothing is written");
+  MPI_Comm_connect("port", MPI_INFO_NULL, 0, listening, &made);
+  expect(seen == 2, "and of MPI_Comm_connect");
   /* None: as for all errors without an object. */
   MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
-  MPI_Win_fence(0, window);
+  MPI_Close_port("port");
   expect(seen == 3 && seen_comm == MPI_COMM_SELF,
-         "the error handler of MPI_COMM_SELF hears of MPI_Win_fence");
+         "the error handler of MPI_COMM_SELF hears of MPI_Close_port");
   MPI_Open_port(MPI_INFO_NULL, (char[MPI_MAX_PORT_NAME]){""});
   expect(seen == 4, "the error handler of MPI_COMM_SELF hears of MPI_Open_port");
   MPI_Comm none = MPI_COMM_NULL;
@@ -69,15 +68,11 @@ static void check_handlers(void) {
 }
 
 static void call(const char* function) {
-  MPI_Win window = MPI_WIN_NULL;
   MPI_Comm none = MPI_COMM_NULL;
-  int memory[4] = {0};
-  if (strcmp(function, "MPI_Win_create") == 0)
-    MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-  else if (strcmp(function, "MPI_Win_allocate_c") == 0)
-    MPI_Win_allocate_c(16, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &(void*){NULL}, &window);
-  else if (strcmp(function, "MPI_Put") == 0)
-    MPI_Put(memory, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+  if (strcmp(function, "MPI_Comm_accept") == 0)
+    MPI_Comm_accept("port", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &none);
+  else if (strcmp(function, "MPI_Close_port") == 0)
+    MPI_Close_port("port");
   else if (strcmp(function, "MPI_Comm_spawn") == 0)
     MPI_Comm_spawn("x", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &none, MPI_ERRCODES_IGNORE);
   else if (strcmp(function, "MPI_Comm_join") == 0)
@@ -85,14 +80,12 @@ static void call(const char* function) {
 }
 
 static void ignore(void) {
-  MPI_Win window = MPI_WIN_NULL;
   MPI_Comm none = MPI_COMM_NULL;
   MPI_File file = MPI_FILE_NULL;
-  int memory[4] = {0};
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   for (int i = 0; i < 2; ++i) {
     MPI_Comm_spawn("x", MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &none, MPI_ERRCODES_IGNORE);
-    MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Comm_accept("port", MPI_INFO_NULL, 0, MPI_COMM_WORLD, &none);
     MPI_File_open(MPI_COMM_WORLD, "nowhere", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
   }
 }

@@ -46,6 +46,7 @@ CONFORMANCE_OWNED(OwnedComm, MPI_Comm, MPI_COMM_NULL, MPI_Comm_free, true);
 CONFORMANCE_OWNED(OwnedGroup, MPI_Group, MPI_GROUP_NULL, MPI_Group_free, false);
 CONFORMANCE_OWNED(OwnedOp, MPI_Op, MPI_OP_NULL, MPI_Op_free, false);
 CONFORMANCE_OWNED(OwnedInfo, MPI_Info, MPI_INFO_NULL, MPI_Info_free, false);
+CONFORMANCE_OWNED(OwnedWin, MPI_Win, MPI_WIN_NULL, MPI_Win_free, true);
 CONFORMANCE_OWNED(OwnedErrhandler, MPI_Errhandler, MPI_ERRHANDLER_NULL, MPI_Errhandler_free, false);
 
 #undef CONFORMANCE_OWNED

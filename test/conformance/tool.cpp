@@ -223,6 +223,32 @@ void unexpected_messages(Conformance& t) {
   CHECK_EQ(total.value(), 17ull);
 }
 
+void one_sided_operations(Conformance& t) {
+  const Tools tools(t);
+  long memory[4] = {}, value = 1, old = 0;
+  OwnedWin win;
+  OK(MPI_Win_create(memory, sizeof memory, sizeof(long), MPI_INFO_NULL, MPI_COMM_SELF, win.out()));
+  Reading puts(t, "one_sided_puts", MPI_T_PVAR_CLASS_COUNTER);
+  Reading fetches(t, "one_sided_fetches", MPI_T_PVAR_CLASS_COUNTER);
+  Reading written(t, "one_sided_bytes_written", MPI_T_PVAR_CLASS_COUNTER);
+  Reading read(t, "one_sided_bytes_read", MPI_T_PVAR_CLASS_COUNTER);
+  for (Reading* reading : {&puts, &fetches, &written, &read})
+    OK(MPI_T_pvar_start(reading->session(), reading->handle()));
+  OK(MPI_Win_lock_all(0, win));
+  OK(MPI_Put(&value, 1, MPI_LONG, 0, 0, 1, MPI_LONG, win));
+  OK(MPI_Put(&value, 1, MPI_LONG, MPI_PROC_NULL, 0, 1, MPI_LONG, win));
+  OK(MPI_Get(&old, 1, MPI_LONG, 0, 1, 1, MPI_LONG, win));
+  OK(MPI_Win_flush(0, win));
+  OK(MPI_Fetch_and_op(&value, &old, MPI_LONG, 0, 2, MPI_SUM, win));
+  OK(MPI_Win_flush(0, win));
+  OK(MPI_Fetch_and_op(&value, &old, MPI_LONG, 0, 2, MPI_NO_OP, win));
+  OK(MPI_Win_unlock_all(win));
+  CHECK_EQ(puts.value(), 1ull);
+  CHECK_EQ(fetches.value(), 2ull);
+  CHECK_EQ(written.value(), 2 * sizeof(long));
+  CHECK_EQ(read.value(), 3 * sizeof(long));
+}
+
 // The checks of arguments can be switched off and on at any time; the size of a ring cannot be changed.
 void knobs_that_change(Conformance& t) {
   const Tools tools(t);
@@ -309,7 +335,7 @@ CHAPTER(tool, CASE(initialized_more_than_once), CASE(control_variables), CASE(na
         CASE(performance_variables), CASE(categories)
 #ifdef HAWSER
                                          ,
-        CASE(unexpected_messages), CASE(knobs_that_change), CASE(events)
+        CASE(unexpected_messages), CASE(one_sided_operations), CASE(knobs_that_change), CASE(events)
 #endif
 )
 

@@ -284,7 +284,7 @@ contains
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler)
     call MPI_Send(total, 1, MPI_INTEGER, size, 0, MPI_COMM_WORLD, n)
     call expect(errors == 1 .and. n /= MPI_SUCCESS, 'an error handler of the program')
-    call MPI_Win_fence(0, MPI_WIN_NULL, n)
+    call MPI_Close_port('port', n)
     call expect(errors == 11 .and. n /= MPI_SUCCESS, 'a function that is not implemented')
     call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL)
     call MPI_Errhandler_free(handler)

@@ -20,7 +20,7 @@ extern "C" {{
 """
 # Kinds of objects whose error handlers hear of mistakes. Functions that make such an object from no other are
 # given an error handler for it, which hears of their own mistakes too (MPI-5.0 sections 7.4.2 and 11.3.1).
-OWNER_KINDS = ("comm", "session")
+OWNER_KINDS = ("comm", "session", "win")
 
 
 def of_files(function):
@@ -50,7 +50,13 @@ def buffer_groups(function):
         elif groups and (group == "number" or parameter.kind == "type"):
             groups[-1]["members"].append(parameter)
         elif groups and parameter.kind in ("dest", "source"):
-            groups[-1]["peers"].append(parameter)
+            if function.chapter == "window":
+                # All data go to or come from one target; what follows describes its memory.
+                groups.append({"buffers": [], "members": [], "peers": []})
+                for group in groups:
+                    group["peers"].append(parameter)
+            else:
+                groups[-1]["peers"].append(parameter)
     return groups
 
 
@@ -99,6 +105,8 @@ class EntryPoint:
             parts.append("root_ != proc_null")
         if buffer.kind == "buffer_place":
             parts.append(f"{buffer.name}_ != in_place")
+        if "get_accumulate" in self.function.core_name and buffer.name == "origin_addr":
+            parts.append("Entry::takes_origin(*op_)")
         if self.function.chapter == "neighborhood":
             # Who has no neighbours has nothing to say.
             degree = "indegree" if buffer.writes else "outdegree"
@@ -158,7 +166,7 @@ class EntryPoint:
         def rank(parameter):
             if parameter.kind in OWNER_KINDS or f"{parameter.name}_" == self.owner:
                 return 0
-            if parameter.kind in ("root", "dest", "source"):
+            if parameter.kind in ("root", "dest", "source") or parameter.kind == "op" and self.function.chapter == "window":
                 return 1
             return 2 if KINDS[parameter.kind].group == "buffer" else 3
         return sorted(self.function.parameters, key=rank)

@@ -4,7 +4,7 @@ from kinds import KINDS
 
 HANDLE_CLASSES = {"comm": "Communicator", "group": "Group", "type": "Datatype", "op": "Operator",
                   "errhandler": "ErrorHandler", "session": "Session", "info": "Info", "comm_optional": "Communicator",
-                  "group_optional": "Group"}
+                  "group_optional": "Group", "win": "Window"}
 
 
 class ParameterCode:

@@ -35,7 +35,10 @@ constexpr int {name}_special(int value) {{
 
 def bits(name, pairs):
     lines = "\n".join(f"  if ((value & {a}) != 0) result |= {b};" for a, b in pairs)
-    return f"constexpr int {name}(int value) {{\n  int result = 0;\n{lines}\n  return result;\n}}"
+    # Where both use the same bits, others keep their places, so that the core can refuse them.
+    both = [sum(int(pair[side], 0) for pair in pairs) for side in (0, 1)]
+    others = f"value & ~{both[0]}" if both[0] == both[1] else "0"
+    return f"constexpr int {name}(int value) {{\n  int result = {others};\n{lines}\n  return result;\n}}"
 
 
 def both_ways(kind, constants):

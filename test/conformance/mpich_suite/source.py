@@ -11,7 +11,7 @@ from pathlib import Path
 VERSION = "4.0.2"
 SOURCES = "deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] " \
           "http://deb.debian.org/debian bookworm main\n"
-CONFIGURE = ["--disable-cxx", "--disable-shared", "--disable-spawn", "--disable-rma", "--disable-dependency-tracking"]
+CONFIGURE = ["--disable-cxx", "--disable-shared", "--disable-spawn", "--disable-dependency-tracking"]
 ONLY_IN_MPICH = ' -a "$FROM_MPICH" = "yes"'
 # What some programs of the suite call and the standard ABI does not have: functions that MPI-3 removed, the
 # profiling names of conversions that mpi.h has as macros, and what MPICH 4.0 offered before the standard did.
