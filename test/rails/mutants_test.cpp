@@ -3,6 +3,7 @@
 
 #include "base/planted_bug.h"
 #include "rails/traffic.h"
+#include "rails/windows.h"
 
 namespace hawser::rails_test {
 namespace {
@@ -16,6 +17,12 @@ class RailMutants : public testing::Test {
 TEST_F(RailMutants, EarlyReadmission) {
   ASSERT_TRUE(plant(PlantedBug::early_readmission));
   EXPECT_DEATH(readmissions_to_a_lossy_path(), "probes_received");
+}
+
+// The second copy gets there; the first one comes when the cable is back.
+TEST_F(RailMutants, PutWithoutFence) {
+  ASSERT_TRUE(plant(PlantedBug::put_without_fence));
+  EXPECT_GT(bytes_written_late(), 0);
 }
 
 }  // namespace

@@ -114,4 +114,39 @@ class TestWindow {
   bool open_ = true;
 };
 
+// An owner that computes answers no fence, and its queue pairs live on. A cable is pulled while something is
+// put, and comes back. How many bytes are wrong after something else was put to the same place.
+inline std::ptrdiff_t bytes_written_late() {
+  ClusterOptions options;
+  options.topology = "two-switch";
+  options.parameters.link_latency = 2 * microsecond;
+  options.parameters.link_rate = 200e6;
+  options.knobs.rail_acknowledge_time = 4 * millisecond;
+  options.knobs.rail_retries = 7;
+  RailCluster cluster(options);
+  Origin origin(cluster, 0);
+  TestWindow window(cluster, 1, 100'000);
+  Bytes first = pattern(100'000, 1), second = pattern(100'000, 2);
+  // Few bytes each: copies stay registered when the puts are over, and so can still be read when it is late.
+  const auto put = [&](Bytes& bytes) {
+    for (std::int64_t offset = 0; offset < 100'000; offset += 4000)
+      origin.put(1, window.at(offset), {bytes.data() + offset, 4000, nullptr});
+  };
+  put(second);
+  EXPECT_TRUE(origin.settle(origin.flush(1)));
+  cluster.at(1).computes_until = cluster.now() + 40 * millisecond;
+  put(first);
+  cluster.run(cluster.now() + 100 * microsecond, false);
+  cluster.inject("link n0/hw0 down");
+  auto& flushed = origin.flush(1);
+  cluster.inject_at(cluster.now() + 3 * millisecond, "link n0/hw0 up");
+  EXPECT_TRUE(origin.settle(flushed));
+  put(second);
+  EXPECT_TRUE(origin.settle(origin.flush(1)));
+  cluster.run(cluster.now() + 100 * millisecond, false);
+  std::ptrdiff_t wrong = 0;
+  for (std::size_t i = 0; i < second.size(); ++i) wrong += window.bytes[i] != second[i];
+  return wrong;
+}
+
 }  // namespace hawser::rails_test

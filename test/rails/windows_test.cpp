@@ -296,6 +296,8 @@ TEST(RailWindow, AMessageBehindAFlushFindsWhatWasPut) {
   expect_rest(cluster);
 }
 
+TEST(RailWindow, NothingIsWrittenLate) { EXPECT_EQ(bytes_written_late(), 0); }
+
 // With checksums the target's software is to see everything.
 TEST(RailWindow, DoesNothingItselfWithChecksums) {
   ClusterOptions options = two_rails();

@@ -168,6 +168,7 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
 // With keys for the adapter that the connection was made with.
 bool StripeEngine::has_keys(const StripedTransfer& transfer, const Subchannel& subchannel) {
   const std::uint16_t rail = subchannel.remote_rail;
+  if (planted(PlantedBug::dead_key) && transfer.sides_ == Sides::one) return transfer.remote_.keys[rail] != 0;
   return transfer.remote_.keys[rail] != 0 &&
          transfer.remote_.device_generations[rail] == subchannel.ends.remote_device_generation;
 }
@@ -394,6 +395,11 @@ void StripeEngine::on_done(WorkEntry& entry) {
   StripedTransfer& transfer = *entry.transfer;
   const ByteRange range{entry.offset, entry.size};
   transfer.moved_ += range.size;
+  if (entry.kind == WorkEntry::Kind::put && planted(PlantedBug::early_flush)) {
+    resources_.free_entry(&entry);
+    transfer.owner_->on_confirmed(transfer, range);
+    return;
+  }
   if (entry.kind == WorkEntry::Kind::read) {
     resources_.free_entry(&entry);
   } else if (entry.kind == WorkEntry::Kind::put) {

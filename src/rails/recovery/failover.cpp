@@ -14,9 +14,18 @@ std::span<const std::byte> bytes_of(const FenceBody& body) { return std::as_byte
 // PlantedBug::resend_without_fence and put_without_fence: a second copy of everything unknown, or of all
 // puts, while the first may still arrive.
 void resend_at_once(Subchannel& subchannel, RailContext& context, RailResources& resources,
-                    StripeEngine& stripes) {
+                    StripeEngine& stripes, bool only_puts) {
   EntryList again;
-  while (WorkEntry* entry = subchannel.traffic.in_flight.pop_front()) again.push_back(entry);
+  const std::int64_t queued = subchannel.traffic.bytes_queued;
+  for (WorkEntry* entry = subchannel.traffic.in_flight.front(); entry != nullptr;) {
+    WorkEntry* const next = subchannel.traffic.in_flight.next(entry);
+    const bool put = entry->kind == WorkEntry::Kind::put || entry->kind == WorkEntry::Kind::confirmation;
+    if (put || !only_puts) {
+      subchannel.traffic.remove(*entry, subchannel.rail.traffic);
+      again.push_back(entry);
+    }
+    entry = next;
+  }
   stripes.take_back_puts(subchannel);
   while (WorkEntry* entry = again.pop_front()) {
     entry->generation = (entry->generation + 1) % EntryPool::generations;  // its completion still comes
@@ -27,8 +36,7 @@ void resend_at_once(Subchannel& subchannel, RailContext& context, RailResources&
     else
       resources.free_entry(entry);
   }
-  context.status.withdrawn(subchannel.status_row, subchannel.traffic.bytes_queued);
-  subchannel.traffic.clear_counts(subchannel.rail.traffic);
+  context.status.withdrawn(subchannel.status_row, queued - subchannel.traffic.bytes_queued);
   subchannel.peer.mark_due();
 }
 
@@ -57,8 +65,9 @@ void Failover::note_failure(Subchannel& subchannel, const SubchannelAction& fail
 
 Failover::Report Failover::stop(Subchannel& subchannel) {
   const SubchannelEvent posted{.kind = SubchannelEvent::Kind::marker_posted};
-  if (planted(PlantedBug::resend_without_fence)) {
-    resend_at_once(subchannel, context_, resources_, stripes_);
+  const bool only_puts = planted(PlantedBug::put_without_fence) && subchannel.puts != nullptr;
+  if (only_puts || planted(PlantedBug::resend_without_fence)) {
+    resend_at_once(subchannel, context_, resources_, stripes_, only_puts);
     return posted;
   }
   if (!subchannel.queue_pair->make_error()) return {};

@@ -23,7 +23,7 @@ struct Case {
   const char* why;  // stands in the reason
 };
 constexpr Case cases[] = {
-    {PlantedBug::resend_without_fence, Kind::faulty, 1, 15, ""},
+    {PlantedBug::resend_without_fence, Kind::faulty, 55, 70, ""},
     {PlantedBug::duplicate_finish, Kind::faulty, 50, 60, ""},
     {PlantedBug::wrong_key, Kind::faulty, 1, 30, "adapters refused"},
     {PlantedBug::early_readmission, Kind::faulty, 1, 20, "assertion failed"},
@@ -34,6 +34,9 @@ constexpr Case cases[] = {
     {PlantedBug::impatient_adapters, Kind::calm, 120, 140, "were sent again"},
     {PlantedBug::impatient_adapters, Kind::calm, 530, 545, "with endless patience"},
     {PlantedBug::fence_over_the_same, Kind::calm, 2015, 2030, "were sent again"},
+    {PlantedBug::put_without_fence, Kind::faulty, 2501, 2650, "the window of rank"},
+    {PlantedBug::early_flush, Kind::faulty, 231, 310, "the window of rank"},
+    {PlantedBug::dead_key, Kind::faulty, 41, 110, "not registered any more"},
 };
 
 ScenarioWishes wishes_of(Kind kind) {

@@ -12,6 +12,8 @@ namespace {
 
 // What the protocol is given after the last fault: several times its longest hold-down of a path.
 constexpr Nanoseconds patience = 60 * second;
+// All know what stands in each other's windows.
+constexpr int most_ranks_with_windows = 8;
 
 class FaultyDrawing final : ScenarioDrawing {
  public:
@@ -127,6 +129,10 @@ class FaultyDrawing final : ScenarioDrawing {
     shape.rendezvous = packet_;
     shape.most_computing = duration(microsecond, 5 * millisecond);
     scenario_.traffic = draw_traffic(shape, random_);
+    // Drawn apart, so that older seeds stay what they were.
+    Random windows(scenario_.seed * 389 + 11);
+    if (ranks() > most_ranks_with_windows || !windows.chance(0.3)) return;
+    scenario_.traffic.windows = draw_windows({ranks(), shape.phases, shape.largest}, windows);
   }
 
   void draw_incidents() {
@@ -205,9 +211,9 @@ Scenario draw_scenario(std::uint64_t seed, const ScenarioWishes& wishes) {
 std::string Scenario::describe() const {
   const FabricOptions& fabric = *simulation.fabric;
   std::string text = fmt::format(
-      "seed {}: {} ranks, {} per host{}, {} with {} rails; {} phases, {} messages\n", seed, simulation.ranks,
-      fabric.ranks_per_host, fabric.rails_within_host ? " (over rails too)" : "", fabric.topology,
-      fabric.rails, traffic.phases.size(), traffic.messages());
+      "seed {}: {} ranks, {} per host{}, {} with {} rails; {} phases, {} messages, {} accesses to windows\n",
+      seed, simulation.ranks, fabric.ranks_per_host, fabric.rails_within_host ? " (over rails too)" : "",
+      fabric.topology, fabric.rails, traffic.phases.size(), traffic.messages(), traffic.windows.accesses());
   std::string parameters = fabric.parameters;
   std::ranges::replace(parameters, '\n', ';');
   text += fmt::format("  fabric: {}\n ", parameters);

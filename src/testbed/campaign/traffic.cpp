@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
 #include "testbed/campaign/placed_data.h"
+#include "testbed/campaign/window_traffic.h"
 
 namespace hawser {
 namespace {
@@ -27,7 +29,14 @@ class RankTraffic {
     check(MPI_Init(nullptr, nullptr), "MPI_Init");
     MPI_Comm_rank(MPI_COMM_WORLD, &me_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
-    for (phase_ = 0; phase_ < plan.phases.size(); ++phase_) run(plan.phases[phase_]);
+    std::optional<WindowTraffic> windows;
+    if (plan.windows.any()) windows.emplace(rank_, plan.windows, buffers_).open();
+    for (phase_ = 0; phase_ < plan.phases.size(); ++phase_) {
+      if (windows) windows->begin(phase_);
+      run(plan.phases[phase_]);
+      if (windows) windows->end(phase_);
+    }
+    if (windows) windows->close();
     check(MPI_Finalize(), "MPI_Finalize");
   }
 

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "base/time.h"
+#include "testbed/campaign/window_plan.h"
 
 namespace hawser {
 
@@ -67,6 +68,7 @@ struct PlannedPhase {
 
 struct TrafficPlan {
   std::vector<PlannedPhase> phases;
+  WindowPlan windows;
   std::uint64_t messages() const;
 };
 

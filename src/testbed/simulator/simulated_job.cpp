@@ -35,6 +35,8 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.no_room += one.no_room;
   sum.stripes_written += one.stripes_written;
   sum.stripes_read += one.stripes_read;
+  sum.stripes_put += one.stripes_put;
+  sum.confirming_reads += one.confirming_reads;
   sum.read_tokens_waited += one.read_tokens_waited;
   sum.bytes_striped += one.bytes_striped;
   sum.bytes_blocking += one.bytes_blocking;

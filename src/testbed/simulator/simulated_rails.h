@@ -34,6 +34,7 @@ class SimulatedRails final : public Transport {
              Completion* end) override {
     rails_->fetch(peer, token, into, end);
   }
+  RemoteMemory* remote_memory() override { return rails_->remote_memory(); }
   bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override { return rails_->deadline(); }
   Result<> arm(Wake wake) override { return rails_->arm(wake); }
