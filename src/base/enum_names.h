@@ -39,17 +39,19 @@ consteval auto words(std::index_sequence<Values...>) {
   return std::array<const char*, most>{
       (word<static_cast<Enum>(Values)>().empty() ? nullptr : stored<static_cast<Enum>(Values)>.data())...};
 }
+// Not by the pointers in `all`: with -fsanitize=undefined, comparing them with null is no constant.
+template <class Enum, std::size_t... Values>
+consteval std::size_t count(std::index_sequence<Values...>) {
+  return (std::size_t{0} + ... + (word<static_cast<Enum>(Values)>().empty() ? 0 : 1));
+}
 template <class Enum>
 inline constexpr auto all = words<Enum>(std::make_index_sequence<most>{});
 
 }  // namespace enum_names_detail
 
 template <class Enum>
-inline constexpr std::size_t enumerators = [] {
-  std::size_t count = 0;
-  for (const char* name : enum_names_detail::all<Enum>) count += name != nullptr ? 1 : 0;
-  return count;
-}();
+inline constexpr std::size_t enumerators =
+    enum_names_detail::count<Enum>(std::make_index_sequence<enum_names_detail::most>{});
 
 // "?" for a number that is no enumerator's.
 template <class Enum>

@@ -81,13 +81,10 @@ class EntryPool {
   // The generation stays below this, so that other work ids have room above.
   static constexpr std::uint32_t generations = 1u << 30;
 
-  WorkEntry* take() {
-    if (free_.empty()) [[unlikely]]
+  [[gnu::always_inline]] WorkEntry* take() {
+    if (free_count_ == 0) [[unlikely]]
       add();
-    WorkEntry* const entry = free_.back();
-    free_.pop_back();
-    ++taken_;
-    return entry;
+    return free_[--free_count_];
   }
   void give_back(WorkEntry* entry) {
     place(*entry, WorkEntry::Place::free);
@@ -96,8 +93,7 @@ class EntryPool {
     entry->subchannel = nullptr;
     entry->transfer = nullptr;
     entry->light = false;
-    free_.push_back(entry);
-    --taken_;
+    free_[free_count_++] = entry;
   }
   // To be called for every move, when `kind` is known.
   void place(WorkEntry& entry, WorkEntry::Place where) {
@@ -113,21 +109,22 @@ class EntryPool {
     WorkEntry& entry = entries_[index];
     return entry.place == WorkEntry::Place::in_flight && entry.generation == work_id >> 32 ? &entry : nullptr;
   }
-  std::size_t taken() const { return taken_; }
+  std::size_t taken() const { return free_.size() - free_count_; }
   std::int64_t requests() const { return requests_; }  // of all entries in flight
   // Between two passes every entry that was taken is somewhere.
-  bool all_placed() const { return placed_ == static_cast<std::int64_t>(taken_); }
+  bool all_placed() const { return placed_ == static_cast<std::int64_t>(taken()); }
 
  private:
-  void add() {
+  [[gnu::noinline]] void add() {
     WorkEntry& entry = entries_.emplace_back();
     entry.index = static_cast<std::uint32_t>(entries_.size() - 1);
-    free_.push_back(&entry);
+    free_.resize(entries_.size());
+    free_[free_count_++] = &entry;
   }
 
   std::deque<WorkEntry> entries_;
-  std::vector<WorkEntry*> free_;  // the one used last is taken first, and still in the cache
-  std::size_t taken_ = 0;
+  std::vector<WorkEntry*> free_;  // so many; the one used last is taken first, and still in the cache
+  std::size_t free_count_ = 0;
   std::int64_t requests_ = 0;
   std::int64_t placed_ = 0;
 };
