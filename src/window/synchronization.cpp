@@ -120,6 +120,7 @@ Result<> Window::fence(int assertions) {
   if ((assertions & window_mode::no_precede) == 0) over = finish_all(Until::done_at_target);
   access_ = (assertions & window_mode::no_succeed) != 0 ? Access::none : Access::fence_unused;
   HAWSER_TRY(barrier());
+  engine_.waiting().expect();
   return over;
 }
 
@@ -191,6 +192,7 @@ Result<> Window::post(const Group& named, int assertions) {
   exposure_ = Exposure::posted;
   if ((assertions & window_mode::no_check) != 0) return {};
   for (const int rank : posted_) signal(rank, WindowHeader::Kind::posted);
+  engine_.waiting().expect();
   return {};
 }
 

@@ -61,6 +61,8 @@ Result<Ref<Window>> WindowEngine::create(Communicator& parent, WindowMemory memo
     members[i].unit = told[i].unit;
   }
   window->members_ = Members(std::move(members));
+  // Others may reach in from now on, whatever the program does.
+  collectives_.waiting().expect();
   return window;
 }
 

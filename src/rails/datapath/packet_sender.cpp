@@ -15,6 +15,11 @@ namespace {
   return entry.bytes + static_cast<std::uint32_t>(sizeof(checksum));
 }
 
+// An origin waits for what the target does with an operation on its window.
+bool is_one_sided(const WorkEntry& entry) {
+  return entry.sequenced && entry.traffic == TrafficClass::one_sided;
+}
+
 }  // namespace
 
 // Inlined into post(), where it is a good part of what a small message costs.
@@ -32,7 +37,8 @@ namespace {
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::send;
-  request.solicited = short_of_buffers || needs_software(entry.packet_kind, entry.sequence_number);
+  request.solicited =
+      short_of_buffers || needs_software(entry.packet_kind, entry.sequence_number) || is_one_sided(entry);
   const std::uint32_t bytes = context_.knobs.checksum ? add_checksum(entry) : entry.bytes;
   request.inlined = static_cast<std::int32_t>(bytes) <= resources_.inline_bytes;
   request.segment_count = 1;
