@@ -11,7 +11,7 @@ namespace hawser {
 namespace {
 
 // On the stack of a simulated rank, too. Aligned for what kernels read.
-struct alignas(64) Piece {
+struct alignas(64) Portion {
   static constexpr std::int64_t size = 4096;
   std::byte bytes[size];
 };
@@ -52,8 +52,8 @@ void Accumulation::combine(const std::byte* data, std::byte* inout, std::int64_t
     kernel_(data, inout, inout, count);
     return;
   }
-  Piece with_gaps, own_with_gaps;
-  const std::int64_t at_once = Piece::size / pair_type_->extent;
+  Portion with_gaps, own_with_gaps;
+  const std::int64_t at_once = Portion::size / pair_type_->extent;
   for (std::int64_t i = 0; i < count; i += at_once) {
     const std::int64_t n = std::min(at_once, count - i);
     TypePacker from(with_gaps.bytes, n, *pair_type_), to(own_with_gaps.bytes, n, *pair_type_);
@@ -67,12 +67,12 @@ void Accumulation::combine(const std::byte* data, std::byte* inout, std::int64_t
 void Accumulation::apply(const ByteSequence& place, std::int64_t offset, const std::byte* data,
                          std::int64_t bytes, std::byte* before) const {
   HAWSER_ASSERT(sound() && offset + bytes <= place.size);
-  const std::int64_t at_once = Piece::size / unit_ * unit_;
+  const std::int64_t at_once = Portion::size / unit_ * unit_;
   for (std::int64_t at = 0; at < bytes; at += at_once) {
     const std::int64_t n = std::min(at_once, bytes - at);
     const auto size = static_cast<std::size_t>(n);
     // Neither what came in nor the place need be aligned.
-    Piece incoming, present;
+    Portion incoming, present;
     if (place.contiguous())
       std::memcpy(present.bytes, place.data + offset + at, size);
     else

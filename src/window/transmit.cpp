@@ -11,10 +11,10 @@ namespace hawser {
 namespace {
 
 // Puts of so many bytes are fetched by the target: one copy less, and no packets that wait for room.
-constexpr std::int64_t offered_from = 16384;
+constexpr std::int64_t put_offered_from = 16384;
 
 bool is_offered(const WindowCall& call) {
-  return call.kind == WindowCall::Kind::put && call.bytes >= offered_from;
+  return call.kind == WindowCall::Kind::put && call.bytes >= put_offered_from;
 }
 
 // A packet as it is put together.

@@ -16,7 +16,7 @@ namespace hawser {
 namespace {
 
 // Answers of so many bytes are fetched by the origin.
-constexpr std::int64_t offered_from = 16384;
+constexpr std::int64_t answer_offered_from = 16384;
 
 std::byte* address(std::byte* base, std::int64_t displacement) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) +
@@ -237,7 +237,7 @@ void WindowServer::send_answer(WindowPeer& peer, const WindowHeader& header, con
 
 void WindowServer::get(WindowPeer& peer, const WindowHeader& header, Place& place) {
   const std::int64_t bytes = place.wire.bytes;
-  if (bytes >= offered_from) {
+  if (bytes >= answer_offered_from) {
     auto* const exposed = new ExposedAnswer;
     exposed->type = place.type;
     exposed->packer = place.packer;
