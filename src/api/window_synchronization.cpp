@@ -72,30 +72,45 @@ Result<> win_lock_all(MpiProcess&, int assert, Window& win) {
   return win.lock_all(assert);
 }
 
-Result<> win_unlock(MpiProcess&, int rank, Window& win) {
+Result<> win_unlock(MpiProcess& process, int rank, Window& win) {
+  process.poll_now_and_then();
   if (rank == proc_null) return {};
   HAWSER_TRY(check_rank(win, rank));
   return win.unlock(rank);
 }
 
-Result<> win_unlock_all(MpiProcess&, Window& win) { return win.unlock_all(); }
+Result<> win_unlock_all(MpiProcess& process, Window& win) {
+  process.poll_now_and_then();
+  return win.unlock_all();
+}
 
-Result<> win_flush(MpiProcess&, int rank, Window& win) {
+Result<> win_flush(MpiProcess& process, int rank, Window& win) {
+  process.poll_now_and_then();
   if (rank == proc_null) return {};
   HAWSER_TRY(check_rank(win, rank));
   return win.flush(rank);
 }
 
-Result<> win_flush_all(MpiProcess&, Window& win) { return win.flush_all(); }
+Result<> win_flush_all(MpiProcess& process, Window& win) {
+  process.poll_now_and_then();
+  return win.flush_all();
+}
 
-Result<> win_flush_local(MpiProcess&, int rank, Window& win) {
+Result<> win_flush_local(MpiProcess& process, int rank, Window& win) {
+  process.poll_now_and_then();
   if (rank == proc_null) return {};
   HAWSER_TRY(check_rank(win, rank));
   return win.flush_local(rank);
 }
 
-Result<> win_flush_local_all(MpiProcess&, Window& win) { return win.flush_local_all(); }
+Result<> win_flush_local_all(MpiProcess& process, Window& win) {
+  process.poll_now_and_then();
+  return win.flush_local_all();
+}
 
-Result<> win_sync(MpiProcess&, Window& win) { return win.sync(); }
+Result<> win_sync(MpiProcess& process, Window& win) {
+  process.poll_now_and_then();
+  return win.sync();
+}
 
 }  // namespace hawser::mpi

@@ -138,6 +138,13 @@ class MpiProcess final : public Progress, public ToolSource {
   // One pass of progress for a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops,
   // so the process yields its core now and then if nothing moved.
   void poll_for_test();
+  // For calls that programs make in loops and that mostly find nothing to wait for (MPI_Win_flush on memory
+  // that is mapped): polls in some of them, so that others get what they want of this process meanwhile.
+  void poll_now_and_then() {
+    constexpr std::uint32_t calls_per_poll = 32;
+    if (++calls_without_poll_ % calls_per_poll == 0) [[unlikely]]
+      poll_for_test();
+  }
 
   // The object whose error handler must be called for the error that a core function just returned, for
   // functions whose arguments do not say (wait and test). If it is empty, the error goes to the object among
@@ -214,6 +221,7 @@ class MpiProcess final : public Progress, public ToolSource {
   Nanoseconds no_yields_until_ = 0;               // in waits among threads
   std::uint32_t passes_ = 0;
   std::uint32_t idle_tests_ = 0;
+  std::uint32_t calls_without_poll_ = 0;
   const AbiHooks* hooks_ = nullptr;
   ThreadIdentity main_thread_ = nullptr;
   int thread_level_ = thread_single;

@@ -321,6 +321,26 @@ void target_elsewhere(Conformance& t) {
   OK(MPI_Send(nullptr, 0, MPI_INT, 0, 3, MPI_COMM_WORLD));
 }
 
+// Who looks at its own memory again and again, with calls that need nobody, lets others reach it meanwhile.
+void looking_at_ones_own(Conformance& t) {
+  std::vector<int> memory(1, 0);
+  OwnedWin win;
+  OK(MPI_Win_create(memory.data(), sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD, win.out()));
+  const int one = 1;
+  OK(MPI_Win_lock_all(0, win));
+  if (t.rank == 0) OK(MPI_Accumulate(&one, 1, MPI_INT, after(t), 0, 1, MPI_INT, MPI_SUM, win));
+  int got = 0;
+  while (got == 0) {
+    OK(MPI_Fetch_and_op(nullptr, &got, MPI_INT, t.rank, 0, MPI_NO_OP, win));
+    OK(MPI_Win_flush(t.rank, win));
+  }
+  // On to the next one, once around.
+  if (t.rank != 0) OK(MPI_Accumulate(&one, 1, MPI_INT, after(t), 0, 1, MPI_INT, MPI_SUM, win));
+  OK(MPI_Win_unlock_all(win));
+  OK(MPI_Barrier(MPI_COMM_WORLD));
+  CHECK_EQ(got, 1);
+}
+
 // Of MPI_PROC_NULL: nothing, but no error.
 void nobody_locked(Conformance& t) {
   Ints ints(t, 1, 4);
@@ -335,6 +355,6 @@ void nobody_locked(Conformance& t) {
 CHAPTER(window_epochs, CASE(fences), CASE(post_and_start), CASE(one_and_all), CASE(tested),
         CASE(nobody_started), CASE(exclusive), CASE(readers_and_writers), CASE(several_targets),
         CASE(flushes), CASE(buffer_again), CASE(without_check), CASE(kinds_mixed), CASE(put_then_send),
-        CASE(target_elsewhere), CASE(nobody_locked))
+        CASE(target_elsewhere), CASE(looking_at_ones_own), CASE(nobody_locked))
 
 }  // namespace conformance

@@ -323,7 +323,7 @@ class Network(Case):
         program = self.build(str(ROOT / "bench/mpi/main.c"), compiler,
                              *(str(each) for each in (ROOT / "bench/mpi").glob("*.c") if each.name != "main.c"), "-lm")
         for words in ("latency -m 1:64 -i 20 -c", "bw -m 65536:131072 -i 4 -c", "allreduce -m 8:64 -i 4 -c",
-                      "overlap_exchange -s 1048576 -i 2"):
+                      "overlap_exchange -s 1048576 -i 2", "rma_get_bw -m 65536:131072 -i 4", "rma_pscw -i 20"):
             done = self.exec_twice(2, program, *words.split())
             self.assertRegex(done.stdout, r"(?m)^\d+ +[\d.]+", words)
 
