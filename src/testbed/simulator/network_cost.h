@@ -32,7 +32,8 @@ struct NetworkCost {
   Nanoseconds overhead = 200;        // processor time per message, at each end
   Nanoseconds empty_poll = 50;       // of a pass that finds nothing, when passes follow each other
   std::int64_t eager_limit = 16384;  // bytes; longer messages are exposed and fetched
-  // Eager messages longer than this are reported in two pieces, as they come in; 0: always in one.
+  // Eager messages longer than this are reported in two pieces, as they come in; 0: always in one. At least
+  // Transport::one_piece where there are windows, which rely on that.
   std::int64_t one_piece_limit = 0;
   // Packets on their way to one peer, not yet taken out, before the channel says that there is no room.
   std::int32_t window = 1024;
