@@ -117,6 +117,7 @@ struct SendRequest {
   bool signaled = true;    // errors and flushes are always reported
   bool inlined = false;    // the bytes are copied out during post_send; at most inline_bytes
   bool solicited = false;  // wakes a receiver that armed for solicited completions only
+  bool fenced = false;     // leaves when all reads that were posted before on this queue pair are done
   std::uint8_t segment_count = 0;
   Segment segments[max_segments];
   std::uint64_t remote_address = 0;  // write, read

@@ -48,9 +48,8 @@ void ProgressThread::run(ServiceThread& thread) {
     for (const ReadySet::Ready& each : ready_.wait(sleep)) interrupted |= each.key == channel_event;
     if (interrupted) state_.on_interrupt();
     if (!lock.try_stand_in()) {
-      sleep = state_.on_inside(interrupted, clock_.now());
-      // A call that lasts need not be looked at again and again.
-      if (sleep == StandIn::longest_rest) lock.wait_until_left();
+      sleep = state_.on_inside(interrupted, clock_.now(), !lock.enabled());
+      if (state_.often_in_vain()) lock.wait_until_left();
       continue;
     }
     Nanoseconds deadline = never;

@@ -2,11 +2,9 @@
 // (base/process_lock.h) goes on with what others wait for. Pure.
 //
 // An interrupt that finds the program in a call of MPI was for nothing, because the call looks itself. So
-// after it the channels stay unarmed, until either
-// - the program begins something large that it does not wait for (expect), as often as such interrupts were
-// of
-//   use lately, or
-// - the stand-in finds the program outside of MPI, some time after the call.
+// after it the channels stay unarmed, until the end of that call, or until the program begins something large
+// that it does not wait for (expect), both as often as such interrupts were of use lately; or until the
+// stand-in finds the program outside of MPI, some time after the call.
 #pragma once
 
 #include <algorithm>
@@ -33,16 +31,20 @@ class StandIn {
   // By the stand-in.
   void on_interrupt() { armed_.store(false, std::memory_order_relaxed); }
   // It was there for an interrupt (else: because its time had come), and the program was in a call of MPI.
-  // Returns how long to stay away after that call.
-  Nanoseconds on_inside(bool interrupted, Nanoseconds now) {
+  // Returns how long to stay away after that call. With `looks_again`, the call itself arms at its end, and
+  // interrupts tell what there is to be done; where it may not, because they were of no use for long, the
+  // stand-in does not come often, either.
+  Nanoseconds on_inside(bool interrupted, Nanoseconds now, bool looks_again) {
     const Nanoseconds rest = rest_;
     rest_ = std::min(2 * rest_, longest_rest);
     if (interrupted && ++useless_ > chance) {
       quiet_ = std::min(2 * quiet_, longest_quiet);
       quiet_until_.store(now + quiet_, std::memory_order_relaxed);
     }
-    return rest;
+    return looks_again ? longest_rest : rest;
   }
+  // It came in vain so often that a call which lasts need not be looked at again and again.
+  bool often_in_vain() const { return rest_ == longest_rest; }
   // A turn: the channels are armed again.
   void on_turn(bool moved) {
     armed_.store(true, std::memory_order_relaxed);

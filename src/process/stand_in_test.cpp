@@ -9,7 +9,7 @@ namespace {
 void interrupt_in_vain(StandIn& state, int times, Nanoseconds now) {
   for (int i = 0; i < times; ++i) {
     state.on_interrupt();
-    state.on_inside(true, now);
+    state.on_inside(true, now, true);
   }
 }
 
@@ -51,14 +51,22 @@ TEST(StandIn, OneThatWasOfUseMakesThemFrequent) {
 
 TEST(StandIn, StaysAwayForLongerTheOftenerItComesInVain) {
   StandIn state;
-  EXPECT_EQ(state.on_inside(false, 0), StandIn::shortest_rest);
-  EXPECT_EQ(state.on_inside(false, 0), 2 * StandIn::shortest_rest);
-  for (int i = 0; i < 20; ++i) state.on_inside(false, 0);
-  EXPECT_EQ(state.on_inside(false, 0), StandIn::longest_rest);
+  EXPECT_EQ(state.on_inside(false, 0, false), StandIn::shortest_rest);
+  EXPECT_EQ(state.on_inside(false, 0, false), 2 * StandIn::shortest_rest);
+  EXPECT_FALSE(state.often_in_vain());
+  for (int i = 0; i < 20; ++i) state.on_inside(false, 0, false);
+  EXPECT_EQ(state.on_inside(false, 0, false), StandIn::longest_rest);
+  EXPECT_TRUE(state.often_in_vain());
   state.on_turn(false);
-  EXPECT_EQ(state.on_inside(false, 0), StandIn::longest_rest) << "nothing was there to be done";
+  EXPECT_EQ(state.on_inside(false, 0, false), StandIn::longest_rest) << "nothing was there to be done";
   state.on_turn(true);
-  EXPECT_EQ(state.on_inside(false, 0), StandIn::shortest_rest);
+  EXPECT_EQ(state.on_inside(false, 0, false), StandIn::shortest_rest);
+}
+
+TEST(StandIn, LeavesItToInterruptsWhereTheCallArms) {
+  StandIn state;
+  EXPECT_EQ(state.on_inside(true, 0, true), StandIn::longest_rest);
+  EXPECT_FALSE(state.often_in_vain());
 }
 
 }  // namespace

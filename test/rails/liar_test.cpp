@@ -49,6 +49,7 @@ struct Case {
   const char* complaint;
   const char* rendezvous = "write";
   const char* fault = nullptr;
+  const char* progress = "polling";
 };
 
 std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
@@ -97,6 +98,11 @@ const Case cases[] = {
     {"FinishOfNothing", PacketKind::finish,
      [](Packet& p) { p.body<FinishBody>([](FinishBody& body) { body.size = 0; }); },
      "0 sent 0 bytes at offset 0"},
+    {"ReadFinishCut", PacketKind::read_finish, cut, "0 sent a read finish of only 19 bytes", "read", nullptr,
+     "interrupt"},
+    {"ReadFinishOfMore", PacketKind::read_finish,
+     [](Packet& p) { p.body<ReadFinishBody>([](ReadFinishBody& body) { body.size = 1 << 30; }); },
+     "0 sent a read finish of 1073741824 bytes, of a message of 65536 bytes", "read", nullptr, "interrupt"},
     {"KeysCut", PacketKind::done, [](Packet& p) { p.header.kind = PacketKind::keys; },
      "0 sent a key update of only 24 bytes"},
     {"DataCut", PacketKind::done, [](Packet& p) { p.header.kind = PacketKind::data; },
@@ -119,6 +125,7 @@ class Liar : public ::testing::TestWithParam<Case> {};
 TEST_P(Liar, IsTold) {
   ClusterOptions options = two_rails();
   options.knobs.rail_rendezvous = GetParam().rendezvous;
+  options.knobs.progress = GetParam().progress;
   bool lied = false;
   options.lie = [&](bool datagram, std::span<std::byte> bytes) {
     if (datagram || lied || static_cast<PacketKind>(bytes[0]) != GetParam().kind) return bytes.size();

@@ -1,5 +1,9 @@
 // Progress while the program computes (S06): two ranks with two rails of 1 GB/s, one or both of which
-// compute, without a call of MPI, for 1.2 times as long as the message takes.
+// compute, without a call of MPI. An interrupt costs 2 us, which is 6 % of a message of 64 KiB.
+//
+// Two measures. S06's overlap is the computation's share of the whole time, with a computation that takes
+// 1.55 times as long as the message (1800 us for 1 MB there). Stricter is how much of the message's time is
+// hidden: 100 % when the whole takes no longer than the computation.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -26,6 +30,7 @@ SimulationOptions two_ranks(const Setting& setting) {
   options.fabric.emplace();
   options.fabric->topology = "two-switch";
   options.fabric->parameters = "link-rate 1GB/s\n";
+  options.fabric->cost.registration = 0;  // each rank uses one buffer all the time
   options.knobs = {{"HAWSER_RAIL_RENDEZVOUS", setting.rendezvous}, {"HAWSER_PROGRESS", setting.progress}};
   return options;
 }
@@ -58,37 +63,48 @@ double round_time(const Setting& setting, Computing who, Nanoseconds computation
   return total;
 }
 
-// How much of the message's time is hidden, in percent.
-double overlap(const Setting& setting, Computing who) {
+struct Overlapped {
+  double share = 0, hidden = 0;  // percent
+};
+
+Overlapped overlap(const Setting& setting, Computing who) {
+  constexpr double computation_per_message = 1.55;
   const double alone = round_time(setting, nobody, 0);
-  const auto computation = static_cast<Nanoseconds>(1.2 * alone);
+  const auto computation = static_cast<Nanoseconds>(computation_per_message * alone);
   const double together = round_time(setting, who, computation);
-  const double hidden = 100 * (alone + static_cast<double>(computation) - together) / alone;
-  ::testing::Test::RecordProperty("overlap", std::to_string(hidden));
-  std::printf("%-5s %-9s %8d bytes, %s: %.1f %%\n", setting.rendezvous, setting.progress, setting.bytes,
+  const Overlapped found{100 * static_cast<double>(computation) / together,
+                         100 * (alone + static_cast<double>(computation) - together) / alone};
+  ::testing::Test::RecordProperty("share", std::to_string(found.share));
+  ::testing::Test::RecordProperty("hidden", std::to_string(found.hidden));
+  std::printf("%-5s %-9s %8d bytes, %-17s: overlap %.1f %%, hidden %.1f %%\n", setting.rendezvous,
+              setting.progress, setting.bytes,
               who == sender     ? "sender computes"
               : who == receiver ? "receiver computes"
                                 : "both compute",
-              hidden);
-  return hidden;
+              found.share, found.hidden);
+  return found;
 }
 
 class Overlap : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Overlap, LargeMessagesMoveWhileEitherEndComputes) {
-  const Setting setting{GetParam(), "interrupt", 1 << 20};
-  for (const Computing who : {sender, receiver, both}) EXPECT_GT(overlap(setting, who), 95);
-}
-
-TEST_P(Overlap, SmallerOnesDoForTheMostPart) {
-  const Setting setting{GetParam(), "interrupt", 64 << 10};
-  for (const Computing who : {sender, receiver, both}) EXPECT_GT(overlap(setting, who), 50);
+TEST_P(Overlap, MessagesMoveWhileEitherEndComputes) {
+  // A write takes one interrupt of the sender and three of the receiver.
+  const bool read = GetParam() == std::string("read");
+  for (const Computing who : {sender, receiver, both}) {
+    const Overlapped small = overlap({GetParam(), "interrupt", 64 << 10}, who);
+    EXPECT_GE(small.share, read ? 95 : 88);
+    EXPECT_GE(small.hidden, read ? 91 : 78);
+    EXPECT_GE(overlap({GetParam(), "interrupt", 256 << 10}, who).share, read ? 98.5 : 96);
+    const Overlapped large = overlap({GetParam(), "interrupt", 1 << 20}, who);
+    EXPECT_GE(large.share, read ? 99.5 : 99);
+    EXPECT_GE(large.hidden, read ? 99 : 98);
+    EXPECT_GE(overlap({GetParam(), "interrupt", 4 << 20}, who).share, 99.5);
+  }
 }
 
 // That the test can fail: what it measures is done by the interrupts.
 TEST_P(Overlap, NothingMovesToARankThatIsNotInterrupted) {
-  const Setting setting{GetParam(), "polling", 1 << 20};
-  EXPECT_LT(overlap(setting, receiver), 5);
+  EXPECT_LT(overlap({GetParam(), "polling", 1 << 20}, receiver).hidden, 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Protocols, Overlap, ::testing::Values("read", "write"),

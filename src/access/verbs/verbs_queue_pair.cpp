@@ -36,7 +36,7 @@ ibv_sge segment_of(const Segment& from) {
   to.num_sge = from.segment_count;
   to.opcode = opcodes[static_cast<int>(from.opcode)];
   to.send_flags = from.signaled * unsigned{IBV_SEND_SIGNALED} + from.inlined * unsigned{IBV_SEND_INLINE} +
-                  from.solicited * unsigned{IBV_SEND_SOLICITED};
+                  from.solicited * unsigned{IBV_SEND_SOLICITED} + from.fenced * unsigned{IBV_SEND_FENCE};
   to.wr.rdma.remote_addr = from.remote_address;
   to.wr.rdma.rkey = from.remote_key;
 }

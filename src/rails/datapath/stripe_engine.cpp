@@ -42,7 +42,7 @@ void StripedTransfer::reset() {
   local_.clear();
   buffer_ = nullptr;
   rest_.clear();
-  reissued_ = stopped_ = false;
+  reissued_ = stopped_ = wants_finishes_ = finished_ = false;
   one_path_ = 0;
   posted_ = moved_ = 0;
   peer_ = nullptr;
@@ -83,6 +83,7 @@ bool StripeEngine::post_all() {
   backed_up_.clear();
   bool moved = post_all(to_write_);
   if (read_tokens_ > 0) moved |= post_all(to_read_);
+  finishes_.post();
   return moved;
 }
 
@@ -250,6 +251,7 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   entry.kind = transfer.kind();
   entry.sequenced = false;
   entry.light = transfer.light();
+  entry.packet_kind = PacketKind::finish;
   entry.transfer = &transfer;
   entry.offset = range.offset;
   entry.size = range.size;
@@ -274,6 +276,7 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   subchannel.add(entry);
   context_.note_posted();
   if (!entry.light) context_.status.posted(subchannel.status_row, range.size);
+  if (transfer.wants_finishes_) finishes_.add(entry);
   return true;
 }
 
@@ -337,7 +340,6 @@ bool StripeEngine::post_write(StripedTransfer& transfer, WorkEntry& entry, Subch
   entry.buffer = resources_.small_packets.take();
   if (entry.buffer == nullptr) return false;
   const FinishBody body{transfer.remote_name_, entry.offset, entry.size};
-  entry.packet_kind = PacketKind::finish;
   entry.sequence_number = 0;
   std::memcpy(entry.buffer->data + sizeof(PacketHeader), &body, sizeof(body));
   entry.bytes = sizeof(PacketHeader) + sizeof(body);
@@ -385,9 +387,11 @@ std::uint32_t StripeEngine::remote_key(const StripedTransfer& transfer, const Su
 // What became of stripes.
 
 void StripeEngine::end_flight(WorkEntry& entry) {
+  StripedTransfer& transfer = *entry.transfer;
   if (entry.kind == WorkEntry::Kind::read) ++read_tokens_;
-  --entry.transfer->in_flight_;
-  entry.transfer->posted_ -= entry.size;
+  finishes_.on_end_of_flight(transfer);
+  --transfer.in_flight_;
+  transfer.posted_ -= entry.size;
 }
 
 void StripeEngine::on_done(WorkEntry& entry) {
@@ -401,6 +405,7 @@ void StripeEngine::on_done(WorkEntry& entry) {
     return;
   }
   if (entry.kind == WorkEntry::Kind::read) {
+    finishes_.on_read(entry);
     resources_.free_entry(&entry);
   } else if (entry.kind == WorkEntry::Kind::put) {
     confirmations_.keep(entry);
@@ -440,6 +445,7 @@ void StripeEngine::on_failed(WorkEntry& entry) {
     return transfer.owner_->on_stopped(transfer);
   }
   transfer.reissued_ = true;
+  finishes_.forget(transfer);
   transfer.rest_.push_back({entry.offset, entry.size});
   ++context_.counters.stripes_reissued;
   context_.counters.bytes_reissued += static_cast<std::uint64_t>(entry.size);

@@ -18,6 +18,7 @@
 #include "rails/datapath/put_confirmations.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/read_finishes.h"
 #include "rails/datapath/striped_transfer.h"
 #include "rails/datapath/upward.h"
 #include "rails/datapath/virtual_channel.h"
@@ -31,6 +32,7 @@ class StripeEngine {
         resources_(resources),
         upward_(upward),
         confirmations_(context, resources),
+        finishes_(context, resources),
         read_tokens_(context.knobs.rail_reads) {}
 
   // The range waits to be posted from now on, behind transfers that were added before.
@@ -66,9 +68,13 @@ class StripeEngine {
     while (WorkEntry* put = confirmations_.take_unconfirmed(subchannel)) take_back(*put);
   }
 
-  // Whether some transfer goes on only when a request of this process is complete.
+  // The peer wants to hear of the transfer in another way: its finishes may be lost.
+  void forget_finishes(StripedTransfer& transfer) { finishes_.forget(transfer); }
+
+  // Whether something goes on only when a request of this process is complete.
   bool moving() const {
-    return read_tokens_ < context_.knobs.rail_reads || !to_write_.empty() || !to_read_.empty();
+    return read_tokens_ + finishes_.reads() < context_.knobs.rail_reads || !to_write_.empty() ||
+           !to_read_.empty();
   }
   // Stripes that may be read beside those that are.
   std::int64_t read_tokens() const { return read_tokens_; }
@@ -112,6 +118,7 @@ class StripeEngine {
   RailResources& resources_;
   const Upward& upward_;
   PutConfirmations confirmations_;
+  ReadFinishes finishes_;
   std::int64_t read_tokens_;
   TransferList to_write_;
   TransferList to_read_;  // first come, first served

@@ -78,6 +78,13 @@ class StripedTransfer {
   const RemoteBytes& remote() const { return remote_; }
   void set_remote_name(const TransferName& name) { remote_name_ = name; }
   const TransferName& remote_name() const { return remote_name_; }
+  // Of a read: the peer takes finishes of it, by its name there.
+  void want_finishes(const TransferName& name) {
+    remote_name_ = name;
+    wants_finishes_ = true;
+  }
+  // Finishes of all bytes were sent, or will be when they are read, without this end's software.
+  bool finished() const { return finished_; }
 
   // Where a range of it lies here, for this device.
   rdma::Segment segment(const ByteRange& range, std::size_t device) const {
@@ -102,6 +109,7 @@ class StripedTransfer {
   void take_another_path() { ++one_path_; }
 
  private:
+  friend class ReadFinishes;
   friend class StripeEngine;
   WorkEntry::Kind kind() const {
     return direction_ == Direction::read ? WorkEntry::Kind::read
@@ -118,6 +126,7 @@ class StripedTransfer {
   TrafficClass traffic_ = TrafficClass::blocking;
   bool reissued_ = false;  // a stripe failed
   bool stopped_ = false;
+  bool wants_finishes_ = false, finished_ = false;
   std::uint32_t one_path_ = 0;  // the how manieth usable path is to be used; 0: all
   std::int32_t in_flight_ = 0;  // stripes
   std::int64_t posted_ = 0;     // bytes of them

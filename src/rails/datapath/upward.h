@@ -67,8 +67,8 @@ class RailTableSource {
 };
 
 struct Upward {
-  static constexpr std::size_t kinds = 16;
-  static_assert(static_cast<std::size_t>(PacketKind::alternate) < kinds);
+  static constexpr std::size_t kinds = 24;
+  static_assert(static_cast<std::size_t>(PacketKind::read_finish) < kinds);
 
   std::array<PacketHandler*, kinds> handlers = {};
   SubchannelEvents* subchannels = nullptr;

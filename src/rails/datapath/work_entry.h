@@ -40,15 +40,16 @@ struct WorkEntry {
   std::uint32_t generation = 0;  // counts uses, so that a completion that comes late is told
   Kind kind = Kind::packet;
   Place place = Place::free;
-  PacketKind packet_kind = PacketKind::eager;  // packets, and the finish of a write
-  bool sequenced = false;                      // packets: issued again until the peer has it
-  bool small = false;                          // which pool the buffer is of
-  bool light = false;  // a stripe that counts as a packet of `bytes`: it tells nothing of a path's rate
+  // Packets, and the finish of a stripe; of a read that has none behind it, that of a write.
+  PacketKind packet_kind = PacketKind::eager;
+  bool sequenced = false;  // packets: issued again until the peer has it
+  bool small = false;      // which pool the buffer is of
+  bool light = false;      // a stripe that counts as a packet of `bytes`: it tells nothing of a path's rate
   TrafficClass traffic = TrafficClass::blocking;  // packets
   std::uint32_t bytes = 0;                        // packets: with all headers
   std::uint32_t sequence_number = 0;
-  // Packets and writes: number of the (finish) packet on its subchannel. Puts: among its puts.
-  // Confirmations: how many puts came before.
+  // Packets, writes, and reads that have a finish behind them: number of the (finish) packet on its
+  // subchannel. Puts: among its puts. Confirmations: how many puts came before.
   std::uint32_t ordinal = 0;
   PacketBuffer* buffer = nullptr;
   Subchannel* subchannel = nullptr;         // in flight or retained

@@ -52,9 +52,10 @@ Rendezvous::Rendezvous(RailContext& context, RailResources& resources, StripeEng
       peers_(peers),
       // Only the reader can check what was moved before anybody is told.
       reads_(context.knobs.rail_rendezvous == "read" || context.knobs.checksum),
+      finishes_(context.knobs.progress != "polling" && !context.knobs.checksum),
       grants_(context_.port_flow) {
   upward.handle({PacketKind::start, PacketKind::reply, PacketKind::done, PacketKind::data, PacketKind::finish,
-                 PacketKind::keys},
+                 PacketKind::keys, PacketKind::read_finish},
                 *this);
 }
 
@@ -72,6 +73,8 @@ void Rendezvous::on_packet(const ReceivedPacket& packet) {
       return on_finish(packet.peer, packet.bytes);
     case PacketKind::keys:
       return on_keys(packet.peer, packet.bytes);
+    case PacketKind::read_finish:
+      return on_read_finish(packet.peer, packet.bytes);
     default:
       HAWSER_UNREACHABLE();  // it registered for no other
   }
@@ -99,6 +102,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header,
   body.exposed = exposure.name;
   body.size = bytes.size;
   body.readable = exposure.readable;
+  body.takes_finishes = exposure.readable && finishes_;
   if (exposure.readable && bytes.size > 0 && !register_bytes(exposure, false)) {
     exposure.readable = false;
     exposure.in_packets = true;
@@ -139,6 +143,7 @@ void Rendezvous::on_start(VirtualChannel& peer, std::span<const std::byte> packe
   fetch.checksum = body.checksum;
   fetch.set_remote(body.bytes);
   fetch.readable = body.readable != 0;
+  fetch.takes_finishes = body.takes_finishes != 0;
   const ExposeToken token{{fetch.name.place, fetch.name.generation, 0, 0}};
   context_.events->on_offer(peer.process(), header, token, body.size);
 }
@@ -167,6 +172,7 @@ void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const Byt
     fetch->state = RendezvousTransfer::State::moving;
     // Only the whole can be checked.
     if (fetch->checked) fetch->size = fetch->offered;
+    if (takes_finishes(*fetch)) fetch->want_finishes(fetch->other);
     stripes_.add(*fetch, {0, fetch->size});
   } else {
     fetch->state = RendezvousTransfer::State::answering;
@@ -262,6 +268,10 @@ void Rendezvous::on_confirmed(VirtualChannel& peer, std::span<const std::byte> p
   if (!read_body(packet, sizeof(PacketHeader), body))
     return context_.report_short(peer.process(), "a rendezvous completion", packet.size());
   Exposure* const exposure = exposures_.find(body.exposed, peer);
+  if (exposure == nullptr && finishes_) {
+    ++context_.counters.dropped_stale;  // asked for when its finishes were still to come
+    return;
+  }
   const bool moving = exposure != nullptr && exposure->state == RendezvousTransfer::State::moving;
   if (exposure == nullptr || exposure->confirmed ||
       (!moving && exposure->state != RendezvousTransfer::State::offered))
@@ -374,20 +384,26 @@ void Rendezvous::end_fetch(Fetch& fetch) {
     std::memcpy(fetch.bytes.data, fetch.local().address(), static_cast<std::size_t>(fetch.bytes.size));
   fetch.local().clear();
   Completion* const end = fetch.end;
-  fetch.state = RendezvousTransfer::State::answering;
-  to_answer_.push_back(&fetch);
+  if (fetch.finished()) {
+    stripes_.withdraw(fetch);
+    fetches_.release(fetch);
+  } else {
+    fetch.state = RendezvousTransfer::State::answering;
+    to_answer_.push_back(&fetch);
+  }
   tell(end, {});
 }
 
 // Progress.
 
 bool Rendezvous::progress() {
-  if (landed_.empty() && untold_.empty() && to_answer_.empty() && in_packets_.empty() && grants_.none())
-      [[likely]]
+  if (landed_.empty() && untold_.empty() && ends_.empty() && to_answer_.empty() && in_packets_.empty() &&
+      grants_.none()) [[likely]]
     return false;
   bool moved = !landed_.empty();
   report_landed();
   if (!untold_.empty()) moved |= tell_keys();
+  if (!ends_.empty()) moved |= tell_ends();
   grants_.end_silent(context_.now);
   moved |= send_answers();
   for_each_reached(in_packets_, [&](RendezvousTransfer& exposure) {
@@ -414,6 +430,7 @@ void Rendezvous::report_landed() {
 }
 
 void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
+  std::erase_if(ends_, [&](const End& end) { return end.peer == &peer; });
   exposures_.visit([&](Exposure& exposure) {
     if (&exposure.peer() != &peer) return;
     tell(forget(exposure), Error(error));
@@ -433,7 +450,9 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
   });
 }
 
-bool Rendezvous::flushed() const { return exposures_.live() == 0 && to_answer_.empty() && landed_.empty(); }
+bool Rendezvous::flushed() const {
+  return exposures_.live() == 0 && to_answer_.empty() && landed_.empty() && ends_.empty();
+}
 
 void Rendezvous::check_invariants() const {
   std::vector<int> readable(readable_.size());

@@ -33,6 +33,9 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   // The former, of answers only: also outside of progress.
   bool send_answers();
   bool awaits_room() const { return !to_answer_.empty() || !in_packets_.empty(); }
+  // A connection to the peer is gone, and what came over it has been handled: of exposed bytes that it reads,
+  // a read finish may be lost.
+  void ask_for_ends(VirtualChannel& peer);
   // Ends all transfers with the peer with this error. Nothing of them is in flight any more.
   void abandon(VirtualChannel& peer, const Error& error);
   // All registrations with the device go; or are made again, and peers are told the new keys.
@@ -56,6 +59,12 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   void on_data(VirtualChannel& peer, std::span<const std::byte> packet);
   void on_keys(VirtualChannel& peer, std::span<const std::byte> packet);
 
+  // What takes the place of a done: rendezvous_finishes.cpp.
+  bool takes_finishes(const Fetch& fetch) const;
+  void on_read_finish(VirtualChannel& peer, std::span<const std::byte> packet);
+  void on_asked(VirtualChannel& peer, const TransferName& exposed);
+  bool tell_ends();
+
   bool prepare(StripedTransfer& transfer) override;
   void on_done(StripedTransfer& transfer, const ByteRange& range) override;
   void on_failed(StripedTransfer& transfer) override;
@@ -67,6 +76,11 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   struct Untold {
     bool exposed;  // the exposed bytes; else where to write
     TransferName name;
+    bool asks = false;
+  };
+  struct End {
+    VirtualChannel* peer;
+    TransferName exposed;
   };
   // False: no device takes the memory.
   bool register_bytes(RendezvousTransfer& transfer, bool writable);
@@ -97,6 +111,7 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   StripeEngine& stripes_;
   const PeerTable& peers_;
   const bool reads_;
+  const bool finishes_;                // of reads
   TransferTable<Exposure> exposures_;  // what was exposed here
   TransferTable<Fetch> fetches_;       // what is or may be fetched to here
   using WaitingList = IntrusiveList<RendezvousTransfer, &RendezvousTransfer::link>;
@@ -107,6 +122,7 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   int reading_peers_ = 0;      // with such
   std::deque<Landed> landed_;
   std::deque<Untold> untold_;  // keys
+  std::deque<End> ends_;       // dones of fetches that are over, for peers that asked
 };
 
 }  // namespace hawser

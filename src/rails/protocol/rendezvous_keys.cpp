@@ -43,10 +43,11 @@ bool Rendezvous::tell_key(const Untold& untold) {
   RendezvousTransfer* const transfer = untold.exposed
                                            ? static_cast<RendezvousTransfer*>(exposures_.find(untold.name))
                                            : fetches_.find(untold.name);
-  if (transfer == nullptr || !transfer->local().made()) return true;
+  if (transfer == nullptr || (!transfer->local().made() && !untold.asks)) return true;
   KeysBody body;
   body.exposed = untold.exposed ? transfer->name : transfer->other;
   body.written = !untold.exposed;
+  body.asks = untold.asks;
   body.bytes = resources_.reachable(transfer->local());
   VirtualChannel& peer = transfer->peer();
   return peer.room() &&
@@ -62,6 +63,7 @@ void Rendezvous::on_keys(VirtualChannel& peer, std::span<const std::byte> packet
     if (exposure != nullptr && !exposure->readable) exposure->set_remote(body.bytes);
     return;
   }
+  if (body.asks != 0) return on_asked(peer, body.exposed);
   // The exposed bytes have their owner's name only.
   fetches_.visit([&](Fetch& fetch) {
     if (&fetch.peer() == &peer && fetch.readable && fetch.other == body.exposed) fetch.set_remote(body.bytes);

@@ -43,10 +43,12 @@ struct RendezvousTransfer : StripedTransfer {
 struct Exposure : RendezvousTransfer {
   Exposure() : RendezvousTransfer(Direction::write) {}
   bool confirmed = false;  // the receiver has everything
+  std::int64_t read = 0;   // bytes of which read finishes came
 
   void reset() {
     RendezvousTransfer::reset();
     confirmed = false;
+    read = 0;
   }
 };
 
@@ -54,6 +56,7 @@ struct Fetch : RendezvousTransfer {
   Fetch() : RendezvousTransfer(Direction::read) {}
   std::int64_t offered = 0;  // bytes exposed
   bool checked = false;      // the exposed bytes have this checksum
+  bool takes_finishes = false;
   std::uint32_t checksum = 0;
   RangeSet arrived;  // of what is written
   WriteGrant grant;  // the permission to write
@@ -62,7 +65,7 @@ struct Fetch : RendezvousTransfer {
     HAWSER_ASSERT(!grant.given());
     RendezvousTransfer::reset();
     offered = 0;
-    checked = false;
+    checked = takes_finishes = false;
     arrived.clear();
   }
 };

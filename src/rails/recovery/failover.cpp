@@ -206,7 +206,7 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
       stripes_.on_failed(*entry);
       continue;
     }
-    if (entry->kind == WorkEntry::Kind::read) {
+    if (entry->kind == WorkEntry::Kind::read && entry->packet_kind != PacketKind::read_finish) {
       // Nothing late could land here since the own end was drained; but only now does the peer's adapter not
       // look at the bytes any more, which the peer may give back as soon as they are read another way.
       stripes_.on_failed(*entry);
@@ -214,7 +214,8 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
     }
     const bool arrived = sequence_distance(entry->ordinal, received) < 0;
     if (arrived) ++context_.counters.already_arrived;
-    if (entry->kind == WorkEntry::Kind::write) {
+    if (entry->kind == WorkEntry::Kind::write || entry->kind == WorkEntry::Kind::read) {
+      // Bytes whose finish the peer has were read before it left, and may be in use there by now.
       if (arrived && !planted(PlantedBug::duplicate_finish))
         stripes_.on_done(*entry);
       else
@@ -228,6 +229,7 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
   context_.status.on_event(subchannel.status_row, peer.process(), PathEvent::fence_answered, PathReason::none,
                            context_.now - subchannel.machine().stopped(), context_.now);
   peer.note_credit_due();  // one may have been lost with the subchannel
+  rendezvous_.ask_for_ends(peer);
 }
 
 // Time.

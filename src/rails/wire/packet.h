@@ -36,6 +36,7 @@ enum class PacketKind : std::uint8_t {
   probe,         // ProbeBody, filling
   probe_answer,  // ProbeBody, filling
   alternate,     // AlternateBody: path migration
+  read_finish,   // ReadFinishBody: exposed bytes were read; ordered behind the reads
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
 inline bool sequenced(PacketKind kind) { return kind <= PacketKind::window_keys; }
@@ -86,7 +87,8 @@ struct StartBody {
   RemoteBytes bytes;  // with readable
   std::uint8_t readable = 0;
   std::uint8_t checked = 0;
-  std::uint8_t reserved[2] = {};
+  std::uint8_t takes_finishes = 0;  // with readable: read finishes of all bytes do in place of a done
+  std::uint8_t reserved = 0;
   std::uint32_t checksum = 0;  // with checked: CRC-32C of all bytes
 };
 struct ReplyBody {
@@ -101,7 +103,8 @@ struct DoneBody {
 struct KeysBody {
   TransferName exposed;
   std::uint8_t written = 0;  // of where it is written to; else of the exposed bytes
-  std::uint8_t reserved[7] = {};
+  std::uint8_t asks = 0;     // of exposed bytes: a read finish may be lost, so that a done is wanted
+  std::uint8_t reserved[6] = {};
   RemoteBytes bytes;
 };
 // Of a window of the process that has it.
@@ -119,6 +122,10 @@ struct FinishBody {
   TransferName fetch;
   std::int64_t offset = 0;
   std::int64_t size = 0;
+};
+struct ReadFinishBody {
+  TransferName exposed;
+  std::int64_t size = 0;  // of the bytes that were read over this subchannel
 };
 struct FenceBody {
   std::uint16_t subchannel = 0;

@@ -26,6 +26,7 @@ class FaultyDrawing final : ScenarioDrawing {
     if (rare) draw_rare_fabric();
     draw_knobs();
     draw_program();
+    if (interrupts_.chance(0.3)) draw_interrupts();
     if (wishes_.faults) draw_incidents();
     if (rare) draw_rare_incidents();
     fabric().patience = patience;
@@ -135,6 +136,14 @@ class FaultyDrawing final : ScenarioDrawing {
     scenario_.traffic.windows = draw_windows({ranks(), shape.phases, shape.largest}, windows);
   }
 
+  // Ranks that compute while messages are under way, and are interrupted then: at once, or late.
+  void draw_interrupts() {
+    knob("HAWSER_PROGRESS", "interrupt");
+    fabric().cost.interrupt = 100 << interrupts_.below(8);
+    for (PlannedPhase& phase : scenario_.traffic.phases)
+      phase.most_aside = microsecond << interrupts_.below(14);
+  }
+
   void draw_incidents() {
     // Roughly as many packets as the program will need, so that incidents fall into it.
     const std::uint64_t packets = 40 + scenario_.traffic.messages() * 5;
@@ -195,7 +204,8 @@ class FaultyDrawing final : ScenarioDrawing {
   }
 
   FabricParts parts_;
-  Random rare_{scenario_.seed * 131 + 5};  // drawn apart, so that older seeds stay what they were
+  // Drawn apart, so that older seeds stay what they were.
+  Random rare_{scenario_.seed * 131 + 5}, interrupts_{scenario_.seed * 257 + 11};
   int packet_ = 0;
   bool rated_ = false;
 };

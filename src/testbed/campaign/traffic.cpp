@@ -23,7 +23,7 @@ using Send = PlannedMessage::Send;
 class RankTraffic {
  public:
   RankTraffic(SimulatedRank& rank, Buffers& buffers, std::uint64_t seed)
-      : rank_(rank), buffers_(buffers), random_(seed) {}
+      : rank_(rank), buffers_(buffers), random_(seed), aside_(~seed) {}
 
   void run(const TrafficPlan& plan) {
     check(MPI_Init(nullptr, nullptr), "MPI_Init");
@@ -74,10 +74,13 @@ class RankTraffic {
     for (const PlannedMessage& message : phase.messages)
       if (message.destination == me_ && message.receive == Receive::posted)
         post_receive(message, phase, active);
+    compute_aside(phase);
     for (const PlannedMessage& message : phase.messages)
       if (message.source == me_) send(message, phase, active);
+    compute_aside(phase);
     for (const PlannedMessage& message : phase.messages)
       if (message.destination == me_ && message.receive != Receive::posted) receive_late(message, phase);
+    compute_aside(phase);
     complete(phase, active);
     for (ActiveCollective& each : collectives) {
       check(MPI_Wait(&each.request, MPI_STATUS_IGNORE), "MPI_Wait");
@@ -88,6 +91,11 @@ class RankTraffic {
       ActiveCollective started = start(each, phase.reuse_buffers);
       finish(started);
     }
+  }
+
+  void compute_aside(const PlannedPhase& phase) {
+    if (phase.most_aside > 0 && aside_.chance(0.5))
+      rank_.compute(static_cast<Nanoseconds>(aside_.below(static_cast<std::uint64_t>(phase.most_aside))));
   }
 
   // ---- messages ----
@@ -378,6 +386,7 @@ class RankTraffic {
   SimulatedRank& rank_;
   Buffers& buffers_;
   Random random_;
+  Random aside_;  // drawn apart, so that older seeds stay what they were
   int me_ = 0;
   int size_ = 1;
   std::size_t phase_ = 0;

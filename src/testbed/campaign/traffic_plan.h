@@ -60,6 +60,7 @@ struct PlannedPhase {
   std::vector<PlannedCollective> collectives;
   Completion completion = Completion::wait_all;
   Nanoseconds most_computing = 0;  // each rank computes for up to so long before the phase
+  Nanoseconds most_aside = 0;      // and now and then for up to so long while messages are under way
   bool reuse_buffers = false;
   int stopped = -1;  // this rank computes for `stop` before the phase
   Nanoseconds stop = 0;

@@ -43,11 +43,13 @@ struct NetworkCost {
 
 // What verbs calls cost a rank's processor; the time on the network is the fabric's own.
 struct VerbsCost {
-  Nanoseconds call = 1000;      // a system call: objects, registrations, queries
+  Nanoseconds call = 1000;  // a system call: objects, queries
+  Nanoseconds registration =
+      1000;                     // of memory, and its end; 0: as with buffers that the registration cache has
   Nanoseconds post = 80;        // a doorbell
   Nanoseconds completion = 60;  // one that is polled
-  // An interrupt of a rank that computes: from the completion to the first instruction of its handler, and
-  // back.
+  // An interrupt: from the completion to the first instruction of its handler, and back. Also of a rank that
+  // is in a call of MPI, for whom it is of no use.
   Nanoseconds interrupt = 2000;
 };
 

@@ -21,7 +21,9 @@ SimulatedLink::~SimulatedLink() = default;
 
 // A call is a system call, and acts when everything posted before it has reached the adapter.
 verbs::Reply SimulatedLink::call(const verbs::Request& request, const verbs::SharedBytes* memory) {
-  processor_.charge(cost_.call);
+  const bool registers =
+      request.call == verbs::Call::register_memory || request.call == verbs::Call::deregister_memory;
+  processor_.charge(registers ? cost_.registration : cost_.call);
   processor_.catch_up();
   return link_.call(request, memory);
 }

@@ -185,10 +185,10 @@ void SimulatedProcess::sleep(Nanoseconds duration) {
 // One that was due during a call of MPI found the rank there.
 void SimulatedProcess::expect_turn() {
   clock_reads_ = 0;
+  if (std::exchange(interrupted_, false)) slot_->running->end_interrupted_call();
   const Nanoseconds now = local_time();
   if (turn_at_ > now) return;
-  if (interrupted_) slot_->running->end_interrupted_call();
-  turn_at_ = now + slot_->running->stand_in_state().on_inside(std::exchange(interrupted_, false), now);
+  turn_at_ = now + slot_->running->stand_in_state().on_inside(false, now, true);
 }
 
 bool SimulatedProcess::has_stand_in() const {
@@ -215,7 +215,6 @@ Nanoseconds SimulatedProcess::compute_until_turn(Nanoseconds most) {
 
 void SimulatedProcess::take_turn() {
   turn_at_ = never;
-  interrupted_ = false;
   charge(job_.fabric_->options().cost.interrupt);
   Nanoseconds deadline = never;
   slot_->running->stand_in_state().on_turn(slot_->running->stand_in(deadline, *this));
@@ -224,10 +223,15 @@ void SimulatedProcess::take_turn() {
 
 void SimulatedProcess::on_interrupt() {
   if (slot_->running == nullptr) return;
-  slot_->running->stand_in_state().on_interrupt();
-  interrupted_ = true;
+  StandIn& state = slot_->running->stand_in_state();
+  state.on_interrupt();
   turn_at_ = job_.queue_.now();
-  if (state_ != State::computes) return;
+  if (state_ != State::computes) {
+    interrupted_ = true;
+    own_time_ = std::max(own_time_, turn_at_) + job_.fabric_->options().cost.interrupt;
+    turn_at_ += state.on_inside(true, turn_at_, true);
+    return;
+  }
   job_.queue_.cancel(ready_event_);
   job_.queue_.schedule(ready_event_, turn_at_);
 }

@@ -1,0 +1,100 @@
+#include "rails/datapath/read_finishes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "rails/datapath/virtual_channel.h"
+
+namespace hawser {
+
+// A finish keeps what is posted behind it on its queue pair from beginning before the reads are done. So it
+// stands behind all reads of this pass, and only a transfer that was posted as a whole, over subchannels that
+// had nothing to read before, has any.
+void ReadFinishes::post_added() {
+  for (std::size_t first = 0, end; first < added_.size(); first = end) {
+    StripedTransfer& transfer = *added_[first]->transfer;
+    for (end = first; end < added_.size() && added_[end]->transfer == &transfer;) ++end;
+    const Reads reads(added_.data() + first, end - first);
+    std::ranges::sort(reads, {},
+                      [](const WorkEntry* read) { return std::pair(read->subchannel->index, read->offset); });
+    transfer.finished_ = post(transfer, reads);
+    if (counts(transfer)) reads_ += transfer.in_flight_;
+  }
+  added_.clear();
+}
+
+// False: the peer is to be told in another way.
+bool ReadFinishes::post(StripedTransfer& transfer, Reads reads) {
+  if (!transfer.rest_.empty() || transfer.reissued_ || transfer.moved_ > 0 ||
+      transfer.in_flight_ != static_cast<std::int32_t>(reads.size()))
+    return false;
+  const auto idle_before = [&](const WorkEntry* read) {
+    return std::ranges::any_of(added_, [&](const WorkEntry* other) {
+      return other->subchannel == read->subchannel && other->before.queued == 0;
+    });
+  };
+  if (!std::ranges::all_of(reads, idle_before)) return false;
+  for (std::size_t first = 0, end; first < reads.size(); first = end) {
+    for (end = first; end < reads.size() && reads[end]->subchannel == reads[first]->subchannel;) ++end;
+    if (!post_one(transfer, reads.subspan(first, end - first))) return false;
+  }
+  return true;
+}
+
+// For reads of one subchannel.
+bool ReadFinishes::post_one(StripedTransfer& transfer, Reads reads) {
+  Subchannel& subchannel = *reads.front()->subchannel;
+  if (!subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return false;
+  PacketBuffer* const buffer = resources_.small_packets.take();
+  if (buffer == nullptr) return false;
+  WorkEntry& entry = *resources_.entries.take();
+  entry.kind = WorkEntry::Kind::packet;
+  entry.packet_kind = PacketKind::read_finish;
+  entry.sequenced = false;
+  entry.sequence_number = 0;
+  entry.small = true;
+  entry.buffer = buffer;
+  ReadFinishBody body{transfer.remote_name_, 0};
+  for (const WorkEntry* read : reads) body.size += read->size;
+  std::memcpy(buffer->data + sizeof(PacketHeader), &body, sizeof(body));
+  entry.bytes = sizeof(PacketHeader) + sizeof(body);
+  rdma::SendRequest request = subchannel.peer.packets().request(subchannel, entry);
+  request.fenced = true;
+  entry.posted = context_.now;
+  entry.watched = 0;
+  entry.before.delivered = subchannel.traffic.packet_flow.delivered();
+  if (subchannel.queue_pair->post_send({&request, 1}) != 1) {
+    resources_.free_entry(&entry);
+    return false;
+  }
+  subchannel.peer.window().note_acknowledged_to_peer();
+  ++context_.counters.packets_sent;
+  entry.ordinal = subchannel.traffic.sent++;
+  for (WorkEntry* read : reads) {
+    read->ordinal = entry.ordinal;
+    read->packet_kind = PacketKind::read_finish;
+  }
+  resources_.entries.place(entry, WorkEntry::Place::in_flight);
+  subchannel.add(entry);
+  return true;
+}
+
+void ReadFinishes::forget(StripedTransfer& transfer) {
+  transfer.wants_finishes_ = false;
+  if (counts(transfer)) reads_ -= transfer.in_flight_;
+  transfer.finished_ = false;
+}
+
+void ReadFinishes::on_read(const WorkEntry& read) {
+  SubchannelTraffic& traffic = read.subchannel->traffic;
+  WorkEntry* const behind = traffic.in_flight.front();
+  if (behind == nullptr || behind->kind != WorkEntry::Kind::packet ||
+      behind->packet_kind != PacketKind::read_finish)
+    return;
+  // It leaves only now.
+  behind->posted = context_.now;
+  behind->before.delivered = traffic.packet_flow.delivered();
+}
+
+}  // namespace hawser
