@@ -202,6 +202,11 @@ class OwnMemoryWatch final : public MemoryWatch {
 
 }  // namespace
 
+void keep_nothing_of_this_thread() {
+  stack_low = 0;
+  stack_high = UINTPTR_MAX;
+}
+
 std::unique_ptr<MemoryWatch> watch_own_memory() { return std::make_unique<OwnMemoryWatch>(); }
 
 void report_memory_change(std::uintptr_t address, std::size_t bytes) {

@@ -50,6 +50,10 @@ class MemoryWatch {
 // The watch of a real process; one at a time, later ones are not reliable.
 std::unique_ptr<MemoryWatch> watch_own_memory();
 
+// Nothing that the calling thread asks for is kept any more: it works for other threads, and memory on their
+// stacks goes away unnoticed when they end.
+void keep_nothing_of_this_thread();
+
 // What the calls in access/interpose report, before memory goes away and after it came. Callable from any
 // thread, from within an allocator and from signal handlers: no lock, no allocation, errno untouched.
 void report_memory_change(std::uintptr_t address, std::size_t bytes);

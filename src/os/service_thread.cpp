@@ -1,5 +1,6 @@
 #include "os/service_thread.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -48,6 +49,13 @@ ServiceThread::~ServiceThread() {
 void ServiceThread::request_stop() {
   stop_requested_.store(true, std::memory_order_release);
   wake();
+}
+
+void ServiceThread::sleep(Nanoseconds time) {
+  const timespec limit{time / second, time % second};
+  pollfd wanted{event_.get(), POLLIN, 0};
+  eventfd_t count;
+  if (ppoll(&wanted, 1, &limit, nullptr) > 0) eventfd_read(event_.get(), &count);
 }
 
 void ServiceThread::wake() { eventfd_write(event_.get(), 1); }

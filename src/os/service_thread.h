@@ -24,6 +24,8 @@ class ServiceThread {
   void request_stop();
   // For the body.
   bool stop_requested() const { return stop_requested_.load(std::memory_order_acquire); }
+  // Sleeps for this time, or until wake() or request_stop().
+  void sleep(Nanoseconds time);
   // Becomes readable with wake() and request_stop(), anew each time.
   const FileDescriptor& descriptor() const { return event_; }
   // Any thread: ends the body's sleep on the descriptor.

@@ -12,6 +12,19 @@
 #include "rails/rail_channel.h"
 
 namespace hawser {
+namespace {
+
+// Of what a call that does not wait looks for.
+constexpr int passes_at_end = 8;
+
+// False: some channel cannot interrupt.
+bool arm(std::span<Transport* const> channels) {
+  bool armed = true;
+  for (Transport* channel : channels) armed &= static_cast<bool>(channel->arm(Wake::needs_software));
+  return armed;
+}
+
+}  // namespace
 
 // What need not be done in every pass.
 void MpiProcess::look_around() {
@@ -57,14 +70,16 @@ bool MpiProcess::move_aside(int& passes) {
 bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
   bool any = false, moved = true, armed = true;
   for (int passes = 64; moved && passes > 0; any |= moved) {
-    armed &= arm_for_stand_in();
+    armed &= arm(polled_channels_);
     moved = move_aside(passes);
   }
   deadline = moved ? now_ : never;
   for (const Transport* channel : polled_channels_) deadline = std::min(deadline, channel->deadline());
   // While there is traffic, one look more is cheaper than to be woken by the next request.
   if (deadline == never && any) deadline = now_ + StandIn::longest_rest;
-  for (Transport* channel : polled_channels_) channel->set_alarm(deadline == never ? &alarm : nullptr);
+  // What is posted before may have to be looked after sooner.
+  const bool sleeps_long = deadline > now_ + StandIn::longest_rest;
+  for (Transport* channel : polled_channels_) channel->set_alarm(sleeps_long ? &alarm : nullptr);
   constexpr Nanoseconds without_interrupts = 1 * millisecond;
   if (!armed) deadline = std::min(deadline, now_ + without_interrupts);
   return any;
@@ -72,13 +87,10 @@ bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
 
 void MpiProcess::end_interrupted_call() {
   if (!may_stand_in_) return;
-  constexpr int most_passes = 8;
-  int passes = most_passes;
+  int passes = passes_at_end;
   move_aside(passes);
   if (stand_in_state_.armed() || !stand_in_state_.expect(now_)) return;
   arm_for_stand_in();
-  passes = most_passes;  // what came before that interrupts nobody
-  move_aside(passes);
 }
 
 // The order: what arrived first, then what waited for room, then what was waiting for either.
@@ -210,10 +222,11 @@ void MpiProcess::begin_stand_in() {
   may_stand_in_ = progress_thread_ != nullptr || environment_.stands_in;
 }
 
-// False: some channel cannot interrupt.
+// What came before that interrupts nobody.
 bool MpiProcess::arm_for_stand_in() {
-  bool armed = true;
-  for (Transport* channel : polled_channels_) armed &= static_cast<bool>(channel->arm(Wake::needs_software));
+  const bool armed = arm(polled_channels_);
+  int passes = passes_at_end;
+  move_aside(passes);
   return armed;
 }
 

@@ -1,7 +1,9 @@
 #include "process/progress_thread.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "os/memory_watch.h"
 #include "process/mpi_process.h"
 
 namespace hawser {
@@ -49,9 +51,13 @@ void ProgressThread::run(ServiceThread& thread) {
     if (interrupted) state_.on_interrupt();
     if (!lock.try_stand_in()) {
       sleep = state_.on_inside(interrupted, clock_.now(), !lock.enabled());
-      if (state_.often_in_vain()) lock.wait_until_left();
+      if (!state_.often_in_vain()) continue;
+      // A program that waits sleeps on the same descriptors, and whatever comes would wake both.
+      thread.sleep(std::exchange(sleep, 0));
+      lock.wait_until_left();
       continue;
     }
+    if (process_.thread_level() >= thread_serialized) keep_nothing_of_this_thread();
     Nanoseconds deadline = never;
     state_.on_turn(process_.stand_in(deadline, *this));
     lock.end_stand_in();

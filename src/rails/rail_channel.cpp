@@ -87,7 +87,10 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
   HAWSER_ASSERT(peer != nullptr);
   engine_->rendezvous.fetch(*peer, token, into, end);
   // A call that does not wait may be the last one for long.
-  if (engine_->moves_at_once() && !engine_->in_progress()) engine_->begin_transfers();
+  if (!engine_->moves_at_once() || engine_->in_progress()) return;
+  engine_->begin_transfers();
+  // Who was armed for what others wait for would not hear of it.
+  if (engine_->awaits_own_completions()) static_cast<void>(static_cast<bool>(arm(Wake::needs_software)));
 }
 
 RemoteMemory* RailChannel::remote_memory() { return usable() ? &engine_->windows : nullptr; }

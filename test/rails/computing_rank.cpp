@@ -1,5 +1,5 @@
 // A job of two ranks of which rank 1 computes, without a call of MPI, until rank 0 has what it wants of it.
-// Usage: computing_rank large|multiple|collective|faults|idle|fork
+// Usage: computing_rank large|multiple|collective|unmap|idle|fork
 #include <dirent.h>
 #include <mpi.h>
 #include <sys/mman.h>
@@ -120,6 +120,43 @@ long wake_ups() {
   return found;
 }
 
+void* map(std::size_t size) {
+  void* const mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) give_up("no memory");
+  return mapped;
+}
+
+// While the library's thread registers a buffer, the program unmaps buffers that were registered before, and
+// others beside them; the next buffer has the addresses of one that is gone.
+void unmap(int rank) {
+  constexpr int times = 60;
+  std::vector<char> data(bytes);
+  for (int r = 0; r < times; ++r) {
+    const std::string note = note_name() + std::to_string(r);
+    if (rank == 0) {
+      for (int i = 0; i < bytes; ++i) data[static_cast<std::size_t>(i)] = byte_of(r, i);
+      MPI_Send(data.data(), bytes, MPI_CHAR, 1, r, MPI_COMM_WORLD);
+      std::ofstream(note) << "done\n";
+      continue;
+    }
+    char* const buffer = static_cast<char*>(map(bytes));
+    MPI_Request request;
+    MPI_Irecv(buffer, bytes, MPI_CHAR, 0, r, MPI_COMM_WORLD, &request);
+    const double end = seconds() + 60;
+    for (unsigned turn = 1; access(note.c_str(), F_OK) != 0; ++turn) {
+      const std::size_t size = (1 + turn % 64) * 4096;
+      char* const other = static_cast<char*>(map(size));
+      std::memset(other, static_cast<int>(turn), size);
+      munmap(other, size);
+      if (seconds() > end) give_up("rank 0 waits for a rank that computes");
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int i = 0; i < bytes; ++i)
+      if (buffer[i] != byte_of(r, i)) give_up("a wrong byte");
+    munmap(buffer, bytes);
+  }
+}
+
 // A program that does nothing is not woken. What was under way before comes to rest first.
 void idle(int rank) {
   std::vector<char> data(bytes);
@@ -165,6 +202,8 @@ int main(int argc, char** argv) {
     send_all(rank);
   else if (what == "collective")
     reduce(rank);
+  else if (what == "unmap")
+    unmap(rank);
   else if (what == "idle")
     idle(rank);
   else if (what == "fork")

@@ -48,6 +48,9 @@ class Progress(OnFabric):
     def test_collective_operations(self):
         self.run_job("collective")
 
+    def test_memory_goes_away_meanwhile(self):
+        self.run_job("unmap")
+
     def test_idle_programs_are_not_woken(self):
         self.run_job("idle")
 

@@ -26,9 +26,9 @@ class FaultyDrawing final : ScenarioDrawing {
     if (rare) draw_rare_fabric();
     draw_knobs();
     draw_program();
-    if (interrupts_.chance(0.3)) draw_interrupts();
     if (wishes_.faults) draw_incidents();
     if (rare) draw_rare_incidents();
+    if (interrupts_.chance(0.3)) draw_interrupts();
     fabric().patience = patience;
     fabric().check_every = random_.chance(0.02) ? 100 : 0;
     return std::move(scenario_);
@@ -136,12 +136,18 @@ class FaultyDrawing final : ScenarioDrawing {
     scenario_.traffic.windows = draw_windows({ranks(), shape.phases, shape.largest}, windows);
   }
 
-  // Ranks that compute while messages are under way, and are interrupted then: at once, or late.
+  // Ranks that compute while messages are under way, and are interrupted then: at once, or late. Where
+  // nothing fails they compute for so long that it is noticed if one is not.
   void draw_interrupts() {
+    const bool calm = fabric().incidents.empty() && fabric().faults.empty();
     knob("HAWSER_PROGRESS", "interrupt");
     fabric().cost.interrupt = 100 << interrupts_.below(8);
     for (PlannedPhase& phase : scenario_.traffic.phases)
-      phase.most_aside = microsecond << interrupts_.below(14);
+      phase.most_aside = calm ? 500 * millisecond : microsecond << interrupts_.below(14);
+    // Ranks of a host that talk over the network model are not interrupted.
+    if (!calm || (fabric().ranks_per_host > 1 && !fabric().rails_within_host)) return;
+    scenario_.traffic.longest_send = 50 * millisecond;
+    scenario_.traffic.rendezvous = packet_;
   }
 
   void draw_incidents() {

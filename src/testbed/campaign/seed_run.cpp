@@ -14,9 +14,11 @@ namespace {
 SeedVerdict run_scenario(const Scenario& scenario) {
   // The memory of the ranks outlives them: it is looked at when nobody is left to write to it.
   std::deque<Buffers> buffers(static_cast<std::size_t>(scenario.simulation.ranks));
+  PostedReceives posted;
   SeedVerdict verdict;
   verdict.outcome = Simulation(scenario.simulation).run([&](SimulatedRank& rank) {
-    run_traffic(rank, scenario.traffic, buffers[static_cast<std::size_t>(rank.rank())], scenario.seed);
+    run_traffic(rank, scenario.traffic, buffers[static_cast<std::size_t>(rank.rank())], posted,
+                scenario.seed);
   });
   if (!verdict.outcome.finished()) {
     verdict.complaint = fmt::format("{}: {}", name_of(verdict.outcome.kind), verdict.outcome.report);

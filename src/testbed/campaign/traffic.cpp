@@ -22,18 +22,19 @@ using Send = PlannedMessage::Send;
 
 class RankTraffic {
  public:
-  RankTraffic(SimulatedRank& rank, Buffers& buffers, std::uint64_t seed)
-      : rank_(rank), buffers_(buffers), random_(seed), aside_(~seed) {}
+  RankTraffic(SimulatedRank& rank, const TrafficPlan& plan, Buffers& buffers, PostedReceives& posted,
+              std::uint64_t seed)
+      : rank_(rank), plan_(plan), buffers_(buffers), posted_(posted), random_(seed), aside_(~seed) {}
 
-  void run(const TrafficPlan& plan) {
+  void run() {
     check(MPI_Init(nullptr, nullptr), "MPI_Init");
     MPI_Comm_rank(MPI_COMM_WORLD, &me_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     std::optional<WindowTraffic> windows;
-    if (plan.windows.any()) windows.emplace(rank_, plan.windows, buffers_).open();
-    for (phase_ = 0; phase_ < plan.phases.size(); ++phase_) {
+    if (plan_.windows.any()) windows.emplace(rank_, plan_.windows, buffers_).open();
+    for (phase_ = 0; phase_ < plan_.phases.size(); ++phase_) {
       if (windows) windows->begin(phase_);
-      run(plan.phases[phase_]);
+      run(plan_.phases[phase_]);
       if (windows) windows->end(phase_);
     }
     if (windows) windows->close();
@@ -74,6 +75,7 @@ class RankTraffic {
     for (const PlannedMessage& message : phase.messages)
       if (message.destination == me_ && message.receive == Receive::posted)
         post_receive(message, phase, active);
+    posted_.note(me_, phase_, rank_.local_time());
     compute_aside(phase);
     for (const PlannedMessage& message : phase.messages)
       if (message.source == me_) send(message, phase, active);
@@ -113,6 +115,7 @@ class RankTraffic {
     PlacedData& data = *each.data;
     data.fill(message.key);
     const int to = message.destination;
+    const Nanoseconds begin = rank_.local_time();
     switch (message.send) {
       case Send::send:
         check(MPI_Send(data.address(), data.count(), data.type(), to, message.tag, MPI_COMM_WORLD),
@@ -133,8 +136,19 @@ class RankTraffic {
               "MPI_Issend");
         break;
     }
-    if (each.request == MPI_REQUEST_NULL) return data.finish();
-    active.push_back(std::move(each));
+    if (each.request != MPI_REQUEST_NULL) return active.push_back(std::move(each));
+    data.finish();
+    judge_time(message, begin);
+  }
+
+  // The receiver is in a call of MPI or is interrupted.
+  void judge_time(const PlannedMessage& message, Nanoseconds begin) const {
+    if (plan_.longest_send == 0 || message.receive != Receive::posted || message.bytes <= plan_.rendezvous)
+      return;
+    const Nanoseconds posted = posted_.find(message.destination, phase_);
+    const Nanoseconds took = rank_.local_time() - std::max(begin, posted);
+    if (posted >= 0 && took > plan_.longest_send)
+      complain(describe(message), fmt::format("took {} ns after its receive was posted", took));
   }
 
   void receive_late(const PlannedMessage& message, const PlannedPhase& phase) {
@@ -384,7 +398,9 @@ class RankTraffic {
   }
 
   SimulatedRank& rank_;
+  const TrafficPlan& plan_;
   Buffers& buffers_;
+  PostedReceives& posted_;
   Random random_;
   Random aside_;  // drawn apart, so that older seeds stay what they were
   int me_ = 0;
@@ -394,8 +410,9 @@ class RankTraffic {
 
 }  // namespace
 
-void run_traffic(SimulatedRank& rank, const TrafficPlan& plan, Buffers& buffers, std::uint64_t seed) {
-  RankTraffic(rank, buffers, seed + static_cast<std::uint64_t>(rank.rank()) * 7'777'777).run(plan);
+void run_traffic(SimulatedRank& rank, const TrafficPlan& plan, Buffers& buffers, PostedReceives& posted,
+                 std::uint64_t seed) {
+  RankTraffic(rank, plan, buffers, posted, seed + static_cast<std::uint64_t>(rank.rank()) * 7'777'777).run();
 }
 
 }  // namespace hawser

@@ -70,6 +70,10 @@ struct PlannedPhase {
 struct TrafficPlan {
   std::vector<PlannedPhase> phases;
   WindowPlan windows;
+  // A rendezvous that its sender waits for takes no longer once its receive is posted, whatever the receiver
+  // does. 0: nobody knows.
+  Nanoseconds longest_send = 0;
+  std::int32_t rendezvous = 0;  // messages of more bytes are one
   std::uint64_t messages() const;
 };
 
