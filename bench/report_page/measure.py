@@ -18,6 +18,7 @@ from .machine import ROOT
 PATIENCE = 900  # seconds for one benchmark; each ends its own hangs sooner
 LEAVE = 20  # seconds to take down fabrics and jobs when told to end
 COMPARE, RAILS, STARTUP = "bench/compare", "bench/rails/report.py", "bench/startup"
+COMPUTING = "bench/computing"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ STEPS = {
         Step("", COMPARE, "--rounds 3 --only collectives", "--rounds 1 --only collectives --sizes 8,65536")
     ],
     "overlap": [Step("", COMPARE, "--rounds 3 --only overlap", "--rounds 1 --only overlap")],
+    "computing": [Step("computing", COMPUTING, "--quiet", "--quiet")],
     "startup": [Step("startup", STARTUP, "-r 5", "-r 1 -n 2,8")],
     "rails": [
         Step(
@@ -68,6 +70,7 @@ STEPS = {
 NEEDED = {
     COMPARE: ("mpicc.mpich", "mpicc.openmpi"),
     STARTUP: ("mpicc.mpich",),
+    COMPUTING: (),
     RAILS: ("mpicc.openmpi", "ib_write_bw"),
 }
 BUILT = ("mpicc", "mpiexec", "hawser")

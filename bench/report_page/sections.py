@@ -2,7 +2,7 @@
 import html
 import re
 
-from . import collectives, messages, overlap, pauses, rails, timelines, unlike
+from . import collectives, computing, messages, overlap, pauses, rails, timelines, unlike
 from .figures import counted
 from .page import Section
 
@@ -10,6 +10,7 @@ DRAWN = {
     "messages": messages.draw,
     "collectives": collectives.draw,
     "overlap": overlap.draw_overlap,
+    "computing": computing.draw,
     "startup": overlap.draw_startup,
     "rails": rails.draw,
     "pauses": pauses.draw,

@@ -162,6 +162,20 @@ class Curves(Case):
                 bars = list(self.curves(chart).values())
                 self.assertEqual([len(each) for each in bars], [groups] * 3)
 
+    def test_computing_stands_beside_the_paper(self):
+        charts = self.charts("computing")
+        rows = self.kept["sections"]["computing"]["results"]["computing"]["overlap"]
+        sizes = dict.fromkeys(figures.size_label(row["bytes"]) for row in rows)
+        self.assertEqual(
+            set(charts),
+            {f"{size}, the {who} computes" for size in sizes for who in ("sender", "receiver")}
+            | {"MPI_Wait in a neighbour exchange"},
+        )
+        schemes = {"read with interrupts", "read, polling", "write, polling"}
+        for title, chart in charts.items():
+            papers = {f"{scheme}, S06" for scheme in schemes if title == "1 MiB, the receiver computes"}
+            self.assertEqual(set(self.curves(chart)), schemes | papers)
+
     def test_rails_stand_beside_verbs_and_open_mpi(self):
         charts = self.charts("rails")
         for name in ("1 rail", "2 rails"):
