@@ -165,16 +165,17 @@ Result<> Window::complete() {
   access_ = Access::none;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (const int rank : started_) ask_for_native_flush(peer(rank));
+  // What a get still fetches, the target may change once it has heard that the epoch is over.
+  Result<> result;
+  for (const int rank : started_) {
+    auto failed = finish(rank, Until::buffers_free);
+    if (result) result = std::move(failed);
+  }
   for (const int rank : started_) {
     WindowPeer& to = peer(rank);
     if (!to.native.done()) wait_until([&] { return to.native.done(); });
     to.started = false;
     signal(rank, WindowHeader::Kind::completed);
-  }
-  Result<> result;
-  for (const int rank : started_) {
-    auto failed = finish(rank, Until::buffers_free);
-    if (result) result = std::move(failed);
   }
   started_.clear();
   return result;

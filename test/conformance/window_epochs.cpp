@@ -77,6 +77,25 @@ void post_and_start(Conformance& t) {
   }
 }
 
+// A large get has what was there in its epoch, whatever the target does behind the wait.
+void stores_behind_the_wait(Conformance& t) {
+  constexpr int count = 100'000;
+  std::vector<int> memory(count, 1), got(count, 0);
+  OwnedWin win;
+  OK(MPI_Win_create(memory.data(), count * static_cast<MPI_Aint>(sizeof(int)), sizeof(int), MPI_INFO_NULL,
+                    MPI_COMM_WORLD, win.out()));
+  Pair groups(t, {before(t)}, {after(t)});
+  for (int turn = 1; turn < 5; ++turn) {
+    OK(MPI_Win_post(groups.origins, 0, win));
+    OK(MPI_Win_start(groups.targets, 0, win));
+    OK(MPI_Get(got.data(), count, MPI_INT, after(t), 0, count, MPI_INT, win));
+    OK(MPI_Win_complete(win));
+    OK(MPI_Win_wait(win));
+    CHECK(got == std::vector<int>(count, turn));
+    std::fill(memory.begin(), memory.end(), turn + 1);
+  }
+}
+
 // Rank 0 exposes to all others, then all others to rank 0.
 void one_and_all(Conformance& t) {
   Ints ints(t, t.size + 1);
@@ -352,9 +371,9 @@ void nobody_locked(Conformance& t) {
 
 }  // namespace
 
-CHAPTER(window_epochs, CASE(fences), CASE(post_and_start), CASE(one_and_all), CASE(tested),
-        CASE(nobody_started), CASE(exclusive), CASE(readers_and_writers), CASE(several_targets),
-        CASE(flushes), CASE(buffer_again), CASE(without_check), CASE(kinds_mixed), CASE(put_then_send),
-        CASE(target_elsewhere), CASE(looking_at_ones_own), CASE(nobody_locked))
+CHAPTER(window_epochs, CASE(fences), CASE(post_and_start), CASE(stores_behind_the_wait, .slow = true),
+        CASE(one_and_all), CASE(tested), CASE(nobody_started), CASE(exclusive), CASE(readers_and_writers),
+        CASE(several_targets), CASE(flushes), CASE(buffer_again), CASE(without_check), CASE(kinds_mixed),
+        CASE(put_then_send), CASE(target_elsewhere), CASE(looking_at_ones_own), CASE(nobody_locked))
 
 }  // namespace conformance
