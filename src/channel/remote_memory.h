@@ -42,7 +42,8 @@ struct AtomicRequest {
 struct RemoteCapabilities {
   bool put = false;
   bool get = false;
-  std::uint32_t atomics = 0;  // a bit for each AtomicOperation
+  std::uint32_t atomics = 0;     // a bit for each AtomicOperation
+  std::int64_t least_bytes = 0;  // fewer go faster by messages, though puts and gets of them are done, too
 
   bool atomic(AtomicOperation operation) const { return (atomics >> static_cast<int>(operation) & 1) != 0; }
 };

@@ -26,6 +26,7 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
     : segment_(std::move(segment)),
       self_(self),
       processes_(std::move(processes)),
+      remote_memory_(segment_, self, processes_, knobs.shm_single_copy != "never"),
       load_(segment_, self),
       fence_(!knobs.wait_membarrier || !accept_remote_barriers()),
       chunk_(knobs.shm_single_copy_chunk),

@@ -17,6 +17,7 @@
 #include "base/intrusive_list.h"
 #include "channel/node_load.h"
 #include "channel/shared_areas.h"
+#include "channel/shared_remote_memory.h"
 #include "channel/shared_ring.h"
 
 namespace hawser {
@@ -39,6 +40,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   bool flushed() const override;
   std::vector<ChannelCounter> list_counters() const override;
 
+  RemoteMemory* remote_memory() override { return &remote_memory_; }
   RingSender* ring_to(ProcessIndex peer) override {
     const auto place = static_cast<std::size_t>(peer);
     return place < senders_.size() ? senders_[place] : nullptr;
@@ -156,7 +158,9 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   bool poll(Events& events);
   template <class Events>
   void drain(Peer& peer, const Slot* slot, Events& events);
-  bool transfers_active() const { return pending_slots_ + streams_.size() > 0 || !fetches_.empty(); }
+  bool transfers_active() const {
+    return pending_slots_ + streams_.size() > 0 || !fetches_.empty() || remote_memory_.pending();
+  }
   bool progress_transfers(TransportEvents& events);
   void admit_senders();
 
@@ -197,6 +201,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   SharedSegment segment_;
   std::int32_t self_;
   std::vector<ProcessIndex> processes_;
+  SharedRemoteMemory remote_memory_;
   NodeLoad load_;
   NeighbourWaker waker_;
   bool fence_;

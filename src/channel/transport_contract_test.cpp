@@ -33,7 +33,7 @@ class LoopbackJob : public TransportPair<LoopbackTransport> {
 
 class NodeJob : public TransportPair<SharedMemoryChannel> {
  public:
-  static constexpr bool native = false, native_atomics = false;
+  static constexpr bool native = true, native_atomics = false;
   NodeJob() {
     const Knobs knobs;
     const auto layout = SegmentLayout::plan(2, knobs);

@@ -413,4 +413,18 @@ bool copy_from_process(pid_t pid, void* into, std::uint64_t remote_address, std:
   return true;
 }
 
+bool copy_to_process(pid_t pid, std::uint64_t remote_address, const void* from, std::int64_t bytes) {
+  auto* place = static_cast<std::byte*>(const_cast<void*>(from));
+  while (bytes > 0) {
+    iovec here{place, static_cast<std::size_t>(bytes)};
+    iovec there{reinterpret_cast<void*>(remote_address), static_cast<std::size_t>(bytes)};
+    const ssize_t copied = process_vm_writev(pid, &here, 1, &there, 1, 0);
+    if (copied <= 0) return false;
+    place += copied;
+    remote_address += static_cast<std::uint64_t>(copied);
+    bytes -= copied;
+  }
+  return true;
+}
+
 }  // namespace hawser

@@ -130,5 +130,7 @@ bool wait_readable(int first, int second, Nanoseconds timeout);  // false: neith
 void allow_copies_by_others();
 // Copies from another process's memory; false if the kernel refuses or not all bytes could be copied.
 bool copy_from_process(pid_t pid, void* into, std::uint64_t remote_address, std::int64_t bytes);
+// The same the other way. If it fails, some of the bytes may have been written.
+bool copy_to_process(pid_t pid, std::uint64_t remote_address, const void* from, std::int64_t bytes);
 
 }  // namespace hawser

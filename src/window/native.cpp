@@ -27,9 +27,11 @@ bool WindowEngine::goes_natively(WindowPeer& peer, const WindowCall& call) {
   if (call.type != nullptr || (call.kind != WindowCall::Kind::put && call.kind != WindowCall::Kind::get))
     return false;
   NativeWay& way = peer.native;
+  if (call.bytes < way.least_bytes) return false;
   if (way.state == NativeWay::State::unknown) {
     const RemoteCapabilities can = remote_capabilities(*peer.link.channel, peer.link.process);
     const bool dynamic = peer.window.memory().flavor == WindowFlavor::dynamic;
+    way.least_bytes = can.least_bytes;
     way.state = can.put && can.get && !dynamic ? NativeWay::State::asked : NativeWay::State::none;
     if (way.state == NativeWay::State::asked)
       send_packet(peer, header_to(peer, WindowHeader::Kind::ask_token));
