@@ -22,12 +22,16 @@ using channel_test::pattern;
 class Origin {
  public:
   struct Operation final : Completion {
+    explicit Operation(RailCluster& in) : cluster(in) {}
     void on_complete(Result<> result) override {
       ++ends;
+      ended = cluster.now();
       if (!result) error = result.error().text;
     }
     bool over() const { return ends > 0; }
+    RailCluster& cluster;
     int ends = 0;
+    Nanoseconds ended = 0;
     std::string error;
   };
 
@@ -38,29 +42,30 @@ class Origin {
     return *cluster_.at(self_).channel().remote_memory();
   }
   Operation& put(int peer, const RemotePlace& to, const ByteSequence& from) {
-    Operation& operation = operations_.emplace_back();
+    Operation& operation = operations_.emplace_back(cluster_);
     until([&] { return memory().try_put(peer, to, from, TrafficClass::one_sided, &operation); });
     return operation;
   }
   Operation& get(int peer, const RemotePlace& from, const ByteSequence& into) {
-    Operation& operation = operations_.emplace_back();
+    Operation& operation = operations_.emplace_back(cluster_);
     until([&] { return memory().try_get(peer, from, into, TrafficClass::one_sided, &operation); });
     return operation;
   }
   Operation& flush(int peer) {
-    Operation& operation = operations_.emplace_back();
+    Operation& operation = operations_.emplace_back(cluster_);
     memory().flush(peer, operation);
     return operation;
   }
   // Time passes in small steps; false: it did not come within `most`.
   template <class Condition>
-  bool until(Condition&& condition, Nanoseconds most = 20 * second, Nanoseconds step = microsecond) {
+  bool until(Condition&& condition, Nanoseconds most = 20 * second, Nanoseconds step = microsecond,
+             Nanoseconds longest_step = 20 * microsecond) {
     const Nanoseconds end = cluster_.now() + most;
     while (!condition()) {
       if (cluster_.now() >= end || !cluster_.failure().empty()) return false;
       // Where nothing else happens the steps grow.
       cluster_.run(cluster_.now() + step, false);
-      if (step < 20 * microsecond) step += step / 8;
+      if (step < longest_step) step += step / 8;
     }
     return true;
   }

@@ -3,12 +3,21 @@
 #include "rails/datapath/virtual_channel.h"
 
 namespace hawser {
+namespace {
+
+// Behind so many bytes another read is posted while others are under way, so that whoever waits for puts of
+// this size need not wait for those of a whole round trip. Adapters have few reads under way at once.
+constexpr std::int64_t worth_a_read = 16384;
+constexpr std::int32_t most_at_once = 4;
+
+}  // namespace
 
 void PutConfirmations::note_posted(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put) {
   if (subchannel.puts == nullptr) [[unlikely]]
     subchannel.puts = std::make_unique<PutTrail>(subchannel);
   PutTrail& trail = *subchannel.puts;
   entry.ordinal = trail.posted++;
+  trail.uncovered += entry.size;
   trail.last_address = put.remote_address;
   trail.last_key = put.remote_key;
   if (!trail.uncovered_link.linked()) uncovered_.push_back(&trail);
@@ -23,7 +32,9 @@ bool PutConfirmations::post_some() {
   bool any = false;
   for (PutTrail* trail = uncovered_.front(); trail != nullptr;) {
     PutTrail* const next = uncovered_.next(trail);
-    if (trail->confirmations == 0) any |= post(*trail);
+    if (trail->confirmations == 0 ||
+        (trail->confirmations < most_at_once && trail->uncovered >= worth_a_read))
+      any |= post(*trail);
     trail = next;
   }
   return any;
@@ -65,6 +76,7 @@ bool PutConfirmations::post(PutTrail& trail) {
     return false;
   }
   ++trail.confirmations;
+  trail.uncovered = 0;
   uncovered_.remove(&trail);
   ++context_.counters.confirming_reads;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
@@ -90,6 +102,7 @@ WorkEntry* PutConfirmations::take_unconfirmed(Subchannel& subchannel) {
   PutTrail& trail = *subchannel.puts;
   if (trail.uncovered_link.linked()) uncovered_.remove(&trail);
   trail.posted = 0;
+  trail.uncovered = 0;
   trail.confirmations = 0;
   return trail.acknowledged.pop_front();
 }

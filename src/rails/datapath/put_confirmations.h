@@ -26,7 +26,8 @@ class PutConfirmations {
   void note_posted(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put);
   // The peer's adapter has it; the entry is kept here.
   void keep(WorkEntry& entry);
-  // Reads behind puts that no other read covers: one at a time on each connection. True if any was posted.
+  // Reads behind puts that no other read covers: one at a time on each connection, or some if much is put.
+  // True if any was posted.
   bool progress() { return uncovered_.empty() ? false : post_some(); }
   // The same for a peer, at once, though others are under way.
   void confirm_now(VirtualChannel& peer);

@@ -38,13 +38,27 @@ struct RailShape {
   const FlowSettings* flow = &usual_flow;  // outlives the rail
 };
 
+// Which stripes: reads load the other way of a link than writes.
+enum class Load : std::uint8_t { both, written, read };
+
+// Bytes of stripes that are posted and not completed.
+struct QueuedBytes {
+  std::int64_t all = 0, read = 0;
+  std::int64_t of(Load load) const {
+    return load == Load::both ? all : load == Load::read ? read : all - read;
+  }
+};
+
 // What is posted on a rail and not completed, of all connections.
 struct RailTraffic {
   explicit RailTraffic(const FlowSettings& flow) : read_flow(flow), write_flow(flow) {}
 
   bool room_for(std::int32_t requests) const { return outstanding + requests <= budget; }
 
+  QueuedBytes queued() const { return {bytes_queued, bytes_read}; }
+
   std::int64_t bytes_queued = 0;  // of stripes
+  std::int64_t bytes_read = 0;    // of these, such as are read
   std::int32_t outstanding = 0;   // requests
   std::int32_t budget = 0;        // that the completion queue has room for
   CongestionWindow read_flow;     // into this port, whoever is read from

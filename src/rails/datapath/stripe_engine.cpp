@@ -18,11 +18,8 @@ constexpr std::int64_t longest_piece = 1 << 30;
 // rail no more is left to be done than its own size and this. Reads load the other end's way here, and their
 // starts come as soon as those before them; they are bounded by tokens.
 constexpr double seconds_of_backlog = 0.002;
-// Nobody is told of one-sided stripes, so they may be so many times finer than others (V07 5.2).
+// Nobody is told of one-sided stripes, so they may be so many times finer than others (V07 chapter 5).
 constexpr std::int64_t finer_one_sided = 4;
-// A light transfer does not take a path on which what is queued takes so much longer than on another one.
-constexpr double seconds_worth_changing = 20e-6;
-
 rdma::SendRequest request_of(const StripedTransfer& transfer, const WorkEntry& entry,
                              const Subchannel& subchannel, std::uint32_t remote_key) {
   rdma::SendRequest request;
@@ -112,7 +109,7 @@ bool StripeEngine::post(StripedTransfer& transfer) {
   const bool write = transfer.direction_ == Direction::write;
   bool moved = false;
   while (!transfer.rest_.empty() && (write || read_tokens_ > 0)) {
-    const std::span<SubchannelView> views = peer.paths().views(transfer.requests());
+    const std::span<SubchannelView> views = peer.paths().views(transfer.requests(), load_of(transfer));
     const Outlook outlook = survey(transfer, views);
     const auto piece = static_cast<std::int64_t>(std::min(
         std::max(outlook.rate * seconds_of_piece, shortest_piece), static_cast<double>(outlook.longest)));
@@ -164,21 +161,6 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
   if (lacks) [[unlikely]]
     transfer.owner_->on_keys_wanted(transfer);
   return outlook;
-}
-
-// With keys for the adapter that the connection was made with.
-bool StripeEngine::has_keys(const StripedTransfer& transfer, const Subchannel& subchannel) {
-  const std::uint16_t rail = subchannel.remote_rail;
-  if (planted(PlantedBug::dead_key) && transfer.sides_ == Sides::one) return transfer.remote_.keys[rail] != 0;
-  return transfer.remote_.keys[rail] != 0 &&
-         transfer.remote_.device_generations[rail] == subchannel.ends.remote_device_generation;
-}
-
-// Whether the adapter was opened again after those that it has. Those of a rendezvous come by themselves.
-bool StripeEngine::lacks_keys(const StripedTransfer& transfer, const Subchannel& subchannel) {
-  const int newer =
-      subchannel.ends.remote_device_generation - transfer.remote_.device_generations[subchannel.remote_rail];
-  return transfer.sides_ == Sides::one && subchannel.in_service() && static_cast<std::int8_t>(newer) > 0;
 }
 
 // Whether some connection that is ready has its keys at both ends, or will have new ones.
@@ -235,12 +217,17 @@ std::int64_t StripeEngine::post_stripe(StripedTransfer& transfer, const Stripe& 
     ++context_.counters.read_tokens_waited;
     return 0;
   }
-  std::int64_t bytes = subchannel.traffic.stripe_flow.room(stripe.bytes, subchannel.traffic.bytes_queued);
+  const Load load = load_of(transfer);
+  const std::int64_t on_port = rail.traffic.queued().of(load);
+  const std::int64_t wanted =
+      transfer.sides_ == Sides::one ? room_beside(transfer, subchannel, stripe.bytes) : stripe.bytes;
+  if (wanted == 0) return 0;
+  std::int64_t bytes = subchannel.traffic.stripe_flow.room(wanted, subchannel.traffic.queued().of(load));
   CongestionWindow& port_flow = write ? rail.traffic.write_flow : rail.traffic.read_flow;
-  if (bytes > 0 && !write) bytes = port_flow.room(bytes, rail.traffic.bytes_queued);
+  if (bytes > 0 && !write) bytes = port_flow.room(bytes, on_port);
   if (bytes == 0) return 0;
   // What is written waits in the own adapter, which does no harm.
-  if (write) port_flow.note_demand(bytes, rail.traffic.bytes_queued);
+  if (write) port_flow.note_demand(bytes, on_port);
   return issue(transfer, {stripe.offset, bytes}, subchannel) ? bytes : 0;
 }
 
@@ -258,7 +245,7 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   entry.bytes = static_cast<std::uint32_t>(range.size);  // of a light one
   entry.posted = context_.now;
   entry.watched = 0;
-  entry.before.queued = subchannel.traffic.bytes_queued;
+  entry.before.queued = subchannel.traffic.queued().of(load_of(transfer));
   entry.before.delivered =
       (entry.light ? subchannel.traffic.packet_flow : subchannel.traffic.stripe_flow).delivered();
   entry.before.port_delivered =
@@ -284,54 +271,6 @@ bool StripeEngine::post(StripedTransfer& transfer, WorkEntry& entry, Subchannel&
   if (entry.kind == WorkEntry::Kind::write) return post_write(transfer, entry, subchannel);
   return entry.kind == WorkEntry::Kind::put ? post_put(transfer, entry, subchannel)
                                             : post_read(transfer, entry, subchannel);
-}
-
-// It is one range. What waits of it again goes on when some path has room.
-bool StripeEngine::post_light(StripedTransfer& transfer) {
-  if (!transfer.rest_.empty()) {
-    const ByteRange range = transfer.rest_.back();
-    if (transfer.direction_ == Direction::read && read_tokens_ == 0) {
-      ++context_.counters.read_tokens_waited;
-      return false;
-    }
-    Subchannel* const subchannel = next_in_turn(transfer, range.size);
-    if (subchannel == nullptr) return reached_by_adapters(transfer) ? false : give_up(transfer);
-    if (!issue(transfer, range, *subchannel)) return false;
-    context_.counters.bytes_of(transfer.traffic_) += static_cast<std::uint64_t>(range.size);
-    transfer.rest_.pop_back();
-  }
-  list_of(transfer).remove(&transfer);
-  return true;
-}
-
-// Among the paths that can carry it, that are about as fast as the fastest of them and on which it need not
-// wait much longer than on another one; null: none has room.
-Subchannel* StripeEngine::next_in_turn(StripedTransfer& transfer, std::int64_t bytes) {
-  VirtualChannel& peer = *transfer.peer_;
-  const std::span<const SubchannelView> views = peer.paths().views(1);
-  double fastest = 0, shortest = INFINITY;
-  bool lacks = false;
-  const auto usable = [&](const SubchannelView& view, const Subchannel& subchannel) {
-    return view.usable && has_keys(transfer, subchannel);
-  };
-  const auto wait = [](const SubchannelView& view) {
-    return static_cast<double>(view.bytes_queued) / view.bytes_per_second;
-  };
-  for (const Subchannel& subchannel : peer.subchannels()) {
-    const SubchannelView& view = views[subchannel.index];
-    lacks |= lacks_keys(transfer, subchannel);
-    if (!usable(view, subchannel)) continue;
-    fastest = std::max(fastest, view.bytes_per_second);
-    shortest = std::min(shortest, wait(view));
-  }
-  if (lacks) [[unlikely]]
-    transfer.owner_->on_keys_wanted(transfer);
-  return peer.paths().next_in_turn([&](Subchannel& subchannel) {
-    const SubchannelView& view = views[subchannel.index];
-    return usable(view, subchannel) && view.bytes_per_second >= fastest / 2 &&
-           wait(view) <= shortest + seconds_worth_changing &&
-           subchannel.traffic.packet_flow.admits(bytes, subchannel.traffic.packet_bytes);
-  });
 }
 
 // A write and its finish, one entry: what completes the finish completes the write.

@@ -5,7 +5,7 @@
 // counts, goes a read now and then (put_confirmations.h); what it did not confirm is moved again.
 //
 // A light transfer, of a few bytes, is not planned: it goes over the next of the paths that are about as fast
-// as the fastest, as in V07 5.2.
+// as the fastest, as in V07 chapter 5.
 //
 // A range whose subchannel fails is posted again, without asking the owner: what it may do is the same
 // whoever owns it, and older transfers, of any owner, go before younger ones. Only bytes that no adapter
@@ -106,6 +106,9 @@ class StripeEngine {
   bool post_write(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel);
   bool post_put(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel);
   bool post_read(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel);
+  static Load load_of(const StripedTransfer& transfer);
+  static std::int64_t room_beside(const StripedTransfer& transfer, const Subchannel& subchannel,
+                                  std::int64_t wanted);
   static bool has_keys(const StripedTransfer& transfer, const Subchannel& subchannel);
   static bool lacks_keys(const StripedTransfer& transfer, const Subchannel& subchannel);
   void end_flight(WorkEntry& entry);

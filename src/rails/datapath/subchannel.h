@@ -38,6 +38,7 @@ struct SubchannelEnds {
   std::uint8_t path_mtu = 0;                  // as told to the peer (ConnectionEnd)
   std::uint32_t psn = 0;                      // that this end's first packet on the link has
   std::uint8_t remote_device_generation = 0;  // of the rail there
+  std::uint8_t outstanding_reads = 1;         // that the adapters have under way; then requests wait
   bool receives_wanted = false;               // on its rail, for this subchannel
 };
 
@@ -54,12 +55,14 @@ struct SubchannelTraffic {
     in_flight.remove(&entry);
     count(entry, rail, -1);
   }
+  QueuedBytes queued() const { return {bytes_queued, bytes_read}; }
   // No request is in flight any more, though entries may wait for the peer to say what became of them.
   void clear_counts(RailTraffic& rail) {
     rail.outstanding -= outstanding;
     rail.bytes_queued -= bytes_queued;
-    outstanding = 0;
-    bytes_queued = packet_bytes = 0;
+    rail.bytes_read -= bytes_read;
+    outstanding = reads = 0;
+    bytes_queued = bytes_read = packet_bytes = 0;
   }
   // The longest that a request took of late; -1: none was done.
   Nanoseconds slowest() const {
@@ -70,7 +73,9 @@ struct SubchannelTraffic {
 
   EntryList in_flight;
   std::int32_t outstanding = 0;   // requests; a stripe that is written counts two
+  std::int32_t reads = 0;         // of these
   std::int64_t bytes_queued = 0;  // of stripes
+  std::int64_t bytes_read = 0;    // of these, such as are read
   std::int64_t packet_bytes = 0;  // of packets under way
   CongestionWindow stripe_flow;
   CongestionWindow packet_flow;
@@ -82,12 +87,17 @@ struct SubchannelTraffic {
  private:
   void count(const WorkEntry& entry, RailTraffic& rail, int sign) {
     outstanding += sign * entry.requests();
+    if (entry.kind == WorkEntry::Kind::read || entry.kind == WorkEntry::Kind::confirmation) reads += sign;
     rail.outstanding += sign * entry.requests();
     if (counts_as_packet(entry)) {
       packet_bytes += sign * static_cast<std::int64_t>(entry.bytes);
     } else if (entry.kind != WorkEntry::Kind::marker) {
       bytes_queued += sign * entry.size;
       rail.bytes_queued += sign * entry.size;
+      if (entry.kind == WorkEntry::Kind::read) {
+        bytes_read += sign * entry.size;
+        rail.bytes_read += sign * entry.size;
+      }
     }
   }
 };
@@ -102,6 +112,7 @@ struct PutTrail {
   Subchannel& subchannel;
   EntryList acknowledged;          // done as far as the peer's adapter says; in order
   std::uint32_t posted = 0;        // puts in this generation
+  std::int64_t uncovered = 0;      // bytes of them behind the last confirmation
   std::int32_t confirmations = 0;  // in flight
   std::uint64_t last_address = 0;  // of the bytes at the peer that the last put writes,
   std::uint32_t last_key = 0;      // and their key

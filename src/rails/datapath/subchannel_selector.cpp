@@ -36,7 +36,7 @@ bool SubchannelSelector::reads() const {
   });
 }
 
-std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests) {
+std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load load) {
   const bool avoids = suspected_ > 0 && suspected_ < ready_;
   for (Subchannel& subchannel : subchannels_) {
     SubchannelView& view = views_[subchannel.index];
@@ -49,7 +49,7 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests) {
       view.bytes_per_second =
           weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polling.polled());
     view.probe = weights_.wants_probe(subchannel.index, context_.now);
-    view.bytes_queued = subchannel.rail.traffic.bytes_queued;
+    view.bytes_queued = subchannel.rail.traffic.queued().of(load);
     view.requests_queued = subchannel.traffic.outstanding;
   }
   return views_;

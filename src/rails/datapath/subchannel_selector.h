@@ -44,8 +44,9 @@ class SubchannelSelector {
     choice_.subchannel = nullptr;
   }
 
-  // What the policies see; bytes_per_second are the weights. Usable: takes so many more requests.
-  std::span<SubchannelView> views(std::int32_t requests);
+  // What the policies see; bytes_per_second are the weights. Usable: takes so many more requests. Queued is
+  // what loads the rail in these directions.
+  std::span<SubchannelView> views(std::int32_t requests, Load load = Load::both);
   SchedulingPolicy& policy() { return *policy_; }
   PathWeights& weights() { return weights_; }
   // A subchannel for a packet of this size; null: none has room.

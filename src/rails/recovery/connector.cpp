@@ -198,6 +198,7 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
     return false;
   learn(subchannel, remote);
   subchannel.ends.remote_device_generation = remote.device_generation;
+  subchannel.ends.outstanding_reads = parameters.outstanding_reads;
   subchannel.route = parameters.route;
   const rdma::PortAttributes& own = subchannel.rail.attributes();
   subchannel.ends.own = rdma::local_end(own, rdma::common_kind(own.address, remote.port));

@@ -1,0 +1,107 @@
+// StripeEngine: what differs for puts and gets: keys that may be of an earlier life of an adapter, both
+// directions on one connection, and light transfers.
+#include <algorithm>
+#include <cmath>
+
+#include "base/planted_bug.h"
+#include "rails/datapath/stripe_engine.h"
+
+namespace hawser {
+namespace {
+
+// Both directions of a link are to be busy (V07 chapter 5). On a connection a get's request waits behind the
+// puts that were posted before it, and a put is acknowledged behind the answers to the gets before it. So
+// while gets are under way, as many bytes are put as are got, or so many. Requests wait, too, when the
+// adapters have as many reads under way as they can, so while puts are, there are no more gets than half of
+// that.
+constexpr std::int64_t puts_beside_gets = 65536, shortest_beside = 16384;
+// A light transfer does not take a path on which what is queued takes so much longer than on another one.
+constexpr double seconds_worth_changing = 20e-6;
+
+}  // namespace
+
+// Puts and gets come mixed, and load opposite directions. Of two-sided traffic a process posts one kind, and
+// the peer, of whose requests nothing is known here, much the same.
+Load StripeEngine::load_of(const StripedTransfer& transfer) {
+  if (transfer.sides_ == Sides::two) return Load::both;
+  return transfer.direction_ == Direction::write ? Load::written : Load::read;
+}
+
+// With keys for the adapter that the connection was made with.
+bool StripeEngine::has_keys(const StripedTransfer& transfer, const Subchannel& subchannel) {
+  const std::uint16_t rail = subchannel.remote_rail;
+  if (planted(PlantedBug::dead_key) && transfer.sides_ == Sides::one) return transfer.remote_.keys[rail] != 0;
+  return transfer.remote_.keys[rail] != 0 &&
+         transfer.remote_.device_generations[rail] == subchannel.ends.remote_device_generation;
+}
+
+// Whether the adapter was opened again after those that it has. Those of a rendezvous come by themselves.
+bool StripeEngine::lacks_keys(const StripedTransfer& transfer, const Subchannel& subchannel) {
+  const int newer =
+      subchannel.ends.remote_device_generation - transfer.remote_.device_generations[subchannel.remote_rail];
+  return transfer.sides_ == Sides::one && subchannel.in_service() && static_cast<std::int8_t>(newer) > 0;
+}
+
+// How many bytes of a one-sided transfer may be posted now beside those of the other direction; 0: none.
+std::int64_t StripeEngine::room_beside(const StripedTransfer& transfer, const Subchannel& subchannel,
+                                       std::int64_t wanted) {
+  const QueuedBytes queued = subchannel.traffic.queued();
+  const std::int64_t written = queued.of(Load::written);
+  if (transfer.direction_ == Direction::read) {
+    const int most = std::max(subchannel.ends.outstanding_reads / 2, 1);
+    return written == 0 || subchannel.traffic.reads < most ? wanted : 0;
+  }
+  if (queued.read == 0) return wanted;
+  const std::int64_t room = std::max(queued.read, puts_beside_gets) - written;
+  return room >= std::min(wanted, shortest_beside) ? std::min(wanted, room) : 0;
+}
+
+// It is one range. What waits of it again goes on when some path has room.
+bool StripeEngine::post_light(StripedTransfer& transfer) {
+  if (!transfer.rest_.empty()) {
+    const ByteRange range = transfer.rest_.back();
+    if (transfer.direction_ == Direction::read && read_tokens_ == 0) {
+      ++context_.counters.read_tokens_waited;
+      return false;
+    }
+    Subchannel* const subchannel = next_in_turn(transfer, range.size);
+    if (subchannel == nullptr) return reached_by_adapters(transfer) ? false : give_up(transfer);
+    if (!issue(transfer, range, *subchannel)) return false;
+    context_.counters.bytes_of(transfer.traffic_) += static_cast<std::uint64_t>(range.size);
+    transfer.rest_.pop_back();
+  }
+  list_of(transfer).remove(&transfer);
+  return true;
+}
+
+// Among the paths that can carry it, that are about as fast as the fastest of them and on which it need not
+// wait much longer than on another one; null: none has room.
+Subchannel* StripeEngine::next_in_turn(StripedTransfer& transfer, std::int64_t bytes) {
+  VirtualChannel& peer = *transfer.peer_;
+  const std::span<const SubchannelView> views = peer.paths().views(1, load_of(transfer));
+  double fastest = 0, shortest = INFINITY;
+  bool lacks = false;
+  const auto usable = [&](const SubchannelView& view, const Subchannel& subchannel) {
+    return view.usable && has_keys(transfer, subchannel);
+  };
+  const auto wait = [](const SubchannelView& view) {
+    return static_cast<double>(view.bytes_queued) / view.bytes_per_second;
+  };
+  for (const Subchannel& subchannel : peer.subchannels()) {
+    const SubchannelView& view = views[subchannel.index];
+    lacks |= lacks_keys(transfer, subchannel);
+    if (!usable(view, subchannel)) continue;
+    fastest = std::max(fastest, view.bytes_per_second);
+    shortest = std::min(shortest, wait(view));
+  }
+  if (lacks) [[unlikely]]
+    transfer.owner_->on_keys_wanted(transfer);
+  return peer.paths().next_in_turn([&](Subchannel& subchannel) {
+    const SubchannelView& view = views[subchannel.index];
+    return usable(view, subchannel) && view.bytes_per_second >= fastest / 2 &&
+           wait(view) <= shortest + seconds_worth_changing &&
+           subchannel.traffic.packet_flow.admits(bytes, subchannel.traffic.packet_bytes);
+  });
+}
+
+}  // namespace hawser

@@ -1,0 +1,124 @@
+// What puts and gets reach of two rails, in virtual time.
+#include <fmt/core.h>
+
+#include "rails/traffic.h"
+#include "rails/windows.h"
+
+namespace hawser::rails_test {
+namespace {
+
+constexpr std::int64_t kib = 1024, mib = 1 << 20;
+
+class RailWindowRates : public testing::Test {
+ protected:
+  enum class Kind { put, get, mixed };
+
+  // Bytes per second of `count` operations, of which `under_way` are begun at a time.
+  double rate(const ClusterOptions& options, Kind kind, std::int64_t size, int count, int under_way = 16) {
+    RailCluster cluster(options);
+    Origin origin(cluster, 0);
+    TestWindow window(cluster, 1, static_cast<std::size_t>(32 * size));
+    Bytes bytes = pattern(static_cast<std::size_t>(32 * size), 1);
+    std::deque<Origin::Operation*> active;
+    const Nanoseconds step = options.parameters.link_rate < 1e9 ? microsecond : 200;
+    const auto run = [&](int operations) {
+      for (int i = 0; i < operations; ++i) {
+        if (active.size() == static_cast<std::size_t>(under_way)) {
+          EXPECT_TRUE(origin.until([&] { return active.front()->over(); }, second, step, step));
+          active.pop_front();
+        }
+        const ByteSequence here{bytes.data() + i % 32 * size, size, nullptr};
+        const RemotePlace there = window.at(i % 32 * size);
+        const bool put = kind == Kind::put || (kind == Kind::mixed && i / 4 % 2 == 0);
+        active.push_back(put ? &origin.put(1, there, here) : &origin.get(1, there, here));
+      }
+      EXPECT_TRUE(origin.until([&] { return origin.all_over(); }, second, step, step));
+      active.clear();
+      EXPECT_TRUE(origin.settle(origin.flush(1)));
+    };
+    run(64);  // connections, and what the rails reach
+    const Nanoseconds begin = cluster.now();
+    run(count);
+    const double result = static_cast<double>(count) * static_cast<double>(size) /
+                          static_cast<double>(cluster.now() - begin) * 1e9;
+    EXPECT_EQ(cluster.failure(), "");
+    EXPECT_TRUE(origin.errors().empty());
+    return result;
+  }
+  static ClusterOptions of(int rails, double rate) {
+    ClusterOptions options = two_rails("back-to-back");
+    options.rails = rails;
+    options.parameters.link_rate = rate;
+    options.parameters.chunk = 4096;
+    return options;
+  }
+};
+
+TEST_F(RailWindowRates, TwoRailsAreTwiceAsFast) {
+  for (const Kind kind : {Kind::put, Kind::get})
+    for (const std::int64_t size : {4 * kib, 8 * kib, 64 * kib, mib}) {
+      const int count = static_cast<int>(std::max<std::int64_t>(64, 4 * mib / size));
+      const double one = rate(of(1, 200e6), kind, size, count), two = rate(of(2, 200e6), kind, size, count);
+      EXPECT_GE(two / 400e6, 0.98) << size;
+      EXPECT_GE(two / one, 1.95) << size;
+      fmt::print("{} {:7} bytes: {:.1f} and {:.1f} MB/s\n", kind == Kind::put ? "put" : "get", size,
+                 one / 1e6, two / 1e6);
+    }
+}
+
+// Within one epoch, so that many are under way.
+TEST_F(RailWindowRates, PutsAndGetsFillBothDirections) {
+  for (const double link : {200e6, 3e9})
+    for (const std::int64_t size : {8 * kib, 64 * kib, mib}) {
+      const int count = static_cast<int>(std::max<std::int64_t>(128, 16 * mib / size));
+      const double both = rate(of(2, link), Kind::mixed, size, count, 64);
+      fmt::print("{:4.0f} MB/s, mixed {:7} bytes: {:.1f} MB/s, {:.3f} of both directions\n", link / 1e6, size,
+                 both / 1e6, both / (4 * link));
+      EXPECT_GE(both, (link < 1e9 ? 0.95 : 0.75) * 4 * link);
+    }
+}
+
+TEST_F(RailWindowRates, UnlikeRailsGiveTheirSum) {
+  ClusterOptions options = of(2, 200e6);
+  options.before = {"link n0/hw1 rate 25MB/s"};
+  const double both = rate(options, Kind::put, 4 * mib, 64);
+  fmt::print("200 and 25 MB/s: {:.1f} MB/s\n", both / 1e6);
+  EXPECT_GE(both, 0.95 * 225e6);
+}
+
+// A put of 8 bytes that is flushed takes a round trip, for the read behind it.
+TEST_F(RailWindowRates, Latency) {
+  RailCluster cluster(of(2, 3e9));
+  Origin origin(cluster, 0);
+  TestWindow window(cluster, 1, 4096);
+  Bytes bytes = pattern(8, 1);
+  const auto put = [&] {
+    const Nanoseconds begin = cluster.now();
+    origin.put(1, window.at(0), channel_test::whole(bytes));
+    auto& flush = origin.flush(1);
+    EXPECT_TRUE(origin.settle(flush));
+    return flush.ended - begin;
+  };
+  const auto get = [&] {
+    const Nanoseconds begin = cluster.now();
+    auto& got = origin.get(1, window.at(0), channel_test::whole(bytes));
+    EXPECT_TRUE(origin.settle(got));
+    return got.ended - begin;
+  };
+  const auto send = [&] {
+    const Nanoseconds begin = cluster.now();
+    cluster.at(0).post({1, 8});
+    const std::uint64_t before = cluster.at(1).arrived;
+    EXPECT_TRUE(origin.until([&] { return cluster.at(1).arrived > before; }));
+    return cluster.at(1).last_arrival - begin;
+  };
+  put(), send();
+  cluster.run(cluster.now() + millisecond, false);
+  const Nanoseconds put_and_flush = put(), got = get(), sent = send();
+  fmt::print("put and flush {} ns, get {} ns, one way {} ns\n", put_and_flush, got, sent);
+  EXPECT_LE(put_and_flush, got + got / 10);
+  EXPECT_LE(put_and_flush, 3 * sent);
+}
+
+}  // namespace
+}  // namespace hawser::rails_test
