@@ -111,7 +111,7 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
   const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
   const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
   HAWSER_ASSERT(bytes + context_.trailer() <= resources_.packets.buffer_bytes());
-  PacketBuffer* const buffer = resources_.pool(small).take();
+  PacketBuffer* const buffer = resources_.pool(small).take_for_protocol();
   if (buffer == nullptr) return false;
   WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::packet;

@@ -69,7 +69,9 @@ std::size_t PacketPool::lacking() const {
   return all;
 }
 
-bool PacketPool::may_send() { return available_ > (short_ ? lacking() : 0) || try_to_grow(); }
+bool PacketPool::may_send(std::size_t kept) {
+  return available_ > kept + (short_ ? lacking() : 0) || try_to_grow();
+}
 
 bool PacketPool::may_receive(std::int32_t posted) {
   if (static_cast<std::size_t>(posted) < kept_to_receive && available_ > 0) return true;

@@ -35,6 +35,9 @@ class PacketPool {
   // tell us that it has them.
   static constexpr std::size_t kept_to_send = 32;
   static constexpr std::size_t kept_to_receive = 16;
+  // Of the former, what no packet with data and no put may take: those keep their buffers until the peer has
+  // the bytes, and a connection that failed comes back only by probes and their answers.
+  static constexpr std::size_t kept_to_recover = 8;
 
   PacketPool(std::size_t buffer_bytes, std::size_t buffers_per_slab);
   PacketPool(const PacketPool&) = delete;
@@ -54,8 +57,14 @@ class PacketPool {
 
   // To send. Null: none can be had now.
   PacketBuffer* take() {
+    if (short_ || available_ <= kept_to_recover) [[unlikely]]
+      if (!may_send(kept_to_recover)) return nullptr;
+    return pop();
+  }
+  // The same for what is not sent again when it is lost.
+  PacketBuffer* take_for_protocol() {
     if (short_ || free_ == nullptr) [[unlikely]]
-      if (!may_send()) return nullptr;
+      if (!may_send(0)) return nullptr;
     return pop();
   }
   // To receive into, one more than a rail has already.
@@ -111,7 +120,7 @@ class PacketPool {
     return buffer;
   }
   std::size_t lacking() const;
-  bool may_send();
+  bool may_send(std::size_t kept);
   bool may_receive(std::int32_t posted);
   // Unless it was refused a short time ago.
   bool try_to_grow();

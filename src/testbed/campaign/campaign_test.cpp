@@ -58,6 +58,13 @@ INSTANTIATE_TEST_SUITE_P(SuddenlyCrowded, CalmSeed, testing::Values(72818, 80706
 // Eager messages from 30 to 128 processes to one, over links of 1 to 2 MB/s.
 INSTANTIATE_TEST_SUITE_P(EagerIncast, CalmSeed, testing::Values(5888, 9082, 11918, 18104, 27122, 28286));
 
+// No more memory could be locked, and puts held all packet buffers until the peer had their bytes: a probe
+// could not be answered, and the connection never came back.
+TEST(Campaign, PutsLeaveBuffersToRecoverWith) {
+  const SeedVerdict verdict = run_seed(37830, {});
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+
 TEST(Campaign, ReachesEveryPartOfTheProtocol) {
   CampaignOptions options;
   options.first = 2001;
