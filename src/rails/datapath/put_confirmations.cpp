@@ -51,7 +51,7 @@ bool PutConfirmations::post(PutTrail& trail) {
   if (!subchannel.in_service() ||
       !subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth)))
     return false;
-  PacketBuffer* const buffer = resources_.small_packets.take();
+  PacketBuffer* const buffer = resources_.small_packets.take_for_protocol();
   if (buffer == nullptr) return false;
   WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::confirmation;

@@ -36,7 +36,7 @@ class PacketPool {
   static constexpr std::size_t kept_to_send = 32;
   static constexpr std::size_t kept_to_receive = 16;
   // Of the former, what no packet with data and no put may take: those keep their buffers until the peer has
-  // the bytes, and a connection that failed comes back only by probes and their answers.
+  // the bytes. A put is over only by a confirmation, and a failed connection comes back only by probes.
   static constexpr std::size_t kept_to_recover = 8;
 
   PacketPool(std::size_t buffer_bytes, std::size_t buffers_per_slab);
