@@ -37,6 +37,15 @@ constexpr std::int64_t expected_bytes = 8192;
   return request;
 }
 
+// Of what did not go at once.
+static MessageRequest& begin_send(PointToPoint& messages, SendMode mode, const SendTarget& target,
+                                  const ByteSequence& bytes, Communicator& comm) {
+  MessageRequest& request = messages.take_send(mode, target, bytes);
+  keep_alive(request, comm);
+  messages.start_send(request);
+  return request;
+}
+
 [[gnu::noinline]] MessageRequest& start_send(MpiProcess& process, SendMode mode, TrafficClass traffic,
                                              const void* buf, std::int64_t count, Datatype& datatype,
                                              int dest, int tag, Communicator& comm) {
@@ -49,10 +58,7 @@ constexpr std::int64_t expected_bytes = 8192;
   const ByteSequence bytes = one_piece(buf, count, datatype);
   if (mode == SendMode::standard && messages.send_now(target, bytes)) [[likely]]
     return messages.sent();
-  MessageRequest& request = messages.take_send(mode, target, bytes);
-  keep_alive(request, comm);
-  messages.start_send(request);
-  return request;
+  return begin_send(messages, mode, target, bytes, comm);
 }
 
 [[gnu::noinline]] static MessageRequest& start_packed_receive(MpiProcess& process, void* buf,
@@ -111,10 +117,14 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 
 Result<> send_otherwise(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
                         int dest, int tag, Communicator& comm) {
-  if (dest >= 0 && datatype.contiguous &&
-      process.point_to_point().send_now(target_of(comm, dest, tag, TrafficClass::blocking),
-                                        one_piece(buf, count, datatype))) [[likely]]
-    return {};
+  if (dest >= 0 && datatype.contiguous) [[likely]] {
+    PointToPoint& messages = process.point_to_point();
+    const SendTarget target = target_of(comm, dest, tag, TrafficClass::blocking);
+    const ByteSequence bytes = one_piece(buf, count, datatype);
+    if (messages.send_now(target, bytes)) [[likely]]
+      return {};
+    return complete_now(process, begin_send(messages, SendMode::standard, target, bytes, comm), nullptr);
+  }
   MessageRequest& request =
       start_send(process, SendMode::standard, TrafficClass::blocking, buf, count, datatype, dest, tag, comm);
   if (request.shared) [[likely]]

@@ -90,10 +90,7 @@ void SharedMemoryChannel::look_at_some(TransportEvents& events, Nanoseconds now)
   }
 }
 
-int SharedMemoryChannel::place_of(ProcessIndex process) const {
-  const auto found = std::lower_bound(processes_.begin(), processes_.end(), process);
-  return found == processes_.end() || *found != process ? -1 : static_cast<int>(found - processes_.begin());
-}
+int SharedMemoryChannel::place_of(ProcessIndex process) const { return place_among(processes_, process); }
 
 int SharedMemoryChannel::allocate() {
   const auto found = std::find(areas_.begin(), areas_.end(), false);

@@ -27,23 +27,16 @@ SharedRemoteMemory::SharedRemoteMemory(const SharedSegment& segment, std::int32_
       copyable_(processes.size(), may_copy ? Copyable::unknown : Copyable::no) {}
 
 std::int32_t SharedRemoteMemory::place_of(ProcessIndex peer) const {
-  const auto found = std::lower_bound(processes_.begin(), processes_.end(), peer);
-  HAWSER_ASSERT(found != processes_.end() && *found == peer);
-  return static_cast<std::int32_t>(found - processes_.begin());
+  const std::int32_t place = place_among(processes_, peer);
+  HAWSER_ASSERT(place >= 0);
+  return place;
 }
 
-// As for large messages: a trial that reads a number we know from the neighbour's block.
 RemoteCapabilities SharedRemoteMemory::capabilities(ProcessIndex peer) const {
   const std::int32_t place = place_of(peer);
   Copyable& copyable = copyable_[static_cast<std::size_t>(place)];
-  if (copyable == Copyable::unknown) {
-    const ProcessBlock& block = segment_.block(place);
-    const std::uint64_t expected = block.present.load(std::memory_order_acquire);
-    std::uint64_t found = 0;
-    const bool copied = copy_from_process(
-        block.pid, &found, block.block_address + offsetof(ProcessBlock, present), sizeof(found));
-    copyable = copied && found == expected ? Copyable::yes : Copyable::no;
-  }
+  if (copyable == Copyable::unknown)
+    copyable = can_copy_from(segment_.block(place)) ? Copyable::yes : Copyable::no;
   const bool can = copyable == Copyable::yes;
   return {can, can, 0, least_bytes};
 }

@@ -1,5 +1,7 @@
 #include "channel/shared_segment.h"
 
+#include <algorithm>
+
 #include <bit>
 
 #include "base/failure.h"
@@ -105,6 +107,19 @@ Slot* SharedSegment::ring_slots(std::int32_t from, std::int32_t to) const {
 
 std::byte* SharedSegment::ring_bytes(std::int32_t from, std::int32_t to) const {
   return ring(from, to) + slots_offset + layout_.ring_slots * std::int64_t{sizeof(Slot)};
+}
+
+bool can_copy_from(const ProcessBlock& neighbour) {
+  const std::uint64_t expected = neighbour.present.load(std::memory_order_acquire);
+  std::uint64_t found = 0;
+  return copy_from_process(neighbour.pid, &found, neighbour.block_address + offsetof(ProcessBlock, present),
+                           sizeof(found)) &&
+         found == expected;
+}
+
+int place_among(const std::vector<ProcessIndex>& processes, ProcessIndex process) {
+  const auto found = std::lower_bound(processes.begin(), processes.end(), process);
+  return found == processes.end() || *found != process ? -1 : static_cast<int>(found - processes.begin());
 }
 
 }  // namespace hawser

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/knobs.h"
 #include "channel/transport.h"
@@ -105,6 +106,12 @@ struct ProcessBlock {
   alignas(cache_line) SharedTransfer transfers[transfers_count];
 };
 static_assert(sizeof(ProcessBlock) <= 2 * 4096);
+
+// A trial: whether this process can copy from the memory of the neighbour that has the block. It reads a
+// number that is known from the block itself, and fails where the kernel forbids it and in other containers.
+bool can_copy_from(const ProcessBlock& neighbour);
+// The place of a process among those of the node, in order; -1: it is on another node.
+int place_among(const std::vector<ProcessIndex>& processes, ProcessIndex process);
 
 // Stands before the slots of each ring; written by the consumer, read by the producer when its credit is used
 // up.

@@ -141,19 +141,12 @@ bool SharedMemoryChannel::advance_fetches() {
   return moved;
 }
 
-// Whether this process can copy from the sender's memory: both ends in one piece, and a trial that reads a
-// number we know from the neighbour's block. It fails where the kernel forbids it and in other containers.
+// Whether this process can copy from the sender's memory: both ends in one piece, and allowed.
 bool SharedMemoryChannel::may_copy(Fetch& fetch) {
   if (fetch.address == 0 || !fetch.into.contiguous()) return false;
   Peer& peer = *fetch.peer;
-  if (peer.copyable == Peer::Copyable::unknown) {
-    const ProcessBlock& block = segment_.block(peer.index);
-    const std::uint64_t expected = block.present.load(std::memory_order_acquire);
-    std::uint64_t found = 0;
-    const bool copied = copy_from_process(
-        block.pid, &found, block.block_address + offsetof(ProcessBlock, present), sizeof(found));
-    peer.copyable = copied && found == expected ? Peer::Copyable::yes : Peer::Copyable::no;
-  }
+  if (peer.copyable == Peer::Copyable::unknown)
+    peer.copyable = can_copy_from(segment_.block(peer.index)) ? Peer::Copyable::yes : Peer::Copyable::no;
   return peer.copyable == Peer::Copyable::yes;
 }
 

@@ -47,10 +47,15 @@ void finish(RailCluster& cluster) {
   EXPECT_EQ(cluster.failure(), "");
 }
 
+// To an end, within a second.
+void exchange(RailCluster& cluster, int times = 1) {
+  all_to_all(cluster, times);
+  EXPECT_TRUE(cluster.run(second));
+}
+
 TEST(ServiceLevels, EveryPacketGoesOnTheLevelOfItsPathRecord) {
   RailCluster cluster(layered());
-  all_to_all(cluster, 3);
-  EXPECT_TRUE(cluster.run(second));
+  exchange(cluster, 3);
   EXPECT_EQ(cluster.fabric().packets_off_level(), 0u);
   // Each of 4 processes asks once for the way from each of 2 ports to each of 3 others.
   EXPECT_EQ(queries(cluster), 24u);
@@ -62,8 +67,7 @@ TEST(ServiceLevels, WithoutAskingPacketsGoOnLevelZero) {
   ClusterOptions options = layered();
   options.knobs.rail_service_level = "0";
   RailCluster cluster(options);
-  all_to_all(cluster, 1);
-  EXPECT_TRUE(cluster.run(second));
+  exchange(cluster);
   EXPECT_GT(cluster.fabric().packets_off_level(), 100u);
   EXPECT_EQ(queries(cluster), 0u);
   finish(cluster);
@@ -73,8 +77,7 @@ TEST(ServiceLevels, AreTheKnobsIfItNamesOne) {
   ClusterOptions options = layered(1);
   options.knobs.rail_service_level = "3";
   RailCluster cluster(options);
-  all_to_all(cluster, 1);
-  EXPECT_TRUE(cluster.run(second));
+  exchange(cluster);
   EXPECT_EQ(queries(cluster), 0u);
   std::uint64_t sent = 0;
   for (int i = 0; i < cluster.size(); ++i)
@@ -88,14 +91,12 @@ TEST(ServiceLevels, PortsAskByThemselvesIfTheSubnetManagersLevelIsNotZero) {
   ClusterOptions options = layered();
   options.knobs.rail_service_level = "auto";
   RailCluster layers(options);
-  all_to_all(layers, 1);
-  EXPECT_TRUE(layers.run(second));
+  exchange(layers);
   EXPECT_GT(queries(layers), 0u);
   finish(layers);
   options.parameters.service_levels = 1;
   RailCluster one(options);
-  all_to_all(one, 1);
-  EXPECT_TRUE(one.run(second));
+  exchange(one);
   EXPECT_EQ(queries(one), 0u);
   EXPECT_EQ(one.fabric().packets_off_level(), 0u);
   finish(one);
@@ -261,8 +262,7 @@ TEST(ServiceLevels, TheDefaultPartitionMayBeNamed) {
   ClusterOptions options = layered();
   options.knobs.rail_partition = "0x7fff";
   RailCluster cluster(options);
-  all_to_all(cluster, 1);
-  EXPECT_TRUE(cluster.run(second));
+  exchange(cluster);
   EXPECT_EQ(cluster.fabric().packets_off_level(), 0u);
   finish(cluster);
 }

@@ -15,16 +15,12 @@ namespace {
   return entry.bytes + static_cast<std::uint32_t>(sizeof(checksum));
 }
 
-// An origin waits for what the target does with an operation on its window.
-bool is_one_sided(const WorkEntry& entry) {
-  return entry.sequenced && entry.traffic == TrafficClass::one_sided;
-}
-
 }  // namespace
 
 // Inlined into post(), where it is a good part of what a small message costs.
 [[gnu::always_inline]] inline rdma::SendRequest PacketSender::make_request(const Subchannel& subchannel,
-                                                                           const WorkEntry& entry) const {
+                                                                           const WorkEntry& entry,
+                                                                           bool fenced) const {
   const PacketBuffer& buffer = *entry.buffer;
   const bool short_of_buffers = resources_.packets.is_short();
   new (buffer.data) PacketHeader{.kind = entry.packet_kind,
@@ -37,8 +33,10 @@ bool is_one_sided(const WorkEntry& entry) {
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::send;
-  request.solicited =
-      short_of_buffers || needs_software(entry.packet_kind, entry.sequence_number) || is_one_sided(entry);
+  // An origin waits for what the target does with an operation on its window.
+  request.solicited = short_of_buffers || needs_software(entry.packet_kind, entry.sequence_number) ||
+                      entry.traffic == TrafficClass::one_sided;
+  request.fenced = fenced;
   const std::uint32_t bytes = context_.knobs.checksum ? add_checksum(entry) : entry.bytes;
   request.inlined = static_cast<std::int32_t>(bytes) <= resources_.inline_bytes;
   request.segment_count = 1;
@@ -47,11 +45,11 @@ bool is_one_sided(const WorkEntry& entry) {
 }
 
 rdma::SendRequest PacketSender::request(const Subchannel& subchannel, const WorkEntry& entry) const {
-  return make_request(subchannel, entry);
+  return make_request(subchannel, entry, false);
 }
 
-bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry) {
-  const rdma::SendRequest request = make_request(subchannel, entry);
+bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
+  const rdma::SendRequest request = make_request(subchannel, entry, fenced);
   entry.posted = context_.now;
   entry.watched = 0;
   entry.before.delivered = subchannel.traffic.packet_flow.delivered();

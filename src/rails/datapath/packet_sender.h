@@ -23,7 +23,7 @@ class PacketSender {
   rdma::SendRequest request(const Subchannel& subchannel, const WorkEntry& entry) const;
   // Puts an entry on a subchannel with room. False: the adapter refused; a sequenced one waits, another one
   // is gone.
-  bool post(Subchannel& subchannel, WorkEntry& entry);
+  bool post(Subchannel& subchannel, WorkEntry& entry, bool fenced = false);
   // It did not arrive (its subchannel failed): waits for another one, in order of sequence numbers.
   void wait_again(WorkEntry& entry);
   // Its adapter acknowledged it; keeps it until the peer itself does.
@@ -43,7 +43,7 @@ class PacketSender {
   void check_invariants() const;
 
  private:
-  rdma::SendRequest make_request(const Subchannel& subchannel, const WorkEntry& entry) const;
+  rdma::SendRequest make_request(const Subchannel& subchannel, const WorkEntry& entry, bool fenced) const;
 
   RailContext& context_;
   RailResources& resources_;

@@ -1,7 +1,6 @@
 #include "rails/datapath/read_finishes.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "rails/datapath/virtual_channel.h"
@@ -45,38 +44,16 @@ bool ReadFinishes::post(StripedTransfer& transfer, Reads reads) {
 // For reads of one subchannel.
 bool ReadFinishes::post_one(StripedTransfer& transfer, Reads reads) {
   Subchannel& subchannel = *reads.front()->subchannel;
-  if (!subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return false;
-  PacketBuffer* const buffer = resources_.small_packets.take();
-  if (buffer == nullptr) return false;
-  WorkEntry& entry = *resources_.entries.take();
-  entry.kind = WorkEntry::Kind::packet;
-  entry.packet_kind = PacketKind::read_finish;
-  entry.sequenced = false;
-  entry.sequence_number = 0;
-  entry.small = true;
-  entry.buffer = buffer;
   ReadFinishBody body{transfer.remote_name_, 0};
   for (const WorkEntry* read : reads) body.size += read->size;
-  std::memcpy(buffer->data + sizeof(PacketHeader), &body, sizeof(body));
-  entry.bytes = sizeof(PacketHeader) + sizeof(body);
-  rdma::SendRequest request = subchannel.peer.packets().request(subchannel, entry);
-  request.fenced = true;
-  entry.posted = context_.now;
-  entry.watched = 0;
-  entry.before.delivered = subchannel.traffic.packet_flow.delivered();
-  if (subchannel.queue_pair->post_send({&request, 1}) != 1) {
-    resources_.free_entry(&entry);
+  const std::uint32_t ordinal = subchannel.traffic.sent;
+  if (!subchannel.peer.send_on(subchannel, PacketKind::read_finish, std::as_bytes(std::span(&body, 1)), 0,
+                               true))
     return false;
-  }
-  subchannel.peer.window().note_acknowledged_to_peer();
-  ++context_.counters.packets_sent;
-  entry.ordinal = subchannel.traffic.sent++;
   for (WorkEntry* read : reads) {
-    read->ordinal = entry.ordinal;
+    read->ordinal = ordinal;
     read->packet_kind = PacketKind::read_finish;
   }
-  resources_.entries.place(entry, WorkEntry::Place::in_flight);
-  subchannel.add(entry);
   return true;
 }
 

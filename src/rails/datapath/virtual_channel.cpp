@@ -106,7 +106,7 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
 }
 
 bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
-                             std::size_t filling) {
+                             std::size_t filling, bool fenced) {
   if (!subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth))) return false;
   const std::size_t bytes = sizeof(PacketHeader) + body.size() + filling;
   const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
@@ -116,13 +116,14 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
   WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::packet;
   entry.sequenced = false;
+  entry.traffic = TrafficClass::blocking;
   entry.small = small;
   entry.buffer = buffer;
   entry.bytes = static_cast<std::uint32_t>(bytes);
   entry.packet_kind = kind;
   entry.sequence_number = 0;
   if (!body.empty()) std::memcpy(buffer->data + sizeof(PacketHeader), body.data(), body.size());
-  return packets_.post(subchannel, entry);
+  return packets_.post(subchannel, entry, fenced);
 }
 
 bool VirtualChannel::advance() {

@@ -76,9 +76,10 @@ class VirtualChannel {
   bool send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
             const ByteSequence& payload);
   bool room() const { return window_.open() && paths_.ready() > 0 && !packets_.waiting(); }
-  // An unsequenced packet on this subchannel. False: no room; the caller repeats or lets it be.
+  // An unsequenced packet on this subchannel; with `fenced` it leaves when the reads before it are done.
+  // False: no room; the caller repeats or lets it be.
   bool send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
-               std::size_t filling = 0);
+               std::size_t filling = 0, bool fenced = false);
 
   // A packet arrived and was counted; true: the buffer is kept until the packet's turn.
   bool take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header);

@@ -52,7 +52,7 @@ Rendezvous::Rendezvous(RailContext& context, RailResources& resources, StripeEng
       peers_(peers),
       // Only the reader can check what was moved before anybody is told.
       reads_(context.knobs.rail_rendezvous == "read" || context.knobs.checksum),
-      finishes_(context.knobs.progress != "polling" && !context.knobs.checksum),
+      finishes_(context.knobs.progress == "interrupt" && !context.knobs.checksum),
       grants_(context_.port_flow) {
   upward.handle({PacketKind::start, PacketKind::reply, PacketKind::done, PacketKind::data, PacketKind::finish,
                  PacketKind::keys, PacketKind::read_finish},

@@ -51,8 +51,9 @@ inline bool needs_software(PacketKind kind, std::uint32_t sequence_number) {
                               bit(PacketKind::fence_answer) | bit(PacketKind::probe) |
                               bit(PacketKind::probe_answer) | bit(PacketKind::alternate);
   constexpr unsigned filling = bit(PacketKind::eager) | bit(PacketKind::data);
-  const bool half_a_window = (sequence_number + 1) % (packet_window / 2) == 0;
-  return ((half_a_window ? urgent | filling : urgent) >> static_cast<unsigned>(kind) & 1) != 0;
+  if ((urgent >> static_cast<unsigned>(kind) & 1) != 0) return true;
+  return (sequence_number + 1) % (packet_window / 2) == 0 &&
+         (filling >> static_cast<unsigned>(kind) & 1) != 0;
 }
 
 struct PacketHeader {
