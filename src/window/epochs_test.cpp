@@ -109,6 +109,28 @@ TEST_P(Epochs, ExclusiveLocksExclude) {
   });
 }
 
+// The end of a lock that nobody need wait for may find no room; the request for the next one goes behind it.
+TEST_P(Epochs, LocksFollowEachOther) {
+  run([](WindowRank& own) {
+    const Datatype& type = own.type(PredefinedType::plain_int);
+    std::vector<int> memory(1);
+    const Ref<Window> window = own.make(memory);
+    const int target = (own.rank() + 1) % own.size();
+    for (int i = 0; i < 100; ++i) {
+      int value = -1;
+      ASSERT_TRUE(window->lock(i % 3 == 0 ? LockType::exclusive : LockType::shared, target, 0));
+      if (i % 2 != 0) {
+        ASSERT_TRUE(window->get({&value, 1, &type}, {target, 0, 1, &type}));
+        ASSERT_TRUE(window->flush(target));
+      }
+      ASSERT_TRUE(window->unlock(target));
+      EXPECT_EQ(value, i % 2 == 0 ? -1 : 0);
+    }
+    own.barrier();
+    ASSERT_TRUE(window->free());
+  });
+}
+
 // Readers are in together; a writer waits for them, and readers that come behind it for it.
 TEST(Locks, AreSharedAndFair) {
   WindowCluster cluster({4});

@@ -135,8 +135,9 @@ Result<> Window::unlock_all() {
   for_each_peer([](WindowPeer& to) { ask_for_native_flush(to); });
   wait_until([this] {
     bool waits = false;
-    for_each_peer(
-        [&](const WindowPeer& to) { waits |= to.lock == WindowPeer::Lock::wanted || !to.native.done(); });
+    for_each_peer([&](const WindowPeer& to) {
+      waits |= (to.lock != WindowPeer::Lock::none && to.lock != WindowPeer::Lock::held) || !to.native.done();
+    });
     return !waits;
   });
   std::atomic_thread_fence(std::memory_order_seq_cst);

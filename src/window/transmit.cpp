@@ -74,11 +74,19 @@ WindowHeader WindowEngine::header_of(const WindowPeer& peer, const WindowCall& c
 }
 
 void WindowEngine::send_packet(WindowPeer& peer, const WindowHeader& packet) {
-  const bool may_go = peer.lock != WindowPeer::Lock::wanted || packet.kind == WindowHeader::Kind::lock;
-  if (peer.queue.empty() && may_go && peer.link.channel->try_send(peer.link.process, packet, {})) return;
+  if (peer.queue.empty() && peer.lock != WindowPeer::Lock::asked && try_send_packet(peer, packet)) return;
   WindowOperation& operation = operations_.take();
   operation.begin(packet, peer);
   enqueue(peer, operation);
+}
+
+// From a lock's request on, nothing goes until it is answered; what was queued before it does.
+bool WindowEngine::try_send_packet(WindowPeer& peer, const WindowHeader& packet) {
+  const WindowPeer::Lock before = peer.lock;
+  if (packet.kind == WindowHeader::Kind::lock) peer.lock = WindowPeer::Lock::asked;
+  if (peer.link.channel->try_send(peer.link.process, packet, {})) return true;
+  peer.lock = before;
+  return false;
 }
 
 void WindowEngine::enqueue(WindowPeer& peer, WindowOperation& operation) {
@@ -91,7 +99,7 @@ void WindowEngine::send_operation(WindowPeer& peer, const WindowCall& call, Wind
   const bool native = goes_natively(peer, call);
   if (!answered && !native) ++peer.sent;
   std::int64_t sent = 0;
-  const bool may_go = peer.queue.empty() && peer.lock != WindowPeer::Lock::wanted;
+  const bool may_go = peer.queue.empty() && peer.lock != WindowPeer::Lock::asked;
   if (may_go && !answered && !native && call.type == nullptr && !is_offered(call) &&
       send_data(peer, call, header_of(peer, call, 0), -1, sent)) {
     if (request != nullptr) request->end({});
@@ -109,8 +117,7 @@ void WindowEngine::send_operation(WindowPeer& peer, const WindowCall& call, Wind
 
 void WindowEngine::push(WindowPeer& peer) {
   while (WindowOperation* const operation = peer.queue.front()) {
-    const bool locks = operation->is_packet && operation->packet.kind == WindowHeader::Kind::lock;
-    if (peer.lock == WindowPeer::Lock::wanted && !locks) return;
+    if (peer.lock == WindowPeer::Lock::asked) return;
     if (!transmit(peer, *operation)) return;
     peer.queue.remove(operation);
     if (peer.queue.empty()) waiting_peers_.remove(&peer);
@@ -122,7 +129,7 @@ void WindowEngine::push(WindowPeer& peer) {
 bool WindowEngine::transmit(WindowPeer& peer, WindowOperation& operation) {
   const WindowCall& call = operation.call;
   WindowLink& link = peer.link;
-  if (operation.is_packet) return link.channel->try_send(link.process, operation.packet, {});
+  if (operation.is_packet) return try_send_packet(peer, operation.packet);
   if (operation.native) return begin_natively(peer, operation);
   int type = -1;
   if (call.type != nullptr && operation.stage != WindowOperation::Stage::described) {

@@ -264,7 +264,10 @@ void WindowEngine::on_data(WindowPeer& peer, const WindowHeader& header, const s
   size -= static_cast<std::int64_t>(sizeof offset);
   if (operation != nullptr && size > 0) {
     std::memcpy(&offset, payload, sizeof offset);
-    if (operation->call.type == nullptr) offset -= operation->call.displacement;
+    // What cannot be an offset is refused below.
+    if (operation->call.type == nullptr &&
+        __builtin_sub_overflow(offset, operation->call.displacement, &offset))
+      offset = -1;
   }
   if (operation == nullptr || size <= 0 || offset < 0 || offset > operation->call.bytes - size)
     return refuse(peer.link.process,
@@ -311,7 +314,7 @@ void WindowEngine::on_flushed(WindowPeer& peer, const WindowHeader& header, cons
 }
 
 void WindowEngine::on_granted(WindowPeer& peer) {
-  if (peer.lock != WindowPeer::Lock::wanted)
+  if (peer.lock != WindowPeer::Lock::asked)
     return refuse(peer.link.process, "a lock that it was not asked for");
   peer.lock = WindowPeer::Lock::held;
   push(peer);

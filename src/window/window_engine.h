@@ -91,6 +91,7 @@ class WindowEngine final : public ActiveMessageHandler {
 
   // transmit.cpp. True: all of it is on its way.
   static WindowHeader header_of(const WindowPeer& peer, const WindowCall& call, std::uint32_t number);
+  static bool try_send_packet(WindowPeer& peer, const WindowHeader& packet);
   bool transmit(WindowPeer& peer, WindowOperation& operation);
   static bool send_data(WindowPeer& peer, const WindowCall& call, const WindowHeader& header, int type,
                         std::int64_t& sent);

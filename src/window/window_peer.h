@@ -71,7 +71,12 @@ class NativeWay final : public Completion {
 };
 
 struct WindowPeer {
-  enum class Lock : std::uint8_t { none, wanted, held };
+  enum class Lock : std::uint8_t {
+    none,
+    wanted,  // what was to be sent before goes first
+    asked,   // operations wait for the answer
+    held
+  };
 
   WindowPeer(Window& of, int place, WindowLink& to) : window(of), rank(place), link(to) {}
   ~WindowPeer();
