@@ -1,6 +1,7 @@
 # hawser_mutants: sources with bugs that tests can plant (src/base/planted_bug.h). A program that links it before the rooms
 # gets these objects in place of theirs.
-file(GLOB_RECURSE candidates CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/rails/*.cpp ${CMAKE_SOURCE_DIR}/src/message/*.cpp)
+file(GLOB_RECURSE candidates CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/rails/*.cpp ${CMAKE_SOURCE_DIR}/src/message/*.cpp
+     ${CMAKE_SOURCE_DIR}/src/window/*.cpp)
 set(mutants ${CMAKE_SOURCE_DIR}/src/base/planted_bug.cpp)
 foreach(candidate ${candidates})
   file(STRINGS ${candidate} included REGEX "#include \"base/planted_bug.h\"")

@@ -31,6 +31,7 @@ class CalmDrawing final : ScenarioDrawing {
       phase.stopped = random_rank();
       phase.stop = 10 * second;
     }
+    draw_windows_of_ranks();
     fabric().patience = longest_job;
     if (wishes_.black_holes) draw_black_holes();
     return std::move(scenario_);
@@ -56,6 +57,22 @@ class CalmDrawing final : ScenarioDrawing {
       fabric().incidents.push_back(std::move(incident));
     }
     fabric().heal = healing(parts);
+  }
+
+  // What is put, got and accumulated while the phase's messages are under way. Drawn apart, so that the seeds
+  // of which tests know the names (campaign_test.cpp) stay what they were.
+  void draw_windows_of_ranks() {
+    Random random(scenario_.seed * 6791 + 31);
+    const auto phases = static_cast<int>(scenario_.traffic.phases.size());
+    if (ranks() > most_ranks_with_windows || !random.chance(0.4)) return;
+    // A phase moves some parts of windows, so that slow links take a fraction of a second for it.
+    const double most = std::clamp(rate_ / 20, 4096.0, 65536.0);
+    const auto part = static_cast<std::int32_t>(most);
+    if (random.chance(0.5))
+      scenario_.traffic.windows = draw_windows({ranks(), phases, part}, random);
+    else
+      scenario_.traffic.epochs =
+          draw_epochs({.ranks = ranks(), .epochs = phases, .part = part / 8, .none = 0.2}, random);
   }
 
   int draw_ranks() {

@@ -36,6 +36,7 @@ constexpr Case cases[] = {
     {PlantedBug::fence_over_the_same, Kind::calm, 2015, 2030, "were sent again"},
     {PlantedBug::put_without_fence, Kind::faulty, 2501, 2650, "the window of rank"},
     {PlantedBug::early_flush, Kind::faulty, 231, 310, "the window of rank"},
+    {PlantedBug::accumulate_twice, Kind::faulty, 1, 60, "window of rank"},
     {PlantedBug::dead_key, Kind::faulty, 41, 110, "not registered any more"},
 };
 

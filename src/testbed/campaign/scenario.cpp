@@ -12,8 +12,6 @@ namespace {
 
 // What the protocol is given after the last fault: several times its longest hold-down of a path.
 constexpr Nanoseconds patience = 60 * second;
-// All know what stands in each other's windows.
-constexpr int most_ranks_with_windows = 8;
 
 class FaultyDrawing final : ScenarioDrawing {
  public:
@@ -132,8 +130,13 @@ class FaultyDrawing final : ScenarioDrawing {
     scenario_.traffic = draw_traffic(shape, random_);
     // Drawn apart, so that older seeds stay what they were.
     Random windows(scenario_.seed * 389 + 11);
-    if (ranks() > most_ranks_with_windows || !windows.chance(0.3)) return;
-    scenario_.traffic.windows = draw_windows({ranks(), shape.phases, shape.largest}, windows);
+    if (ranks() > most_ranks_with_windows) return;
+    if (windows.chance(0.3))
+      scenario_.traffic.windows = draw_windows({ranks(), shape.phases, shape.largest}, windows);
+    Random epochs(scenario_.seed * 541 + 31);
+    if (!epochs.chance(0.3)) return;
+    const std::int32_t part = shape.largest / static_cast<std::int32_t>(sizeof(std::uint64_t));
+    scenario_.traffic.epochs = draw_epochs({.ranks = ranks(), .epochs = shape.phases, .part = part}, epochs);
   }
 
   // Ranks that compute while messages are under way, and are interrupted then: at once, or late. Where
@@ -227,9 +230,11 @@ Scenario draw_scenario(std::uint64_t seed, const ScenarioWishes& wishes) {
 std::string Scenario::describe() const {
   const FabricOptions& fabric = *simulation.fabric;
   std::string text = fmt::format(
-      "seed {}: {} ranks, {} per host{}, {} with {} rails; {} phases, {} messages, {} accesses to windows\n",
+      "seed {}: {} ranks, {} per host{}, {} with {} rails; {} phases, {} messages, {} accesses to windows, "
+      "{} operations in epochs\n",
       seed, simulation.ranks, fabric.ranks_per_host, fabric.rails_within_host ? " (over rails too)" : "",
-      fabric.topology, fabric.rails, traffic.phases.size(), traffic.messages(), traffic.windows.accesses());
+      fabric.topology, fabric.rails, traffic.phases.size(), traffic.messages(), traffic.windows.accesses(),
+      traffic.epochs.operations());
   std::string parameters = fabric.parameters;
   std::ranges::replace(parameters, '\n', ';');
   text += fmt::format("  fabric: {}\n ", parameters);

@@ -12,6 +12,9 @@
 
 namespace hawser {
 
+// All know what stands in each other's windows.
+inline constexpr int most_ranks_with_windows = 8;
+
 // What a person decides in place of the seed.
 struct ScenarioWishes {
   int ranks = 0;       // 0: by the seed, mostly 2 to 4

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "testbed/campaign/epoch_traffic.h"
 #include "testbed/campaign/placed_data.h"
 #include "testbed/campaign/window_traffic.h"
 
@@ -32,11 +33,17 @@ class RankTraffic {
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
     std::optional<WindowTraffic> windows;
     if (plan_.windows.any()) windows.emplace(rank_, plan_.windows, buffers_).open();
+    std::optional<EpochTraffic> epochs;
+    const auto compute = [this](Nanoseconds time) { rank_.compute(time); };
+    if (plan_.epochs.any()) epochs.emplace(plan_.epochs, buffers_, compute).open();
     for (phase_ = 0; phase_ < plan_.phases.size(); ++phase_) {
       if (windows) windows->begin(phase_);
+      if (epochs) epochs->begin(phase_);
       run(plan_.phases[phase_]);
+      if (epochs) epochs->end(phase_);
       if (windows) windows->end(phase_);
     }
+    if (epochs) epochs->close();
     if (windows) windows->close();
     check(MPI_Finalize(), "MPI_Finalize");
   }

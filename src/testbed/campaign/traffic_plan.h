@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "base/time.h"
+#include "testbed/campaign/epoch_plan.h"
 #include "testbed/campaign/window_plan.h"
 
 namespace hawser {
@@ -70,6 +71,7 @@ struct PlannedPhase {
 struct TrafficPlan {
   std::vector<PlannedPhase> phases;
   WindowPlan windows;
+  EpochPlan epochs;
   // A rendezvous that its sender waits for takes no longer once its receive is posted, whatever the receiver
   // does. 0: nobody knows.
   Nanoseconds longest_send = 0;
