@@ -4,13 +4,16 @@
 //   N]
 //                         [--fabric two-switch [--rails 2] [--ranks-per-host 2] [--incident "40 2000 link
 //                         n0/hw0 down / link n0/hw0 up"]...] [--knob NAME=VALUE]... [--ranks-per-node 4]
-//                         [--filter A,-B] [--twice] [--verbose] [--list]
-// --twice runs each case again with the same seed and compares the traces.
+//                         [--filter A,-B] [--twice] [--timings N] [--verbose] [--list]
+// --twice runs each case again with the same seed and compares the traces. --timings, with --fabric, runs
+// each case so many times, each time over other links, with other settings and with cables that are pulled at
+// other moments; it fails unless connections failed, too.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "base/random.h"
 #include "conformance.h"
 #include "testbed/simulator/simulation.h"
 
@@ -22,6 +25,7 @@ struct Arguments {
   bool twice = false;
   bool verbose = false;
   bool list = false;
+  int timings = 0;
 };
 
 // `PACKETS MICROSECONDS BEGIN / END`: when so many packets were sent, for so long, these two commands.
@@ -89,6 +93,8 @@ Arguments parse(int argc, char** argv) {
       const std::string text = value;
       const std::size_t equals = std::min(text.find('='), text.size() - 1);
       simulation.knobs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    } else if (name == "--timings" && simulation.fabric) {
+      result.timings = std::atoi(value);
     } else if (name == "--trace") {
       simulation.trace_file = value;
     } else {
@@ -119,6 +125,59 @@ Verdict run(const conformance::NamedCase& test, const hawser::SimulationOptions&
   return verdict;
 }
 
+// The options, but with links, settings and incidents drawn from the seed.
+hawser::SimulationOptions draw_timing(hawser::SimulationOptions options, std::uint64_t seed) {
+  hawser::Random random(seed);
+  hawser::FabricOptions& fabric = *options.fabric;
+  const auto any = [&](std::initializer_list<int> choices) {
+    return std::to_string(choices.begin()[random.below(choices.size())]);
+  };
+  options.seed = seed;
+  fabric.parameters = "link-latency " + any({200, 700, 2000, 5000, 20'000}) + "ns\n";
+  if (random.chance(0.4)) fabric.parameters += "link-rate " + any({500, 1000, 4000}) + "MB/s\nchunk 8K\n";
+  const auto knob = [&](const char* name, const std::string& text) {
+    options.knobs.emplace_back(name, text);
+  };
+  knob("HAWSER_RAIL_PACKET", any({2048, 4096, 8192}));
+  knob("HAWSER_RAIL_STRIPE", any({4096, 16'384, 65'536}));
+  knob("HAWSER_RAIL_SEND_DEPTH", any({16, 64}));
+  knob("HAWSER_RAIL_ACKNOWLEDGE_TIME", any({2, 3}) + "ms");
+  knob("HAWSER_RAIL_RETRIES", any({1, 3}));
+  const int hosts = std::max(1, options.ranks / std::max(1, fabric.ranks_per_host));
+  const bool faults = random.chance(0.8);
+  for (auto i = faults ? 1 + random.below(6) : 0; i > 0; --i) {
+    hawser::Incident incident;
+    const std::string port = "link n" + std::to_string(random.below(static_cast<std::uint64_t>(hosts))) +
+                             "/hw" + std::to_string(random.below(static_cast<std::uint64_t>(fabric.rails)));
+    const bool silent = random.chance(0.4);
+    incident.after_packets = 1 + random.below(2000);
+    incident.lasts = 5 * hawser::microsecond << random.below(12);
+    incident.begin.push_back(port + (silent ? " blackhole both" : " down"));
+    incident.end.push_back(port + (silent ? " clear" : " up"));
+    fabric.incidents.push_back(std::move(incident));
+  }
+  return options;
+}
+
+// True: the case is right at all of them.
+bool run_timings(const conformance::NamedCase& test, const Arguments& arguments) {
+  std::uint64_t failures = 0, reissued = 0;
+  for (int i = 0; i < arguments.timings; ++i) {
+    const std::uint64_t seed = arguments.simulation.seed + static_cast<std::uint64_t>(i);
+    const Verdict verdict = run(test, draw_timing(arguments.simulation, seed));
+    failures += verdict.outcome.rails.failures;
+    reissued += verdict.outcome.rails.stripes_reissued + verdict.outcome.rails.packets_reissued;
+    if (verdict.failures == 0 && verdict.outcome.finished()) continue;
+    std::fprintf(stderr, "FAIL %s with seed %llu: %s\n", test.name.c_str(),
+                 static_cast<unsigned long long>(seed), verdict.outcome.report.c_str());
+    return false;
+  }
+  std::printf("%s: %d timings, %llu connections failed, %llu packets and stripes were sent again\n",
+              test.name.c_str(), arguments.timings, static_cast<unsigned long long>(failures),
+              static_cast<unsigned long long>(reissued));
+  return failures > 0 && reissued > 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -136,6 +195,11 @@ int main(int argc, char** argv) {
     if (arguments.list) std::printf("%s\n", test.name.c_str());
     if (arguments.list || !conformance::eligible(*test.test, options.ranks, {})) continue;
     if (arguments.verbose) std::printf("RUN %s\n", test.name.c_str());
+    if (arguments.timings > 0) {
+      ++ran;
+      failed += !run_timings(test, arguments);
+      continue;
+    }
     const Verdict verdict = run(test, options);
     const auto& outcome = verdict.outcome;
     bool good = verdict.failures == 0 && outcome.finished();
