@@ -2,15 +2,40 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <span>
 
 #include "access/verbs/verbs_functions.h"
+#include "rails/wire/packet.h"
 
 namespace hawser::rails_test {
 
 // May change a packet or a datagram of the process, and says how many of its bytes are sent.
 using Lie = std::function<std::size_t(bool datagram, std::span<std::byte>)>;
+
+// The packet as it is sent instead.
+class Packet {
+ public:
+  explicit Packet(std::span<std::byte> bytes) : bytes_(bytes), left(bytes.size()) {
+    if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
+  }
+  ~Packet() { std::memcpy(bytes_.data(), &header, sizeof(header)); }
+  template <class Body, class Change>
+  void body(Change&& change) {
+    Body body;
+    std::memcpy(&body, bytes_.data() + sizeof(header), sizeof(body));
+    change(body);
+    std::memcpy(bytes_.data() + sizeof(header), &body, sizeof(body));
+  }
+
+ private:
+  std::span<std::byte> bytes_;
+
+ public:
+  PacketHeader header;
+  std::size_t left;  // bytes that are sent
+};
 
 // The linked library's functions, for one process at a time; the lie outlives what they open.
 rdma::VerbsFunctions lying_functions(const Lie& lie);

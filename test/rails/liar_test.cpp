@@ -19,29 +19,6 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// The packet as it is sent instead.
-class Packet {
- public:
-  explicit Packet(std::span<std::byte> bytes) : bytes_(bytes), left(bytes.size()) {
-    if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
-  }
-  ~Packet() { std::memcpy(bytes_.data(), &header, sizeof(header)); }
-  template <class Body, class Change>
-  void body(Change&& change) {
-    Body body;
-    std::memcpy(&body, bytes_.data() + sizeof(header), sizeof(body));
-    change(body);
-    std::memcpy(bytes_.data() + sizeof(header), &body, sizeof(body));
-  }
-
- private:
-  std::span<std::byte> bytes_;
-
- public:
-  PacketHeader header;
-  std::size_t left;  // bytes that are sent
-};
-
 struct Case {
   const char* name;
   PacketKind kind;  // the first such packet is changed
