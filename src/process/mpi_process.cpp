@@ -198,6 +198,11 @@ Result<> MpiProcess::connect() {
 }
 
 Result<> MpiProcess::disconnect() {
+  // Said first: what is under way in such a window may never end.
+  if (const std::string windows = windows_.describe_unfreed(); !windows.empty())
+    environment_.host->print(fmt::format(
+        "hawser: rank {}: the program ends MPI without MPI_Win_free of {}, which MPI calls erroneous", rank_,
+        windows));
   HAWSER_TRY(synchronize_all());
   windows_.close();
   collectives_.close();

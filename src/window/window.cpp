@@ -1,5 +1,7 @@
 #include "window/window.h"
 
+#include <fmt/core.h>
+
 #include "base/assert.h"
 #include "collective/algorithms/algorithms.h"
 #include "collective/construction.h"
@@ -15,6 +17,20 @@ struct Told {
   std::int64_t size;
   std::int64_t unit;
 };
+
+const char* maker_of(WindowFlavor flavor) {
+  switch (flavor) {
+    case WindowFlavor::create:
+      return "MPI_Win_create";
+    case WindowFlavor::allocate:
+      return "MPI_Win_allocate";
+    case WindowFlavor::dynamic:
+      return "MPI_Win_create_dynamic";
+    case WindowFlavor::shared:
+      return "MPI_Win_allocate_shared";
+  }
+  return "";
+}
 
 Task gather(Operation& operation, Told* of_ranks) {
   operation.plan = Plan{};
@@ -39,6 +55,7 @@ Window::~Window() {
 Result<Ref<Window>> WindowEngine::create(Communicator& parent, WindowMemory memory) {
   auto communicator = duplicate(collectives_, parent);
   if (!communicator) return communicator.take_error();
+  communicator.value()->name = parent.name;
   const Ref<Window> window(new Window(*this, std::move(communicator).value(), std::move(memory)));
   std::vector<Members::Member> members(static_cast<std::size_t>(window->size()));
   const SharedWindowMemory* const shared = window->memory_.shared.get();
@@ -64,6 +81,22 @@ Result<Ref<Window>> WindowEngine::create(Communicator& parent, WindowMemory memo
   // Others may reach in from now on, whatever the program does.
   collectives_.waiting().expect();
   return window;
+}
+
+std::string WindowEngine::describe_unfreed() const {
+  const Window* first = nullptr;
+  int count = 0;
+  for (const auto& [id, window] : windows_) {
+    if (window->rank() != 0) continue;
+    if (count++ == 0) first = window;
+  }
+  if (count == 0) return {};
+  const std::string& parent = first->communicator().name;
+  return fmt::format("{} made by {} over {} ({} processes)",
+                     first->name.empty() ? "a window" : fmt::format("window '{}',", first->name),
+                     maker_of(first->memory().flavor),
+                     parent.empty() ? "a communicator without a name" : parent, first->size()) +
+         (count > 1 ? fmt::format(", and {} more", count - 1) : "");
 }
 
 WindowPeer& Window::make_peer(int rank) {

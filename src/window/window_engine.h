@@ -29,6 +29,9 @@ class WindowEngine final : public ActiveMessageHandler {
   // No window is left that anybody uses.
   void close();
 
+  // The windows of which this process is rank 0 and that the program has not freed, in words; empty: none.
+  std::string describe_unfreed() const;
+
   // Collective over `parent`, an intracommunicator.
   Result<Ref<Window>> create(Communicator& parent, WindowMemory memory);
 

@@ -133,6 +133,18 @@ def state(pid):
         return stat.read().rpartition(")")[2].split()[0]
 
 
+class Unfreed(unittest.TestCase):
+    def test_windows_are_named_once(self):
+        for place in PLACES:
+            with self.subTest(place):
+                result = run(place, "unfreed")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(result.stdout.count("is done"), 3)
+                self.assertRegex(result.stderr, r"^hawser: rank 0: the program ends MPI without MPI_Win_free of window "
+                                                r"'halo', made by MPI_Win_allocate over MPI_COMM_WORLD \(3 processes\), "
+                                                r"and 1 more, which MPI calls erroneous\n$")
+
+
 class Dead(unittest.TestCase):
     """A rank dies, and the launcher does nothing: it is stopped. The others notice it by themselves."""
 
