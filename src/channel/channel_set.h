@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "channel/shared_areas.h"
 #include "channel/transport.h"
 #include "channel/waiter.h"
 
@@ -25,6 +26,8 @@ class ChannelSet {
   // the fast path of what arrives: its progress_for is a template, so that a small message is matched without
   // an indirection. Its areas are for collectives.
   virtual SharedMemoryChannel* shared_memory() { return nullptr; }
+  // The processes of this node; null: there are no others.
+  virtual Neighbours* neighbours() { return nullptr; }
   virtual Waiter& waiter() = 0;
 };
 

@@ -1,7 +1,7 @@
-// SharedAreas: pieces of memory that all processes of this node see, and how to wake a process that may sleep
-// while it waits for something written there. For collectives straight in shared memory. In a real process
-// they come from the shared-memory channel; unit tests have their own. A process of the node goes by its
-// place among them.
+// SharedAreas: pieces of memory that all processes of this node see, for collectives straight in shared
+// memory. In a real process they come from the shared-memory channel; unit tests have their own. Neighbours:
+// how to wake a process that may sleep while it waits for something written to memory that it shares. A
+// process of the node goes by its place among them.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,22 @@
 
 namespace hawser {
 
-class SharedAreas {
+class Neighbours {
  public:
   virtual int place_of(ProcessIndex process) const = 0;  // -1: on another node
+  virtual void wake(int place) = 0;
+
+ protected:
+  ~Neighbours() = default;
+};
+
+class SharedAreas : public Neighbours {
+ public:
   // Reserves one of this process's areas; -1 when all are taken. Its bytes may be of former use.
   virtual int allocate() = 0;
   virtual void release(int index) = 0;
   virtual std::byte* address(int place, int index) const = 0;
   virtual std::int64_t area_bytes() const = 0;
-  virtual void wake(int place) = 0;
   // Whether this node has more processes than cores; the same on all of them.
   virtual bool crowded() const { return false; }
 

@@ -31,6 +31,7 @@ class MachineChannels final : public ChannelSet {
   Transport* channel_of(ProcessIndex peer) override;
   std::span<Transport* const> channels() override { return channels_; }
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
+  Neighbours* neighbours() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
   RailChannel* rails() { return rails_.get(); }
   // In a forked child: closes its copies of connections to other processes.

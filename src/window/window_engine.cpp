@@ -63,11 +63,11 @@ void WindowOperation::on_complete(Result<> result) { engine_.on_transferred(*thi
 WindowEngine::WindowEngine(CollectiveEngine& collectives) : collectives_(collectives), operations_(*this) {}
 WindowEngine::~WindowEngine() = default;
 
-void WindowEngine::open(Lane& lane, ProcessIndex self, ChannelSet& channels, SharedAreas* areas) {
+void WindowEngine::open(Lane& lane, ProcessIndex self, ChannelSet& channels, Neighbours* neighbours) {
   lane_ = &lane;
   self_ = self;
   channels_ = &channels;
-  areas_ = areas;
+  neighbours_ = neighbours;
   lane.set_handler(HandlerId::window, this);
 }
 
@@ -76,7 +76,7 @@ void WindowEngine::close() {
   lane_->set_handler(HandlerId::window, nullptr);
   lane_ = nullptr;
   channels_ = nullptr;
-  areas_ = nullptr;
+  neighbours_ = nullptr;
   for (auto& [id, window] : windows_) window->abandon();
   windows_.clear();
   for (auto& [process, link] : links_)

@@ -24,8 +24,8 @@ class WindowEngine final : public ActiveMessageHandler {
   ~WindowEngine();
 
   // From here on operations can be sent, and come in over the lane.
-  // `areas` wakes processes of this node; null: none share memory.
-  void open(Lane& lane, ProcessIndex self, ChannelSet& channels, SharedAreas* areas);
+  // `neighbours` are those that share memory with this process; null: there are none.
+  void open(Lane& lane, ProcessIndex self, ChannelSet& channels, Neighbours* neighbours);
   // No window is left that anybody uses.
   void close();
 
@@ -59,9 +59,9 @@ class WindowEngine final : public ActiveMessageHandler {
   }
   void forget(Window& window);
   // Of this process among those of its node, and one of those.
-  int place() const { return areas_ == nullptr ? -1 : areas_->place_of(self_); }
+  int place() const { return neighbours_ == nullptr ? -1 : neighbours_->place_of(self_); }
   void wake(int place) {
-    if (areas_ != nullptr) areas_->wake(place);
+    if (neighbours_ != nullptr) neighbours_->wake(place);
   }
   WindowLink& link(ProcessIndex process);
   // The process sent what it cannot mean; `what` goes on after "rank 3 sent ".
@@ -121,7 +121,7 @@ class WindowEngine final : public ActiveMessageHandler {
   CollectiveEngine& collectives_;
   Lane* lane_ = nullptr;
   ChannelSet* channels_ = nullptr;
-  SharedAreas* areas_ = nullptr;
+  Neighbours* neighbours_ = nullptr;
   ProcessIndex self_ = 0;
   std::map<std::uint32_t, Window*> windows_;  // by id
   std::map<ProcessIndex, std::unique_ptr<WindowLink>> links_;

@@ -36,7 +36,8 @@ class SimulatedProcess final : public SimulatedRank,
                                private Host,
                                private Bootstrap,
                                private AddressExchange,
-                               private ChannelSet {
+                               private ChannelSet,
+                               private Neighbours {
  public:
   SimulatedProcess(SimulatedJob& job, int rank, const Simulation::Body& body);
   ~SimulatedProcess();
@@ -121,7 +122,11 @@ class SimulatedProcess final : public SimulatedRank,
   std::span<Transport* const> channels() override {
     return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
   }
+  Neighbours* neighbours() override { return this; }
   Waiter& waiter() override { return *this; }
+  // Neighbours: they share the memory of windows that MPI allocates. A place is a rank.
+  int place_of(ProcessIndex process) const override;
+  void wake(int place) override;
 
   SimulatedJob& job_;
   JobLayout layout_;
@@ -139,6 +144,7 @@ class SimulatedProcess final : public SimulatedRank,
   std::uint32_t passes_in_vain_ = 0;  // since something came, or since the rank was parked
   std::uint32_t clock_reads_ = 0;     // since the library made progress
   std::uint64_t fences_ = 0;
+  bool woken_ = false;             // by a neighbour, while it was awake
   bool came_while_awake_ = false;  // something that the pass under way may have missed
   // What a ProgressThread does in a real process happens between two pieces of computing.
   bool interrupted_ = false;     // since the last turn

@@ -256,6 +256,19 @@ void SimulatedProcess::notify() {
     came_while_awake_ = true;
 }
 
+int SimulatedProcess::place_of(ProcessIndex process) const {
+  const auto node_of = [this](int rank) { return layout_.node_of_rank[static_cast<std::size_t>(rank)]; };
+  return node_of(process) == node_of(rank()) ? process : -1;
+}
+
+void SimulatedProcess::wake(int place) {
+  SimulatedProcess& neighbour = *job_.processes_[static_cast<std::size_t>(place)];
+  if (neighbour.state_ == State::idle)
+    neighbour.make_ready();
+  else
+    neighbour.woken_ = true;
+}
+
 void SimulatedProcess::on_completion() {
   if (state_ == State::computes) {
     missed_cost_ += job_.fabric_->options().cost.completion;
@@ -351,6 +364,7 @@ Result<> SimulatedProcess::leave() {
 }
 
 void SimulatedProcess::idle(std::uint32_t) {
+  if (std::exchange(woken_, false)) return;
   if (!channel_.inbox_empty()) return;
   if (platform_ == nullptr) return park(State::idle);
   // A pass over adapters lets time go by, and with it others run: what came then was perhaps not seen.
