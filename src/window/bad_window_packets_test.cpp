@@ -64,7 +64,8 @@ class Packets {
     std::memcpy(bytes.data() + at, &value, sizeof value);
   }
   std::vector<std::byte> definition() {
-    auto type = make_vector(1 + number(8), 1 + number(3), number(10), types_[PredefinedType::plain_int],
+    const auto small = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random_.below(bound)); };
+    auto type = make_vector(1 + small(8), 1 + small(3), number(10), types_[PredefinedType::plain_int],
                             CountForm::plain);
     std::vector<std::byte> encoded, bytes;
     if (!type || random_.chance(0.1)) {

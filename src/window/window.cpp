@@ -136,6 +136,8 @@ Result<> Window::free() {
   // What was done in a fence that no other one followed, and unlocks.
   Result<> over = finish_all(Until::done_at_target);
   HAWSER_TRY(barrier());
+  // The origins have all that they got; this process may hear of it later, and the memory is read until then.
+  wait_until([this] { return exposed_answers_ == 0; });
   engine_.forget(*this);
   unregister();
   freed_ = true;

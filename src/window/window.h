@@ -123,6 +123,7 @@ class Window final : public Counted {
  private:
   friend class WindowEngine;
   friend class WindowServer;
+  friend class ExposedAnswer;
 
   // What this process has begun and not ended. A fence both ends an epoch and begins one, which counts as
   // open only when it is used: what follows may as well be a lock or a start.
@@ -237,6 +238,7 @@ class Window final : public Counted {
   bool freed_ = false;
   bool lock_all_unchecked_ = false;                 // Access::locked_all with MPI_MODE_NOCHECK
   int locks_held_ = 0;                              // Access::locked
+  std::int64_t exposed_answers_ = 0;                // that adapters may still read from the memory
   std::vector<int> started_;                        // ranks that MPI_Win_start named
   std::vector<int> posted_;                         // ranks that MPI_Win_post named
   std::vector<std::unique_ptr<WindowPeer>> peers_;  // by rank, made when first needed

@@ -238,7 +238,7 @@ void WindowServer::send_answer(WindowPeer& peer, const WindowHeader& header, con
 void WindowServer::get(WindowPeer& peer, const WindowHeader& header, Place& place) {
   const std::int64_t bytes = place.wire.bytes;
   if (bytes >= answer_offered_from) {
-    auto* const exposed = new ExposedAnswer;
+    auto* const exposed = new ExposedAnswer(peer.window);
     exposed->type = place.type;
     exposed->packer = place.packer;
     exposed->bytes = front_of(place.memory, bytes);
@@ -262,6 +262,8 @@ void WindowServer::get(WindowPeer& peer, const WindowHeader& header, Place& plac
   }
 }
 
+ExposedAnswer::ExposedAnswer(Window& of) : window(&of) { ++of.exposed_answers_; }
+ExposedAnswer::~ExposedAnswer() { --window->exposed_answers_; }
 void ExposedAnswer::on_complete(Result<>) { delete this; }
 
 // --- Large puts ---

@@ -32,8 +32,12 @@ class ArrivingPut final : public Completion {
 // The answer to a large get, whose bytes the origin fetches.
 class ExposedAnswer final : public Completion {
  public:
+  // Kept alive, because the origin may have its bytes before this process hears of it.
+  explicit ExposedAnswer(Window& window);
+  ~ExposedAnswer();
   void on_complete(Result<> result) override;
 
+  const Ref<Window> window;
   ByteSequence bytes;
   TypePacker packer;
   Ref<const Datatype> type;

@@ -65,6 +65,18 @@ TEST(Campaign, PutsLeaveBuffersToRecoverWith) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
+// MPI_Win_free returned, and the memory was unmapped, while an adapter could still read the answer to a get.
+TEST(Campaign, FreedWindowsAreReadByNobody) {
+  const SeedVerdict verdict = run_seed(144172, {});
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+
+// A rank slept in MPI_Win_lock when its neighbour's process ended the turn of a rank on another host.
+TEST(Campaign, WhoLeavesALockWakesItsNeighbour) {
+  const SeedVerdict verdict = run_seed(135882, {});
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+
 TEST(Campaign, ReachesEveryPartOfTheProtocol) {
   CampaignOptions options;
   options.first = 2001;
