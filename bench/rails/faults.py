@@ -24,10 +24,18 @@ def first_after(events, wanted, begin, end):
     return min((at for at, facts in events if begin <= at < end and wanted(facts)), default=None)
 
 
-def pauses_of_a_job(fabric, down, up, count):
-    """[(detection, reissue after it or None, longest gap)] in ms of `count` faults in a row on alternating rails, and how exactly
-    the faults' times are known."""
-    stream = Stream(fabric, 65536, 16, gap_us=200)
+# What goes on meanwhile: how it is called, the bytes of one, how many are under way, and the criterion in ms for the time from
+# detection until the next one has arrived.
+TRAFFIC = {
+    "messages": ("stream of 64 KiB, 16 under way", {"bytes_": 65536, "window": 16}, None),
+    "puts": ("puts of 8 KiB, each with a flush", {"bytes_": 8192, "window": 1, "puts": True}, 5),
+}
+
+
+def pauses_of_a_job(fabric, traffic, down, up, count):
+    """[(detection, reissue after it or None, longest gap, end of the gap it falls into after it)] in ms of `count` faults in a row
+    on alternating rails, and how exactly the faults' times are known."""
+    stream = Stream(fabric, gap_us=200, **TRAFFIC[traffic][1])
     if not stream.logs.all_ready(2):
         raise Failed("the rails do not become ready")
     first = len(fabric.injected)
@@ -61,34 +69,46 @@ def pauses_of_a_job(fabric, down, up, count):
             raise Failed("a failure without an entry in the event log")
         reissued = first_after(events, lambda f: f.get("event") == "reissued", noticed, healed)
         longest = max((b - a for a, b in gaps if b > begin and a < healed), default=0)
-        found.append((max(0, noticed - at) / MS, None if reissued is None else (reissued - noticed) / MS, longest / MS))
+        goes_on = max((b - noticed for a, b in gaps if a < noticed < b), default=0)
+        found.append((max(0, noticed - at) / MS, None if reissued is None else (reissued - noticed) / MS, longest / MS, goes_on / MS))
     return found, exactness / MS
 
 
 def pause(options, report, testbed):
-    report.head(f"stream of 64 KiB, 16 under way, 2 rails of 200 MB/s, {options.faults} faults each: ms, p50 / p99")
+    for traffic in options.traffic:
+        pause_of(traffic, options, report, testbed)
+
+
+def pause_of(traffic, options, report, testbed):
+    report.head(f"{TRAFFIC[traffic][0]}, 2 rails of 200 MB/s, {options.faults} faults each: ms, p50 / p99")
     for kind in options.kinds:
         label, down, up, limit = KINDS[kind]
+        if traffic == "puts":  # which n0 moves
+            down, up = (re.sub("n([01])/", lambda host: f"n{1 - int(host[1])}/", text) for text in (down, up))
         found, exactness, lags = [], 0, []
         while len(found) < options.faults:
             with testbed.fabric(*TWO_RAILS) as fabric:
-                more, inexact = pauses_of_a_job(fabric, down, up, min(FAULTS_OF_A_JOB, options.faults - len(found)))
+                more, inexact = pauses_of_a_job(fabric, traffic, down, up,
+                                                min(FAULTS_OF_A_JOB, options.faults - len(found)))
                 lags.append(fabric.lag())
             found += more
             exactness = max(exactness, inexact)
-        whole = [noticed + (reissue or 0) for noticed, reissue, _ in found]
-        reissues = [reissue for _, reissue, _ in found if reissue is not None]
+        whole = [noticed + (reissue or 0) for noticed, reissue, *_ in found]
+        reissues = [reissue for _, reissue, *_ in found if reissue is not None]
 
         def both(values):
             return f"{percentile(values, .5):.2f} / {percentile(values, .99):.2f}" if values else "none"
-        report.keep("pauses", {"kind": kind, "label": label, "fault": down, "limit_ms": limit, "exactness_ms": exactness,
-                               "detection_ms": [noticed for noticed, _, _ in found], "reissue_ms": reissues, "whole_ms": whole,
-                               "gap_ms": [gap for _, _, gap in found]})
+        report.keep("pauses", {"traffic": traffic, "kind": kind, "label": label, "fault": down, "limit_ms": limit, "exactness_ms": exactness,
+                               "detection_ms": [noticed for noticed, *_ in found], "reissue_ms": reissues, "whole_ms": whole,
+                               "gap_ms": [gap for _, _, gap, _ in found], "goes_on_ms": [each for *_, each in found]})
         print(f"{label} (times of faults known to {exactness:.2f} ms; {len(whole)} of {len(found)} had something to reissue)")
-        report.row("fault to detection", both([noticed for noticed, _, _ in found]))
+        report.row("fault to detection", both([noticed for noticed, *_ in found]))
         report.row("detection to first reissued byte", both(reissues))
         report.row("whole", both(whole), f"p99 <= {limit} ms", percentile(whole, .99) <= limit)
-        report.row("longest gap of the stream, of each fault", both([gap for _, _, gap in found]))
+        report.row("longest gap of the stream, of each fault", both([gap for _, _, gap, _ in found]))
+        soon, goes_on = TRAFFIC[traffic][2], [each for *_, each in found]
+        if soon is not None:
+            report.row("detection until the next one arrives", both(goes_on), f"p99 <= {soon} ms", percentile(goes_on, .99) <= soon)
     print(f"fabric's lag, last: {lags[-1]}")
 
 

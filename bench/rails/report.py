@@ -19,7 +19,7 @@ import signal
 import subprocess
 import sys
 
-from faults import KINDS, degraded, pause, under_fire
+from faults import KINDS, TRAFFIC, degraded, pause, under_fire
 from cost import cost
 from ethernet import enter_namespace, ethernet
 from speed import speed
@@ -60,6 +60,7 @@ def parse_arguments():
     two = verbs.add_parser("pause")
     two.add_argument("--faults", type=at_least_one, default=100, help="of each kind")
     two.add_argument("--kinds", type=listed(str, KINDS), default="local,remote,switch,blackhole")
+    two.add_argument("--traffic", type=listed(str, TRAFFIC), default="messages", help="messages, puts")
     seven = verbs.add_parser("timeline")
     seven.add_argument("--libraries", type=listed(str, LIBRARIES), default=",".join(LIBRARIES))
     seven.add_argument("--seconds", type=float, default=4, help="before, while the cable is out, and after")

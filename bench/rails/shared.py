@@ -63,12 +63,13 @@ def mpibench(testbed, compiler=None):
 class Stream:
     """A running stream.c; `end` returns its gaps and its bins."""
 
-    def __init__(self, fabric, bytes_, window, gap_us=1000, variables=None):
+    def __init__(self, fabric, bytes_, window, gap_us=1000, variables=None, puts=False):
         testbed = fabric.testbed
         folder = pathlib.Path(tempfile.mkdtemp(dir=testbed.folder))
         self.testbed = testbed
         self.logs = Logs(folder, 2)
-        self.job = fabric.mpiexec(2, stream_program(testbed), bytes_, window, gap_us, stdin=subprocess.PIPE,
+        self.job = fabric.mpiexec(2, stream_program(testbed), bytes_, window, gap_us,
+                                  *(["put"] if puts else []), stdin=subprocess.PIPE,
                                   variables={"HAWSER_EVENT_LOG": self.logs.pattern, **(variables or {})})
         processes.expect_line(self.job, "running")
 

@@ -3,7 +3,9 @@
      gap FROM TO     between two arrivals that were further apart than the given time
      bin START BYTES what arrived in every 100 ms
      messages N
-   usage: stream [BYTES [WINDOW [GAP_US]]] */
+   "put": rank 0 puts into rank 1's memory instead, and flushes behind each WINDOW of puts. Then the end of a
+   flush is an arrival, and rank 0 prints.
+   usage: stream [BYTES [WINDOW [GAP_US [put]]]] */
 #include <mpi.h>
 #include <poll.h>
 #include <stdio.h>
@@ -87,6 +89,43 @@ static void receive_stream(struct seen* seen, char* buffers, int bytes, int wind
   }
 }
 
+/* Rank 1 waits until all is there, and looks at the numbers. */
+static void put_stream(struct seen* seen, int rank, char* buffers, int bytes, int window) {
+  MPI_Win memory;
+  MPI_Win_create(buffers, (MPI_Aint)window * bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory);
+  long long number = 0;
+  if (rank == 0) {
+    MPI_Win_lock_all(0, memory);
+    do {
+      for (int w = 0; w < window; ++w, ++number) {
+        char* const buffer = buffers + (size_t)w * (size_t)bytes;
+        memcpy(buffer, &number, sizeof number);
+        MPI_Put(buffer, bytes, MPI_BYTE, 1, (MPI_Aint)w * bytes, bytes, MPI_BYTE, memory);
+      }
+      MPI_Win_flush(1, memory);
+      note_arrival(seen, (long long)window * bytes);
+    } while (!input_ended());
+    MPI_Win_unlock_all(memory);
+  }
+  MPI_Bcast(&number, 1, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+  for (int w = 0; rank == 1 && w < window; ++w) {
+    long long found;
+    memcpy(&found, buffers + (size_t)w * (size_t)bytes, sizeof found);
+    if (found == number - window + w) continue;
+    fprintf(stderr, "stream: put %lld is in place of %lld\n", found, number - window + w);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+  MPI_Win_free(&memory);
+}
+
+static void print(const struct seen* seen) {
+  for (long i = 0; i < seen->gap_count; ++i) printf("gap %lld %lld\n", seen->gaps[i][0], seen->gaps[i][1]);
+  const long long bins = seen->messages > 0 ? (seen->before - seen->start) / bin_width : 0;
+  for (long long i = 0; i < bins && i < most_bins; ++i)
+    printf("bin %lld %lld\n", seen->start + i * bin_width, seen->bins[i]);
+  printf("messages %ld\n", seen->messages);
+}
+
 int main(int argc, char** argv) {
   const int bytes = argc > 1 ? atoi(argv[1]) : 65536, window = argc > 2 ? atoi(argv[2]) : 16;
   if (bytes < 8 || window < 1 || window > most_window) {
@@ -100,16 +139,15 @@ int main(int argc, char** argv) {
   struct seen seen = {.threshold = (argc > 3 ? atoll(argv[3]) : 1000) * 1000};
   seen.gaps = calloc(most_gaps, sizeof *seen.gaps);
   seen.bins = calloc(most_bins, sizeof *seen.bins);
-  if (rank == 0) puts("running"), fflush(stdout);
-  if (rank == 0) send_stream(buffers, bytes, window);
-  if (rank == 1) {
+  if (rank == 0) printf("running\n"), fflush(stdout);
+  const int puts = argc > 4 && strcmp(argv[4], "put") == 0;
+  if (puts)
+    put_stream(&seen, rank, buffers, bytes, window);
+  else if (rank == 0)
+    send_stream(buffers, bytes, window);
+  else
     receive_stream(&seen, buffers, bytes, window);
-    for (long i = 0; i < seen.gap_count; ++i) printf("gap %lld %lld\n", seen.gaps[i][0], seen.gaps[i][1]);
-    const long long bins = seen.messages > 0 ? (seen.before - seen.start) / bin_width : 0;
-    for (long long i = 0; i < bins && i < most_bins; ++i)
-      printf("bin %lld %lld\n", seen.start + i * bin_width, seen.bins[i]);
-    printf("messages %ld\n", seen.messages);
-  }
+  if (rank == (puts ? 0 : 1)) print(&seen);
   MPI_Finalize();
   free(buffers);
   free(seen.gaps);
