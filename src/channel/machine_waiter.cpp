@@ -57,6 +57,8 @@ void MachineWaiter::idle(std::uint32_t idle_passes) {
     announced_ = false;
     if (block_ != nullptr) block_->sleeping.store(awake, std::memory_order_relaxed);
   }
+  if (block_ != nullptr && block_->attentive.load(std::memory_order_relaxed) == 0 && idle_passes > 0)
+    block_->attentive.store(1, std::memory_order_relaxed);
   if (idle_passes >= spins)
     core_taken_ = yield_cpu() >= long_yield;
   else if (idle_passes >=
@@ -89,6 +91,7 @@ bool MachineWaiter::prepare(std::uint32_t how) {
   bool ready = true;
   if (block_ != nullptr && (!announced_ || block_->sleeping.load(std::memory_order_relaxed) == awake)) {
     // First time, or woken since: announce (again).
+    block_->attentive.store(0, std::memory_order_relaxed);
     block_->sleeping.exchange(how, std::memory_order_seq_cst);
     if (!membarrier_ || !remote_barrier()) sleep_limit_ = std::min(sleep_limit_, short_sleep);
     announced_ = true;

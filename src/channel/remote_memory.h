@@ -10,7 +10,8 @@
 // atomic to each other and to no other stores.
 //
 // All calls are made under the lane's lock, and completions come from progress, as Transport has it. A
-// completion with an error: the token, the offset or the size is wrong, or the peer is lost.
+// completion with an error: the token, the offset or the size is wrong, or the peer is lost;
+// ErrorKind::unsupported: the transport cannot do this one after all, and it is to go by messages.
 #pragma once
 
 #include "channel/transport.h"
@@ -42,8 +43,7 @@ struct AtomicRequest {
 struct RemoteCapabilities {
   bool put = false;
   bool get = false;
-  std::uint32_t atomics = 0;     // a bit for each AtomicOperation
-  std::int64_t least_bytes = 0;  // fewer go faster by messages, though puts and gets of them are done, too
+  std::uint32_t atomics = 0;  // a bit for each AtomicOperation
 
   bool atomic(AtomicOperation operation) const { return (atomics >> static_cast<int>(operation) & 1) != 0; }
 };

@@ -26,9 +26,9 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
     : segment_(std::move(segment)),
       self_(self),
       processes_(std::move(processes)),
-      remote_memory_(segment_, self, processes_, knobs.shm_single_copy != "never"),
       load_(segment_, self),
       fence_(!knobs.wait_membarrier || !accept_remote_barriers()),
+      remote_memory_(segment_, self, processes_, senders_, load_, fence_, knobs.shm_single_copy != "never"),
       chunk_(knobs.shm_single_copy_chunk),
       patience_(knobs.shm_patience) {
   const SegmentLayout& layout = segment_.layout();
@@ -198,9 +198,31 @@ void SharedMemoryChannel::receive_other(Peer& peer, const Slot& slot, TransportE
       events.on_offer(peer.process, slot.header, token, size);
       break;
     }
+    case Slot::serve:
+      return receive_served(peer, slot, events);
     default:
       receive_transfer(peer, slot, events);
   }
+}
+
+void SharedMemoryChannel::receive_served(Peer& peer, const Slot& slot, TransportEvents& events) {
+  ServedCommand command;
+  std::memcpy(&command, slot.payload, sizeof(command));
+  const std::byte* data = slot.payload + sizeof(command);
+  if (ServedOperations::in_ring(command)) {
+    Piece piece;
+    std::memcpy(&piece, data, sizeof(piece));
+    if (!peer.receiver.valid(piece) || piece.size != command.size)
+      return refuse(peer, bad_place(piece), events);
+    data = peer.receiver.at(piece);
+    peer.receiver.took(piece);
+  }
+  if (!remote_memory_.served().serve(peer.index, command, data))
+    return refuse(peer,
+                  fmt::format("a {} of {} bytes at offset {} of window {}, which is not there",
+                              command.put != 0 ? "put" : "get", command.size, command.offset, command.window),
+                  events);
+  peer.sender.wake_if_asleep();
 }
 
 void SharedMemoryChannel::land_eager(Peer& peer, const Piece& piece, TransportEvents& events) {

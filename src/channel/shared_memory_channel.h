@@ -171,6 +171,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   // The neighbour's ring holds nonsense: nothing is taken from it any more.
   [[gnu::cold]] static void refuse(Peer& peer, std::string what, TransportEvents& events);
   static std::string bad_place(const Piece& piece);
+  void receive_served(Peer& peer, const Slot& slot, TransportEvents& events);
   void land_eager(Peer& peer, const Piece& piece, TransportEvents& events);
   void send_control(Peer& peer, std::uint32_t format, const void* payload, std::size_t size);
   bool try_control(Peer& peer, std::uint32_t format, const void* payload, std::size_t size);
@@ -201,10 +202,10 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   SharedSegment segment_;
   std::int32_t self_;
   std::vector<ProcessIndex> processes_;
-  SharedRemoteMemory remote_memory_;
   NodeLoad load_;
   NeighbourWaker waker_;
   bool fence_;
+  SharedRemoteMemory remote_memory_;
 
   std::vector<RingSender*> senders_;          // by the job's process number; null: not served
   std::vector<Peer*> by_process_;             // likewise

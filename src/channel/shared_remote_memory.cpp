@@ -11,19 +11,21 @@ namespace hawser {
 
 namespace {
 
-// Up to this size two messages are faster than a call of the kernel.
-constexpr std::int64_t least_bytes = 512;
-
 // A part of a sequence that is not one piece, on the stack of the caller.
 constexpr std::int64_t piece_bytes = 8192;
 
 }  // namespace
 
 SharedRemoteMemory::SharedRemoteMemory(const SharedSegment& segment, std::int32_t self,
-                                       const std::vector<ProcessIndex>& processes, bool may_copy)
+                                       const std::vector<ProcessIndex>& processes,
+                                       const std::vector<RingSender*>& rings, NodeLoad& load, bool fence,
+                                       bool may_copy)
     : segment_(segment),
       self_(self),
       processes_(processes),
+      rings_(rings),
+      load_(load),
+      served_(segment, self, fence),
       copyable_(processes.size(), may_copy ? Copyable::unknown : Copyable::no) {}
 
 std::int32_t SharedRemoteMemory::place_of(ProcessIndex peer) const {
@@ -38,7 +40,7 @@ RemoteCapabilities SharedRemoteMemory::capabilities(ProcessIndex peer) const {
   if (copyable == Copyable::unknown)
     copyable = can_copy_from(segment_.block(place)) ? Copyable::yes : Copyable::no;
   const bool can = copyable == Copyable::yes;
-  return {can, can, 0, least_bytes};
+  return {can, can, 0};
 }
 
 // Tells a token of this job from other bytes; the owner's number is random.
@@ -46,7 +48,7 @@ std::uint64_t SharedRemoteMemory::seal(const WindowToken& token) const {
   const auto place = static_cast<std::int32_t>(token.words[3]);
   const std::uint64_t number = segment_.block(place).present.load(std::memory_order_acquire);
   constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
-  return ((number ^ token.words[1]) * odd ^ token.words[2]) * odd;
+  return (((number ^ token.words[1]) * odd ^ token.words[2]) * odd ^ token.words[4]) * odd;
 }
 
 Result<WindowToken> SharedRemoteMemory::register_window(std::byte* memory, std::int64_t size) {
@@ -54,8 +56,13 @@ Result<WindowToken> SharedRemoteMemory::register_window(std::byte* memory, std::
   token.words[1] = reinterpret_cast<std::uintptr_t>(memory);
   token.words[2] = static_cast<std::uint64_t>(size);
   token.words[3] = static_cast<std::uint64_t>(self_);
+  token.words[4] = served_.open_window(memory, size);
   token.words[0] = seal(token);
   return token;
+}
+
+void SharedRemoteMemory::unregister_window(const WindowToken& window) {
+  served_.close_window(static_cast<std::uint32_t>(window.words[4]));
 }
 
 std::uint64_t SharedRemoteMemory::address_of(std::int32_t place, const RemotePlace& where,
@@ -69,23 +76,42 @@ std::uint64_t SharedRemoteMemory::address_of(std::int32_t place, const RemotePla
 
 // copy(pid, address) answers whether it could.
 template <class Copy>
-bool SharedRemoteMemory::carry_out(ProcessIndex peer, const RemotePlace& where, std::int64_t bytes,
-                                   Completion* end, Copy&& copy) {
-  const std::int32_t place = place_of(peer);
-  const std::uint64_t address = address_of(place, where, bytes);
+bool SharedRemoteMemory::carry_out(std::int32_t place, std::uint64_t address, Completion* end, Copy&& copy) {
   Result<> result;
   if (address == 0)
-    result =
-        failure(ErrorKind::other, "{} bytes at offset {} are not within the window", bytes, where.offset);
+    result = failure(ErrorKind::other, "the bytes are not within the window");
   else if (!copy(segment_.block(place).pid, address))
-    result = failure(ErrorKind::other, "the kernel cannot copy {} bytes of another process's memory", bytes);
+    result = failure(ErrorKind::unsupported, "the kernel does not copy these bytes of another process");
   ended_.push_back({end, std::move(result)});
   return true;
 }
 
+// Whether the owner may be asked: with more processes than cores it is seldom there.
+bool SharedRemoteMemory::may_ask(std::uint64_t address) { return address != 0 && !load_.crowded(); }
+
+// It carries others out just now, and will have room sooner than the kernel copies.
+bool SharedRemoteMemory::busy(std::int32_t owner) const {
+  return served_.active() && segment_.block(owner).attentive.load(std::memory_order_relaxed) != 0;
+}
+
+ServedOperations::Place SharedRemoteMemory::place_in(std::int32_t owner, const RemotePlace& where,
+                                                     std::uint64_t address) const {
+  const ProcessIndex process = processes_[static_cast<std::size_t>(owner)];
+  return {owner, rings_[static_cast<std::size_t>(process)], static_cast<std::uint32_t>(where.window.words[4]),
+          where.offset, address};
+}
+
 bool SharedRemoteMemory::try_put(ProcessIndex peer, const RemotePlace& to, const ByteSequence& from,
                                  TrafficClass, Completion* end) {
-  return carry_out(peer, to, from.size, end, [&](pid_t pid, std::uint64_t address) {
+  const std::int32_t place = place_of(peer);
+  const std::uint64_t there = address_of(place, to, from.size);
+  if (from.size <= ServedOperations::largest_put && may_ask(there) &&
+      served_.try_put(place_in(place, to, there), from)) {
+    ended_.push_back({end, {}});
+    return true;
+  }
+  if (from.size <= ServedOperations::largest_put && busy(place)) return false;
+  return carry_out(place, there, end, [&](pid_t pid, std::uint64_t address) {
     if (from.contiguous()) return copy_to_process(pid, address, from.data, from.size);
     std::byte piece[piece_bytes];
     bool copied = true;
@@ -100,7 +126,13 @@ bool SharedRemoteMemory::try_put(ProcessIndex peer, const RemotePlace& to, const
 
 bool SharedRemoteMemory::try_get(ProcessIndex peer, const RemotePlace& from, const ByteSequence& into,
                                  TrafficClass, Completion* end) {
-  return carry_out(peer, from, into.size, end, [&](pid_t pid, std::uint64_t address) {
+  const std::int32_t place = place_of(peer);
+  const std::uint64_t there = address_of(place, from, into.size);
+  if (into.size <= ServedOperations::largest_get && may_ask(there) &&
+      served_.try_get(place_in(place, from, there), into, end))
+    return true;
+  if (into.size <= ServedOperations::largest_get && busy(place)) return false;
+  return carry_out(place, there, end, [&](pid_t pid, std::uint64_t address) {
     if (into.contiguous()) return copy_from_process(pid, into.data, address, into.size);
     std::byte piece[piece_bytes];
     for (std::int64_t at = 0; at < into.size; at += piece_bytes) {
@@ -112,8 +144,18 @@ bool SharedRemoteMemory::try_get(ProcessIndex peer, const RemotePlace& from, con
   });
 }
 
-void SharedRemoteMemory::tell_ends() {
-  for (Ended& ended : std::exchange(ended_, {})) tell(ended.end, std::move(ended.result));
+void SharedRemoteMemory::flush(ProcessIndex peer, Completion& end) {
+  if (!served_.flush(place_of(peer), end)) ended_.push_back({&end, {}});
+}
+
+bool SharedRemoteMemory::progress(TransportEvents& events) {
+  if (served_.active()) served_.progress(ended_, liars_);
+  for (const std::int32_t place : std::exchange(liars_, {}))
+    events.on_bad_packet(processes_[static_cast<std::size_t>(place)],
+                         "the end of a put or get that this process did not begin");
+  if (ended_.empty()) return false;
+  for (EndedOperation& ended : std::exchange(ended_, {})) tell(ended.end, std::move(ended.result));
+  return true;
 }
 
 }  // namespace hawser

@@ -16,10 +16,11 @@ constexpr std::int64_t header_bytes = page;
 
 std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
-// The slots start on the second line of a ring, after its control line and a line that keeps the
-// prefetcher's neighbour line quiet.
-constexpr std::int64_t slots_offset = 2 * cache_line;
-static_assert(sizeof(RingControl) <= slots_offset);
+// Between the control line of a ring and what comes behind it, a line keeps the prefetcher's neighbour line
+// quiet.
+constexpr std::int64_t served_offset = 2 * cache_line;
+constexpr std::int64_t slots_offset = served_offset + sizeof(ServedArea);
+static_assert(sizeof(RingControl) <= served_offset);
 static_assert(sizeof(ProcessBlock) <= block_stride);
 
 struct SegmentHeader {
@@ -99,6 +100,10 @@ std::byte* SharedSegment::ring(std::int32_t from, std::int32_t to) const {
 
 RingControl& SharedSegment::ring_control(std::int32_t from, std::int32_t to) const {
   return *reinterpret_cast<RingControl*>(ring(from, to));
+}
+
+ServedArea& SharedSegment::served_area(std::int32_t from, std::int32_t to) const {
+  return *reinterpret_cast<ServedArea*>(ring(from, to) + served_offset);
 }
 
 Slot* SharedSegment::ring_slots(std::int32_t from, std::int32_t to) const {

@@ -36,6 +36,7 @@ struct alignas(cache_line) Slot {
     data,         // payload: Data; a piece of what we wanted
     left,         // payload: Left; the sender of a transfer will not touch it any more
     done,         // payload: Done; the receiver has all it wanted of what we exposed
+    serve,        // payload: ServedCommand, then the bytes of a put or, if they are more, their Piece
   };
 
   TransportHeader header;
@@ -76,6 +77,14 @@ struct Left {
 struct Done {
   std::uint32_t expose;
 };
+// A put or get of few bytes that the receiver is to carry out (served_operations.h).
+struct ServedCommand {
+  std::int64_t offset;
+  std::uint32_t window;
+  std::uint16_t size;
+  std::uint8_t put;     // 0: a get
+  std::uint8_t answer;  // of a get: where the bytes go
+};
 static_assert(sizeof(Data) <= Slot::inline_limit && sizeof(Pull) <= Slot::inline_limit &&
               sizeof(ExposeToken) <= Slot::inline_limit);
 
@@ -92,6 +101,8 @@ struct ProcessBlock {
   // 0 awake, 1 asleep on this futex, 2 asleep on descriptors (wake by a datagram to `wake_address`).
   // Read at every send to the process, written only around sleeps.
   alignas(cache_line) std::atomic<std::uint32_t> sleeping;
+  // 1: it waits, and looks at its rings without pause. Others clear it when they find that it does not.
+  alignas(cache_line) std::atomic<std::uint32_t> attentive;
   // Which neighbours have ever sent: only their rings are polled.
   alignas(cache_line) std::atomic<std::uint64_t> incoming[max_node_processes / 64];
   // Set once before the first packet is sent (transfers between processes need it).
@@ -121,6 +132,20 @@ struct RingControl {
   alignas(cache_line) std::atomic<std::uint64_t> taken;
 };
 
+// Beside each ring, for the puts and gets that the consumer carries out: operations are numbered from 1, in
+// the order in which they stand in the ring.
+struct ServedArea {
+  static constexpr int answers = 8;
+  static constexpr std::int64_t answer_bytes = cache_line;
+
+  // By the producer: none up to this one is to be carried out that has not begun.
+  alignas(cache_line) std::atomic<std::uint64_t> withdrawn;
+  // By the consumer.
+  alignas(cache_line) std::atomic<std::uint64_t> begun;
+  std::atomic<std::uint64_t> done;
+  alignas(cache_line) std::byte answer[answers][answer_bytes];
+};
+
 struct SegmentLayout {
   std::int32_t processes = 1;
   std::uint32_t ring_slots = 0;  // powers of two
@@ -146,6 +171,7 @@ class SharedSegment {
   ProcessBlock& block(std::int32_t process) const;
   std::byte* area(std::int32_t process, std::int32_t index) const;
   RingControl& ring_control(std::int32_t from, std::int32_t to) const;
+  ServedArea& served_area(std::int32_t from, std::int32_t to) const;
   Slot* ring_slots(std::int32_t from, std::int32_t to) const;
   std::byte* ring_bytes(std::int32_t from, std::int32_t to) const;
 

@@ -104,10 +104,7 @@ bool SharedMemoryChannel::progress_transfers(TransportEvents& events) {
   bool moved = pending_slots_ > 0 && flush_pending();
   if (!streams_.empty()) moved |= push_streams(events);
   if (!fetches_.empty()) moved |= advance_fetches();
-  if (remote_memory_.pending()) {
-    remote_memory_.tell_ends();
-    moved = true;
-  }
+  if (remote_memory_.pending()) moved |= remote_memory_.progress(events);
   return moved;
 }
 

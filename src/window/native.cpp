@@ -27,11 +27,9 @@ bool WindowEngine::goes_natively(WindowPeer& peer, const WindowCall& call) {
   if (call.type != nullptr || (call.kind != WindowCall::Kind::put && call.kind != WindowCall::Kind::get))
     return false;
   NativeWay& way = peer.native;
-  if (call.bytes < way.least_bytes) return false;
   if (way.state == NativeWay::State::unknown) {
     const RemoteCapabilities can = remote_capabilities(*peer.link.channel, peer.link.process);
     const bool dynamic = peer.window.memory().flavor == WindowFlavor::dynamic;
-    way.least_bytes = can.least_bytes;
     way.state = can.put && can.get && !dynamic ? NativeWay::State::asked : NativeWay::State::none;
     if (way.state == NativeWay::State::asked)
       send_packet(peer, header_to(peer, WindowHeader::Kind::ask_token));
@@ -43,12 +41,25 @@ bool WindowEngine::begin_natively(WindowPeer& peer, WindowOperation& operation) 
   const WindowCall& call = operation.call;
   NativeWay& way = peer.native;
   const RemotePlace place{way.token, call.displacement};
-  if (call.kind == WindowCall::Kind::get)
-    return way.memory->try_get(peer.link.process, place, call.result, TrafficClass::one_sided, &operation);
-  const bool begun =
-      way.memory->try_put(peer.link.process, place, call.origin, TrafficClass::one_sided, &operation);
+  constexpr TrafficClass traffic = TrafficClass::one_sided;
+  const bool begun = call.kind == WindowCall::Kind::get
+                         ? way.memory->try_get(peer.link.process, place, call.result, traffic, &operation)
+                         : way.memory->try_put(peer.link.process, place, call.origin, traffic, &operation);
   way.unflushed |= begun;
   return begun;
+}
+
+// The transport cannot after all.
+void WindowEngine::send_instead(WindowOperation& operation) {
+  WindowPeer& peer = *operation.peer;
+  peer.native.state = NativeWay::State::none;
+  operation.native = false;
+  operation.stage = WindowOperation::Stage::queued;
+  if (operation.call.kind == WindowCall::Kind::put) ++peer.sent;
+  enqueue(peer, operation);
+  push(peer);
+  // Who waits for a flush asked before.
+  peer.window.ask_for_flush(peer);
 }
 
 void WindowEngine::on_token(WindowPeer& peer, const std::byte* payload, std::int64_t size) {

@@ -20,7 +20,7 @@ void Window::ask_for_flush(WindowPeer& peer) {
 }
 
 void Window::ask_for_native_flush(WindowPeer& peer) {
-  const bool queued = !peer.queue.empty() && peer.native.state == NativeWay::State::known;
+  const bool queued = !peer.queue.empty() && peer.native.memory != nullptr;
   if (queued)
     peer.native.flush_wanted = true;
   else if (peer.native.unflushed)

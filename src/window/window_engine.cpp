@@ -168,6 +168,8 @@ void WindowEngine::end(WindowOperation& operation) {
 }
 
 void WindowEngine::on_transferred(WindowOperation& operation, Result<> result) {
+  if (!result && operation.native && result.error().kind == ErrorKind::unsupported)
+    return send_instead(operation);
   if (!result) operation.failure.error = static_cast<std::int32_t>(error_class_of(result.error()));
   end(operation);
 }

@@ -107,6 +107,7 @@ class WindowEngine final : public ActiveMessageHandler {
   // native.cpp
   bool goes_natively(WindowPeer& peer, const WindowCall& call);
   static bool begin_natively(WindowPeer& peer, WindowOperation& operation);
+  void send_instead(WindowOperation& operation);
   void on_token(WindowPeer& peer, const std::byte* payload, std::int64_t size);
 
   // What the target says. `peer` is the one that `source` and the header name.

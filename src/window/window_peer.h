@@ -63,9 +63,8 @@ class NativeWay final : public Completion {
   State state = State::unknown;
   WindowToken token;
   RemoteMemory* memory = nullptr;
-  std::int64_t least_bytes = 0;  // fewer go by messages
-  bool unflushed = false;        // puts have begun since the last flush
-  bool flush_wanted = false;     // as soon as the peer's queue is empty
+  bool unflushed = false;     // operations have begun since the last flush
+  bool flush_wanted = false;  // as soon as the peer's queue is empty
   int flushing = 0;
   FailureOnWire failure;  // the first one that the program has not heard of
 };

@@ -128,6 +128,29 @@ class Freed(Messages):
             self.assertLess(kept, used // 4)
 
 
+class UserWindow(Messages):
+    """Windows over user's memory, which the processes of a node do not share."""
+
+    def all_right(self, how, **settings):
+        result = run("shared memory", "user_window", how, ranks=2, **settings)
+        if "no filters of system calls here" in result.stdout:
+            self.skipTest("the system has no filters of system calls")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("all right", result.stdout)
+
+    def test_a_rank_that_computes_delays_nobody(self):
+        self.all_right("computes")
+
+    def test_without_barriers_in_neighbours(self):
+        self.all_right("computes", wait_membarrier="off")
+
+    def test_the_kernel_refuses_after_a_while(self):
+        self.all_right("refused")
+
+    def test_the_kernel_is_never_asked(self):
+        self.all_right("refused", shm_single_copy="never")
+
+
 def state(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
         return stat.read().rpartition(")")[2].split()[0]
