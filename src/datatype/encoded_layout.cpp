@@ -167,6 +167,8 @@ class Decoder {
     if (failed()) return;
     node.size = sums_.multiply(node.count, child.node->size);
     repeat(child, node.count, node.stride);
+    // Copying steps over the last row; with one row nothing has bounded that step.
+    if (node.count == 1) node.stride = 0;
     result.low = child.low;
     result.high = child.high;
     node.child = child.node;

@@ -228,7 +228,7 @@ struct Engine {
 }  // namespace
 
 TypePacker::TypePacker(const void* buffer, std::int64_t count, const Datatype& type)
-    : count_(count), stride_(type.extent), size_(count * type.size) {
+    : count_(count), stride_(count > 1 ? type.extent : 0), size_(count * type.size) {
   const TypeLayout* layout = type.layout();
   HAWSER_ASSERT(layout != nullptr);
   node_ = layout->root.get();
