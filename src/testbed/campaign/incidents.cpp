@@ -201,8 +201,11 @@ class MovedLid final : public IncidentKind {
   const char* name() const override { return "moved LID"; }
   bool possible(const FabricParts& parts) const override { return !parts.ethernet; }
   void draw(const FabricParts& parts, Random& random, Incident& incident) const override {
-    incident.begin.push_back(
-        fmt::format("lid {} {}", mortal_adapter(parts, random), 200 + 8 * random.below(100)));
+    // One that no port has: each has up to four, and switches have some.
+    constexpr int most_lids = 4;
+    const bool few = parts.hosts * parts.rails * parts.ports * most_lids < 190;
+    const std::uint64_t lid = (few ? 200 : 4000) + 8 * random.below(100);
+    incident.begin.push_back(fmt::format("lid {} {}", mortal_adapter(parts, random), lid));
   }
 };
 
