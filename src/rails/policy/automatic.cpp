@@ -31,6 +31,11 @@ constexpr std::int64_t smallest_when_busy = 262144;
 // in order.
 constexpr double worth_changing_ns = 20'000;
 
+// A path that is so much of what its rail reaches needs no other beside it.
+constexpr double enough_alone = 0.95;
+// Another path of the rail has to be so much better for messages to move to it.
+constexpr double worth_moving = 0.8;
+
 struct Candidate {
   std::uint16_t subchannel = 0;
   std::uint16_t rail = 0;
@@ -56,8 +61,11 @@ class Automatic final : public SchedulingPolicy {
   const SubchannelView* probe(const StripeRequest& request, std::span<const SubchannelView> views,
                               std::size_t chosen) const;
 
-  std::size_t rotation_;  // where the look begins among equals; moves on with every message
-  int sticky_ = -1;       // where small messages go
+  void put_home_first(Candidate* begin, Candidate* end, double capacity);
+
+  std::size_t rotation_;    // where the look begins among equals; moves on with every message
+  std::vector<int> homes_;  // of each rail, the subchannel that carries a message alone as long as it can
+  int sticky_ = -1;         // where small messages go
   std::vector<Candidate> candidates_;
   std::vector<Weighted> parts_;
 };
@@ -72,6 +80,25 @@ double rail_capacity(const Candidate* begin, const Candidate* end, double nomina
   }
   // Measured is more than nominal: then nominal is wrong. Nothing nominal known: engines do not add up.
   return std::min(sum, std::max(nominal / ns_per_second, fastest));
+}
+
+// Paths of a rail differ only where the network is crowded, and whoever moves may crowd others. So the
+// messages of a rail stay on one path until another is better by more than chance, or until that path is not
+// enough: then all of them count by their weights.
+void Automatic::put_home_first(Candidate* begin, Candidate* end, double capacity) {
+  if (end - begin < 2) return;
+  if (homes_.size() <= begin->rail) homes_.resize(begin->rail + 1u, -1);
+  Candidate* best = begin;
+  Candidate* home = nullptr;
+  for (Candidate* c = begin; c != end; ++c) {
+    if (c->subchannel == homes_[begin->rail]) home = c;
+    // Routing tables are laid out for the first path of every port.
+    if (c->weight == best->weight && c->subchannel < best->subchannel) best = c;
+  }
+  if (home == nullptr || home->weight < worth_moving * best->weight) home = best;
+  homes_[begin->rail] = home->subchannel;
+  if (home->weight < enough_alone * capacity) return;
+  std::rotate(begin, home, home + 1);
 }
 
 // The usable subchannels in the order in which they would be done with a smallest stripe, without those that
@@ -96,12 +123,14 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
     while (end < candidates_.size() && candidates_[end].rail == candidates_[begin].rail) ++end;
     const double capacity = rail_capacity(&candidates_[begin], candidates_.data() + end,
                                           views[candidates_[begin].subchannel].nominal);
+    put_home_first(&candidates_[begin], candidates_.data() + end, capacity);
     double left = capacity;
     for (std::size_t i = begin; i < end; ++i) {
       Candidate& candidate = candidates_[i];
       const SubchannelView& view = views[candidate.subchannel];
       candidate.rate = std::min(candidate.weight, left);
       left -= candidate.rate;
+      if (i == begin && candidate.weight >= enough_alone * capacity) left = 0;
       if (candidate.weight < fastest / 2) candidate.rate *= trust_in_slow;
       candidate.free_ns =
           static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued) / capacity;

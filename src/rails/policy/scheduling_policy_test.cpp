@@ -354,6 +354,24 @@ TEST(Automatic, spreads_over_two_ports_rather_than_over_paths_of_one) {
   EXPECT_NE(views[plan.stripes()[0].subchannel].rail, views[plan.stripes()[1].subchannel].rail);
 }
 
+// Many processes that each change among good paths crowd one another (V07 3.2: displaced rings).
+TEST(Automatic, keeps_to_one_path_until_another_is_much_better) {
+  std::vector<SubchannelView> views;
+  for (int i = 0; i < 4; ++i) views.push_back(view(0, 1e9, static_cast<std::uint16_t>(i)));
+  StripePlan plan;
+  auto p = policy("auto");
+  const auto path = [&] {
+    p->plan(request(1 << 20), views, plan);
+    return plan.size() == 1 ? plan.stripes()[0].subchannel : -1;
+  };
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(path(), 0);
+  views[0].bytes_per_second = 0.96e9;  // chance
+  EXPECT_EQ(path(), 0);
+  views[0].bytes_per_second = 0.5e9;  // crowded
+  EXPECT_EQ(path(), 1);
+  views[0].bytes_per_second = 1e9;  // no reason to go back
+  EXPECT_EQ(path(), 1);
+}
 TEST(Automatic, equal_rails_share_and_take_turns) {
   std::vector views = {view(0, 1e9), view(1, 1e9)};
   auto p = policy("auto");
