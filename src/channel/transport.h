@@ -181,6 +181,9 @@ class Transport {
   // same.
   virtual std::vector<int> descriptors() const { return {}; }
   virtual Result<> arm(Wake) { return {}; }
+  // A call other than progress began what was not to be waited for when it was armed for what needs software:
+  // arm again.
+  virtual bool awaits_more_than_armed() const { return false; }
   // Called now and then, though not in every pass: looks for what nobody tells (a neighbour that has died).
   virtual void look_around(TransportEvents&, Nanoseconds) {}
   // The process gave its core away for so long between two passes.

@@ -61,8 +61,10 @@ class Environment {
   // Set between join and leave.
   Bootstrap* bootstrap = nullptr;
   ChannelSet* channels = nullptr;  // with the waiter that knows how to sleep on them
+  // HAWSER_PROGRESS, decided: something goes on while the program computes.
+  bool interrupts = false;
   // What the rails count, and the record of what happens to their paths; null: none are used here.
-  const RailChannel* rails = nullptr;
+  RailChannel* rails = nullptr;
   const RailStatus* rail_status = nullptr;
 };
 

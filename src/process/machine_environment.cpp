@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "access/system_devices.h"
@@ -75,6 +76,18 @@ class OnlyProtocol final : public TransportEvents {
   void on_bad_packet(ProcessIndex, std::string) override {}
 };
 
+// Whether there is a core that no process of the job needs, among those that this one may run on. Others may
+// be bound to other cores; that is not known, so it counts all.
+bool leaves_cores_free(const JobLayout& layout) {
+  const std::size_t bound = bound_processors().size();
+  const auto cores = bound > 0 ? static_cast<std::int64_t>(bound) : std::int64_t{online_cpus()};
+  const std::vector<std::int32_t>& nodes = layout.node_of_rank;
+  const std::int64_t processes =
+      layout.machine_processes > 0 ? layout.machine_processes
+                                   : std::ranges::count(nodes, nodes[static_cast<std::size_t>(layout.rank)]);
+  return processes < cores;
+}
+
 class MachineEnvironment final : public Environment {
  public:
   explicit MachineEnvironment(Knobs parsed) : knobs_(std::move(parsed)) {
@@ -101,12 +114,15 @@ class MachineEnvironment final : public Environment {
                          again ? -1 : layout.node_segment_fd,
                          layout.machine_processes,
                          layout.host_name.empty() ? host_name() : layout.host_name};
+    decided_ = knobs_;
+    if (knobs_.progress == "auto") decided_.progress = leaves_cores_free(layout) ? "interrupt" : "polling";
     Result<std::unique_ptr<MachineChannels>> built =
-        MachineChannels::build(place, *exchange_, knobs_, clock_, devices_);
+        MachineChannels::build(place, *exchange_, decided_, clock_, devices_);
     if (!built) return built.take_error();
     channels_ = std::move(built).value();
     channels = channels_.get();
     rails = channels_->rails();
+    interrupts = decided_.progress == "interrupt" && (knobs_.progress == "interrupt" || rails != nullptr);
     rail_status = channels_->rail_status();
     return {};
   }
@@ -152,6 +168,7 @@ class MachineEnvironment final : public Environment {
   MonotonicClock clock_;
   MachineHost host_;
   Knobs knobs_;
+  Knobs decided_;  // the same, for channels: HAWSER_PROGRESS is decided
   rdma::SystemDevices devices_{knobs_.rail_ethernet};
   int joins_ = 0;
   std::unique_ptr<Bootstrap> bootstrap_;

@@ -99,7 +99,7 @@ class MpiProcess final : public Progress, public ToolSource {
   AttributeCallbacks& attribute_callbacks() { return attribute_calls_; }
   ToolInterface& tool() { return tool_; }
   // The rails' counters; null where none are used, or while not in the job.
-  const RailCounters* rail_counters() const override;
+  const RailCounters* rail_counters() override;
   const RailStatus* rail_status() const { return connected_ ? environment_.rail_status : nullptr; }
   Nanoseconds time_to_join() const override { return time_to_join_; }
   const OneSidedCounters& one_sided_counters() const override { return one_sided_counters_; }
@@ -132,8 +132,7 @@ class MpiProcess final : public Progress, public ToolSource {
   StandIn& stand_in_state() { return stand_in_state_; }
   // Something large began that the program does not wait for yet.
   void expect() override {
-    if (may_stand_in_ && !stand_in_state_.armed() && stand_in_state_.expect(environment_.clock->now()))
-      arm_for_stand_in();
+    if (may_stand_in_) arm_for_stand_in();
   }
   // One pass of progress for a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops,
   // so the process yields its core now and then if nothing moved.
@@ -184,7 +183,9 @@ class MpiProcess final : public Progress, public ToolSource {
   void abort_after_loss();
   void look_around();
   void begin_stand_in();
-  bool arm_for_stand_in();
+  void arm_for_stand_in();
+  void tell_interrupts();
+  bool arm_and_look(bool& armed, int& passes);
   bool pass();
   bool move(bool as_stand_in);
   bool move_aside(int& passes);

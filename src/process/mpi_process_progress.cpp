@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/out_of_memory.h"
+#include "base/planted_bug.h"
 #include "base/rest.h"
 #include "channel/shared_memory_channel.h"
 #include "message/describe.h"
@@ -67,11 +68,23 @@ bool MpiProcess::move_aside(int& passes) {
   return any;
 }
 
+// Sets `armed` to false if some channel cannot interrupt. True if anything moved. What came before the arming
+// interrupts nobody, hence the look after it.
+bool MpiProcess::arm_and_look(bool& armed, int& passes) {
+  if (planted(PlantedBug::lost_interrupt)) {
+    const bool moved = move_aside(passes);
+    armed &= arm(polled_channels_);
+    return moved;
+  }
+  armed &= arm(polled_channels_);
+  return move_aside(passes);
+}
+
 bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
   bool any = false, moved = true, armed = true;
+  tell_interrupts();
   for (int passes = 64; moved && passes > 0; any |= moved) {
-    armed &= arm(polled_channels_);
-    moved = move_aside(passes);
+    moved = arm_and_look(armed, passes);
   }
   deadline = moved ? now_ : never;
   for (const Transport* channel : polled_channels_) deadline = std::min(deadline, channel->deadline());
@@ -89,7 +102,6 @@ void MpiProcess::end_interrupted_call() {
   if (!may_stand_in_) return;
   int passes = passes_at_end;
   move_aside(passes);
-  if (stand_in_state_.armed() || !stand_in_state_.expect(now_)) return;
   arm_for_stand_in();
 }
 
@@ -197,9 +209,17 @@ void MpiProcess::rest_among_threads(std::uint32_t idle_passes) {
   parked_.wake_finished();
 }
 
-const RailCounters* MpiProcess::rail_counters() const {
-  if (!connected_) return nullptr;
-  return environment_.rails == nullptr ? nullptr : &environment_.rails->counters();
+const RailCounters* MpiProcess::rail_counters() {
+  if (!connected_ || environment_.rails == nullptr) return nullptr;
+  tell_interrupts();
+  return &environment_.rails->counters();
+}
+
+void MpiProcess::tell_interrupts() {
+  if (environment_.rails == nullptr) return;
+  environment_.rails->note_interrupts(stand_in_state_.interrupts_useful(),
+                                      stand_in_state_.interrupts_useless(),
+                                      stand_in_state_.interrupts_suppressed());
 }
 
 std::string MpiProcess::describe_waiting() const {
@@ -216,18 +236,20 @@ std::string MpiProcess::describe_waiting() const {
 }
 
 void MpiProcess::begin_stand_in() {
-  if (may_stand_in_ || knobs_.progress != "interrupt" || polled_channels_.empty()) return;
+  if (may_stand_in_ || !environment_.interrupts || polled_channels_.empty()) return;
   if (environment_.has_threads)
     progress_thread_ = ProgressThread::start(*this, stand_in_state_, polled_channels_, *environment_.clock);
   may_stand_in_ = progress_thread_ != nullptr || environment_.stands_in;
 }
 
-// What came before that interrupts nobody.
-bool MpiProcess::arm_for_stand_in() {
-  const bool armed = arm(polled_channels_);
-  int passes = passes_at_end;
-  move_aside(passes);
-  return armed;
+// Unless they are armed, or interrupts were of no use lately.
+void MpiProcess::arm_for_stand_in() {
+  const bool stale = std::ranges::any_of(
+      polled_channels_, [](const Transport* channel) { return channel->awaits_more_than_armed(); });
+  if (stand_in_state_.armed() ? !stale : !stand_in_state_.expect(environment_.clock->now())) return;
+  bool armed = true;
+  for (int passes = passes_at_end; passes > 0 && arm_and_look(armed, passes);) {
+  }
 }
 
 }  // namespace hawser

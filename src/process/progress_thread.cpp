@@ -59,7 +59,7 @@ void ProgressThread::run(ServiceThread& thread) {
     }
     if (process_.thread_level() >= thread_serialized) keep_nothing_of_this_thread();
     Nanoseconds deadline = never;
-    state_.on_turn(process_.stand_in(deadline, *this));
+    state_.on_turn(interrupted, process_.stand_in(deadline, *this));
     lock.end_stand_in();
     sleep = deadline == never ? never : std::max<Nanoseconds>(deadline - clock_.now(), 0);
   }

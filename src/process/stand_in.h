@@ -23,7 +23,10 @@ class StandIn {
   bool armed() const { return armed_.load(std::memory_order_relaxed); }
   // Whether the channels are to be armed now. Then they count as armed.
   bool expect(Nanoseconds now) {
-    if (now < quiet_until_.load(std::memory_order_relaxed)) return false;
+    if (now < quiet_until_.load(std::memory_order_relaxed)) {
+      count(suppressed_);
+      return false;
+    }
     armed_.store(true, std::memory_order_relaxed);
     return true;
   }
@@ -37,6 +40,7 @@ class StandIn {
   Nanoseconds on_inside(bool interrupted, Nanoseconds now, bool looks_again) {
     const Nanoseconds rest = rest_;
     rest_ = std::min(2 * rest_, longest_rest);
+    if (interrupted) count(without_use_);
     if (interrupted && ++useless_ > chance) {
       quiet_ = std::min(2 * quiet_, longest_quiet);
       quiet_until_.store(now + quiet_, std::memory_order_relaxed);
@@ -46,21 +50,34 @@ class StandIn {
   // It came in vain so often that a call which lasts need not be looked at again and again.
   bool often_in_vain() const { return rest_ == longest_rest; }
   // A turn: the channels are armed again.
-  void on_turn(bool moved) {
+  void on_turn(bool interrupted, bool moved) {
+    if (interrupted) count(moved ? of_use_ : without_use_);
     armed_.store(true, std::memory_order_relaxed);
     if (!moved) return;
     useless_ = 0;
     rest_ = quiet_ = shortest_rest;
   }
 
+  // For the rails' counters of the same names.
+  std::uint64_t interrupts_useful() const { return of_use_.load(std::memory_order_relaxed); }
+  std::uint64_t interrupts_useless() const { return without_use_.load(std::memory_order_relaxed); }
+  std::uint64_t interrupts_suppressed() const { return suppressed_.load(std::memory_order_relaxed); }
+
  private:
+  using Count = std::atomic<std::uint64_t>;
+  // Each has one writer.
+  static void count(Count& what) {
+    what.store(what.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
   // So many useless interrupts in a row are taken as chance. With more, 500 in a second are tried.
   static constexpr int chance = 8;
   static constexpr Nanoseconds longest_quiet = 2 * millisecond;
 
   std::atomic<bool> armed_{false};
   std::atomic<Nanoseconds> quiet_until_{0};  // no arming before
-  int useless_ = 0;                          // interrupts in a row; these and what follows are the stand-in's
+  Count of_use_{0}, without_use_{0}, suppressed_{0};
+  int useless_ = 0;  // interrupts in a row; these and what follows are the stand-in's
   Nanoseconds quiet_ = shortest_rest;
   Nanoseconds rest_ = shortest_rest;
 };

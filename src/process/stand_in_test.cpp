@@ -20,7 +20,7 @@ TEST(StandIn, ArmsForWhatIsExpected) {
   EXPECT_TRUE(state.armed());
   state.on_interrupt();
   EXPECT_FALSE(state.armed());
-  state.on_turn(false);
+  state.on_turn(true, false);
   EXPECT_TRUE(state.armed());
 }
 
@@ -43,7 +43,7 @@ TEST(StandIn, OneThatWasOfUseMakesThemFrequent) {
   EXPECT_FALSE(state.expect(1 * millisecond));
   EXPECT_TRUE(state.expect(3 * millisecond));
   state.on_interrupt();
-  state.on_turn(true);
+  state.on_turn(true, true);
   state.on_interrupt();
   interrupt_in_vain(state, 3, 3 * millisecond);
   EXPECT_TRUE(state.expect(3 * millisecond)) << "some in vain are chance";
@@ -57,9 +57,9 @@ TEST(StandIn, StaysAwayForLongerTheOftenerItComesInVain) {
   for (int i = 0; i < 20; ++i) state.on_inside(false, 0, false);
   EXPECT_EQ(state.on_inside(false, 0, false), StandIn::longest_rest);
   EXPECT_TRUE(state.often_in_vain());
-  state.on_turn(false);
+  state.on_turn(true, false);
   EXPECT_EQ(state.on_inside(false, 0, false), StandIn::longest_rest) << "nothing was there to be done";
-  state.on_turn(true);
+  state.on_turn(true, true);
   EXPECT_EQ(state.on_inside(false, 0, false), StandIn::shortest_rest);
 }
 

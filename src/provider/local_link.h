@@ -36,6 +36,7 @@ class LocalLink final : public Link, private SessionPort {
   void destroy_channel(std::uint32_t channel) override { completions_.erase(channel); }
   int descriptor(std::uint32_t) const override { return -1; }
   int read_record(std::uint32_t channel, void* record, std::size_t bytes) override;
+  bool overslept() const { return session_.overslept(); }
 
  private:
   void completion_event(std::uint32_t channel, CompletionRecord record) override;

@@ -45,6 +45,9 @@ class Session final : public fabric::ContextPort {
   // The client rang for this queue pair.
   void doorbell(std::uint32_t queue_pair);
 
+  // A completion queue is armed and holds a completion that makes no event: it came before the arming.
+  bool overslept() const;
+
   void asynchronous_event(const fabric::AsyncEvent& event) override;
   void refill(fabric::ReceiveQueue& queue) override;
 

@@ -58,6 +58,18 @@ struct Session::Completions final : public fabric::CompletionPort {
   void tell_unread();
   // An event, if the queue is armed for such a completion.
   void tell(const fabric::Completion& completion);
+  bool armed_for(const fabric::Completion& completion);
+  // Whether it is armed for something that is in it and unread. Who tells of that at once never finds it so.
+  bool overslept();
+  // Calls f(completion) for each from this one on.
+  template <class F>
+  void for_each_from(std::uint64_t next, F&& f) {
+    for (; next != produced; ++next) {
+      fabric::Completion completion;
+      std::memcpy(&completion, shape.slot(memory.bytes.get(), next), sizeof completion);
+      f(completion);
+    }
+  }
 };
 
 struct Session::SharedReceives {

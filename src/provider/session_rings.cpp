@@ -1,4 +1,5 @@
 // Session: between the rings of the client and the queues of the model.
+#include <algorithm>
 #include <cstring>
 
 #include "provider/session_objects.h"
@@ -21,12 +22,15 @@ bool Session::Completions::deliver(const fabric::Completion& completion) {
   return true;
 }
 
-void Session::Completions::tell(const fabric::Completion& completion) {
-  std::atomic<std::uint32_t>& how = header().armed;
-  const std::uint32_t armed = how.load(std::memory_order_seq_cst);
+bool Session::Completions::armed_for(const fabric::Completion& completion) {
+  const std::uint32_t armed = header().armed.load(std::memory_order_seq_cst);
   const bool counts = completion.solicited || completion.status != fabric::CompletionStatus::success;
-  if (armed == CompletionQueueHeader::quiet || (armed == CompletionQueueHeader::solicited && !counts)) return;
-  how.store(CompletionQueueHeader::quiet, std::memory_order_seq_cst);
+  return armed == CompletionQueueHeader::any || (armed == CompletionQueueHeader::solicited && counts);
+}
+
+void Session::Completions::tell(const fabric::Completion& completion) {
+  if (!armed_for(completion)) return;
+  header().armed.store(CompletionQueueHeader::quiet, std::memory_order_seq_cst);
   header().told.store(told = produced, std::memory_order_seq_cst);
   session.port_.completion_event(channel, queue->number);
 }
@@ -36,11 +40,19 @@ void Session::Completions::tell_unread() {
   std::uint64_t next = header().entries.consumed.load(std::memory_order_acquire);
   if (produced - next > capacity) return;  // the client's number is wrong
   if (produced - told < produced - next) next = told;
-  for (; next != produced; ++next) {
-    fabric::Completion completion;
-    std::memcpy(&completion, shape.slot(memory.bytes.get(), next), sizeof completion);
-    tell(completion);
-  }
+  for_each_from(next, [this](const fabric::Completion& completion) { tell(completion); });
+}
+
+bool Session::Completions::overslept() {
+  bool found = false;
+  const std::uint64_t next = header().entries.consumed.load(std::memory_order_acquire);
+  if (channel != 0 && produced - next <= capacity)
+    for_each_from(next, [&](const fabric::Completion& completion) { found |= armed_for(completion); });
+  return found;
+}
+
+bool Session::overslept() const {
+  return std::ranges::any_of(completion_queues_, [](const auto& each) { return each.second->overslept(); });
 }
 
 void Session::note_completion(const fabric::Completion& completion) {

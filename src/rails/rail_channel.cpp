@@ -43,10 +43,15 @@ std::vector<int> RailChannel::descriptors() const {
 Result<> RailChannel::arm(Wake wake) {
   engine_->schedule.look_at_all();
   const bool solicited_only = wake == Wake::needs_software && !engine_->awaits_own_completions();
+  armed_for_solicited_ = solicited_only;
   for (const auto& rail : engine_->resources.rails)
     if (!rail->dead) HAWSER_TRY(rail->completions().arm(solicited_only));
   for (const auto& device : engine_->resources.devices) HAWSER_TRY(device->arm_datagrams());
   return {};
+}
+
+bool RailChannel::awaits_more_than_armed() const {
+  return armed_for_solicited_ && engine_->awaits_own_completions();
 }
 
 void RailChannel::set_alarm(DeadlineAlarm* alarm) { engine_->context.alarm = alarm; }
@@ -60,6 +65,13 @@ std::vector<ChannelCounter> RailChannel::list_counters() const {
 }
 
 const RailCounters& RailChannel::counters() const { return engine_->count(); }
+
+void RailChannel::note_interrupts(std::uint64_t useful, std::uint64_t useless, std::uint64_t suppressed) {
+  RailCounters& counters = engine_->context.counters;
+  counters.interrupts_useful = useful;
+  counters.interrupts_useless = useless;
+  counters.interrupts_suppressed = suppressed;
+}
 
 std::int64_t RailChannel::eager_limit(ProcessIndex) const { return engine_->eager.limit(); }
 
@@ -89,8 +101,6 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
   // A call that does not wait may be the last one for long.
   if (!engine_->moves_at_once() || engine_->in_progress()) return;
   engine_->begin_transfers();
-  // Who was armed for what others wait for would not hear of it.
-  if (engine_->awaits_own_completions()) static_cast<void>(static_cast<bool>(arm(Wake::needs_software)));
 }
 
 RemoteMemory* RailChannel::remote_memory() { return usable() ? &engine_->windows : nullptr; }

@@ -44,9 +44,12 @@ class RailChannel final : public Transport {
   // where nobody can sleep.
   std::vector<int> descriptors() const override;
   Result<> arm(Wake wake) override;
+  bool awaits_more_than_armed() const override;
   void set_alarm(DeadlineAlarm* alarm) override;
 
   const RailCounters& counters() const;
+  // What the process counts of the interrupts that it armed for (RailCounters).
+  void note_interrupts(std::uint64_t useful, std::uint64_t useless, std::uint64_t suppressed);
   // Whether nothing is under way, held or registered and all buffers are back: what must be so at the end of
   // a run. Fills in what is not.
   bool quiescent(std::string* why = nullptr) const;
@@ -78,6 +81,7 @@ class RailChannel final : public Transport {
  private:
   explicit RailChannel(std::unique_ptr<RailEngine> engine);
   std::unique_ptr<RailEngine> engine_;
+  bool armed_for_solicited_ = false;  // only; since it was armed last
 };
 
 }  // namespace hawser

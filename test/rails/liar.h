@@ -37,7 +37,11 @@ class Packet {
   std::size_t left;  // bytes that are sent
 };
 
+// While it says so, the adapters of the process carry out its requests and write no completions of them, as
+// one may do that dies soon. Those with errors, and what is received, are still told of.
+using Forgets = std::function<bool()>;
+
 // The linked library's functions, for one process at a time; the lie outlives what they open.
-rdma::VerbsFunctions lying_functions(const Lie& lie);
+rdma::VerbsFunctions lying_functions(const Lie& lie, const Forgets& forgets);
 
 }  // namespace hawser::rails_test

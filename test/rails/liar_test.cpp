@@ -142,6 +142,33 @@ TEST(Probe, WithoutAChecksumIsAnsweredWithinABuffer) {
   EXPECT_GT(sum(cluster, &RailCounters::recoveries), 0u) << cluster.describe();
 }
 
+// The receiver's adapters read a message, tell the sender so (S06's fenced finish), and fail before they have
+// written the completions of the reads. The sender's memory is in use again, so nothing may be read anew; but
+// the bytes are there, for they were before the finish left.
+TEST(ReadFinish, ThatThePeerCountedStandsForReadsWhoseEndsWereLost) {
+  ClusterOptions options = two_rails();
+  options.knobs.rail_rendezvous = "read";
+  options.knobs.progress = "interrupt";
+  bool forgets = false;
+  options.forgets = [&] { return forgets; };
+  RailCluster cluster(options);
+  stream(cluster, 20 * millisecond);
+  expect_all_well(cluster);
+  const std::uint64_t bytes_before = cluster.at(0).bytes;
+  forgets = true;
+  cluster.at(1).post({0, 65536, true});
+  cluster.run(cluster.now() + 5 * millisecond, false);
+  EXPECT_TRUE(cluster.at(1).idle()) << "the finish says that all was read";
+  EXPECT_EQ(cluster.at(0).bytes, bytes_before) << "and here nobody knows of it";
+  forgets = false;
+  for (const char* fault : {"qp n0/hw0 all kill", "qp n0/hw1 all kill"}) cluster.inject(fault);
+  cluster.run(cluster.now() + 100 * millisecond, false);
+  expect_all_well(cluster);
+  EXPECT_EQ(cluster.at(0).bytes, bytes_before + 65536) << cluster.describe();
+  EXPECT_GT(cluster.at(0).channel().counters().already_arrived, 0u);
+  EXPECT_EQ(cluster.at(0).channel().counters().stripes_reissued, 0u);
+}
+
 // Somebody heard all that process 0 sent by datagram, and says it again to process 1 when its addresses are
 // others: requests, fences and addresses of then are not believed, though their checks fit.
 TEST(Replay, OldDatagramsDoNotMoveAPeerBack) {

@@ -144,8 +144,9 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
     settings.status = &watcher_->status;
   }
   verbs::turn = platform_.get();
-  const bool liar = index == 0 && cluster.options.lie != nullptr;
-  rdma::VerbsDeviceSource source(liar ? lying_functions(cluster.options.lie) : linked_provider_functions());
+  const bool liar = index == 0 && (cluster.options.lie != nullptr || cluster.options.forgets != nullptr);
+  rdma::VerbsDeviceSource source(liar ? lying_functions(cluster.options.lie, cluster.options.forgets)
+                                      : linked_provider_functions());
   auto channel = RailChannel::open(settings, *cluster.exchanges_[static_cast<std::size_t>(index)], source,
                                    cluster.options.knobs,
                                    cluster.options.seed * 977 + static_cast<std::uint64_t>(index));

@@ -31,6 +31,7 @@ struct ClusterOptions {
   std::uint64_t seed = 1;
   std::vector<std::string> before;  // faults that are there when the processes begin
   Lie lie;                          // process 0's
+  Forgets forgets;                  // the same
   bool watched = false;             // every process shows its status to somebody, and logs its events
 };
 

@@ -151,14 +151,15 @@ std::span<const std::byte> VerbsDatagramQueuePair::receive() {
   if (!ensure_well()) return {};
   ibv_wc done;
   // Who sends empty ones without end must not hold the process up.
-  for (int looks = 0; looks < most_looks && ibv_poll_cq(receives_, 1, &done) > 0; ++looks) {
-    if (done.wr_id >> 32 != generation_) continue;
+  for (int looks = 0; looks < most_looks && ibv_poll_cq(receives_, 1, &done) > 0;) {
+    if (done.wr_id >> 32 != generation_) continue;  // flushed before a restart: at most receive_slots
+    ++looks;
     const auto index = static_cast<std::uint32_t>(done.wr_id);
     if (done.status != IBV_WC_SUCCESS) {
       // At once: nothing may come any more that would have this called again.
       broken_ = true;
-      ensure_well();
-      return {};
+      if (!ensure_well()) return {};
+      continue;
     }
     if (done.byte_len <= route_header) {
       if (!post_receive(index)) broken_ = true;

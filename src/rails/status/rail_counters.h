@@ -59,6 +59,9 @@ struct RailCounters {
   std::uint64_t dropped_duplicate = 0;
   std::uint64_t dropped_malformed = 0;
   std::uint64_t dropped_datagrams = 0;  // whose check did not fit the job's secret, or malformed
+  // Interrupts while the program computes: those that found something to do, those that found nothing or the
+  // program in a call of MPI, and how often none was asked for because they had been of no use.
+  std::uint64_t interrupts_useful = 0, interrupts_useless = 0, interrupts_suppressed = 0;
   // Times of the last failover: noticed, and first reissued byte posted.
   Nanoseconds last_failure = 0, last_resumption = 0;
 

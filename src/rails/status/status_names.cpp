@@ -72,6 +72,9 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(dropped_duplicate),
     HAWSER_COUNTER(dropped_malformed),
     HAWSER_COUNTER(dropped_datagrams),
+    HAWSER_COUNTER(interrupts_useful),
+    HAWSER_COUNTER(interrupts_useless),
+    HAWSER_COUNTER(interrupts_suppressed),
     HAWSER_COUNTER(last_failure),
     HAWSER_COUNTER(last_resumption),
 };

@@ -37,6 +37,7 @@ constexpr Case cases[] = {
     {PlantedBug::put_without_fence, Kind::faulty, 2501, 2650, "the window of rank"},
     {PlantedBug::early_flush, Kind::faulty, 231, 310, "the window of rank"},
     {PlantedBug::accumulate_twice, Kind::faulty, 1, 60, "window of rank"},
+    {PlantedBug::lost_interrupt, Kind::faulty, 1, 300, "overslept"},
     {PlantedBug::dead_key, Kind::faulty, 41, 110, "not registered any more"},
 };
 

@@ -147,6 +147,7 @@ class FaultyDrawing final : ScenarioDrawing {
     fabric().cost.interrupt = 100 << interrupts_.below(8);
     for (PlannedPhase& phase : scenario_.traffic.phases)
       phase.most_aside = calm ? 500 * millisecond : microsecond << interrupts_.below(14);
+    fabric().tells_of_earlier = interrupts_.chance(0.5);
     // Ranks of a host that talk over the network model are not interrupted.
     if (!calm || (fabric().ranks_per_host > 1 && !fabric().rails_within_host)) return;
     scenario_.traffic.longest_send = 50 * millisecond;

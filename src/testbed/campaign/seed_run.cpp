@@ -28,6 +28,8 @@ SeedVerdict run_scenario(const Scenario& scenario) {
   if (verdict.outcome.rails.protection_errors > 0)
     verdict.complaint = fmt::format("adapters refused {} requests for their keys or bounds",
                                     verdict.outcome.rails.protection_errors);
+  if (verdict.outcome.overslept > 0)
+    verdict.complaint = fmt::format("ranks overslept {} interrupts", verdict.outcome.overslept);
   for (std::size_t rank = 0; rank < buffers.size(); ++rank) {
     if (std::string damage = buffers[rank].find_damage(); !damage.empty()) {
       verdict.complaint = fmt::format("rank {}: {}", rank, damage);

@@ -59,6 +59,9 @@ struct FabricOptions {
   // SimulationOutcome::Kind::time_limit.
   Nanoseconds patience = never;
   VerbsCost cost;
+  // A completion queue that is armed while it holds completions of which nobody was told makes an event at
+  // once. Many adapters do; the standard does not ask for it.
+  bool tells_of_earlier = true;
   // Events between two checks of the fabric's counters; 0: only at the end.
   std::uint64_t check_every = 0;
 };

@@ -22,7 +22,11 @@ Knobs knobs_of(const SimulationOptions& options, std::string& complaint) {
   Result<Knobs> knobs = parse_knobs(views);
   Result<> checked;
   if (knobs) checked = check_text_knobs(knobs.value());
-  if (knobs && checked) return knobs.value();
+  if (knobs && checked) {
+    // A rank has one processor, which an interrupt takes time of.
+    if (knobs.value().progress == "auto") knobs.value().progress = "polling";
+    return knobs.value();
+  }
   complaint = knobs ? checked.error().text : knobs.error().text;
   return {};
 }
@@ -78,6 +82,9 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.migrations += one.migrations;
   sum.migrations_failed += one.migrations_failed;
   sum.dropped_datagrams += one.dropped_datagrams;
+  sum.interrupts_useful += one.interrupts_useful;
+  sum.interrupts_useless += one.interrupts_useless;
+  sum.interrupts_suppressed += one.interrupts_suppressed;
 }
 
 }  // namespace

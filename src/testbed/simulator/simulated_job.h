@@ -147,7 +147,8 @@ class SimulatedProcess final : public SimulatedRank,
   bool woken_ = false;             // by a neighbour, while it was awake
   bool came_while_awake_ = false;  // something that the pass under way may have missed
   // What a ProgressThread does in a real process happens between two pieces of computing.
-  bool interrupted_ = false;     // since the last turn
+  bool interrupted_ = false;     // since the last turn, in a call of MPI
+  bool by_interrupt_ = false;    // the next turn is for an interrupt
   Nanoseconds turn_at_ = 0;      // the next turn, at the earliest
   Nanoseconds missed_cost_ = 0;  // of completions that came while it computed
 };

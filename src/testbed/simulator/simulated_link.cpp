@@ -8,19 +8,24 @@
 namespace hawser {
 
 SimulatedLink::SimulatedLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
-                             SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost,
-                             LazyArena& memory)
+                             SimulatedProcessor& processor, DeviceUser& user, const FabricOptions& options,
+                             LazyArena& memory, std::vector<SimulatedLink*>& links)
     : events_(fabric.events()),
       processor_(processor),
       user_(user),
-      cost_(cost),
+      cost_(options.cost),
+      tells_of_earlier_(options.tells_of_earlier),
       memory_(memory),
-      link_(fabric, adapter, space, this) {}
+      links_(links),
+      link_(fabric, adapter, space, this) {
+  links_.push_back(this);
+}
 
-SimulatedLink::~SimulatedLink() = default;
+SimulatedLink::~SimulatedLink() { std::erase(links_, this); }
 
 // A call is a system call, and acts when everything posted before it has reached the adapter.
 verbs::Reply SimulatedLink::call(const verbs::Request& request, const verbs::SharedBytes* memory) {
+  if (request.call == verbs::Call::tell_completions && !tells_of_earlier_) return {};
   const bool registers =
       request.call == verbs::Call::register_memory || request.call == verbs::Call::deregister_memory;
   processor_.charge(registers ? cost_.registration : cost_.call);
@@ -54,8 +59,8 @@ Result<std::unique_ptr<verbs::Link>> SimulatedPlatform::open(std::uint32_t numbe
   if (adapter == nullptr)
     return failure(ErrorKind::invalid_argument, "host {} has no adapter {}", host_, number);
   if (adapter->dead()) return failure(ErrorKind::io, "adapter {} of host {} is dead", number, host_);
-  return std::unique_ptr<verbs::Link>(
-      std::make_unique<SimulatedLink>(fabric_, *adapter, space_, processor_, user_, cost_, memory_));
+  return std::unique_ptr<verbs::Link>(std::make_unique<SimulatedLink>(fabric_, *adapter, space_, processor_,
+                                                                      user_, options_, memory_, links_));
 }
 
 namespace {

@@ -3,14 +3,15 @@
 // cost it processor time; what arrives wakes it.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <vector>
 
 #include "base/event_queue.h"
 #include "provider/local_link.h"
+#include "testbed/simulator/fabric_options.h"
 #include "testbed/simulator/lazy_arena.h"
 #include "testbed/simulator/model_network.h"
-#include "testbed/simulator/network_cost.h"
 
 namespace hawser {
 
@@ -29,7 +30,8 @@ class DeviceUser {
 class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listener {
  public:
   SimulatedLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
-                SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost, LazyArena& memory);
+                SimulatedProcessor& processor, DeviceUser& user, const FabricOptions& options,
+                LazyArena& memory, std::vector<SimulatedLink*>& links);
   ~SimulatedLink() override;
 
   verbs::Reply call(const verbs::Request& request, const verbs::SharedBytes* memory) override;
@@ -43,6 +45,7 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   int read_record(std::uint32_t channel, void* record, std::size_t bytes) override {
     return link_.read_record(channel, record, bytes);
   }
+  bool overslept() const { return link_.overslept(); }
 
  private:
   // A doorbell on its way to the adapter.
@@ -67,7 +70,9 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   SimulatedProcessor& processor_;
   DeviceUser& user_;
   const VerbsCost& cost_;
+  const bool tells_of_earlier_;
   LazyArena& memory_;
+  std::vector<SimulatedLink*>& links_;  // it is among them
   verbs::LocalLink link_;
   std::deque<Doorbell> doorbells_;
   std::vector<Doorbell*> idle_doorbells_;
@@ -77,14 +82,15 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
 class SimulatedPlatform final : public verbs::Platform {
  public:
   SimulatedPlatform(fabric::Fabric& fabric, std::int32_t host, fabric::SpaceId space,
-                    SimulatedProcessor& processor, DeviceUser& user, const VerbsCost& cost, LazyArena& memory)
+                    SimulatedProcessor& processor, DeviceUser& user, const FabricOptions& options,
+                    LazyArena& memory)
       : fabric_(fabric),
         local_(fabric, host),
         host_(host),
         space_(space),
         processor_(processor),
         user_(user),
-        cost_(cost),
+        options_(options),
         memory_(memory) {}
   Result<std::vector<verbs::AdapterAttributes>> adapters() override { return local_.adapters(); }
   Result<std::unique_ptr<verbs::Link>> open(std::uint32_t adapter) override;
@@ -93,6 +99,10 @@ class SimulatedPlatform final : public verbs::Platform {
   }
   void complain(const std::string& text) override { local_.complain(text); }
   const std::vector<std::string>& once_per_outage() const { return local_.once_per_outage; }
+  // Some adapter is armed for a completion that came before, and nothing will wake who sleeps now.
+  bool overslept() const {
+    return std::ranges::any_of(links_, [](const SimulatedLink* link) { return link->overslept(); });
+  }
 
   // Whose verbs calls are answered from now on (verbs::current_platform()); null: nobody's. Answers who it
   // was.
@@ -105,8 +115,9 @@ class SimulatedPlatform final : public verbs::Platform {
   const fabric::SpaceId space_;
   SimulatedProcessor& processor_;
   DeviceUser& user_;
-  const VerbsCost& cost_;
+  const FabricOptions& options_;
   LazyArena& memory_;  // of all queues
+  std::vector<SimulatedLink*> links_;
 };
 
 }  // namespace hawser

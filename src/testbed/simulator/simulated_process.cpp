@@ -61,7 +61,7 @@ SimulatedProcess::SimulatedProcess(SimulatedJob& job, int rank, const Simulation
   if (job.fabric_) {
     platform_ = std::make_unique<SimulatedPlatform>(
         job.fabric_->fabric(), job.fabric_->host_of(rank), static_cast<fabric::SpaceId>(rank), *this,
-        static_cast<DeviceUser&>(*this), job.fabric_->options().cost, job.queue_memory_);
+        static_cast<DeviceUser&>(*this), job.fabric_->options(), job.queue_memory_);
   }
   slot_->environment = this;
 }
@@ -193,8 +193,8 @@ void SimulatedProcess::expect_turn() {
 
 bool SimulatedProcess::has_stand_in() const {
   const MpiProcess* const process = slot_->running;
-  return rails_ != nullptr && process != nullptr && process->knobs().progress == "interrupt" &&
-         process->function()[0] == 0 && fiber_.running();
+  return rails_ != nullptr && process != nullptr && interrupts && process->function()[0] == 0 &&
+         fiber_.running();
 }
 
 // How long it computed.
@@ -202,6 +202,7 @@ Nanoseconds SimulatedProcess::compute_until_turn(Nanoseconds most) {
   const Nanoseconds begin = local_time();
   const Nanoseconds until = std::min(begin + most, std::max(turn_at_, begin));
   if (until > begin) {
+    if (slot_->running->stand_in_state().armed()) job_.outcome_.overslept += platform_->overslept();
     state_ = State::computes;
     job_.queue_.schedule(ready_event_, until);
     fiber_.suspend();
@@ -217,7 +218,8 @@ void SimulatedProcess::take_turn() {
   turn_at_ = never;
   charge(job_.fabric_->options().cost.interrupt);
   Nanoseconds deadline = never;
-  slot_->running->stand_in_state().on_turn(slot_->running->stand_in(deadline, *this));
+  slot_->running->stand_in_state().on_turn(std::exchange(by_interrupt_, false),
+                                           slot_->running->stand_in(deadline, *this));
   turn_at_ = std::min(turn_at_, deadline);
 }
 
@@ -232,6 +234,7 @@ void SimulatedProcess::on_interrupt() {
     turn_at_ += state.on_inside(true, turn_at_, true);
     return;
   }
+  by_interrupt_ = true;
   job_.queue_.cancel(ready_event_);
   job_.queue_.schedule(ready_event_, turn_at_);
 }
@@ -299,6 +302,7 @@ void SimulatedProcess::between_tests() {
 Result<> SimulatedProcess::join() {
   bootstrap = this;
   Environment::channels = this;
+  interrupts = knobs->progress == "interrupt";
   if (platform_ != nullptr) HAWSER_TRY(open_rails());
   return fence();
 }

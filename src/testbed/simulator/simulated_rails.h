@@ -37,7 +37,12 @@ class SimulatedRails final : public Transport {
   RemoteMemory* remote_memory() override { return rails_->remote_memory(); }
   bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override { return rails_->deadline(); }
-  Result<> arm(Wake wake) override { return rails_->arm(wake); }
+  // Takes effect at the rank's own time, so something may come between its last look and this.
+  Result<> arm(Wake wake) override {
+    processor_.catch_up();
+    return rails_->arm(wake);
+  }
+  bool awaits_more_than_armed() const override { return rails_->awaits_more_than_armed(); }
   void set_alarm(DeadlineAlarm* alarm) override { rails_->set_alarm(alarm); }
   bool flushed() const override { return rails_->flushed(); }
 

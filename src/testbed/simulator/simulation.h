@@ -101,7 +101,10 @@ struct SimulationOutcome {
   // With a fabric: of all ranks together; and for how long after the last incident the last body ran.
   RailCounters rails;
   std::uint64_t payload_bytes = 0, repeated_bytes = 0;  // sent by adapters; of these, sent before
-  Nanoseconds finish_time = 0;                          // of the last body
+  // How often a rank went on computing until an interrupt comes, while a completion that is to interrupt it
+  // had come before: it is found late, or never.
+  std::uint64_t overslept = 0;
+  Nanoseconds finish_time = 0;  // of the last body
   int incidents = 0;
   Nanoseconds time_after_incidents = 0;
 
