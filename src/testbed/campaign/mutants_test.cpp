@@ -24,14 +24,14 @@ struct Case {
 };
 constexpr Case cases[] = {
     {PlantedBug::resend_without_fence, Kind::faulty, 55, 70, ""},
-    {PlantedBug::duplicate_finish, Kind::faulty, 50, 60, ""},
+    {PlantedBug::duplicate_finish, Kind::faulty, 100, 110, ""},
     {PlantedBug::wrong_key, Kind::faulty, 1, 30, "adapters refused"},
     {PlantedBug::early_readmission, Kind::faulty, 1, 20, "assertion failed"},
     {PlantedBug::long_hold_down, Kind::faulty, 1, 20, "time limit"},
     {PlantedBug::lose_credits, Kind::calm, 15, 30, "deadlock"},
     {PlantedBug::ignore_silence, Kind::black_holes, 20, 60, "found after more than 0.1 s"},
     {PlantedBug::impatient_adapters, Kind::calm, 80, 100, "failed more than once"},
-    {PlantedBug::impatient_adapters, Kind::calm, 120, 140, "were sent again"},
+    {PlantedBug::impatient_adapters, Kind::calm, 255, 290, "were sent again"},
     {PlantedBug::impatient_adapters, Kind::calm, 530, 545, "with endless patience"},
     {PlantedBug::fence_over_the_same, Kind::calm, 2015, 2030, "were sent again"},
     {PlantedBug::put_without_fence, Kind::faulty, 2501, 2650, "the window of rank"},
