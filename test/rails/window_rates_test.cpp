@@ -68,13 +68,14 @@ TEST_F(RailWindowRates, TwoRailsAreTwiceAsFast) {
 
 // Within one epoch, so that many are under way.
 TEST_F(RailWindowRates, PutsAndGetsFillBothDirections) {
-  for (const double link : {200e6, 3e9})
-    for (const std::int64_t size : {8 * kib, 64 * kib, mib}) {
+  for (const double link : {200e6, 1e9, 3e9})
+    for (const std::int64_t size : {4 * kib, 32 * kib, 64 * kib, 256 * kib, mib}) {
       const int count = static_cast<int>(std::max<std::int64_t>(128, 16 * mib / size));
       const double both = rate(of(2, link), Kind::mixed, size, count, 64);
       fmt::print("{:4.0f} MB/s, mixed {:7} bytes: {:.1f} MB/s, {:.3f} of both directions\n", link / 1e6, size,
                  both / 1e6, both / (4 * link));
-      EXPECT_GE(both, (link < 1e9 ? 0.95 : 0.75) * 4 * link);
+      // Of some sizes the last operations, which all go one way, take longer.
+      EXPECT_GE(both, (size == 64 * kib || size >= mib ? 0.95 : 0.92) * 4 * link);
     }
 }
 

@@ -11,10 +11,10 @@ namespace {
 
 // Both directions of a link are to be busy (V07 chapter 5). On a connection a get's request waits behind the
 // puts that were posted before it, and a put is acknowledged behind the answers to the gets before it. So
-// while gets are under way, as many bytes are put as are got, or so many. Requests wait, too, when the
-// adapters have as many reads under way as they can, so while puts are, there are no more gets than half of
-// that.
-constexpr std::int64_t puts_beside_gets = 65536, shortest_beside = 16384;
+// while both are under way, there are as many bytes of the one as of the other, or so many. Requests wait,
+// too, when the adapters have as many reads under way as they can, so some are left to confirmations.
+constexpr std::int64_t puts_beside_gets = 65536, gets_beside_puts = 524288, shortest_beside = 16384;
+constexpr int reads_left_to_confirmations = 2;
 // A light transfer does not take a path on which what is queued takes so much longer than on another one.
 constexpr double seconds_worth_changing = 20e-6;
 
@@ -47,12 +47,12 @@ std::int64_t StripeEngine::room_beside(const StripedTransfer& transfer, const Su
                                        std::int64_t wanted) {
   const QueuedBytes queued = subchannel.traffic.queued();
   const std::int64_t written = queued.of(Load::written);
-  if (transfer.direction_ == Direction::read) {
-    const int most = std::max(subchannel.ends.outstanding_reads / 2, 1);
-    return written == 0 || subchannel.traffic.reads < most ? wanted : 0;
-  }
-  if (queued.read == 0) return wanted;
-  const std::int64_t room = std::max(queued.read, puts_beside_gets) - written;
+  const bool read = transfer.direction_ == Direction::read;
+  const std::int64_t same_way = read ? queued.read : written, other_way = read ? written : queued.read;
+  if (other_way == 0) return wanted;
+  const int most_reads = std::max(subchannel.ends.outstanding_reads - reads_left_to_confirmations, 1);
+  if (read && same_way > 0 && subchannel.traffic.reads >= most_reads) return 0;
+  const std::int64_t room = std::max(other_way, read ? gets_beside_puts : puts_beside_gets) - same_way;
   return room >= std::min(wanted, shortest_beside) ? std::min(wanted, room) : 0;
 }
 
