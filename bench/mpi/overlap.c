@@ -5,7 +5,7 @@
 
    Between processes of one node nobody but the cores themselves copies the bytes, so without calls of MPI in
    between little can be hidden but the waiting; the figure says how well a library does with what calls it
-   gets. */
+   gets. Where one side alone computes, the other, which waits, may do all the copying. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +14,24 @@
 
 enum { repetitions = 60, most_requests = 2 };
 
-enum overlapped { no_overlap, exchange, one_way, iallreduce, ibcast, ialltoall, iallgather };
+enum overlapped {
+  no_overlap,
+  exchange,
+  one_way,
+  computing_sender,
+  computing_receiver,
+  iallreduce,
+  ibcast,
+  ialltoall,
+  iallgather
+};
 
 static enum overlapped overlapped_named(const char* name) {
   static const char* const names[] = {"",
                                       "overlap_exchange",
                                       "overlap_one_way",
+                                      "overlap_sender",
+                                      "overlap_receiver",
                                       "overlap_iallreduce",
                                       "overlap_ibcast",
                                       "overlap_ialltoall",
@@ -42,6 +54,8 @@ static int start(struct bench* bench, enum overlapped what, size_t bytes, MPI_Re
       MPI_Isend(bench->send, n, MPI_CHAR, peer, 0, world, &requests[count++]);
       break;
     case one_way:
+    case computing_sender:
+    case computing_receiver:
       if (bench->rank % 2 == 0)
         MPI_Isend(bench->send, n, MPI_CHAR, peer, 0, world, &requests[count++]);
       else
@@ -74,6 +88,11 @@ static double compute(double value, long steps) {
 
 static volatile double sink;
 
+static int computes(const struct bench* bench, enum overlapped what) {
+  if (what == computing_sender) return bench->rank % 2 == 0;
+  return what != computing_receiver || bench->rank % 2 == 1;
+}
+
 /* One communication with `steps` of computation in `tests` + 1 parts (0 steps: none), in us. */
 static double together(struct bench* bench, enum overlapped what, size_t bytes, long steps, int tests) {
   MPI_Request requests[most_requests];
@@ -81,6 +100,7 @@ static double together(struct bench* bench, enum overlapped what, size_t bytes, 
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
   const int count = start(bench, what, bytes, requests);
+  if (!computes(bench, what)) steps = 0;
   for (int part = 0; steps > 0 && part <= tests; ++part) {
     sink = compute(sink, steps / (tests + 1));
     if (part < tests) MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);

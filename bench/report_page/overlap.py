@@ -8,6 +8,8 @@ from .page import Figure, Section, Table
 NAMES = {
     "exchange": "Exchange (Isend and Irecv)",
     "one_way": "One way (Isend to Irecv)",
+    "sender": "One way, the sender alone computes",
+    "receiver": "One way, the receiver alone computes",
     "iallreduce": "MPI_Iallreduce",
     "ialltoall": "MPI_Ialltoall",
 }

@@ -188,11 +188,22 @@ Result<> ibsend(MpiProcess& process, const void* buf, std::int64_t count, Dataty
   return {};
 }
 
+[[gnu::noinline, gnu::cold]] static void expect_message(MpiProcess& process, MessageRequest& receive) {
+  const auto& comm = static_cast<const Communicator&>(*receive.communicator);
+  if (receive.source_rank >= 0)
+    process.point_to_point().show_receive(receive, comm.process_of(receive.source_rank));
+  process.expect();
+}
+
+void expect_large(MpiProcess& process, MessageRequest& receive) {
+  if (receive.bytes.size >= expected_bytes) [[unlikely]]
+    expect_message(process, receive);
+}
+
 [[gnu::flatten]] Result<> irecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                                 int source, int tag, Communicator& comm, Request*& request) {
   MessageRequest& receive = start_receive(process, buf, count, datatype, source, tag, comm);
-  if (receive.bytes.size >= expected_bytes) [[unlikely]]
-    process.expect();
+  expect_large(process, receive);
   request = &receive;
   return {};
 }
@@ -242,6 +253,7 @@ Result<> recv_init(MpiProcess& process, void* buf, std::int64_t count, Datatype&
       {comm.context(), source, tag}, describe_data(buf, count, datatype, packer));
   move_packer(made, packer, datatype);
   keep_alive(made, comm);
+  if (source >= 0) made.process = comm.process_of(source);
   request = &made;
   return {};
 }

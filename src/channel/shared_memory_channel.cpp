@@ -30,7 +30,8 @@ SharedMemoryChannel::SharedMemoryChannel(SharedSegment segment, std::int32_t sel
       fence_(!knobs.wait_membarrier || !accept_remote_barriers()),
       remote_memory_(segment_, self, processes_, senders_, load_, fence_, knobs.shm_single_copy != "never"),
       chunk_(knobs.shm_single_copy_chunk),
-      patience_(knobs.shm_patience) {
+      patience_(knobs.shm_patience),
+      posted_(segment_, self) {
   const SegmentLayout& layout = segment_.layout();
   HAWSER_ASSERT(layout.processes == static_cast<std::int32_t>(processes_.size()));
   eager_limit_ = std::min<std::int64_t>(knobs.shm_eager_limit, layout.ring_bytes / 4);
@@ -154,7 +155,8 @@ std::vector<ChannelCounter> SharedMemoryChannel::list_counters() const {
           {"packets_received", packets_received},
           {"ring_bytes_sent", bytes_sent},
           {"ring_bytes_received", bytes_received},
-          {"bytes_copied_from_senders", bytes_copied_}};
+          {"bytes_copied_from_senders", bytes_copied_},
+          {"bytes_written_to_receivers", bytes_written_}};
 }
 
 // A neighbour announced that it sends: its ring is polled from now on.

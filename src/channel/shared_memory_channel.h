@@ -5,24 +5,29 @@
 // the same way in larger pieces, which stay in the caches of both cores: both copy at once, and on one node
 // that is about four times as fast as a single copy by the kernel (measured, see doc/channel.md). But it
 // needs the sender's attention: a receiver that waits in vain copies straight out of the sender's memory
-// (process_vm_readv), claiming chunk by chunk, so that a sender who comes late takes over the rest.
+// (process_vm_readv), claiming chunk by chunk, so that a sender who comes late takes over the rest. And a
+// sender that nobody asks writes into the receive that waits for the message, if there is one
+// (posted_buffers.h).
 #pragma once
 
 #include <array>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/intrusive_list.h"
 #include "channel/node_load.h"
+#include "channel/posted_buffers.h"
+#include "channel/posted_receives.h"
 #include "channel/shared_areas.h"
 #include "channel/shared_remote_memory.h"
 #include "channel/shared_ring.h"
 
 namespace hawser {
 
-class SharedMemoryChannel final : public Transport, public SharedAreas {
+class SharedMemoryChannel final : public Transport, public SharedAreas, private PostedReceives {
  public:
   // `self` is this process's place in its node, `processes` are those of the node, in ascending order,
   // `job_size` the number of processes in the job.
@@ -41,6 +46,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   std::vector<ChannelCounter> list_counters() const override;
 
   RemoteMemory* remote_memory() override { return &remote_memory_; }
+  PostedReceives* posted_receives() override { return single_copy_ == SingleCopy::never ? nullptr : this; }
   RingSender* ring_to(ProcessIndex peer) override {
     const auto place = static_cast<std::size_t>(peer);
     return place < senders_.size() ? senders_[place] : nullptr;
@@ -75,7 +81,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   // Its patience with senders is counted in passes.
   void note_pause(Nanoseconds pause) override {
     constexpr Nanoseconds usual_pass = 50;
-    if (!fetches_.empty()) missed_passes_ += pause / usual_pass;
+    if (!fetches_.empty() || !unasked_.empty()) missed_passes_ += pause / usual_pass;
   }
   ProcessBlock& own_block() { return segment_.block(self_); }
 
@@ -111,12 +117,17 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
     std::int64_t quiet_passes = 0;  // since it last sent a piece
     std::uint32_t fetch_pass = 0;   // the pass in which a fetch from it was last looked at
     std::uint32_t stream_pass = 0;  // the pass in which its ring was found full
+    // Large messages to this neighbour that it has not asked for.
+    std::uint32_t unasked_passes = 0;  // since it last asked for one or took a piece
+    std::uint32_t unasked_pass = 0;    // the pass in which one was last looked at
+    std::uint32_t claims_from = 0;     // every message after this one, ...
+    std::uint32_t claims_to = 0;       // up to this one, is for receives that they claimed themselves
     std::vector<std::pair<std::uint32_t, std::array<std::byte, Slot::inline_limit>>>
         pending;  // see send_control
   };
   static_assert(sizeof(Peer) <= 384, "what an idle neighbour costs in this process's own memory");
   struct Exposed {
-    const Peer* peer = nullptr;  // who may ask for it; null: a free place
+    Peer* peer = nullptr;  // who may ask for it; null: a free place
     ByteSequence bytes;
     Completion* end = nullptr;
     std::int64_t streamed = 0;
@@ -125,6 +136,12 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
     bool claimed = false;   // the receiver asked for what is not claimed yet
     bool repeated = false;  // and for a part that it had claimed and could not copy
     bool done = false;      // says the receiver
+    // For who writes it into the receive that waits for it.
+    TransportHeader header;
+    std::uint32_t number = 0;  // of the message in the ring
+    std::optional<PostedBuffers::Found> target;
+    std::int64_t written = 0;  // bytes
+    bool asks = false;         // the target was claimed and not finished, so the receiver will ask
   };
   struct Stream {
     Peer* peer;
@@ -147,6 +164,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
     std::int32_t number = -1;  // -1: not started
     bool copied_here = false;  // some of it, so the sender must be told
     bool pulled = false;       // the sender was asked
+    bool written = false;      // or has written it all unasked, and will say so
     bool left = false;         // and will not touch the transfer any more
     bool all_claimed = false;
     bool reported = false;
@@ -159,7 +177,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   template <class Events>
   void drain(Peer& peer, const Slot* slot, Events& events);
   bool transfers_active() const {
-    return pending_slots_ + streams_.size() > 0 || !fetches_.empty() || remote_memory_.pending();
+    return pending_slots_ + streams_.size() + unasked_.size() > 0 || !fetches_.empty() ||
+           remote_memory_.pending();
   }
   bool progress_transfers(TransportEvents& events);
   void admit_senders();
@@ -188,15 +207,38 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   bool claim_for_stream(Stream& stream, TransportEvents& events);
   void settle_exposed(std::uint32_t id);
   bool advance_fetches();
+  Fetch& make_fetch(ProcessIndex process, const ExposeToken& token, const ByteSequence& into,
+                    Completion* end);
   void start_fetch(Fetch& fetch);
+  void ask_for(Fetch& fetch);
   bool copy_chunk(Fetch& fetch);
   void arrive(Fetch& fetch, std::int64_t bytes);
   void report_fetch(Fetch& fetch);
   void retire_if_over(Fetch& fetch);
   bool may_copy(Fetch& fetch);
+  bool copyable(Peer& peer);
+
+  // shared_write.cpp: large messages that the sender writes into the receive
+  int show(ProcessIndex source, const TransportHeader& header, const TransportHeader& mask,
+           const ByteSequence& into) override;
+  bool withdraw(int place) override;
+  void fetch_shown(int place, ProcessIndex source, const ExposeToken& token, const ByteSequence& into,
+                   Completion* end) override;
+  void receive_wrote(Peer& peer, const Wrote& wrote, TransportEvents& events);
+  bool write_unasked(TransportEvents& events);
+  bool may_write(Exposed& exposed, std::uint32_t id);
+  bool write_chunk(Exposed& exposed, std::uint32_t id, TransportEvents& events);
+  void stream_part(Exposed& exposed, std::uint32_t id, std::int64_t position, std::int64_t bytes);
+  void tell_written(Exposed& exposed, bool last);
+  bool patience_over(std::int64_t passes) {
+    return passes > (load_.crowded() ? patience_ / crowded_passes : patience_);
+  }
+
   std::int32_t peer_pid(const Peer& peer) const { return segment_.block(peer.index).pid; }
   Peer& peer_of(ProcessIndex process) { return *by_process_[static_cast<std::size_t>(process)]; }
 
+  // How many passes of a process with a core of its own weigh as much as one on a crowded node.
+  static constexpr std::int64_t crowded_passes = 256;
   enum class SingleCopy : std::uint8_t { when_sender_is_busy, always, never };
 
   SharedSegment segment_;
@@ -231,6 +273,12 @@ class SharedMemoryChannel final : public Transport, public SharedAreas {
   IntrusiveList<Fetch, &Fetch::link> fetches_;  // not yet reported, oldest first
   std::uint32_t pass_ = 0;
   std::uint64_t bytes_copied_ = 0;  // straight from senders' memory
+  PostedBuffers posted_;
+  std::vector<std::uint32_t>
+      unasked_;                   // numbers of what is exposed and not asked for, with some that are over
+  std::size_t next_unasked_ = 0;  // to be looked at
+  std::vector<Peer*> contradictions_;  // senders of messages that met another receive than they claimed
+  std::uint64_t bytes_written_ = 0;    // straight into receivers' memory
   std::vector<bool> areas_;
   const bool crowded_ = node_size() > online_cpus();  // wherever each may run: all see it alike
   Nanoseconds next_look_ = 0;

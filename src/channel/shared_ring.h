@@ -91,6 +91,10 @@ class RingSender {
     slot.stamp.store(++sent_, std::memory_order_release);
     wake_if_asleep();
   }
+  // The number of the message that was sent last; it comes round.
+  std::uint32_t last_number() const { return sent_; }
+  // The last message that the peer had looked at when it last said so.
+  std::uint32_t looked_at() const { return control_->looked_at.load(std::memory_order_acquire); }
   // Over the life of the ring: messages, and bytes of the byte part with what was left out between pieces.
   std::uint64_t messages() const { return past_messages_ + (sent_ - counted_messages_); }
   std::uint64_t bytes() const { return past_bytes_ + (written_ - counted_bytes_); }
@@ -171,6 +175,10 @@ class RingReceiver {
   void took(const Piece& piece) {
     taken_bytes_ = taken_bytes_ + skipped(piece) + RingSender::padded(piece.size);
     if (taken_bytes_ - told_bytes_ >= quarter_bytes_) bytes_due_ = true;
+  }
+  // Tells the sender what has been looked at; `front`: the front message, too.
+  void tell_looked_at(bool front) {
+    control_->looked_at.store(taken_ + (front ? 1 : 0), std::memory_order_release);
   }
   // At the end of a round of pops. True if the sender got credit, for which it may be waiting asleep.
   bool settle_credit() {

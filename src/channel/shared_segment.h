@@ -37,6 +37,7 @@ struct alignas(cache_line) Slot {
     left,         // payload: Left; the sender of a transfer will not touch it any more
     done,         // payload: Done; the receiver has all it wanted of what we exposed
     serve,        // payload: ServedCommand, then the bytes of a put or, if they are more, their Piece
+    wrote,        // payload: Wrote; what the sender wrote into the receive itself
   };
 
   TransportHeader header;
@@ -77,6 +78,11 @@ struct Left {
 struct Done {
   std::uint32_t expose;
 };
+struct Wrote {
+  std::uint32_t fetch;
+  std::uint32_t last;  // 1: that is all, and the receiver need not ask for anything
+  std::int64_t bytes;
+};
 // A put or get of few bytes that the receiver is to carry out (served_operations.h).
 struct ServedCommand {
   std::int64_t offset;
@@ -94,9 +100,23 @@ struct alignas(cache_line) SharedTransfer {
   std::atomic<std::int64_t> claimed;  // bytes
 };
 
+// A receive that waits, and that its sender may fill (posted_buffers.h). Written by its owner, except for the
+// claim in `state`.
+struct alignas(cache_line) PostedBuffer {
+  std::atomic<std::uint64_t> state;
+  std::atomic<std::uint64_t> order;  // of posting
+  std::atomic<std::int32_t> source;  // its place in the node
+  std::atomic<std::uint32_t> transfer;
+  std::atomic<std::uint64_t> address;
+  std::atomic<std::int64_t> size;
+  std::atomic<std::uint64_t> header[3];  // of a message that it takes, where `mask` has ones
+  std::atomic<std::uint64_t> mask[3];
+};
+
 // What the others see of one process. The lines are apart by who writes them and how often.
 struct ProcessBlock {
   static constexpr std::uint32_t transfers_count = 60;
+  static constexpr int posted_count = 16;
 
   // 0 awake, 1 asleep on this futex, 2 asleep on descriptors (wake by a datagram to `wake_address`).
   // Read at every send to the process, written only around sleeps.
@@ -115,6 +135,8 @@ struct ProcessBlock {
   alignas(cache_line) std::atomic<std::uint32_t> left;
   alignas(cache_line) char wake_address[64];
   alignas(cache_line) SharedTransfer transfers[transfers_count];
+  alignas(cache_line) std::atomic<std::uint64_t> posted_version;  // counts what was ever posted here
+  PostedBuffer posted[posted_count];
 };
 static_assert(sizeof(ProcessBlock) <= 2 * 4096);
 
@@ -130,6 +152,8 @@ struct RingControl {
   // What the consumer has taken: bytes in the upper half, slots in the lower, both counted over the ring's
   // life.
   alignas(cache_line) std::atomic<std::uint64_t> taken;
+  // How many messages it had looked at when it last posted or met a PostedBuffer for this producer.
+  std::atomic<std::uint32_t> looked_at;
 };
 
 // Beside each ring, for the puts and gets that the consumer carries out: operations are numbered from 1, in

@@ -8,6 +8,7 @@
 //   (nothing left to claim) left      ->    number may be used again
 //                                           waited in vain: claims a part, copies it from the sender's memory
 //                                     <-    done(id), if it copied any itself
+//   was not asked for long: shared_write.cpp
 //
 // The sender's buffer is free when it has streamed all that is wanted, or when the receiver says done and no
 // stream of it is open any more.
@@ -25,9 +26,6 @@ namespace {
 constexpr std::int64_t stream_claim_pieces = 16;
 // Fetches that are looked at in one pass; the others follow when these are through.
 constexpr int fetches_per_pass = 8;
-
-// How many passes of a process with a core of its own weigh as much as one on a crowded node.
-constexpr std::int64_t crowded_passes = 256;
 
 template <class T>
 T payload_of(const Slot& slot) {
@@ -50,7 +48,9 @@ bool SharedMemoryChannel::try_expose(ProcessIndex process, const TransportHeader
     id = free_exposed_.back();
     free_exposed_.pop_back();
   }
-  exposed_[id] = {.peer = &peer, .bytes = bytes, .end = end};
+  const std::uint32_t number = peer.sender.last_number() + 1;
+  exposed_[id] = {.peer = &peer, .bytes = bytes, .end = end, .header = header, .number = number};
+  unasked_.push_back(id);
   Slot& slot = peer.sender.next_slot();
   slot.header = header;
   slot.header.channel_word = Slot::expose;
@@ -63,6 +63,11 @@ bool SharedMemoryChannel::try_expose(ProcessIndex process, const TransportHeader
 
 void SharedMemoryChannel::fetch(ProcessIndex process, const ExposeToken& token, const ByteSequence& into,
                                 Completion* end) {
+  start_fetch(make_fetch(process, token, into, end));
+}
+
+SharedMemoryChannel::Fetch& SharedMemoryChannel::make_fetch(ProcessIndex process, const ExposeToken& token,
+                                                            const ByteSequence& into, Completion* end) {
   Fetch* fetch;
   if (free_fetches_.empty()) {
     fetch = &fetch_pool_.emplace_back();
@@ -77,7 +82,7 @@ void SharedMemoryChannel::fetch(ProcessIndex process, const ExposeToken& token, 
   fetch->into = into;
   fetch->end = end;
   fetches_.push_back(fetch);
-  start_fetch(*fetch);
+  return *fetch;
 }
 
 // Asks the sender for the bytes, if a number is free and they are not to be copied from here alone.
@@ -93,6 +98,11 @@ void SharedMemoryChannel::start_fetch(Fetch& fetch) {
   fetch_by_number_[static_cast<std::size_t>(fetch.number)] = &fetch;
   own_block().transfers[fetch.number].claimed.store(0, std::memory_order_relaxed);
   if (single_copy_ == SingleCopy::always && may_copy(fetch)) return;
+  ask_for(fetch);
+}
+
+// The sender is to send what it can claim.
+void SharedMemoryChannel::ask_for(Fetch& fetch) {
   fetch.pulled = true;
   const Pull pull{fetch.expose, static_cast<std::uint32_t>(fetch.number), -1, fetch.into.size,
                   fetch.into.size};
@@ -104,6 +114,8 @@ bool SharedMemoryChannel::progress_transfers(TransportEvents& events) {
   bool moved = pending_slots_ > 0 && flush_pending();
   if (!streams_.empty()) moved |= push_streams(events);
   if (!fetches_.empty()) moved |= advance_fetches();
+  if (!unasked_.empty() || !contradictions_.empty()) moved |= write_unasked(events);
+  missed_passes_ = 0;
   if (remote_memory_.pending()) moved |= remote_memory_.progress(events);
   return moved;
 }
@@ -127,21 +139,21 @@ bool SharedMemoryChannel::advance_fetches() {
       // (both sides then copy through the cache, in half the time), but not more: the sender may not run for
       // a while.
       peer.quiet_passes += 1 + missed_passes_;
-      const bool wanted = !fetch->pulled ||
-                          (single_copy_ != SingleCopy::never &&
-                           (peer.quiet_passes > (load_.crowded() ? patience_ / crowded_passes : patience_)));
+      const bool wanted =
+          !fetch->pulled || (single_copy_ != SingleCopy::never && patience_over(peer.quiet_passes));
       if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch);
     }
     fetch = next;
   }
-  missed_passes_ = 0;
   return moved;
 }
 
 // Whether this process can copy from the sender's memory: both ends in one piece, and allowed.
 bool SharedMemoryChannel::may_copy(Fetch& fetch) {
-  if (fetch.address == 0 || !fetch.into.contiguous()) return false;
-  Peer& peer = *fetch.peer;
+  return fetch.address != 0 && fetch.into.contiguous() && copyable(*fetch.peer);
+}
+
+bool SharedMemoryChannel::copyable(Peer& peer) {
   if (peer.copyable == Peer::Copyable::unknown)
     peer.copyable = can_copy_from(segment_.block(peer.index)) ? Peer::Copyable::yes : Peer::Copyable::no;
   return peer.copyable == Peer::Copyable::yes;
@@ -178,7 +190,7 @@ bool SharedMemoryChannel::copy_chunk(Fetch& fetch) {
 // The transfer of this number that the neighbour is to fill; null if there is none.
 SharedMemoryChannel::Fetch* SharedMemoryChannel::fetch_from(const Peer& peer, std::uint32_t number) {
   Fetch* const fetch = number < fetch_by_number_.size() ? fetch_by_number_[number] : nullptr;
-  return fetch != nullptr && fetch->peer == &peer && fetch->pulled ? fetch : nullptr;
+  return fetch != nullptr && fetch->peer == &peer && (fetch->pulled || fetch->written) ? fetch : nullptr;
 }
 
 void SharedMemoryChannel::receive_data(Peer& peer, const Data& data, TransportEvents& events) {
@@ -248,6 +260,9 @@ void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, Transpo
       retire_if_over(*fetch);
       break;
     }
+    case Slot::wrote:
+      receive_wrote(peer, payload_of<Wrote>(slot), events);
+      break;
     case Slot::done: {
       const auto id = payload_of<Done>(slot).expose;
       Exposed* const exposed = exposed_to(peer, id);
@@ -280,6 +295,11 @@ void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull, TransportEv
                               "offered to it",
                               pull.size, pull.position, pull.wanted, pull.expose),
                   events);
+  peer.unasked_passes = 0;
+  if (exposed->asks) {
+    exposed->asks = false;
+    if (exposed->written > 0) tell_written(*exposed, false);
+  }
   exposed->wanted = pull.wanted;
   (claims ? exposed->claimed : exposed->repeated) = true;
   ++exposed->streams;
@@ -303,7 +323,10 @@ bool SharedMemoryChannel::push_streams(TransportEvents& events) {
       ++i;
       continue;
     }
-    moved |= push_stream(stream, events);
+    if (push_stream(stream, events)) {
+      stream.peer->unasked_passes = 0;
+      moved = true;
+    }
     if (stream.position < stream.end || stream.claims) {
       stream.peer->stream_pass = pass_;
       ++i;
@@ -374,7 +397,7 @@ bool SharedMemoryChannel::claim_for_stream(Stream& stream, TransportEvents& even
 
 void SharedMemoryChannel::settle_exposed(std::uint32_t id) {
   Exposed& exposed = exposed_[id];
-  if (exposed.streams > 0 || !(exposed.done || exposed.streamed == exposed.wanted)) return;
+  if (exposed.streams > 0 || exposed.asks || !(exposed.done || exposed.streamed == exposed.wanted)) return;
   Completion* const end = exposed.end;
   exposed = {};
   free_exposed_.push_back(id);

@@ -130,6 +130,7 @@ struct ChannelCounter {
   std::uint64_t value;
 };
 
+class PostedReceives;
 class RemoteMemory;
 class RingSender;
 
@@ -167,6 +168,8 @@ class Transport {
 
   // One-sided operations that it does natively; null: none (remote_memory.h).
   virtual RemoteMemory* remote_memory() { return nullptr; }
+  // Where receives that wait are shown to their senders; null: nowhere (posted_receives.h).
+  virtual PostedReceives* posted_receives() { return nullptr; }
 
   // Progress and waiting.
 

@@ -206,6 +206,7 @@ void PointToPoint::cancel(MessageRequest& request) {
     case MessageRequest::Stage::arriving:
       return;
     case MessageRequest::Stage::posted:
+      if (request.shown >= 0 && !withdraw_shown(request)) return;
       matching_.withdraw(request);
       break;
     case MessageRequest::Stage::queued:

@@ -160,6 +160,13 @@ Matching::Queued Matching::queued_in(std::uint32_t context) const {
   return queued;
 }
 
+// All that stand before the last are shown if the last is: see PointToPoint::show_receive.
+bool Matching::first_or_behind_shown(const MessageRequest& receive) {
+  if (!bin_of(receive.context, any_source).posted.empty()) return false;
+  const MessageRequest* const before = bin_of(receive.context, receive.source_rank).posted.previous(&receive);
+  return before == nullptr || before->shown >= 0;
+}
+
 Message* Matching::find_sent_by(const MessageHeader& header, ProcessIndex process) {
   Bin& bin = bin_of(header.context, header.source_rank);
   for (Message* message = bin.messages.front(); message != nullptr; message = bin.messages.next(message)) {

@@ -73,6 +73,10 @@ class Matching {
   // Takes a posted receive out again.
   void withdraw(MessageRequest& receive);
 
+  // Whether all receives that are posted and could take a message instead of this posted one are shown to
+  // the sender. To be asked before any other is posted.
+  bool first_or_behind_shown(const MessageRequest& receive);
+
   // What waits now in one context; takes the time of a pass over all bins.
   struct Queued {
     std::uint64_t posted = 0;

@@ -66,6 +66,7 @@ class alignas(64) MessageRequest final : public Request {
     recycle,         // MPI_Request_free was called
     release_buffer,  // a message in an attached buffer: `buffer`
     tell_listener,   // part of something larger: `listener`
+    withdraw,        // a receive that is shown to its sender: `shown`
   };
   enum class Stage : std::uint8_t {
     idle,            // not started, or complete
@@ -90,6 +91,7 @@ class alignas(64) MessageRequest final : public Request {
   bool cancelling = false;  // send: a cancel packet is under way; complete only after its reply
   bool settled = false;     // send: matched, or its exposed bytes are free again
   TrafficClass traffic = TrafficClass::blocking;  // send
+  std::int8_t shown = -1;                         // receive: its place among the PostedReceives; -1: none
   ProcessIndex process = 0;                       // send: destination; receive: source, once matched
   std::uint32_t context = 0;
   std::int32_t source_rank = 0;  // send: ours; receive: wanted

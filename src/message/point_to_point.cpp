@@ -1,6 +1,7 @@
 #include "message/point_to_point.h"
 
 #include "base/assert.h"
+#include "channel/posted_receives.h"
 #include "message/transfer.h"
 
 namespace hawser {
@@ -100,7 +101,12 @@ Result<> PointToPoint::start(MessageRequest& request) {
   } else {
     request.active = true;
     request.complete = false;
-    is_send ? start_send(request) : start_receive(request);
+    if (is_send) {
+      start_send(request);
+    } else {
+      start_receive(request);
+      if (request.source_rank != any_source) show_receive(request, request.process);
+    }
     return {};
   }
   request.active = true;
@@ -121,8 +127,12 @@ void PointToPoint::release(MessageRequest& request) {
 void PointToPoint::conclude(MessageRequest& request) {
   const MessageRequest::After after = request.after;
   request.after = MessageRequest::After::nothing;
+  // A message that came in small, so it was never written there.
+  if (request.shown >= 0 && !withdraw_shown(request))
+    refuse(request.process, "a message for a receive into which it writes another");
   switch (after) {
     case MessageRequest::After::nothing:
+    case MessageRequest::After::withdraw:
       return;
     case MessageRequest::After::recycle:
       return recycle(request);
@@ -291,6 +301,37 @@ MessageRequest& PointToPoint::ireceive(const ReceivePattern& pattern, const Byte
   return request;
 }
 
+void PointToPoint::show_receive(MessageRequest& receive, ProcessIndex source) {
+  if (receive.stage != MessageRequest::Stage::posted || source == self_ || !receive.bytes.contiguous())
+    return;
+  const Peer& peer = peer_of(source);
+  PostedReceives* const posted = peer.channel->posted_receives();
+  if (posted == nullptr || receive.bytes.size <= peer.eager_limit ||
+      !matching_.first_or_behind_shown(receive))
+    return;
+  const MessageHeader header{.kind = MessageHeader::Kind::rendezvous,
+                             .context = receive.context,
+                             .source_rank = receive.source_rank,
+                             .tag = receive.tag};
+  const MessageHeader mask{.handler = static_cast<HandlerId>(0xff),
+                           .traffic = static_cast<TrafficClass>(0),
+                           .kind = static_cast<MessageHeader::Kind>(0xff),
+                           .context = ~std::uint32_t{0},
+                           .source_rank = -1,
+                           .tag = receive.tag == any_tag ? 0 : -1};
+  receive.shown = static_cast<std::int8_t>(posted->show(source, header, mask, receive.bytes));
+  if (receive.shown < 0) return;
+  receive.process = source;
+  if (receive.after == MessageRequest::After::nothing) receive.after = MessageRequest::After::withdraw;
+}
+
+// False: its message is being written there.
+bool PointToPoint::withdraw_shown(MessageRequest& receive) {
+  const bool withdrawn = peer_of(receive.process).channel->posted_receives()->withdraw(receive.shown);
+  if (withdrawn) receive.shown = -1;
+  return withdrawn;
+}
+
 bool PointToPoint::probe(const ReceivePattern& pattern, Status& status) {
   const Message* message = matching_.find(pattern);
   if (message == nullptr) return false;
@@ -335,7 +376,12 @@ void PointToPoint::fetch(ProcessIndex process, const MessageHeader& header, cons
   receive.status.source = header.source_rank;
   receive.status.tag = header.tag;
   receive.message_size = size;
-  peer_of(process).channel->fetch(process, token, front_of(receive.bytes, size), &receive.transfer());
+  Transport& channel = *peer_of(process).channel;
+  const ByteSequence into = front_of(receive.bytes, size);
+  if (receive.shown >= 0)
+    return channel.posted_receives()->fetch_shown(std::exchange(receive.shown, std::int8_t{-1}), process,
+                                                  token, into, &receive.transfer());
+  channel.fetch(process, token, into, &receive.transfer());
 }
 
 void PointToPoint::acknowledge_match(ProcessIndex process, const MessageHeader& header) {

@@ -93,6 +93,9 @@ class PointToPoint final : public ActiveMessageHandler {
     if (Message* message = matching_.post(request)) [[unlikely]]
       deliver(*message, request);
   }
+  // A receive that waits, whose message only this process can send: if it is a large one, its sender may
+  // write it while we compute.
+  void show_receive(MessageRequest& receive, ProcessIndex source);
   // Receives what a matched probe took out. The message is gone afterwards.
   void start_matched_receive(Message& message, MessageRequest& request) { deliver(message, request); }
 
@@ -261,6 +264,7 @@ class PointToPoint final : public ActiveMessageHandler {
   void deliver(Message& message, MessageRequest& receive);
   void fetch(ProcessIndex process, const MessageHeader& header, const ExposeToken& token, std::int64_t size,
              MessageRequest& receive);
+  bool withdraw_shown(MessageRequest& receive);
   void acknowledge_match(ProcessIndex process, const MessageHeader& header);
   void drop(Message& message);
   MessageRequest* send_named(ProcessIndex source, const MessageHeader& header);

@@ -399,32 +399,32 @@ bool wait_readable(int first, int other, Nanoseconds timeout) {
 
 void allow_copies_by_others() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
 
-bool copy_from_process(pid_t pid, void* into, std::uint64_t remote_address, std::int64_t bytes) {
-  auto* place = static_cast<std::byte*>(into);
+namespace {
+
+// One of the kernel's two copies between processes, as often as it takes.
+template <class Copy>
+bool copy_between_processes(Copy&& copy, pid_t pid, void* here, std::uint64_t there, std::int64_t bytes) {
+  auto* place = static_cast<std::byte*>(here);
   while (bytes > 0) {
-    iovec here{place, static_cast<std::size_t>(bytes)};
-    iovec there{reinterpret_cast<void*>(remote_address), static_cast<std::size_t>(bytes)};
-    const ssize_t copied = process_vm_readv(pid, &here, 1, &there, 1, 0);
+    iovec own{place, static_cast<std::size_t>(bytes)};
+    iovec remote{reinterpret_cast<void*>(there), static_cast<std::size_t>(bytes)};
+    const ssize_t copied = copy(pid, &own, 1, &remote, 1, 0);
     if (copied <= 0) return false;
     place += copied;
-    remote_address += static_cast<std::uint64_t>(copied);
+    there += static_cast<std::uint64_t>(copied);
     bytes -= copied;
   }
   return true;
 }
 
+}  // namespace
+
+bool copy_from_process(pid_t pid, void* into, std::uint64_t remote_address, std::int64_t bytes) {
+  return copy_between_processes(process_vm_readv, pid, into, remote_address, bytes);
+}
+
 bool copy_to_process(pid_t pid, std::uint64_t remote_address, const void* from, std::int64_t bytes) {
-  auto* place = static_cast<std::byte*>(const_cast<void*>(from));
-  while (bytes > 0) {
-    iovec here{place, static_cast<std::size_t>(bytes)};
-    iovec there{reinterpret_cast<void*>(remote_address), static_cast<std::size_t>(bytes)};
-    const ssize_t copied = process_vm_writev(pid, &here, 1, &there, 1, 0);
-    if (copied <= 0) return false;
-    place += copied;
-    remote_address += static_cast<std::uint64_t>(copied);
-    bytes -= copied;
-  }
-  return true;
+  return copy_between_processes(process_vm_writev, pid, const_cast<void*>(from), remote_address, bytes);
 }
 
 }  // namespace hawser

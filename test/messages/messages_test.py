@@ -151,6 +151,24 @@ class UserWindow(Messages):
         self.all_right("refused", shm_single_copy="never")
 
 
+class PostedReceive(Messages):
+    """Large messages to a rank of the same node that computes."""
+
+    def all_right(self, **settings):
+        result = run("shared memory", "posted_receive", ranks=2, **settings)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("all right", result.stdout)
+
+    def test_the_sender_brings_the_message(self):
+        self.all_right()
+
+    def test_without_barriers_in_neighbours(self):
+        self.all_right(wait_membarrier="off")
+
+    def test_with_chunks_and_without_patience(self):
+        self.all_right(shm_patience="0", shm_single_copy_chunk="64k")
+
+
 def state(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
         return stat.read().rpartition(")")[2].split()[0]

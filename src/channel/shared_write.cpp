@@ -1,0 +1,186 @@
+// Large messages in shared memory whose receiver computes: the sender writes into the receive that waits.
+//
+//   receiver                                sender
+//   show: posts the receive's memory
+//                                      <-   expose(id, address, size)
+//   computes                                nobody asks: claims the posted memory, then part by part of the
+//                                           SharedTransfer, as everybody who moves parts; writes them
+//                                      <-   wrote(number, all): the send is complete
+//   finds the message, whose receive
+//   is full
+//
+// A receiver that comes back in the middle asks for the message as usual (shared_transfer.cpp).
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "channel/shared_memory_channel.h"
+
+namespace hawser {
+
+namespace {
+// Exposed messages that are looked at in one pass.
+constexpr std::size_t looks_per_pass = 8;
+}  // namespace
+
+// The receiving side.
+
+int SharedMemoryChannel::show(ProcessIndex source, const TransportHeader& header, const TransportHeader& mask,
+                              const ByteSequence& into) {
+  if (free_numbers_.empty()) return -1;
+  Peer& peer = peer_of(source);
+  const std::int32_t number = free_numbers_.back();
+  own_block().transfers[number].claimed.store(0, std::memory_order_relaxed);
+  peer.receiver.tell_looked_at(false);
+  const int place = posted_.show(peer.index, static_cast<std::uint32_t>(number), header, mask, into);
+  if (place < 0) return -1;
+  free_numbers_.pop_back();
+  // The message may have come already, and its sender sleep.
+  if (peer.receiver.front() != nullptr) peer.sender.wake_if_asleep();
+  return place;
+}
+
+bool SharedMemoryChannel::withdraw(int place) {
+  if (!posted_.withdraw(place)) return false;
+  free_numbers_.push_back(static_cast<std::int32_t>(posted_.transfer_of(place)));
+  return true;
+}
+
+void SharedMemoryChannel::fetch_shown(int place, ProcessIndex source, const ExposeToken& token,
+                                      const ByteSequence& into, Completion* end) {
+  Fetch& fetch = make_fetch(source, token, into, end);
+  fetch.peer->receiver.tell_looked_at(true);
+  const std::uint32_t transfer = posted_.transfer_of(place);
+  const PostedBuffers::Met met = posted_.meet(place, fetch.expose);
+  fetch.number = static_cast<std::int32_t>(transfer);
+  fetch_by_number_[transfer] = &fetch;
+  if (met == PostedBuffers::Met::finished) {
+    fetch.written = fetch.all_claimed = true;
+    return;
+  }
+  if (met == PostedBuffers::Met::by_another) contradictions_.push_back(fetch.peer);
+  if (met == PostedBuffers::Met::unclaimed && single_copy_ == SingleCopy::always && may_copy(fetch)) return;
+  ask_for(fetch);
+}
+
+void SharedMemoryChannel::receive_wrote(Peer& peer, const Wrote& wrote, TransportEvents& events) {
+  Fetch* const fetch = fetch_from(peer, wrote.fetch);
+  const std::int64_t missing = fetch == nullptr || fetch->reported ? 0 : fetch->into.size - fetch->arrived;
+  const bool all = wrote.last != 0;
+  if (wrote.bytes < 1 || wrote.bytes > missing || (all && (!fetch->written || wrote.bytes != missing)))
+    return refuse(peer,
+                  fmt::format("that it wrote {} bytes of transfer {}, where {} are missing", wrote.bytes,
+                              wrote.fetch, missing),
+                  events);
+  arrive(*fetch, wrote.bytes);
+}
+
+// The sending side.
+
+bool SharedMemoryChannel::write_unasked(TransportEvents& events) {
+  for (Peer* peer : contradictions_)
+    refuse(*peer, "a message that meets another receive than the one that it was written to", events);
+  contradictions_.clear();
+  for (std::size_t looks = std::min(looks_per_pass, unasked_.size()); looks > 0; --looks) {
+    if (next_unasked_ >= unasked_.size()) next_unasked_ = 0;
+    const auto place = unasked_.begin() + static_cast<std::ptrdiff_t>(next_unasked_);
+    const std::uint32_t id = *place;
+    Exposed& exposed = exposed_[id];
+    if (exposed.peer == nullptr || exposed.claimed || exposed.done) {
+      unasked_.erase(place);
+      continue;
+    }
+    if (may_write(exposed, id)) {
+      if (!write_chunk(exposed, id, events)) unasked_.erase(place);
+      return true;
+    }
+    ++next_unasked_;
+  }
+  return false;
+}
+
+// Whether the receiver does not come, and the receive that takes this message is known and claimed.
+bool SharedMemoryChannel::may_write(Exposed& exposed, std::uint32_t id) {
+  Peer& peer = *exposed.peer;
+  if (peer.unasked_pass != pass_) {
+    peer.unasked_pass = pass_;
+    peer.unasked_passes += 1 + missed_passes_;
+  }
+  if (!patience_over(peer.unasked_passes)) return false;
+  if (exposed.target.has_value()) return true;
+  if (!exposed.bytes.contiguous() || exposed.bytes.size == 0 || !copyable(peer)) return false;
+  auto found = posted_.find(peer.index, exposed.header);
+  if (!found.has_value() || found->size < 1 || found->transfer >= ProcessBlock::transfers_count) return false;
+  // Read after the buffers, see posted_buffers.h.
+  const std::uint32_t looked_at = peer.sender.looked_at();
+  const std::uint32_t before = exposed.number - 1;
+  if (before != looked_at) {
+    if (looked_at != peer.claims_from || before != peer.claims_to) return false;
+  } else {
+    peer.claims_from = looked_at;
+  }
+  if (!posted_.claim(*found, id)) return false;
+  peer.claims_to = exposed.number;
+  exposed.target = found;
+  exposed.wanted = std::min(found->size, exposed.bytes.size);
+  exposed.asks = true;
+  return true;
+}
+
+// False: there is no more to be written.
+bool SharedMemoryChannel::write_chunk(Exposed& exposed, std::uint32_t id, TransportEvents& events) {
+  Peer& peer = *exposed.peer;
+  const PostedBuffers::Found& target = *exposed.target;
+  std::atomic<std::int64_t>& claimed = segment_.block(peer.index).transfers[target.transfer].claimed;
+  const std::int64_t position = claimed.fetch_add(chunk_, std::memory_order_acq_rel);
+  if (position < 0) {
+    refuse(peer, fmt::format("position {} as the next of a message", position), events);
+    return false;
+  }
+  const std::int64_t bytes = std::min(chunk_, exposed.wanted - position);
+  if (bytes > 0) {
+    if (!copy_to_process(peer_pid(peer), target.address + static_cast<std::uint64_t>(position),
+                         exposed.bytes.data + position, bytes)) {
+      // The kernel refuses: the receiver asks for the rest when it comes.
+      peer.copyable = Peer::Copyable::no;
+      stream_part(exposed, id, position, bytes);
+      return false;
+    }
+    exposed.written += bytes;
+    exposed.streamed += bytes;
+    bytes_written_ += static_cast<std::uint64_t>(bytes);
+  }
+  if (position + chunk_ < exposed.wanted) return true;
+  if (exposed.written == exposed.wanted && posted_.finish(target)) {
+    exposed.asks = false;
+    tell_written(exposed, true);
+    settle_exposed(id);
+  }
+  return false;
+}
+
+// What was claimed and could not be written goes through the ring.
+void SharedMemoryChannel::stream_part(Exposed& exposed, std::uint32_t id, std::int64_t position,
+                                      std::int64_t bytes) {
+  ++exposed.streams;
+  auto stream = std::make_unique<Stream>();
+  *stream = {.peer = exposed.peer,
+             .expose = id,
+             .fetch = exposed.target->transfer,
+             .position = position,
+             .end = position + bytes,
+             .size = exposed.wanted,
+             .claims = false};
+  streams_.push_back(std::move(stream));
+}
+
+void SharedMemoryChannel::tell_written(Exposed& exposed, bool last) {
+  Peer& peer = *exposed.peer;
+  const Wrote wrote{exposed.target->transfer, last ? 1u : 0u, exposed.written};
+  const bool next = peer.claims_to == peer.sender.last_number();
+  send_control(peer, Slot::wrote, &wrote, sizeof(wrote));
+  // This packet matches no receive, so it does not end a row of messages that claimed theirs.
+  if (next && peer.pending.empty()) peer.claims_to = peer.sender.last_number();
+}
+
+}  // namespace hawser
