@@ -6,6 +6,7 @@
 #include "os/socket.h"
 #include "rails/decision/path_migration.h"
 #include "rails/decision/path_records.h"
+#include "rails/decision/victim_choice.h"
 #include "rails/policy/scheduling_policy.h"
 
 namespace hawser {
@@ -32,6 +33,12 @@ Result<> check_migration(const Knobs& knobs) {
   return {};
 }
 
+Result<> check_connections(const Knobs& knobs) {
+  auto connections = parse_connections(knobs.connections);
+  if (!connections) return connections.take_error();
+  return {};
+}
+
 Result<> check_service_level(const Knobs& knobs) {
   auto level = parse_service_level(knobs.rail_service_level);
   if (!level) return level.take_error();
@@ -48,13 +55,10 @@ Result<> check_partition(const Knobs& knobs) {
 Result<> check_nothing(const Knobs&) { return {}; }
 
 constexpr TextKnob knobs_of_text[] = {
-    {"HAWSER_COLLECTIVE_ALGORITHM", check_algorithms},
-    {"HAWSER_SOCKET_ADDRESS", check_address},
-    {"HAWSER_RAIL_ETHERNET", check_nothing},
-    {"HAWSER_RAIL_POLICY", check_policy},
-    {"HAWSER_RAIL_MIGRATION", check_migration},
-    {"HAWSER_EVENT_LOG", check_nothing},
-    {"HAWSER_RAIL_SERVICE_LEVEL", check_service_level},
+    {"HAWSER_COLLECTIVE_ALGORITHM", check_algorithms}, {"HAWSER_SOCKET_ADDRESS", check_address},
+    {"HAWSER_RAIL_ETHERNET", check_nothing},           {"HAWSER_RAIL_POLICY", check_policy},
+    {"HAWSER_RAIL_MIGRATION", check_migration},        {"HAWSER_EVENT_LOG", check_nothing},
+    {"HAWSER_CONNECTIONS", check_connections},         {"HAWSER_RAIL_SERVICE_LEVEL", check_service_level},
     {"HAWSER_RAIL_PARTITION", check_partition},
 };
 

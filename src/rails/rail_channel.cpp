@@ -131,8 +131,6 @@ bool RailChannel::quiescent(std::string* why) const {
   }
   for (const VirtualChannel* peer : engine_->peers.known()) {
     if (!peer->flushed()) return not_so(fmt::format("packets to {} are in flight", peer->process()));
-    if (peer->held() != 0)
-      return not_so(fmt::format("{} packets of {} are held", peer->held(), peer->process()));
     if (!peer->lost() && peer->window().under_way() > packet_window / 2)
       return not_so(
           fmt::format("{} packets to {} are not credited", peer->window().under_way(), peer->process()));

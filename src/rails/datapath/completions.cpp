@@ -131,6 +131,7 @@ bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
     upward_.subchannels->on_damaged(subchannel);
     return false;
   }
+  subchannel.traffic.last_arrival = context_.now;
   ++subchannel.traffic.received;  // whatever it is: the peer's count goes on, too
   PacketHeader header;
   if (!read_body({buffer->data, buffer->bytes}, 0, header)) [[unlikely]] {

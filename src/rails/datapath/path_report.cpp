@@ -13,6 +13,10 @@ namespace {
 PathCondition condition_of(SubchannelState state, bool slow) {
   switch (state) {
     case SubchannelState::closed:
+    case SubchannelState::closing:
+    case SubchannelState::emptying:
+    case SubchannelState::parting:
+    case SubchannelState::parked:
       return PathCondition::closed;
     case SubchannelState::connecting:
     case SubchannelState::accepted:

@@ -48,8 +48,8 @@ void PutConfirmations::confirm_now(VirtualChannel& peer) {
 // False: no room now, or the connection is failing; then what is kept will be taken back.
 bool PutConfirmations::post(PutTrail& trail) {
   Subchannel& subchannel = trail.subchannel;
-  if (!subchannel.in_service() ||
-      !subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth)))
+  const bool usable = subchannel.in_service() || subchannel.machine().closing();
+  if (!usable || !subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth)))
     return false;
   PacketBuffer* const buffer = resources_.small_packets.take_for_protocol();
   if (buffer == nullptr) return false;

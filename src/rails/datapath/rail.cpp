@@ -117,6 +117,11 @@ void Rail::add_receives(std::int32_t subchannels) {
   fill_now();
 }
 
+void Rail::remove_receives(std::int32_t subchannels) {
+  receives_for_all_ -= receives_wanted(subchannels);
+  receive_count_.wanted = std::min(receive_count_.wanted, receives_for_all_);
+}
+
 void Rail::fill_now() {
   if (dead) return;
   std::array<rdma::ReceiveRequest, fill_stride> requests;

@@ -138,6 +138,8 @@ class Rail {
 
   // One connection more, with one of so many subchannels of its peer, so more may arrive at once.
   void add_receives(std::int32_t subchannels);
+  // One less. What is posted beyond what is wanted then is used up, and not posted again.
+  void remove_receives(std::int32_t subchannels);
   // A receive came back.
   void count_receive() { --receive_count_.posted; }
   // Posts receives up to what is wanted.

@@ -59,6 +59,7 @@ struct RailResources {
   std::unique_ptr<RegistrationCache> registrations;
   RailTable table;                // how others reach the rails
   std::int32_t inline_bytes = 0;  // of all queue pairs
+  std::int32_t queue_pairs = 0;   // that subchannels have
 
  private:
   Result<> open_rails(const RailContext& context);

@@ -89,10 +89,22 @@ bool StripeEngine::post_all(TransferList& list) {
   bool moved = false;
   for (StripedTransfer* transfer = list.front(); transfer != nullptr;) {
     StripedTransfer* const next = list.next(transfer);
-    if (transfer->peer_->paths().ready() > 0 && !backed_up(*transfer)) moved |= post(*transfer);
+    if (transfer->peer_->paths().ready() == 0)
+      transfer->peer_->note_needed();
+    else if (!backed_up(*transfer))
+      moved |= post(*transfer);
     transfer = next;
   }
   return moved;
+}
+
+bool StripeEngine::waits_for(const VirtualChannel& peer) const {
+  const auto any = [&](const TransferList& list) {
+    for (const StripedTransfer* transfer = list.front(); transfer != nullptr; transfer = list.next(transfer))
+      if (transfer->peer_ == &peer) return true;
+    return false;
+  };
+  return any(to_write_) || any(to_read_);
 }
 
 bool StripeEngine::backed_up(const StripedTransfer& transfer) const {

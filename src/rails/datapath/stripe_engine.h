@@ -76,6 +76,8 @@ class StripeEngine {
     return read_tokens_ + finishes_.reads() < context_.knobs.rail_reads || !to_write_.empty() ||
            !to_read_.empty();
   }
+  // Whether some range waits to be moved from or to the peer.
+  bool waits_for(const VirtualChannel& peer) const;
   // Stripes that may be read beside those that are.
   std::int64_t read_tokens() const { return read_tokens_; }
 

@@ -82,6 +82,7 @@ struct SubchannelTraffic {
   std::uint32_t sent = 0;      // packets posted in this generation
   std::uint32_t received = 0;  // packets that arrived in this generation
   Nanoseconds last_completion = 0;
+  Nanoseconds last_arrival = 0;
   Nanoseconds last_proof = 0;  // when the request was posted that was found done last
 
  private:
@@ -134,6 +135,11 @@ struct Subchannel {
   bool connected() const { return machine_.connected(); }
   // May carry anything.
   bool in_service() const { return machine_.in_service(); }
+  // Nothing of this end's is under way, and puts are confirmed.
+  bool flushed() const {
+    return traffic.in_flight.empty() &&
+           (puts == nullptr || (puts->acknowledged.empty() && !puts->uncovered_link.linked()));
+  }
   std::uint32_t connection_generation() const { return machine_.connection_generation(); }
   ConnectionName name() const { return {index, machine_.connection_generation()}; }
   // Whether it goes through this port now, or would once it is connected.

@@ -71,10 +71,7 @@ void VirtualChannel::mark_due() {
 
 bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
                           const ByteSequence& payload) {
-  if (!room()) {
-    ++context_.counters.no_room;
-    return false;
-  }
+  if (!has_room()) return refuse();
   const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
   Subchannel* subchannel = paths_.choose(static_cast<std::int64_t>(bytes), traffic);
   if (subchannel != nullptr && !subchannel->traffic.packet_flow.admits(static_cast<std::int64_t>(bytes),
@@ -103,6 +100,16 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
     copy_short(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
   if (!packets_.post(*subchannel, entry)) mark_due();
   return true;
+}
+
+bool VirtualChannel::refuse() {
+  ++context_.counters.no_room;
+  note_needed();
+  return false;
+}
+
+void VirtualChannel::note_needed() {
+  if (closed_ && paths_.ready() == 0) upward_.subchannels->on_wanted(*this);
 }
 
 bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
@@ -138,6 +145,9 @@ bool VirtualChannel::advance() {
     if (!packets_.post(*subchannel, entry)) break;
     moved = true;
   }
+  if (packets_.waiting()) note_needed();
+  // The peer needs none before it is connected again, and gets one then.
+  if (closed_ && paths_.ready() == 0) window_.set_credit_due(false);
   if (planted(PlantedBug::lose_credits)) window_.set_credit_due(false);
   if (window_.credit_due()) {
     Subchannel* const subchannel = paths_.choose(0, TrafficClass::blocking);
@@ -233,12 +243,18 @@ void VirtualChannel::on_ready() {
     context_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
                              partition_.since() <= 0 ? 0 : context_.now - partition_.since(), context_.now);
   rejoins_ = true;
+  closed_ = false;
   partition_.end();
   note_credit_due();
 }
 
-void VirtualChannel::on_not_ready() {
+void VirtualChannel::on_not_ready(bool on_purpose) {
   paths_.on_not_ready();
+  if (on_purpose) {
+    closed_ = true;
+    rejoins_ = false;
+    return;
+  }
   if (paths_.ready() > 0) return;
   partition_.begin(context_.now);
   ++context_.counters.partitions;

@@ -69,13 +69,20 @@ class VirtualChannel {
   Partition& partition() { return partition_; }
   // The peer's rails as last heard of; addresses may move.
   RailTable& remote() { return remote_; }
-  const RailTable& remote() const { return remote_; }
 
   // A packet of these parts, with a sequence number if sequenced. False when there is no room now: nothing
   // was done. `head` is the packet behind its PacketHeader, `payload` follows; payload.size bytes.
   bool send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
             const ByteSequence& payload);
-  bool room() const { return window_.open() && paths_.ready() > 0 && !packets_.waiting(); }
+  // Whether a packet may be sent now.
+  bool room() {
+    if (has_room()) [[likely]]
+      return true;
+    note_needed();
+    return false;
+  }
+  // There is something to send: if its connections were closed on purpose, they are made again.
+  [[gnu::cold]] void note_needed();
   // An unsequenced packet on this subchannel; with `fenced` it leaves when the reads before it are done.
   // False: no room; the caller repeats or lets it be.
   bool send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
@@ -85,7 +92,6 @@ class VirtualChannel {
   bool take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header);
   // What a header or a fence says of the peer's reception. False: more than was sent.
   bool acknowledge(std::uint32_t sequence_number);
-  std::size_t held() const { return held_count_; }
 
   // Issues again what waits, and sends a credit if one is due. True if anything moved.
   bool advance();
@@ -99,7 +105,7 @@ class VirtualChannel {
 
   // A subchannel became ready, or is no longer.
   void on_ready();
-  void on_not_ready();
+  void on_not_ready(bool on_purpose);
 
   // The peer is lost: forgets packets, held and waiting. Subchannels have been closed.
   void abandon();
@@ -108,6 +114,8 @@ class VirtualChannel {
   void check_invariants() const;
 
  private:
+  bool has_room() const { return window_.open() && paths_.ready() > 0 && !packets_.waiting(); }
+  [[gnu::cold]] bool refuse();
   std::deque<Subchannel> make_subchannels();
   bool hold(std::uint32_t sequence_number, PacketBuffer* buffer);
   void deliver(PacketBuffer& buffer);
@@ -119,7 +127,8 @@ class VirtualChannel {
   DueList& due_;
   ProcessIndex process_;
   bool lost_ = false;
-  bool rejoins_ = false;  // some subchannel was ready before
+  bool rejoins_ = false;  // some subchannel was ready before, and it was not closed on purpose
+  bool closed_ = false;   // some was closed on purpose since one was ready
   RailTable remote_;
   std::deque<Subchannel> subchannels_;  // which stay where they are
   SubchannelSelector paths_;

@@ -140,7 +140,7 @@ TEST_F(ChannelTest, ThePolicyIsAskedOnlyWhenSomethingChanged) {
   second.traffic.outstanding = 0;
   MachineAccess::tell(first, {.kind = Kind::fail, .reason = PathReason::watchdog});
   peer->paths().on_cleared();
-  peer->on_not_ready();
+  peer->on_not_ready(false);
   asks("it failed");
 }
 

@@ -223,6 +223,9 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
       case DatagramKind::reconnect_request:
       case DatagramKind::address:
       case DatagramKind::address_query:
+      case DatagramKind::close_request:
+      case DatagramKind::close_refused:
+      case DatagramKind::close:
         host_.on_control(header.source, header.kind, body);
         break;
       default:

@@ -52,7 +52,10 @@ enum class DatagramKind : std::uint8_t {
   fence_answer,
   reconnect_request,
   address,
-  address_query
+  address_query,
+  close_request,
+  close_refused,
+  close
 };
 
 inline constexpr std::uint16_t no_subchannel = UINT16_MAX;
@@ -73,7 +76,7 @@ class ConnectionHost {
   // The own request is void: destroy what was made for it. `gave_up`: the attempts ran out, or the peer knew
   // a later generation; else the peer's request stands.
   virtual void abandon(const SubchannelName& name, bool gave_up) = 0;
-  // fence, fence_answer, reconnect request, address, address query: a body of their own.
+  // All but request, reply and refuse have a body of their own.
   virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
   // A request of the peer's came, which may be dropped or refused: where its end of this subchannel is now.
   virtual void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) = 0;

@@ -26,8 +26,9 @@ enum class PathReason : std::uint8_t {
   well_again,
   torn_down,  // on purpose: cap on connections, finalize
   blamed,     // the port or the peer is held responsible (fault_location.h)
+  reopened,   // connected again after it was torn down
 };
 const char* path_reason_name(PathReason reason);
-inline constexpr int path_reasons = 20;
+inline constexpr int path_reasons = 21;
 
 }  // namespace hawser

@@ -6,8 +6,11 @@ namespace hawser::machine_test {
 
 Nanoseconds End::now() const { return network_.now; }
 
-void End::on(const Event& event) {
+void End::on(Event event) {
   const State before = machine_.state();
+  event.flushed = in_flight_.empty();
+  event.own_received = received_;
+  event.own_sent = sent_;
   const SubchannelActions actions = machine_.on(event, now());
   const std::string effect = text_of(actions, before, machine_.state());
   if (!effect.empty() && effect != "stale") seen_.insert({before, event.kind});
@@ -44,8 +47,7 @@ void End::execute(const SubchannelAction& action, std::vector<Event>& reports) {
       return stop(reports);
     case Do::poll:
       poll();
-      reports.push_back({.kind = K::drained, .received = received_, .sent = sent_, .timed_out = true});
-      return;
+      return reports.push_back({.kind = K::drained, .received = received_, .sent = sent_, .timed_out = true});
     case Do::destroy:
     case Do::cut:
       queue_pair_ = connected_to_ = 0;
@@ -55,9 +57,12 @@ void End::execute(const SubchannelAction& action, std::vector<Event>& reports) {
       std::erase_if(in_flight_, [](const Packet& each) { return each.kind != Packet::Kind::data; });
       return;
     case Do::send_fence:
-      control(DatagramKind::fence, action.connection_generation, action.received);
       reports.push_back({.kind = K::fence_sent});
-      return;
+      return control(DatagramKind::fence, action.connection_generation, action.received);
+    case Do::send_close:
+    case Do::send_parted:
+      return control(DatagramKind::close, action.connection_generation, action.received, action.sent,
+                     action.kind == Do::send_parted);
     case Do::send_answer:
       return control(DatagramKind::fence_answer, action.connection_generation, action.received);
     case Do::reissue:
@@ -77,6 +82,7 @@ void End::execute(const SubchannelAction& action, std::vector<Event>& reports) {
     case Do::blame:
     case Do::note_failure:
     case Do::leave_service:
+    case Do::park:
     case Do::ask_address:
     case Do::avoid:
     case Do::use_again:
@@ -168,8 +174,9 @@ bool End::send_datagram(std::uint16_t, ProcessIndex, std::uint16_t, std::span<co
   return true;
 }
 
-void End::control(DatagramKind kind, std::uint32_t connection_generation, std::uint32_t received) {
-  const Control body{connection_generation, received, delivered_};
+void End::control(DatagramKind kind, std::uint32_t connection_generation, std::uint32_t received,
+                  std::uint32_t sent, bool parted) {
+  const Control body{connection_generation, received, delivered_, sent, parted};
   manager_.send_control({1 - self_, 0}, 0, kind, std::as_bytes(std::span(&body, 1)));
 }
 
@@ -177,7 +184,12 @@ void End::on_control(ProcessIndex, DatagramKind kind, std::span<const std::byte>
   Control body;
   ASSERT_TRUE(read_body(bytes, 0, body));
   take_expected(body.expected);
-  if (kind == DatagramKind::reconnect_request)
+  if (kind == DatagramKind::close)
+    on({.kind = body.parted != 0 ? EventKind::peer_parted : EventKind::peer_closes,
+        .connection_generation = body.connection_generation,
+        .received = body.received,
+        .sent = body.sent});
+  else if (kind == DatagramKind::reconnect_request)
     on({.kind = EventKind::reconnect_request,
         .connection_generation = body.connection_generation,
         .received = received_});
@@ -270,6 +282,7 @@ void End::take_expected(std::uint32_t expected) {
 }
 
 void End::send_waiting() {
+  if (machine_.state() == State::parked && !waiting_.empty()) on({.kind = EventKind::want});
   while (!waiting_.empty() && machine_.in_service() && !machine_.broken()) {
     transmit({.message = waiting_.front()});
     waiting_.pop_front();
@@ -320,6 +333,7 @@ void End::progress() {
   const State before = machine_.state();
   if (now() >= machine_.due() || before == State::probing || machine_.broken())
     on({.kind = EventKind::look, .quick = random_.chance(0.5)});
+  if (machine_.state() == State::parked) send_waiting();
   machine_.check_invariants();
 }
 

@@ -14,6 +14,8 @@ void SubchannelMachine::on_fail(Step& step, PathReason reason) {
     case State::probing:
     case State::ready:
     case State::suspected:
+    case State::closing:
+    case State::emptying:
       return stop(step, reason, State::stopping);
     case State::closed:
     case State::stopping:
@@ -21,6 +23,8 @@ void SubchannelMachine::on_fail(Step& step, PathReason reason) {
     case State::fencing:
     case State::failed:
     case State::asking:
+    case State::parting:
+    case State::parked:
       return;
   }
 }
@@ -89,7 +93,7 @@ void SubchannelMachine::on_drained(Step& step) {
   step.actions.run_soon = true;
   if (before == State::answering) {
     answer(step, connection_generation_, fenced_received_);
-    compare(step, peer_received_);
+    compare(step, peer_count_);
   } else {
     fences_ = 0;
     ask_fence(step);
@@ -107,6 +111,10 @@ void SubchannelMachine::ask_fence(Step& step) {
 
 void SubchannelMachine::on_fence_sent(Step& step) {
   HAWSER_ASSERT(state_ == State::fencing);
+  repeat_after_pause(step);
+}
+
+void SubchannelMachine::repeat_after_pause(Step& step) {
   const Nanoseconds wait = std::min(SubchannelTimes::longest_fence_repeat,
                                     SubchannelTimes::first_fence_repeat << std::min(fences_, 10u));
   due_ = step.now + wait + static_cast<Nanoseconds>(random_.below(static_cast<std::uint64_t>(wait / 4)));
@@ -130,17 +138,20 @@ void SubchannelMachine::on_fence(Step& step) {
     case State::probing:
     case State::ready:
     case State::suspected:
+    case State::closing:
+    case State::emptying:
       if (!present) break;
-      peer_received_ = step.event.received;
+      peer_count_ = step.event.received;
       stop(step, PathReason::peer_asked, State::answering);
       return;
     case State::stopping:
     case State::answering:
       if (!present) break;
-      peer_received_ = step.event.received;
+      peer_count_ = step.event.received;
       state_ = State::answering;
       return;
     case State::fencing:
+    case State::parting:
       if (!present) break;
       answer(step, connection_generation_, fenced_received_);
       compare(step, step.event.received);
@@ -149,11 +160,16 @@ void SubchannelMachine::on_fence(Step& step) {
     case State::connecting:
     case State::failed:
     case State::asking:
+    case State::parked:
       if (later(connection_generation, fenced_generation_)) return answer_unknown_fence(step);
       break;
   }
-  if (connection_generation == fenced_generation_)
-    answer(step, connection_generation, fenced_received_);
+  answer_from_memory(step);
+}
+
+void SubchannelMachine::answer_from_memory(Step& step) {
+  if (step.event.connection_generation == fenced_generation_)
+    answer(step, fenced_generation_, fenced_received_);
   else
     step.add(Do::stale);
 }
@@ -172,6 +188,7 @@ void SubchannelMachine::on_fence_answer(Step& step) {
   const bool present = step.event.connection_generation == connection_generation_;
   switch (state_) {
     case State::fencing:
+    case State::parting:
       if (present) return compare(step, step.event.received);
       break;
     case State::stopping:
@@ -186,6 +203,9 @@ void SubchannelMachine::on_fence_answer(Step& step) {
     case State::suspected:
     case State::failed:
     case State::asking:
+    case State::closing:
+    case State::emptying:
+    case State::parked:
       break;
   }
   step.add(Do::stale);
@@ -197,10 +217,17 @@ void SubchannelMachine::compare(Step& step, std::uint32_t received) {
     step.actions.add({.kind = Do::malformed, .received = received, .sent = fenced_sent_});
     return;
   }
-  step.actions.add({.kind = Do::reissue, .received = received});
+  const bool parts = state_ == State::parting;
+  const State next = parts ? State::parked : State::failed;
+  step.actions.add({.kind = Do::reissue, .state = next, .received = received, .sent = fenced_sent_});
   due_ = never;
-  enter(step, State::failed, PathReason::none);
+  enter(step, next, parts ? PathReason::torn_down : PathReason::none);
   step.actions.run_soon = true;
+  if (!parts) return;
+  torn_down_ = true;
+  failed_before_ = false;  // the next connection has nothing to prove
+  false_alarms_ = 0;
+  step.actions.add({.kind = Do::park, .state = State::parting});
 }
 
 void SubchannelMachine::on_lost(Step& step) {

@@ -42,6 +42,10 @@ void SubchannelMachine::dispatch(Step& step) {
       return on_path_returned(step);
     case Event::lost:
       return on_lost(step);
+    case Event::close:
+    case Event::peer_closes:
+    case Event::peer_parted:
+      return dispatch_closing(step);
     case Event::request:
       return on_request(step);
     case Event::first_packet:
@@ -96,11 +100,11 @@ void SubchannelMachine::attempt(Step& step) {
 }
 
 void SubchannelMachine::on_want(Step& step) {
-  if (state_ == State::closed) attempt(step);
+  if (rests()) attempt(step);
 }
 
 void SubchannelMachine::on_connect_begun(Step& step) {
-  HAWSER_ASSERT(state_ == State::closed || state_ == State::failed);
+  HAWSER_ASSERT(rests() || state_ == State::failed);
   connection_generation_ = std::max(connection_generation_ + 1, step.event.connection_generation);
   enter(step, State::connecting, PathReason::none);
   step.add(Do::request);
@@ -108,7 +112,7 @@ void SubchannelMachine::on_connect_begun(Step& step) {
 }
 
 void SubchannelMachine::on_connect_refused(Step& step) {
-  HAWSER_ASSERT(state_ == State::closed || state_ == State::failed);
+  HAWSER_ASSERT(rests() || state_ == State::failed);
   health_.on_failure(step.now);
   step.actions.add({.kind = Do::show_refused, .reason = step.event.reason});
   enter(step, State::failed, step.event.reason);
@@ -155,6 +159,7 @@ void SubchannelMachine::on_request(Step& step) {
     case State::closed:
     case State::failed:
     case State::asking:
+    case State::parked:
       if (!newer) return;
       break;
     case State::connecting:
@@ -164,6 +169,9 @@ void SubchannelMachine::on_request(Step& step) {
     case State::stopping:
     case State::answering:
     case State::fencing:
+    case State::closing:
+    case State::emptying:
+    case State::parting:
       return;
   }
   step.actions.add({.kind = Do::accept, .connection_generation = step.event.connection_generation});
@@ -216,6 +224,10 @@ void SubchannelMachine::on_first_packet(Step& step) {
     case State::fencing:
     case State::failed:
     case State::asking:
+    case State::closing:
+    case State::emptying:
+    case State::parting:
+    case State::parked:
       return;
   }
 }
@@ -246,7 +258,9 @@ void SubchannelMachine::enter_service(Step& step) {
   if (health_.state() == PathState::probing) health_.on_probe_passed(step.now);
   state_ = State::ready;
   step.actions.add({.kind = Do::enter_service,
-                    .reason = failed_before_ ? PathReason::recovery : PathReason::first_connection,
+                    .reason = failed_before_ ? PathReason::recovery
+                              : torn_down_   ? PathReason::reopened
+                                             : PathReason::first_connection,
                     .state = state_,
                     .recovered = failed_before_});
 }
@@ -256,6 +270,7 @@ void SubchannelMachine::on_reconnect_request(Step& step) {
   const bool behind = later(connection_generation, connection_generation_);
   switch (state_) {
     case State::closed:
+    case State::parked:
       if (behind) skip_to(step, connection_generation);
       attempt(step);
       return;
@@ -277,6 +292,9 @@ void SubchannelMachine::on_reconnect_request(Step& step) {
     case State::stopping:
     case State::answering:
     case State::fencing:
+    case State::closing:
+    case State::emptying:
+    case State::parting:
       return;
   }
   if (behind) skip_to(step, connection_generation);
@@ -362,16 +380,23 @@ void SubchannelMachine::on_look(Step& step) {
       health_.on_failure(step.now);
       step.add(Do::ask_address);
       return;
+    case State::closing:
+    case State::emptying:
+      return go_on_closing(step);
+    case State::parting:
+      if (due) tell_parted(step);
+      return;
     case State::closed:
     case State::connecting:
     case State::ready:
+    case State::parked:
       return;
   }
 }
 
 // A fence that waits for its answer need not wait for its next repeat.
 void SubchannelMachine::on_port_returned(Step& step) {
-  if (state_ != State::fencing) return;
+  if (state_ != State::fencing && state_ != State::parting) return;
   fences_ = 0;
   due_ = step.now;
   step.actions.run_soon = true;
@@ -418,6 +443,17 @@ void SubchannelMachine::check_invariants() const {
       return;
     case State::asking:
       HAWSER_ASSERT(due_ != never && !drives_ && health == PathState::failed);
+      return;
+    case State::closing:
+    case State::emptying:
+      HAWSER_ASSERT(due_ != never && (health == PathState::clear || health == PathState::suspect));
+      return;
+    case State::parting:
+      HAWSER_ASSERT(due_ != never && fenced_generation_ == connection_generation_);
+      HAWSER_ASSERT(health == PathState::clear || health == PathState::suspect);
+      return;
+    case State::parked:
+      HAWSER_ASSERT(due_ == never && health != PathState::probing);
       return;
   }
 }

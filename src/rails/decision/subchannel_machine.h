@@ -13,6 +13,9 @@
 //     |                 |  +------------------|---------------------------------------+ compared
 //     +--request--> accepted --first packet---+
 //
+//   ready --close, or the peer closes--> closing --its last count--> emptying --all is there--> parting
+//     parting --the peer is gone, too--> parked --want--> connecting, --request--> accepted
+//
 // Every failure takes the same way down, whoever noticed it: stop, drain, fence, compare, reissue
 // (doc/rails.md). `connecting`, `accepted` and `probing` fail, too: the first two carry nothing and go to
 // `failed` at once, `probing` takes the long way.
@@ -35,11 +38,11 @@ namespace hawser {
 // Every combination that can be has a state of its own; there are no flags that qualify a state, but for two
 // that say that a connected one is about to fail (broken) or fails (poisoned).
 //
-// Room is left for closing on purpose (tear-down of connections). It will need two states: `closing`, in
-// which nothing new is posted and which ends when the peer has acknowledged everything, and `parked`, which
-// is like `closed` but remembers the fenced generation and what was measured. A closing end that fails goes
-// to `stopping` like any other; a parked one connects again without blame, hold-down or probes. The events
-// that come with them: close (this end chose a victim), close_asked (the peer wants to), flushed.
+// A connection that is closed on purpose is flushed first, so that nothing is sent again afterwards: an end
+// that closes posts nothing new, and when nothing of its own is under way it tells the peer how many packets
+// it sent in all. Whoever knows the peer's count, is flushed and has received that many destroys its queue
+// pair, and says so; the other end answers that as it answers a fence. What fails in between fails like any
+// other connection. A parked one connects again without blame, hold-down, probes or lost weights.
 enum class SubchannelState : std::uint8_t {
   closed,      // never connected yet, and nobody asked; or the peer is lost
   connecting,  // this end asked; its queue pair waits for the answer
@@ -52,8 +55,13 @@ enum class SubchannelState : std::uint8_t {
   fencing,     // drained; the peer has to say what it received
   failed,      // nothing is left but the memory of the last generation; to be tried again
   asking,      // the same, at the end that does not connect again by itself: the peer was asked to
+  closing,     // closed on purpose: nothing new is posted; the peer's last count is not known yet
+  emptying,    // the same, and the peer posts nothing more: waits until all has arrived, both ways
+  parting,     // that is so, and the queue pair is gone; the peer has to say that its own is
+  parked,      // both are gone, or had failed: like closed, but the last generation and what was measured are
+               // known
 };
-inline constexpr int subchannel_states = 11;
+inline constexpr int subchannel_states = 15;
 const char* subchannel_state_name(SubchannelState state);
 
 struct SubchannelEvent {
@@ -71,6 +79,7 @@ struct SubchannelEvent {
     port_returned,  // a port of this process came back
     path_returned,  // its own port came back, or the peer's address is known again
     lost,           // the peer is given up
+    close,          // it is not needed now
     // From the peer.
     request,       // generation, received: asks for a connection
     first_packet,  // probe: a packet came while the subchannel was not ready
@@ -79,6 +88,8 @@ struct SubchannelEvent {
     fence,              // generation, received: the peer's end is drained, and received so many packets
     fence_answer,       // generation, received
     reconnect_request,  // generation: the peer asks for an attempt
+    peer_closes,        // generation, sent: its end is flushed and posts nothing more
+    peer_parted,        // generation, sent, received: its queue pair is gone
     // Reports of what came of an action.
     connect_begun,    // connect: next, the first generation that may be taken
     connect_refused,  // connect: reason
@@ -100,13 +111,16 @@ struct SubchannelEvent {
   std::uint32_t sent = 0;      // the same, by this end
   std::uint32_t probes = 0;
   std::optional<std::uint64_t> test;
+  // Of what may close the subchannel: whether anything of this end's is under way; packets of the generation.
+  bool flushed = false;
+  std::uint32_t own_received = 0, own_sent = 0;
   bool quick = false;      // of what may stop the subchannel: all requests of late were done quickly
   bool timed_out = false;  // drained: the marker did not come
   bool gave_up = false;
   bool slow = false;
   bool probe = false;
 };
-inline constexpr int subchannel_events = 31;
+inline constexpr int subchannel_events = 34;
 
 struct SubchannelAction {
   enum class Kind : std::uint8_t {
@@ -119,10 +133,10 @@ struct SubchannelAction {
     enter_service,      // recovered: whether it had failed before
     reconnect_request,  // ask the peer to connect; turn
     // Down.
-    blame,         // reason: compare with others, suspect those that share the cause
-    note_failure,  // reason, state, before; recovered (it had failed before): count it, forget its
-                   // measurements
-    leave_service,
+    blame,             // reason: compare with others, suspect those that share the cause
+    note_failure,      // reason, state, before; recovered (it had failed before): count it, forget its
+                       // measurements
+    leave_service,     // reason: torn_down if it was closed on purpose
     forget,            // nothing of this and older generations is answered by the connection manager any more
     stop,              // queue pair to ERROR, and the marker; reports marker_posted, unless that is refused
     poll,              // the marker is late: handle what has arrived; reports drained with timed_out
@@ -130,11 +144,15 @@ struct SubchannelAction {
     drop_unsequenced,  // in flight: the marker, and packets that nobody misses
     send_fence,        // generation, received, turn; reports fence_sent
     send_answer,       // generation, received, turn
-    reissue,           // received: what the peer does not have
+    reissue,           // received: what the peer does not have; state: failed or parked
     ask_address,       // of the peer, from third processes
     cut,               // state, before: as destroy, but what is under way may have to be stopped first
     discard,           // whatever waits for an answer of the peer: there will be none
     lose_peer,         // reason: failover is switched off
+    // Closing.
+    send_close,   // generation, sent: this end is flushed and posts nothing more; turn
+    send_parted,  // generation, sent, received: its queue pair is gone; turn
+    park,         // state, before: it is closed; what it had is given back
     // Suspicion.
     avoid,
     test,  // reports test_delivered or test_pending
@@ -155,7 +173,7 @@ struct SubchannelAction {
   std::uint32_t sent = 0;
   std::uint32_t turn = 0;
 };
-inline constexpr int subchannel_actions = 30;
+inline constexpr int subchannel_actions = 33;
 
 // In the order in which they are to be executed. At most one of them reports back, and its report is
 // delivered when all were executed.
@@ -193,6 +211,10 @@ struct SubchannelTimes {
   static constexpr Nanoseconds reconnect_request_time = 50 * millisecond;
   static constexpr Nanoseconds first_fence_repeat = 2 * millisecond, longest_fence_repeat = 100 * millisecond;
   static constexpr Nanoseconds first_test_repeat = 200 * microsecond, longest_test_repeat = 50 * millisecond;
+  // Between looks of a closing end at what is under way; and how long what the peer sent may be missing
+  // though its adapter says that it is here.
+  static constexpr Nanoseconds first_flush_look = 50 * microsecond, longest_flush_look = 2 * millisecond;
+  static constexpr Nanoseconds emptying_patience = 1 * second;
   static constexpr std::uint8_t most_false_alarms = 3;
   // Every so many fences without an answer, others are asked where the peer is.
   static constexpr std::uint32_t fences_per_question = 8;
@@ -212,8 +234,12 @@ class SubchannelMachine {
   // Its queue pair is connected to the peer's, as far as this end knows.
   bool connected() const {
     return state_ == SubchannelState::ready || state_ == SubchannelState::accepted ||
-           state_ == SubchannelState::probing || state_ == SubchannelState::suspected;
+           state_ == SubchannelState::probing || state_ == SubchannelState::suspected || closing();
   }
+  // Nothing new is posted, and what is under way comes to its end.
+  bool closing() const { return state_ == SubchannelState::closing || state_ == SubchannelState::emptying; }
+  // Nothing is connected, nor will be by itself: somebody has to want it.
+  bool rests() const { return state_ == SubchannelState::closed || state_ == SubchannelState::parked; }
   // May carry anything.
   bool in_service() const { return state_ == SubchannelState::ready || state_ == SubchannelState::suspected; }
   bool suspected() const { return state_ == SubchannelState::suspected; }
@@ -237,9 +263,7 @@ class SubchannelMachine {
   // When it wants to be looked at; never: not by itself.
   Nanoseconds due() const;
   // Where a state has deadlines of its own, it must be among those that are looked at.
-  bool quiescent() const {
-    return !broken_ && due() == never && (in_service() || state_ == SubchannelState::closed);
-  }
+  bool quiescent() const { return !broken_ && due() == never && (in_service() || rests()); }
   // What no event may break. Cheap.
   void check_invariants() const;
 
@@ -268,6 +292,10 @@ class SubchannelMachine {
   void on_port_returned(Step& step);
   void on_path_returned(Step& step);
   void on_lost(Step& step);
+  void dispatch_closing(Step& step);
+  void on_close(Step& step);
+  void on_peer_closes(Step& step);
+  void on_peer_parted(Step& step);
   void on_request(Step& step);
   void on_first_packet(Step& step);
   void on_probe(Step& step);
@@ -288,9 +316,7 @@ class SubchannelMachine {
   void on_test_pending(Step& step);
   void on_test_delivered(Step& step);
 
-  bool may_accept() const {
-    return state_ == State::closed || state_ == State::failed || state_ == State::asking;
-  }
+  bool may_accept() const { return rests() || state_ == State::failed || state_ == State::asking; }
   void attempt(Step& step);
   void enter(Step& step, SubchannelState state, PathReason reason);
   void begin_connection(Step& step, SubchannelState state, Nanoseconds patience);
@@ -303,8 +329,16 @@ class SubchannelMachine {
   void count_false_alarm(PathReason reason, bool quick);
   void answer(Step& step, std::uint32_t connection_generation, std::uint32_t received);
   void answer_unknown_fence(Step& step);
+  void answer_from_memory(Step& step);
   void ask_fence(Step& step);
   void compare(Step& step, std::uint32_t received);
+  void begin_closing(Step& step);
+  void go_on_closing(Step& step);
+  void look_at_flush(Step& step);
+  bool emptied(const Step& step) const;
+  void part(Step& step, State next);
+  void repeat_after_pause(Step& step);
+  void tell_parted(Step& step);
 
   const SubchannelSettings& settings_;
   Random& random_;
@@ -313,22 +347,25 @@ class SubchannelMachine {
   bool broken_ = false;    // connected: fails at the next look
   bool poisoned_ = false;  // until the end of the generation
   bool failed_before_ = false;
+  bool torn_down_ = false;  // once at least
   std::uint8_t false_alarms_ = 0;
   std::uint32_t connection_generation_ = 0;
   // Of the last generation that was drained or ruled out here, for a fence that comes (again).
   std::uint32_t fenced_generation_ = 0;
   std::uint32_t fenced_received_ = 0;
-  std::uint32_t fenced_sent_ = 0;    // fencing: what the peer can have received at most
-  std::uint32_t peer_received_ = 0;  // answering
-  std::uint32_t fences_ = 0;         // sent since it was drained, or since a port came back
-  std::uint32_t answers_ = 0;        // to fences, ever
+  std::uint32_t fenced_sent_ = 0;  // fencing, parting: what the peer can have received at most
+  // What the peer says: answering: how many packets it received; emptying: how many it sent in all.
+  std::uint32_t peer_count_ = 0;
+  // Fences since it was drained, or since a port came back; of a closing end, what it told the peer.
+  std::uint32_t fences_ = 0;
+  std::uint32_t answers_ = 0;  // to fences, ever
   std::uint32_t probes_sent_ = 0;
   std::uint32_t probes_received_ = 0;
   std::uint32_t probes_wanted_ = 0;
   std::optional<std::uint64_t> test_;
-  Nanoseconds stopped_ = 0;
+  Nanoseconds stopped_ = 0;  // since when; or emptying
   Nanoseconds due_ = never;
-  Nanoseconds test_pause_ = 0;  // suspected
+  Nanoseconds test_pause_ = 0;  // suspected; closing: between looks
   PathHealth health_;
 };
 

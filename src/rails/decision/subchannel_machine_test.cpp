@@ -65,7 +65,10 @@ TEST(SubchannelMachine, ActsWhenTheTimeIsUp) {
                                                 {State::answering, "poll"},
                                                 {State::fencing, "send_fence(5:3,1)"},
                                                 {State::failed, "connect"},
-                                                {State::asking, "ask_address -> failed"}};
+                                                {State::asking, "ask_address -> failed"},
+                                                {State::closing, ""},
+                                                {State::emptying, ""},
+                                                {State::parting, "send_parted(5:3,9,1)"}};
   for (const State state : all_states) {
     SCOPED_TRACE(subchannel_state_name(state));
     Machine machine(state);
@@ -83,7 +86,8 @@ TEST(SubchannelMachine, ActsWhenTheTimeIsUp) {
 }
 
 TEST(SubchannelMachine, FailsAtTheNextLookWhatWasPostedInPart) {
-  for (const State state : {State::accepted, State::probing, State::ready, State::suspected}) {
+  for (const State state :
+       {State::accepted, State::probing, State::ready, State::suspected, State::closing, State::emptying}) {
     SCOPED_TRACE(subchannel_state_name(state));
     Machine machine(state);
     EXPECT_TRUE(machine->on({.kind = EventKind::post_failed}, machine.now).run_soon);
@@ -129,6 +133,33 @@ TEST(SubchannelMachine, FencesLessAndLessOftenUntilAPortReturns) {
   EXPECT_TRUE(machine->on({.kind = EventKind::port_returned}, machine.now).run_soon);
   EXPECT_EQ(machine->due(), machine.now);
   EXPECT_EQ(machine.effect({.kind = EventKind::look}), "send_fence(5:3,0)");
+}
+
+// The adapter may have died with what it acknowledged.
+TEST(SubchannelMachine, FailsWhenWhatThePeerSentDoesNotCome) {
+  Machine machine(State::emptying);
+  const Nanoseconds begin = machine.now;
+  const Event look{.kind = EventKind::look, .flushed = true, .own_received = 2, .own_sent = 9};
+  while (machine->state() == State::emptying) {
+    machine.now = machine->due();
+    ASSERT_LE(machine.now, begin + 2 * SubchannelTimes::emptying_patience);
+    static_cast<void>(machine->on(look, machine.now));
+  }
+  EXPECT_EQ(machine->state(), State::stopping);
+  EXPECT_GE(machine.now, begin + SubchannelTimes::emptying_patience);
+}
+
+// What failed and was not needed any more is tried again only when it is needed, and has to prove itself.
+TEST(SubchannelMachine, ProvesItselfAfterItRestedFailed) {
+  Machine machine(State::failed);
+  static_cast<void>(machine->on({.kind = EventKind::close}, machine.now));
+  ASSERT_EQ(machine->state(), State::parked);
+  EXPECT_EQ(machine->due(), never);
+  EXPECT_EQ(machine.effect({.kind = EventKind::want}), "connect");
+  static_cast<void>(machine->on({.kind = EventKind::connect_begun}, machine.now));
+  static_cast<void>(machine->on({.kind = EventKind::joined, .probes = 2}, machine.now));
+  EXPECT_EQ(machine->state(), State::probing);
+  machine->check_invariants();
 }
 
 TEST(SubchannelMachine, GivesMoreTimeAfterEachFailureOfACrowdedNetwork) {

@@ -29,7 +29,7 @@ void Network::run_until(Nanoseconds end, bool until_idle) {
 void Network::incident() {
   End& end = *ends[random.below(2)];
   using K = EventKind;
-  switch (random.below(12)) {
+  switch (random.below(15)) {
     case 0:
     case 1:
       broken = true;
@@ -57,6 +57,13 @@ void Network::incident() {
       damage = random.uniform() * 0.05;
       refusals = random.uniform() * 0.2;
       return;
+    case 11:
+    case 12:
+      if (random.chance(0.2)) damage = 0.1;
+      end.on({.kind = K::close});
+      if (random.chance(0.3)) other(0).on({.kind = K::close});
+      if (random.chance(0.3)) other(1).on({.kind = K::close});
+      return;
     default:
       return end.on({.kind = K::want});
   }
@@ -79,6 +86,11 @@ void run(std::uint64_t seed, Sum& sum) {
     const auto who = static_cast<std::size_t>(network.random.below(2));
     if (loses && network.random.chance(0.05)) {
       if (network.random.chance(0.3)) network.ends[who]->on({.kind = EventKind::suspect});
+      if (network.random.chance(0.5)) {  // in the middle of something else
+        network.incident();
+        if (network.random.chance(0.5)) network.ends[1 - who]->on({.kind = EventKind::close});
+        network.run_until(network.now + static_cast<Nanoseconds>(network.random.below(millisecond)));
+      }
       network.ends[who]->on({.kind = EventKind::lost});
       break;
     }
@@ -92,7 +104,8 @@ void run(std::uint64_t seed, Sum& sum) {
     for (const auto& end : network.ends) end->on({.kind = EventKind::want});
     network.run_until(network.now + 120 * second, true);
     for (std::size_t i = 0; i < 2; ++i) {
-      EXPECT_EQ(network.ends[i]->machine().state(), State::ready) << network.ends[i]->describe();
+      EXPECT_EQ(network.ends[i]->machine().state(), network.ends[1 - i]->machine().state())
+          << network.ends[i]->describe();
       EXPECT_EQ(network.ends[1 - i]->delivered(), posted[i]) << network.ends[i]->describe();
     }
   }
@@ -105,12 +118,13 @@ void run(std::uint64_t seed, Sum& sum) {
 
 TEST(SubchannelPair, LosesAndDoublesNothing) {
   Sum sum;
-  for (std::uint64_t seed = 1; seed <= 2000 && !testing::Test::HasFailure(); ++seed) run(seed, sum);
+  for (std::uint64_t seed = 1; seed <= 6000 && !testing::Test::HasFailure(); ++seed) run(seed, sum);
   EXPECT_GT(sum.reissued, 1000);
   EXPECT_GT(sum.taken_back, 1000);
   // No row of the table that nothing leads to, but for those that only a peer of another mind can cause.
   using enum State;
   const std::set<std::pair<State, EventKind>> only_a_liar = {{closed, EventKind::fence},
+                                                             {closed, EventKind::peer_parted},
                                                              {connecting, EventKind::reconnect_request},
                                                              {failed, EventKind::reconnect_request},
                                                              {asking, EventKind::reconnect_request}};

@@ -21,7 +21,7 @@ namespace hawser::machine_test {
 // Datagram bodies of fences and reconnect requests, and what the connection carries. `expected` acknowledges
 // all messages before.
 struct Control {
-  std::uint32_t connection_generation = 0, received = 0, expected = 0;
+  std::uint32_t connection_generation = 0, received = 0, expected = 0, sent = 0, parted = 0;
 };
 struct Packet {
   enum class Kind { data, probe, probe_answer, credit } kind = Kind::data;
@@ -46,7 +46,7 @@ class End final : private ConnectionHost {
         manager_({.self = self, .processes = 2, .rails = 1, .secret = {1, 2}}, *this, random_) {}
 
   SubchannelMachine& machine() { return machine_; }
-  void on(const Event& event);
+  void on(Event event);
   void post(std::uint32_t message) {
     waiting_.push_back(message);
     send_waiting();
@@ -60,7 +60,8 @@ class End final : private ConnectionHost {
   void progress();
   Nanoseconds deadline() const { return std::min(manager_.deadline(), machine_.due()); }
   bool idle() const {
-    return waiting_.empty() && in_flight_.empty() && polled_.empty() && machine_.state() == State::ready;
+    return waiting_.empty() && in_flight_.empty() && polled_.empty() &&
+           (machine_.state() == State::ready || machine_.rests());
   }
   std::string describe() const {
     return fmt::format("{}, generation {}, {} waiting, {} in flight, {} delivered",
@@ -107,7 +108,8 @@ class End final : private ConnectionHost {
   void drain(bool timed_out);
   void reissue(std::uint32_t received);
   void wait_again(const Packet& packet);
-  void control(DatagramKind kind, std::uint32_t connection_generation, std::uint32_t received);
+  void control(DatagramKind kind, std::uint32_t connection_generation, std::uint32_t received,
+               std::uint32_t sent = 0, bool parted = false);
 
   Network& network_;
   int self_;

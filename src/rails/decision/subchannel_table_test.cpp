@@ -36,6 +36,16 @@ std::string text_of(const SubchannelActions& actions, State before, State after)
       case Do::accept:
         text += fmt::format("({})", action.connection_generation);
         break;
+      case Do::leave_service:
+        if (action.reason != PathReason::none) text += fmt::format("({})", path_reason_name(action.reason));
+        break;
+      case Do::send_close:
+        text += fmt::format("({}:{},{})", action.connection_generation, action.sent, action.turn);
+        break;
+      case Do::send_parted:
+        text += fmt::format("({}:{},{},{})", action.connection_generation, action.received, action.sent,
+                            action.turn);
+        break;
       case Do::send_fence:
       case Do::send_answer:
         text += fmt::format("({}:{},{})", action.connection_generation, action.received, action.turn);
@@ -45,6 +55,7 @@ std::string text_of(const SubchannelActions& actions, State before, State after)
         text += fmt::format("({})", action.received);
         break;
       case Do::cut:
+      case Do::park:
         text += fmt::format("({})", subchannel_state_name(action.state));
         break;
       case Do::reconnect_request:
@@ -54,7 +65,6 @@ std::string text_of(const SubchannelActions& actions, State before, State after)
       case Do::request:
       case Do::send_probes:
       case Do::answer_probe:
-      case Do::leave_service:
       case Do::forget:
       case Do::stop:
       case Do::poll:
@@ -84,35 +94,20 @@ std::string down(const char* reason, const char* more, const char* next) {
 
 const std::string given_up = "forget destroy show(failed,connect_failed)";
 const std::string dropped = "destroy show(failed,connect_failed)";
+const std::string parts = "reissue(7) show(parked,torn_down) park(parting) -> parked";
 
 std::map<State, std::string> fails(const char* reason, const char* next) {
-  return {{State::accepted, down(reason, "", next)},
-          {State::probing, down(reason, "probing", next)},
-          {State::ready, down(reason, "ready", next)},
-          {State::suspected, down(reason, "suspected", next)}};
+  return {{State::accepted, down(reason, "", next)},   {State::probing, down(reason, "probing", next)},
+          {State::ready, down(reason, "ready", next)}, {State::suspected, down(reason, "suspected", next)},
+          {State::closing, down(reason, "", next)},    {State::emptying, down(reason, "", next)}};
 }
 namespace {
-
-// Both maps of rows.
-std::map<State, std::string> with(std::map<State, std::string> rows, std::map<State, std::string> more) {
-  rows.merge(more);
-  return rows;
-}
-std::map<State, std::string> in(std::initializer_list<State> states, const std::string& effect) {
-  std::map<State, std::string> rows;
-  for (const State state : states) rows[state] = effect;
-  return rows;
-}
-std::map<State, std::string> elsewhere(const std::string& effect, std::map<State, std::string> rows) {
-  for (const State state : all_states) rows.try_emplace(state, effect);
-  return rows;
-}
 
 std::vector<Row> rows_of_this_process() {
   using enum State;
   using K = EventKind;
   return {
-      {"want", {.kind = K::want}, false, {{closed, "connect"}}},
+      {"want", {.kind = K::want}, false, {{closed, "connect"}, {parked, "connect"}}},
       {"look, nothing is due", {.kind = K::look}, false, {{probing, "send_probes"}}},
       {"fail",
        {.kind = K::fail, .reason = PathReason::watchdog},
@@ -155,7 +150,11 @@ std::vector<Row> rows_of_this_process() {
         {answering, "forget cut(answering) show(closed,none) discard -> closed"},
         {fencing, "forget cut(fencing) show(closed,none) discard -> closed"},
         {failed, "forget cut(failed) show(closed,none) discard -> closed"},
-        {asking, "forget cut(asking) show(closed,none) discard -> closed"}}},
+        {asking, "forget cut(asking) show(closed,none) discard -> closed"},
+        {closing, "forget cut(closing) show(closed,none) discard -> closed"},
+        {emptying, "forget cut(emptying) show(closed,none) discard -> closed"},
+        {parting, "forget cut(parting) show(closed,none) discard -> closed"},
+        {parked, "forget cut(parked) show(closed,none) discard -> closed"}}},
   };
 }
 
@@ -169,11 +168,12 @@ std::vector<Row> rows_of_the_peer() {
        {{closed, "accept(6)"},
         {failed, "accept(6)"},
         {asking, "accept(6)"},
+        {parked, "accept(6)"},
         {accepted, dropped + " accept(6) -> failed"}}},
       {"request, newer, but packets came",
        {.kind = K::request, .connection_generation = 6, .received = 1},
        false,
-       {{closed, "accept(6)"}, {failed, "accept(6)"}, {asking, "accept(6)"}}},
+       in({closed, failed, asking, parked}, "accept(6)")},
       {"request, of now", {.kind = K::request, .connection_generation = 5}, false, {{closed, "accept(5)"}}},
       {"request, older", {.kind = K::request, .connection_generation = 0}, false, {}},
       {"first packet",
@@ -202,7 +202,9 @@ std::vector<Row> rows_of_fences() {
              {stopping, "-> answering"},
              {fencing, "send_answer(5:3,0) reissue(7) show(failed,none) -> failed"},
              {failed, "send_answer(5:3,0)"},
-             {asking, "send_answer(5:3,0)"}})},
+             {asking, "send_answer(5:3,0)"},
+             {parting, "send_answer(5:3,0) " + parts},
+             {parked, "send_answer(5:3,0)"}})},
       {"fence, of now, that claims more than was sent",
        {.kind = K::fence, .connection_generation = 5, .received = 10},
        false,
@@ -211,14 +213,17 @@ std::vector<Row> rows_of_fences() {
                                                {stopping, "-> answering"},
                                                {fencing, "send_answer(5:3,0) malformed(10)"},
                                                {failed, "send_answer(5:3,0)"},
-                                               {asking, "send_answer(5:3,0)"}})},
+                                               {asking, "send_answer(5:3,0)"},
+                                               {parting, "send_answer(5:3,0) malformed(10)"},
+                                               {parked, "send_answer(5:3,0)"}})},
       {"fence, of one to come",
        {.kind = K::fence, .connection_generation = 6, .received = 7},
        false,
        elsewhere("stale", {{closed, "forget send_answer(6:0,0)"},
                            {connecting, given_up + " forget send_answer(6:0,0) -> failed"},
                            {failed, "forget send_answer(6:0,0)"},
-                           {asking, "forget send_answer(6:0,0)"}})},
+                           {asking, "forget send_answer(6:0,0)"},
+                           {parked, "forget send_answer(6:0,0)"}})},
       {"fence, of one that was given up",
        {.kind = K::fence, .connection_generation = 4, .received = 7},
        false,
@@ -232,12 +237,15 @@ std::vector<Row> rows_of_fences() {
       {"fence_answer",
        {.kind = K::fence_answer, .connection_generation = 5, .received = 7},
        false,
-       elsewhere("stale",
-                 {{fencing, "reissue(7) show(failed,none) -> failed"}, {stopping, ""}, {answering, ""}})},
+       elsewhere("stale", {{fencing, "reissue(7) show(failed,none) -> failed"},
+                           {parting, parts},
+                           {stopping, ""},
+                           {answering, ""}})},
       {"fence_answer that claims more than was sent",
        {.kind = K::fence_answer, .connection_generation = 5, .received = 10},
        false,
-       elsewhere("stale", {{fencing, "malformed(10)"}, {stopping, ""}, {answering, ""}})},
+       elsewhere("stale",
+                 {{fencing, "malformed(10)"}, {parting, "malformed(10)"}, {stopping, ""}, {answering, ""}})},
       {"fence_answer, of another",
        {.kind = K::fence_answer, .connection_generation = 4, .received = 7},
        false,
@@ -252,7 +260,7 @@ std::vector<Row> rows_of_reconnect_requests() {
       {"reconnect request, of now",
        {.kind = K::reconnect_request, .connection_generation = 5},
        false,
-       {{closed, "forget connect"}, {accepted, given_up + " -> failed"}}},
+       {{closed, "forget connect"}, {accepted, given_up + " -> failed"}, {parked, "connect"}}},
       {"reconnect request, of one to come",
        {.kind = K::reconnect_request, .connection_generation = 6},
        false,
@@ -260,18 +268,20 @@ std::vector<Row> rows_of_reconnect_requests() {
         {connecting, given_up + " forget -> failed"},
         {accepted, given_up + " forget -> failed"},
         {failed, "forget"},
-        {asking, "forget"}}},
+        {asking, "forget"},
+        {parked, "forget connect"}}},
       {"reconnect request, but packets came",
        {.kind = K::reconnect_request, .connection_generation = 6, .received = 1},
        false,
        {{closed, "forget connect"},
         {connecting, given_up + " forget -> failed"},
         {failed, "forget"},
-        {asking, "forget"}}},
+        {asking, "forget"},
+        {parked, "forget connect"}}},
       {"reconnect request, older",
        {.kind = K::reconnect_request, .connection_generation = 0},
        false,
-       {{closed, "connect"}}},
+       {{closed, "connect"}, {parked, "connect"}}},
   };
 }
 
@@ -284,11 +294,11 @@ std::vector<Row> rows_of_reports() {
       {"connect_begun",
        {.kind = K::connect_begun, .connection_generation = 9},
        true,
-       {{closed, begun}, {failed, begun}}},
+       in({closed, failed, parked}, begun)},
       {"connect_refused",
        {.kind = K::connect_refused, .reason = PathReason::port_down},
        true,
-       {{closed, refused + " -> failed"}, {failed, refused}}},
+       {{closed, refused + " -> failed"}, {failed, refused}, {parked, refused + " -> failed"}}},
       {"joined",
        {.kind = K::joined, .probes = 2},
        true,
@@ -306,11 +316,11 @@ std::vector<Row> rows_of_reports() {
       {"accepted",
        {.kind = K::accepted, .connection_generation = 6},
        true,
-       in({closed, failed, asking}, "show(accepted,none) -> accepted")},
+       in({closed, failed, asking, parked}, "show(accepted,none) -> accepted")},
       {"accept_failed",
        {.kind = K::accept_failed, .connection_generation = 6},
        true,
-       {{closed, dropped + " -> failed"}, {failed, dropped}, {asking, dropped + " -> failed"}}},
+       with(in({closed, asking, parked}, dropped + " -> failed"), {{failed, dropped}})},
       {"probes_posted", {.kind = K::probes_posted, .probes = 1}, true, {{probing, ""}}},
       {"marker_posted", {.kind = K::marker_posted}, true, {{stopping, ""}, {answering, ""}}},
       {"fence_sent", {.kind = K::fence_sent}, true, {{fencing, ""}}},
@@ -327,13 +337,21 @@ std::vector<Row> rows_of_reports() {
 const std::vector<Row>& table() {
   static const std::vector<Row> rows = [] {
     std::vector<Row> all;
-    for (const auto& part : {rows_of_this_process(), rows_of_the_peer(), rows_of_fences(),
-                             rows_of_reconnect_requests(), rows_of_reports()})
+    for (const auto& part :
+         {rows_of_this_process(), rows_of_the_peer(), rows_of_fences(), rows_of_reconnect_requests(),
+          rows_of_closing(), rows_of_parting(), rows_of_reports()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();
   return rows;
 }
+
+namespace {
+bool is_closed_on_purpose(State state) {
+  return state == State::closing || state == State::emptying || state == State::parting ||
+         state == State::parked;
+}
+}  // namespace
 
 Machine::Machine(State state, bool drives)
     : machine_(settings_, health_, random_, (drives || state == State::probing) && state != State::asking) {
@@ -349,6 +367,22 @@ Machine::Machine(State state, bool drives)
   };
   const auto drain = [&](std::uint32_t received, std::uint32_t sent) {
     on({.kind = K::drained, .received = received, .sent = sent});
+  };
+  const auto close = [&](State until) {
+    Event event{.kind = K::close,
+                .connection_generation = 5,
+                .received = 9,
+                .sent = 3,
+                .own_received = 3,
+                .own_sent = 9};
+    on(event);
+    if (until == State::closing) return;
+    event.kind = K::peer_closes;
+    event.flushed = until != State::emptying;
+    on(event);
+    if (until != State::parked) return;
+    event.kind = K::fence_answer;
+    on(event);
   };
   switch (state) {
     case State::closed:
@@ -379,8 +413,16 @@ Machine::Machine(State state, bool drives)
     case State::fencing:
     case State::failed:
     case State::asking:
+    case State::closing:
+    case State::emptying:
+    case State::parting:
+    case State::parked:
       on({.kind = K::want});
       connect(5, 0);
+      if (is_closed_on_purpose(state)) {
+        close(state);
+        break;
+      }
       if (state == State::ready) break;
       if (state == State::suspected) {
         on({.kind = K::suspect});

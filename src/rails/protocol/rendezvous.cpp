@@ -37,7 +37,10 @@ template <class List, class Visit>
 void for_each_reached(List& list, Visit&& visit) {
   for (RendezvousTransfer* transfer = list.front(); transfer != nullptr;) {
     RendezvousTransfer* const next = list.next(transfer);
-    if (transfer->peer().paths().ready() > 0) visit(*transfer);
+    if (transfer->peer().paths().ready() > 0)
+      visit(*transfer);
+    else
+      transfer->peer().note_needed();
     transfer = next;
   }
 }

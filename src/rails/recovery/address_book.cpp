@@ -86,7 +86,7 @@ Result<RailTable> AddressBook::latest_table(ProcessIndex process) {
 }
 
 RailTable AddressBook::table_of(ProcessIndex process) {
-  if (const VirtualChannel* const peer = peers_.find(process)) return peer->remote();
+  if (VirtualChannel* const peer = peers_.find(process)) return peer->remote();
   auto table = latest_table(process);
   if (!table) return {};
   return std::move(table).value();

@@ -6,6 +6,7 @@
 #include "base/planted_bug.h"
 #include "rails/recovery/address_book.h"
 #include "rails/recovery/alternate_paths.h"
+#include "rails/recovery/connection_cap.h"
 #include "rails/recovery/failover.h"
 #include "rails/recovery/path_lookup.h"
 
@@ -44,6 +45,8 @@ Connector::Connector(RailContext& context, RailResources& resources, PeerTable& 
       alternates_(neighbours.alternates),
       addresses_(neighbours.addresses),
       paths_(neighbours.paths),
+      cap_(neighbours.cap),
+      closer_(neighbours.closer),
       machines_(neighbours.machines) {
   unsent_since_.fill(-1);
 }
@@ -69,9 +72,11 @@ Subchannel* Connector::find(const SubchannelName& name) {
 
 void Connector::want(VirtualChannel& peer) {
   peer.partition().note_wanted();
+  const bool any_rests =
+      std::ranges::any_of(peer.subchannels(), [](const Subchannel& s) { return s.machine().rests(); });
+  if (!any_rests || !cap_.admits(peer, ConnectionCap::Wanted::here)) return;
   for (Subchannel& subchannel : peer.subchannels())
-    if (subchannel.machine().state() == SubchannelState::closed)
-      machines_.on(subchannel, {.kind = SubchannelEvent::Kind::want});
+    if (subchannel.machine().rests()) machines_.on(subchannel, {.kind = SubchannelEvent::Kind::want});
 }
 
 Connector::Report Connector::connect(Subchannel& subchannel) {
@@ -124,7 +129,10 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   shape.inline_bytes = resources_.inline_bytes;
   auto made = subchannel.rail.device().make_queue_pair(shape);
   if (!made) return false;
+  HAWSER_ASSERT(subchannel.queue_pair == nullptr);
   subchannel.queue_pair = std::move(made).value();
+  ++resources_.queue_pairs;
+  cap_.on_made(subchannel.peer);
   subchannel.ends.psn = static_cast<std::uint32_t>(context_.random.below(1u << 24));
   return true;
 }
@@ -209,6 +217,7 @@ bool Connector::join(Subchannel& subchannel, const ConnectionEnd& remote) {
 void Connector::count_connected(Subchannel& subchannel) {
   subchannel.rail.queue_pairs.add(subchannel.queue_pair->number(), subchannel);
   subchannel.traffic.sent = subchannel.traffic.received = 0;
+  ++context_.counters.connections_made;
   // A window, and finishes on top, for every peer that may send here.
   if (!subchannel.ends.receives_wanted) {
     subchannel.ends.receives_wanted = true;
@@ -225,6 +234,9 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
                              .connection_generation = name.connection_generation,
                              .received = subchannel->traffic.received});
   if (!accepting_) return false;
+  // What failed has a place already, though its queue pair is gone.
+  to_wait_ = subchannel->machine().rests() && !cap_.admits(*peer, ConnectionCap::Wanted::there);
+  if (to_wait_) return false;
   subchannel->rail.look(context_.now);
   if (!subchannel->rail.up() || subchannel->machine().health().held_down(context_.now) ||
       !make_queue_pair(*subchannel))
@@ -309,6 +321,9 @@ void Connector::enter_service(Subchannel& subchannel, const SubchannelAction& ac
   // The other end is ready when it hears from this one.
   subchannel.peer.send_on(subchannel, PacketKind::credit, {});
   alternates_.on_ready(subchannel);
+  // Connections that were closed together come back together, however one of them came back.
+  const auto parked = [](const Subchannel& s) { return s.machine().state() == SubchannelState::parked; };
+  if (std::ranges::any_of(subchannel.peer.subchannels(), parked)) want(subchannel.peer);
 }
 
 void Connector::progress() { manager_->progress(context_.now); }
@@ -332,6 +347,7 @@ void Connector::on_reconnect_request(VirtualChannel& peer, std::span<const std::
   Subchannel* const subchannel = peer.subchannel(body.subchannel);
   if (subchannel == nullptr) return;
   peer.remote().learn(subchannel->remote_rail, body.rail);
+  if (subchannel->machine().rests() && !cap_.admits(peer, ConnectionCap::Wanted::here)) return;
   machines_.on(*subchannel, {.kind = SubchannelEvent::Kind::reconnect_request,
                              .connection_generation = body.connection_generation,
                              .received = subchannel->traffic.received});

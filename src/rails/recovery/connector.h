@@ -27,6 +27,8 @@ namespace hawser {
 
 class AddressBook;
 class AlternatePaths;
+class Closer;
+class ConnectionCap;
 class Failover;
 class PathLookup;
 
@@ -38,6 +40,8 @@ class Connector final : public ControlMessages, private ConnectionHost {
     AlternatePaths& alternates;
     AddressBook& addresses;
     PathLookup& paths;
+    ConnectionCap& cap;
+    Closer& closer;
     MachineEvents& machines;
   };
   Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
@@ -65,7 +69,8 @@ class Connector final : public ControlMessages, private ConnectionHost {
   // Takes datagrams; true if there were any.
   bool receive();
   void progress();
-  // Path records that were missing are known, or are not to be had: goes on with what waits for them.
+  // Path records that were missing are known, or are not to be had, or there is room for connections: goes on
+  // with what waits for them.
   void on_paths_settled();
   Nanoseconds deadline() const { return manager_->deadline(); }
   ConnectionCounters counters() const { return started() ? manager_->counters() : ConnectionCounters(); }
@@ -119,18 +124,23 @@ class Connector final : public ControlMessages, private ConnectionHost {
   AlternatePaths& alternates_;
   AddressBook& addresses_;
   PathLookup& paths_;
+  ConnectionCap& cap_;
+  Closer& closer_;
   MachineEvents& machines_;
   std::optional<ConnectionManager> manager_;
-  // What waits for path records: own requests, and datagrams that came.
+  // What waits for path records: own requests, and datagrams that came. Requests of peers for whom there is
+  // no room wait there, too.
   std::vector<SubchannelName> requests_;
   struct Deferred {
     std::uint16_t rail;
+    SubchannelName name;
     std::vector<std::byte> bytes;
   };
   std::vector<Deferred> deferred_;
-  bool path_missing_ = false;  // for the datagram that is being handled
-  bool accepting_ = false;     // the machine allows the request that is being handled
-  ProbeBody probe_;            // that is being handled
+  bool to_wait_ = false;    // the datagram that is being handled,
+  SubchannelName waits_;    // which is about this connection
+  bool accepting_ = false;  // the machine allows the request that is being handled
+  ProbeBody probe_;         // that is being handled
   std::size_t probe_filling_ = 0;
   std::array<Nanoseconds, max_rails> unsent_since_;  // datagrams of a rail; -1: all have left
 };

@@ -1,5 +1,9 @@
 // The connector's datagrams: taking them, and where they go.
+#include <algorithm>
+
 #include "rails/recovery/address_book.h"
+#include "rails/recovery/closer.h"
+#include "rails/recovery/connection_cap.h"
 #include "rails/recovery/connector.h"
 #include "rails/recovery/failover.h"
 #include "rails/recovery/path_lookup.h"
@@ -53,12 +57,19 @@ const Subchannel* Connector::datagram_way(VirtualChannel& peer, std::uint16_t ra
   return way;
 }
 
-// One that cannot be handled for want of a path record waits for it; what does not find room is repeated.
+// One that cannot be handled for want of a path record, or of room for a connection, waits for it; what does
+// not find room here is repeated. Of a subchannel, only the latest attempts wait.
 void Connector::take(std::uint16_t rail, std::span<const std::byte> datagram) {
-  path_missing_ = false;
+  to_wait_ = false;
   manager_->on_datagram(rail, datagram, context_.now);
-  if (path_missing_ && deferred_.size() < most_deferred)
-    deferred_.push_back({rail, {datagram.begin(), datagram.end()}});
+  if (!to_wait_) return;
+  std::erase_if(deferred_, [&](const Deferred& each) {
+    return each.name.peer == waits_.peer && each.name.index == waits_.index &&
+           each.name.connection_generation < waits_.connection_generation;
+  });
+  const auto waits = [&](const Deferred& each) { return std::ranges::equal(each.bytes, datagram); };
+  if (deferred_.size() < most_deferred && std::ranges::none_of(deferred_, waits))
+    deferred_.push_back({rail, waits_, {datagram.begin(), datagram.end()}});
 }
 
 bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::uint16_t index,
@@ -109,6 +120,11 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
     case DatagramKind::reconnect_request:
       on_reconnect_request(*peer, body);
       return;
+    case DatagramKind::close_request:
+    case DatagramKind::close_refused:
+      return cap_.on_request(*peer, body, kind == DatagramKind::close_refused);
+    case DatagramKind::close:
+      return closer_.on_message(*peer, body);
     case DatagramKind::request:
     case DatagramKind::reply:
     case DatagramKind::refuse:
@@ -126,8 +142,9 @@ bool Connector::answers(const SubchannelName& name, const ConnectionEnd& remote)
   VirtualChannel* const peer = peers_.obtain(name.peer);
   Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->subchannel(name.index);
   if (subchannel == nullptr || subchannel->rail.dead) return true;
-  path_missing_ = !paths_settled(*subchannel, remote.port);
-  return !path_missing_ && subchannel->rail.datagrams().answers(remote.port);
+  waits_ = name;
+  to_wait_ = !paths_settled(*subchannel, remote.port);
+  return !to_wait_ && subchannel->rail.datagrams().answers(remote.port);
 }
 
 }  // namespace hawser

@@ -104,6 +104,7 @@ Failover::Report Failover::poll(Subchannel& subchannel) {
 void Failover::destroy(Subchannel& subchannel) {
   if (subchannel.queue_pair != nullptr) {
     subchannel.rail.queue_pairs.remove(subchannel.queue_pair->number());
+    --resources_.queue_pairs;
     subchannel.queue_pair.reset();
   }
   subchannel.alternate.reset();
@@ -195,8 +196,9 @@ void Failover::on_message(VirtualChannel& peer, bool fence, std::span<const std:
 
 // Both ends are compared: what the peer does not have goes out again.
 
-void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
+void Failover::reissue(Subchannel& subchannel, const SubchannelAction& compared) {
   VirtualChannel& peer = subchannel.peer;
+  const std::uint32_t received = compared.received;
   // What its adapter acknowledged and its software never saw: damaged, or the adapter died with it.
   peer.packets().take_back(subchannel, received);
   stripes_.take_back(subchannel, received);
@@ -212,7 +214,9 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
       stripes_.on_failed(*entry);
       continue;
     }
-    const bool arrived = sequence_distance(entry->ordinal, received) < 0;
+    const bool arrived =
+        sequence_distance(entry->ordinal, received) < 0 ||
+        (compared.state == SubchannelState::parked && planted(PlantedBug::send_while_closing));
     if (arrived) ++context_.counters.already_arrived;
     if (entry->kind == WorkEntry::Kind::write || entry->kind == WorkEntry::Kind::read) {
       // Bytes whose finish the peer has were read before it left, and may be in use there by now.
@@ -226,6 +230,8 @@ void Failover::reissue(Subchannel& subchannel, std::uint32_t received) {
       peer.packets().wait_again(*entry);
     }
   }
+  // Closed on purpose, with everything at the peer: nothing was lost, nor was the last credit.
+  if (compared.state == SubchannelState::parked && received == compared.sent) return;
   context_.status.on_event(subchannel.status_row, peer.process(), PathEvent::fence_answered, PathReason::none,
                            context_.now - subchannel.machine().stopped(), context_.now);
   peer.note_credit_due();  // one may have been lost with the subchannel
@@ -262,7 +268,8 @@ bool Failover::found_late(const Subchannel& subchannel, const SubchannelAction& 
 void Failover::watch(VirtualChannel& peer) {
   for (Subchannel& subchannel : peer.subchannels()) {
     WorkEntry* const oldest = subchannel.traffic.in_flight.front();
-    if (!subchannel.in_service() || oldest == nullptr) continue;
+    const bool used = subchannel.in_service() || subchannel.machine().closing();
+    if (!used || oldest == nullptr) continue;
     // A process that was away for long: what it waits for may have come, and not been polled yet.
     if (subchannel.rail.polling.may_have_backlog()) continue;
     // What a process posts when it comes back from computing bears the time of its last look before: count

@@ -75,7 +75,7 @@ class Failover {
   void drop_unsequenced(Subchannel& subchannel);
   Report send_fence(Subchannel& subchannel, const SubchannelAction& fence);
   void send_answer(Subchannel& subchannel, const SubchannelAction& answer);
-  void reissue(Subchannel& subchannel, std::uint32_t received);
+  void reissue(Subchannel& subchannel, const SubchannelAction& compared);
   void discard(Subchannel& subchannel);
   void lose_for(Subchannel& subchannel, PathReason reason);
 

@@ -22,8 +22,11 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       adapters_(lower.context, lower.resources, lower.peers, lower.timers, lower.rendezvous, lower.windows,
                 failover_, connector_),
       connector_(lower.context, lower.resources, lower.peers, lower.timers, lower.report, lower.schedule,
-                 {failover_, alternates_, addresses_, paths_, driver_}),
-      driver_(lower.context, lower.timers, lower.report, {failover_, connector_, quarantine_, addresses_}) {
+                 {failover_, alternates_, addresses_, paths_, cap_, closer_, driver_}),
+      cap_(lower.context, lower.resources, lower.timers, lower.stripes, {connector_, connector_, closer_}),
+      closer_(lower.context, cap_, connector_, driver_),
+      driver_(lower.context, lower.timers, lower.report,
+              {failover_, connector_, quarantine_, addresses_, closer_}) {
   lower.upward.subchannels = this;
   lower.upward.handle({PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate, PacketKind::probe,
                        PacketKind::probe_answer},
@@ -150,11 +153,12 @@ void Recovery::run_timers() {
   look_at_subchannels();
   if (paths_.progress()) connector_.on_paths_settled();
   connector_.progress();
+  cap_.progress();
   if (context_.now >= next_watch_) watch_peers();
   adapters_.progress();
   addresses_.progress();
-  Nanoseconds next =
-      std::min({paths_.deadline(), connector_.deadline(), adapters_.deadline(), addresses_.deadline()});
+  Nanoseconds next = std::min({paths_.deadline(), connector_.deadline(), cap_.deadline(),
+                               adapters_.deadline(), addresses_.deadline()});
   for (Subchannel* s = timers_.front(); s != nullptr; s = timers_.next(s)) next = std::min(next, due_of(*s));
   if (context_.knobs.rail_give_up > 0 && !timers_.empty()) next = std::min(next, next_watch_);
   timers_.set_next_run(next);

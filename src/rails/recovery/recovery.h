@@ -10,6 +10,8 @@
 #include "rails/recovery/adapter_recovery.h"
 #include "rails/recovery/address_book.h"
 #include "rails/recovery/alternate_paths.h"
+#include "rails/recovery/closer.h"
+#include "rails/recovery/connection_cap.h"
 #include "rails/recovery/connector.h"
 #include "rails/recovery/failover.h"
 #include "rails/recovery/path_lookup.h"
@@ -92,6 +94,8 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   AddressBook addresses_;
   AdapterRecovery adapters_;
   Connector connector_;
+  ConnectionCap cap_;
+  Closer closer_;
   SubchannelDriver driver_;
 
   Nanoseconds next_watch_ = 0, next_credits_ = 0, next_rates_ = 0;

@@ -6,6 +6,7 @@
 
 #include "rails/datapath/virtual_channel.h"
 #include "rails/recovery/address_book.h"
+#include "rails/recovery/closer.h"
 #include "rails/recovery/connector.h"
 #include "rails/recovery/failover.h"
 #include "rails/recovery/quarantine.h"
@@ -21,6 +22,9 @@ void SubchannelDriver::on(Subchannel& subchannel, SubchannelEvent event) {
     event.quick =
         slowest >= 0 && slowest < std::min(context_.adapter_patience() / 4, PathSilence::quick_request);
   }
+  if (machine.closing() || event.kind == SubchannelEvent::Kind::close ||
+      event.kind == SubchannelEvent::Kind::peer_closes)
+    Closer::note_flow(subchannel, event);
   const SubchannelActions actions = machine.on(event, context_.now);
   if (actions.run_soon) timers_.watch(subchannel);
   Report report;
@@ -31,6 +35,10 @@ void SubchannelDriver::on(Subchannel& subchannel, SubchannelEvent event) {
   }
   if (report.has_value()) return on(subchannel, *report);
   machine.check_invariants();
+  // Only while there is another path does one that flaps rest.
+  if (machine.state() == SubchannelState::failed && machine.health().held_down(context_.now) &&
+      subchannel.peer.paths().ready() == 0)
+    on(subchannel, {.kind = SubchannelEvent::Kind::needed});
 }
 
 SubchannelDriver::Report SubchannelDriver::execute(Subchannel& subchannel, const SubchannelAction& action) {
@@ -58,7 +66,14 @@ SubchannelDriver::Report SubchannelDriver::execute(Subchannel& subchannel, const
     case Do::lose_peer:
       return take_down(subchannel, action);
     case Do::leave_service:
-      leave_service(subchannel);
+      leave_service(subchannel, action.reason);
+      return {};
+    case Do::send_close:
+    case Do::send_parted:
+      executors_.closer.send(subchannel, action);
+      return {};
+    case Do::park:
+      executors_.closer.park(subchannel, action.state);
       return {};
     case Do::blame:
       quarantine.blame(subchannel, action.reason);
@@ -137,7 +152,7 @@ SubchannelDriver::Report SubchannelDriver::take_down(Subchannel& subchannel, con
       failover.send_answer(subchannel, action);
       return {};
     case Do::reissue:
-      failover.reissue(subchannel, action.received);
+      failover.reissue(subchannel, action);
       return {};
     case Do::discard:
       failover.discard(subchannel);
@@ -179,9 +194,9 @@ SubchannelDriver::Report SubchannelDriver::tell(Subchannel& subchannel, const Su
   }
 }
 
-void SubchannelDriver::leave_service(Subchannel& subchannel) {
+void SubchannelDriver::leave_service(Subchannel& subchannel, PathReason reason) {
   VirtualChannel& peer = subchannel.peer;
-  peer.on_not_ready();
+  peer.on_not_ready(reason == PathReason::torn_down);
   if (peer.paths().ready() > 0) return;
   for (Subchannel& each : peer.subchannels()) on(each, {.kind = SubchannelEvent::Kind::needed});
 }

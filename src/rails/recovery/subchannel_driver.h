@@ -14,6 +14,7 @@
 namespace hawser {
 
 class AddressBook;
+class Closer;
 class Connector;
 class Quarantine;
 class Failover;
@@ -25,6 +26,7 @@ class SubchannelDriver final : public MachineEvents {
     Connector& connector;
     Quarantine& quarantine;
     AddressBook& addresses;
+    Closer& closer;
   };
   SubchannelDriver(RailContext& context, TimerList& timers, PathReport& report, const Executors& executors)
       : context_(context), timers_(timers), report_(report), executors_(executors) {}
@@ -37,7 +39,7 @@ class SubchannelDriver final : public MachineEvents {
   Report connect(Subchannel& subchannel, const SubchannelAction& action);
   Report take_down(Subchannel& subchannel, const SubchannelAction& action);
   Report tell(Subchannel& subchannel, const SubchannelAction& action);
-  void leave_service(Subchannel& subchannel);
+  void leave_service(Subchannel& subchannel, PathReason reason);
 
   RailContext& context_;
   TimerList& timers_;

@@ -28,6 +28,11 @@ struct RailCounters {
   std::uint64_t registration_hits = 0, registrations_made = 0, registrations_dropped = 0;
   std::uint64_t registrations_refused = 0;
   std::uint64_t packets_for_stripes = 0;  // that took bytes of large messages, for lack of registrations
+  // Queue pairs that were connected, and closed on purpose; peers that this process asked to part, that
+  // refused, that asked this process and were obeyed; peers connected with beyond the cap.
+  std::uint64_t connections_made = 0, connections_closed = 0;
+  std::uint64_t closings_asked = 0, closings_refused = 0, closings_agreed = 0;
+  std::uint64_t connections_beyond_cap = 0;
   // Faults.
   std::uint64_t failures = 0;           // of subchannels
   std::uint64_t failed_again = 0;       // of these, of subchannels that had failed before

@@ -136,7 +136,7 @@ void RailStatus::set_condition(int row, PathCondition condition, std::uint32_t c
   PathStatus& facts = paths_[static_cast<std::size_t>(row)];
   const auto before = static_cast<PathCondition>(facts.state);
   if (before == condition && facts.connection_generation == connection_generation) return;
-  if (in_use(before) && !in_use(condition)) ++facts.failures;
+  if (in_use(before) && !in_use(condition) && reason != PathReason::torn_down) ++facts.failures;
   facts.state = static_cast<std::uint8_t>(condition);
   if (reason != PathReason::none) facts.last_reason = static_cast<std::uint8_t>(reason);
   facts.connection_generation = connection_generation;

@@ -93,8 +93,8 @@ class RailStatus {
   // logged.
   int add_path(const PathLabel& label);
 
-  // On change only: also an event. Leaving use other than by slowness counts as a failure. Reason none: what
-  // was said last goes on.
+  // On change only: also an event. Leaving use other than by slowness or on purpose counts as a failure.
+  // Reason none: what was said last goes on.
   void set_condition(int row, PathCondition condition, std::uint32_t connection_generation, PathReason reason,
                      Nanoseconds now);
   void set_weight(int row, double bytes_per_second);

@@ -152,6 +152,24 @@ struct AlternateBody {
   std::uint16_t remote_rail = 0;  // of the other one
   std::uint32_t number = 0;       // of the offer, counting up within a generation
 };
+// Of a closing datagram, of one end of a connection that is closed on purpose.
+struct CloseBody {
+  std::uint16_t subchannel = 0;
+  std::uint8_t parted = 0;  // its queue pair is gone; else it is flushed, and posts nothing more
+  std::uint8_t reserved = 0;
+  std::uint32_t connection_generation = 0;
+  std::uint32_t sent = 0;          // packets of this generation, all
+  std::uint32_t received = 0;      // with parted
+  std::uint32_t acknowledged = 0;  // as in PacketHeader
+  RailAddress rail;                // of this end, as of now
+};
+// Of a closing request datagram, and of its refusal: one connection that is in use stands for all with the
+// peer.
+struct CloseRequestBody {
+  std::uint16_t subchannel = 0;
+  std::uint16_t reserved = 0;
+  std::uint32_t connection_generation = 0;
+};
 // Of a reconnect request datagram: "my end could be connected again".
 struct ReconnectRequestBody {
   std::uint16_t subchannel = 0;

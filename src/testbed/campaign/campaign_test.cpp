@@ -71,6 +71,15 @@ TEST(Campaign, FreedWindowsAreReadByNobody) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
+// With few connections, a path that failed while it was closed rested although there was no other: its end
+// refused to be connected for up to ten seconds, again and again.
+TEST(Campaign, NoPathRestsThatIsTheOnlyOne) {
+  for (const std::uint64_t seed : {769, 2906}) {
+    const SeedVerdict verdict = run_seed(seed, {});
+    EXPECT_TRUE(verdict.good()) << verdict.complaint;
+  }
+}
+
 // A rank slept in MPI_Win_lock when its neighbour's process ended the turn of a rank on another host.
 TEST(Campaign, WhoLeavesALockWakesItsNeighbour) {
   const SeedVerdict verdict = run_seed(135882, {});

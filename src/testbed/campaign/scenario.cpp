@@ -99,6 +99,12 @@ class FaultyDrawing final : ScenarioDrawing {
     knob("HAWSER_RAIL_STRIPE", one_of({4096, 8192, 16384}));
     knob("HAWSER_RAIL_PROBE", one_of({0, 2048, 4096, 16384}));
     if (random_.chance(0.2)) knob("HAWSER_RAIL_ENGINES", 2);
+    // Drawn apart, so that older seeds stay what they were.
+    Random caps(scenario_.seed * 521 + 7);
+    if (caps.chance(0.3)) {
+      knob("HAWSER_CONNECTIONS", 1 + caps.below(6));
+      knob("HAWSER_CONNECTION_VICTIMS", caps.chance(0.5) ? "lru" : "lru_m");
+    }
     parts_.checksum = random_.chance(0.25);
     if (parts_.checksum) knob("HAWSER_CHECKSUM", "on");
     // The whole of an adapter's patience: 80 us to 10 ms; more than the queues before a rate hold.

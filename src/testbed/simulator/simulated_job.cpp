@@ -36,6 +36,9 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.packets_received += one.packets_received;
   sum.out_of_order += one.out_of_order;
   sum.credit_updates += one.credit_updates;
+  sum.connections_made += one.connections_made;
+  sum.connections_closed += one.connections_closed;
+  sum.connections_beyond_cap += one.connections_beyond_cap;
   sum.no_room += one.no_room;
   sum.stripes_written += one.stripes_written;
   sum.stripes_read += one.stripes_read;

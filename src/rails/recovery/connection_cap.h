@@ -1,0 +1,108 @@
+// ConnectionCap: how many queue pairs this process has (knob `connections`; CT-2). When another peer is to be
+// connected with and there is no room, it asks peers that are not needed to part, chosen by a policy
+// (victim_choice.h), and the new one waits. Only the peer knows what it has under way, reads and writes of
+// this process's memory above all; so nobody closes a connection whose other end did not agree (CT-5), and a
+// peer with something under way refuses.
+//
+// Whoever waits for long is connected with all the same: peers that ask each other in a circle, all of them
+// full, must not wait for each other, nor for one that computes. Then the process has more than it should,
+// and asks others to part until it has not.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/time.h"
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/stripe_engine.h"
+#include "rails/datapath/timer_list.h"
+#include "rails/decision/victim_choice.h"
+#include "rails/recovery/recovery_links.h"
+
+namespace hawser {
+
+class Closer;
+class Connector;
+
+class ConnectionCap {
+ public:
+  struct Neighbours {
+    ControlMessages& control;
+    Connector& connector;
+    Closer& closer;
+  };
+  ConnectionCap(RailContext& context, const RailResources& resources, TimerList& timers,
+                const StripeEngine& stripes, const Neighbours& neighbours);
+
+  // Who wants a connection: this process, which is then told to connect; or the peer, whose request waits.
+  enum class Wanted : std::uint8_t { here, there };
+  // Whether the peer may be connected with now. False: it waits, and is let in by progress().
+  bool admits(VirtualChannel& peer, Wanted wanted) {
+    return most_ == 0 || may_connect(peer) || wait(peer, wanted);
+  }
+  // The peer asks to part, or refused to.
+  void on_request(VirtualChannel& peer, std::span<const std::byte> body, bool refused);
+  void on_parked(VirtualChannel& peer);
+  // A queue pair was made for the peer.
+  void on_made(VirtualChannel& peer) {
+    if (most_ > 0) note_made(peer);
+  }
+
+  void progress();
+  Nanoseconds deadline() const { return due_; }
+
+ private:
+  // What is remembered of a peer for the choice.
+  struct Record {
+    Nanoseconds ask_again = -1;  // not before
+    std::uint32_t tear_downs = 0;
+    bool refused = false;  // when it was asked last
+  };
+  struct Waiting {
+    VirtualChannel* peer;
+    Nanoseconds since;
+    Wanted wanted;
+  };
+  // One that waited, until it has a queue pair; its place is kept for so long.
+  struct Admitted {
+    VirtualChannel* peer;
+    Nanoseconds until;
+  };
+  Record& record_of(const VirtualChannel& peer) { return records_[peer.process()]; }
+  bool has_room_for(VirtualChannel& peer, std::int32_t taken) const;
+  bool may_connect(VirtualChannel& peer) const;
+  bool wait(VirtualChannel& peer, Wanted wanted);
+  void note_made(VirtualChannel& peer);
+  std::int32_t taken() const;
+  std::vector<Waiting> take_admissible();
+  void look_soon();
+  void look_now();
+  static Nanoseconds used(VirtualChannel& peer);
+  bool busy(VirtualChannel& peer) const;
+  void ask_victims();
+  bool closable(VirtualChannel& peer) const;
+  void send(VirtualChannel& peer, const CloseRequestBody& body, bool refusal);
+
+  RailContext& context_;
+  const RailResources& resources_;
+  TimerList& timers_;
+  const StripeEngine& stripes_;
+  Neighbours neighbours_;
+  std::int32_t most_;  // queue pairs; 0: no limit
+  std::unique_ptr<VictimPolicy> policy_;
+  std::unordered_map<ProcessIndex, Record> records_;
+  std::vector<VirtualChannel*> connected_;  // that have queue pairs, or had at the last look
+  std::vector<Waiting> waiting_;
+  std::vector<Admitted> admitted_;
+  Nanoseconds due_ = never;
+  Nanoseconds pause_ = 0;
+  std::uint32_t turn_ = 0;
+  std::vector<VirtualChannel*> candidates_;  // scratch
+  std::vector<VictimView> views_;            // scratch
+};
+
+}  // namespace hawser
