@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "base/ticks.h"
+
 #ifdef __SSE2__
 #include <emmintrin.h>
-#include <x86intrin.h>
 #endif
 
 namespace hawser {
@@ -103,11 +104,11 @@ void CrossCoreCopy::copy_much(std::byte* to, const std::byte* from, std::size_t 
 void CrossCoreCopy::copy_timed(CheaperWay& ways, float weight, std::byte* to, const std::byte* from,
                                std::size_t bytes) {
   const int way = ways.next();
-  const std::uint64_t begin = __rdtsc();
+  const std::uint64_t begin = ticks();
   hawser::copy(way, to, from, bytes);
   _mm_mfence();  // stores that still wait for their lines count
-  const std::uint64_t ticks = __rdtsc() - begin;
-  const float cost = static_cast<float>(ticks + 1) / static_cast<float>(bytes);
+  const float cost = static_cast<float>(ticks() - begin + 1) / static_cast<float>(bytes);
+  cost_ = cost_ == 0 ? cost : cost_ + (std::min(cost, 4 * cost_) - cost_) / 8;
   ways.record(way, way == past_caches ? weight * cost : cost);
 }
 

@@ -51,6 +51,8 @@ class CrossCoreCopy {
       copy_much(to, from, bytes);
     }
   }
+  // What copying took lately, in ticks (base/ticks.h) a byte; 0: not known.
+  float cost() const { return cost_; }
 
  private:
   static constexpr std::size_t least = 2 << 10;
@@ -64,6 +66,7 @@ class CrossCoreCopy {
   // have left the reader's cache when they are written again.
   CheaperWay small_pieces_, middle_pieces_, large_pieces_;
   std::uint32_t count_ = 0;
+  float cost_ = 0;
 };
 
 }  // namespace hawser

@@ -145,7 +145,7 @@ struct Neighbours {
     slot.header = header_with_tag(5);
     slot.header.handler = static_cast<HandlerId>(random.below(7));
     slot.header.channel_word =
-        static_cast<std::uint32_t>(random.chance(0.05) ? random.next() : random.below(10) + Slot::packet);
+        static_cast<std::uint32_t>(random.chance(0.05) ? random.next() : random.below(12) + Slot::packet);
     const auto number = [&] { return static_cast<std::uint32_t>(some(random, {0, 1, 2, 58, 59, 60})); };
     const auto place = [&] {
       return Piece{static_cast<std::uint32_t>(some(random, {0, 64, 4096, 65536, 65535, 1u << 31})),
@@ -172,7 +172,15 @@ struct Neighbours {
         write(Pull{number(), number(), random.chance(0.4) ? -1 : size(), size(), size()});
         break;
       case Slot::data:
-        write(Data{place(), size(), number(), number()});
+        write(Data{place(), size(), number(), number(), 1});
+        break;
+      case Slot::help:
+        // It may have anything written into memory of its own, as far as our message goes.
+        write(Help{number(), number(),
+                   random.chance(0.2) ? 64 : reinterpret_cast<std::uint64_t>(scratch.data()), size()});
+        break;
+      case Slot::wrote:
+        write(Wrote{number(), static_cast<std::uint32_t>(random.below(2)), size()});
         break;
       default:
         write(Left{number()});
@@ -203,6 +211,7 @@ struct Neighbours {
   std::vector<std::unique_ptr<SharedMemoryChannel>> channels;
   std::vector<std::unique_ptr<Careful>> events;
   Traffic with_liar{1}, with_witness{3};
+  Bytes scratch = Bytes(70'000);
 };
 
 TEST(BadNeighbour, SlotsOfNonsense) {

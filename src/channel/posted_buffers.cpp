@@ -99,8 +99,8 @@ std::optional<PostedBuffers::Found> PostedBuffers::find(std::int32_t owner,
                   buffer.address.load(std::memory_order_relaxed),
                   buffer.size.load(std::memory_order_relaxed)};
   }
-  // What was read of a buffer is whole if its state is still the same at the claim.
-  std::atomic_thread_fence(std::memory_order_acquire);
+  // What was read of a buffer is whole if its state is still the same at the claim. The states were loaded
+  // before this.
   if (block.posted_version.load(std::memory_order_relaxed) != version) return std::nullopt;
   return found;
 }

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cross_core_copy.h"
 #include "base/intrusive_list.h"
 #include "channel/node_load.h"
 #include "channel/posted_buffers.h"
@@ -115,6 +116,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     enum class Copyable : std::uint8_t { unknown, yes, no };
     Copyable copyable = Copyable::unknown;
     std::int64_t quiet_passes = 0;  // since it last sent a piece
+    // By size: through the ring, or by the kernel.
+    CheaperWay ways[2];
     std::uint32_t fetch_pass = 0;   // the pass in which a fetch from it was last looked at
     std::uint32_t stream_pass = 0;  // the pass in which its ring was found full
     // Large messages to this neighbour that it has not asked for.
@@ -125,7 +128,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     std::vector<std::pair<std::uint32_t, std::array<std::byte, Slot::inline_limit>>>
         pending;  // see send_control
   };
-  static_assert(sizeof(Peer) <= 384, "what an idle neighbour costs in this process's own memory");
+  static_assert(sizeof(Peer) <= 448, "what an idle neighbour costs in this process's own memory");
   struct Exposed {
     Peer* peer = nullptr;  // who may ask for it; null: a free place
     ByteSequence bytes;
@@ -141,7 +144,9 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     std::uint32_t number = 0;  // of the message in the ring
     std::optional<PostedBuffers::Found> target;
     std::int64_t written = 0;  // bytes
+    std::int64_t told = 0;     // of these, those that the receiver was told of
     bool asks = false;         // the target was claimed and not finished, so the receiver will ask
+    bool helps = false;        // the receiver copies it, and named the target
   };
   struct Stream {
     Peer* peer;
@@ -162,12 +167,16 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     Completion* end = nullptr;
     std::int64_t arrived = 0;
     std::int32_t number = -1;  // -1: not started
+    bool by_kernel = false;    // copied from here at once
     bool copied_here = false;  // some of it, so the sender must be told
     bool pulled = false;       // the sender was asked
     bool written = false;      // or has written it all unasked, and will say so
     bool left = false;         // and will not touch the transfer any more
     bool all_claimed = false;
     bool reported = false;
+    float ring_cost = 0;      // of the sender, ticks a byte
+    std::uint64_t ticks = 0;  // that copying `timed_bytes` took here
+    std::int64_t timed_bytes = 0;
   };
 
   std::int32_t node_size() const { return static_cast<std::int32_t>(processes_.size()); }
@@ -211,6 +220,11 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
                     Completion* end);
   void start_fetch(Fetch& fetch);
   void ask_for(Fetch& fetch);
+  bool choose_kernel(Fetch& fetch);
+  void ask_for_help(Fetch& fetch);
+  std::int64_t chunk_of(std::int64_t size) const;
+  static CheaperWay& ways_of(const Fetch& fetch);
+  static void record_cost(const Fetch& fetch);
   bool copy_chunk(Fetch& fetch);
   void arrive(Fetch& fetch, std::int64_t bytes);
   void report_fetch(Fetch& fetch);
@@ -226,9 +240,12 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
                    Completion* end) override;
   void receive_wrote(Peer& peer, const Wrote& wrote, TransportEvents& events);
   bool write_unasked(TransportEvents& events);
+  void begin_help(Peer& peer, const Help& help, TransportEvents& events);
   bool may_write(Exposed& exposed, std::uint32_t id);
   bool write_chunk(Exposed& exposed, std::uint32_t id, TransportEvents& events);
-  void stream_part(Exposed& exposed, std::uint32_t id, std::int64_t position, std::int64_t bytes);
+  void open_stream(std::uint32_t id, std::uint32_t fetch, std::int64_t position, std::int64_t bytes);
+  void end_writing(Exposed& exposed, std::uint32_t id);
+  void write_no_more(Exposed& exposed, std::uint32_t id, std::int64_t position, std::int64_t bytes);
   void tell_written(Exposed& exposed, bool last);
   bool patience_over(std::int64_t passes) {
     return passes > (load_.crowded() ? patience_ / crowded_passes : patience_);
@@ -239,6 +256,10 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
 
   // How many passes of a process with a core of its own weigh as much as one on a crowded node.
   static constexpr std::int64_t crowded_passes = 256;
+  // The kernel copies no less at a time, if there is more.
+  static constexpr std::int64_t least_chunk = 64 * 1024;
+  // Smaller messages take no longer to copy than to share the work.
+  static constexpr std::int64_t least_helped = 256 * 1024;
   enum class SingleCopy : std::uint8_t { when_sender_is_busy, always, never };
 
   SharedSegment segment_;
@@ -279,6 +300,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   std::size_t next_unasked_ = 0;  // to be looked at
   std::vector<Peer*> contradictions_;  // senders of messages that met another receive than they claimed
   std::uint64_t bytes_written_ = 0;    // straight into receivers' memory
+  std::uint32_t pieces_came_ = 0;      // through rings
   std::vector<bool> areas_;
   const bool crowded_ = node_size() > online_cpus();  // wherever each may run: all see it alike
   Nanoseconds next_look_ = 0;

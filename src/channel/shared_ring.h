@@ -111,6 +111,7 @@ class RingSender {
   }
   std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
   void copy_in(const Piece& piece, const std::byte* from) { copies_.copy(at(piece), from, piece.size); }
+  float copy_cost() const { return copies_.cost(); }
   std::uint32_t ring_bytes() const { return ring_bytes_; }
 
   static std::uint32_t padded(std::uint32_t size) {

@@ -33,6 +33,7 @@ struct alignas(cache_line) Slot {
     eager_more,   // payload: Piece; the next one
     expose,       // payload: ExposeToken
     pull,         // payload: Pull; a receiver wants what we exposed
+    help,         // payload: Help; it copies that itself, and we may write parts of it
     data,         // payload: Data; a piece of what we wanted
     left,         // payload: Left; the sender of a transfer will not touch it any more
     done,         // payload: Done; the receiver has all it wanted of what we exposed
@@ -66,11 +67,18 @@ struct Pull {
   std::int64_t size;
   std::int64_t wanted;  // bytes of the whole transfer
 };
+struct Help {
+  std::uint32_t expose;
+  std::uint32_t fetch;
+  std::uint64_t address;  // in the receiver's memory
+  std::int64_t wanted;
+};
 struct Data {
   Piece piece;
   std::int64_t position;
   std::uint32_t fetch;
   std::uint32_t last;  // 1: the sender is through, nothing was left to claim
+  float cost;          // of copying into the ring, in ticks a byte; 0: not known
 };
 struct Left {
   std::uint32_t fetch;
@@ -91,8 +99,8 @@ struct ServedCommand {
   std::uint8_t put;     // 0: a get
   std::uint8_t answer;  // of a get: where the bytes go
 };
-static_assert(sizeof(Data) <= Slot::inline_limit && sizeof(Pull) <= Slot::inline_limit &&
-              sizeof(ExposeToken) <= Slot::inline_limit);
+static_assert(sizeof(Data) <= Slot::inline_limit && sizeof(Help) <= Slot::inline_limit &&
+              sizeof(Pull) <= Slot::inline_limit && sizeof(ExposeToken) <= Slot::inline_limit);
 
 // The parts of a large message are claimed here by whoever moves them: the sender through the ring, or the
 // receiver straight out of the sender's memory.

@@ -8,6 +8,10 @@
 //   (nothing left to claim) left      ->    number may be used again
 //                                           waited in vain: claims a part, copies it from the sender's memory
 //                                     <-    done(id), if it copied any itself
+//   or, where the kernel's copies cost less than both copies through the ring:
+//                                     <-    help(id, number, address); claims parts and copies them
+//   claims parts, writes them ...     ->
+//   wrote(number, bytes) or left            number may be used again
 //   was not asked for long: shared_write.cpp
 //
 // The sender's buffer is free when it has streamed all that is wanted, or when the receiver says done and no
@@ -17,6 +21,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/ticks.h"
 #include "channel/shared_memory_channel.h"
 
 namespace hawser {
@@ -24,6 +29,10 @@ namespace {
 
 // How many pieces a sender claims at once.
 constexpr std::int64_t stream_claim_pieces = 16;
+// One in so many pieces is timed.
+constexpr std::uint32_t timed_pieces = 4;
+// The ways of CheaperWay.
+constexpr int by_ring = 0, by_kernel = 1;
 // Fetches that are looked at in one pass; the others follow when these are through.
 constexpr int fetches_per_pass = 8;
 
@@ -97,8 +106,49 @@ void SharedMemoryChannel::start_fetch(Fetch& fetch) {
   free_numbers_.pop_back();
   fetch_by_number_[static_cast<std::size_t>(fetch.number)] = &fetch;
   own_block().transfers[fetch.number].claimed.store(0, std::memory_order_relaxed);
-  if (single_copy_ == SingleCopy::always && may_copy(fetch)) return;
-  ask_for(fetch);
+  if (choose_kernel(fetch))
+    ask_for_help(fetch);
+  else
+    ask_for(fetch);
+}
+
+// Whether the kernel is to copy. Through the ring both sides copy each byte once, so it is the better way
+// while both of these together cost less than one copy by the kernel. Which they do depends on the cores,
+// and in a virtual machine on the hour.
+bool SharedMemoryChannel::choose_kernel(Fetch& fetch) {
+  fetch.by_kernel = single_copy_ != SingleCopy::never && may_copy(fetch) &&
+                    (single_copy_ == SingleCopy::always || ways_of(fetch).next() == by_kernel);
+  return fetch.by_kernel;
+}
+
+CheaperWay& SharedMemoryChannel::ways_of(const Fetch& fetch) {
+  constexpr std::int64_t large = 256 * 1024;
+  return fetch.peer->ways[fetch.into.size < large ? 0 : 1];
+}
+
+void SharedMemoryChannel::record_cost(const Fetch& fetch) {
+  if (fetch.timed_bytes == 0 || fetch.copied_here != fetch.by_kernel) return;
+  const float here = static_cast<float>(fetch.ticks) / static_cast<float>(fetch.timed_bytes);
+  if (fetch.by_kernel)
+    ways_of(fetch).record(by_kernel, here);
+  else if (fetch.ring_cost > 0)
+    ways_of(fetch).record(by_ring, here + fetch.ring_cost);
+}
+
+// The sender may copy at the same time.
+void SharedMemoryChannel::ask_for_help(Fetch& fetch) {
+  // Who computes leaves numbers in use until it comes.
+  constexpr std::size_t spare_numbers = ProcessBlock::transfers_count / 2;
+  if (fetch.into.size < least_helped || free_numbers_.size() < spare_numbers) return;
+  fetch.pulled = true;
+  const Help help{fetch.expose, static_cast<std::uint32_t>(fetch.number),
+                  reinterpret_cast<std::uint64_t>(fetch.into.data), fetch.into.size};
+  send_control(*fetch.peer, Slot::help, &help, sizeof(help));
+}
+
+// What is copied by the kernel at a time, so that both ends get a share.
+std::int64_t SharedMemoryChannel::chunk_of(std::int64_t size) const {
+  return std::min(chunk_, std::max(least_chunk, size / 4));
 }
 
 // The sender is to send what it can claim.
@@ -139,8 +189,8 @@ bool SharedMemoryChannel::advance_fetches() {
       // (both sides then copy through the cache, in half the time), but not more: the sender may not run for
       // a while.
       peer.quiet_passes += 1 + missed_passes_;
-      const bool wanted =
-          !fetch->pulled || (single_copy_ != SingleCopy::never && patience_over(peer.quiet_passes));
+      const bool wanted = fetch->by_kernel || !fetch->pulled ||
+                          (single_copy_ != SingleCopy::never && patience_over(peer.quiet_passes));
       if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch);
     }
     fetch = next;
@@ -161,13 +211,17 @@ bool SharedMemoryChannel::copyable(Peer& peer) {
 
 bool SharedMemoryChannel::copy_chunk(Fetch& fetch) {
   SharedTransfer& transfer = own_block().transfers[fetch.number];
-  const std::int64_t position = transfer.claimed.fetch_add(chunk_, std::memory_order_acq_rel);
-  const std::int64_t bytes = std::min(chunk_, fetch.into.size - position);
-  fetch.all_claimed = position + chunk_ >= fetch.into.size;
+  const std::int64_t chunk = chunk_of(fetch.into.size);
+  const std::int64_t position = transfer.claimed.fetch_add(chunk, std::memory_order_acq_rel);
+  const std::int64_t bytes = position < 0 ? 0 : std::min(chunk, fetch.into.size - position);
+  fetch.all_claimed = position >= fetch.into.size - chunk;
   if (bytes <= 0) return false;
   Peer& peer = *fetch.peer;
+  const std::uint64_t begin = ticks();
   if (copy_from_process(peer_pid(peer), fetch.into.data + position,
                         fetch.address + static_cast<std::uint64_t>(position), bytes)) {
+    fetch.ticks += ticks() - begin;
+    fetch.timed_bytes += bytes;
     fetch.copied_here = true;
     bytes_copied_ += static_cast<std::uint64_t>(bytes);
     arrive(fetch, bytes);
@@ -204,10 +258,17 @@ void SharedMemoryChannel::receive_data(Peer& peer, const Data& data, TransportEv
                   events);
   if (!peer.receiver.valid(data.piece)) return refuse(peer, bad_place(data.piece), events);
   const std::byte* from = peer.receiver.at(data.piece);
-  if (fetch->into.contiguous())
-    std::memcpy(fetch->into.data + data.position, from, data.piece.size);
-  else
+  if (!fetch->into.contiguous()) {
     fetch->into.packer->unpack(data.position, from, data.piece.size);
+  } else if (pieces_came_++ % timed_pieces == 0) {
+    const std::uint64_t begin = ticks();
+    std::memcpy(fetch->into.data + data.position, from, data.piece.size);
+    fetch->ticks += ticks() - begin;
+    fetch->timed_bytes += data.piece.size;
+    fetch->ring_cost = data.cost;
+  } else {
+    std::memcpy(fetch->into.data + data.position, from, data.piece.size);
+  }
   peer.receiver.took(data.piece);
   if (data.last != 0) fetch->left = fetch->all_claimed = true;
   arrive(*fetch, data.piece.size);
@@ -224,6 +285,7 @@ void SharedMemoryChannel::arrive(Fetch& fetch, std::int64_t bytes) {
 }
 
 void SharedMemoryChannel::report_fetch(Fetch& fetch) {
+  record_cost(fetch);
   fetches_.remove(&fetch);
   fetch.reported = true;
   Completion* const end = fetch.end;
@@ -251,6 +313,9 @@ void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, Transpo
     case Slot::pull:
       begin_stream(peer, payload_of<Pull>(slot), events);
       break;
+    case Slot::help:
+      begin_help(peer, payload_of<Help>(slot), events);
+      break;
     case Slot::left: {
       const auto number = payload_of<Left>(slot).fetch;
       Fetch* const fetch = fetch_from(peer, number);
@@ -269,6 +334,7 @@ void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, Transpo
       if (exposed == nullptr || exposed->done)
         return refuse(peer, fmt::format("the end of message {}, which was not offered to it", id), events);
       exposed->done = true;
+      if (exposed->helps) return end_writing(*exposed, id);
       settle_exposed(id);
       break;
     }
@@ -298,18 +364,26 @@ void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull, TransportEv
   peer.unasked_passes = 0;
   if (exposed->asks) {
     exposed->asks = false;
-    if (exposed->written > 0) tell_written(*exposed, false);
+    tell_written(*exposed, false);
   }
   exposed->wanted = pull.wanted;
   (claims ? exposed->claimed : exposed->repeated) = true;
-  ++exposed->streams;
+  open_stream(pull.expose, pull.fetch, pull.position, pull.size);
+}
+
+// Sends what can be claimed (position -1) or just that part through the ring.
+void SharedMemoryChannel::open_stream(std::uint32_t id, std::uint32_t fetch, std::int64_t position,
+                                      std::int64_t bytes) {
+  const bool claims = position < 0;
+  Exposed& exposed = exposed_[id];
+  ++exposed.streams;
   auto stream = std::make_unique<Stream>();
-  *stream = {.peer = &peer,
-             .expose = pull.expose,
-             .fetch = pull.fetch,
-             .position = claims ? 0 : pull.position,
-             .end = claims ? 0 : pull.position + pull.size,
-             .size = pull.wanted,
+  *stream = {.peer = exposed.peer,
+             .expose = id,
+             .fetch = fetch,
+             .position = claims ? 0 : position,
+             .end = claims ? 0 : position + bytes,
+             .size = exposed.wanted,
              .claims = claims};
   streams_.push_back(std::move(stream));
 }
@@ -357,7 +431,7 @@ bool SharedMemoryChannel::push_stream(Stream& stream, TransportEvents& events) {
     else
       exposed.bytes.packer->pack(stream.position, ring.at(piece), size);
     const bool last = stream.last_claimed && stream.position + size == stream.end;
-    const Data data{piece, stream.position, stream.fetch, last};
+    const Data data{piece, stream.position, stream.fetch, last, ring.copy_cost()};
     if (last) stream.claims = false;
     Slot& slot = ring.next_slot();
     slot.header.channel_word = Slot::data;
@@ -397,7 +471,9 @@ bool SharedMemoryChannel::claim_for_stream(Stream& stream, TransportEvents& even
 
 void SharedMemoryChannel::settle_exposed(std::uint32_t id) {
   Exposed& exposed = exposed_[id];
-  if (exposed.streams > 0 || exposed.asks || !(exposed.done || exposed.streamed == exposed.wanted)) return;
+  if (exposed.streams > 0 || exposed.asks || exposed.helps ||
+      !(exposed.done || exposed.streamed == exposed.wanted))
+    return;
   Completion* const end = exposed.end;
   exposed = {};
   free_exposed_.push_back(id);

@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "channel/shared_memory_channel.h"
 
@@ -59,19 +60,23 @@ void SharedMemoryChannel::fetch_shown(int place, ProcessIndex source, const Expo
     return;
   }
   if (met == PostedBuffers::Met::by_another) contradictions_.push_back(fetch.peer);
-  if (met == PostedBuffers::Met::unclaimed && single_copy_ == SingleCopy::always && may_copy(fetch)) return;
-  ask_for(fetch);
+  if (met == PostedBuffers::Met::unclaimed && choose_kernel(fetch))
+    ask_for_help(fetch);
+  else
+    ask_for(fetch);
 }
 
 void SharedMemoryChannel::receive_wrote(Peer& peer, const Wrote& wrote, TransportEvents& events) {
   Fetch* const fetch = fetch_from(peer, wrote.fetch);
   const std::int64_t missing = fetch == nullptr || fetch->reported ? 0 : fetch->into.size - fetch->arrived;
-  const bool all = wrote.last != 0;
-  if (wrote.bytes < 1 || wrote.bytes > missing || (all && (!fetch->written || wrote.bytes != missing)))
+  const bool last = wrote.last != 0;
+  if (wrote.bytes < 1 || wrote.bytes > missing || (fetch->written && wrote.bytes != missing) ||
+      (last && fetch->left))
     return refuse(peer,
                   fmt::format("that it wrote {} bytes of transfer {}, where {} are missing", wrote.bytes,
                               wrote.fetch, missing),
                   events);
+  if (last) fetch->left = fetch->all_claimed = true;
   arrive(*fetch, wrote.bytes);
 }
 
@@ -86,7 +91,7 @@ bool SharedMemoryChannel::write_unasked(TransportEvents& events) {
     const auto place = unasked_.begin() + static_cast<std::ptrdiff_t>(next_unasked_);
     const std::uint32_t id = *place;
     Exposed& exposed = exposed_[id];
-    if (exposed.peer == nullptr || exposed.claimed || exposed.done) {
+    if (exposed.peer == nullptr || (!exposed.helps && (exposed.claimed || exposed.done))) {
       unasked_.erase(place);
       continue;
     }
@@ -99,14 +104,34 @@ bool SharedMemoryChannel::write_unasked(TransportEvents& events) {
   return false;
 }
 
+// The receiver copies the message, and we have the time, too.
+void SharedMemoryChannel::begin_help(Peer& peer, const Help& help, TransportEvents& events) {
+  Exposed* const exposed = exposed_to(peer, help.expose);
+  if (exposed == nullptr || exposed->done || exposed->claimed || !exposed->bytes.contiguous() ||
+      help.fetch >= ProcessBlock::transfers_count || help.wanted < 1 || help.wanted > exposed->bytes.size ||
+      exposed->wanted >= 0)
+    return refuse(peer,
+                  fmt::format("a request for help with {} bytes of message {}, which it cannot have",
+                              help.wanted, help.expose),
+                  events);
+  peer.unasked_passes = 0;
+  exposed->wanted = help.wanted;
+  exposed->claimed = exposed->helps = true;
+  exposed->target = PostedBuffers::Found{peer.index, -1, 0, help.fetch, help.address, help.wanted};
+}
+
 // Whether the receiver does not come, and the receive that takes this message is known and claimed.
 bool SharedMemoryChannel::may_write(Exposed& exposed, std::uint32_t id) {
+  // Who has messages of its own to copy does that first: the receiver can do without help.
+  if (exposed.helps) return fetches_.empty();
   Peer& peer = *exposed.peer;
   if (peer.unasked_pass != pass_) {
     peer.unasked_pass = pass_;
     peer.unasked_passes += 1 + missed_passes_;
   }
-  if (!patience_over(peer.unasked_passes)) return false;
+  // A receiver that comes later loses nothing, so the sender waits less long for it than it would for us.
+  constexpr std::int64_t haste = 8;
+  if (!patience_over(haste * peer.unasked_passes)) return false;
   if (exposed.target.has_value()) return true;
   if (!exposed.bytes.contiguous() || exposed.bytes.size == 0 || !copyable(peer)) return false;
   auto found = posted_.find(peer.index, exposed.header);
@@ -132,53 +157,71 @@ bool SharedMemoryChannel::write_chunk(Exposed& exposed, std::uint32_t id, Transp
   Peer& peer = *exposed.peer;
   const PostedBuffers::Found& target = *exposed.target;
   std::atomic<std::int64_t>& claimed = segment_.block(peer.index).transfers[target.transfer].claimed;
-  const std::int64_t position = claimed.fetch_add(chunk_, std::memory_order_acq_rel);
+  const std::int64_t chunk = chunk_of(exposed.wanted);
+  const std::int64_t position = claimed.fetch_add(chunk, std::memory_order_acq_rel);
   if (position < 0) {
     refuse(peer, fmt::format("position {} as the next of a message", position), events);
     return false;
   }
-  const std::int64_t bytes = std::min(chunk_, exposed.wanted - position);
+  const std::int64_t bytes = std::min(chunk, exposed.wanted - position);
   if (bytes > 0) {
     if (!copy_to_process(peer_pid(peer), target.address + static_cast<std::uint64_t>(position),
                          exposed.bytes.data + position, bytes)) {
-      // The kernel refuses: the receiver asks for the rest when it comes.
-      peer.copyable = Peer::Copyable::no;
-      stream_part(exposed, id, position, bytes);
+      write_no_more(exposed, id, position, bytes);
       return false;
     }
     exposed.written += bytes;
     exposed.streamed += bytes;
     bytes_written_ += static_cast<std::uint64_t>(bytes);
   }
-  if (position + chunk_ < exposed.wanted) return true;
-  if (exposed.written == exposed.wanted && posted_.finish(target)) {
-    exposed.asks = false;
-    tell_written(exposed, true);
-    settle_exposed(id);
+  if (position < exposed.wanted - chunk) {
+    if (exposed.helps) tell_written(exposed, false);
+    return true;
   }
+  end_writing(exposed, id);
   return false;
 }
 
-// What was claimed and could not be written goes through the ring.
-void SharedMemoryChannel::stream_part(Exposed& exposed, std::uint32_t id, std::int64_t position,
-                                      std::int64_t bytes) {
-  ++exposed.streams;
-  auto stream = std::make_unique<Stream>();
-  *stream = {.peer = exposed.peer,
-             .expose = id,
-             .fetch = exposed.target->transfer,
-             .position = position,
-             .end = position + bytes,
-             .size = exposed.wanted,
-             .claims = false};
-  streams_.push_back(std::move(stream));
+// Nothing is left to be claimed.
+void SharedMemoryChannel::end_writing(Exposed& exposed, std::uint32_t id) {
+  if (exposed.helps) {
+    exposed.helps = false;
+    tell_written(exposed, true);
+  } else if (exposed.written == exposed.wanted && posted_.finish(*exposed.target)) {
+    exposed.asks = false;
+    tell_written(exposed, true);
+  } else {
+    return;
+  }
+  settle_exposed(id);
 }
 
+// The kernel refuses: what was claimed goes through the ring. So does the rest, for which a receiver that
+// comes yet asks itself.
+void SharedMemoryChannel::write_no_more(Exposed& exposed, std::uint32_t id, std::int64_t position,
+                                        std::int64_t bytes) {
+  exposed.peer->copyable = Peer::Copyable::no;
+  open_stream(id, exposed.target->transfer, position, bytes);
+  if (!exposed.helps) return;
+  exposed.helps = false;
+  tell_written(exposed, false);
+  open_stream(id, exposed.target->transfer, -1, 0);
+}
+
+// Tells what was written since it was last told; `last`: and that no more will be.
 void SharedMemoryChannel::tell_written(Exposed& exposed, bool last) {
+  const std::int64_t news = exposed.written - std::exchange(exposed.told, exposed.written);
+  if (news == 0 && !last) return;
   Peer& peer = *exposed.peer;
-  const Wrote wrote{exposed.target->transfer, last ? 1u : 0u, exposed.written};
   const bool next = peer.claims_to == peer.sender.last_number();
-  send_control(peer, Slot::wrote, &wrote, sizeof(wrote));
+  const std::uint32_t transfer = exposed.target->transfer;
+  if (news > 0) {
+    const Wrote wrote{transfer, last ? 1u : 0u, news};
+    send_control(peer, Slot::wrote, &wrote, sizeof(wrote));
+  } else {
+    const Left left{transfer};
+    send_control(peer, Slot::left, &left, sizeof(left));
+  }
   // This packet matches no receive, so it does not end a row of messages that claimed theirs.
   if (next && peer.pending.empty()) peer.claims_to = peer.sender.last_number();
 }

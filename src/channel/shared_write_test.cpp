@@ -83,7 +83,7 @@ class Receiver final : public TransportEvents {
     return true;
   }
   std::size_t waiting() const { return posted_.size(); }
-  const std::list<Receive*>& posted() const { return posted_; }
+  Receive& last() { return *posted_.back(); }
 
   void on_packet(ProcessIndex, const TransportHeader& header, const std::byte* payload,
                  std::int64_t size) override {
@@ -144,6 +144,12 @@ class Receiver final : public TransportEvents {
   std::list<Waiting> unexpected_;
 };
 
+std::uint64_t counted(const SharedMemoryChannel& channel, std::string_view name) {
+  for (const ChannelCounter& counter : channel.list_counters())
+    if (counter.name == name) return counter.value;
+  return 0;
+}
+
 class Sender {
  public:
   explicit Sender(SharedMemoryChannel& channel) : channel_(channel) {}
@@ -166,11 +172,7 @@ class Sender {
   }
   bool progress() { return channel_.progress(events, 0); }
   std::size_t done() const { return events.exposed_done.size(); }
-  std::uint64_t written() const {
-    for (const ChannelCounter& counter : channel_.list_counters())
-      if (counter.name == "bytes_written_to_receivers") return counter.value;
-    return 0;
-  }
+  std::uint64_t written() const { return counted(channel_, "bytes_written_to_receivers"); }
 
   std::size_t large = 0;
   Recorder events;
@@ -343,6 +345,59 @@ TEST(SharedWrite, NothingIsShownWhereTheKernelMayNotCopy) {
   EXPECT_EQ(channel.posted_receives(), nullptr);
 }
 
+// The receiver copies, and a sender that has time copies, too.
+TEST(SharedWrite, BothEndsCopyALargeMessage) {
+  Knobs knobs;
+  knobs.shm_single_copy = "always";
+  const SharedSegment segment =
+      SharedSegment::map(make_memory_file("hawser-test").value().get(), SegmentLayout::plan(2, knobs))
+          .value();
+  SharedMemoryChannel sender(segment, 0, {0, 1}, 2, knobs), receiver(segment, 1, {0, 1}, 2, knobs);
+  Recorder sent, received;
+  sent.channel = &sender;
+  received.channel = &receiver;
+  std::uint64_t total = 0;
+  for (const std::size_t size : {70'000ul, 1'000'000ul, 4'000'001ul}) {
+    Bytes bytes = pattern(size, size);
+    ASSERT_TRUE(sender.try_expose(1, header_of(1, 1), whole(bytes), sent.exposing(&bytes)));
+    for (int quiet = 0; quiet < 1000; ++quiet) {
+      const bool moved = receiver.progress(received, 0);
+      if (sender.progress(sent, 0) || moved) quiet = 0;
+    }
+    EXPECT_EQ(sent.exposed_done[&bytes], 1);
+    EXPECT_TRUE(received.messages.back()->whole && received.messages.back()->bytes == bytes);
+    sent.exposed_done.clear();
+    total += size;
+  }
+  const std::uint64_t read = counted(receiver, "bytes_copied_from_senders");
+  const std::uint64_t written = counted(sender, "bytes_written_to_receivers");
+  EXPECT_EQ(read + written, total);
+  EXPECT_GT(read, total / 4);
+  EXPECT_GT(written, total / 4);
+  EXPECT_TRUE(sender.flushed());
+}
+
+// Which of the two ways costs less is found out by using both.
+TEST(SharedWrite, BothWaysAreTried) {
+  Pair pair(1'000'000);
+  for (int i = 0; i < 30; ++i) {
+    pair.receiver->post(5);
+    ASSERT_TRUE(pair.sender->send_large(5));
+    pair.settle();
+  }
+  for (const Receiver::Receive& receive : pair.receiver->all) Pair::check(receive);
+  std::uint64_t total = 0, through_ring = 0, by_kernel = 0;
+  for (const Receiver::Receive& receive : pair.receiver->all)
+    total += static_cast<std::uint64_t>(receive.size);
+  for (const auto& channel : pair.channels) {
+    through_ring += counted(*channel, "ring_bytes_received");
+    by_kernel +=
+        counted(*channel, "bytes_copied_from_senders") + counted(*channel, "bytes_written_to_receivers");
+  }
+  EXPECT_GE(by_kernel, total / 10);
+  EXPECT_GE(through_ring, total / 10);
+}
+
 // More receives than places, each with its message, over and over: places and numbers come back.
 TEST(SharedWrite, PlacesAreUsedAgain) {
   Pair pair;
@@ -369,12 +424,10 @@ void send_something(Sender& sender, Random& random) {
     sender.send_large(tag);
 }
 void post_or_cancel(Receiver& receiver, Random& random) {
-  if (random.chance(0.1) && receiver.waiting() > 0) {
-    Receiver::Receive* const receive = receiver.posted().back();
-    receiver.cancel(*receive);
-  } else if (receiver.waiting() < 25) {
+  if (random.chance(0.1) && receiver.waiting() > 0)
+    receiver.cancel(receiver.last());
+  else if (receiver.waiting() < 25)
     receiver.post(random.chance(0.2) ? any : static_cast<std::int32_t>(random.below(3)));
-  }
 }
 
 TEST_P(RandomSharedWrite, EveryReceiveHoldsItsMessage) {
@@ -384,19 +437,11 @@ TEST_P(RandomSharedWrite, EveryReceiveHoldsItsMessage) {
     Random random(seed);
     Pair pair(static_cast<std::int64_t>(random.below(4)));
     for (int step = 0; step < 150; ++step) {
-      switch (random.below(5)) {
-        case 0:
-          send_something(*pair.sender, random);
-          break;
-        case 1:
-          post_or_cancel(*pair.receiver, random);
-          break;
-        case 2:
-          if (random.chance(0.3)) pair.channels[1]->progress(*pair.receiver, 0);
-          break;
-        default:
-          pair.sender_alone(static_cast<int>(random.below(10)));
-      }
+      const auto what = random.below(5);
+      if (what == 0) send_something(*pair.sender, random);
+      if (what == 1) post_or_cancel(*pair.receiver, random);
+      if (what == 2 && random.chance(0.3)) pair.channels[1]->progress(*pair.receiver, 0);
+      if (what > 2) pair.sender_alone(static_cast<int>(random.below(10)));
     }
     pair.settle();
     // What still waits is received.
