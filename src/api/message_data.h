@@ -46,8 +46,8 @@ MessageRequest& start_send(MpiProcess& process, SendMode mode, TrafficClass traf
 MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                               int source, int tag, Communicator& comm);
 
-// A receive that the program does not wait for yet: if it is a large one, its message is to come meanwhile.
-void expect_large(MpiProcess& process, MessageRequest& receive);
+// A send or receive that the program does not wait for yet, which is to go on meanwhile.
+void leave_to_progress(MpiProcess& process, MessageRequest& request);
 
 // Waits for a request that the user never sees, gives it up, and answers its error.
 Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status);

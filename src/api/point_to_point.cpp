@@ -20,6 +20,30 @@ constexpr std::int64_t expected_bytes = 8192;
 
 }  // namespace
 
+[[gnu::noinline, gnu::cold]] static void leave_large(MpiProcess& process, MessageRequest& request) {
+  if (request.complete) return;
+  if (request.direction == MessageRequest::Direction::receive && request.source_rank >= 0) {
+    const auto& comm = static_cast<const Communicator&>(*request.communicator);
+    process.point_to_point().show_receive(request, comm.process_of(request.source_rank));
+  }
+  process.expect();
+}
+
+[[gnu::noinline, gnu::cold]] static void leave_small(MpiProcess& process, const MessageRequest& request) {
+  if (request.complete) return;
+  if (request.stage == MessageRequest::Stage::arriving)
+    process.expect();
+  else
+    process.expect_small();
+}
+
+void leave_to_progress(MpiProcess& process, MessageRequest& request) {
+  if (request.bytes.size >= expected_bytes) [[unlikely]]
+    leave_large(process, request);
+  else if (process.moves_while_computing()) [[unlikely]]
+    leave_small(process, request);
+}
+
 // Data in pieces. The packer must have its final place before the operation starts, so it lies in a request
 // from the beginning, unless the channel takes the message at once.
 [[gnu::noinline]] static MessageRequest& start_packed_send(MpiProcess& process, SendMode mode,
@@ -176,8 +200,10 @@ Result<> irsend(MpiProcess& process, const void* buf, std::int64_t count, Dataty
 
 Result<> issend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
                 int tag, Communicator& comm, Request*& request) {
-  request = &start_send(process, SendMode::synchronous, TrafficClass::nonblocking, buf, count, datatype, dest,
-                        tag, comm);
+  MessageRequest& send = start_send(process, SendMode::synchronous, TrafficClass::nonblocking, buf, count,
+                                    datatype, dest, tag, comm);
+  leave_to_progress(process, send);
+  request = &send;
   return {};
 }
 
@@ -188,22 +214,10 @@ Result<> ibsend(MpiProcess& process, const void* buf, std::int64_t count, Dataty
   return {};
 }
 
-[[gnu::noinline, gnu::cold]] static void expect_message(MpiProcess& process, MessageRequest& receive) {
-  const auto& comm = static_cast<const Communicator&>(*receive.communicator);
-  if (receive.source_rank >= 0)
-    process.point_to_point().show_receive(receive, comm.process_of(receive.source_rank));
-  process.expect();
-}
-
-void expect_large(MpiProcess& process, MessageRequest& receive) {
-  if (receive.bytes.size >= expected_bytes) [[unlikely]]
-    expect_message(process, receive);
-}
-
 [[gnu::flatten]] Result<> irecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                                 int source, int tag, Communicator& comm, Request*& request) {
   MessageRequest& receive = start_receive(process, buf, count, datatype, source, tag, comm);
-  expect_large(process, receive);
+  leave_to_progress(process, receive);
   request = &receive;
   return {};
 }

@@ -97,7 +97,9 @@ Result<> mrecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& dat
 
 Result<> imrecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, Message*& message,
                 Request*& request) {
-  request = &start_matched_receive(process, buf, count, datatype, message);
+  MessageRequest& receive = start_matched_receive(process, buf, count, datatype, message);
+  leave_to_progress(process, receive);
+  request = &receive;
   return {};
 }
 

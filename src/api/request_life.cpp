@@ -105,6 +105,7 @@ Result<> start(MpiProcess& process, Request*& request) {
   }
   Result<> result = request->start();
   if (!result) process.set_error_origin(*request);
+  if (!request->complete) process.expect();
   return result;
 }
 

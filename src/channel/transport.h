@@ -46,9 +46,13 @@ inline constexpr std::uint8_t handler_ids = 4;
 struct [[gnu::may_alias]] TransportHeader {
   HandlerId handler = HandlerId::message;
   TrafficClass traffic =
-      TrafficClass::blocking;          // of the whole operation, a fetch of what is offered included
-  std::array<std::byte, 18> own = {};  // the room's
-  std::uint32_t channel_word = 0;      // the transport's own; anything may stand here on arrival
+      TrafficClass::blocking;  // of the whole operation, a fetch of what is offered included
+  // Of a packet: somebody waits for what the receiver's software makes of it, so that a receiver that
+  // computes is interrupted, if it can be.
+  std::uint8_t urgent : 1 = 0;
+  std::uint8_t flags : 7 = 0;  // the room's, as is what follows
+  std::array<std::byte, 17> own = {};
+  std::uint32_t channel_word = 0;  // the transport's own; anything may stand here on arrival
 };
 static_assert(sizeof(TransportHeader) == 24,
               "36 bytes of payload must fit one cache line with the slot's stamp");

@@ -54,6 +54,16 @@ void keep_call(Operation& operation, const Communicator& communicator) {
 // Whether the amounts say, alike on all ranks, that there is nothing to move or reduce.
 bool is_empty(Collective kind, const Shape& shape) { return kind != Collective::barrier && shape.bytes == 0; }
 
+// Of data that all ranks have the same amount of.
+bool is_small(const CollectiveCall& call) {
+  constexpr std::int64_t most = 8192;
+  if (call.kind == Collective::barrier) return true;
+  const auto small = [](const CallSide& side) {
+    return !side.counts && (side.type == nullptr || side.count * side.type->size < most);
+  };
+  return small(call.send) && small(call.receive);
+}
+
 }  // namespace
 
 // All processes of a communicator, the one first that chose its context id: alike on all of them.
@@ -171,6 +181,7 @@ Operation& CollectiveEngine::take() {
   operation.user_freed = false;
   operation.valid = true;
   operation.planned = false;
+  operation.background = false;
   return operation;
 }
 
@@ -250,6 +261,7 @@ Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall&
 Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCall& call, Request*& request) {
   Operation& operation = take();
   operation.call = call;
+  operation.background = true;
   operation.communicator = Ref<Counted>(&communicator);
   keep_call(operation, communicator);
   begin(operation, communicator);
@@ -263,6 +275,7 @@ Result<> CollectiveEngine::prepare(Communicator& communicator, const CollectiveC
   Operation& operation = take();
   operation.persistent = true;
   operation.active = false;
+  operation.background = true;
   operation.call = call;
   operation.communicator = Ref<Counted>(&communicator);
   keep_call(operation, communicator);
@@ -293,6 +306,7 @@ Operation& CollectiveEngine::start_task(Participants participants, Ref<Counted> 
                                         FunctionRef<Task(Operation&)> task, Participants within) {
   Operation& operation = take();
   operation.call = {};
+  operation.background = true;
   operation.communicator = std::move(communicator);
   operation.begin(std::move(participants), std::move(within));
   operation.run(task(operation));
@@ -310,7 +324,7 @@ void CollectiveEngine::launch_in_background(Operation& operation) {
     complete(operation);
   } else {
     active_.push_back(&operation);
-    progress_.expect();
+    is_small(operation.call) ? progress_.expect_small() : progress_.expect();
   }
 }
 

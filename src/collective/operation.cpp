@@ -143,8 +143,12 @@ bool Operation::collect() {
 
 // Messages bear the ranks of all participants, also among a few, so that they meet only their own.
 SendTarget Operation::target(int to) const {
-  return {participants_.group->process_of(participant(to)), participants_.context, participants_.rank,
-          participants_.tag, TrafficClass::collective};
+  return {participants_.group->process_of(participant(to)),
+          participants_.context,
+          participants_.rank,
+          participants_.tag,
+          TrafficClass::collective,
+          background};
 }
 
 ReceivePattern Operation::pattern(int from) const {

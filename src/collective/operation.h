@@ -105,7 +105,8 @@ class Operation final : public Request {
 
   // The arguments that a non-blocking or persistent operation keeps.
   CollectiveCall call{};
-  bool planned = false;  // made from `call`, with a plan; otherwise only a task
+  bool background = false;  // ranks may compute before it is over
+  bool planned = false;     // made from `call`, with a plan; otherwise only a task
   // Copies the arrays of the call, which have these lengths.
   void keep_arguments(int send_blocks, int receive_blocks);
   ListLink active_link;

@@ -31,19 +31,21 @@ MpiexecBootstrap::MpiexecBootstrap(JobLayout layout, int fd) : layout_(std::move
 
 Result<std::unique_ptr<Bootstrap>> MpiexecBootstrap::connect(std::span<const std::string_view> environment) {
   JobLayout layout;
-  int fd = -1;
+  int fd = -1, own_cores = 0;
   const std::pair<std::string_view, int*> numbers[] = {{"PMI_FD", &fd},
                                                        {"PMI_RANK", &layout.rank},
                                                        {"PMI_SIZE", &layout.size},
                                                        {"HAWSER_JOB_APPNUM", &layout.app_number},
                                                        {"HAWSER_JOB_UNIVERSE_SIZE", &layout.universe_size},
-                                                       {"HAWSER_JOB_NODE_FD", &layout.node_segment_fd}};
+                                                       {"HAWSER_JOB_NODE_FD", &layout.node_segment_fd},
+                                                       {"HAWSER_JOB_OWN_CORES", &own_cores}};
   for (const auto& [name, target] : numbers) {
     const Result<int> value = number(environment, name);
     if (!value) return Error(value.error());
     *target = value.value();
   }
   layout.machine_processes = layout.size;
+  layout.own_cores = own_cores != 0;
   layout.job_id = find_variable(environment, "HAWSER_JOB_ID");
   layout.host_name = find_variable(environment, "HAWSER_JOB_HOST");
   auto nodes = parse_process_mapping(find_variable(environment, "HAWSER_JOB_MAPPING"), layout.size);

@@ -231,7 +231,8 @@ void PointToPoint::cancel(MessageRequest& request) {
 }
 
 MessageHeader PointToPoint::cancel_header(const MessageRequest& send) {
-  return {.kind = MessageHeader::Kind::cancel,
+  return {.urgent = 1,
+          .kind = MessageHeader::Kind::cancel,
           .context = send.context,
           .source_rank = send.source_rank,
           .tag = send.tag,
@@ -242,6 +243,7 @@ MessageHeader PointToPoint::cancel_header(const MessageRequest& send) {
 void PointToPoint::take_back(ProcessIndex source, const MessageHeader& header) {
   MessageHeader answer = header;
   answer.kind = MessageHeader::Kind::cancel_reply;
+  answer.urgent = 0;
   answer.flags = 0;
   if (Message* message = matching_.find_sent_by(header, source)) {
     answer.flags = 1;

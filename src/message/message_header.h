@@ -23,8 +23,9 @@ struct [[gnu::may_alias]] MessageHeader {
   };
   HandlerId handler = HandlerId::message;
   TrafficClass traffic = TrafficClass::blocking;
+  std::uint8_t urgent : 1 = 0;
+  std::uint8_t flags : 7 = 0;
   Kind kind = Kind::eager;
-  std::uint8_t flags = 0;
   std::uint32_t context = 0;
   std::int32_t source_rank = 0;  // rank of the sender in the communicator
   std::int32_t tag = 0;

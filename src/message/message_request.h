@@ -42,6 +42,7 @@ struct SendTarget {
   std::int32_t source_rank;
   std::int32_t tag;
   TrafficClass traffic = TrafficClass::blocking;
+  bool urgent = false;  // whoever gets it must do something with it soon, even if it computes
 };
 
 // What a receive accepts. source_rank may be any_source, tag any_tag.
@@ -92,6 +93,7 @@ class alignas(64) MessageRequest final : public Request {
   bool settled = false;     // send: matched, or its exposed bytes are free again
   TrafficClass traffic = TrafficClass::blocking;  // send
   std::int8_t shown = -1;                         // receive: its place among the PostedReceives; -1: none
+  bool urgent = false;                            // send
   ProcessIndex process = 0;                       // send: destination; receive: source, once matched
   std::uint32_t context = 0;
   std::int32_t source_rank = 0;  // send: ours; receive: wanted

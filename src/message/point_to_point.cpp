@@ -69,6 +69,7 @@ MessageRequest& PointToPoint::take_send(SendMode mode, const SendTarget& target,
   request.source_rank = target.source_rank;
   request.tag = target.tag;
   request.traffic = target.traffic;
+  request.urgent = target.urgent;
   request.bytes = bytes;
   return request;
 }
@@ -202,8 +203,8 @@ bool PointToPoint::transmit(Peer& peer, MessageRequest& request) {
   }
   const bool short_enough = request.bytes.size <= peer.eager_limit;
   if (short_enough && !peer.window.open() && !send_due_mark(peer)) return false;
-  MessageHeader header =
-      header_to({request.process, request.context, request.source_rank, request.tag, request.traffic});
+  MessageHeader header = header_to(
+      {request.process, request.context, request.source_rank, request.tag, request.traffic, request.urgent});
   // What is not longer than an envelope needs none, see transmit_eager.
   if (short_enough && (peer.window.open() || request.bytes.size <= Message::inline_bytes))
     return transmit_eager(peer, request, header);
@@ -222,6 +223,7 @@ bool PointToPoint::transmit_eager(Peer& peer, MessageRequest& request, MessageHe
   const bool waits = request.mode == SendMode::synchronous || !peer.window.open();
   if (waits) {
     header.kind = MessageHeader::Kind::eager_synchronous;
+    header.urgent = 1;
     header.sender_request = request.handle;
   }
   if (!peer.channel->try_send(request.process, header, request.bytes)) return false;
@@ -387,6 +389,7 @@ void PointToPoint::fetch(ProcessIndex process, const MessageHeader& header, cons
 void PointToPoint::acknowledge_match(ProcessIndex process, const MessageHeader& header) {
   MessageHeader answer = header;
   answer.kind = MessageHeader::Kind::matched;
+  answer.urgent = 0;
   reply(process, answer);
 }
 

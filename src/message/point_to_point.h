@@ -191,6 +191,7 @@ class PointToPoint final : public ActiveMessageHandler {
 
   static MessageHeader header_to(const SendTarget& target) {
     return {.traffic = target.traffic,
+            .urgent = target.urgent,
             .context = target.context,
             .source_rank = target.source_rank,
             .tag = target.tag};

@@ -12,6 +12,8 @@ class Progress {
  public:
   // Something began that shall go on while the program computes, if that can be had.
   virtual void expect() {}
+  // The same of something small: so much the less worth if interrupts were in vain.
+  virtual void expect_small() {}
   // One pass over everything that can move; true if anything did.
   virtual bool make_progress() = 0;
   // Returns when `done` answers true; makes progress, then yields, then sleeps meanwhile. `what` names what

@@ -33,6 +33,10 @@ std::uint64_t unexpected_in(ToolSource& process, const Communicator* communicato
   return process.point_to_point().queued_in(communicator->context()).unexpected;
 }
 
+std::uint64_t moves_while_computing(ToolSource& process, const Communicator*) {
+  return process.moves_while_computing() ? 1 : 0;
+}
+
 double time_to_join(ToolSource& process) { return static_cast<double>(process.time_to_join()) * 1e-9; }
 
 PerformanceVariable of_messages(const char* name, const char* description, int variable_class,
@@ -88,6 +92,9 @@ std::vector<PerformanceVariable> performance_variables() {
       of_communicator("communicator_unexpected", "Messages of a communicator that wait for their receive.",
                       unexpected_in),
   };
+  all.push_back(of_messages("progress_while_computing",
+                            "1 where messages go on while the program computes (HAWSER_PROGRESS), else 0.",
+                            level, moves_while_computing));
   PerformanceVariable joining;
   joining.name = "time_to_join";
   joining.description = "How long it took to join the job, in seconds.";

@@ -24,7 +24,7 @@ constexpr CategoryName category_names[] = {
     {"messages", "Point-to-point messages and their queues.", "HAWSER_PARTITION_", "message_"},
     {"one_sided", "One-sided operations.", "HAWSER_ONE_SIDED_", "one_sided_"},
     {"communicators", "What belongs to single communicators.", "HAWSER_COMMUNICATOR_", "communicator_"},
-    {"general", "Everything else.", "", "time_"},
+    {"general", "Everything else.", "", ""},
 };
 
 template <class T>

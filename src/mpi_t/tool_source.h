@@ -14,6 +14,8 @@ class ToolSource {
   virtual PointToPoint& point_to_point() = 0;
   // The rails' counters; null where none are used, or while not in the job.
   virtual const RailCounters* rail_counters() = 0;
+  // Whether messages go on while the program computes.
+  virtual bool moves_while_computing() const = 0;
   virtual const OneSidedCounters& one_sided_counters() const = 0;
   // How long MPI_Init took.
   virtual Nanoseconds time_to_join() const = 0;

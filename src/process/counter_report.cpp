@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "process/mpi_process.h"
+#include "process/progress_choice.h"
 
 namespace hawser {
 
@@ -12,6 +13,9 @@ std::vector<std::string> counter_report(MpiProcess& process) {
       "messages unexpected_total={} unexpected_most={} unexpected_bytes_most={} time_to_join_us={}",
       matching.unexpected_total, matching.most_unexpected, matching.most_unexpected_bytes,
       process.time_to_join() / microsecond)};
+  lines.push_back("progress " + describe_progress(process.knobs().progress,
+                                                  process.environment().progress_place,
+                                                  process.moves_while_computing()));
   const OneSidedCounters& one_sided = process.one_sided_counters();
   if (one_sided.puts + one_sided.gets + one_sided.accumulates + one_sided.fetches > 0)
     lines.push_back(

@@ -13,6 +13,7 @@
 #include "channel/waiter.h"
 #include "launch/bootstrap.h"
 #include "launch/core_place.h"
+#include "process/progress_choice.h"
 
 namespace hawser {
 
@@ -61,8 +62,9 @@ class Environment {
   // Set between join and leave.
   Bootstrap* bootstrap = nullptr;
   ChannelSet* channels = nullptr;  // with the waiter that knows how to sleep on them
-  // HAWSER_PROGRESS, decided: something goes on while the program computes.
+  // HAWSER_PROGRESS, decided: something goes on while the program computes. And by what it was decided.
   bool interrupts = false;
+  ProgressPlace progress_place;
   // What the rails count, and the record of what happens to their paths; null: none are used here.
   RailChannel* rails = nullptr;
   const RailStatus* rail_status = nullptr;

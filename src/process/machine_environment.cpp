@@ -14,6 +14,7 @@
 #include "launch/core_place.h"
 #include "launch/environment_variables.h"
 #include "process/machine_channels.h"
+#include "process/progress_choice.h"
 #include "process/text_knobs.h"
 
 namespace hawser {
@@ -76,16 +77,20 @@ class OnlyProtocol final : public TransportEvents {
   void on_bad_packet(ProcessIndex, std::string) override {}
 };
 
-// Whether there is a core that no process of the job needs, among those that this one may run on. Others may
-// be bound to other cores; that is not known, so it counts all.
-bool leaves_cores_free(const JobLayout& layout) {
+// With the cores that this process may run on. Others may be bound to other cores; unless the launcher says
+// so, all processes of the machine count.
+ProgressPlace progress_place_of(const JobLayout& layout) {
   const std::size_t bound = bound_processors().size();
-  const auto cores = bound > 0 ? static_cast<std::int64_t>(bound) : std::int64_t{online_cpus()};
   const std::vector<std::int32_t>& nodes = layout.node_of_rank;
-  const std::int64_t processes =
-      layout.machine_processes > 0 ? layout.machine_processes
-                                   : std::ranges::count(nodes, nodes[static_cast<std::size_t>(layout.rank)]);
-  return processes < cores;
+  ProgressPlace place{.rails = true};
+  place.cores = bound > 0 ? static_cast<std::int64_t>(bound) : std::int64_t{online_cpus()};
+  if (layout.own_cores)
+    place.processes = 1;
+  else if (layout.machine_processes > 0)
+    place.processes = layout.machine_processes;
+  else
+    place.processes = std::ranges::count(nodes, nodes[static_cast<std::size_t>(layout.rank)]);
+  return place;
 }
 
 class MachineEnvironment final : public Environment {
@@ -115,14 +120,17 @@ class MachineEnvironment final : public Environment {
                          layout.machine_processes,
                          layout.host_name.empty() ? host_name() : layout.host_name};
     decided_ = knobs_;
-    if (knobs_.progress == "auto") decided_.progress = leaves_cores_free(layout) ? "interrupt" : "polling";
+    // The rails have to know before it turns out whether they are used.
+    progress_place = progress_place_of(layout);
+    decided_.progress = uses_interrupts(knobs_.progress, progress_place) ? "interrupt" : "polling";
     Result<std::unique_ptr<MachineChannels>> built =
         MachineChannels::build(place, *exchange_, decided_, clock_, devices_);
     if (!built) return built.take_error();
     channels_ = std::move(built).value();
     channels = channels_.get();
     rails = channels_->rails();
-    interrupts = decided_.progress == "interrupt" && (knobs_.progress == "interrupt" || rails != nullptr);
+    progress_place.rails = rails != nullptr;
+    interrupts = uses_interrupts(knobs_.progress, progress_place);
     rail_status = channels_->rail_status();
     return {};
   }

@@ -146,12 +146,13 @@ void MpiProcess::finish() {
 Result<> MpiProcess::leave() {
   if (!connected_ || starts_ > 0) return {};
   progress_thread_.reset();
+  tell_interrupts();
   for (Transport* channel : polled_channels_) channel->set_alarm(nullptr);
-  may_stand_in_ = false;
   slot_.running = this;  // reports of who waits look here
   if (knobs_.stats)
     for (const std::string& line : counter_report(*this))
       environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, line));
+  may_stand_in_ = false;
   Result<> left = disconnect();
   slot_.running = nullptr;
   connected_ = false;

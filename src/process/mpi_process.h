@@ -130,9 +130,14 @@ class MpiProcess final : public Progress, public ToolSource {
   // At the end of a call of MPI that a stand-in found the program in: what came since the call's last look.
   void end_interrupted_call();
   StandIn& stand_in_state() { return stand_in_state_; }
+  // Whether there is a stand-in.
+  bool moves_while_computing() const override { return may_stand_in_; }
   // Something large began that the program does not wait for yet.
   void expect() override {
-    if (may_stand_in_) arm_for_stand_in();
+    if (may_stand_in_) begin_and_arm();
+  }
+  void expect_small() override {
+    if (may_stand_in_ && !stand_in_state_.armed() && !stand_in_state_.in_vain()) arm_for_stand_in();
   }
   // One pass of progress for a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops,
   // so the process yields its core now and then if nothing moved.
@@ -183,12 +188,14 @@ class MpiProcess final : public Progress, public ToolSource {
   void abort_after_loss();
   void look_around();
   void begin_stand_in();
+  void begin_and_arm();
   void arm_for_stand_in();
   void tell_interrupts();
   bool arm_and_look(bool& armed, int& passes);
   bool pass();
   bool move(bool as_stand_in);
   bool move_aside(int& passes);
+  void wait(FunctionRef<bool()> done);
   void wait_among_threads(FunctionRef<bool()> done);
   void rest_among_threads(std::uint32_t idle_passes);
 

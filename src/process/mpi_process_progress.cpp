@@ -100,6 +100,7 @@ bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
 
 void MpiProcess::end_interrupted_call() {
   if (!may_stand_in_) return;
+  tell_interrupts();
   int passes = passes_at_end;
   move_aside(passes);
   arm_for_stand_in();
@@ -132,6 +133,13 @@ void MpiProcess::abort_after_loss() {
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {
+  if (!may_stand_in_ || environment_.rails == nullptr) return wait(done);
+  environment_.rails->attendance().begin_wait();
+  wait(done);
+  if (environment_.rails->attendance().end_wait() && stand_in_state_.armed()) arm_for_stand_in();
+}
+
+void MpiProcess::wait(FunctionRef<bool()> done) {
   if (lock_.enabled()) return wait_among_threads(done);
   Waiter& waiter = environment_.channels->waiter();
   std::uint32_t idle_passes = 0;
@@ -163,7 +171,7 @@ void MpiProcess::wait_for(Request& request) {
   while (parked_.polled())
     if (parked_.park(request, lock_)) return;
   parked_.begin_polling();
-  wait_among_threads(done);
+  wait_until(done);
   parked_.end_polling();
 }
 
@@ -217,9 +225,9 @@ const RailCounters* MpiProcess::rail_counters() {
 
 void MpiProcess::tell_interrupts() {
   if (environment_.rails == nullptr) return;
-  environment_.rails->note_interrupts(stand_in_state_.interrupts_useful(),
-                                      stand_in_state_.interrupts_useless(),
-                                      stand_in_state_.interrupts_suppressed());
+  environment_.rails->attendance().note_interrupts(stand_in_state_.interrupts_useful(),
+                                                   stand_in_state_.interrupts_useless(),
+                                                   stand_in_state_.interrupts_suppressed());
 }
 
 std::string MpiProcess::describe_waiting() const {
@@ -242,11 +250,17 @@ void MpiProcess::begin_stand_in() {
   may_stand_in_ = progress_thread_ != nullptr || environment_.stands_in;
 }
 
-// Unless they are armed, or interrupts were of no use lately.
+void MpiProcess::begin_and_arm() {
+  if (environment_.rails != nullptr) environment_.rails->attendance().begin_transfers();
+  arm_for_stand_in();
+}
+
+// Unless they are armed, or interrupts were of no use lately. That counts from the last pass, because reading
+// the clock would cost small operations a good part of their time.
 void MpiProcess::arm_for_stand_in() {
   const bool stale = std::ranges::any_of(
       polled_channels_, [](const Transport* channel) { return channel->awaits_more_than_armed(); });
-  if (stand_in_state_.armed() ? !stale : !stand_in_state_.expect(environment_.clock->now())) return;
+  if (stand_in_state_.armed() ? !stale : !stand_in_state_.expect(now_)) return;
   bool armed = true;
   for (int passes = passes_at_end; passes > 0 && arm_and_look(armed, passes);) {
   }

@@ -21,6 +21,8 @@ class StandIn {
 
   // By the program, which holds the lock.
   bool armed() const { return armed_.load(std::memory_order_relaxed); }
+  // Interrupts were of no use lately, so that some are left out.
+  bool in_vain() const { return quiet_until_.load(std::memory_order_relaxed) != 0; }
   // Whether the channels are to be armed now. Then they count as armed.
   bool expect(Nanoseconds now) {
     if (now < quiet_until_.load(std::memory_order_relaxed)) {
@@ -56,6 +58,7 @@ class StandIn {
     if (!moved) return;
     useless_ = 0;
     rest_ = quiet_ = shortest_rest;
+    quiet_until_.store(0, std::memory_order_relaxed);
   }
 
   // For the rails' counters of the same names.
@@ -75,7 +78,7 @@ class StandIn {
   static constexpr Nanoseconds longest_quiet = 2 * millisecond;
 
   std::atomic<bool> armed_{false};
-  std::atomic<Nanoseconds> quiet_until_{0};  // no arming before
+  std::atomic<Nanoseconds> quiet_until_{0};  // no arming before; 0: at any time
   Count of_use_{0}, without_use_{0}, suppressed_{0};
   int useless_ = 0;  // interrupts in a row; these and what follows are the stand-in's
   Nanoseconds quiet_ = shortest_rest;

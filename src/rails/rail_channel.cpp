@@ -18,7 +18,8 @@ std::string alternate_text(const Subchannel& subchannel) {
 
 }  // namespace
 
-RailChannel::RailChannel(std::unique_ptr<RailEngine> engine) : engine_(std::move(engine)) {}
+RailChannel::RailChannel(std::unique_ptr<RailEngine> engine)
+    : engine_(std::move(engine)), attendance_(*engine_) {}
 RailChannel::~RailChannel() = default;
 
 Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& settings,
@@ -66,13 +67,6 @@ std::vector<ChannelCounter> RailChannel::list_counters() const {
 
 const RailCounters& RailChannel::counters() const { return engine_->count(); }
 
-void RailChannel::note_interrupts(std::uint64_t useful, std::uint64_t useless, std::uint64_t suppressed) {
-  RailCounters& counters = engine_->context.counters;
-  counters.interrupts_useful = useful;
-  counters.interrupts_useless = useless;
-  counters.interrupts_suppressed = suppressed;
-}
-
 std::int64_t RailChannel::eager_limit(ProcessIndex) const { return engine_->eager.limit(); }
 
 // The peer to send to; null: it is lost, and what is sent to it is swallowed.
@@ -98,9 +92,9 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
   VirtualChannel* const peer = engine_->peers.find(process);
   HAWSER_ASSERT(peer != nullptr);
   engine_->rendezvous.fetch(*peer, token, into, end);
-  // A call that does not wait may be the last one for long.
-  if (!engine_->moves_at_once() || engine_->in_progress()) return;
-  engine_->begin_transfers();
+  attendance_.want_transfers();
+  // The sender is told at once that nothing is wanted.
+  if (into.size == 0) attendance_.begin_transfers();
 }
 
 RemoteMemory* RailChannel::remote_memory() { return usable() ? &engine_->windows : nullptr; }

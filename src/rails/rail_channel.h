@@ -14,6 +14,7 @@
 #include "base/knobs.h"
 #include "channel/exchange.h"
 #include "channel/transport.h"
+#include "rails/attendance.h"
 #include "rails/datapath/rail_settings.h"
 #include "rails/status/rail_counters.h"
 #include "rails/status/status_table.h"
@@ -47,9 +48,8 @@ class RailChannel final : public Transport {
   bool awaits_more_than_armed() const override;
   void set_alarm(DeadlineAlarm* alarm) override;
 
+  RailAttendance& attendance() { return attendance_; }
   const RailCounters& counters() const;
-  // What the process counts of the interrupts that it armed for (RailCounters).
-  void note_interrupts(std::uint64_t useful, std::uint64_t useless, std::uint64_t suppressed);
   // Whether nothing is under way, held or registered and all buffers are back: what must be so at the end of
   // a run. Fills in what is not.
   bool quiescent(std::string* why = nullptr) const;
@@ -82,6 +82,7 @@ class RailChannel final : public Transport {
   explicit RailChannel(std::unique_ptr<RailEngine> engine);
   std::unique_ptr<RailEngine> engine_;
   bool armed_for_solicited_ = false;  // only; since it was armed last
+  RailAttendance attendance_;
 };
 
 }  // namespace hawser

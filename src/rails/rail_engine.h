@@ -29,7 +29,7 @@ struct RailEngine {
 
   bool progress(TransportEvents& channel_events, Nanoseconds now);
   bool in_progress() const { return context.events != nullptr; }
-  // Whether transfers begin outside of progress, too.
+  // Whether transfers are to begin outside of progress, too.
   bool moves_at_once() const { return moves_at_once_; }
   // Outside of progress: lets bytes move that were asked for.
   void begin_transfers() {

@@ -9,7 +9,9 @@
 #include "base/enum_names.h"
 #include "base/version.h"
 #include "launch/connect_to_launcher.h"
+#include "launch/core_place.h"
 #include "launch/environment_variables.h"
+#include "os/shared_memory.h"
 #include "process/text_knobs.h"
 #include "rails/memory_estimate.h"
 #include "tool/build_facts.h"
@@ -65,6 +67,23 @@ std::string amount(std::int64_t bytes) {
   return fmt::format("{:.0f} MB", static_cast<double>(bytes) / 1e6);
 }
 
+// Who moves messages while a program that is started here computes.
+void print_progress(const Knobs& knobs) {
+  const std::size_t bound = bound_processors().size();
+  const auto cores = bound > 0 ? static_cast<int>(bound) : online_cpus();
+  fmt::print("progress   HAWSER_PROGRESS={}: ", knobs.progress);
+  if (knobs.progress == "polling") {
+    fmt::print("messages move in calls of MPI\n");
+  } else if (knobs.progress == "interrupt") {
+    fmt::print("a thread that adapters and sockets wake moves messages while the program computes\n");
+  } else {
+    fmt::print(
+        "as interrupt in processes with rails, while the job has fewer than {} process{}\n"
+        "           on this machine (it may use {} core{}); else as polling\n",
+        cores, cores == 1 ? "" : "es", cores, cores == 1 ? "" : "s");
+  }
+}
+
 // What a peer costs, with the settings of this environment.
 void print_memory(const Knobs& knobs) {
   fmt::print("memory     per peer over rails, {} path(s) x {} engine(s) each:\n", knobs.rail_paths,
@@ -100,6 +119,7 @@ int print_summary() {
              pmix_state());
   fmt::print("           started here by: {}\n", launcher_here());
   fmt::print("channels   shared memory within a node; rails (InfiniBand, RoCE) or sockets between nodes\n");
+  print_progress(knobs.value());
   fmt::print("settings   {} knobs (hawser info --knobs)\n", knob_infos().size());
   print_memory(knobs.value());
   return 0;

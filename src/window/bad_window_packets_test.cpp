@@ -20,7 +20,7 @@ class Packets {
   WindowHeader header() {
     WindowHeader header;
     header.kind = static_cast<WindowHeader::Kind>(random_.below(19));
-    header.flags = static_cast<std::uint8_t>(random_.chance(0.7) ? random_.below(2) : random_.below(256));
+    header.flags = (random_.chance(0.7) ? random_.below(2) : random_.below(128)) & 0x7f;
     header.window = random_.chance(0.95) ? id_ : static_cast<std::uint32_t>(random_.next());
     header.source_rank = random_.chance(0.95) ? 1 : static_cast<std::int32_t>(random_.next());
     header.number = static_cast<std::uint32_t>(random_.below(5));

@@ -59,8 +59,9 @@ struct [[gnu::may_alias]] WindowHeader {
 
   HandlerId handler = HandlerId::window;
   TrafficClass traffic = TrafficClass::one_sided;
+  std::uint8_t urgent : 1 = 1;  // an origin waits for what the target does with its window
+  std::uint8_t flags : 7 = 0;
   Kind kind = Kind::put;
-  std::uint8_t flags = 0;
   std::uint32_t window = 0;      // Window::id, the same in all members
   std::int32_t source_rank = 0;  // in the window
   std::uint32_t number = 0;      // of the origin's operation, for the answer

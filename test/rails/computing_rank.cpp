@@ -1,5 +1,5 @@
 // A job of two ranks of which rank 1 computes, without a call of MPI, until rank 0 has what it wants of it.
-// Usage: computing_rank large|multiple|collective|unmap|idle|fork
+// Usage: computing_rank large|multiple|collective|unmap|idle|fork|tell
 #include <dirent.h>
 #include <mpi.h>
 #include <sys/mman.h>
@@ -190,6 +190,24 @@ void fork_child(int rank) {
   }
 }
 
+// Whether messages of this process move while it computes, as tools of MPI see it.
+void tell_progress(int rank) {
+  int provided, index, count;
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  MPI_T_pvar_session session;
+  MPI_T_pvar_handle handle;
+  unsigned long long moves = 2;
+  if (MPI_T_pvar_get_index("progress_while_computing", MPI_T_PVAR_CLASS_LEVEL, &index) != MPI_SUCCESS)
+    give_up("there is no variable progress_while_computing");
+  MPI_T_pvar_session_create(&session);
+  MPI_T_pvar_handle_alloc(session, index, nullptr, &handle, &count);
+  MPI_T_pvar_read(session, handle, &moves);
+  std::printf("rank %d: %s, %s thread\n", rank, moves == 1 ? "interrupt" : "polling",
+              wake_ups() >= 0 ? "a" : "no");
+  MPI_T_pvar_session_free(&session);
+  MPI_T_finalize();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -208,6 +226,8 @@ int main(int argc, char** argv) {
     idle(rank);
   else if (what == "fork")
     fork_child(rank);
+  else if (what == "tell")
+    tell_progress(rank);
   else
     give_up("unknown argument");
   MPI_Finalize();

@@ -8,8 +8,8 @@ import unittest
 
 RANKS = sys.argv.pop(2)
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "provider"))
-from fabric_case import HAWSER, PATIENCE, OnFabric, fabric, main  # noqa: E402
-from hawser_lab import processes  # noqa: E402
+from fabric_case import HAWSER, PATIENCE, OnFabric, fabric, main, needs  # noqa: E402
+from hawser_lab import open_mpi, processes  # noqa: E402
 
 MPIEXEC = os.path.join(os.path.dirname(HAWSER), "mpiexec")
 
@@ -56,6 +56,36 @@ class Progress(OnFabric):
 
     def test_children_have_no_such_thread(self):
         self.run_job("fork")
+
+    def tell(self, expected, *launcher, **variables):
+        """What both ranks have, and why they say so."""
+        variables = {"HAWSER_PROGRESS": "auto", "HAWSER_STATS": "on", **variables}
+        job = subprocess.run([*launcher, RANKS, "tell"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                             timeout=PATIENCE, check=False, env=self.environment(**variables))
+        self.assertEqual(job.returncode, 0, job.stdout + job.stderr)
+        what = expected.split(" ")[0]
+        for rank in range(2):
+            self.assertIn(f"rank {rank}: {what}, {'a' if what == 'interrupt' else 'no'} thread", job.stdout)
+            self.assertIn(f"hawser: rank {rank}: progress {expected}", job.stderr)
+
+    def test_auto_leaves_cores_to_the_ranks(self):
+        mpiexec = [MPIEXEC, "-n", "2", "--fabric", self.name]
+        cores = sorted(os.sched_getaffinity(0))
+        self.tell("polling (auto: 2 processes share 1 core)", "taskset", "-c", str(cores[0]), *mpiexec)
+        self.tell("polling (auto: no rails, ", *mpiexec, HAWSER_NETWORK="socket")
+        self.tell(f"{'interrupt' if len(cores) > 2 else 'polling'} (auto: 2 processes share {len(cores)} core",
+                  MPIEXEC, "--bind", "none", *mpiexec[1:])
+        # Each is bound to a core of its own.
+        self.tell("polling (auto: 1 process has 1 core)", "taskset", "-c", ",".join(map(str, cores[:2])), *mpiexec)
+        self.tell("interrupt (HAWSER_PROGRESS=interrupt)", *mpiexec, HAWSER_PROGRESS="interrupt")
+
+    @needs("mpirun.openmpi")
+    def test_auto_has_a_thread_where_a_core_is_left(self):
+        """To mpirun each host is a machine of its own, which has one process."""
+        cores = len(os.sched_getaffinity(0))
+        variables = [word for name in ("NETWORK", "PROGRESS", "STATS") for word in ("-x", f"HAWSER_{name}")]
+        mpirun = open_mpi.mpirun(self.fabric, self.folder.name, ["n0", "n1"], 2, variables)
+        self.tell(f"{'interrupt' if cores > 1 else 'polling'} (auto: 1 process has {cores} core", *mpirun)
 
     def fault_while_the_receiver_computes(self, down):
         job = subprocess.Popen([MPIEXEC, "-n", "2", "--fabric", self.name, RANKS, "large"], stdin=subprocess.PIPE,

@@ -61,6 +61,13 @@ std::vector<std::vector<int>> assign_processors(std::vector<Processor> available
   return result;
 }
 
+bool apart(const std::vector<std::vector<int>>& processors_of_ranks) {
+  std::vector<int> all;
+  for (const std::vector<int>& own : processors_of_ranks) all.insert(all.end(), own.begin(), own.end());
+  std::sort(all.begin(), all.end());
+  return !all.empty() && std::adjacent_find(all.begin(), all.end()) == all.end();
+}
+
 std::vector<std::vector<int>> bind_ranks(int ranks, BindMode mode) {
   if (mode == BindMode::none) return {};
   const std::vector<int> numbers = allowed_processors();

@@ -21,4 +21,7 @@ std::vector<std::vector<int>> assign_processors(std::vector<Processor> available
 // The same for the processors that this process may use.
 std::vector<std::vector<int>> bind_ranks(int ranks, BindMode mode);
 
+// Pure. Whether each processor belongs to one rank alone; false also if the ranks are not bound.
+bool apart(const std::vector<std::vector<int>>& processors_of_ranks);
+
 }  // namespace hawser

@@ -31,6 +31,13 @@ TEST(CoreBinding, CoreGivesEachOneCoreAndWrapsAround) {
                           ElementsAre(0, 4)));
 }
 
+TEST(CoreBinding, TellsWhetherRanksShareCores) {
+  EXPECT_TRUE(apart(assign_processors(machine, 3, BindMode::automatic)));
+  EXPECT_TRUE(apart(assign_processors(machine, 4, BindMode::core)));
+  EXPECT_FALSE(apart(assign_processors(machine, 5, BindMode::core)));
+  EXPECT_FALSE(apart(assign_processors(machine, 5, BindMode::automatic)));
+}
+
 TEST(CoreBinding, None) { EXPECT_THAT(assign_processors(machine, 2, BindMode::none), IsEmpty()); }
 
 }  // namespace

@@ -152,7 +152,8 @@ bool Job::start_rank(int rank, const std::vector<int>* processors) {
     end_job(1, fmt::format("cannot start {}: {}", describe(rank), ends.error().text));
     return false;
   }
-  RankDescription place{rank, 0, 0, ends.value().pmi_fd, node_fds_[static_cast<std::size_t>(node)]};
+  RankDescription place{
+      rank, 0, 0, ends.value().pmi_fd, node_fds_[static_cast<std::size_t>(node)], apart(processors_)};
   for (std::size_t other = 0; other < placement_.node_of_rank.size(); ++other) {
     if (placement_.node_of_rank[other] != node) continue;
     ++place.local_size;

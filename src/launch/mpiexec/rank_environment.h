@@ -30,6 +30,7 @@ struct RankDescription {
   int local_size = 1;
   int pmi_fd = -1;
   int node_fd = -1;
+  bool own_cores = false;  // bound to cores that no other rank of the job is bound to
 };
 std::vector<std::string> rank_environment(const JobDescription& job, const Placement& placement,
                                           const RankDescription& rank);

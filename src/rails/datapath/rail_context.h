@@ -50,6 +50,9 @@ struct RailContext {
   Nanoseconds now = 0;
   TransportEvents* events = nullptr;  // during progress
   DeadlineAlarm* alarm = nullptr;     // to be rung when something is posted
+  // The program waits in so many calls of MPI, which see at once what is done.
+  int waits = 0;
+  bool reads_without_finishes = false;  // were posted while it waited
   HealthSettings health;
   SubchannelSettings subchannels;
   SilenceSettings silence;

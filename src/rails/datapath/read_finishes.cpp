@@ -10,7 +10,13 @@ namespace hawser {
 // A finish keeps what is posted behind it on its queue pair from beginning before the reads are done. So it
 // stands behind all reads of this pass, and only a transfer that was posted as a whole, over subchannels that
 // had nothing to read before, has any.
+//
+// Where the program waits, the end of the read is seen at once, and a done holds nothing up.
 void ReadFinishes::post_added() {
+  if (context_.waits > 0) {
+    context_.reads_without_finishes = true;
+    return added_.clear();
+  }
   for (std::size_t first = 0, end; first < added_.size(); first = end) {
     StripedTransfer& transfer = *added_[first]->transfer;
     for (end = first; end < added_.size() && added_[end]->transfer == &transfer;) ++end;

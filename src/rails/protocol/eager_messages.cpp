@@ -6,7 +6,7 @@ EagerMessages::EagerMessages(RailContext& context, const RailResources& resource
     : context_(context),
       limit_(static_cast<std::int64_t>(resources.packets.buffer_bytes() - sizeof(PacketHeader) -
                                        sizeof(TransportHeader) - context.trailer())) {
-  upward.handle({PacketKind::eager}, *this);
+  upward.handle({PacketKind::eager, PacketKind::urgent}, *this);
 }
 
 void EagerMessages::on_packet(const ReceivedPacket& packet) {

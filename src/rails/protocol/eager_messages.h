@@ -16,7 +16,8 @@ class EagerMessages final : private PacketHandler {
   std::int64_t limit() const { return limit_; }
   // False: no room now.
   bool try_send(VirtualChannel& peer, const TransportHeader& header, const ByteSequence& payload) {
-    return peer.send(PacketKind::eager, header.traffic, std::as_bytes(std::span(&header, 1)), payload);
+    const PacketKind kind = header.urgent != 0 ? PacketKind::urgent : PacketKind::eager;
+    return peer.send(kind, header.traffic, std::as_bytes(std::span(&header, 1)), payload);
   }
 
  private:

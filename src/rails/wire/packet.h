@@ -21,6 +21,7 @@ inline constexpr std::uint32_t packet_window = 64;
 enum class PacketKind : std::uint8_t {
   // Sequenced: carry a sequence number, are delivered once and in order.
   eager = 1,        // TransportHeader, payload
+  urgent,           // the same, of a header that says so
   start,            // TransportHeader, StartBody: bytes are exposed
   reply,            // ReplyBody: where to write them
   done,             // DoneBody: all is there, or nothing is wanted
@@ -45,11 +46,11 @@ inline bool sequenced(PacketKind kind) { return kind <= PacketKind::window_keys;
 // now and then one, for a credit.
 inline bool needs_software(PacketKind kind, std::uint32_t sequence_number) {
   constexpr auto bit = [](PacketKind each) { return 1u << static_cast<unsigned>(each); };
-  constexpr unsigned urgent = bit(PacketKind::start) | bit(PacketKind::reply) | bit(PacketKind::keys) |
-                              bit(PacketKind::ask_window_keys) | bit(PacketKind::window_keys) |
-                              bit(PacketKind::finish) | bit(PacketKind::fence) |
-                              bit(PacketKind::fence_answer) | bit(PacketKind::probe) |
-                              bit(PacketKind::probe_answer) | bit(PacketKind::alternate);
+  constexpr unsigned urgent =
+      bit(PacketKind::urgent) | bit(PacketKind::start) | bit(PacketKind::reply) | bit(PacketKind::keys) |
+      bit(PacketKind::ask_window_keys) | bit(PacketKind::window_keys) | bit(PacketKind::finish) |
+      bit(PacketKind::fence) | bit(PacketKind::fence_answer) | bit(PacketKind::probe) |
+      bit(PacketKind::probe_answer) | bit(PacketKind::alternate);
   constexpr unsigned filling = bit(PacketKind::eager) | bit(PacketKind::data);
   if ((urgent >> static_cast<unsigned>(kind) & 1) != 0) return true;
   return (sequence_number + 1) % (packet_window / 2) == 0 &&
