@@ -103,6 +103,9 @@ Result<SimulationOptions> simulation_of(const ExecOptions& options) {
   if (!plan) return plan.take_error();
   FabricOptions fabric;
   fabric.ranks_per_host = options.ranks_per_node;
+  auto queue_pair = parse_duration(options.queue_pair_cost);
+  if (!queue_pair) return queue_pair.take_error();
+  fabric.cost.queue_pair = queue_pair.value();
   fabric.laid_out = std::make_shared<LaidOutFabric>(LaidOutFabric{
       std::move(plan.value().topology), std::move(plan.value().parameters), std::move(plan.value().tables)});
   if (!options.faults.empty()) {

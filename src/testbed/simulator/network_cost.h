@@ -44,6 +44,9 @@ struct NetworkCost {
 // What verbs calls cost a rank's processor; the time on the network is the fabric's own.
 struct VerbsCost {
   Nanoseconds call = 1000;  // a system call: objects, queries
+  // Of a queue pair on its way from nothing to ready to send, all steps together; it goes in a quarter of it.
+  // 0: each step is a call like others.
+  Nanoseconds queue_pair = 0;
   Nanoseconds registration =
       1000;                     // of memory, and its end; 0: as with buffers that the registration cache has
   Nanoseconds post = 80;        // a doorbell

@@ -39,6 +39,9 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.connections_made += one.connections_made;
   sum.connections_closed += one.connections_closed;
   sum.connections_beyond_cap += one.connections_beyond_cap;
+  sum.closings_asked += one.closings_asked;
+  sum.closings_refused += one.closings_refused;
+  sum.closings_agreed += one.closings_agreed;
   sum.no_room += one.no_room;
   sum.stripes_written += one.stripes_written;
   sum.stripes_read += one.stripes_read;

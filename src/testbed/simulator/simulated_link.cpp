@@ -23,12 +23,25 @@ SimulatedLink::SimulatedLink(fabric::Fabric& fabric, fabric::Adapter& adapter, f
 
 SimulatedLink::~SimulatedLink() { std::erase(links_, this); }
 
+Nanoseconds SimulatedLink::cost_of(verbs::Call call) const {
+  constexpr int steps = 4;  // made, initialized, ready to receive, ready to send
+  switch (call) {
+    case verbs::Call::register_memory:
+    case verbs::Call::deregister_memory:
+      return cost_.registration;
+    case verbs::Call::create_queue_pair:
+    case verbs::Call::modify_queue_pair:
+    case verbs::Call::destroy_queue_pair:
+      return std::max(cost_.call, cost_.queue_pair / steps);
+    default:
+      return cost_.call;
+  }
+}
+
 // A call is a system call, and acts when everything posted before it has reached the adapter.
 verbs::Reply SimulatedLink::call(const verbs::Request& request, const verbs::SharedBytes* memory) {
   if (request.call == verbs::Call::tell_completions && !tells_of_earlier_) return {};
-  const bool registers =
-      request.call == verbs::Call::register_memory || request.call == verbs::Call::deregister_memory;
-  processor_.charge(registers ? cost_.registration : cost_.call);
+  processor_.charge(cost_of(request.call));
   processor_.catch_up();
   return link_.call(request, memory);
 }

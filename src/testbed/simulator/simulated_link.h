@@ -48,6 +48,7 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   bool overslept() const { return link_.overslept(); }
 
  private:
+  Nanoseconds cost_of(verbs::Call call) const;
   // A doorbell on its way to the adapter.
   class Doorbell final : public Event {
    public:

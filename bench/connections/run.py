@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Time of V11's patterns under a cap on connections, in the simulator: production code, virtual time.
+
+One line of CSV for each cell, which depends on nothing but its columns:
+pattern, ranks, rounds, computing between rounds (us), cost of a queue pair (us), cap (0: none), victims, time (us),
+time by that without a cap, queue pairs made, closed, peers connected with beyond the cap.
+
+usage: run.py --build DIR [--ranks N] [--rounds N] [--computing US] [--costs US ...] [--parts N ...]
+              [--patterns NAME ...] [--jobs N]
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+COLUMNS = "pattern,ranks,rounds,computing_us,queue_pair_us,cap,victims,us,by_none,made,closed,beyond_cap"
+
+
+def cell(build, program, directory, pattern, arguments, cost, cap, victims):
+    result = pathlib.Path(directory) / f"{pattern}-{cost}-{cap}-{victims}.json"
+    command = [str(build / "bin/hawser"), "sim", "exec", "-n", str(arguments.ranks), "--fabric", "fat-tree", "--rails", "1",
+               "--compute-scale", "0", "--stack", "1M", "--quiet", "--queue-pair-cost", f"{cost}us", "--json", str(result),
+               program, pattern, str(arguments.rounds), str(arguments.computing)]
+    environment = {**os.environ, "HAWSER_PROGRESS": "interrupt", "HAWSER_CONNECTION_VICTIMS": victims,
+                   "HAWSER_CONNECTIONS": str(cap) if cap > 0 else "auto"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    rails = json.loads(result.read_text())["rails"]
+    return float(done.stdout), rails["connections_made"], rails["connections_closed"], rails["connections_beyond_cap"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--ranks", type=int, default=128)
+    parser.add_argument("--rounds", type=int, default=64)
+    parser.add_argument("--computing", type=int, default=10000, help="between rounds, in microseconds")
+    parser.add_argument("--costs", type=int, nargs="+", default=[50, 200, 1000], help="of a queue pair, in microseconds")
+    parser.add_argument("--parts", type=int, nargs="+", default=[4, 16, 128], help="caps: ranks divided by these")
+    parser.add_argument("--patterns", nargs="+", default=["neighbours", "arrays", "phases"])
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+    with tempfile.TemporaryDirectory(prefix="hawser-connections-") as directory:
+        program = f"{directory}/patterns"
+        subprocess.run([str(build / "bin/mpicc"), "-O2", "-o", program, str(HERE / "patterns.c")], check=True)
+        kinds = [(0, "lru_m")] + [(max(1, arguments.ranks // part), victims)
+                                  for part in arguments.parts for victims in ("lru", "lru_m")]
+        print(COLUMNS, flush=True)
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            for pattern in arguments.patterns:
+                for cost in arguments.costs:
+                    cells = [pool.submit(cell, build, program, directory, pattern, arguments, cost, *kind) for kind in kinds]
+                    alone = cells[0].result()[0]
+                    for (cap, victims), each in zip(kinds, cells):
+                        time, *counts = each.result()
+                        print(pattern, arguments.ranks, arguments.rounds, arguments.computing, cost, cap, victims, f"{time:.0f}",
+                              f"{time / alone:.3f}", *counts, sep=",", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
