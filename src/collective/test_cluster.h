@@ -79,14 +79,20 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
   }
   // From here on it does puts and gets by itself.
   void set_native() { native_ = true; }
+  // And each takes so many calls of progress.
+  void delay_native(int calls) { native_delay_ = calls; }
   RemoteMemory* remote_memory() override { return native_ ? this : nullptr; }
 
   bool progress(TransportEvents& events, Nanoseconds) override {
-    const bool moved = !fetched_.empty() || !arrived_.empty() || !natively_.empty();
+    bool moved = !fetched_.empty() || !arrived_.empty();
     // In any order: the last first.
-    for (auto natively = std::exchange(natively_, {}); !natively.empty(); natively.pop_back())
-      natively.back()();
-    for (auto flushes = std::exchange(flushes_, {}); Completion * end : flushes) tell(end, {});
+    if (natively_.empty() || ++native_waited_ > native_delay_) {
+      native_waited_ = 0;
+      moved |= !natively_.empty();
+      for (auto natively = std::exchange(natively_, {}); !natively.empty(); natively.pop_back())
+        natively.back()();
+      for (auto flushes = std::exchange(flushes_, {}); Completion * end : flushes) tell(end, {});
+    }
     while (!fetched_.empty()) {
       Completion* const end = fetched_.front();
       fetched_.pop_front();
@@ -163,6 +169,7 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
   int refused_call_ = 0;
   int calls_ = 0;
   bool native_ = false;
+  int native_delay_ = 0, native_waited_ = 0;
   int windows_ = 0;
   std::vector<std::function<void()>> natively_;
   std::vector<Completion*> flushes_;

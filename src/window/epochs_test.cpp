@@ -160,6 +160,35 @@ TEST(Locks, AreSharedAndFair) {
   EXPECT_GE(most_readers, 2);
 }
 
+// Who gets the lock next may write what the transport still reads for this one.
+TEST(NativeWindows, AreUnlockedWhenGetsHaveLanded) {
+  WindowCluster cluster({.ranks = 2, .native = true});
+  cluster.run([&](WindowRank& own) {
+    const Datatype& type = own.type(PredefinedType::plain_int);
+    std::vector<int> memory(1, 1);
+    const Ref<Window> window = own.make(memory);
+    int warm = 0, value = 0;
+    if (own.rank() == 0) {
+      ASSERT_TRUE(window->lock(LockType::exclusive, 1, 0));
+      ASSERT_TRUE(window->get({&warm, 1, &type}, {1, 0, 1, &type}));  // asks for the token
+      ASSERT_TRUE(window->flush(1));                                  // now the lock is held
+    }
+    own.barrier();
+    cluster.cluster().rank(0).channel().delay_native(50);
+    if (own.rank() == 0) {
+      ASSERT_TRUE(window->get({&value, 1, &type}, {1, 0, 1, &type}));
+      ASSERT_TRUE(window->unlock(1));
+      EXPECT_EQ(value, 1);
+    } else {
+      ASSERT_TRUE(window->lock(LockType::exclusive, 1, 0));
+      memory[0] = 2;
+      ASSERT_TRUE(window->unlock(1));
+    }
+    own.barrier();
+    ASSERT_TRUE(window->free());
+  });
+}
+
 // The first put asks for the token, and those after it need no packet.
 TEST(NativeWindows, AreRegisteredWhenFirstUsed) {
   WindowCluster cluster({.ranks = 2, .native = true});
