@@ -119,6 +119,30 @@ TEST_P(WindowLiar, HarmsNobodyElse) {
   EXPECT_TRUE(window.holds(100'000, bytes)) << "the second put wrote the same bytes, or none";
 }
 
+// It asks on and on, and never says that it has the answers, which therefore wait.
+TEST(WindowLiarAsks, NoMoreThanAQueueHolds) {
+  ClusterOptions options = two_rails();
+  std::uint32_t questions = 0;
+  options.lie = [&](bool datagram, std::span<std::byte> bytes) {
+    if (datagram) return bytes.size();
+    Packet packet(bytes);
+    packet.header.acknowledged = 0;
+    if (packet.header.kind == PacketKind::eager) {
+      packet.header.kind = PacketKind::ask_window_keys;
+      packet.body<WindowKeysBody>([&](WindowKeysBody& body) { body.window = {questions++, 0}; });
+    }
+    return bytes.size();
+  };
+  RailCluster cluster(options);
+  for (int i = 0; i < 1000; ++i) cluster.at(0).post({1, 512});
+  cluster.run(second, false);
+  EXPECT_EQ(questions, 1000u) << cluster.describe();
+  const auto& complaints = cluster.at(1).complaints;
+  EXPECT_THAT(complaints, Contains(HasSubstr("0 sent 65 questions about windows and reads no answer")));
+  // 64 answers are under way, and 64 wait.
+  EXPECT_EQ(complaints.size(), 1000u - 128u);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, WindowLiar, ::testing::ValuesIn(cases),
                          [](const auto& info) { return std::string(info.param.name); });
 

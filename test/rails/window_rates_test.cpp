@@ -121,5 +121,40 @@ TEST_F(RailWindowRates, Latency) {
   EXPECT_LE(put_and_flush, 3 * sent);
 }
 
+// Puts of 8 KiB, each with a flush, at a path that swallows everything: from the detection until the next
+// flush is over.
+TEST_F(RailWindowRates, PauseAtABlackHole) {
+  std::vector<Nanoseconds> pauses;
+  for (int job = 0; job < 10; ++job) {
+    RailCluster cluster(two_rails());
+    Origin origin(cluster, 0);
+    TestWindow window(cluster, 1, 8 * kib);
+    Bytes bytes = pattern(8 * kib, 1);
+    const RailCounters& counters = cluster.at(0).channel().counters();
+    const auto put_until = [&](auto&& done) {
+      const Nanoseconds end = cluster.now() + 20 * second;
+      while (!done() && cluster.now() < end) {
+        origin.put(1, window.at(0), channel_test::whole(bytes));
+        EXPECT_TRUE(origin.settle(origin.flush(1)));
+      }
+    };
+    put_until([&] { return cluster.now() > (20 + job) * millisecond; });
+    for (int fault = 0; fault < 4; ++fault) {
+      const std::string link = fmt::format("link n1/hw{}", fault % 2);
+      const std::uint64_t failures = counters.failures, recoveries = counters.recoveries;
+      cluster.inject(link + " blackhole both");
+      put_until([&] { return counters.failures > failures; });
+      pauses.push_back(cluster.now() - counters.last_failure);
+      EXPECT_EQ(counters.failures, failures + 1) << cluster.describe();
+      cluster.inject(link + " clear");
+      put_until([&] { return counters.recoveries > recoveries; });
+    }
+  }
+  std::sort(pauses.begin(), pauses.end());
+  fmt::print("{} black holes: after detection {} us, longest {} us\n", pauses.size(),
+             pauses[pauses.size() / 2] / microsecond, pauses.back() / microsecond);
+  EXPECT_LE(pauses.back(), 5 * millisecond);
+}
+
 }  // namespace
 }  // namespace hawser::rails_test

@@ -2,6 +2,8 @@
 // that finds a connection to such an adapter asks for them; what it moves meanwhile goes over other rails.
 #include <algorithm>
 
+#include <fmt/core.h>
+
 #include "base/failure.h"
 #include "rails/protocol/remote_windows.h"
 
@@ -10,6 +12,8 @@ namespace {
 
 // Windows of one peer with later keys; others are forgotten, and asked for again.
 constexpr std::size_t most_later_keys = 64;
+// A peer has asked once about each window, and about a few of before; the answers wait until it has room.
+constexpr std::size_t spare_questions = 64;
 
 }  // namespace
 
@@ -61,10 +65,16 @@ void RemoteWindows::on_packet(const ReceivedPacket& packet) {
   WindowKeysBody body;
   if (!read_body(packet.bytes, sizeof(PacketHeader), body))
     return context_.report_short(peer.process(), "a packet of window keys", packet.bytes.size());
-  if (packet.kind == PacketKind::ask_window_keys)
-    to_send_.push_back({peer.process(), body.window, true});
-  else
-    on_keys(peer, body);
+  if (packet.kind == PacketKind::window_keys) return on_keys(peer, body);
+  const auto unanswered =
+      static_cast<std::size_t>(std::count_if(to_send_.begin(), to_send_.end(), [&](const KeyPacket& each) {
+        return each.answer && each.process == peer.process();
+      }));
+  if (unanswered >= windows_.size() + spare_questions)
+    return context_.report_malformed(
+        peer.process(),
+        fmt::format("{} questions about windows and reads no answer to them", unanswered + 1));
+  to_send_.push_back({peer.process(), body.window, true});
 }
 
 void RemoteWindows::on_keys(VirtualChannel& peer, const WindowKeysBody& body) {
