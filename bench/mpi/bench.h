@@ -16,7 +16,7 @@ struct options {
   int window;                  /* -W */
   size_t volume;               /* -V: bytes to move for each size, in windows by size (bw, bibw) */
   int tests;                   /* -T: calls of MPI_Testall in the computation (overlap) */
-  int full;                    /* -f: minimum, maximum and iterations too (collectives) */
+  int full;                    /* -f: minimum, maximum and iterations too (collectives); medians (rma) */
   int pairs;                   /* -p (mbw_mr) */
   int validate;                /* -c: check the received bytes */
   int user_memory;             /* -u: windows over memory of the program instead of MPI_Win_allocate (rma) */

@@ -104,20 +104,33 @@ static void turn_of_all(struct epoch* epoch, enum kind kind) {
   }
 }
 
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+/* The mean; with -f the median, which other users of the machine do not move. */
 static double time_of_origin(struct epoch* epoch, enum kind kind) {
   const int iterations = iterations_for(&epoch->bench->options, epoch->bytes),
             warmup = warmup_for(&epoch->bench->options, epoch->bytes);
   double begin = 0, seconds = 0;
+  double* const each = epoch->bench->options.full ? malloc((size_t)iterations * sizeof(double)) : NULL;
   MPI_Barrier(MPI_COMM_WORLD);
   if (epoch->bench->rank == 0) {
     MPI_Win_lock_all(0, epoch->win);
     for (int i = -warmup; i < iterations; ++i) {
-      if (i == 0) begin = MPI_Wtime();
+      if (i == 0 || each != NULL) begin = MPI_Wtime();
       turn_of_origin(epoch, kind);
+      if (i >= 0 && each != NULL) each[i] = MPI_Wtime() - begin;
     }
     seconds = (MPI_Wtime() - begin) / iterations;
+    if (each != NULL) {
+      qsort(each, (size_t)iterations, sizeof *each, compare);
+      seconds = each[iterations / 2];
+    }
     MPI_Win_unlock_all(epoch->win);
   }
+  free(each);
   MPI_Barrier(MPI_COMM_WORLD);
   return seconds;
 }

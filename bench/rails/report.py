@@ -52,8 +52,8 @@ def parse_arguments():
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("speed")
     one.add_argument("--runs", type=at_least_one, default=3)
-    one.add_argument("--parts", type=listed(str, ("sizes", "2", "4", "unlike", "latency")), default="2,4,unlike,latency",
-                     help="of sizes (all libraries over the message size), 2, 4, unlike, latency")
+    one.add_argument("--parts", type=listed(str, ("sizes", "2", "4", "unlike", "latency", "one-sided")), default="2,4,unlike,latency,one-sided",
+                     help="of sizes (all libraries over the message size), 2, 4, unlike, latency, one-sided")
     one.add_argument("--sizes", type=listed(int, [1 << k for k in range(12, 23)]), help="of sizes and unlike: just these bytes")
     one.add_argument("--rails", type=listed(int, (1, 2, 4)), default="1,2,4", help="of sizes")
     one.add_argument("--no-peers", action="store_true", help="without Open MPI")

@@ -81,7 +81,10 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   subchannel.traffic.last_completion = context_.now;
   subchannel.traffic.last_proof = entry->posted;
   const Nanoseconds before = std::clamp(rail.polling.polled_before(), entry->posted, context_.now);
-  if (entry->kind == WorkEntry::Kind::confirmation) return stripes_.on_confirmation(*entry);
+  if (entry->kind == WorkEntry::Kind::confirmation) {
+    end_puts_before(*entry);
+    return stripes_.on_confirmation(*entry);
+  }
   if (counts_as_packet(*entry)) {
     subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
                                            context_.now);
@@ -104,6 +107,22 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
       entry->kind == WorkEntry::Kind::read ? rail.traffic.read_flow : rail.traffic.write_flow;
   port_flow.on_done(entry->size, entry->before.port_delivered, entry->posted, before, context_.now);
   stripes_.on_done(*entry);
+}
+
+// A put that a confirmation went out with has no completion of its own (put_confirmations.h).
+void Completions::end_puts_before(const WorkEntry& confirmation) {
+  SubchannelTraffic& traffic = confirmation.subchannel->traffic;
+  Rail& rail = confirmation.subchannel->rail;
+  for (WorkEntry* put = traffic.in_flight.front(); put != nullptr && put->kind == WorkEntry::Kind::put &&
+                                                   sequence_distance(put->ordinal, confirmation.ordinal) < 0;
+       put = traffic.in_flight.front()) {
+    HAWSER_ASSERT(put->light);
+    traffic.remove(*put, rail.traffic);
+    const Nanoseconds before = std::clamp(rail.polling.polled_before(), put->posted, context_.now);
+    traffic.packet_flow.on_done(put->bytes, put->before.delivered, put->posted, before, context_.now);
+    context_.status.sent(confirmation.subchannel->status_row, put->bytes);
+    stripes_.on_done(*put);
+  }
 }
 
 void Completions::on_receive(Rail& rail, const rdma::Completion& completion) {

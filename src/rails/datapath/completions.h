@@ -26,6 +26,7 @@ class Completions {
 
  private:
   void on_completion(Rail& rail, const rdma::Completion& completion);
+  void end_puts_before(const WorkEntry& confirmation);
   void on_receive(Rail& rail, const rdma::Completion& completion);
   bool take_packet(Subchannel& subchannel, PacketBuffer* buffer);
 

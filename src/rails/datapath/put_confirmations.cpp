@@ -12,10 +12,35 @@ constexpr std::int32_t most_at_once = 4;
 
 }  // namespace
 
-void PutConfirmations::note_posted(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put) {
+bool PutConfirmations::post_put(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put) {
   if (subchannel.puts == nullptr) [[unlikely]]
     subchannel.puts = std::make_unique<PutTrail>(subchannel);
   PutTrail& trail = *subchannel.puts;
+  if (!entry.light || trail.confirmations > 0) {
+    if (subchannel.queue_pair->post_send({&put, 1}) != 1) return false;
+    note_posted(entry, trail, put);
+    return true;
+  }
+  rdma::SendRequest requests[2] = {put, {}};
+  WorkEntry* const read = prepare(trail, 2, requests[1]);
+  requests[1].remote_address = put.remote_address;
+  requests[1].remote_key = put.remote_key;
+  requests[0].signaled = read == nullptr;
+  const std::size_t count = read == nullptr ? 1 : 2;
+  const auto posted = static_cast<std::size_t>(subchannel.queue_pair->post_send({requests, count}));
+  if (read != nullptr && posted < 2) resources_.free_entry(read);
+  if (posted == 0) return false;
+  note_posted(entry, trail, put);
+  if (posted == 2) {
+    behind_put_ = read;
+    read->subchannel = &subchannel;
+    read->ordinal = trail.posted;
+    cover(trail);
+  }
+  return true;
+}
+
+void PutConfirmations::note_posted(WorkEntry& entry, PutTrail& trail, const rdma::SendRequest& put) {
   entry.ordinal = trail.posted++;
   trail.uncovered += entry.size;
   trail.last_address = put.remote_address;
@@ -45,14 +70,16 @@ void PutConfirmations::confirm_now(VirtualChannel& peer) {
     if (subchannel.puts != nullptr && subchannel.puts->uncovered_link.linked()) post(*subchannel.puts);
 }
 
-// False: no room now, or the connection is failing; then what is kept will be taken back.
-bool PutConfirmations::post(PutTrail& trail) {
-  Subchannel& subchannel = trail.subchannel;
+// A read behind what was put last, which is to be one of so many requests; null: no room now, or the
+// connection is failing; then what is kept will be taken back.
+WorkEntry* PutConfirmations::prepare(const PutTrail& trail, std::int32_t requests,
+                                     rdma::SendRequest& request) {
+  const Subchannel& subchannel = trail.subchannel;
   const bool usable = subchannel.in_service() || subchannel.machine().closing();
-  if (!usable || !subchannel.room_for(1, static_cast<std::int32_t>(context_.knobs.rail_send_depth)))
-    return false;
+  if (!usable || !subchannel.room_for(requests, static_cast<std::int32_t>(context_.knobs.rail_send_depth)))
+    return nullptr;
   PacketBuffer* const buffer = resources_.small_packets.take_for_protocol();
-  if (buffer == nullptr) return false;
+  if (buffer == nullptr) return nullptr;
   WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::confirmation;
   entry.sequenced = false;
@@ -64,25 +91,41 @@ bool PutConfirmations::post(PutTrail& trail) {
   entry.ordinal = trail.posted;
   entry.posted = context_.now;
   entry.watched = 0;
-  rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::read;
   request.segment_count = 1;
   request.segments[0] = {buffer->data, 1, buffer->local_keys[subchannel.rail.device_number()]};
   request.remote_address = trail.last_address;
   request.remote_key = trail.last_key;
-  if (subchannel.queue_pair->post_send({&request, 1}) != 1) {
-    resources_.free_entry(&entry);
+  return &entry;
+}
+
+bool PutConfirmations::post(PutTrail& trail) {
+  rdma::SendRequest request;
+  WorkEntry* const entry = prepare(trail, 1, request);
+  if (entry == nullptr) return false;
+  if (trail.subchannel.queue_pair->post_send({&request, 1}) != 1) {
+    resources_.free_entry(entry);
     return false;
   }
+  entry->subchannel = &trail.subchannel;
+  cover(trail);
+  add(*entry);
+  return true;
+}
+
+// A read was posted behind all puts of the trail.
+void PutConfirmations::cover(PutTrail& trail) {
   ++trail.confirmations;
   trail.uncovered = 0;
   uncovered_.remove(&trail);
+}
+
+void PutConfirmations::add(WorkEntry& confirmation) {
   ++context_.counters.confirming_reads;
-  resources_.entries.place(entry, WorkEntry::Place::in_flight);
-  subchannel.add(entry);
+  resources_.entries.place(confirmation, WorkEntry::Place::in_flight);
+  confirmation.subchannel->add(confirmation);
   context_.note_posted();
-  return true;
 }
 
 void PutConfirmations::on_read(const WorkEntry& confirmation) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
@@ -22,8 +23,14 @@ class PutConfirmations {
   PutConfirmations(RailContext& context, RailResources& resources)
       : context_(context), resources_(resources) {}
 
-  // The entry's put was posted.
-  void note_posted(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put);
+  // Posts the entry's put; a light one with a read behind it, in the same call, if no other read is under
+  // way: who puts a few bytes and flushes waits for one round trip, and the adapter is told once. False: the
+  // adapter does not take the put now.
+  bool post_put(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put);
+  // That put is in flight now; and so is the read behind it, if there was one.
+  void on_put_in_flight() {
+    if (behind_put_ != nullptr) add(*std::exchange(behind_put_, nullptr));
+  }
   // The peer's adapter has it; the entry is kept here.
   void keep(WorkEntry& entry);
   // Reads behind puts that no other read covers: one at a time on each connection, or some if much is put.
@@ -41,9 +48,14 @@ class PutConfirmations {
  private:
   bool post_some();
   bool post(PutTrail& trail);
+  WorkEntry* prepare(const PutTrail& trail, std::int32_t requests, rdma::SendRequest& request);
+  void note_posted(WorkEntry& entry, PutTrail& trail, const rdma::SendRequest& put);
+  void cover(PutTrail& trail);
+  void add(WorkEntry& confirmation);
 
   RailContext& context_;
   RailResources& resources_;
+  WorkEntry* behind_put_ = nullptr;  // posted with a put that is not among those in flight yet
   IntrusiveList<PutTrail, &PutTrail::uncovered_link> uncovered_;  // with puts that no read covers
 };
 

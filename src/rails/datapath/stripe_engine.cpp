@@ -274,6 +274,7 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   subchannel.add(entry);
   context_.note_posted();
+  confirmations_.on_put_in_flight();
   if (!entry.light) context_.status.posted(subchannel.status_row, range.size);
   if (transfer.wants_finishes_) finishes_.add(entry);
   return true;
@@ -313,8 +314,7 @@ bool StripeEngine::post_write(StripedTransfer& transfer, WorkEntry& entry, Subch
 bool StripeEngine::post_put(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
   rdma::SendRequest request = request_of(transfer, entry, subchannel, remote_key(transfer, subchannel));
   request.inlined = entry.size <= resources_.inline_bytes;
-  if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;
-  confirmations_.note_posted(entry, subchannel, request);
+  if (!confirmations_.post_put(entry, subchannel, request)) return false;
   ++context_.counters.stripes_put;
   return true;
 }
