@@ -190,6 +190,7 @@ class MpiProcess final : public Progress, public ToolSource {
   void begin_stand_in();
   void begin_and_arm();
   void arm_for_stand_in();
+  void arm_for_left_reads();
   void tell_interrupts();
   bool arm_and_look(bool& armed, int& passes);
   bool pass();

@@ -83,9 +83,11 @@ bool MpiProcess::arm_and_look(bool& armed, int& passes) {
 bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
   bool any = false, moved = true, armed = true;
   tell_interrupts();
+  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn(true);
   for (int passes = 64; moved && passes > 0; any |= moved) {
     moved = arm_and_look(armed, passes);
   }
+  if (environment_.rails != nullptr) environment_.rails->attendance().end_turn();
   deadline = moved ? now_ : never;
   for (const Transport* channel : polled_channels_) deadline = std::min(deadline, channel->deadline());
   // While there is traffic, one look more is cheaper than to be woken by the next request.
@@ -133,10 +135,14 @@ void MpiProcess::abort_after_loss() {
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {
-  if (!may_stand_in_ || environment_.rails == nullptr) return wait(done);
-  environment_.rails->attendance().begin_wait();
   wait(done);
-  if (environment_.rails->attendance().end_wait() && stand_in_state_.armed()) arm_for_stand_in();
+  if (may_stand_in_) arm_for_left_reads();
+}
+
+// Of reads that this call posted, the end may be due only after it.
+void MpiProcess::arm_for_left_reads() {
+  if (environment_.rails == nullptr || !environment_.rails->attendance().take_left_reads()) return;
+  if (stand_in_state_.armed()) arm_for_stand_in();
 }
 
 void MpiProcess::wait(FunctionRef<bool()> done) {
@@ -156,7 +162,10 @@ void MpiProcess::wait(FunctionRef<bool()> done) {
 }
 
 void MpiProcess::poll_for_test() {
-  if (make_progress()) return;
+  if (make_progress()) {
+    if (may_stand_in_) arm_for_left_reads();
+    return;
+  }
   if (!lock_.enabled()) return environment_.channels->waiter().between_tests();
   // Several threads may loop over tests while the one that would bring something waits for a core.
   constexpr std::uint32_t tests_per_yield = 32;
@@ -262,8 +271,10 @@ void MpiProcess::arm_for_stand_in() {
       polled_channels_, [](const Transport* channel) { return channel->awaits_more_than_armed(); });
   if (stand_in_state_.armed() ? !stale : !stand_in_state_.expect(now_)) return;
   bool armed = true;
+  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn(false);
   for (int passes = passes_at_end; passes > 0 && arm_and_look(armed, passes);) {
   }
+  if (environment_.rails != nullptr) environment_.rails->attendance().end_turn();
 }
 
 }  // namespace hawser

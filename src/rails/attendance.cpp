@@ -6,17 +6,24 @@
 
 namespace hawser {
 
-void RailAttendance::begin_wait() { ++engine_.context.waits; }
+void RailAttendance::begin_turn(bool computes) {
+  engine_.context.program_computes = computes;
+  engine_.context.call_ends = !computes;
+}
 
-bool RailAttendance::end_wait() {
-  RailContext& context = engine_.context;
-  return --context.waits == 0 && std::exchange(context.reads_without_finishes, false);
+void RailAttendance::end_turn() { engine_.context.program_computes = engine_.context.call_ends = false; }
+
+bool RailAttendance::take_left_reads() {
+  return std::exchange(engine_.context.reads_without_finishes, false);
 }
 
 void RailAttendance::want_transfers() { wanted_ |= engine_.moves_at_once() && !engine_.in_progress(); }
 
 void RailAttendance::begin_transfers() {
-  if (!engine_.in_progress() && std::exchange(wanted_, false)) engine_.begin_transfers();
+  if (engine_.in_progress() || !std::exchange(wanted_, false)) return;
+  begin_turn(false);
+  engine_.begin_transfers();
+  end_turn();
 }
 
 void RailAttendance::note_interrupts(std::uint64_t useful, std::uint64_t useless, std::uint64_t suppressed) {

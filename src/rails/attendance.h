@@ -1,5 +1,5 @@
-// RailAttendance: what the process tells the rails of its program: whether that waits in a call of MPI, so
-// that this end's software is there when something is done, or leaves it to interrupts.
+// RailAttendance: what the process tells the rails of its program: whether that computes, or is in a
+// call of MPI, so that this end's software is there when something is done.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ class RailAttendance {
  public:
   explicit RailAttendance(RailEngine& engine) : engine_(engine) {}
 
-  // The program waits in a call of MPI until end_wait(), which answers whether something began that goes on
-  // only with this process's software: arm again.
-  void begin_wait();
-  bool end_wait();
+  // Passes while the program computes, or else at the end of a call that does not wait.
+  void begin_turn(bool computes);
+  void end_turn();
+  // Whether reads were posted, since it was asked last, that only this process's software tells the ends of.
+  bool take_left_reads();
   // Something was wanted outside of a pass. The call that wants it makes one, if it waits.
   void want_transfers();
   // Else it says so at its end: what was wanted begins, together.

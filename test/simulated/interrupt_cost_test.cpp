@@ -68,6 +68,17 @@ void neighbours(int rank, std::vector<char>& data, int bytes) {
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+// As the rings of HPCC. A process that is late finds what its neighbours sent.
+void ring(int rank, std::vector<char>& data, int bytes) {
+  const int right = (rank + 1) % 4, left = (rank + 3) % 4;
+  MPI_Request requests[4];
+  MPI_Irecv(data.data(), bytes, MPI_BYTE, left, 0, MPI_COMM_WORLD, &requests[0]);
+  MPI_Irecv(data.data() + bytes, bytes, MPI_BYTE, right, 1, MPI_COMM_WORLD, &requests[1]);
+  MPI_Isend(data.data() + 2 * bytes, bytes, MPI_BYTE, right, 0, MPI_COMM_WORLD, &requests[2]);
+  MPI_Isend(data.data() + 3 * bytes, bytes, MPI_BYTE, left, 1, MPI_COMM_WORLD, &requests[3]);
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+}
+
 void barrier(int, std::vector<char>&, int) { MPI_Barrier(MPI_COMM_WORLD); }
 void all_reduce(int, std::vector<char>& data, int bytes) {
   MPI_Allreduce(MPI_IN_PLACE, data.data(), bytes, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
@@ -156,6 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{"BothWays", both_ways}, 8}, Case{{"BothWays", both_ways}, 65536},
                       Case{{"BothWays", both_ways}, 1 << 20}, Case{{"Synchronous", synchronous}, 8},
                       Case{{"Neighbours", neighbours}, 8}, Case{{"Neighbours", neighbours}, 65536},
+                      Case{{"Ring", ring}, 65536}, Case{{"Ring", ring}, 1 << 20},
                       Case{{"Barrier", barrier}, 1}, Case{{"AllReduce", all_reduce}, 8},
                       Case{{"AllReduce", all_reduce}, 65536}, Case{{"AllReduce", all_reduce}, 1 << 20},
                       Case{{"AllReduceLater", all_reduce_later}, 8},

@@ -152,6 +152,32 @@ struct Return {
   int ports;
 };
 
+// What a counter of MPI_T comes to since it was made.
+class Counter {
+ public:
+  explicit Counter(const char* name) {
+    int provided, index, count;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index);
+    MPI_T_pvar_session_create(&session_);
+    MPI_T_pvar_handle_alloc(session_, index, nullptr, &handle_, &count);
+    MPI_T_pvar_start(session_, handle_);
+  }
+  ~Counter() {
+    MPI_T_pvar_session_free(&session_);
+    MPI_T_finalize();
+  }
+  std::uint64_t value() const {
+    unsigned long long value = 0;
+    MPI_T_pvar_read(session_, handle_, &value);
+    return value;
+  }
+
+ private:
+  MPI_T_pvar_session session_;
+  MPI_T_pvar_handle handle_;
+};
+
 class Returns : public ::testing::TestWithParam<Return> {};
 
 TEST_P(Returns, WhileThePeerComputes) {
@@ -159,23 +185,34 @@ TEST_P(Returns, WhileThePeerComputes) {
   options.fabric->ports = GetParam().ports;
   options.fabric->faults = GetParam().faults;
   Nanoseconds ends = 0;
+  std::uint64_t armed = 0;
   const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
     if (self.rank() == 1) {
       receive_all(self, true);
     } else {
       MPI_Barrier(MPI_COMM_WORLD);
+      const Counter alternates("rail_alternates_armed");
       Pause pause;
       send_all(self, pause);
       ends = self.now();
+      armed = alternates.value();
     }
     MPI_Finalize();
   });
   EXPECT_TRUE(outcome.finished()) << outcome.report;
-  std::printf("%s: sent after %.1f ms; %llu failures, %llu migrations\n", GetParam().name,
-              static_cast<double>(ends) / 1e6, static_cast<unsigned long long>(outcome.rails.failures),
-              static_cast<unsigned long long>(outcome.rails.migrations));
+  std::printf(
+      "%s: sent after %.1f ms; %llu failures, %llu migrations, %llu alternate routes armed at the sender\n",
+      GetParam().name, static_cast<double>(ends) / 1e6,
+      static_cast<unsigned long long>(outcome.rails.failures),
+      static_cast<unsigned long long>(outcome.rails.migrations), static_cast<unsigned long long>(armed));
   EXPECT_LT(ends, computation / 2);
+  // A migration uses an alternate route up. The peer has to agree to each that is armed, and computes.
+  if (GetParam().ports > 1) {
+    constexpr std::uint64_t rails = 2;
+    EXPECT_GT(outcome.rails.migrations, 2 * rails);
+    EXPECT_GT(armed, rails);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "base/knobs.h"
@@ -50,9 +51,11 @@ struct RailContext {
   Nanoseconds now = 0;
   TransportEvents* events = nullptr;  // during progress
   DeadlineAlarm* alarm = nullptr;     // to be rung when something is posted
-  // The program waits in so many calls of MPI, which see at once what is done.
-  int waits = 0;
-  bool reads_without_finishes = false;  // were posted while it waited
+  // The program computes: this end's software is not there when a read ends.
+  bool program_computes = false;
+  bool call_ends = false;  // the call that makes this pass does not wait: the program may compute next
+  bool reads_without_finishes = false;          // were posted while it does not
+  std::unordered_set<ProcessIndex> exposed_to;  // large messages, since reads of theirs were posted
   HealthSettings health;
   SubchannelSettings subchannels;
   SilenceSettings silence;

@@ -11,19 +11,20 @@ namespace hawser {
 // stands behind all reads of this pass, and only a transfer that was posted as a whole, over subchannels that
 // had nothing to read before, has any.
 //
-// Where the program waits, the end of the read is seen at once, and a done holds nothing up.
+// In a call of MPI, which may wait, the end of the read is seen at once, and a done holds nothing up. At the
+// end of a call that does not wait, nobody knows; but where this process sends to the peer, too, more is to
+// come.
 void ReadFinishes::post_added() {
-  if (context_.waits > 0) {
-    context_.reads_without_finishes = true;
-    return added_.clear();
-  }
   for (std::size_t first = 0, end; first < added_.size(); first = end) {
     StripedTransfer& transfer = *added_[first]->transfer;
     for (end = first; end < added_.size() && added_[end]->transfer == &transfer;) ++end;
     const Reads reads(added_.data() + first, end - first);
     std::ranges::sort(reads, {},
                       [](const WorkEntry* read) { return std::pair(read->subchannel->index, read->offset); });
-    transfer.finished_ = post(transfer, reads);
+    const bool left_alone = context_.program_computes ||
+                            (context_.call_ends && context_.exposed_to.erase(transfer.peer_->process()) == 0);
+    transfer.finished_ = left_alone && post(transfer, reads);
+    context_.reads_without_finishes |= !transfer.finished_;
     if (counts(transfer)) reads_ += transfer.in_flight_;
   }
   added_.clear();

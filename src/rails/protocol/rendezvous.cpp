@@ -119,6 +119,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header,
       body.checksum = checksum_of(exposure);
     }
   }
+  context_.exposed_to.insert(peer.process());
   if (peer.send(PacketKind::start, header.traffic, start_head(header, body), {})) {
     begin_readable(exposure);
     return true;
