@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/planted_bug.h"
-#include "rails/recovery/connection_cap.h"
 
 namespace hawser {
 
@@ -57,7 +56,7 @@ void Closer::park(Subchannel& subchannel, SubchannelState before) {
   }
   if (before == SubchannelState::parting) {
     ++context_.counters.connections_closed;
-    cap_.on_parked(subchannel.peer);
+    listener_.on_parked(subchannel.peer);
   }
   // The others may have been made again meanwhile, for something that is to be sent.
   const auto wakes = [](const Subchannel& each) { return each.connected() && !each.machine().closing(); };

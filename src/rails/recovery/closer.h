@@ -14,12 +14,10 @@
 
 namespace hawser {
 
-class ConnectionCap;
-
 class Closer {
  public:
-  Closer(RailContext& context, ConnectionCap& cap, ControlMessages& control, MachineEvents& machines)
-      : context_(context), cap_(cap), control_(control), machines_(machines) {}
+  Closer(RailContext& context, ParkedListener& listener, ControlMessages& control, MachineEvents& machines)
+      : context_(context), listener_(listener), control_(control), machines_(machines) {}
 
   // Closes all connections with the peer that are in use. What failed is not tried again until it is needed.
   void close(VirtualChannel& peer);
@@ -33,7 +31,7 @@ class Closer {
 
  private:
   RailContext& context_;
-  ConnectionCap& cap_;
+  ParkedListener& listener_;
   ControlMessages& control_;
   MachineEvents& machines_;
 };

@@ -5,7 +5,6 @@
 
 #include "base/planted_bug.h"
 #include "rails/recovery/closer.h"
-#include "rails/recovery/connector.h"
 
 namespace hawser {
 namespace {
@@ -113,22 +112,22 @@ std::vector<ConnectionCap::Waiting> ConnectionCap::take_admissible() {
   return admissible;
 }
 
-void ConnectionCap::progress() {
-  if (context_.now < due_) return;
+bool ConnectionCap::progress() {
+  if (context_.now < due_) return false;
   std::erase_if(connected_, [](VirtualChannel* peer) { return queue_pairs_of(*peer) == 0; });
   std::erase_if(admitted_,
                 [&](const Admitted& each) { return context_.now >= each.until || each.peer->lost(); });
   const std::vector<Waiting> let_in = take_admissible();
   for (const Waiting& each : let_in)
     if (each.wanted == Wanted::here) neighbours_.control.want(*each.peer);
-  if (!let_in.empty()) neighbours_.connector.on_paths_settled();
   ask_victims();
   if (waiting_.empty() && admitted_.empty() && resources_.queue_pairs <= most_) {
     due_ = never;
-    return;
+  } else {
+    due_ = context_.now + pause_;
+    pause_ = std::min(2 * pause_, waiting_.empty() ? longest_pause : millisecond);
   }
-  due_ = context_.now + pause_;
-  pause_ = std::min(2 * pause_, waiting_.empty() ? longest_pause : millisecond);
+  return !let_in.empty();
 }
 
 // Victims.

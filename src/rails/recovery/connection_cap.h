@@ -26,13 +26,11 @@
 namespace hawser {
 
 class Closer;
-class Connector;
 
-class ConnectionCap {
+class ConnectionCap final : public ParkedListener {
  public:
   struct Neighbours {
     ControlMessages& control;
-    Connector& connector;
     Closer& closer;
   };
   ConnectionCap(RailContext& context, const RailResources& resources, TimerList& timers,
@@ -46,13 +44,14 @@ class ConnectionCap {
   }
   // The peer asks to part, or refused to.
   void on_request(VirtualChannel& peer, std::span<const std::byte> body, bool refused);
-  void on_parked(VirtualChannel& peer);
+  void on_parked(VirtualChannel& peer) override;
   // A queue pair was made for the peer.
   void on_made(VirtualChannel& peer) {
     if (most_ > 0) note_made(peer);
   }
 
-  void progress();
+  // True if it let anybody in: requests of peers can be answered now.
+  bool progress();
   Nanoseconds deadline() const { return due_; }
 
  private:

@@ -1,5 +1,5 @@
-// What the parts of recovery ask of parts that know them in turn: an event for a subchannel's machine, and a
-// message by datagram.
+// What the parts of recovery ask of parts that know them in turn: an event for a subchannel's machine, a
+// message by datagram, and to hear of connections that were closed.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,15 @@ class ControlMessages {
 
  protected:
   ~ControlMessages() = default;
+};
+
+class ParkedListener {
+ public:
+  // A connection with the peer was closed on purpose.
+  virtual void on_parked(VirtualChannel& peer) = 0;
+
+ protected:
+  ~ParkedListener() = default;
 };
 
 }  // namespace hawser

@@ -36,8 +36,8 @@ void SubchannelDriver::on(Subchannel& subchannel, SubchannelEvent event) {
   if (report.has_value()) return on(subchannel, *report);
   machine.check_invariants();
   // Only while there is another path does one that flaps rest.
-  if (machine.state() == SubchannelState::failed && machine.health().held_down(context_.now) &&
-      subchannel.peer.paths().ready() == 0)
+  if (event.kind != SubchannelEvent::Kind::needed && machine.state() == SubchannelState::failed &&
+      machine.health().held_down(context_.now) && subchannel.peer.paths().ready() == 0)
     on(subchannel, {.kind = SubchannelEvent::Kind::needed});
 }
 
