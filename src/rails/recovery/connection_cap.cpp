@@ -16,7 +16,7 @@ constexpr Nanoseconds answer_time = 5 * millisecond, pause_after_refusal = 500 *
 // How long a peer waits for room: while others are about to part, and when none is.
 constexpr Nanoseconds longest_wait = 20 * millisecond, wait_for_nobody = 1 * millisecond;
 // Between looks, while somebody waits or there are too many.
-constexpr Nanoseconds first_pause = 100 * microsecond, longest_pause = 64 * millisecond;
+constexpr Nanoseconds first_look_pause = 100 * microsecond, longest_look_pause = 64 * millisecond;
 
 std::int32_t queue_pairs_of(VirtualChannel& peer) {
   return static_cast<std::int32_t>(
@@ -70,7 +70,7 @@ bool ConnectionCap::wait(VirtualChannel& peer, Wanted wanted) {
 }
 
 void ConnectionCap::look_soon() {
-  pause_ = first_pause;
+  pause_ = first_look_pause;
   due_ = context_.now;
   timers_.run_soon();
 }
@@ -125,7 +125,7 @@ bool ConnectionCap::progress() {
     due_ = never;
   } else {
     due_ = context_.now + pause_;
-    pause_ = std::min(2 * pause_, waiting_.empty() ? longest_pause : millisecond);
+    pause_ = std::min(2 * pause_, waiting_.empty() ? longest_look_pause : millisecond);
   }
   return !let_in.empty();
 }
