@@ -143,6 +143,7 @@ class Job {
   std::string unread_stdin_;  // read from the terminal, not yet taken by the rank
 
   std::vector<std::vector<int>> processors_;  // that the ranks are bound to; empty: they are not
+  bool own_cores_ = false;                    // no processor belongs to two ranks
   bool starting_ = true;
   int started_ = 0;  // ranks, in their order
   bool ending_ = false;

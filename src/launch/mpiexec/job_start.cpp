@@ -62,6 +62,7 @@ Result<> Job::prepare(std::span<const std::string_view> environment) {
     output.pollable = static_cast<bool>(ready_.add(output.sink.fd(), Token{kind}, false, false));
   }
   processors_ = bind_ranks(size(), options_.bind);
+  own_cores_ = apart(processors_);
   return {};
 }
 
@@ -152,8 +153,8 @@ bool Job::start_rank(int rank, const std::vector<int>* processors) {
     end_job(1, fmt::format("cannot start {}: {}", describe(rank), ends.error().text));
     return false;
   }
-  RankDescription place{
-      rank, 0, 0, ends.value().pmi_fd, node_fds_[static_cast<std::size_t>(node)], apart(processors_)};
+  RankDescription place{rank,      0, 0, ends.value().pmi_fd, node_fds_[static_cast<std::size_t>(node)],
+                        own_cores_};
   for (std::size_t other = 0; other < placement_.node_of_rank.size(); ++other) {
     if (placement_.node_of_rank[other] != node) continue;
     ++place.local_size;
