@@ -183,4 +183,12 @@ class SharedExchange {
   std::map<std::pair<int, std::string>, std::string> values_;
 };
 
+// A counter of a channel; 0: it has none of that name.
+template <class Channel>
+std::uint64_t counted(const Channel& channel, std::string_view name) {
+  for (const ChannelCounter& counter : channel.list_counters())
+    if (counter.name == name) return counter.value;
+  return 0;
+}
+
 }  // namespace hawser::channel_test

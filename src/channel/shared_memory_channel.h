@@ -222,6 +222,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   void ask_for(Fetch& fetch);
   bool choose_kernel(Fetch& fetch);
   void ask_for_help(Fetch& fetch);
+  void send_help(Fetch& fetch);
   std::int64_t chunk_of(std::int64_t size) const;
   static CheaperWay& ways_of(const Fetch& fetch);
   static void record_cost(const Fetch& fetch);

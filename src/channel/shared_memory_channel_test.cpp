@@ -186,6 +186,38 @@ TEST_P(SharedTransfer, TruncatedAndManyAtOnce) {
   }
 }
 
+// The receiver copies, and a sender that has time copies, too.
+TEST(SharedMemoryChannel, BothEndsCopyALargeMessage) {
+  Knobs knobs;
+  knobs.shm_single_copy = "always";
+  const SharedSegment segment =
+      SharedSegment::map(make_memory_file("hawser-test").value().get(), SegmentLayout::plan(2, knobs))
+          .value();
+  SharedMemoryChannel sender(segment, 0, {0, 1}, 2, knobs), receiver(segment, 1, {0, 1}, 2, knobs);
+  Recorder sent, received;
+  sent.channel = &sender;
+  received.channel = &receiver;
+  std::uint64_t total = 0;
+  for (const std::size_t size : {70'000ul, 1'000'000ul, 4'000'001ul}) {
+    Bytes bytes = pattern(size, size);
+    ASSERT_TRUE(sender.try_expose(1, TransportHeader(), whole(bytes), sent.exposing(&bytes)));
+    for (int quiet = 0; quiet < 1000; ++quiet) {
+      const bool moved = receiver.progress(received, 0);
+      if (sender.progress(sent, 0) || moved) quiet = 0;
+    }
+    EXPECT_EQ(sent.exposed_done[&bytes], 1);
+    EXPECT_TRUE(received.messages.back()->whole && received.messages.back()->bytes == bytes);
+    sent.exposed_done.clear();
+    total += size;
+  }
+  const std::uint64_t read = counted(receiver, "bytes_copied_from_senders");
+  const std::uint64_t written = counted(sender, "bytes_written_to_receivers");
+  EXPECT_EQ(read + written, total);
+  EXPECT_GT(read, total / 4);
+  EXPECT_GT(written, total / 4);
+  EXPECT_TRUE(sender.flushed());
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Ways, SharedTransfer,
     testing::Values(TransferCase{"never", 0, false, false}, TransferCase{"auto", 0, false, false},

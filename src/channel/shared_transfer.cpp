@@ -139,7 +139,10 @@ void SharedMemoryChannel::record_cost(const Fetch& fetch) {
 void SharedMemoryChannel::ask_for_help(Fetch& fetch) {
   // Who computes leaves numbers in use until it comes.
   constexpr std::size_t spare_numbers = ProcessBlock::transfers_count / 2;
-  if (fetch.into.size < least_helped || free_numbers_.size() < spare_numbers) return;
+  if (fetch.into.size >= least_helped && free_numbers_.size() >= spare_numbers) send_help(fetch);
+}
+
+void SharedMemoryChannel::send_help(Fetch& fetch) {
   fetch.pulled = true;
   const Help help{fetch.expose, static_cast<std::uint32_t>(fetch.number),
                   reinterpret_cast<std::uint64_t>(fetch.into.data), fetch.into.size};

@@ -9,7 +9,7 @@
 //   finds the message, whose receive
 //   is full
 //
-// A receiver that comes back in the middle asks for the message as usual (shared_transfer.cpp).
+// A receiver that comes back in the middle asks for the rest as usual (shared_transfer.cpp).
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -60,10 +60,12 @@ void SharedMemoryChannel::fetch_shown(int place, ProcessIndex source, const Expo
     return;
   }
   if (met == PostedBuffers::Met::by_another) contradictions_.push_back(fetch.peer);
-  if (met == PostedBuffers::Met::unclaimed && choose_kernel(fetch))
-    ask_for_help(fetch);
-  else
+  if (met == PostedBuffers::Met::by_another || !choose_kernel(fetch))
     ask_for(fetch);
+  else if (met == PostedBuffers::Met::claimed)
+    send_help(fetch);  // it has begun
+  else
+    ask_for_help(fetch);
 }
 
 void SharedMemoryChannel::receive_wrote(Peer& peer, const Wrote& wrote, TransportEvents& events) {
@@ -104,19 +106,29 @@ bool SharedMemoryChannel::write_unasked(TransportEvents& events) {
   return false;
 }
 
-// The receiver copies the message, and we have the time, too.
+// The receiver copies the message, and we have the time, too. Or it came back while we wrote.
 void SharedMemoryChannel::begin_help(Peer& peer, const Help& help, TransportEvents& events) {
   Exposed* const exposed = exposed_to(peer, help.expose);
+  const bool begun = exposed != nullptr && exposed->asks;
   if (exposed == nullptr || exposed->done || exposed->claimed || !exposed->bytes.contiguous() ||
       help.fetch >= ProcessBlock::transfers_count || help.wanted < 1 || help.wanted > exposed->bytes.size ||
-      exposed->wanted >= 0)
+      (begun ? help.wanted != exposed->wanted || help.fetch != exposed->target->transfer ||
+                   help.address != exposed->target->address
+             : exposed->wanted >= 0))
     return refuse(peer,
                   fmt::format("a request for help with {} bytes of message {}, which it cannot have",
                               help.wanted, help.expose),
                   events);
   peer.unasked_passes = 0;
-  exposed->wanted = help.wanted;
   exposed->claimed = exposed->helps = true;
+  if (begun) {
+    exposed->asks = false;
+    tell_written(*exposed, false);
+    if (std::find(unasked_.begin(), unasked_.end(), help.expose) == unasked_.end())
+      unasked_.push_back(help.expose);  // whether there is more to be written shows there
+    return;
+  }
+  exposed->wanted = help.wanted;
   exposed->target = PostedBuffers::Found{peer.index, -1, 0, help.fetch, help.address, help.wanted};
 }
 

@@ -144,12 +144,6 @@ class Receiver final : public TransportEvents {
   std::list<Waiting> unexpected_;
 };
 
-std::uint64_t counted(const SharedMemoryChannel& channel, std::string_view name) {
-  for (const ChannelCounter& counter : channel.list_counters())
-    if (counter.name == name) return counter.value;
-  return 0;
-}
-
 class Sender {
  public:
   explicit Sender(SharedMemoryChannel& channel) : channel_(channel) {}
@@ -184,8 +178,9 @@ class Sender {
 };
 
 struct Pair {
-  explicit Pair(std::int64_t patience = 3) {
+  explicit Pair(std::int64_t patience = 3, const char* single_copy = "auto") {
     knobs.shm_patience = patience;
+    knobs.shm_single_copy = single_copy;
     knobs.shm_single_copy_chunk = 40000;
     const auto layout = SegmentLayout::plan(2, knobs);
     auto file = make_memory_file("hawser-test").value();
@@ -306,21 +301,42 @@ TEST(SharedWrite, AReceiveIsCancelledOnlyUntilItsMessageIsWritten) {
   Pair::check(receive);
 }
 
+// It asks for the rest through the ring, or copies beside the sender.
 TEST(SharedWrite, TheReceiverComesInTheMiddle) {
-  for (int passes = 0; passes < 12; ++passes) {
-    Pair pair;
-    Receiver::Receive& receive = pair.receiver->post(5);
-    ASSERT_TRUE(pair.sender->send_large(5));
-    pair.sender_alone(passes);
-    pair.settle();
-    Pair::check(receive);
-    EXPECT_EQ(pair.sender->done(), 1u) << passes;
-    EXPECT_TRUE(pair.channels[0]->flushed());
+  for (const char* single_copy : {"auto", "always"}) {
+    for (int passes = 0; passes < 12; ++passes) {
+      Pair pair(3, single_copy);
+      for (int message = 0; message < 6; ++message) {
+        pair.receiver->post(5);
+        ASSERT_TRUE(pair.sender->send_large(5));
+      }
+      pair.sender_alone(passes);
+      pair.settle();
+      for (const Receiver::Receive& receive : pair.receiver->all) Pair::check(receive);
+      EXPECT_EQ(pair.sender->done(), 6u) << passes;
+      EXPECT_TRUE(pair.channels[0]->flushed());
+    }
   }
 }
 
-TEST(SharedWrite, TheKernelRefusesInTheMiddle) {
-  Pair pair;
+TEST(SharedWrite, AReceiverThatComesInTheMiddleCopiesBesideItsSender) {
+  Pair pair(3, "always");
+  Receiver::Receive& receive = pair.receiver->post(5);
+  ASSERT_TRUE(pair.sender->send_large(5));
+  while (pair.sender->written() == 0) pair.sender->progress();
+  const std::uint64_t before = pair.sender->written();
+  pair.settle();
+  Pair::check(receive);
+  EXPECT_LT(before, static_cast<std::uint64_t>(receive.size));
+  EXPECT_EQ(counted(*pair.channels[1], "ring_bytes_received"), 0u);
+  EXPECT_EQ(counted(*pair.channels[1], "bytes_copied_from_senders") + pair.sender->written(),
+            static_cast<std::uint64_t>(receive.size));
+}
+
+class KernelRefuses : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(SharedWrite, KernelRefuses, testing::Values("auto", "always"));
+TEST_P(KernelRefuses, InTheMiddle) {
+  Pair pair(3, GetParam());
   Receiver::Receive& receive = pair.receiver->post(5);
   ASSERT_TRUE(pair.sender->send_large(5));
   while (pair.sender->written() == 0) pair.sender->progress();
@@ -343,38 +359,6 @@ TEST(SharedWrite, NothingIsShownWhereTheKernelMayNotCopy) {
           .value();
   SharedMemoryChannel channel(segment, 0, {0, 1}, 2, knobs);
   EXPECT_EQ(channel.posted_receives(), nullptr);
-}
-
-// The receiver copies, and a sender that has time copies, too.
-TEST(SharedWrite, BothEndsCopyALargeMessage) {
-  Knobs knobs;
-  knobs.shm_single_copy = "always";
-  const SharedSegment segment =
-      SharedSegment::map(make_memory_file("hawser-test").value().get(), SegmentLayout::plan(2, knobs))
-          .value();
-  SharedMemoryChannel sender(segment, 0, {0, 1}, 2, knobs), receiver(segment, 1, {0, 1}, 2, knobs);
-  Recorder sent, received;
-  sent.channel = &sender;
-  received.channel = &receiver;
-  std::uint64_t total = 0;
-  for (const std::size_t size : {70'000ul, 1'000'000ul, 4'000'001ul}) {
-    Bytes bytes = pattern(size, size);
-    ASSERT_TRUE(sender.try_expose(1, header_of(1, 1), whole(bytes), sent.exposing(&bytes)));
-    for (int quiet = 0; quiet < 1000; ++quiet) {
-      const bool moved = receiver.progress(received, 0);
-      if (sender.progress(sent, 0) || moved) quiet = 0;
-    }
-    EXPECT_EQ(sent.exposed_done[&bytes], 1);
-    EXPECT_TRUE(received.messages.back()->whole && received.messages.back()->bytes == bytes);
-    sent.exposed_done.clear();
-    total += size;
-  }
-  const std::uint64_t read = counted(receiver, "bytes_copied_from_senders");
-  const std::uint64_t written = counted(sender, "bytes_written_to_receivers");
-  EXPECT_EQ(read + written, total);
-  EXPECT_GT(read, total / 4);
-  EXPECT_GT(written, total / 4);
-  EXPECT_TRUE(sender.flushed());
 }
 
 // Which of the two ways costs less is found out by using both.
