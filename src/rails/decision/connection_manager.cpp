@@ -226,6 +226,9 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
       case DatagramKind::close_request:
       case DatagramKind::close_refused:
       case DatagramKind::close:
+      case DatagramKind::room_question:
+      case DatagramKind::room_yes:
+      case DatagramKind::room_not_now:
         host_.on_control(header.source, header.kind, body);
         break;
       default:

@@ -55,7 +55,10 @@ enum class DatagramKind : std::uint8_t {
   address_query,
   close_request,
   close_refused,
-  close
+  close,
+  room_question,  // RoomAgreement; these three have no body
+  room_yes,
+  room_not_now
 };
 
 inline constexpr std::uint16_t no_subchannel = UINT16_MAX;

@@ -19,10 +19,15 @@ void SubchannelMachine::on_close(Step& step) {
   if (in_service()) {
     begin_closing(step);
     go_on_closing(step);
-  } else if (state_ == State::failed || state_ == State::asking) {
-    // Nobody needs it now, so it is not tried again until somebody does; it has to prove itself then.
-    if (health_.next_attempt() == never) health_.on_failure(step.now);
+  } else if (state_ == State::failed || state_ == State::asking || state_ == State::connecting) {
+    // Nobody needs it now, so it is not tried (again) until somebody does; it has to prove itself then.
     const State before = state_;
+    if (before == State::connecting) {
+      step.add(Do::forget);
+      step.add(Do::destroy);
+    }
+    const bool well = health_.state() == PathState::clear || health_.state() == PathState::suspect;
+    if (!well && health_.next_attempt() == never) health_.on_failure(step.now);
     due_ = never;
     enter(step, State::parked, PathReason::torn_down);
     step.actions.add({.kind = Do::park, .state = before});

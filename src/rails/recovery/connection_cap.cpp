@@ -10,11 +10,9 @@ namespace hawser {
 namespace {
 
 // A connection that was used a moment ago, or has just been made, is about to be used.
-constexpr Nanoseconds least_rest = 50 * microsecond;
+constexpr Nanoseconds least_rest = 20 * microsecond;
 // A peer that was asked and did not answer, or refused, is not asked again before.
 constexpr Nanoseconds answer_time = 5 * millisecond, pause_after_refusal = 500 * microsecond;
-// How long a peer waits for room: while others are about to part, and when none is.
-constexpr Nanoseconds longest_wait = 20 * millisecond, wait_for_nobody = 1 * millisecond;
 // Between looks, while somebody waits or there are too many.
 constexpr Nanoseconds first_look_pause = 100 * microsecond, longest_look_pause = 64 * millisecond;
 
@@ -23,50 +21,107 @@ std::int32_t queue_pairs_of(VirtualChannel& peer) {
       std::ranges::count_if(peer.subchannels(), [](const Subchannel& s) { return s.queue_pair != nullptr; }));
 }
 
+// Whether its connections are being closed.
+bool leaves(VirtualChannel& peer) {
+  return std::ranges::any_of(peer.subchannels(), [](const Subchannel& s) {
+    return s.machine().closing() || s.machine().state() == SubchannelState::parting;
+  });
+}
+
 std::int32_t wanted_for(VirtualChannel& peer) { return static_cast<std::int32_t>(peer.subchannels().size()); }
 
 }  // namespace
 
 ConnectionCap::ConnectionCap(RailContext& context, const RailResources& resources, TimerList& timers,
-                             const StripeEngine& stripes, const Neighbours& neighbours)
+                             const StripeEngine& stripes, PeerTable& peers, const Neighbours& neighbours)
     : context_(context),
       resources_(resources),
       timers_(timers),
       stripes_(stripes),
+      peers_(peers),
       neighbours_(neighbours),
       most_(parse_connections(context.knobs.connections).value()),
+      room_(context.settings.self, most_),
       policy_(make_victim_policy(context.knobs.connection_victims)) {}
 
 // Admission.
 
-// A peer that needs more than there may be is connected with all the same, alone.
-bool ConnectionCap::has_room_for(VirtualChannel& peer, std::int32_t taken) const {
-  return taken == 0 || taken + wanted_for(peer) <= most_;
-}
-
-// Queue pairs that there are, and places that are kept.
-std::int32_t ConnectionCap::taken() const {
-  std::int32_t taken = resources_.queue_pairs;
-  for (const Admitted& each : admitted_)
-    taken += queue_pairs_of(*each.peer) == 0 ? wanted_for(*each.peer) : 0;
-  return taken;
-}
-
-bool ConnectionCap::may_connect(VirtualChannel& peer) const {
-  return queue_pairs_of(peer) > 0 ||
-         std::ranges::find(admitted_, &peer, &Admitted::peer) != admitted_.end() ||
-         (waiting_.empty() && has_room_for(peer, taken()));
-}
-
-bool ConnectionCap::wait(VirtualChannel& peer, Wanted wanted) {
-  const auto known = std::ranges::find(waiting_, &peer, &Waiting::peer);
-  if (known != waiting_.end()) {
-    if (wanted == Wanted::here) known->wanted = wanted;
-    return false;
+bool ConnectionCap::may_connect(VirtualChannel& peer, Wanted wanted) {
+  const ProcessIndex process = peer.process();
+  if (queue_pairs_of(peer) > 0 || room_.begins(process)) return true;
+  if (wanted == Wanted::there) {
+    if (room_.has_room(process)) return true;
+    room_.on_request(process, wanted_for(peer), context_.now);
+  } else if (!room_.want(process, wanted_for(peer), context_.now)) {
+    return false;  // it waits already
   }
-  waiting_.push_back({&peer, context_.now, wanted});
   look_soon();
   return false;
+}
+
+void ConnectionCap::on_room(VirtualChannel& peer, DatagramKind kind) {
+  const ProcessIndex process = peer.process();
+  if (most_ == 0) {
+    if (kind == DatagramKind::room_question) send_room(peer, DatagramKind::room_yes);
+    return;
+  }
+  room_.set_queue_pairs(resources_.queue_pairs);
+  if (kind == DatagramKind::room_not_now) {
+    room_.on_not_now(process, context_.now);
+  } else if (leaves(peer)) {
+    if (kind == DatagramKind::room_question) send_room(peer, DatagramKind::room_not_now);
+    return;
+  } else if (queue_pairs_of(peer) > 0) {  // it is being connected with
+    if (kind == DatagramKind::room_question) send_room(peer, DatagramKind::room_yes);
+    return;
+  } else if (kind == DatagramKind::room_question) {
+    room_.on_question(process, wanted_for(peer), context_.now);
+  } else {
+    room_.on_yes(process, wanted_for(peer), context_.now);
+  }
+  look_soon();
+}
+
+bool ConnectionCap::send_room(VirtualChannel& peer, DatagramKind kind) {
+  for (std::size_t i = 0; i < resources_.rails.size(); ++i) {
+    const auto rail = static_cast<std::uint16_t>((turn_ + i) % resources_.rails.size());
+    if (!resources_.rails[rail]->up()) continue;
+    if (neighbours_.control.send_control(peer.process(), rail, kind, {})) return true;
+  }
+  ++turn_;
+  return false;
+}
+
+// What the agreement says. True if a request that waits can be answered now.
+bool ConnectionCap::act() {
+  bool admitted = false;
+  actions_.clear();
+  actions_.swap(room_.actions());
+  for (const RoomAgreement::Action& action : actions_) {
+    VirtualChannel* const peer = peers_.find(action.peer);
+    if (peer == nullptr || peer->lost()) {
+      room_.forget(action.peer);
+      continue;
+    }
+    switch (action.kind) {
+      case RoomAgreement::Action::Kind::ask:
+        if (!send_room(*peer, DatagramKind::room_question)) room_.on_not_now(action.peer, context_.now);
+        break;
+      case RoomAgreement::Action::Kind::yes:
+        send_room(*peer, DatagramKind::room_yes);
+        break;
+      case RoomAgreement::Action::Kind::not_now:
+        send_room(*peer, DatagramKind::room_not_now);
+        break;
+      case RoomAgreement::Action::Kind::connect:
+        neighbours_.control.want(*peer);
+        break;
+      case RoomAgreement::Action::Kind::admit:
+        admitted = true;
+        break;
+    }
+  }
+  return admitted;
 }
 
 void ConnectionCap::look_soon() {
@@ -84,50 +139,27 @@ void ConnectionCap::look_now() {
 
 void ConnectionCap::note_made(VirtualChannel& peer) {
   if (std::ranges::find(connected_, &peer) == connected_.end()) connected_.push_back(&peer);
-  std::erase_if(admitted_, [&](const Admitted& each) { return each.peer == &peer; });
+  room_.on_made(peer.process(), queue_pairs_of(peer));
+  room_.set_queue_pairs(resources_.queue_pairs);
   // Recoveries do not ask for room.
   if (resources_.queue_pairs > most_ && due_ == never) look_soon();
-}
-
-// Those that wait for whom there is room now, or that have waited for long enough, in their order.
-std::vector<ConnectionCap::Waiting> ConnectionCap::take_admissible() {
-  const bool some_part = std::ranges::any_of(connected_, [](VirtualChannel* peer) {
-    return std::ranges::any_of(peer->subchannels(),
-                               [](const Subchannel& s) { return s.machine().closing(); });
-  });
-  const Nanoseconds patience = some_part ? longest_wait : wait_for_nobody;
-  std::int32_t queue_pairs = taken();
-  std::vector<Waiting> admissible;
-  auto first = waiting_.begin();
-  for (; first != waiting_.end(); ++first) {
-    const bool room = has_room_for(*first->peer, queue_pairs);
-    if (first->peer->lost() || queue_pairs_of(*first->peer) > 0) continue;  // nothing to wait for any more
-    if (!room && context_.now - first->since < patience) break;
-    if (!room) ++context_.counters.connections_beyond_cap;
-    queue_pairs += wanted_for(*first->peer);
-    admitted_.push_back({first->peer, context_.now + longest_wait});
-    admissible.push_back(*first);
-  }
-  waiting_.erase(waiting_.begin(), first);
-  return admissible;
 }
 
 bool ConnectionCap::progress() {
   if (context_.now < due_) return false;
   std::erase_if(connected_, [](VirtualChannel* peer) { return queue_pairs_of(*peer) == 0; });
-  std::erase_if(admitted_,
-                [&](const Admitted& each) { return context_.now >= each.until || each.peer->lost(); });
-  const std::vector<Waiting> let_in = take_admissible();
-  for (const Waiting& each : let_in)
-    if (each.wanted == Wanted::here) neighbours_.control.want(*each.peer);
+  room_.set_queue_pairs(resources_.queue_pairs);
+  room_.look(context_.now);
+  context_.counters.connections_beyond_cap = room_.beyond();
+  const bool admitted = act();
   ask_victims();
-  if (waiting_.empty() && admitted_.empty() && resources_.queue_pairs <= most_) {
+  if (room_.idle() && resources_.queue_pairs <= most_ && leaving_ == 0) {
     due_ = never;
   } else {
-    due_ = context_.now + pause_;
-    pause_ = std::min(2 * pause_, waiting_.empty() ? longest_look_pause : millisecond);
+    due_ = std::min({context_.now + pause_, room_.deadline(), rested_});
+    pause_ = std::min(2 * pause_, room_.idle() ? longest_look_pause : millisecond);
   }
-  return !let_in.empty();
+  return admitted;
 }
 
 // Victims.
@@ -144,30 +176,45 @@ bool ConnectionCap::busy(VirtualChannel& peer) const {
   return !peer.flushed() || context_.now - used(peer) < least_rest || stripes_.waits_for(peer);
 }
 
-// Whether all its connections can be closed.
+// Whether all its connections can be closed. What tries to connect may never come about.
 bool ConnectionCap::closable(VirtualChannel& peer) const {
   return !peer.lost() && peer.paths().ready() > 0 &&
-         std::ranges::all_of(peer.subchannels(),
-                             [](const Subchannel& s) { return s.in_service() || s.queue_pair == nullptr; });
+         std::ranges::all_of(peer.subchannels(), [](const Subchannel& s) {
+           return s.in_service() || s.queue_pair == nullptr ||
+                  s.machine().state() == SubchannelState::connecting;
+         });
 }
 
-// As many as are needed to get below the cap with those that wait.
+// As many as are needed to get below the cap with those that wait; and those that would have gone before.
 void ConnectionCap::ask_victims() {
-  std::int32_t excess = taken() - most_;
-  for (const Waiting& each : waiting_) excess += wanted_for(*each.peer);
-  excess = std::min(excess, resources_.queue_pairs);
+  std::int32_t excess = std::min(room_.excess(), resources_.queue_pairs);
+  rested_ = never;
+  if (excess <= 0 && leaving_ == 0) return;
+  leaving_ = 0;
   candidates_.clear();
   views_.clear();
   for (VirtualChannel* peer : connected_) {
-    const Record& record = record_of(*peer);
+    Record& record = record_of(*peer);
     for (const Subchannel& s : peer->subchannels()) excess -= s.machine().closing();
-    if (!closable(*peer)) continue;
+    if (!closable(*peer)) {
+      record.leaves = false;
+      continue;
+    }
+    const VictimView view{used(*peer), record.tear_downs, busy(*peer)};
+    const Nanoseconds rested = view.used + least_rest;
+    if (rested > context_.now) rested_ = std::min(rested_, rested);
+    if (record.leaves && !view.busy) {
+      excess -= queue_pairs_of(*peer);
+      ask_to_part(*peer);
+      continue;
+    }
+    leaving_ += record.leaves;
     if (context_.now < record.ask_again) {
       if (!record.refused) excess -= queue_pairs_of(*peer);
       continue;
     }
     candidates_.push_back(peer);
-    views_.push_back({used(*peer), record.tear_downs, busy(*peer)});
+    views_.push_back(view);
   }
   while (excess > 0) {
     const int chosen = policy_->choose(views_);
@@ -176,14 +223,19 @@ void ConnectionCap::ask_victims() {
     VirtualChannel& victim = *candidates_[place];
     HAWSER_ASSERT(!views_[place].busy);
     excess -= queue_pairs_of(victim);
-    record_of(victim).ask_again = context_.now + answer_time;
-    record_of(victim).refused = false;
-    ++context_.counters.closings_asked;
-    const auto named = std::ranges::find_if(victim.subchannels(), &Subchannel::in_service);
-    send(victim, {named->index, 0, named->connection_generation()}, false);
+    ask_to_part(victim);
     candidates_.erase(candidates_.begin() + chosen);
     views_.erase(views_.begin() + chosen);
   }
+}
+
+void ConnectionCap::ask_to_part(VirtualChannel& victim) {
+  Record& record = record_of(victim);
+  record.ask_again = context_.now + answer_time;
+  record.refused = record.leaves = false;
+  ++context_.counters.closings_asked;
+  const auto named = std::ranges::find_if(victim.subchannels(), &Subchannel::in_service);
+  send(victim, {named->index, 0, named->connection_generation()}, false);
 }
 
 void ConnectionCap::send(VirtualChannel& peer, const CloseRequestBody& body, bool refusal) {
@@ -210,7 +262,12 @@ void ConnectionCap::on_request(VirtualChannel& peer, std::span<const std::byte> 
     return look_now();
   }
   const bool stays = busy(peer) && !planted(PlantedBug::send_while_closing);
-  if (!closable(peer) || stays) return send(peer, body, true);
+  if (!closable(peer) || stays) {
+    record_of(peer).leaves = true;
+    ++leaving_;
+    look_soon();
+    return send(peer, body, true);
+  }
   ++context_.counters.closings_agreed;
   neighbours_.closer.close(peer);
 }
@@ -218,6 +275,7 @@ void ConnectionCap::on_request(VirtualChannel& peer, std::span<const std::byte> 
 void ConnectionCap::on_parked(VirtualChannel& peer) {
   Record& record = record_of(peer);
   record.ask_again = -1;
+  record.leaves = false;
   if (queue_pairs_of(peer) == 0) ++record.tear_downs;
   look_now();
 }

@@ -1,12 +1,8 @@
-// ConnectionCap: how many queue pairs this process has (knob `connections`; CT-2). When another peer is to be
-// connected with and there is no room, it asks peers that are not needed to part, chosen by a policy
-// (victim_choice.h), and the new one waits. Only the peer knows what it has under way, reads and writes of
-// this process's memory above all; so nobody closes a connection whose other end did not agree (CT-5), and a
-// peer with something under way refuses.
-//
-// Whoever waits for long is connected with all the same: peers that ask each other in a circle, all of them
-// full, must not wait for each other, nor for one that computes. Then the process has more than it should,
-// and asks others to part until it has not.
+// ConnectionCap: how many queue pairs this process has (knob `connections`; CT-2). Whoever wants to connect
+// agrees with the peer first that both have room (room_agreement.h). Where there is none, it asks peers that
+// are not needed to part, chosen by a policy (victim_choice.h). Only the peer knows what it has under way,
+// reads and writes of this process's memory above all; so nobody closes a connection whose other end did not
+// agree (CT-5), and a peer with something under way refuses.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +12,12 @@
 #include <vector>
 
 #include "base/time.h"
+#include "rails/datapath/peer_table.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/stripe_engine.h"
 #include "rails/datapath/timer_list.h"
+#include "rails/decision/room_agreement.h"
 #include "rails/decision/victim_choice.h"
 #include "rails/recovery/recovery_links.h"
 
@@ -34,14 +32,14 @@ class ConnectionCap final : public ParkedListener {
     Closer& closer;
   };
   ConnectionCap(RailContext& context, const RailResources& resources, TimerList& timers,
-                const StripeEngine& stripes, const Neighbours& neighbours);
+                const StripeEngine& stripes, PeerTable& peers, const Neighbours& neighbours);
 
   // Who wants a connection: this process, which is then told to connect; or the peer, whose request waits.
   enum class Wanted : std::uint8_t { here, there };
   // Whether the peer may be connected with now. False: it waits, and is let in by progress().
-  bool admits(VirtualChannel& peer, Wanted wanted) {
-    return most_ == 0 || may_connect(peer) || wait(peer, wanted);
-  }
+  bool admits(VirtualChannel& peer, Wanted wanted) { return most_ == 0 || may_connect(peer, wanted); }
+  // The peer asks whether there is room here, or answers.
+  void on_room(VirtualChannel& peer, DatagramKind kind);
   // The peer asks to part, or refused to.
   void on_request(VirtualChannel& peer, std::span<const std::byte> body, bool refused);
   void on_parked(VirtualChannel& peer) override;
@@ -60,29 +58,19 @@ class ConnectionCap final : public ParkedListener {
     Nanoseconds ask_again = -1;  // not before
     std::uint32_t tear_downs = 0;
     bool refused = false;  // when it was asked last
-  };
-  struct Waiting {
-    VirtualChannel* peer;
-    Nanoseconds since;
-    Wanted wanted;
-  };
-  // One that waited, until it has a queue pair; its place is kept for so long.
-  struct Admitted {
-    VirtualChannel* peer;
-    Nanoseconds until;
+    bool leaves = false;   // it asked, and was refused: it is asked as soon as nothing is under way
   };
   Record& record_of(const VirtualChannel& peer) { return records_[peer.process()]; }
-  bool has_room_for(VirtualChannel& peer, std::int32_t taken) const;
-  bool may_connect(VirtualChannel& peer) const;
-  bool wait(VirtualChannel& peer, Wanted wanted);
+  bool may_connect(VirtualChannel& peer, Wanted wanted);
   void note_made(VirtualChannel& peer);
-  std::int32_t taken() const;
-  std::vector<Waiting> take_admissible();
+  bool act();
+  bool send_room(VirtualChannel& peer, DatagramKind kind);
   void look_soon();
   void look_now();
   static Nanoseconds used(VirtualChannel& peer);
   bool busy(VirtualChannel& peer) const;
   void ask_victims();
+  void ask_to_part(VirtualChannel& victim);
   bool closable(VirtualChannel& peer) const;
   void send(VirtualChannel& peer, const CloseRequestBody& body, bool refusal);
 
@@ -90,18 +78,21 @@ class ConnectionCap final : public ParkedListener {
   const RailResources& resources_;
   TimerList& timers_;
   const StripeEngine& stripes_;
+  PeerTable& peers_;
   Neighbours neighbours_;
   std::int32_t most_;  // queue pairs; 0: no limit
+  RoomAgreement room_;
   std::unique_ptr<VictimPolicy> policy_;
   std::unordered_map<ProcessIndex, Record> records_;
   std::vector<VirtualChannel*> connected_;  // that have queue pairs, or had at the last look
-  std::vector<Waiting> waiting_;
-  std::vector<Admitted> admitted_;
   Nanoseconds due_ = never;
   Nanoseconds pause_ = 0;
+  int leaving_ = 0;             // peers that are to be asked for they asked
+  Nanoseconds rested_ = never;  // when the next one can be asked to part
   std::uint32_t turn_ = 0;
-  std::vector<VirtualChannel*> candidates_;  // scratch
-  std::vector<VictimView> views_;            // scratch
+  std::vector<RoomAgreement::Action> actions_;  // scratch
+  std::vector<VirtualChannel*> candidates_;     // scratch
+  std::vector<VictimView> views_;               // scratch
 };
 
 }  // namespace hawser

@@ -123,6 +123,10 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
     case DatagramKind::close_request:
     case DatagramKind::close_refused:
       return cap_.on_request(*peer, body, kind == DatagramKind::close_refused);
+    case DatagramKind::room_question:
+    case DatagramKind::room_yes:
+    case DatagramKind::room_not_now:
+      return cap_.on_room(*peer, kind);
     case DatagramKind::close:
       return closer_.on_message(*peer, body);
     case DatagramKind::request:

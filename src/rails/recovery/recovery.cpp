@@ -23,7 +23,7 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
                 failover_, connector_),
       connector_(lower.context, lower.resources, lower.peers, lower.timers, lower.report, lower.schedule,
                  {failover_, alternates_, addresses_, paths_, cap_, closer_, driver_}),
-      cap_(lower.context, lower.resources, lower.timers, lower.stripes, {connector_, closer_}),
+      cap_(lower.context, lower.resources, lower.timers, lower.stripes, lower.peers, {connector_, closer_}),
       closer_(lower.context, cap_, connector_, driver_),
       driver_(lower.context, lower.timers, lower.report,
               {failover_, connector_, quarantine_, addresses_, closer_}) {

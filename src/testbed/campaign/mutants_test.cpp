@@ -38,7 +38,7 @@ constexpr Case cases[] = {
     {PlantedBug::early_flush, Kind::faulty, 231, 310, "the window of rank"},
     {PlantedBug::accumulate_twice, Kind::faulty, 1, 60, "window of rank"},
     {PlantedBug::lost_interrupt, Kind::faulty, 1, 300, "overslept"},
-    {PlantedBug::send_while_closing, Kind::faulty, 685, 700, "deadlock"},
+    {PlantedBug::send_while_closing, Kind::faulty, 255, 270, "deadlock"},
     {PlantedBug::busy_victim, Kind::faulty, 1, 30, "assertion failed"},
     {PlantedBug::mutual_victims, Kind::faulty, 1, 30, "time limit"},
     {PlantedBug::dead_key, Kind::faulty, 41, 110, "not registered any more"},
