@@ -19,6 +19,7 @@ struct Flow {
   int messages = 1;
   Opcode opcode = Opcode::rdma_write;
   bool one_by_one = false;  // the next is posted when the one before has completed
+  bool back = false;        // over the connection of the flow before, from its other end
 };
 
 struct Case {
@@ -59,10 +60,17 @@ Outcomes run(const Case& what, std::uint32_t chunk) {
                                        (1 << 19) + (each.left - 1) % 2);
     --each.left;
   };
+  QueuePair* from = nullptr;
+  QueuePair* to = nullptr;
   for (const Flow& flow : what.flows) {
-    QueuePair& from = client(flow.from).create(QpType::rc, nullptr, 1024);
-    connect(from, client(flow.to).create(), {.timeout = 20});
-    going.push_back({&flow, &from, flow.messages, 0});
+    if (flow.back) {
+      std::swap(from, to);
+    } else {
+      from = &client(flow.from).create(QpType::rc, nullptr, 1024);
+      to = &client(flow.to).create(QpType::rc, nullptr, 1024);
+      connect(*from, *to, {.timeout = 20});
+    }
+    going.push_back({&flow, from, flow.messages, 0});
   }
   for (Going& each : going) {
     post(each);
@@ -83,11 +91,11 @@ Outcomes run(const Case& what, std::uint32_t chunk) {
   EXPECT_TRUE(done);
   Outcomes result;
   for (const Going& each : going) {
-    Client& from = client(each.flow->from);
-    EXPECT_EQ(from.status(each.last), CompletionStatus::success);
-    result.ends.push_back(from.completion_time(each.last));
+    Client& sender = client(each.flow->from);
+    EXPECT_EQ(sender.status(each.last), CompletionStatus::success);
+    result.ends.push_back(sender.completion_time(each.last));
     if (what.flows.size() == 1 && each.flow->opcode == Opcode::rdma_write) {
-      EXPECT_TRUE(from.same(0, client(each.flow->to), 1 << 19, each.flow->bytes));
+      EXPECT_TRUE(sender.same(0, client(each.flow->to), 1 << 19, each.flow->bytes));
     }
   }
   bed.fabric->check_invariants();
@@ -204,6 +212,26 @@ TEST(Chunk, SmallMessagesOfTheSameAdapter) {
   for (const double rate : rates) {
     const Flow bulk{0, 15, 256 * kib, 4}, small{0, 14, 8, 5, write, true};
     expect_equal({tree(), links(rate), {bulk, small}}, rate > 1e10 ? 5 * 16 : 0);
+  }
+}
+
+// Requests of a queue pair do not wait for its answers, nor answers for its requests: an end that is read
+// from can itself read at once.
+TEST(Chunk, BothEndsOfAConnection) {
+  for (const double rate : rates) {
+    for (const std::uint32_t size : {16 * kib, 64 * kib, 256 * kib}) {
+      // A request waits for what its adapter has fetched, two packets; every message has one.
+      const double requests = 2 * 8;
+      expect_equal({tree(), links(rate), {{0, 15, size, 8, read, true}, {15, 0, size, 8, read, true, true}}},
+                   requests);
+      expect_equal({tree(), links(rate), {{0, 15, size, 8, read}, {15, 0, 8, 20, write, true, true}}},
+                   2 * 20);
+      expect_equal({tree(), links(rate), {{0, 15, size, 8, write}, {15, 0, 8, 20, read, true, true}}},
+                   2 * 20);
+    }
+    // Both go out of host 0, packet by packet in turn.
+    expect_equal({tree(), links(rate), {{0, 15, 256 * kib, 8}, {15, 0, 256 * kib, 8, read, false, true}}},
+                 16);
   }
 }
 

@@ -106,7 +106,8 @@ void AdapterPort::refresh() {
 // ---- sending ----
 
 void AdapterPort::kick(QueuePair& queue_pair) {
-  if (!enqueue(queue_pair)) return;
+  const auto passes = [&](const auto& engine) { return passes_itself(queue_pair, *engine); };
+  if (!enqueue(queue_pair) && std::none_of(engines_.begin(), engines_.end(), passes)) return;
   // A moment later, so that requests posted together are served together and no call goes deep.
   if (!doorbell_.scheduled()) adapter_.services().events.schedule(doorbell_, adapter_.now());
 }
@@ -245,7 +246,8 @@ Packet* AdapterPort::next_urgent(Engine& engine) {
 
 QueuePair* AdapterPort::next_ready(Engine& engine) {
   for (QueuePair* queue_pair = ready_.front(); queue_pair != nullptr; queue_pair = ready_.next(queue_pair)) {
-    if (!eligible(*queue_pair, engine) || leaves_as_train(*queue_pair, engine)) continue;
+    if (!eligible(*queue_pair, engine)) continue;
+    if (leaves_as_train(*queue_pair, engine) && !passes_itself(*queue_pair, engine)) continue;
     ready_.remove(queue_pair);
     return queue_pair;
   }
@@ -261,9 +263,16 @@ bool AdapterPort::has_room(const Engine& engine) const {
   return !chunk && engine.data.ahead() < packets_ahead;
 }
 
-bool AdapterPort::leaves_as_train(const QueuePair& queue_pair, const Engine& engine) const {
+// Then only packets of its other stream may leave.
+bool AdapterPort::leaves_as_train(const QueuePair& queue_pair, const Engine& engine) {
   const Train* const train = engine.data.queue.train;
-  return train != nullptr && train->queue_pair == queue_pair.number();
+  return train != nullptr && PacketBody::queue_pair_of(train->stream) == queue_pair.number();
+}
+
+// Whether the queue pair has something to send between the packets of its own train.
+bool AdapterPort::passes_itself(const QueuePair& queue_pair, const Engine& engine) {
+  return leaves_as_train(queue_pair, engine) &&
+         queue_pair.has_work_beside(PacketBody::is_of_answers(engine.data.queue.train->stream));
 }
 
 // Of data. While others wait, a queue pair has no more than the rest of its turn.
@@ -277,15 +286,20 @@ Packet* AdapterPort::next_packet(Engine& engine) {
     }
     QueuePair& queue_pair = *engine.serving;
     if (engine.burst > 0 && queue_pair.port() == number_) {
-      if (leaves_as_train(queue_pair, engine)) return nullptr;
+      using Of = QueuePair::Of;
+      const bool leaves = leaves_as_train(queue_pair, engine);
+      const Of of = !leaves                                                      ? Of::both
+                    : PacketBody::is_of_answers(engine.data.queue.train->stream) ? Of::requests
+                                                                                 : Of::answers;
       const bool alone = ready_.empty();
       if (Packet* packet =
-              queue_pair.next_packet(alone ? UINT32_MAX : static_cast<std::uint32_t>(engine.burst))) {
+              queue_pair.next_packet(alone ? UINT32_MAX : static_cast<std::uint32_t>(engine.burst), of)) {
         engine.burst -= static_cast<int>(packet->units());
         pace(queue_pair, *packet, engine);
         enter_pipeline(engine, engine.data, queue_pair, *packet);
         return packet;
       }
+      if (leaves) return nullptr;
     }
     engine.serving = nullptr;
     queue_pair.in_service = false;
@@ -299,13 +313,14 @@ void AdapterPort::enter_pipeline(Engine& engine, Outlet& outlet, QueuePair& queu
     packet.after_turn = queue_pair.turns == engine.round;
     if (packet.after_turn) ++engine.round;
     queue_pair.turns = engine.round;
-    QueuePair* const first = packet.after_turn ? adapter_.find(train->queue_pair) : nullptr;
+    QueuePair* const first =
+        packet.after_turn ? adapter_.find(PacketBody::queue_pair_of(train->stream)) : nullptr;
     if (first != nullptr && first->port() == number_ && first->ready_link.linked()) {
       ready_.remove(first);
       ready_.push_back(first);
     }
   }
-  outlet.pipeline.push_back({&queue_pair, read_response});
+  outlet.pipeline.push_back({&queue_pair, packet.stream(), read_response});
   queue_pair.engine = engine.data.queue.source;
   ++queue_pair.in_pipeline;
   if (read_response) ++queue_pair.read_responses_leaving;
@@ -372,9 +387,9 @@ Nanoseconds AdapterPort::fetch(Engine& engine, Packet& packet) {
 }
 
 void AdapterPort::leave(Outlet& outlet, Packet& packet) {
-  const std::uint32_t number = packet.source_qp;
+  const std::uint32_t stream = packet.stream();
   if (stays_here(packet)) {
-    leave_pipeline(outlet, number);
+    leave_pipeline(outlet, stream);
   } else {
     adapter_.services().network.submit(outlet.queue, packet);
   }
@@ -387,27 +402,26 @@ void AdapterPort::fetched(Engine& engine) {
   run(engine);
 }
 
-void AdapterPort::source_has_room(int source, std::uint32_t queue_pair) {
+void AdapterPort::source_has_room(int source, std::uint32_t stream) {
   const auto number = static_cast<std::size_t>(source);
   Engine& engine = *engines_[number % engines_.size()];
   Outlet& outlet = number < engines_.size() ? engine.data : engine.answers;
-  leave_pipeline(outlet, queue_pair);
+  leave_pipeline(outlet, stream);
   engine.ready_before = true;
   run(engine);
   engine.ready_before = false;
 }
 
 void AdapterPort::train_leaves(int source) {
-  if (!ready_.empty()) run(*engines_[static_cast<std::size_t>(source) % engines_.size()]);
+  Engine& engine = *engines_[static_cast<std::size_t>(source) % engines_.size()];
+  if (!ready_.empty() || (engine.serving != nullptr && passes_itself(*engine.serving, engine))) run(engine);
 }
 
-// The oldest packet of the queue pair with this number has left. The queue pair may go to another engine now:
+// The oldest packet of this stream has left. Its queue pair may go to another engine now:
 // one that found nothing to do looks again.
-void AdapterPort::leave_pipeline(Outlet& outlet, std::uint32_t number) {
+void AdapterPort::leave_pipeline(Outlet& outlet, std::uint32_t stream) {
   HAWSER_ASSERT(!outlet.pipeline.empty());
-  const auto of = [number](const Leaving& each) {
-    return each.owner != nullptr && each.owner->number() == number;
-  };
+  const auto of = [stream](const Leaving& each) { return each.owner != nullptr && each.stream == stream; };
   auto leaving = outlet.pipeline.begin();
   if (!of(*leaving)) leaving = std::find_if(outlet.pipeline.begin(), outlet.pipeline.end(), of);
   if (leaving == outlet.pipeline.end()) {
@@ -415,7 +429,7 @@ void AdapterPort::leave_pipeline(Outlet& outlet, std::uint32_t number) {
                            [](const Leaving& each) { return each.owner == nullptr; });
   }
   HAWSER_ASSERT(leaving != outlet.pipeline.end());
-  const auto [queue_pair, read_response] = *leaving;
+  const auto [queue_pair, of_stream, read_response] = *leaving;
   outlet.pipeline.erase(leaving);
   if (queue_pair == nullptr) return;
   if (read_response) --queue_pair->read_responses_leaving;

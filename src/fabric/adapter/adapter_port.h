@@ -58,7 +58,7 @@ class AdapterPort final : public PacketSink {
   void unqueue(QueuePair& queue_pair);  // out of the line, if it is in it
   void forget(QueuePair& queue_pair);   // it goes away
   void arrive(Packet& packet) override;
-  void source_has_room(int source, std::uint32_t queue_pair) override;
+  void source_has_room(int source, std::uint32_t stream) override;
   void train_leaves(int source) override;
 
   // Looks at the cable again; raises PORT_ACTIVE or PORT_ERR when that changed anything.
@@ -76,6 +76,7 @@ class AdapterPort final : public PacketSink {
   // A packet of it is being fetched, waiting or crossing. It may go away meanwhile: null.
   struct Leaving {
     QueuePair* owner = nullptr;
+    std::uint32_t stream = 0;
     bool read_response = false;
   };
   struct Outlet {
@@ -108,14 +109,15 @@ class AdapterPort final : public PacketSink {
   Packet* next_urgent(Engine& engine);
   QueuePair* next_ready(Engine& engine);
   bool has_room(const Engine& engine) const;
-  bool leaves_as_train(const QueuePair& queue_pair, const Engine& engine) const;
+  static bool passes_itself(const QueuePair& queue_pair, const Engine& engine);
+  static bool leaves_as_train(const QueuePair& queue_pair, const Engine& engine);
   Nanoseconds fetch(Engine& engine, Packet& packet);
   void enter_pipeline(Engine& engine, Outlet& outlet, QueuePair& queue_pair, Packet& packet);
   bool eligible(const QueuePair& queue_pair, const Engine& engine) const;
   bool enqueue(QueuePair& queue_pair);
   bool held_back(QueuePair& queue_pair);
   void pace(QueuePair& queue_pair, const Packet& packet, Engine& engine);
-  void leave_pipeline(Outlet& outlet, std::uint32_t number);
+  void leave_pipeline(Outlet& outlet, std::uint32_t stream);
   void finish_service(QueuePair& queue_pair);
   void count_sent(const Packet& packet);
   bool off_level(const Packet& packet) const;

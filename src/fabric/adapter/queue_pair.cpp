@@ -164,6 +164,11 @@ bool QueuePair::has_work() const {
   return responder_.has_work() || (may_request() && requester_.has_work());
 }
 
+bool QueuePair::has_work_beside(bool answers) const {
+  if (context_->defunct()) return false;
+  return answers ? may_request() && requester_.has_work() : responder_.has_work();
+}
+
 // A dying adapter does not reach the requests in memory.
 bool QueuePair::may_request() const {
   return (state() == QpState::rts || state() == QpState::sqd) && !adapter_.dying();
@@ -176,17 +181,17 @@ Packet* QueuePair::next_answer() { return has_urgent() ? finish(responder_.next_
 // What the other end waits for first; otherwise data that it reads and own requests in turn, as many MTUs of
 // one as of the other however coarse the chunks are. (Were reads answered first, two ends that read from each
 // other would each ask for more only when all was answered, and take turns with the link.)
-Packet* QueuePair::next_packet(std::uint32_t most) {
+Packet* QueuePair::next_packet(std::uint32_t most, Of of) {
   if (context_->defunct()) return nullptr;
   most_mtus_ = most;
-  const bool may = may_request();
-  const bool request_first = request_turn_ > 0 && may && !responder_.has_urgent();
+  const bool may = of != Of::answers && may_request();
+  const bool request_first = may && (of == Of::requests || (request_turn_ > 0 && !responder_.has_urgent()));
   if (Packet* packet = request_first ? requester_.next_packet() : nullptr) {
     const std::uint32_t turn = packet->kind == PacketKind::read_request ? 1 : packet->psn_count;
     request_turn_ -= std::min(request_turn_, turn);
     return finish(packet);
   }
-  if (Packet* packet = responder_.next_response()) {
+  if (Packet* packet = of == Of::requests ? nullptr : responder_.next_response()) {
     request_turn_ = packet->psn_count;
     return finish(packet);
   }

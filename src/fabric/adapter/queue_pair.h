@@ -67,7 +67,10 @@ class QueuePair {
   bool has_urgent()
       const;  // an acknowledgement, or the like, is to go out: small, and the other end waits for it
   // Null: nothing to send now. `most`: of its MTUs in one packet.
-  Packet* next_packet(std::uint32_t most = UINT32_MAX);
+  enum class Of : std::uint8_t { both, requests, answers };
+  Packet* next_packet(std::uint32_t most = UINT32_MAX, Of of = Of::both);
+  // Whether there is something to send beside requests, or beside answers.
+  bool has_work_beside(bool answers) const;
   Packet* next_answer();  // only what is urgent
   int port() const { return attributes_.path.port; }
   void kick();  // looks for work, as after a pause of the adapter

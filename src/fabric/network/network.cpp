@@ -243,7 +243,7 @@ void Network::submit(InputQueue& queue, Packet& packet) {
   packet.lane = static_cast<std::uint8_t>(packet.service_level % lane_count_);
   packet.source_port = queue.port;
   packet.tail = std::max(packet.tail, events_.now());
-  packet.between = queue.train != nullptr && queue.train->queue_pair != packet.source_qp;
+  packet.between = queue.train != nullptr && queue.train->stream != packet.stream();
   trace_.note(TraceKind::packet_sent, events_.now(), packet.psn, queue.port);
   queue.fifo.push(&packet);
   if (queue.pending == 0) present(queue);
@@ -281,9 +281,9 @@ void Network::present(InputQueue& queue) {
       return;
     }
     queue.fifo.pop();
-    const std::uint32_t queue_pair = packet->source_qp;
+    const std::uint32_t stream = packet->stream();
     drop(*packet, no_route);
-    if (queue.source >= 0) wires_[queue.port].sink->source_has_room(queue.source, queue_pair);
+    if (queue.source >= 0) wires_[queue.port].sink->source_has_room(queue.source, stream);
     if (queue.pending != 0) return;  // the source has submitted, and so presented, another
   }
 }
@@ -355,7 +355,7 @@ Packet& Network::take_front(InputQueue& queue) {
   Packet& packet = *queue.fifo.pop();
   queue.held_wire = packet.in_buffer ? packet.wire : no_port_index;
   queue.held_bytes = packet.wire_bytes;
-  queue.held_queue_pair = packet.source_qp;
+  queue.held_stream = packet.stream();
   packet.in_buffer = false;
   return packet;
 }
@@ -372,8 +372,7 @@ void Network::output_gone(InputQueue& queue) {
     queue.held_wire = no_port_index;
   }
   const bool more = std::exchange(queue.more, false);
-  if (queue.source >= 0 && !more)
-    wires_[queue.port].sink->source_has_room(queue.source, queue.held_queue_pair);
+  if (queue.source >= 0 && !more) wires_[queue.port].sink->source_has_room(queue.source, queue.held_stream);
   if (queue.pending == 0) present(queue);
 }
 

@@ -36,9 +36,9 @@ class PacketSink {
   // The whole packet is in the port's input buffer. The sink owns it and gives it back with consume().
   virtual void arrive(Packet& packet) = 0;
   // The packet that was submitted through this source's queue has left, so that the next may be submitted.
-  // `queue_pair` is the packet's source_qp.
-  virtual void source_has_room(int source, std::uint32_t queue_pair) = 0;
-  // A train has begun to leave: packets of other queue pairs may leave between its own.
+  // `stream` is the packet's.
+  virtual void source_has_room(int source, std::uint32_t stream) = 0;
+  // A train has begun to leave: packets of other streams may leave between its own.
   virtual void train_leaves(int source) = 0;
 };
 
@@ -57,11 +57,11 @@ struct InputQueue {
   std::uint32_t unstarted = 0;          // of these, not begun: the packet is still in front of fifo
   PortIndex held_wire = no_port_index;  // to which the room goes back when pending gets 0; none for engines
   std::uint32_t held_bytes = 0;
-  std::uint32_t held_queue_pair = 0;  // of the packet that is leaving
-  bool more = false;                  // of that packet is in front of fifo
-  std::uint64_t turn_at = 0;          // on the clock of the output that the front packet is in line for
-  PortIndex line = no_port_index;     // this output
-  Train* train = nullptr;             // has left, but not all of it; only packets from between its own follow
+  std::uint32_t held_stream = 0;   // of the packet that is leaving
+  bool more = false;               // of that packet is in front of fifo
+  std::uint64_t turn_at = 0;       // on the clock of the output that the front packet is in line for
+  PortIndex line = no_port_index;  // this output
+  Train* train = nullptr;          // has left, but not all of it; only packets from between its own follow
 };
 
 // A packet of several MTUs on its way over one wire, until its last byte has left. It fires when its last
@@ -81,7 +81,7 @@ struct Train final : Event {
   PortIndex held_wire = no_port_index;  // where it has room until it has left
   std::uint32_t held_bytes = 0;
   PortIndex source_port = no_port_index;
-  std::uint32_t queue_pair = 0;
+  std::uint32_t stream = 0;
   Train* behind = nullptr;  // the same packet on the wire before, while that still sends
   Train* ahead = nullptr;   // and on the wire after
   Nanoseconds tail = 0;     // when the last byte has come in; an estimate while there is one behind

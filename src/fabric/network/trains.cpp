@@ -77,11 +77,16 @@ void Network::join_line(Wire& wire, Lane& lane, InputQueue& queue) {
     }
   }
   if (queue.source >= 0 && queue.train != nullptr && queue.train == wire.train) {
-    // Another queue pair of the train's engine: the one that the train is of has its turn to the end.
+    // Another queue pair of the train's engine: the one that the train is of has its turn to the end. Its own
+    // other stream takes turns with it by packets.
     const Train& train = *queue.train;
+    const bool own =
+        PacketBody::queue_pair_of(queue.fifo.front()->stream()) == PacketBody::queue_pair_of(train.stream);
     const bool after_turn = queue.fifo.front()->after_turn || wire.train_runs;
     const std::uint64_t turns = (wire.clock - train.begun_at) / packets_per_service + 1;
-    queue.turn_at = after_turn ? train.begun_at + turns * packets_per_service : train.turn_at;
+    queue.turn_at = own          ? wire.clock
+                    : after_turn ? train.begun_at + turns * packets_per_service
+                                 : train.turn_at;
   }
   queue.line = wire.self;
 }
@@ -151,7 +156,7 @@ void Network::split_front(InputQueue& queue, std::uint32_t units) {
   Packet* position = &packet;
   const auto passes = [&](const Packet* other) {
     return other != nullptr && other->between &&
-           !(other->source_qp == packet.source_qp && other->source_port == packet.source_port);
+           !(other->stream() == packet.stream() && other->source_port == packet.source_port);
   };
   while (passes(position->next)) position = position->next;
   queue.fifo.push_behind(position, &rest);
@@ -177,7 +182,7 @@ void Network::start_train(Wire& wire, Lane& lane, InputQueue& queue) {
   train.held_wire = std::exchange(queue.held_wire, no_port_index);
   train.held_bytes = queue.held_bytes;
   train.source_port = packet.source_port;
-  train.queue_pair = queue.held_queue_pair;
+  train.stream = queue.held_stream;
   train.behind = packet.train;
   train.ahead = nullptr;
   train.tail = packet.tail + (queue.source < 0 ? parameters_.switch_latency : 0);
@@ -191,9 +196,9 @@ void Network::start_train(Wire& wire, Lane& lane, InputQueue& queue) {
   if (queue.source >= 0) wires_[queue.port].sink->train_leaves(queue.source);
 }
 
-// Packets of one queue pair stay in order.
+// Packets of one stream stay in order.
 bool Network::may_pass(const Packet& packet, const Train& train) {
-  return packet.between && !(packet.source_qp == train.queue_pair && packet.source_port == train.source_port);
+  return packet.between && !(packet.stream() == train.stream && packet.source_port == train.source_port);
 }
 
 // How many packets the train may send while others wait: until it is the turn of one of these.
@@ -311,7 +316,7 @@ void Network::complete(Train& train) {
     give_back(held, lane, train.held_bytes);
   }
   InputQueue& queue = *train.queue;
-  const std::uint32_t queue_pair = train.queue_pair;
+  const std::uint32_t stream = train.stream;
   queue.train = nullptr;
   free_trains_.push_back(&train);
   if (ahead != nullptr) {
@@ -319,7 +324,7 @@ void Network::complete(Train& train) {
     ahead->tail = tail + parameters_.switch_latency;
     if (ahead->left == 0) settle(*ahead);
   }
-  if (queue.source >= 0) wires_[queue.port].sink->source_has_room(queue.source, queue_pair);
+  if (queue.source >= 0) wires_[queue.port].sink->source_has_room(queue.source, stream);
   if (queue.pending == 0) present(queue);
 }
 
