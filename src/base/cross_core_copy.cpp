@@ -11,16 +11,19 @@
 namespace hawser {
 
 int CheaperWay::next() {
-  if (uses_ < warm_up) return static_cast<int>(uses_ % 2);
+  if (recorded_ < warm_up) return begun_++ % 2;
   const int other = 1 - way_;
   const bool looks_worse = cost_[way_] > cost_[other] && since_trial_ >= shortest_wait;
-  return since_trial_ >= wait_ || looks_worse ? other : way_;
+  if (since_trial_ < wait_ && !looks_worse) return way_;
+  since_trial_ = 0;
+  return other;
 }
 
 void CheaperWay::record(int way, float cost) {
-  if (uses_ < warm_up) {
+  if (recorded_ < warm_up) {
     cost_[way] = cost_[way] == 0 ? cost : std::min(cost_[way], cost);
-    if (++uses_ == warm_up) way_ = cost_[0] < cost_[1] ? 0 : 1;
+    if (recorded_ + 1 < warm_up || cost_[1 - way] > 0) ++recorded_;
+    if (recorded_ == warm_up) way_ = cost_[0] < cost_[1] ? 0 : 1;
     return;
   }
   if (way != way_) {

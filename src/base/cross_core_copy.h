@@ -19,7 +19,7 @@ namespace hawser {
 // Chooses between two ways of doing the same by what they cost.
 class CheaperWay {
  public:
-  // The way to go now: 0 or 1. To be followed by record().
+  // The way to go now: 0 or 1. To be followed by record(); others may begin before that.
   int next();
   // The way that was cheaper so far, for uses that are not recorded.
   int current() const { return way_; }
@@ -36,7 +36,8 @@ class CheaperWay {
   // Small: each process has this for each of its neighbours.
   float cost_[2] = {0, 0};
   std::uint8_t way_ = 1;
-  std::uint8_t uses_ = 0;               // up to warm_up
+  std::uint8_t begun_ = 0;              // while warming up
+  std::uint8_t recorded_ = 0;           // up to warm_up
   std::uint16_t wait_ = shortest_wait;  // uses from one trial of the other way to the next
   std::uint16_t since_trial_ = 0;
 };

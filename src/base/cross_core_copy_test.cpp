@@ -26,6 +26,23 @@ TEST(CheaperWay, TakesTheCheaperOneAndTriesTheOtherSeldom) {
   }
 }
 
+// Many are begun before the first is recorded.
+TEST(CheaperWay, TriesTheOtherOnceAtATime) {
+  constexpr int window = 64;
+  CheaperWay ways;
+  int other = 0;
+  for (int round = 0; round < 100; ++round) {
+    int taken[window];
+    for (int& way : taken) way = ways.next();
+    for (const int way : taken) {
+      ways.record(way, way == 0 ? 1.0F : 2.0F);
+      other += way == 1;
+    }
+  }
+  EXPECT_GT(other, 0);
+  EXPECT_LE(other, window / 2 + 100);  // of 6400: those that warm up, and at most one a round
+}
+
 TEST(CheaperWay, NoticesThatItsOwnWayHasBecomeExpensive) {
   CheaperWay ways;
   uses_of(ways, 0, 5000, 1, 2);
