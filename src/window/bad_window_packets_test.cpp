@@ -2,6 +2,7 @@
 // that it was refused, or to a word about its sender; never to an assertion, or to a byte elsewhere.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/random.h"
 #include "datatype/constructors.h"
@@ -115,6 +116,58 @@ TEST(BadWindowPackets, TouchNothingOutsideOfTheWindow) {
     if (HasFailure()) return;
   }
   EXPECT_GT(changed, 100u);
+}
+
+// It asks for more than it may while nothing gets through to it, as if it never read an answer.
+TEST(BadWindowPackets, WhoTakesNoAnswersIsTold) {
+  for (const std::int64_t bytes : {std::int64_t{8}, std::int64_t{4000}, std::int64_t{20'000}}) {
+    WindowCluster cluster({2});
+    std::vector<std::byte> memory(20'000);
+    Ref<Window> windows[2];
+    cluster.run([&](WindowRank& own) {
+      windows[own.rank()] = own.make(memory.data(), static_cast<std::int64_t>(memory.size()));
+    });
+    TestRank& target = cluster.cluster().rank(0);
+    target.channel().refuse_every(1);
+    WindowHeader header;
+    header.kind = WindowHeader::Kind::get;
+    header.window = windows[0]->communicator().context();
+    header.source_rank = 1;
+    const PlaceOnWire place{0, bytes};
+    std::byte payload[sizeof place];
+    std::memcpy(payload, &place, sizeof place);
+    for (int i = 0; i < 20'000; ++i) cluster.engine(0).on_packet(1, header, payload, sizeof payload);
+    EXPECT_NE(target.lane.bad_packet().find("answers it does not take"), std::string::npos);
+    // 64 answers of 16 KiB, and some others that say little.
+    EXPECT_LT(cluster.engine(0).link(1).answers.size(), 2500u);
+    target.channel().refuse_every(0);
+    while (cluster.engine(0).progress()) {
+    }
+    windows[0] = windows[1] = nullptr;
+  }
+}
+
+// Nor does a process ask for so much, whatever its program begins.
+TEST(WindowAnswers, AreAwaitedNotTooManyAtATime) {
+  WindowCluster cluster({2});
+  std::vector<std::int64_t> memory(4096);
+  std::iota(memory.begin(), memory.end(), 0);
+  cluster.run([&](WindowRank& own) {
+    auto window = own.make(memory);
+    EXPECT_TRUE(window->fence(0));
+    const Datatype& number = own.type(PredefinedType::int64);
+    std::vector<std::int64_t> got(4096);
+    for (std::int64_t i = 0; own.rank() == 0 && i < 4096; i += 4) {
+      EXPECT_TRUE(window->get({&got[static_cast<std::size_t>(i)], 4, &number}, {1, i, 4, &number}));
+      EXPECT_EQ(own.engine.link(1).awaited, std::min<std::int64_t>(i / 4 + 1, most_awaited));
+    }
+    EXPECT_TRUE(window->fence(0));
+    if (own.rank() == 0) {
+      EXPECT_EQ(own.engine.link(1).awaited, 0);
+      EXPECT_EQ(got, memory);
+    }
+    own.barrier();
+  });
 }
 
 }  // namespace

@@ -140,13 +140,16 @@ bool WindowEngine::transmit(WindowPeer& peer, WindowOperation& operation) {
   WindowHeader header = header_of(peer, call, operation.number);
   if (is_offered(call)) return offer(peer, operation, header, type);
   if (call.kind == WindowCall::Kind::get || call.kind == WindowCall::Kind::compare_and_swap) {
+    if (link.awaited >= most_awaited) return false;
     Packet packet;
     packet.add_place(call, type, 0, call.bytes);
     if (call.kind == WindowCall::Kind::compare_and_swap) {
       packet.add_bytes(call.compared, call.bytes);
       packet.add_bytes(call.origin.data, call.bytes);
     }
-    return link.channel->try_send(link.process, header, packet.all());
+    if (!link.channel->try_send(link.process, header, packet.all())) return false;
+    ++link.awaited;
+    return true;
   }
   return send_data(peer, call, header, type, operation.sent);
 }
@@ -157,7 +160,9 @@ bool WindowEngine::send_data(WindowPeer& peer, const WindowCall& call, const Win
   const std::int64_t unit = call.kind == WindowCall::Kind::put ? 1 : call.element.size();
   const std::int64_t room = (link.packet_limit - place_bytes(call)) / unit * unit;
   const bool has_data = call.kind == WindowCall::Kind::put || call.operation != PredefinedOperator::no_op;
+  const bool answered = call.kind == WindowCall::Kind::get_accumulate;
   while (sent < call.bytes) {
+    if (answered && link.awaited >= most_awaited) return false;
     const std::int64_t bytes = std::min(room, call.bytes - sent);
     Packet packet;
     packet.add_place(call, type, sent, bytes);
@@ -168,6 +173,7 @@ bool WindowEngine::send_data(WindowPeer& peer, const WindowCall& call, const Win
       return false;
     }
     sent += bytes;
+    link.awaited += answered;
   }
   return true;
 }

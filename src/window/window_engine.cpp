@@ -136,8 +136,21 @@ void WindowEngine::answer(WindowLink& link, const WindowHeader& header, ExposedA
 }
 
 void WindowEngine::enqueue_answer(WindowLink& link, WindowAnswer answer) {
+  if (link.answers.size() >= most_answers(link)) {
+    if (answer.exposed != nullptr) answer.exposed->on_complete({});
+    return refuse(link.process,
+                  fmt::format("operations whose {} answers it does not take", link.answers.size() + 1));
+  }
   if (link.answers.empty()) waiting_links_.push_back(&link);
   link.answers.push_back(std::move(answer));
+}
+
+// To what it asks for bytes, and to its flushes, locks and questions for tokens.
+std::size_t WindowEngine::most_answers(const WindowLink& link) const {
+  constexpr std::size_t of_its_threads = 1024;
+  const std::int64_t room = std::max<std::int64_t>(link.packet_limit, 64) - 8;
+  const std::int64_t packets = most_awaited * ((answer_offered_from + room - 1) / room);
+  return static_cast<std::size_t>(packets) + 4 * windows_.size() + of_its_threads;
 }
 
 bool WindowEngine::send_answers(WindowLink& link) {
@@ -232,6 +245,7 @@ void WindowEngine::on_offer(ProcessIndex source, const TransportHeader& general,
     return refuse(source,
                   fmt::format("an offer of {} bytes that get {} did not ask for", size, header.number));
   operation->missing = 0;
+  --peer->link.awaited;
   peer->link.channel->fetch(source, token, operation->call.result, operation);
 }
 
@@ -253,6 +267,9 @@ WindowOperation* WindowEngine::awaiting(const WindowPeer& peer, const WindowHead
 // A part of the answer is here.
 void WindowEngine::arrived(WindowOperation& operation, std::int64_t bytes) {
   operation.missing -= std::min(bytes, operation.missing);
+  // Of a get, several packets are one answer.
+  if (operation.missing == 0 || operation.call.kind == WindowCall::Kind::get_accumulate)
+    --operation.peer->link.awaited;
   if (operation.missing > 0) return;
   if (operation.stage == WindowOperation::Stage::awaiting) return end(operation);
   refuse(operation.peer->link.process,

@@ -89,6 +89,7 @@ class WindowEngine final : public ActiveMessageHandler {
   bool advance();
   bool send_answers(WindowLink& link);
   void enqueue_answer(WindowLink& link, WindowAnswer answer);
+  std::size_t most_answers(const WindowLink& link) const;
   void enqueue(WindowPeer& peer, WindowOperation& operation);
   void end(WindowOperation& operation);
 

@@ -18,6 +18,12 @@ class ExposedAnswer;
 class Window;
 struct WindowPeer;
 
+// Answers that a process waits for from one other. It asks for no more, so the other keeps no more of them,
+// however slowly they are taken; an answer goes in packets, of at most answer_offered_from bytes, or is an
+// offer.
+inline constexpr std::int32_t most_awaited = 64;
+inline constexpr std::int64_t answer_offered_from = 16384;
+
 // An answer that found no room.
 struct WindowAnswer {
   WindowHeader header;
@@ -30,6 +36,7 @@ struct WindowLink {
   Transport* channel = nullptr;
   std::int64_t packet_limit = 0;  // bytes of one packet, so that it comes in one piece
 
+  std::int32_t awaited = 0;          // answers, to what takes bytes
   std::deque<WindowAnswer> answers;  // in order
   ListLink waiting;                  // in WindowEngine's list while there are answers
 
@@ -63,6 +70,7 @@ class NativeWay final : public Completion {
   State state = State::unknown;
   WindowToken token;
   RemoteMemory* memory = nullptr;
+  double shortest_run = 0;    // as RemoteCapabilities has it
   bool unflushed = false;     // operations have begun since the last flush
   bool flush_wanted = false;  // as soon as the peer's queue is empty
   int flushing = 0;

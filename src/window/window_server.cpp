@@ -15,9 +15,6 @@ namespace hawser {
 
 namespace {
 
-// Answers of so many bytes are fetched by the origin.
-constexpr std::int64_t answer_offered_from = 16384;
-
 std::byte* address(std::byte* base, std::int64_t displacement) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(base) +
                                       static_cast<std::uintptr_t>(displacement));

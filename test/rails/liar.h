@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <ostream>
 #include <span>
 
 #include "access/verbs/verbs_functions.h"
@@ -36,6 +37,26 @@ class Packet {
   PacketHeader header;
   std::size_t left;  // bytes that are sent
 };
+
+// A lie that is told once: the first packet of a kind is another one.
+struct Untruth {
+  const char* name;
+  PacketKind kind;
+  std::function<void(Packet&)> change;
+  const char* complaint;  // of process 1; empty: none
+};
+inline std::ostream& operator<<(std::ostream& out, const Untruth& untruth) { return out << untruth.name; }
+// `told`: whether it was.
+inline Lie telling(const Untruth& untruth, bool& told) {
+  return [&](bool datagram, std::span<std::byte> bytes) {
+    if (datagram || told || static_cast<PacketKind>(bytes[0]) != untruth.kind) return bytes.size();
+    told = true;
+    Packet packet(bytes);
+    untruth.change(packet);
+    return packet.left;
+  };
+}
+inline void cut(Packet& packet) { packet.left = sizeof(PacketHeader) + 3; }
 
 // While it says so, the adapters of the process carry out its requests and write no completions of them, as
 // one may do that dies soon. Those with errors, and what is received, are still told of.

@@ -19,19 +19,11 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-struct Case {
-  const char* name;
-  PacketKind kind;  // the first such packet is changed
-  std::function<void(Packet&)> change;
-  const char* complaint;
+struct Case : Untruth {
   const char* rendezvous = "write";
   const char* fault = nullptr;
   const char* progress = "polling";
 };
-
-std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
-
-void cut(Packet& packet) { packet.left = sizeof(PacketHeader) + 3; }
 
 const Case cases[] = {
     {"HeaderCut", PacketKind::eager, [](Packet& p) { p.left = 7; }, "0 sent a packet of only 7 bytes"},
@@ -104,13 +96,7 @@ TEST_P(Liar, IsTold) {
   options.knobs.rail_rendezvous = GetParam().rendezvous;
   options.knobs.progress = GetParam().progress;
   bool lied = false;
-  options.lie = [&](bool datagram, std::span<std::byte> bytes) {
-    if (datagram || lied || static_cast<PacketKind>(bytes[0]) != GetParam().kind) return bytes.size();
-    lied = true;
-    Packet packet(bytes);
-    GetParam().change(packet);
-    return packet.left;
-  };
+  options.lie = telling(GetParam(), lied);
   RailCluster cluster(options);
   if (GetParam().fault != nullptr) cluster.inject_at(20 * millisecond, GetParam().fault);
   stream(cluster, 50 * millisecond);
