@@ -27,6 +27,9 @@ constexpr double trust_in_slow = 0.97;
 // While others are under way non-blocking messages are not cut finer than this (V07 6.2): each stripe costs
 // both ends a request, which waits between the data of the other direction.
 constexpr std::int64_t smallest_when_busy = 262144;
+// One-sided stripes cost the other end nothing; and who flushes waits for the rail that has the most left to
+// do.
+constexpr std::int64_t smallest_one_sided = 16384;
 // A small message changes rails only to be there so much earlier: those that stay behind one another arrive
 // in order.
 constexpr double worth_changing_ns = 20'000;
@@ -162,11 +165,12 @@ double Automatic::finish(double bytes, double smallest, std::size_t count) const
 std::size_t Automatic::earliest_set(const StripeRequest& request, double& finish_ns) const {
   const auto bytes = static_cast<double>(request.bytes);
   const bool busy = candidates_.front().free_ns > 2 * worth_changing_ns;
-  const bool one_of_many =
-      request.traffic == TrafficClass::nonblocking || request.traffic == TrafficClass::one_sided;
-  const bool coarse = busy && one_of_many;
-  const auto smallest =
-      static_cast<double>(std::max<std::int64_t>(request.smallest_stripe, coarse ? smallest_when_busy : 1));
+  std::int64_t smallest_now = request.smallest_stripe;
+  if (busy && request.traffic == TrafficClass::nonblocking)
+    smallest_now = std::max(smallest_now, smallest_when_busy);
+  if (busy && request.traffic == TrafficClass::one_sided)
+    smallest_now = std::max(smallest_now, smallest_one_sided);
+  const auto smallest = static_cast<double>(smallest_now);
   const std::size_t most = std::min(candidates_.size(), static_cast<std::size_t>(max_stripes - 1));
   std::size_t best = 1;
   finish_ns = INFINITY;
