@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
 #include "base/enum_names.h"
 #include "base/failure.h"
 
@@ -48,6 +49,7 @@ const char* status_name(Status status) {
   return texts(status);
 }
 
+bool QueuePair::post_list(const SendRequest&, std::span<const Segment>) { HAWSER_UNREACHABLE(); }
 Result<> QueuePair::load_alternate(const Route&, Nanoseconds) { return no_migration(); }
 
 Result<> QueuePair::migrate() { return no_migration(); }

@@ -85,6 +85,7 @@ struct DeviceAttributes {
   std::int32_t completion_queue_depth = 0;
   std::int32_t shared_receive_depth = 0;
   std::int32_t inline_bytes = 0;       // of a queue pair as made here
+  std::int32_t segments = 1;           // of a list, see QueuePair::post_list; 1: it takes none
   std::int32_t outstanding_reads = 0;  // of a queue pair, at either end; 0: it cannot read
   bool path_migration = false;         // automatic path migration
 };
@@ -108,6 +109,8 @@ struct Segment {
   std::uint32_t local_key = 0;  // ignored for inline data
 };
 inline constexpr int max_segments = 2;
+// Of a list: so many take no more room in a send queue than the bytes that are sent inline.
+inline constexpr int longest_list = 8;
 
 enum class Opcode : std::uint8_t { send, write, read, receive };
 
@@ -218,6 +221,9 @@ class QueuePair {
   // Returns how many requests were accepted, from the front: fewer than given if the queue is full. Callers
   // track the depth themselves, so this is rare.
   virtual int post_send(std::span<const SendRequest> requests) = 0;
+  // A write or read, not inline, whose bytes here are in all of these segments instead of its own. False: the
+  // queue is full.
+  virtual bool post_list(const SendRequest& request, std::span<const Segment> segments);
   // Automatic path migration (InfiniBand architecture 17.2.8): load_alternate arms an alternate route, and
   // migrate asks the adapter to switch to it now.
   virtual Result<> load_alternate(const Route& route, Nanoseconds acknowledge_time);

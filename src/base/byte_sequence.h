@@ -7,6 +7,12 @@
 
 namespace hawser {
 
+// Bytes that follow each other in memory.
+struct MemoryBlock {
+  std::byte* data = nullptr;
+  std::int64_t bytes = 0;
+};
+
 // Moves a part of the sequence between its place in memory and a buffer in one piece. `offset` counts
 // bytes of the packed form; any offset may be asked for, but ascending ones are fast.
 class Packer {
@@ -14,6 +20,9 @@ class Packer {
   virtual ~Packer() = default;
   virtual void pack(std::int64_t offset, std::byte* out, std::int64_t bytes) = 0;
   virtual void unpack(std::int64_t offset, const std::byte* in, std::int64_t bytes) = 0;
+  // Where the byte at `offset` lies, with those behind it as far as they follow in memory. Without bytes: it
+  // is not told, and the sequence can only be packed.
+  virtual MemoryBlock block(std::int64_t) const { return {}; }
 };
 
 struct ByteSequence {

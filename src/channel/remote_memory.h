@@ -14,6 +14,8 @@
 // ErrorKind::unsupported: the transport cannot do this one after all, and it is to go by messages.
 #pragma once
 
+#include <cmath>
+
 #include "channel/transport.h"
 
 namespace hawser {
@@ -28,6 +30,9 @@ struct WindowToken {
 struct RemotePlace {
   WindowToken window;
   std::int64_t offset = 0;
+  // Not null: the data are not one piece there. Tells their blocks, whose addresses count from `offset`; must
+  // outlive the operation.
+  const Packer* layout = nullptr;
 };
 
 // On 8 bytes at an aligned place, which are given back as they were before.
@@ -43,7 +48,8 @@ struct AtomicRequest {
 struct RemoteCapabilities {
   bool put = false;
   bool get = false;
-  std::uint32_t atomics = 0;  // a bit for each AtomicOperation
+  std::uint32_t atomics = 0;       // a bit for each AtomicOperation
+  double shortest_run = INFINITY;  // bytes that pieces there have on average, for RemotePlace::layout
 
   bool atomic(AtomicOperation operation) const { return (atomics >> static_cast<int>(operation) & 1) != 0; }
 };

@@ -127,7 +127,8 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
   }
 
   // RemoteMemory: a token is an address. A put or a get is done in some later progress.
-  RemoteCapabilities capabilities(ProcessIndex) const override { return {true, true, 0}; }
+  // In blocks of 16 bytes and more.
+  RemoteCapabilities capabilities(ProcessIndex) const override { return {true, true, 0, 16}; }
   Result<WindowToken> register_window(std::byte* memory, std::int64_t size) override {
     ++windows_;
     return WindowToken{{reinterpret_cast<std::uint64_t>(memory), static_cast<std::uint64_t>(size)}};
@@ -147,19 +148,29 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
   }
   void flush(ProcessIndex, Completion& end) override { flushes_.push_back(&end); }
   bool begin(const RemotePlace& place, const ByteSequence& bytes, Completion* end, bool puts) {
-    HAWSER_ASSERT(place.offset >= 0 &&
-                  place.offset + bytes.size <= static_cast<std::int64_t>(place.window.words[1]));
-    std::byte* const there = reinterpret_cast<std::byte*>(place.window.words[0]) + place.offset;
     natively_.push_back([=] {
-      if (puts)
-        copy_out(bytes, there, bytes.size);
-      else if (bytes.contiguous())
-        std::memcpy(bytes.data, there, static_cast<std::size_t>(bytes.size));
-      else
-        bytes.packer->unpack(0, there, bytes.size);
+      for (std::int64_t at = 0; at < bytes.size;) {
+        MemoryBlock block{reinterpret_cast<std::byte*>(at), bytes.size - at};
+        if (place.layout != nullptr) block = place.layout->block(at);
+        block.bytes = std::min(block.bytes, bytes.size - at);
+        const auto offset = place.offset + reinterpret_cast<std::intptr_t>(block.data);
+        HAWSER_ASSERT(block.bytes > 0 && offset >= 0 &&
+                      offset + block.bytes <= static_cast<std::int64_t>(place.window.words[1]));
+        move(bytes, at, reinterpret_cast<std::byte*>(place.window.words[0]) + offset, block.bytes, puts);
+        at += block.bytes;
+      }
       tell(end, {});
     });
     return true;
+  }
+  static void move(const ByteSequence& here, std::int64_t at, std::byte* there, std::int64_t bytes,
+                   bool puts) {
+    if (!here.contiguous())
+      puts ? here.packer->pack(at, there, bytes) : here.packer->unpack(at, there, bytes);
+    else if (puts)
+      std::memcpy(there, here.data + at, static_cast<std::size_t>(bytes));
+    else
+      std::memcpy(here.data + at, there, static_cast<std::size_t>(bytes));
   }
 
   bool full() { return refused_call_ > 0 && ++calls_ % refused_call_ == 0; }

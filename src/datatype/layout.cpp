@@ -166,6 +166,24 @@ class Sequence {
 
 }  // namespace
 
+double runs_of(const LayoutNode& node) {
+  switch (node.kind) {
+    case Kind::run:
+      return 1;
+    case Kind::strided:
+      return static_cast<double>(node.count) * runs_of(*node.child);
+    case Kind::blocks:
+    case Kind::runs:
+      return static_cast<double>(node.offsets.size());
+    case Kind::list: {
+      double runs = 0;
+      for (const auto& child : node.children) runs += runs_of(*child);
+      return runs;
+    }
+  }
+  HAWSER_UNREACHABLE();
+}
+
 PlacedLayout compile_layout(const TypeMap& map) {
   if (map.size == 0) return make_run(0, 0);
   switch (map.kind) {

@@ -36,11 +36,18 @@ struct PlacedLayout {
   Ref<const LayoutNode> node;
 };
 
+// How many runs there are; about, if there are very many.
+double runs_of(const LayoutNode& node);
+
 class TypeLayout final : public Counted {
  public:
-  explicit TypeLayout(PlacedLayout root) : offset(root.offset), root(std::move(root.node)) {}
+  explicit TypeLayout(PlacedLayout root)
+      : offset(root.offset),
+        root(std::move(root.node)),
+        average_run(static_cast<double>(this->root->size) / runs_of(*this->root)) {}
   const std::int64_t offset;
   const Ref<const LayoutNode> root;
+  const double average_run;  // bytes
 };
 
 PlacedLayout compile_layout(const TypeMap& map);

@@ -76,6 +76,17 @@ TEST(RandomTypes, PackAsTheTypeMapSays) {
       in_pieces(random, data.size, [&](std::int64_t offset, std::int64_t bytes) {
         data.packer->pack(offset, packed.data() + offset, bytes);
       });
+      std::vector<std::byte> in_blocks(wanted.size());
+      in_pieces(random, data.size, [&](std::int64_t offset, std::int64_t bytes) {
+        for (const std::int64_t end = offset + bytes; offset < end;) {
+          const MemoryBlock block = data.packer->block(offset);
+          ASSERT_GT(block.bytes, 0);
+          const std::int64_t n = std::min(block.bytes, end - offset);
+          std::memcpy(in_blocks.data() + offset, block.data, static_cast<std::size_t>(n));
+          offset += n;
+        }
+      });
+      ASSERT_EQ(in_blocks, wanted);
     }
     ASSERT_EQ(packed, wanted);
     if (HasFailure()) return;

@@ -23,6 +23,12 @@ std::byte* address(const void* buffer, std::int64_t displacement) {
                                       static_cast<std::uintptr_t>(displacement));
 }
 
+// In which of its entries the byte at this place of the packed form is.
+std::size_t entry_at(const LayoutNode& node, std::int64_t at) {
+  const auto after = std::upper_bound(node.starts.begin(), node.starts.end(), at);
+  return static_cast<std::size_t>(after - node.starts.begin()) - 1;
+}
+
 // One direction of the engine. The packed side is always a piece of memory; `memory` is where a node lies.
 template <bool Packing>
 struct Engine {
@@ -208,8 +214,7 @@ struct Engine {
 
   static void part_of_entries(const LayoutNode& node, std::byte* memory, std::int64_t from,
                               std::int64_t bytes, std::byte* packed) {
-    const auto after = std::upper_bound(node.starts.begin(), node.starts.end(), from);
-    auto index = static_cast<std::size_t>(after - node.starts.begin()) - 1;
+    std::size_t index = entry_at(node, from);
     while (bytes > 0) {
       const std::int64_t inside = from - node.starts[index];
       const std::int64_t piece = std::min(bytes, node.starts[index + 1] - from);
@@ -250,6 +255,40 @@ void TypePacker::unpack(std::int64_t offset, const std::byte* in, std::int64_t b
   auto* packed = const_cast<std::byte*>(in);
   if (bytes == size_) return Engine<false>::loop(count_, stride_, *node_, memory_, packed);
   Engine<false>::part_of_loop(count_, stride_, *node_, memory_, offset, bytes, packed);
+}
+
+MemoryBlock TypePacker::block(std::int64_t offset) const {
+  const std::int64_t element = offset / node_->size;
+  const LayoutNode* node = node_;
+  std::byte* memory = address(memory_, element * stride_);
+  offset -= element * node->size;
+  for (;;) {
+    std::int64_t begin = 0;
+    switch (node->kind) {
+      case Kind::run:
+        return {address(memory, offset), node->size - offset};
+      case Kind::strided:
+        begin = offset / node->child->size;
+        memory = address(memory, begin * node->stride);
+        offset -= begin * node->child->size;
+        node = node->child.get();
+        continue;
+      case Kind::blocks:
+        begin = offset / node->block;
+        offset -= begin * node->block;
+        return {address(memory, node->offsets[static_cast<std::size_t>(begin)] + offset),
+                node->block - offset};
+      case Kind::runs:
+      case Kind::list:
+        break;
+    }
+    const std::size_t index = entry_at(*node, offset);
+    memory = address(memory, node->offsets[index]);
+    offset -= node->starts[index];
+    if (node->kind == Kind::runs)
+      return {address(memory, offset), node->starts[index + 1] - node->starts[index] - offset};
+    node = node->children[index].get();
+  }
 }
 
 std::byte* TypePacker::single_piece() const {

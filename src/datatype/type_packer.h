@@ -21,6 +21,7 @@ class TypePacker final : public Packer {
   // 0 <= offset, offset + bytes <= size().
   void pack(std::int64_t offset, std::byte* out, std::int64_t bytes) override;
   void unpack(std::int64_t offset, const std::byte* in, std::int64_t bytes) override;
+  MemoryBlock block(std::int64_t offset) const override;
   std::int64_t size() const { return size_; }
   // The place of all the data if it is one piece, else null.
   std::byte* single_piece() const;

@@ -14,7 +14,7 @@ constexpr std::int64_t block = 64;
 constexpr std::int64_t segment_bytes = 16;
 
 std::int64_t request_bytes() {
-  const std::int64_t data = std::max<std::int64_t>(segment_bytes * rdma::max_segments, most_inline_bytes);
+  const std::int64_t data = std::max<std::int64_t>(segment_bytes * rdma::longest_list, most_inline_bytes);
   return block + (data + block - 1) / block * block;
 }
 

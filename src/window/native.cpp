@@ -1,5 +1,6 @@
 // Puts and gets that the transport does by itself (channel/remote_memory.h), where it can and the target's
-// data are one piece.
+// data are one piece, or long ones.
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -24,23 +25,29 @@ void NativeWay::on_complete(Result<> result) {
 
 // Whether an operation is the transport's; asks for the token if it may be.
 bool WindowEngine::goes_natively(WindowPeer& peer, const WindowCall& call) {
-  if (call.type != nullptr || (call.kind != WindowCall::Kind::put && call.kind != WindowCall::Kind::get))
-    return false;
+  if (call.kind != WindowCall::Kind::put && call.kind != WindowCall::Kind::get) return false;
   NativeWay& way = peer.native;
+  const double run = call.type == nullptr ? INFINITY : call.type->layout()->average_run;
   if (way.state == NativeWay::State::unknown) {
     const RemoteCapabilities can = remote_capabilities(*peer.link.channel, peer.link.process);
+    way.shortest_run = can.shortest_run;
+    if (run < way.shortest_run) return false;
     const bool dynamic = peer.window.memory().flavor == WindowFlavor::dynamic;
     way.state = can.put && can.get && !dynamic ? NativeWay::State::asked : NativeWay::State::none;
     if (way.state == NativeWay::State::asked)
       send_packet(peer, header_to(peer, WindowHeader::Kind::ask_token));
   }
-  return way.state == NativeWay::State::known;
+  return way.state == NativeWay::State::known && run >= way.shortest_run;
 }
 
 bool WindowEngine::begin_natively(WindowPeer& peer, WindowOperation& operation) {
-  const WindowCall& call = operation.call;
+  WindowCall& call = operation.call;
   NativeWay& way = peer.native;
-  const RemotePlace place{way.token, call.displacement};
+  RemotePlace place{way.token, call.displacement};
+  if (call.type != nullptr) {
+    call.target_packer = TypePacker(reinterpret_cast<void*>(call.displacement), call.count, *call.type);
+    place = {way.token, 0, &call.target_packer};
+  }
   constexpr TrafficClass traffic = TrafficClass::one_sided;
   const bool begun = call.kind == WindowCall::Kind::get
                          ? way.memory->try_get(peer.link.process, place, call.result, traffic, &operation)

@@ -63,6 +63,8 @@ struct WindowCall {
   const void* compared = nullptr;
   TypePacker origin_packer;
   TypePacker result_packer;
+  TypePacker
+      target_packer;  // of `type`, where the transport does it; addresses count from the window's begin
 };
 
 class WindowOperation final : public Completion {

@@ -145,8 +145,10 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   }
   verbs::turn = platform_.get();
   const bool liar = index == 0 && (cluster.options.lie != nullptr || cluster.options.forgets != nullptr);
-  rdma::VerbsDeviceSource source(liar ? lying_functions(cluster.options.lie, cluster.options.forgets)
-                                      : linked_provider_functions());
+  rdma::VerbsFunctions functions =
+      liar ? lying_functions(cluster.options.lie, cluster.options.forgets) : linked_provider_functions();
+  if (index == 0 && cluster.options.verbs != nullptr) cluster.options.verbs(functions);
+  rdma::VerbsDeviceSource source(functions);
   auto channel = RailChannel::open(settings, *cluster.exchanges_[static_cast<std::size_t>(index)], source,
                                    cluster.options.knobs,
                                    cluster.options.seed * 977 + static_cast<std::uint64_t>(index));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,7 +33,9 @@ struct ClusterOptions {
   std::vector<std::string> before;  // faults that are there when the processes begin
   Lie lie;                          // process 0's
   Forgets forgets;                  // the same
-  bool watched = false;             // every process shows its status to somebody, and logs its events
+  // Changes what process 0 calls of libibverbs.
+  std::function<void(rdma::VerbsFunctions&)> verbs;
+  bool watched = false;  // every process shows its status to somebody, and logs its events
 };
 
 struct MessageShape {

@@ -18,6 +18,53 @@ using channel_test::Bytes;
 using channel_test::EveryOther;
 using channel_test::pattern;
 
+// So many bytes in blocks, with as many between two of them: data that are not in one piece. They lie at
+// `offset` of some memory.
+class InBlocks final : public Packer {
+ public:
+  InBlocks(Bytes& memory, std::int64_t offset, std::int64_t size, std::int64_t block)
+      : first_(memory.data() + offset), size_(size), block_(block) {}
+  // What RemotePlace::layout wants.
+  InBlocks(std::int64_t offset, std::int64_t size, std::int64_t block)
+      : first_(reinterpret_cast<std::byte*>(offset)), size_(size), block_(block) {}
+
+  void pack(std::int64_t offset, std::byte* out, std::int64_t bytes) override {
+    walk(offset, bytes, [&](const MemoryBlock& each) {
+      std::memcpy(out, each.data, static_cast<std::size_t>(each.bytes));
+      out += each.bytes;
+    });
+  }
+  void unpack(std::int64_t offset, const std::byte* in, std::int64_t bytes) override {
+    walk(offset, bytes, [&](const MemoryBlock& each) {
+      std::memcpy(each.data, in, static_cast<std::size_t>(each.bytes));
+      in += each.bytes;
+    });
+  }
+  MemoryBlock block(std::int64_t offset) const override {
+    const auto address = reinterpret_cast<std::uintptr_t>(first_) +
+                         static_cast<std::uintptr_t>(offset / block_ * 2 * block_ + offset % block_);
+    return {reinterpret_cast<std::byte*>(address), std::min(block_ - offset % block_, size_ - offset)};
+  }
+  ByteSequence sequence() { return {nullptr, size_, this}; }
+  // Of all of it, with the gaps.
+  std::int64_t span() const { return (size_ - 1) / block_ * 2 * block_ + (size_ - 1) % block_ + 1; }
+
+ private:
+  template <class Use>
+  void walk(std::int64_t offset, std::int64_t bytes, Use&& use) const {
+    while (bytes > 0) {
+      MemoryBlock each = block(offset);
+      each.bytes = std::min(each.bytes, bytes);
+      use(each);
+      offset += each.bytes;
+      bytes -= each.bytes;
+    }
+  }
+
+  std::byte* const first_;
+  const std::int64_t size_, block_;
+};
+
 // Operations of one process.
 class Origin {
  public:

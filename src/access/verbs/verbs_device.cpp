@@ -88,7 +88,12 @@ Result<> VerbsDevice::open() {
   if (domain_ == nullptr) return refused("ibv_alloc_pd", name(), errno);
   channel_ = functions_.create_comp_channel(context_);
   if (channel_ == nullptr) return refused("ibv_create_comp_channel", name(), errno);
+  attributes_.segments = std::clamp(std::min(attributes.max_sge, attributes.max_sge_rd), 1, longest_list);
   attributes_.inline_bytes = granted_inline_bytes();
+  if (attributes_.inline_bytes == 0) {
+    attributes_.segments = 1;
+    attributes_.inline_bytes = granted_inline_bytes();
+  }
   if (context_->async_fd < 0 || channel_->fd < 0) return {};  // nobody can sleep here
   if (!ready_) {
     auto made = ReadySet::make();
@@ -115,7 +120,7 @@ int VerbsDevice::granted_inline_bytes() const {
     ibv_qp_init_attr attributes{};
     attributes.send_cq = attributes.recv_cq = queue;
     attributes.qp_type = IBV_QPT_RC;
-    attributes.cap = {1, 1, max_segments, 1, wanted};
+    attributes.cap = {1, 1, send_segments(), 1, wanted};
     ibv_qp* const trial = functions_.create_qp(domain_, &attributes);
     if (trial == nullptr) continue;
     granted = static_cast<int>(wanted);

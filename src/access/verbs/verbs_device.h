@@ -2,6 +2,7 @@
 // (iWARP, unspecified) are passed over.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,9 @@ class VerbsDevice final : public Device {
   Result<> open_again() override;
 
   // For the objects made from it.
+  std::uint32_t send_segments() const {  // of a queue pair
+    return static_cast<std::uint32_t>(std::max(attributes_.segments, max_segments));
+  }
   const VerbsFunctions& functions() const { return functions_; }
   const std::string& name() const { return attributes_.name; }
   ibv_context* context() const { return context_; }

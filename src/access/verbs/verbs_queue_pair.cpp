@@ -51,7 +51,7 @@ Result<std::unique_ptr<QueuePair>> VerbsQueuePair::make(VerbsDevice& device,
   wanted.srq = static_cast<VerbsSharedReceiveQueue*>(shape.receives)->get();
   wanted.qp_type = IBV_QPT_RC;
   wanted.cap.max_send_wr = static_cast<std::uint32_t>(shape.send_depth);
-  wanted.cap.max_send_sge = max_segments;
+  wanted.cap.max_send_sge = device.send_segments();
   wanted.cap.max_inline_data = static_cast<std::uint32_t>(shape.inline_bytes);
   ibv_qp* const pair = device.functions().create_qp(device.domain(), &wanted);
   if (pair == nullptr)
@@ -138,6 +138,17 @@ int VerbsQueuePair::post_send(std::span<const SendRequest> requests) {
     return ibv_post_send(pair_, &request, &bad) == 0 ? 1 : 0;
   }
   return post_batches(requests);
+}
+
+bool VerbsQueuePair::post_list(const SendRequest& request, std::span<const Segment> segments) {
+  HAWSER_ASSERT(segments.size() <= device_.send_segments() && !request.inlined);
+  ibv_send_wr list;
+  ibv_sge places[longest_list];
+  translate(request, list, places);
+  std::transform(segments.begin(), segments.end(), places, segment_of);
+  list.num_sge = static_cast<int>(segments.size());
+  ibv_send_wr* bad;
+  return ibv_post_send(pair_, &list, &bad) == 0;
 }
 
 int VerbsQueuePair::post_batches(std::span<const SendRequest> requests) {

@@ -19,6 +19,7 @@ class VerbsQueuePair final : public QueuePair {
   Result<> make_ready_to_send() override;
   Result<> make_error() override;
   int post_send(std::span<const SendRequest> requests) override;
+  bool post_list(const SendRequest& request, std::span<const Segment> segments) override;
   Result<> load_alternate(const Route& route, Nanoseconds acknowledge_time) override;
   Result<> migrate() override;
   Result<MigrationState> migration_state() override;

@@ -12,12 +12,13 @@ constexpr std::int32_t most_at_once = 4;
 
 }  // namespace
 
-bool PutConfirmations::post_put(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put) {
+bool PutConfirmations::post_put(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put,
+                                std::span<const rdma::Segment> list) {
   if (subchannel.puts == nullptr) [[unlikely]]
     subchannel.puts = std::make_unique<PutTrail>(subchannel);
   PutTrail& trail = *subchannel.puts;
   if (!entry.light || trail.confirmations > 0) {
-    if (subchannel.queue_pair->post_send({&put, 1}) != 1) return false;
+    if (!post_one(*subchannel.queue_pair, put, list)) return false;
     note_posted(entry, trail, put);
     return true;
   }

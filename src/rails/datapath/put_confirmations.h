@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "rails/datapath/rail_context.h"
@@ -18,6 +19,12 @@ namespace hawser {
 
 class VirtualChannel;
 
+// False: the adapter does not take it now.
+inline bool post_one(rdma::QueuePair& queue_pair, const rdma::SendRequest& request,
+                     std::span<const rdma::Segment> list) {
+  return list.empty() ? queue_pair.post_send({&request, 1}) == 1 : queue_pair.post_list(request, list);
+}
+
 class PutConfirmations {
  public:
   PutConfirmations(RailContext& context, RailResources& resources)
@@ -26,7 +33,9 @@ class PutConfirmations {
   // Posts the entry's put; a light one with a read behind it, in the same call, if no other read is under
   // way: who puts a few bytes and flushes waits for one round trip, and the adapter is told once. False: the
   // adapter does not take the put now.
-  bool post_put(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put);
+  // `list`: of a put that is not light, where its bytes lie, if not in one piece.
+  bool post_put(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put,
+                std::span<const rdma::Segment> list);
   // That put is in flight now; and so is the read behind it, if there was one.
   void on_put_in_flight() {
     if (behind_put_ != nullptr) add(*std::exchange(behind_put_, nullptr));

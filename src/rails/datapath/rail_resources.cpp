@@ -54,12 +54,14 @@ Result<> RailResources::open(const RailContext& context, rdma::DeviceSource& sou
   }
   std::vector<rdma::Device*> all;
   inline_bytes = most_inline_bytes;
+  list_segments = rdma::longest_list;
   auto partition = parse_partition(knobs.rail_partition);
   if (!partition) return partition.take_error();
   for (const auto& device : devices) {
     device->use_partition(partition.value());
     all.push_back(device.get());
     inline_bytes = std::min(inline_bytes, device->attributes().inline_bytes);
+    list_segments = std::min(list_segments, device->attributes().segments);
     if (knobs.checksum && device->attributes().outstanding_reads == 0)
       return failure(ErrorKind::other,
                      "HAWSER_CHECKSUM is on, but {} cannot read remote memory, and only reads are checked",

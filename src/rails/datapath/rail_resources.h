@@ -57,9 +57,10 @@ struct RailResources {
   std::vector<std::unique_ptr<Rail>> rails;
   EntryPool entries;
   std::unique_ptr<RegistrationCache> registrations;
-  RailTable table;                // how others reach the rails
-  std::int32_t inline_bytes = 0;  // of all queue pairs
-  std::int32_t queue_pairs = 0;   // that subchannels have
+  RailTable table;                 // how others reach the rails
+  std::int32_t inline_bytes = 0;   // of all queue pairs
+  std::int32_t list_segments = 0;  // that all queue pairs take
+  std::int32_t queue_pairs = 0;    // that subchannels have
 
  private:
   Result<> open_rails(const RailContext& context);

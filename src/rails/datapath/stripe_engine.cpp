@@ -313,15 +313,19 @@ bool StripeEngine::post_write(StripedTransfer& transfer, WorkEntry& entry, Subch
 
 bool StripeEngine::post_put(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
   rdma::SendRequest request = request_of(transfer, entry, subchannel, remote_key(transfer, subchannel));
-  request.inlined = entry.size <= resources_.inline_bytes;
-  if (!confirmations_.post_put(entry, subchannel, request)) return false;
+  rdma::Segment segments[rdma::longest_list];
+  const auto list = transfer.local_.list(entry.offset, entry.size, subchannel.rail.device_number(), segments);
+  request.inlined = list.empty() && entry.size <= resources_.inline_bytes;
+  if (!confirmations_.post_put(entry, subchannel, request, list)) return false;
   ++context_.counters.stripes_put;
   return true;
 }
 
 bool StripeEngine::post_read(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel) {
   const rdma::SendRequest request = request_of(transfer, entry, subchannel, remote_key(transfer, subchannel));
-  if (subchannel.queue_pair->post_send({&request, 1}) != 1) return false;
+  rdma::Segment segments[rdma::longest_list];
+  const auto list = transfer.local_.list(entry.offset, entry.size, subchannel.rail.device_number(), segments);
+  if (!post_one(*subchannel.queue_pair, request, list)) return false;
   --read_tokens_;
   ++context_.counters.stripes_read;
   return true;

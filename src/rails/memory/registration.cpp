@@ -1,5 +1,6 @@
 #include "rails/memory/registration.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hawser {
@@ -57,11 +58,27 @@ Registration::Renewal Registration::renew_device(rdma::Device& opened, std::size
   return Renewal::done;
 }
 
+std::span<const rdma::Segment> Registration::list(std::int64_t offset, std::int64_t size, std::size_t device,
+                                                  std::span<rdma::Segment, rdma::longest_list> into) const {
+  std::size_t count = 0;
+  for (const MemoryBlock& place : places_) {
+    if (size == 0) break;
+    const std::int64_t skipped = std::min(offset, place.bytes);
+    const std::int64_t bytes = std::min(place.bytes - skipped, size);
+    offset -= skipped;
+    size -= bytes;
+    if (bytes > 0)
+      into[count++] = {place.data + skipped, static_cast<std::uint32_t>(bytes), local_key(device)};
+  }
+  return into.first(count);
+}
+
 void Registration::clear() {
   if (cached_ != nullptr) cache_->release(cached_);
   cached_ = nullptr;
   regions_.clear();
   buffer_.reset();
+  places_.clear();
   refused_ = false;
   address_ = nullptr;
 }

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "access/rdma.h"
+#include "base/byte_sequence.h"
 #include "rails/memory/registration_cache.h"
 
 namespace hawser {
@@ -27,6 +29,12 @@ class Registration {
   // The bytes stay out of the adapters' reach, also of those that come back: in their place, or with null in
   // a buffer of their own.
   void lay_out(std::byte* data, std::int64_t size);
+
+  // The bytes are those in these places within it, one behind the other. Until it is cleared.
+  void lie_in(std::span<const MemoryBlock> places) { places_.assign(places.begin(), places.end()); }
+  // The places of a part of the bytes, for this device; none: it is one piece.
+  std::span<const rdma::Segment> list(std::int64_t offset, std::int64_t size, std::size_t device,
+                                      std::span<rdma::Segment, rdma::longest_list> into) const;
 
   std::byte* address() const { return address_; }
   bool made() const { return address_ != nullptr; }
@@ -58,7 +66,8 @@ class Registration {
   RegisteredRegion* cached_ = nullptr;                        // where they lie
   std::vector<std::unique_ptr<rdma::MemoryRegion>> regions_;  // of the buffer, by device; null: refused
   std::unique_ptr<std::byte[]> buffer_;
-  bool refused_ = false;  // laid out
+  std::vector<MemoryBlock> places_;  // none: all of it
+  bool refused_ = false;             // laid out
 };
 
 }  // namespace hawser

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <optional>
 #include <vector>
@@ -28,8 +29,12 @@ struct RemoteOperation : StripedTransfer {
   bool small_buffer = false;   // which pool its buffer is of
   std::optional<Error> error;
 
-  // What no adapter can reach where it lies, or is not in one piece, goes through buffers of the packets',
-  // each an operation of its own.
+  // What is not one piece, here or at the peer, goes in pieces that are one there, each an operation of its
+  // own; and so does what no adapter can reach where it lies. Of few or short blocks here a piece is a copy
+  // in a buffer of the packets', of others a list of them.
+  const Packer* layout = nullptr;  // where the bytes lie at the peer, if not in one piece, from remote() on
+  std::int64_t window_size = 0;
+  bool copied = false;               // all pieces
   RemoteOperation* whole = nullptr;  // whose piece this is
   std::int64_t first = 0;            // where it begins in that
   std::int32_t pieces = 0;           // of this one, under way
@@ -45,11 +50,34 @@ struct RemoteOperation : StripedTransfer {
     end = nullptr;
     confirmed = 0;
     error.reset();
+    layout = nullptr;
+    copied = false;
     whole = nullptr;
     first = 0;
     pieces = 0;
   }
 };
+
+// With one peer, not over; then try_put and try_get say that there is no room.
+inline constexpr std::int32_t most_operations = 1024;
+// Pieces of them that are under way: what waits behind them may go over whichever rail is free then.
+inline constexpr std::int32_t most_pieces = 256;
+
+Error outside_of_window(std::int64_t size, std::int64_t offset, std::int64_t window);
+
+// Between the caller's bytes and a buffer.
+inline void copy_out(const ByteSequence& from, std::int64_t offset, std::byte* to, std::int64_t size) {
+  if (from.contiguous())
+    std::memcpy(to, from.data + offset, static_cast<std::size_t>(size));
+  else
+    from.packer->pack(offset, to, size);
+}
+inline void copy_in(const ByteSequence& to, std::int64_t offset, const std::byte* from, std::int64_t size) {
+  if (to.contiguous())
+    std::memcpy(to.data + offset, from, static_cast<std::size_t>(size));
+  else
+    to.packer->unpack(offset, from, size);
+}
 
 // Operations of one direction, which are used again and stay where they are.
 class OperationPool {
@@ -104,6 +132,7 @@ struct PeerOperations {
 
   IntrusiveList<RemoteOperation, &RemoteOperation::link> operations;
   std::int32_t live = 0;
+  std::int32_t pieces = 0;       // of these
   std::deque<Batch> batches{1};  // the last one is open
   std::uint64_t first_batch = 0;
   std::vector<LaterKeys> keys;

@@ -1,7 +1,6 @@
 #include "rails/protocol/remote_windows.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/failure.h"
 
@@ -10,31 +9,19 @@ namespace {
 
 // Up to this size copying costs less than to look up, or make, a registration.
 constexpr std::int64_t largest_copied = 4096;
-// With one peer, not over; then try_put and try_get say that there is no room.
-constexpr std::int32_t most_operations = 1024;
+// Of blocks at the peer each is a request; the others go by messages.
+constexpr std::int64_t shortest_run_there = 8192;
 
 RemoteOperation& operation_of(StripedTransfer& transfer) { return static_cast<RemoteOperation&>(transfer); }
 
-// Between the caller's bytes and a buffer.
-void copy_out(const ByteSequence& from, std::int64_t offset, std::byte* to, std::int64_t size) {
-  if (from.contiguous())
-    std::memcpy(to, from.data + offset, static_cast<std::size_t>(size));
-  else
-    from.packer->pack(offset, to, size);
-}
-void copy_in(const ByteSequence& to, std::int64_t offset, const std::byte* from, std::int64_t size) {
-  if (to.contiguous())
-    std::memcpy(to.data + offset, from, static_cast<std::size_t>(size));
-  else
-    to.packer->unpack(offset, from, size);
-}
-
+// What has a layout is checked block by block.
 Result<WindowAddress> check(const RemotePlace& place, std::int64_t size) {
   const auto window = read_token(place.window);
   if (!window.has_value()) return failure(ErrorKind::other, "the token names no window");
+  if (place.layout != nullptr && size >= 0 && place.offset >= 0 && place.offset <= window->size)
+    return *window;
   if (size < 0 || place.offset < 0 || size > window->size || place.offset > window->size - size)
-    return failure(ErrorKind::other, "{} bytes at offset {} are not within a window of {} bytes", size,
-                   place.offset, window->size);
+    return outside_of_window(size, place.offset, window->size);
   return *window;
 }
 
@@ -58,7 +45,7 @@ RemoteCapabilities RemoteWindows::capabilities(ProcessIndex process) const {
                   [](const auto& device) { return device->attributes().outstanding_reads > 0; });
   VirtualChannel* const peer = context_.knobs.checksum || all_read ? nullptr : peers_.obtain(process);
   const bool can = !context_.knobs.checksum && (all_read || (peer != nullptr && peer->paths().reads()));
-  return {can, can, 0};
+  return {can, can, 0, can ? static_cast<double>(shortest_run_there) : INFINITY};
 }
 
 // Windows.
@@ -175,7 +162,7 @@ bool RemoteWindows::try_begin(OperationPool& pool, ProcessIndex process, const R
     if (end != nullptr) untold_.push_back({end, std::move(result)});
     return true;
   }
-  const bool light = bytes.size <= largest_light_;
+  const bool light = bytes.size <= largest_light_ && place.layout == nullptr;
   bool small = false;
   PacketBuffer* const buffer = light && own.live < most_operations ? take_buffer(bytes.size, small) : nullptr;
   if (own.live >= most_operations || (light && buffer == nullptr)) {
@@ -192,7 +179,9 @@ bool RemoteWindows::try_begin(OperationPool& pool, ProcessIndex process, const R
   remote.address = window.value().bytes.address + static_cast<std::uint64_t>(place.offset);
   operation.set_remote(remote);
   if (peer->paths().ready() == 0) upward_.subchannels->on_wanted(*peer);
-  if (!light && !bytes.contiguous()) {
+  if (!light && (!bytes.contiguous() || place.layout != nullptr)) {
+    operation.layout = place.layout;
+    operation.window_size = window.value().size - place.offset;
     operation.rest().push_back({0, bytes.size});
     in_pieces_.push_back(&operation);
     return true;
@@ -243,8 +232,7 @@ bool RemoteWindows::prepare(StripedTransfer& transfer) {
   context_.counters.registrations_refused +=
       local.register_in_place(*resources_.registrations, operation.bytes.data, operation.bytes.size,
                               !operation.put(), resources_.open_devices());
-  for (std::size_t device = 0; device < resources_.devices.size(); ++device)
-    if (local.usable(device)) return true;
+  if (usable_anywhere(local)) return true;
   local.clear();
   return false;
 }
@@ -324,70 +312,8 @@ void RemoteWindows::release(RemoteOperation& operation) {
   PeerOperations& own = operations_with(operation.peer());
   own.operations.remove(&operation);
   --own.live;
+  own.pieces -= operation.whole != nullptr;
   (operation.put() ? puts_ : gets_).release(operation);
-}
-
-// Pieces.
-
-// False: no buffer now.
-bool RemoteWindows::begin_piece(RemoteOperation& whole) {
-  ByteRange& rest = whole.rest().back();
-  const std::int64_t size = std::min(rest.size, static_cast<std::int64_t>(resources_.packets.buffer_bytes()));
-  bool small = false;
-  PacketBuffer* const buffer = take_buffer(size, small);
-  if (buffer == nullptr) return false;
-  RemoteOperation& piece =
-      make(whole.put() ? puts_ : gets_, whole.peer(), whole.traffic(), {nullptr, size, nullptr});
-  piece.window = whole.window;
-  piece.whole = &whole;
-  piece.first = rest.offset;
-  piece.use_buffer(buffer);
-  piece.small_buffer = small;
-  RemoteBytes remote = whole.remote();
-  remote.address += static_cast<std::uint64_t>(rest.offset);
-  piece.set_remote(remote);
-  if (whole.put()) copy_out(whole.bytes, rest.offset, buffer->data, size);
-  ++whole.pieces;
-  ++context_.counters.packets_for_stripes;
-  rest.offset += size;
-  rest.size -= size;
-  if (rest.size == 0) whole.rest().pop_back();
-  stripes_.add(piece, {0, size});
-  return true;
-}
-
-// Also ends what has failed.
-bool RemoteWindows::move_pieces() {
-  bool moved = false;
-  PiecesList unfinished;
-  while (RemoteOperation* const whole = in_pieces_.pop_front()) {
-    if (whole->stopped()) {
-      moved = true;
-      end_if_over(*whole);
-      continue;
-    }
-    while (!whole->rest().empty() && operations_with(whole->peer()).live < most_operations &&
-           begin_piece(*whole))
-      moved = true;
-    if (!whole->rest().empty()) unfinished.push_back(whole);
-  }
-  while (RemoteOperation* const whole = unfinished.pop_front()) in_pieces_.push_back(whole);
-  return moved;
-}
-
-void RemoteWindows::end_piece(RemoteOperation& piece) {
-  RemoteOperation& whole = *piece.whole;
-  const std::optional<Error> error = piece.error;
-  --whole.pieces;
-  if (!error.has_value()) {
-    whole.note_moved(piece.bytes.size);
-    if (whole.put()) whole.confirmed += piece.bytes.size;
-  }
-  release(piece);
-  if (error.has_value())
-    refuse(whole, *error);
-  else
-    end_if_over(whole);
 }
 
 // Progress.
@@ -434,15 +360,16 @@ void RemoteWindows::check_invariants() const {
   for (const auto& own : with_) {
     if (own == nullptr) continue;
     std::int64_t whole = 0, unfinished = 0;
-    std::int32_t listed = 0;
+    std::int32_t listed = 0, pieces = 0;
     for (const RemoteOperation* each = own->operations.front(); each != nullptr;
          each = own->operations.next(each)) {
       HAWSER_ASSERT(!each->put() || each->confirmed <= each->moved() || each->stopped());
       whole += each->whole == nullptr;
+      pieces += each->whole != nullptr;
       ++listed;
     }
     for (const PeerOperations::Batch& batch : own->batches) unfinished += batch.unfinished;
-    HAWSER_ASSERT(listed == own->live && whole == unfinished);
+    HAWSER_ASSERT(listed == own->live && pieces == own->pieces && whole == unfinished);
     live += listed;
   }
   HAWSER_ASSERT(live == this->live());

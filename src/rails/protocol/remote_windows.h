@@ -89,11 +89,16 @@ class RemoteWindows final : public RemoteMemory, private PacketHandler, private 
 
   bool try_begin(OperationPool& pool, ProcessIndex process, const RemotePlace& place,
                  const ByteSequence& bytes, TrafficClass traffic, Completion* end);
+  bool usable_anywhere(const Registration& local) const;
   PacketBuffer* take_buffer(std::int64_t size, bool& small);
   RemoteOperation& make(OperationPool& pool, VirtualChannel& peer, TrafficClass traffic,
                         const ByteSequence& bytes);
   bool move_pieces();
+  bool room_for_piece(const RemoteOperation& whole);
   bool begin_piece(RemoteOperation& whole);
+  RemoteOperation* make_copied(RemoteOperation& whole, std::int64_t first, std::int64_t most);
+  RemoteOperation* make_listed(RemoteOperation& whole, std::int64_t first, std::int64_t most);
+  void hand_back(RemoteOperation& piece);
   void refuse(RemoteOperation& operation, const Error& error);
   void end_if_over(RemoteOperation& operation);
   void end_piece(RemoteOperation& piece);

@@ -16,7 +16,8 @@ class EpochDrawing final : Drawing {
   EpochPlan draw() {
     EpochPlan plan;
     plan.ranks = shape_.ranks;
-    plan.part = std::min(one_of({64, 1024, shape_.part}), shape_.part);
+    plan.part = std::min(one_of({64, 1024, shape_.part, shape_.part}), shape_.part);
+    if (plan.part >= 8192 && random_.chance(0.5)) plan.part *= 3;  // lists of blocks have 64 KiB and more
     part_ = plan.part;
     plan.epochs.resize(static_cast<std::size_t>(shape_.epochs));
     for (auto& epoch : plan.epochs)
@@ -62,7 +63,7 @@ class EpochDrawing final : Drawing {
     operation.origin = pair.origin;
     operation.target = pair.target;
     operation.key = random_.next();
-    operation.in_blocks = random_.chance(0.15);
+    if (random_.chance(0.15)) operation.here = random_.chance(0.5) ? 1 : number(1, 1500);
     operation.by_request = epoch.passive() && random_.chance(0.3);
     if (epoch.passive() && random_.chance(0.2)) {
       operation.kind = Kind::flush;
@@ -104,7 +105,8 @@ class EpochDrawing final : Drawing {
     }
     operation.kind = Kind::fetch_and_add;
     if (epoch.kind == AccessEpoch::Kind::lock_all && random_.chance(0.4)) operation.kind = Kind::take_ticket;
-    operation.by_request = operation.in_blocks = false;
+    operation.by_request = false;
+    operation.here = 0;
     operation.length = operation.stride = 1;
     operation.first = number(0, EpochPlan::common - 1);
   }
@@ -119,11 +121,13 @@ class EpochDrawing final : Drawing {
     return number(std::max(1, part_ / 4), part_);
   }
   void draw_shape(PlannedOperation& operation, std::int32_t room) {
-    const std::int32_t count = std::min(size(), room);
+    // Long blocks are for much.
+    const bool long_blocks = operation.here >= 512;
+    const std::int32_t count = std::min(long_blocks ? number(std::max(1, room / 4), room) : size(), room);
     operation.length = operation.stride = count;
     operation.blocks = 1;
     if (count == 1 || !random_.chance(0.3)) return;
-    operation.blocks = number(2, std::min(count, 60));
+    operation.blocks = number(2, std::min(count, count < 2048 || random_.chance(0.2) ? 60 : 8));
     operation.length = count / operation.blocks;
     operation.stride = operation.length + number(0, 3);
     while (operation.span() > room) --operation.blocks;

@@ -38,12 +38,14 @@ struct PlannedOperation {
   std::int32_t length = 0;
   std::int32_t stride = 0;
   std::int32_t blocks = 1;
-  bool in_blocks = false;   // the origin's memory: every other number
+  // In the origin's memory: blocks of so many numbers, with as many between two of them; 0: one piece.
+  std::int32_t here = 0;
   bool by_request = false;  // MPI_Rput and its like
   bool local = false;       // a flush: of the buffers only
   std::uint64_t key = 0;    // of the numbers
 
   bool changes_common() const { return kind == Kind::add || kind == Kind::fetch_and_add; }
+  std::int32_t place_here(std::int32_t i) const { return here == 0 ? i : i / here * here + i; }
   std::int32_t count() const { return blocks * length; }
   std::int32_t span() const { return (blocks - 1) * stride + length; }
   std::int32_t place(std::int32_t i) const { return first + i / length * stride + i % length; }

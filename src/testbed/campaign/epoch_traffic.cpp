@@ -30,20 +30,37 @@ MPI_Op operator_of(const PlannedOperation& planned) {
 }
 
 // A committed type, freed at the end of its scope: MPI keeps what operations need of it.
-class VectorType {
- public:
+struct ScopedType {
+  ScopedType() = default;
+  ~ScopedType() {
+    if (type != MPI_UINT64_T) MPI_Type_free(&type);
+  }
+  ScopedType(const ScopedType&) = delete;
+  ScopedType& operator=(const ScopedType&) = delete;
+
+  MPI_Datatype type = MPI_UINT64_T;
+};
+struct VectorType : ScopedType {
   VectorType(int blocks, int length, int stride) {
     if (blocks == 1) return;
     MPI_Type_vector(blocks, length, stride, MPI_UINT64_T, &type);
     MPI_Type_commit(&type);
   }
-  ~VectorType() {
-    if (type != MPI_UINT64_T) MPI_Type_free(&type);
+};
+// Of what an operation has in blocks in the origin's memory.
+struct OriginType : ScopedType {
+  explicit OriginType(const PlannedOperation& planned) : count(planned.count()) {
+    if (planned.here == 0 || planned.here >= count) return;
+    std::vector<int> lengths, places;
+    for (std::int32_t i = 0; i < planned.count(); i += planned.here) {
+      lengths.push_back(std::min(planned.here, planned.count() - i));
+      places.push_back(planned.place_here(i));
+    }
+    MPI_Type_indexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), MPI_UINT64_T, &type);
+    MPI_Type_commit(&type);
+    count = 1;
   }
-  VectorType(const VectorType&) = delete;
-  VectorType& operator=(const VectorType&) = delete;
-
-  MPI_Datatype type = MPI_UINT64_T;
+  int count;
 };
 
 std::uint64_t stored(const AccessEpoch& epoch, int target, std::size_t origin, std::size_t i) {
@@ -57,8 +74,10 @@ class EpochTraffic::Access {
  public:
   // `before`: what stands in the part.
   Access(Buffers& buffers, const PlannedOperation& planned, const Numbers& before)
-      : planned(planned), step_(planned.in_blocks ? 2 : 1), buffers_(buffers) {
-    const std::size_t bytes = static_cast<std::size_t>(planned.count() * step_) * sizeof(std::uint64_t);
+      : planned(planned), buffers_(buffers) {
+    // With what lies behind the last block.
+    numbers_ = planned.place_here(planned.count() - 1) + 1 + planned.here;
+    const std::size_t bytes = static_cast<std::size_t>(numbers_) * sizeof(std::uint64_t);
     if (planned.kind != Kind::get) {
       origin_ = buffers.take(bytes, true);
       for (std::int32_t i = 0; i < planned.count(); ++i) write(i, planned.number(i));
@@ -72,16 +91,15 @@ class EpochTraffic::Access {
 
   const void* origin() const { return origin_.data; }
   void* result() const { return result_.data; }
-  int step() const { return step_; }
   // Throws what is wrong. The memory is not MPI's any more.
   void finish() {
-    for (std::size_t i = 0; i < expected_.size(); ++i) {
-      const std::uint64_t got = read(i * static_cast<std::size_t>(step_));
-      if (got != expected_[i]) complain(i, got, expected_[i]);
-    }
     const std::uint64_t blank = std::to_integer<unsigned>(Buffers::blank) * 0x0101010101010101u;
-    for (std::size_t i = 0; step_ == 2 && i < expected_.size(); ++i)
-      if (read(2 * i + 1) != blank) complain(i, read(2 * i + 1), blank);
+    std::int32_t i = 0;
+    for (std::int32_t place = 0; !expected_.empty() && place < numbers_; ++place) {
+      const bool filled = i < planned.count() && place == planned.place_here(i);
+      const std::uint64_t wanted = filled ? expected_[static_cast<std::size_t>(i++)] : blank;
+      if (read(place) != wanted) complain(place, read(place), wanted);
+    }
     if (origin_.data != nullptr) buffers_.give_back(origin_);
     if (result_.data != nullptr) buffers_.give_back(result_);
   }
@@ -95,19 +113,20 @@ class EpochTraffic::Access {
            planned.kind == Kind::fetch_and_add;
   }
   void write(std::int32_t i, std::uint64_t value) {
-    std::memcpy(origin_.data + static_cast<std::size_t>(i * step_) * sizeof value, &value, sizeof value);
+    std::memcpy(origin_.data + static_cast<std::size_t>(planned.place_here(i)) * sizeof value, &value,
+                sizeof value);
   }
-  std::uint64_t read(std::size_t i) const {
+  std::uint64_t read(std::int32_t place) const {
     std::uint64_t value = 0;
-    std::memcpy(&value, result_.data + i * sizeof value, sizeof value);
+    std::memcpy(&value, result_.data + static_cast<std::size_t>(place) * sizeof value, sizeof value);
     return value;
   }
-  [[noreturn]] void complain(std::size_t i, std::uint64_t got, std::uint64_t wanted) const {
+  [[noreturn]] void complain(std::int32_t i, std::uint64_t got, std::uint64_t wanted) const {
     throw std::runtime_error(fmt::format("rank {} got number {} of {} from rank {}'s window: {:x}, not {:x}",
                                          planned.origin, i, planned.count(), planned.target, got, wanted));
   }
 
-  const std::int32_t step_;
+  std::int32_t numbers_;  // of the memory
   Buffers& buffers_;
   Buffers::Buffer origin_, result_;
   Numbers expected_;
@@ -348,12 +367,10 @@ void EpochTraffic::start(const PlannedOperation& planned) {
 void EpochTraffic::issue(Access& access, MPI_Datatype target_type) {
   const PlannedOperation& planned = access.planned;
   const MPI_Aint at = displacement(planned);
-  const int to = planned.target, count = access.step() == 2 ? 1 : planned.count();
+  const OriginType here(planned);
+  const MPI_Datatype type = here.type;
+  const int to = planned.target, count = here.count;
   const int target_count = planned.blocks > 1 ? 1 : planned.length;
-  // Of one number there are no blocks.
-  const VectorType apart(access.step() == 2 ? std::max(2, planned.count()) : 1, 1, 2);
-  const bool one_apart = access.step() == 2 && planned.count() == 1;
-  MPI_Datatype type = one_apart ? MPI_UINT64_T : apart.type;
   const bool request = planned.by_request;
   MPI_Op operation = operator_of(planned);
   switch (planned.kind) {
