@@ -3,10 +3,11 @@
 
 One line of CSV for each cell, which depends on nothing but its columns:
 pattern, ranks, rounds, computing between rounds (us), cost of a queue pair (us), cap (0: none), victims, time (us),
-time by that without a cap, queue pairs made, closed, peers connected with beyond the cap.
+time by that without a cap, queue pairs made, closed, peers connected with beyond the cap, most queue pairs of a process
+at once, kB of packet buffers and of what is kept for peers per process at the end.
 
-usage: run.py --build DIR [--ranks N] [--rounds N] [--computing US] [--costs US ...] [--parts N ...]
-              [--patterns NAME ...] [--jobs N]
+usage: run.py --build DIR [--ranks N] [--rounds N] [--computing US] [--costs US ...] [--parts N ... | --caps N ...]
+              [--victims NAME ...] [--patterns NAME ...] [--jobs N]
 """
 
 import argparse
@@ -19,7 +20,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-COLUMNS = "pattern,ranks,rounds,computing_us,queue_pair_us,cap,victims,us,by_none,made,closed,beyond_cap"
+COLUMNS = "pattern,ranks,rounds,computing_us,queue_pair_us,cap,victims,us,by_none,made,closed,beyond_cap,most,packet_kb,peer_kb"
 
 
 def cell(build, program, directory, pattern, arguments, cost, cap, victims):
@@ -33,7 +34,9 @@ def cell(build, program, directory, pattern, arguments, cost, cap, victims):
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     rails = json.loads(result.read_text())["rails"]
-    return float(done.stdout), rails["connections_made"], rails["connections_closed"], rails["connections_beyond_cap"]
+    return [float(done.stdout)] + [rails[name] for name in ("connections_made", "connections_closed", "connections_beyond_cap",
+                                                            "queue_pairs_most")] + \
+        [rails[name] // 1000 // arguments.ranks for name in ("packet_bytes", "peer_bytes")]
 
 
 def main():
@@ -44,6 +47,8 @@ def main():
     parser.add_argument("--computing", type=int, default=10000, help="between rounds, in microseconds")
     parser.add_argument("--costs", type=int, nargs="+", default=[50, 200, 1000], help="of a queue pair, in microseconds")
     parser.add_argument("--parts", type=int, nargs="+", default=[4, 16, 128], help="caps: ranks divided by these")
+    parser.add_argument("--caps", type=int, nargs="+", help="in place of --parts; 0: none")
+    parser.add_argument("--victims", nargs="+", default=["lru", "lru_m"])
     parser.add_argument("--patterns", nargs="+", default=["neighbours", "arrays", "phases"])
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
@@ -51,14 +56,14 @@ def main():
     with tempfile.TemporaryDirectory(prefix="hawser-connections-") as directory:
         program = f"{directory}/patterns"
         subprocess.run([str(build / "bin/mpicc"), "-O2", "-o", program, str(HERE / "patterns.c")], check=True)
-        kinds = [(0, "lru_m")] + [(max(1, arguments.ranks // part), victims)
-                                  for part in arguments.parts for victims in ("lru", "lru_m")]
+        caps = arguments.caps or [0] + [max(1, arguments.ranks // part) for part in arguments.parts]
+        kinds = [(cap, victims) for cap in caps for victims in arguments.victims[:1 if cap == 0 else None]]
         print(COLUMNS, flush=True)
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
             for pattern in arguments.patterns:
                 for cost in arguments.costs:
                     cells = [pool.submit(cell, build, program, directory, pattern, arguments, cost, *kind) for kind in kinds]
-                    alone = cells[0].result()[0]
+                    alone = cells[0].result()[0] if kinds[0][0] == 0 else float("nan")
                     for (cap, victims), each in zip(kinds, cells):
                         time, *counts = each.result()
                         print(pattern, arguments.ranks, arguments.rounds, arguments.computing, cost, cap, victims, f"{time:.0f}",

@@ -88,6 +88,7 @@ struct DeviceAttributes {
   std::int32_t segments = 1;           // of a list, see QueuePair::post_list; 1: it takes none
   std::int32_t outstanding_reads = 0;  // of a queue pair, at either end; 0: it cannot read
   bool path_migration = false;         // automatic path migration
+  std::int32_t queue_pairs = 0;        // that all processes of the host may have; 0: unknown
 };
 
 enum class Access : std::uint8_t { local, remote_write, remote_read_write };

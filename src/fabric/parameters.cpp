@@ -97,6 +97,7 @@ class ParameterReader {
       return {};
     };
     setters_["max-message"] = size_into(p.max_message);
+    setters_["queue-pairs"] = count_into(p.queue_pairs, {1, 65536});
     setters_["endless-retries"] = choice_into(p.endless_retries, "off", "on");
     setters_["locked-memory"] = size_into(p.locked_memory);
     setters_["neighbour-time"] = time_into(p.neighbour_time);

@@ -25,6 +25,7 @@
 //                            # ports in a drawn order; 0 = even
 //   lmc 2  link-layer infiniband|ethernet  seed 1
 //   max-message 8M           # the longest message of an adapter, in bytes; 2G by default
+//   queue-pairs 64           # of an adapter, for all processes; 65536 by default
 //   endless-retries on       # a retry count of 7 means for ever, as some adapters take it; off by default
 //   locked-memory 8M         # what a process may register with one adapter (RLIMIT_MEMLOCK); 0 = unlimited
 //   neighbour-time 1s        # Ethernet: how long a call takes that makes an address handle or connects, and
@@ -86,6 +87,7 @@ struct Parameters {
   int lmc = 0;
   LinkLayer link_layer = LinkLayer::infiniband;
   std::uint64_t max_message = std::uint64_t{1} << 31;
+  std::uint32_t queue_pairs = 65536;
   bool endless_retries = false;
   std::uint64_t locked_memory = 0;
   Nanoseconds neighbour_time = 0;

@@ -1,6 +1,7 @@
 #include "process/machine_channels.h"
 
 #include <algorithm>
+#include <span>
 
 #include "channel/node_segment.h"
 #include "mpi/failure.h"
@@ -18,6 +19,12 @@ class OpenedDevices final : public rdma::DeviceSource {
  private:
   std::vector<std::unique_ptr<rdma::Device>> devices_;
 };
+
+// How many processes of the job share the host with this one.
+std::int32_t processes_beside(std::span<const std::int32_t> node_of_rank, std::int32_t rank) {
+  return static_cast<std::int32_t>(
+      std::ranges::count(node_of_rank, node_of_rank[static_cast<std::size_t>(rank)]));
+}
 
 }  // namespace
 
@@ -84,6 +91,7 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
       if (!secret) return secret.error();
       const RailSettings settings{.self = place.rank,
                                   .job_size = place.size,
+                                  .processes_here = processes_beside(place.node_of_rank, place.rank),
                                   .job_id = place.job_id,
                                   .secret = secret.value(),
                                   .memory_watch = memory_watch_.get(),

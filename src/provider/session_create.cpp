@@ -183,7 +183,7 @@ Reply Session::create_queue_pair(const Request& request, const RingMemory& memor
   if (request.shared_receive_queue != 0 && shared == nullptr)
     return refused(EINVAL, "no such shared receive queue");
   if (target && !xrc_domains_.contains(request.xrc_domain)) return refused(EINVAL, "no such XRC domain");
-  if (queue_pairs_.size() >= std::min(most_queue_pairs, adapter_.limits().max_qp))
+  if (queue_pairs_.size() >= most_queue_pairs || adapter_.queue_pair_count() >= adapter_.limits().max_qp)
     return refused(ENOMEM, "there are no more queue pairs");
   const fabric::QpCapabilities& caps = request.capabilities;
   const fabric::AdapterLimits& limits = adapter_.limits();

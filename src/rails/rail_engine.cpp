@@ -118,6 +118,9 @@ const RailCounters& RailEngine::count() {
   counters.registrations_dropped = cache.evicted + cache.invalidated;
   const ConnectionCounters datagrams = recovery.datagrams();
   counters.dropped_datagrams = datagrams.dropped_check + datagrams.dropped_malformed;
+  counters.queue_pairs = static_cast<std::uint64_t>(resources.queue_pairs);
+  counters.packet_bytes = resources.packets.bytes() + resources.small_packets.bytes();
+  counters.peer_bytes = peers.bytes();
   return counters;
 }
 

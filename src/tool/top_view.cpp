@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "rails/status/status_table.h"
 #include "tool/top_groups.h"
@@ -175,6 +176,30 @@ std::string ready_line(std::span<const PathLine> lines) {
   return text + "\n";
 }
 
+// Queue pairs that there are, who had them closed, and what memory that takes; of all processes.
+std::string connections_line(std::span<const SeenProcess> processes) {
+  const auto names = rail_counter_names();
+  const auto values = [&](std::string_view name) {
+    std::vector<std::uint64_t> found;
+    for (const SeenProcess& process : processes)
+      for (std::size_t i = 0; i < names.size() && i < process.counters.size(); ++i)
+        if (names[i].name == name) found.push_back(process.counters[i]);
+    return found;
+  };
+  const auto sum = [&](std::string_view name) {
+    const std::vector<std::uint64_t> of_each = values(name);
+    return std::accumulate(of_each.begin(), of_each.end(), std::uint64_t{0});
+  };
+  if (sum("connections_made") == 0) return "";
+  const std::uint64_t most = std::ranges::max(values("queue_pairs_most"));
+  return fmt::format(
+      "connections: {} (a process had {} at most); {} made, {} closed: asked {} times, {} for others, {} "
+      "refused; {} beyond the cap; {:.1f} MB of packets, {:.1f} MB for peers\n",
+      sum("queue_pairs"), most, sum("connections_made"), sum("connections_closed"), sum("closings_asked"),
+      sum("closings_agreed"), sum("closings_refused"), sum("connections_beyond_cap"),
+      static_cast<double>(sum("packet_bytes")) / 1e6, static_cast<double>(sum("peer_bytes")) / 1e6);
+}
+
 std::string path_lines(std::span<const PathLine> lines, std::size_t room) {
   std::string text =
       fmt::format("{:>5} {:>5} {:>3} {:<14} {:>4} {:<10} {:>9} {:>9} {:>8} {:>5} {:>8}  {}\n", "rank", "peer",
@@ -209,6 +234,7 @@ std::string top_text(std::span<const SeenProcess> before, std::span<const SeenPr
   }
   if (shown < groups.size()) text += fmt::format("... and {} more groups\n", groups.size() - shown);
   text += ready_line(lines);
+  text += connections_line(now);
 
   std::stable_sort(lines.begin(), lines.end(), [](const PathLine& a, const PathLine& b) {
     return in_trouble(a.path->facts) && !in_trouble(b.path->facts);

@@ -88,6 +88,30 @@ TEST(RailConnections, AllToAllWithRoomForOnePeer) {
   for (int i = 0; i < hosts; ++i) EXPECT_EQ(cluster.at(i).arrived, rounds * (hosts - 1u));
 }
 
+// Adapters that have too few queue pairs for everybody: without a word from the user, each process keeps to
+// what there is.
+TEST(RailConnections, FewQueuePairsInTheAdapters) {
+  constexpr int hosts = 8, rounds = 3;
+  for (const int others : {0, 3}) {  // that another program took of one adapter
+    ClusterOptions options = two_rails();
+    options.hosts = hosts;
+    options.parameters.queue_pairs = 6;
+    RailCluster cluster(options);
+    const auto stranger = cluster.open_device(1);
+    std::vector<std::unique_ptr<rdma::DatagramQueuePair>> taken;
+    for (int i = 0; i < others; ++i)
+      taken.push_back(stranger->make_datagram_queue_pair(1, RailCluster::datagram_key() + 1 + i).value());
+    for (int round = 0; round < rounds; ++round)
+      for (int one = 0; one < hosts; ++one)
+        for (int other = 0; other < hosts; ++other)
+          if (one != other) cluster.at(one).post({other, 20000, true});
+    EXPECT_TRUE(cluster.run(cluster.now() + 20 * second)) << cluster.describe();
+    expect_all_well(cluster);
+    EXPECT_GT(sum(cluster, &RailCounters::connections_closed), 0u);
+    for (int i = 0; i < hosts; ++i) EXPECT_EQ(cluster.at(i).arrived, rounds * (hosts - 1u));
+  }
+}
+
 // A fault in the middle of a tear-down is one fault.
 TEST(RailConnections, CableOutWhileTheyClose) {
   for (int delay = 0; delay < 60; ++delay) {

@@ -79,6 +79,7 @@ Result<> VerbsDevice::open() {
     return refused("ibv_query_device", name(), error);
   attributes_.ports = attributes.phys_port_cnt;
   attributes_.send_queue_depth = attributes.max_qp_wr;
+  attributes_.queue_pairs = attributes.max_qp;
   attributes_.completion_queue_depth = attributes.max_cqe;
   attributes_.shared_receive_depth = attributes.max_srq_wr;
   attributes_.outstanding_reads = std::min(attributes.max_qp_rd_atom, attributes.max_qp_init_rd_atom);

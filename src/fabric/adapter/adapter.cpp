@@ -10,6 +10,7 @@ namespace hawser::fabric {
 Adapter::Adapter(const FabricServices& services, std::int32_t node)
     : services_(services), node_(node), memory_(static_cast<std::uint32_t>(node)) {
   limits_.max_message = services.parameters.max_message;
+  limits_.max_qp = services.parameters.queue_pairs;
   bus_.half_duplex = services.parameters.bus_half_duplex;
   bus_.out.set_rate(services.parameters.bus_rate);
   bus_.in.set_rate(services.parameters.bus_rate);

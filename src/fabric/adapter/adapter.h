@@ -150,6 +150,8 @@ class Adapter {
   bool dead() const { return dead_; }
   bool dying() const { return dying_; }
   const AdapterLimits& limits() const { return limits_; }
+  // Of all clients.
+  std::size_t queue_pair_count() const { return queue_pairs_.size(); }
   const FabricServices& services() const { return services_; }
   MemoryTable& memory() { return memory_; }
   const MemoryTable& memory() const { return memory_; }

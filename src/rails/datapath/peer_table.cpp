@@ -44,4 +44,10 @@ void PeerTable::destroy_queue_pairs() {
     for (Subchannel& subchannel : peer->subchannels()) subchannel.queue_pair.reset();
 }
 
+std::size_t PeerTable::bytes() const {
+  std::size_t bytes = peers_.capacity() * sizeof(peers_.front());
+  for (VirtualChannel* peer : known_) bytes += sizeof *peer + peer->subchannels().size() * sizeof(Subchannel);
+  return bytes;
+}
+
 }  // namespace hawser

@@ -30,6 +30,8 @@ class PeerTable {
   }
   // In the order in which they became known. Grows when packets are handled.
   const std::vector<VirtualChannel*>& known() const { return known_; }
+  // What is kept for those that are known, beside queue pairs and packets.
+  std::size_t bytes() const;
   // How many processes there may be.
   std::size_t capacity() const { return peers_.size(); }
   // Posts what waits for room, and credits that are due. True if anything moved.

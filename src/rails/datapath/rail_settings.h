@@ -15,6 +15,7 @@ namespace hawser {
 struct RailSettings {
   ProcessIndex self = 0;
   std::int32_t job_size = 1;
+  std::int32_t processes_here = 1;  // of the job on this host, which share the adapters
   std::string job_id;  // the same in all processes of the job, unlike other jobs'
   // Process 0's becomes the job's: by it processes know each other's datagrams. From the kernel's random
   // source, for what the rails draw from `seed` goes over the wire.

@@ -208,7 +208,8 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
 
 // Until its turn; false: it was there before.
 bool VirtualChannel::hold(std::uint32_t sequence_number, PacketBuffer* buffer) {
-  PacketBuffer*& place = held_[sequence_number % packet_window];
+  if (held_ == nullptr) held_ = std::make_unique<Held>();
+  PacketBuffer*& place = (*held_)[sequence_number % packet_window];
   if (place != nullptr) {
     ++context_.counters.dropped_duplicate;
     return false;
@@ -228,11 +229,14 @@ void VirtualChannel::deliver(PacketBuffer& buffer) {
 }
 
 void VirtualChannel::deliver_held() {
-  while (PacketBuffer* buffer = std::exchange(held_[window_.expected() % packet_window], nullptr)) {
+  while (held_count_ > 0) {
+    PacketBuffer* const buffer = std::exchange((*held_)[window_.expected() % packet_window], nullptr);
+    if (buffer == nullptr) return;
     --held_count_;
     deliver(*buffer);
     resources_.packets.drop(buffer);
   }
+  held_.reset();
 }
 
 // Subchannels that come and go.
@@ -265,8 +269,10 @@ void VirtualChannel::abandon() {
   lost_ = true;
   window_.set_credit_due(false);
   packets_.clear();
-  for (PacketBuffer*& buffer : held_)
-    if (buffer != nullptr) resources_.packets.drop(std::exchange(buffer, nullptr));
+  if (held_ != nullptr)
+    for (PacketBuffer* buffer : *held_)
+      if (buffer != nullptr) resources_.packets.drop(buffer);
+  held_.reset();
   held_count_ = 0;
   if (in_due_.linked()) due_.remove(this);
 }
@@ -279,9 +285,11 @@ bool VirtualChannel::flushed() const {
 void VirtualChannel::check_invariants() const {
   window_.check_invariants();
   packets_.check_invariants();
-  HAWSER_ASSERT(held_[window_.expected() % packet_window] == nullptr);
   std::uint32_t held = 0;
-  for (const PacketBuffer* buffer : held_) held += buffer != nullptr;
+  if (held_ != nullptr) {
+    HAWSER_ASSERT((*held_)[window_.expected() % packet_window] == nullptr);
+    for (const PacketBuffer* buffer : *held_) held += buffer != nullptr;
+  }
   HAWSER_ASSERT(held == held_count_);
   int ready = 0, suspects = 0;
   for (const Subchannel& subchannel : subchannels_) {

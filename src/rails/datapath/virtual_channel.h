@@ -136,7 +136,8 @@ class VirtualChannel {
   PacketSender packets_;
   Partition partition_;
   std::uint32_t held_count_ = 0;
-  std::array<PacketBuffer*, packet_window> held_ = {};  // by sequence number modulo the window
+  using Held = std::array<PacketBuffer*, packet_window>;  // by sequence number modulo the window
+  std::unique_ptr<Held> held_;                            // null: none
 };
 
 }  // namespace hawser

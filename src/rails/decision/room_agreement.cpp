@@ -59,7 +59,7 @@ void RoomAgreement::move(Entry& entry, State state, Nanoseconds due) {
 }
 
 void RoomAgreement::rest(Entry& entry, Nanoseconds now) {
-  move(entry, State::resting, now + std::min(first_rest << entry.rests, longest_rest));
+  move(entry, State::resting, now + std::min(RoomTimes::first_rest << entry.rests, RoomTimes::longest_rest));
   entry.rests = static_cast<std::uint8_t>(std::min(entry.rests + 1, 10));
 }
 
@@ -88,7 +88,7 @@ void RoomAgreement::on_request(ProcessIndex peer, std::int32_t pairs, Nanosecond
 
 // Both have room.
 void RoomAgreement::agree(Entry& entry, Nanoseconds now) {
-  move(entry, State::agreed, now + making_time);
+  move(entry, State::agreed, now + RoomTimes::making_time);
   moved_ = now;
 }
 
@@ -110,7 +110,8 @@ void RoomAgreement::on_question(ProcessIndex peer, std::int32_t pairs, Nanosecon
       return;
     case State::waiting:
     case State::resting:
-      if (room_for(kept(entry))) {
+      if (room_for(kept(entry)) || stuck(now)) {
+        beyond_ += !room_for(kept(entry));
         agree(entry, now);
         return add(Action::Kind::yes, entry);
       }
@@ -152,6 +153,11 @@ void RoomAgreement::on_made(ProcessIndex peer, std::int32_t pairs) {
   if (entry->made == entry->pairs) erase(*entry);
 }
 
+void RoomAgreement::on_parted(ProcessIndex peer) {
+  Entry* const entry = find(peer);
+  if (entry != nullptr && entry->made > 0) erase(*entry);
+}
+
 void RoomAgreement::set_queue_pairs(std::int32_t count) {
   taken_ += count - queue_pairs_;
   queue_pairs_ = count;
@@ -166,7 +172,7 @@ void RoomAgreement::end_late(Nanoseconds now) {
     if (now < entry->due) continue;
     if (entry->state == State::agreed) {
       erase(*entry);  // it did not come about; whoever still wants to says so again
-    } else if (++entry->silences < most_silences) {
+    } else if (++entry->silences < RoomTimes::most_silences) {
       rest(*entry, now);
     } else {
       agree(*entry, now);
@@ -191,7 +197,7 @@ void RoomAgreement::let_in(Entry& entry, Nanoseconds now) {
     agree(entry, now);
     add(Action::Kind::admit, entry);
   } else {
-    move(entry, State::asked, now + answer_time);
+    move(entry, State::asked, now + RoomTimes::answer_time);
     add(Action::Kind::ask, entry);
   }
 }
@@ -223,11 +229,10 @@ void RoomAgreement::look(Nanoseconds now) {
   end_late(now);
   wake(now);
   settle(now);
-  Entry* const first = waiting_.front();
-  if (first == nullptr || now - moved_ < patience || !kept_.empty()) return;
+  if (!stuck(now) || now < beyond_again_) return;
   ++beyond_;
-  moved_ = now;
-  let_in(*first, now);
+  beyond_again_ = now + RoomTimes::patience;
+  let_in(*waiting_.front(), now);
 }
 
 bool RoomAgreement::has_room(ProcessIndex peer) const {
@@ -242,7 +247,7 @@ bool RoomAgreement::begins(ProcessIndex peer) const {
 
 std::int32_t RoomAgreement::excess() const {
   std::int32_t wanted = 0;
-  int peers = most_asked - asked_count_;
+  int peers = RoomTimes::most_asked - asked_count_;
   for (const Entry* entry = waiting_.front(); entry != nullptr && peers > 0; entry = waiting_.next(entry)) {
     wanted += kept(*entry);
     --peers;
@@ -251,7 +256,7 @@ std::int32_t RoomAgreement::excess() const {
 }
 
 Nanoseconds RoomAgreement::deadline() const {
-  Nanoseconds due = waiting_.empty() ? never : moved_ + patience;
+  Nanoseconds due = waiting_.empty() ? never : std::max(moved_ + RoomTimes::patience, beyond_again_);
   for (const List* list : {&kept_, &resting_})
     for (const Entry* entry = list->front(); entry != nullptr; entry = list->next(entry))
       due = std::min(due, entry->due);

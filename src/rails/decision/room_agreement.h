@@ -31,6 +31,20 @@
 
 namespace hawser {
 
+struct RoomTimes {
+  // How long room is kept for an answer, and for queue pairs that were agreed upon.
+  static constexpr Nanoseconds answer_time = 1 * millisecond, making_time = 20 * millisecond;
+  // Until a peer that had no room is asked again if it does not ask itself; doubled each time.
+  static constexpr Nanoseconds first_rest = 200 * microsecond, longest_rest = 6400 * microsecond;
+  // Nobody agrees for so long though some wait, and there is no room to ask others: then it takes one more.
+  static constexpr Nanoseconds patience = 20 * millisecond;
+  // A peer that is asked so often and never answers is connected with as if it had agreed: perhaps it is not
+  // where it was, and connecting finds that out.
+  static constexpr std::uint8_t most_silences = 8;
+  // For so many peers room is made at a time.
+  static constexpr int most_asked = 4;
+};
+
 class RoomAgreement {
  public:
   // `most`: queue pairs.
@@ -59,8 +73,11 @@ class RoomAgreement {
   void on_not_now(ProcessIndex peer, Nanoseconds now);
   // The peer has so many queue pairs now. All: the agreement is carried out.
   void on_made(ProcessIndex peer, std::int32_t pairs);
+  // The peer's queue pairs are gone; some may never have been made.
+  void on_parted(ProcessIndex peer);
   // There is nothing to agree on any more.
   void forget(ProcessIndex peer);
+  void set_most(std::int32_t most) { most_ = most; }
   // This process has so many queue pairs in all; to be told before all else, and then look().
   void set_queue_pairs(std::int32_t count);
   void look(Nanoseconds now);
@@ -80,18 +97,6 @@ class RoomAgreement {
   // When look() has something to do; never: not by itself.
   Nanoseconds deadline() const;
   void check_invariants() const;
-
-  // How long room is kept for an answer, and for queue pairs that were agreed upon.
-  static constexpr Nanoseconds answer_time = 1 * millisecond, making_time = 20 * millisecond;
-  // Until a peer that had no room is asked again if it does not ask itself; doubled each time.
-  static constexpr Nanoseconds first_rest = 200 * microsecond, longest_rest = 6400 * microsecond;
-  // Nobody agrees for so long though some wait, and there is no room to ask others: then it takes one more.
-  static constexpr Nanoseconds patience = 20 * millisecond;
-  // A peer that is asked so often and never answers is connected with as if it had agreed: perhaps it is not
-  // where it was, and connecting finds that out.
-  static constexpr std::uint8_t most_silences = 8;
-  // For so many peers room is made at a time.
-  static constexpr int most_asked = 4;
 
  private:
   enum class State : std::uint8_t { waiting, resting, asked, agreed };
@@ -120,6 +125,10 @@ class RoomAgreement {
   void begin(Entry& entry);
   void add(Action::Kind kind, const Entry& entry) { actions_.push_back({kind, entry.peer}); }
   std::int32_t kept(const Entry& entry) const { return entry.pairs - entry.made; }
+  // For long nobody agreed, though some wait and there is no room to ask others.
+  bool stuck(Nanoseconds now) const {
+    return !waiting_.empty() && kept_.empty() && now - moved_ >= RoomTimes::patience;
+  }
   bool room_for(std::int32_t pairs) const { return taken_ == 0 || taken_ + pairs <= most_; }
   void let_in(Entry& entry, Nanoseconds now);
   void end_late(Nanoseconds now);
@@ -132,7 +141,8 @@ class RoomAgreement {
   std::int32_t taken_ = 0;  // queue pairs, and room that is kept
   int asked_count_ = 0, unanswered_count_ = 0;
   std::uint64_t beyond_ = 0;
-  Nanoseconds moved_ = 0;  // when two agreed last, or the first one began to wait
+  Nanoseconds beyond_again_ = 0;  // not before
+  Nanoseconds moved_ = 0;         // when two agreed last, or the first one began to wait
   std::unordered_map<ProcessIndex, Entry> entries_;
   List waiting_, resting_, kept_;
   std::vector<Action> actions_;

@@ -68,10 +68,10 @@ TEST(RoomAgreement, LateYesIsGivenBackWhenTheRoomIsGone) {
   RoomAgreement room(0, 1);
   room.want(5, 1, 0);
   room.look(0);
-  room.look(RoomAgreement::answer_time);
+  room.look(RoomTimes::answer_time);
   room.set_queue_pairs(1);
   taken_from(room);
-  room.on_yes(5, 1, 2 * RoomAgreement::answer_time);
+  room.on_yes(5, 1, 2 * RoomTimes::answer_time);
   EXPECT_EQ(taken_from(room), (Actions{{Kind::not_now, 5}}));
 }
 
@@ -83,7 +83,7 @@ TEST(RoomAgreement, WhoNeverAnswersIsConnectedWithAllTheSame) {
     room.look(now);
     for (const auto& action : taken_from(room)) asked += action.kind == Kind::ask;
   }
-  EXPECT_EQ(asked, RoomAgreement::most_silences);
+  EXPECT_EQ(asked, RoomTimes::most_silences);
   EXPECT_TRUE(room.begins(5));
 }
 
@@ -93,12 +93,12 @@ TEST(RoomAgreement, TakesOneMoreIfNothingGoesOn) {
   room.set_queue_pairs(1);
   room.want(5, 1, 0);
   room.want(6, 1, 0);
-  room.look(RoomAgreement::patience - 1);
+  room.look(RoomTimes::patience - 1);
   EXPECT_TRUE(taken_from(room).empty());
-  room.look(RoomAgreement::patience);
+  room.look(RoomTimes::patience);
   EXPECT_EQ(taken_from(room), (Actions{{Kind::ask, 5}}));
   EXPECT_EQ(room.beyond(), 1u);
-  EXPECT_EQ(room.deadline(), RoomAgreement::patience + RoomAgreement::answer_time);
+  EXPECT_EQ(room.deadline(), RoomTimes::patience + RoomTimes::answer_time);
 }
 
 // Processes that all want to talk with all others, with delays of all kinds; some compute now and then.

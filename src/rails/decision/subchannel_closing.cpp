@@ -18,20 +18,24 @@ void SubchannelMachine::on_close(Step& step) {
   if (!settings_.failover) return;
   if (in_service()) {
     begin_closing(step);
-    go_on_closing(step);
-  } else if (state_ == State::failed || state_ == State::asking || state_ == State::connecting) {
-    // Nobody needs it now, so it is not tried (again) until somebody does; it has to prove itself then.
-    const State before = state_;
-    if (before == State::connecting) {
-      step.add(Do::forget);
-      step.add(Do::destroy);
-    }
-    const bool well = health_.state() == PathState::clear || health_.state() == PathState::suspect;
-    if (!well && health_.next_attempt() == never) health_.on_failure(step.now);
-    due_ = never;
-    enter(step, State::parked, PathReason::torn_down);
-    step.actions.add({.kind = Do::park, .state = before});
+    return go_on_closing(step);
   }
+  const State before = state_;
+  if (before == State::connecting) {
+    step.add(Do::forget);
+    step.add(Do::destroy);
+  } else if (forgotten(step.now) && step.event.own_received == 0) {
+    // Who asked for it has given it up, most likely; else it learns by its first packet.
+    part(step, State::parked);
+  } else if (before != State::failed && before != State::asking) {
+    return;
+  }
+  // Nobody needs it now, so it is not tried (again) until somebody does; it has to prove itself then.
+  const bool well = health_.state() == PathState::clear || health_.state() == PathState::suspect;
+  if (!well && health_.next_attempt() == never) health_.on_failure(step.now);
+  due_ = never;
+  enter(step, State::parked, PathReason::torn_down);
+  step.actions.add({.kind = Do::park, .state = before});
 }
 
 void SubchannelMachine::begin_closing(Step& step) {
@@ -65,17 +69,20 @@ void SubchannelMachine::on_peer_closes(Step& step) {
     case State::parting:  // it is told again in time
       if (present) return;
       break;
-    case State::closed:
-    case State::connecting:
     case State::accepted:
     case State::probing:
     case State::stopping:
     case State::answering:
     case State::fencing:
+      break;
+    case State::closed:
+    case State::connecting:
     case State::failed:
     case State::asking:
-    case State::parked:
-      break;
+    case State::parked:  // it was given up here when nothing had come
+      if (step.event.connection_generation != fenced_generation_) break;
+      fences_ = 0;
+      return tell_parted_again(step);
   }
   step.add(Do::stale);
 }
@@ -125,12 +132,16 @@ void SubchannelMachine::part(Step& step, State next) {
   step.actions.run_soon = true;
 }
 
-void SubchannelMachine::tell_parted(Step& step) {
+void SubchannelMachine::tell_parted_again(Step& step) {
   step.actions.add({.kind = Do::send_parted,
                     .connection_generation = fenced_generation_,
                     .received = fenced_received_,
                     .sent = fenced_sent_,
                     .turn = fences_});
+}
+
+void SubchannelMachine::tell_parted(Step& step) {
+  tell_parted_again(step);
   if (fences_ % SubchannelTimes::fences_per_question == SubchannelTimes::fences_per_question - 1)
     step.add(Do::ask_address);
   repeat_after_pause(step);

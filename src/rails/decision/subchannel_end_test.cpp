@@ -50,7 +50,7 @@ void End::execute(const SubchannelAction& action, std::vector<Event>& reports) {
       return reports.push_back({.kind = K::drained, .received = received_, .sent = sent_, .timed_out = true});
     case Do::destroy:
     case Do::cut:
-      queue_pair_ = connected_to_ = 0;
+      lose_queue_pair();
       return;
     case Do::drop_unsequenced:
       drained_[machine_.connection_generation()] = received_;
@@ -201,6 +201,11 @@ void End::on_control(ProcessIndex, DatagramKind kind, std::span<const std::byte>
 }
 
 // Packets.
+
+void End::lose_queue_pair() {
+  queue_pair_ = connected_to_ = 0;
+  polled_.clear();  // what was not handled never counted
+}
 
 void End::transmit(Packet packet) {
   if (connected_to_ == 0 || dead_) return;

@@ -206,6 +206,8 @@ struct SubchannelTimes {
   // How long an accepted connection may be silent: who asked for it may compute. If it gave up, a newer
   // request or a reconnect request says so.
   static constexpr Nanoseconds accepted_patience = 30 * second;
+  // After this, room that others want is taken from it.
+  static constexpr Nanoseconds accepted_silence = 1 * second;
   static constexpr Nanoseconds probe_patience = 2 * second;
   // A reconnect request that brought nothing by then is repeated after a back-off.
   static constexpr Nanoseconds reconnect_request_time = 50 * millisecond;
@@ -242,6 +244,11 @@ class SubchannelMachine {
   bool rests() const { return state_ == SubchannelState::closed || state_ == SubchannelState::parked; }
   // May carry anything.
   bool in_service() const { return state_ == SubchannelState::ready || state_ == SubchannelState::suspected; }
+  // The peer asked for it, was answered, and has been silent since.
+  bool forgotten(Nanoseconds now) const {
+    return state_ == SubchannelState::accepted &&
+           due_ - now < SubchannelTimes::accepted_patience - SubchannelTimes::accepted_silence;
+  }
   bool suspected() const { return state_ == SubchannelState::suspected; }
   bool drives() const { return drives_; }
 
@@ -339,6 +346,7 @@ class SubchannelMachine {
   void part(Step& step, State next);
   void repeat_after_pause(Step& step);
   void tell_parted(Step& step);
+  void tell_parted_again(Step& step);
 
   const SubchannelSettings& settings_;
   Random& random_;

@@ -98,6 +98,7 @@ class End final : private ConnectionHost {
   void execute(const SubchannelAction& action, std::vector<Event>& reports);
   void begin(const ConnectionEnd& remote, std::uint32_t connection_generation);
   void transmit(Packet packet);
+  void lose_queue_pair();
   void handle(const Packet& packet);
   void take_expected(std::uint32_t expected);
   Event connect();

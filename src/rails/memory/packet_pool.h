@@ -105,6 +105,7 @@ class PacketPool {
   void give_back_receives(std::int16_t rail);
 
   std::size_t buffer_bytes() const { return buffer_bytes_; }
+  std::size_t bytes() const { return buffers_.size() * (buffer_bytes_ + sizeof(PacketBuffer)); }
   std::size_t taken() const { return buffers_.size() - available_; }
 
  private:

@@ -28,6 +28,24 @@ bool leaves(VirtualChannel& peer) {
   });
 }
 
+// `auto`: what the adapters have for each process of the host, if it may not do; else no limit. An eighth is
+// left to others.
+std::int32_t fair_share(const RailContext& context, const RailResources& resources) {
+  const Knobs& knobs = context.knobs;
+  std::int64_t smallest = INT32_MAX;
+  for (const auto& device : resources.devices)
+    if (const std::int32_t all = device->attributes().queue_pairs; all > 0)
+      smallest =
+          std::min<std::int64_t>(smallest, all * std::int64_t{7} / 8 / context.settings.processes_here);
+  const auto rails = static_cast<std::int64_t>(resources.rails.size());
+  const auto devices = static_cast<std::int64_t>(resources.devices.size());
+  const std::int64_t peers = context.settings.job_size - context.settings.processes_here;
+  const std::int64_t most = peers * rails * knobs.rail_paths * knobs.rail_engines;
+  // A datagram queue pair for each rail.
+  const std::int64_t share = std::max<std::int64_t>(smallest * devices - rails, 1);
+  return most <= share ? 0 : static_cast<std::int32_t>(std::min<std::int64_t>(share, INT32_MAX));
+}
+
 std::int32_t wanted_for(VirtualChannel& peer) { return static_cast<std::int32_t>(peer.subchannels().size()); }
 
 }  // namespace
@@ -40,7 +58,8 @@ ConnectionCap::ConnectionCap(RailContext& context, const RailResources& resource
       stripes_(stripes),
       peers_(peers),
       neighbours_(neighbours),
-      most_(parse_connections(context.knobs.connections).value()),
+      fixed_(parse_connections(context.knobs.connections).value() > 0),
+      most_(fixed_ ? parse_connections(context.knobs.connections).value() : fair_share(context, resources)),
       room_(context.settings.self, most_),
       policy_(make_victim_policy(context.knobs.connection_victims)) {}
 
@@ -82,13 +101,14 @@ void ConnectionCap::on_room(VirtualChannel& peer, DatagramKind kind) {
   look_soon();
 }
 
+// Through another rail each time: the peer's end of one may have moved.
 bool ConnectionCap::send_room(VirtualChannel& peer, DatagramKind kind) {
+  ++turn_;
   for (std::size_t i = 0; i < resources_.rails.size(); ++i) {
     const auto rail = static_cast<std::uint16_t>((turn_ + i) % resources_.rails.size());
     if (!resources_.rails[rail]->up()) continue;
     if (neighbours_.control.send_control(peer.process(), rail, kind, {})) return true;
   }
-  ++turn_;
   return false;
 }
 
@@ -145,6 +165,19 @@ void ConnectionCap::note_made(VirtualChannel& peer) {
   if (resources_.queue_pairs > most_ && due_ == never) look_soon();
 }
 
+// Others use the adapter, too. What there is now has to do from now on.
+void ConnectionCap::on_none_left(VirtualChannel& peer) {
+  if (fixed_ || resources_.queue_pairs == 0) return;
+  most_ = most_ == 0 ? resources_.queue_pairs : std::min(most_, resources_.queue_pairs);
+  room_.set_most(most_);
+  connected_.clear();
+  for (VirtualChannel* each : peers_.known())
+    if (queue_pairs_of(*each) > 0) connected_.push_back(each);
+  room_.set_queue_pairs(resources_.queue_pairs);
+  if (queue_pairs_of(peer) > 0 || !room_.want(peer.process(), wanted_for(peer), context_.now)) return;
+  look_soon();
+}
+
 bool ConnectionCap::progress() {
   if (context_.now < due_) return false;
   std::erase_if(connected_, [](VirtualChannel* peer) { return queue_pairs_of(*peer) == 0; });
@@ -179,10 +212,17 @@ bool ConnectionCap::busy(VirtualChannel& peer) const {
 // Whether all its connections can be closed. What tries to connect may never come about.
 bool ConnectionCap::closable(VirtualChannel& peer) const {
   return !peer.lost() && peer.paths().ready() > 0 &&
-         std::ranges::all_of(peer.subchannels(), [](const Subchannel& s) {
+         std::ranges::all_of(peer.subchannels(), [&](const Subchannel& s) {
            return s.in_service() || s.queue_pair == nullptr ||
-                  s.machine().state() == SubchannelState::connecting;
+                  s.machine().state() == SubchannelState::connecting || s.machine().forgotten(context_.now);
          });
+}
+
+// Whether all that there is of the peer is what it asked for, and did not use.
+bool ConnectionCap::forgotten(VirtualChannel& peer) const {
+  return std::ranges::all_of(peer.subchannels(), [&](const Subchannel& s) {
+    return s.queue_pair == nullptr || s.machine().forgotten(context_.now);
+  });
 }
 
 // As many as are needed to get below the cap with those that wait; and those that would have gone before.
@@ -198,6 +238,7 @@ void ConnectionCap::ask_victims() {
     for (const Subchannel& s : peer->subchannels()) excess -= s.machine().closing();
     if (!closable(*peer)) {
       record.leaves = false;
+      if (forgotten(*peer)) neighbours_.closer.close(*peer);
       continue;
     }
     const VictimView view{used(*peer), record.tear_downs, busy(*peer)};
@@ -276,7 +317,10 @@ void ConnectionCap::on_parked(VirtualChannel& peer) {
   Record& record = record_of(peer);
   record.ask_again = -1;
   record.leaves = false;
-  if (queue_pairs_of(peer) == 0) ++record.tear_downs;
+  if (queue_pairs_of(peer) == 0) {
+    ++record.tear_downs;
+    room_.on_parted(peer.process());
+  }
   look_now();
 }
 

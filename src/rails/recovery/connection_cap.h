@@ -43,10 +43,11 @@ class ConnectionCap final : public ParkedListener {
   // The peer asks to part, or refused to.
   void on_request(VirtualChannel& peer, std::span<const std::byte> body, bool refused);
   void on_parked(VirtualChannel& peer) override;
-  // A queue pair was made for the peer.
+  // A queue pair was made for the peer, or the adapter has none left.
   void on_made(VirtualChannel& peer) {
     if (most_ > 0) note_made(peer);
   }
+  void on_none_left(VirtualChannel& peer);
 
   // True if it let anybody in: requests of peers can be answered now.
   bool progress();
@@ -72,6 +73,7 @@ class ConnectionCap final : public ParkedListener {
   void ask_victims();
   void ask_to_part(VirtualChannel& victim);
   bool closable(VirtualChannel& peer) const;
+  bool forgotten(VirtualChannel& peer) const;
   void send(VirtualChannel& peer, const CloseRequestBody& body, bool refusal);
 
   RailContext& context_;
@@ -80,6 +82,7 @@ class ConnectionCap final : public ParkedListener {
   const StripeEngine& stripes_;
   PeerTable& peers_;
   Neighbours neighbours_;
+  const bool fixed_;   // by the user
   std::int32_t most_;  // queue pairs; 0: no limit
   RoomAgreement room_;
   std::unique_ptr<VictimPolicy> policy_;

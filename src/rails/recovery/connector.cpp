@@ -128,10 +128,15 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   shape.send_depth = static_cast<std::int32_t>(context_.knobs.rail_send_depth) + 1;
   shape.inline_bytes = resources_.inline_bytes;
   auto made = subchannel.rail.device().make_queue_pair(shape);
-  if (!made) return false;
+  if (!made) {
+    if (subchannel.rail.up()) cap_.on_none_left(subchannel.peer);
+    return false;
+  }
   HAWSER_ASSERT(subchannel.queue_pair == nullptr);
   subchannel.queue_pair = std::move(made).value();
   ++resources_.queue_pairs;
+  std::uint64_t& most = context_.counters.queue_pairs_most;
+  most = std::max(most, static_cast<std::uint64_t>(resources_.queue_pairs));
   cap_.on_made(subchannel.peer);
   subchannel.ends.psn = static_cast<std::uint32_t>(context_.random.below(1u << 24));
   return true;

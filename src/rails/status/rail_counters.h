@@ -33,6 +33,9 @@ struct RailCounters {
   std::uint64_t connections_made = 0, connections_closed = 0;
   std::uint64_t closings_asked = 0, closings_refused = 0, closings_agreed = 0;
   std::uint64_t connections_beyond_cap = 0;
+  // Memory: queue pairs now and at most at once, packet buffers, what is kept for peers that were ever known.
+  std::uint64_t queue_pairs = 0, queue_pairs_most = 0;
+  std::uint64_t packet_bytes = 0, peer_bytes = 0;
   // Faults.
   std::uint64_t failures = 0;           // of subchannels
   std::uint64_t failed_again = 0;       // of these, of subchannels that had failed before

@@ -108,7 +108,7 @@ struct StatusIdentity {
 static_assert(sizeof(StatusIdentity) == 168);
 
 inline constexpr std::uint32_t recent_events = 64;
-inline constexpr std::size_t status_counters = 64;                  // room for those of RailCounters
+inline constexpr std::size_t status_counters = 80;                  // room for those of RailCounters
 inline constexpr std::uint64_t status_magic = 0x32535554'41545348;  // "HSTATUS2"
 
 struct StatusHeader {

@@ -39,6 +39,10 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.connections_made += one.connections_made;
   sum.connections_closed += one.connections_closed;
   sum.connections_beyond_cap += one.connections_beyond_cap;
+  sum.queue_pairs += one.queue_pairs;
+  sum.queue_pairs_most = std::max(sum.queue_pairs_most, one.queue_pairs_most);
+  sum.packet_bytes += one.packet_bytes;
+  sum.peer_bytes += one.peer_bytes;
   sum.closings_asked += one.closings_asked;
   sum.closings_refused += one.closings_refused;
   sum.closings_agreed += one.closings_agreed;

@@ -308,8 +308,12 @@ Result<> SimulatedProcess::join() {
 }
 
 Result<> SimulatedProcess::open_rails() {
+  const auto& nodes = layout_.node_of_rank;
+  const auto processes_here = static_cast<std::int32_t>(
+      std::ranges::count(nodes, nodes[static_cast<std::size_t>(layout_.rank)]));
   const RailSettings settings{.self = layout_.rank,
                               .job_size = layout_.size,
+                              .processes_here = processes_here,
                               .job_id = layout_.job_id,
                               .secret = {seed, ~seed},
                               .walk_every = 32,
