@@ -226,7 +226,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   std::int64_t chunk_of(std::int64_t size) const;
   static CheaperWay& ways_of(const Fetch& fetch);
   static void record_cost(const Fetch& fetch);
-  bool copy_chunk(Fetch& fetch);
+  bool copy_chunks(Fetch& fetch);
+  bool copy_chunk(Fetch& fetch, bool& more);
   void arrive(Fetch& fetch, std::int64_t bytes);
   void report_fetch(Fetch& fetch);
   void retire_if_over(Fetch& fetch);

@@ -149,9 +149,9 @@ void SharedMemoryChannel::send_help(Fetch& fetch) {
   send_control(*fetch.peer, Slot::help, &help, sizeof(help));
 }
 
-// What is copied by the kernel at a time, so that both ends get a share.
+// What is copied by the kernel at a time: both ends get a share of what is worth it.
 std::int64_t SharedMemoryChannel::chunk_of(std::int64_t size) const {
-  return std::min(chunk_, std::max(least_chunk, size / 4));
+  return std::min(chunk_, size < least_helped ? size : std::max(least_chunk, size / 4));
 }
 
 // The sender is to send what it can claim.
@@ -194,7 +194,7 @@ bool SharedMemoryChannel::advance_fetches() {
       peer.quiet_passes += 1 + missed_passes_;
       const bool wanted = fetch->by_kernel || !fetch->pulled ||
                           (single_copy_ != SingleCopy::never && patience_over(peer.quiet_passes));
-      if (wanted && may_copy(*fetch)) moved |= copy_chunk(*fetch);
+      if (wanted && may_copy(*fetch)) moved |= copy_chunks(*fetch);
     }
     fetch = next;
   }
@@ -212,12 +212,22 @@ bool SharedMemoryChannel::copyable(Peer& peer) {
   return peer.copyable == Peer::Copyable::yes;
 }
 
-bool SharedMemoryChannel::copy_chunk(Fetch& fetch) {
+// As many as one pass is for: the sender may claim some between them.
+bool SharedMemoryChannel::copy_chunks(Fetch& fetch) {
+  const std::int64_t chunk = chunk_of(fetch.into.size);
+  bool moved = false, more = true;
+  for (std::int64_t bytes = 0; more && bytes < chunk_; bytes += chunk) moved |= copy_chunk(fetch, more);
+  return moved;
+}
+
+// `more`: there may be another. If not, the fetch may be over, and its place used again.
+bool SharedMemoryChannel::copy_chunk(Fetch& fetch, bool& more) {
   SharedTransfer& transfer = own_block().transfers[fetch.number];
   const std::int64_t chunk = chunk_of(fetch.into.size);
   const std::int64_t position = transfer.claimed.fetch_add(chunk, std::memory_order_acq_rel);
   const std::int64_t bytes = position < 0 ? 0 : std::min(chunk, fetch.into.size - position);
   fetch.all_claimed = position >= fetch.into.size - chunk;
+  more = !fetch.all_claimed;
   if (bytes <= 0) return false;
   Peer& peer = *fetch.peer;
   const std::uint64_t begin = ticks();
@@ -230,6 +240,7 @@ bool SharedMemoryChannel::copy_chunk(Fetch& fetch) {
     arrive(fetch, bytes);
     return true;
   }
+  more = false;
   // What was claimed here cannot be had this way (memory of a kind that the kernel does not copy): ask for
   // just that part, and for the rest if the sender was not asked yet.
   peer.copyable = Peer::Copyable::no;
