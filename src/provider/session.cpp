@@ -255,7 +255,10 @@ Reply Session::destroy(const Request& request) {
     });
   }
   auto* const pair = find(queue_pairs_, number);
-  return finish(queue_pairs_, pair, [&] { return context_.destroy_queue_pair(pair->queue_pair); });
+  return finish(queue_pairs_, pair, [&] {
+    drain_sends(*pair);  // what was posted before comes first
+    return context_.destroy_queue_pair(pair->queue_pair);
+  });
 }
 
 }  // namespace hawser::verbs

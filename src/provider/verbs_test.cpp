@@ -191,6 +191,50 @@ TEST_F(VerbsTest, SharedQueueTellsItsLimitByWhatIsPosted) {
   EXPECT_EQ(ibv_destroy_srq(srq), 0);
 }
 
+// A client that ends at once, after the last datagram of its protocol, is understood on every adapter.
+TEST_F(VerbsTest, ADatagramLeavesBeforeItsQueuePairGoes) {
+  constexpr std::uint32_t key = 0x1234;
+  End b(*platforms_[1], IBV_QPT_UD);
+  const auto ready = [](ibv_qp* pair) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_INIT;
+    attributes.port_num = 1;
+    attributes.qkey = key;
+    EXPECT_EQ(ibv_modify_qp(pair, &attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY),
+              0);
+    attributes.qp_state = IBV_QPS_RTR;
+    EXPECT_EQ(ibv_modify_qp(pair, &attributes, IBV_QP_STATE), 0);
+    attributes.qp_state = IBV_QPS_RTS;
+    EXPECT_EQ(ibv_modify_qp(pair, &attributes, IBV_QP_STATE | IBV_QP_SQ_PSN), 0);
+  };
+  ready(b.pair);
+  EXPECT_EQ(b.receive(1, 0, 200), 0);
+  {
+    End a(*platforms_[0], IBV_QPT_UD);
+    ready(a.pair);
+    ibv_ah_attr to{};
+    to.dlid = b.port.lid;
+    to.port_num = 1;
+    ibv_ah* const address = ibv_create_ah(a.domain, &to);
+    ASSERT_NE(address, nullptr);
+    std::strcpy(a.memory, "the last");
+    ibv_sge part{reinterpret_cast<std::uint64_t>(a.memory), 9, a.region->lkey};
+    ibv_send_wr wr{};
+    wr.sg_list = &part;
+    wr.num_sge = 1;
+    wr.opcode = IBV_WR_SEND;
+    wr.wr.ud.ah = address;
+    wr.wr.ud.remote_qpn = b.pair->qp_num;
+    wr.wr.ud.remote_qkey = key;
+    ibv_send_wr* bad = nullptr;
+    EXPECT_EQ(ibv_post_send(a.pair, &wr, &bad), 0);
+    EXPECT_EQ(ibv_destroy_ah(address), 0);
+  }
+  settle();
+  ASSERT_TRUE(b.poll().has_value());
+  EXPECT_STREQ(b.memory + 40, "the last");
+}
+
 TEST_F(VerbsTest, WhatIsNotThereIsRefused) {
   End end(*platforms_[0]);
   ibv_qp_init_attr init{};

@@ -299,6 +299,8 @@ Outcome Context::destroy_queue_pair(QueuePair* queue_pair) {
   }
   if (hand_over(*queue_pair)) return {};
   if (!queue_pair->multicast().empty()) return {EBUSY, "the queue pair is attached to multicast groups"};
+  if (queue_pair->configuration().type == QpType::ud && adapter_.valid_port(queue_pair->port()))
+    adapter_.port(queue_pair->port()).send_posted(*queue_pair);
   queue_pairs_.erase(queue_pair->number());
   return {};
 }

@@ -56,43 +56,6 @@ Lid AdapterPort::lid() const { return adapter_.services().tables.address(name())
 
 int AdapterPort::lmc() const { return adapter_.services().tables.address(name()).lmc; }
 
-void AdapterPort::set_gid(std::size_t index, const GidEntry& entry) {
-  auto& directory = adapter_.services().gids;
-  const GidEntry before = std::exchange(gids_[index], entry);
-  if (!before.empty() && std::find(gids_.begin(), gids_.end(), before) == gids_.end())
-    directory.erase(before);
-  if (!entry.empty()) directory[entry] = name();
-}
-
-bool AdapterPort::change_gid(std::size_t index, const GidEntry& entry) {
-  const auto& directory = adapter_.services().gids;
-  const auto owner = directory.find(entry);
-  if (!entry.empty() && owner != directory.end() && owner->second != name()) return false;
-  set_gid(index, entry);
-  adapter_.broadcast({.type = AsyncEventType::gid_change, .port = number_});
-  return true;
-}
-
-const PortName* AdapterPort::owner_of(const AddressVector& path) const {
-  if (path.source_gid_index >= gids_.size()) return nullptr;
-  const GidEntry& from = gids_[path.source_gid_index];
-  const GidEntry to{path.destination_gid, from.type};
-  const auto& directory = adapter_.services().gids;
-  const auto owner = from.empty() || from.is_ipv4() != to.is_ipv4() ? directory.end() : directory.find(to);
-  return owner == directory.end() ? nullptr : &owner->second;
-}
-
-bool AdapterPort::answers(const AddressVector& path) const {
-  const PortName* const owner = owner_of(path);
-  return active_ && owner != nullptr &&
-         adapter_.services().network.usable(adapter_.services().network.index(*owner));
-}
-
-void AdapterPort::move_gid(std::size_t from, std::size_t to) {
-  std::swap(gids_[from], gids_[to]);
-  adapter_.broadcast({.type = AsyncEventType::gid_change, .port = number_});
-}
-
 void AdapterPort::refresh() {
   const bool active = !adapter_.dead() && adapter_.services().network.usable(index_);
   if (active == active_) return;
@@ -205,6 +168,15 @@ void AdapterPort::run_fast() {
     while (queue_pair->port() == number_ && (packet = queue_pair->next_packet()) != nullptr) send(*packet);
     queue_pair->in_service = false;
     finish_service(*queue_pair);
+  }
+}
+
+void AdapterPort::send_posted(QueuePair& queue_pair) {
+  Network& network = adapter_.services().network;
+  if (!network.fast()) return;
+  while (Packet* packet = queue_pair.next_packet()) {
+    count_sent(*packet);
+    if (!stays_here(*packet)) network.send(index_, *packet);
   }
 }
 

@@ -55,6 +55,9 @@ class AdapterPort final : public PacketSink {
   const PortCounters& counters() const { return counters_; }
 
   void kick(QueuePair& queue_pair);     // it has something to send
+  // Sends now what an adapter would have sent by the time at which the queue pair can be destroyed. (With
+  // rates, what has not left is lost.)
+  void send_posted(QueuePair& queue_pair);
   void unqueue(QueuePair& queue_pair);  // out of the line, if it is in it
   void forget(QueuePair& queue_pair);   // it goes away
   void arrive(Packet& packet) override;
