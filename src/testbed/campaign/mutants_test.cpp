@@ -15,33 +15,36 @@ namespace {
 
 enum class Kind { faulty, calm, black_holes };
 
-// Some seed of a range is judged so because of the bug. Several rows of one bug: each judge finds it.
+// From this seed on, some seed is judged so because of the bug. Several rows of one bug: each judge finds it.
+// Whatever changes the protocol or the network moves these seeds, so the search goes on for long; where it
+// begins only saves time.
+constexpr std::uint64_t most_seeds = 800, seeds_at_once = 16;
 struct Case {
   PlantedBug bug;
   Kind kind;
-  std::uint64_t first, last;
+  std::uint64_t first;
   const char* why;  // stands in the reason
 };
 constexpr Case cases[] = {
-    {PlantedBug::resend_without_fence, Kind::faulty, 55, 70, ""},
-    {PlantedBug::duplicate_finish, Kind::faulty, 100, 110, ""},
-    {PlantedBug::wrong_key, Kind::faulty, 1, 30, "adapters refused"},
-    {PlantedBug::early_readmission, Kind::faulty, 1, 20, "assertion failed"},
-    {PlantedBug::long_hold_down, Kind::faulty, 1, 20, "time limit"},
-    {PlantedBug::lose_credits, Kind::calm, 15, 30, "deadlock"},
-    {PlantedBug::ignore_silence, Kind::black_holes, 20, 60, "found after more than 0.1 s"},
-    {PlantedBug::impatient_adapters, Kind::calm, 80, 100, "failed more than once"},
-    {PlantedBug::impatient_adapters, Kind::calm, 255, 290, "were sent again"},
-    {PlantedBug::impatient_adapters, Kind::calm, 530, 545, "with endless patience"},
-    {PlantedBug::fence_over_the_same, Kind::calm, 2015, 2030, "were sent again"},
-    {PlantedBug::put_without_fence, Kind::faulty, 2501, 2650, "the window of rank"},
-    {PlantedBug::early_flush, Kind::faulty, 231, 310, "the window of rank"},
-    {PlantedBug::accumulate_twice, Kind::faulty, 1, 60, "window of rank"},
-    {PlantedBug::lost_interrupt, Kind::faulty, 1, 300, "overslept"},
-    {PlantedBug::send_while_closing, Kind::faulty, 255, 270, "deadlock"},
-    {PlantedBug::busy_victim, Kind::faulty, 1, 30, "assertion failed"},
-    {PlantedBug::mutual_victims, Kind::faulty, 1, 30, "time limit"},
-    {PlantedBug::dead_key, Kind::faulty, 41, 110, "not registered any more"},
+    {PlantedBug::resend_without_fence, Kind::faulty, 101, ""},
+    {PlantedBug::duplicate_finish, Kind::faulty, 100, ""},
+    {PlantedBug::wrong_key, Kind::faulty, 1, "adapters refused"},
+    {PlantedBug::early_readmission, Kind::faulty, 1, "assertion failed"},
+    {PlantedBug::long_hold_down, Kind::faulty, 1, "time limit"},
+    {PlantedBug::lose_credits, Kind::calm, 15, "deadlock"},
+    {PlantedBug::ignore_silence, Kind::black_holes, 20, "found after more than 0.1 s"},
+    {PlantedBug::impatient_adapters, Kind::calm, 80, "failed more than once"},
+    {PlantedBug::impatient_adapters, Kind::calm, 255, "were sent again"},
+    {PlantedBug::impatient_adapters, Kind::calm, 530, "with endless patience"},
+    {PlantedBug::fence_over_the_same, Kind::calm, 2015, "were sent again"},
+    {PlantedBug::put_without_fence, Kind::faulty, 2501, "the window of rank"},
+    {PlantedBug::early_flush, Kind::faulty, 231, "the window of rank"},
+    {PlantedBug::accumulate_twice, Kind::faulty, 1, "window of rank"},
+    {PlantedBug::lost_interrupt, Kind::faulty, 1, "overslept"},
+    {PlantedBug::send_while_closing, Kind::faulty, 255, "deadlock"},
+    {PlantedBug::busy_victim, Kind::faulty, 1, "assertion failed"},
+    {PlantedBug::mutual_victims, Kind::faulty, 1, "time limit"},
+    {PlantedBug::dead_key, Kind::faulty, 41, "not registered any more"},
 };
 
 ScenarioWishes wishes_of(Kind kind) {
@@ -52,16 +55,20 @@ class Planted : public testing::TestWithParam<Case> {};
 
 TEST_P(Planted, IsFound) {
   const Case& wanted = GetParam();
-  CampaignOptions options{.first = wanted.first, .last = wanted.last, .twice_every = 0};
+  CampaignOptions options{.twice_every = 0};
   options.seed = {.wishes = wishes_of(wanted.kind), .planted = wanted.bug};
   std::uint64_t found = 0;
   std::string others;
-  run_campaign(options, [&](std::uint64_t seed, const std::string& reason) {
-    if (found == 0 && reason.find(wanted.why) != std::string::npos)
-      found = seed;
-    else
-      others += reason + "\n";
-  });
+  for (std::uint64_t tried = 0; found == 0 && tried < most_seeds; tried += seeds_at_once) {
+    options.first = wanted.first + tried;
+    options.last = options.first + seeds_at_once - 1;
+    run_campaign(options, [&](std::uint64_t seed, const std::string& reason) {
+      if (found == 0 && reason.find(wanted.why) != std::string::npos)
+        found = seed;
+      else
+        others += reason + "\n";
+    });
+  }
   ASSERT_NE(found, 0u) << others;
   // The same seed is good without the bug: it is the bug that was found.
   const SeedVerdict healthy = run_seed(found, {.wishes = wishes_of(wanted.kind)});
