@@ -39,7 +39,7 @@ int PostedBuffers::show(std::int32_t source, std::uint32_t transfer, const Trans
   for (int place = 0; place < ProcessBlock::posted_count; ++place) {
     PostedBuffer& buffer = own(place);
     if (phase_of(buffer.state.load(std::memory_order_relaxed)) != Phase::free) continue;
-    segment_.block(self_).posted_version.fetch_add(1, std::memory_order_release);
+    begin_change();
     buffer.order.store(++order_, std::memory_order_relaxed);
     buffer.source.store(source, std::memory_order_relaxed);
     buffer.transfer.store(transfer, std::memory_order_relaxed);
@@ -54,6 +54,7 @@ int PostedBuffers::show(std::int32_t source, std::uint32_t transfer, const Trans
     use.transfer = transfer;
     const std::uint64_t life = ++use.life;
     buffer.state.store(state_of(Phase::posted, life), std::memory_order_release);
+    end_change();
     return place;
   }
   return -1;
@@ -81,6 +82,7 @@ std::optional<PostedBuffers::Found> PostedBuffers::find(std::int32_t owner,
   const ProcessBlock& block = segment_.block(owner);
   const std::uint64_t version = block.posted_version.load(std::memory_order_acquire);
   const HeaderWords words = words_of(header);
+  if (version % 2 != 0) return std::nullopt;
   std::optional<Found> found;
   std::uint64_t first = 0;
   for (int place = 0; place < ProcessBlock::posted_count; ++place) {
@@ -97,12 +99,15 @@ std::optional<PostedBuffers::Found> PostedBuffers::find(std::int32_t owner,
                   state,
                   buffer.transfer.load(std::memory_order_relaxed),
                   buffer.address.load(std::memory_order_relaxed),
-                  buffer.size.load(std::memory_order_relaxed)};
+                  buffer.size.load(std::memory_order_relaxed),
+                  version};
   }
-  // What was read of a buffer is whole if its state is still the same at the claim. The states were loaded
-  // before this.
-  if (block.posted_version.load(std::memory_order_relaxed) != version) return std::nullopt;
+  // What was read of a buffer is whole if its state is still the same at the claim.
   return found;
+}
+
+bool PostedBuffers::unchanged(const Found& found) const {
+  return segment_.block(found.owner).posted_version.load(std::memory_order_relaxed) == found.version;
 }
 
 bool PostedBuffers::claim(Found& found, std::uint32_t expose) const {

@@ -12,8 +12,9 @@
 // says how far it has looked before it posts and before it takes away. The sender reads it after the buffers:
 //   - a buffer that was posted after the message was looked at comes with a count that says so;
 //   - a buffer that the message itself took is gone only after the count says so.
-// Among the buffers that fit, the message takes the one that was posted first. A sender that misses an
-// earlier one while it looks finds `posted_version` changed.
+// Among the buffers that fit, the message takes the one that was posted first. Buffers and count belong
+// together: `posted_version` is odd while the receiver changes both, and a sender that read something from
+// before a change and something from after it finds the version changed.
 #pragma once
 
 #include <array>
@@ -42,6 +43,9 @@ class PostedBuffers {
   };
   // The receive at this place met the message that its source exposed under this number.
   Met meet(int place, std::uint32_t expose);
+  // Around meet() and saying so in the count: neither may be seen without the other.
+  void begin_change() { segment_.block(self_).posted_version.fetch_add(1, std::memory_order_acq_rel); }
+  void end_change() { segment_.block(self_).posted_version.fetch_add(1, std::memory_order_release); }
   bool withdraw(int place);
   std::uint32_t transfer_of(int place) const { return uses_[static_cast<std::size_t>(place)].transfer; }
 
@@ -54,9 +58,12 @@ class PostedBuffers {
     std::uint32_t transfer;
     std::uint64_t address;
     std::int64_t size;
+    std::uint64_t version = 0;
   };
   // The first buffer of `owner` that takes a message of this process with this header.
   std::optional<Found> find(std::int32_t owner, const TransportHeader& header) const;
+  // Whether the buffers, and the count that was read after find(), belong together.
+  bool unchanged(const Found& found) const;
   // Makes it this message's: from now on its memory may be written to. False: it is not there any more.
   bool claim(Found& found, std::uint32_t expose) const;
   // Everything is written. False: the receiver came first, and will ask.

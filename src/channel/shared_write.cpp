@@ -50,9 +50,11 @@ bool SharedMemoryChannel::withdraw(int place) {
 void SharedMemoryChannel::fetch_shown(int place, ProcessIndex source, const ExposeToken& token,
                                       const ByteSequence& into, Completion* end) {
   Fetch& fetch = make_fetch(source, token, into, end);
-  fetch.peer->receiver.tell_looked_at(true);
   const std::uint32_t transfer = posted_.transfer_of(place);
+  posted_.begin_change();
+  fetch.peer->receiver.tell_looked_at(true);
   const PostedBuffers::Met met = posted_.meet(place, fetch.expose);
+  posted_.end_change();
   fetch.number = static_cast<std::int32_t>(transfer);
   fetch_by_number_[transfer] = &fetch;
   if (met == PostedBuffers::Met::finished) {
@@ -156,7 +158,7 @@ bool SharedMemoryChannel::may_write(Exposed& exposed, std::uint32_t id) {
   } else {
     peer.claims_from = looked_at;
   }
-  if (!posted_.claim(*found, id)) return false;
+  if (!posted_.unchanged(*found) || !posted_.claim(*found, id)) return false;
   peer.claims_to = exposed.number;
   exposed.target = found;
   exposed.wanted = std::min(found->size, exposed.bytes.size);
