@@ -184,8 +184,7 @@ class SharedExchange {
 };
 
 // A counter of a channel; 0: it has none of that name.
-template <class Channel>
-std::uint64_t counted(const Channel& channel, std::string_view name) {
+inline std::uint64_t counted(const Transport& channel, std::string_view name) {
   for (const ChannelCounter& counter : channel.list_counters())
     if (counter.name == name) return counter.value;
   return 0;

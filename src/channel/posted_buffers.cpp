@@ -60,11 +60,14 @@ int PostedBuffers::show(std::int32_t source, std::uint32_t transfer, const Trans
   return -1;
 }
 
-PostedBuffers::Met PostedBuffers::meet(int place, std::uint32_t expose) {
-  if (withdraw(place)) return Met::unclaimed;
-  PostedBuffer& buffer = own(place);
+PostedBuffers::Met PostedBuffers::meet(int place, std::uint32_t expose, RingReceiver& ring) {
   const std::uint64_t life = uses_[static_cast<std::size_t>(place)].life;
-  const std::uint64_t former = buffer.state.exchange(state_of(Phase::free, life), std::memory_order_acq_rel);
+  begin_change();
+  ring.tell_looked_at(true);
+  const std::uint64_t former =
+      own(place).state.exchange(state_of(Phase::free, life), std::memory_order_acq_rel);
+  end_change();
+  if (former == state_of(Phase::posted, life)) return Met::unclaimed;
   if (former == state_of(Phase::claimed, life, expose)) return Met::claimed;
   if (former == state_of(Phase::finished, life, expose)) return Met::finished;
   return Met::by_another;

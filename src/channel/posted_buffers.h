@@ -22,6 +22,7 @@
 #include <optional>
 
 #include "base/byte_sequence.h"
+#include "channel/shared_ring.h"
 #include "channel/shared_segment.h"
 
 namespace hawser {
@@ -41,11 +42,9 @@ class PostedBuffers {
     finished,    // it has written all, and will say so
     by_another,  // another message claimed it: its sender lies
   };
-  // The receive at this place met the message that its source exposed under this number.
-  Met meet(int place, std::uint32_t expose);
-  // Around meet() and saying so in the count: neither may be seen without the other.
-  void begin_change() { segment_.block(self_).posted_version.fetch_add(1, std::memory_order_acq_rel); }
-  void end_change() { segment_.block(self_).posted_version.fetch_add(1, std::memory_order_release); }
+  // The receive at this place met the front message of its source's ring, which is exposed under this number.
+  // That it was looked at and that the receive is gone, senders see together.
+  Met meet(int place, std::uint32_t expose, RingReceiver& ring);
   bool withdraw(int place);
   std::uint32_t transfer_of(int place) const { return uses_[static_cast<std::size_t>(place)].transfer; }
 
@@ -71,6 +70,8 @@ class PostedBuffers {
 
  private:
   PostedBuffer& own(int place) const { return segment_.block(self_).posted[place]; }
+  void begin_change() { segment_.block(self_).posted_version.fetch_add(1, std::memory_order_acq_rel); }
+  void end_change() { segment_.block(self_).posted_version.fetch_add(1, std::memory_order_release); }
 
   SharedSegment segment_;
   std::int32_t self_;

@@ -143,7 +143,7 @@ struct ProcessBlock {
   alignas(cache_line) std::atomic<std::uint32_t> left;
   alignas(cache_line) char wake_address[64];
   alignas(cache_line) SharedTransfer transfers[transfers_count];
-  alignas(cache_line) std::atomic<std::uint64_t> posted_version;  // counts what was ever posted here
+  alignas(cache_line) std::atomic<std::uint64_t> posted_version;  // odd while posted receives change
   PostedBuffer posted[posted_count];
 };
 static_assert(sizeof(ProcessBlock) <= 2 * 4096);

@@ -51,10 +51,7 @@ void SharedMemoryChannel::fetch_shown(int place, ProcessIndex source, const Expo
                                       const ByteSequence& into, Completion* end) {
   Fetch& fetch = make_fetch(source, token, into, end);
   const std::uint32_t transfer = posted_.transfer_of(place);
-  posted_.begin_change();
-  fetch.peer->receiver.tell_looked_at(true);
-  const PostedBuffers::Met met = posted_.meet(place, fetch.expose);
-  posted_.end_change();
+  const PostedBuffers::Met met = posted_.meet(place, fetch.expose, fetch.peer->receiver);
   fetch.number = static_cast<std::int32_t>(transfer);
   fetch_by_number_[transfer] = &fetch;
   if (met == PostedBuffers::Met::finished) {

@@ -152,32 +152,30 @@ bool AdapterPort::off_level(const Packet& packet) const {
          path_service_level(index_, packet.destination_lid, parameters.service_levels);
 }
 
+void AdapterPort::send_fast(Packet& packet) {
+  count_sent(packet);
+  if (!stays_here(packet)) adapter_.services().network.send(index_, packet);
+}
+
 void AdapterPort::run_fast() {
-  const auto send = [this](Packet& packet) {
-    count_sent(packet);
-    if (!stays_here(packet)) adapter_.services().network.send(index_, packet);
-  };
   while (QueuePair* queue_pair = urgent_.pop_front()) {
     while (Packet* packet = queue_pair->port() == number_ ? queue_pair->next_answer() : nullptr)
-      send(*packet);
+      send_fast(*packet);
     finish_service(*queue_pair);
   }
   while (QueuePair* queue_pair = ready_.pop_front()) {
     queue_pair->in_service = true;
     Packet* packet = nullptr;
-    while (queue_pair->port() == number_ && (packet = queue_pair->next_packet()) != nullptr) send(*packet);
+    while (queue_pair->port() == number_ && (packet = queue_pair->next_packet()) != nullptr)
+      send_fast(*packet);
     queue_pair->in_service = false;
     finish_service(*queue_pair);
   }
 }
 
 void AdapterPort::send_posted(QueuePair& queue_pair) {
-  Network& network = adapter_.services().network;
-  if (!network.fast()) return;
-  while (Packet* packet = queue_pair.next_packet()) {
-    count_sent(*packet);
-    if (!stays_here(*packet)) network.send(index_, *packet);
-  }
+  if (!adapter_.services().network.fast()) return;
+  while (Packet* packet = queue_pair.next_packet()) send_fast(*packet);
 }
 
 // It goes to the end of the line; of another port's, when it has migrated.
@@ -389,8 +387,8 @@ void AdapterPort::train_leaves(int source) {
   if (!ready_.empty() || (engine.serving != nullptr && passes_itself(*engine.serving, engine))) run(engine);
 }
 
-// The oldest packet of this stream has left. Its queue pair may go to another engine now:
-// one that found nothing to do looks again.
+// The oldest packet of this stream has left. Its queue pair may go to another engine now: one that found
+// nothing to do looks again.
 void AdapterPort::leave_pipeline(Outlet& outlet, std::uint32_t stream) {
   HAWSER_ASSERT(!outlet.pipeline.empty());
   const auto of = [stream](const Leaving& each) { return each.owner != nullptr && each.stream == stream; };
@@ -401,7 +399,8 @@ void AdapterPort::leave_pipeline(Outlet& outlet, std::uint32_t stream) {
                            [](const Leaving& each) { return each.owner == nullptr; });
   }
   HAWSER_ASSERT(leaving != outlet.pipeline.end());
-  const auto [queue_pair, of_stream, read_response] = *leaving;
+  QueuePair* const queue_pair = leaving->owner;
+  const bool read_response = leaving->read_response;
   outlet.pipeline.erase(leaving);
   if (queue_pair == nullptr) return;
   if (read_response) --queue_pair->read_responses_leaving;

@@ -54,7 +54,7 @@ class AdapterPort final : public PacketSink {
   bool answers(const AddressVector& path) const;
   const PortCounters& counters() const { return counters_; }
 
-  void kick(QueuePair& queue_pair);     // it has something to send
+  void kick(QueuePair& queue_pair);  // it has something to send
   // Sends now what an adapter would have sent by the time at which the queue pair can be destroyed. (With
   // rates, what has not left is lost.)
   void send_posted(QueuePair& queue_pair);
@@ -108,6 +108,7 @@ class AdapterPort final : public PacketSink {
   void run_fast();
   void run(Engine& engine);
   void fetched(Engine& engine);
+  void send_fast(Packet& packet);
   Packet* next_packet(Engine& engine);
   Packet* next_urgent(Engine& engine);
   QueuePair* next_ready(Engine& engine);

@@ -66,8 +66,8 @@ class QueuePair {
   bool has_work() const;
   bool has_urgent()
       const;  // an acknowledgement, or the like, is to go out: small, and the other end waits for it
-  // Null: nothing to send now. `most`: of its MTUs in one packet.
   enum class Of : std::uint8_t { both, requests, answers };
+  // Null: nothing to send now. `most`: of its MTUs in one packet.
   Packet* next_packet(std::uint32_t most = UINT32_MAX, Of of = Of::both);
   // Whether there is something to send beside requests, or beside answers.
   bool has_work_beside(bool answers) const;
