@@ -126,7 +126,7 @@ void PutConfirmations::add(WorkEntry& confirmation) {
   ++context_.counters.confirming_reads;
   resources_.entries.place(confirmation, WorkEntry::Place::in_flight);
   confirmation.subchannel->add(confirmation);
-  context_.note_posted();
+  context_.wake_sleeper();
 }
 
 void PutConfirmations::on_read(const WorkEntry& confirmation) {

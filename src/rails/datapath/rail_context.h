@@ -32,8 +32,8 @@ struct RailContext {
   std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }
   // How long an adapter is silent, with the knobs as they are, before it gives a connection up.
   Nanoseconds adapter_patience() const { return knobs.rail_acknowledge_time * (knobs.rail_retries + 1); }
-  // Something was posted, which will be overdue some time.
-  void note_posted() {
+  // Something was posted, which will be overdue some time, or a timer is due: somebody has to look.
+  void wake_sleeper() {
     if (alarm != nullptr) [[unlikely]]
       std::exchange(alarm, nullptr)->ring();
   }
@@ -50,7 +50,7 @@ struct RailContext {
   RailCounters counters;
   Nanoseconds now = 0;
   TransportEvents* events = nullptr;  // during progress
-  DeadlineAlarm* alarm = nullptr;     // to be rung when something is posted
+  DeadlineAlarm* alarm = nullptr;     // to be rung by wake_sleeper()
   // The program computes: this end's software is not there when a read ends.
   bool program_computes = false;
   bool call_ends = false;  // the call that makes this pass does not wait: the program may compute next

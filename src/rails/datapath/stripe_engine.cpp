@@ -273,7 +273,7 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   transfer.posted_ += range.size;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   subchannel.add(entry);
-  context_.note_posted();
+  context_.wake_sleeper();
   confirmations_.on_put_in_flight();
   if (!entry.light) context_.status.posted(subchannel.status_row, range.size);
   if (transfer.wants_finishes_) finishes_.add(entry);

@@ -9,7 +9,7 @@ namespace hawser {
 
 class TimerList {
  public:
-  explicit TimerList(const RailContext& context) : context_(context) {}
+  explicit TimerList(RailContext& context) : context_(context) {}
 
   // The timers look at it, and do so in this pass.
   void watch(Subchannel& subchannel) {
@@ -19,7 +19,10 @@ class TimerList {
   void remove(Subchannel& subchannel) {
     if (subchannel.timer_link.linked()) list_.remove(&subchannel);
   }
-  void run_soon() { next_run_ = context_.now; }
+  void run_soon() {
+    next_run_ = context_.now;
+    context_.wake_sleeper();
+  }
   // When the timers are to look next.
   Nanoseconds next_run() const { return next_run_; }
   void set_next_run(Nanoseconds time) { next_run_ = time; }
@@ -29,7 +32,7 @@ class TimerList {
   Subchannel* next(const Subchannel* subchannel) const { return list_.next(subchannel); }
 
  private:
-  const RailContext& context_;
+  RailContext& context_;
   IntrusiveList<Subchannel, &Subchannel::timer_link> list_;
   Nanoseconds next_run_ = 0;
 };

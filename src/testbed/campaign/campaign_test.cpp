@@ -86,6 +86,13 @@ TEST(Campaign, WhoLeavesALockWakesItsNeighbour) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
+// With few connections, a receive was posted for a large message that had been offered, and the program
+// computed: nobody looked at the timer that was to ask for room, so the sender waited until it had computed.
+TEST(Campaign, WhoComputesStillAsksForRoom) {
+  const SeedVerdict verdict = run_seed(312918, {});
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+
 TEST(Campaign, ReachesEveryPartOfTheProtocol) {
   CampaignOptions options;
   options.first = 2001;
