@@ -235,6 +235,26 @@ TEST(Chunk, BothEndsOfAConnection) {
   }
 }
 
+// A request does not wait for what others read, of whichever queue pair: neither a small one, which would be
+// late, nor one that reads as much, which would leave a gap on the way back. So hosts that read around a ring
+// take as long with an even number of them as with an odd one.
+TEST(Chunk, RequestsBesideDataThatOthersRead) {
+  constexpr double packet = 2048;
+  for (const std::uint32_t chunk : {0U, 64 * kib}) {
+    const Case beside{star(3), links(1e9), {{1, 0, 256 * kib, 20, read}, {0, 2, 8, 50, write, true}}};
+    EXPECT_LT(static_cast<double>(run(beside, chunk).ends[1]), 50 * (2 * 1200 + 3 * packet)) << chunk;
+    const auto ring = [&](int hosts) {
+      Case reads{star(hosts), links(1e9), {}};
+      for (int host = 0; host < hosts; ++host)
+        reads.flows.push_back({host, (host + 1) % hosts, 64 * kib, 20, read, true});
+      const Outcomes outcomes = run(reads, chunk);
+      return static_cast<double>(*std::max_element(outcomes.ends.begin(), outcomes.ends.end()));
+    };
+    const double bound = 20 * (64 * kib + 2 * 1200 + 2 * packet);
+    for (const int hosts : {3, 4, 5, 8}) EXPECT_LT(ring(hosts), bound * 1.03) << hosts << " in " << chunk;
+  }
+}
+
 // Packets that come in slowly do not keep a fast link from others, as packets of an MTU do not either.
 TEST(Chunk, SlowLinksInFrontOfFastOnes) {
   const Topology topology = tree();

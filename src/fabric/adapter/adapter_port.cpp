@@ -33,9 +33,14 @@ AdapterPort::AdapterPort(Adapter& adapter, int number, AdapterBus& bus)
   for (int i = 0; i < parameters.send_engines; ++i) {
     auto engine = std::make_unique<Engine>();
     engine->port = this;
-    engine->data.queue.port = engine->answers.queue.port = index_;
-    engine->data.queue.source = i;
-    engine->answers.queue.source = parameters.send_engines + i;
+    engine->number = i;
+    int source = i;
+    for (Outlet* outlet : {static_cast<Outlet*>(&engine->requests), static_cast<Outlet*>(&engine->responses),
+                           &engine->acknowledgements}) {
+      outlet->queue.port = index_;
+      outlet->queue.source = source;
+      source += parameters.send_engines;
+    }
     engine->rate.set_rate(parameters.send_engine_rate);
     engines_.push_back(std::move(engine));
   }
@@ -69,22 +74,24 @@ void AdapterPort::refresh() {
 // ---- sending ----
 
 void AdapterPort::kick(QueuePair& queue_pair) {
-  const auto passes = [&](const auto& engine) { return passes_itself(queue_pair, *engine); };
-  if (!enqueue(queue_pair) && std::none_of(engines_.begin(), engines_.end(), passes)) return;
+  if (!enqueue(queue_pair)) return;
   // A moment later, so that requests posted together are served together and no call goes deep.
   if (!doorbell_.scheduled()) adapter_.services().events.schedule(doorbell_, adapter_.now());
 }
 
 // False: it was in line already, an engine is at it, or it has nothing to send now.
 bool AdapterPort::enqueue(QueuePair& queue_pair) {
-  if (queue_pair.has_urgent()) {
-    if (queue_pair.urgent_link.linked()) return false;
-    urgent_.push_back(&queue_pair);
-    return true;
-  }
-  if (queue_pair.in_service || queue_pair.ready_link.linked() || !queue_pair.has_work()) return false;
-  if (held_back(queue_pair)) return false;
-  ready_.push_back(&queue_pair);
+  const bool urgent = queue_pair.has_urgent() && !queue_pair.urgent_link.linked();
+  if (urgent) urgent_.push_back(&queue_pair);
+  const bool responses = enqueue(queue_pair.responses);
+  const bool requests = enqueue(queue_pair.requests);
+  return urgent || responses || requests;
+}
+
+bool AdapterPort::enqueue(SendTurn& turn) {
+  if (turn.in_service || turn.ready_link.linked() || !turn.queue_pair.has_work(turn.stream)) return false;
+  if (held_back(turn.queue_pair)) return false;
+  ready(turn.stream).push_back(&turn);
   return true;
 }
 
@@ -97,7 +104,7 @@ bool AdapterPort::held_back(QueuePair& queue_pair) {
 }
 
 // A packet of data is taken from it; if that makes it wait, it loses the rest of its turn.
-void AdapterPort::pace(QueuePair& queue_pair, const Packet& packet, Engine& engine) {
+void AdapterPort::pace(QueuePair& queue_pair, const Packet& packet, DataOutlet& outlet) {
   const Parameters& parameters = adapter_.services().parameters;
   const double rate = adapter_.services().network.rate(index_);
   if (!parameters.congestion_control || rate == 0 || packet.payload.size == 0 ||
@@ -105,22 +112,27 @@ void AdapterPort::pace(QueuePair& queue_pair, const Packet& packet, Engine& engi
     return;
   const auto duration = static_cast<Nanoseconds>(packet.wire_bytes / rate * 1e9);
   queue_pair.congestion.sent(parameters, adapter_.now(), duration);
-  if (queue_pair.congestion.not_before() > adapter_.now()) engine.burst = 0;
+  if (queue_pair.congestion.not_before() > adapter_.now()) outlet.burst = 0;
 }
 
 void AdapterPort::unqueue(QueuePair& queue_pair) {
-  if (queue_pair.ready_link.linked()) ready_.remove(&queue_pair);
+  for (SendTurn* turn : {&queue_pair.requests, &queue_pair.responses})
+    if (turn->ready_link.linked()) ready(turn->stream).remove(turn);
   if (queue_pair.urgent_link.linked()) urgent_.remove(&queue_pair);
 }
 
 void AdapterPort::forget(QueuePair& queue_pair) {
   unqueue(queue_pair);
   for (auto& engine : engines_) {
-    if (engine->serving == &queue_pair) engine->serving = nullptr;
-    for (Outlet* outlet : {&engine->data, &engine->answers}) {
-      for (Leaving& each : outlet->pipeline)
+    const auto leave = [&](Outlet& outlet) {
+      for (Leaving& each : outlet.pipeline)
         if (each.owner == &queue_pair) each.owner = nullptr;
+    };
+    for (DataOutlet* outlet : engine->data) {
+      if (outlet->serving == &queue_pair.turn(outlet->stream)) outlet->serving = nullptr;
+      leave(*outlet);
     }
+    leave(engine->acknowledgements);
   }
 }
 
@@ -159,17 +171,20 @@ void AdapterPort::send_fast(Packet& packet) {
 
 void AdapterPort::run_fast() {
   while (QueuePair* queue_pair = urgent_.pop_front()) {
-    while (Packet* packet = queue_pair->port() == number_ ? queue_pair->next_answer() : nullptr)
+    while (Packet* packet = queue_pair->port() == number_ ? queue_pair->next_urgent() : nullptr)
       send_fast(*packet);
     finish_service(*queue_pair);
   }
-  while (QueuePair* queue_pair = ready_.pop_front()) {
-    queue_pair->in_service = true;
-    Packet* packet = nullptr;
-    while (queue_pair->port() == number_ && (packet = queue_pair->next_packet()) != nullptr)
-      send_fast(*packet);
-    queue_pair->in_service = false;
-    finish_service(*queue_pair);
+  for (ReadyList* ready : {&ready_responses_, &ready_requests_}) {
+    while (SendTurn* turn = ready->pop_front()) {
+      QueuePair& queue_pair = turn->queue_pair;
+      turn->in_service = true;
+      Packet* packet = nullptr;
+      while (queue_pair.port() == number_ && (packet = queue_pair.next_packet()) != nullptr)
+        send_fast(*packet);
+      turn->in_service = false;
+      finish_service(queue_pair);
+    }
   }
 }
 
@@ -188,9 +203,9 @@ void AdapterPort::finish_service(QueuePair& queue_pair) {
   }
 }
 
+// Another engine may not take more of it while packets leave by one: they could overtake each other.
 bool AdapterPort::eligible(const QueuePair& queue_pair, const Engine& engine) const {
-  if (queue_pair.in_service && engine.serving != &queue_pair) return false;
-  return queue_pair.in_pipeline == 0 || queue_pair.engine == engine.data.queue.source;
+  return queue_pair.in_pipeline == 0 || queue_pair.engine == engine.number;
 }
 
 Packet* AdapterPort::next_urgent(Engine& engine) {
@@ -203,9 +218,9 @@ Packet* AdapterPort::next_urgent(Engine& engine) {
       continue;
     }
     urgent_.remove(queue_pair);
-    Packet* packet = here ? queue_pair->next_answer() : nullptr;
+    Packet* packet = here ? queue_pair->next_urgent() : nullptr;
     if (packet != nullptr) {
-      enter_pipeline(engine, engine.answers, *queue_pair, *packet);
+      enter_pipeline(engine, engine.acknowledgements, *queue_pair, *packet);
       return packet;
     }
     finish_service(*queue_pair);
@@ -214,84 +229,81 @@ Packet* AdapterPort::next_urgent(Engine& engine) {
   return nullptr;
 }
 
-QueuePair* AdapterPort::next_ready(Engine& engine) {
-  for (QueuePair* queue_pair = ready_.front(); queue_pair != nullptr; queue_pair = ready_.next(queue_pair)) {
-    if (!eligible(*queue_pair, engine)) continue;
-    if (leaves_as_train(*queue_pair, engine) && !passes_itself(*queue_pair, engine)) continue;
-    ready_.remove(queue_pair);
-    return queue_pair;
+SendTurn* AdapterPort::next_ready(DataOutlet& outlet) {
+  ReadyList& line = ready(outlet.stream);
+  for (SendTurn* turn = line.front(); turn != nullptr; turn = line.next(turn)) {
+    if (!eligible(turn->queue_pair, outlet.engine) || leaves_as_train(*turn, outlet)) continue;
+    line.remove(turn);
+    return turn;
   }
   return nullptr;
 }
 
-// Whether another packet of data may be fetched. A chunk is enough, but while one leaves packets of other
-// queue pairs may, and leave between its own.
-bool AdapterPort::has_room(const Engine& engine) const {
-  const InputQueue& queue = engine.data.queue;
-  if (queue.train != nullptr) return engine.data.ahead() == 0;
+// Whether another packet may be fetched. A chunk is enough, but while one leaves packets of other queue pairs
+// may, and leave between its own.
+bool AdapterPort::has_room(const DataOutlet& outlet) const {
+  const InputQueue& queue = outlet.queue;
+  if (queue.train != nullptr) return outlet.ahead() == 0;
   const bool chunk = !queue.fifo.empty() && queue.fifo.back()->units() > Network::packets_per_turn;
-  return !chunk && engine.data.ahead() < packets_ahead;
+  return !chunk && outlet.ahead() < packets_ahead;
 }
 
-// Then only packets of its other stream may leave.
-bool AdapterPort::leaves_as_train(const QueuePair& queue_pair, const Engine& engine) {
-  const Train* const train = engine.data.queue.train;
-  return train != nullptr && PacketBody::queue_pair_of(train->stream) == queue_pair.number();
+// Then it has to wait for the end of that.
+bool AdapterPort::leaves_as_train(const SendTurn& turn, const DataOutlet& outlet) const {
+  const Train* const train = outlet.queue.train;
+  return train != nullptr && PacketBody::queue_pair_of(train->stream) == turn.queue_pair.number();
 }
 
-// Whether the queue pair has something to send between the packets of its own train.
-bool AdapterPort::passes_itself(const QueuePair& queue_pair, const Engine& engine) {
-  return leaves_as_train(queue_pair, engine) &&
-         queue_pair.has_work_beside(PacketBody::is_of_answers(engine.data.queue.train->stream));
-}
-
-// Of data. While others wait, a queue pair has no more than the rest of its turn.
-Packet* AdapterPort::next_packet(Engine& engine) {
+// While others wait, a queue pair has no more than the rest of its turn.
+Packet* AdapterPort::next_packet(DataOutlet& outlet) {
   while (true) {
-    if (engine.serving == nullptr) {
-      engine.serving = next_ready(engine);
-      if (engine.serving == nullptr) return nullptr;
-      engine.serving->in_service = true;
-      engine.burst = Network::packets_per_service;
+    if (outlet.serving == nullptr) {
+      outlet.serving = next_ready(outlet);
+      if (outlet.serving == nullptr) return nullptr;
+      outlet.serving->in_service = true;
+      outlet.burst = Network::packets_per_service;
     }
-    QueuePair& queue_pair = *engine.serving;
-    if (engine.burst > 0 && queue_pair.port() == number_) {
-      using Of = QueuePair::Of;
-      const bool leaves = leaves_as_train(queue_pair, engine);
-      const Of of = !leaves                                                      ? Of::both
-                    : PacketBody::is_of_answers(engine.data.queue.train->stream) ? Of::requests
-                                                                                 : Of::answers;
-      const bool alone = ready_.empty();
-      if (Packet* packet =
-              queue_pair.next_packet(alone ? UINT32_MAX : static_cast<std::uint32_t>(engine.burst), of)) {
-        engine.burst -= static_cast<int>(packet->units());
-        pace(queue_pair, *packet, engine);
-        enter_pipeline(engine, engine.data, queue_pair, *packet);
+    SendTurn& turn = *outlet.serving;
+    QueuePair& queue_pair = turn.queue_pair;
+    if (outlet.burst > 0 && queue_pair.port() == number_) {
+      if (leaves_as_train(turn, outlet)) return nullptr;
+      const bool alone = ready(outlet.stream).empty();
+      const auto most = alone ? UINT32_MAX : static_cast<std::uint32_t>(outlet.burst);
+      if (Packet* packet = queue_pair.next_packet(turn.stream, most)) {
+        outlet.burst -= static_cast<int>(packet->units());
+        pace(queue_pair, *packet, outlet);
+        take_turn(outlet, turn, *packet);
+        enter_pipeline(outlet.engine, outlet, queue_pair, *packet);
         return packet;
       }
-      if (leaves) return nullptr;
     }
-    engine.serving = nullptr;
-    queue_pair.in_service = false;
+    outlet.serving = nullptr;
+    turn.in_service = false;
     finish_service(queue_pair);
   }
 }
 
-void AdapterPort::enter_pipeline(Engine& engine, Outlet& outlet, QueuePair& queue_pair, Packet& packet) {
+// Where it stands among packets that leave between those of a train.
+void AdapterPort::take_turn(DataOutlet& outlet, SendTurn& turn, Packet& packet) {
+  const Train* const train = outlet.queue.train;
+  if (train == nullptr) return;
+  packet.after_turn = turn.round == outlet.round;
+  if (packet.after_turn) ++outlet.round;
+  turn.round = outlet.round;
+  QueuePair* const first =
+      packet.after_turn ? adapter_.find(PacketBody::queue_pair_of(train->stream)) : nullptr;
+  if (first == nullptr || first->port() != number_) return;
+  SendTurn& waits = first->turn(outlet.stream);
+  if (!waits.ready_link.linked()) return;
+  ready(outlet.stream).remove(&waits);
+  ready(outlet.stream).push_back(&waits);
+}
+
+void AdapterPort::enter_pipeline(const Engine& engine, Outlet& outlet, QueuePair& queue_pair,
+                                 const Packet& packet) {
   const bool read_response = packet.kind == PacketKind::read_response;
-  if (const Train* train = engine.data.queue.train; train != nullptr && &outlet == &engine.data) {
-    packet.after_turn = queue_pair.turns == engine.round;
-    if (packet.after_turn) ++engine.round;
-    queue_pair.turns = engine.round;
-    QueuePair* const first =
-        packet.after_turn ? adapter_.find(PacketBody::queue_pair_of(train->stream)) : nullptr;
-    if (first != nullptr && first->port() == number_ && first->ready_link.linked()) {
-      ready_.remove(first);
-      ready_.push_back(first);
-    }
-  }
   outlet.pipeline.push_back({&queue_pair, packet.stream(), read_response});
-  queue_pair.engine = engine.data.queue.source;
+  queue_pair.engine = engine.number;
   ++queue_pair.in_pipeline;
   if (read_response) ++queue_pair.read_responses_leaving;
   finish_service(queue_pair);
@@ -314,31 +326,47 @@ bool AdapterPort::stays_here(Packet& packet) {
 }
 
 void AdapterPort::run(Engine& engine) {
-  if (engine.running) return;  // a packet was dropped at once: the loop below goes on by itself
+  if (engine.running) return;  // a packet was dropped at once: the loops below go on by themselves
   engine.running = true;
-  const Nanoseconds now = adapter_.now();
-  while (engine.answers.ahead() < packets_ahead) {
-    Packet* packet = next_urgent(engine);
-    if (packet == nullptr) break;
-    packet->tail = engine.rate.pass_between(now, packet->wire_bytes);
-    leave(engine.answers, *packet);
-  }
-  while (engine.fetching == nullptr && has_room(engine)) {
-    Packet* packet = next_packet(engine);
-    if (packet == nullptr) break;
-    const Nanoseconds ready = fetch(engine, *packet);
-    if (ready > now) {
-      engine.fetching = packet;
-      adapter_.services().events.schedule(engine.fetch_event, ready);
-    } else {
-      leave(engine.data, *packet);
-    }
+  // An acknowledgement may have waited for data before it.
+  bool again = true;
+  while (again) {
+    run_acknowledgements(engine);
+    again = false;
+    for (DataOutlet* outlet : engine.data) again = run(*outlet) || again;
   }
   engine.running = false;
 }
 
+void AdapterPort::run_acknowledgements(Engine& engine) {
+  while (engine.acknowledgements.ahead() < packets_ahead) {
+    Packet* packet = next_urgent(engine);
+    if (packet == nullptr) return;
+    packet->tail = engine.rate.pass_between(adapter_.now(), packet->wire_bytes);
+    leave(engine.acknowledgements, *packet);
+  }
+}
+
+// Answers whether it has sent, or begun to fetch.
+bool AdapterPort::run(DataOutlet& outlet) {
+  bool sent = false;
+  while (outlet.fetching == nullptr && has_room(outlet)) {
+    Packet* packet = next_packet(outlet);
+    if (packet == nullptr) break;
+    sent = true;
+    const Nanoseconds ready = fetch(outlet, *packet);
+    if (ready > adapter_.now()) {
+      outlet.fetching = packet;
+      adapter_.services().events.schedule(outlet.fetch_event, ready);
+    } else {
+      leave(outlet, *packet);
+    }
+  }
+  return sent;
+}
+
 // Returns when the packet may go to the network: a chunk when its first MTU has been fetched.
-Nanoseconds AdapterPort::fetch(Engine& engine, Packet& packet) {
+Nanoseconds AdapterPort::fetch(DataOutlet& outlet, Packet& packet) {
   const Nanoseconds now = adapter_.now();
   Nanoseconds head = now;
   packet.tail = now;
@@ -346,11 +374,11 @@ Nanoseconds AdapterPort::fetch(Engine& engine, Packet& packet) {
     if (way.unlimited()) return;
     const Nanoseconds before = std::max(now, way.free_at());
     const Nanoseconds first = (way.occupy(now, bytes) - before) / packet.units();
-    const Nanoseconds early = packet.units() > 1 && engine.ready_before && before == now ? first : 0;
+    const Nanoseconds early = packet.units() > 1 && outlet.ready_before && before == now ? first : 0;
     head = std::max(head, before + first - early);
     packet.tail = std::max(packet.tail, way.free_at() - early);
   };
-  pass(engine.rate, packet.wire_bytes);
+  pass(outlet.engine.rate, packet.wire_bytes);
   pass(bus_.outward(), packet.payload.size);
   if (is_mine(packet.destination_lid)) return std::max(packet.tail, loop_.occupy(now, packet.wire_bytes));
   return head;
@@ -365,26 +393,32 @@ void AdapterPort::leave(Outlet& outlet, Packet& packet) {
   }
 }
 
-void AdapterPort::fetched(Engine& engine) {
-  Packet* packet = engine.fetching;
-  engine.fetching = nullptr;
-  leave(engine.data, *packet);
-  run(engine);
+void AdapterPort::fetched(DataOutlet& outlet) {
+  Packet* packet = outlet.fetching;
+  outlet.fetching = nullptr;
+  leave(outlet, *packet);
+  run(outlet.engine);
 }
 
 void AdapterPort::source_has_room(int source, std::uint32_t stream) {
   const auto number = static_cast<std::size_t>(source);
   Engine& engine = *engines_[number % engines_.size()];
-  Outlet& outlet = number < engines_.size() ? engine.data : engine.answers;
+  const std::size_t which = number / engines_.size();
+  if (which >= engine.data.size()) {
+    leave_pipeline(engine.acknowledgements, stream);
+    return run(engine);
+  }
+  DataOutlet& outlet = *engine.data[which];
   leave_pipeline(outlet, stream);
-  engine.ready_before = true;
+  outlet.ready_before = true;
   run(engine);
-  engine.ready_before = false;
+  outlet.ready_before = false;
 }
 
 void AdapterPort::train_leaves(int source) {
-  Engine& engine = *engines_[static_cast<std::size_t>(source) % engines_.size()];
-  if (!ready_.empty() || (engine.serving != nullptr && passes_itself(*engine.serving, engine))) run(engine);
+  const auto number = static_cast<std::size_t>(source);
+  Engine& engine = *engines_[number % engines_.size()];
+  if (!ready(engine.data[number / engines_.size()]->stream).empty()) run(engine);
 }
 
 // The oldest packet of this stream has left. Its queue pair may go to another engine now: one that found
@@ -405,65 +439,10 @@ void AdapterPort::leave_pipeline(Outlet& outlet, std::uint32_t stream) {
   if (queue_pair == nullptr) return;
   if (read_response) --queue_pair->read_responses_leaving;
   if (--queue_pair->in_pipeline > 0 || engines_.size() == 1) return;
-  if (!queue_pair->ready_link.linked() && !queue_pair->urgent_link.linked()) return;
+  if (!queue_pair->requests.ready_link.linked() && !queue_pair->responses.ready_link.linked() &&
+      !queue_pair->urgent_link.linked())
+    return;
   if (!doorbell_.scheduled()) adapter_.services().events.schedule(doorbell_, adapter_.now());
-}
-
-// ---- receiving ----
-
-void AdapterPort::arrive(Packet& packet) {
-  const Parameters& parameters = adapter_.services().parameters;
-  const bool limited = parameters.receive_engine_rate != 0 || parameters.bus_rate != 0;
-  if (limited && !packet.processing) {
-    EventQueue& events = adapter_.services().events;
-    QueuePair* queue_pair = adapter_.find(packet.destination_qp);
-    const auto engine = static_cast<std::size_t>(queue_pair != nullptr ? queue_pair->receive_engine : 0);
-    const Nanoseconds now = events.now();
-    // The first MTU of a chunk is worked on while the others come, and the last when it has come.
-    const Nanoseconds units = packet.units();
-    const Nanoseconds first = now - (now - packet.head) / units * (units - 1);
-    const auto pass = [&](Serializer& way, std::uint64_t bytes) {
-      if (way.unlimited()) return now;
-      const Nanoseconds begin = std::max(first, way.free_at());
-      const Nanoseconds end = way.occupy(first, bytes);
-      return std::max(end, now + (end - begin) / units);
-    };
-    const Nanoseconds done =
-        std::max(pass(receive_engines_[engine % receive_engines_.size()], packet.wire_bytes),
-                 pass(bus_.inward(), packet.payload.size));
-    if (done > now) {
-      packet.processing = true;
-      events.schedule(packet, done);
-      return;
-    }
-  }
-  take(packet);
-}
-
-bool AdapterPort::meets_fault(Packet& packet) {
-  const auto count_down = [](int& left) {
-    if (left == 0) return false;
-    if (left > 0) --left;
-    return true;
-  };
-  if (packet.kind == PacketKind::acknowledge && count_down(lose_acknowledges)) return true;
-  if (packet.payload.size > 0 && corrupt_payloads != 0 && count_down(corrupt_payloads))
-    packet.corrupted = true;
-  return false;
-}
-
-void AdapterPort::take(Packet& packet) {
-  ++counters_.received_packets;
-  counters_.received_bytes += packet.wire_bytes;
-  if (packet.congestion_marked) ++counters_.marked;
-  const bool mine =
-      packet.destination_lid >= first_multicast_lid || (packet.destination_lid >> lmc()) == (lid() >> lmc());
-  if (adapter_.dead() || !mine) {
-    ++counters_.unclaimed;
-  } else if (!meets_fault(packet)) {
-    adapter_.deliver(packet);
-  }
-  adapter_.services().network.consume(packet);
 }
 
 }  // namespace hawser::fabric

@@ -1,11 +1,14 @@
 // AdapterPort: addresses and state of one port, and the engines between the queue pairs and the network. Each
-// send engine serves one queue pair at a time, in turn (so one queue pair alone cannot use two engines: V07
+// send engine serves queue pairs in turn, one at a time (so one queue pair alone cannot use two engines: V07
 // section 2.3.1), fetches packets over the I/O bus at its own rate, and runs at most two packets ahead of the
 // link. Each receive engine takes packets of the queue pairs assigned to it.
-// Acknowledgements wait neither for their queue pair's turn nor behind data, or time-outs would depend on how
-// many share a port.
+// An engine has three outlets, which share its rate and the link: for requests, for the data that others
+// read, and for acknowledgements. So a request does not wait behind what others read, or a read that is
+// asked for later would leave a gap on the way back; and acknowledgements wait neither for a turn nor behind
+// data, or time-outs would depend on how many share a port.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -90,37 +93,49 @@ class AdapterPort final : public PacketSink {
       return queue.fifo.size() + (queue.pending != 0 && queue.unstarted == 0 ? 1 : 0);
     }
   };
-  struct Engine {
-    AdapterPort* port = nullptr;
-    Outlet data, answers;
-    Serializer rate;
-    QueuePair* serving = nullptr;
+  struct Engine;
+  struct DataOutlet : Outlet {
+    DataOutlet(Engine& of, Stream what) : engine(of), stream(what) {}
+    Engine& engine;
+    const Stream stream;
+    SendTurn* serving = nullptr;
     int burst = 0;               // packets left before the next queue pair's turn
     Packet* fetching = nullptr;  // on its way over the bus
     std::uint64_t round = 0;     // of turns; a queue pair has one in each
+    bool ready_before = false;   // what is fetched next could have been while the packet before left
+    void on_fetched(Nanoseconds) { engine.port->fetched(*this); }
+    MemberEvent<DataOutlet, &DataOutlet::on_fetched> fetch_event{*this};
+  };
+  struct Engine {
+    AdapterPort* port = nullptr;
+    int number = 0;
+    DataOutlet requests{*this, Stream::requests}, responses{*this, Stream::responses};
+    Outlet acknowledgements;
+    Serializer rate;
     bool running = false;
-    bool ready_before = false;  // what is fetched next could have been while the packet before left
-    void on_fetched(Nanoseconds) { port->fetched(*this); }
-    MemberEvent<Engine, &Engine::on_fetched> fetch_event{*this};
+    std::array<DataOutlet*, 2> data{&requests, &responses};
   };
 
   void on_doorbell(Nanoseconds now);
   void run_fast();
   void run(Engine& engine);
-  void fetched(Engine& engine);
+  void run_acknowledgements(Engine& engine);
+  bool run(DataOutlet& outlet);
+  void fetched(DataOutlet& outlet);
   void send_fast(Packet& packet);
-  Packet* next_packet(Engine& engine);
+  Packet* next_packet(DataOutlet& outlet);
   Packet* next_urgent(Engine& engine);
-  QueuePair* next_ready(Engine& engine);
-  bool has_room(const Engine& engine) const;
-  static bool passes_itself(const QueuePair& queue_pair, const Engine& engine);
-  static bool leaves_as_train(const QueuePair& queue_pair, const Engine& engine);
-  Nanoseconds fetch(Engine& engine, Packet& packet);
-  void enter_pipeline(Engine& engine, Outlet& outlet, QueuePair& queue_pair, Packet& packet);
+  SendTurn* next_ready(DataOutlet& outlet);
+  bool has_room(const DataOutlet& outlet) const;
+  bool leaves_as_train(const SendTurn& turn, const DataOutlet& outlet) const;
+  Nanoseconds fetch(DataOutlet& outlet, Packet& packet);
+  void take_turn(DataOutlet& outlet, SendTurn& turn, Packet& packet);
+  void enter_pipeline(const Engine& engine, Outlet& outlet, QueuePair& queue_pair, const Packet& packet);
   bool eligible(const QueuePair& queue_pair, const Engine& engine) const;
   bool enqueue(QueuePair& queue_pair);
+  bool enqueue(SendTurn& turn);
   bool held_back(QueuePair& queue_pair);
-  void pace(QueuePair& queue_pair, const Packet& packet, Engine& engine);
+  void pace(QueuePair& queue_pair, const Packet& packet, DataOutlet& outlet);
   void leave_pipeline(Outlet& outlet, std::uint32_t stream);
   void finish_service(QueuePair& queue_pair);
   void count_sent(const Packet& packet);
@@ -141,7 +156,9 @@ class AdapterPort final : public PacketSink {
   std::vector<std::unique_ptr<Engine>> engines_;
   std::vector<Serializer> receive_engines_;
   Serializer loop_;  // messages of the port to itself go at the link's rate
-  IntrusiveList<QueuePair, &QueuePair::ready_link> ready_;
+  using ReadyList = IntrusiveList<SendTurn, &SendTurn::ready_link>;
+  ReadyList& ready(Stream stream) { return stream == Stream::requests ? ready_requests_ : ready_responses_; }
+  ReadyList ready_requests_, ready_responses_;
   IntrusiveList<QueuePair, &QueuePair::urgent_link> urgent_;
   MemberEvent<AdapterPort, &AdapterPort::on_doorbell> doorbell_{*this};
 };

@@ -160,13 +160,13 @@ void QueuePair::receive(Packet& packet) {
 }
 
 bool QueuePair::has_work() const {
-  if (context_->defunct()) return false;
-  return responder_.has_work() || (may_request() && requester_.has_work());
+  return has_urgent() || has_work(Stream::responses) || has_work(Stream::requests);
 }
 
-bool QueuePair::has_work_beside(bool answers) const {
+bool QueuePair::has_work(Stream stream) const {
   if (context_->defunct()) return false;
-  return answers ? may_request() && requester_.has_work() : responder_.has_work();
+  if (stream == Stream::responses) return responder_.has_work() && !responder_.has_urgent();
+  return may_request() && requester_.has_work();
 }
 
 // A dying adapter does not reach the requests in memory.
@@ -176,26 +176,18 @@ bool QueuePair::may_request() const {
 
 bool QueuePair::has_urgent() const { return !context_->defunct() && responder_.has_urgent(); }
 
-Packet* QueuePair::next_answer() { return has_urgent() ? finish(responder_.next_response()) : nullptr; }
+Packet* QueuePair::next_urgent() { return has_urgent() ? finish(responder_.next_response()) : nullptr; }
 
-// What the other end waits for first; otherwise data that it reads and own requests in turn, as many MTUs of
-// one as of the other however coarse the chunks are. (Were reads answered first, two ends that read from each
-// other would each ask for more only when all was answered, and take turns with the link.)
-Packet* QueuePair::next_packet(std::uint32_t most, Of of) {
-  if (context_->defunct()) return nullptr;
+Packet* QueuePair::next_packet(Stream stream, std::uint32_t most) {
+  if (!has_work(stream)) return nullptr;
   most_mtus_ = most;
-  const bool may = of != Of::answers && may_request();
-  const bool request_first = may && (of == Of::requests || (request_turn_ > 0 && !responder_.has_urgent()));
-  if (Packet* packet = request_first ? requester_.next_packet() : nullptr) {
-    const std::uint32_t turn = packet->kind == PacketKind::read_request ? 1 : packet->psn_count;
-    request_turn_ -= std::min(request_turn_, turn);
-    return finish(packet);
-  }
-  if (Packet* packet = of == Of::requests ? nullptr : responder_.next_response()) {
-    request_turn_ = packet->psn_count;
-    return finish(packet);
-  }
-  return finish(may && !request_first ? requester_.next_packet() : nullptr);
+  return finish(stream == Stream::responses ? responder_.next_response() : requester_.next_packet());
+}
+
+Packet* QueuePair::next_packet() {
+  if (Packet* packet = next_urgent()) return packet;
+  if (Packet* packet = next_packet(Stream::responses)) return packet;
+  return next_packet(Stream::requests);
 }
 
 Packet* QueuePair::finish(Packet* packet) {

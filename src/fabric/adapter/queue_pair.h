@@ -17,6 +17,20 @@ namespace hawser::fabric {
 
 class Adapter;
 class Context;
+class QueuePair;
+
+// What a queue pair sends: packets of each go out in order.
+enum class Stream : std::uint8_t { requests, responses };
+
+// A queue pair's place among those that take turns at sending one stream.
+struct SendTurn {
+  SendTurn(QueuePair& of, Stream what) : queue_pair(of), stream(what) {}
+  QueuePair& queue_pair;
+  const Stream stream;
+  ListLink ready_link;      // in its port's list of those with work
+  bool in_service = false;  // a send engine is at it
+  std::uint64_t round = 0;  // of its engine's, the last in which it had its turn
+};
 
 class QueuePair {
  public:
@@ -64,14 +78,13 @@ class QueuePair {
   // ---- for the adapter ----
   void receive(Packet& packet);  // the packet stays the caller's
   bool has_work() const;
+  bool has_work(Stream stream) const;
   bool has_urgent()
       const;  // an acknowledgement, or the like, is to go out: small, and the other end waits for it
-  enum class Of : std::uint8_t { both, requests, answers };
   // Null: nothing to send now. `most`: of its MTUs in one packet.
-  Packet* next_packet(std::uint32_t most = UINT32_MAX, Of of = Of::both);
-  // Whether there is something to send beside requests, or beside answers.
-  bool has_work_beside(bool answers) const;
-  Packet* next_answer();  // only what is urgent
+  Packet* next_packet(Stream stream, std::uint32_t most = UINT32_MAX);
+  Packet* next_packet();  // of either
+  Packet* next_urgent();
   int port() const { return attributes_.path.port; }
   void kick();  // looks for work, as after a pause of the adapter
   void kill();  // a fault: fatal error and event
@@ -83,9 +96,9 @@ class QueuePair {
   int engine = 0;        // which send engine has packets of it, and how many: only that one may take more,
   int in_pipeline = 0;   // or they could overtake each other
   int read_responses_leaving = 0;  // of these
-  std::uint64_t turns = 0;         // of its engine's rounds, the last in which it had its turn
-  ListLink ready_link;             // in its port's list of queue pairs with work
-  bool in_service = false;         // a send engine is at it
+  SendTurn requests{*this, Stream::requests};
+  SendTurn responses{*this, Stream::responses};
+  SendTurn& turn(Stream stream) { return stream == Stream::requests ? requests : responses; }
   int receive_engine = 0;
   CongestionControl congestion;
   void on_pace(Nanoseconds) { kick(); }
@@ -136,7 +149,6 @@ class QueuePair {
   bool established_ = false;  // COMM_EST was raised
   bool drained_told_ = false;
   std::uint32_t most_mtus_ = UINT32_MAX;  // in the packet that is being made
-  std::uint32_t request_turn_ = 0;        // MTUs of requests that go out before the next answer to a read
   Requester requester_;
   Responder responder_;
   ReceiveQueue receives_;

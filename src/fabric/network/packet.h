@@ -121,7 +121,6 @@ struct PacketBody {
   // What it stays in order with: its queue pair's requests, or its answers.
   std::uint32_t stream() const { return source_qp << 1 | (answers() ? 1 : 0); }
   static constexpr std::uint32_t queue_pair_of(std::uint32_t stream) { return stream >> 1; }
-  static constexpr bool is_of_answers(std::uint32_t stream) { return (stream & 1) != 0; }
   bool answers() const {
     return kind == PacketKind::read_response || kind == PacketKind::atomic_response ||
            kind == PacketKind::acknowledge;

@@ -77,16 +77,11 @@ void Network::join_line(Wire& wire, Lane& lane, InputQueue& queue) {
     }
   }
   if (queue.source >= 0 && queue.train != nullptr && queue.train == wire.train) {
-    // Another queue pair of the train's engine: the one that the train is of has its turn to the end. Its own
-    // other stream takes turns with it by packets.
+    // Another queue pair of the train's engine: the one that the train is of has its turn to the end.
     const Train& train = *queue.train;
-    const bool own =
-        PacketBody::queue_pair_of(queue.fifo.front()->stream()) == PacketBody::queue_pair_of(train.stream);
     const bool after_turn = queue.fifo.front()->after_turn || wire.train_runs;
     const std::uint64_t turns = (wire.clock - train.begun_at) / packets_per_service + 1;
-    queue.turn_at = own          ? wire.clock
-                    : after_turn ? train.begun_at + turns * packets_per_service
-                                 : train.turn_at;
+    queue.turn_at = after_turn ? train.begun_at + turns * packets_per_service : train.turn_at;
   }
   queue.line = wire.self;
 }
