@@ -15,13 +15,9 @@ void move_packer(MessageRequest& request, const TypePacker& packer, const Dataty
   request.datatype = Ref<const Datatype>(&datatype);
 }
 
-// Messages from this size on may need this process's software before their bytes move.
-constexpr std::int64_t expected_bytes = 8192;
-
 }  // namespace
 
-[[gnu::noinline, gnu::cold]] static void leave_large(MpiProcess& process, MessageRequest& request) {
-  if (request.complete) return;
+static void leave_large(MpiProcess& process, MessageRequest& request) {
   if (request.direction == MessageRequest::Direction::receive && request.source_rank >= 0) {
     const auto& comm = static_cast<const Communicator&>(*request.communicator);
     process.point_to_point().show_receive(request, comm.process_of(request.source_rank));
@@ -29,19 +25,19 @@ constexpr std::int64_t expected_bytes = 8192;
   process.expect();
 }
 
-[[gnu::noinline, gnu::cold]] static void leave_small(MpiProcess& process, const MessageRequest& request) {
+[[gnu::noinline, gnu::cold]] static void leave(MpiProcess& process, MessageRequest& request) {
   if (request.complete) return;
-  if (request.stage == MessageRequest::Stage::arriving)
+  if (request.bytes.size >= MpiProcess::expected_bytes)
+    leave_large(process, request);
+  else if (request.stage == MessageRequest::Stage::arriving)
     process.expect();
   else
     process.expect_small();
 }
 
 void leave_to_progress(MpiProcess& process, MessageRequest& request) {
-  if (request.bytes.size >= expected_bytes) [[unlikely]]
-    leave_large(process, request);
-  else if (process.moves_while_computing()) [[unlikely]]
-    leave_small(process, request);
+  if (request.bytes.size >= process.noted_bytes()) [[unlikely]]
+    leave(process, request);
 }
 
 // Data in pieces. The packer must have its final place before the operation starts, so it lies in a request
@@ -189,7 +185,7 @@ Request& isend_otherwise(MpiProcess& process, const void* buf, std::int64_t coun
                          int dest, int tag, Communicator& comm) {
   MessageRequest& send = start_send(process, SendMode::standard, TrafficClass::nonblocking, buf, count,
                                     datatype, dest, tag, comm);
-  if (send.bytes.size >= expected_bytes) process.expect();
+  if (send.bytes.size >= MpiProcess::expected_bytes) process.expect();
   return send;
 }
 

@@ -336,6 +336,13 @@ void CollectiveEngine::complete(Operation& operation) {
   operation.complete = true;
 }
 
+bool CollectiveEngine::under_way(bool large) const {
+  for (const Operation* operation = active_.front(); operation != nullptr;
+       operation = active_.next(operation))
+    if (!large || !is_small(operation->call)) return true;
+  return false;
+}
+
 bool CollectiveEngine::advance_active(bool user_functions) {
   bool moved = false;
   for (Operation* operation = active_.front(); operation != nullptr;) {

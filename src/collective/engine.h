@@ -73,6 +73,9 @@ class CollectiveEngine {
     return (!retiring_.empty() && advance_retiring()) || moved;
   }
 
+  // Whether there are such operations; with `large`, such that move much.
+  bool under_way(bool large) const;
+
   ContextIds& context_ids() { return context_ids_; }
   PointToPoint& point_to_point() { return messages_; }
   Progress& waiting() { return progress_; }

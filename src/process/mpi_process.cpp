@@ -153,6 +153,7 @@ Result<> MpiProcess::leave() {
     for (const std::string& line : counter_report(*this))
       environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, line));
   may_stand_in_ = false;
+  noted_bytes_ = expected_bytes;
   Result<> left = disconnect();
   slot_.running = nullptr;
   connected_ = false;

@@ -126,18 +126,24 @@ class MpiProcess final : public Progress, public ToolSource {
   // A turn of a stand-in (base/process_lock.h) while the program computes: does what others wait for, and
   // arms the channels for more of that. True if anything moved. `deadline`: when the next turn is due,
   // whatever comes; if never, `alarm` rings when that changes. Calls no function of the program's.
-  bool stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm);
+  bool stand_in(bool arms, Nanoseconds& deadline, DeadlineAlarm& alarm);
   // At the end of a call of MPI that a stand-in found the program in: what came since the call's last look.
   void end_interrupted_call();
+  // Whether a turn of a stand-in arms the channels again.
+  bool wants_interrupts() const;
   StandIn& stand_in_state() { return stand_in_state_; }
   // Whether there is a stand-in.
   bool moves_while_computing() const override { return may_stand_in_; }
+  // Requests of so many bytes that a call leaves behind are of interest to others than their peers.
+  std::int64_t noted_bytes() const { return noted_bytes_; }
+  // Messages from this size on may need this process's software before their bytes move.
+  static constexpr std::int64_t expected_bytes = 8192;
   // Something large began that the program does not wait for yet.
   void expect() override {
     if (may_stand_in_) begin_and_arm();
   }
   void expect_small() override {
-    if (may_stand_in_ && !stand_in_state_.armed() && !stand_in_state_.in_vain()) arm_for_stand_in();
+    if (may_stand_in_ && stand_in_state_.notes_small()) begin_small();
   }
   // One pass of progress for a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops,
   // so the process yields its core now and then if nothing moved.
@@ -189,7 +195,9 @@ class MpiProcess final : public Progress, public ToolSource {
   void look_around();
   void begin_stand_in();
   void begin_and_arm();
+  void begin_small();
   void arm_for_stand_in();
+  void note_awaited();
   void arm_for_left_reads();
   void tell_interrupts();
   bool arm_and_look(bool& armed, int& passes);
@@ -206,6 +214,7 @@ class MpiProcess final : public Progress, public ToolSource {
   ProcessLock lock_;
   StandIn stand_in_state_;
   bool may_stand_in_ = false;                        // somebody does while the program computes
+  std::int64_t noted_bytes_ = expected_bytes;        // 0 if so
   std::unique_ptr<ProgressThread> progress_thread_;  // null: there is none
   ParkedThreads parked_;
   Handles handles_;

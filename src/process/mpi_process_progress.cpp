@@ -80,15 +80,29 @@ bool MpiProcess::arm_and_look(bool& armed, int& passes) {
   return move_aside(passes);
 }
 
-bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
+// Whether something of the program's is under way that is worth interrupts, or others reach into its windows.
+// What comes for other reasons, and what a blocking call will find, is not worth more than a look now and
+// then.
+bool MpiProcess::wants_interrupts() const {
+  if (!stand_in_state_.computes()) return false;
+  if (stand_in_state_.looks()) return true;
+  const bool large = !stand_in_state_.computes_long();
+  bool pending = windows_.any() || collectives_.under_way(large);
+  point_to_point_.for_each_pending(
+      [&](const MessageRequest& request) { pending |= !large || request.bytes.size >= expected_bytes; });
+  return pending;
+}
+
+bool MpiProcess::stand_in(bool arms, Nanoseconds& deadline, DeadlineAlarm& alarm) {
   bool any = false, moved = true, armed = true;
   tell_interrupts();
-  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn(true);
+  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn();
   for (int passes = 64; moved && passes > 0; any |= moved) {
-    moved = arm_and_look(armed, passes);
+    moved = arms ? arm_and_look(armed, passes) : move_aside(passes);
   }
   if (environment_.rails != nullptr) environment_.rails->attendance().end_turn();
   deadline = moved ? now_ : never;
+  if (!arms) deadline = std::min(deadline, now_ + StandIn::longest_rest);
   for (const Transport* channel : polled_channels_) deadline = std::min(deadline, channel->deadline());
   // While there is traffic, one look more is cheaper than to be woken by the next request.
   if (deadline == never && any) deadline = now_ + StandIn::longest_rest;
@@ -101,7 +115,7 @@ bool MpiProcess::stand_in(Nanoseconds& deadline, DeadlineAlarm& alarm) {
 }
 
 void MpiProcess::end_interrupted_call() {
-  if (!may_stand_in_) return;
+  if (!may_stand_in_ || !stand_in_state_.computes()) return;
   tell_interrupts();
   int passes = passes_at_end;
   move_aside(passes);
@@ -135,8 +149,13 @@ void MpiProcess::abort_after_loss() {
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {
+  if (may_stand_in_) note_awaited();
   wait(done);
   if (may_stand_in_) arm_for_left_reads();
+}
+
+void MpiProcess::note_awaited() {
+  if (stand_in_state_.begun()) stand_in_state_.on_awaited(now());
 }
 
 // Of reads that this call posted, the end may be due only after it.
@@ -162,6 +181,7 @@ void MpiProcess::wait(FunctionRef<bool()> done) {
 }
 
 void MpiProcess::poll_for_test() {
+  if (may_stand_in_) note_awaited();
   if (make_progress()) {
     if (may_stand_in_) arm_for_left_reads();
     return;
@@ -257,11 +277,20 @@ void MpiProcess::begin_stand_in() {
   if (environment_.has_threads)
     progress_thread_ = ProgressThread::start(*this, stand_in_state_, polled_channels_, *environment_.clock);
   may_stand_in_ = progress_thread_ != nullptr || environment_.stands_in;
+  if (may_stand_in_) noted_bytes_ = 0;
 }
 
 void MpiProcess::begin_and_arm() {
+  stand_in_state_.on_begun(now());
+  if (!stand_in_state_.computes()) return stand_in_state_.leave_out();
   if (environment_.rails != nullptr) environment_.rails->attendance().begin_transfers();
   arm_for_stand_in();
+}
+
+void MpiProcess::begin_small() {
+  stand_in_state_.on_begun(now());
+  if (stand_in_state_.computes_long() && !stand_in_state_.armed() && !stand_in_state_.in_vain())
+    arm_for_stand_in();
 }
 
 // Unless they are armed, or interrupts were of no use lately. That counts from the last pass, because reading
@@ -271,7 +300,8 @@ void MpiProcess::arm_for_stand_in() {
       polled_channels_, [](const Transport* channel) { return channel->awaits_more_than_armed(); });
   if (stand_in_state_.armed() ? !stale : !stand_in_state_.expect(now_)) return;
   bool armed = true;
-  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn(false);
+  // The program may compute next.
+  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn();
   for (int passes = passes_at_end; passes > 0 && arm_and_look(armed, passes);) {
   }
   if (environment_.rails != nullptr) environment_.rails->attendance().end_turn();

@@ -57,9 +57,15 @@ void ProgressThread::run(ServiceThread& thread) {
       lock.wait_until_left();
       continue;
     }
+    if (!state_.on_outside(interrupted, clock_.now())) {
+      lock.end_stand_in();
+      sleep = StandIn::longest_rest;
+      continue;
+    }
     if (process_.thread_level() >= thread_serialized) keep_nothing_of_this_thread();
     Nanoseconds deadline = never;
-    state_.on_turn(interrupted, process_.stand_in(deadline, *this));
+    const bool arms = process_.wants_interrupts();
+    state_.on_turn(interrupted, process_.stand_in(arms, deadline, *this), arms);
     lock.end_stand_in();
     sleep = deadline == never ? never : std::max<Nanoseconds>(deadline - clock_.now(), 0);
   }

@@ -5,11 +5,17 @@
 // after it the channels stay unarmed, until the end of that call, or until the program begins something large
 // that it does not wait for (expect), both as often as such interrupts were of use lately; or until the
 // stand-in finds the program outside of MPI, some time after the call.
+//
+// Nor are they armed where the program waits at once for what it begins. The time between them is looked
+// at: if it was short some times in a row, calls do as with polling, and an interrupt that is still
+// armed is not answered. A program that begins to compute all the same is found outside of MPI by the
+// stand-in's next look, and the time of one long computation is enough to go back.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "base/time.h"
 
@@ -23,6 +29,28 @@ class StandIn {
   bool armed() const { return armed_.load(std::memory_order_relaxed); }
   // Interrupts were of no use lately, so that some are left out.
   bool in_vain() const { return quiet_until_.load(std::memory_order_relaxed) != 0; }
+  // Whether it computes while what it began is under way, as far as is known: for so long that an interrupt
+  // for a large message is worth its cost, or even one for a small message, which gains little.
+  bool computes() const { return computes_ > 0; }
+  bool computes_long() const { return computes_long_ > 0; }
+  // Whether small operations matter to this, too.
+  bool notes_small() const { return computes_long() || begun() || armed(); }
+  // It began something that it does not wait for yet. Who finds what it began complete does not say that it
+  // waits: where a turn came between, it may have computed for all that time, but for no more.
+  void on_begun(Nanoseconds now) {
+    if (begun()) computed_ = std::max(computed_, now - seen_);
+    if (begun() && std::exchange(turned_, false)) judge(std::exchange(computed_, 0), false);
+    seen_ = now;
+  }
+  bool begun() const { return seen_ != never; }
+  // It waits, or looks for what it began.
+  void on_awaited(Nanoseconds now) {
+    judge(std::max(std::exchange(computed_, 0), now - seen_), true);
+    seen_ = never;
+    turned_ = false;
+  }
+  // Nothing is armed for something that is begun now.
+  void leave_out() { count(suppressed_); }
   // Whether the channels are to be armed now. Then they count as armed.
   bool expect(Nanoseconds now) {
     if (now < quiet_until_.load(std::memory_order_relaxed)) {
@@ -40,22 +68,41 @@ class StandIn {
   // interrupts tell what there is to be done; where it may not, because they were of no use for long, the
   // stand-in does not come often, either.
   Nanoseconds on_inside(bool interrupted, Nanoseconds now, bool looks_again) {
-    const Nanoseconds rest = rest_;
-    rest_ = std::min(2 * rest_, longest_rest);
+    const Nanoseconds rest = std::exchange(rest_, std::min(2 * rest_, longest_rest));
     if (interrupted) count(without_use_);
     if (interrupted && ++useless_ > chance) {
       quiet_ = std::min(2 * quiet_, longest_quiet);
       quiet_until_.store(now + quiet_, std::memory_order_relaxed);
     }
-    return looks_again ? longest_rest : rest;
+    const Nanoseconds away = looks_again ? longest_rest : rest;
+    look_due_ = now + away;
+    return away;
   }
   // It came in vain so often that a call which lasts need not be looked at again and again.
   bool often_in_vain() const { return rest_ == longest_rest; }
-  // A turn: the channels are armed again.
-  void on_turn(bool interrupted, bool moved) {
+  // The program is not in MPI. False: the interrupt came for what is not interrupted for any more, and the
+  // channels stay unarmed until the next look. Who is not there for an interrupt, nor because something else
+  // is due, looks: then the program may have computed since the look before.
+  bool on_outside(bool interrupted, Nanoseconds now) {
+    looks_ = !interrupted && now >= look_due_;
+    if (looks_) look_due_ = now + longest_rest;
+    if (interrupted && !computes()) {
+      count(without_use_);
+      return false;
+    }
+    if (!looks_) return true;
+    computes_ = std::max(computes_, 1);
+    computes_long_ = std::max(computes_long_, 1);
+    return true;
+  }
+  // The stand-in is there for such a look.
+  bool looks() const { return looks_; }
+  // A turn, after which the channels are armed again or not.
+  void on_turn(bool interrupted, bool moved, bool armed = true) {
     if (interrupted) count(moved ? of_use_ : without_use_);
-    armed_.store(true, std::memory_order_relaxed);
+    armed_.store(armed, std::memory_order_relaxed);
     if (!moved) return;
+    turned_ = true;
     useless_ = 0;
     rest_ = quiet_ = shortest_rest;
     quiet_until_.store(0, std::memory_order_relaxed);
@@ -68,6 +115,18 @@ class StandIn {
 
  private:
   using Count = std::atomic<std::uint64_t>;
+  // It computed for that time, or else at most for it.
+  void judge(Nanoseconds time, bool all_of_it) {
+    const auto learn = [&](int& what, Nanoseconds worth) {
+      if (time < worth)
+        what = std::max(what - 1, 0);
+      else if (all_of_it)
+        what = memory;
+    };
+    learn(computes_, worth_an_interrupt);
+    learn(computes_long_, worth_many);
+    if (!computes()) armed_.store(false, std::memory_order_relaxed);
+  }
   // Each has one writer.
   static void count(Count& what) {
     what.store(what.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -76,13 +135,24 @@ class StandIn {
   // So many useless interrupts in a row are taken as chance. With more, 500 in a second are tried.
   static constexpr int chance = 8;
   static constexpr Nanoseconds longest_quiet = 2 * millisecond;
+  // Of computing: what a large message gains, and what hides the interrupts of some small ones.
+  static constexpr Nanoseconds worth_an_interrupt = 20 * microsecond, worth_many = 500 * microsecond;
+  // So often it may wait at once before it counts as a program that does not compute.
+  static constexpr int memory = 4;
 
   std::atomic<bool> armed_{false};
   std::atomic<Nanoseconds> quiet_until_{0};  // no arming before; 0: at any time
   Count of_use_{0}, without_use_{0}, suppressed_{0};
+  // Under the process's lock, by either.
+  Nanoseconds seen_ = never;  // when it last began something that it did not look for yet
+  Nanoseconds computed_ = 0;  // at most without beginning anything, since it began the first of these
+  bool turned_ = false;       // since, a turn moved something
+  int computes_ = memory, computes_long_ = memory;
   int useless_ = 0;  // interrupts in a row; these and what follows are the stand-in's
   Nanoseconds quiet_ = shortest_rest;
   Nanoseconds rest_ = shortest_rest;
+  Nanoseconds look_due_ = 0;
+  bool looks_ = false;
 };
 
 }  // namespace hawser

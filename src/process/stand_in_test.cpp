@@ -63,6 +63,85 @@ TEST(StandIn, StaysAwayForLongerTheOftenerItComesInVain) {
   EXPECT_EQ(state.on_inside(false, 0, false), StandIn::shortest_rest);
 }
 
+// --- Whether the program computes
+
+constexpr Nanoseconds round_time = 200 * microsecond;
+
+// Something is begun every round, and waited for so much later.
+void run(StandIn& state, Nanoseconds& now, Nanoseconds computing, int rounds) {
+  for (int i = 0; i < rounds; ++i, now += round_time) {
+    state.on_begun(now);
+    ASSERT_TRUE(state.begun());
+    state.on_awaited(now + computing);
+    ASSERT_FALSE(state.begun());
+  }
+}
+
+TEST(StandIn, AProgramThatWaitsAtOnceIsLeftAlone) {
+  StandIn state;
+  Nanoseconds now = 0;
+  EXPECT_TRUE(state.computes() && state.computes_long()) << "until it is seen";
+  EXPECT_TRUE(state.expect(now));
+  run(state, now, microsecond, 10);
+  EXPECT_FALSE(state.computes() || state.computes_long() || state.armed());
+  // What is still armed comes once.
+  EXPECT_FALSE(state.on_outside(true, now));
+  EXPECT_EQ(state.interrupts_useless(), 1);
+}
+
+TEST(StandIn, OneComputationIsEnoughToGoBack) {
+  StandIn state;
+  Nanoseconds now = 0;
+  run(state, now, microsecond, 10);
+  run(state, now, 100 * microsecond, 1);
+  EXPECT_TRUE(state.computes());
+  EXPECT_FALSE(state.computes_long()) << "too short for small messages";
+  run(state, now, microsecond, 3);
+  EXPECT_TRUE(state.computes()) << "now and then is enough";
+  run(state, now, millisecond, 1);
+  EXPECT_TRUE(state.computes_long());
+}
+
+TEST(StandIn, ALookThatFindsItComputingIsEnoughForOneTime) {
+  StandIn state;
+  Nanoseconds now = 0;
+  run(state, now, microsecond, 10);
+  EXPECT_TRUE(state.on_outside(false, now) && state.looks());
+  EXPECT_TRUE(state.computes() && state.computes_long());
+  EXPECT_TRUE(state.on_outside(true, now));
+  EXPECT_FALSE(state.looks());
+  run(state, now, microsecond, 1);
+  EXPECT_FALSE(state.computes() || state.computes_long());
+  // It is there again because something was due.
+  EXPECT_TRUE(state.on_outside(false, now));
+  EXPECT_FALSE(state.looks() || state.computes() || state.computes_long());
+  EXPECT_TRUE(state.on_outside(false, now + StandIn::longest_rest) && state.looks());
+  EXPECT_TRUE(state.computes());
+}
+
+// Its waits find everything complete, and nobody asks for the time.
+TEST(StandIn, SeesThatItComputesLittleThoughTurnsCompleteAll) {
+  StandIn state;
+  Nanoseconds now = 0;
+  for (int i = 0; i < 10; ++i, now += round_time) {
+    state.on_begun(now);
+    state.on_interrupt();
+    state.on_turn(true, true);
+  }
+  EXPECT_TRUE(state.computes()) << "it may have, for the whole round";
+  EXPECT_FALSE(state.computes_long());
+}
+
+TEST(StandIn, CountsFromTheFirstThatWasBegun) {
+  StandIn state;
+  Nanoseconds now = 0;
+  run(state, now, microsecond, 10);
+  state.on_begun(now);
+  state.on_begun(now + millisecond);
+  state.on_awaited(now + millisecond + 1);
+  EXPECT_TRUE(state.computes_long());
+}
+
 TEST(StandIn, LeavesItToInterruptsWhereTheCallArms) {
   StandIn state;
   EXPECT_EQ(state.on_inside(true, 0, true), StandIn::longest_rest);

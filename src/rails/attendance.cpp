@@ -6,12 +6,8 @@
 
 namespace hawser {
 
-void RailAttendance::begin_turn(bool computes) {
-  engine_.context.program_computes = computes;
-  engine_.context.call_ends = !computes;
-}
-
-void RailAttendance::end_turn() { engine_.context.program_computes = engine_.context.call_ends = false; }
+void RailAttendance::begin_turn() { engine_.context.program_computes = true; }
+void RailAttendance::end_turn() { engine_.context.program_computes = false; }
 
 bool RailAttendance::take_left_reads() {
   return std::exchange(engine_.context.reads_without_finishes, false);
@@ -21,7 +17,7 @@ void RailAttendance::want_transfers() { wanted_ |= engine_.moves_at_once() && !e
 
 void RailAttendance::begin_transfers() {
   if (engine_.in_progress() || !std::exchange(wanted_, false)) return;
-  begin_turn(false);
+  begin_turn();
   engine_.begin_transfers();
   end_turn();
 }

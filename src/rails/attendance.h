@@ -12,8 +12,8 @@ class RailAttendance {
  public:
   explicit RailAttendance(RailEngine& engine) : engine_(engine) {}
 
-  // Passes while the program computes, or else at the end of a call that does not wait.
-  void begin_turn(bool computes);
+  // Passes while the program computes, or at the end of a call after which it may.
+  void begin_turn();
   void end_turn();
   // Whether reads were posted, since it was asked last, that only this process's software tells the ends of.
   bool take_left_reads();

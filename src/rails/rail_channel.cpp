@@ -73,9 +73,10 @@ std::int64_t RailChannel::eager_limit(ProcessIndex) const { return engine_->eage
 bool RailChannel::try_send(ProcessIndex process, const TransportHeader& header, const ByteSequence& payload) {
   VirtualChannel* const peer = engine_->peers.obtain(process);
   HAWSER_ASSERT(peer != nullptr && payload.size <= eager_limit(process));
-  if (peer->lost()) return true;
-  if (peer->paths().ready() == 0) [[unlikely]]
+  if (peer->paths().ready() == 0) [[unlikely]] {
+    if (peer->lost()) return true;
     engine_->recovery.on_wanted(*peer);
+  }
   return engine_->eager.try_send(*peer, header, payload);
 }
 

@@ -39,6 +39,7 @@ class WindowEngine final : public ActiveMessageHandler {
   bool progress() {
     return !(waiting_peers_.empty() && waiting_links_.empty() && !server_.busy()) && advance();
   }
+  bool any() const { return !windows_.empty(); }
   // True when nothing waits for room.
   bool flushed() const { return waiting_peers_.empty() && waiting_links_.empty(); }
 

@@ -163,9 +163,9 @@ TEST(CountersOfInterrupts, CountAUsefulOneForEachMessageToARankThatComputes) {
 TEST(CountersOfInterrupts, CountUselessOnesOfARankThatWaitsAndLeaveMostOut) {
   constexpr int times = 400;
   const RailCounters counters = receive_while("interrupt", times, 64 << 10, false).rails;
-  EXPECT_GT(counters.interrupts_useless, 8);
-  EXPECT_GT(counters.interrupts_suppressed, times / 4);
-  EXPECT_LT(counters.interrupts_useless, times / 4);
+  EXPECT_GT(counters.interrupts_useless, 0);
+  EXPECT_GT(counters.interrupts_suppressed, times);
+  EXPECT_LT(counters.interrupts_useless, times / 20);
 }
 
 TEST(CountersOfInterrupts, StayZeroWithPolling) {

@@ -37,7 +37,7 @@ SimulationOptions two_ranks(const Setting& setting) {
 
 // Nanoseconds of virtual time that a round takes, from when both begin to when both have what they want.
 double round_time(const Setting& setting, Computing who, Nanoseconds computation) {
-  constexpr int first_rounds = 20, rounds = 40;
+  constexpr int first_rounds = 60, rounds = 40;
   double total = 0;
   const auto body = [&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
@@ -92,7 +92,9 @@ TEST_P(Overlap, MessagesMoveWhileEitherEndComputes) {
   const bool read = GetParam() == std::string("read");
   for (const Computing who : {sender, receiver, both}) {
     const Overlapped small = overlap({GetParam(), "interrupt", 64 << 10}, who);
-    EXPECT_GE(small.share, read ? 95 : 88);
+    // A message of 33.5 us beside 52 us: an interrupt is 3.7 % of that, and the calls, doorbells and
+    // completions of both ends are 1.4 %.
+    EXPECT_GE(small.share, read ? 94.5 : 88);
     EXPECT_GE(small.hidden, read ? 91 : 78);
     EXPECT_GE(overlap({GetParam(), "interrupt", 256 << 10}, who).share, read ? 98.5 : 96);
     const Overlapped large = overlap({GetParam(), "interrupt", 1 << 20}, who);

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include "base/knobs.h"
@@ -53,9 +52,7 @@ struct RailContext {
   DeadlineAlarm* alarm = nullptr;     // to be rung by wake_sleeper()
   // The program computes: this end's software is not there when a read ends.
   bool program_computes = false;
-  bool call_ends = false;  // the call that makes this pass does not wait: the program may compute next
-  bool reads_without_finishes = false;          // were posted while it does not
-  std::unordered_set<ProcessIndex> exposed_to;  // large messages, since reads of theirs were posted
+  bool reads_without_finishes = false;  // were posted while it does not
   HealthSettings health;
   SubchannelSettings subchannels;
   SilenceSettings silence;

@@ -11,9 +11,7 @@ namespace hawser {
 // stands behind all reads of this pass, and only a transfer that was posted as a whole, over subchannels that
 // had nothing to read before, has any.
 //
-// In a call of MPI, which may wait, the end of the read is seen at once, and a done holds nothing up. At the
-// end of a call that does not wait, nobody knows; but where this process sends to the peer, too, more is to
-// come.
+// In a call of MPI, which may wait, the end of the read is seen at once, and a done holds nothing up.
 void ReadFinishes::post_added() {
   for (std::size_t first = 0, end; first < added_.size(); first = end) {
     StripedTransfer& transfer = *added_[first]->transfer;
@@ -21,9 +19,9 @@ void ReadFinishes::post_added() {
     const Reads reads(added_.data() + first, end - first);
     std::ranges::sort(reads, {},
                       [](const WorkEntry* read) { return std::pair(read->subchannel->index, read->offset); });
-    const bool left_alone = context_.program_computes ||
-                            (context_.call_ends && context_.exposed_to.erase(transfer.peer_->process()) == 0);
-    transfer.finished_ = left_alone && post(transfer, reads);
+    transfer.sent_before_ = sent_to(*transfer.peer_);
+    transfer.finished_ =
+        context_.program_computes && with(*transfer.peer_).choice.suits() && post(transfer, reads);
     context_.reads_without_finishes |= !transfer.finished_;
     if (counts(transfer)) reads_ += transfer.in_flight_;
   }
@@ -70,7 +68,22 @@ void ReadFinishes::forget(StripedTransfer& transfer) {
   transfer.finished_ = false;
 }
 
+ReadFinishes::Peer& ReadFinishes::with(const VirtualChannel& peer) {
+  const auto place = static_cast<std::size_t>(peer.process());
+  if (place >= peers_.size()) peers_.resize(place + 1);
+  return peers_[place];
+}
+
+// Packets that the program caused.
+std::uint32_t ReadFinishes::sent_to(const VirtualChannel& peer) {
+  return peer.window().sent() - with(peer).told;
+}
+
 void ReadFinishes::on_read(const WorkEntry& read) {
+  const StripedTransfer& transfer = *read.transfer;
+  if (transfer.wants_finishes_ && transfer.in_flight_ == 0 && transfer.rest_.empty())
+    with(*transfer.peer_)
+        .choice.on_read(sent_to(*transfer.peer_) != transfer.sent_before_, transfer.finished_);
   SubchannelTraffic& traffic = read.subchannel->traffic;
   WorkEntry* const behind = traffic.in_flight.front();
   if (behind == nullptr || behind->kind != WorkEntry::Kind::packet ||

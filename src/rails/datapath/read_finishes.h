@@ -9,6 +9,7 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/striped_transfer.h"
+#include "rails/decision/finish_choice.h"
 
 namespace hawser {
 
@@ -26,6 +27,8 @@ class ReadFinishes {
   void forget(StripedTransfer& transfer);
   // Its bytes are here, and it is off its subchannel.
   void on_read(const WorkEntry& read);
+  // The peer was told of the end of a message with a packet, which is not what the program sends.
+  void on_told(const VirtualChannel& peer) { ++with(peer).told; }
   // A stripe of the transfer was carried out or failed.
   void on_end_of_flight(const StripedTransfer& transfer) { reads_ -= counts(transfer); }
 
@@ -38,6 +41,12 @@ class ReadFinishes {
   static bool counts(const StripedTransfer& transfer) {
     return transfer.finished_ && transfer.traffic_ != TrafficClass::collective;
   }
+  struct Peer {
+    FinishChoice choice;
+    std::uint32_t told = 0;
+  };
+  Peer& with(const VirtualChannel& peer);
+  std::uint32_t sent_to(const VirtualChannel& peer);
   void post_added();
   bool post(StripedTransfer& transfer, Reads reads);
   bool post_one(StripedTransfer& transfer, Reads reads);
@@ -45,6 +54,7 @@ class ReadFinishes {
   RailContext& context_;
   RailResources& resources_;
   std::vector<WorkEntry*> added_;
+  std::vector<Peer> peers_;  // by process
   std::int64_t reads_ = 0;
 };
 

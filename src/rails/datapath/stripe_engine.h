@@ -70,6 +70,8 @@ class StripeEngine {
 
   // The peer wants to hear of the transfer in another way: its finishes may be lost.
   void forget_finishes(StripedTransfer& transfer) { finishes_.forget(transfer); }
+  // Of the end of a message, with a packet.
+  void on_told(const VirtualChannel& peer) { finishes_.on_told(peer); }
 
   // Whether something goes on only when a request of this process is complete.
   bool moving() const {

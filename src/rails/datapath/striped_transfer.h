@@ -127,9 +127,10 @@ class StripedTransfer {
   bool reissued_ = false;  // a stripe failed
   bool stopped_ = false;
   bool wants_finishes_ = false, finished_ = false;
-  std::uint32_t one_path_ = 0;  // the how manieth usable path is to be used; 0: all
-  std::int32_t in_flight_ = 0;  // stripes
-  std::int64_t posted_ = 0;     // bytes of them
+  std::uint32_t one_path_ = 0;     // the how manieth usable path is to be used; 0: all
+  std::uint32_t sent_before_ = 0;  // packets that the program had sent to the peer when reads were posted
+  std::int32_t in_flight_ = 0;     // stripes
+  std::int64_t posted_ = 0;        // bytes of them
   std::int64_t moved_ = 0;
   VirtualChannel* peer_ = nullptr;
   StripeOwner* owner_ = nullptr;

@@ -71,7 +71,8 @@ void VirtualChannel::mark_due() {
 
 bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
                           const ByteSequence& payload) {
-  if (!has_room()) return refuse();
+  // That a subchannel is ready shows when one is chosen.
+  if (!window_.open() || packets_.waiting()) return refuse();
   const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
   Subchannel* subchannel = paths_.choose(static_cast<std::int64_t>(bytes), traffic);
   if (subchannel != nullptr && !subchannel->traffic.packet_flow.admits(static_cast<std::int64_t>(bytes),
@@ -79,10 +80,7 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
     subchannel = nullptr;
   const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
   PacketBuffer* const buffer = subchannel != nullptr ? resources_.pool(small).take() : nullptr;
-  if (buffer == nullptr) {
-    ++context_.counters.no_room;
-    return false;
-  }
+  if (buffer == nullptr) return refuse();
   WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::packet;
   entry.sequenced = true;

@@ -119,7 +119,6 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header,
       body.checksum = checksum_of(exposure);
     }
   }
-  context_.exposed_to.insert(peer.process());
   if (peer.send(PacketKind::start, header.traffic, start_head(header, body), {})) {
     begin_readable(exposure);
     return true;
@@ -187,6 +186,7 @@ void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const Byt
 bool Rendezvous::tell_done(Fetch& fetch) {
   const DoneBody body{fetch.other};
   if (!fetch.peer().send(PacketKind::done, fetch.traffic(), bytes_of(body), {})) return false;
+  stripes_.on_told(fetch.peer());
   to_answer_.remove(&fetch);
   stripes_.withdraw(fetch);
   fetches_.release(fetch);

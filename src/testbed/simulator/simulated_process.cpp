@@ -217,9 +217,15 @@ Nanoseconds SimulatedProcess::compute_until_turn(Nanoseconds most) {
 void SimulatedProcess::take_turn() {
   turn_at_ = never;
   charge(job_.fabric_->options().cost.interrupt);
+  StandIn& state = slot_->running->stand_in_state();
+  const bool by_interrupt = std::exchange(by_interrupt_, false);
+  if (!state.on_outside(by_interrupt, local_time())) {
+    turn_at_ = local_time() + StandIn::longest_rest;
+    return;
+  }
   Nanoseconds deadline = never;
-  slot_->running->stand_in_state().on_turn(std::exchange(by_interrupt_, false),
-                                           slot_->running->stand_in(deadline, *this));
+  const bool arms = slot_->running->wants_interrupts();
+  state.on_turn(by_interrupt, slot_->running->stand_in(arms, deadline, *this), arms);
   turn_at_ = std::min(turn_at_, deadline);
 }
 
@@ -309,8 +315,8 @@ Result<> SimulatedProcess::join() {
 
 Result<> SimulatedProcess::open_rails() {
   const auto& nodes = layout_.node_of_rank;
-  const auto processes_here = static_cast<std::int32_t>(
-      std::ranges::count(nodes, nodes[static_cast<std::size_t>(layout_.rank)]));
+  const auto processes_here =
+      static_cast<std::int32_t>(std::ranges::count(nodes, nodes[static_cast<std::size_t>(layout_.rank)]));
   const RailSettings settings{.self = layout_.rank,
                               .job_size = layout_.size,
                               .processes_here = processes_here,
