@@ -40,7 +40,7 @@ STEPS = {
         Step("", COMPARE, "--rounds 3 --only collectives", "--rounds 1 --only collectives --sizes 8,65536")
     ],
     "overlap": [Step("", COMPARE, "--rounds 3 --only overlap", "--rounds 1 --only overlap")],
-    "computing": [Step("computing", COMPUTING, "--quiet", "--quiet")],
+    "computing": [Step("computing", COMPUTING, "--quiet --hpl", "--quiet")],
     "startup": [Step("startup", STARTUP, "-r 5", "-r 1 -n 2,8")],
     "rails": [
         Step(

@@ -169,7 +169,7 @@ class Curves(Case):
         self.assertEqual(
             set(charts),
             {f"{size}, the {who} computes" for size in sizes for who in ("sender", "receiver")}
-            | {"MPI_Wait in a neighbour exchange"},
+            | {"MPI_Wait in a neighbour exchange", "1 MiB beside 1500 us", "MPI_Wait in HPL"},
         )
         schemes = {"read with interrupts", "read, polling", "write, polling"}
         for title, chart in charts.items():
