@@ -166,7 +166,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     ByteSequence into;
     Completion* end = nullptr;
     std::int64_t arrived = 0;
-    std::int32_t number = -1;  // -1: not started
+    std::int32_t number = -1;  // -1: waits for one, or of no bytes
     bool by_kernel = false;    // copied from here at once
     bool copied_here = false;  // some of it, so the sender must be told
     bool pulled = false;       // the sender was asked
@@ -187,7 +187,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   void drain(Peer& peer, const Slot* slot, Events& events);
   bool transfers_active() const {
     return pending_slots_ + streams_.size() + unasked_.size() > 0 || !fetches_.empty() ||
-           remote_memory_.pending();
+           !without_number_.empty() || remote_memory_.pending();
   }
   bool progress_transfers(TransportEvents& events);
   void admit_senders();
@@ -293,7 +293,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   std::vector<Fetch*> free_fetches_;
   std::array<Fetch*, ProcessBlock::transfers_count> fetch_by_number_{};
   std::vector<std::int32_t> free_numbers_;
-  IntrusiveList<Fetch, &Fetch::link> fetches_;  // not yet reported, oldest first
+  IntrusiveList<Fetch, &Fetch::link> fetches_;         // not yet reported, oldest first
+  IntrusiveList<Fetch, &Fetch::link> without_number_;  // not started, for all numbers are in use
   std::uint32_t pass_ = 0;
   std::uint64_t bytes_copied_ = 0;  // straight from senders' memory
   PostedBuffers posted_;

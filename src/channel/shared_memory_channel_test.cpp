@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <list>
 #include <numeric>
 #include <thread>
 
@@ -216,6 +217,44 @@ TEST(SharedMemoryChannel, BothEndsCopyALargeMessage) {
   EXPECT_GT(read, total / 4);
   EXPECT_GT(written, total / 4);
   EXPECT_TRUE(sender.flushed());
+}
+
+// Copied by the kernel, a transfer needs this end, which looks at the oldest ones only. If these had waited
+// for a number while younger ones got all that were free, none would ever move.
+TEST(SharedMemoryChannel, NoTransferOvertakesOneThatWaitsForANumber) {
+  Knobs knobs;
+  knobs.shm_single_copy = "always";
+  Node node(knobs);
+  Recorder& received = *node.events[1];
+  std::list<std::pair<Bytes, EveryOther>> data;
+  const auto expose = [&](int count, std::size_t size, bool in_one_piece) {
+    for (; count > 0; --count) {
+      auto& [bytes, scattered] = data.emplace_back(pattern(size, data.size()), EveryOther(size));
+      received.unpack_to = in_one_piece ? nullptr : &scattered;
+      ASSERT_TRUE(node.channels[0]->try_expose(1, header_with_tag(0), whole(bytes),
+                                               node.events[0]->exposing(&bytes)));
+      if (!in_one_piece) node.channels[1]->progress(received, 0);
+    }
+  };
+  constexpr int short_ones = 52, long_ones = 8;
+  static_assert(short_ones + long_ones == ProcessBlock::transfers_count);
+  // Through the ring: these have all numbers, and the sender does not get further than the short ones.
+  expose(short_ones, 1000, false);
+  expose(long_ones, 200'000, false);
+  expose(10, 100'000, true);
+  node.channels[1]->progress(received, 0);
+  node.channels[0]->progress(*node.events[0], 0);
+  expose(short_ones, 100'000, true);
+  node.channels[1]->progress(received, 0);
+  // Each end of a long one is followed by an offer.
+  for (int i = 0; i < 200; ++i) {
+    node.channels[0]->progress(*node.events[0], 0);
+    expose(1, 100'000, true);
+    node.channels[1]->progress(received, 0);
+  }
+  node.settle();
+  EXPECT_EQ(node.events[0]->exposed_done.size(), data.size());
+  EXPECT_TRUE(node.channels[0]->flushed());
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -72,7 +72,11 @@ bool SharedMemoryChannel::try_expose(ProcessIndex process, const TransportHeader
 
 void SharedMemoryChannel::fetch(ProcessIndex process, const ExposeToken& token, const ByteSequence& into,
                                 Completion* end) {
-  start_fetch(make_fetch(process, token, into, end));
+  Fetch& fetch = make_fetch(process, token, into, end);
+  // Only the oldest are looked at, so all that are older have a number.
+  if (into.size > 0 && (free_numbers_.empty() || !without_number_.empty()))
+    return without_number_.push_back(&fetch);
+  start_fetch(fetch);
 }
 
 SharedMemoryChannel::Fetch& SharedMemoryChannel::make_fetch(ProcessIndex process, const ExposeToken& token,
@@ -90,18 +94,17 @@ SharedMemoryChannel::Fetch& SharedMemoryChannel::make_fetch(ProcessIndex process
   fetch->address = token.words[1];
   fetch->into = into;
   fetch->end = end;
-  fetches_.push_back(fetch);
   return *fetch;
 }
 
-// Asks the sender for the bytes, if a number is free and they are not to be copied from here alone.
+// A number is free. Asks the sender for the bytes, if they are not to be copied from here alone.
 void SharedMemoryChannel::start_fetch(Fetch& fetch) {
+  fetches_.push_back(&fetch);
   if (fetch.into.size == 0) {
     const Done done{fetch.expose};
     send_control(*fetch.peer, Slot::done, &done, sizeof(done));
     return;
   }
-  if (free_numbers_.empty()) return;
   fetch.number = free_numbers_.back();
   free_numbers_.pop_back();
   fetch_by_number_[static_cast<std::size_t>(fetch.number)] = &fetch;
@@ -166,6 +169,7 @@ bool SharedMemoryChannel::progress_transfers(TransportEvents& events) {
   ++pass_;
   bool moved = pending_slots_ > 0 && flush_pending();
   if (!streams_.empty()) moved |= push_streams(events);
+  while (!free_numbers_.empty() && !without_number_.empty()) start_fetch(*without_number_.pop_front());
   if (!fetches_.empty()) moved |= advance_fetches();
   if (!unasked_.empty() || !contradictions_.empty()) moved |= write_unasked(events);
   missed_passes_ = 0;
@@ -183,8 +187,6 @@ bool SharedMemoryChannel::advance_fetches() {
     if (fetch->into.size == 0) {
       report_fetch(*fetch);
       moved = true;
-    } else if (fetch->number < 0) {
-      start_fetch(*fetch);
     } else if (!fetch->all_claimed && fetch->peer->fetch_pass != pass_) {
       Peer& peer = *fetch->peer;
       peer.fetch_pass = pass_;

@@ -50,6 +50,7 @@ bool SharedMemoryChannel::withdraw(int place) {
 void SharedMemoryChannel::fetch_shown(int place, ProcessIndex source, const ExposeToken& token,
                                       const ByteSequence& into, Completion* end) {
   Fetch& fetch = make_fetch(source, token, into, end);
+  fetches_.push_back(&fetch);
   const std::uint32_t transfer = posted_.transfer_of(place);
   const PostedBuffers::Met met = posted_.meet(place, fetch.expose, fetch.peer->receiver);
   fetch.number = static_cast<std::int32_t>(transfer);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -51,9 +52,9 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
   bool try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
                   Completion* end) override {
     if (full()) return false;
-    auto* exposed = new Exposed{bytes, end};
+    exposed_.push_back({bytes, end});
     ExposeToken token;
-    token.words[0] = reinterpret_cast<std::uint64_t>(exposed);
+    token.words[0] = reinterpret_cast<std::uint64_t>(&exposed_.back());
     Packet packet{self_, header, std::vector<std::byte>(sizeof token), bytes.size, true, nullptr};
     std::memcpy(packet.payload.data(), &token, sizeof token);
     all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(packet));
@@ -61,7 +62,7 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
   }
   void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
              Completion* end) override {
-    auto* exposed = reinterpret_cast<Exposed*>(token.words[0]);
+    const auto* exposed = reinterpret_cast<const Exposed*>(token.words[0]);
     std::vector<std::byte> bytes(static_cast<std::size_t>(into.size));
     copy_out(exposed->bytes, bytes.data(), into.size);
     if (into.size > 0) {
@@ -74,8 +75,13 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
     fetched_.push_back(end);
     Packet done;
     done.exposed_done = exposed->end;
-    all_[static_cast<std::size_t>(peer)]->arrived_.push_back(std::move(done));
-    delete exposed;
+    LoopbackChannel& exposer = *all_[static_cast<std::size_t>(peer)];
+    exposer.arrived_.push_back(std::move(done));
+    exposer.exposed_.remove_if([&](const Exposed& each) { return &each == exposed; });
+  }
+  // As if they had been fetched.
+  void end_exposed() {
+    for (const Exposed& each : std::exchange(exposed_, {})) each.end->on_complete({});
   }
   // From here on it does puts and gets by itself.
   void set_native() { native_ = true; }
@@ -186,6 +192,7 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
   std::vector<Completion*> flushes_;
   std::deque<Packet> arrived_;
   std::deque<Completion*> fetched_;
+  std::list<Exposed> exposed_;
 };
 
 // Memory that the ranks share, a few small areas each.

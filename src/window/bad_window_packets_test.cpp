@@ -143,6 +143,7 @@ TEST(BadWindowPackets, WhoTakesNoAnswersIsTold) {
     target.channel().refuse_every(0);
     while (cluster.engine(0).progress()) {
     }
+    target.channel().end_exposed();
     windows[0] = windows[1] = nullptr;
   }
 }

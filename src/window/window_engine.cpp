@@ -184,6 +184,8 @@ void WindowEngine::on_transferred(WindowOperation& operation, Result<> result) {
   if (!result && operation.native && result.error().kind == ErrorKind::unsupported)
     return send_instead(operation);
   if (!result) operation.failure.error = static_cast<std::int32_t>(error_class_of(result.error()));
+  // The target kept what it offered until now.
+  if (operation.stage == WindowOperation::Stage::awaiting) --operation.peer->link.awaited;
   end(operation);
 }
 
@@ -245,7 +247,6 @@ void WindowEngine::on_offer(ProcessIndex source, const TransportHeader& general,
     return refuse(source,
                   fmt::format("an offer of {} bytes that get {} did not ask for", size, header.number));
   operation->missing = 0;
-  --peer->link.awaited;
   peer->link.channel->fetch(source, token, operation->call.result, operation);
 }
 
