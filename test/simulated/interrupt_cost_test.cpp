@@ -19,6 +19,7 @@ namespace {
 struct Pattern {
   const char* name;
   void (*round)(int rank, std::vector<char>& data, int bytes);
+  int ranks = 4;
 };
 
 void ping_pong(int rank, std::vector<char>& data, int bytes) {
@@ -68,9 +69,12 @@ void neighbours(int rank, std::vector<char>& data, int bytes) {
                MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-// As the rings of HPCC. A process that is late finds what its neighbours sent.
+// As the rings of HPCC. A process that is late finds what its neighbours sent. An odd number: in a ring of
+// four, rounds of 64 KiB take from 100 to 185 us, as chance has it, with polling as with interrupts (the
+// means of 120 jobs are 140 and 143 us, each give or take 2).
+constexpr int ring_ranks = 5;
 void ring(int rank, std::vector<char>& data, int bytes) {
-  const int right = (rank + 1) % 4, left = (rank + 3) % 4;
+  const int right = (rank + 1) % ring_ranks, left = (rank + ring_ranks - 1) % ring_ranks;
   MPI_Request requests[4];
   MPI_Irecv(data.data(), bytes, MPI_BYTE, left, 0, MPI_COMM_WORLD, &requests[0]);
   MPI_Irecv(data.data() + bytes, bytes, MPI_BYTE, right, 1, MPI_COMM_WORLD, &requests[1]);
@@ -99,7 +103,7 @@ double round_time(const Pattern& pattern, int bytes, std::uint64_t seed, const c
   const int first_rounds = bytes < 256 ? 4000 : 20;
   const int rounds = bytes < 256 ? 2000 : bytes >= (1 << 20) ? 20 : 200;
   double took = 0;
-  SimulationOptions options{.ranks = 4, .seed = seed};
+  SimulationOptions options{.ranks = pattern.ranks, .seed = seed};
   options.fabric.emplace();
   options.fabric->topology = "two-switch";
   options.fabric->parameters = "link-rate 1GB/s\n";
@@ -167,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{"BothWays", both_ways}, 8}, Case{{"BothWays", both_ways}, 65536},
                       Case{{"BothWays", both_ways}, 1 << 20}, Case{{"Synchronous", synchronous}, 8},
                       Case{{"Neighbours", neighbours}, 8}, Case{{"Neighbours", neighbours}, 65536},
-                      Case{{"Ring", ring}, 65536}, Case{{"Ring", ring}, 1 << 20},
+                      Case{{"Ring", ring, ring_ranks}, 65536}, Case{{"Ring", ring, ring_ranks}, 1 << 20},
                       Case{{"Barrier", barrier}, 1}, Case{{"AllReduce", all_reduce}, 8},
                       Case{{"AllReduce", all_reduce}, 65536}, Case{{"AllReduce", all_reduce}, 1 << 20},
                       Case{{"AllReduceLater", all_reduce_later}, 8},
