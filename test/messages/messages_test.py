@@ -151,6 +151,22 @@ class UserWindow(Messages):
         self.all_right("refused", shm_single_copy="never")
 
 
+class ManyWindows(Messages):
+    """10,000 windows of all kinds, one after the other."""
+
+    def test_leave_nothing(self):
+        for place in PLACES:
+            with self.subTest(place):
+                result = run(place, "many_windows")
+                self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+                grown = re.findall(r"^grown by (-?\d+) kB, (-?\d+) mappings, (-?\d+) descriptors$", result.stdout, re.M)
+                self.assertEqual(len(grown), 3, result.stdout)
+                for kilobytes, mappings, descriptors in grown:
+                    self.assertLess(int(kilobytes), 128)  # 8,000 windows: 16 bytes of each
+                    self.assertLessEqual(int(mappings), 2)
+                    self.assertLessEqual(int(descriptors), 0)
+
+
 class PostedReceive(Messages):
     """Large messages to a rank of the same node that computes."""
 
