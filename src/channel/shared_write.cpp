@@ -151,12 +151,11 @@ bool SharedMemoryChannel::may_write(Exposed& exposed, std::uint32_t id) {
   // Read after the buffers, see posted_buffers.h.
   const std::uint32_t looked_at = peer.sender.looked_at();
   const std::uint32_t before = exposed.number - 1;
-  if (before != looked_at) {
-    if (looked_at != peer.claims_from || before != peer.claims_to) return false;
-  } else {
-    peer.claims_from = looked_at;
-  }
+  const bool all_looked_at = before == looked_at;
+  if (!all_looked_at && (looked_at != peer.claims_from || before != peer.claims_to)) return false;
   if (!posted_.unchanged(*found) || !posted_.claim(*found, id)) return false;
+  // Both or neither: what is behind claims_to was not looked at when claims_from was.
+  if (all_looked_at) peer.claims_from = looked_at;
   peer.claims_to = exposed.number;
   exposed.target = found;
   exposed.wanted = std::min(found->size, exposed.bytes.size);
