@@ -96,7 +96,7 @@ bool MpiProcess::wants_interrupts() const {
 bool MpiProcess::stand_in(bool arms, Nanoseconds& deadline, DeadlineAlarm& alarm) {
   bool any = false, moved = true, armed = true;
   tell_interrupts();
-  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn();
+  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn(ProgramState::computes);
   for (int passes = 64; moved && passes > 0; any |= moved) {
     moved = arms ? arm_and_look(armed, passes) : move_aside(passes);
   }
@@ -300,8 +300,7 @@ void MpiProcess::arm_for_stand_in() {
       polled_channels_, [](const Transport* channel) { return channel->awaits_more_than_armed(); });
   if (stand_in_state_.armed() ? !stale : !stand_in_state_.expect(now_)) return;
   bool armed = true;
-  // The program may compute next.
-  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn();
+  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn(ProgramState::begins);
   for (int passes = passes_at_end; passes > 0 && arm_and_look(armed, passes);) {
   }
   if (environment_.rails != nullptr) environment_.rails->attendance().end_turn();

@@ -6,8 +6,8 @@
 
 namespace hawser {
 
-void RailAttendance::begin_turn() { engine_.context.program_computes = true; }
-void RailAttendance::end_turn() { engine_.context.program_computes = false; }
+void RailAttendance::begin_turn(ProgramState program) { engine_.context.program = program; }
+void RailAttendance::end_turn() { engine_.context.program = ProgramState::waits; }
 
 bool RailAttendance::take_left_reads() {
   return std::exchange(engine_.context.reads_without_finishes, false);
@@ -17,7 +17,7 @@ void RailAttendance::want_transfers() { wanted_ |= engine_.moves_at_once() && !e
 
 void RailAttendance::begin_transfers() {
   if (engine_.in_progress() || !std::exchange(wanted_, false)) return;
-  begin_turn();
+  begin_turn(ProgramState::begins);
   engine_.begin_transfers();
   end_turn();
 }

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "rails/decision/finish_choice.h"
+
 namespace hawser {
 
 struct RailEngine;
@@ -12,8 +14,8 @@ class RailAttendance {
  public:
   explicit RailAttendance(RailEngine& engine) : engine_(engine) {}
 
-  // Passes while the program computes, or at the end of a call after which it may.
-  void begin_turn();
+  // Passes while the program computes, or in a call after which it may.
+  void begin_turn(ProgramState program);
   void end_turn();
   // Whether reads were posted, since it was asked last, that only this process's software tells the ends of.
   bool take_left_reads();

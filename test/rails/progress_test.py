@@ -11,6 +11,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from fabric_case import HAWSER, PATIENCE, OnFabric, fabric, main, needs  # noqa: E402
 from hawser_lab import open_mpi, processes  # noqa: E402
 
+with open(RANKS, "rb") as file:
+    THREAD_SANITIZER = b"__tsan_init" in file.read()
 MPIEXEC = os.path.join(os.path.dirname(HAWSER), "mpiexec")
 
 
@@ -79,6 +81,7 @@ class Progress(OnFabric):
         self.tell("polling (auto: 1 process has 1 core)", "taskset", "-c", ",".join(map(str, cores[:2])), *mpiexec)
         self.tell("interrupt (HAWSER_PROGRESS=interrupt)", *mpiexec, HAWSER_PROGRESS="interrupt")
 
+    @unittest.skipIf(THREAD_SANITIZER, "Open MPI's daemons cannot load libraries with it")
     @needs("mpirun.openmpi")
     def test_auto_has_a_thread_where_a_core_is_left(self):
         """To mpirun each host is a machine of its own, which has one process."""

@@ -158,7 +158,8 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   }
   channel_ = std::move(channel).value();
   // With interrupts the tests are about programs that compute.
-  if (cluster.options.knobs.progress == "interrupt") channel_->attendance().begin_turn();
+  if (cluster.options.knobs.progress == "interrupt")
+    channel_->attendance().begin_turn(ProgramState::computes);
   if (auto published = channel_->publish(); !published) cluster.fail(published.error().text);
 }
 

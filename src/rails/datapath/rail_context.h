@@ -13,6 +13,7 @@
 #include "channel/transport.h"
 #include "rails/datapath/rail_settings.h"
 #include "rails/decision/congestion_window.h"
+#include "rails/decision/finish_choice.h"
 #include "rails/decision/path_health.h"
 #include "rails/decision/path_silence.h"
 #include "rails/decision/subchannel_machine.h"
@@ -50,9 +51,9 @@ struct RailContext {
   Nanoseconds now = 0;
   TransportEvents* events = nullptr;  // during progress
   DeadlineAlarm* alarm = nullptr;     // to be rung by wake_sleeper()
-  // The program computes: this end's software is not there when a read ends.
-  bool program_computes = false;
-  bool reads_without_finishes = false;  // were posted while it does not
+  // If it does not wait, this end's software may not be there when a read ends.
+  ProgramState program = ProgramState::waits;
+  bool reads_without_finishes = false;  // were posted
   HealthSettings health;
   SubchannelSettings subchannels;
   SilenceSettings silence;

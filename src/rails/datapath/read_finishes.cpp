@@ -20,8 +20,9 @@ void ReadFinishes::post_added() {
     std::ranges::sort(reads, {},
                       [](const WorkEntry* read) { return std::pair(read->subchannel->index, read->offset); });
     transfer.sent_before_ = sent_to(*transfer.peer_);
-    transfer.finished_ =
-        context_.program_computes && with(*transfer.peer_).choice.suits() && post(transfer, reads);
+    transfer.program_ = context_.program;
+    transfer.finished_ = context_.program != ProgramState::waits &&
+                         with(*transfer.peer_).choice(context_.program).suits() && post(transfer, reads);
     context_.reads_without_finishes |= !transfer.finished_;
     if (counts(transfer)) reads_ += transfer.in_flight_;
   }
@@ -79,11 +80,19 @@ std::uint32_t ReadFinishes::sent_to(const VirtualChannel& peer) {
   return peer.window().sent() - with(peer).told;
 }
 
+// A program that sends nothing while it computes does not do so in its next call, either, as far as is known.
+void ReadFinishes::learn(const StripedTransfer& transfer) {
+  Peer& peer = with(*transfer.peer_);
+  const bool talked = sent_to(*transfer.peer_) != transfer.sent_before_;
+  peer.choice(transfer.program_).on_read(talked, transfer.finished_);
+  if (!talked && transfer.program_ == ProgramState::computes) peer.begins.on_read(false, false);
+}
+
 void ReadFinishes::on_read(const WorkEntry& read) {
   const StripedTransfer& transfer = *read.transfer;
-  if (transfer.wants_finishes_ && transfer.in_flight_ == 0 && transfer.rest_.empty())
-    with(*transfer.peer_)
-        .choice.on_read(sent_to(*transfer.peer_) != transfer.sent_before_, transfer.finished_);
+  if (transfer.wants_finishes_ && transfer.program_ != ProgramState::waits && transfer.in_flight_ == 0 &&
+      transfer.rest_.empty())
+    learn(transfer);
   SubchannelTraffic& traffic = read.subchannel->traffic;
   WorkEntry* const behind = traffic.in_flight.front();
   if (behind == nullptr || behind->kind != WorkEntry::Kind::packet ||

@@ -42,12 +42,14 @@ class ReadFinishes {
     return transfer.finished_ && transfer.traffic_ != TrafficClass::collective;
   }
   struct Peer {
-    FinishChoice choice;
+    FinishChoice begins, computes;
     std::uint32_t told = 0;
+    FinishChoice& choice(ProgramState program) { return program == ProgramState::begins ? begins : computes; }
   };
   Peer& with(const VirtualChannel& peer);
   std::uint32_t sent_to(const VirtualChannel& peer);
   void post_added();
+  void learn(const StripedTransfer& transfer);
   bool post(StripedTransfer& transfer, Reads reads);
   bool post_one(StripedTransfer& transfer, Reads reads);
 

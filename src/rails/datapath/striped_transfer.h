@@ -9,6 +9,7 @@
 #include "channel/traffic_class.h"
 #include "rails/datapath/byte_ranges.h"
 #include "rails/datapath/work_entry.h"
+#include "rails/decision/finish_choice.h"
 #include "rails/memory/registration.h"
 #include "rails/policy/scheduling_policy.h"
 #include "rails/wire/packet.h"
@@ -127,7 +128,8 @@ class StripedTransfer {
   bool reissued_ = false;  // a stripe failed
   bool stopped_ = false;
   bool wants_finishes_ = false, finished_ = false;
-  std::uint32_t one_path_ = 0;     // the how manieth usable path is to be used; 0: all
+  ProgramState program_ = ProgramState::waits;  // when reads were posted
+  std::uint32_t one_path_ = 0;                  // the how manieth usable path is to be used; 0: all
   std::uint32_t sent_before_ = 0;  // packets that the program had sent to the peer when reads were posted
   std::int32_t in_flight_ = 0;     // stripes
   std::int64_t posted_ = 0;        // bytes of them

@@ -1,5 +1,6 @@
 // FinishChoice: whether finishes behind reads (datapath/read_finishes.h) suit what passes between this
-// process and a peer. Pure; one for each peer.
+// process and a peer. Pure; for each peer one of reads that are posted while the program computes, and one of
+// those that a call posts which begins something: more such calls may follow at once, and send.
 //
 // A finish holds up what is sent to the peer behind it until the reads are done. Where both send, that costs
 // more than it saves. So some messages in a row must have been read while nothing was sent to the peer; and
@@ -7,8 +8,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 namespace hawser {
+
+// What the program does while reads are posted.
+enum class ProgramState : std::uint8_t { waits, begins, computes };
 
 class FinishChoice {
  public:
