@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "channel/channel_test_support.h"
@@ -85,14 +86,17 @@ TEST(PostedBuffers, NothingIsFoundWhileReceivesChange) {
 
 // A sender that takes the wrong receive is `by_another` for the message that meets it.
 TEST(PostedBuffers, TwoThreadsAgreeWhichReceiveAMessageTakes) {
-  constexpr std::uint32_t messages = 12000;
+  constexpr std::uint32_t most_messages = 12000;
+  const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   TwoProcesses two;
   std::atomic<std::uint32_t> met = 0, claimed = 0, wrong = 0;
+  std::atomic<bool> over = false;
   // It looks at two messages at once, so that it sees the second while the receiver meets the first.
   std::thread sender([&] {
     std::uint32_t sent = 0;
-    for (std::uint32_t before = 0; before < messages; before = met.load()) {
-      while (sent < std::min(before + 2, messages) && two.send()) ++sent;
+    while (!over.load()) {
+      const std::uint32_t before = met.load();
+      while (sent < before + 2 && two.send()) ++sent;
       for (std::uint32_t number = std::max(before, claimed.load()) + 1; number <= sent; ++number) {
         const auto taken = two.claim(number);
         if (!taken.has_value()) continue;
@@ -104,7 +108,9 @@ TEST(PostedBuffers, TwoThreadsAgreeWhichReceiveAMessageTakes) {
     }
   });
   int next = two.show(1);
-  for (std::uint32_t number = 1; number <= messages; ++number) {
+  std::uint32_t number = 0;
+  while (number < most_messages && (number < 64 || std::chrono::steady_clock::now() < enough)) {
+    ++number;
     const int place = next;
     next = two.show((number + 1) % 60);
     while (two.in_ring.front() == nullptr) std::this_thread::yield();
@@ -115,9 +121,10 @@ TEST(PostedBuffers, TwoThreadsAgreeWhichReceiveAMessageTakes) {
     two.in_ring.settle_credit();
     met.store(number);
   }
+  over.store(true);
   sender.join();
   EXPECT_EQ(0U, wrong.load());
-  EXPECT_EQ(messages / 64 * 64, claimed.load() / 64 * 64);
+  EXPECT_GE(claimed.load(), number / 64 * 64);
 }
 
 }  // namespace
