@@ -104,9 +104,13 @@ def pause_of(traffic, options, report, testbed):
         print(f"{label} (times of faults known to {exactness:.2f} ms; {len(whole)} of {len(found)} had something to reissue)")
         report.row("fault to detection", both([noticed for noticed, *_ in found]))
         report.row("detection to first reissued byte", both(reissues))
-        report.row("whole", both(whole), f"p99 <= {limit} ms", percentile(whole, .99) <= limit)
-        report.row("longest gap of the stream, of each fault", both([gap for _, _, gap, _ in found]))
-        soon, goes_on = TRAFFIC[traffic][2], [each for *_, each in found]
+        soon, goes_on, gaps = TRAFFIC[traffic][2], [each for *_, each in found], [gap for _, _, gap, _ in found]
+        if traffic == "puts":  # one under way keeps to one rail: what the other does not carry does not show that it is lost
+            report.row("whole, if the rail carries puts", both(whole))
+            report.row("longest gap of the stream, of each fault", both(gaps), f"p99 <= {limit} ms", percentile(gaps, .99) <= limit)
+        else:
+            report.row("whole", both(whole), f"p99 <= {limit} ms", percentile(whole, .99) <= limit)
+            report.row("longest gap of the stream, of each fault", both(gaps))
         if soon is not None:
             report.row("detection until the next one arrives", both(goes_on), f"p99 <= {soon} ms", percentile(goes_on, .99) <= soon)
     print(f"fabric's lag, last: {lags[-1]}")
