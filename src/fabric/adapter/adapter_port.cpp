@@ -35,12 +35,13 @@ AdapterPort::AdapterPort(Adapter& adapter, int number, AdapterBus& bus)
     engine->port = this;
     engine->number = i;
     int source = i;
-    for (Outlet* outlet : {static_cast<Outlet*>(&engine->requests), static_cast<Outlet*>(&engine->responses),
-                           &engine->acknowledgements}) {
-      outlet->queue.port = index_;
-      outlet->queue.source = source;
+    const auto number_outlet = [&](Outlet& outlet) {
+      outlet.queue.port = index_;
+      outlet.queue.source = source;
       source += parameters.send_engines;
-    }
+    };
+    for (Outlet& outlet : engine->data) number_outlet(outlet);
+    number_outlet(engine->acknowledgements);
     engine->rate.set_rate(parameters.send_engine_rate);
     engines_.push_back(std::move(engine));
   }
@@ -128,9 +129,9 @@ void AdapterPort::forget(QueuePair& queue_pair) {
       for (Leaving& each : outlet.pipeline)
         if (each.owner == &queue_pair) each.owner = nullptr;
     };
-    for (DataOutlet* outlet : engine->data) {
-      if (outlet->serving == &queue_pair.turn(outlet->stream)) outlet->serving = nullptr;
-      leave(*outlet);
+    for (DataOutlet& outlet : engine->data) {
+      if (outlet.serving == &queue_pair.turn(outlet.stream)) outlet.serving = nullptr;
+      leave(outlet);
     }
     leave(engine->acknowledgements);
   }
@@ -333,7 +334,7 @@ void AdapterPort::run(Engine& engine) {
   while (again) {
     run_acknowledgements(engine);
     again = false;
-    for (DataOutlet* outlet : engine.data) again = run(*outlet) || again;
+    for (DataOutlet& outlet : engine.data) again = run(outlet) || again;
   }
   engine.running = false;
 }
@@ -408,7 +409,7 @@ void AdapterPort::source_has_room(int source, std::uint32_t stream) {
     leave_pipeline(engine.acknowledgements, stream);
     return run(engine);
   }
-  DataOutlet& outlet = *engine.data[which];
+  DataOutlet& outlet = engine.data[which];
   leave_pipeline(outlet, stream);
   outlet.ready_before = true;
   run(engine);
@@ -418,7 +419,7 @@ void AdapterPort::source_has_room(int source, std::uint32_t stream) {
 void AdapterPort::train_leaves(int source) {
   const auto number = static_cast<std::size_t>(source);
   Engine& engine = *engines_[number % engines_.size()];
-  if (!ready(engine.data[number / engines_.size()]->stream).empty()) run(engine);
+  if (!ready(engine.data[number / engines_.size()].stream).empty()) run(engine);
 }
 
 // The oldest packet of this stream has left. Its queue pair may go to another engine now: one that found

@@ -109,11 +109,10 @@ class AdapterPort final : public PacketSink {
   struct Engine {
     AdapterPort* port = nullptr;
     int number = 0;
-    DataOutlet requests{*this, Stream::requests}, responses{*this, Stream::responses};
+    std::array<DataOutlet, 2> data{{{*this, Stream::requests}, {*this, Stream::responses}}};
     Outlet acknowledgements;
     Serializer rate;
     bool running = false;
-    std::array<DataOutlet*, 2> data{&requests, &responses};
   };
 
   void on_doorbell(Nanoseconds now);

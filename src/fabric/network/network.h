@@ -44,18 +44,18 @@ class PacketSink {
 
 struct Train;
 
-// A first-in first-out buffer before the crossbar: of a switch's input port and lane, or of an adapter's
-// engine.
+// A first-in first-out buffer before the crossbar: of a switch's input port and lane, or of an outlet of an
+// adapter's engine.
 struct InputQueue {
   PacketFifo fifo;
-  PortIndex port = no_port_index;  // whose input buffer it is; of an engine: the port it sends by
+  PortIndex port = no_port_index;  // whose input buffer it is; of an outlet: the port it sends by
   std::uint8_t lane = 0;
-  int source = -1;  // the engine's number; -1: a switch's input
+  int source = -1;  // the outlet's number; -1: a switch's input
   // A packet that is in line for its output, or for several (multicast), keeps its room and holds up what is
   // behind it until it has left by all of them.
   std::uint32_t pending = 0;            // outputs not left by yet; 0: nothing is presented
   std::uint32_t unstarted = 0;          // of these, not begun: the packet is still in front of fifo
-  PortIndex held_wire = no_port_index;  // to which the room goes back when pending gets 0; none for engines
+  PortIndex held_wire = no_port_index;  // to which the room goes back when pending gets 0; none for outlets
   std::uint32_t held_bytes = 0;
   std::uint32_t held_stream = 0;   // of the packet that is leaving
   bool more = false;               // of that packet is in front of fifo
@@ -115,11 +115,11 @@ class Network {
   Packet* clone(const Packet& packet);
   void free(Packet& packet);
 
-  // Whether packets may be given to send() at once and without limit; else through submit(), each engine's
+  // Whether packets may be given to send() at once and without limit; else through submit(), each outlet's
   // when it has room.
   bool fast() const { return fast_; }
   void send(PortIndex from, Packet& packet);
-  // queue.source and queue.port are the engine's; at most two packets at a time.
+  // queue.source and queue.port are the outlet's; at most two packets at a time.
   void submit(InputQueue& queue, Packet& packet);
   // Hands a packet to the port it would leave by: a message from an adapter to itself.
   void loop_back(PortIndex port, Packet& packet);
