@@ -80,12 +80,13 @@ bool MpiProcess::arm_and_look(bool& armed, int& passes) {
   return move_aside(passes);
 }
 
-// Whether something of the program's is under way that is worth interrupts, or others reach into its windows.
+// Whether something of the program's is under way that is worth interrupts, or others reach into its windows,
+// or have to agree with it on connections.
 // What comes for other reasons, and what a blocking call will find, is not worth more than a look now and
 // then.
 bool MpiProcess::wants_interrupts() const {
   if (!stand_in_state_.computes()) return false;
-  if (stand_in_state_.looks()) return true;
+  if (stand_in_state_.looks() || stand_in_state_.answers_wanted()) return true;
   const bool large = !stand_in_state_.computes_long();
   bool pending = windows_.any() || collectives_.under_way(large);
   point_to_point_.for_each_pending(
@@ -96,13 +97,16 @@ bool MpiProcess::wants_interrupts() const {
 bool MpiProcess::stand_in(bool arms, Nanoseconds& deadline, DeadlineAlarm& alarm) {
   bool any = false, moved = true, armed = true;
   tell_interrupts();
-  if (environment_.rails != nullptr) environment_.rails->attendance().begin_turn(ProgramState::computes);
+  if (environment_.rails != nullptr) {
+    environment_.rails->attendance().begin_turn(ProgramState::computes);
+    if (environment_.rails->attendance().capped()) stand_in_state_.note_answers_wanted();
+  }
   for (int passes = 64; moved && passes > 0; any |= moved) {
     moved = arms ? arm_and_look(armed, passes) : move_aside(passes);
   }
   if (environment_.rails != nullptr) environment_.rails->attendance().end_turn();
   deadline = moved ? now_ : never;
-  if (!arms) deadline = std::min(deadline, now_ + StandIn::longest_rest);
+  if (!arms) deadline = std::min(deadline, now_ + stand_in_state_.pause());
   for (const Transport* channel : polled_channels_) deadline = std::min(deadline, channel->deadline());
   // While there is traffic, one look more is cheaper than to be woken by the next request.
   if (deadline == never && any) deadline = now_ + StandIn::longest_rest;

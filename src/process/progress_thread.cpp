@@ -59,7 +59,7 @@ void ProgressThread::run(ServiceThread& thread) {
     }
     if (!state_.on_outside(interrupted, clock_.now())) {
       lock.end_stand_in();
-      sleep = StandIn::longest_rest;
+      sleep = state_.pause();
       continue;
     }
     if (process_.thread_level() >= thread_serialized) keep_nothing_of_this_thread();

@@ -24,6 +24,8 @@ namespace hawser {
 class StandIn {
  public:
   static constexpr Nanoseconds shortest_rest = 50 * microsecond, longest_rest = 8 * millisecond;
+  // Before the first look, where others wait for answers that no message of the program's has to do with.
+  static constexpr Nanoseconds rest_before_answers = 500 * microsecond;
 
   // By the program, which holds the lock.
   bool armed() const { return armed_.load(std::memory_order_relaxed); }
@@ -62,6 +64,12 @@ class StandIn {
   }
 
   // By the stand-in.
+  // Others need answers of this process also while it computes, whatever it has under way: it closes
+  // connections and agrees on room for new ones.
+  void note_answers_wanted() { answers_wanted_ = true; }
+  bool answers_wanted() const { return answers_wanted_; }
+  // How long to stay away from a program that was not seen to compute.
+  Nanoseconds pause() const { return answers_wanted_ ? rest_before_answers : longest_rest; }
   void on_interrupt() { armed_.store(false, std::memory_order_relaxed); }
   // It was there for an interrupt (else: because its time had come), and the program was in a call of MPI.
   // Returns how long to stay away after that call. With `looks_again`, the call itself arms at its end, and
@@ -74,7 +82,7 @@ class StandIn {
       quiet_ = std::min(2 * quiet_, longest_quiet);
       quiet_until_.store(now + quiet_, std::memory_order_relaxed);
     }
-    const Nanoseconds away = looks_again ? longest_rest : rest;
+    const Nanoseconds away = looks_again ? pause() : rest;
     look_due_ = now + away;
     return away;
   }
@@ -85,7 +93,7 @@ class StandIn {
   // is due, looks: then the program may have computed since the look before.
   bool on_outside(bool interrupted, Nanoseconds now) {
     looks_ = !interrupted && now >= look_due_;
-    if (looks_) look_due_ = now + longest_rest;
+    if (looks_) look_due_ = now + pause();
     if (interrupted && !computes()) {
       count(without_use_);
       return false;
@@ -153,6 +161,7 @@ class StandIn {
   Nanoseconds rest_ = shortest_rest;
   Nanoseconds look_due_ = 0;
   bool looks_ = false;
+  bool answers_wanted_ = false;
 };
 
 }  // namespace hawser

@@ -142,6 +142,18 @@ TEST(StandIn, CountsFromTheFirstThatWasBegun) {
   EXPECT_TRUE(state.computes_long());
 }
 
+TEST(StandIn, LooksSoonerWhereOthersNeedAnswers) {
+  StandIn state;
+  state.note_answers_wanted();
+  Nanoseconds now = 0;
+  run(state, now, microsecond, 10);
+  EXPECT_EQ(state.on_inside(false, now, true), StandIn::rest_before_answers);
+  EXPECT_FALSE(state.on_outside(true, now)) << "it is not seen to compute yet";
+  now += StandIn::rest_before_answers;
+  EXPECT_TRUE(state.on_outside(false, now) && state.looks());
+  EXPECT_TRUE(state.on_outside(true, now)) << "an interrupt is answered from now on";
+}
+
 TEST(StandIn, LeavesItToInterruptsWhereTheCallArms) {
   StandIn state;
   EXPECT_EQ(state.on_inside(true, 0, true), StandIn::longest_rest);

@@ -13,6 +13,8 @@ bool RailAttendance::take_left_reads() {
   return std::exchange(engine_.context.reads_without_finishes, false);
 }
 
+bool RailAttendance::capped() const { return engine_.recovery.capped(); }
+
 void RailAttendance::want_transfers() { wanted_ |= engine_.moves_at_once() && !engine_.in_progress(); }
 
 void RailAttendance::begin_transfers() {

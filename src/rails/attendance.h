@@ -23,6 +23,8 @@ class RailAttendance {
   void want_transfers();
   // Else it says so at its end: what was wanted begins, together.
   void begin_transfers();
+  // Whether connections are closed on purpose, so that others ask something of a program that computes.
+  bool capped() const;
   // What the process counts of the interrupts that it armed for (RailCounters).
   void note_interrupts(std::uint64_t useful, std::uint64_t useless, std::uint64_t suppressed);
 

@@ -36,6 +36,8 @@ class ConnectionCap final : public ParkedListener {
 
   // Who wants a connection: this process, which is then told to connect; or the peer, whose request waits.
   enum class Wanted : std::uint8_t { here, there };
+  // Whether there is a limit.
+  bool caps() const { return most_ > 0; }
   // Whether the peer may be connected with now. False: it waits, and is let in by progress().
   bool admits(VirtualChannel& peer, Wanted wanted) { return most_ == 0 || may_connect(peer, wanted); }
   // The peer asks whether there is room here, or answers.

@@ -51,6 +51,8 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   // When timers_due() wants to be asked though nothing comes: requests that hang bring nothing.
   Nanoseconds next_run() const;
   ConnectionCounters datagrams() const { return connector_.counters(); }
+  // Whether connections are closed on purpose.
+  bool capped() const { return cap_.caps(); }
 
  private:
   void on_failed(Subchannel& subchannel, PathReason reason) override {

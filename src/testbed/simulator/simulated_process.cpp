@@ -220,7 +220,7 @@ void SimulatedProcess::take_turn() {
   StandIn& state = slot_->running->stand_in_state();
   const bool by_interrupt = std::exchange(by_interrupt_, false);
   if (!state.on_outside(by_interrupt, local_time())) {
-    turn_at_ = local_time() + StandIn::longest_rest;
+    turn_at_ = local_time() + state.pause();
     return;
   }
   Nanoseconds deadline = never;
