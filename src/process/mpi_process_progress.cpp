@@ -179,6 +179,7 @@ void MpiProcess::wait(FunctionRef<bool()> done) {
       // What moved in other ways than through channels is seen here, before the process may sleep.
       if (done()) return;
       waiter.idle(idle_passes++);
+      if (environment_.rails != nullptr) environment_.rails->attendance().note_waited();
       now_ = environment_.clock->now();
     }
   }

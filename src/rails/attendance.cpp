@@ -9,6 +9,8 @@ namespace hawser {
 void RailAttendance::begin_turn(ProgramState program) { engine_.context.program = program; }
 void RailAttendance::end_turn() { engine_.context.program = ProgramState::waits; }
 
+void RailAttendance::note_waited() { engine_.context.waited = true; }
+
 bool RailAttendance::take_left_reads() {
   return std::exchange(engine_.context.reads_without_finishes, false);
 }

@@ -17,6 +17,8 @@ class RailAttendance {
   // Passes while the program computes, or in a call after which it may.
   void begin_turn(ProgramState program);
   void end_turn();
+  // Since the last pass the process slept, or waited for a core, in a call that waits.
+  void note_waited();
   // Whether reads were posted, since it was asked last, that only this process's software tells the ends of.
   bool take_left_reads();
   // Something was wanted outside of a pass. The call that wants it makes one, if it waits.

@@ -99,8 +99,7 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
     return;
   }
   context_.status.completed(subchannel.status_row, entry->size);
-  subchannel.peer.paths().weights().on_stripe_done(subchannel.index, entry->size, entry->before.queued,
-                                                   entry->posted, context_.now, rail.polling.polled_before());
+  subchannel.peer.paths().on_stripe_done(subchannel, *entry);
   subchannel.traffic.stripe_flow.on_done(entry->size, entry->before.delivered, entry->posted, before,
                                          context_.now);
   CongestionWindow& port_flow =

@@ -10,6 +10,7 @@
 
 #include "access/rdma.h"
 #include "rails/decision/congestion_window.h"
+#include "rails/decision/path_spread.h"
 #include "rails/memory/packet_pool.h"
 #include "rails/wire/packet.h"
 #include "rails/wire/rail_table.h"
@@ -57,6 +58,7 @@ struct RailTraffic {
 
   QueuedBytes queued() const { return {bytes_queued, bytes_read}; }
 
+  SpreadHints spread;
   std::int64_t bytes_queued = 0;  // of stripes
   std::int64_t bytes_read = 0;    // of these, such as are read
   std::int32_t outstanding = 0;   // requests

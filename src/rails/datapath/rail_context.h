@@ -53,6 +53,7 @@ struct RailContext {
   DeadlineAlarm* alarm = nullptr;     // to be rung by wake_sleeper()
   // If it does not wait, this end's software may not be there when a read ends.
   ProgramState program = ProgramState::waits;
+  bool waited = false;                  // since the last pass the process did nothing but wait
   bool reads_without_finishes = false;  // were posted
   HealthSettings health;
   SubchannelSettings subchannels;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "base/planted_bug.h"
 
@@ -13,6 +14,8 @@ namespace {
 // adapters at both ends take as one request, for a piece may become one stripe.
 constexpr double seconds_of_piece = 0.02, shortest_piece = 4 << 20;
 constexpr std::int64_t longest_piece = 1 << 30;
+// Of several paths another one may turn out to be free, if this process is there to take it.
+constexpr double shortest_movable_piece = 1 << 16;
 // What is written stands before the packets that come after it, and so before those that bring the next
 // transfers; and it was planned by what was known of the rails then. So another one is begun when on some
 // rail no more is left to be done than its own size and this. Reads load the other end's way here, and their
@@ -123,8 +126,7 @@ bool StripeEngine::post(StripedTransfer& transfer) {
   while (!transfer.rest_.empty() && (write || read_tokens_ > 0)) {
     const std::span<SubchannelView> views = peer.paths().views(transfer.requests(), load_of(transfer));
     const Outlook outlook = survey(transfer, views);
-    const auto piece = static_cast<std::int64_t>(std::min(
-        std::max(outlook.rate * seconds_of_piece, shortest_piece), static_cast<double>(outlook.longest)));
+    const std::int64_t piece = piece_of(transfer, outlook);
     if (!outlook.any && !reached_by_adapters(transfer)) return give_up(transfer) || moved;
     if (!outlook.any || transfer.posted_ >= 2 * piece) return moved;
     ByteRange range = transfer.rest_.back();
@@ -144,6 +146,20 @@ bool StripeEngine::post(StripedTransfer& transfer) {
   return moved;
 }
 
+// Whether its next piece may take another path than the last one.
+bool StripeEngine::may_move(const StripedTransfer& transfer) const {
+  return transfer.peer_->paths().several() && transfer.sides_ == Sides::two &&
+         context_.program == ProgramState::waits;
+}
+
+// How much of it is planned at once.
+std::int64_t StripeEngine::piece_of(const StripedTransfer& transfer, const Outlook& outlook) const {
+  const double piece = may_move(transfer)
+                           ? std::max(outlook.ports * PathSpread::seconds_of_piece, shortest_movable_piece)
+                           : std::max(outlook.rate * seconds_of_piece, shortest_piece);
+  return static_cast<std::int64_t>(std::min(piece, static_cast<double>(outlook.longest)));
+}
+
 // Which subchannels can carry the transfer, and what they make together.
 StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<SubchannelView> views) const {
   VirtualChannel& peer = *transfer.peer_;
@@ -152,6 +168,7 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
   outlook.longest = longest_piece;
   std::uint32_t turn = transfer.one_path_;
   bool lacks = false;
+  int port = -1;
   for (SubchannelView& view : views) {
     const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
     view.usable = view.usable && transfer.local_.usable(subchannel.rail.device_number()) &&
@@ -165,6 +182,7 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
         std::min(outlook.longest, rdma::longest_message(subchannel.rail.attributes().address,
                                                         peer.remote().rails[subchannel.remote_rail].port));
     outlook.rate += view.bytes_per_second;
+    if (std::exchange(port, view.rail) != view.rail) outlook.ports += view.nominal;
     outlook.fastest = std::max(outlook.fastest, view.bytes_per_second);
     outlook.backlog =
         std::min(outlook.backlog, static_cast<double>(view.bytes_queued) / view.bytes_per_second);
@@ -204,7 +222,9 @@ bool StripeEngine::post_range(StripedTransfer& transfer, const ByteRange& range,
   request.bytes = range.size;
   request.smallest_stripe = transfer.sides_ == Sides::one ? context_.knobs.rail_stripe / finer_one_sided
                                                           : context_.knobs.rail_stripe;
-  request.traffic = transfer.traffic_;
+  // Its other pieces wait for this one.
+  const bool piece = may_move(transfer) && (transfer.begun() || !transfer.rest_.empty());
+  request.traffic = piece ? TrafficClass::blocking : transfer.traffic_;
   StripePlan plan;
   transfer.peer_->paths().policy().plan(request, views, plan);
   bool posted = false;
@@ -212,7 +232,7 @@ bool StripeEngine::post_range(StripedTransfer& transfer, const ByteRange& range,
     stripe.offset += range.offset;
     const std::int64_t bytes = post_stripe(transfer, stripe);
     posted |= bytes > 0;
-    context_.counters.bytes_of(request.traffic) += static_cast<std::uint64_t>(bytes);
+    context_.counters.bytes_of(transfer.traffic_) += static_cast<std::uint64_t>(bytes);
     if (bytes < stripe.bytes) transfer.rest_.push_back({stripe.offset + bytes, stripe.bytes - bytes});
   }
   return posted;
@@ -272,6 +292,7 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   ++transfer.in_flight_;
   transfer.posted_ += range.size;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
+  if (!entry.light) transfer.peer_->paths().on_stripe_posted(subchannel, entry);
   subchannel.add(entry);
   context_.wake_sleeper();
   confirmations_.on_put_in_flight();

@@ -90,6 +90,7 @@ class StripeEngine {
   struct Outlook {
     bool any = false;  // usable ones
     double rate = 0, fastest = 0;
+    double ports = 0;          // nominal rates of the rails that have one
     double backlog = 0;        // seconds, on the rail where it is shortest
     std::int64_t longest = 0;  // bytes of a stripe
   };
@@ -99,6 +100,8 @@ class StripeEngine {
   bool post(StripedTransfer& transfer);
   bool post_light(StripedTransfer& transfer);
   Subchannel* next_in_turn(StripedTransfer& transfer, std::int64_t bytes);
+  bool may_move(const StripedTransfer& transfer) const;
+  std::int64_t piece_of(const StripedTransfer& transfer, const Outlook& outlook) const;
   Outlook survey(StripedTransfer& transfer, std::span<SubchannelView> views) const;
   bool reached_by_adapters(const StripedTransfer& transfer) const;
   bool give_up(StripedTransfer& transfer);

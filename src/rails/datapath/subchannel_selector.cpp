@@ -14,7 +14,8 @@ std::vector<std::int64_t> nominal_rates(const std::deque<Subchannel>& subchannel
 
 }  // namespace
 
-SubchannelSelector::SubchannelSelector(const RailContext& context, std::deque<Subchannel>& subchannels,
+SubchannelSelector::SubchannelSelector(const RailContext& context, ProcessIndex peer,
+                                       std::deque<Subchannel>& subchannels,
                                        std::unique_ptr<SchedulingPolicy> policy)
     : context_(context),
       subchannels_(subchannels),
@@ -28,6 +29,37 @@ SubchannelSelector::SubchannelSelector(const RailContext& context, std::deque<Su
     view.engine = subchannel.place.engine;
     view.nominal = static_cast<double>(subchannel.place.bytes_per_second);
   }
+  make_spreads(peer);
+}
+
+void SubchannelSelector::make_spreads(ProcessIndex peer) {
+  int pairs = 0, paths = 1, engines = 1;
+  for (const Subchannel& subchannel : subchannels_) {
+    pairs = std::max(pairs, subchannel.place.pair + 1);
+    paths = std::max(paths, subchannel.place.path + 1);
+    engines = std::max(engines, subchannel.place.engine + 1);
+  }
+  if (paths * engines < 2 || !policy_->prefers()) return;
+  // Peers and processes draw unlike numbers, the same ones in each run.
+  const auto self = static_cast<std::uint64_t>(context_.settings.self);
+  const auto seed = (self << 32 | static_cast<std::uint64_t>(peer)) * 64;
+  for (int pair = 0; pair < pairs; ++pair) {
+    const auto of_pair = [pair](const SubchannelView& view) { return view.rail == pair; };
+    const auto first = std::find_if(views_.begin(), views_.end(), of_pair);
+    spreads_.emplace_back(paths, engines, first->nominal, seed + static_cast<std::uint64_t>(pair));
+  }
+}
+
+void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry) {
+  const PollTimes& polling = subchannel.rail.polling;
+  weights_.on_stripe_done(subchannel.index, entry.size, entry.before.queued, entry.posted, context_.now,
+                          polling.polled_before());
+  if (!several()) return;
+  // Who waits is there as soon as something is done, or as soon as it has a core.
+  const Nanoseconds not_before = context_.waited ? context_.now : polling.polled_before();
+  RailTraffic& traffic = subchannel.rail.traffic;
+  spreads_[subchannel.place.pair].on_done(
+      {entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now}, traffic.spread);
 }
 
 bool SubchannelSelector::reads() const {
@@ -43,6 +75,8 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
     view.usable = subchannel.in_service() && subchannel.room_for(requests, depth_) &&
                   !(avoids && subchannel.machine().suspected());
     if (!view.usable) continue;
+    view.preferred =
+        !several() || spreads_[subchannel.place.pair].takes(subchannel.place.path, subchannel.place.engine);
     view.bytes_per_second = weights_.weight(subchannel.index);
     const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
     if (oldest != nullptr && !counts_as_packet(*oldest) && !subchannel.rail.polling.may_have_backlog())
@@ -50,6 +84,7 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
           weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polling.polled());
     view.probe = weights_.wants_probe(subchannel.index, context_.now);
     view.bytes_queued = subchannel.rail.traffic.queued().of(load);
+    view.bytes_on_it = subchannel.traffic.queued().of(load);
     view.requests_queued = subchannel.traffic.outstanding;
   }
   return views_;

@@ -11,6 +11,7 @@
 
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/subchannel.h"
+#include "rails/decision/path_spread.h"
 #include "rails/decision/path_weights.h"
 #include "rails/policy/scheduling_policy.h"
 
@@ -19,7 +20,7 @@ namespace hawser {
 class SubchannelSelector {
  public:
   // `subchannels` stay where they are, and outlive this; they are complete.
-  SubchannelSelector(const RailContext& context, std::deque<Subchannel>& subchannels,
+  SubchannelSelector(const RailContext& context, ProcessIndex peer, std::deque<Subchannel>& subchannels,
                      std::unique_ptr<SchedulingPolicy> policy);
 
   // How many are ready; how many of these are suspected.
@@ -49,6 +50,15 @@ class SubchannelSelector {
   std::span<SubchannelView> views(std::int32_t requests, Load load = Load::both);
   SchedulingPolicy& policy() { return *policy_; }
   PathWeights& weights() { return weights_; }
+  // Whether some rail has several, of which those are used that were measured to be good.
+  bool several() const { return !spreads_.empty(); }
+  // A stripe is about to be posted; one was done, and is not queued any more.
+  void on_stripe_posted(const Subchannel& subchannel, WorkEntry& entry) {
+    if (several())
+      entry.before.spread = spreads_[subchannel.place.pair].on_posted(
+          entry.size, subchannel.rail.traffic.bytes_queued, context_.now);
+  }
+  void on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry);
   // A subchannel for a packet of this size; null: none has room.
   Subchannel* choose(std::int64_t bytes, TrafficClass traffic) {
     if (choice_holds(bytes, traffic)) [[likely]] {
@@ -88,11 +98,13 @@ class SubchannelSelector {
            s->room_for(1, depth_);
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
+  void make_spreads(ProcessIndex peer);
 
   const RailContext& context_;
   std::deque<Subchannel>& subchannels_;
   std::unique_ptr<SchedulingPolicy> policy_;
   PathWeights weights_;
+  std::vector<PathSpread> spreads_;  // by pair of rails; none if each has one subchannel
   std::vector<SubchannelView> views_;
   int ready_ = 0;
   int suspected_ = 0;

@@ -50,7 +50,7 @@ VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, U
       process_(process),
       remote_(std::move(remote)),
       subchannels_(make_subchannels()),
-      paths_(context, subchannels_, std::move(policy)),
+      paths_(context, process, subchannels_, std::move(policy)),
       packets_(context, resources, window_) {}
 
 std::deque<Subchannel> VirtualChannel::make_subchannels() {

@@ -62,6 +62,7 @@ struct WorkEntry {
   // subchannel, and for stripes of the rail.
   struct Before {
     std::int64_t queued = 0, delivered = 0, port_delivered = 0;
+    std::uint8_t spread = 0;  // PathSpread::on_posted
   };
   Before before;
   Nanoseconds posted = 0;   // or somewhat earlier: at the last look before

@@ -2,11 +2,11 @@
 //
 // A subchannel can start on a message when what its rail has queued is done, and then moves it at its weight;
 // so the finish of a set of stripes is known, and the set with the earliest is taken. That alone gives what
-// the papers' policies are for: all of like rails and in the end a share of a slow one; one path as long as
-// it fills the port, others beside it as soon as it is congested (HSAM, BSS); whole messages side by side
-// when many are under way, stripes when one is waited for (EPC). A slow rail never delays a message: it is in
-// the set only if the set without it is later. Rates and queues are estimates, so each stripe more must gain
-// more than it costs, and the slow are trusted with a little less than their share.
+// the papers' policies are for: all of like rails and in the end a share of a slow one; whole messages side
+// by side when many are under way, stripes when one is waited for (EPC). Which paths and engines of a port
+// are worth it (HSAM, BSS) is measured by PathSpread. A slow rail never delays a message: it is in the set
+// only if the set without it is later. Rates and queues are estimates, so each stripe more must gain more
+// than it costs, and the slow are trusted with a little less than their share.
 //
 // Cost: sorting of n subchannels and n steps, n^2 / 2 small operations.
 #include <algorithm>
@@ -34,18 +34,18 @@ constexpr std::int64_t smallest_one_sided = 16384;
 // in order.
 constexpr double worth_changing_ns = 20'000;
 
-// A path that is so much of what its rail reaches needs no other beside it.
-constexpr double enough_alone = 0.95;
-// Another path of the rail has to be so much better for messages to move to it.
-constexpr double worth_moving = 0.8;
+// A path so much slower than another one of its rail is not preferred any more.
+constexpr double much_slower = 0.25;
 
 struct Candidate {
   std::uint16_t subchannel = 0;
   std::uint16_t rail = 0;
   std::uint16_t turn = 0;  // its place among equals
   double weight = 0;       // bytes per nanosecond
-  double rate = 0;         // of these, what it adds to those of its rail that come before it
-  double free_ns = 0;      // when it can start
+  double rate = 0;         // its share of what its rail reaches
+  double capacity = 0;     // of its rail
+  double free_ns = 0;      // when it can start, by what is queued on its rail
+  double own_ns = 0;       // and by what is queued on the subchannel
   double first_ns = 0;     // when it would be done with the smallest stripe
 };
 
@@ -53,6 +53,7 @@ class Automatic final : public SchedulingPolicy {
  public:
   explicit Automatic(int rotation) : rotation_(static_cast<std::size_t>(rotation)) {}
   const char* name() const override { return "auto"; }
+  bool prefers() const override { return true; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override;
   int choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) override;
   PacketHold hold(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) const override;
@@ -64,11 +65,8 @@ class Automatic final : public SchedulingPolicy {
   const SubchannelView* probe(const StripeRequest& request, std::span<const SubchannelView> views,
                               std::size_t chosen) const;
 
-  void put_home_first(Candidate* begin, Candidate* end, double capacity);
-
-  std::size_t rotation_;    // where the look begins among equals; moves on with every message
-  std::vector<int> homes_;  // of each rail, the subchannel that carries a message alone as long as it can
-  int sticky_ = -1;         // where small messages go
+  std::size_t rotation_;  // where the look begins among equals; moves on with every message
+  int sticky_ = -1;       // where small messages go
   std::vector<Candidate> candidates_;
   std::vector<Weighted> parts_;
 };
@@ -85,23 +83,15 @@ double rail_capacity(const Candidate* begin, const Candidate* end, double nomina
   return std::min(sum, std::max(nominal / ns_per_second, fastest));
 }
 
-// Paths of a rail differ only where the network is crowded, and whoever moves may crowd others. So the
-// messages of a rail stay on one path until another is better by more than chance, or until that path is not
-// enough: then all of them count by their weights.
-void Automatic::put_home_first(Candidate* begin, Candidate* end, double capacity) {
-  if (end - begin < 2) return;
-  if (homes_.size() <= begin->rail) homes_.resize(begin->rail + 1u, -1);
-  Candidate* best = begin;
-  Candidate* home = nullptr;
-  for (Candidate* c = begin; c != end; ++c) {
-    if (c->subchannel == homes_[begin->rail]) home = c;
-    // Routing tables are laid out for the first path of every port.
-    if (c->weight == best->weight && c->subchannel < best->subchannel) best = c;
+// Whether none of the rail is preferred that is nearly as fast as its fastest.
+bool lacks_preferred(std::span<const SubchannelView> views, std::uint16_t rail) {
+  double fastest = 0, preferred = 0;
+  for (const SubchannelView& view : views) {
+    if (!view.usable || view.rail != rail) continue;
+    fastest = std::max(fastest, view.bytes_per_second);
+    if (view.preferred) preferred = std::max(preferred, view.bytes_per_second);
   }
-  if (home == nullptr || home->weight < worth_moving * best->weight) home = best;
-  homes_[begin->rail] = home->subchannel;
-  if (home->weight < enough_alone * capacity) return;
-  std::rotate(begin, home, home + 1);
+  return preferred < much_slower * fastest;
 }
 
 // The usable subchannels in the order in which they would be done with a smallest stripe, without those that
@@ -113,10 +103,10 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
   for (std::size_t i = 0; i < n; ++i) {
     const auto index = static_cast<std::uint16_t>((rotation_ + i) % n);
     const SubchannelView& view = views[index];
-    if (!view.usable) continue;
+    if (!view.usable || !(view.preferred || lacks_preferred(views, view.rail))) continue;
     const double weight = std::max(view.bytes_per_second, 1.0) / ns_per_second;
     fastest = std::max(fastest, weight);
-    candidates_.push_back({index, view.rail, static_cast<std::uint16_t>(i), weight, 0, 0, 0});
+    candidates_.push_back({index, view.rail, static_cast<std::uint16_t>(i), weight});
   }
   std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     if (a.rail != b.rail) return a.rail < b.rail;
@@ -126,17 +116,18 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
     while (end < candidates_.size() && candidates_[end].rail == candidates_[begin].rail) ++end;
     const double capacity = rail_capacity(&candidates_[begin], candidates_.data() + end,
                                           views[candidates_[begin].subchannel].nominal);
-    put_home_first(&candidates_[begin], candidates_.data() + end, capacity);
-    double left = capacity;
+    double together = 0;
+    for (std::size_t i = begin; i < end; ++i) together += candidates_[i].weight;
     for (std::size_t i = begin; i < end; ++i) {
       Candidate& candidate = candidates_[i];
       const SubchannelView& view = views[candidate.subchannel];
-      candidate.rate = std::min(candidate.weight, left);
-      left -= candidate.rate;
-      if (i == begin && candidate.weight >= enough_alone * capacity) left = 0;
+      candidate.rate = capacity * candidate.weight / together;
       if (candidate.weight < fastest / 2) candidate.rate *= trust_in_slow;
+      candidate.capacity = capacity;
       candidate.free_ns =
           static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued) / capacity;
+      candidate.own_ns =
+          static_cast<double>(view.latency) + static_cast<double>(view.bytes_on_it) / candidate.rate;
       candidate.first_ns = candidate.free_ns + static_cast<double>(request.smallest_stripe) / candidate.rate;
     }
   }
@@ -204,7 +195,8 @@ void Automatic::plan(const StripeRequest& request, std::span<const SubchannelVie
   std::size_t chosen = earliest_set(request, finish_ns);
   // For a message of one stripe what counts is when it would be done whole.
   const auto whole_ns = [&request](const Candidate& c) {
-    return c.free_ns + static_cast<double>(request.bytes) / c.rate;
+    const auto bytes = static_cast<double>(request.bytes);
+    return std::max(c.free_ns + bytes / c.capacity, c.own_ns + bytes / c.rate);
   };
   const auto alone = std::min_element(
       candidates_.begin(), candidates_.end(),
@@ -242,6 +234,7 @@ int Automatic::choose(std::int64_t bytes, TrafficClass, std::span<const Subchann
                                                           ns_per_second;
     // Only the primary network has a short way from post to arrival (V07 10.2.2).
     if (view.bytes_per_second < fastest / 2) done += 5 * worth_changing_ns;
+    if (!view.preferred) done += 1;
     if (done < best_ns) {
       best_ns = done;
       best = static_cast<int>(index);

@@ -26,9 +26,13 @@ struct SubchannelView {
   std::uint16_t rail = 0;  // rail pair
   std::uint16_t path = 0;
   std::uint16_t engine = 0;
+  // Messages take it as long as it is not much slower than others of its rail (path_spread.h); if none of a
+  // rail is preferred and usable, all of them count alike.
+  bool preferred = true;
   double bytes_per_second = 0;  // the weight: nominal at first, then measured (path_weights.h); > 0
   double nominal = 0;           // of the rail's port, bytes per second; all of a rail's subchannels share it
   std::int64_t bytes_queued = 0;          // posted by this process on the whole rail, not completed
+  std::int64_t bytes_on_it = 0;           // of these, on this subchannel
   std::int32_t requests_queued = 0;       // on this subchannel
   Nanoseconds latency = 2 * microsecond;  // of a stripe of no length, with its FIN: known or a guess
 };
@@ -79,6 +83,8 @@ class SchedulingPolicy {
  public:
   virtual ~SchedulingPolicy() = default;
   virtual const char* name() const = 0;
+  // Whether it looks at SubchannelView::preferred.
+  virtual bool prefers() const { return false; }
   // At least one view is usable; `plan` is filled anew. May keep state of its own (where round robin stands);
   // one policy object per virtual channel.
   virtual void plan(const StripeRequest& request, std::span<const SubchannelView> views,

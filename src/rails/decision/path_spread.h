@@ -1,0 +1,127 @@
+// PathSpread: which of the connections between two ports the messages of a peer take. On an even fabric one
+// path is free while parts of messages on several paths meet those of others; where routes collide another
+// path may be free, and it takes a search to find it; where each path is slower than the port several are
+// needed, and several engines where an engine is (V07 4, 7 and 8). Which of these it is, is measured:
+//
+// - A way is one connection, all engines of one path, or all paths. As long as the bytes that a peer's
+//   messages move have a port to themselves, each 100 us of them, or each message, is a sample of the way:
+//   its rate as part of the port's. While a peer has few samples, those of other peers of the port count too
+//   (SpreadHints). The simpler way is taken unless another is clearly better; while none does well, one
+//   sample in many tries another.
+// - A path that is slow several times in a row is left for another one, drawn at random. Who came to it last
+//   leaves at once, who was there before is patient: so of two who meet one goes, and who has found a free
+//   path is rarely moved. (REPS, arXiv 2407.21625, keeps what did well and draws anew what did not.)
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/random.h"
+#include "base/time.h"
+
+namespace hawser {
+
+enum class Spread : std::uint8_t { one, engines, all };
+inline constexpr std::size_t spread_ways = 3;
+
+// Mean rate of the latest samples, as part of a port's rate.
+class RateMean {
+ public:
+  RateMean(double mean, double weight) : sum_(mean * weight), weight_(weight) {}
+  // What was known before weighs so much less.
+  void add(double rate, double keep) {
+    sum_ = sum_ * keep + rate;
+    weight_ = weight_ * keep + 1;
+  }
+  double mean() const { return sum_ / weight_; }
+  // With so many samples of that mean beside it.
+  double with(double mean, double weight) const { return (sum_ + mean * weight) / (weight_ + weight); }
+
+ private:
+  double sum_;
+  double weight_;
+};
+
+// What the peers of a port found; before that, what is expected.
+class SpreadHints {
+ public:
+  void add(Spread way, double rate);
+  double mean(Spread way) const { return ways_[static_cast<std::size_t>(way)].mean(); }
+
+ private:
+  std::array<RateMean, spread_ways> ways_ = {RateMean{1, 2}, RateMean{0.75, 2}, RateMean{0.4, 2}};
+};
+
+// What was done of a peer's bytes on a port.
+struct StripeDone {
+  std::int64_t bytes = 0;
+  std::uint8_t choice = 0;   // as on_posted returned it
+  std::int64_t on_port = 0;  // left of the whole process's, both directions
+  Nanoseconds not_before = 0;
+  Nanoseconds now = 0;  // it was done between these
+};
+
+class PathSpread {
+ public:
+  // Of a pair of ports that has so many paths and engines on each and makes so many bytes per second.
+  PathSpread(int paths, int engines, double nominal, std::uint64_t seed);
+
+  Spread way() const { return trial_ > 0 ? trial_way_ : way_; }
+  // The path that `one` and `engines` take.
+  int path() const { return path_; }
+  // Whether messages take this connection, if it works.
+  bool takes(int path, int engine) const {
+    return way() == Spread::all || (path == path_ && (engine == 0 || way() == Spread::engines));
+  }
+
+  // A stripe is about to be posted. `on_port`: bytes queued on the port by the whole process before. Returns
+  // which choice of a way and a path it belongs to.
+  std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now);
+  void on_done(const StripeDone& done, SpreadHints& hints);
+
+  // What is posted at once should take no longer than that, for it cannot be moved to another path.
+  static constexpr double seconds_of_piece = 128e-6;
+
+ private:
+  bool still_changing(const StripeDone& stripe);
+  bool offers(Spread way) const;
+  double value(Spread way, const SpreadHints& hints) const;
+  void note(double rate, SpreadHints& hints);
+  void judge_path(double rate);
+  void choose_way(const SpreadHints& hints);
+  void begin_trial(bool only_engines);
+
+  // The sample that is being taken.
+  struct Sample {
+    std::int64_t queued = 0;
+    std::int64_t others = 0;  // of these, such as belong to earlier choices
+    std::int64_t early = 0;   // and such as were posted beside those
+    std::int64_t done = 0;
+    Nanoseconds begin = 0;
+    bool alone = false;        // on the port
+    bool another_way = false;  // than that of `others`
+  };
+
+  std::uint16_t paths_;
+  std::uint16_t engines_;
+  double nominal_;
+  Random random_;
+
+  std::array<RateMean, spread_ways> ways_ = {RateMean{0, 0}, RateMean{0, 0}, RateMean{0, 0}};
+  Spread way_ = Spread::one;
+  int trial_ = 0;  // samples left of the trial of trial_way_
+  Spread trial_way_ = Spread::one;
+  std::uint8_t choice_ = 0;  // counts changes of the way and the path
+  std::uint8_t turn_ = 0;
+  double best_ = 1;  // of the latest samples of `one`
+  int samples_ = 0;  // since the last trial, or since the way changed
+  int rest_;         // samples between trials
+
+  int path_ = 0;
+  bool settled_ = true;  // it did well here before
+  int slow_ = 0;         // samples in a row
+
+  Sample sample_;
+};
+
+}  // namespace hawser

@@ -1,0 +1,238 @@
+#include "rails/decision/path_spread.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+namespace hawser {
+namespace {
+
+constexpr double port = 1e9;
+constexpr std::int64_t message = 128'000;  // takes a free path 128 us
+
+// A peer's messages one after the other, each alone on its port.
+class Sender {
+ public:
+  using Rate = std::function<double(const PathSpread&)>;  // of the port's
+
+  Sender(int paths, int engines, SpreadHints& hints, std::uint64_t seed = 1)
+      : spread(paths, engines, port, seed), hints_(hints) {}
+
+  double send(const Rate& rate, std::int64_t bytes = message) {
+    const double share = rate(spread);
+    const std::uint8_t choice = spread.on_posted(bytes, 0, now_);
+    now_ += static_cast<Nanoseconds>(static_cast<double>(bytes) / share);
+    spread.on_done({bytes, choice, 0, now_, now_}, hints_);
+    ++sent[static_cast<std::size_t>(spread.way())];
+    return share;
+  }
+  void send(int count, const Rate& rate) {
+    for (int i = 0; i < count; ++i) send(rate);
+  }
+
+  PathSpread spread;
+  std::array<int, spread_ways> sent = {};  // by the way chosen after each
+
+ private:
+  SpreadHints& hints_;
+  Nanoseconds now_ = 0;
+};
+
+TEST(PathSpread, KeepsToTheFirstPathOfAnEvenFabric) {
+  SpreadHints hints;
+  Sender sender(4, 2, hints);
+  int i = 0;
+  // Now and then somebody is late.
+  sender.send(1000, [&i](const PathSpread&) { return ++i % 4 == 0 ? 0.4 : 0.97; });
+  EXPECT_EQ(sender.sent[0], 1000);
+  EXPECT_EQ(sender.spread.path(), 0);
+}
+
+TEST(PathSpread, LeavesAPathThatStaysSlow) {
+  SpreadHints hints;
+  Sender sender(4, 1, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
+  sender.send(2, rate);
+  EXPECT_EQ(sender.spread.path(), 0);
+  sender.send(rate);
+  EXPECT_NE(sender.spread.path(), 0);
+  const int path = sender.spread.path();
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.path(), path);
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+}
+
+TEST(PathSpread, LeavesAtOnceWhereItIsNew) {
+  SpreadHints hints;
+  Sender sender(8, 1, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.path() == 5 ? 1.0 : 0.5; };
+  sender.send(3, rate);
+  for (int i = 0; i < 200 && sender.spread.path() != 5; ++i) {
+    const int path = sender.spread.path();
+    const Spread way = sender.spread.way();
+    sender.send(rate);
+    if (way == Spread::one) {
+      EXPECT_NE(sender.spread.path(), path);
+    }
+  }
+  EXPECT_EQ(sender.spread.path(), 5);
+}
+
+TEST(PathSpread, TakesAllPathsWhereEachIsSlowerThanThePort) {
+  SpreadHints hints;
+  Sender sender(4, 1, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 1.0 : 0.5; };
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::all);
+  sender.sent = {};
+  sender.send(1000, rate);
+  EXPECT_EQ(sender.sent[2], 1000) << "who does well tries nothing";
+}
+
+TEST(PathSpread, TakesTheEnginesOfOnePathWhereAnEngineIsSlowerThanThePort) {
+  SpreadHints hints;
+  Sender sender(2, 2, hints);
+  // And two paths at once are in each other's way.
+  const auto rate = [](const PathSpread& spread) {
+    return spread.way() == Spread::one ? 0.6 : spread.way() == Spread::engines ? 0.98 : 0.7;
+  };
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::engines);
+  EXPECT_TRUE(sender.spread.takes(sender.spread.path(), 1));
+  EXPECT_FALSE(sender.spread.takes(1 - sender.spread.path(), 0));
+  Sender single(1, 2, hints);
+  single.send(100, rate);
+  EXPECT_EQ(single.spread.way(), Spread::engines);
+}
+
+TEST(PathSpread, NoticesAnEngineThatIsALittleSlowerThanThePort) {
+  SpreadHints hints;
+  Sender sender(4, 2, hints);
+  sender.send(200, [](const PathSpread& spread) { return spread.way() == Spread::one ? 0.85 : 0.98; });
+  EXPECT_EQ(sender.spread.way(), Spread::engines);
+}
+
+TEST(PathSpread, StaysSimpleWhereTheEndIsSlow) {
+  SpreadHints hints;
+  Sender sender(4, 1, hints);
+  sender.send(2000, [](const PathSpread&) { return 0.3; });
+  EXPECT_GT(sender.sent[0], 1900);
+}
+
+TEST(PathSpread, LearnsFromOtherPeersOfThePort) {
+  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 1.0 : 0.35; };
+  SpreadHints hints;
+  Sender first(4, 1, hints);
+  first.send(200, rate);
+  Sender second(4, 1, hints, 2);
+  second.send(1, rate);
+  EXPECT_EQ(second.spread.way(), Spread::all);
+}
+
+TEST(PathSpread, DoesNotJudgeWhatItCannotTell) {
+  SpreadHints hints;
+  PathSpread spread(4, 1, port, 1);
+  Nanoseconds now = 0;
+  for (int i = 0; i < 100; ++i) {
+    // Beside the bytes of another peer.
+    spread.on_posted(message, 0, now);
+    spread.on_done({message, 0, 64'000, now + 500'000, now + 500'000}, hints);
+    now += 1'000'000;
+    // The process was away.
+    spread.on_posted(message, 0, now);
+    spread.on_done({message, 0, 0, now + 100'000, now + 500'000}, hints);
+    now += 1'000'000;
+    // Too short to measure.
+    spread.on_posted(4096, 0, now);
+    spread.on_done({4096, 0, 0, now + 30'000, now + 30'000}, hints);
+    now += 1'000'000;
+  }
+  EXPECT_EQ(spread.path(), 0);
+  EXPECT_EQ(spread.way(), Spread::one);
+}
+
+TEST(PathSpread, JudgesAStreamThatNeverEndsByWhatTheNewPathDid) {
+  SpreadHints hints;
+  PathSpread spread(2, 1, port, 1);
+  Nanoseconds now = 0;
+  struct Piece {
+    int path;
+    std::uint8_t choice;
+  };
+  std::vector<Piece> queue;  // under way
+  for (int i = 0; i < 100; ++i) {
+    while (queue.size() < 2) {
+      const auto before = static_cast<std::int64_t>(queue.size()) * message;
+      const std::uint8_t choice = spread.on_posted(message, before, now);
+      queue.push_back({spread.path(), choice});
+    }
+    // Path 0 is slow, and what is left there when the messages move is, too.
+    const Piece piece = queue.front();
+    now += piece.path == 0 ? 3 * message : message;
+    queue.erase(queue.begin());
+    spread.on_done({message, piece.choice, static_cast<std::int64_t>(queue.size()) * message, now, now},
+                   hints);
+  }
+  EXPECT_EQ(spread.path(), 1);
+  EXPECT_EQ(queue.front().path, 1);
+}
+
+// Senders of one switch, each with some of its links at choice. Those on one link share it.
+struct Crowd {
+  explicit Crowd(std::uint64_t seed) : random(seed), senders_at(links) {
+    for (int i = 0; i < links; ++i) {
+      spreads.emplace_back(paths, 1, port, seed * 100 + static_cast<std::uint64_t>(i));
+      for (int path = 0; path < paths; ++path)
+        link_of.push_back(static_cast<int>(random.below(static_cast<std::uint64_t>(links))));
+    }
+  }
+  double mean_rate(int rounds) {
+    double sum = 0;
+    for (int round = 0; round < rounds; ++round) sum += step();
+    return sum / rounds / links;
+  }
+  double step() {
+    std::fill(senders_at.begin(), senders_at.end(), 0);
+    for (int i = 0; i < links; ++i) ++senders_at[link(i)];
+    double sum = 0;
+    for (int i = 0; i < links; ++i) {
+      PathSpread& spread = spreads[static_cast<std::size_t>(i)];
+      const double rate = spread.way() == Spread::all ? 0.5 : 1.0 / senders_at[link(i)];
+      sum += rate;
+      const std::uint8_t choice = spread.on_posted(message, 0, now);
+      const Nanoseconds done = now + static_cast<Nanoseconds>(message / rate);
+      spread.on_done({message, choice, 0, done, done}, hints[i]);
+    }
+    now += 100 * message;
+    return sum;
+  }
+  std::size_t link(int sender) {
+    const int path = spreads[static_cast<std::size_t>(sender)].path();
+    return static_cast<std::size_t>(link_of[static_cast<std::size_t>(sender * paths + path)]);
+  }
+
+  static constexpr int links = 12, paths = 4;
+  Random random;
+  std::vector<PathSpread> spreads;
+  std::vector<int> link_of, senders_at;
+  SpreadHints hints[links];
+  Nanoseconds now = 0;
+};
+
+TEST(PathSpread, ACrowdFindsNearlyAllFreeLinks) {
+  double first = 0, later = 0;
+  constexpr int crowds = 30;
+  for (std::uint64_t seed = 1; seed <= crowds; ++seed) {
+    Crowd crowd(seed);
+    first += crowd.mean_rate(1) / crowds;
+    crowd.mean_rate(50);
+    later += crowd.mean_rate(100) / crowds;
+  }
+  EXPECT_LT(first, 0.72);  // at random
+  EXPECT_GT(later, 0.85);
+}
+
+}  // namespace
+}  // namespace hawser

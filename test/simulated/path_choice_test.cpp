@@ -1,0 +1,97 @@
+// What the default policy makes of four paths between ports: as fast as one where one is free for everybody,
+// much faster where routes collide; and of two engines where one is slower than the port. In virtual time.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "testbed/simulator/simulation.h"
+
+namespace hawser {
+namespace {
+
+using Round = void (*)(int rank, int size, int bytes, std::vector<char>& out, std::vector<char>& in);
+
+void ring(int rank, int size, int bytes, std::vector<char>& out, std::vector<char>& in) {
+  const int to = (rank + size / 2) % size;
+  MPI_Sendrecv(out.data(), bytes, MPI_BYTE, to, 0, in.data(), bytes, MPI_BYTE, to, 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+}
+
+void all_to_all(int, int, int bytes, std::vector<char>& out, std::vector<char>& in) {
+  MPI_Alltoall(out.data(), bytes, MPI_BYTE, in.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+struct Case {
+  const char* name;
+  int ranks;
+  std::string topology, parameters;
+  Round round;
+  int bytes, warm_up;
+};
+
+// Time of a round in microseconds, by the slowest rank.
+double time_of(const Case& which, const char* paths, const char* engines) {
+  SimulationOptions options{.ranks = which.ranks, .seed = 3};
+  options.fabric = FabricOptions{.topology = which.topology, .rails = 1, .parameters = which.parameters};
+  options.knobs = {{"HAWSER_RAIL_PATHS", paths}, {"HAWSER_RAIL_ENGINES", engines}};
+  options.time_limit = 60 * second;
+  double time = 0;
+  const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    const auto size = static_cast<std::size_t>(which.bytes) * static_cast<std::size_t>(self.size());
+    std::vector<char> out(size), in(size);
+    constexpr int rounds = 10;
+    double begin = 0;
+    for (int i = 0; i < which.warm_up + rounds; ++i) {
+      if (i == which.warm_up) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        begin = MPI_Wtime();
+      }
+      which.round(self.rank(), self.size(), which.bytes, out, in);
+    }
+    const double mine = (MPI_Wtime() - begin) / rounds * 1e6;
+    MPI_Reduce(&mine, &time, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Finalize();
+  });
+  EXPECT_TRUE(outcome.finished()) << which.name << ": " << outcome.report;
+  EXPECT_EQ(outcome.rails.failures, 0u) << which.name;
+  std::printf("%s, %s paths, %s engines: %.1f us a round\n", which.name, paths, engines, time);
+  return time;
+}
+
+const std::string tree = "link-rate 1GB/s chunk 64K lmc 2 link-latency 100ns switch-latency 140ns ";
+
+TEST(PathChoice, FourPathsCostNothingOnAnEvenFabric) {
+  for (const Case& which : {Case{"ring", 24, "fat-tree-144", tree, ring, 64 << 10, 3},
+                            Case{"ring", 24, "fat-tree-144", tree, ring, 1 << 20, 3},
+                            Case{"all-to-all", 24, "fat-tree-144", tree, all_to_all, 64 << 10, 3}})
+    EXPECT_LE(time_of(which, "4", "1"), 1.03 * time_of(which, "1", "1")) << which.name;
+}
+
+TEST(PathChoice, FourPathsAreMuchFasterWhereRoutesCollide) {
+  for (const char* seed : {"shuffle-seed 3", "shuffle-seed 5"})
+    for (const Case& which : {Case{"ring", 24, "fat-tree-144", tree + seed, ring, 64 << 10, 20},
+                              Case{"ring", 24, "fat-tree-144", tree + seed, ring, 1 << 20, 20},
+                              Case{"all-to-all", 24, "fat-tree-144", tree + seed, all_to_all, 64 << 10, 3}})
+      EXPECT_LE(time_of(which, "4", "1"), 0.75 * time_of(which, "1", "1")) << which.name << ", " << seed;
+}
+
+TEST(PathChoice, TwoEnginesAreUsedWhereOneIsSlowerThanThePort) {
+  const Case slow{"ping",
+                  2,
+                  "single-switch",
+                  "link-rate 1GB/s link-latency 100ns send-engines 2 send-engine-rate 600MB/s "
+                  "receive-engines 2 receive-engine-rate 600MB/s",
+                  ring,
+                  1 << 20,
+                  40};
+  EXPECT_LE(time_of(slow, "1", "2"), 0.75 * time_of(slow, "1", "1"));
+  const Case fast{"ping", 2, "single-switch", "link-rate 1GB/s link-latency 100ns", ring, 1 << 20, 40};
+  EXPECT_LE(time_of(fast, "1", "2"), 1.02 * time_of(fast, "1", "1"));
+}
+
+}  // namespace
+}  // namespace hawser
