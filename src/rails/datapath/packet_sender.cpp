@@ -33,7 +33,9 @@ namespace {
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::send;
-  request.solicited = short_of_buffers || needs_software(entry.packet_kind, entry.sequence_number);
+  // By its first packet the other end is ready, too, and may have something to send.
+  request.solicited = short_of_buffers || subchannel.traffic.sent == 0 ||
+                      needs_software(entry.packet_kind, entry.sequence_number);
   request.fenced = fenced;
   const std::uint32_t bytes = context_.knobs.checksum ? add_checksum(entry) : entry.bytes;
   request.inlined = static_cast<std::int32_t>(bytes) <= resources_.inline_bytes;
@@ -93,6 +95,25 @@ void PacketSender::retain(WorkEntry& entry) {
   ++retained_count_;
 }
 
+void PacketSender::retain_datagram(WorkEntry& entry) {
+  entry.posted = context_.now;
+  entry.watched = 0;
+  entry.subchannel = nullptr;
+  retain(entry);
+}
+
+void PacketSender::take_back_datagrams() {
+  for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
+    WorkEntry* const next = retained_.next(entry);
+    if (entry->subchannel == nullptr) {
+      retained_.remove(entry);
+      --retained_count_;
+      wait_again(*entry);
+    }
+    entry = next;
+  }
+}
+
 void PacketSender::take_back(const Subchannel& subchannel, std::uint32_t received) {
   for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
     WorkEntry* const next = retained_.next(entry);
@@ -121,6 +142,7 @@ void PacketSender::clear() {
   while (WorkEntry* entry = waiting_.pop_front()) resources_.free_entry(entry);
   while (WorkEntry* entry = retained_.pop_front()) resources_.free_entry(entry);
   retained_count_ = 0;
+  datagrams_.end();
 }
 
 void PacketSender::check_invariants() const {

@@ -34,7 +34,7 @@ std::span<const std::byte> probe_bytes(const ProbeBody& body) { return std::as_b
 }  // namespace
 
 Connector::Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
-                     PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours)
+                     PathReport& report, PollSchedule& schedule, const Neighbours& neighbours)
     : context_(context),
       resources_(resources),
       peers_(peers),
@@ -47,6 +47,7 @@ Connector::Connector(RailContext& context, RailResources& resources, PeerTable& 
       paths_(neighbours.paths),
       cap_(neighbours.cap),
       closer_(neighbours.closer),
+      packets_(neighbours.packets),
       machines_(neighbours.machines) {
   unsent_since_.fill(-1);
 }

@@ -62,7 +62,7 @@ struct PacketHeader {
   std::uint8_t checked : 1 = 0;       // the CRC-32C of all before it is the last word
   std::uint8_t wants_credit : 1 = 0;  // the sender is short of buffers, and this one is kept until then
   std::uint8_t reserved : 6 = 0;
-  std::uint16_t subchannel = 0;
+  std::uint16_t subchannel = 0;  // by datagram: 0, and so is the generation
   std::uint32_t connection_generation = 0;
   std::uint32_t sequence_number = 0;  // of sequenced ones; counts up by one and wraps
   std::uint32_t acknowledged = 0;     // the first sequence number that the sender has not delivered yet
