@@ -5,6 +5,7 @@
 
 #include "base/failure.h"
 #include "base/quantity.h"
+#include "fabric/topology/load_bound.h"
 
 namespace hawser::fabric {
 namespace {
@@ -159,6 +160,9 @@ std::string report_loads(const Topology& topology, const RoutingTables& tables, 
     lost += trace_path(topology, tables, flow.from, lid).complete ? 0 : 1;
   }
   if (lost != 0) text += fmt::format("{} DO NOT ARRIVE\n", plural(lost, "flow"));
+  const LoadBound bound = divide_flows(topology, tables, pattern.flows);
+  text += fmt::format("busiest link if divided as well as the LIDs allow: {:.2f} (no less than {:.2f})\n",
+                      bound.reached, bound.at_least);
   std::map<std::pair<std::int32_t, std::int32_t>, int> load;
   for (const LinkLoad& each : link_loads(topology, tables, pattern.flows))
     load[{each.out.node, each.out.port}] = each.flows;

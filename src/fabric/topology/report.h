@@ -26,7 +26,8 @@ Result<FlowPattern> parse_flows(std::string_view text, int lid_offset, const Top
                                 const RoutingTables& tables);
 
 // The load of the links that the pattern's switches share: a line of up-link and one of down-link loads per
-// leaf switch that sends or receives any, and how many links carry how many flows.
+// leaf switch that sends or receives any, and how many links carry how many flows; and the load of the
+// busiest link if each pair of ports divided its flow over these LIDs as well as can be (load_bound.h).
 std::string report_loads(const Topology& topology, const RoutingTables& tables, const FlowPattern& pattern);
 
 }  // namespace hawser::fabric
