@@ -51,6 +51,7 @@ Daemon::~Daemon() { connections_.clear(); }
 
 void Daemon::run() {
   ask_for_slice(daemon_slice);
+  ask_for_exact_timers();
   std::uint32_t idle = 0, passes = 0;
   while (!down_) {
     bool busy = fire_due();

@@ -1,6 +1,7 @@
 #include "testbed/emulator/polling_backoff.h"
 
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -43,6 +44,8 @@ void ask_for_slice(Nanoseconds slice) {
   wanted.runtime = static_cast<std::uint64_t>(slice);
   syscall(SYS_sched_setattr, 0, &wanted, 0);
 }
+
+void ask_for_exact_timers() { prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
 
 PollingBackoff::PollingBackoff() : memory_(make_memory(sizeof(WaitPage))) {
   if (memory_.valid()) mapped_ = map_memory(memory_, sizeof(WaitPage));

@@ -36,6 +36,9 @@ class Crowd {
 // Kernels before 6.12 ignore it.
 inline constexpr Nanoseconds daemon_slice = 100 * microsecond, client_slice = 400 * microsecond;
 void ask_for_slice(Nanoseconds slice);
+// The calling thread's sleeps end when they should; otherwise the kernel may let them be 50 us longer, so
+// that several timers end together.
+void ask_for_exact_timers();
 
 // One for each process that has devices open.
 class PollingBackoff {
