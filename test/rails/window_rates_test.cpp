@@ -11,7 +11,7 @@ constexpr std::int64_t kib = 1024, mib = 1 << 20;
 
 class RailWindowRates : public testing::Test {
  protected:
-  enum class Kind { put, get, mixed };
+  enum class Kind { put, get, mixed, in_turn };  // mixed: four by four; in turn: one by one
 
   // Bytes per second of `count` operations, of which `under_way` are begun at a time.
   double rate(const ClusterOptions& options, Kind kind, std::int64_t size, int count, int under_way = 16) {
@@ -29,7 +29,8 @@ class RailWindowRates : public testing::Test {
         }
         const ByteSequence here{bytes.data() + i % 32 * size, size, nullptr};
         const RemotePlace there = window.at(i % 32 * size);
-        const bool put = kind == Kind::put || (kind == Kind::mixed && i / 4 % 2 == 0);
+        const bool put = kind == Kind::put || (kind == Kind::mixed && i / 4 % 2 == 0) ||
+                         (kind == Kind::in_turn && i % 2 == 0);
         active.push_back(put ? &origin.put(1, there, here) : &origin.get(1, there, here));
       }
       EXPECT_TRUE(origin.until([&] { return origin.all_over(); }, second, step, step));
@@ -44,6 +45,26 @@ class RailWindowRates : public testing::Test {
     EXPECT_EQ(cluster.failure(), "");
     EXPECT_TRUE(origin.errors().empty());
     return result;
+  }
+  // Of two rails with 200 MB/s, again and again 16 operations and a flush.
+  double rate_with_flushes(Kind kind, std::int64_t size) {
+    constexpr int windows = 10;
+    RailCluster cluster(of(2, 200e6));
+    Origin origin(cluster, 0);
+    TestWindow window(cluster, 1, static_cast<std::size_t>(16 * size));
+    Bytes bytes = pattern(static_cast<std::size_t>(16 * size), 1);
+    Nanoseconds begin = 0;
+    for (int i = -2; i < windows; ++i) {
+      if (i == 0) begin = cluster.now();
+      for (int k = 0; k < 16; ++k) {
+        const ByteSequence here{bytes.data() + k * size, size, nullptr};
+        const RemotePlace there = window.at(k * size);
+        kind == Kind::put ? origin.put(1, there, here) : origin.get(1, there, here);
+      }
+      Origin::Operation& flushed = origin.flush(1);
+      EXPECT_TRUE(origin.until([&] { return flushed.over(); }, second, microsecond, microsecond));
+    }
+    return static_cast<double>(windows * 16 * size) / static_cast<double>(cluster.now() - begin) * 1e9;
   }
   static ClusterOptions of(int rails, double rate) {
     ClusterOptions options = two_rails("back-to-back");
@@ -66,6 +87,17 @@ TEST_F(RailWindowRates, TwoRailsAreTwiceAsFast) {
     }
 }
 
+// A flush waits for the rail that has the most left to do, so both must be done at the same time.
+TEST_F(RailWindowRates, SixteenAndAFlush) {
+  for (const Kind kind : {Kind::put, Kind::get})
+    for (const std::int64_t size : {64 * kib, 256 * kib, mib}) {
+      const double sum = rate_with_flushes(kind, size);
+      fmt::print("16 {} of {} bytes and a flush: {:.1f} MB/s\n", kind == Kind::put ? "puts" : "gets", size,
+                 sum / 1e6);
+      EXPECT_GE(sum, 0.985 * 400e6);
+    }
+}
+
 // Within one epoch, so that many are under way.
 TEST_F(RailWindowRates, PutsAndGetsFillBothDirections) {
   for (const double link : {200e6, 1e9, 3e9})
@@ -77,6 +109,14 @@ TEST_F(RailWindowRates, PutsAndGetsFillBothDirections) {
       // Of some sizes the last operations, which all go one way, take longer.
       EXPECT_GE(both, (size == 64 * kib || size >= mib ? 0.95 : 0.92) * 4 * link);
     }
+}
+
+TEST_F(RailWindowRates, PutsAndGetsInTurnUseAllRailsBothWays) {
+  for (const std::int64_t size : {4 * kib, 64 * kib}) {
+    const double both = rate(of(2, 200e6), Kind::in_turn, size, 512, 64);
+    fmt::print("a put, a get and so on, {} bytes: {:.1f} MB/s\n", size, both / 1e6);
+    EXPECT_GE(both, 0.95 * 800e6);
+  }
 }
 
 TEST_F(RailWindowRates, UnlikeRailsGiveTheirSum) {

@@ -96,7 +96,7 @@ Subchannel* StripeEngine::next_in_turn(StripedTransfer& transfer, std::int64_t b
   }
   if (lacks) [[unlikely]]
     transfer.owner_->on_keys_wanted(transfer);
-  return peer.paths().next_in_turn([&](Subchannel& subchannel) {
+  return peer.paths().next_in_turn(transfer.direction_, [&](Subchannel& subchannel) {
     const SubchannelView& view = views[subchannel.index];
     return usable(view, subchannel) && view.bytes_per_second >= fastest / 2 &&
            wait(view) <= shortest + seconds_worth_changing &&

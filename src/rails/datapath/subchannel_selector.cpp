@@ -12,6 +12,10 @@ std::vector<std::int64_t> nominal_rates(const std::deque<Subchannel>& subchannel
   return rates;
 }
 
+Load load_of(const WorkEntry& stripe) {
+  return stripe.kind == WorkEntry::Kind::read ? Load::read : Load::written;
+}
+
 }  // namespace
 
 SubchannelSelector::SubchannelSelector(const RailContext& context, ProcessIndex peer,
@@ -79,12 +83,18 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
         !several() || spreads_[subchannel.place.pair].takes(subchannel.place.path, subchannel.place.engine);
     view.bytes_per_second = weights_.weight(subchannel.index);
     const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
-    if (oldest != nullptr && !counts_as_packet(*oldest) && !subchannel.rail.polling.may_have_backlog())
-      view.bytes_per_second =
-          weights_.weight(subchannel.index, oldest->size, oldest->posted, subchannel.rail.polling.polled());
-    view.probe = weights_.wants_probe(subchannel.index, context_.now);
     view.bytes_queued = subchannel.rail.traffic.queued().of(load);
     view.bytes_on_it = subchannel.traffic.queued().of(load);
+    if (oldest != nullptr && !counts_as_packet(*oldest) && !subchannel.rail.polling.may_have_backlog()) {
+      const Nanoseconds polled = subchannel.rail.polling.polled();
+      view.bytes_per_second = weights_.weight(subchannel.index, oldest->size, oldest->posted, polled);
+      if (load == Load::both || load == load_of(*oldest)) {
+        const std::int64_t moved = weights_.moved(subchannel.index, oldest->size, oldest->posted, polled);
+        view.bytes_queued -= moved;
+        view.bytes_on_it -= moved;
+      }
+    }
+    view.probe = weights_.wants_probe(subchannel.index, context_.now);
     view.requests_queued = subchannel.traffic.outstanding;
   }
   return views_;

@@ -67,14 +67,16 @@ class SubchannelSelector {
     }
     return choose_anew(bytes, traffic);
   }
-  // The next one, in turn, that may be used; null: none.
+  // The next one, in turn, that may be used; null: none. The directions take turns of their own: of a put, a
+  // get and so on, all puts would go over one of two rails, and all gets over the other one.
   template <class MayBeUsed>
-  Subchannel* next_in_turn(MayBeUsed&& may_be_used) {
+  Subchannel* next_in_turn(Direction direction, MayBeUsed&& may_be_used) {
+    std::uint32_t& turn = turns_[direction == Direction::write ? 0 : 1];
     const std::size_t count = subchannels_.size();
     for (std::size_t i = 0; i < count; ++i) {
-      Subchannel& subchannel = subchannels_[(turn_ + i) % count];
+      Subchannel& subchannel = subchannels_[(turn + i) % count];
       if (!may_be_used(subchannel)) continue;
-      turn_ = subchannel.index + 1u;
+      turn = subchannel.index + 1u;
       return &subchannel;
     }
     return nullptr;
@@ -109,8 +111,8 @@ class SubchannelSelector {
   int ready_ = 0;
   int suspected_ = 0;
   Choice choice_;
-  std::uint32_t turn_ = 0;
-  const std::int32_t depth_;  // of send queues
+  std::uint32_t turns_[2] = {};  // of writes, of reads
+  const std::int32_t depth_;     // of send queues
 };
 
 }  // namespace hawser

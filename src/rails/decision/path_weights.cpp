@@ -79,7 +79,9 @@ void PathWeights::take_sample(Path& path, Nanoseconds done_low, Nanoseconds now)
   const Nanoseconds whole = done_low - path.group_posted - settings_.latency;
   const double most = whole > 0 ? rate(path.group_queued + path.group_bytes, whole) : INFINITY;
   const double lower = std::min(rate(path.group_bytes, longest), bursts * most);
-  const double upper = shortest > 0 ? rate(path.group_bytes + path.group_ahead, shortest) : INFINITY;
+  const double alone = shortest > 0 ? rate(path.group_bytes + path.group_ahead, shortest) : INFINITY;
+  // Behind a long queue latency is a small part of that time, so that says more than the stripe alone.
+  const double upper = std::min(alone, std::max(most, lower));
   path.estimate = path.group_base;
   if (path.group_base < lower) {
     path.estimate += alpha_up * (lower - path.group_base);
@@ -164,6 +166,14 @@ double PathWeights::weight(std::uint16_t subchannel, std::int64_t bytes, Nanosec
   const Nanoseconds elapsed = now - std::max(posted, paths_[subchannel].done_high) - settings_.latency;
   const double known = weight(subchannel);
   return elapsed > 0 ? std::min(known, std::max(overdue * rate(bytes, elapsed), 1.0)) : known;
+}
+
+std::int64_t PathWeights::moved(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds posted,
+                                Nanoseconds now) const {
+  const Path& path = paths_[subchannel];
+  const Nanoseconds elapsed = std::max<Nanoseconds>(now - std::max(posted, path.done_high), 0);
+  const double moved = path.estimate * static_cast<double>(elapsed) / static_cast<double>(second);
+  return std::min(static_cast<std::int64_t>(std::min(moved, 1e15)), bytes);
 }
 
 bool PathWeights::wants_probe(std::uint16_t subchannel, Nanoseconds now) const {

@@ -63,6 +63,9 @@ class PathWeights {
   // The same while the oldest stripe on it, of `bytes` and posted at `posted`, was not done at `now`: that is
   // news when it took several times the time, and before it is done more may be planned for this path.
   double weight(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds posted, Nanoseconds now) const;
+  // How many bytes of that stripe may have been moved by then: what is queued as whole stripes would tell
+  // apart two rails of which one is about to be done with its stripe and the other one just began one.
+  std::int64_t moved(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds posted, Nanoseconds now) const;
   // Counts how often some weight changed.
   std::uint32_t changes() const { return changes_; }
   // As measured, bytes per second, > 0.
