@@ -20,6 +20,8 @@ static const char usage[] =
     "             a one-sided operation from process 0 to process 1 with its flush\n"
     "  rma_put_rate rma_put_bw rma_get_bw\n"
     "             windows of operations, each with a flush\n"
+    "  rma_rput_bw rma_rget_bw rma_mixed_bw\n"
+    "             a window of operations always under way: puts, gets, or a put, a get and so on\n"
     "  rma_fence rma_lock rma_pscw\n"
     "             synchronizations without operations, with the next process in a ring\n"
     "options:\n"

@@ -1,5 +1,6 @@
-/* One-sided operations: the time of one with its flush, how many and how many bytes go in an epoch, and what
-   the synchronizations cost. Rank 0 is the origin and rank 1 the target; synchronizations are of all ranks.
+/* One-sided operations: the time of one with its flush, how many and how many bytes go in an epoch or while
+   so many are always under way, and what the synchronizations cost. Rank 0 is the origin and rank 1 the
+   target; synchronizations are of all ranks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,9 @@ enum kind {
   put_rate,
   put_window,
   get_window,
+  put_steadily,
+  get_steadily,
+  mix_steadily, /* a put, a get, and so on */
   fence,
   lock,
   post
@@ -34,6 +38,9 @@ static const struct {
     {"rma_put_rate", put_rate, "Operations/s"},
     {"rma_put_bw", put_window, "Bandwidth (MB/s)"},
     {"rma_get_bw", get_window, "Bandwidth (MB/s)"},
+    {"rma_rput_bw", put_steadily, "Bandwidth (MB/s)"},
+    {"rma_rget_bw", get_steadily, "Bandwidth (MB/s)"},
+    {"rma_mixed_bw", mix_steadily, "Bandwidth (MB/s)"},
     {"rma_fence", fence, "Time (us)"},
     {"rma_lock", lock, "Time (us)"},
     {"rma_pscw", post, "Time (us)"},
@@ -46,6 +53,9 @@ static int index_of(const char* name) {
   return -1;
 }
 
+static int is_steady(enum kind kind) { return kind >= put_steadily && kind <= mix_steadily; }
+static int is_bandwidth(enum kind kind) { return kind >= put_window && kind <= mix_steadily; }
+
 int is_one_sided(const char* name) { return index_of(name) >= 0; }
 
 struct epoch {
@@ -53,6 +63,7 @@ struct epoch {
   MPI_Win win;
   MPI_Group before, after; /* the neighbours in a ring */
   size_t bytes;
+  MPI_Request* under_way; /* as many as the window has places */
 };
 
 static void operate(struct epoch* epoch, enum kind kind) {
@@ -77,10 +88,32 @@ static void operate(struct epoch* epoch, enum kind kind) {
   }
 }
 
+/* Each operation takes the place of the oldest, when that is over. */
+static void turn_of_steady_origin(struct epoch* epoch, enum kind kind) {
+  struct bench* bench = epoch->bench;
+  const int count = (int)epoch->bytes;
+  for (int w = 0; w < bench->options.window; ++w) {
+    MPI_Request* const place = &epoch->under_way[w];
+    MPI_Wait(place, MPI_STATUS_IGNORE);
+    if (kind == get_steadily || (kind == mix_steadily && w % 2 == 1))
+      MPI_Rget(bench->receive, count, MPI_CHAR, 1, 0, count, MPI_CHAR, epoch->win, place);
+    else
+      MPI_Rput(bench->send, count, MPI_CHAR, 1, 0, count, MPI_CHAR, epoch->win, place);
+  }
+}
+
+static void end_steadily(struct epoch* epoch) {
+  MPI_Waitall(epoch->bench->options.window, epoch->under_way, MPI_STATUSES_IGNORE);
+  MPI_Win_flush(1, epoch->win);
+}
+
 /* What rank 0 does again and again, within an epoch of MPI_Win_lock_all. */
 static void turn_of_origin(struct epoch* epoch, enum kind kind) {
-  const int window =
-      kind == put_rate || kind == put_window || kind == get_window ? epoch->bench->options.window : 1;
+  if (is_steady(kind)) {
+    turn_of_steady_origin(epoch, kind);
+    return;
+  }
+  const int window = kind == put_rate || is_bandwidth(kind) ? epoch->bench->options.window : 1;
   for (int w = 0; w < window; ++w) operate(epoch, kind);
   MPI_Win_flush(1, epoch->win);
 }
@@ -119,10 +152,12 @@ static double time_of_origin(struct epoch* epoch, enum kind kind) {
   if (epoch->bench->rank == 0) {
     MPI_Win_lock_all(0, epoch->win);
     for (int i = -warmup; i < iterations; ++i) {
+      if (i == 0 && is_steady(kind)) end_steadily(epoch);
       if (i == 0 || each != NULL) begin = MPI_Wtime();
       turn_of_origin(epoch, kind);
       if (i >= 0 && each != NULL) each[i] = MPI_Wtime() - begin;
     }
+    if (is_steady(kind)) end_steadily(epoch);
     seconds = (MPI_Wtime() - begin) / iterations;
     if (each != NULL) {
       qsort(each, (size_t)iterations, sizeof *each, compare);
@@ -175,7 +210,7 @@ static double figure_of(struct epoch* epoch, enum kind kind) {
   if (kind >= fence) return time_of_all(epoch, kind) * 1e6;
   const double seconds = time_of_origin(epoch, kind);
   if (kind == put_rate) return window / seconds;
-  if (kind == put_window || kind == get_window) return window * (double)epoch->bytes / seconds / 1e6;
+  if (is_bandwidth(kind)) return window * (double)epoch->bytes / seconds / 1e6;
   return seconds * 1e6;
 }
 
@@ -187,11 +222,12 @@ int run_one_sided(struct bench* bench, const char* name) {
     fprintf(stderr, "mpibench: this benchmark needs 2 processes or more\n");
     return 2;
   }
-  struct epoch epoch = {.bench = bench};
+  struct epoch epoch = {.bench = bench, .under_way = malloc((size_t)options->window * sizeof(MPI_Request))};
+  for (int w = 0; w < options->window; ++w) epoch.under_way[w] = MPI_REQUEST_NULL;
   char* memory = NULL;
   make_window(&epoch, &memory);
   if (bench->rank == 0) printf("# MPI %s Test\n%-10s%20s\n", name, "# Size", benchmarks[which].column);
-  const int sized = kind < fetch_and_add || kind == put_rate || kind == put_window || kind == get_window;
+  const int sized = kind < fetch_and_add || kind == put_rate || is_bandwidth(kind);
   size_t bytes = sized ? options->min_bytes : 8;
   do {
     epoch.bytes = bytes;
@@ -205,6 +241,7 @@ int run_one_sided(struct bench* bench, const char* name) {
   MPI_Group_free(&epoch.before);
   MPI_Group_free(&epoch.after);
   MPI_Win_free(&epoch.win);
+  free(epoch.under_way);
   if (options->user_memory) free(memory);
   return 0;
 }
