@@ -33,9 +33,7 @@ namespace {
   rdma::SendRequest request;
   request.id = entry.work_id();
   request.opcode = rdma::Opcode::send;
-  // By its first packet the other end is ready, too, and may have something to send.
-  request.solicited = short_of_buffers || subchannel.traffic.sent == 0 ||
-                      needs_software(entry.packet_kind, entry.sequence_number);
+  request.solicited = short_of_buffers || needs_software(entry.packet_kind, entry.sequence_number);
   request.fenced = fenced;
   const std::uint32_t bytes = context_.knobs.checksum ? add_checksum(entry) : entry.bytes;
   request.inlined = static_cast<std::int32_t>(bytes) <= resources_.inline_bytes;

@@ -24,22 +24,20 @@ bool PollSchedule::to_be_polled(const Rail& rail) const {
                      (rail.traffic.outstanding > 0 ? look_interval : costly_interval);
 }
 
-bool PollSchedule::begin_look() {
+void PollSchedule::look() {
   if (std::exchange(datagrams_, false)) datagrams_until_ = context_.now + busy_time;
-  interval_ = !any_cheap_ ? look_interval : context_.now < datagrams_until_ ? 0 : datagram_interval;
-  skipped_ = !look_now_ && context_.now - looked_ < interval_;
-  if (skipped_) return false;
-  looked_ = context_.now;
+  next_look_ = context_.now + (!any_cheap_                       ? look_interval
+                               : context_.now < datagrams_until_ ? 0
+                                                                 : datagram_interval);
   all_ = look_now_ || context_.now - looked_at_all_ >= look_interval;
-  if (!all_) return true;
+  if (!all_) return;
   looked_at_all_ = context_.now;
   poll_in_round_ = look_now_ ? 0 : (poll_in_round_ + 1) % looks_per_costly_one;
   look_now_ = false;
-  return true;
 }
 
 Nanoseconds PollSchedule::deadline() const {
-  return skipped_ ? looked_ + interval_ : all_ ? never : looked_at_all_ + look_interval;
+  return skipped_ ? next_look_ : all_ ? never : looked_at_all_ + look_interval;
 }
 
 }  // namespace hawser

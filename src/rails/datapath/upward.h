@@ -82,7 +82,7 @@ class RailTableSource {
 
 struct Upward {
   static constexpr std::size_t kinds = 24;
-  static_assert(static_cast<std::size_t>(PacketKind::read_finish) < kinds);
+  static_assert(static_cast<std::size_t>(PacketKind::ready) < kinds);
 
   std::array<PacketHandler*, kinds> handlers = {};
   SubchannelEvents* subchannels = nullptr;

@@ -324,8 +324,8 @@ void Connector::enter_service(Subchannel& subchannel, const SubchannelAction& ac
   }
   report_.show(subchannel, action.state, action.reason);
   subchannel.peer.on_ready();
-  // The other end is ready when it hears from this one.
-  subchannel.peer.send_on(subchannel, PacketKind::credit, {});
+  // The other end is ready when it hears from this one, and may have something to send though it computes.
+  subchannel.peer.send_on(subchannel, PacketKind::ready, {});
   alternates_.on_ready(subchannel);
   // Connections that were closed together come back together, however one of them came back.
   const auto parked = [](const Subchannel& s) { return s.machine().state() == SubchannelState::parked; };

@@ -31,7 +31,7 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
   lower.upward.subchannels = this;
   lower.upward.datagrams = &packets_;
   lower.upward.handle({PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate, PacketKind::probe,
-                       PacketKind::probe_answer},
+                       PacketKind::probe_answer, PacketKind::ready},
                       *this);
 }
 
@@ -58,6 +58,8 @@ void Recovery::on_packet(const ReceivedPacket& packet) {
     case PacketKind::probe:
     case PacketKind::probe_answer:
       return connector_.on_probe(*packet.subchannel, packet.kind, packet.bytes);
+    case PacketKind::ready:
+      return;  // it is by now
     default:
       HAWSER_UNREACHABLE();  // it registered for no other
   }
