@@ -47,9 +47,7 @@ Result<> RailChannel::arm(Wake wake) {
   armed_for_solicited_ = solicited_only;
   for (const auto& rail : engine_->resources.rails)
     if (!rail->dead) HAWSER_TRY(rail->completions().arm(solicited_only));
-  for (std::size_t i = 0; i < engine_->resources.devices.size(); ++i)  // nobody looks at those that are dead
-    if ((engine_->resources.dead_devices >> i & 1) == 0)
-      HAWSER_TRY(engine_->resources.devices[i]->arm_datagrams());
+  for (const auto& device : engine_->resources.devices) HAWSER_TRY(device->arm_datagrams());
   return {};
 }
 
@@ -77,7 +75,7 @@ bool RailChannel::try_send(ProcessIndex process, const TransportHeader& header, 
   HAWSER_ASSERT(peer != nullptr && payload.size <= eager_limit(process));
   if (peer->paths().ready() == 0) [[unlikely]] {
     if (peer->lost()) return true;
-    (void)engine_->recovery.start();
+    engine_->recovery.on_wanted(*peer);
   }
   return engine_->eager.try_send(*peer, header, payload);
 }

@@ -171,8 +171,7 @@ void RoomAgreement::end_late(Nanoseconds now) {
     next = kept_.next(entry);
     if (now < entry->due) continue;
     if (entry->state == State::agreed) {
-      erase(*entry);
-      lapsed_ = true;
+      erase(*entry);  // it did not come about; whoever still wants to says so again
     } else if (++entry->silences < RoomTimes::most_silences) {
       rest(*entry, now);
     } else {

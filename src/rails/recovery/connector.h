@@ -29,7 +29,6 @@ class AddressBook;
 class AlternatePaths;
 class Closer;
 class ConnectionCap;
-class DatagramPackets;
 class Failover;
 class PathLookup;
 
@@ -43,11 +42,10 @@ class Connector final : public ControlMessages, private ConnectionHost {
     PathLookup& paths;
     ConnectionCap& cap;
     Closer& closer;
-    DatagramPackets& packets;
     MachineEvents& machines;
   };
   Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
-            PathReport& report, PollSchedule& schedule, const Neighbours& neighbours);
+            PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours);
   ~Connector();
 
   // The job's secret is known: from now on it takes and sends datagrams, and connects.
@@ -121,14 +119,13 @@ class Connector final : public ControlMessages, private ConnectionHost {
   PeerTable& peers_;
   TimerList& timers_;
   PathReport& report_;
-  PollSchedule& schedule_;
+  const PollSchedule& schedule_;
   Failover& failover_;
   AlternatePaths& alternates_;
   AddressBook& addresses_;
   PathLookup& paths_;
   ConnectionCap& cap_;
   Closer& closer_;
-  DatagramPackets& packets_;
   MachineEvents& machines_;
   std::optional<ConnectionManager> manager_;
   // What waits for path records: own requests, and datagrams that came. Requests of peers for whom there is
