@@ -47,7 +47,10 @@ Result<> RailChannel::arm(Wake wake) {
   armed_for_solicited_ = solicited_only;
   for (const auto& rail : engine_->resources.rails)
     if (!rail->dead) HAWSER_TRY(rail->completions().arm(solicited_only));
-  for (const auto& device : engine_->resources.devices) HAWSER_TRY(device->arm_datagrams());
+  // What a dead adapter took back stays in its queues until it is closed.
+  for (std::size_t i = 0; i < engine_->resources.devices.size(); ++i)
+    if ((engine_->resources.dead_devices >> i & 1) == 0)
+      HAWSER_TRY(engine_->resources.devices[i]->arm_datagrams());
   return {};
 }
 

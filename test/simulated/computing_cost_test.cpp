@@ -193,11 +193,11 @@ struct Pattern {
   // the other patterns' gain (it is the interrupt's: with 0.5 us the most is 1.02).
   double limit = 1.02;
 };
-constexpr double with_two = 1.03, small_too = 1.04, late = 1.07;
+constexpr double with_two = 1.03, small_too = 1.04, late = 1.07, late_to_two = 1.08;
 constexpr Pattern patterns[] = {{"TwoNeighbours", two_neighbours, with_two},
                                 {"Pairs", pairs},
                                 {"LateSends", late_sends, late},
-                                {"LateSendsToTwo", late_sends_to_two, late},
+                                {"LateSendsToTwo", late_sends_to_two, late_to_two},
                                 {"Apart", apart},
                                 {"ApartWithTwo", apart_with_two, with_two},
                                 {"Blocking", blocking},

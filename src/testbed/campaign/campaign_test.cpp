@@ -93,6 +93,12 @@ TEST(Campaign, WhoComputesStillAsksForRoom) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
+// The datagram queue of a dead adapter was armed for what it had taken back, which nobody looked at.
+TEST(Campaign, DeadAdaptersAreNotArmed) {
+  const SeedVerdict verdict = run_seed(2050217, {});
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+
 TEST(Campaign, ReachesEveryPartOfTheProtocol) {
   CampaignOptions options;
   options.first = 2001;
