@@ -94,8 +94,8 @@ bool lacks_preferred(std::span<const SubchannelView> views, std::uint16_t rail) 
   return preferred < much_slower * fastest;
 }
 
-// The usable subchannels in the order in which they would be done with a smallest stripe, without those that
-// add nothing because others of their rail fill its port.
+// The usable subchannels that messages prefer, in the order in which they would be done with a smallest
+// stripe.
 void Automatic::collect(const StripeRequest& request, std::span<const SubchannelView> views) {
   candidates_.clear();
   const std::size_t n = views.size();
@@ -131,7 +131,6 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
       candidate.first_ns = candidate.free_ns + static_cast<double>(request.smallest_stripe) / candidate.rate;
     }
   }
-  std::erase_if(candidates_, [](const Candidate& c) { return c.rate < 0.01 * c.weight; });
   std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
     return a.first_ns != b.first_ns ? a.first_ns < b.first_ns : a.turn < b.turn;
   });
