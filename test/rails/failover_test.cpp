@@ -276,6 +276,20 @@ TEST_P(RailFailover, WhereAPeerIsCanBeAskedOfOthers) {
   expect_all_well(cluster);
 }
 
+// It moved after it had said where it is, and before it did anything else.
+TEST_P(RailFailover, WhoMovedBeforeItsFirstPassTellsOthers) {
+  ClusterOptions wanted = options("single-switch");
+  wanted.rails = 1;
+  wanted.hosts = 3;
+  RailCluster cluster(wanted);
+  cluster.inject("lid n1/hw0 80");
+  cluster.at(1).post({2, 100});
+  EXPECT_TRUE(cluster.run(cluster.now() + 20 * millisecond)) << cluster.describe();
+  cluster.at(0).post({1, 100});
+  EXPECT_TRUE(cluster.run(cluster.now() + 20 * millisecond)) << cluster.describe();
+  expect_all_well(cluster);
+}
+
 // What is kept until the peer's software has it goes when there is time, though nothing else is said.
 TEST_P(RailFailover, NothingIsKeptForAPeerThatIsSilent) {
   RailCluster cluster(options());

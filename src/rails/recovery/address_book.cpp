@@ -56,6 +56,8 @@ Result<> AddressBook::publish() {
   const std::array<std::uint64_t, 2>& secret = context_.settings.secret;
   if (context_.settings.self == 0)
     HAWSER_TRY(exchange_.put(secret_key, fmt::format("{:016x}{:016x}", secret[0], secret[1])));
+  // What changes from here on others have to be told.
+  for (std::size_t i = 0; i < resources_.table.rails.size(); ++i) told_[i] = resources_.table.rails[i];
   return exchange_.put(table_key, resources_.table.text());
 }
 
@@ -115,13 +117,11 @@ void AddressBook::note_changes() {
   for (const auto& rail : resources_.rails) {
     RailAddress& told = told_[rail->number()];
     const RailAddress address = rail->address();
-    if (begun_ && rail->up() && address.later_than(told)) {
-      changed_ |= 1u << rail->number();
-      any = true;
-    }
-    if (any || !begun_) told = address;
+    if (!rail->up() || !address.later_than(told)) continue;
+    changed_ |= 1u << rail->number();
+    told = address;
+    any = true;
   }
-  begun_ = true;
   if (!any) return;
   round_ = 0;
   next_ = 0;

@@ -73,7 +73,6 @@ class AddressBook final : private RailTableSource {
   ProcessIndex next_ = 0;  // to be told in this round
   ProcessIndex next_asked_ = 0;
   std::uint32_t turn_ = 0;
-  bool begun_ = false;
   Nanoseconds due_ = never;
 };
 
