@@ -107,7 +107,7 @@ bool VirtualChannel::refuse() {
 }
 
 void VirtualChannel::note_needed() {
-  if (closed_ && paths_.ready() == 0) upward_.subchannels->on_wanted(*this);
+  if (paths_.ready() == 0) upward_.subchannels->on_wanted(*this);
 }
 
 bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,

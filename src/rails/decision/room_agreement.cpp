@@ -171,7 +171,8 @@ void RoomAgreement::end_late(Nanoseconds now) {
     next = kept_.next(entry);
     if (now < entry->due) continue;
     if (entry->state == State::agreed) {
-      erase(*entry);  // it did not come about; whoever still wants to says so again
+      erase(*entry);
+      lapsed_ = true;
     } else if (++entry->silences < RoomTimes::most_silences) {
       rest(*entry, now);
     } else {

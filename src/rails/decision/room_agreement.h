@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/intrusive_list.h"
@@ -94,6 +95,9 @@ class RoomAgreement {
   bool idle() const { return entries_.empty(); }
   // Peers that it had no room for, though it waited for long.
   std::uint64_t beyond() const { return beyond_; }
+  // Whether what was agreed did not come about, since it was asked last: whoever still wants to has to be
+  // given a chance to say so.
+  bool take_lapsed() { return std::exchange(lapsed_, false); }
   // When look() has something to do; never: not by itself.
   Nanoseconds deadline() const;
   void check_invariants() const;
@@ -141,6 +145,7 @@ class RoomAgreement {
   std::int32_t taken_ = 0;  // queue pairs, and room that is kept
   int asked_count_ = 0, unanswered_count_ = 0;
   std::uint64_t beyond_ = 0;
+  bool lapsed_ = false;
   Nanoseconds beyond_again_ = 0;  // not before
   Nanoseconds moved_ = 0;         // when two agreed last, or the first one began to wait
   std::unordered_map<ProcessIndex, Entry> entries_;

@@ -88,6 +88,23 @@ TEST(RoomAgreement, WhoNeverAnswersIsConnectedWithAllTheSame) {
 }
 
 // Nobody parts: after some time it takes one more than it should, and then needs time again.
+// The peer said yes, and its end did not come about: whoever still wants to has to hear of it.
+TEST(RoomAgreement, SaysWhenWhatWasAgreedDidNotComeAbout) {
+  RoomAgreement room(0, 2);
+  room.want(5, 2, 0);
+  room.look(0);
+  room.on_yes(5, 2, 10);
+  taken_from(room);
+  room.look(10 + RoomTimes::making_time - 1);
+  EXPECT_FALSE(room.take_lapsed());
+  EXPECT_TRUE(room.has_room(5));
+  room.look(room.deadline());
+  EXPECT_TRUE(room.idle());
+  EXPECT_TRUE(room.take_lapsed());
+  EXPECT_FALSE(room.take_lapsed());
+  EXPECT_TRUE(room.want(5, 2, room.deadline()));
+}
+
 TEST(RoomAgreement, TakesOneMoreIfNothingGoesOn) {
   RoomAgreement room(0, 1);
   room.set_queue_pairs(1);

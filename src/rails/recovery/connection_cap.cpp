@@ -186,7 +186,9 @@ bool ConnectionCap::progress() {
   context_.counters.connections_beyond_cap = room_.beyond();
   const bool admitted = act();
   ask_victims();
-  if (room_.idle() && resources_.queue_pairs <= most_ && leaving_ == 0) {
+  if (room_.take_lapsed()) {
+    due_ = context_.now + first_look_pause;  // whoever still wants to says so in that pass
+  } else if (room_.idle() && resources_.queue_pairs <= most_ && leaving_ == 0) {
     due_ = never;
   } else {
     due_ = std::min({context_.now + pause_, room_.deadline(), rested_});
