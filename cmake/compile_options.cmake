@@ -17,6 +17,10 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
 add_compile_options(-Wall -Wextra -Werror -Wno-missing-field-initializers -fno-semantic-interposition)
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wsuggest-override>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # A base's virtual functions are hidden by others of that name where both are meant.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-overloaded-virtual>)
+endif()
 if(HAWSER_SANITIZE)
   add_compile_options(-fsanitize=${HAWSER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${HAWSER_SANITIZE})

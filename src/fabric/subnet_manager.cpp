@@ -156,7 +156,7 @@ class SubnetManager::Sender final : public ContextPort, public CompletionPort {
 
 SubnetManager::SubnetManager(const Topology& topology, const RoutingTables& tables,
                              const Parameters& parameters, const Network& network)
-    : topology_(topology), tables_(tables), parameters_(parameters), network_(network) {
+    : tables_(tables), parameters_(parameters), network_(network) {
   const std::vector<int> of_switch = switch_subnets(topology);
   for (const int subnet : of_switch)
     if (subnet >= static_cast<int>(subnets_.size())) subnets_.resize(static_cast<std::size_t>(subnet) + 1);

@@ -50,7 +50,6 @@ class SubnetManager final : public ManagementPort {
   class Sender;
   bool answer(Adapter& at, const Packet& packet);
 
-  const Topology& topology_;
   const RoutingTables& tables_;
   const Parameters& parameters_;
   const Network& network_;

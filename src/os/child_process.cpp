@@ -29,7 +29,11 @@ struct Birth {
 };
 
 // Sanitizers keep books on a thread's stack and memory, which a second process in the same memory upsets.
+#ifdef __clang__
+#define HAWSER_NOT_SANITIZED [[clang::no_sanitize("address", "undefined", "thread")]]
+#else
 #define HAWSER_NOT_SANITIZED [[gnu::no_sanitize("address", "undefined", "thread")]]
+#endif
 
 HAWSER_NOT_SANITIZED [[noreturn]] void fail(Birth& birth, const char* step) {
   birth.error = errno;

@@ -76,6 +76,11 @@ SeenProcess copy_out(const std::byte* data, std::uint64_t room, pid_t pid) {
 
 }  // namespace
 
+std::optional<SeenProcess> read_status_table(std::span<const std::byte> table, pid_t pid) {
+  if (!is_table(table.data(), table.size())) return std::nullopt;
+  return copy_out(table.data(), (table.size() - status_header_bytes) / sizeof(StatusRow), pid);
+}
+
 StatusReader::~StatusReader() {
   for (const auto& [file, table] : tables_) munmap(const_cast<std::byte*>(table.data), table.bytes);
 }
@@ -104,8 +109,7 @@ void StatusReader::open_table(const std::string& path, pid_t pid) {
     munmap(data, bytes);
     return;
   }
-  const auto rows = static_cast<std::uint32_t>((bytes - status_header_bytes) / sizeof(StatusRow));
-  tables_[{facts.st_dev, facts.st_ino}] = {pid, start, bytes, rows, true};
+  tables_[{facts.st_dev, facts.st_ino}] = {pid, start, bytes, true};
 }
 
 void StatusReader::find_tables(pid_t only) {
@@ -140,7 +144,8 @@ std::vector<SeenProcess> StatusReader::look(pid_t only) {
       at = tables_.erase(at);
       continue;
     }
-    seen.push_back(copy_out(at->second.data, at->second.rows, at->second.pid));
+    if (auto process = read_status_table({at->second.data, at->second.bytes}, at->second.pid))
+      seen.push_back(std::move(*process));
     ++at;
   }
   std::sort(seen.begin(), seen.end(), [](const SeenProcess& a, const SeenProcess& b) {

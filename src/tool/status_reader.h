@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +34,10 @@ struct SeenProcess {
   std::vector<std::uint64_t> counters;
 };
 
+// What stands in a table of a process, which can be anything; nothing: it is no table that this program
+// knows.
+std::optional<SeenProcess> read_status_table(std::span<const std::byte> table, pid_t pid);
+
 class StatusReader {
  public:
   StatusReader() = default;
@@ -47,7 +53,6 @@ class StatusReader {
     pid_t pid = 0;
     const std::byte* data = nullptr;
     std::size_t bytes = 0;
-    std::uint32_t rows = 0;  // that there is room for
     bool present = false;
   };
   using FileNumber = std::pair<std::uint64_t, std::uint64_t>;  // device, inode

@@ -192,7 +192,8 @@ TEST_P(RailFailover, WhatADyingAdapterAcknowledgedIsSentAgain) {
   EXPECT_TRUE(cluster.at(0).lost.empty() && cluster.at(1).lost.empty());
 }
 
-// Dead for a while: opened again, its rails carry data as before, with keys and addresses of a new device generation.
+// Dead for a while: opened again, its rails carry data as before, with keys and addresses of a new device
+// generation.
 TEST_P(RailFailover, AnAdapterThatComesBackIsOpenedAgain) {
   RailCluster cluster(options());
   stream(cluster, 20 * millisecond);
@@ -373,6 +374,20 @@ TEST(RailChecksum, DamagedPacketsAndStripesAreMovedAgain) {
   }
   EXPECT_GE(sum(cluster, &RailCounters::checksum_errors), 20u) << cluster.describe();
   expect_all_well(cluster);
+}
+
+// A checksum is of the whole: who wants a part of a message must not need room for all of it, whose size is
+// another process's word.
+TEST(RailChecksum, PartsOfMessagesComeInPackets) {
+  ClusterOptions options = two_rails();
+  options.knobs.checksum = true;
+  options.knobs.rail_rendezvous = "read";
+  RailCluster cluster(options);
+  cluster.at(0).post({1, 1 << 20, true, 30'000});
+  cluster.at(0).post({1, 1 << 20, true, 5000, true, true});
+  expect_all_well(cluster);
+  EXPECT_EQ(cluster.at(1).arrived, 2u);
+  EXPECT_EQ(cluster.at(1).channel().counters().stripes_read, 0u);
 }
 
 }  // namespace

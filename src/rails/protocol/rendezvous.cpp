@@ -171,10 +171,13 @@ void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const Byt
     to_answer_.push_back(fetch);
     return;
   }
+  // Only the whole can be checked. A part comes in packets, which have checksums of their own.
+  if (fetch->checked && into.size < fetch->offered) {
+    fetch->in_packets = true;
+    fetch->readable = fetch->checked = false;
+  }
   if (fetch->readable) {
     fetch->state = RendezvousTransfer::State::moving;
-    // Only the whole can be checked.
-    if (fetch->checked) fetch->size = fetch->offered;
     if (takes_finishes(*fetch)) fetch->want_finishes(fetch->other);
     stripes_.add(*fetch, {0, fetch->size});
   } else {
@@ -382,10 +385,7 @@ void Rendezvous::end_fetch(Fetch& fetch) {
     stripes_.add(fetch, {0, fetch.size});
     return;
   }
-  if (!fetch.bytes.contiguous())
-    fetch.bytes.packer->unpack(0, fetch.local().address(), fetch.bytes.size);
-  else if (fetch.copied())
-    std::memcpy(fetch.bytes.data, fetch.local().address(), static_cast<std::size_t>(fetch.bytes.size));
+  if (fetch.copied()) fetch.bytes.packer->unpack(0, fetch.local().address(), fetch.bytes.size);
   fetch.local().clear();
   Completion* const end = fetch.end;
   if (fetch.finished()) {

@@ -35,8 +35,8 @@ struct RendezvousTransfer : StripedTransfer {
   bool in_packets = false;    // no adapter is to move it
 
   bool all_moved() const { return moved() >= size; }
-  // Whether the adapters move other bytes than the application's own: these are not in one piece, or fewer.
-  bool copied() const { return !bytes.contiguous() || bytes.size < size; }
+  // Whether the adapters move other bytes than the application's own: these are not in one piece.
+  bool copied() const { return !bytes.contiguous(); }
   void reset();
 };
 
