@@ -11,10 +11,10 @@ from .processes import PATIENCE, Failed, monotonic
 SCHEDULED = 2000  # lines that one command takes
 
 
-def command(hawser, *words):
-    """`hawser fabric WORDS`, whatever becomes of it."""
+def command(hawser, *words, kept=()):
+    """`hawser fabric WORDS`, whatever becomes of it; `kept` are descriptors that it has, too."""
     return subprocess.run([str(hawser), "fabric", *map(str, words)], capture_output=True, text=True, timeout=PATIENCE,
-                          check=False)
+                          check=False, pass_fds=kept)
 
 
 def daemon_of(name):
@@ -35,16 +35,25 @@ class Fabric:
         self.name = name
         self.what = what
         self.injected = []  # (before, after) of each fault, our clock
+        self.lifeline = None
 
     def __enter__(self):
-        self.ask("up", *self.what)
+        self.up(*self.what)
         return self
 
     def __exit__(self, *_):
         self.down()
 
-    def ask(self, verb, *words):
-        done = command(self.hawser, verb, *words, "--name", self.name)
+    def up(self, *what):
+        """Goes down with this process, however that ends: then nobody holds the other end of its lifeline."""
+        end, self.lifeline = os.pipe()
+        try:
+            self.ask("up", *what, "--lifeline", end, kept=(end,))
+        finally:
+            os.close(end)
+
+    def ask(self, verb, *words, kept=()):
+        done = command(self.hawser, verb, *words, "--name", self.name, kept=kept)
         if done.returncode != 0:
             raise Failed(f"hawser fabric {verb} {' '.join(map(str, words))}: {done.returncode}\n{done.stderr}")
         return done.stdout
@@ -52,6 +61,9 @@ class Fabric:
     def down(self):
         """If it is up."""
         command(self.hawser, "down", "--name", self.name)
+        if self.lifeline is not None:
+            os.close(self.lifeline)
+            self.lifeline = None
 
     def fault(self, text):
         """The fault's place in the fabric's log."""

@@ -14,7 +14,7 @@ import tempfile
 import time
 import unittest
 
-from fabric_case import HAWSER, PATIENCE, OnFabric, Shell, connect, daemon_of, fabric, main
+from fabric_case import HAWSER, PATIENCE, ROOT, Fabric, OnFabric, Shell, connect, daemon_of, fabric, main
 
 
 def wait_for(what, text):
@@ -23,6 +23,21 @@ def wait_for(what, text):
         if time.monotonic() > end:
             raise AssertionError(text)
         time.sleep(0.01)
+
+
+class Lifeline(unittest.TestCase):
+    def test_a_test_that_is_killed_takes_its_fabric_with_it(self):
+        name = f"orphan-{os.getpid()}"
+        program = (f"import sys; sys.path.append({os.path.join(ROOT, 'python')!r})\n"
+                   "from hawser_lab import Fabric\n"
+                   f"fabric = Fabric({HAWSER!r}, {name!r})\nfabric.up('back-to-back')\nprint('up', flush=True)\n"
+                   "sys.stdin.read()\n")
+        with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as process:
+            self.assertEqual(process.stdout.readline(), "up\n")
+            self.assertTrue(Fabric(HAWSER, name).listening())
+            process.kill()
+        wait_for(lambda: not Fabric(HAWSER, name).listening(), "the fabric stays up without who brought it up")
 
 
 class BadInput(unittest.TestCase):

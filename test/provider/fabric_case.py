@@ -38,7 +38,7 @@ class OnFabric(unittest.TestCase):
     def bring_up(self, name, *what):
         self.name = name
         self.fabric = Fabric(HAWSER, name)
-        self.fabric.ask("up", *what)
+        self.fabric.up(*what)
 
     def take_down(self):
         processes.end_all(self.started)
