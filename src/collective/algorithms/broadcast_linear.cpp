@@ -7,9 +7,10 @@ Task broadcast_linear(Operation& operation) {
   const Blocks& data = operation.plan.receive;
   const int root = operation.plan.root;
   if (operation.rank() == root) {
-    for (int i = 1; i < operation.size(); ++i) {
-      operation.send((root + i) % operation.size(), data.base, data.size);
-    }
+    // The root of a node may have got another amount than it expected: then all others are to notice, too.
+    const std::int64_t bytes = operation.failed() ? 0 : data.size;
+    for (int i = 1; i < operation.size(); ++i)
+      operation.send((root + i) % operation.size(), data.base, bytes);
   } else {
     operation.receive(root, data.base, data.size);
   }
