@@ -5,6 +5,7 @@
 
 #include "base/checked_output.h"
 #include "base/version.h"
+#include "tool/doctor_command.h"
 #include "tool/fabric_command.h"
 #include "tool/info_command.h"
 #include "tool/sim_command.h"
@@ -19,6 +20,7 @@ constexpr Subcommand subcommands[] = {
      "print version, ABIs, launchers, channels; --knobs: settings; --missing: functions that are not "
      "implemented",
      run_info},
+    {"doctor", "look at this host as an MPI process would: what is wrong, and how to mend it", run_doctor},
     {"top",
      "show the rails of running MPI processes: what is wrong, and the state, rate and failures of every path",
      run_top},

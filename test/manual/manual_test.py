@@ -15,7 +15,7 @@ PROGRAMS, PAGES = map(pathlib.Path, sys.argv[1:3])
 # Every --help of a program; between them, all its options.
 HELP = {
     "mpiexec": ((),),
-    "hawser": ((), ("info",), ("top",), ("fabric",), ("fabric", "up"), ("fabric", "watch"), ("fabric", "topology"),
+    "hawser": ((), ("info",), ("doctor",), ("top",), ("fabric",), ("fabric", "up"), ("fabric", "watch"), ("fabric", "topology"),
                ("fabric", "run"), ("sim", "run"), ("sim", "campaign"), ("sim", "exec")),
 }
 # Builds with a sanitizer have no `hawser sim exec`.

@@ -1,0 +1,11 @@
+// What `hawser doctor` looks at of adapters and their ports.
+#pragma once
+
+#include "base/knobs.h"
+#include "tool/finding.h"
+
+namespace hawser {
+
+void check_adapters(const Knobs& knobs, Findings& findings);
+
+}  // namespace hawser
