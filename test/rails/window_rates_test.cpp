@@ -119,6 +119,21 @@ TEST_F(RailWindowRates, PutsAndGetsInTurnUseAllRailsBothWays) {
   }
 }
 
+// Who always has sixteen under way, and waits for the oldest, hears of them one after the other.
+TEST_F(RailWindowRates, SixteenUnderWayFillFastRails) {
+  for (const Kind kind : {Kind::put, Kind::get, Kind::in_turn})
+    for (const std::int64_t size : {16 * kib, 32 * kib, 64 * kib}) {
+      const double whole = kind == Kind::in_turn ? 12e9 : 6e9;
+      const double reached = rate(of(2, 3e9), kind, size, 2048);
+      fmt::print("{} of {} bytes, 16 under way: {:.2f} GB/s, {:.3f}\n",
+                 kind == Kind::put   ? "puts"
+                 : kind == Kind::get ? "gets"
+                                     : "a put, a get and so on",
+                 size, reached / 1e9, reached / whole);
+      EXPECT_GE(reached, 0.95 * whole);
+    }
+}
+
 TEST_F(RailWindowRates, UnlikeRailsGiveTheirSum) {
   ClusterOptions options = of(2, 200e6);
   options.before = {"link n0/hw1 rate 25MB/s"};

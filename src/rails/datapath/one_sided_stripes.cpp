@@ -11,10 +11,11 @@ namespace {
 
 // Both directions of a link are to be busy (V07 chapter 5). On a connection a get's request waits behind the
 // puts that were posted before it, and a put is acknowledged behind the answers to the gets before it. So
-// while both are under way, there are as many bytes of the one as of the other, or so many. Requests wait,
-// too, when the adapters have as many reads under way as they can, so some are left to confirmations.
-constexpr std::int64_t puts_beside_gets = 65536, gets_beside_puts = 524288, shortest_beside = 16384;
-constexpr int reads_left_to_confirmations = 2;
+// while both are under way, there are as many bytes of the one as of the other, or what the link moves in
+// this time, or so many. Less would leave a fast link idle until it is heard of what was done; with more, the
+// first gets of many operations begin late, and the last ones go one way alone.
+constexpr std::int64_t puts_beside_gets = 65536, gets_beside_puts = 196608, shortest_beside = 16384;
+constexpr double seconds_of_puts = 50e-6, seconds_of_gets = 250e-6;
 // A light transfer does not take a path on which what is queued takes so much longer than on another one.
 constexpr double seconds_worth_changing = 20e-6;
 
@@ -50,9 +51,10 @@ std::int64_t StripeEngine::room_beside(const StripedTransfer& transfer, const Su
   const bool read = transfer.direction_ == Direction::read;
   const std::int64_t same_way = read ? queued.read : written, other_way = read ? written : queued.read;
   if (other_way == 0) return wanted;
-  const int most_reads = std::max(subchannel.ends.outstanding_reads - reads_left_to_confirmations, 1);
-  if (read && same_way > 0 && subchannel.traffic.reads >= most_reads) return 0;
-  const std::int64_t room = std::max(other_way, read ? gets_beside_puts : puts_beside_gets) - same_way;
+  const auto rate = static_cast<double>(subchannel.place.bytes_per_second);
+  const auto of_time = static_cast<std::int64_t>(rate * (read ? seconds_of_gets : seconds_of_puts));
+  const std::int64_t room =
+      std::max({other_way, of_time, read ? gets_beside_puts : puts_beside_gets}) - same_way;
   return room >= std::min(wanted, shortest_beside) ? std::min(wanted, room) : 0;
 }
 

@@ -1,14 +1,23 @@
 #include "rails/datapath/put_confirmations.h"
 
+#include <algorithm>
+
 #include "rails/datapath/virtual_channel.h"
 
 namespace hawser {
 namespace {
 
-// Behind so many bytes another read is posted while others are under way, so that whoever waits for puts of
-// this size need not wait for those of a whole round trip. Adapters have few reads under way at once.
+// Behind so many bytes, and behind this part of what is not confirmed, another read is posted while others
+// are under way: who waits for puts one after the other then hears of them one after the other, as an adapter
+// tells of writes, and puts others in their place. With one read behind many puts the queue would run empty
+// before that one tells of any. Nor are there more than adapters have under way, or requests would wait.
 constexpr std::int64_t worth_a_read = 16384;
-constexpr std::int32_t most_at_once = 4;
+
+bool is_due(const PutTrail& trail) {
+  const std::int32_t most = trail.subchannel.ends.outstanding_reads;
+  return trail.confirmations < most &&
+         trail.uncovered >= std::max(worth_a_read, trail.unconfirmed / std::max(most / 2, 1));
+}
 
 }  // namespace
 
@@ -44,6 +53,7 @@ bool PutConfirmations::post_put(WorkEntry& entry, Subchannel& subchannel, const 
 void PutConfirmations::note_posted(WorkEntry& entry, PutTrail& trail, const rdma::SendRequest& put) {
   entry.ordinal = trail.posted++;
   trail.uncovered += entry.size;
+  trail.unconfirmed += entry.size;
   trail.last_address = put.remote_address;
   trail.last_key = put.remote_key;
   if (!trail.uncovered_link.linked()) uncovered_.push_back(&trail);
@@ -58,9 +68,7 @@ bool PutConfirmations::post_some() {
   bool any = false;
   for (PutTrail* trail = uncovered_.front(); trail != nullptr;) {
     PutTrail* const next = uncovered_.next(trail);
-    if (trail->confirmations == 0 ||
-        (trail->confirmations < most_at_once && trail->uncovered >= worth_a_read))
-      any |= post(*trail);
+    if (trail->confirmations == 0 || is_due(*trail)) any |= post(*trail);
     trail = next;
   }
   return any;
@@ -115,6 +123,15 @@ bool PutConfirmations::post(PutTrail& trail) {
   return true;
 }
 
+void PutConfirmations::on_put_in_flight(const Subchannel& subchannel) {
+  if (behind_put_ != nullptr) {
+    add(*std::exchange(behind_put_, nullptr));
+    return;
+  }
+  PutTrail& trail = *subchannel.puts;
+  if (is_due(trail)) post(trail);
+}
+
 // A read was posted behind all puts of the trail.
 void PutConfirmations::cover(PutTrail& trail) {
   ++trail.confirmations;
@@ -138,6 +155,7 @@ WorkEntry* PutConfirmations::take_confirmed(Subchannel& subchannel, std::uint32_
   WorkEntry* const first = acknowledged.front();
   if (first == nullptr || sequence_distance(first->ordinal, before) >= 0) return nullptr;
   acknowledged.remove(first);
+  subchannel.puts->unconfirmed -= first->size;
   return first;
 }
 
@@ -146,7 +164,7 @@ WorkEntry* PutConfirmations::take_unconfirmed(Subchannel& subchannel) {
   PutTrail& trail = *subchannel.puts;
   if (trail.uncovered_link.linked()) uncovered_.remove(&trail);
   trail.posted = 0;
-  trail.uncovered = 0;
+  trail.uncovered = trail.unconfirmed = 0;
   trail.confirmations = 0;
   return trail.acknowledged.pop_front();
 }

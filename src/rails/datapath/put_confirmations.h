@@ -36,10 +36,9 @@ class PutConfirmations {
   // `list`: of a put that is not light, where its bytes lie, if not in one piece.
   bool post_put(WorkEntry& entry, Subchannel& subchannel, const rdma::SendRequest& put,
                 std::span<const rdma::Segment> list);
-  // That put is in flight now; and so is the read behind it, if there was one.
-  void on_put_in_flight() {
-    if (behind_put_ != nullptr) add(*std::exchange(behind_put_, nullptr));
-  }
+  // That put is in flight now; and so is the read behind it, if there was one. Posts one if it is time for
+  // it.
+  void on_put_in_flight(const Subchannel& subchannel);
   // The peer's adapter has it; the entry is kept here.
   void keep(WorkEntry& entry);
   // Reads behind puts that no other read covers: one at a time on each connection, or some if much is put.

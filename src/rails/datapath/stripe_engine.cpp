@@ -295,7 +295,7 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   if (!entry.light) transfer.peer_->paths().on_stripe_posted(subchannel, entry);
   subchannel.add(entry);
   context_.wake_sleeper();
-  confirmations_.on_put_in_flight();
+  if (entry.kind == WorkEntry::Kind::put) confirmations_.on_put_in_flight(subchannel);
   if (!entry.light) context_.status.posted(subchannel.status_row, range.size);
   if (transfer.wants_finishes_) finishes_.add(entry);
   return true;

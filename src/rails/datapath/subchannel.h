@@ -113,7 +113,8 @@ struct PutTrail {
   Subchannel& subchannel;
   EntryList acknowledged;          // done as far as the peer's adapter says; in order
   std::uint32_t posted = 0;        // puts in this generation
-  std::int64_t uncovered = 0;      // bytes of them behind the last confirmation
+  std::int64_t unconfirmed = 0;    // bytes of them
+  std::int64_t uncovered = 0;      // of these, such as are behind the last confirmation
   std::int32_t confirmations = 0;  // in flight
   std::uint64_t last_address = 0;  // of the bytes at the peer that the last put writes,
   std::uint32_t last_key = 0;      // and their key

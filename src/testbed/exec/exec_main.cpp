@@ -106,6 +106,9 @@ Result<SimulationOptions> simulation_of(const ExecOptions& options) {
   auto queue_pair = parse_duration(options.queue_pair_cost);
   if (!queue_pair) return queue_pair.take_error();
   fabric.cost.queue_pair = queue_pair.value();
+  auto registration = parse_duration(options.registration_cost);
+  if (!registration) return registration.take_error();
+  fabric.cost.registration = registration.value();
   fabric.laid_out = std::make_shared<LaidOutFabric>(LaidOutFabric{
       std::move(plan.value().topology), std::move(plan.value().parameters), std::move(plan.value().tables)});
   if (!options.faults.empty()) {

@@ -45,6 +45,10 @@ std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options
          "--queue-pair-cost", options.queue_pair_cost,
          "Processor time that a queue pair takes until it can send, such as 200us; a quarter to end it")
       ->capture_default_str();
+  app.add_option(
+         "--registration-cost", options.registration_cost,
+         "Processor time to register memory, or to end that; 0us: as for buffers that stay registered")
+      ->capture_default_str();
   app.add_option("--stack", options.stack, "Bytes of each rank's stack")->capture_default_str();
   app.add_option("--trace", options.trace, "Write what happens, a line each, to this file");
   app.add_flag("--trace-hash", options.trace_hash, "Print the hash of all that happened");
