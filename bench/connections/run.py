@@ -2,11 +2,11 @@
 """Time of V11's patterns under a cap on connections, in the simulator: production code, virtual time.
 
 One line of CSV for each cell, which depends on nothing but its columns:
-pattern, ranks, rounds, computing between rounds (us), cost of a queue pair (us), cap (0: none), victims, time (us),
+messages by datagram (HAWSER_RAIL_DATAGRAMS), pattern, ranks, rounds, computing between rounds (us), cost of a queue pair (us), cap (0: none), victims, time (us),
 time by that without a cap, queue pairs made, closed, peers connected with beyond the cap, most queue pairs of a process
 at once, kB of packet buffers and of what is kept for peers per process at the end.
 
-usage: run.py --build DIR [--ranks N] [--rounds N] [--computing US] [--costs US ...] [--parts N ... | --caps N ...]
+usage: run.py --build DIR [--datagrams N] [--ranks N] [--rounds N] [--computing US] [--costs US ...] [--parts N ... | --caps N ...]
               [--victims NAME ...] [--patterns NAME ...] [--jobs N]
 """
 
@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-COLUMNS = "pattern,ranks,rounds,computing_us,queue_pair_us,cap,victims,us,by_none,made,closed,beyond_cap,most,packet_kb,peer_kb"
+COLUMNS = "datagrams,pattern,ranks,rounds,computing_us,queue_pair_us,cap,victims,us,by_none,made,closed,beyond_cap,most,packet_kb,peer_kb"
 
 
 def cell(build, program, directory, pattern, arguments, cost, cap, victims):
@@ -29,7 +29,7 @@ def cell(build, program, directory, pattern, arguments, cost, cap, victims):
                "--compute-scale", "0", "--stack", "1M", "--quiet", "--queue-pair-cost", f"{cost}us", "--json", str(result),
                program, pattern, str(arguments.rounds), str(arguments.computing)]
     environment = {**os.environ, "HAWSER_PROGRESS": "interrupt", "HAWSER_CONNECTION_VICTIMS": victims,
-                   "HAWSER_CONNECTIONS": str(cap) if cap > 0 else "auto"}
+                   "HAWSER_CONNECTIONS": str(cap) if cap > 0 else "auto", "HAWSER_RAIL_DATAGRAMS": str(arguments.datagrams)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
@@ -50,6 +50,7 @@ def main():
     parser.add_argument("--caps", type=int, nargs="+", help="in place of --parts; 0: none")
     parser.add_argument("--victims", nargs="+", default=["lru", "lru_m"])
     parser.add_argument("--patterns", nargs="+", default=["neighbours", "arrays", "phases"])
+    parser.add_argument("--datagrams", type=int, default=16, help="small messages before a peer is connected with")
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     build = arguments.build.resolve()
@@ -66,7 +67,7 @@ def main():
                     alone = cells[0].result()[0] if kinds[0][0] == 0 else float("nan")
                     for (cap, victims), each in zip(kinds, cells):
                         time, *counts = each.result()
-                        print(pattern, arguments.ranks, arguments.rounds, arguments.computing, cost, cap, victims, f"{time:.0f}",
+                        print(arguments.datagrams, pattern, arguments.ranks, arguments.rounds, arguments.computing, cost, cap, victims, f"{time:.0f}",
                               f"{time / alone:.3f}", *counts, sep=",", flush=True)
 
 

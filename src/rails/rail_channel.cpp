@@ -78,7 +78,7 @@ bool RailChannel::try_send(ProcessIndex process, const TransportHeader& header, 
   HAWSER_ASSERT(peer != nullptr && payload.size <= eager_limit(process));
   if (peer->paths().ready() == 0) [[unlikely]] {
     if (peer->lost()) return true;
-    engine_->recovery.on_wanted(*peer);
+    (void)engine_->recovery.start();
   }
   return engine_->eager.try_send(*peer, header, payload);
 }

@@ -53,8 +53,10 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
     if (schedule.to_be_polled(*rail)) moved |= completions.poll(*rail) > 0;
   if (schedule.begin_look()) {
     moved |= recovery.look();
-    resources.registrations->give_back_free_memory(now);
-    resources.registrations->take_changes();
+    if (schedule.looks_at_all()) {
+      resources.registrations->give_back_free_memory(now);
+      resources.registrations->take_changes();
+    }
   }
   moved |= peers.advance();
   moved |= rendezvous.progress();

@@ -200,7 +200,7 @@ class MpiexecOnRunningFabric(OnFabric):
         with tempfile.TemporaryDirectory() as folder:
             log = os.path.join(folder, "events.0")
             begin = time.monotonic()
-            job = self.start_idle(HAWSER_EVENT_LOG=os.path.join(folder, "events.%r"))
+            job = self.start_idle(HAWSER_EVENT_LOG=os.path.join(folder, "events.%r"), HAWSER_RAIL_DATAGRAMS="0")
             fabric("fault", "link n0/hw0 down", "--name", self.name)
             end = time.monotonic() + PATIENCE
             while " attempt=4 " not in self.text_of(log):

@@ -11,6 +11,7 @@ ClusterOptions capped(int hosts, int connections) {
   ClusterOptions options = two_rails();
   options.hosts = hosts;
   options.knobs.connections = std::to_string(connections);
+  options.knobs.rail_datagrams = 0;
   return options;
 }
 

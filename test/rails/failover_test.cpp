@@ -359,6 +359,12 @@ TEST_P(RailFailover, AnAdapterThatComesBackInTimeEndsTheWait) {
 }
 INSTANTIATE_TEST_SUITE_P(Both, RailFailover, testing::Values("read", "write"));
 
+// A fence that is not answered is repeated, but not over the connection on which the last one waits: it would
+// fill the receives of a peer that computes.
+TEST(RailRecovery, FencesDoNotFillTheReceivesOfWhoComputes) {
+  EXPECT_LE(packets_left_with_who_computes(), 2u);
+}
+
 // A path that small packets pass but data does not must not be taken back.
 TEST(RailRecovery, PathThatFailsItsProbeStaysOut) { EXPECT_EQ(readmissions_to_a_lossy_path(), 0u); }
 

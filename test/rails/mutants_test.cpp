@@ -19,6 +19,11 @@ TEST_F(RailMutants, EarlyReadmission) {
   EXPECT_DEATH(readmissions_to_a_lossy_path(), "probes_received");
 }
 
+TEST_F(RailMutants, FenceOverTheSame) {
+  ASSERT_TRUE(plant(PlantedBug::fence_over_the_same));
+  EXPECT_GT(packets_left_with_who_computes(), 4u);
+}
+
 // The second copy gets there; the first one comes when the cable is back.
 TEST_F(RailMutants, PutWithoutFence) {
   ASSERT_TRUE(plant(PlantedBug::put_without_fence));

@@ -199,6 +199,7 @@ TEST(ServiceLevels, AskingCostsARoundTripOfEachEndOnce) {
     ClusterOptions options = layered();
     options.hosts = 2;
     options.rails = 1;
+    options.knobs.rail_datagrams = 0;
     options.knobs.rail_service_level = level;
     RailCluster cluster(options);
     const auto exchange = [&] {

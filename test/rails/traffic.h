@@ -59,6 +59,19 @@ inline std::uint64_t readmissions_to_a_lossy_path() {
   return used;
 }
 
+// Packets, fences above all, that wait for a peer which computes for two seconds after a path failed.
+inline std::uint64_t packets_left_with_who_computes() {
+  RailCluster cluster(two_rails());
+  stream(cluster, 20 * millisecond);
+  cluster.at(1).computes_until = cluster.now() + 2 * second;
+  const std::uint64_t before = cluster.at(0).channel().counters().packets_sent;
+  cluster.inject("qp n0/hw0 all kill");
+  cluster.run(cluster.now() + 1900 * millisecond, false);
+  const std::uint64_t left = cluster.at(0).channel().counters().packets_sent - before;
+  expect_all_well(cluster);
+  return left;
+}
+
 inline void start_measuring(RailCluster& cluster) {
   for (int i = 0; i < cluster.size(); ++i) cluster.at(i).longest_gap = 0;
 }

@@ -110,6 +110,7 @@ TEST_P(WindowLiar, HarmsNobodyElse) {
 // It asks on and on, and never says that it has the answers, which therefore wait.
 TEST(WindowLiarAsks, NoMoreThanAQueueHolds) {
   ClusterOptions options = two_rails();
+  options.knobs.rail_datagrams = 0;
   std::uint32_t questions = 0;
   options.lie = [&](bool datagram, std::span<std::byte> bytes) {
     if (datagram) return bytes.size();

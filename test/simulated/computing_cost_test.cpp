@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "connected.h"
 #include "testbed/simulator/simulation.h"
 
 namespace hawser {
@@ -232,6 +233,7 @@ double round_time(const Pattern& pattern, const Setting& setting, const char* pr
   options.knobs = {{"HAWSER_PROGRESS", progress}};
   const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
+    connect_with_all();
     std::vector<char> data(static_cast<std::size_t>(setting.bytes) * 2 * ranks);
     Random random(setting.seed * ranks + static_cast<std::uint64_t>(self.rank()));
     Worker worker{self, random, data, setting.bytes, setting.time};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "connected.h"
 #include "testbed/simulator/simulation.h"
 
 namespace hawser {
@@ -129,6 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
 SimulationOutcome receive_while(const char* progress, int times, std::size_t bytes, bool computing) {
   const auto body = [&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
+    connect_with_all();
     std::vector<char> data(bytes);
     for (int i = 0; i < times; ++i) {
       MPI_Request request;

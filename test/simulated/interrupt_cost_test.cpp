@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -131,21 +132,20 @@ double round_time(const Pattern& pattern, int bytes, std::uint64_t seed, const c
   return took;
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 struct Case {
   Pattern pattern;
   int bytes;
+  int jobs = 7;  // more where single ones differ by a tenth, with polling as with interrupts
 };
 
 class InterruptCost : public ::testing::TestWithParam<Case> {};
 
 TEST_P(InterruptCost, IsAtMostTwoPercentWhereNobodyComputes) {
-  const auto& [pattern, bytes] = GetParam();
-  constexpr int jobs = 7;
+  const auto& [pattern, bytes, jobs] = GetParam();
   RailCounters counters;
   std::vector<double> with_polling, with_interrupts;
   for (int job = 0; job < jobs; ++job) {
@@ -154,7 +154,7 @@ TEST_P(InterruptCost, IsAtMostTwoPercentWhereNobodyComputes) {
     with_polling.push_back(round_time(pattern, size, seed, "polling", counters));
     with_interrupts.push_back(round_time(pattern, size, seed, "interrupt", counters));
   }
-  const double polling = median(with_polling), interrupts = median(with_interrupts);
+  const double polling = mean(with_polling), interrupts = mean(with_interrupts);
   std::printf("%-14s %8d bytes: %9.2f us polling, %9.2f us interrupt, %.3f; %llu useless, %llu left out\n",
               pattern.name, bytes, polling, interrupts, interrupts / polling,
               static_cast<unsigned long long>(counters.interrupts_useless),
@@ -171,12 +171,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{"BothWays", both_ways}, 8}, Case{{"BothWays", both_ways}, 65536},
                       Case{{"BothWays", both_ways}, 1 << 20}, Case{{"Synchronous", synchronous}, 8},
                       Case{{"Neighbours", neighbours}, 8}, Case{{"Neighbours", neighbours}, 65536},
-                      Case{{"Ring", ring, ring_ranks}, 65536}, Case{{"Ring", ring, ring_ranks}, 1 << 20},
+                      Case{{"Ring", ring, ring_ranks}, 65536, 40}, Case{{"Ring", ring, ring_ranks}, 1 << 20},
                       Case{{"Barrier", barrier}, 1}, Case{{"AllReduce", all_reduce}, 8},
                       Case{{"AllReduce", all_reduce}, 65536}, Case{{"AllReduce", all_reduce}, 1 << 20},
                       Case{{"AllReduceLater", all_reduce_later}, 8},
-                      Case{{"AllReduceLater", all_reduce_later}, 65536}, Case{{"AllToAll", all_to_all}, 8},
-                      Case{{"AllToAll", all_to_all}, 65536}),
+                      Case{{"AllReduceLater", all_reduce_later}, 65536, 40},
+                      Case{{"AllToAll", all_to_all}, 8}, Case{{"AllToAll", all_to_all}, 65536}),
     [](const auto& each) {
       return std::string(each.param.pattern.name) + "Of" + std::to_string(each.param.bytes);
     });

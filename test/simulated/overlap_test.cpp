@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "connected.h"
 #include "testbed/simulator/simulation.h"
 
 namespace hawser {
@@ -41,6 +42,7 @@ double round_time(const Setting& setting, Computing who, Nanoseconds computation
   double total = 0;
   const auto body = [&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
+    connect_with_all();
     std::vector<char> data(static_cast<std::size_t>(setting.bytes));
     for (int round = -first_rounds; round < rounds; ++round) {
       MPI_Barrier(MPI_COMM_WORLD);
@@ -94,7 +96,7 @@ TEST_P(Overlap, MessagesMoveWhileEitherEndComputes) {
     const Overlapped small = overlap({GetParam(), "interrupt", 64 << 10}, who);
     // A message of 33.5 us beside 52 us: an interrupt is 3.7 % of that, and the calls, doorbells and
     // completions of both ends are 1.4 %.
-    EXPECT_GE(small.share, read ? 94.5 : 88);
+    EXPECT_GE(small.share, read ? 94.5 : 87.5);
     EXPECT_GE(small.hidden, read ? 91 : 78);
     EXPECT_GE(overlap({GetParam(), "interrupt", 256 << 10}, who).share, read ? 98.5 : 96);
     const Overlapped large = overlap({GetParam(), "interrupt", 1 << 20}, who);

@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "base/time.h"
+#include "connected.h"
 #include "testbed/simulator/simulation.h"
 
 namespace hawser {
@@ -80,6 +81,7 @@ Pause pause_of(const Setting& setting, std::uint64_t seed) {
   Pause pause;
   const SimulationOutcome outcome = Simulation(options_of(setting, seed)).run([&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
+    connect_with_all();
     if (self.rank() == 1) {
       receive_all(self, setting.peer_computes);
     } else {

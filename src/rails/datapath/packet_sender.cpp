@@ -93,6 +93,25 @@ void PacketSender::retain(WorkEntry& entry) {
   ++retained_count_;
 }
 
+void PacketSender::retain_datagram(WorkEntry& entry) {
+  entry.posted = context_.now;
+  entry.watched = 0;
+  entry.subchannel = nullptr;
+  retain(entry);
+}
+
+void PacketSender::take_back_datagrams() {
+  for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
+    WorkEntry* const next = retained_.next(entry);
+    if (entry->subchannel == nullptr) {
+      retained_.remove(entry);
+      --retained_count_;
+      wait_again(*entry);
+    }
+    entry = next;
+  }
+}
+
 void PacketSender::take_back(const Subchannel& subchannel, std::uint32_t received) {
   for (WorkEntry* entry = retained_.front(); entry != nullptr;) {
     WorkEntry* const next = retained_.next(entry);
@@ -121,6 +140,7 @@ void PacketSender::clear() {
   while (WorkEntry* entry = waiting_.pop_front()) resources_.free_entry(entry);
   while (WorkEntry* entry = retained_.pop_front()) resources_.free_entry(entry);
   retained_count_ = 0;
+  datagrams_.end();
 }
 
 void PacketSender::check_invariants() const {

@@ -9,6 +9,7 @@
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/subchannel.h"
 #include "rails/datapath/work_entry.h"
+#include "rails/decision/datagram_use.h"
 #include "rails/decision/sequence_window.h"
 
 namespace hawser {
@@ -28,6 +29,19 @@ class PacketSender {
   void wait_again(WorkEntry& entry);
   // Its adapter acknowledged it; keeps it until the peer itself does.
   void retain(WorkEntry& entry);
+  // It goes by datagram: kept until the peer acknowledges it.
+  void retain_datagram(WorkEntry& entry);
+  // The datagrams that the peer did not acknowledge, from the first.
+  template <class Function>
+  void for_each_datagram(Function&& function) {
+    for (WorkEntry* entry = retained_.front(); entry != nullptr; entry = retained_.next(entry))
+      if (entry->subchannel == nullptr) function(*entry);
+  }
+  DatagramUse& datagrams() { return datagrams_; }
+  // Whether the peer may lack some.
+  bool datagrams_under_way() const { return datagrams_.under_way(window_); }
+  // They wait for a connection, as packets that were lost with one do.
+  void take_back_datagrams();
   // The peer received only so many packets of the subchannel's present generation, whatever its adapter said:
   // the others wait again.
   void take_back(const Subchannel& subchannel, std::uint32_t received);
@@ -49,6 +63,7 @@ class PacketSender {
   RailResources& resources_;
   SequenceWindow& window_;
   std::uint32_t retained_count_ = 0;
+  DatagramUse datagrams_;
   EntryList waiting_;
   EntryList retained_;
 };

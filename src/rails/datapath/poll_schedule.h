@@ -16,16 +16,31 @@ class PollSchedule {
   void add(const Rail& rail) { any_cheap_ |= !costly(rail); }
 
   bool to_be_polled(const Rail& rail) const;
-  // Whether this pass looks for datagrams and events.
-  bool begin_look();
+  // Whether this pass looks for datagrams.
+  bool begin_look() {
+    skipped_ = context_.now < next_look_;
+    if (!skipped_) look();
+    return !skipped_;
+  }
+  // Whether it looks for events, too.
+  bool looks_at_all() const { return all_; }
+  // One came or went.
+  void note_datagrams() {
+    datagrams_ = true;
+    next_look_ = 0;
+  }
   // Whether its datagrams and its device's events are passed over in this look.
-  bool skips(const Rail& rail) const { return poll_in_round_ != 0 && any_cheap_ && costly(rail); }
+  bool skips(const Rail& rail) const { return (!all_ || poll_in_round_ != 0) && any_cheap_ && costly(rail); }
   // The next pass looks at everything.
-  void look_at_all() { look_now_ = true; }
+  void look_at_all() {
+    look_now_ = true;
+    next_look_ = 0;
+  }
   // When a look that was left out is to be made up for.
   Nanoseconds deadline() const;
 
  private:
+  void look();
   // Every poll costs system calls.
   static bool costly(const Rail& rail) { return rail.attributes().address.transport == rdma::Transport::tcp; }
 
@@ -33,7 +48,11 @@ class PollSchedule {
   bool any_cheap_ = false;
   bool look_now_ = true;
   bool skipped_ = false;
-  Nanoseconds looked_ = 0;
+  bool all_ = true;
+  bool datagrams_ = false;     // since the last pass
+  Nanoseconds next_look_ = 0;  // for datagrams
+  Nanoseconds looked_at_all_ = 0;
+  Nanoseconds datagrams_until_ = 0;
   std::uint32_t poll_in_round_ = 0;  // of a round of looks; costly rails are looked at in the first, 0
 };
 

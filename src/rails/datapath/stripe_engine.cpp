@@ -93,7 +93,7 @@ bool StripeEngine::post_all(TransferList& list) {
   for (StripedTransfer* transfer = list.front(); transfer != nullptr;) {
     StripedTransfer* const next = list.next(transfer);
     if (transfer->peer_->paths().ready() == 0)
-      transfer->peer_->note_needed();
+      (void)transfer->peer_->room();  // it is connected with
     else if (!backed_up(*transfer))
       moved |= post(*transfer);
     transfer = next;

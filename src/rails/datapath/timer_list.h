@@ -1,6 +1,8 @@
 // TimerList: the subchannels that are not simply ready or closed, which the timers look at.
 #pragma once
 
+#include <algorithm>
+
 #include "base/intrusive_list.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/subchannel.h"
@@ -21,6 +23,10 @@ class TimerList {
   }
   void run_soon() {
     next_run_ = context_.now;
+    context_.wake_sleeper();
+  }
+  void run_before(Nanoseconds time) {
+    next_run_ = std::min(next_run_, time);
     context_.wake_sleeper();
   }
   // When the timers are to look next.

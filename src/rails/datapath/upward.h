@@ -17,6 +17,7 @@ namespace hawser {
 
 class VirtualChannel;
 struct Subchannel;
+struct WorkEntry;
 
 struct ReceivedPacket {
   VirtualChannel& peer;
@@ -57,6 +58,19 @@ class SubchannelEvents {
   ~SubchannelEvents() = default;
 };
 
+// How packets go while there is no connection.
+class DatagramWay {
+ public:
+  enum class Answer : std::uint8_t { goes, waits, wants_connection };
+  // Whether a packet of so many bytes, with its PacketHeader, may go by datagram now.
+  virtual Answer takes(VirtualChannel& peer, PacketKind kind, std::size_t bytes) = 0;
+  // It goes, and is the peer's last. What is lost is sent again until the peer has it.
+  virtual void send(VirtualChannel& peer, WorkEntry& packet) = 0;
+
+ protected:
+  ~DatagramWay() = default;
+};
+
 // Who knows where the processes of the job are.
 class RailTableSource {
  public:
@@ -68,11 +82,12 @@ class RailTableSource {
 
 struct Upward {
   static constexpr std::size_t kinds = 24;
-  static_assert(static_cast<std::size_t>(PacketKind::read_finish) < kinds);
+  static_assert(static_cast<std::size_t>(PacketKind::ready) < kinds);
 
   std::array<PacketHandler*, kinds> handlers = {};
   SubchannelEvents* subchannels = nullptr;
   RailTableSource* tables = nullptr;
+  DatagramWay* datagrams = nullptr;  // null: there is none
 
   void handle(std::initializer_list<PacketKind> of, PacketHandler& handler) {
     for (const PacketKind kind : of) handlers[static_cast<std::size_t>(kind)] = &handler;

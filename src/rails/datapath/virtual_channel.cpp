@@ -69,25 +69,19 @@ void VirtualChannel::mark_due() {
 
 // Sending.
 
-bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
-                          const ByteSequence& payload) {
-  // That a subchannel is ready shows when one is chosen.
-  if (!window_.open() || packets_.waiting()) return refuse();
-  const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
-  Subchannel* subchannel = paths_.choose(static_cast<std::int64_t>(bytes), traffic);
-  if (subchannel != nullptr && !subchannel->traffic.packet_flow.admits(static_cast<std::int64_t>(bytes),
-                                                                       subchannel->traffic.packet_bytes))
-    subchannel = nullptr;
-  const bool small = bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
-  PacketBuffer* const buffer = subchannel != nullptr ? resources_.pool(small).take() : nullptr;
-  if (buffer == nullptr) return refuse();
+// Inlined into send(), where it is a good part of what a small message costs.
+[[gnu::always_inline]] inline WorkEntry& VirtualChannel::make_packet(PacketKind kind, TrafficClass traffic,
+                                                                     std::span<const std::byte> head,
+                                                                     const ByteSequence& payload,
+                                                                     PacketBuffer* buffer, bool small) {
   WorkEntry& entry = *resources_.entries.take();
   entry.kind = WorkEntry::Kind::packet;
   entry.sequenced = true;
   entry.traffic = traffic;
   entry.small = small;
   entry.buffer = buffer;
-  entry.bytes = static_cast<std::uint32_t>(bytes);
+  entry.bytes =
+      static_cast<std::uint32_t>(sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size));
   entry.packet_kind = kind;
   entry.sequence_number = window_.take();
   std::byte* const behind = buffer->data + sizeof(PacketHeader);
@@ -96,7 +90,46 @@ bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const
     payload.packer->pack(0, behind + head.size(), payload.size);
   else if (payload.size != 0)
     copy_short(behind + head.size(), payload.data, static_cast<std::size_t>(payload.size));
-  if (!packets_.post(*subchannel, entry)) mark_due();
+  return entry;
+}
+
+bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
+                          const ByteSequence& payload) {
+  // That a subchannel is ready shows when one is chosen.
+  if (!window_.open() || packets_.waiting()) return refuse();
+  const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
+  Subchannel* subchannel = paths_.choose(static_cast<std::int64_t>(bytes), traffic);
+  if (subchannel == nullptr) [[unlikely]]
+    return send_by_datagram(kind, traffic, head, payload);
+  if (!subchannel->traffic.packet_flow.admits(static_cast<std::int64_t>(bytes),
+                                              subchannel->traffic.packet_bytes))
+    return refuse();
+  const bool small = is_small(bytes);
+  PacketBuffer* const buffer = resources_.pool(small).take();
+  if (buffer == nullptr) return refuse();
+  if (!packets_.post(*subchannel, make_packet(kind, traffic, head, payload, buffer, small))) mark_due();
+  return true;
+}
+
+bool VirtualChannel::send_by_datagram(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
+                                      const ByteSequence& payload) {
+  const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
+  if (paths_.ready() > 0 || upward_.datagrams == nullptr) return refuse();
+  switch (upward_.datagrams->takes(*this, kind, bytes)) {
+    case DatagramWay::Answer::goes:
+      break;
+    case DatagramWay::Answer::waits:
+      ++context_.counters.no_room;
+      return false;
+    case DatagramWay::Answer::wants_connection:
+      return refuse();
+  }
+  const bool small = is_small(bytes);
+  PacketBuffer* const buffer = resources_.pool(small).take();
+  if (buffer == nullptr) return refuse();
+  WorkEntry& entry = make_packet(kind, traffic, head, payload, buffer, small);
+  packets_.retain_datagram(entry);
+  upward_.datagrams->send(*this, entry);
   return true;
 }
 
@@ -186,7 +219,7 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
   }
   switch (window_.judge(header.sequence_number)) {
     case SequenceWindow::Arrival::next:
-      [[likely]] deliver(*buffer);
+      [[likely]] deliver({buffer->data, buffer->bytes});
       if (held_count_ != 0) deliver_held();
       if (window_.owes_much() || header.wants_credit != 0) note_credit_due();
       return false;
@@ -204,6 +237,47 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
   HAWSER_UNREACHABLE();
 }
 
+// It is acknowledged in any case: an acknowledgement may have been lost, and the peer sends again until it
+// has one.
+void VirtualChannel::take_datagram(std::span<const std::byte> packet) {
+  PacketHeader header;
+  if (!read_body(packet, 0, header))
+    return context_.report_short(process_, "a packet by datagram", packet.size());
+  if (!acknowledge(header.acknowledged))
+    return context_.report_malformed(
+        process_, fmt::format("an acknowledgement of packet {}, but only {} were sent to it",
+                              header.acknowledged, window_.sent()));
+  if (header.kind == PacketKind::credit) return;
+  if ((header.kind != PacketKind::eager && header.kind != PacketKind::urgent) ||
+      packet.size() > resources_.packets.buffer_bytes())
+    return context_.report_malformed(process_, fmt::format("a packet of kind {} and {} bytes by datagram",
+                                                           static_cast<int>(header.kind), packet.size()));
+  packets_.datagrams().answer_due = true;
+  switch (window_.judge(header.sequence_number)) {
+    case SequenceWindow::Arrival::next:
+      deliver(packet);
+      if (held_count_ != 0) deliver_held();
+      return;
+    case SequenceWindow::Arrival::early: {
+      PacketBuffer* const buffer = resources_.packets.take();
+      if (buffer == nullptr) return;  // it comes again
+      std::memcpy(buffer->data, packet.data(), packet.size());
+      buffer->bytes = static_cast<std::uint32_t>(packet.size());
+      if (!hold(header.sequence_number, buffer)) resources_.packets.give_back(buffer);
+      return;
+    }
+    case SequenceWindow::Arrival::duplicate:
+      ++context_.counters.dropped_duplicate;
+      if (planted(PlantedBug::datagram_twice))
+        upward_.handler(header.kind)->on_packet({*this, nullptr, header.kind, packet});
+      return;
+    case SequenceWindow::Arrival::outside:
+      return context_.report_malformed(
+          process_, fmt::format("packet {} when packet {} was next, outside the window of {}",
+                                header.sequence_number, window_.expected(), packet_window));
+  }
+}
+
 // Until its turn; false: it was there before.
 bool VirtualChannel::hold(std::uint32_t sequence_number, PacketBuffer* buffer) {
   if (held_ == nullptr) held_ = std::make_unique<Held>();
@@ -219,9 +293,8 @@ bool VirtualChannel::hold(std::uint32_t sequence_number, PacketBuffer* buffer) {
 }
 
 // Whoever takes it may send, expose and fetch in the call.
-void VirtualChannel::deliver(PacketBuffer& buffer) {
+void VirtualChannel::deliver(std::span<const std::byte> packet) {
   window_.deliver();
-  const std::span<const std::byte> packet(buffer.data, buffer.bytes);
   const auto kind = static_cast<PacketKind>(packet.front());
   upward_.handler(kind)->on_packet({*this, nullptr, kind, packet});
 }
@@ -231,7 +304,7 @@ void VirtualChannel::deliver_held() {
     PacketBuffer* const buffer = std::exchange((*held_)[window_.expected() % packet_window], nullptr);
     if (buffer == nullptr) return;
     --held_count_;
-    deliver(*buffer);
+    deliver({buffer->data, buffer->bytes});
     resources_.packets.drop(buffer);
   }
   held_.reset();
@@ -276,8 +349,9 @@ void VirtualChannel::abandon() {
 }
 
 bool VirtualChannel::flushed() const {
-  return !packets_.waiting() && std::all_of(subchannels_.begin(), subchannels_.end(),
-                                            [](const Subchannel& s) { return s.traffic.in_flight.empty(); });
+  return !packets_.waiting() && !packets_.datagrams_under_way() &&
+         std::all_of(subchannels_.begin(), subchannels_.end(),
+                     [](const Subchannel& s) { return s.traffic.in_flight.empty(); });
 }
 
 void VirtualChannel::check_invariants() const {

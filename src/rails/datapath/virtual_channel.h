@@ -74,15 +74,13 @@ class VirtualChannel {
   // was done. `head` is the packet behind its PacketHeader, `payload` follows; payload.size bytes.
   bool send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
             const ByteSequence& payload);
-  // Whether a packet may be sent now.
+  // Whether a packet may be sent now, over a connection. If there is none, it is made.
   bool room() {
     if (has_room()) [[likely]]
       return true;
     note_needed();
     return false;
   }
-  // There is something to send: if its connections were closed on purpose, they are made again.
-  [[gnu::cold]] void note_needed();
   // An unsequenced packet on this subchannel; with `fenced` it leaves when the reads before it are done.
   // False: no room; the caller repeats or lets it be.
   bool send_on(Subchannel& subchannel, PacketKind kind, std::span<const std::byte> body,
@@ -90,6 +88,8 @@ class VirtualChannel {
 
   // A packet arrived and was counted; true: the buffer is kept until the packet's turn.
   bool take_packet(Subchannel& subchannel, PacketBuffer* buffer, const PacketHeader& header);
+  // The same of one that came by datagram, a copy of which is kept if it waits.
+  void take_datagram(std::span<const std::byte> packet);
   // What a header or a fence says of the peer's reception. False: more than was sent.
   bool acknowledge(std::uint32_t sequence_number);
 
@@ -115,10 +115,19 @@ class VirtualChannel {
 
  private:
   bool has_room() const { return window_.open() && paths_.ready() > 0 && !packets_.waiting(); }
+  // There is something to send that needs a connection: if there is none, it is made.
+  [[gnu::cold]] void note_needed();
   [[gnu::cold]] bool refuse();
+  [[gnu::cold]] bool send_by_datagram(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
+                                      const ByteSequence& payload);
+  WorkEntry& make_packet(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
+                         const ByteSequence& payload, PacketBuffer* buffer, bool small);
+  bool is_small(std::size_t bytes) const {
+    return bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
+  }
   std::deque<Subchannel> make_subchannels();
   bool hold(std::uint32_t sequence_number, PacketBuffer* buffer);
-  void deliver(PacketBuffer& buffer);
+  void deliver(std::span<const std::byte> packet);
   void deliver_held();
 
   RailContext& context_;

@@ -164,5 +164,55 @@ TEST_F(ChannelTest, AChoiceForSmallPacketsIsNoneForLargeOnes) {
   EXPECT_EQ(asked, before + 1);
 }
 
+class DatagramTest : public ChannelTest {
+ protected:
+  void arrives(PacketHeader header, std::size_t bytes = sizeof(PacketHeader)) {
+    std::vector<std::byte> packet(std::max(bytes, sizeof(header)));
+    std::memcpy(packet.data(), &header, sizeof(header));
+    peer->take_datagram(std::span(packet).first(bytes));
+  }
+  std::uint64_t dropped_malformed() const { return ready.context->counters.dropped_malformed; }
+};
+
+TEST_F(DatagramTest, ArePutInOrderAndDeliveredOnce) {
+  const std::size_t taken = resources->packets.taken();
+  arrives({.sequence_number = 2});
+  arrives({.sequence_number = 2});
+  EXPECT_EQ(handler.packets, 0);
+  arrives({.sequence_number = 0});
+  EXPECT_EQ(handler.packets, 1);
+  arrives({.sequence_number = 0});
+  EXPECT_EQ(handler.packets, 1);
+  next_ = 1;
+  receive(1);  // over a connection
+  EXPECT_EQ(handler.packets, 3);
+  arrives({.sequence_number = 1});
+  EXPECT_EQ(handler.packets, 3);
+  EXPECT_TRUE(peer->packets().datagrams().answer_due) << "the peer sends again until it is told";
+  EXPECT_EQ(ready.context->counters.dropped_duplicate, 3u);
+  EXPECT_EQ(resources->packets.taken(), taken);
+  EXPECT_EQ(dropped_malformed(), 0u);
+}
+
+TEST_F(DatagramTest, AnAcknowledgementIsOne) {
+  ASSERT_TRUE(send());
+  const std::uint32_t sent = peer->window().sent();
+  arrives({.kind = PacketKind::credit, .acknowledged = sent});
+  EXPECT_EQ(peer->window().under_way(), 0u);
+  EXPECT_FALSE(peer->packets().datagrams().answer_due);
+}
+
+TEST_F(DatagramTest, WhatNobodyCanMeanIsDropped) {
+  arrives({}, sizeof(PacketHeader) - 1);
+  arrives({.kind = PacketKind::fence});
+  arrives({.kind = PacketKind::start});
+  arrives({.kind = static_cast<PacketKind>(200)});
+  arrives({.sequence_number = packet_window});
+  arrives({.acknowledged = 1});
+  arrives({}, resources->packets.buffer_bytes() + 1);
+  EXPECT_EQ(dropped_malformed(), 7u);
+  EXPECT_EQ(handler.packets, 0);
+}
+
 }  // namespace
 }  // namespace hawser

@@ -229,6 +229,7 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
       case DatagramKind::room_question:
       case DatagramKind::room_yes:
       case DatagramKind::room_not_now:
+      case DatagramKind::packet:
         host_.on_control(header.source, header.kind, body);
         break;
       default:

@@ -58,7 +58,8 @@ enum class DatagramKind : std::uint8_t {
   close,
   room_question,  // RoomAgreement; these three have no body
   room_yes,
-  room_not_now
+  room_not_now,
+  packet  // of the virtual channel, small; or a credit, which acknowledges some
 };
 
 inline constexpr std::uint16_t no_subchannel = UINT16_MAX;

@@ -16,6 +16,8 @@ class SequenceWindow {
   bool open() const { return under_way() < packet_window; }
   std::uint32_t take() { return next_++; }
   std::uint32_t sent() const { return next_; }
+  // The first that the peer did not acknowledge, or sent() if there is none.
+  std::uint32_t first_under_way() const { return acknowledged_; }
   // Packets that the peer may still lack.
   std::uint32_t under_way() const { return next_ - acknowledged_; }
   bool acknowledged(std::uint32_t number) const { return sequence_distance(number, acknowledged_) < 0; }

@@ -40,7 +40,7 @@ void for_each_reached(List& list, Visit&& visit) {
     if (transfer->peer().paths().ready() > 0)
       visit(*transfer);
     else
-      transfer->peer().note_needed();
+      (void)transfer->peer().room();  // it is connected with
     transfer = next;
   }
 }

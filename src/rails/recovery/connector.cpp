@@ -34,7 +34,7 @@ std::span<const std::byte> probe_bytes(const ProbeBody& body) { return std::as_b
 }  // namespace
 
 Connector::Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
-                     PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours)
+                     PathReport& report, PollSchedule& schedule, const Neighbours& neighbours)
     : context_(context),
       resources_(resources),
       peers_(peers),
@@ -47,6 +47,7 @@ Connector::Connector(RailContext& context, RailResources& resources, PeerTable& 
       paths_(neighbours.paths),
       cap_(neighbours.cap),
       closer_(neighbours.closer),
+      packets_(neighbours.packets),
       machines_(neighbours.machines) {
   unsent_since_.fill(-1);
 }
@@ -323,8 +324,8 @@ void Connector::enter_service(Subchannel& subchannel, const SubchannelAction& ac
   }
   report_.show(subchannel, action.state, action.reason);
   subchannel.peer.on_ready();
-  // The other end is ready when it hears from this one.
-  subchannel.peer.send_on(subchannel, PacketKind::credit, {});
+  // The other end is ready when it hears from this one, and may have something to send though it computes.
+  subchannel.peer.send_on(subchannel, PacketKind::ready, {});
   alternates_.on_ready(subchannel);
   // Connections that were closed together come back together, however one of them came back.
   const auto parked = [](const Subchannel& s) { return s.machine().state() == SubchannelState::parked; };

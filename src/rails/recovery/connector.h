@@ -29,6 +29,7 @@ class AddressBook;
 class AlternatePaths;
 class Closer;
 class ConnectionCap;
+class DatagramPackets;
 class Failover;
 class PathLookup;
 
@@ -42,10 +43,11 @@ class Connector final : public ControlMessages, private ConnectionHost {
     PathLookup& paths;
     ConnectionCap& cap;
     Closer& closer;
+    DatagramPackets& packets;
     MachineEvents& machines;
   };
   Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
-            PathReport& report, const PollSchedule& schedule, const Neighbours& neighbours);
+            PathReport& report, PollSchedule& schedule, const Neighbours& neighbours);
   ~Connector();
 
   // The job's secret is known: from now on it takes and sends datagrams, and connects.
@@ -119,13 +121,14 @@ class Connector final : public ControlMessages, private ConnectionHost {
   PeerTable& peers_;
   TimerList& timers_;
   PathReport& report_;
-  const PollSchedule& schedule_;
+  PollSchedule& schedule_;
   Failover& failover_;
   AlternatePaths& alternates_;
   AddressBook& addresses_;
   PathLookup& paths_;
   ConnectionCap& cap_;
   Closer& closer_;
+  DatagramPackets& packets_;
   MachineEvents& machines_;
   std::optional<ConnectionManager> manager_;
   // What waits for path records: own requests, and datagrams that came. Requests of peers for whom there is

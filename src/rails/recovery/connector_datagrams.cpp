@@ -5,6 +5,7 @@
 #include "rails/recovery/closer.h"
 #include "rails/recovery/connection_cap.h"
 #include "rails/recovery/connector.h"
+#include "rails/recovery/datagram_packets.h"
 #include "rails/recovery/failover.h"
 #include "rails/recovery/path_lookup.h"
 
@@ -31,6 +32,7 @@ bool Connector::receive() {
       take(rail->number(), bytes);
       any = true;
     }
+    if (any) schedule_.note_datagrams();
     if (rail->datagrams().unsent() == 0 || !rail->up()) {
       unsent_since = -1;
     } else if (unsent_since < 0) {
@@ -82,6 +84,7 @@ bool Connector::send_datagram(std::uint16_t number, ProcessIndex process, std::u
   const RailAddress& there = peer->remote().rails[way->remote_rail];
   Rail& rail = *resources_.rails[number];
   const auto record = paths_.find(rail, there.port);
+  schedule_.note_datagrams();
   return record.has_value() &&
          rail.datagrams().send({there.port, there.datagram_queue_pair, record->service_level}, bytes);
 }
@@ -129,6 +132,8 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
       return cap_.on_room(*peer, kind);
     case DatagramKind::close:
       return closer_.on_message(*peer, body);
+    case DatagramKind::packet:
+      return packets_.on_packet(*peer, body);
     case DatagramKind::request:
     case DatagramKind::reply:
     case DatagramKind::refuse:

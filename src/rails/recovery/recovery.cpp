@@ -22,14 +22,16 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       adapters_(lower.context, lower.resources, lower.peers, lower.timers, lower.rendezvous, lower.windows,
                 failover_, connector_),
       connector_(lower.context, lower.resources, lower.peers, lower.timers, lower.report, lower.schedule,
-                 {failover_, alternates_, addresses_, paths_, cap_, closer_, driver_}),
+                 {failover_, alternates_, addresses_, paths_, cap_, closer_, packets_, driver_}),
       cap_(lower.context, lower.resources, lower.timers, lower.stripes, lower.peers, {connector_, closer_}),
       closer_(lower.context, cap_, connector_, driver_),
+      packets_(lower.context, lower.resources, lower.timers, {connector_, paths_, cap_}),
       driver_(lower.context, lower.timers, lower.report,
               {failover_, connector_, quarantine_, addresses_, closer_}) {
   lower.upward.subchannels = this;
+  lower.upward.datagrams = &packets_;
   lower.upward.handle({PacketKind::fence, PacketKind::fence_answer, PacketKind::alternate, PacketKind::probe,
-                       PacketKind::probe_answer},
+                       PacketKind::probe_answer, PacketKind::ready},
                       *this);
 }
 
@@ -56,6 +58,8 @@ void Recovery::on_packet(const ReceivedPacket& packet) {
     case PacketKind::probe:
     case PacketKind::probe_answer:
       return connector_.on_probe(*packet.subchannel, packet.kind, packet.bytes);
+    case PacketKind::ready:
+      return;  // it is by now
     default:
       HAWSER_UNREACHABLE();  // it registered for no other
   }
@@ -66,6 +70,8 @@ void Recovery::on_packet(const ReceivedPacket& packet) {
 bool Recovery::look() {
   if (paths_.receive()) connector_.on_paths_settled();
   const bool any = connector_.receive();
+  packets_.answer();
+  if (!schedule_.looks_at_all()) return any;
   for (std::size_t d = 0; d < resources_.devices.size(); ++d)
     if (std::none_of(resources_.rails.begin(), resources_.rails.end(),
                      [&](const auto& rail) { return rail->device_number() == d && schedule_.skips(*rail); }))
@@ -154,10 +160,11 @@ void Recovery::run_timers() {
   if (paths_.progress()) connector_.on_paths_settled();
   connector_.progress();
   if (cap_.progress()) connector_.on_paths_settled();
+  packets_.progress();
   if (context_.now >= next_watch_) watch_peers();
   adapters_.progress();
   addresses_.progress();
-  Nanoseconds next = std::min({paths_.deadline(), connector_.deadline(), cap_.deadline(),
+  Nanoseconds next = std::min({paths_.deadline(), connector_.deadline(), cap_.deadline(), packets_.deadline(),
                                adapters_.deadline(), addresses_.deadline()});
   for (Subchannel* s = timers_.front(); s != nullptr; s = timers_.next(s)) next = std::min(next, due_of(*s));
   if (context_.knobs.rail_give_up > 0 && !timers_.empty()) next = std::min(next, next_watch_);

@@ -13,6 +13,7 @@
 #include "rails/recovery/closer.h"
 #include "rails/recovery/connection_cap.h"
 #include "rails/recovery/connector.h"
+#include "rails/recovery/datagram_packets.h"
 #include "rails/recovery/failover.h"
 #include "rails/recovery/path_lookup.h"
 #include "rails/recovery/quarantine.h"
@@ -98,6 +99,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   Connector connector_;
   ConnectionCap cap_;
   Closer closer_;
+  DatagramPackets packets_;
   SubchannelDriver driver_;
 
   Nanoseconds next_watch_ = 0, next_credits_ = 0, next_rates_ = 0;

@@ -70,6 +70,8 @@ struct RailCounters {
   // Interrupts while the program computes: those that found something to do, those that found nothing or the
   // program in a call of MPI, and how often none was asked for because they had been of no use.
   std::uint64_t interrupts_useful = 0, interrupts_useless = 0, interrupts_suppressed = 0;
+  // Packets that went by datagram, for there was no connection; and how often one was sent again.
+  std::uint64_t packets_by_datagram = 0, datagrams_repeated = 0;
   // Times of the last failover: noticed, and first reissued byte posted.
   Nanoseconds last_failure = 0, last_resumption = 0;
 

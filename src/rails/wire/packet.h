@@ -38,6 +38,7 @@ enum class PacketKind : std::uint8_t {
   probe_answer,  // ProbeBody, filling
   alternate,     // AlternateBody: path migration
   read_finish,   // ReadFinishBody: exposed bytes were read; ordered behind the reads
+  ready,         // nothing: the first packet of a connection, by which the other end is ready, too
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
 inline bool sequenced(PacketKind kind) { return kind <= PacketKind::window_keys; }
@@ -50,7 +51,7 @@ inline bool needs_software(PacketKind kind, std::uint32_t sequence_number) {
       bit(PacketKind::urgent) | bit(PacketKind::start) | bit(PacketKind::reply) | bit(PacketKind::keys) |
       bit(PacketKind::ask_window_keys) | bit(PacketKind::window_keys) | bit(PacketKind::finish) |
       bit(PacketKind::fence) | bit(PacketKind::fence_answer) | bit(PacketKind::probe) |
-      bit(PacketKind::probe_answer) | bit(PacketKind::alternate);
+      bit(PacketKind::probe_answer) | bit(PacketKind::alternate) | bit(PacketKind::ready);
   constexpr unsigned filling = bit(PacketKind::eager) | bit(PacketKind::data);
   if ((urgent >> static_cast<unsigned>(kind) & 1) != 0) return true;
   return (sequence_number + 1) % (packet_window / 2) == 0 &&
@@ -62,7 +63,7 @@ struct PacketHeader {
   std::uint8_t checked : 1 = 0;       // the CRC-32C of all before it is the last word
   std::uint8_t wants_credit : 1 = 0;  // the sender is short of buffers, and this one is kept until then
   std::uint8_t reserved : 6 = 0;
-  std::uint16_t subchannel = 0;
+  std::uint16_t subchannel = 0;  // by datagram: 0, and so is the generation
   std::uint32_t connection_generation = 0;
   std::uint32_t sequence_number = 0;  // of sequenced ones; counts up by one and wraps
   std::uint32_t acknowledged = 0;     // the first sequence number that the sender has not delivered yet

@@ -104,6 +104,8 @@ class CalmDrawing final : ScenarioDrawing {
     if (random_.chance(0.25)) knob("HAWSER_RAIL_RENDEZVOUS", "write");
     if (lmc_ > 0 && random_.chance(0.5)) knob("HAWSER_RAIL_PATHS", 1 << lmc_);
     if (random_.chance(0.1)) knob("HAWSER_CHECKSUM", "on");
+    // Drawn apart. Without datagrams there are connections from the first message on.
+    if (Random(scenario_.seed * 643 + 29).chance(0.5)) knob("HAWSER_RAIL_DATAGRAMS", 0);
   }
 
   // From a few bytes up, so that `count` of them are at most what is left of the job's bytes.

@@ -36,14 +36,14 @@ constexpr Case cases[] = {
     {PlantedBug::impatient_adapters, Kind::calm, 80, "failed more than once"},
     {PlantedBug::impatient_adapters, Kind::calm, 255, "were sent again"},
     {PlantedBug::impatient_adapters, Kind::calm, 530, "with endless patience"},
-    {PlantedBug::fence_over_the_same, Kind::calm, 2015, "were sent again"},
-    {PlantedBug::put_without_fence, Kind::faulty, 2501, "the window of rank"},
+    {PlantedBug::put_without_fence, Kind::faulty, 3577, "the window of rank"},
     {PlantedBug::early_flush, Kind::faulty, 231, "the window of rank"},
     {PlantedBug::accumulate_twice, Kind::faulty, 1, "window of rank"},
     {PlantedBug::lost_interrupt, Kind::faulty, 1, "overslept"},
     {PlantedBug::send_while_closing, Kind::faulty, 255, "deadlock"},
     {PlantedBug::busy_victim, Kind::faulty, 1, "assertion failed"},
     {PlantedBug::mutual_victims, Kind::faulty, 1, "time limit"},
+    {PlantedBug::datagram_twice, Kind::faulty, 1, ""},
     {PlantedBug::dead_key, Kind::faulty, 41, "not registered any more"},
 };
 
@@ -82,9 +82,13 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
 }
 INSTANTIATE_TEST_SUITE_P(Bugs, Planted, testing::ValuesIn(cases), case_name);
 
+// Too rare for drawn programs; a test of the rails is about it (test/rails/mutants_test.cpp).
+constexpr PlantedBug tried_elsewhere[] = {PlantedBug::fence_over_the_same};
+
 TEST(PlantedBugs, AllAreTried) {
   for (const PlantedBugInfo& each : planted_bugs())
-    EXPECT_TRUE(std::ranges::any_of(cases, [&](const Case& tried) { return tried.bug == each.bug; }))
+    EXPECT_TRUE(std::ranges::any_of(cases, [&](const Case& tried) { return tried.bug == each.bug; }) ||
+                std::ranges::find(tried_elsewhere, each.bug) != std::end(tried_elsewhere))
         << each.name;
 }
 

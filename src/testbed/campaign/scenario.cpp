@@ -105,6 +105,9 @@ class FaultyDrawing final : ScenarioDrawing {
       knob("HAWSER_CONNECTIONS", 1 + caps.below(6));
       knob("HAWSER_CONNECTION_VICTIMS", caps.chance(0.5) ? "lru" : "lru_m");
     }
+    Random datagrams(scenario_.seed * 643 + 29);
+    constexpr int most_by_datagram[] = {0, 1, 4, 16, 64, 1000};
+    knob("HAWSER_RAIL_DATAGRAMS", most_by_datagram[datagrams.below(std::size(most_by_datagram))]);
     parts_.checksum = random_.chance(0.25);
     if (parts_.checksum) knob("HAWSER_CHECKSUM", "on");
     // The whole of an adapter's patience: 80 us to 10 ms; more than the queues before a rate hold.

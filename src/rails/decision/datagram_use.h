@@ -1,0 +1,86 @@
+// DatagramUse: small packets to one peer with which there is no connection. They go by datagram at once, as
+// long as there are few: a peer that is spoken to now and then costs no queue pair. Decides when the traffic
+// is worth a connection, and when to send again what the peer did not acknowledge. Pure.
+//
+// Sequence numbers are those of all packets to the peer, so its end puts them in order and drops what comes
+// twice, whichever way a packet takes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/time.h"
+#include "rails/decision/sequence_window.h"
+
+namespace hawser {
+
+class DatagramUse {
+ public:
+  // Packets that the peer did not acknowledge; the receive queue for datagrams is shared by all peers.
+  static constexpr std::uint32_t most_under_way = 16;
+  // Half of the messages are forgotten after this time.
+  static constexpr Nanoseconds memory = 20 * millisecond;
+  // Until the first is sent again; doubled each time. A peer that computes does not answer, either.
+  static constexpr Nanoseconds first_repeat = 2 * millisecond, longest_repeat = 128 * millisecond;
+  // After so many repeats without an answer the peer is connected with: perhaps it moved, or nothing reaches
+  // it, and connecting finds that out.
+  static constexpr std::uint32_t most_repeats = 6;
+
+  // Whether one more may be under way.
+  static bool admits(const SequenceWindow& window) { return window.under_way() < most_under_way; }
+  // The packet with this sequence number goes, at `now` or somewhat later. True: there were so many that a
+  // connection is worth it.
+  bool on_sent(std::uint32_t number, std::uint32_t connected_after, Nanoseconds now) {
+    forget_old(now);
+    ++recent_;
+    last_ = number;
+    if (due_ == never) due_ = at_next_look;
+    return recent_ > connected_after;  // so many of late are worth a connection
+  }
+  // Whether the peer may lack some.
+  bool under_way(const SequenceWindow& window) const { return due_ != never && !window.acknowledged(last_); }
+  // The peer has all, or they go another way now.
+  void end() { due_ = never; }
+
+  Nanoseconds due() const { return due_; }
+  enum class Repeat : std::uint8_t { nothing, again, again_and_connect };
+  // At due(). `first`: the first that the peer did not acknowledge.
+  Repeat on_due(std::uint32_t first, Nanoseconds now) {
+    if (now < due_) return Repeat::nothing;
+    if (due_ == at_next_look ||
+        first != acknowledged_) {  // it answers: what went later may just be on its way
+      acknowledged_ = first;
+      repeats_ = 0;
+      due_ = now + first_repeat;
+      return Repeat::nothing;
+    }
+    ++repeats_;
+    due_ = now + std::min(first_repeat << std::min(repeats_, 10u), longest_repeat);
+    return repeats_ < most_repeats ? Repeat::again : Repeat::again_and_connect;
+  }
+  // Of the present first one.
+  std::uint32_t repeats() const { return due_ == never || due_ == at_next_look ? 0 : repeats_; }
+
+  // Something came by datagram that is to be acknowledged.
+  bool answer_due = false;
+  // In the list of those with packets under way.
+  bool listed = false;
+
+ private:
+  static constexpr Nanoseconds at_next_look = 0;
+  void forget_old(Nanoseconds now) {
+    const Nanoseconds halvings = std::min<Nanoseconds>((now - counted_) / memory, 31);
+    if (halvings <= 0) return;
+    recent_ >>= halvings;
+    counted_ = now;
+  }
+
+  Nanoseconds due_ = never;
+  Nanoseconds counted_ = 0;
+  std::uint32_t recent_ = 0;
+  std::uint32_t last_ = 0;          // sequence number of the last one sent
+  std::uint32_t acknowledged_ = 0;  // as of the last look
+  std::uint32_t repeats_ = 0;
+};
+
+}  // namespace hawser

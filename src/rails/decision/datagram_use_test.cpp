@@ -1,0 +1,78 @@
+#include "rails/decision/datagram_use.h"
+
+#include <gtest/gtest.h>
+
+namespace hawser {
+namespace {
+
+using Repeat = DatagramUse::Repeat;
+
+TEST(DatagramUse, ManyOfLateAreWorthAConnection) {
+  DatagramUse use;
+  Nanoseconds now = second;
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_FALSE(use.on_sent(i, 4, now));
+  EXPECT_TRUE(use.on_sent(4, 4, now));
+}
+
+TEST(DatagramUse, APeerThatIsSpokenToNowAndThenIsNot) {
+  DatagramUse use;
+  for (std::uint32_t i = 0; i < 100; ++i)
+    EXPECT_FALSE(use.on_sent(i, 1, second + i * 2 * DatagramUse::memory)) << i;
+}
+
+TEST(DatagramUse, HowManyMayBeUnderWay) {
+  SequenceWindow window;
+  for (std::uint32_t i = 0; i < DatagramUse::most_under_way; ++i) {
+    EXPECT_TRUE(DatagramUse::admits(window));
+    window.take();
+  }
+  EXPECT_FALSE(DatagramUse::admits(window));
+  window.acknowledge(1);
+  EXPECT_TRUE(DatagramUse::admits(window));
+}
+
+TEST(DatagramUse, RepeatsWithPausesThatDouble) {
+  DatagramUse use;
+  SequenceWindow window;
+  EXPECT_FALSE(use.under_way(window));
+  use.on_sent(window.take(), 16, second);
+  EXPECT_TRUE(use.under_way(window));
+  // The time when it was sent may be that of a look long ago, so it counts from the next one.
+  Nanoseconds now = 2 * second;
+  EXPECT_LE(use.due(), now);
+  EXPECT_EQ(use.on_due(0, now), Repeat::nothing);
+  EXPECT_EQ(use.due(), now + DatagramUse::first_repeat);
+  Nanoseconds pause = DatagramUse::first_repeat;
+  for (std::uint32_t i = 1; i < DatagramUse::most_repeats; ++i) {
+    EXPECT_EQ(use.on_due(0, use.due() - 1), Repeat::nothing);
+    now = use.due();
+    EXPECT_EQ(use.on_due(0, now), Repeat::again);
+    EXPECT_EQ(use.repeats(), i);
+    pause *= 2;
+    EXPECT_EQ(use.due(), now + pause);
+  }
+  EXPECT_EQ(use.on_due(0, use.due()), Repeat::again_and_connect) << "nothing may reach it there";
+  for (int i = 0; i < 10; ++i) use.on_due(0, use.due());
+  now = use.due();
+  use.on_due(0, now);
+  EXPECT_EQ(use.due(), now + DatagramUse::longest_repeat);
+}
+
+TEST(DatagramUse, AnAnswerStartsTheTimeAnew) {
+  DatagramUse use;
+  SequenceWindow window;
+  use.on_sent(window.take(), 16, second);
+  use.on_due(0, second);
+  EXPECT_EQ(use.on_due(0, use.due()), Repeat::again);
+  use.on_sent(window.take(), 16, second);
+  window.acknowledge(1);
+  const Nanoseconds now = use.due();
+  EXPECT_EQ(use.on_due(1, now), Repeat::nothing) << "the second one may be on its way";
+  EXPECT_EQ(use.due(), now + DatagramUse::first_repeat);
+  EXPECT_TRUE(use.under_way(window));
+  window.acknowledge(2);
+  EXPECT_FALSE(use.under_way(window));
+}
+
+}  // namespace
+}  // namespace hawser

@@ -1,0 +1,62 @@
+// DatagramPackets: small packets to and from peers with which there is no connection (CT-1). They go by the
+// datagram queue pair at once, beside the handshake if there is one, with the sequence numbers that all
+// packets to the peer have. Each is kept until the peer acknowledges it, and sent again through another rail
+// when that takes long; when there is a connection by then, over that. datagram_use.h decides how many go so.
+//
+// A datagram is one of the connection manager's, so nobody without the job's secret can make one.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rails/datapath/rail_context.h"
+#include "rails/datapath/rail_resources.h"
+#include "rails/datapath/timer_list.h"
+#include "rails/datapath/upward.h"
+#include "rails/datapath/virtual_channel.h"
+#include "rails/recovery/connection_cap.h"
+#include "rails/recovery/path_lookup.h"
+#include "rails/recovery/recovery_links.h"
+
+namespace hawser {
+
+class DatagramPackets final : public DatagramWay {
+ public:
+  struct Neighbours {
+    ControlMessages& control;
+    PathLookup& paths;
+    const ConnectionCap& cap;
+  };
+  DatagramPackets(RailContext& context, const RailResources& resources, TimerList& timers,
+                  const Neighbours& neighbours);
+
+  Answer takes(VirtualChannel& peer, PacketKind kind, std::size_t bytes) override;
+  void send(VirtualChannel& peer, WorkEntry& packet) override;
+  void on_packet(VirtualChannel& peer, std::span<const std::byte> packet);
+  // Acknowledges what came since the last time, unless something that was sent meanwhile did.
+  void answer();
+  // Sends again what is due.
+  void progress();
+  Nanoseconds deadline() const { return due_; }
+
+ private:
+  // So many messages of late are worth a connection; 0: any.
+  std::uint32_t connected_after() const;
+  Rail* rail_for(VirtualChannel& peer, std::uint32_t turn) const;
+  void put_on_way(VirtualChannel& peer, const WorkEntry& packet);
+  bool put_on_way(VirtualChannel& peer, std::span<const std::byte> packet, std::uint32_t turn);
+  void repeat(VirtualChannel& peer);
+  void look_in(Nanoseconds pause);
+
+  RailContext& context_;
+  const RailResources& resources_;
+  TimerList& timers_;
+  Neighbours neighbours_;
+  std::vector<VirtualChannel*> under_way_;  // peers that may lack packets
+  std::vector<VirtualChannel*> answers_;    // peers that are to be told what came
+  Nanoseconds due_ = never;
+  std::uint32_t turn_ = 0;
+};
+
+}  // namespace hawser

@@ -1,0 +1,19 @@
+// For tests that mean a steady state: connections are made before the clock starts.
+#pragma once
+
+#include <mpi.h>
+
+#include <vector>
+
+namespace hawser {
+
+// By messages that are too large for a datagram.
+inline void connect_with_all() {
+  constexpr int bytes = 16 << 10;
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  std::vector<char> from(static_cast<std::size_t>(bytes) * static_cast<std::size_t>(ranks)), to(from.size());
+  MPI_Alltoall(from.data(), bytes, MPI_BYTE, to.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+}  // namespace hawser
