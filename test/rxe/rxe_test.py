@@ -114,8 +114,8 @@ class Faults(Traffic, OnGuests):
         self.start_job(job(2, STEADY_TRAFFIC, **variables))
 
     def fail_and_recover(self, break_it, seen, mend_it, rail, on=1):
-        """Returns the longest round with the fault, in ms."""
         self.start()
+        usual = self.goes_on()
         before = len(self.events())
         GUESTS.on(on, break_it)
         failed = self.await_event(seen, before)
@@ -124,7 +124,7 @@ class Faults(Traffic, OnGuests):
         self.await_event(rf"port=rxe{rail}/1 .*condition=ready.* reason=recovery", failed)
         self.goes_on()
         self.finish_job()
-        print(f"\n{self.id().split('.')[-1]}: longest round {pause:.0f} ms", end="", flush=True)
+        print(f"\n{self.id().split('.')[-1]}: longest round {pause:.0f} ms, before the fault {usual:.0f} ms", end="", flush=True)
 
     def test_own_port(self):
         self.fail_and_recover("ip link set eth1 down", "port=rxe1/1 .*condition=stopping", "ip link set eth1 up", 1)
