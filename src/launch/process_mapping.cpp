@@ -1,6 +1,7 @@
 #include "launch/process_mapping.h"
 
 #include <charconv>
+#include <limits>
 #include <map>
 
 #include "base/failure.h"
@@ -46,9 +47,10 @@ bool parse_blocks(std::string_view text, std::vector<Block>& blocks) {
     Block block;
     if (!scanner.word("(") || !scanner.number(block.first_node) || !scanner.word(",") ||
         !scanner.number(block.nodes) || !scanner.word(",") || !scanner.number(block.ranks_per_node) ||
-        !scanner.word(")"))
+        !scanner.word(")") || block.first_node > std::numeric_limits<int>::max() - block.nodes)
       return false;
-    blocks.push_back(block);
+    // Nodes without ranks may be many.
+    if (block.ranks_per_node > 0) blocks.push_back(block);
   }
   return scanner.word(")") && scanner.at_end();
 }

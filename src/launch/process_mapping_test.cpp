@@ -31,6 +31,14 @@ TEST(ProcessMapping, MalformedIsAnError) {
     EXPECT_FALSE(parse_process_mapping(text, 1)) << text;
 }
 
+// What a launcher may say of nodes without ranks, or beyond all numbers, takes no time and no wrong turn.
+TEST(ProcessMapping, NodesWithoutRanksAndNodesBeyondNumbers) {
+  EXPECT_FALSE(parse_process_mapping("(vector,(0,2000000005,0))", 4));
+  EXPECT_EQ(parse_process_mapping("(vector,(0,2000000005,0),(7,1,2))", 2).value(),
+            (std::vector<std::int32_t>{0, 0}));
+  EXPECT_FALSE(parse_process_mapping("(vector,(2147483647,2,1))", 2));
+}
+
 TEST(ProcessMapping, FormatAndParseAgree) {
   const std::vector<std::vector<std::int32_t>> mappings = {{0},          {0, 0, 0},       {0, 0, 1, 1, 2, 2},
                                                            {0, 1, 0, 1}, {0, 0, 0, 1, 2}, {0, 1, 1, 0, 2, 2}};
