@@ -1,4 +1,4 @@
-// What issue 2 asks of the simulator: 256 ranks run an all-reduce and an all-to-all in one process, and two
+// What is asked of the simulator at least: 256 ranks run an all-reduce and an all-to-all in one process, and two
 // runs with one seed have one trace. And how a job ends that does not end well.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
