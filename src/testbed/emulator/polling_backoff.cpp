@@ -19,8 +19,9 @@ constexpr Nanoseconds crowded_time = 100 * millisecond;
 // lest it sleeps on one while another has something.
 constexpr std::uint32_t spins = 32;
 constexpr Nanoseconds longest_spin = 20 * microsecond;
-// Programs have other things to look at as well.
+// Programs have other things to look at as well, and sleep on one of their queues, not on each in turn.
 constexpr Nanoseconds longest_sleep = 200 * microsecond;
+constexpr std::uint32_t polls_of_a_sleep = 8;
 
 }  // namespace
 
@@ -61,7 +62,8 @@ void PollingBackoff::rest() {
   show_core();
   const std::uint32_t told = page_->told.load(std::memory_order_acquire);
   if (told != seen_.exchange(told, std::memory_order_relaxed)) empty_.store(0, std::memory_order_relaxed);
-  if (empty_.fetch_add(1, std::memory_order_relaxed) < spins) {
+  const std::uint32_t empty = empty_.fetch_add(1, std::memory_order_relaxed);
+  if (empty < spins) {
     __builtin_ia32_pause();
     return;
   }
@@ -73,7 +75,7 @@ void PollingBackoff::rest() {
   }
   // The daemon takes the core if it needs it; a sleep would cost more than the wait is likely to last.
   if (empty_.load(std::memory_order_relaxed) == spins + 1) since_.store(now, std::memory_order_relaxed);
-  if (now - since_.load(std::memory_order_relaxed) < longest_spin) {
+  if (now - since_.load(std::memory_order_relaxed) < longest_spin || empty % polls_of_a_sleep != 0) {
     __builtin_ia32_pause();
     return;
   }
