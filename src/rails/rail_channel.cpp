@@ -97,6 +97,8 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
   HAWSER_ASSERT(peer != nullptr);
   engine_->rendezvous.fetch(*peer, token, into, end);
   attendance_.want_transfers();
+  // If the program computes now, nobody else begins it.
+  engine_->context.wake_sleeper();
   // The sender is told at once that nothing is wanted.
   if (into.size == 0) attendance_.begin_transfers();
 }

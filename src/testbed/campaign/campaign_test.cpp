@@ -71,6 +71,13 @@ TEST(Campaign, FreedWindowsAreReadByNobody) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
+// A receive found a large message that had come before, and the program then computed: the thread that goes on
+// meanwhile slept without a limit, for nothing had been under way when it looked last.
+TEST(Campaign, WhatAReceiveFindsIsBegunThoughTheThreadSleeps) {
+  const SeedVerdict verdict = run_seed(3094311, {});
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+
 // With few connections, a path that failed while it was closed rested although there was no other: its end
 // refused to be connected for up to ten seconds, again and again.
 TEST(Campaign, NoPathRestsThatIsTheOnlyOne) {
