@@ -2,8 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <bit>
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -34,6 +33,14 @@ std::string kinds_text(std::uint8_t kinds) {
   for (int kind = 0; kind < rdma::gid_kinds; ++kind)
     if ((kinds >> kind & 1) != 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", names[kind]);
   return text;
+}
+
+std::string address_text(const rdma::PortAttributes& port) {
+  if (port.address.transport == rdma::Transport::tcp) return "plain Ethernet, over TCP";
+  const std::string mtu = fmt::format("MTU {}, ", 128 << port.address.mtu);
+  return port.address.link_layer == rdma::LinkLayer::ethernet
+             ? mtu + "RoCE, GIDs " + kinds_text(port.address.kinds)
+             : mtu + fmt::format("LID {}", port.address.lid);
 }
 
 void check_ethernet(const std::string& name, const rdma::PortAttributes& port, Findings& findings) {
@@ -102,47 +109,44 @@ void check_port(rdma::Device& device, std::uint8_t number, const Knobs& knobs, F
     return;
   }
   const std::size_t before = findings.size();
-  if (port.address.link_layer == rdma::LinkLayer::ethernet)
-    check_ethernet(name, port, findings);
-  else
-    check_infiniband(name, port, knobs, findings);
+  const bool ethernet = port.address.link_layer == rdma::LinkLayer::ethernet;
+  const bool tcp = port.address.transport == rdma::Transport::tcp;
+  if (!tcp && ethernet) check_ethernet(name, port, findings);
+  if (!tcp && !ethernet) check_infiniband(name, port, knobs, findings);
   if (const auto made = make_everything(device, number); !made)
     findings.push_back(
         {Level::wrong, name, made.error().text, "no process can use this rail until that is mended"});
-  if (findings.size() == before || findings.back().level != Level::wrong)
-    findings.push_back(
-        {Level::right, name,
-         fmt::format("active, {}, MTU {}, {}", rate_text(port.bytes_per_second), 128 << port.address.mtu,
-                     port.address.link_layer == rdma::LinkLayer::ethernet
-                         ? "RoCE, GIDs " + kinds_text(port.address.kinds)
-                         : fmt::format("LID {}", port.address.lid)),
-         ""});
+  const auto wrong = [](const Finding& each) { return each.level == Level::wrong; };
+  if (std::none_of(findings.begin() + static_cast<std::ptrdiff_t>(before), findings.end(), wrong))
+    findings.push_back({Level::right, name,
+                        fmt::format("active, {}, {}", rate_text(port.bytes_per_second), address_text(port)),
+                        ""});
 }
 
 }  // namespace
 
-void check_adapters(const Knobs& knobs, Findings& findings) {
+bool check_adapters(const Knobs& knobs, Findings& findings) {
   rdma::SystemDevices system(knobs.rail_ethernet);
   const auto devices = system.open_devices();
   if (!devices) {
     findings.push_back(
         {Level::wrong, "adapters", devices.error().text, "jobs of several hosts use sockets until then"});
-    return;
-  }
-  if (devices.value().empty()) {
-    const std::vector<std::string> known = adapters_of_the_kernel();
-    if (known.empty())
-      findings.push_back(
-          {Level::note, "adapters", "this host has none: jobs of several hosts use sockets", ""});
-    else
-      findings.push_back(
-          {Level::wrong, "adapters",
-           fmt::format("the kernel has {} ({}), but libibverbs opens none", known.size(), known.front()),
-           "install the provider (Debian: ibverbs-providers), and let users open /dev/infiniband/uverbs*"});
+    return false;
   }
   for (const auto& device : devices.value())
     for (std::uint8_t port = 1; port <= device->attributes().ports; ++port)
       check_port(*device, port, knobs, findings);
+  if (!devices.value().empty()) return true;
+  const std::vector<std::string> known = adapters_of_the_kernel();
+  if (known.empty())
+    findings.push_back(
+        {Level::note, "adapters", "this host has none: jobs of several hosts use sockets", ""});
+  else
+    findings.push_back(
+        {Level::wrong, "adapters",
+         fmt::format("the kernel has {} ({}), but libibverbs opens none", known.size(), known.front()),
+         "install the provider (Debian: ibverbs-providers), and let users open /dev/infiniband/uverbs*"});
+  return false;
 }
 
 }  // namespace hawser

@@ -6,6 +6,7 @@
 
 namespace hawser {
 
-void check_adapters(const Knobs& knobs, Findings& findings);
+// Whether there are any.
+bool check_adapters(const Knobs& knobs, Findings& findings);
 
 }  // namespace hawser

@@ -51,9 +51,7 @@ int run_doctor(std::span<const std::string_view> words) {
   }
   Findings findings, adapters;
   const Knobs knobs = check_settings(findings);
-  check_adapters(knobs, adapters);
-  const bool any = adapters.size() > 1 || adapters.front().subject != "adapters";
-  check_limits(any, findings);
+  check_limits(check_adapters(knobs, adapters), findings);
   check_shared_memory(findings);
   check_processors(findings);
   check_addresses(findings);

@@ -53,8 +53,7 @@ void check_limit(const Limit& limit, Findings& findings) {
         {Level::wrong, limit.name, text + ": " + limit.otherwise,
          fmt::format("`{} {}` or more where ranks are started: /etc/security/limits.conf, or in the unit "
                      "of the batch system's daemon (systemd: LimitMEMLOCK=, LimitNOFILE=, LimitFSIZE=)",
-                     limit.command,
-                     limit.resource == RLIMIT_MEMLOCK ? "unlimited" : amount(limit.least, false))});
+                     limit.command, limit.bytes ? "unlimited" : amount(limit.least, false))});
 }
 
 // CAP_IPC_LOCK: then the limit does not count (capabilities(7)).

@@ -86,6 +86,15 @@ class DoctorRoce(OnFabric):
         self.assertRegex(done.stdout, r"WRONG +hw0/1: is active and has no GID\n +-> give its network interface an IP")
 
 
+class DoctorPlainEthernet(OnFabric):
+    WHAT = ("two-switch", "--rails", "2")
+
+    def test_interfaces_need_no_gid(self):
+        done = doctor(prefix=self.fabric.on_host("n0"), env={**os.environ, "HAWSER_RAIL_ETHERNET": "lo"})
+        self.assertRegex(done.stdout, r"ok +lo/1: active, .*, plain Ethernet, over TCP")
+        self.assertRegex(done.stdout, r"ok +hw0/1: active")
+
+
 class DoctorWithoutAdapters(unittest.TestCase):
     def test_it_says_so(self):
         done = doctor()
