@@ -4,16 +4,14 @@
 // pure functions.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
-namespace hawser::rdma {
+#include "access/management_datagram.h"
 
-// Of the administrator's datagrams. The kernel may refuse queue pairs with this Q_Key to ordinary users.
-inline constexpr std::uint32_t management_queue_pair = 1, management_key = 0x80010000;
+namespace hawser::rdma {
 
 struct PathQuery {
   std::uint64_t transaction = 0;
@@ -35,7 +33,6 @@ struct PathAnswer {
   PathRecord record;
 };
 
-using ManagementDatagram = std::array<std::byte, 256>;
 ManagementDatagram encode(const PathQuery& query);
 // Nothing: no answer to such a query, or one that makes no sense.
 std::optional<PathAnswer> decode_path_answer(std::span<const std::byte> bytes);

@@ -54,6 +54,10 @@ Result<> QueuePair::load_alternate(const Route&, Nanoseconds) { return no_migrat
 
 Result<> QueuePair::migrate() { return no_migration(); }
 
+Result<> DatagramQueuePair::attach(const MulticastGroup&) {
+  return failure(ErrorKind::unsupported, "this device has no multicast");
+}
+
 Result<> Device::open_again() {
   return failure(ErrorKind::unsupported, "this device cannot be opened again");
 }

@@ -239,6 +239,15 @@ struct DatagramAddress {
   std::uint8_t service_level = 0;
 };
 
+// A multicast group: what is sent to it reaches all datagram queue pairs that are attached, in whichever
+// process they are.
+struct MulticastGroup {
+  Gid gid = {};           // begins with 0xff
+  std::uint16_t lid = 0;  // InfiniBand: as the subnet's administrator says (access/multicast_record.h)
+  std::uint8_t service_level = 0;  // the same
+  bool operator==(const MulticastGroup&) const = default;
+};
+
 // Unreliable datagrams of at most datagram_bytes() each. They may be lost but are never duplicated.
 class DatagramQueuePair {
  public:
@@ -256,6 +265,15 @@ class DatagramQueuePair {
   virtual std::int32_t unsent() = 0;
   // Resets the queue pair but keeps its number. Datagrams in flight are lost.
   virtual void restart() = 0;
+  // Multicast. From attach() to detach(), or until the queue pair is destroyed, receive() brings what is sent
+  // to the group, too; what it sends itself may come back. An error: the adapter or the transport has none.
+  // On InfiniBand the port must be a member in the administrator's eyes before, also to send only.
+  virtual Result<> attach(const MulticastGroup& group);
+  virtual void detach(const MulticastGroup&) {}
+  // A datagram of both parts, which are copied. False as send().
+  virtual bool send_to_group(const MulticastGroup&, std::span<const std::byte>, std::span<const std::byte>) {
+    return false;
+  }
   // Whether a connection to this port can be made without waiting for its address to be resolved. If not,
   // resolution is started; ask again later.
   virtual bool answers(const PortAddress&) { return true; }

@@ -23,6 +23,12 @@ constexpr std::uint16_t unsupported = 0x000c, no_records = 0x0300, too_few_compo
 constexpr std::uint64_t has_dgid = 1 << 2, has_sgid = 1 << 3, has_dlid = 1 << 4, has_slid = 1 << 5,
                         has_key = 1 << 13, has_level = 1 << 15;
 constexpr std::uint16_t default_partition = 0xffff;
+// The same of a multicast member (15.2.5.17), which begins with the group's GID and the port's.
+constexpr std::size_t at_group = at_record, at_mlid = at_record + 36, at_group_mtu = at_record + 38;
+constexpr std::uint8_t set = 0x02;
+constexpr std::uint16_t member_record = 0x38, invalid_request = 0x0200;
+constexpr std::uint64_t makes_groups =
+    1 << 0 | 1 << 1 | 1 << 2 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 13 | 1 << 16;
 constexpr std::uint8_t exactly = 2 << 6;  // the selector of an MTU
 
 class Mad {
@@ -101,6 +107,27 @@ void fill_record(const FabricServices& services, const Ends& ends, std::uint8_t 
   mad.put(at_key, 2, default_partition);
   mad.put(at_level, 2, level);
   mad.put(at_mtu, 1, exactly | static_cast<std::uint64_t>(std::bit_width(services.parameters.mtu) - 8));
+}
+
+// The status of the answer, whose record is filled if there is one.
+std::uint16_t answer_path(const FabricServices& services, const SubnetManager& manager, Mad& mad) {
+  Ends ends;
+  const std::uint16_t status = find_ends(services, mad, ends);
+  if (status != 0) return status;
+  const std::uint8_t level = manager.service_level(ends.from, ends.to_lid);
+  if ((mad.number(at_mask, 8) & has_level) != 0 && (mad.number(at_level, 2) & 15) != level) return no_records;
+  fill_record(services, ends, level, mad);
+  return 0;
+}
+
+// Makes the group if it is not there, and says its LID. Switches learn of members when they attach.
+std::uint16_t join(const FabricServices& services, Mad& mad) {
+  if ((mad.number(at_mask, 8) & makes_groups) != makes_groups) return too_few_components;
+  const Gid group = mad.gid(at_group);
+  if (group[0] != 0xff) return invalid_request;
+  mad.put(at_mlid, 2, multicast_lid(services, group));
+  mad.put(at_group_mtu, 1, exactly | static_cast<std::uint64_t>(std::bit_width(services.parameters.mtu) - 8));
+  return 0;
 }
 
 }  // namespace
@@ -214,16 +241,14 @@ bool SubnetManager::answer(Adapter& at, const Packet& packet) {
       tables_.address(port).base != lid(port) || !read_payload(at, packet, mad))
     return false;
   constexpr std::uint64_t administration = 0x010302;  // version, class and version of the class
-  if (mad.number(0, 3) != administration || mad.number(at_method, 1) != get) return false;
-  Ends ends;
+  const std::uint64_t method = mad.number(at_method, 1);
+  if (mad.number(0, 3) != administration || (method != get && method != set)) return false;
+  const auto attribute = static_cast<std::uint16_t>(mad.number(at_attribute, 2));
   std::uint16_t status = unsupported;
-  if (mad.number(at_attribute, 2) == path_record) status = find_ends(services, mad, ends);
-  const std::uint8_t level = status == 0 ? service_level(ends.from, ends.to_lid) : std::uint8_t{0};
-  if (status == 0 && (mad.number(at_mask, 8) & has_level) != 0 && (mad.number(at_level, 2) & 15) != level)
-    status = no_records;
+  if (method == get && attribute == path_record) status = answer_path(services, *this, mad);
+  if (method == set && attribute == member_record) status = join(services, mad);
   mad.put(at_method, 1, get_response);
   mad.put(at_status, 2, status);
-  if (status == 0) fill_record(services, ends, level, mad);
   AddressVector path;
   path.destination_lid = packet.source_lid;
   path.source_path_bits = static_cast<std::uint8_t>(packet.destination_lid - lid(port));

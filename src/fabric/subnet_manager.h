@@ -1,6 +1,7 @@
 // SubnetManager: what programs can learn of a subnet's manager: on which port it runs, and what its
 // administrator answers when it is asked for the path record of a pair of ports (InfiniBand
-// architecture 15.2.5.16). Addresses and forwarding tables are the router's (topology/routing.h).
+// architecture 15.2.5.16) or to let a port join a multicast group (15.2.5.17). Addresses and forwarding
+// tables are the router's (topology/routing.h).
 //
 // Each subnet has one, on its first port in the order of the hosts; move() lets the next port take over. The
 // administrator is asked by a datagram to queue pair 1 of that port, and answers by one. Both cross the

@@ -131,6 +131,28 @@ TEST_P(PathRecords, SayWhyThereIsNone) {
   EXPECT_EQ(number(4, 2), 0x000c);
 }
 
+TEST_P(PathRecords, GroupsAreMadeWhenFirstJoined) {
+  const auto join = [&](int group) {
+    std::fill_n(asker.at(0), mad_bytes, std::byte{0});
+    put(0, {1, 3, 2, 2});
+    put(16, {0, 0x38});
+    put(53, {0x01, 0x30, 0xc7});
+    put(56, {0xff, 0x12, group});
+    EXPECT_TRUE(ask());
+    EXPECT_EQ(number(0, 4), 0x01030281);
+    return number(4, 2) == 0 ? number(92, 2) : -number(4, 2);
+  };
+  const int first = join(1), second = join(2);
+  EXPECT_EQ(first, 0xfffe);
+  EXPECT_EQ(second, 0xfffd);
+  EXPECT_EQ(number(94, 1), 128 + std::bit_width(bed.fabric->parameters().mtu) - 8);
+  EXPECT_EQ(join(1), first);
+  put(54, {0, 0, 3});  // without what it takes to make a group
+  put(3, {2});
+  ASSERT_TRUE(ask());
+  EXPECT_EQ(number(4, 2), 0x0600);
+}
+
 TEST_P(PathRecords, DoNotComeForNonsense) {
   write_question(lid("n1/hw0"), lid("n2/hw0"));
   EXPECT_FALSE(ask(255));

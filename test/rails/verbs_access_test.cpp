@@ -175,6 +175,44 @@ TEST(VerbsAccess, DatagramsGoBothWays) {
   }
 }
 
+TEST(VerbsAccess, GroupsReachAllThatAreAttached) {
+  LocalRails rails(two_hosts());
+  const auto first = rails.open_first(0), second = rails.open_first(1);
+  auto a = first->make_datagram_queue_pair(1, 0x1234).value();
+  auto b = second->make_datagram_queue_pair(1, 0x1234).value();
+  auto c = second->make_datagram_queue_pair(1, 0x1234).value();
+  MulticastGroup group;
+  group.gid = {0xff, 0x12, 7};
+  group.lid = 0xc007;
+  ASSERT_TRUE(b->attach(group));
+  ASSERT_TRUE(b->attach(group));
+  ASSERT_TRUE(c->attach(group));
+  const std::array<std::byte, 3> head = {std::byte{1}, std::byte{2}, std::byte{3}};
+  const std::vector<std::byte> rest(static_cast<std::size_t>(a->datagram_bytes()) - 3, std::byte{4});
+  for (int round = 0; round < 100; ++round) {
+    ASSERT_TRUE(a->send_to_group(group, head, round % 2 == 0 ? std::span<const std::byte>() : rest));
+    rails.run();
+    for (DatagramQueuePair* const into : {b.get(), c.get()}) {
+      const auto received = into->receive();
+      ASSERT_EQ(received.size(), round % 2 == 0 ? 3u : 3u + rest.size());
+      EXPECT_EQ(received[2], std::byte{3});
+      EXPECT_EQ(received.back(), round % 2 == 0 ? std::byte{3} : std::byte{4});
+    }
+    EXPECT_TRUE(a->receive().empty());
+  }
+  c->detach(group);
+  b->restart();  // stays attached
+  ASSERT_TRUE(a->send_to_group(group, head, {}));
+  EXPECT_TRUE(b->receive().empty());
+  rails.run();
+  EXPECT_TRUE(b->receive().size() == 3 && c->receive().empty());
+  MulticastGroup none = group;
+  none.gid[0] = 0xfe;
+  const auto refused = b->attach(none);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text.find("ibv_attach_mcast on hw0"), std::string::npos) << refused.error().text;
+}
+
 TEST(VerbsAccess, DatagramsOfAnotherKeyOrTooManyAreLost) {
   LocalRails rails(two_hosts());
   const auto first = rails.open_first(0), second = rails.open_first(1);

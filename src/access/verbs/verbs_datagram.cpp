@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t receive_slots = 128, send_slots = 32;
 constexpr std::uint32_t route_header = 40;  // stands before every datagram received
 constexpr int most_bytes = 2048;            // no more is needed, whatever the MTU
+constexpr std::size_t most_group_handles = 64;
 
 std::uint64_t request_id(std::uint32_t generation, std::uint32_t slot) {
   return (std::uint64_t{generation} << 32) | slot;
@@ -31,6 +32,8 @@ Result<std::unique_ptr<VerbsDatagramQueuePair>> VerbsDatagramQueuePair::make(Ver
 VerbsDatagramQueuePair::~VerbsDatagramQueuePair() {
   device_.forget(*this);
   const VerbsFunctions& call = device_.functions();
+  while (!attached_.empty()) detach(attached_.back());
+  drop_group_handles();
   if (pair_ != nullptr) call.destroy_qp(pair_);
   if (sends_ != nullptr) call.destroy_cq(sends_);
   if (receives_ != nullptr) call.destroy_cq(receives_);
@@ -116,16 +119,15 @@ std::int32_t VerbsDatagramQueuePair::unsent() {
   return static_cast<std::int32_t>(send_slots - free_sends_.size());
 }
 
-bool VerbsDatagramQueuePair::send(const DatagramAddress& to, std::span<const std::byte> bytes) {
-  HAWSER_ASSERT(bytes.size() <= static_cast<std::size_t>(bytes_));
+bool VerbsDatagramQueuePair::ready_to_send(std::size_t bytes) {
+  HAWSER_ASSERT(bytes <= static_cast<std::size_t>(bytes_));
   take_sent();
-  if (!ensure_well() || free_sends_.empty()) return false;
-  if (!handles_.tidy(free_sends_.size() != send_slots)) return false;
-  ibv_ah* const handle = handles_.find(to.port, to.service_level);
-  if (handle == nullptr) return false;
-  const std::uint32_t index = free_sends_.back();
-  std::memcpy(slot(index), bytes.data(), bytes.size());
-  ibv_sge segment{reinterpret_cast<std::uint64_t>(slot(index)), static_cast<std::uint32_t>(bytes.size()),
+  return ensure_well() && !free_sends_.empty();
+}
+
+bool VerbsDatagramQueuePair::post_send(std::uint32_t index, std::size_t bytes, ibv_ah* handle,
+                                       std::uint32_t queue_pair) {
+  ibv_sge segment{reinterpret_cast<std::uint64_t>(slot(index)), static_cast<std::uint32_t>(bytes),
                   region_->lkey};
   ibv_send_wr request{};
   request.wr_id = request_id(generation_, index);
@@ -134,12 +136,72 @@ bool VerbsDatagramQueuePair::send(const DatagramAddress& to, std::span<const std
   request.opcode = IBV_WR_SEND;
   request.send_flags = IBV_SEND_SIGNALED;
   request.wr.ud.ah = handle;
-  request.wr.ud.remote_qpn = to.queue_pair;
+  request.wr.ud.remote_qpn = queue_pair;
   request.wr.ud.remote_qkey = key_;
   ibv_send_wr* bad = nullptr;
   if (ibv_post_send(pair_, &request, &bad) != 0) return false;
   free_sends_.pop_back();
   return true;
+}
+
+bool VerbsDatagramQueuePair::send(const DatagramAddress& to, std::span<const std::byte> bytes) {
+  if (!ready_to_send(bytes.size())) return false;
+  if (!handles_.tidy(free_sends_.size() != send_slots)) return false;
+  ibv_ah* const handle = handles_.find(to.port, to.service_level);
+  if (handle == nullptr) return false;
+  const std::uint32_t index = free_sends_.back();
+  std::memcpy(slot(index), bytes.data(), bytes.size());
+  return post_send(index, bytes.size(), handle, to.queue_pair);
+}
+
+Result<> VerbsDatagramQueuePair::attach(const MulticastGroup& group) {
+  if (std::ranges::find(attached_, group) != attached_.end()) return {};
+  ibv_gid gid;
+  std::memcpy(gid.raw, group.gid.data(), sizeof gid.raw);
+  const int error = device_.functions().attach_mcast(pair_, &gid, group.lid);
+  if (error != 0) return refused("ibv_attach_mcast", device_.name(), error);
+  attached_.push_back(group);
+  return {};
+}
+
+void VerbsDatagramQueuePair::detach(const MulticastGroup& group) {
+  ibv_gid gid;
+  std::memcpy(gid.raw, group.gid.data(), sizeof gid.raw);
+  if (std::erase(attached_, group) > 0) device_.functions().detach_mcast(pair_, &gid, group.lid);
+}
+
+void VerbsDatagramQueuePair::drop_group_handles() {
+  for (const auto& [group, handle] : group_handles_) device_.functions().destroy_ah(handle);
+  group_handles_.clear();
+  forget_groups_ = false;
+}
+
+// On Ethernet no one is asked for the address of a group: it follows from the GID.
+ibv_ah* VerbsDatagramQueuePair::handle_of(const MulticastGroup& group) {
+  for (const auto& [known, handle] : group_handles_)
+    if (known == group) return handle;
+  const auto own = device_.port_attributes(port_);
+  if (!own) return nullptr;
+  ibv_ah_attr attributes = group_vector(own.value(), port_, group);
+  ibv_ah* const made = device_.functions().create_ah(device_.domain(), &attributes);
+  if (made != nullptr) group_handles_.emplace_back(group, made);
+  return made;
+}
+
+bool VerbsDatagramQueuePair::send_to_group(const MulticastGroup& to, std::span<const std::byte> header,
+                                           std::span<const std::byte> bytes) {
+  if (!ready_to_send(header.size() + bytes.size())) return false;
+  if (forget_groups_ || group_handles_.size() >= most_group_handles) {
+    if (free_sends_.size() != send_slots) return false;
+    drop_group_handles();
+  }
+  ibv_ah* const handle = handle_of(to);
+  if (handle == nullptr) return false;
+  const std::uint32_t index = free_sends_.back();
+  std::memcpy(slot(index), header.data(), header.size());
+  if (!bytes.empty()) std::memcpy(slot(index) + header.size(), bytes.data(), bytes.size());
+  constexpr std::uint32_t every_member = 0xffffff;
+  return post_send(index, header.size() + bytes.size(), handle, every_member);
 }
 
 std::span<const std::byte> VerbsDatagramQueuePair::receive() {

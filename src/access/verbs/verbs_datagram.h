@@ -24,12 +24,19 @@ class VerbsDatagramQueuePair final : public DatagramQueuePair {
   std::span<const std::byte> receive() override;
   std::int32_t unsent() override;
   void restart() override { broken_ = true; }
+  Result<> attach(const MulticastGroup& group) override;
+  void detach(const MulticastGroup& group) override;
+  bool send_to_group(const MulticastGroup& to, std::span<const std::byte> header,
+                     std::span<const std::byte> bytes) override;
   bool answers(const PortAddress& port) override { return handles_.answers(port); }
 
   std::uint8_t port() const { return port_; }
   Result<> arm() { return device_.arm(receives_, false); }
   // The port's own address changed: handles are made anew.
-  void forget_addresses() { handles_.forget(); }
+  void forget_addresses() {
+    handles_.forget();
+    forget_groups_ = true;
+  }
 
  private:
   VerbsDatagramQueuePair(VerbsDevice& device, std::uint8_t port, std::uint32_t key)
@@ -39,6 +46,12 @@ class VerbsDatagramQueuePair final : public DatagramQueuePair {
   bool ensure_well();  // resets after an error
   void take_sent();
   bool post_receive(std::uint32_t slot);
+  // Room for a datagram of so many bytes, as far as the queue pair is concerned.
+  bool ready_to_send(std::size_t bytes);
+  // What lies in a send slot.
+  bool post_send(std::uint32_t slot, std::size_t bytes, ibv_ah* handle, std::uint32_t queue_pair);
+  ibv_ah* handle_of(const MulticastGroup& group);
+  void drop_group_handles();
   std::byte* slot(std::uint32_t index) const { return memory_.get() + std::size_t{index} * slot_bytes_; }
 
   VerbsDevice& device_;
@@ -52,6 +65,9 @@ class VerbsDatagramQueuePair final : public DatagramQueuePair {
   ibv_cq* receives_ = nullptr;
   ibv_qp* pair_ = nullptr;
   AddressHandles handles_;
+  std::vector<MulticastGroup> attached_;
+  std::vector<std::pair<MulticastGroup, ibv_ah*>> group_handles_;
+  bool forget_groups_ = false;             // their handles, as soon as nothing posted uses them
   std::vector<std::uint32_t> free_sends_;  // slots
   std::uint32_t lent_ = no_slot;           // the receive slot that the caller looks at
   std::uint32_t generation_ = 0;           // counts resets; completions of earlier ones are passed over

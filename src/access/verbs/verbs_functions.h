@@ -9,16 +9,17 @@
 #include "base/result.h"
 
 // Names without their prefix ibv_.
-#define HAWSER_VERBS_FUNCTIONS(USE)                                                                      \
-  USE(get_device_list)                                                                                   \
-  USE(free_device_list)                                                                                  \
-  USE(get_device_name)                                                                                   \
-  USE(query_pkey)                                                                                        \
-  USE(open_device)                                                                                       \
-  USE(close_device) USE(query_device) USE(query_port) USE(query_gid) USE(alloc_pd) USE(dealloc_pd)       \
-      USE(reg_mr) USE(dereg_mr) USE(create_comp_channel) USE(destroy_comp_channel) USE(create_cq)        \
-          USE(destroy_cq) USE(get_cq_event) USE(ack_cq_events) USE(create_srq) USE(destroy_srq)          \
-              USE(create_qp) USE(modify_qp) USE(query_qp) USE(destroy_qp) USE(create_ah) USE(destroy_ah) \
+#define HAWSER_VERBS_FUNCTIONS(USE)                                                                        \
+  USE(get_device_list)                                                                                     \
+  USE(free_device_list)                                                                                    \
+  USE(get_device_name)                                                                                     \
+  USE(query_pkey)                                                                                          \
+  USE(open_device)                                                                                         \
+  USE(close_device)                                                                                        \
+  USE(query_device) USE(query_port) USE(query_gid) USE(alloc_pd) USE(dealloc_pd) USE(reg_mr) USE(dereg_mr) \
+      USE(create_comp_channel) USE(destroy_comp_channel) USE(create_cq) USE(destroy_cq) USE(get_cq_event)  \
+          USE(ack_cq_events) USE(create_srq) USE(destroy_srq) USE(create_qp) USE(modify_qp) USE(query_qp)  \
+              USE(destroy_qp) USE(create_ah) USE(destroy_ah) USE(attach_mcast) USE(detach_mcast)           \
                   USE(get_async_event) USE(ack_async_event)
 
 namespace hawser::rdma {

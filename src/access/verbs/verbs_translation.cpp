@@ -195,6 +195,26 @@ ibv_ah_attr address_vector(const PortAttributes& own, const Route& route) {
   return attributes;
 }
 
+// Groups have IPv6 GIDs, so on Ethernet an IPv6 address of ours goes with them, if there is one.
+ibv_ah_attr group_vector(const PortAttributes& own, std::uint8_t port, const MulticastGroup& group) {
+  ibv_ah_attr attributes{};
+  attributes.port_num = port;
+  attributes.sl = group.service_level;
+  attributes.is_global = 1;
+  std::memcpy(attributes.grh.dgid.raw, group.gid.data(), group.gid.size());
+  if (own.address.link_layer != LinkLayer::ethernet) {
+    attributes.dlid = group.lid;
+    return attributes;
+  }
+  attributes.grh.hop_limit = 1;
+  for (const std::size_t kind : {2, 1, 0, 5, 4, 3})
+    if ((own.address.kinds >> kind & 1) != 0) {
+      attributes.grh.sgid_index = own.gid_indices[kind];
+      break;
+    }
+  return attributes;
+}
+
 ibv_mtu path_mtu(const PortAddress& own, const Route& route) {
   int smaller = std::min(own.mtu, route.destination.mtu);
   if (route.mtu != 0) smaller = std::min<int>(smaller, route.mtu);

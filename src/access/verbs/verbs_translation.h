@@ -33,6 +33,9 @@ DeviceEvent translate(const ibv_async_event& event);
 // with a global route.
 ibv_ah_attr address_vector(const PortAttributes& own, const Route& route);
 
+// How to reach a multicast group from a port.
+ibv_ah_attr group_vector(const PortAttributes& own, std::uint8_t port, const MulticastGroup& group);
+
 ibv_mtu path_mtu(const PortAddress& own, const Route& route);
 
 // Of what kind (rdma.h) a GID of a port on Ethernet is; -1: of none, the entry is empty.

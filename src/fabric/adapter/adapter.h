@@ -43,9 +43,12 @@ struct FabricServices {
   const Topology& topology;
   const RoutingTables& tables;
   std::map<GidEntry, PortName>& gids;  // who owns a GID, in the whole fabric
-  std::map<Gid, Lid>& multicast_lids;  // Ethernet: of multicast GIDs
+  std::map<Gid, Lid>& multicast_lids;  // of multicast GIDs that were asked for
   ManagementPort& management;
 };
+
+// Of a group whose GID this is; always the same one.
+Lid multicast_lid(const FabricServices& services, const Gid& group);
 
 // One client of an adapter: a process that opened the device. Owns the client's objects.
 class Context {

@@ -71,16 +71,19 @@ Outcome QueuePair::post_receive(const ReceiveRequest& request) {
   return posted;
 }
 
+Lid multicast_lid(const FabricServices& services, const Gid& group) {
+  constexpr std::size_t most = 0xffff - first_multicast_lid;  // then groups share LIDs
+  auto [entry, added] = services.multicast_lids.try_emplace(group);
+  if (added) entry->second = static_cast<Lid>(0xfffe - (services.multicast_lids.size() - 1) % most);
+  return entry->second;
+}
+
 Outcome QueuePair::attach_multicast(const Gid& gid, Lid lid) {
   if (configuration_.type != QpType::ud) return {EINVAL, "only UD queue pairs receive multicast"};
   if (gid[0] != 0xff || !adapter_.valid_port(port())) return {EINVAL, "not a multicast GID, or no port yet"};
   const FabricServices& services = adapter_.services();
-  if (lid < first_multicast_lid) {
-    // Ethernet has no multicast LIDs: the model gives every group one of its own.
-    auto [entry, added] = services.multicast_lids.try_emplace(gid);
-    if (added) entry->second = static_cast<Lid>(0xffff - services.multicast_lids.size());
-    lid = entry->second;
-  }
+  // Ethernet has no multicast LIDs: the model gives every group one of its own.
+  if (lid < first_multicast_lid) lid = multicast_lid(services, gid);
   for (const Multicast& group : multicast_) {
     if (group.gid == gid && group.lid == lid) return {};
   }
