@@ -134,6 +134,7 @@ struct ChannelCounter {
   std::uint64_t value;
 };
 
+class Multicast;
 class PostedReceives;
 class RemoteMemory;
 class RingSender;
@@ -172,6 +173,8 @@ class Transport {
 
   // One-sided operations that it does natively; null: none (remote_memory.h).
   virtual RemoteMemory* remote_memory() { return nullptr; }
+  // Groups of processes; null: none (multicast.h).
+  virtual Multicast* multicast() { return nullptr; }
   // Where receives that wait are shown to their senders; null: nowhere (posted_receives.h).
   virtual PostedReceives* posted_receives() { return nullptr; }
 

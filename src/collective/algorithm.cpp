@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/enum_names.h"
-#include "collective/node_layout.h"
+#include "collective/multicast/multicast_group.h"
 #include "collective/operation.h"
 #include "mpi/failure.h"
 
@@ -97,6 +97,10 @@ Shape shape_of(const Operation& operation) {
     shape.nodes = nodes->nodes();
     shape.most_on_node = nodes->most;
     shape.nodes_in_order = nodes->in_order;
+  }
+  if (const MulticastGroup* group = operation.multicast()) {
+    shape.multicast_nodes = group->nodes().nodes();
+    shape.multicast_most_on_node = group->nodes().most;
   }
   switch (operation.call.kind) {
     case Collective::barrier:

@@ -24,6 +24,8 @@ struct Shape {
   int nodes = 1;
   int most_on_node = 1;
   bool nodes_in_order = true;  // the ranks of every node follow each other
+  int multicast_nodes = 0;     // 0: there is no multicast
+  int multicast_most_on_node = 1;
 };
 
 // Time = messages * latency + bytes * per_byte + reduced bytes * reduce_per_byte, in nanoseconds.

@@ -43,6 +43,21 @@ double broadcast_between(S s, M c) {
   return std::min(between(c, between_rounds(s), between_rounds(s) * bytes(s)),
                   between(c, between_rounds(s) + s.nodes - 1, 2 * between_fraction(s) * bytes(s)));
 }
+bool has_multicast(S s) { return s.multicast_nodes > 1; }
+// One message's time and a half, and every packet costs the root's and the leaders' processors. Where every
+// rank has a node of its own, there is but one level in the costs. To two other nodes, small messages were
+// faster.
+double multicast_between(S s, M c) {
+  if (s.multicast_nodes < 4 && s.bytes < 2048) return 1e18;
+  const bool levels = s.nodes > 1;
+  const double packets = std::ceil(bytes(s) / 2000);
+  return (1.5 + packets * 0.075) * (levels ? c.between_latency : c.latency) +
+         bytes(s) * (levels ? c.between_per_byte : c.per_byte);
+}
+double broadcast_after_multicast(S s, M c) {
+  const double rounds = std::ceil(std::log2(s.multicast_most_on_node));
+  return messages(c, rounds, rounds * bytes(s));
+}
 double broadcast_on_node(S s, M c, double m) { return messages(c, node_rounds(s), node_rounds(s) * m); }
 double reduce_on_node(S s, M c) {
   return messages(c, node_rounds(s), node_rounds(s) * bytes(s)) +
@@ -73,6 +88,9 @@ const Algorithm table[] = {
     {Collective::broadcast, "two_level", "Karonis et al. 2000", has_levels,
      [](S s, M c) { return broadcast_between(s, c) + broadcast_on_node(s, c, bytes(s)); },
      algorithms::broadcast_two_level, true},
+    {Collective::broadcast, "multicast", "Mamidala et al. 2006", has_multicast,
+     [](S s, M c) { return multicast_between(s, c) + broadcast_after_multicast(s, c); },
+     algorithms::broadcast_multicast, true},
 
     {Collective::gather, "binomial", "Chan et al. 2007", always,
      [](S s, M c) { return messages(c, rounds(s), 1.5 * others(s) * bytes(s)); },

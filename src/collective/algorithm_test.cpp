@@ -170,7 +170,9 @@ TEST_P(TwoLevelTest, GivesWhatTheStandardSays) {
   kind_ = algorithm.kind;
   for (int size : rank_counts) {
     SCOPED_TRACE("ranks " + std::to_string(size));
-    TestCluster cluster(size, force(kind_, algorithm.name), false, std::get<1>(GetParam()));
+    Knobs knobs = force(kind_, algorithm.name);
+    knobs.multicast = "auto";
+    TestCluster cluster(size, knobs, false, std::get<1>(GetParam()));
     run_cases(cluster, size);
     if (HasFailure()) return;
   }
@@ -225,8 +227,11 @@ INSTANTIATE_TEST_SUITE_P(All, TwoLevelTest,
                                             ::testing::Values(2, 3, 5, -2, -4)),
                          [](const auto& info) {
                            const int on_node = std::get<1>(info.param);
-                           return std::string(name_of(std::get<0>(info.param)->kind)) + "_" +
-                                  (on_node > 0 ? "" : "dealt_") + std::to_string(std::abs(on_node));
+                           const Algorithm& row = *std::get<0>(info.param);
+                           const bool other = row.name != std::string_view("two_level");
+                           return std::string(name_of(row.kind)) + "_" +
+                                  (other ? row.name + std::string("_") : "") + (on_node > 0 ? "" : "dealt_") +
+                                  std::to_string(std::abs(on_node));
                          });
 
 // What is chosen where several ranks share the link of a node, and where none does.

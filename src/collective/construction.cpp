@@ -13,6 +13,7 @@ namespace {
 struct Birth {
   std::uint32_t context = no_context;
   std::int32_t area = CollectiveEngine::no_area;
+  std::uint32_t generation = 0;
   static constexpr std::uint32_t no_context = ~std::uint32_t{0};
 };
 
@@ -21,6 +22,7 @@ void choose(Operation& operation, const Group& group, Birth& birth) {
   if (auto id = operation.engine().context_ids().take()) {
     birth.context = id.value();
     birth.area = operation.engine().choose_area(group);
+    birth.generation = operation.engine().next_generation();
   } else {
     operation.fail(id.take_error());
   }
@@ -71,7 +73,7 @@ Task agree_and_set(Operation& operation, Ref<Communicator> made) {
   co_await agree(operation, birth);
   if (operation.failed()) co_return;
   made->set_context(birth.context);
-  operation.engine().adopt(*made, birth.area);
+  operation.engine().adopt(*made, birth.area, birth.generation);
 }
 
 // An intercommunicator's id among all, then that of the communicator over our own group.
@@ -85,7 +87,7 @@ Task agree_and_set_both(Operation& operation, Ref<Communicator> made) {
   operation.switch_groups();
   if (operation.failed()) co_return;
   made->local()->set_context(within.context);
-  operation.engine().adopt(*made->local(), within.area);
+  operation.engine().adopt(*made->local(), within.area, within.generation);
   made->set_context(across.context);
   operation.engine().adopt(*made, CollectiveEngine::no_area);
 }
@@ -98,7 +100,7 @@ Result<Ref<Communicator>> make_over(CollectiveEngine& engine, const Ref<Group>& 
   HAWSER_TRY(engine.run_task({group, rank, context, tag},
                              [&birth](Operation& operation) { return agree(operation, birth); }));
   auto made = make_counted<Communicator>(group, rank, birth.context);
-  engine.adopt(*made, birth.area);
+  engine.adopt(*made, birth.area, birth.generation);
   return made;
 }
 
@@ -109,7 +111,7 @@ Result<Ref<Communicator>> make_within(CollectiveEngine& engine, const Communicat
                              [&](Operation& operation) { return agree_among(operation, *group, birth); }));
   const int rank = group->rank_of(parent.group()->process_of(parent.rank()));
   auto made = make_counted<Communicator>(group, rank, birth.context);
-  engine.adopt(*made, birth.area);
+  engine.adopt(*made, birth.area, birth.generation);
   return made;
 }
 

@@ -76,9 +76,11 @@ static Ref<Group> everyone(const Communicator& communicator, ProcessIndex choose
   return make_counted<Group>(chooser, 1, 1)->united_with(*both);
 }
 
-CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area)
+CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area,
+                                   std::uint32_t generation)
     : shared(engine.share(communicator, area)),
       nodes(engine.layout_of(communicator)),
+      multicast(engine.multicast_of(communicator, generation)),
       engine_(engine),
       everyone_(hawser::everyone(communicator, engine.context_ids().chooser_of(communicator.context()))),
       rank_(everyone_->rank_of(communicator.group()->process_of(communicator.rank()))),
@@ -95,6 +97,8 @@ CollectiveEngine::~CollectiveEngine() { close(); }
 Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes, const Knobs& knobs,
                                 SharedAreas* areas) {
   choice_ = AlgorithmChoice();
+  multicast_wanted_ = knobs.multicast != "off";
+  if (knobs.multicast == "always") HAWSER_TRY(choice_.parse("broadcast=multicast"));
   HAWSER_TRY(choice_.parse(knobs.collective_algorithm));
   context_ids_.open(self, processes.size());
   processes_ = &processes;
@@ -111,9 +115,15 @@ void CollectiveEngine::use_areas(SharedAreas& areas) {
   HAWSER_ASSERT(first == world_area);
 }
 
+void CollectiveEngine::use_multicast(Lane& lane, ChannelSet& channels) {
+  if (multicast_wanted_) multicast_ = std::make_shared<MulticastEngine>(lane, channels);
+}
+
 void CollectiveEngine::close() {
   open_ = false;
   areas_ = nullptr;
+  if (multicast_ != nullptr) multicast_->close();
+  multicast_ = nullptr;
   for (auto* list : {&active_, &retiring_}) {
     while (Operation* operation = list->pop_front()) {
       operation->abandon();
@@ -123,8 +133,8 @@ void CollectiveEngine::close() {
   retirements_ = 0;
 }
 
-void CollectiveEngine::adopt(Communicator& communicator, int area) {
-  communicator.collective = std::make_unique<CollectiveRecord>(*this, communicator, area);
+void CollectiveEngine::adopt(Communicator& communicator, int area, std::uint32_t generation) {
+  communicator.collective = std::make_unique<CollectiveRecord>(*this, communicator, area, generation);
 }
 
 void CollectiveEngine::adopt_predefined(Communicator& communicator) {
@@ -164,6 +174,15 @@ std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& c
 std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& communicator) const {
   if (communicator.inter()) return nullptr;
   return NodeLayout::of(*communicator.group(), communicator.rank(), *processes_);
+}
+
+std::unique_ptr<MulticastGroup> CollectiveEngine::multicast_of(const Communicator& communicator,
+                                                               std::uint32_t generation) {
+  if (multicast_ == nullptr || communicator.inter()) return nullptr;
+  auto nodes = NodeLayout::of_nodes(*communicator.group(), communicator.rank(), *processes_);
+  if (nodes == nullptr) return nullptr;
+  return std::make_unique<MulticastGroup>(multicast_, MulticastKey{communicator.context(), generation},
+                                          communicator.group(), communicator.rank(), std::move(nodes));
 }
 
 // --- Operations ---
@@ -208,8 +227,10 @@ void CollectiveEngine::begin(Operation& operation, Communicator& communicator) {
     operation.begin(participants(communicator, communicator.remote_group()),
                     participants(*communicator.local(), communicator.group()));
   } else {
-    operation.begin(participants(communicator, communicator.group()),
-                    CollectiveRecord::of(communicator).nodes.get());
+    const CollectiveRecord& record = CollectiveRecord::of(communicator);
+    // Persistent ones may be started in different order by different ranks.
+    operation.begin(participants(communicator, communicator.group()), record.nodes.get(),
+                    operation.persistent ? nullptr : record.multicast.get());
   }
 }
 

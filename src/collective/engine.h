@@ -15,6 +15,7 @@
 #include "channel/process_table.h"
 #include "collective/algorithm.h"
 #include "collective/frame_pool.h"
+#include "collective/multicast/multicast_engine.h"
 #include "collective/operation.h"
 #include "communicator/communicator.h"
 #include "communicator/context_ids.h"
@@ -38,6 +39,8 @@ class CollectiveEngine {
   Result<> open(ProcessIndex self, const ProcessTable& processes, const Knobs& knobs, SharedAreas* areas);
   // Replaces the shared areas, for tests. Call after open.
   void use_areas(SharedAreas& areas);
+  // Broadcasts may go by multicast, where the knob wants it. Call after open.
+  void use_multicast(Lane& lane, ChannelSet& channels);
   // Abandons operations in progress. No message may arrive any more; communicators may be destroyed later.
   void close();
   bool is_open() const { return open_; }
@@ -45,11 +48,14 @@ class CollectiveEngine {
   // Must be called once for every communicator before its first operation. `area` is the shared area that its
   // rank 0 chose, or no_area.
   static constexpr int no_area = -1;
-  void adopt(Communicator& communicator, int area);
+  // `generation`: of the context id, which its rank 0 chose, too.
+  void adopt(Communicator& communicator, int area, std::uint32_t generation = 0);
   // For MPI_COMM_WORLD and MPI_COMM_SELF, whose areas are fixed.
   void adopt_predefined(Communicator& communicator);
   // Chooses an area for a communicator over this group; called by its rank 0.
   int choose_area(const Group& group);
+  // Another one for every communicator whose context id this process chooses; 0: predefined ones.
+  std::uint32_t next_generation() { return ++generations_; }
   void discard_area(int area);
 
   // The collective operations.
@@ -73,10 +79,19 @@ class CollectiveEngine {
     return (!retiring_.empty() && advance_retiring()) || moved;
   }
 
+  // The packets of broadcasts by multicast, also while the process leaves, because others may lack some of
+  // its own: at the begin of a pass, and before progress().
+  bool wants_time() const { return multicast_ != nullptr && multicast_->wants_time(); }
+  void begin_pass(Nanoseconds now) {
+    if (multicast_ != nullptr) multicast_->begin_pass(now);
+  }
+  bool progress_multicast() { return multicast_ != nullptr && multicast_->progress(); }
+
   // Whether there are such operations; with `large`, such that move much.
   bool under_way(bool large) const;
 
   ContextIds& context_ids() { return context_ids_; }
+  const MulticastEngine* multicast() const { return multicast_.get(); }  // null: there is none
   PointToPoint& point_to_point() { return messages_; }
   Progress& waiting() { return progress_; }
   FramePool& frames() { return frames_; }
@@ -88,6 +103,7 @@ class CollectiveEngine {
   // For CollectiveRecord.
   void retire(Ref<Group> group, int rank, std::uint32_t context, int area);
   std::unique_ptr<NodeLayout> layout_of(const Communicator& communicator) const;
+  std::unique_ptr<MulticastGroup> multicast_of(const Communicator& communicator, std::uint32_t generation);
   std::unique_ptr<SharedCollectives> share(const Communicator& communicator, int area);
   // Makes an id and an area available again. Called at rank 0 by the task that ends a communicator.
   void reuse(std::uint32_t context, int area);
@@ -108,6 +124,9 @@ class CollectiveEngine {
   FramePool frames_;  // before the operations, whose frames it owns
   AlgorithmChoice choice_;
   ContextIds context_ids_;
+  std::uint32_t generations_ = 0;
+  std::shared_ptr<MulticastEngine> multicast_;  // null: not wanted; groups keep it, too
+  bool multicast_wanted_ = false;
   SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
   const ProcessTable* processes_ = nullptr;
   bool open_ = false;

@@ -7,6 +7,12 @@ namespace hawser {
 
 std::unique_ptr<NodeLayout> NodeLayout::of(const Group& group, int rank, const ProcessTable& processes) {
   if (group.size() < 3) return nullptr;
+  auto layout = of_nodes(group, rank, processes);
+  return layout == nullptr || layout->nodes() == group.size() ? nullptr : std::move(layout);
+}
+
+std::unique_ptr<NodeLayout> NodeLayout::of_nodes(const Group& group, int rank,
+                                                 const ProcessTable& processes) {
   auto layout = std::make_unique<NodeLayout>();
   std::map<std::int32_t, int> number_of;  // nodes of the job
   for (int r = 0; r < group.size(); ++r) {
@@ -22,7 +28,7 @@ std::unique_ptr<NodeLayout> NodeLayout::of(const Group& group, int rank, const P
     layout->node_of.push_back(node);
     ++layout->sizes[static_cast<std::size_t>(node)];
   }
-  if (layout->nodes() < 2 || layout->nodes() == group.size()) return nullptr;
+  if (layout->nodes() < 2) return nullptr;
   layout->most = *std::max_element(layout->sizes.begin(), layout->sizes.end());
   layout->own_node = layout->node_of[static_cast<std::size_t>(rank)];
   for (int r = 0; r < group.size(); ++r) {

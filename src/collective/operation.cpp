@@ -44,6 +44,7 @@ void Operation::abandon() {
     outermost_.destroy();
   }
   outermost_ = nullptr;
+  other_ = nullptr;
   finished_ = true;
   for (MessageRequest* request : started_) engine_.point_to_point().release(*request);
   started_.clear();
@@ -54,10 +55,11 @@ void Operation::abandon() {
   error_ = nullptr;
 }
 
-void Operation::begin(Participants participants, const NodeLayout* nodes) {
+void Operation::begin(Participants participants, const NodeLayout* nodes, MulticastGroup* multicast) {
   participants_ = std::move(participants);
   other_participants_ = {};
   nodes_ = nodes;
+  multicast_ = multicast;
   among_all();
   begin_again();
 }
@@ -98,8 +100,15 @@ void Operation::run(Task task) {
 }
 
 bool Operation::advance() {
-  if (!finished_ && collect()) resume_point_.resume();
+  if (!finished_ && may_go_on()) resume_point_.resume();
   return finished_;
+}
+
+bool Operation::may_go_on() {
+  if (other_ == nullptr) return collect();
+  if (!*other_ && (other_only_ || !collect())) return false;
+  other_ = nullptr;
+  return true;
 }
 
 Result<> Operation::conclude() {
@@ -139,6 +148,17 @@ bool Operation::collect() {
     started_.pop_back();
   }
   return true;
+}
+
+void Operation::withdraw() {
+  PointToPoint& messages = engine_.point_to_point();
+  std::erase_if(started_, [&](MessageRequest* request) {
+    if (request->complete || request->direction != MessageRequest::Direction::receive) return false;
+    messages.cancel(*request);
+    if (!request->complete) return false;
+    messages.release(*request);
+    return true;
+  });
 }
 
 // Messages bear the ranks of all participants, also among a few, so that they meet only their own.

@@ -23,6 +23,7 @@
 namespace hawser {
 
 class CollectiveEngine;
+class MulticastGroup;
 struct NodeLayout;
 
 // Who takes part, and the context and tag of their messages.
@@ -44,6 +45,8 @@ class Operation final : public Request {
   Plan plan;
   // Null if all ranks are on one node, each is on a node of its own, or the nodes are unknown.
   const NodeLayout* nodes() const { return nodes_; }
+  // Null if there is no multicast here.
+  MulticastGroup* multicast() const { return multicast_; }
 
   // From here on only some ranks take part: participant ranks[i] becomes rank i of `count`, and this process
   // becomes rank `own`. `ranks` must stay valid until among_all(). No message may be in flight.
@@ -59,12 +62,21 @@ class Operation final : public Request {
 
   struct Arrived {
     Operation* operation;
-    bool await_ready() noexcept { return operation->collect(); }
+    bool await_ready() noexcept { return operation->may_go_on(); }
     void await_suspend(std::coroutine_handle<> task) noexcept { operation->resume_point_ = task; }
     void await_resume() noexcept {}
   };
   // co_await arrived() waits until all messages started so far are complete.
   Arrived arrived() { return Arrived{this}; }
+  // Ends as soon as `other` is true, which something in progress sets, or messages that were started are
+  // complete. Messages may be left over.
+  Arrived arrived_or(const bool& other) {
+    other_ = &other;
+    other_only_ = started_.empty();
+    return Arrived{this};
+  }
+  // Withdraws the receives that wait; await arrived() afterwards, for those that could not be.
+  void withdraw();
 
   // Intercommunicators: messages go to the remote group at first, to our own group after this call, and to
   // the remote group again after the next. No message may be in flight. A task must end in the state in which
@@ -86,7 +98,8 @@ class Operation final : public Request {
   // --- For the engine, and for code that starts operations.
   CollectiveEngine& engine() { return engine_; }
   const Participants& participants() const { return participants_; }
-  void begin(Participants participants, const NodeLayout* nodes = nullptr);
+  void begin(Participants participants, const NodeLayout* nodes = nullptr,
+             MulticastGroup* multicast = nullptr);
   // For an intercommunicator: across the groups, and within our own.
   void begin(Participants across, Participants within);
   void begin_again();
@@ -126,6 +139,7 @@ class Operation final : public Request {
 
   // Removes the complete messages from started_. True when none is left.
   bool collect();
+  bool may_go_on();
   void track(MessageRequest& request);
   int participant(int rank) const { return among_ == nullptr ? rank : among_[rank]; }
   SendTarget target(int to) const;
@@ -135,7 +149,10 @@ class Operation final : public Request {
   Participants participants_;
   Participants other_participants_;  // see switch_groups; no group: there is only one
   const NodeLayout* nodes_ = nullptr;
-  const int* among_ = nullptr;  // null: all
+  MulticastGroup* multicast_ = nullptr;
+  const bool* other_ = nullptr;  // see arrived_or; null: only messages count
+  bool other_only_ = false;      // and no messages
+  const int* among_ = nullptr;   // null: all
   int rank_ = 0;
   int size_ = 0;
   bool finished_ = false;

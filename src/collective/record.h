@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "collective/engine.h"
+#include "collective/multicast/multicast_group.h"
 #include "collective/node_layout.h"
 #include "collective/shared/collectives.h"
 
@@ -13,7 +14,8 @@ namespace hawser {
 class CollectiveRecord final : public CollectiveState {
  public:
   // `area`: the shared area of its rank 0, or -1.
-  CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area);
+  CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area,
+                   std::uint32_t generation);
   // Starts giving the context id and the area back.
   ~CollectiveRecord() override;
 
@@ -34,6 +36,7 @@ class CollectiveRecord final : public CollectiveState {
 
   std::unique_ptr<SharedCollectives> shared;  // null: the ranks do not share a node
   std::unique_ptr<NodeLayout> nodes;          // null: there is but one level
+  std::unique_ptr<MulticastGroup> multicast;  // null: there is none, or one node
 
  private:
   static constexpr std::uint32_t tag_mask = (1u << 29) - 1;

@@ -17,6 +17,7 @@
 #include "channel/remote_memory.h"
 #include "channel/shared_areas.h"
 #include "collective/engine.h"
+#include "collective/multicast_test_support.h"
 
 namespace hawser::testing {
 
@@ -120,6 +121,8 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
     return moved;
   }
   bool flushed() const override { return true; }
+  Multicast* multicast() override { return multicast_; }
+  void use_multicast(Multicast& multicast) { multicast_ = &multicast; }
   int registered_windows() const { return windows_; }
 
  private:
@@ -183,6 +186,7 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
 
   ProcessIndex self_;
   std::vector<LoopbackChannel*>& all_;
+  Multicast* multicast_ = nullptr;
   int refused_call_ = 0;
   int calls_ = 0;
   bool native_ = false;
@@ -236,13 +240,15 @@ class TestCluster;
 class TestRank final : public Progress, public ChannelSet {
  public:
   TestRank(TestCluster& cluster, int rank, int size, std::vector<LoopbackChannel*>& all, const Knobs& knobs,
-           TestNode* node, int ranks_per_node)
+           TestNode* node, int ranks_per_node, TestAir& air)
       : rank(rank),
         size(size),
         messages(table),
         engine(messages, *this),
         cluster_(cluster),
-        channel_(rank, all) {
+        channel_(rank, all),
+        multicast_(air) {
+    channel_.use_multicast(multicast_);
     all[static_cast<std::size_t>(rank)] = &channel_;
     // Or dealt out to as many nodes in turn.
     const auto node_of = [&](int r) {
@@ -256,6 +262,7 @@ class TestRank final : public Progress, public ChannelSet {
     HAWSER_ASSERT(opened);
     // Whatever the knobs say.
     if (areas_) engine.use_areas(*areas_);
+    engine.use_multicast(lane, *this);
     world = make_counted<Communicator>(make_counted<Group>(0, 1, size), rank, 0);
     engine.adopt_predefined(*world);
   }
@@ -266,8 +273,12 @@ class TestRank final : public Progress, public ChannelSet {
   }
 
   bool make_progress() override {
-    bool moved = channel_.progress(lane, 0);
+    now_ += 500;
+    engine.begin_pass(now_);
+    bool moved = channel_.progress(lane, now_);
+    moved |= multicast_.progress();
     moved |= messages.progress();
+    moved |= engine.progress_multicast();
     moved |= engine.progress();
     if (more_progress) moved |= more_progress();
     return moved;
@@ -279,7 +290,7 @@ class TestRank final : public Progress, public ChannelSet {
   }
 
   Transport* channel_of(ProcessIndex peer) override { return peer == rank ? nullptr : &channel_; }
-  std::span<Transport* const> channels() override { return {}; }
+  std::span<Transport* const> channels() override { return channels_; }
   Waiter& waiter() override { HAWSER_UNREACHABLE(); }
 
   const int rank;
@@ -295,6 +306,9 @@ class TestRank final : public Progress, public ChannelSet {
  private:
   TestCluster& cluster_;
   LoopbackChannel channel_;
+  TestAir::Rank multicast_;
+  Transport* const channels_[1] = {&channel_};
+  Nanoseconds now_ = 0;
   std::optional<TestAreas> areas_;
 };
 
@@ -307,7 +321,7 @@ class TestCluster {
     if (one_node) node_ = std::make_unique<TestNode>(size);
     for (int r = 0; r < size; ++r)
       ranks_.push_back(
-          std::make_unique<TestRank>(*this, r, size, channels_, knobs, node_.get(), ranks_per_node));
+          std::make_unique<TestRank>(*this, r, size, channels_, knobs, node_.get(), ranks_per_node, air_));
   }
 
   // Runs body(rank) on all ranks and returns when all have ended and nothing moves any more.
@@ -335,6 +349,7 @@ class TestCluster {
       for (auto& rank : ranks_) moved |= rank->make_progress();
     }
   }
+  TestAir& air() { return air_; }
   bool one_node() const { return node_ != nullptr; }
   TestRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
 
@@ -355,6 +370,7 @@ class TestCluster {
 
   std::unique_ptr<TestNode> node_;
   std::vector<LoopbackChannel*> channels_;
+  TestAir air_;
   std::vector<std::unique_ptr<TestRank>> ranks_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -22,6 +22,13 @@ std::vector<std::string> counter_report(MpiProcess& process) {
         fmt::format("one-sided puts={} gets={} accumulates={} fetches={} bytes_written={} bytes_read={}",
                     one_sided.puts, one_sided.gets, one_sided.accumulates, one_sided.fetches,
                     one_sided.bytes_written, one_sided.bytes_read));
+  if (const MulticastEngine* multicast = process.collectives().multicast()) {
+    const MulticastCounters& counters = multicast->counters();
+    if (counters.by_multicast + counters.by_trees + counters.waits > 0)
+      lines.push_back(fmt::format(
+          "multicast broadcasts={} by_trees={} packets_repaired={} waits={} suspensions={}",
+          counters.by_multicast, counters.by_trees, counters.repairs, counters.waits, counters.suspensions));
+  }
   for (const Transport* channel : process.environment().channels->channels()) {
     std::string line;
     for (const ChannelCounter& counter : channel->list_counters())

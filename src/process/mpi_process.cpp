@@ -190,6 +190,7 @@ Result<> MpiProcess::connect() {
     abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), what));
   });
   HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
+  collectives_.use_multicast(lane_, *environment_.channels);
   windows_.open(lane_, rank_, *environment_.channels, environment_.channels->neighbours());
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);

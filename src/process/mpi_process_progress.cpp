@@ -129,11 +129,14 @@ void MpiProcess::end_interrupted_call() {
 // The order: what arrived first, then what waited for room, then what was waiting for either.
 bool MpiProcess::move(bool as_stand_in) {
   bool moved = false;
+  if (collectives_.wants_time()) now_ = environment_.clock->now();
+  collectives_.begin_pass(now_);
   // The shared-memory channel is called directly, so that its packets are matched without an indirection.
   if (shared_memory_ != nullptr) moved = shared_memory_->progress_for(direct_messages_);
   for (Transport* channel : polled_channels_) moved |= channel->progress(lane_, now_);
   moved |= point_to_point_.progress();
   moved |= windows_.progress();
+  moved |= collectives_.progress_multicast();
   // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
   if (starts_ > 0) [[likely]]
     moved |= collectives_.progress(!as_stand_in);

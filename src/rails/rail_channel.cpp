@@ -105,6 +105,8 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
 
 RemoteMemory* RailChannel::remote_memory() { return usable() ? &engine_->windows : nullptr; }
 
+Multicast* RailChannel::multicast() { return usable() ? &engine_->recovery.multicast() : nullptr; }
+
 bool RailChannel::progress(TransportEvents& events, Nanoseconds now) {
   return engine_->progress(events, now);
 }

@@ -79,6 +79,7 @@ class RailChannel final : public Transport {
   std::vector<ChannelCounter> list_counters() const override;
 
  private:
+  Multicast* multicast() override;  // for who knows it as a Transport
   explicit RailChannel(std::unique_ptr<RailEngine> engine);
   std::unique_ptr<RailEngine> engine_;
   bool armed_for_solicited_ = false;  // only; since it was armed last

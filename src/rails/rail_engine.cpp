@@ -51,6 +51,7 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   bool moved = false;
   for (const auto& rail : resources.rails)
     if (schedule.to_be_polled(*rail)) moved |= completions.poll(*rail) > 0;
+  if (recovery.multicast().active()) moved |= recovery.multicast().receive();
   if (schedule.begin_look()) {
     moved |= recovery.look();
     if (schedule.looks_at_all()) {
@@ -79,7 +80,8 @@ bool RailEngine::awaits_own_completions() const {
 
 Nanoseconds RailEngine::deadline() const {
   if (!recovery.started()) return never;
-  return std::min({recovery.next_run(), rendezvous.deadline(), schedule.deadline()});
+  return std::min(
+      {recovery.next_run(), rendezvous.deadline(), schedule.deadline(), recovery.multicast().user_due()});
 }
 
 void RailEngine::check_invariants() const {

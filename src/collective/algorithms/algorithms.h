@@ -15,6 +15,7 @@ Task broadcast_binomial(Operation& operation);
 Task broadcast_linear(Operation& operation);
 Task broadcast_scatter_allgather(Operation& operation);
 Task broadcast_two_level(Operation& operation);
+Task broadcast_multicast(Operation& operation);
 
 Task gather_binomial(Operation& operation);
 Task gather_linear(Operation& operation);

@@ -10,13 +10,6 @@ namespace {
 
 constexpr std::size_t small_packet_bytes = 256;
 
-// The key of the job's datagrams: from its name, so that it is known before anything is exchanged.
-std::uint32_t datagram_key(std::string_view job) {
-  std::uint32_t key = 2166136261u;
-  for (const char c : job) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
-  return key & 0x7FFFFFFF;  // the high bit would mean a privileged one
-}
-
 struct FoundPort {
   std::uint16_t device;
   std::uint8_t port;
@@ -41,6 +34,12 @@ std::vector<FoundPort> find_ports(const std::vector<std::unique_ptr<rdma::Device
 }
 
 }  // namespace
+
+std::uint32_t datagram_key(const RailContext& context) {
+  std::uint32_t key = 2166136261u;
+  for (const char c : context.settings.job_id) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
+  return key & 0x7FFFFFFF;  // the high bit would mean a privileged one
+}
 
 RailResources::RailResources(const Knobs& knobs)
     : small_packets(small_packet_bytes, 128), packets(static_cast<std::size_t>(knobs.rail_packet), 32) {}
@@ -85,7 +84,7 @@ Result<> RailResources::open_rails(const RailContext& context) {
     shape.device_number = each.device;
     shape.port = each.port;
     shape.most_receives = static_cast<std::int32_t>(context.knobs.rail_receives);
-    shape.datagram_key = datagram_key(context.settings.job_id);
+    shape.datagram_key = datagram_key(context);
     shape.packet_bytes = static_cast<std::uint32_t>(packets.buffer_bytes());
     shape.flow = &context.port_flow;
     auto rail = Rail::open(*devices[each.device], shape, packets);

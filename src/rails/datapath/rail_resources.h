@@ -18,6 +18,9 @@
 
 namespace hawser {
 
+// The key of the job's datagrams: from its name, so that it is known before anything is exchanged.
+std::uint32_t datagram_key(const RailContext& context);
+
 struct RailResources {
   explicit RailResources(const Knobs& knobs);
   RailResources(const RailResources&) = delete;

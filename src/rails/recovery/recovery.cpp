@@ -13,6 +13,7 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       timers_(lower.timers),
       schedule_(lower.schedule),
       paths_(lower.context, lower.resources, lower.timers),
+      multicast_(lower.context, lower.resources, lower.timers),
       alternates_(lower.context, lower.resources, lower.timers, lower.schedule, paths_),
       quarantine_(lower.context, lower.resources, lower.peers, alternates_, driver_),
       failover_(lower.context, lower.resources, lower.timers, lower.completions,
@@ -40,6 +41,7 @@ Result<> Recovery::start() {
   auto secret = addresses_.job_secret();
   if (!secret) return secret.take_error();
   connector_.start(secret.value());
+  multicast_.start(secret.value());
   return {};
 }
 
@@ -87,6 +89,7 @@ void Recovery::on_device_gone(std::uint16_t device) {
     if (rail->device_number() != device || rail->dead) continue;
     rail->dead = true;
     paths_.on_device_gone(*rail);
+    multicast_.on_device_gone(*rail);
     connector_.on_port(*rail, false);
   }
   adapters_.on_fatal(device);
@@ -109,6 +112,7 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
       ++context_.counters.port_events;
       rail.query();
       paths_.forget(rail);
+      multicast_.ask_anew(rail);
       connector_.on_port(rail, event.kind == rdma::DeviceEvent::Kind::port_active);
       connector_.on_paths_settled();
       break;
@@ -118,6 +122,7 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
       if (!port) break;
       rail.query();
       paths_.forget(rail);
+      multicast_.ask_anew(rail);
       timers_.run_soon();  // others are to be told
       connector_.on_moved(rail);
       connector_.on_paths_settled();
@@ -161,11 +166,12 @@ void Recovery::run_timers() {
   connector_.progress();
   if (cap_.progress()) connector_.on_paths_settled();
   packets_.progress();
+  multicast_.progress();
   if (context_.now >= next_watch_) watch_peers();
   adapters_.progress();
   addresses_.progress();
   Nanoseconds next = std::min({paths_.deadline(), connector_.deadline(), cap_.deadline(), packets_.deadline(),
-                               adapters_.deadline(), addresses_.deadline()});
+                               adapters_.deadline(), addresses_.deadline(), multicast_.deadline()});
   for (Subchannel* s = timers_.front(); s != nullptr; s = timers_.next(s)) next = std::min(next, due_of(*s));
   if (context_.knobs.rail_give_up > 0 && !timers_.empty()) next = std::min(next, next_watch_);
   timers_.set_next_run(next);

@@ -15,6 +15,7 @@
 #include "rails/recovery/connector.h"
 #include "rails/recovery/datagram_packets.h"
 #include "rails/recovery/failover.h"
+#include "rails/recovery/multicast_rails.h"
 #include "rails/recovery/path_lookup.h"
 #include "rails/recovery/quarantine.h"
 #include "rails/recovery/subchannel_driver.h"
@@ -52,6 +53,8 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   // When timers_due() wants to be asked though nothing comes: requests that hang bring nothing.
   Nanoseconds next_run() const;
   ConnectionCounters datagrams() const { return connector_.counters(); }
+  MulticastRails& multicast() { return multicast_; }
+  const MulticastRails& multicast() const { return multicast_; }
   // Whether connections are closed on purpose.
   bool capped() const { return cap_.caps(); }
 
@@ -91,6 +94,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   const PollSchedule& schedule_;
 
   PathLookup paths_;
+  MulticastRails multicast_;
   AlternatePaths alternates_;
   Quarantine quarantine_;
   Failover failover_;

@@ -86,8 +86,8 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(interrupts_useless),
     HAWSER_COUNTER(interrupts_suppressed),
     HAWSER_COUNTER(packets_by_datagram), HAWSER_COUNTER(datagrams_repeated),
-    HAWSER_COUNTER(last_failure),
-    HAWSER_COUNTER(last_resumption),
+    HAWSER_COUNTER(multicast_groups), HAWSER_COUNTER(multicast_sent), HAWSER_COUNTER(multicast_received),
+    HAWSER_COUNTER(multicast_dropped), HAWSER_COUNTER(last_failure), HAWSER_COUNTER(last_resumption),
 };
 // clang-format on
 #undef HAWSER_COUNTER

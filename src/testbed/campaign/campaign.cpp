@@ -51,7 +51,7 @@ std::string reached_by(const SimulationOutcome& outcome) {
       "beyond_cap={} taken_back={} recoveries={} "
       "adapters_reopened={} probes_failed={} partitions={} migrations={} "
       "dropped_stale={} dropped_duplicate={} checksum_errors={} puts={} confirmations={} by_datagram={} "
-      "datagrams_repeated={}",
+      "datagrams_repeated={} multicast_sent={} multicast_received={}",
       outcome.incidents, outcome.messages, rails.packets_sent, rails.out_of_order, rails.failures,
       rails.failed_again, rails.late_failures, (outcome.repeated_bytes + rails.bytes_reissued) / 1024,
       rails.watchdog, rails.drain_time_outs, rails.fences_sent, rails.packets_reissued,
@@ -59,7 +59,7 @@ std::string reached_by(const SimulationOutcome& outcome) {
       rails.connections_beyond_cap, rails.taken_back, rails.recoveries, rails.adapters_reopened,
       rails.probes_failed, rails.partitions, rails.migrations, rails.dropped_stale, rails.dropped_duplicate,
       rails.checksum_errors, rails.stripes_put, rails.confirming_reads, rails.packets_by_datagram,
-      rails.datagrams_repeated);
+      rails.datagrams_repeated, rails.multicast_sent, rails.multicast_received);
 }
 
 [[noreturn]] void work(const CampaignOptions& options, std::uint64_t first, std::uint64_t step, int output,

@@ -44,6 +44,8 @@ constexpr Case cases[] = {
     {PlantedBug::busy_victim, Kind::faulty, 1, "assertion failed"},
     {PlantedBug::mutual_victims, Kind::faulty, 1, "time limit"},
     {PlantedBug::datagram_twice, Kind::faulty, 1, ""},
+    {PlantedBug::acknowledged_twice, Kind::faulty, 1, ""},
+    {PlantedBug::early_free, Kind::faulty, 1, ""},
     {PlantedBug::dead_key, Kind::faulty, 41, "not registered any more"},
 };
 

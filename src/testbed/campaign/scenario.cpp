@@ -27,6 +27,7 @@ class FaultyDrawing final : ScenarioDrawing {
     if (wishes_.faults) draw_incidents();
     if (rare) draw_rare_incidents();
     if (interrupts_.chance(0.3)) draw_interrupts();
+    if (multicast_.chance(0.25)) draw_multicast();
     fabric().patience = patience;
     fabric().check_every = random_.chance(0.02) ? 100 : 0;
     return std::move(scenario_);
@@ -163,6 +164,44 @@ class FaultyDrawing final : ScenarioDrawing {
     scenario_.traffic.rendezvous = packet_;
   }
 
+  // Broadcasts by multicast, of few roots, with which others are in between; and packets that are lost then.
+  void draw_multicast() {
+    knob("HAWSER_MULTICAST", "always");
+    const int roots = 1 + static_cast<int>(multicast_.below(2));
+    const bool many = ranks() > 8;
+    for (PlannedPhase& phase : scenario_.traffic.phases)
+      for (auto left = multicast_.below(many ? 4 : 16); left > 0; --left) {
+        const auto all = static_cast<std::uint64_t>(ranks());
+        PlannedCollective each;
+        each.kind = multicast_.chance(0.3) ? PlannedCollective::Kind::immediate_broadcast
+                                           : PlannedCollective::Kind::broadcast;
+        each.root =
+            static_cast<int>((scenario_.seed + multicast_.below(static_cast<std::uint64_t>(roots))) % all);
+        each.key = multicast_.next();
+        const std::uint64_t most = multicast_.chance(0.7)   ? 64
+                                   : multicast_.chance(0.7) ? 9000
+                                   : many                   ? 20'000
+                                                            : 200'000;
+        each.count = static_cast<int>(1 + multicast_.below(most));
+        phase.collectives.push_back(each);
+      }
+    if (!wishes_.faults || multicast_.chance(0.3)) return;
+    for (auto left = 1 + multicast_.below(3); left > 0; --left) {
+      const std::string port =
+          parts_.adapter(static_cast<int>(multicast_.below(static_cast<std::uint64_t>(parts_.hosts))),
+                         static_cast<int>(multicast_.below(static_cast<std::uint64_t>(parts_.rails))));
+      Incident incident;
+      incident.begin = {fmt::format("link {} loss {:.3f}", port, 0.2 * multicast_.uniform())};
+      if (multicast_.chance(0.3))
+        incident.begin.push_back(fmt::format("link {} delay {}us", port, 1 << multicast_.below(8)));
+      incident.end = {fmt::format("link {} clear", port)};
+      incident.after_packets = 1 + multicast_.below(200);
+      incident.lasts = millisecond << multicast_.below(9);
+      fabric().incidents.push_back(std::move(incident));
+    }
+    fabric().heal = healing(parts_);
+  }
+
   void draw_incidents() {
     // Roughly as many packets as the program will need, so that incidents fall into it.
     const std::uint64_t packets = 40 + scenario_.traffic.messages() * 5;
@@ -225,6 +264,7 @@ class FaultyDrawing final : ScenarioDrawing {
   FabricParts parts_;
   // Drawn apart, so that older seeds stay what they were.
   Random rare_{scenario_.seed * 131 + 5}, interrupts_{scenario_.seed * 257 + 11};
+  Random multicast_{scenario_.seed * 769 + 3};
   int packet_ = 0;
   bool rated_ = false;
 };

@@ -41,6 +41,9 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.connections_beyond_cap += one.connections_beyond_cap;
   sum.packets_by_datagram += one.packets_by_datagram;
   sum.datagrams_repeated += one.datagrams_repeated;
+  sum.multicast_sent += one.multicast_sent;
+  sum.multicast_received += one.multicast_received;
+  sum.multicast_dropped += one.multicast_dropped;
   sum.queue_pairs += one.queue_pairs;
   sum.queue_pairs_most = std::max(sum.queue_pairs_most, one.queue_pairs_most);
   sum.packet_bytes += one.packet_bytes;

@@ -24,13 +24,14 @@ constexpr Nanoseconds clock_read_cost = 20;
 
 // When all messages are over, only the protocol's own packets come; of the message room, the last report of
 // memory for unexpected messages (message/eager_window.h), which its peer may have asked for in the last
-// barrier; and of the collectives, what others say at the end of a communicator, which nobody waits for here
-// any more.
+// barrier; and of the collectives, what others say at the end of a communicator or of their multicast
+// packets, which nobody waits for here any more.
 class NothingArrives final : public TransportEvents {
  public:
   void on_packet(ProcessIndex, const TransportHeader& header, const std::byte*, std::int64_t size) override {
     const bool end = header.traffic == TrafficClass::collective && size == 0;
-    HAWSER_ASSERT(end || MessageHeader::of(header).kind == MessageHeader::Kind::report);
+    HAWSER_ASSERT(end || header.handler == HandlerId::collective ||
+                  MessageHeader::of(header).kind == MessageHeader::Kind::report);
   }
   void on_offer(ProcessIndex, const TransportHeader&, const ExposeToken&, std::int64_t) override {
     HAWSER_UNREACHABLE();

@@ -35,6 +35,7 @@ class SimulatedRails final : public Transport {
     rails_->fetch(peer, token, into, end);
   }
   RemoteMemory* remote_memory() override { return rails_->remote_memory(); }
+  Multicast* multicast() override { return static_cast<Transport&>(*rails_).multicast(); }
   bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override { return rails_->deadline(); }
   // Takes effect at the rank's own time, so something may come between its last look and this.

@@ -1,0 +1,162 @@
+// Broadcasts by multicast through the collective engine, over a network that loses what it likes.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "collective/construction.h"
+#include "collective/test_cluster.h"
+#include "datatype/predefined.h"
+#include "mpi/failure.h"
+
+namespace hawser::testing {
+namespace {
+
+Knobs with_multicast() {
+  Knobs knobs;
+  knobs.multicast = "always";
+  return knobs;
+}
+
+class BroadcastMulticast : public ::testing::Test {
+ protected:
+  // Broadcasts from all roots in turn, of `bytes` bytes; some of them in the background.
+  void broadcasts(TestRank& rank, Communicator& communicator, int count, std::size_t bytes) {
+    std::vector<std::vector<int>> data(3, std::vector<int>(bytes / sizeof(int)));
+    for (int i = 0; i < count; ++i) {
+      Request* requests[3] = {};
+      for (int k = 0; k < 3; ++k) {
+        const int root = (i + k) / 2 % rank.size;
+        auto& mine = data[static_cast<std::size_t>(k)];
+        std::iota(mine.begin(), mine.end(), rank.rank == root ? i * 10 + k : -100000);
+        CollectiveCall call{Collective::broadcast};
+        call.root = root;
+        call.receive = {mine.data(), static_cast<std::int64_t>(mine.size()),
+                        &types[PredefinedType::plain_int]};
+        if (i % 2 == 0)
+          ASSERT_TRUE(rank.engine.run(communicator, call));
+        else
+          ASSERT_TRUE(rank.engine.start(communicator, call, requests[k]));
+      }
+      for (int k = 0; k < 3; ++k) {
+        if (requests[k] != nullptr) {
+          rank.wait(requests[k]);
+          ASSERT_TRUE(requests[k]->finish());
+          requests[k]->destroy();
+        }
+        const auto& mine = data[static_cast<std::size_t>(k)];
+        for (std::size_t at = 0; at < mine.size(); ++at)
+          ASSERT_EQ(mine[at], i * 10 + k + static_cast<int>(at))
+              << "rank " << rank.rank << ", broadcast " << i;
+      }
+    }
+  }
+
+  // All broadcasts of some sizes, in MPI_COMM_WORLD and in a communicator that is freed at once.
+  void run(TestCluster& cluster, int count) {
+    for (const std::size_t bytes : {4, 4000, 20000}) {
+      cluster.run([&](TestRank& rank) {
+        rank.lane.at_bad_packet([](const std::string& what) { ADD_FAILURE() << what; });
+        auto made = duplicate(rank.engine, *rank.world);
+        ASSERT_TRUE(made);
+        broadcasts(rank, *rank.world, count, bytes);
+        broadcasts(rank, *made.value(), count / 2, bytes);
+      });
+      if (HasFatalFailure()) return;
+    }
+  }
+  static MulticastCounters sum(TestCluster& cluster, int ranks) {
+    MulticastCounters sum;
+    for (int r = 0; r < ranks; ++r) {
+      const MulticastCounters& one = cluster.rank(r).engine.multicast()->counters();
+      sum.by_multicast += one.by_multicast;
+      sum.by_trees += one.by_trees;
+      sum.repairs += one.repairs;
+      sum.waits += one.waits;
+      sum.suspensions += one.suspensions;
+    }
+    return sum;
+  }
+
+  PredefinedTypes types;
+};
+
+TEST_F(BroadcastMulticast, GoesByMulticastOnceAllAreAttached) {
+  for (const int on_node : {1, 2, 3, -2}) {
+    SCOPED_TRACE(on_node);
+    TestCluster cluster(6, with_multicast(), false, on_node);
+    run(cluster, 12);
+    const MulticastCounters counters = sum(cluster, 6);
+    EXPECT_GT(counters.by_multicast, 2 * counters.by_trees);
+    EXPECT_LT(counters.repairs, counters.by_multicast);
+  }
+}
+
+TEST_F(BroadcastMulticast, IsRightWhateverIsLost) {
+  const double losses[] = {0.01, 0.2, 1};
+  for (const double loss : losses)
+    for (const int on_node : {1, 2}) {
+      SCOPED_TRACE(loss);
+      TestCluster cluster(5, with_multicast(), false, on_node);
+      cluster.air().loss = loss;
+      cluster.air().twice = cluster.air().late = 0.1;
+      run(cluster, 12);
+      const MulticastCounters counters = sum(cluster, 5);
+      EXPECT_GT(counters.by_multicast, 0u);
+      EXPECT_GT(counters.repairs, 0u);
+      // The more is lost, the more goes by trees.
+      if (loss == 1) {
+        EXPECT_GT(counters.suspensions, 0u);
+        EXPECT_GT(counters.by_trees, counters.by_multicast);
+      }
+    }
+}
+
+TEST_F(BroadcastMulticast, GoesByTreesWhereNobodyCanJoin) {
+  TestCluster cluster(5, with_multicast(), false, 2);
+  cluster.air().works = false;
+  run(cluster, 10);
+  EXPECT_EQ(sum(cluster, 5).by_multicast, 0u);
+  cluster.air().works = true;
+  run(cluster, 10);
+  EXPECT_GT(sum(cluster, 5).by_multicast, 0u);
+  cluster.air().works = false;  // in the middle of all
+  run(cluster, 10);
+}
+
+TEST_F(BroadcastMulticast, OtherAmountsAreAnError) {
+  TestCluster cluster(4, with_multicast(), false, 2);
+  cluster.run([&](TestRank& rank) {
+    broadcasts(rank, *rank.world, 12, 4000);
+    std::vector<std::byte> data(rank.rank == 0 ? 400 : 300);
+    CollectiveCall call{Collective::broadcast};
+    call.receive = {data.data(), static_cast<std::int64_t>(data.size()), &types[PredefinedType::byte]};
+    const auto result = rank.engine.run(*rank.world, call);
+    if (rank.rank == 2) {
+      ASSERT_FALSE(result);
+      EXPECT_EQ(error_class_of(result.error()), ErrorClass::truncate);
+    }
+  });
+}
+
+// What only a process of the job can send, and no process of the job sends.
+TEST_F(BroadcastMulticast, NonsenseIsTold) {
+  TestCluster cluster(4, with_multicast(), false, 1);
+  cluster.run([&](TestRank& rank) { broadcasts(rank, *rank.world, 12, 4000); });
+  MulticastControl header;
+  header.source_rank = 1;
+  LeaderStatus status;
+  status.expected = 1u << 30;
+  const ByteSequence bytes{reinterpret_cast<std::byte*>(&status), sizeof status, nullptr};
+  const auto sent = [&](std::int64_t size) {
+    cluster.rank(1).channel().try_send(0, header, {bytes.data, size, nullptr});
+    TestRank& taker = cluster.rank(0);
+    std::string told;
+    taker.lane.at_bad_packet([&](const std::string& what) { told = what; });
+    for (int i = 0; i < 10; ++i) taker.make_progress();
+    return told;
+  };
+  EXPECT_NE(sent(bytes.size).find("a state of multicast packets that cannot be"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hawser::testing

@@ -1,0 +1,104 @@
+// Broadcasts by multicast over the rails of a virtual fabric: that they arrive, that nothing but time is lost
+// with cables and packets, and that they are faster than trees where `auto` takes them. In virtual time.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "testbed/simulator/simulation.h"
+
+namespace hawser {
+namespace {
+
+struct Fabric {
+  int ranks = 8, on_node = 2;
+  int rails = 2;
+  std::string topology = "two-switch";
+  std::string parameters;
+  std::string faults;
+};
+
+SimulationOptions options_of(const Fabric& fabric, const char* multicast) {
+  SimulationOptions options{.ranks = fabric.ranks, .seed = 5, .ranks_per_node = fabric.on_node};
+  options.fabric = FabricOptions{.topology = fabric.topology,
+                                 .rails = fabric.rails,
+                                 .ranks_per_host = fabric.on_node,
+                                 .parameters = fabric.parameters,
+                                 .faults = fabric.faults};
+  // What is lost on a connection is not to cost much: it is not what is tested.
+  options.knobs = {{"HAWSER_MULTICAST", multicast}, {"HAWSER_RAIL_ACKNOWLEDGE_TIME", "100us"}};
+  options.time_limit = 60 * second;
+  return options;
+}
+
+// Broadcasts of `bytes` from root after root; true if all are right.
+bool broadcasts(int rank, int size, int count, int bytes, MPI_Comm comm) {
+  std::vector<unsigned char> data(static_cast<std::size_t>(bytes));
+  bool right = true;
+  for (int i = 0; i < count; ++i) {
+    const int root = i / 7 % size;
+    for (std::size_t at = 0; at < data.size(); ++at)
+      data[at] = static_cast<unsigned char>(rank == root ? i + static_cast<int>(at % 251) : 0xff);
+    MPI_Bcast(data.data(), bytes, MPI_BYTE, root, comm);
+    for (std::size_t at = 0; at < data.size(); ++at)
+      right &= data[at] == static_cast<unsigned char>(i + static_cast<int>(at % 251));
+  }
+  return right;
+}
+
+SimulationOutcome run(const Fabric& fabric, int rounds = 1, Nanoseconds pause = 0) {
+  return Simulation(options_of(fabric, "always")).run([&](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    for (int round = 0; round < rounds; ++round) {
+      for (const int bytes : {8, 3000, 20000, 300000})
+        EXPECT_TRUE(broadcasts(self.rank(), self.size(), 40, bytes, MPI_COMM_WORLD)) << bytes;
+      MPI_Comm freed;
+      MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+      EXPECT_TRUE(broadcasts(self.rank(), self.size(), 40, 5000, freed));
+      MPI_Comm_free(&freed);
+      self.compute(pause);
+    }
+    MPI_Finalize();
+  });
+}
+
+TEST(Multicast, GoesOverInfinibandAndEthernet) {
+  for (const char* const link : {"", "link-layer ethernet"})
+    for (const int on_node : {1, 2, 4}) {
+      const SimulationOutcome outcome = run({.on_node = on_node, .parameters = link});
+      ASSERT_TRUE(outcome.finished()) << link << on_node << outcome.report;
+      EXPECT_GT(outcome.rails.multicast_sent, 0u);
+      EXPECT_GT(outcome.rails.multicast_received, outcome.rails.multicast_sent);
+      EXPECT_EQ(outcome.rails.multicast_dropped, 0u);
+      EXPECT_EQ(outcome.rails.failures, 0u);
+    }
+}
+
+TEST(Multicast, IsRightWherePacketsAreLost) {
+  for (const char* const loss : {"0.01", "0.05", "0.2"}) {
+    std::string faults;
+    for (const char* const port : {"n0/hw0", "n1/hw1", "n2/hw0"})
+      faults += std::string("0 link ") + port + " loss " + loss + "\n";
+    const SimulationOutcome outcome = run({.faults = faults});
+    ASSERT_TRUE(outcome.finished()) << loss << outcome.report;
+    EXPECT_GT(outcome.rails.multicast_sent, 0u);
+  }
+}
+
+TEST(Multicast, ReturnsAfterADeadSwitch) {
+  const Fabric fabric{.faults = "0.002 switch switch0 dead\n0.5 switch switch0 alive\n"};
+  const SimulationOutcome outcome = run(fabric, 6, 300 * millisecond);
+  ASSERT_TRUE(outcome.finished()) << outcome.report;
+  EXPECT_GT(outcome.rails.multicast_sent, 0u);
+}
+
+// Nobody answers who wants to join: the manager's host has died.
+TEST(Multicast, ProgramsGoOnWithoutASubnetManager) {
+  const Fabric fabric{.faults = "0 adapter n0/hw0 dead\n"};
+  const SimulationOutcome outcome = run(fabric);
+  ASSERT_TRUE(outcome.finished()) << outcome.report;
+}
+
+}  // namespace
+}  // namespace hawser
