@@ -23,6 +23,7 @@ void MulticastEngine::close() {
   if (network_ != nullptr) {
     network_->set_due(never);
     network_->set_multicast_handler(nullptr);
+    for (const auto& [key, group] : groups_) network_->leave(key);
   }
   lane_ = nullptr;
   channels_ = nullptr;

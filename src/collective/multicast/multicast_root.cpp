@@ -13,6 +13,17 @@ namespace {
 // With less in a packet, trees are better.
 constexpr std::int64_t least_packet_bytes = 256;
 
+// Of a packet, as the rails are now; 0: there is no multicast now.
+std::int64_t packet_bytes_to(MulticastEngine& engine, const std::vector<ProcessIndex>& leaders) {
+  if (engine.network() == nullptr) return 0;
+  std::int64_t bytes = engine.network()->payload_bytes();
+  // What is sent again is one active message.
+  for (const ProcessIndex leader : leaders)
+    bytes = std::min(bytes, std::min(Transport::one_piece, engine.channel_of(leader)->eager_limit(leader)) -
+                                static_cast<std::int64_t>(sizeof(MulticastHeader)));
+  return bytes < least_packet_bytes ? 0 : bytes;
+}
+
 }  // namespace
 
 MulticastRoot::MulticastRoot(MulticastEngine& engine, const MulticastKey& key, int rank,
@@ -21,23 +32,14 @@ MulticastRoot::MulticastRoot(MulticastEngine& engine, const MulticastKey& key, i
       key_(key),
       rank_(rank),
       leaders_(std::move(leaders)),
-      machine_(static_cast<int>(leaders_.size())) {
-  Multicast* const network = engine.network();
-  if (network == nullptr) return;
-  packet_bytes_ = network->payload_bytes();
-  // What is sent again is one active message.
-  for (const ProcessIndex leader : leaders_)
-    packet_bytes_ = std::min(packet_bytes_,
-                             std::min(Transport::one_piece, engine.channel_of(leader)->eager_limit(leader)) -
-                                 static_cast<std::int64_t>(sizeof(MulticastHeader)));
-  if (packet_bytes_ < least_packet_bytes) packet_bytes_ = 0;
-}
+      machine_(static_cast<int>(leaders_.size())) {}
 
 std::uint32_t MulticastRoot::rails() const {
   return packet_bytes_ == 0 ? 0 : engine_.network()->joined(key_);
 }
 
 bool MulticastRoot::chooses_multicast(Nanoseconds now) {
+  if (packet_bytes_ == 0) packet_bytes_ = packet_bytes_to(engine_, leaders_);
   const std::uint64_t before = machine_.suspensions();
   const bool chosen = machine_.chooses_multicast(rails(), now);
   engine_.counters().suspensions += machine_.suspensions() - before;
