@@ -73,6 +73,11 @@ static MessageRequest& begin_send(PointToPoint& messages, SendMode mode, const S
   if (dest == proc_null) [[unlikely]]
     return messages.sent();
   const SendTarget target = target_of(comm, dest, tag, traffic);
+  if (comm.revoked()) [[unlikely]] {
+    MessageRequest& request = messages.send_in_vain(mode, target, ErrorClass::revoked);
+    keep_alive(request, comm);
+    return request;
+  }
   if (!datatype.contiguous) [[unlikely]]
     return start_packed_send(process, mode, buf, count, datatype, target, comm);
   const ByteSequence bytes = one_piece(buf, count, datatype);
@@ -118,11 +123,21 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
     return failure(ErrorClass::type,
                    "the message of {} bytes from rank {} with tag {} is not a whole number of elements",
                    status.bytes, status.source, status.tag);
+  if (status.error == ErrorClass::proc_failed)
+    return failure(status.error, "the process at the other end has failed");
+  if (status.error == ErrorClass::proc_failed_pending)
+    return failure(status.error,
+                   "a process that might send the message has failed; the receive goes on after "
+                   "MPIX_Comm_failure_ack");
+  if (status.error == ErrorClass::revoked) return failure(status.error, "the communicator was revoked");
   return failure(status.error, "the message could not be received");
 }
 
 [[gnu::noinline]] Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status) {
   if (!request.complete) process.wait_for(request);
+  // Who waits for any source in a call has no request to go on with.
+  if (request.status.error == ErrorClass::proc_failed_pending) [[unlikely]]
+    process.point_to_point().fail(request, ErrorClass::proc_failed);
   if (status != nullptr) *status = request.status;
   if (request.status.error != ErrorClass::success) [[unlikely]] {
     Error error = error_of(request.status, request.message_size, request.bytes.size);
@@ -137,7 +152,7 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 
 Result<> send_otherwise(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
                         int dest, int tag, Communicator& comm) {
-  if (dest >= 0 && datatype.contiguous) [[likely]] {
+  if (comm.may_send_to(dest) && datatype.contiguous) [[likely]] {
     PointToPoint& messages = process.point_to_point();
     const SendTarget target = target_of(comm, dest, tag, TrafficClass::blocking);
     const ByteSequence bytes = one_piece(buf, count, datatype);
@@ -168,6 +183,7 @@ Result<> ssend(MpiProcess& process, const void* buf, std::int64_t count, Datatyp
 Result<> bsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
                int tag, Communicator& comm) {
   if (dest == proc_null) return {};
+  if (comm.revoked()) return error_of({dest, tag, ErrorClass::revoked, false, 0}, 0, 0);
   TypePacker packer;
   return process.point_to_point().send_buffered(target_of(comm, dest, tag, TrafficClass::nonblocking),
                                                 describe_data(buf, count, datatype, packer), &comm,

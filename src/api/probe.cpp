@@ -8,6 +8,14 @@ static void set(Status* status, const Status& value) {
   if (status != nullptr) *status = value;
 }
 
+// Why no message can come any more, or none can be waited for; none: one may.
+static Result<> check_source(MpiProcess& process, const Communicator& comm, int source) {
+  if (!process.survival().any() || source == proc_null) return {};
+  const ErrorClass why = process.survival().stops(comm, source);
+  if (why == ErrorClass::success) return {};
+  return error_of({source, any_tag, why, false, 0}, 0, 0);
+}
+
 Result<> iprobe(MpiProcess& process, int source, int tag, Communicator& comm, bool& flag, Status* status) {
   Status found = Status::from_proc_null();
   const ReceivePattern pattern{comm.context(), source, tag};
@@ -17,14 +25,20 @@ Result<> iprobe(MpiProcess& process, int source, int tag, Communicator& comm, bo
     process.poll_for_test();
     flag = messages.probe(pattern, found);
   }
-  if (flag) set(status, found);
+  if (!flag) return check_source(process, comm, source);
+  set(status, found);
   return {};
 }
 
 Result<> probe(MpiProcess& process, int source, int tag, Communicator& comm, Status* status) {
   Status found = Status::from_proc_null();
   const ReceivePattern pattern{comm.context(), source, tag};
-  if (source != proc_null) process.wait_until([&] { return process.point_to_point().probe(pattern, found); });
+  bool flag = source == proc_null;
+  process.wait_until([&] {
+    flag = flag || process.point_to_point().probe(pattern, found);
+    return flag || !check_source(process, comm, source);
+  });
+  if (!flag) return check_source(process, comm, source);
   set(status, found);
   return {};
 }
@@ -44,7 +58,8 @@ Result<> improbe(MpiProcess& process, int source, int tag, Communicator& comm, b
     if (message != nullptr) message->communicator = Ref<Counted>(&comm);
   }
   flag = message != nullptr;
-  if (flag) set(status, found);
+  if (!flag) return check_source(process, comm, source);
+  set(status, found);
   return {};
 }
 
@@ -56,8 +71,9 @@ Result<> mprobe(MpiProcess& process, int source, int tag, Communicator& comm, Me
     const ReceivePattern pattern{comm.context(), source, tag};
     process.wait_until([&] {
       message = process.point_to_point().matched_probe(pattern, found);
-      return message != nullptr;
+      return message != nullptr || !check_source(process, comm, source);
     });
+    if (message == nullptr) return check_source(process, comm, source);
     message->communicator = Ref<Counted>(&comm);
   }
   set(status, found);

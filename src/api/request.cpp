@@ -20,6 +20,8 @@ Result<> finish_slowly(MpiProcess& process, Request*& request, Status* status) {
     }
   }
   if (!result) process.set_error_origin(*r);
+  // A receive that goes on.
+  if (r->status.error == ErrorClass::proc_failed_pending) return result;
   if (r->persistent) {
     r->active = false;
     return result;

@@ -17,7 +17,7 @@ Request& isend_otherwise(MpiProcess& process, const void* buf, std::int64_t coun
 [[gnu::always_inline]] inline bool sent_at_once(MpiProcess& process, const void* buf, std::int64_t count,
                                                 const Datatype& datatype, int dest, int tag,
                                                 const Communicator& comm, TrafficClass traffic) {
-  if (dest < 0 || !datatype.contiguous) [[unlikely]]
+  if (!comm.may_send_to(dest) || !datatype.contiguous) [[unlikely]]
     return false;
   const ByteSequence bytes = one_piece(buf, count, datatype);
   return process.point_to_point().send_inline(target_of(comm, dest, tag, traffic), bytes.data, bytes.size);

@@ -16,7 +16,8 @@ namespace hawser {
 // made of them in mpi/error_class.h.
 enum class ErrorKind : std::uint8_t {
   unknown,
-  other,  // the system, the network or a peer refused
+  other,      // the system, the network or a peer refused
+  peer_lost,  // a process has failed, or cannot be reached any more
   invalid_argument,
   not_found,
   access_denied,  // it belongs to another user

@@ -67,6 +67,12 @@ int fail(Where where, Owner owner, Result<>& result) {
   return fail(where, owner, error);
 }
 
+int stopped(const char* function, MPI_Win win, ErrorClass why) {
+  Entry entry(function);
+  return entry.fail(entry.find<Window>(win),
+                    failure(why, "a process of the window has failed; the window is of no use any more"));
+}
+
 int bad_handle(Where where, Owner owner, const char* argument, const char* noun, ErrorClass error_class,
                bool null, std::uint64_t value) {
   if (null) return fail(where, owner, failure(error_class, "{} is the null {}", argument, noun));

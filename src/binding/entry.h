@@ -96,6 +96,8 @@ int check_blocks(Where where, Owner owner, const BlockArguments& blocks, int n,
 [[gnu::cold]] int unsupported_file(Where where);
 // What MPI_Comm_get_name and its like answer for a null handle.
 [[gnu::cold]] int name_of_null(Where where, const char* name, char* out, int* length);
+// A process of the window has failed.
+[[gnu::cold]] int stopped(const char* function, MPI_Win win, ErrorClass why);
 MpiProcess* process_at_any_time();
 // Ends the job: `function` could not allocate.
 [[gnu::cold, noreturn]] void out_of_memory(const char* function, const std::bad_alloc& error);
@@ -224,7 +226,7 @@ class Entry {
 
   // Why a rank is good: the tests of the hot path.
   static bool is_peer(const Communicator& communicator, int rank) {
-    return static_cast<unsigned>(rank) < static_cast<unsigned>(communicator.peer_count());
+    return communicator.may_send_to(rank) || communicator.was_peer(rank);
   }
   static bool is_peer(const Window& window, int rank) {
     return static_cast<unsigned>(rank) < static_cast<unsigned>(window.size());

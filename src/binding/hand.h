@@ -9,5 +9,5 @@ namespace hawser::binding {
 }  // namespace hawser::binding
 
 // MPI_X is a weak second name of PMPI_X, which a profiling library may replace.
-#define HAWSER_ALIAS(name) \
-  extern "C" decltype(PMPI_##name) MPI_##name __attribute__((weak, alias("PMPI_" #name)))
+#define HAWSER_ALIAS_OF(name) extern "C" decltype(P##name) name __attribute__((weak, alias("P" #name)))
+#define HAWSER_ALIAS(name) HAWSER_ALIAS_OF(MPI_##name)

@@ -28,12 +28,13 @@ EagerSink Lane::on_eager_begin(ProcessIndex source, const TransportHeader& heade
   return handler == nullptr ? EagerSink{} : handler->on_eager_begin(source, header, size);
 }
 
-void Lane::on_peer_lost(ProcessIndex, const Error& error) {
-  if (loss_.empty()) loss_ = error.text;
+void Lane::on_peer_lost(ProcessIndex peer, const Error& error) {
+  if (lost_.insert(peer).second) losses_.push_back({peer, error.text});
 }
 
 void Lane::on_bad_packet(ProcessIndex source, std::string what) {
-  if (!bad_packet_.empty()) return;
+  // What a process that has failed sent last may be about what has ended since.
+  if (!bad_packet_.empty() || lost_.count(source) != 0) return;
   bad_packet_ = fmt::format("rank {} sent {}; do all ranks use the same version of Hawser?", source, what);
   if (end_job_) end_job_(bad_packet_);
 }

@@ -17,7 +17,10 @@
 
 #include <array>
 #include <functional>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "channel/transport.h"
 
@@ -30,8 +33,6 @@ class Lane final : public TransportEvents {
     handlers_[static_cast<std::size_t>(id)] = handler;
   }
 
-  // Why the first lost peer cannot be reached; empty while all can.
-  const std::string& loss() const { return loss_; }
   // What the first peer that sent nonsense sent; empty while none has. `end_job` is called with it at once.
   const std::string& bad_packet() const { return bad_packet_; }
   void at_bad_packet(std::function<void(const std::string&)> end_job) { end_job_ = std::move(end_job); }
@@ -43,13 +44,20 @@ class Lane final : public TransportEvents {
   EagerSink on_eager_begin(ProcessIndex source, const TransportHeader& header, std::int64_t size) override;
   void on_peer_lost(ProcessIndex peer, const Error& error) override;
   void on_bad_packet(ProcessIndex source, std::string what) override;
+  // Processes that cannot be reached, in the order of the reports; taking them forgets them.
+  struct Loss {
+    ProcessIndex process;
+    std::string why;
+  };
+  std::vector<Loss> take_losses() { return std::exchange(losses_, {}); }
 
  private:
   // Null: the number is no handler's, which was reported.
   ActiveMessageHandler* handler_of(ProcessIndex source, const TransportHeader& header);
 
   std::array<ActiveMessageHandler*, handler_ids> handlers_ = {};
-  std::string loss_;
+  std::vector<Loss> losses_;
+  std::set<ProcessIndex> lost_;
   std::string bad_packet_;
   std::function<void(const std::string&)> end_job_;
 };

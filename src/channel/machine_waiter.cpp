@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace hawser {
 namespace {
@@ -30,13 +31,24 @@ MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t ma
       clock_(clock) {}
 
 Result<> MachineWaiter::watch(Transport& channel) {
-  if (channels_.empty()) {
+  HAWSER_TRY(watch_descriptors());
+  channels_.push_back(&channel);
+  for (const int descriptor : channel.descriptors()) HAWSER_TRY(watched_.add(descriptor, 0, true, false));
+  return {};
+}
+
+Result<> MachineWaiter::watch(int descriptor) {
+  HAWSER_TRY(watch_descriptors());
+  return watched_.add(descriptor, 0, true, false);
+}
+
+// From now on sleeps are on descriptors.
+Result<> MachineWaiter::watch_descriptors() {
+  if (!std::exchange(watches_, true)) {
     auto made = ReadySet::make();
     if (!made) return made.take_error();
     watched_ = std::move(made).value();
   }
-  channels_.push_back(&channel);
-  for (const int descriptor : channel.descriptors()) HAWSER_TRY(watched_.add(descriptor, 0, true, false));
   if (block_ == nullptr || wakes_.valid()) return {};
   std::string name;
   auto listener = make_wake_listener(name);
@@ -74,7 +86,7 @@ void MachineWaiter::note_pause(std::uint32_t idle_passes) {
 }
 
 void MachineWaiter::sleep() {
-  const std::uint32_t how = channels_.empty() ? on_futex : on_descriptors;
+  const std::uint32_t how = watches_ ? on_descriptors : on_futex;
   if (!prepare(how)) return;
   const Nanoseconds time = time_to_sleep();
   if (time <= 0) return;

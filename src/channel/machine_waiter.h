@@ -33,8 +33,11 @@ class MachineWaiter final : public Waiter {
 
   // From now on sleeps also end when something of this channel arrives, and at its deadline.
   Result<> watch(Transport& channel);
+  // The same of a descriptor that is readable when somebody has to look; who looks, reads it.
+  Result<> watch(int descriptor);
 
  private:
+  Result<> watch_descriptors();
   bool crowded() { return machine_crowded_ || (load_ != nullptr && load_->crowded()); }
   void sleep();
   void note_pause(std::uint32_t idle_passes);
@@ -54,7 +57,8 @@ class MachineWaiter final : public Waiter {
   bool armed_ = false;  // the channels, since one of them woke this process last
   Clock& clock_;
   std::vector<Transport*> channels_;
-  ReadySet watched_;  // of the channels' descriptors; made with the first
+  bool watches_ = false;
+  ReadySet watched_;  // of the channels' descriptors and others; made with the first
   FileDescriptor wakes_;
 };
 

@@ -80,6 +80,11 @@ bool PostedBuffers::withdraw(int place) {
                                                   std::memory_order_acq_rel);
 }
 
+void PostedBuffers::take_away(int place) {
+  own(place).state.store(state_of(Phase::free, uses_[static_cast<std::size_t>(place)].life),
+                         std::memory_order_release);
+}
+
 std::optional<PostedBuffers::Found> PostedBuffers::find(std::int32_t owner,
                                                         const TransportHeader& header) const {
   const ProcessBlock& block = segment_.block(owner);

@@ -46,6 +46,8 @@ class PostedBuffers {
   // That it was looked at and that the receive is gone, senders see together.
   Met meet(int place, std::uint32_t expose, RingReceiver& ring);
   bool withdraw(int place);
+  // Whatever its sender was doing when it failed.
+  void take_away(int place);
   std::uint32_t transfer_of(int place) const { return uses_[static_cast<std::size_t>(place)].transfer; }
 
   // A sender.

@@ -16,6 +16,8 @@ class PostedReceives {
                    const ByteSequence& into) = 0;
   // The receive does not wait any more. False: its message is being written, and will be offered.
   virtual bool withdraw(int place) = 0;
+  // The same though its message may be half written: its sender has failed, and writes no more.
+  virtual void take_away(int place) = 0;
   // Transport::fetch for the receive at this place, which met the message that `token` names.
   virtual void fetch_shown(int place, ProcessIndex source, const ExposeToken& token, const ByteSequence& into,
                            Completion* end) = 0;

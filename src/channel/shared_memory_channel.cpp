@@ -86,8 +86,8 @@ void SharedMemoryChannel::look_at_some(TransportEvents& events, Nanoseconds now)
     if (block.left.load(std::memory_order_acquire) != 0) continue;
     died_[static_cast<std::size_t>(index)] = true;
     const ProcessIndex process = processes_[static_cast<std::size_t>(index)];
-    events.on_peer_lost(
-        process, failure(ErrorKind::other, "rank {} (process {} of this node) has died", process, block.pid));
+    events.on_peer_lost(process, failure(ErrorKind::peer_lost, "rank {} (process {} of this node) has died",
+                                         process, block.pid));
   }
 }
 
@@ -109,6 +109,8 @@ void SharedMemoryChannel::wake(int place) {
 bool SharedMemoryChannel::try_send(ProcessIndex process, const TransportHeader& header,
                                    const ByteSequence& payload) {
   Peer& peer = peer_of(process);
+  if (peer.lost) [[unlikely]]
+    return true;  // swallowed
   RingSender& ring = peer.sender;
   HAWSER_ASSERT(payload.size <= eager_limit_);
   const auto size = static_cast<std::uint32_t>(payload.size);

@@ -44,6 +44,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, Completion* end) override;
   bool progress(TransportEvents& events, Nanoseconds) override { return progress_for(events); }
   bool flushed() const override;
+  void give_up(ProcessIndex peer, const Error& error, TransportEvents& events) override;
   std::vector<ChannelCounter> list_counters() const override;
 
   RemoteMemory* remote_memory() override { return &remote_memory_; }
@@ -126,7 +127,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     std::uint32_t claims_from = 0;     // every message after this one, ...
     std::uint32_t claims_to = 0;       // up to this one, is for receives that they claimed themselves
     std::vector<std::pair<std::uint32_t, std::array<std::byte, Slot::inline_limit>>>
-        pending;  // see send_control
+        pending;        // see send_control
+    bool lost = false;  // it has failed
   };
   static_assert(sizeof(Peer) <= 448, "what an idle neighbour costs in this process's own memory");
   struct Exposed {
@@ -187,12 +189,24 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   void drain(Peer& peer, const Slot* slot, Events& events);
   bool transfers_active() const {
     return pending_slots_ + streams_.size() + unasked_.size() > 0 || !fetches_.empty() ||
-           !without_number_.empty() || remote_memory_.pending();
+           !without_number_.empty() || !refused_.empty() || remote_memory_.pending();
   }
   bool progress_transfers(TransportEvents& events);
   void admit_senders();
 
   void look_at_some(TransportEvents& events, Nanoseconds now);
+
+  // shared_loss.cpp
+  // Nothing can be had of a neighbour that has failed.
+  bool refuses(const Peer& peer, Completion* end) {
+    if (peer.lost) [[unlikely]]
+      refused_.push_back(end);
+    return peer.lost;
+  }
+  void tell_refused();
+  void read_last_words(Peer& peer, TransportEvents& events);
+  void end_sends(Peer& peer, const Error& error);
+  void end_fetches(Peer& peer, const Error& error);
 
   // shared_memory_channel.cpp: packets
   void receive_other(Peer& peer, const Slot& slot, TransportEvents& events);
@@ -238,6 +252,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   int show(ProcessIndex source, const TransportHeader& header, const TransportHeader& mask,
            const ByteSequence& into) override;
   bool withdraw(int place) override;
+  void take_away(int place) override;
   void fetch_shown(int place, ProcessIndex source, const ExposeToken& token, const ByteSequence& into,
                    Completion* end) override;
   void receive_wrote(Peer& peer, const Wrote& wrote, TransportEvents& events);
@@ -302,6 +317,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
       unasked_;                   // numbers of what is exposed and not asked for, with some that are over
   std::size_t next_unasked_ = 0;  // to be looked at
   std::vector<Peer*> contradictions_;  // senders of messages that met another receive than they claimed
+  std::vector<Completion*> refused_;   // of what was asked of neighbours that have failed
   std::uint64_t bytes_written_ = 0;    // straight into receivers' memory
   std::uint32_t pieces_came_ = 0;      // through rings
   std::vector<bool> areas_;

@@ -48,6 +48,7 @@ T payload_of(const Slot& slot) {
 bool SharedMemoryChannel::try_expose(ProcessIndex process, const TransportHeader& header,
                                      const ByteSequence& bytes, Completion* end) {
   Peer& peer = peer_of(process);
+  if (refuses(peer, end)) return true;
   if (!peer.sender.room(1, 0)) return false;
   std::uint32_t id;
   if (free_exposed_.empty()) {
@@ -72,6 +73,7 @@ bool SharedMemoryChannel::try_expose(ProcessIndex process, const TransportHeader
 
 void SharedMemoryChannel::fetch(ProcessIndex process, const ExposeToken& token, const ByteSequence& into,
                                 Completion* end) {
+  if (refuses(peer_of(process), end)) return;
   Fetch& fetch = make_fetch(process, token, into, end);
   // Only the oldest are looked at, so all that are older have a number.
   if (into.size > 0 && (free_numbers_.empty() || !without_number_.empty()))
@@ -173,6 +175,7 @@ bool SharedMemoryChannel::progress_transfers(TransportEvents& events) {
   if (!fetches_.empty()) moved |= advance_fetches();
   if (!unasked_.empty() || !contradictions_.empty()) moved |= write_unasked(events);
   missed_passes_ = 0;
+  if (!refused_.empty()) tell_refused();
   if (remote_memory_.pending()) moved |= remote_memory_.progress(events);
   return moved;
 }
@@ -201,17 +204,6 @@ bool SharedMemoryChannel::advance_fetches() {
     fetch = next;
   }
   return moved;
-}
-
-// Whether this process can copy from the sender's memory: both ends in one piece, and allowed.
-bool SharedMemoryChannel::may_copy(Fetch& fetch) {
-  return fetch.address != 0 && fetch.into.contiguous() && copyable(*fetch.peer);
-}
-
-bool SharedMemoryChannel::copyable(Peer& peer) {
-  if (peer.copyable == Peer::Copyable::unknown)
-    peer.copyable = can_copy_from(segment_.block(peer.index)) ? Peer::Copyable::yes : Peer::Copyable::no;
-  return peer.copyable == Peer::Copyable::yes;
 }
 
 // As many as one pass is for: the sender may claim some between them.

@@ -26,6 +26,17 @@ constexpr std::size_t looks_per_pass = 8;
 
 // The receiving side.
 
+// Whether this process can copy from the sender's memory: both ends in one piece, and allowed.
+bool SharedMemoryChannel::may_copy(Fetch& fetch) {
+  return fetch.address != 0 && fetch.into.contiguous() && copyable(*fetch.peer);
+}
+
+bool SharedMemoryChannel::copyable(Peer& peer) {
+  if (peer.copyable == Peer::Copyable::unknown)
+    peer.copyable = can_copy_from(segment_.block(peer.index)) ? Peer::Copyable::yes : Peer::Copyable::no;
+  return peer.copyable == Peer::Copyable::yes;
+}
+
 int SharedMemoryChannel::show(ProcessIndex source, const TransportHeader& header, const TransportHeader& mask,
                               const ByteSequence& into) {
   if (free_numbers_.empty()) return -1;
@@ -45,6 +56,11 @@ bool SharedMemoryChannel::withdraw(int place) {
   if (!posted_.withdraw(place)) return false;
   free_numbers_.push_back(static_cast<std::int32_t>(posted_.transfer_of(place)));
   return true;
+}
+
+void SharedMemoryChannel::take_away(int place) {
+  posted_.take_away(place);
+  free_numbers_.push_back(static_cast<std::int32_t>(posted_.transfer_of(place)));
 }
 
 void SharedMemoryChannel::fetch_shown(int place, ProcessIndex source, const ExposeToken& token,

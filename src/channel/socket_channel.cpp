@@ -303,7 +303,7 @@ void SocketChannel::lose(ProcessIndex process, const Error& error, TransportEven
   peer.outgoing.reset();
   peer.streams.clear();
   const auto told = [&] {
-    return failure(ErrorKind::other, "rank {} cannot be reached: {}", process, error.text);
+    return failure(ErrorKind::peer_lost, "rank {} cannot be reached: {}", process, error.text);
   };
   for (std::uint32_t i = 0; i < exposed_.size(); ++i) {
     if (exposed_[i].peer != process) continue;

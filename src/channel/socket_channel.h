@@ -38,6 +38,9 @@ class SocketChannel final : public Transport {
   }
   std::vector<int> descriptors() const override { return {ready_.descriptor()}; }
   bool flushed() const override;
+  void give_up(ProcessIndex peer, const Error& error, TransportEvents& events) override {
+    if (!peers_[static_cast<std::size_t>(peer)].lost) lose(peer, error, events);
+  }
   // In a forked child: closes its copies of the connections, so that they end when the process itself ends.
   // The channel is of no use afterwards.
   void forget();

@@ -198,6 +198,9 @@ class Transport {
   virtual void look_around(TransportEvents&, Nanoseconds) {}
   // The process gave its core away for so long between two passes.
   virtual void note_pause(Nanoseconds) {}
+  // The process has failed, says somebody who knows: ends what waits for it, and reports it as lost if it was
+  // not. Not from within progress. Here: of a transport that keeps nothing by peers.
+  virtual void give_up(ProcessIndex, const Error&, TransportEvents&) {}
   // True when nothing that this process sent is still in this process's hands (MPI_Finalize).
   virtual bool flushed() const = 0;
 };

@@ -13,7 +13,7 @@ namespace hawser {
 namespace {
 
 // Where the ranks of a communicator tell each other that they are done with it.
-constexpr std::uint32_t retirement_context = 3;
+constexpr std::uint32_t retirement_context = end_context;
 
 // Ends of communicators that one pass looks at.
 constexpr std::int64_t retirements_at_once = 8;
@@ -87,7 +87,10 @@ CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator&
       context_(communicator.context()),
       area_(area) {}
 
-CollectiveRecord::~CollectiveRecord() { engine_.retire(everyone_, rank_, context_, area_); }
+CollectiveRecord::~CollectiveRecord() {
+  engine_.forget(context_);
+  engine_.retire(everyone_, rank_, context_, area_);
+}
 
 CollectiveEngine::CollectiveEngine(PointToPoint& messages, Progress& progress)
     : messages_(messages), progress_(progress) {}
@@ -135,6 +138,9 @@ void CollectiveEngine::close() {
 
 void CollectiveEngine::adopt(Communicator& communicator, int area, std::uint32_t generation) {
   communicator.collective = std::make_unique<CollectiveRecord>(*this, communicator, area, generation);
+  living_[communicator.context()] = &communicator;
+  // Others were faster: they have it, and one has revoked it.
+  if (trouble_.any() && trouble_.revoked(communicator.context())) communicator.revoke();
 }
 
 void CollectiveEngine::adopt_predefined(Communicator& communicator) {
@@ -167,8 +173,9 @@ std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& c
   for (int r = 0; r < communicator.size(); ++r)
     places.push_back(areas_->place_of(communicator.group()->process_of(r)));
   std::byte* memory = areas_->address(places[0], area);
-  return std::make_unique<SharedCollectives>(memory, areas_->area_bytes(), communicator.rank(),
-                                             std::move(places), *areas_, progress_);
+  return std::make_unique<SharedCollectives>(
+      memory, areas_->area_bytes(), communicator.rank(), std::move(places), *areas_, progress_,
+      StopSign(trouble_, communicator.group(), communicator.context()));
 }
 
 std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& communicator) const {
@@ -236,6 +243,9 @@ void CollectiveEngine::begin(Operation& operation, Communicator& communicator) {
 
 // Plans the operation and runs it as far as it goes now.
 void CollectiveEngine::launch(Operation& operation) {
+  operation.planned = false;
+  if (trouble_.any() && never_begins(operation)) [[unlikely]]
+    return;
   if (operation.call.neighbors != nullptr) {
     operation.run(algorithms::neighbor_linear(operation));
     return;
@@ -256,7 +266,9 @@ void CollectiveEngine::launch(Operation& operation) {
 
 Result<> CollectiveEngine::wait_for(Operation& operation) {
   if (!operation.advance()) {
+    awaited_.push_back(&operation);
     progress_.wait_until([&operation] { return operation.advance(); });
+    awaited_.remove(&operation);
   }
   if (operation.planned) finish_plan(operation);
   Result<> result = operation.conclude();
@@ -266,9 +278,11 @@ Result<> CollectiveEngine::wait_for(Operation& operation) {
 
 Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall& call) {
   SharedCollectives* shared = CollectiveRecord::of(communicator).shared.get();
-  if (shared != nullptr && call.neighbors == nullptr && shared->run(call)) {
+  HAWSER_TRY(check(communicator));
+  Result<> result;
+  if (shared != nullptr && call.neighbors == nullptr && run_shared(*shared, call, result)) {
     if (!shared->amounts_differed()) [[likely]]
-      return {};
+      return result;
     return failure(ErrorClass::truncate,
                    "the root of the broadcast sends a different amount of data than this rank expects");
   }
@@ -319,7 +333,7 @@ Result<> CollectiveEngine::run_task(Communicator& communicator, FunctionRef<Task
 Result<> CollectiveEngine::run_task(Participants participants, FunctionRef<Task(Operation&)> task) {
   Operation& operation = take();
   operation.begin(std::move(participants));
-  operation.run(task(operation));
+  if (!trouble_.any() || !never_begins(operation)) operation.run(task(operation));
   return wait_for(operation);
 }
 
@@ -330,7 +344,7 @@ Operation& CollectiveEngine::start_task(Participants participants, Ref<Counted> 
   operation.background = true;
   operation.communicator = std::move(communicator);
   operation.begin(std::move(participants), std::move(within));
-  operation.run(task(operation));
+  if (!trouble_.any() || !never_begins(operation)) operation.run(task(operation));
   if (operation.finished()) {
     complete(operation);
   } else {
@@ -415,6 +429,11 @@ void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context,
   if (!open_ || context / contexts_per_communicator < 2) return;
   for (std::uint32_t i = 0; i < contexts_per_communicator; ++i)
     if (i != retirement_context) messages_.release_context(context + i);
+  // Nobody tells that all are done with it, so the id is never used again.
+  if (trouble_.any() && trouble_.stops(*group, context) != ErrorClass::success) {
+    for (std::uint32_t i = 0; i < contexts_per_communicator; ++i) messages_.close_context(context + i);
+    return;
+  }
   Operation& operation = take();
   operation.begin({std::move(group), rank, context + retirement_context, 0});
   operation.run(retirement(operation, area));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -19,6 +20,7 @@
 #include "collective/operation.h"
 #include "communicator/communicator.h"
 #include "communicator/context_ids.h"
+#include "communicator/trouble.h"
 #include "message/point_to_point.h"
 #include "message/progress.h"
 
@@ -87,6 +89,18 @@ class CollectiveEngine {
   }
   bool progress_multicast() { return multicast_ != nullptr && multicast_->progress(); }
 
+  // What stops operations: survival/ keeps it, and calls end_stopped() when it has learned something.
+  Trouble& trouble() { return trouble_; }
+  const Trouble& trouble() const { return trouble_; }
+  void end_stopped();
+  // Why nothing can be done on the communicator any more, as an error; none: it can.
+  Result<> check(const Communicator& communicator) const {
+    return trouble_.any() ? check_slowly(communicator) : Result<>();
+  }
+  // Those that live, by the first of their context ids; null: none has it.
+  Communicator* find(std::uint32_t context) const;
+  void forget(std::uint32_t context) { living_.erase(context); }
+
   // Whether there are such operations; with `large`, such that move much.
   bool under_way(bool large) const;
 
@@ -118,6 +132,10 @@ class CollectiveEngine {
   bool advance_active(bool user_functions);
   bool advance_retiring();
   Result<> wait_for(Operation& operation);
+  bool run_shared(SharedCollectives& shared, const CollectiveCall& call, Result<>& result);
+  ErrorClass why_stopped(const Operation& operation) const;
+  bool never_begins(Operation& operation);
+  Result<> check_slowly(const Communicator& communicator) const;
 
   PointToPoint& messages_;
   Progress& progress_;
@@ -127,12 +145,15 @@ class CollectiveEngine {
   std::uint32_t generations_ = 0;
   std::shared_ptr<MulticastEngine> multicast_;  // null: not wanted; groups keep it, too
   bool multicast_wanted_ = false;
+  Trouble trouble_;
+  std::unordered_map<std::uint32_t, Communicator*> living_;
   SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
   const ProcessTable* processes_ = nullptr;
   bool open_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_;
   IntrusiveList<Operation, &Operation::active_link> active_;
+  IntrusiveList<Operation, &Operation::active_link> awaited_;  // by the calls that began them
   // Tasks that end communicators. Nobody waits for them; a process may be thousands of them ahead of its
   // slowest peer.
   IntrusiveList<Operation, &Operation::active_link> retiring_;

@@ -32,8 +32,8 @@ Operation::~Operation() {
   if (spare_block_ != nullptr) ::operator delete(spare_block_, block_alignment);
 }
 
-void Operation::abandon() {
-  // From the innermost frame outwards.
+// From the innermost frame outwards.
+void Operation::drop_frames() {
   if (outermost_ && !finished_) {
     for (auto frame = Task::Coroutine::from_address(resume_point_.address()); frame;) {
       const std::coroutine_handle<> outer = frame.promise().awaiting;
@@ -46,6 +46,10 @@ void Operation::abandon() {
   outermost_ = nullptr;
   other_ = nullptr;
   finished_ = true;
+}
+
+void Operation::abandon() {
+  drop_frames();
   for (MessageRequest* request : started_) engine_.point_to_point().release(*request);
   started_.clear();
   packers_.clear();
@@ -89,6 +93,7 @@ void Operation::among_all() {
 }
 
 void Operation::begin_again() {
+  ended_early_ = false;
   finished_ = false;
   complete = false;
   status = Status::empty();
@@ -100,7 +105,12 @@ void Operation::run(Task task) {
 }
 
 bool Operation::advance() {
-  if (!finished_ && may_go_on()) resume_point_.resume();
+  if (!finished_ && may_go_on()) {
+    if (ended_early_) [[unlikely]]
+      drop_frames();
+    else
+      resume_point_.resume();
+  }
   return finished_;
 }
 
@@ -109,6 +119,15 @@ bool Operation::may_go_on() {
   if (!*other_ && (other_only_ || !collect())) return false;
   other_ = nullptr;
   return true;
+}
+
+void Operation::end_early(Error error, ErrorClass why) {
+  if (finished_ || ended_early_) return;
+  fail(std::move(error));
+  ended_early_ = true;
+  planned = false;
+  other_ = nullptr;
+  for (MessageRequest* request : started_) engine_.point_to_point().fail(*request, why);
 }
 
 Result<> Operation::conclude() {
@@ -140,9 +159,14 @@ bool Operation::collect() {
     const bool whole =
         request.direction != MessageRequest::Direction::receive || request.status.bytes == request.bytes.size;
     if (request.status.error != ErrorClass::success || !whole) [[unlikely]] {
-      fail(failure(whole ? request.status.error : ErrorClass::truncate,
-                   "a message of the collective operation failed; do all ranks pass the same root and "
-                   "matching counts?"));
+      const ErrorClass why = request.status.error;
+      // To go on would be to pass nonsense on to others, whose operations would succeed.
+      if (why == ErrorClass::proc_failed)
+        end_early(failure(why, "a process of the communicator failed during the operation"), why);
+      else
+        fail(failure(why == ErrorClass::success ? ErrorClass::truncate : why,
+                     "a message of the collective operation failed; do all ranks pass the same root and "
+                     "matching counts?"));
     }
     messages.release(request);
     started_.pop_back();

@@ -98,6 +98,7 @@ class Operation final : public Request {
   // --- For the engine, and for code that starts operations.
   CollectiveEngine& engine() { return engine_; }
   const Participants& participants() const { return participants_; }
+  const Participants& other_participants() const { return other_participants_; }
   void begin(Participants participants, const NodeLayout* nodes = nullptr,
              MulticastGroup* multicast = nullptr);
   // For an intercommunicator: across the groups, and within our own.
@@ -111,6 +112,8 @@ class Operation final : public Request {
   bool finished() const { return finished_; }
   // Resumes the task if what it waits for is complete. True when the operation is over.
   bool advance();
+  // Gives its messages up, and ends in error when they are over. The task goes no further.
+  void end_early(Error error, ErrorClass why);
   // Frees the task and the scratch memory. Returns the operation's error, if any.
   Result<> conclude();
   // Sets the result that wait and test will return.
@@ -140,6 +143,7 @@ class Operation final : public Request {
   // Removes the complete messages from started_. True when none is left.
   bool collect();
   bool may_go_on();
+  void drop_frames();
   void track(MessageRequest& request);
   int participant(int rank) const { return among_ == nullptr ? rank : among_[rank]; }
   SendTarget target(int to) const;
@@ -156,6 +160,7 @@ class Operation final : public Request {
   int rank_ = 0;
   int size_ = 0;
   bool finished_ = false;
+  bool ended_early_ = false;
   std::coroutine_handle<> resume_point_;
   std::coroutine_handle<> outermost_;
   std::vector<MessageRequest*> started_;

@@ -34,6 +34,9 @@ class CollectiveRecord final : public CollectiveState {
   const Ref<Group>& everyone() const { return everyone_; }
   int rank_among_everyone() const { return rank_; }
 
+  // What CollectiveEngine::check found at this version of the engine's trouble.
+  std::uint64_t checked = 0;
+  ErrorClass stopped = ErrorClass::success;
   std::unique_ptr<SharedCollectives> shared;  // null: the ranks do not share a node
   std::unique_ptr<NodeLayout> nodes;          // null: there is but one level
   std::unique_ptr<MulticastGroup> multicast;  // null: there is none, or one node

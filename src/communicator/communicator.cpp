@@ -3,7 +3,12 @@
 namespace hawser {
 
 Communicator::Communicator(Ref<Group> group, int rank, std::uint32_t context)
-    : rank_(rank), size_(group->size()), context_(context), peers_(group.get()), group_(std::move(group)) {
+    : rank_(rank),
+      size_(group->size()),
+      context_(context),
+      reachable_peers_(size_),
+      peers_(group.get()),
+      group_(std::move(group)) {
   HAWSER_ASSERT(rank >= 0 && rank < size_);
 }
 
@@ -12,6 +17,7 @@ Communicator::Communicator(Ref<Group> group, Ref<Group> remote, int rank, std::u
     : rank_(rank),
       size_(group->size()),
       context_(context),
+      reachable_peers_(remote->size()),
       peers_(remote.get()),
       group_(std::move(group)),
       remote_(std::move(remote)),

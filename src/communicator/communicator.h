@@ -26,6 +26,8 @@
 namespace hawser {
 
 inline constexpr std::uint32_t contexts_per_communicator = 8;
+inline constexpr std::uint32_t contexts_in_use = 6;  // of these, by the communicator itself
+inline constexpr std::uint32_t end_context = 3;
 inline constexpr std::uint32_t pairing_context = 4;
 inline constexpr std::uint32_t partition_context = 5;
 
@@ -47,6 +49,9 @@ class Communicator final : public Counted {
   Ref<Counted> topology;  // Cartesian, graph or distributed graph; null: none
   std::unique_ptr<CollectiveState> collective;
   std::uint32_t handle = 0;  // number in the process's object table; used by binding/ only
+  // How many failures of the job the program has acknowledged here (MPIX_Comm_failure_ack): the first ones
+  // that this process learned of.
+  std::size_t failures_acknowledged = 0;
 
   // An intracommunicator; `rank` is the caller's.
   Communicator(Ref<Group> group, int rank, std::uint32_t context);
@@ -64,6 +69,12 @@ class Communicator final : public Counted {
   bool inter() const { return remote_.get() != nullptr; }
   // The number of ranks that can be sent to: of the remote group in an intercommunicator.
   int peer_count() const { return peers_->size(); }
+  // Whether the rank is one of these and the communicator is not revoked: one comparison for both.
+  bool may_send_to(int rank) const {
+    return static_cast<unsigned>(rank) < static_cast<unsigned>(reachable_peers_);
+  }
+  // Whether it is one of these, and the communicator is revoked: what is begun then ends in error.
+  [[gnu::cold]] bool was_peer(int rank) const { return revoked_ && rank >= 0 && rank < peer_count(); }
   // The process of a rank that can be sent to; 0 <= rank < peer_count().
   ProcessIndex process_of(int rank) const { return peers_->process_of(rank); }
   const Ref<Group>& group() const { return group_; }
@@ -77,11 +88,20 @@ class Communicator final : public Counted {
   void set_context(std::uint32_t context);
   bool usable() const { return usable_; }
 
+  // Some process called MPIX_Comm_revoke: from now on nothing but agreeing and shrinking is done here.
+  void revoke() {
+    revoked_ = true;
+    reachable_peers_ = 0;
+  }
+  bool revoked() const { return revoked_; }
+
  private:
   int rank_;
   int size_;
   std::uint32_t context_ = 0;
   bool usable_ = true;
+  bool revoked_ = false;
+  int reachable_peers_;
   const Group* peers_;
   Ref<Group> group_;
   Ref<Group> remote_;

@@ -27,6 +27,12 @@ struct JobLayout {
   std::string host_name;      // of the (virtual) host, if the launcher told; empty: ask the machine
 };
 
+// A process of the job that has failed, says the launcher.
+struct LostRank {
+  int rank = 0;
+  std::string why;
+};
+
 class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
@@ -47,6 +53,16 @@ class Bootstrap {
   // True if the launcher shows abort's reason to the user, so that the caller need not.
   virtual bool shows_reason() const { return false; }
   virtual Result<> finalize() = 0;
+
+  // Whether the launcher goes on with the others when a process fails, tells them, and leaves it out of
+  // fences. If so:
+  virtual bool survives() const { return false; }
+  // Who has failed since the last call. Does not wait.
+  virtual std::vector<LostRank> take_lost() { return {}; }
+  // A process cannot be reached. The launcher ends it, so that it has failed for everyone.
+  virtual void report_lost(int, std::string_view) {}
+  // Readable when there is something to be taken; -1: there is none.
+  virtual int lost_descriptor() const { return -1; }
   // In a forked child: closes its copy of the connection to the launcher, and says nothing there.
   virtual void forget() {}
 };

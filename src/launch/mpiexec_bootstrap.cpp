@@ -24,21 +24,23 @@ Result<int> number(std::span<const std::string_view> environment, std::string_vi
 
 }  // namespace
 
-MpiexecBootstrap::MpiexecBootstrap(JobLayout layout, int fd) : layout_(std::move(layout)), connection_(fd) {
+MpiexecBootstrap::MpiexecBootstrap(JobLayout layout, int fd, bool survives)
+    : layout_(std::move(layout)), connection_(fd), survives_(survives) {
   // The rank may start the library again after finalizing it (sessions), through the same descriptor.
   connection_.keep_open();
 }
 
 Result<std::unique_ptr<Bootstrap>> MpiexecBootstrap::connect(std::span<const std::string_view> environment) {
   JobLayout layout;
-  int fd = -1, own_cores = 0;
+  int fd = -1, own_cores = 0, survives = 0;
   const std::pair<std::string_view, int*> numbers[] = {{"PMI_FD", &fd},
                                                        {"PMI_RANK", &layout.rank},
                                                        {"PMI_SIZE", &layout.size},
                                                        {"HAWSER_JOB_APPNUM", &layout.app_number},
                                                        {"HAWSER_JOB_UNIVERSE_SIZE", &layout.universe_size},
                                                        {"HAWSER_JOB_NODE_FD", &layout.node_segment_fd},
-                                                       {"HAWSER_JOB_OWN_CORES", &own_cores}};
+                                                       {"HAWSER_JOB_OWN_CORES", &own_cores},
+                                                       {"HAWSER_JOB_SURVIVE", &survives}};
   for (const auto& [name, target] : numbers) {
     const Result<int> value = number(environment, name);
     if (!value) return Error(value.error());
@@ -53,7 +55,7 @@ Result<std::unique_ptr<Bootstrap>> MpiexecBootstrap::connect(std::span<const std
   layout.node_of_rank = std::move(nodes).value();
   fcntl(layout.node_segment_fd, F_SETFD, FD_CLOEXEC);
 
-  std::unique_ptr<MpiexecBootstrap> bootstrap(new MpiexecBootstrap(std::move(layout), fd));
+  std::unique_ptr<MpiexecBootstrap> bootstrap(new MpiexecBootstrap(std::move(layout), fd, survives != 0));
   // Says that this rank uses MPI, so that mpiexec can tell when it ends without MPI_Finalize. No answer.
   HAWSER_TRY(bootstrap->connection_.send(fmt::format("cmd=hawser_hello version=1 library={}\n", version)));
   return std::unique_ptr<Bootstrap>(std::move(bootstrap));
@@ -67,7 +69,7 @@ Result<> MpiexecBootstrap::put(std::string_view key, std::string_view value) {
 Result<> MpiexecBootstrap::fence() {
   HAWSER_TRY(connection_.send(fmt::format("cmd=hawser_fence length={}\n{}", frame_.size(), frame_)));
   frame_.clear();
-  const Result<PmiMessage> reply = connection_.receive();
+  const Result<PmiMessage> reply = receive_answer();
   if (!reply) return Error(reply.error());
   const auto length = reply.value().number("length");
   if (reply.value().command() != "hawser_fence_out" || !length || *length < 0)
@@ -86,12 +88,45 @@ Result<> MpiexecBootstrap::fence() {
   return {};
 }
 
+// Between a request and its answer the launcher may have told that a rank has failed.
+Result<PmiMessage> MpiexecBootstrap::receive_answer() {
+  while (true) {
+    Result<PmiMessage> reply = connection_.receive();
+    if (!reply || reply.value().command() != "hawser_lost") return reply;
+    HAWSER_TRY(note_lost(reply.value()));
+  }
+}
+
+Result<> MpiexecBootstrap::note_lost(const PmiMessage& message) {
+  const int rank = message.number("rank").value_or(-1);
+  const auto length = message.number("length");
+  if (rank < 0 || rank >= layout_.size || !length || *length < 0)
+    return failure(ErrorKind::other, "mpiexec told of the failure of rank {} of {}", rank, layout_.size);
+  const Result<std::string_view> why = connection_.receive_bytes(static_cast<std::size_t>(*length));
+  if (!why) return Error(why.error());
+  lost_.push_back({rank, std::string(why.value())});
+  return {};
+}
+
+// If the launcher is gone, so is this process soon.
+std::vector<LostRank> MpiexecBootstrap::take_lost() {
+  while (connection_.readable()) {
+    const Result<PmiMessage> message = connection_.receive();
+    if (!message || message.value().command() != "hawser_lost" || !note_lost(message.value())) break;
+  }
+  return std::exchange(lost_, {});
+}
+
+void MpiexecBootstrap::report_lost(int rank, std::string_view why) {
+  (void)connection_.send(fmt::format("cmd=hawser_unreachable rank={} length={}\n{}", rank, why.size(), why));
+}
+
 Result<std::string> MpiexecBootstrap::get(int rank, std::string_view key) {
   const auto found = values_.find({rank, std::string(key)});
   if (found != values_.end()) return found->second;
   if (ask_server_) {
     HAWSER_TRY(connection_.send(fmt::format("cmd=hawser_get rank={} key={}\n", rank, key)));
-    const Result<PmiMessage> reply = connection_.receive();
+    const Result<PmiMessage> reply = receive_answer();
     if (!reply) return Error(reply.error());
     const int rc = reply.value().number("rc").value_or(-1);
     const auto bytes =

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "launch/bootstrap.h"
 #include "launch/pmi_connection.h"
@@ -29,9 +30,15 @@ class MpiexecBootstrap final : public Bootstrap {
   bool shows_reason() const override { return true; }
   Result<> finalize() override;
   void forget() override { connection_.forget(); }
+  bool survives() const override { return survives_; }
+  std::vector<LostRank> take_lost() override;
+  void report_lost(int rank, std::string_view why) override;
+  int lost_descriptor() const override { return survives_ ? connection_.descriptor() : -1; }
 
  private:
-  MpiexecBootstrap(JobLayout layout, int fd);
+  MpiexecBootstrap(JobLayout layout, int fd, bool survives);
+  Result<PmiMessage> receive_answer();
+  Result<> note_lost(const PmiMessage& message);
 
   JobLayout layout_;
   PmiConnection connection_;
@@ -39,6 +46,8 @@ class MpiexecBootstrap final : public Bootstrap {
   std::map<std::pair<int, std::string>, std::string> values_;
   // Set after a fence whose values were too many to hand to everyone: they are asked for one by one.
   bool ask_server_ = false;
+  bool survives_;
+  std::vector<LostRank> lost_;  // not taken yet
 };
 
 }  // namespace hawser

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -33,6 +34,12 @@ Result<> PmiConnection::send(std::string_view text) {
     text.remove_prefix(static_cast<std::size_t>(sent));
   }
   return {};
+}
+
+bool PmiConnection::readable() const {
+  if (stream_.waiting() > 0) return true;
+  pollfd waiting{fd_, POLLIN, 0};
+  return poll(&waiting, 1, 0) > 0;
 }
 
 Result<> PmiConnection::fill() {

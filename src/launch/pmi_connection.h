@@ -24,6 +24,10 @@ class PmiConnection {
   // Closes this process's copy of the descriptor, which another process goes on using.
   void forget();
 
+  int descriptor() const { return fd_; }
+  // Whether there is something to be received; a message may still have to be waited for.
+  bool readable() const;
+
   Result<> send(std::string_view text);
   // The next line; the views in the message are valid until the next call.
   Result<PmiMessage> receive();

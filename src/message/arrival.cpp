@@ -51,6 +51,8 @@ void PointToPoint::store(ProcessIndex source, const MessageHeader& header, const
                          std::int64_t size) {
   if (!well_addressed(header)) [[unlikely]]
     return refuse(source, address_of(header));
+  if (closed(header.context)) [[unlikely]]
+    return refuse_closed(source, header);
   Message& message = hold(source, header, size);
   copy_bytes(message.payload(), payload, size);
   matching_.add(message);
@@ -94,6 +96,8 @@ void PointToPoint::on_offer(ProcessIndex source, const TransportHeader& general,
   if (receive != nullptr) return fetch(source, header, token, size, *receive);
   Message& message = messages_.take(header, source, size, 0);
   message.token = token;
+  if (closed(header.context)) [[unlikely]]
+    return drop(message);
   matching_.add(message);
 }
 
@@ -155,14 +159,25 @@ EagerSink PointToPoint::on_eager_begin(ProcessIndex source, const TransportHeade
   }
   Message& message = hold(source, header, size);
   message.arriving = this;
-  matching_.add(message);
+  if (closed(header.context)) [[unlikely]]
+    drop(message);
+  else
+    matching_.add(message);
   return {ByteSequence{message.payload(), size, nullptr}, &message};
 }
 
-void Message::on_complete(Result<>) { arriving->on_arrived(*this); }
+void Message::on_complete(Result<> result) { arriving->on_arrived(*this, static_cast<bool>(result)); }
 
-void PointToPoint::on_arrived(Message& message) {
+void PointToPoint::on_arrived(Message& message, bool whole) {
   message.arriving = nullptr;
+  if (!whole) [[unlikely]] {
+    // Its sender failed in the middle. A receive that it met fails with it.
+    if (message.receiver != nullptr)
+      end_in_error(*message.receiver, ErrorClass::proc_failed);
+    else if (!message.dropped)
+      matching_.remove(message);
+    return give_back(message);
+  }
   if (message.receiver != nullptr) {
     copy_into(message.receiver->bytes, message.payload(), message.size);
     finish_receive(*message.receiver, message.header.source_rank, message.header.tag, message.size);
@@ -176,7 +191,7 @@ void PointToPoint::on_transferred(MessageRequest& request, Result<> result) {
   if (request.direction == MessageRequest::Direction::send) {
     HAWSER_ASSERT(request.stage == MessageRequest::Stage::exposed);
     if (!result) [[unlikely]]
-      request.status.error = error_class_of(result.error());
+      request.fault = error_class_of(result.error());
     return settle(request);
   }
   HAWSER_ASSERT(request.stage == MessageRequest::Stage::arriving);
@@ -200,7 +215,8 @@ void PointToPoint::check_elements(MessageRequest& receive) {
 // --- Cancelling (MPI-5.0 section 3.8.4) ---
 
 void PointToPoint::cancel(MessageRequest& request) {
-  if (request.complete || !request.active) return;
+  const bool suspended = request.complete && request.stage == MessageRequest::Stage::posted;
+  if ((request.complete && !suspended) || !request.active) return;
   switch (request.stage) {
     case MessageRequest::Stage::idle:
     case MessageRequest::Stage::arriving:
@@ -225,6 +241,7 @@ void PointToPoint::cancel(MessageRequest& request) {
       request.cancelling = true;
       return reply(request.process, cancel_header(request));
   }
+  if (request.fault != ErrorClass::success) return end_in_error(request, request.fault);
   request.status = Status::empty();
   request.status.cancelled = true;
   complete(request);
@@ -264,13 +281,20 @@ void PointToPoint::on_cancel_reply(ProcessIndex source, const MessageHeader& hea
   send.status.cancelled = taken_back;
   // Bytes that were exposed must be free before the send is over, whatever the outcome; a synchronous send
   // that was taken back will hear nothing more.
-  if (send.settled || (taken_back && send.stage == MessageRequest::Stage::awaiting_match)) complete(send);
+  if (send.settled || (taken_back && send.stage == MessageRequest::Stage::awaiting_match)) over(send);
+}
+
+// Of a send that was under way.
+void PointToPoint::over(MessageRequest& send) {
+  if (send.fault != ErrorClass::success) [[unlikely]]
+    return end_in_error(send, send.fault);
+  complete(send);
 }
 
 // The message met its receive, or its bytes are free again.
 void PointToPoint::settle(MessageRequest& send) {
   send.settled = true;
-  if (!send.cancelling) complete(send);
+  if (!send.cancelling) over(send);
 }
 
 }  // namespace hawser

@@ -87,12 +87,17 @@ class Matching {
   // Forgets a context id; calls drop(message) for what lay there, after taking it out.
   template <class Drop>
   void release_context(std::uint32_t context, Drop&& drop) {
+    drop_messages(context, drop);
+    release_bins(bin_of(context, any_source));
+  }
+  // Only what lay there.
+  template <class Drop>
+  void drop_messages(std::uint32_t context, Drop&& drop) {
     Bin& all = bin_of(context, any_source);
     while (Message* message = all.arrivals.front()) {
       remove(*message);
       drop(*message);
     }
-    release_bins(all);
   }
 
   const MatchingCounters& counters() const { return counters_; }

@@ -94,7 +94,9 @@ class alignas(64) MessageRequest final : public Request {
   TrafficClass traffic = TrafficClass::blocking;  // send
   std::int8_t shown = -1;                         // receive: its place among the PostedReceives; -1: none
   bool urgent = false;                            // send
-  ProcessIndex process = 0;                       // send: destination; receive: source, once matched
+  // Why it cannot succeed any more, while it cannot be complete yet: success, proc_failed or revoked.
+  ErrorClass fault = ErrorClass::success;
+  ProcessIndex process = 0;  // send: destination; receive: source, once matched
   std::uint32_t context = 0;
   std::int32_t source_rank = 0;  // send: ours; receive: wanted
   std::int32_t tag = 0;
@@ -148,14 +150,26 @@ class RequestPool {
   // Visits the requests that are started and not complete.
   template <class Visit>
   void for_each_pending(Visit&& visit) const {
-    for (const MessageRequest* chunk : chunks_) {
-      for (std::size_t i = 0; i < chunk_size; ++i)
-        if (chunk[i].stage != MessageRequest::Stage::idle && !chunk[i].complete) visit(chunk[i]);
-    }
+    for_each([&](MessageRequest& request) {
+      if (request.stage != MessageRequest::Stage::idle && !request.complete) visit(request);
+    });
+  }
+  // Visits receives that are complete in error though they are posted (failing.cpp).
+  template <class Visit>
+  void for_each_suspended(Visit&& visit) {
+    for_each([&](MessageRequest& request) {
+      if (request.stage == MessageRequest::Stage::posted && request.complete) visit(request);
+    });
   }
 
  private:
   static constexpr std::size_t chunk_size = 64;
+  // Chunks may be added and requests given back meanwhile.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (std::size_t chunk = 0; chunk < chunks_.size(); ++chunk)
+      for (std::size_t i = 0; i < chunk_size; ++i) visit(chunks_[chunk][i]);
+  }
   void grow();
   void make_chunk();
 

@@ -163,6 +163,7 @@ PartitionedReceive::PartitionedReceive(PointToPoint& messages, Buffer buffer, Pr
   if (pairing.source_rank == proc_null) return;
   pairing_request_ =
       &messages_.take_receive(pairing, {reinterpret_cast<std::byte*>(&plan_), sizeof plan_, nullptr});
+  pairing_request_->process = source_;
   messages_.start_receive(*pairing_request_);
   follow(*pairing_request_);
 }
@@ -204,6 +205,7 @@ void PartitionedReceive::post_parts() {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     MessageRequest& request = messages_.take_receive(
         {data_context_, pattern_.source_rank, plan_.first_tag + static_cast<std::int32_t>(i)}, bytes_of(i));
+    request.process = source_;
     messages_.start_receive(request);
     follow(request);
   }

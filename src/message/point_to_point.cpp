@@ -102,7 +102,9 @@ Result<> PointToPoint::start(MessageRequest& request) {
   } else {
     request.active = true;
     request.complete = false;
-    if (is_send) {
+    if (closed(request.context)) [[unlikely]] {
+      end_in_error(request, ErrorClass::revoked);
+    } else if (is_send) {
       start_send(request);
     } else {
       start_receive(request);
@@ -117,7 +119,9 @@ Result<> PointToPoint::start(MessageRequest& request) {
 
 void PointToPoint::release(MessageRequest& request) {
   if (request.shared) return;
-  if (request.active && !request.complete) {
+  // Suspended, if it is complete and posted (failing.cpp).
+  if (request.active && (!request.complete || request.stage == MessageRequest::Stage::posted)) {
+    request.complete = false;
     request.user_freed = true;
     request.after = MessageRequest::After::recycle;
     return;
@@ -157,9 +161,12 @@ MessageRequest& PointToPoint::isend(SendMode mode, const SendTarget& target, con
 void PointToPoint::start_send(MessageRequest& request) {
   request.cancelling = false;
   request.settled = false;
+  request.fault = ErrorClass::success;
   request.status = Status::empty();
   if (request.process == self_) return send_to_self(request);
   Peer& peer = peer_of(request.process);
+  if (peer.lost()) [[unlikely]]
+    return end_in_error(request, ErrorClass::proc_failed);
   if (!peer.queue.empty() || !transmit(peer, request)) enqueue(peer, request);
 }
 
@@ -179,7 +186,7 @@ void PointToPoint::leave_queue(MessageRequest& request) {
 }
 
 void PointToPoint::set_inline_limit(Peer& peer) {
-  const bool direct = peer.ring != nullptr && peer.queue.empty() && peer.window.open();
+  const bool direct = peer.ring != nullptr && peer.queue.empty() && peer.window.open() && !peer.lost();
   peer.inline_limit = direct ? std::int64_t{Slot::inline_limit} : -1;
 }
 
@@ -259,7 +266,7 @@ bool PointToPoint::send_queued() {
 
 void PointToPoint::reply(ProcessIndex process, const MessageHeader& header) {
   Peer& peer = peer_of(process);
-  if (peer.queue.empty() && peer.channel->try_send(process, header, ByteSequence{})) return;
+  if (peer.lost() || (peer.queue.empty() && peer.channel->try_send(process, header, ByteSequence{}))) return;
   MessageRequest& request = take_request(MessageRequest::Direction::reply);
   request.valid = false;
   request.process = process;
@@ -400,6 +407,9 @@ void PointToPoint::release_context(std::uint32_t context) {
 
 // Gives up a message that is out of the queues and that nobody will receive.
 void PointToPoint::drop(Message& message) {
+  // Its sender may wait for a receive that takes it.
+  if (message.header.kind == MessageHeader::Kind::eager_synchronous && closed(message.header.context))
+    acknowledge_match(message.process, message.header);
   if (message.arriving) {
     message.dropped = true;
     return;  // on_arrived gives it back

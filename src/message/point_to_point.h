@@ -10,10 +10,12 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "channel/channel_set.h"
 #include "channel/lane.h"
 #include "channel/process_table.h"
@@ -143,6 +145,29 @@ class PointToPoint final : public ActiveMessageHandler {
   // Forgets the queues of a context id that will be used anew. Messages in it are dropped.
   void release_context(std::uint32_t context);
 
+  // --- When processes fail and communicators are revoked (failing.cpp)
+
+  // The process has failed: what is sent to it from now on ends in error. The transports were told.
+  void lose_peer(ProcessIndex process);
+  bool has_lost(ProcessIndex process) const {
+    const Peer* const peer = peers_[static_cast<std::size_t>(process)];
+    return peer != nullptr && peer->lost();
+  }
+  // A send that is complete in error.
+  MessageRequest& send_in_vain(SendMode mode, const SendTarget& target, ErrorClass why);
+  // Ends an operation in error. It may be complete only later: when what is on its way has come, or when the
+  // peer has answered that it does not want the message.
+  void fail(MessageRequest& request, ErrorClass why);
+  // Of every operation that is not complete, why it is to fail; success: it is not.
+  void fail_pending(FunctionRef<ErrorClass(const MessageRequest&)> why);
+  // Receives from any source that someone may have failed to send to: they are complete in error for who
+  // waits, but stay posted, and go on with `resume`.
+  void suspend(MessageRequest& receive);
+  void resume_suspended(FunctionRef<bool(const MessageRequest&)> which);
+  // A revoked context: its messages are dropped, also those that come later.
+  void close_context(std::uint32_t context);
+  void reopen_context(std::uint32_t context) { closed_contexts_.erase(context); }
+
   // Visits the sends and receives that are not complete, for reports.
   template <class Visit>
   void for_each_pending(Visit&& visit) const {
@@ -165,7 +190,7 @@ class PointToPoint final : public ActiveMessageHandler {
   // The process sent what it cannot mean; `what` goes on after "rank 3 sent ".
   void refuse(ProcessIndex source, std::string what) { lane_->on_bad_packet(source, std::move(what)); }
   // All pieces of a message that found no receive at its beginning are here.
-  void on_arrived(Message& message);
+  void on_arrived(Message& message, bool whole);
 
  private:
   struct Peer {
@@ -174,12 +199,15 @@ class PointToPoint final : public ActiveMessageHandler {
     std::int64_t inline_limit = -1;
     RingSender* ring = nullptr;
     EagerWindow window;
-    std::int32_t eager_limit = -1;  // bytes; -1: the process itself
+    std::int32_t eager_limit = -1;  // bytes; -1: the process itself; never_sent: it has failed
     ProcessIndex process = 0;
     IntrusiveList<MessageRequest, &MessageRequest::link> queue;  // in order; waits for room
     Transport* channel = nullptr;
     UnexpectedMemory unexpected;  // of its messages to us
     ListLink waiting;             // in waiting_peers_ while the queue is not empty
+
+    static constexpr std::int32_t never_sent = -2;
+    bool lost() const { return eager_limit == never_sent; }
   };
   static_assert(sizeof(Peer) <= 128, "what a peer costs");
 
@@ -268,6 +296,11 @@ class PointToPoint final : public ActiveMessageHandler {
   bool withdraw_shown(MessageRequest& receive);
   void acknowledge_match(ProcessIndex process, const MessageHeader& header);
   void drop(Message& message);
+  bool closed(std::uint32_t context) const {
+    return !closed_contexts_.empty() && closed_contexts_.count(context) != 0;
+  }
+  void refuse_closed(ProcessIndex source, const MessageHeader& header);
+  void end_in_error(MessageRequest& request, ErrorClass why);
   MessageRequest* send_named(ProcessIndex source, const MessageHeader& header);
   void on_matched(ProcessIndex source, const MessageHeader& header);
   Message& hold(ProcessIndex source, const MessageHeader& header, std::int64_t size);
@@ -275,6 +308,7 @@ class PointToPoint final : public ActiveMessageHandler {
   void on_mark(ProcessIndex source, const MessageHeader& header);
   void on_report(ProcessIndex source, const MessageHeader& header);
   void settle(MessageRequest& send);
+  void over(MessageRequest& send);
   void take_back(ProcessIndex source, const MessageHeader& header);
   void on_cancel_reply(ProcessIndex source, const MessageHeader& header);
   static MessageHeader cancel_header(const MessageRequest& send);
@@ -295,6 +329,7 @@ class PointToPoint final : public ActiveMessageHandler {
   MessageRequest sent_;
   MessageRequest null_receive_;
   UnexpectedBounds bounds_;
+  std::set<std::uint32_t> closed_contexts_;
   ProcessIndex self_ = 0;
   std::int32_t next_part_tag_ = 0;
 };

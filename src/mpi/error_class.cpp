@@ -9,6 +9,8 @@ ErrorClass error_class_of(const Error& error) {
       return ErrorClass::unknown;
     case ErrorKind::other:
       return ErrorClass::other;
+    case ErrorKind::peer_lost:
+      return ErrorClass::proc_failed;
     case ErrorKind::invalid_argument:
       return ErrorClass::arg;
     case ErrorKind::not_found:

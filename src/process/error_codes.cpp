@@ -8,8 +8,12 @@ namespace hawser {
 
 namespace {
 
-constexpr const char* texts[] = {
-#define HAWSER_ERROR_CLASS(name, number, text) text,
+struct ClassText {
+  int error_class;
+  const char* text;
+};
+constexpr ClassText texts[] = {
+#define HAWSER_ERROR_CLASS(name, number, text) {number, text},
 #include "mpi/error_classes.def"
 #undef HAWSER_ERROR_CLASS
 };
@@ -44,7 +48,8 @@ Error not_added(int code) {
 }  // namespace
 
 const char* text_of_class(int error_class) {
-  if (error_class >= 0 && error_class < static_cast<int>(std::size(texts))) return texts[error_class];
+  for (const ClassText& known : texts)
+    if (known.error_class == error_class) return known.text;
   const int tool = error_class - first_tool_code;
   return tool >= 0 && tool < static_cast<int>(std::size(tool_texts)) ? tool_texts[tool] : nullptr;
 }

@@ -33,6 +33,8 @@ class MachineChannels final : public ChannelSet {
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
   Neighbours* neighbours() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
+  // Sleeps also end when this descriptor is readable.
+  Result<> watch(int descriptor) { return waiter_->watch(descriptor); }
   RailChannel* rails() { return rails_.get(); }
   // In a forked child: closes its copies of connections to other processes.
   void forget() {

@@ -127,6 +127,8 @@ class MachineEnvironment final : public Environment {
         MachineChannels::build(place, *exchange_, decided_, clock_, devices_);
     if (!built) return built.take_error();
     channels_ = std::move(built).value();
+    if (const int descriptor = bootstrap_->lost_descriptor(); descriptor >= 0)
+      HAWSER_TRY(channels_->watch(descriptor));
     channels = channels_.get();
     rails = channels_->rails();
     progress_place.rails = rails != nullptr;

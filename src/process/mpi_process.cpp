@@ -8,6 +8,7 @@
 #include "base/out_of_memory.h"
 #include "base/rest.h"
 #include "channel/shared_memory_channel.h"
+#include "launch/background_fence.h"
 #include "message/describe.h"
 #include "mpi/failure.h"
 #include "process/counter_report.h"
@@ -192,6 +193,8 @@ Result<> MpiProcess::connect() {
   HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
   collectives_.use_multicast(lane_, *environment_.channels);
   windows_.open(lane_, rank_, *environment_.channels, environment_.channels->neighbours());
+  survival_.open(lane_, *environment_.channels, rank_);
+  survives_ = environment_.bootstrap->survives();
   now_ = environment_.clock->now();
   predefined_attributes_.set(layout);
   describe_job();
@@ -208,6 +211,7 @@ Result<> MpiProcess::disconnect() {
         windows));
   HAWSER_TRY(synchronize_all());
   windows_.close();
+  survival_.close();
   collectives_.close();
   error_origin_ = {};
   self_ = nullptr;
@@ -221,7 +225,7 @@ Result<> MpiProcess::disconnect() {
 // Ends when nothing that this process sent is still in its hands.
 void MpiProcess::flush() {
   wait_until([this] {
-    if (!point_to_point_.flushed() || !windows_.flushed()) return false;
+    if (!point_to_point_.flushed() || !windows_.flushed() || !survival_.flushed()) return false;
     for (const Transport* channel : environment_.channels->channels())
       if (!channel->flushed()) return false;
     return true;
@@ -232,6 +236,7 @@ void MpiProcess::flush() {
 // that a process may go away without anyone missing it. A dissemination barrier in a context of its own.
 Result<> MpiProcess::synchronize_all() {
   flush();
+  if (survives_) return meet_at_launcher();
   const std::uint32_t context = world_context + contexts_per_communicator - 1;
   for (int distance = 1, round = 0; distance < size_; distance *= 2, ++round) {
     const int to = static_cast<int>((std::int64_t{rank_} + distance) % size_);
@@ -245,6 +250,21 @@ Result<> MpiProcess::synchronize_all() {
   }
   flush();
   return {};
+}
+
+// The same where processes may fail: the launcher knows whom not to wait for. Meanwhile others may need what
+// this process has.
+Result<> MpiProcess::meet_at_launcher() {
+  launcher_is_busy_ = true;
+  BackgroundFence fence(*environment_.bootstrap);
+  for (std::uint32_t idle_passes = 0; !fence.done();) {
+    if (make_progress())
+      idle_passes = 0;
+    else
+      rest(idle_passes++);
+  }
+  launcher_is_busy_ = false;
+  return fence.result();
 }
 
 // --- Errors ---

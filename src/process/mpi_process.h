@@ -32,6 +32,7 @@
 #include "process/predefined_attributes.h"
 #include "process/stand_in.h"
 #include "process/thread_level.h"
+#include "survival/survival.h"
 #include "window/window_engine.h"
 
 namespace hawser {
@@ -91,6 +92,7 @@ class MpiProcess final : public Progress, public ToolSource {
   KeyvalTable& keyvals() { return keyvals_; }
   CollectiveEngine& collectives() { return collectives_; }
   WindowEngine& windows() { return windows_; }
+  Survival& survival() { return survival_; }
   ErrorCodes& error_codes() { return error_codes_; }
   PredefinedAttributes& predefined_attributes() { return predefined_attributes_; }
   Info& environment_info() { return *environment_info_; }  // MPI_INFO_ENV
@@ -191,7 +193,11 @@ class MpiProcess final : public Progress, public ToolSource {
   void describe_job();
   void flush();
   Result<> synchronize_all();
+  Result<> meet_at_launcher();
+  void look_for_losses();
+  void on_loss(Lane::Loss loss);
   void abort_after_loss();
+  bool handles_errors() const;
   void look_around();
   void begin_stand_in();
   void begin_and_arm();
@@ -224,6 +230,7 @@ class MpiProcess final : public Progress, public ToolSource {
   DirectMessages direct_messages_{lane_, point_to_point_};
   CollectiveEngine collectives_{point_to_point_, *this};
   WindowEngine windows_{collectives_};
+  Survival survival_{point_to_point_, collectives_, *this};
   PredefinedTypes types_;
   PredefinedOperators operators_;
   KeyvalTable keyvals_;
@@ -235,7 +242,10 @@ class MpiProcess final : public Progress, public ToolSource {
   SharedMemoryChannel* shared_memory_ = nullptr;  // null: none
   std::vector<Transport*> polled_channels_;       // the others
   Nanoseconds now_ = 0;                           // of the last pass that read the clock
-  std::optional<Nanoseconds> loss_seen_;          // when it was noticed that a process cannot be reached
+  std::vector<Lane::Loss> losses_;                // that the job is not to survive
+  Nanoseconds loss_seen_ = 0;                     // the first of them
+  bool survives_ = false;                         // the launcher goes on with the others, and tells who fails
+  bool launcher_is_busy_ = false;                 // another thread talks to it
   Nanoseconds no_yields_until_ = 0;               // in waits among threads
   std::uint32_t passes_ = 0;
   std::uint32_t idle_tests_ = 0;

@@ -31,8 +31,7 @@ bool arm(std::span<Transport* const> channels) {
 void MpiProcess::look_around() {
   now_ = environment_.clock->now();
   for (Transport* channel : environment_.channels->channels()) channel->look_around(lane_, now_);
-  if (!lane_.loss().empty()) [[unlikely]]
-    abort_after_loss();
+  look_for_losses();
   if (!tool_.events().listening()) return;
   if (const RailStatus* status = environment_.rail_status) tool_.events().deliver(*this, *status);
 }
@@ -137,6 +136,7 @@ bool MpiProcess::move(bool as_stand_in) {
   moved |= point_to_point_.progress();
   moved |= windows_.progress();
   moved |= collectives_.progress_multicast();
+  moved |= survival_.progress();
   // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
   if (starts_ > 0) [[likely]]
     moved |= collectives_.progress(!as_stand_in);
@@ -145,17 +145,56 @@ bool MpiProcess::move(bool as_stand_in) {
   return moved;
 }
 
-// A job cannot go on without one of its processes: whoever waits for it would wait for ever. When that
-// process has died the launcher knows why and ends the job; only if it does not within this time, the loss is
-// the reason.
+void MpiProcess::look_for_losses() {
+  if (survives_ && !launcher_is_busy_)
+    for (const LostRank& lost : environment_.bootstrap->take_lost()) survival_.on_failed(lost.rank, lost.why);
+  for (Lane::Loss& loss : lane_.take_losses()) on_loss(std::move(loss));
+  if (!losses_.empty()) [[unlikely]]
+    abort_after_loss();
+  if (survival_.any()) [[unlikely]]
+    survival_.sweep();
+}
+
+// A process that cannot be reached may live, and think the same of this one. The launcher ends it, and then
+// tells everyone. Without such a launcher, it has failed if the program wants to know.
+void MpiProcess::on_loss(Lane::Loss loss) {
+  if (survival_.trouble().has_failed(loss.process)) return;
+  if (survives_) {
+    if (!launcher_is_busy_) environment_.bootstrap->report_lost(loss.process, loss.why);
+  } else if (handles_errors()) {
+    survival_.on_failed(loss.process, loss.why);
+  } else {
+    if (losses_.empty()) loss_seen_ = now_;
+    losses_.push_back(std::move(loss));
+  }
+}
+
+// Whether the program wants to go on after errors.
+bool MpiProcess::handles_errors() const {
+  if (!world_) return false;
+  const auto fatal = [](const Communicator& communicator) {
+    const ErrorHandler::Kind kind = communicator.error_handler->kind;
+    return kind == ErrorHandler::Kind::are_fatal || kind == ErrorHandler::Kind::abort;
+  };
+  return !fatal(*world_) || !fatal(*self_);
+}
+
+// A job whose program does not handle errors cannot go on without one of its processes: whoever waits for it
+// would wait for ever. When that process has died the launcher knows why and ends the job; only if it does
+// not within this time, the loss is the reason.
 void MpiProcess::abort_after_loss() {
   constexpr Nanoseconds time_of_the_launcher = 1 * second;
-  if (!loss_seen_) loss_seen_ = now_;
-  if (now_ - *loss_seen_ < time_of_the_launcher) return;
-  abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), lane_.loss()));
+  if (handles_errors()) {
+    for (const Lane::Loss& loss : std::exchange(losses_, {})) survival_.on_failed(loss.process, loss.why);
+    return;
+  }
+  if (now_ - loss_seen_ < time_of_the_launcher) return;
+  abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), losses_.front().why));
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {
+  if (survival_.any()) [[unlikely]]
+    survival_.sweep();
   if (may_stand_in_) note_awaited();
   wait(done);
   if (may_stand_in_) arm_for_left_reads();

@@ -107,6 +107,10 @@ RemoteMemory* RailChannel::remote_memory() { return usable() ? &engine_->windows
 
 Multicast* RailChannel::multicast() { return usable() ? &engine_->recovery.multicast() : nullptr; }
 
+void RailChannel::give_up(ProcessIndex process, const Error& error, TransportEvents& events) {
+  engine_->give_up(process, error, events);
+}
+
 bool RailChannel::progress(TransportEvents& events, Nanoseconds now) {
   return engine_->progress(events, now);
 }

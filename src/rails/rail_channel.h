@@ -81,6 +81,7 @@ class RailChannel final : public Transport {
  private:
   Multicast* multicast() override;  // for who knows it as a Transport
   explicit RailChannel(std::unique_ptr<RailEngine> engine);
+  void give_up(ProcessIndex peer, const Error& error, TransportEvents& events) override;
   std::unique_ptr<RailEngine> engine_;
   bool armed_for_solicited_ = false;  // only; since it was armed last
   RailAttendance attendance_;

@@ -39,6 +39,15 @@ Result<std::unique_ptr<RailEngine>> RailEngine::open(const RailSettings& setting
   return engine;
 }
 
+// Who was never talked to has nothing to be ended.
+void RailEngine::give_up(ProcessIndex process, const Error& error, TransportEvents& channel_events) {
+  VirtualChannel* const peer = peers.find(process);
+  if (peer == nullptr) return;
+  context.events = &channel_events;
+  recovery.give_up(*peer, error);
+  context.events = nullptr;
+}
+
 bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   context.now = now;
   // What came since the last pass took entries.

@@ -28,6 +28,7 @@ struct RailEngine {
   ~RailEngine();
 
   bool progress(TransportEvents& channel_events, Nanoseconds now);
+  void give_up(ProcessIndex process, const Error& error, TransportEvents& channel_events);
   bool in_progress() const { return context.events != nullptr; }
   // Whether transfers are to begin outside of progress, too.
   bool moves_at_once() const { return moves_at_once_; }

@@ -44,7 +44,10 @@ Task gather(Operation& operation, Told* of_ranks) {
 WindowPeer::~WindowPeer() { HAWSER_ASSERT(queue.empty() && !waiting.linked()); }
 
 Window::Window(WindowEngine& engine, Ref<Communicator> communicator, WindowMemory memory)
-    : engine_(engine), communicator_(std::move(communicator)), memory_(std::move(memory)) {}
+    : engine_(engine),
+      communicator_(std::move(communicator)),
+      stop_(engine.trouble(), communicator_->group(), communicator_->context()),
+      memory_(std::move(memory)) {}
 
 Window::~Window() {
   if (freed_) return;
@@ -87,7 +90,7 @@ std::string WindowEngine::describe_unfreed() const {
   const Window* first = nullptr;
   int count = 0;
   for (const auto& [id, window] : windows_) {
-    if (window->rank() != 0) continue;
+    if (window->rank() != 0 || window->stopped()) continue;
     if (count++ == 0) first = window;
   }
   if (count == 0) return {};
@@ -105,7 +108,10 @@ WindowPeer& Window::make_peer(int rank) {
   return *place;
 }
 
-void Window::wait_until(FunctionRef<bool()> done) { engine_.waiting().wait_until(done); }
+void Window::wait_until(FunctionRef<bool()> done) {
+  engine_.waiting().wait_until([&] { return done() || stop_.raised(); });
+  if (stop_.raised() && !done()) throw Stopped{stop_.why()};
+}
 
 void Window::abandon() {
   for_each_peer([this](WindowPeer& to) { engine_.drop(to); });

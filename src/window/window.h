@@ -23,6 +23,7 @@
 #include "communicator/communicator.h"
 #include "communicator/error_handler.h"
 #include "communicator/info.h"
+#include "communicator/trouble.h"
 #include "message/request.h"
 #include "message/transfer.h"
 #include "window/attached_memory.h"
@@ -50,6 +51,8 @@ class Window final : public Counted {
   Communicator& communicator() const { return *communicator_; }
   const Ref<Group>& group() const { return communicator_->group(); }
   int rank() const { return communicator_->rank(); }
+  // Whether a process of the window has failed: it is of no use any more.
+  bool stopped() { return stop_.raised(); }
   int size() const { return communicator_->size(); }
   // This process's part.
   const WindowMemory& memory() const { return memory_; }
@@ -185,6 +188,8 @@ class Window final : public Counted {
     for (const std::unique_ptr<WindowPeer>& known : peers_)
       if (known != nullptr) act(*known);
   }
+  // Throws Stopped if a process of the window fails before; entry points catch it. The window is of no use
+  // any more then.
   void wait_until(FunctionRef<bool()> done);
   const WindowToken* token_for(RemoteMemory* remote);
   void unregister();
@@ -227,6 +232,7 @@ class Window final : public Counted {
 
   WindowEngine& engine_;
   const Ref<Communicator> communicator_;
+  StopSign stop_;
   WindowMemory memory_;
   Members members_;
   AttachedMemory attached_;             // dynamic

@@ -89,6 +89,15 @@ void WindowEngine::drop(WindowPeer& peer) {
   while (WindowOperation* const operation = peer.queue.pop_front()) operations_.give_back(*operation);
 }
 
+// What waits in a window that a process of it has failed will never go.
+bool WindowEngine::flushed() const {
+  for (const WindowPeer* peer = waiting_peers_.front(); peer != nullptr; peer = waiting_peers_.next(peer))
+    if (!peer->window.stopped()) return false;
+  for (const WindowLink* link = waiting_links_.front(); link != nullptr; link = waiting_links_.next(link))
+    if (!trouble().has_failed(link->process)) return false;
+  return true;
+}
+
 void WindowEngine::forget(Window& window) {
   server_.forget(window);
   const auto found = windows_.find(window.id());

@@ -41,7 +41,7 @@ class WindowEngine final : public ActiveMessageHandler {
   }
   bool any() const { return !windows_.empty(); }
   // True when nothing waits for room.
-  bool flushed() const { return waiting_peers_.empty() && waiting_links_.empty(); }
+  bool flushed() const;
 
   void on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
                  std::int64_t size) override;
@@ -52,6 +52,7 @@ class WindowEngine final : public ActiveMessageHandler {
   // --- For this room's other parts.
   CollectiveEngine& collectives() { return collectives_; }
   Progress& waiting() { return collectives_.waiting(); }
+  const Trouble& trouble() const { return collectives_.trouble(); }
   // Complete: for operations that were done at once.
   Request& done() { return collectives_.point_to_point().sent(); }
   Window* find(std::uint32_t id) const {

@@ -22,7 +22,7 @@ NOT_OURS = re.compile(r"(?i)p?mpixr?_|mpir_(f|c|f08)_|mpirinit|mpi_f_\w+_(null|i
 
 found = symbols_of(library)
 standard = [name.removeprefix("MPI_").lower() for name in (generated / "symbols_standard.txt").read_text().split()]
-no_fortran = re.compile(r"t_|.*_(toint|fromint)$|abi_set_|abi_get_fortran_booleans|.*_c$|pcontrol$")
+no_fortran = re.compile(r"t_|mpix_|.*_(toint|fromint)$|abi_set_|abi_get_fortran_booleans|.*_c$|pcontrol$")
 problems = []
 for name in standard:
     if no_fortran.match(name):

@@ -34,7 +34,7 @@ def signature(function, large):
 
 def alias(function, large):
     """MPI_X, a weak second name of PMPI_X, which a profiling library may replace."""
-    return f"HAWSER_ALIAS({function.c_name(large).removeprefix('MPI_')});"
+    return f"HAWSER_ALIAS_OF({function.c_name(large)});"
 
 
 def buffer_groups(function):
@@ -140,7 +140,14 @@ class EntryPoint:
     def tail(self):
         if self.hot():
             return "}"
-        return f'}} catch (const std::bad_alloc& error) {{ out_of_memory("{self.function.c_name(self.large)}", error); }}'
+        name = self.function.c_name(self.large)
+        stopped = ""
+        window = self.function.find("win")
+        if window is not None and window.direction in ("in", "free"):
+            # A process of the window has failed while the call waited.
+            handle = f"{'*' if window.direction == 'free' else ''}{window.name}"
+            stopped = f'}} catch (const Stopped& stop) {{ return stopped("{name}", {handle}, stop.why);\n'
+        return f'{stopped}}} catch (const std::bad_alloc& error) {{ out_of_memory("{name}", error); }}'
 
     def missing(self):
         """What a function does that is not implemented: its error goes to the handler that an error of it would."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from kinds import KINDS
 
-FLAGS = {"large", "tells_large", "deprecated", "any_time", "hand", "tool", "c_only", "varargs", "lenient", "names_null"}
+FLAGS = {"large", "tells_large", "deprecated", "any_time", "hand", "tool", "c_only", "varargs", "lenient", "names_null",
+         "extension"}
 PARAMETER_FLAGS = {"large_only", "@root", "@leaf", "@each"}
 DIRECTIONS = {"in", "out", "inout", "free", "out_later"}
 
@@ -48,6 +49,10 @@ class Function:
     parameters: list[Parameter]
 
     @property
+    def prefix(self):
+        return "MPIX_" if "extension" in self.flags else "MPI_"
+
+    @property
     def core_name(self):
         return (self.alias or self.name).lower()
 
@@ -57,7 +62,7 @@ class Function:
         return (False, True) if "large" in self.flags else (False,)
 
     def c_name(self, large):
-        return "MPI_" + self.name + ("_c" if large else "")
+        return self.prefix + self.name + ("_c" if large else "")
 
     def find_name(self, name):
         return next((p for p in self.parameters if p.name == name), None)

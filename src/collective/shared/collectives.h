@@ -36,10 +36,11 @@ class ByteView {
 class SharedCollectives {
  public:
   SharedCollectives(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places,
-                    SharedAreas& areas, Progress& progress)
-      : team_(area, area_bytes, rank, std::move(places), areas, progress) {}
+                    SharedAreas& areas, Progress& progress, StopSign stop)
+      : team_(area, area_bytes, rank, std::move(places), areas, progress, std::move(stop)) {}
 
   // Does the operation, or answers false where messages serve better. The answer is the same on all ranks.
+  // Throws Stopped when somebody that it waits for never comes.
   bool run(const CollectiveCall& call);
   // Whether the ranks gave different amounts to what was run last, as far as that is noticed; asking forgets
   // it.

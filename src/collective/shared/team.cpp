@@ -27,13 +27,14 @@ void SharedTeam::clear(std::byte* area, int ranks) {
 }
 
 SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places,
-                       SharedAreas& areas, Progress& progress)
+                       SharedAreas& areas, Progress& progress, StopSign stop)
     : control_(reinterpret_cast<Control*>(area)),
       rank_(rank),
       ranks_(static_cast<int>(places.size())),
       places_(std::move(places)),
       areas_(areas),
-      progress_(progress) {
+      progress_(progress),
+      stop_(std::move(stop)) {
   const std::int64_t control_bytes = ranks_ * static_cast<std::int64_t>(sizeof(Control));
   buffers_ = area + control_bytes;
   buffer_bytes_ = (area_bytes - control_bytes) / (2 * ranks_) & ~std::int64_t{63};
@@ -60,11 +61,16 @@ void SharedTeam::post() {
   wake_others();
 }
 
+void SharedTeam::await(FunctionRef<bool()> done) {
+  progress_.wait_until([&] { return done() || stop_.raised(); });
+  if (!done()) throw Stopped{stop_.why()};
+}
+
 void SharedTeam::wait_for(int rank) {
   for (int i = 0; i < looks; ++i) {
     if (has_posted(rank)) return;
   }
-  progress_.wait_until([this, rank] { return has_posted(rank); });
+  await([this, rank] { return has_posted(rank); });
 }
 
 void SharedTeam::wait_for_all() {
@@ -115,7 +121,7 @@ void SharedTeam::wait_done_slowly(std::uint32_t step) {
     const std::atomic<std::uint32_t>& noted = control_[r].done;
     std::uint32_t done = noted.load(std::memory_order_acquire);
     if (before(done, step)) {
-      progress_.wait_until([&noted, step] { return !before(noted.load(std::memory_order_acquire), step); });
+      await([&noted, step] { return !before(noted.load(std::memory_order_acquire), step); });
       done = noted.load(std::memory_order_acquire);
     }
     if (before(done, least)) least = done;

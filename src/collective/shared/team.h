@@ -17,7 +17,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "channel/shared_areas.h"
+#include "communicator/trouble.h"
 #include "message/progress.h"
 
 namespace hawser {
@@ -33,7 +35,7 @@ class SharedTeam {
 
   // `places`: where each rank is among the node's processes.
   SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places, SharedAreas& areas,
-             Progress& progress);
+             Progress& progress, StopSign stop);
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -114,6 +116,7 @@ class SharedTeam {
       wait_done_slowly(step);
   }
   void wait_done_slowly(std::uint32_t step);
+  void await(FunctionRef<bool()> done);
   void wake_others();
 
   Control* control_;
@@ -126,6 +129,7 @@ class SharedTeam {
   std::vector<int> places_;
   SharedAreas& areas_;
   Progress& progress_;
+  StopSign stop_;
   const bool crowded_ = areas_.crowded();
 
   std::uint32_t step_ = 0;

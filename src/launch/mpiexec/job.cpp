@@ -31,7 +31,7 @@ Job::Job(JobOptions options, Placement placement, FabricPlan fabric, int fabric_
       guard_(std::move(guard)),
       ready_(std::move(ready)),
       description_{fmt::format("hawser-{}-{:x}", getpid(), MonotonicClock().now()),
-                   format_process_mapping(placement_.node_of_rank)},
+                   format_process_mapping(placement_.node_of_rank), options_.survive},
       server_({description_.id, description_.process_mapping, placement_.universe_size,
                placement_.program_of_rank}),
       ranks_(placement_.node_of_rank.size()),
@@ -194,6 +194,7 @@ void Job::on_pmi(int rank, std::size_t most) {
     most -= static_cast<std::size_t>(got);
   }
   check_pmi();
+  end_unreachable();
 }
 
 // Looks at what the requests mean for the job as a whole.
@@ -274,7 +275,32 @@ void Job::on_rank_end(int rank, const ChildEnd& end) {
       exit_code_ = std::max(exit_code_, verdict.exit_code);
       return;
     case Verdict::Kind::failure:
+      if (survives_without(rank, verdict)) return;
       return end_job(verdict.exit_code, fmt::format("{} {}", describe(rank), verdict.reason));
+  }
+}
+
+// Whether the others are to go on, and are told. A job that has not begun as a whole cannot.
+bool Job::survives_without(int rank, const Verdict& verdict) {
+  if (!options_.survive || !server_.started()) return false;
+  const std::string line = fmt::format("{} {}", describe(rank), verdict.reason);
+  server_.lose(rank, verdict.reason);
+  if (living_ == 0 || !server_.any_active()) {
+    // Nobody is left to succeed without it, unless somebody has.
+    bool any_finalized = false;
+    for (int other = 0; other < size(); ++other)
+      any_finalized |= server_.phase(other) == PmiServer::Phase::finalized;
+    if (!any_finalized) return false;
+  }
+  say(fmt::format("{}; the job goes on without it (--survive)", line));
+  return true;
+}
+
+void Job::end_unreachable() {
+  for (const auto& [rank, reason] : server_.take_unreachable()) {
+    if (!at(rank).alive) continue;
+    say(fmt::format("{} is killed, because {}", describe(rank), printable(reason)));
+    kill(at(rank).pid, SIGKILL);
   }
 }
 

@@ -110,6 +110,8 @@ class Job {
   void check_pmi();
   void reap();
   void on_rank_end(int rank, const ChildEnd& end);
+  bool survives_without(int rank, const Verdict& verdict);
+  void end_unreachable();
   void signal_ranks(int number);
   void end_job(int exit_code, const std::string& line);
   std::string describe(int rank) const;

@@ -160,6 +160,10 @@ Result<> set_oversubscribe(Reading reading, std::string_view, Values) {
   reading.job.oversubscribe = true;
   return {};
 }
+Result<> set_survive(Reading reading, std::string_view, Values) {
+  reading.job.survive = true;
+  return {};
+}
 Result<> accept(Reading, std::string_view, Values) { return {}; }
 Result<> ask_help(Reading reading, std::string_view, Values) {
   reading.job.action = JobOptions::Action::help;
@@ -195,6 +199,10 @@ constexpr Option options[] = {
      "core: bind each rank to a core of its own; none: leave it to the kernel; auto (default): divide the "
      "cores among the ranks, if there are enough",
      set_bind},
+    {"survive", 0, "",
+     "go on with the others when a rank fails, for programs that use MPIX_Comm_shrink and its like; it fails "
+     "if it is killed, or exits without MPI_Finalize",
+     set_survive},
     {"timeout", 1, "TIME",
      "end the job after this time (90, 1.5s, 200ms; seconds without a unit), with exit code 124",
      set_timeout},
@@ -337,7 +345,7 @@ std::string help_text() {
   }
   text +=
       "\nThe job ends as a whole if a rank is killed, aborts, or exits after MPI_Init without "
-      "MPI_Finalize.\n"
+      "MPI_Finalize\n(but see --survive).\n"
       "Exit code: 0 if all ranks exit with 0; else that of the rank that failed first, 128 + N if signal N "
       "killed\n"
       "it, the code passed to MPI_Abort; 2 for a bad command line, 126 or 127 if a program cannot be "

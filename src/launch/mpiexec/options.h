@@ -40,6 +40,7 @@ struct JobOptions {
   std::vector<std::pair<std::string, std::string>> environment;  // for all programs
   std::vector<std::string> exported;                             // -x NAME: must be set, is passed on
   bool oversubscribe = false;                                    // more ranks than slots
+  bool survive = false;                                          // the failure of ranks
   bool label = false;
   bool verbose = false;
   BindMode bind = BindMode::automatic;

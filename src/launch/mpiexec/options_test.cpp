@@ -32,6 +32,7 @@ TEST(Options, SpellingsOfOneOption) {
   EXPECT_EQ(parse({"--np=3", "p"}).value().programs[0].ranks, 3);
   EXPECT_TRUE(parse({"--label", "p"}).value().label);
   EXPECT_TRUE(parse({"-l", "p"}).value().label);
+  EXPECT_TRUE(parse({"--survive", "p"}).value().survive);
 }
 
 TEST(Options, SeveralPrograms) {

@@ -29,6 +29,7 @@ void PmiServer::set_phase(int rank, Phase phase) {
 
 void PmiServer::join(int rank, std::string library) {
   set_phase(rank, Phase::active);
+  if (!std::exchange(at(rank).joined, true)) ++joined_;
   at(rank).library = std::move(library);
   if (witness_ < 0 || at(witness_).phase != Phase::active) witness_ = rank;
   if (at(witness_).library == at(rank).library) return;
@@ -72,9 +73,10 @@ bool PmiServer::step(int rank, std::string_view line) {
     if (!self.in_spawn) send(rank, "cmd=spawn_result rc=-1 msg=mpiexec_does_not_spawn\n");
     return true;
   }
-  // Of the commands, these two are followed by bytes.
+  // Of the commands, these are followed by bytes.
   std::string_view bytes;
-  if (message.command() == "hawser_fence" || message.command() == "hawser_abort") {
+  if (message.command() == "hawser_fence" || message.command() == "hawser_abort" ||
+      message.command() == "hawser_unreachable") {
     const auto size = length_of(rank, message);
     if (!size) return false;
     const auto taken = self.stream.take_bytes(*size);
@@ -86,6 +88,8 @@ bool PmiServer::step(int rank, std::string_view line) {
   }
   if (message.command() == "hawser_fence") {
     fence(rank, bytes);
+  } else if (message.command() == "hawser_unreachable") {
+    note_unreachable(rank, message, bytes);
   } else if (message.command() == "hawser_abort" || message.command() == "abort") {
     if (!abort_) abort_ = Abort{rank, message.number("exitcode").value_or(1), std::string(bytes)};
   } else {
@@ -210,7 +214,32 @@ void PmiServer::lazy_get(int rank, const PmiMessage& message) {
 void PmiServer::enter(int rank, Rank::Waiting how) {
   if (at(rank).waiting != Rank::Waiting::no) return;
   at(rank).waiting = how;
-  if (++waiting_ == ranks_.size()) release();
+  ++waiting_;
+  release_if_all();
+}
+
+void PmiServer::release_if_all() {
+  if (waiting_ > 0 && waiting_ + lost_ == ranks_.size()) release();
+}
+
+void PmiServer::lose(int rank, std::string_view why) {
+  Rank& self = at(rank);
+  if (self.lost) return;
+  self.lost = true;
+  set_phase(rank, Phase::absent);
+  ++lost_;
+  if (std::exchange(self.waiting, Rank::Waiting::no) != Rank::Waiting::no) --waiting_;
+  for (int other = 0; other < static_cast<int>(ranks_.size()); ++other)
+    if (at(other).phase == Phase::active)
+      send(other, fmt::format("cmd=hawser_lost rank={} length={}\n{}", rank, why.size(), why));
+  release_if_all();
+}
+
+void PmiServer::note_unreachable(int rank, const PmiMessage& message, std::string_view why) {
+  const int named = message.number("rank").value_or(-1);
+  if (named < 0 || named >= static_cast<int>(ranks_.size()))
+    return reject(rank, fmt::format("says that rank {} of {} cannot be reached", named, ranks_.size()));
+  unreachable_.emplace_back(named, fmt::format("rank {} says: {}", rank, why));
 }
 
 void PmiServer::release() {
@@ -229,6 +258,7 @@ void PmiServer::release() {
                                         frames_.size(), frames_);
   frames_.clear();
   for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
+    if (at(rank).lost) continue;
     const auto how = std::exchange(at(rank).waiting, Rank::Waiting::no);
     send(rank, how == Rank::Waiting::fence ? std::string_view(reply) : "cmd=barrier_out rc=0\n");
   }

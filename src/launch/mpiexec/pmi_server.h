@@ -45,6 +45,13 @@ class PmiServer {
   // Ranks that have output, in no order; cleared by the call.
   std::vector<int> take_ranks_with_output() { return std::exchange(with_output_, {}); }
 
+  // The rank has failed: the others are told, and fences go on without it.
+  void lose(int rank, std::string_view why);
+  // Whether all ranks have joined: the job has begun as a whole.
+  bool started() const { return joined_ == ranks_.size(); }
+  // Ranks that others cannot reach, each with what they say; cleared by the call.
+  std::vector<std::pair<int, std::string>> take_unreachable() { return std::exchange(unreachable_, {}); }
+
   Phase phase(int rank) const { return at(rank).phase; }
   bool any_active() const { return active_ > 0; }
   const std::optional<Abort>& abort() const { return abort_; }
@@ -59,6 +66,8 @@ class PmiServer {
     std::string held_line;
     std::string library;  // the MPI that it joined with last
     bool in_spawn = false;
+    bool joined = false;
+    bool lost = false;
   };
 
   Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
@@ -75,7 +84,9 @@ class PmiServer {
   void get(int rank, const PmiMessage& message);
   void lazy_get(int rank, const PmiMessage& message);
   void enter(int rank, Rank::Waiting how);
+  void release_if_all();
   void release();
+  void note_unreachable(int rank, const PmiMessage& message, std::string_view why);
   // Ends the job: the rank sent what can mean nothing. `reason` goes behind the rank's name.
   void reject(int rank, std::string reason);
   // The number of bytes that follow a command's line; none if it is rejected.
@@ -88,6 +99,9 @@ class PmiServer {
   std::vector<int> with_output_;
   int active_ = 0;
   std::size_t waiting_ = 0;
+  std::size_t lost_ = 0;
+  std::size_t joined_ = 0;
+  std::vector<std::pair<int, std::string>> unreachable_;
   std::optional<Abort> abort_;
   std::map<std::string, std::string, std::less<>> values_;  // PMI-1's key-value space
   std::map<std::string, std::string, std::less<>> names_;   // published names

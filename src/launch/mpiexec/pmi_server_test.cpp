@@ -131,6 +131,44 @@ TEST(PmiServer, AllRanksNeedTheSameLibrary) {
   }
 }
 
+TEST(PmiServer, FencesGoOnWithoutWhoIsLost) {
+  PmiServer server(job(3));
+  for (int rank = 0; rank < 3; ++rank) {
+    EXPECT_FALSE(server.started());
+    server.receive(rank, "cmd=hawser_hello version=1 library=1\n");
+  }
+  EXPECT_TRUE(server.started());
+  server.receive(0, "cmd=hawser_fence length=0\n");
+  server.receive(1, "cmd=hawser_fence length=0\n");
+  EXPECT_EQ(server.take_output(0), "");
+  server.lose(2, "was killed");
+  const std::string told = "cmd=hawser_lost rank=2 length=10\nwas killed";
+  EXPECT_EQ(server.take_output(0), told + "cmd=hawser_fence_out rc=0 length=0\n");
+  EXPECT_EQ(server.take_output(1), told + "cmd=hawser_fence_out rc=0 length=0\n");
+  EXPECT_EQ(server.take_output(2), "");
+  // The next one is lost while it waits.
+  server.receive(1, "cmd=hawser_fence length=0\n");
+  server.lose(1, "too");
+  EXPECT_EQ(server.take_output(0), "cmd=hawser_lost rank=1 length=3\ntoo");
+  EXPECT_EQ(ask(server, 0, "cmd=hawser_fence length=0\n"), "cmd=hawser_fence_out rc=0 length=0\n");
+  server.receive(0, "cmd=hawser_bye\n");
+  EXPECT_FALSE(server.any_active());
+}
+
+TEST(PmiServer, WhoIsUnreachableIsReported) {
+  PmiServer server(job(2));
+  server.receive(0, "cmd=hawser_unreachable rank=1 length=4\nwhy");
+  EXPECT_TRUE(server.take_unreachable().empty()) << "a byte is missing";
+  server.receive(0, "?");
+  const auto unreachable = server.take_unreachable();
+  ASSERT_EQ(unreachable.size(), 1u);
+  EXPECT_EQ(unreachable[0].first, 1);
+  EXPECT_EQ(unreachable[0].second, "rank 0 says: why?");
+  server.receive(0, "cmd=hawser_unreachable rank=2 length=0\n");
+  ASSERT_TRUE(server.abort().has_value());
+  EXPECT_EQ(server.abort()->reason, "says that rank 2 of 2 cannot be reached");
+}
+
 TEST(PmiServer, AbortIsKept) {
   PmiServer server(job(2));
   server.receive(1, "cmd=hawser_abort exitcode=3 length=11\nno such cow");

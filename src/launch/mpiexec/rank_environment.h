@@ -15,6 +15,7 @@ namespace hawser {
 struct JobDescription {
   std::string id;
   std::string process_mapping;
+  bool survive = false;  // the failure of ranks
 };
 
 // What all ranks of a program share: mpiexec's variables without those of launchers that started it, and

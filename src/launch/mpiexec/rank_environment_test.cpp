@@ -37,7 +37,7 @@ TEST(RankEnvironment, EachRankLearnsItsPlace) {
   for (const char* expected :
        {"PMI_FD=7", "PMI_RANK=1", "PMI_SIZE=2", "HAWSER_JOB_ID=job", "HAWSER_JOB_APPNUM=1",
         "HAWSER_JOB_HOST=n2", "HAWSER_JOB_NODE_FD=8", "HAWSER_JOB_MAPPING=(vector,(0,2,1))",
-        "HAWSER_JOB_UNIVERSE_SIZE=2", "HAWSER_JOB_OWN_CORES=1"})
+        "HAWSER_JOB_UNIVERSE_SIZE=2", "HAWSER_JOB_OWN_CORES=1", "HAWSER_JOB_SURVIVE=0"})
     EXPECT_THAT(variables, Contains(std::string(expected)));
 }
 

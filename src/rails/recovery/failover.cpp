@@ -325,7 +325,7 @@ void Failover::discard(Subchannel& subchannel) {
 
 void Failover::lose_for(Subchannel& subchannel, PathReason reason) {
   lose(subchannel.peer,
-       failure(ErrorKind::other, "process {} cannot be reached: {} on rail {}", subchannel.peer.process(),
+       failure(ErrorKind::peer_lost, "process {} cannot be reached: {} on rail {}", subchannel.peer.process(),
                path_reason_name(reason), subchannel.rail.number()));
 }
 

@@ -212,8 +212,8 @@ void Recovery::watch_peers() {
     each.partition().look(context_.now);
     const Nanoseconds since = each.partition().since(), patience = context_.knobs.rail_give_up;
     if (!each.lost() && patience > 0 && since >= 0 && context_.now - since >= patience)
-      failover_.lose(each,
-                     failure(ErrorKind::other, "process {} cannot be reached on any path", each.process()));
+      failover_.lose(
+          each, failure(ErrorKind::peer_lost, "process {} cannot be reached on any path", each.process()));
   }
 }
 

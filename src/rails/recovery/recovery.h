@@ -55,6 +55,8 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   ConnectionCounters datagrams() const { return connector_.counters(); }
   MulticastRails& multicast() { return multicast_; }
   const MulticastRails& multicast() const { return multicast_; }
+  // The process has failed.
+  void give_up(VirtualChannel& peer, const Error& error) { failover_.lose(peer, error); }
   // Whether connections are closed on purpose.
   bool capped() const { return cap_.caps(); }
 
