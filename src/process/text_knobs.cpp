@@ -8,6 +8,7 @@
 #include "rails/decision/path_records.h"
 #include "rails/decision/victim_choice.h"
 #include "rails/policy/scheduling_policy.h"
+#include "rails/wire/pairing.h"
 
 namespace hawser {
 
@@ -39,6 +40,18 @@ Result<> check_connections(const Knobs& knobs) {
   return {};
 }
 
+Result<> check_paths(const Knobs& knobs) {
+  auto paths = parse_ways("HAWSER_RAIL_PATHS", knobs.rail_paths, most_paths);
+  if (!paths) return paths.take_error();
+  return {};
+}
+
+Result<> check_engines(const Knobs& knobs) {
+  auto engines = parse_ways("HAWSER_RAIL_ENGINES", knobs.rail_engines, most_engines);
+  if (!engines) return engines.take_error();
+  return {};
+}
+
 Result<> check_service_level(const Knobs& knobs) {
   auto level = parse_service_level(knobs.rail_service_level);
   if (!level) return level.take_error();
@@ -55,11 +68,17 @@ Result<> check_partition(const Knobs& knobs) {
 Result<> check_nothing(const Knobs&) { return {}; }
 
 constexpr TextKnob knobs_of_text[] = {
-    {"HAWSER_COLLECTIVE_ALGORITHM", check_algorithms}, {"HAWSER_SOCKET_ADDRESS", check_address},
-    {"HAWSER_RAIL_ETHERNET", check_nothing},           {"HAWSER_RAIL_POLICY", check_policy},
-    {"HAWSER_RAIL_MIGRATION", check_migration},        {"HAWSER_EVENT_LOG", check_nothing},
-    {"HAWSER_CONNECTIONS", check_connections},         {"HAWSER_RAIL_SERVICE_LEVEL", check_service_level},
+    {"HAWSER_COLLECTIVE_ALGORITHM", check_algorithms},
+    {"HAWSER_SOCKET_ADDRESS", check_address},
+    {"HAWSER_RAIL_ETHERNET", check_nothing},
+    {"HAWSER_RAIL_POLICY", check_policy},
+    {"HAWSER_RAIL_MIGRATION", check_migration},
+    {"HAWSER_EVENT_LOG", check_nothing},
+    {"HAWSER_CONNECTIONS", check_connections},
+    {"HAWSER_RAIL_SERVICE_LEVEL", check_service_level},
     {"HAWSER_RAIL_PARTITION", check_partition},
+    {"HAWSER_RAIL_PATHS", check_paths},
+    {"HAWSER_RAIL_ENGINES", check_engines},
 };
 
 }  // namespace

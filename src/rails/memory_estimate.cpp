@@ -24,7 +24,10 @@ std::int64_t most_receive_bytes(const Knobs& knobs) { return knobs.rail_receives
 
 PeerMemory peer_memory(const Knobs& knobs, int rails) {
   PeerMemory memory;
-  const std::int64_t n = std::min<std::int64_t>(rails * knobs.rail_paths * knobs.rail_engines, max_stripes);
+  const Ways ways = ways_of(knobs);
+  const std::int64_t paths = ways.paths_on_demand ? 1 : ways.paths;
+  const std::int64_t engines = ways.engines_on_demand ? 1 : ways.engines;
+  const std::int64_t n = std::min<std::int64_t>(rails * paths * engines, max_stripes);
   memory.subchannels = n;
   const auto bytes = [](std::size_t size) { return static_cast<std::int64_t>(size); };
   // The queue that they lie in has room for one more.

@@ -21,13 +21,15 @@ TEST(PeerMemory, FollowsTheStructures) {
 TEST(PeerMemory, FollowsTheKnobs) {
   Knobs knobs;
   const PeerMemory before = peer_memory(knobs, 2);
-  knobs.rail_paths = 2;
-  knobs.rail_engines = 2;
+  knobs.rail_paths = "2";
+  knobs.rail_engines = "2";
   EXPECT_EQ(peer_memory(knobs, 2).subchannels, 8);
   EXPECT_EQ(peer_memory(knobs, 8).subchannels, 32);
-  knobs.rail_paths = 64;
+  knobs.rail_paths = "64";
   EXPECT_EQ(peer_memory(knobs, 8).subchannels, 64);  // that is what a virtual channel has at most
-  knobs.rail_paths = knobs.rail_engines = 1;
+  knobs.rail_paths = knobs.rail_engines = "1";
+  knobs.rail_paths = knobs.rail_engines = "auto";  // which are connected when they are needed
+  EXPECT_EQ(peer_memory(knobs, 2).subchannels, 2);
   knobs.rail_send_depth *= 4;
   EXPECT_EQ(peer_memory(knobs, 2).queue_pairs, 4 * before.queue_pairs);
   knobs.rail_packet *= 2;

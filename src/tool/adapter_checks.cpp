@@ -69,10 +69,10 @@ void check_infiniband(const std::string& name, const rdma::PortAttributes& port,
                         port.address.lid == 0 ? "is active and has no LID" : "knows of no subnet manager",
                         "start a subnet manager on one host or switch of this subnet (opensm)"});
   const int paths = 1 << port.address.lmc;
-  if (paths > 1 && knobs.rail_paths == 1)
+  if (paths > 1 && knobs.rail_paths == "1")
     findings.push_back({Level::note, name,
                         fmt::format("has {} LIDs (LMC {}), of which jobs use one", paths, port.address.lmc),
-                        fmt::format("HAWSER_RAIL_PATHS={} uses {} ways through the network", paths, paths)});
+                        "HAWSER_RAIL_PATHS=auto, the default, takes another one where the first is slow"});
 }
 
 // What every process of a job makes: memory that adapters reach, queues, a queue pair.

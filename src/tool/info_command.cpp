@@ -86,8 +86,9 @@ void print_progress(const Knobs& knobs) {
 
 // What a peer costs, with the settings of this environment.
 void print_memory(const Knobs& knobs) {
-  fmt::print("memory     per peer over rails, {} path(s) x {} engine(s) each:\n", knobs.rail_paths,
-             knobs.rail_engines);
+  const auto at_once = [](const std::string& knob) { return knob == "auto" ? "1" : knob; };
+  fmt::print("memory     per peer over rails, {} path(s) x {} engine(s) each:\n", at_once(knobs.rail_paths),
+             at_once(knobs.rail_engines));
   fmt::print("           {:>5} {:>13} {:>9} {:>15} {:>9}\n", "rails", "not connected", "connected",
              "receive buffers", "in flight");
   for (const int rails : {1, 2, 4, 8}) {

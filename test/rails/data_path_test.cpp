@@ -66,8 +66,8 @@ TEST(RailDataPath, FourProcessesTwoPathsTwoEngines) {
   options.hosts = 4;
   options.topology = "single-switch";
   options.parameters.lmc = 1;
-  options.knobs.rail_paths = 2;
-  options.knobs.rail_engines = 2;
+  options.knobs.rail_paths = "2";
+  options.knobs.rail_engines = "2";
   RailCluster cluster(options);
   Random random(5);
   for (int i = 0; i < 400; ++i) {

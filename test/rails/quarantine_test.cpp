@@ -54,7 +54,7 @@ TEST(RailQuarantine, WhatIsWellIsUsedAgain) {
   options.hosts = 13;
   options.rails = 1;
   options.parameters.lmc = 1;
-  options.knobs.rail_paths = 2;
+  options.knobs.rail_paths = "2";
   options.knobs.rail_policy = "binding";
   options.knobs.rail_migration = "off";
   // Only the adapter notices; software would ask the idle path before anything fails.

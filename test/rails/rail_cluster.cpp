@@ -139,6 +139,7 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   settings.job_size = cluster.options.hosts;
   settings.job_id = job_id;
   settings.secret = {cluster.options.seed, 7};
+  settings.restless_paths = cluster.options.restless_paths;
   if (cluster.options.watched) {
     watcher_ = std::make_unique<Watcher>(index);
     settings.status = &watcher_->status;

@@ -35,7 +35,8 @@ struct ClusterOptions {
   Forgets forgets;                  // the same
   // Changes what process 0 calls of libibverbs.
   std::function<void(rdma::VerbsFunctions&)> verbs;
-  bool watched = false;  // every process shows its status to somebody, and logs its events
+  std::uint32_t restless_paths = 0;  // as in RailSettings
+  bool watched = false;              // every process shows its status to somebody, and logs its events
 };
 
 struct MessageShape {

@@ -32,6 +32,8 @@ struct Case {
   int bytes, warm_up;
 };
 
+std::uint64_t on_demand = 0;  // connections of the last job that were made on demand, both ends
+
 // Time of a round in microseconds, by the slowest rank.
 double time_of(const Case& which, const char* paths, const char* engines) {
   SimulationOptions options{.ranks = which.ranks, .seed = 3};
@@ -58,7 +60,9 @@ double time_of(const Case& which, const char* paths, const char* engines) {
   });
   EXPECT_TRUE(outcome.finished()) << which.name << ": " << outcome.report;
   EXPECT_EQ(outcome.rails.failures, 0u) << which.name;
-  std::printf("%s, %s paths, %s engines: %.1f us a round\n", which.name, paths, engines, time);
+  on_demand = outcome.rails.connections_on_demand;
+  std::printf("%s, %s paths, %s engines: %.1f us a round, %llu made on demand\n", which.name, paths, engines,
+              time, static_cast<unsigned long long>(on_demand));
   return time;
 }
 
@@ -67,8 +71,12 @@ const std::string tree = "link-rate 1GB/s chunk 64K lmc 2 link-latency 100ns swi
 TEST(PathChoice, FourPathsCostNothingOnAnEvenFabric) {
   for (const Case& which : {Case{"ring", 24, "fat-tree-144", tree, ring, 64 << 10, 3},
                             Case{"ring", 24, "fat-tree-144", tree, ring, 1 << 20, 3},
-                            Case{"all-to-all", 24, "fat-tree-144", tree, all_to_all, 64 << 10, 3}})
-    EXPECT_LE(time_of(which, "4", "1"), 1.03 * time_of(which, "1", "1")) << which.name;
+                            Case{"all-to-all", 24, "fat-tree-144", tree, all_to_all, 64 << 10, 3}}) {
+    const double one = time_of(which, "1", "1");
+    EXPECT_LE(time_of(which, "4", "1"), 1.03 * one) << which.name;
+    EXPECT_LE(time_of(which, "auto", "1"), 1.02 * one) << which.name;
+    EXPECT_LE(on_demand, 24u) << which.name << ": of 552 pairs of ranks with three each";
+  }
 }
 
 TEST(PathChoice, FourPathsAreMuchFasterWhereRoutesCollide) {
@@ -76,7 +84,9 @@ TEST(PathChoice, FourPathsAreMuchFasterWhereRoutesCollide) {
     for (const Case& which : {Case{"ring", 24, "fat-tree-144", tree + seed, ring, 64 << 10, 20},
                               Case{"ring", 24, "fat-tree-144", tree + seed, ring, 1 << 20, 20},
                               Case{"all-to-all", 24, "fat-tree-144", tree + seed, all_to_all, 64 << 10, 3}})
-      EXPECT_LE(time_of(which, "4", "1"), 0.75 * time_of(which, "1", "1")) << which.name << ", " << seed;
+      for (const char* paths : {"4", "auto"})
+        EXPECT_LE(time_of(which, paths, "1"), 0.75 * time_of(which, "1", "1"))
+            << which.name << ", " << seed << ", " << paths;
 }
 
 TEST(PathChoice, TwoEnginesAreUsedWhereOneIsSlowerThanThePort) {
@@ -89,8 +99,11 @@ TEST(PathChoice, TwoEnginesAreUsedWhereOneIsSlowerThanThePort) {
                   1 << 20,
                   40};
   EXPECT_LE(time_of(slow, "1", "2"), 0.75 * time_of(slow, "1", "1"));
+  EXPECT_LE(time_of(slow, "1", "auto"), 0.75 * time_of(slow, "1", "1"));
   const Case fast{"ping", 2, "single-switch", "link-rate 1GB/s link-latency 100ns", ring, 1 << 20, 40};
   EXPECT_LE(time_of(fast, "1", "2"), 1.02 * time_of(fast, "1", "1"));
+  EXPECT_LE(time_of(fast, "1", "auto"), 1.02 * time_of(fast, "1", "1"));
+  EXPECT_EQ(on_demand, 0u);
 }
 
 }  // namespace

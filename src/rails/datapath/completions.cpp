@@ -100,6 +100,8 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   }
   context_.status.completed(subchannel.status_row, entry->size);
   subchannel.peer.paths().on_stripe_done(subchannel, *entry);
+  if (subchannel.peer.paths().wants_more()) [[unlikely]]
+    upward_.subchannels->on_paths_wanted(subchannel.peer);
   subchannel.traffic.stripe_flow.on_done(entry->size, entry->before.delivered, entry->posted, before,
                                          context_.now);
   CongestionWindow& port_flow =

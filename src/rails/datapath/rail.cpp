@@ -19,7 +19,7 @@ class NoCompletions final : public rdma::CompletionQueue {
 }  // namespace
 
 std::int32_t receives_wanted(std::int32_t subchannels) {
-  return 2 * static_cast<std::int32_t>(packet_window) / std::clamp(subchannels, 1, 4) + 16;
+  return 2 * static_cast<std::int32_t>(packet_window) / std::clamp(subchannels, 1, 4) + receives_for_finishes;
 }
 
 Rail::Rail(rdma::Device& device, const RailShape& shape, PacketPool& pool)
@@ -111,14 +111,14 @@ void Rail::look(Nanoseconds now) {
   query();
 }
 
-void Rail::add_receives(std::int32_t subchannels) {
-  receives_for_all_ += receives_wanted(subchannels);
+void Rail::add_receives(std::int32_t receives) {
+  receives_for_all_ += receives;
   receive_count_.wanted = std::min(shape_.most_receives, std::max(receive_count_.wanted, receives_for_all_));
   fill_now();
 }
 
-void Rail::remove_receives(std::int32_t subchannels) {
-  receives_for_all_ -= receives_wanted(subchannels);
+void Rail::remove_receives(std::int32_t receives) {
+  receives_for_all_ -= receives;
   receive_count_.wanted = std::min(receive_count_.wanted, receives_for_all_);
 }
 

@@ -24,6 +24,7 @@ inline constexpr std::int32_t most_inline_bytes = 128;
 
 // Receives that a connection with one of a peer's subchannels wants on its rail: two windows over all of
 // them, and finishes on top.
+inline constexpr std::int32_t receives_for_finishes = 16;
 std::int32_t receives_wanted(std::int32_t subchannels);
 
 // Work ids of receives have this bit.
@@ -138,10 +139,10 @@ class Rail {
   // The same before connecting, for addresses may have moved; but one that is down is not asked all the time.
   void look(Nanoseconds now);
 
-  // One connection more, with one of so many subchannels of its peer, so more may arrive at once.
-  void add_receives(std::int32_t subchannels);
+  // One connection more, on which so many packets may arrive at once.
+  void add_receives(std::int32_t receives);
   // One less. What is posted beyond what is wanted then is used up, and not posted again.
-  void remove_receives(std::int32_t subchannels);
+  void remove_receives(std::int32_t receives);
   // A receive came back.
   void count_receive() { --receive_count_.posted; }
   // Posts receives up to what is wanted.

@@ -4,13 +4,35 @@
 
 #include <algorithm>
 
+#include "rails/policy/scheduling_policy.h"
 #include "rails/wire/packet.h"
 
 namespace hawser {
+namespace {
+
+// More paths hardly find a free one that these do not; the adapters of the papers have two engines or four.
+constexpr std::int32_t most_paths_of_auto = 8, most_engines_of_auto = 4;
+
+}  // namespace
+
+// Only a policy that prefers some connections leaves those alone that are not needed.
+Ways ways_of(const Knobs& knobs) {
+  const auto policy = make_scheduling_policy(knobs.rail_policy, 0);
+  const bool chooses = policy && policy.value()->prefers();
+  const std::int32_t paths = parse_ways("HAWSER_RAIL_PATHS", knobs.rail_paths, most_paths).value();
+  const std::int32_t engines = parse_ways("HAWSER_RAIL_ENGINES", knobs.rail_engines, most_engines).value();
+  Ways ways;
+  ways.paths_on_demand = paths == 0;
+  ways.engines_on_demand = engines == 0;
+  ways.paths = paths > 0 ? paths : chooses ? most_paths_of_auto : 1;
+  ways.engines = engines > 0 ? engines : chooses ? most_engines_of_auto : 1;
+  return ways;
+}
 
 RailContext::RailContext(const RailSettings& rail_settings, const Knobs& knob_values, std::uint64_t seed)
     : settings(rail_settings),
       knobs(knob_values),
+      ways(ways_of(knob_values)),
       status(rail_settings.status != nullptr ? *rail_settings.status : no_status),
       random(seed),
       now(rail_settings.now),

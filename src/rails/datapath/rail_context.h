@@ -20,8 +20,12 @@
 #include "rails/status/rail_counters.h"
 #include "rails/status/status_table.h"
 #include "rails/wire/packet.h"
+#include "rails/wire/pairing.h"
 
 namespace hawser {
+
+// What HAWSER_RAIL_PATHS and HAWSER_RAIL_ENGINES mean with that policy.
+Ways ways_of(const Knobs& knobs);
 
 struct RailContext {
   RailContext(const RailSettings& rail_settings, const Knobs& knob_values, std::uint64_t seed);
@@ -44,6 +48,7 @@ struct RailContext {
 
   const RailSettings settings;
   const Knobs knobs;
+  const Ways ways;
   RailStatus no_status;
   RailStatus& status;
   Random random;

@@ -16,7 +16,7 @@ struct RailSettings {
   ProcessIndex self = 0;
   std::int32_t job_size = 1;
   std::int32_t processes_here = 1;  // of the job on this host, which share the adapters
-  std::string job_id;  // the same in all processes of the job, unlike other jobs'
+  std::string job_id;               // the same in all processes of the job, unlike other jobs'
   // Process 0's becomes the job's: by it processes know each other's datagrams. From the kernel's random
   // source, for what the rails draw from `seed` goes over the wire.
   std::array<std::uint64_t, 2> secret = {};
@@ -27,6 +27,9 @@ struct RailSettings {
 #else
   std::uint32_t walk_every = 1;
 #endif
+  // Messages change between paths and engines about every so many stripes, whatever is measured; 0: as
+  // measured. For the campaign of faults, whose messages are over before anything is.
+  std::uint32_t restless_paths = 0;
   // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
   MemoryWatch* memory_watch = nullptr;
   // Shown what happens to paths; outlives the channel. Null: nobody wants to know.

@@ -26,6 +26,7 @@ namespace rails_test {
 class NoRecovery final : public SubchannelEvents {
  public:
   void on_wanted(VirtualChannel&) override {}
+  void on_paths_wanted(VirtualChannel&) override {}
   void on_failed(Subchannel&, PathReason) override {}
   void on_damaged(Subchannel&) override {}
   void on_half_posted(Subchannel&) override {}
@@ -52,7 +53,7 @@ struct ReadyPeer {
       MachineAccess::tell(subchannel, {.kind = Kind::connect_begun, .connection_generation = 1});
       MachineAccess::tell(subchannel, {.kind = Kind::joined});
       EXPECT_TRUE(subchannel.in_service());
-      channel->on_ready();
+      channel->on_ready(subchannel);
     }
     channel->advance();  // the credit that tells the peer of the new connection
   }

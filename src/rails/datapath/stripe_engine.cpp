@@ -168,7 +168,7 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
   outlook.longest = longest_piece;
   std::uint32_t turn = transfer.one_path_;
   bool lacks = false;
-  int port = -1;
+  std::uint64_t ports = 0;  // that were counted
   for (SubchannelView& view : views) {
     const Subchannel& subchannel = peer.subchannels()[static_cast<std::size_t>(&view - views.data())];
     view.usable = view.usable && transfer.local_.usable(subchannel.rail.device_number()) &&
@@ -182,7 +182,9 @@ StripeEngine::Outlook StripeEngine::survey(StripedTransfer& transfer, std::span<
         std::min(outlook.longest, rdma::longest_message(subchannel.rail.attributes().address,
                                                         peer.remote().rails[subchannel.remote_rail].port));
     outlook.rate += view.bytes_per_second;
-    if (std::exchange(port, view.rail) != view.rail) outlook.ports += view.nominal;
+    const std::uint64_t port = std::uint64_t{1} << view.rail % 64;
+    if ((ports & port) == 0) outlook.ports += view.nominal;
+    ports |= port;
     outlook.fastest = std::max(outlook.fastest, view.bytes_per_second);
     outlook.backlog =
         std::min(outlook.backlog, static_cast<double>(view.bytes_queued) / view.bytes_per_second);

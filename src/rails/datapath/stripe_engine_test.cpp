@@ -81,7 +81,7 @@ class StripeEngineTest : public testing::TestWithParam<Direction> {
   void fail(std::size_t index, std::uint32_t received) {
     Subchannel& subchannel = ready.subchannel(index);
     MachineAccess::tell(subchannel, {.kind = SubchannelEvent::Kind::fail, .reason = PathReason::watchdog});
-    ready.channel->on_not_ready(false);
+    ready.channel->on_not_ready(subchannel, false);
     engine.take_back(subchannel, received);
     while (WorkEntry* entry = subchannel.traffic.in_flight.front()) {
       subchannel.traffic.remove(*entry, subchannel.rail.traffic);

@@ -39,7 +39,7 @@ struct SubchannelEnds {
   std::uint32_t psn = 0;                      // that this end's first packet on the link has
   std::uint8_t remote_device_generation = 0;  // of the rail there
   std::uint8_t outstanding_reads = 1;         // that the adapters have under way; then requests wait
-  bool receives_wanted = false;               // on its rail, for this subchannel
+  std::int32_t receives_wanted = 0;           // on its rail, for this subchannel
 };
 
 // What is posted on a subchannel and not completed, and how what was posted fared.

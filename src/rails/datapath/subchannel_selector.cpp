@@ -1,16 +1,13 @@
 #include "rails/datapath/subchannel_selector.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
+
+#include "base/assert.h"
 
 namespace hawser {
 namespace {
-
-std::vector<std::int64_t> nominal_rates(const std::deque<Subchannel>& subchannels) {
-  std::vector<std::int64_t> rates;
-  for (const Subchannel& subchannel : subchannels) rates.push_back(subchannel.place.bytes_per_second);
-  return rates;
-}
 
 Load load_of(const WorkEntry& stripe) {
   return stripe.kind == WorkEntry::Kind::read ? Load::read : Load::written;
@@ -22,36 +19,59 @@ SubchannelSelector::SubchannelSelector(const RailContext& context, ProcessIndex 
                                        std::deque<Subchannel>& subchannels,
                                        std::unique_ptr<SchedulingPolicy> policy)
     : context_(context),
+      peer_(peer),
       subchannels_(subchannels),
       policy_(std::move(policy)),
-      weights_(nominal_rates(subchannels)),
-      depth_(static_cast<std::int32_t>(context.knobs.rail_send_depth)) {
-  for (const Subchannel& subchannel : subchannels) {
-    SubchannelView& view = views_.emplace_back();
-    view.rail = subchannel.place.pair;
-    view.path = subchannel.place.path;
-    view.engine = subchannel.place.engine;
-    view.nominal = static_cast<double>(subchannel.place.bytes_per_second);
-  }
-  make_spreads(peer);
+      depth_(static_cast<std::int32_t>(context.knobs.rail_send_depth)) {}
+
+void SubchannelSelector::on_made(const Subchannel& subchannel) {
+  const SubchannelPlace& place = subchannel.place;
+  SubchannelView& view = views_.emplace_back();
+  view.rail = place.pair;
+  view.path = place.path;
+  view.engine = place.engine;
+  view.nominal = static_cast<double>(place.bytes_per_second);
+  weights_.add(place.bytes_per_second);
+  at_once_ += !place.on_demand;
+  several_ = policy_->prefers() && (several_ || place.paths * context_.ways.engines > 1);
 }
 
-void SubchannelSelector::make_spreads(ProcessIndex peer) {
-  int pairs = 0, paths = 1, engines = 1;
-  for (const Subchannel& subchannel : subchannels_) {
-    pairs = std::max(pairs, subchannel.place.pair + 1);
-    paths = std::max(paths, subchannel.place.path + 1);
-    engines = std::max(engines, subchannel.place.engine + 1);
-  }
-  if (paths * engines < 2 || !policy_->prefers()) return;
+void SubchannelSelector::on_ready(const Subchannel& subchannel) {
+  ++ready_;
+  choice_.subchannel = nullptr;
+  if (!subchannel.place.on_demand || spreads_.empty()) return;
+  spread_of(subchannel).on_open(subchannel.place.path, subchannel.place.engine);
+  look_for_wanted();
+}
+
+void SubchannelSelector::on_not_ready(const Subchannel& subchannel) {
+  --ready_;
+  choice_.subchannel = nullptr;
+  if (!subchannel.place.on_demand || spreads_.empty()) return;
+  spread_of(subchannel).on_closed(subchannel.place.path, subchannel.place.engine);
+}
+
+void SubchannelSelector::make_spreads() {
   // Peers and processes draw unlike numbers, the same ones in each run.
   const auto self = static_cast<std::uint64_t>(context_.settings.self);
-  const auto seed = (self << 32 | static_cast<std::uint64_t>(peer)) * 64;
-  for (int pair = 0; pair < pairs; ++pair) {
-    const auto of_pair = [pair](const SubchannelView& view) { return view.rail == pair; };
-    const auto first = std::find_if(views_.begin(), views_.end(), of_pair);
-    spreads_.emplace_back(paths, engines, first->nominal, seed + static_cast<std::uint64_t>(pair));
+  const auto seed = (self << 32 | static_cast<std::uint64_t>(peer_)) * 64;
+  const Ways& ways = context_.ways;
+  for (const Subchannel& subchannel : subchannels_) {
+    const SubchannelPlace& place = subchannel.place;
+    if (place.path != 0 || place.engine != 0) continue;
+    HAWSER_ASSERT(place.pair == spreads_.size());
+    ConnectionSet open = ~ConnectionSet{0};
+    const int connections = place.paths * ways.engines;
+    for (int i = 0; i < connections; ++i) {
+      const int path = i / ways.engines, engine = i % ways.engines;
+      if (ways.on_demand(path, engine)) open &= ~PathSpread::connection(path, engine, ways.engines);
+    }
+    spreads_.emplace_back(place.paths, ways.engines, views_[subchannel.index].nominal, seed + place.pair,
+                          open, context_.settings.restless_paths);
   }
+  for (const Subchannel& subchannel : subchannels_)
+    if (subchannel.place.on_demand && subchannel.in_service())
+      spreads_[subchannel.place.pair].on_open(subchannel.place.path, subchannel.place.engine);
 }
 
 void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry) {
@@ -62,8 +82,37 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   // Who waits is there as soon as something is done, or as soon as it has a core.
   const Nanoseconds not_before = context_.waited ? context_.now : polling.polled_before();
   RailTraffic& traffic = subchannel.rail.traffic;
-  spreads_[subchannel.place.pair].on_done(
-      {entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now}, traffic.spread);
+  spread_of(subchannel)
+      .on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now},
+               traffic.spread);
+  look_for_wanted();
+}
+
+void SubchannelSelector::look_for_wanted() {
+  wants_more_ = false;
+  for (const PathSpread& spread : spreads_) wants_more_ |= spread.wanted() != 0;
+}
+
+std::optional<SubchannelSelector::Wanted> SubchannelSelector::wanted() const {
+  for (std::size_t pair = 0; pair < spreads_.size(); ++pair)
+    if (const ConnectionSet wanted = spreads_[pair].wanted(); wanted != 0) {
+      const int number = std::countr_zero(wanted), engines = context_.ways.engines;
+      return Wanted{static_cast<int>(pair), number / engines, number % engines};
+    }
+  return std::nullopt;
+}
+
+void SubchannelSelector::on_refused() {
+  for (PathSpread& spread : spreads_)
+    if (spread.wanted() != 0) spread.on_refused();
+  look_for_wanted();
+}
+
+// Small messages before the first large one take the first connection of each pair, as PathSpread begins.
+bool SubchannelSelector::prefers(const Subchannel& subchannel) const {
+  const SubchannelPlace& place = subchannel.place;
+  if (spreads_.empty()) return !several() || (place.path == 0 && place.engine == 0);
+  return spreads_[place.pair].takes(place.path, place.engine);
 }
 
 bool SubchannelSelector::reads() const {
@@ -79,8 +128,7 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
     view.usable = subchannel.in_service() && subchannel.room_for(requests, depth_) &&
                   !(avoids && subchannel.machine().suspected());
     if (!view.usable) continue;
-    view.preferred =
-        !several() || spreads_[subchannel.place.pair].takes(subchannel.place.path, subchannel.place.engine);
+    view.preferred = prefers(subchannel);
     view.bytes_per_second = weights_.weight(subchannel.index);
     const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
     view.bytes_queued = subchannel.rail.traffic.queued().of(load);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,23 +20,20 @@ namespace hawser {
 
 class SubchannelSelector {
  public:
-  // `subchannels` stay where they are, and outlive this; they are complete.
+  // `subchannels` stay where they are, and outlive this; on_made tells each of them.
   SubchannelSelector(const RailContext& context, ProcessIndex peer, std::deque<Subchannel>& subchannels,
                      std::unique_ptr<SchedulingPolicy> policy);
 
+  // How many are not on demand.
+  std::int32_t at_once() const { return at_once_; }
   // How many are ready; how many of these are suspected.
   int ready() const { return ready_; }
   int suspected() const { return suspected_; }
   // Whether all adapters of it can read remote memory.
   bool reads() const;
-  void on_ready() {
-    ++ready_;
-    choice_.subchannel = nullptr;
-  }
-  void on_not_ready() {
-    --ready_;
-    choice_.subchannel = nullptr;
-  }
+  void on_made(const Subchannel& subchannel);
+  void on_ready(const Subchannel& subchannel);
+  void on_not_ready(const Subchannel& subchannel);
   void on_suspected() {
     ++suspected_;
     choice_.subchannel = nullptr;
@@ -50,15 +48,24 @@ class SubchannelSelector {
   std::span<SubchannelView> views(std::int32_t requests, Load load = Load::both);
   SchedulingPolicy& policy() { return *policy_; }
   PathWeights& weights() { return weights_; }
-  // Whether some rail has several, of which those are used that were measured to be good.
-  bool several() const { return !spreads_.empty(); }
+  // Whether some rail has several, or would have on demand, of which those are used that were measured to be
+  // good.
+  bool several() const { return several_; }
   // A stripe is about to be posted; one was done, and is not queued any more.
   void on_stripe_posted(const Subchannel& subchannel, WorkEntry& entry) {
     if (several())
-      entry.before.spread = spreads_[subchannel.place.pair].on_posted(
-          entry.size, subchannel.rail.traffic.bytes_queued, context_.now);
+      entry.before.spread =
+          spread_of(subchannel).on_posted(entry.size, subchannel.rail.traffic.bytes_queued, context_.now);
   }
   void on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry);
+  // Whether some are wanted that are not open: the next one.
+  struct Wanted {
+    int pair, path, engine;
+  };
+  bool wants_more() const { return wants_more_; }
+  std::optional<Wanted> wanted() const;
+  // None of them can be had now.
+  void on_refused();
   // A subchannel for a packet of this size; null: none has room.
   Subchannel* choose(std::int64_t bytes, TrafficClass traffic) {
     if (choice_holds(bytes, traffic)) [[likely]] {
@@ -100,14 +107,25 @@ class SubchannelSelector {
            s->room_for(1, depth_);
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
-  void make_spreads(ProcessIndex peer);
+  PathSpread& spread_of(const Subchannel& subchannel) {
+    if (spreads_.empty()) [[unlikely]]
+      make_spreads();
+    return spreads_[subchannel.place.pair];
+  }
+  bool prefers(const Subchannel& subchannel) const;
+  void make_spreads();
+  void look_for_wanted();
 
   const RailContext& context_;
+  const ProcessIndex peer_;
   std::deque<Subchannel>& subchannels_;
   std::unique_ptr<SchedulingPolicy> policy_;
   PathWeights weights_;
-  std::vector<PathSpread> spreads_;  // by pair of rails; none if each has one subchannel
+  std::vector<PathSpread> spreads_;  // by pair of rails; none if not several() or before the first stripe
   std::vector<SubchannelView> views_;
+  std::int32_t at_once_ = 0;
+  bool several_ = false;
+  bool wants_more_ = false;
   int ready_ = 0;
   int suspected_ = 0;
   Choice choice_;

@@ -39,6 +39,8 @@ class SubchannelEvents {
  public:
   // Something is to be sent, and no subchannel is ready.
   virtual void on_wanted(VirtualChannel& peer) = 0;
+  // Messages would go over connections on demand that are not open.
+  virtual void on_paths_wanted(VirtualChannel& peer) = 0;
   // A request ended with an error.
   virtual void on_failed(Subchannel& subchannel, PathReason reason) = 0;
   // A packet came damaged: neither it nor any later one counts.

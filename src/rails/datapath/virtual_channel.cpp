@@ -17,12 +17,6 @@ constexpr std::size_t max_subchannels = max_stripes;
 // What a peer costs while nothing is under way, beside its queue pairs: with two rails about 2 KiB.
 static_assert(sizeof(VirtualChannel) <= 1024 && sizeof(Subchannel) <= 768, "there may be thousands of peers");
 
-std::vector<SubchannelPlace> places(const RailContext& context, const RailResources& resources,
-                                    const RailTable& remote) {
-  return subchannel_places(resources.table, remote, context.knobs.rail_paths, context.knobs.rail_engines,
-                           max_subchannels);
-}
-
 // As memcpy, without the call for the sizes of a message header and of a few numbers.
 inline void copy_short(std::byte* to, const std::byte* from, std::size_t size) {
   if (size == sizeof(TransportHeader)) {
@@ -49,19 +43,37 @@ VirtualChannel::VirtualChannel(RailContext& context, RailResources& resources, U
       due_(due),
       process_(process),
       remote_(std::move(remote)),
-      subchannels_(make_subchannels()),
       paths_(context, process, subchannels_, std::move(policy)),
-      packets_(context, resources, window_) {}
-
-std::deque<Subchannel> VirtualChannel::make_subchannels() {
-  std::deque<Subchannel> made;
-  for (const SubchannelPlace& place : places(context_, resources_, remote_))
-    made.emplace_back(*this, *resources_.rails[place.local], place, static_cast<std::uint16_t>(made.size()),
-                      context_, context_.settings.self < process_);
-  return made;
+      packets_(context, resources, window_) {
+  for (const SubchannelPlace& place :
+       subchannel_places(resources_.table, remote_, context_.ways, max_subchannels))
+    make(place);
 }
 
 VirtualChannel::~VirtualChannel() = default;
+
+void VirtualChannel::make(const SubchannelPlace& place) {
+  paths_.on_made(subchannels_.emplace_back(*this, *resources_.rails[place.local], place,
+                                           static_cast<std::uint16_t>(subchannels_.size()), context_,
+                                           context_.settings.self < process_));
+}
+
+// The next one on demand; false: there is none.
+bool VirtualChannel::make_next() {
+  if (subchannels_.size() == max_subchannels) return false;
+  const auto at_once = static_cast<std::size_t>(paths_.at_once());
+  std::vector<SubchannelPlace> first;
+  for (std::size_t i = 0; i < at_once; ++i) first.push_back(subchannels_[i].place);
+  const auto place = place_on_demand(first, context_.ways, subchannels_.size() - at_once);
+  if (place.has_value()) make(*place);
+  return place.has_value();
+}
+
+Subchannel* VirtualChannel::obtain(std::uint16_t index) {
+  while (index >= subchannels_.size())
+    if (!make_next()) return nullptr;
+  return &subchannels_[index];
+}
 
 void VirtualChannel::mark_due() {
   if (!in_due_.linked()) due_.push_back(this);
@@ -312,8 +324,8 @@ void VirtualChannel::deliver_held() {
 
 // Subchannels that come and go.
 
-void VirtualChannel::on_ready() {
-  paths_.on_ready();
+void VirtualChannel::on_ready(const Subchannel& subchannel) {
+  paths_.on_ready(subchannel);
   if (paths_.ready() == 1 && rejoins_)
     context_.status.on_event(-1, process_, PathEvent::rejoined, PathReason::none,
                              partition_.since() <= 0 ? 0 : context_.now - partition_.since(), context_.now);
@@ -323,8 +335,8 @@ void VirtualChannel::on_ready() {
   note_credit_due();
 }
 
-void VirtualChannel::on_not_ready(bool on_purpose) {
-  paths_.on_not_ready();
+void VirtualChannel::on_not_ready(const Subchannel& subchannel, bool on_purpose) {
+  paths_.on_not_ready(subchannel);
   if (on_purpose) {
     closed_ = true;
     rejoins_ = false;

@@ -59,6 +59,9 @@ class VirtualChannel {
   Subchannel* subchannel(std::uint16_t index) {
     return index < subchannels_.size() ? &subchannels_[index] : nullptr;
   }
+  // The same, and makes those on demand that were not made yet, up to this one. Not to be called while
+  // somebody goes through subchannels().
+  Subchannel* obtain(std::uint16_t index);
   // Which subchannels are ready, and which is used next.
   SubchannelSelector& paths() { return paths_; }
   const SubchannelSelector& paths() const { return paths_; }
@@ -95,7 +98,6 @@ class VirtualChannel {
 
   // Issues again what waits, and sends a credit if one is due. True if anything moved.
   bool advance();
-  bool idle() const { return !packets_.waiting() && !window_.credit_due(); }
   // advance() is called soon.
   void mark_due();
   void note_credit_due() {
@@ -104,8 +106,8 @@ class VirtualChannel {
   }
 
   // A subchannel became ready, or is no longer.
-  void on_ready();
-  void on_not_ready(bool on_purpose);
+  void on_ready(const Subchannel& subchannel);
+  void on_not_ready(const Subchannel& subchannel, bool on_purpose);
 
   // The peer is lost: forgets packets, held and waiting. Subchannels have been closed.
   void abandon();
@@ -114,6 +116,7 @@ class VirtualChannel {
   void check_invariants() const;
 
  private:
+  bool idle() const { return !packets_.waiting() && !window_.credit_due(); }
   bool has_room() const { return window_.open() && paths_.ready() > 0 && !packets_.waiting(); }
   // There is something to send that needs a connection: if there is none, it is made.
   [[gnu::cold]] void note_needed();
@@ -125,7 +128,8 @@ class VirtualChannel {
   bool is_small(std::size_t bytes) const {
     return bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
   }
-  std::deque<Subchannel> make_subchannels();
+  void make(const SubchannelPlace& place);
+  bool make_next();
   bool hold(std::uint32_t sequence_number, PacketBuffer* buffer);
   void deliver(std::span<const std::byte> packet);
   void deliver_held();

@@ -59,7 +59,8 @@ enum class DatagramKind : std::uint8_t {
   room_question,  // RoomAgreement; these three have no body
   room_yes,
   room_not_now,
-  packet  // of the virtual channel, small; or a credit, which acknowledges some
+  packet,       // of the virtual channel, small; or a credit, which acknowledges some
+  path_refused  // a connection on demand, for which there is no room
 };
 
 inline constexpr std::uint16_t no_subchannel = UINT16_MAX;

@@ -14,12 +14,12 @@ constexpr double clearly = 1.1;
 // Who reaches so much of the port tries no other way.
 constexpr double well = 0.6;
 // If none of many reached so much, it is perhaps the engine that is slower than the port.
-constexpr double one_engine_reaches = 0.9, best_keep = 0.99;
+constexpr double one_engine_reaches = 0.9, best_keep = 0.99, port_best_keep = 0.998;
 // Samples between trials of other ways, doubled from the first to the second.
 constexpr int first_rest = 16, longest_rest = 256;
 // The first one may have seen what was posted before.
 constexpr int trial_samples = 3;
-// A path is slow that gives less than this part of the port.
+// A path is slow that gives less than this part of what the port reaches.
 constexpr double fast = 0.8;
 // Slow samples in a row that one bears who did well on a path before.
 constexpr int patience = 2;
@@ -31,14 +31,88 @@ constexpr Nanoseconds sharpness = 8;
 
 }  // namespace
 
-void SpreadHints::add(Spread way, double rate) { ways_[static_cast<std::size_t>(way)].add(rate, port_keep); }
+void SpreadHints::add(Spread way, double rate) {
+  ways_[static_cast<std::size_t>(way)].add(rate, port_keep);
+  if (way == Spread::one) best_ = std::max(rate, best_ * port_best_keep);
+}
 
-PathSpread::PathSpread(int paths, int engines, double nominal, std::uint64_t seed)
+PathSpread::PathSpread(int paths, int engines, double nominal, std::uint64_t seed, ConnectionSet open,
+                       std::uint32_t restless)
     : paths_(static_cast<std::uint16_t>(paths)),
       engines_(static_cast<std::uint16_t>(engines)),
       nominal_(nominal),
       random_(seed),
-      rest_(first_rest) {}
+      rest_(first_rest),
+      restless_(restless),
+      open_(open) {}
+
+// Connections that are made on demand.
+
+ConnectionSet PathSpread::connections(Spread way, int path) const {
+  const auto first = [](int count) {
+    return count < 64 ? (ConnectionSet{1} << count) - 1 : ~ConnectionSet{0};
+  };
+  switch (way) {
+    case Spread::one:
+      return connection(path, 0);
+    case Spread::engines:
+      return path * engines_ < 64 ? first(engines_) << path * engines_ : 0;
+    case Spread::all:
+      return first(paths_ * engines_);
+  }
+  return 0;
+}
+
+ConnectionSet PathSpread::needed() const {
+  ConnectionSet all = connections(way(), path_);
+  if (next_path_.has_value()) all |= connection(*next_path_, 0);
+  if (next_trial_.has_value()) all |= connections(*next_trial_, path_);
+  return all;
+}
+
+void PathSpread::on_open(int path, int engine) {
+  open_ |= connection(path, engine);
+  const Spread way_before = way();
+  const int path_before = path_;
+  if (next_path_.has_value() && open(Spread::one, *next_path_)) move_to(*next_path_);
+  if (next_trial_.has_value() && open(*next_trial_, path_)) start_trial(*next_trial_);
+  change(way_before, path_before);
+}
+
+// It makes do with what is open, until it is slow again.
+void PathSpread::on_refused() {
+  const Spread way_before = way();
+  const int path_before = path_;
+  next_path_.reset();
+  next_trial_.reset();
+  if (trial_ > 0 && !open(trial_way_, path_)) trial_ = 0;
+  if (!open(Spread::one, path_) && open(Spread::one, 0)) move_to(0);
+  if (!open(way_, path_)) way_ = Spread::one;
+  samples_ = 0;
+  change(way_before, path_before);
+}
+
+void PathSpread::move_to(int path) {
+  path_ = path;
+  next_path_.reset();
+  settled_ = false;
+  slow_ = 0;
+}
+
+void PathSpread::start_trial(Spread way) {
+  trial_ = trial_samples;
+  trial_way_ = way;
+  next_trial_.reset();
+}
+
+// What is done from now on belongs to another choice than what is under way.
+void PathSpread::change(Spread way_before, int path_before) {
+  if (way_before == way() && path_before == path_) return;
+  ++choice_;
+  sample_.done = 0;
+  sample_.others = sample_.queued;
+  sample_.another_way = way_before != way();
+}
 
 std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now) {
   // Counts anew now and then, for what failed is not told here.
@@ -48,7 +122,20 @@ std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nan
   return choice_;
 }
 
+// Whatever is measured.
+void PathSpread::wander() {
+  if (restless_ == 0 || random_.below(restless_) != 0) return;
+  const Spread way_before = way();
+  const int path_before = path_;
+  next_path_.reset();
+  next_trial_.reset();
+  leave_path();
+  begin_trial(false);
+  change(way_before, path_before);
+}
+
 void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
+  wander();
   sample_.queued = std::max<std::int64_t>(sample_.queued - stripe.bytes, 0);
   sample_.alone = sample_.alone && stripe.on_port == sample_.queued;
   if (still_changing(stripe)) return;
@@ -59,14 +146,11 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   const auto bytes = static_cast<double>(sample_.done);
   const Spread way_before = way();
   const int path_before = path_;
-  if (sample_.alone && sharp && time > 0 && bytes >= shortest_sample * nominal_)
+  if (sample_.alone && open(way(), path_) && sharp && time > 0 && bytes >= shortest_sample * nominal_)
     note(std::min(1.0, bytes / nominal_ * static_cast<double>(second) / static_cast<double>(time)), hints);
   sample_.done = 0;
   sample_.begin = stripe.now;
-  if (way_before == way() && path_before == path_) return;
-  ++choice_;
-  sample_.others = sample_.queued;
-  sample_.another_way = way_before != way();
+  change(way_before, path_before);
 }
 
 // After a change the next sample begins when what was posted before is done; after one of the way, when what
@@ -100,21 +184,30 @@ void PathSpread::note(double rate, SpreadHints& hints) {
   if (trial_ > 0) --trial_;
   hints.add(taken, rate);
   ways_[static_cast<std::size_t>(taken)].add(rate, peer_keep);
-  if (taken != Spread::all) judge_path(rate);
+  if (taken != Spread::all) judge_path(rate, hints);
   if (taken == Spread::one) best_ = std::max(rate, best_ * best_keep);
   if (trial_ == 0) choose_way(hints);
 }
 
-void PathSpread::judge_path(double rate) {
-  if (rate >= fast) {
+void PathSpread::judge_path(double rate, const SpreadHints& hints) {
+  if (rate >= fast * hints.best()) {
     slow_ = 0;
     settled_ = true;
+    next_path_.reset();
     return;
   }
-  if (++slow_ <= (settled_ ? patience : 0) || paths_ < 2) return;
-  path_ = (path_ + 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(paths_ - 1)))) % paths_;
-  settled_ = false;
-  slow_ = 0;
+  if (++slow_ <= (settled_ ? patience : 0) || next_path_.has_value()) return;
+  leave_path();
+}
+
+void PathSpread::leave_path() {
+  if (paths_ < 2) return;
+  const int next =
+      (path_ + 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(paths_ - 1)))) % paths_;
+  if (open(Spread::one, next))
+    move_to(next);
+  else
+    next_path_ = next;
 }
 
 void PathSpread::choose_way(const SpreadHints& hints) {
@@ -128,7 +221,8 @@ void PathSpread::choose_way(const SpreadHints& hints) {
   }
   const bool engine_is_slow = way_ == Spread::one && engines_ > 1 && best_ < one_engine_reaches;
   const bool slow = value(way_, hints) < well;
-  if (!(slow || engine_is_slow) || ++samples_ < rest_) return;
+  if (!slow && !engine_is_slow) next_trial_.reset();
+  if (!(slow || engine_is_slow) || next_trial_.has_value() || ++samples_ < rest_) return;
   samples_ = 0;
   rest_ = std::min(2 * rest_, longest_rest);
   begin_trial(!slow);
@@ -139,8 +233,10 @@ void PathSpread::begin_trial(bool only_engines) {
     turn_ = static_cast<std::uint8_t>((turn_ + 1) % spread_ways);
     const auto way = static_cast<Spread>(turn_);
     if (way == way_ || !offers(way) || (only_engines && way != Spread::engines)) continue;
-    trial_ = trial_samples;
-    trial_way_ = way;
+    if (open(way, path_))
+      start_trial(way);
+    else
+      next_trial_ = way;
     return;
   }
 }

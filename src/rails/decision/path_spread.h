@@ -11,10 +11,14 @@
 // - A path that is slow several times in a row is left for another one, drawn at random. Who came to it last
 //   leaves at once, who was there before is patient: so of two who meet one goes, and who has found a free
 //   path is rarely moved. (REPS, arXiv 2407.21625, keeps what did well and draws anew what did not.)
+//
+// Connections may be made on demand: wanted() says which are needed for what is planned, and the messages
+// move when these are open.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "base/random.h"
 #include "base/time.h"
@@ -47,8 +51,12 @@ class SpreadHints {
  public:
   void add(Spread way, double rate);
   double mean(Spread way) const { return ways_[static_cast<std::size_t>(way)].mean(); }
+  // What one path reached at best, which is less than the port says where a bus is slower. It takes many
+  // samples to believe that, for all paths may be crowded.
+  double best() const { return best_; }
 
  private:
+  double best_ = 1;
   std::array<RateMean, spread_ways> ways_ = {RateMean{1, 2}, RateMean{0.75, 2}, RateMean{0.4, 2}};
 };
 
@@ -61,10 +69,15 @@ struct StripeDone {
   Nanoseconds now = 0;  // it was done between these
 };
 
+// Connections of a pair of ports, one bit each: path * engines + engine. None beyond is made on demand.
+using ConnectionSet = std::uint64_t;
+
 class PathSpread {
  public:
-  // Of a pair of ports that has so many paths and engines on each and makes so many bytes per second.
-  PathSpread(int paths, int engines, double nominal, std::uint64_t seed);
+  // Of a pair of ports that has so many paths and engines on each and makes so many bytes per second. `open`:
+  // those that need not be asked for. `restless`: RailSettings::restless_paths.
+  PathSpread(int paths, int engines, double nominal, std::uint64_t seed,
+             ConnectionSet open = ~ConnectionSet{0}, std::uint32_t restless = 0);
 
   Spread way() const { return trial_ > 0 ? trial_way_ : way_; }
   // The path that `one` and `engines` take.
@@ -79,15 +92,37 @@ class PathSpread {
   std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now);
   void on_done(const StripeDone& done, SpreadHints& hints);
 
+  // The bit of a connection, of so many engines of each path.
+  static ConnectionSet connection(int path, int engine, int engines) {
+    const int number = path * engines + engine;
+    return number < 64 ? ConnectionSet{1} << number : 0;
+  }
+  // Those that are to be opened.
+  ConnectionSet wanted() const { return needed() & ~open_; }
+  // One was opened, or is not open any more.
+  void on_open(int path, int engine);
+  void on_closed(int path, int engine) { open_ &= ~connection(path, engine); }
+  // What is wanted cannot be had now.
+  void on_refused();
+
   // What is posted at once should take no longer than that, for it cannot be moved to another path.
   static constexpr double seconds_of_piece = 128e-6;
 
  private:
+  ConnectionSet connection(int path, int engine) const { return connection(path, engine, engines_); }
+  ConnectionSet connections(Spread way, int path) const;
+  ConnectionSet needed() const;
+  bool open(Spread way, int path) const { return (connections(way, path) & ~open_) == 0; }
+  void move_to(int path);
+  void start_trial(Spread way);
+  void leave_path();
+  void wander();
+  void change(Spread way_before, int path_before);
   bool still_changing(const StripeDone& stripe);
   bool offers(Spread way) const;
   double value(Spread way, const SpreadHints& hints) const;
   void note(double rate, SpreadHints& hints);
-  void judge_path(double rate);
+  void judge_path(double rate, const SpreadHints& hints);
   void choose_way(const SpreadHints& hints);
   void begin_trial(bool only_engines);
 
@@ -120,6 +155,12 @@ class PathSpread {
   int path_ = 0;
   bool settled_ = true;  // it did well here before
   int slow_ = 0;         // samples in a row
+
+  std::uint32_t restless_;
+  ConnectionSet open_;
+  // Where it goes, and what it tries, when the connections for that are open.
+  std::optional<int> next_path_;
+  std::optional<Spread> next_trial_;
 
   Sample sample_;
 };

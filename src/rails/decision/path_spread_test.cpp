@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <vector>
 
@@ -177,6 +178,119 @@ TEST(PathSpread, JudgesAStreamThatNeverEndsByWhatTheNewPathDid) {
   }
   EXPECT_EQ(spread.path(), 1);
   EXPECT_EQ(queue.front().path, 1);
+}
+
+// An adapter behind a bus that is slower than its port: no path is to blame.
+TEST(PathSpread, LearnsWhatAPortReaches) {
+  SpreadHints hints;
+  Sender sender(8, 1, hints);
+  sender.send(100, [](const PathSpread&) { return 0.7; });
+  const int path = sender.spread.path();
+  for (int i = 0; i < 500; ++i) {
+    sender.send([](const PathSpread&) { return 0.7; });
+    ASSERT_EQ(sender.spread.path(), path);
+  }
+  // But one that is slow for that is left.
+  sender.send(3, [](const PathSpread&) { return 0.3; });
+  EXPECT_NE(sender.spread.path(), path);
+  // Others need not find it out again.
+  Sender second(8, 1, hints, 2);
+  second.send(10, [](const PathSpread&) { return 0.7; });
+  EXPECT_EQ(second.spread.path(), 0);
+}
+
+// Connections on demand: only that of path 0 is open.
+
+Sender on_demand(int paths, int engines, SpreadHints& hints) {
+  Sender sender(paths, engines, hints);
+  sender.spread = PathSpread(paths, engines, port, 1, 1);
+  return sender;
+}
+
+TEST(PathSpread, AsksForAPathAndMovesWhenItIsOpen) {
+  SpreadHints hints;
+  Sender sender = on_demand(4, 1, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
+  sender.send(2, rate);
+  EXPECT_EQ(sender.spread.wanted(), 0u) << "patience";
+  sender.send(rate);
+  const ConnectionSet wanted = sender.spread.wanted();
+  ASSERT_TRUE(std::has_single_bit(wanted));
+  sender.send(10, rate);
+  EXPECT_EQ(sender.spread.path(), 0);
+  EXPECT_EQ(sender.spread.wanted(), wanted) << "it asks for no other meanwhile";
+  const int path = std::countr_zero(wanted);
+  sender.spread.on_open(path, 0);
+  EXPECT_EQ(sender.spread.path(), path);
+  EXPECT_EQ(sender.spread.wanted(), 0u);
+  EXPECT_FALSE(sender.spread.takes(0, 0));
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.path(), path);
+}
+
+TEST(PathSpread, AsksForNothingOnAnEvenFabric) {
+  SpreadHints hints;
+  Sender sender = on_demand(4, 4, hints);
+  int i = 0;
+  for (; i < 1000; ++i) {
+    sender.send([&i](const PathSpread&) { return i % 4 == 0 ? 0.4 : 0.97; });
+    ASSERT_EQ(sender.spread.wanted(), 0u);
+  }
+}
+
+TEST(PathSpread, NeedsNoPathThatIsNotOpenYetWhenTheOldOneIsWellAgain) {
+  SpreadHints hints;
+  Sender sender = on_demand(4, 1, hints);
+  sender.send(3, [](const PathSpread&) { return 0.5; });
+  EXPECT_NE(sender.spread.wanted(), 0u);
+  sender.send([](const PathSpread&) { return 1.0; });
+  EXPECT_EQ(sender.spread.wanted(), 0u);
+}
+
+TEST(PathSpread, LeavesWhatIsRefusedAndAsksAgainLater) {
+  SpreadHints hints;
+  Sender sender = on_demand(2, 1, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
+  sender.send(3, rate);
+  EXPECT_EQ(sender.spread.wanted(), 2u);
+  sender.spread.on_refused();
+  EXPECT_EQ(sender.spread.wanted(), 0u);
+  EXPECT_EQ(sender.spread.path(), 0);
+  sender.send(3, rate);
+  EXPECT_EQ(sender.spread.wanted(), 2u);
+}
+
+TEST(PathSpread, TriesAWayWhenAllOfItIsOpen) {
+  SpreadHints hints;
+  Sender sender = on_demand(1, 3, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::one ? 0.85 : 0.98; };
+  sender.send(200, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+  EXPECT_EQ(sender.spread.wanted(), 6u);
+  sender.spread.on_open(0, 2);
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+  EXPECT_EQ(sender.spread.wanted(), 2u);
+  sender.spread.on_open(0, 1);
+  EXPECT_EQ(sender.spread.way(), Spread::engines);
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::engines);
+}
+
+TEST(PathSpread, WantsAClosedPathAgainOrGoesBackToTheFirst) {
+  SpreadHints hints;
+  Sender sender = on_demand(2, 1, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
+  sender.send(3, rate);
+  sender.spread.on_open(1, 0);
+  EXPECT_EQ(sender.spread.path(), 1);
+  sender.spread.on_closed(1, 0);
+  EXPECT_EQ(sender.spread.path(), 1);
+  EXPECT_EQ(sender.spread.wanted(), 2u);
+  sender.send(100, [](const PathSpread&) { return 0.1; });  // over whatever works: no sample of that path
+  EXPECT_EQ(sender.spread.wanted(), 2u);
+  sender.spread.on_refused();
+  EXPECT_EQ(sender.spread.path(), 0);
+  EXPECT_EQ(sender.spread.wanted(), 0u);
 }
 
 // Senders of one switch, each with some of its links at choice. Those on one link share it.

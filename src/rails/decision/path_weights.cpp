@@ -33,13 +33,16 @@ double rate(std::int64_t bytes, Nanoseconds elapsed) {
 
 }  // namespace
 
-PathWeights::PathWeights(std::vector<std::int64_t> nominal, const WeightSettings& settings)
-    : settings_(settings), paths_(nominal.size()) {
-  for (std::size_t i = 0; i < nominal.size(); ++i) {
-    HAWSER_ASSERT(nominal[i] > 0);
-    paths_[i].nominal = paths_[i].estimate = static_cast<double>(nominal[i]);
-    paths_[i].probe_interval = settings_.first_probe;
-  }
+PathWeights::PathWeights(const std::vector<std::int64_t>& nominal, const WeightSettings& settings)
+    : settings_(settings) {
+  for (const std::int64_t rate : nominal) add(rate);
+}
+
+void PathWeights::add(std::int64_t nominal) {
+  HAWSER_ASSERT(nominal > 0);
+  Path& path = paths_.emplace_back();
+  path.nominal = path.estimate = static_cast<double>(nominal);
+  path.probe_interval = settings_.first_probe;
   ratios_.reserve(paths_.size());
 }
 

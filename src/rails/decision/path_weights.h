@@ -46,7 +46,10 @@ class PathWeights {
  public:
   // Nominal rates of the subchannels, in bytes per second, each > 0: of their port, also if several share
   // one. The settings outlive this.
-  explicit PathWeights(std::vector<std::int64_t> nominal, const WeightSettings& settings = usual_weights);
+  explicit PathWeights(const std::vector<std::int64_t>& nominal = {},
+                       const WeightSettings& settings = usual_weights);
+  // One more.
+  void add(std::int64_t nominal);
 
   // A stripe of `bytes` was posted at `posted` and found done at `now`; the pass of polling before was at
   // `polled_before` (-1: not known, taken as just now). `queued_before` bytes were ahead of it on the same

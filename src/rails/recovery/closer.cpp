@@ -1,6 +1,7 @@
 #include "rails/recovery/closer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/planted_bug.h"
 
@@ -50,10 +51,8 @@ void Closer::on_message(VirtualChannel& peer, std::span<const std::byte> bytes) 
 }
 
 void Closer::park(Subchannel& subchannel, SubchannelState before) {
-  if (subchannel.ends.receives_wanted) {
-    subchannel.ends.receives_wanted = false;
-    subchannel.rail.remove_receives(static_cast<std::int32_t>(subchannel.peer.subchannels().size()));
-  }
+  if (subchannel.ends.receives_wanted > 0)
+    subchannel.rail.remove_receives(std::exchange(subchannel.ends.receives_wanted, 0));
   if (before == SubchannelState::parting) {
     ++context_.counters.connections_closed;
     listener_.on_parked(subchannel.peer);

@@ -28,10 +28,8 @@ bool leaves(VirtualChannel& peer) {
   });
 }
 
-// `auto`: what the adapters have for each process of the host, if it may not do; else no limit. An eighth is
-// left to others.
+// What the adapters have for each process of the host. An eighth is left to others.
 std::int32_t fair_share(const RailContext& context, const RailResources& resources) {
-  const Knobs& knobs = context.knobs;
   std::int64_t smallest = INT32_MAX;
   for (const auto& device : resources.devices)
     if (const std::int32_t all = device->attributes().queue_pairs; all > 0)
@@ -39,14 +37,22 @@ std::int32_t fair_share(const RailContext& context, const RailResources& resourc
           std::min<std::int64_t>(smallest, all * std::int64_t{7} / 8 / context.settings.processes_here);
   const auto rails = static_cast<std::int64_t>(resources.rails.size());
   const auto devices = static_cast<std::int64_t>(resources.devices.size());
-  const std::int64_t peers = context.settings.job_size - context.settings.processes_here;
-  const std::int64_t most = peers * rails * knobs.rail_paths * knobs.rail_engines;
   // A datagram queue pair for each rail.
   const std::int64_t share = std::max<std::int64_t>(smallest * devices - rails, 1);
-  return most <= share ? 0 : static_cast<std::int32_t>(std::min<std::int64_t>(share, INT32_MAX));
+  return static_cast<std::int32_t>(std::min<std::int64_t>(share, INT32_MAX));
 }
 
-std::int32_t wanted_for(VirtualChannel& peer) { return static_cast<std::int32_t>(peer.subchannels().size()); }
+// `auto`: that, if it may not do for what is not made on demand; else no limit.
+std::int32_t usual_cap(const RailContext& context, const RailResources& resources, std::int32_t share) {
+  const Ways& ways = context.ways;
+  const std::int64_t peers = context.settings.job_size - context.settings.processes_here;
+  const auto rails = static_cast<std::int64_t>(resources.rails.size());
+  const std::int64_t most =
+      peers * rails * (ways.paths_on_demand ? 1 : ways.paths) * (ways.engines_on_demand ? 1 : ways.engines);
+  return most <= share ? 0 : share;
+}
+
+std::int32_t wanted_for(VirtualChannel& peer) { return peer.paths().at_once(); }
 
 }  // namespace
 
@@ -59,9 +65,16 @@ ConnectionCap::ConnectionCap(RailContext& context, const RailResources& resource
       peers_(peers),
       neighbours_(neighbours),
       fixed_(parse_connections(context.knobs.connections).value() > 0),
-      most_(fixed_ ? parse_connections(context.knobs.connections).value() : fair_share(context, resources)),
+      most_(parse_connections(context.knobs.connections).value()),
       room_(context.settings.self, most_),
       policy_(make_victim_policy(context.knobs.connection_victims)) {}
+
+void ConnectionCap::start() {
+  most_on_demand_ = fair_share(context_, resources_);
+  if (fixed_) return;
+  most_ = usual_cap(context_, resources_, most_on_demand_);
+  room_.set_most(most_);
+}
 
 // Admission.
 
@@ -166,8 +179,10 @@ void ConnectionCap::note_made(VirtualChannel& peer) {
 }
 
 // Others use the adapter, too. What there is now has to do from now on.
-void ConnectionCap::on_none_left(VirtualChannel& peer) {
-  if (fixed_ || resources_.queue_pairs == 0) return;
+void ConnectionCap::on_none_left(const Subchannel& subchannel) {
+  most_on_demand_ = std::min(most_on_demand_, resources_.queue_pairs);
+  if (fixed_ || resources_.queue_pairs == 0 || subchannel.place.on_demand) return;
+  VirtualChannel& peer = subchannel.peer;
   most_ = most_ == 0 ? resources_.queue_pairs : std::min(most_, resources_.queue_pairs);
   room_.set_most(most_);
   connected_.clear();

@@ -34,6 +34,8 @@ class ConnectionCap final : public ParkedListener {
   ConnectionCap(RailContext& context, const RailResources& resources, TimerList& timers,
                 const StripeEngine& stripes, PeerTable& peers, const Neighbours& neighbours);
 
+  // The devices are open.
+  void start();
   // Who wants a connection: this process, which is then told to connect; or the peer, whose request waits.
   enum class Wanted : std::uint8_t { here, there };
   // Whether there is a limit.
@@ -49,7 +51,11 @@ class ConnectionCap final : public ParkedListener {
   void on_made(VirtualChannel& peer) {
     if (most_ > 0) note_made(peer);
   }
-  void on_none_left(VirtualChannel& peer);
+  void on_none_left(const Subchannel& subchannel);
+  // Whether there is room for one that could be done without.
+  bool has_spare() const {
+    return resources_.queue_pairs < (most_ > 0 ? most_ : most_on_demand_) && room_.idle();
+  }
 
   // True if it let anybody in: requests of peers can be answered now.
   bool progress();
@@ -84,8 +90,9 @@ class ConnectionCap final : public ParkedListener {
   const StripeEngine& stripes_;
   PeerTable& peers_;
   Neighbours neighbours_;
-  const bool fixed_;   // by the user
-  std::int32_t most_;  // queue pairs; 0: no limit
+  const bool fixed_;                 // by the user
+  std::int32_t most_on_demand_ = 0;  // queue pairs up to which some are made on demand
+  std::int32_t most_;                // queue pairs; 0: no limit
   RoomAgreement room_;
   std::unique_ptr<VictimPolicy> policy_;
   std::unordered_map<ProcessIndex, Record> records_;

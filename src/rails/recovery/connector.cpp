@@ -9,6 +9,7 @@
 #include "rails/recovery/connection_cap.h"
 #include "rails/recovery/failover.h"
 #include "rails/recovery/path_lookup.h"
+#include "rails/recovery/path_opener.h"
 
 namespace hawser {
 namespace {
@@ -48,6 +49,7 @@ Connector::Connector(RailContext& context, RailResources& resources, PeerTable& 
       cap_(neighbours.cap),
       closer_(neighbours.closer),
       packets_(neighbours.packets),
+      opener_(neighbours.opener),
       machines_(neighbours.machines) {
   unsent_since_.fill(-1);
 }
@@ -73,11 +75,11 @@ Subchannel* Connector::find(const SubchannelName& name) {
 
 void Connector::want(VirtualChannel& peer) {
   peer.partition().note_wanted();
-  const bool any_rests =
-      std::ranges::any_of(peer.subchannels(), [](const Subchannel& s) { return s.machine().rests(); });
-  if (!any_rests || !cap_.admits(peer, ConnectionCap::Wanted::here)) return;
+  const auto to_connect = [](const Subchannel& s) { return s.machine().rests() && !s.place.on_demand; };
+  if (std::ranges::none_of(peer.subchannels(), to_connect) || !cap_.admits(peer, ConnectionCap::Wanted::here))
+    return;
   for (Subchannel& subchannel : peer.subchannels())
-    if (subchannel.machine().rests()) machines_.on(subchannel, {.kind = SubchannelEvent::Kind::want});
+    if (to_connect(subchannel)) machines_.on(subchannel, {.kind = SubchannelEvent::Kind::want});
 }
 
 Connector::Report Connector::connect(Subchannel& subchannel) {
@@ -130,7 +132,7 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   shape.inline_bytes = resources_.inline_bytes;
   auto made = subchannel.rail.device().make_queue_pair(shape);
   if (!made) {
-    if (subchannel.rail.up()) cap_.on_none_left(subchannel.peer);
+    if (subchannel.rail.up()) cap_.on_none_left(subchannel);
     return false;
   }
   HAWSER_ASSERT(subchannel.queue_pair == nullptr);
@@ -224,16 +226,20 @@ void Connector::count_connected(Subchannel& subchannel) {
   subchannel.rail.queue_pairs.add(subchannel.queue_pair->number(), subchannel);
   subchannel.traffic.sent = subchannel.traffic.received = 0;
   ++context_.counters.connections_made;
+  context_.counters.connections_on_demand += subchannel.place.on_demand;
   // A window, and finishes on top, for every peer that may send here.
-  if (!subchannel.ends.receives_wanted) {
-    subchannel.ends.receives_wanted = true;
-    subchannel.rail.add_receives(static_cast<std::int32_t>(subchannel.peer.subchannels().size()));
+  if (subchannel.ends.receives_wanted == 0) {
+    // The window is the peer's, however many there are on demand.
+    subchannel.ends.receives_wanted = subchannel.place.on_demand
+                                          ? receives_for_finishes
+                                          : receives_wanted(subchannel.peer.paths().at_once());
+    subchannel.rail.add_receives(subchannel.ends.receives_wanted);
   }
 }
 
 bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) {
   VirtualChannel* const peer = peers_.obtain(name.peer);
-  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->subchannel(name.index);
+  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->obtain(name.index);
   if (subchannel == nullptr) return false;
   accepting_ = false;
   machines_.on(*subchannel, {.kind = SubchannelEvent::Kind::request,
@@ -241,6 +247,7 @@ bool Connector::accept(const SubchannelName& name, const ConnectionEnd& remote, 
                              .received = subchannel->traffic.received});
   if (!accepting_) return false;
   // What failed has a place already, though its queue pair is gone.
+  if (subchannel->machine().rests() && !opener_.admits(*subchannel, name.connection_generation)) return false;
   to_wait_ = subchannel->machine().rests() && !cap_.admits(*peer, ConnectionCap::Wanted::there);
   if (to_wait_) return false;
   subchannel->rail.look(context_.now);
@@ -323,12 +330,14 @@ void Connector::enter_service(Subchannel& subchannel, const SubchannelAction& ac
     subchannel.peer.paths().weights().on_recovered(subchannel.index, context_.now);
   }
   report_.show(subchannel, action.state, action.reason);
-  subchannel.peer.on_ready();
+  subchannel.peer.on_ready(subchannel);
   // The other end is ready when it hears from this one, and may have something to send though it computes.
   subchannel.peer.send_on(subchannel, PacketKind::ready, {});
   alternates_.on_ready(subchannel);
   // Connections that were closed together come back together, however one of them came back.
-  const auto parked = [](const Subchannel& s) { return s.machine().state() == SubchannelState::parked; };
+  const auto parked = [](const Subchannel& s) {
+    return s.machine().state() == SubchannelState::parked && !s.place.on_demand;
+  };
   if (std::ranges::any_of(subchannel.peer.subchannels(), parked)) want(subchannel.peer);
 }
 

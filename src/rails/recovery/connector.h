@@ -32,6 +32,7 @@ class ConnectionCap;
 class DatagramPackets;
 class Failover;
 class PathLookup;
+class PathOpener;
 
 class Connector final : public ControlMessages, private ConnectionHost {
  public:
@@ -44,6 +45,7 @@ class Connector final : public ControlMessages, private ConnectionHost {
     ConnectionCap& cap;
     Closer& closer;
     DatagramPackets& packets;
+    PathOpener& opener;
     MachineEvents& machines;
   };
   Connector(RailContext& context, RailResources& resources, PeerTable& peers, TimerList& timers,
@@ -129,6 +131,7 @@ class Connector final : public ControlMessages, private ConnectionHost {
   ConnectionCap& cap_;
   Closer& closer_;
   DatagramPackets& packets_;
+  PathOpener& opener_;
   MachineEvents& machines_;
   std::optional<ConnectionManager> manager_;
   // What waits for path records: own requests, and datagrams that came. Requests of peers for whom there is

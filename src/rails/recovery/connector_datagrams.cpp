@@ -8,6 +8,7 @@
 #include "rails/recovery/datagram_packets.h"
 #include "rails/recovery/failover.h"
 #include "rails/recovery/path_lookup.h"
+#include "rails/recovery/path_opener.h"
 
 namespace hawser {
 namespace {
@@ -106,7 +107,7 @@ void Connector::send_control(Subchannel& subchannel, DatagramKind kind, std::spa
 // have moved.
 void Connector::on_address(ProcessIndex process, std::uint16_t index, const ConnectionEnd& end) {
   VirtualChannel* const peer = peers_.obtain(process);
-  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->subchannel(index);
+  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->obtain(index);
   if (subchannel != nullptr) learn(*subchannel, end);
 }
 
@@ -132,6 +133,8 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
       return cap_.on_room(*peer, kind);
     case DatagramKind::close:
       return closer_.on_message(*peer, body);
+    case DatagramKind::path_refused:
+      return opener_.on_refused(*peer, body);
     case DatagramKind::packet:
       return packets_.on_packet(*peer, body);
     case DatagramKind::request:
@@ -149,7 +152,7 @@ void Connector::on_malformed(ProcessIndex process, std::string what) {
 
 bool Connector::answers(const SubchannelName& name, const ConnectionEnd& remote) {
   VirtualChannel* const peer = peers_.obtain(name.peer);
-  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->subchannel(name.index);
+  Subchannel* const subchannel = peer == nullptr || peer->lost() ? nullptr : peer->obtain(name.index);
   if (subchannel == nullptr || subchannel->rail.dead) return true;
   waits_ = name;
   to_wait_ = !paths_settled(*subchannel, remote.port);

@@ -23,10 +23,11 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       adapters_(lower.context, lower.resources, lower.peers, lower.timers, lower.rendezvous, lower.windows,
                 failover_, connector_),
       connector_(lower.context, lower.resources, lower.peers, lower.timers, lower.report, lower.schedule,
-                 {failover_, alternates_, addresses_, paths_, cap_, closer_, packets_, driver_}),
+                 {failover_, alternates_, addresses_, paths_, cap_, closer_, packets_, opener_, driver_}),
       cap_(lower.context, lower.resources, lower.timers, lower.stripes, lower.peers, {connector_, closer_}),
       closer_(lower.context, cap_, connector_, driver_),
       packets_(lower.context, lower.resources, lower.timers, {connector_, paths_, cap_}),
+      opener_(lower.context, lower.timers, {connector_, cap_, driver_}),
       driver_(lower.context, lower.timers, lower.report,
               {failover_, connector_, quarantine_, addresses_, closer_}) {
   lower.upward.subchannels = this;
@@ -40,6 +41,7 @@ Result<> Recovery::start() {
   if (connector_.started() || resources_.rails.empty()) return {};
   auto secret = addresses_.job_secret();
   if (!secret) return secret.take_error();
+  cap_.start();
   connector_.start(secret.value());
   multicast_.start(secret.value());
   return {};
@@ -167,11 +169,13 @@ void Recovery::run_timers() {
   if (cap_.progress()) connector_.on_paths_settled();
   packets_.progress();
   multicast_.progress();
+  opener_.progress();
   if (context_.now >= next_watch_) watch_peers();
   adapters_.progress();
   addresses_.progress();
-  Nanoseconds next = std::min({paths_.deadline(), connector_.deadline(), cap_.deadline(), packets_.deadline(),
-                               adapters_.deadline(), addresses_.deadline(), multicast_.deadline()});
+  Nanoseconds next =
+      std::min({paths_.deadline(), connector_.deadline(), cap_.deadline(), packets_.deadline(),
+                opener_.deadline(), adapters_.deadline(), addresses_.deadline(), multicast_.deadline()});
   for (Subchannel* s = timers_.front(); s != nullptr; s = timers_.next(s)) next = std::min(next, due_of(*s));
   if (context_.knobs.rail_give_up > 0 && !timers_.empty()) next = std::min(next, next_watch_);
   timers_.set_next_run(next);

@@ -17,6 +17,7 @@
 #include "rails/recovery/failover.h"
 #include "rails/recovery/multicast_rails.h"
 #include "rails/recovery/path_lookup.h"
+#include "rails/recovery/path_opener.h"
 #include "rails/recovery/quarantine.h"
 #include "rails/recovery/subchannel_driver.h"
 
@@ -46,6 +47,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   Result<> start();
 
   void on_wanted(VirtualChannel& peer) override;
+  void on_paths_wanted(VirtualChannel& peer) override { opener_.want(peer); }
   // Takes datagrams and the devices' events; true if there were datagrams.
   bool look();
   void run_timers();
@@ -106,6 +108,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   ConnectionCap cap_;
   Closer closer_;
   DatagramPackets packets_;
+  PathOpener opener_;
   SubchannelDriver driver_;
 
   Nanoseconds next_watch_ = 0, next_credits_ = 0, next_rates_ = 0;

@@ -196,7 +196,7 @@ SubchannelDriver::Report SubchannelDriver::tell(Subchannel& subchannel, const Su
 
 void SubchannelDriver::leave_service(Subchannel& subchannel, PathReason reason) {
   VirtualChannel& peer = subchannel.peer;
-  peer.on_not_ready(reason == PathReason::torn_down);
+  peer.on_not_ready(subchannel, reason == PathReason::torn_down);
   if (peer.paths().ready() > 0) return;
   for (Subchannel& each : peer.subchannels()) on(each, {.kind = SubchannelEvent::Kind::needed});
 }

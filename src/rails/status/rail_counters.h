@@ -28,9 +28,11 @@ struct RailCounters {
   std::uint64_t registration_hits = 0, registrations_made = 0, registrations_dropped = 0;
   std::uint64_t registrations_refused = 0;
   std::uint64_t packets_for_stripes = 0;  // that took bytes of large messages, for lack of registrations
-  // Queue pairs that were connected, and closed on purpose; peers that this process asked to part, that
-  // refused, that asked this process and were obeyed; peers connected with beyond the cap.
-  std::uint64_t connections_made = 0, connections_closed = 0;
+  // Queue pairs that were connected, those of them on demand, and closed on purpose; such on demand as came
+  // to nothing; peers that this process asked to part, that refused, that asked this process and were obeyed;
+  // peers connected with beyond the cap.
+  std::uint64_t connections_made = 0, connections_on_demand = 0, connections_closed = 0;
+  std::uint64_t demands_refused = 0;
   std::uint64_t closings_asked = 0, closings_refused = 0, closings_agreed = 0;
   std::uint64_t connections_beyond_cap = 0;
   // Memory: queue pairs now and at most at once, packet buffers, what is kept for peers that were ever known.

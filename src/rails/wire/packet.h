@@ -167,6 +167,7 @@ struct CloseBody {
 };
 // Of a closing request datagram, and of its refusal: one connection that is in use stands for all with the
 // peer.
+// Also of a connection on demand that is refused.
 struct CloseRequestBody {
   std::uint16_t subchannel = 0;
   std::uint16_t reserved = 0;

@@ -1,7 +1,10 @@
 #include "rails/wire/pairing.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
+
+#include "base/failure.h"
 
 namespace hawser {
 namespace {
@@ -41,17 +44,25 @@ Pairs pair_rails(const RailTable& own, const RailTable& remote) {
   return pairs;
 }
 
-int paths_between(const rdma::PortAddress& a, const rdma::PortAddress& b, std::int64_t wanted) {
-  if (a.link_layer == rdma::LinkLayer::ethernet)
-    return static_cast<int>(wanted);  // by flow label or TCP port
-  return static_cast<int>(
-      std::min<std::int64_t>(wanted, std::int64_t{1} << std::min<int>(std::min(a.lmc, b.lmc), 6)));
+// On Ethernet by flow label or TCP port, so that nobody knows how many there are.
+int paths_between(const rdma::PortAddress& a, const rdma::PortAddress& b, const Ways& wanted) {
+  if (a.link_layer == rdma::LinkLayer::ethernet) return wanted.paths_on_demand ? 1 : wanted.paths;
+  return std::min(wanted.paths, 1 << std::min<int>(std::min(a.lmc, b.lmc), 6));
 }
 
 }  // namespace
 
+Result<std::int32_t> parse_ways(std::string_view knob, std::string_view text, std::int32_t most) {
+  if (text == "auto") return 0;
+  std::int32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= 1 && number <= most)
+    return number;
+  return failure(ErrorKind::other, "{}={}: must be auto or a number from 1 to {}", knob, text, most);
+}
+
 std::vector<SubchannelPlace> subchannel_places(const RailTable& own, const RailTable& remote,
-                                               std::int64_t paths, std::int64_t engines, std::size_t most) {
+                                               const Ways& wanted, std::size_t most) {
   std::vector<SubchannelPlace> found;
   const Pairs pairs = pair_rails(own, remote);
   for (std::size_t p = 0; p < pairs.size(); ++p) {
@@ -61,16 +72,33 @@ std::vector<SubchannelPlace> subchannel_places(const RailTable& own, const RailT
     const bool here_up = own.was_up(pairs[p].first), there_up = remote.was_up(pairs[p].second);
     if (here_up && !there_up) there = here;
     if (there_up && !here_up) here = there;
-    const int ways = paths_between(here->port, there->port, paths);
+    const int paths = paths_between(here->port, there->port, wanted);
     const std::int64_t rate =
         std::max<std::int64_t>(1, std::min(here->bytes_per_second, there->bytes_per_second));
-    for (int path = 0; path < ways; ++path)
-      for (int engine = 0; engine < engines; ++engine)
-        if (found.size() < most)
+    for (int path = 0; path < paths; ++path)
+      for (int engine = 0; engine < wanted.engines; ++engine)
+        if (!wanted.on_demand(path, engine) && found.size() < most)
           found.push_back({pairs[p].first, pairs[p].second, static_cast<std::uint16_t>(p),
-                           static_cast<std::uint16_t>(path), static_cast<std::uint16_t>(engine), rate});
+                           static_cast<std::uint16_t>(path), static_cast<std::uint16_t>(engine),
+                           static_cast<std::uint8_t>(paths), false, rate});
   }
   return found;
+}
+
+std::optional<SubchannelPlace> place_on_demand(std::span<const SubchannelPlace> first, const Ways& wanted,
+                                               std::size_t i) {
+  for (int path = 0; path < wanted.paths; ++path)
+    for (int engine = 0; engine < wanted.engines; ++engine) {
+      if (!wanted.on_demand(path, engine)) continue;
+      for (SubchannelPlace place : first) {
+        if (place.path != 0 || place.engine != 0 || path >= place.paths || i-- > 0) continue;
+        place.path = static_cast<std::uint16_t>(path);
+        place.engine = static_cast<std::uint16_t>(engine);
+        place.on_demand = true;
+        return place;
+      }
+    }
+  return std::nullopt;
 }
 
 }  // namespace hawser

@@ -104,6 +104,10 @@ class CalmDrawing final : ScenarioDrawing {
     if (random_.chance(0.25)) knob("HAWSER_RAIL_RENDEZVOUS", "write");
     if (lmc_ > 0 && random_.chance(0.5)) knob("HAWSER_RAIL_PATHS", 1 << lmc_);
     if (random_.chance(0.1)) knob("HAWSER_CHECKSUM", "on");
+    Random ways(scenario_.seed * 877 + 41);
+    if (ways.chance(0.3)) knob("HAWSER_RAIL_PATHS", "auto");
+    if (ways.chance(0.15)) knob("HAWSER_RAIL_ENGINES", "auto");
+    if (ways.chance(0.5)) scenario_.simulation.restless_paths = 1 + static_cast<std::uint32_t>(ways.below(8));
     // Drawn apart. Without datagrams there are connections from the first message on.
     if (Random(scenario_.seed * 643 + 29).chance(0.5)) knob("HAWSER_RAIL_DATAGRAMS", 0);
   }

@@ -48,6 +48,7 @@ std::string reached_by(const SimulationOutcome& outcome) {
       "watchdog={} drain_time_outs={} "
       "fences={} "
       "packets_reissued={} stripes_reissued={} already_arrived={} connections_made={} connections_closed={} "
+      "on_demand={} demands_refused={} "
       "beyond_cap={} taken_back={} recoveries={} "
       "adapters_reopened={} probes_failed={} partitions={} migrations={} "
       "dropped_stale={} dropped_duplicate={} checksum_errors={} puts={} confirmations={} by_datagram={} "
@@ -56,10 +57,11 @@ std::string reached_by(const SimulationOutcome& outcome) {
       rails.failed_again, rails.late_failures, (outcome.repeated_bytes + rails.bytes_reissued) / 1024,
       rails.watchdog, rails.drain_time_outs, rails.fences_sent, rails.packets_reissued,
       rails.stripes_reissued, rails.already_arrived, rails.connections_made, rails.connections_closed,
-      rails.connections_beyond_cap, rails.taken_back, rails.recoveries, rails.adapters_reopened,
-      rails.probes_failed, rails.partitions, rails.migrations, rails.dropped_stale, rails.dropped_duplicate,
-      rails.checksum_errors, rails.stripes_put, rails.confirming_reads, rails.packets_by_datagram,
-      rails.datagrams_repeated, rails.multicast_sent, rails.multicast_received);
+      rails.connections_on_demand, rails.demands_refused, rails.connections_beyond_cap, rails.taken_back,
+      rails.recoveries, rails.adapters_reopened, rails.probes_failed, rails.partitions, rails.migrations,
+      rails.dropped_stale, rails.dropped_duplicate, rails.checksum_errors, rails.stripes_put,
+      rails.confirming_reads, rails.packets_by_datagram, rails.datagrams_repeated, rails.multicast_sent,
+      rails.multicast_received);
 }
 
 [[noreturn]] void work(const CampaignOptions& options, std::uint64_t first, std::uint64_t step, int output,

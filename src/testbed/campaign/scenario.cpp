@@ -109,6 +109,7 @@ class FaultyDrawing final : ScenarioDrawing {
     Random datagrams(scenario_.seed * 643 + 29);
     constexpr int most_by_datagram[] = {0, 1, 4, 16, 64, 1000};
     knob("HAWSER_RAIL_DATAGRAMS", most_by_datagram[datagrams.below(std::size(most_by_datagram))]);
+    draw_ways();
     parts_.checksum = random_.chance(0.25);
     if (parts_.checksum) knob("HAWSER_CHECKSUM", "on");
     // The whole of an adapter's patience: 80 us to 10 ms; more than the queues before a rate hold.
@@ -126,6 +127,15 @@ class FaultyDrawing final : ScenarioDrawing {
                              : rated_         ? 20 * millisecond
                                               : Nanoseconds{500 * microsecond} << own.below(6)));
     knob("HAWSER_RAIL_DRAIN_TIME", fmt::format("{}ns", duration(100 * microsecond, 10 * millisecond)));
+  }
+
+  // Connections on demand, which the messages of a scenario would be over too soon to ask for. Drawn apart.
+  void draw_ways() {
+    Random ways(scenario_.seed * 877 + 41);
+    if (ways.chance(0.15)) knob("HAWSER_RAIL_ENGINES", "auto");
+    if (ways.chance(0.4)) knob("HAWSER_RAIL_PATHS", "auto");
+    constexpr std::uint32_t restless[] = {0, 1, 2, 4, 16};
+    scenario_.simulation.restless_paths = restless[ways.below(std::size(restless))];
   }
 
   void draw_program() {
@@ -289,6 +299,8 @@ std::string Scenario::describe() const {
   std::ranges::replace(parameters, '\n', ';');
   text += fmt::format("  fabric: {}\n ", parameters);
   for (const auto& [name, value] : simulation.knobs) text += fmt::format(" {}={}", name, value);
+  const std::uint32_t restless = simulation.restless_paths;
+  if (restless > 0) text += fmt::format(" restless_paths={}", restless);
   text += '\n';
   for (const PlannedPhase& phase : traffic.phases) {
     if (fabric.incidents.empty()) text += "  " + phase.describe() + "\n";

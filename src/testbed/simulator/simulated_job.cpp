@@ -31,6 +31,11 @@ Knobs knobs_of(const SimulationOptions& options, std::string& complaint) {
   return {};
 }
 
+void add_on_demand(RailCounters& sum, const RailCounters& one) {
+  sum.connections_on_demand += one.connections_on_demand;
+  sum.demands_refused += one.demands_refused;
+}
+
 void add(RailCounters& sum, const RailCounters& one) {
   sum.packets_sent += one.packets_sent;
   sum.packets_received += one.packets_received;
@@ -263,7 +268,10 @@ std::string SimulatedJob::disagreement(const SimulatedProcess& sender) const {
   return {};
 }
 
-void SimulatedJob::count(const RailCounters& counters) { add(outcome_.rails, counters); }
+void SimulatedJob::count(const RailCounters& counters) {
+  add(outcome_.rails, counters);
+  add_on_demand(outcome_.rails, counters);
+}
 
 // All ranks go on when the last one is in, after as many trips as a tree of them has levels.
 void SimulatedJob::enter_fence(SimulatedProcess& process) {

@@ -326,6 +326,7 @@ Result<> SimulatedProcess::open_rails() {
                               .job_id = layout_.job_id,
                               .secret = {seed, ~seed},
                               .walk_every = 32,
+                              .restless_paths = job_.options_.restless_paths,
                               .now = local_time()};
   auto opened = SimulatedRails::open(settings, *this, *knobs, seed, *this);
   if (!opened) return opened.take_error();

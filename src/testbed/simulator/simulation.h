@@ -74,7 +74,8 @@ struct SimulationOptions {
   RankSwitch* rank_switch = nullptr;
   RankProcesses* processes = nullptr;  // null: all ranks run in this process
   SimulationObserver* observer = nullptr;
-  Nanoseconds time_limit = never;  // of virtual time; reaching it is an outcome
+  Nanoseconds time_limit = never;    // of virtual time; reaching it is an outcome
+  std::uint32_t restless_paths = 0;  // as in RailSettings
   std::uint64_t vain_polls =
       20'000'000;  // passes that find nothing, while nothing is on its way, before it is a livelock
 };
