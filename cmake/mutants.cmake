@@ -21,4 +21,4 @@ function(hawser_mutant_library name)
 endfunction()
 hawser_mutant_library(hawser_mutants ROOMS rails ALSO ${CMAKE_SOURCE_DIR}/src/base/planted_bug.cpp
                       LINK hawser_rails)
-hawser_mutant_library(hawser_upper_mutants ROOMS message collective window process LINK hawser_process)
+hawser_mutant_library(hawser_upper_mutants ROOMS message collective window survival process LINK hawser_process)

@@ -49,6 +49,7 @@ class Lane final : public TransportEvents {
     ProcessIndex process;
     std::string why;
   };
+  bool any_losses() const { return !losses_.empty(); }
   std::vector<Loss> take_losses() { return std::exchange(losses_, {}); }
 
  private:

@@ -87,6 +87,9 @@ class CollectiveEngine {
   void begin_pass(Nanoseconds now) {
     if (multicast_ != nullptr) multicast_->begin_pass(now);
   }
+  void lose_in_multicast(ProcessIndex process) {
+    if (multicast_ != nullptr) multicast_->lose(process);
+  }
   bool progress_multicast() { return multicast_ != nullptr && multicast_->progress(); }
 
   // What stops operations: survival/ keeps it, and calls end_stopped() when it has learned something.

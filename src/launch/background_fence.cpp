@@ -5,17 +5,20 @@
 namespace hawser {
 
 BackgroundFence::BackgroundFence(Bootstrap& bootstrap)
-    : thread_([this, &bootstrap] {
-        result_ = bootstrap.fence();
-        done_.store(true, std::memory_order_release);
-      }) {}
+    : bootstrap_(bootstrap), entered_(bootstrap.enter_fence()) {
+  if (entered_) return;
+  thread_ = std::thread([this] {
+    result_ = bootstrap_.fence();
+    done_.store(true, std::memory_order_release);
+  });
+}
 
 BackgroundFence::~BackgroundFence() {
   if (thread_.joinable()) thread_.join();
 }
 
 Result<> BackgroundFence::result() {
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
   return std::move(result_);
 }
 

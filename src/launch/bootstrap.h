@@ -45,6 +45,9 @@ class Bootstrap {
   // puts each key once (Hydra refuses a second time).
   virtual Result<> put(std::string_view key, std::string_view value) = 0;
   virtual Result<> fence() = 0;  // collective over the job
+  // Comes to a fence without waiting for it, if the launcher can: false if it cannot. Then: whether all came.
+  virtual bool enter_fence() { return false; }
+  virtual bool fence_is_over() { return false; }
   // The value that process `rank` put under `key` before the last fence.
   virtual Result<std::string> get(int rank, std::string_view key) = 0;
 

@@ -260,8 +260,10 @@ Result<> MpiProcess::meet_at_launcher() {
   for (std::uint32_t idle_passes = 0; !fence.done();) {
     if (make_progress())
       idle_passes = 0;
-    else
+    else if (environment_.has_threads)
       rest(idle_passes++);
+    else
+      environment_.channels->waiter().idle(idle_passes++);
   }
   launcher_is_busy_ = false;
   return fence.result();

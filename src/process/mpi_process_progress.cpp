@@ -220,6 +220,10 @@ void MpiProcess::wait(FunctionRef<bool()> done) {
     } else {
       // What moved in other ways than through channels is seen here, before the process may sleep.
       if (done()) return;
+      if (lane_.any_losses()) [[unlikely]] {
+        look_for_losses();
+        continue;
+      }
       waiter.idle(idle_passes++);
       if (environment_.rails != nullptr) environment_.rails->attendance().note_waited();
       now_ = environment_.clock->now();
@@ -260,6 +264,8 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
       idle_passes = 0;
     } else {
       if (done()) return;
+      if (lane_.any_losses()) [[unlikely]]
+        look_for_losses();
       ++idle_passes;
     }
     if (parked_.take_woke()) [[unlikely]] {

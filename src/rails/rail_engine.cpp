@@ -39,9 +39,9 @@ Result<std::unique_ptr<RailEngine>> RailEngine::open(const RailSettings& setting
   return engine;
 }
 
-// Who was never talked to has nothing to be ended.
+// Also of one that was never talked to, so that nobody tries to connect to it later.
 void RailEngine::give_up(ProcessIndex process, const Error& error, TransportEvents& channel_events) {
-  VirtualChannel* const peer = peers.find(process);
+  VirtualChannel* const peer = peers.obtain(process);
   if (peer == nullptr) return;
   context.events = &channel_events;
   recovery.give_up(*peer, error);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/planted_bug.h"
+
 namespace hawser {
 
 void Agreement::begin(AgreementValue own, AgreementFounder* founder) {
@@ -67,6 +69,7 @@ void Agreement::coordinate() {
       if (rank == rank_ || !lives(rank)) continue;
       const auto& contribution = contributions_[static_cast<std::size_t>(rank)];
       if (!contribution) return;
+      if (planted(PlantedBug::forgetful_coordinator)) continue;
       if (contribution->stage != Stage::own && (known == nullptr || contribution->stage == Stage::decided))
         known = &*contribution;
     }

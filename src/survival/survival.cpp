@@ -79,6 +79,7 @@ void Survival::on_failed(ProcessIndex process, const std::string& why) {
   std::erase_if(waiting_, [&](const Packet& packet) { return packet.to == process; });
   for (Transport* channel : channels_->channels()) channel->give_up(process, error, *lane_);
   messages_.lose_peer(process);
+  collectives_.lose_in_multicast(process);
   collectives_.end_stopped();
   for (auto& [context, rounds] : rounds_) {
     const int rank = rounds.group->rank_of(process);

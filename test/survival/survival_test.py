@@ -13,8 +13,9 @@ import unittest
 
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "support"))
-from cases import main  # noqa: E402
+sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parents[1] / "python")]
+from cases import main, read_until  # noqa: E402
+from hawser_lab import Fabric  # noqa: E402
 
 LIMIT = 120  # seconds; only what waits for ever needs as long
 PLACES = {
@@ -64,6 +65,60 @@ class Random(unittest.TestCase):
 
     def test_over_rails(self):
         self.survivors_finish("rails", 150000)
+
+
+class Partition(unittest.TestCase):
+    """Hosts are cut off from the others for longer than HAWSER_RAIL_GIVE_UP: one side is ended, the other goes on."""
+
+    def setUp(self):
+        self.fabric = Fabric(BUILD / "bin/hawser", f"partition-{os.getpid()}-{self.id().split('.')[-1]}"[:50])
+        self.fabric.up("two-switch", "--hosts", "4")
+        self.addCleanup(self.fabric.down)
+
+    def begin(self, give_up, milliseconds):
+        job = subprocess.Popen(
+            [BUILD / "bin/mpiexec", "--survive", "--fabric", self.fabric.name, "-hosts", "n0,n1,n2,n3", "-ppn", "2", "-n", "8",
+             "-x", "HAWSER_NETWORK=rails", "-x", f"HAWSER_RAIL_GIVE_UP={give_up}",
+             f"{DIRECTORY.name}/partition", str(milliseconds)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+        self.addCleanup(job.kill)
+        seen = read_until(lambda seen: b"begins\n" in seen, job.stdout.fileno())
+        self.early = seen.decode().split("begins\n", 1)[1]
+        return job
+
+    def cut(self, hosts, how="down"):
+        for host in hosts:
+            for rail in (0, 1):
+                self.fabric.fault(f"link n{host}/hw{rail} {how}")
+
+    def expect_left(self, job, sides):
+        """Those that are left are of one side, together, and all others were killed."""
+        output, errors = job.communicate(timeout=LIMIT)
+        self.assertEqual(job.returncode, 0, errors)
+        killed = {int(rank) for rank in
+                  re.findall(r"rank (\d) on host n\d .* is killed, because others and it cannot reach each other", errors)}
+        left = set(range(8)) - killed
+        self.assertTrue(any(left <= side for side in sides), errors)
+        expected = [f"rank {rank} is one of {len(left)}, their sum is {sum(left)}" for rank in sorted(left)]
+        self.assertEqual(sorted((self.early + output).splitlines()), expected, errors)
+
+    def cut_off(self, host):
+        job = self.begin("2s", 3600000)
+        self.cut([host])
+        there = {2 * host, 2 * host + 1}
+        self.expect_left(job, [there, set(range(8)) - there])
+
+    def test_a_host_is_cut_off(self):
+        self.cut_off(2)
+
+    def test_the_first_host_is_cut_off(self):
+        self.cut_off(0)
+
+    def test_nobody_is_given_up_without_the_knob(self):
+        job = self.begin("0", 1)
+        self.cut([2])
+        self.cut([2], "up")
+        self.expect_left(job, [set(range(8))])
 
 
 class Calls(unittest.TestCase):

@@ -48,6 +48,11 @@ void MulticastEngine::remove(MulticastGroup& group, std::unique_ptr<MulticastRoo
   touch();
 }
 
+void MulticastEngine::lose(ProcessIndex process) {
+  std::erase_if(orphans_, [&](const auto& entry) { return entry.second.group->contains(process); });
+  std::erase_if(told_later_, [&](const Told& told) { return told.root == process; });
+}
+
 bool MulticastEngine::tell(ProcessIndex root, int own_rank, const MulticastKey& key,
                            const LeaderStatus& status) {
   MulticastControl header;

@@ -40,6 +40,9 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   // The rest of a pass; true if anything moved.
   bool progress();
   const MulticastCounters& counters() const { return counters_; }
+  // A process has failed, and acknowledges nothing any more: what is left of communicators with it is
+  // dropped.
+  void lose(ProcessIndex process);
 
   // For groups and roots.
   Multicast* network() const { return network_; }  // null: there is none

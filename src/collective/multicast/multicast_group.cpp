@@ -120,7 +120,8 @@ void MulticastGroup::on_packet(const MulticastHeader& header, std::span<const st
 bool MulticastGroup::on_status(int rank, const LeaderStatus& status) {
   const int node = nodes_->node_of[static_cast<std::size_t>(rank)];
   if (node == nodes_->own_node || nodes_->leaders[static_cast<std::size_t>(node)] != rank) return false;
-  if (root_ == nullptr) return false;
+  // Of a broadcast that was given up before it began here, because a process had failed.
+  if (root_ == nullptr) return true;
   engine_.touch();
   return root_->on_status(node < nodes_->own_node ? node : node - 1, status, engine_.now());
 }

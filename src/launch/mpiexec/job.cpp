@@ -34,6 +34,7 @@ Job::Job(JobOptions options, Placement placement, FabricPlan fabric, int fabric_
                    format_process_mapping(placement_.node_of_rank), options_.survive},
       server_({description_.id, description_.process_mapping, placement_.universe_size,
                placement_.program_of_rank}),
+      unreachable_(placement_.node_of_rank, reporting_time),
       ranks_(placement_.node_of_rank.size()),
       outputs_{{LineMerger(placement_.size(), options_.label), OutputSink(1)},
                {LineMerger(placement_.size(), options_.label), OutputSink(2)}} {}
@@ -104,8 +105,8 @@ void Job::handle(const ReadySet::Ready& ready) {
 }
 
 Nanoseconds Job::next_deadline() const {
-  return std::min(
-      {kill_time_, timeout_time_, outputs_[0].merger.next_flush(), outputs_[1].merger.next_flush()});
+  return std::min({kill_time_, timeout_time_, unreachable_.deadline(), outputs_[0].merger.next_flush(),
+                   outputs_[1].merger.next_flush()});
 }
 
 void Job::on_deadlines() {
@@ -120,6 +121,7 @@ void Job::on_deadlines() {
     end_job(124,
             fmt::format("the job took longer than --timeout allows ({})", format_duration(options_.timeout)));
   }
+  if (unreachable_.deadline() <= now) end_unreachable();
   if (kill_time_ <= now) {
     kill_time_ = never;
     signal_ranks(SIGKILL);
@@ -194,7 +196,7 @@ void Job::on_pmi(int rank, std::size_t most) {
     most -= static_cast<std::size_t>(got);
   }
   check_pmi();
-  end_unreachable();
+  note_unreachable();
 }
 
 // Looks at what the requests mean for the job as a whole.
@@ -285,6 +287,7 @@ bool Job::survives_without(int rank, const Verdict& verdict) {
   if (!options_.survive || !server_.started()) return false;
   const std::string line = fmt::format("{} {}", describe(rank), verdict.reason);
   server_.lose(rank, verdict.reason);
+  unreachable_.forget(rank);
   if (living_ == 0 || !server_.any_active()) {
     // Nobody is left to succeed without it, unless somebody has.
     bool any_finalized = false;
@@ -296,10 +299,21 @@ bool Job::survives_without(int rank, const Verdict& verdict) {
   return true;
 }
 
+// A rank that finalized needs nobody any more.
+void Job::note_unreachable() {
+  const auto takes_part = [this](int rank) {
+    return at(rank).alive && server_.phase(rank) == PmiServer::Phase::active;
+  };
+  for (PmiServer::Unreached& each : server_.take_unreached())
+    if (takes_part(each.reporter) && takes_part(each.accused))
+      unreachable_.report(each.reporter, each.accused, std::move(each.why), clock_.now());
+}
+
 void Job::end_unreachable() {
-  for (const auto& [rank, reason] : server_.take_unreachable()) {
+  for (const auto& [rank, why] : unreachable_.decide()) {
     if (!at(rank).alive) continue;
-    say(fmt::format("{} is killed, because {}", describe(rank), printable(reason)));
+    say(fmt::format("{} is killed, because others and it cannot reach each other ({})", describe(rank),
+                    printable(why)));
     kill(at(rank).pid, SIGKILL);
   }
 }

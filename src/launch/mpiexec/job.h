@@ -25,6 +25,7 @@
 #include "launch/mpiexec/rank_end.h"
 #include "launch/mpiexec/rank_environment.h"
 #include "launch/mpiexec/token.h"
+#include "launch/unreachable.h"
 #include "os/ready_set.h"
 
 namespace hawser {
@@ -111,6 +112,7 @@ class Job {
   void reap();
   void on_rank_end(int rank, const ChildEnd& end);
   bool survives_without(int rank, const Verdict& verdict);
+  void note_unreachable();
   void end_unreachable();
   void signal_ranks(int number);
   void end_job(int exit_code, const std::string& line);
@@ -128,6 +130,7 @@ class Job {
   ReadySet ready_;
   JobDescription description_;
   PmiServer server_;
+  Unreachable unreachable_;
   MonotonicClock clock_;
   std::vector<Rank> ranks_;
   std::vector<Image> images_;
@@ -157,5 +160,8 @@ class Job {
 
 // How long ranks that were told to end may take before they are killed.
 inline constexpr Nanoseconds ending_patience = 1 * second;
+// From a word of a rank that cannot reach another until it is decided who goes, if no other follows: the
+// halves of a network that is cut in two do not notice it at the same time.
+inline constexpr Nanoseconds reporting_time = 1 * second;
 
 }  // namespace hawser

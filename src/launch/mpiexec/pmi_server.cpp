@@ -239,7 +239,7 @@ void PmiServer::note_unreachable(int rank, const PmiMessage& message, std::strin
   const int named = message.number("rank").value_or(-1);
   if (named < 0 || named >= static_cast<int>(ranks_.size()))
     return reject(rank, fmt::format("says that rank {} of {} cannot be reached", named, ranks_.size()));
-  unreachable_.emplace_back(named, fmt::format("rank {} says: {}", rank, why));
+  unreached_.push_back({rank, named, std::string(why)});
 }
 
 void PmiServer::release() {

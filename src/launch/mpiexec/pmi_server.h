@@ -36,6 +36,12 @@ class PmiServer {
     bool asked_for = true;  // by the rank; else found out here
   };
 
+  // One rank cannot reach another.
+  struct Unreached {
+    int reporter = 0, accused = 0;
+    std::string why;
+  };
+
   explicit PmiServer(PmiJob job);
 
   // Takes nothing any more once the job is to be aborted.
@@ -49,8 +55,8 @@ class PmiServer {
   void lose(int rank, std::string_view why);
   // Whether all ranks have joined: the job has begun as a whole.
   bool started() const { return joined_ == ranks_.size(); }
-  // Ranks that others cannot reach, each with what they say; cleared by the call.
-  std::vector<std::pair<int, std::string>> take_unreachable() { return std::exchange(unreachable_, {}); }
+  // What ranks said of others that they cannot reach; cleared by the call.
+  std::vector<Unreached> take_unreached() { return std::exchange(unreached_, {}); }
 
   Phase phase(int rank) const { return at(rank).phase; }
   bool any_active() const { return active_ > 0; }
@@ -101,7 +107,7 @@ class PmiServer {
   std::size_t waiting_ = 0;
   std::size_t lost_ = 0;
   std::size_t joined_ = 0;
-  std::vector<std::pair<int, std::string>> unreachable_;
+  std::vector<Unreached> unreached_;
   std::optional<Abort> abort_;
   std::map<std::string, std::string, std::less<>> values_;  // PMI-1's key-value space
   std::map<std::string, std::string, std::less<>> names_;   // published names

@@ -158,12 +158,13 @@ TEST(PmiServer, FencesGoOnWithoutWhoIsLost) {
 TEST(PmiServer, WhoIsUnreachableIsReported) {
   PmiServer server(job(2));
   server.receive(0, "cmd=hawser_unreachable rank=1 length=4\nwhy");
-  EXPECT_TRUE(server.take_unreachable().empty()) << "a byte is missing";
+  EXPECT_TRUE(server.take_unreached().empty()) << "a byte is missing";
   server.receive(0, "?");
-  const auto unreachable = server.take_unreachable();
-  ASSERT_EQ(unreachable.size(), 1u);
-  EXPECT_EQ(unreachable[0].first, 1);
-  EXPECT_EQ(unreachable[0].second, "rank 0 says: why?");
+  const auto unreached = server.take_unreached();
+  ASSERT_EQ(unreached.size(), 1u);
+  EXPECT_EQ(unreached[0].reporter, 0);
+  EXPECT_EQ(unreached[0].accused, 1);
+  EXPECT_EQ(unreached[0].why, "why?");
   server.receive(0, "cmd=hawser_unreachable rank=2 length=0\n");
   ASSERT_TRUE(server.abort().has_value());
   EXPECT_EQ(server.abort()->reason, "says that rank 2 of 2 cannot be reached");

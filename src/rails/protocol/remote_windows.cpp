@@ -155,7 +155,7 @@ bool RemoteWindows::try_begin(OperationPool& pool, ProcessIndex process, const R
   if (peer->lost() || !window || bytes.size == 0) {
     Result<> result;
     if (peer->lost())
-      result = failure(ErrorKind::other, "the peer was lost before");
+      result = failure(ErrorKind::peer_lost, "the peer was lost before");
     else if (!window)
       result = Error(window.error());
     if (end == nullptr && !result) own.batches.back().error = result.error();
@@ -201,7 +201,7 @@ void RemoteWindows::flush(ProcessIndex process, Completion& end) {
   HAWSER_ASSERT(peer != nullptr);
   PeerOperations& own = operations_with(*peer);
   if (peer->lost()) {
-    untold_.push_back({&end, failure(ErrorKind::other, "the peer was lost before")});
+    untold_.push_back({&end, failure(ErrorKind::peer_lost, "the peer was lost before")});
     return;
   }
   own.batches.back().flush = &end;

@@ -428,7 +428,7 @@ void Rendezvous::report_landed() {
     const Landed landed = landed_.front();
     landed_.pop_front();
     Result<> result;
-    if (landed.lost) result = failure(ErrorKind::other, "the peer was lost before");
+    if (landed.lost) result = failure(ErrorKind::peer_lost, "the peer was lost before");
     tell(landed.end, std::move(result));
   }
 }

@@ -52,7 +52,7 @@ void AdapterRecovery::lose_all() {
     VirtualChannel& peer = *peers_.known()[i];
     if (peer.lost()) continue;
     failover_.lose(peer,
-                   failure(ErrorKind::other,
+                   failure(ErrorKind::peer_lost,
                            "process {} cannot be reached: none of this process's {} adapters works, nor "
                            "could one be opened again for {} s (HAWSER_RAIL_ADAPTERS_GIVE_UP)",
                            peer.process(), adapters_.size(), context_.knobs.rail_adapters_give_up / second));

@@ -71,8 +71,8 @@ TEST(Campaign, FreedWindowsAreReadByNobody) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
-// A receive found a large message that had come before, and the program then computed: the thread that goes on
-// meanwhile slept without a limit, for nothing had been under way when it looked last.
+// A receive found a large message that had come before, and the program then computed: the thread that goes
+// on meanwhile slept without a limit, for nothing had been under way when it looked last.
 TEST(Campaign, WhatAReceiveFindsIsBegunThoughTheThreadSleeps) {
   const SeedVerdict verdict = run_seed(3094311, {});
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
@@ -106,6 +106,37 @@ TEST(Campaign, DeadAdaptersAreNotArmed) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
+// Seeds in which ranks are killed, and the others once did not go on.
+class KillSeed : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(KillSeed, IsSurvived) {
+  const SeedVerdict verdict = run_seed(GetParam(), {.wishes = {.kills = true}});
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+// A process slept, though its rails had just given a peer up: it did not tell the launcher, which would have
+// ended one of them.
+INSTANTIATE_TEST_SUITE_P(ALossWasSleptOver, KillSeed, testing::Values(1196, 1479, 1770));
+// What was begun with a peer that the rails had given up before failed with MPI_ERR_OTHER.
+INSTANTIATE_TEST_SUITE_P(ThePeerWasLostBefore, KillSeed, testing::Values(161, 313, 834, 988));
+// Something was sent to a process that had failed before it was ever talked to: it was connected to for ever.
+INSTANTIATE_TEST_SUITE_P(TheDeadWasAStranger, KillSeed, testing::Values(12550));
+// A leader spoke of a broadcast by multicast that its root had never begun, because a process had failed.
+INSTANTIATE_TEST_SUITE_P(TheRootHadNotBegun, KillSeed, testing::Values(3757));
+
+TEST(Campaign, DrawsKilledRanks) {
+  int with_kills = 0;
+  for (std::uint64_t seed = 1; seed <= 320; ++seed) {
+    const Scenario drawn = draw_scenario(seed, {});
+    with_kills += drawn.simulation.survival.has_value();
+    const Scenario wished = draw_scenario(seed, {.kills = true});
+    EXPECT_TRUE(wished.simulation.survival.has_value());
+    EXPECT_FALSE(wished.simulation.survival->kills.empty());
+    EXPECT_FALSE(draw_scenario(seed, {.faults = false}).simulation.survival.has_value());
+  }
+  EXPECT_GT(with_kills, 5);
+  EXPECT_LT(with_kills, 60);
+}
+
 TEST(Campaign, ReachesEveryPartOfTheProtocol) {
   CampaignOptions options;
   options.first = 2001;
@@ -118,7 +149,7 @@ TEST(Campaign, ReachesEveryPartOfTheProtocol) {
   EXPECT_EQ(result.repeated, 10u);
   for (const char* name :
        {"incidents", "failures", "watchdog", "fences", "packets_reissued", "stripes_reissued",
-        "already_arrived", "taken_back", "recoveries", "partitions", "migrations", "dropped_stale"})
+        "already_arrived", "taken_back", "recoveries", "partitions", "migrations", "dropped_stale", "killed"})
     EXPECT_GT(result.reached.at(name), 0u) << name;
 }
 

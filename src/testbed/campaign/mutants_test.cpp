@@ -13,7 +13,7 @@
 namespace hawser {
 namespace {
 
-enum class Kind { faulty, calm, black_holes };
+enum class Kind { faulty, calm, black_holes, kills };
 
 // From this seed on, some seed is judged so because of the bug. Several rows of one bug: each judge finds it.
 // Whatever changes the protocol or the network moves these seeds, so the search goes on for long; where it
@@ -46,11 +46,14 @@ constexpr Case cases[] = {
     {PlantedBug::datagram_twice, Kind::faulty, 1, ""},
     {PlantedBug::acknowledged_twice, Kind::faulty, 1, ""},
     {PlantedBug::early_free, Kind::faulty, 1, ""},
+    {PlantedBug::forgetful_coordinator, Kind::kills, 1300, ""},
     {PlantedBug::dead_key, Kind::faulty, 41, "not registered any more"},
 };
 
 ScenarioWishes wishes_of(Kind kind) {
-  return {.calm = kind != Kind::faulty, .black_holes = kind == Kind::black_holes};
+  return {.calm = kind == Kind::calm || kind == Kind::black_holes,
+          .black_holes = kind == Kind::black_holes,
+          .kills = kind == Kind::kills};
 }
 
 class Planted : public testing::TestWithParam<Case> {};

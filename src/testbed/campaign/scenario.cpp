@@ -19,12 +19,15 @@ class FaultyDrawing final : ScenarioDrawing {
 
   Scenario draw() {
     scenario_.simulation.ranks = wishes_.ranks > 0 ? wishes_.ranks : draw_ranks();
+    const bool kills = wishes_.kills || (wishes_.faults && kills_.chance(1.0 / 16));
+    if (kills && wishes_.ranks == 0) scenario_.simulation.ranks = 3 + static_cast<int>(kills_.below(6));
     draw_fabric();
     const bool rare = wishes_.faults && rare_.chance(0.15);
     if (rare) draw_rare_fabric();
     draw_knobs();
     draw_program();
-    if (wishes_.faults) draw_incidents();
+    if (kills) draw_survivors();
+    if (wishes_.faults && (!kills || kills_.chance(0.5))) draw_incidents();
     if (rare) draw_rare_incidents();
     if (interrupts_.chance(0.3)) draw_interrupts();
     if (multicast_.chance(0.25)) draw_multicast();
@@ -212,9 +215,43 @@ class FaultyDrawing final : ScenarioDrawing {
     fabric().heal = healing(parts_);
   }
 
+  // Roughly, so that incidents fall into the program.
+  std::uint64_t packets_needed() const {
+    const SurvivorPlan& survivors = scenario_.survivors;
+    return 40 + scenario_.traffic.messages() * 5 +
+           static_cast<std::uint64_t>(survivors.rounds) * 30 * static_cast<std::uint64_t>(ranks());
+  }
+
+  // Ranks are killed, sometimes one soon after the other, so that it is while the others repair. In some jobs
+  // who cannot be reached for long is killed, too.
+  void draw_survivors() {
+    // Two ranks of a host whose last adapter changes its address find each other by others, who may be dead.
+    fabric().rails_within_host = false;
+    SurvivorPlan plan;
+    plan.rounds = 4 + static_cast<int>(kills_.below(24));
+    plan.largest = kills_.chance(0.2) ? 300'000 : 40'000;
+    plan.computing = microsecond << kills_.below(11);
+    plan.windows = kills_.chance(0.3);
+    const auto all = static_cast<std::uint64_t>(ranks());
+    SimulatedSurvival survival;
+    survival.news_after = microsecond << kills_.below(13);
+    survival.reporting_time = millisecond << kills_.below(5);
+    Nanoseconds at = microsecond << kills_.below(14);
+    for (std::uint64_t left = 1 + kills_.below(std::min<std::uint64_t>(4, all - 1)); left > 0; --left) {
+      at += 1 + static_cast<Nanoseconds>(kills_.below(1000)) +
+            (kills_.chance(0.3) ? 0 : 500 << kills_.below(13));
+      survival.kills.push_back({static_cast<int>(kills_.below(all)), at});
+    }
+    plan.last_kill = at;
+    if (kills_.chance(0.3))
+      knob("HAWSER_RAIL_GIVE_UP", fmt::format("{}ns", (2 + kills_.below(60)) * millisecond));
+    scenario_.traffic = {};
+    scenario_.survivors = plan;
+    scenario_.simulation.survival = std::move(survival);
+  }
+
   void draw_incidents() {
-    // Roughly as many packets as the program will need, so that incidents fall into it.
-    const std::uint64_t packets = 40 + scenario_.traffic.messages() * 5;
+    const std::uint64_t packets = packets_needed();
     const int count = random_.chance(0.05) ? 0 : number(1, 5);
     const bool one_kind = random_.chance(0.25);
     const IncidentKind* kind = nullptr;
@@ -257,7 +294,7 @@ class FaultyDrawing final : ScenarioDrawing {
       Incident incident;
       kind->draw(parts_, rare_, incident);
       incident.lasts = millisecond;
-      incident.after_packets = 1 + rare_.below(40 + scenario_.traffic.messages() * 5);
+      incident.after_packets = 1 + rare_.below(packets_needed());
       fabric().incidents.push_back(std::move(incident));
     }
     fabric().heal = healing(parts_);
@@ -274,7 +311,7 @@ class FaultyDrawing final : ScenarioDrawing {
   FabricParts parts_;
   // Drawn apart, so that older seeds stay what they were.
   Random rare_{scenario_.seed * 131 + 5}, interrupts_{scenario_.seed * 257 + 11};
-  Random multicast_{scenario_.seed * 769 + 3};
+  Random multicast_{scenario_.seed * 769 + 3}, kills_{scenario_.seed * 911 + 53};
   int packet_ = 0;
   bool rated_ = false;
 };
@@ -304,6 +341,13 @@ std::string Scenario::describe() const {
   text += '\n';
   for (const PlannedPhase& phase : traffic.phases) {
     if (fabric.incidents.empty()) text += "  " + phase.describe() + "\n";
+  }
+  if (const auto& survival = simulation.survival) {
+    text += fmt::format("  {} rounds and more, of at most {} bytes{}; killed:", survivors.rounds,
+                        survivors.largest, survivors.windows ? ", with windows" : "");
+    for (const auto& [rank, at] : survival->kills)
+      text += fmt::format(" rank {} at {} ns", rank, at);
+    text += fmt::format("; heard of within {} ns\n", survival->news_after);
   }
   for (const Incident& incident : fabric.incidents) {
     text += incident.at != never ? fmt::format("  at {} ns", incident.at)

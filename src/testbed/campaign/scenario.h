@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "testbed/campaign/survivor_traffic.h"
 #include "testbed/campaign/traffic_plan.h"
 #include "testbed/simulator/simulation.h"
 
@@ -22,12 +23,14 @@ struct ScenarioWishes {
   // Slow and crowded networks on which nothing fails (calm_scenario.cpp).
   bool calm = false;
   bool black_holes = false;  // with calm: but links go silent
+  bool kills = false;        // ranks are killed, and the others go on; else by the seed, one of sixteen
 };
 
 struct Scenario {
   std::uint64_t seed = 0;
   SimulationOptions simulation;
   TrafficPlan traffic;
+  SurvivorPlan survivors;  // in place of the traffic, where ranks are killed
   // A few lines for a person.
   std::string describe() const;
 };

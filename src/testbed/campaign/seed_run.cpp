@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
+#include <vector>
 
 #include "base/assert.h"
 #include "testbed/campaign/traffic.h"
@@ -11,20 +13,47 @@ namespace hawser {
 
 namespace {
 
+// Those that live were all in one communicator in the end, of which only ranks that were killed are missing.
+std::string judge_survivors(const Scenario& scenario, const SimulationOutcome& outcome,
+                            const std::vector<int>& left) {
+  const int ranks = scenario.simulation.ranks;
+  const auto killed = [&](int rank) {
+    return std::ranges::find(outcome.killed, rank) != outcome.killed.end();
+  };
+  int living = 0, together = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (killed(rank)) continue;
+    ++living;
+    const int seen = left[static_cast<std::size_t>(rank)];
+    if (together == 0) together = seen;
+    if (seen != together)
+      return fmt::format("rank {} was left with {} ranks, others with {}", rank, seen, together);
+  }
+  // Who was killed after the last round is still one of them.
+  if (together < living || together > ranks)
+    return fmt::format("{} ranks live, but {} were together", living, together);
+  return {};
+}
+
 SeedVerdict run_scenario(const Scenario& scenario) {
   // The memory of the ranks outlives them: it is looked at when nobody is left to write to it.
   std::deque<Buffers> buffers(static_cast<std::size_t>(scenario.simulation.ranks));
   PostedReceives posted;
+  std::vector<int> left(buffers.size());  // as each saw it
   SeedVerdict verdict;
   verdict.outcome = Simulation(scenario.simulation).run([&](SimulatedRank& rank) {
-    run_traffic(rank, scenario.traffic, buffers[static_cast<std::size_t>(rank.rank())], posted,
-                scenario.seed);
+    const auto index = static_cast<std::size_t>(rank.rank());
+    if (scenario.survivors.any())
+      left[index] = run_survivors(rank, scenario.survivors, buffers[index], scenario.seed);
+    else
+      run_traffic(rank, scenario.traffic, buffers[index], posted, scenario.seed);
   });
   if (!verdict.outcome.finished()) {
     verdict.complaint = fmt::format("{}: {}", name_of(verdict.outcome.kind), verdict.outcome.report);
     for (const std::string& line : verdict.outcome.output) verdict.complaint += "\n  " + line;
     return verdict;
   }
+  if (scenario.survivors.any()) verdict.complaint = judge_survivors(scenario, verdict.outcome, left);
   if (verdict.outcome.rails.protection_errors > 0)
     verdict.complaint = fmt::format("adapters refused {} requests for their keys or bounds",
                                     verdict.outcome.rails.protection_errors);

@@ -65,6 +65,10 @@ void add_common(CLI::App& command, SeedOptions& options, std::string& planted, b
       .add_flag("--black-holes", options.wishes.black_holes,
                 "With --calm: links go silent; where requests were quick, that must be found within 0.1 s")
       ->needs("--calm");
+  command
+      .add_flag("--kills", options.wishes.kills,
+                "Ranks are killed, and the others go on; by default in one of sixteen seeds")
+      ->excludes("--calm");
   command.add_option("--ranks", options.wishes.ranks, "Ranks of every job; by default the seed decides")
       ->check(CLI::Range(2, 1024));
   command.add_option("--planted", planted, "Of the program for tests: the protocol has this bug")

@@ -118,12 +118,38 @@ void ModelNetwork::launch_fetch(ModelPacket& packet, Nanoseconds ready) {
 void ModelNetwork::put_in_inbox(ModelPacket& packet, std::int32_t rank) {
   --in_flight_;
   ModelChannel& channel = *channels_[static_cast<std::size_t>(rank)];
+  if (channel.dead_ || channel.lost(packet.source)) return give_back(&packet);
   channel.inbox_.push_back(&packet);
   channel.processor_.notify();
 }
 
+// Whether it fetches from a rank that is dead, or has given up the one that fetches. That one hears nothing
+// until it gives up, too.
+bool ModelNetwork::goes_unanswered(ModelPacket& packet) {
+  using Phase = ModelPacket::Phase;
+  const Phase phase = packet.phase;
+  const bool fetches = phase == Phase::request || phase == Phase::data_head || phase == Phase::data_tail;
+  if (!fetches) return false;
+  const ModelChannel& owner = channel(packet.source);
+  if (!owner.dead_ && !owner.lost(packet.destination)) return false;
+  --in_flight_;
+  ModelChannel& reader = channel(packet.destination);
+  if (reader.dead_)
+    give_back(&packet);
+  else
+    reader.unanswered_.push_back(&packet);
+  return true;
+}
+
+void ModelNetwork::cancel(ModelPacket& packet) {
+  queue_.cancel(packet);
+  --in_flight_;
+  give_back(&packet);
+}
+
 // What a packet's event does, by phase.
 void ModelNetwork::advance(ModelPacket& packet, Nanoseconds now) {
+  if (goes_unanswered(packet)) return;
   using Phase = ModelPacket::Phase;
   const std::int32_t source = packet.source, destination = packet.destination;
   Nanoseconds begin = 0;
@@ -187,6 +213,7 @@ std::int64_t ModelChannel::eager_limit(ProcessIndex) const { return network_.mod
 
 // Null when there is no room.
 ModelPacket* ModelChannel::packet_to(ProcessIndex peer, const TransportHeader& header) {
+  HAWSER_ASSERT(!lost(peer));
   if (on_the_way_.empty()) on_the_way_.resize(network_.node_of_rank_.size());
   std::int32_t& on_the_way = on_the_way_[static_cast<std::size_t>(peer)];
   if (on_the_way >= network_.model_.window) return nullptr;
@@ -201,6 +228,7 @@ ModelPacket* ModelChannel::packet_to(ProcessIndex peer, const TransportHeader& h
 
 bool ModelChannel::try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) {
   HAWSER_ASSERT(payload.size <= network_.model_.eager_limit);
+  if (lost(peer)) return true;
   ModelPacket* packet = packet_to(peer, header);
   if (packet == nullptr) return false;
   packet->payload.resize(static_cast<std::size_t>(payload.size));
@@ -215,6 +243,11 @@ bool ModelChannel::try_send(ProcessIndex peer, const TransportHeader& header, co
 
 bool ModelChannel::try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
                               Completion* end) {
+  if (lost(peer)) {
+    refused_.push_back(end);
+    processor_.notify();
+    return true;
+  }
   ModelPacket* packet = packet_to(peer, header);
   if (packet == nullptr) return false;
   if (free_exposures_.empty()) {
@@ -224,7 +257,7 @@ bool ModelChannel::try_expose(ProcessIndex peer, const TransportHeader& header, 
   const std::uint32_t number = free_exposures_.back();
   free_exposures_.pop_back();
   Exposure& entry = exposures_[number];
-  entry = {bytes, {}, end, entry.generation + 1, true};
+  entry = {bytes, {}, end, peer, entry.generation + 1, true};
   if (network_.separate_ranks_) {
     entry.copy.resize(static_cast<std::size_t>(bytes.size));
     copy_between(bytes_of(entry.copy), bytes, bytes.size);
@@ -242,6 +275,10 @@ bool ModelChannel::try_expose(ProcessIndex peer, const TransportHeader& header, 
 void ModelChannel::fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into,
                          Completion* end) {
   HAWSER_ASSERT(token.words[2] == static_cast<std::uint64_t>(peer));
+  if (lost(peer)) {
+    refused_.push_back(end);
+    return processor_.notify();
+  }
   HAWSER_ASSERT(into.size <= network_.channel(peer).exposure(token).bytes.size);
   processor_.charge(network_.jittered(network_.model_.overhead));
   ModelPacket* packet = network_.take_packet();
@@ -264,12 +301,56 @@ ModelChannel::Exposure& ModelChannel::exposure(const ExposeToken& token) {
 
 bool ModelChannel::progress(TransportEvents& events, Nanoseconds) {
   processor_.catch_up();
+  for (Completion* end : std::exchange(refused_, {}))
+    tell(end, Error{ErrorKind::peer_lost, "the process has failed"});
   if (inbox_.empty()) {
     processor_.polled_in_vain();
     return false;
   }
   while (ModelPacket* packet = inbox_.pop_front()) report(*packet, events);
   return true;
+}
+
+// Answers whom to tell.
+Completion* ModelChannel::take_back(std::uint32_t number) {
+  Exposure& entry = exposures_[number];
+  entry.live = false;
+  free_exposures_.push_back(number);
+  --exposed_now_;
+  return entry.end;
+}
+
+void ModelChannel::die() {
+  dead_ = true;
+  while (ModelPacket* packet = inbox_.pop_front()) network_.give_back(packet);
+}
+
+// What it had sent and what is here is read; the rest never comes.
+void ModelChannel::give_up(ProcessIndex process, const Error& error, TransportEvents& events) {
+  if (process == rank_ || lost(process)) return;
+  std::vector<ModelPacket*> last_words;
+  for (ModelPacket* packet = inbox_.front(); packet != nullptr; packet = inbox_.next(packet))
+    if (packet->source == process) last_words.push_back(packet);
+  for (ModelPacket* packet : last_words) inbox_.remove(packet);
+  for (ModelPacket* packet : last_words) report(*packet, events);
+  if (lost_.empty()) lost_.resize(network_.node_of_rank_.size());
+  lost_[static_cast<std::size_t>(process)] = true;
+  std::vector<Completion*> ended;
+  for (std::uint32_t number = 0; number < exposures_.size(); ++number)
+    if (exposures_[number].live && exposures_[number].peer == process) ended.push_back(take_back(number));
+  std::erase_if(unanswered_, [&](ModelPacket* packet) {
+    if (packet->source != process) return false;
+    ended.push_back(packet->end);
+    network_.give_back(packet);
+    return true;
+  });
+  for (ModelPacket& packet : network_.packets_) {
+    if (!packet.scheduled() || packet.source != process || packet.destination != rank_) continue;
+    ended.push_back(packet.begun ? packet.sink.end : packet.end);
+    network_.cancel(packet);
+  }
+  for (Completion* end : ended) tell(end, error);
+  events.on_peer_lost(process, error);
 }
 
 void ModelChannel::report(ModelPacket& packet, TransportEvents& events) {
@@ -283,11 +364,8 @@ void ModelChannel::report(ModelPacket& packet, TransportEvents& events) {
     return;
   }
   if (packet.phase == Phase::done) {
-    Exposure& entry = exposure(packet.token);
-    Completion* const end = entry.end;
-    entry.live = false;
-    free_exposures_.push_back(static_cast<std::uint32_t>(packet.token.words[0]));
-    --exposed_now_;
+    exposure(packet.token);
+    Completion* const end = take_back(static_cast<std::uint32_t>(packet.token.words[0]));
     network_.give_back(&packet);
     tell(end, {});
     return;
@@ -303,7 +381,7 @@ void ModelChannel::report(ModelPacket& packet, TransportEvents& events) {
   }
   // Taken out: the sender has room for one more.
   ModelChannel& sender = network_.channel(packet.source);
-  if (sender.on_the_way_[static_cast<std::size_t>(rank_)]-- == network_.model_.window)
+  if (sender.on_the_way_[static_cast<std::size_t>(rank_)]-- == network_.model_.window && !sender.dead_)
     sender.processor_.notify();
   if (packet.in_pieces) {
     copy_between(packet.sink.into, bytes_of(packet.payload), packet.sink.into.size);

@@ -85,6 +85,8 @@ class ModelChannel final : public Transport {
   void fetch(ProcessIndex peer, const ExposeToken& token, const ByteSequence& into, Completion* end) override;
   bool progress(TransportEvents& events, Nanoseconds now) override;
   bool flushed() const override { return exposed_now_ == 0; }
+  // The rank has been killed: nothing more reaches it, and its bytes are fetched no more.
+  void die();
 
   bool inbox_empty() const { return inbox_.empty(); }
 
@@ -94,6 +96,7 @@ class ModelChannel final : public Transport {
     ByteSequence bytes;
     std::vector<std::byte> copy;  // where ranks do not see each other's memory
     Completion* end = nullptr;
+    ProcessIndex peer = 0;
     std::uint64_t generation = 0;
     bool live = false;
   };
@@ -101,6 +104,9 @@ class ModelChannel final : public Transport {
   ModelPacket* packet_to(ProcessIndex peer, const TransportHeader& header);
   void report(ModelPacket& packet, TransportEvents& events);
   Exposure& exposure(const ExposeToken& token);
+  void give_up(ProcessIndex process, const Error& error, TransportEvents& events) override;
+  bool lost(ProcessIndex process) const { return !lost_.empty() && lost_[static_cast<std::size_t>(process)]; }
+  Completion* take_back(std::uint32_t number);
 
   ModelNetwork& network_;
   SimulatedProcessor& processor_;
@@ -111,6 +117,10 @@ class ModelChannel final : public Transport {
   std::vector<Exposure> exposures_;
   std::vector<std::uint32_t> free_exposures_;
   std::int32_t exposed_now_ = 0;
+  std::vector<bool> lost_;                // by process; empty until the first
+  std::vector<ModelPacket*> unanswered_;  // fetches
+  std::vector<Completion*> refused_;      // of operations with lost processes, to be told
+  bool dead_ = false;
 };
 
 class ModelNetwork {
@@ -156,6 +166,8 @@ class ModelNetwork {
                     Nanoseconds& begin);
   void advance(ModelPacket& packet, Nanoseconds now);
   void put_in_inbox(ModelPacket& packet, std::int32_t rank);
+  bool goes_unanswered(ModelPacket& packet);
+  void cancel(ModelPacket& packet);
   void launch(ModelPacket& packet, Nanoseconds ready);
   void launch_fetch(ModelPacket& packet, Nanoseconds ready);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "base/assert.h"
@@ -113,7 +112,8 @@ SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::B
     : options_(options),
       trace_(options.trace_file, options.processes != nullptr),
       network_(queue_, trace_, options.model, node_of_rank(), options.seed, options.processes != nullptr),
-      queue_memory_(options.processes != nullptr) {
+      queue_memory_(options.processes != nullptr),
+      launcher_(*this, node_of_rank()) {
   HAWSER_ASSERT(options.ranks > 0 && options.ranks_per_node > 0);
   if (std::string complaint = set_up(); !complaint.empty()) {
     end(SimulationOutcome::Kind::bad_options, std::move(complaint));
@@ -127,6 +127,8 @@ SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::B
 // Answers what is wrong with the options.
 std::string SimulatedJob::set_up() {
   if (trace_.failed()) return fmt::format("cannot write the trace file {}", options_.trace_file);
+  if (options_.survival && options_.processes != nullptr)
+    return "ranks in processes of their own cannot be killed one by one";
   std::string complaint;
   knobs_ = knobs_of(options_, complaint);
   if (!complaint.empty() || !options_.fabric) return complaint;
@@ -164,6 +166,7 @@ SimulationOutcome SimulatedJob::run() {
     if (check_every > 0 && queue_.fired() % check_every == 0) fabric_->fabric().check_invariants();
   }
   outcome_.finish_time = last_finish_;
+  outcome_.killed = launcher_.killed();
   if (options_.observer != nullptr) observe(true);
   if (fabric_) {
     fabric_->count_payload(outcome_.payload_bytes, outcome_.repeated_bytes);
@@ -240,12 +243,6 @@ void SimulatedJob::report_unfinished(std::string headline) {
   }
 }
 
-// Whoever waits for the last looks again.
-void SimulatedJob::come_to_leave() {
-  if (++comings_to_leave_ % options_.ranks != 0) return;
-  for (auto& other : processes_) other->notify();
-}
-
 std::string SimulatedJob::disagreement() const {
   for (const auto& sender : processes_)
     if (std::string found = disagreement(*sender); !found.empty()) return found;
@@ -271,27 +268,6 @@ std::string SimulatedJob::disagreement(const SimulatedProcess& sender) const {
 void SimulatedJob::count(const RailCounters& counters) {
   add(outcome_.rails, counters);
   add_on_demand(outcome_.rails, counters);
-}
-
-// All ranks go on when the last one is in, after as many trips as a tree of them has levels.
-void SimulatedJob::enter_fence(SimulatedProcess& process) {
-  ++process.fences_;
-  trace_.record(process.local_time(), TraceKind::fence, process.rank(), 0, 0);
-  process.catch_up();
-  if (++in_fence_ < options_.ranks) {
-    process.park(SimulatedProcess::State::in_fence);
-    return;
-  }
-  in_fence_ = 0;
-  if (fabric_) fabric_->let_incidents_begin();
-  const auto levels = std::bit_width(static_cast<unsigned>(options_.ranks - 1));
-  const Nanoseconds duration = static_cast<Nanoseconds>(levels) * 2 * options_.model.network.latency;
-  for (auto& other : processes_) {
-    if (other.get() == &process) continue;
-    other->charge(duration);
-    other->make_ready();
-  }
-  process.charge(duration);
 }
 
 }  // namespace hawser

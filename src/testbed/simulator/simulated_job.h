@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "testbed/simulator/lazy_arena.h"
 #include "testbed/simulator/model_network.h"
 #include "testbed/simulator/simulated_fabric.h"
+#include "testbed/simulator/simulated_launcher.h"
 #include "testbed/simulator/simulated_link.h"
 #include "testbed/simulator/simulated_rails.h"
 #include "testbed/simulator/simulation.h"
@@ -44,12 +44,16 @@ class SimulatedProcess final : public SimulatedRank,
 
   // Lets the fiber begin or go on, at the rank's own time.
   void make_ready();
-  bool finished() const { return fiber_.finished(); }
+  bool finished() const { return fiber_.finished() || killed_; }
   // One line: what an unfinished rank waits for.
   std::string describe() const;
   std::string doing() const;
   // The job is over before the body is: nothing of this rank may run again, or be destroyed.
   void abandon();
+  // The same now, as by kill -9, while others go on.
+  void die();
+  // The launcher says who has failed.
+  void hear(LostRank lost);
 
   // SimulatedRank
   int rank() const override { return layout_.rank; }
@@ -69,12 +73,13 @@ class SimulatedProcess final : public SimulatedRank,
 
  private:
   friend class SimulatedJob;
+  friend class SimulatedLauncher;
   enum class State : std::uint8_t {
     ready,     // runs, or an event says when it goes on
     idle,      // parked until something comes
     computes,  // parked until it has computed, or is interrupted
     in_fence,  // parked until all are there
-    over,      // the body returned, or ended the job
+    over,      // the body returned, or ended the job, or the rank was killed
   };
 
   // What a rank that closes its rails waits for.
@@ -93,6 +98,7 @@ class SimulatedProcess final : public SimulatedRank,
   Result<> open_rails();
   void close_rails();
   void agree(TransportEvents& events);
+  void vanish();
 
   // DeviceUser
   void on_completion() override;
@@ -115,9 +121,14 @@ class SimulatedProcess final : public SimulatedRank,
   const JobLayout& layout() const override { return layout_; }
   Result<> put(std::string_view key, std::string_view value) override;
   Result<> fence() override;
+  bool enter_fence() override;
+  bool fence_is_over() override { return !in_fence_; }
   Result<std::string> get(int rank, std::string_view key) override;
   void abort(int exit_code, std::string_view reason) override;
   Result<> finalize() override { return {}; }
+  bool survives() const override;
+  std::vector<LostRank> take_lost() override { return std::exchange(lost_, {}); }
+  void report_lost(int process, std::string_view why) override;
   Transport* channel_of(ProcessIndex peer) override;
   std::span<Transport* const> channels() override {
     return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
@@ -144,6 +155,10 @@ class SimulatedProcess final : public SimulatedRank,
   std::uint32_t passes_in_vain_ = 0;  // since something came, or since the rank was parked
   std::uint32_t clock_reads_ = 0;     // since the library made progress
   std::uint64_t fences_ = 0;
+  int step_of_leave_ = 0;
+  bool in_fence_ = false;
+  bool killed_ = false;
+  std::vector<LostRank> lost_;     // heard of, and not yet taken
   bool woken_ = false;             // by a neighbour, while it was awake
   bool came_while_awake_ = false;  // something that the pass under way may have missed
   // What a ProgressThread does in a real process happens between two pieces of computing.
@@ -164,10 +179,9 @@ class SimulatedJob {
 
  private:
   friend class SimulatedProcess;
+  friend class SimulatedLauncher;
 
   void end(SimulationOutcome::Kind kind, std::string report);
-  void enter_fence(SimulatedProcess& process);
-  void come_to_leave();
   // What the counters of two ranks that are at rest disagree in; empty: nothing.
   std::string disagreement() const;
   // The same of what one rank sent.
@@ -188,13 +202,11 @@ class SimulatedJob {
   Trace trace_;
   Knobs knobs_;
   ModelNetwork network_;
-  LazyArena queue_memory_;                                                  // of the ranks' adapters
-  std::unique_ptr<SimulatedFabric> fabric_;                                 // null: none was asked for
-  std::uint64_t activity_seen_ = 0;                                         // of the fabric
-  std::map<std::pair<int, std::string>, std::string, std::less<>> values_;  // put, visible
+  LazyArena queue_memory_;                   // of the ranks' adapters
+  std::unique_ptr<SimulatedFabric> fabric_;  // null: none was asked for
+  std::uint64_t activity_seen_ = 0;          // of the fabric
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;
-  int in_fence_ = 0;
-  int comings_to_leave_ = 0;  // of ranks that close their rails, each three times
+  SimulatedLauncher launcher_;
   Nanoseconds last_finish_ = 0;
   std::uint64_t vain_polls_ = 0;  // since a packet was on its way
 };

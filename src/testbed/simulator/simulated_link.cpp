@@ -16,8 +16,8 @@ SimulatedLink::SimulatedLink(fabric::Fabric& fabric, fabric::Adapter& adapter, f
       cost_(options.cost),
       tells_of_earlier_(options.tells_of_earlier),
       memory_(memory),
-      links_(links),
-      link_(fabric, adapter, space, this) {
+      links_(links) {
+  link_.emplace(fabric, adapter, space, static_cast<verbs::LocalLink::Listener*>(this));
   links_.push_back(this);
 }
 
@@ -38,12 +38,17 @@ Nanoseconds SimulatedLink::cost_of(verbs::Call call) const {
   }
 }
 
+void SimulatedLink::sever() {
+  for (Doorbell& doorbell : doorbells_) events_.cancel(doorbell);
+  link_.reset();
+}
+
 // A call is a system call, and acts when everything posted before it has reached the adapter.
 verbs::Reply SimulatedLink::call(const verbs::Request& request, const verbs::SharedBytes* memory) {
   if (request.call == verbs::Call::tell_completions && !tells_of_earlier_) return {};
   processor_.charge(cost_of(request.call));
   processor_.catch_up();
-  return link_.call(request, memory);
+  return link_->call(request, memory);
 }
 
 verbs::SharedBytes SimulatedLink::allocate(std::size_t bytes) {
@@ -64,7 +69,7 @@ void SimulatedLink::ring(std::uint32_t queue_pair) {
 
 void SimulatedLink::Doorbell::fire(Nanoseconds) {
   owner_.idle_doorbells_.push_back(this);
-  owner_.link_.ring(queue_pair);
+  owner_.link_->ring(queue_pair);
 }
 
 Result<std::unique_ptr<verbs::Link>> SimulatedPlatform::open(std::uint32_t number) {

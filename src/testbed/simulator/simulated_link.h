@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "base/event_queue.h"
@@ -39,13 +40,15 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   verbs::SharedBytes allocate(std::size_t bytes) override;
   void ring(std::uint32_t queue_pair) override;
   bool rest(std::uint32_t) override { return true; }
-  std::uint32_t create_channel() override { return link_.create_channel(); }
-  void destroy_channel(std::uint32_t channel) override { link_.destroy_channel(channel); }
-  int descriptor(std::uint32_t channel) const override { return link_.descriptor(channel); }
+  std::uint32_t create_channel() override { return link_->create_channel(); }
+  void destroy_channel(std::uint32_t channel) override { link_->destroy_channel(channel); }
+  int descriptor(std::uint32_t channel) const override { return link_->descriptor(channel); }
   int read_record(std::uint32_t channel, void* record, std::size_t bytes) override {
-    return link_.read_record(channel, record, bytes);
+    return link_->read_record(channel, record, bytes);
   }
-  bool overslept() const { return link_.overslept(); }
+  bool overslept() const { return link_ && link_->overslept(); }
+  // Its process is gone: what it had of the adapter is destroyed. Nobody calls this any more.
+  void sever();
 
  private:
   Nanoseconds cost_of(verbs::Call call) const;
@@ -74,7 +77,7 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   const bool tells_of_earlier_;
   LazyArena& memory_;
   std::vector<SimulatedLink*>& links_;  // it is among them
-  verbs::LocalLink link_;
+  std::optional<verbs::LocalLink> link_;
   std::deque<Doorbell> doorbells_;
   std::vector<Doorbell*> idle_doorbells_;
 };
@@ -100,6 +103,10 @@ class SimulatedPlatform final : public verbs::Platform {
   }
   void complain(const std::string& text) override { local_.complain(text); }
   const std::vector<std::string>& once_per_outage() const { return local_.once_per_outage; }
+  // The process is gone, as if by kill -9.
+  void sever() {
+    for (SimulatedLink* link : links_) link->sever();
+  }
   // Some adapter is armed for a completion that came before, and nothing will wake who sleeps now.
   bool overslept() const {
     return std::ranges::any_of(links_, [](const SimulatedLink* link) { return link->overslept(); });

@@ -24,13 +24,14 @@ constexpr Nanoseconds clock_read_cost = 20;
 
 // When all messages are over, only the protocol's own packets come; of the message room, the last report of
 // memory for unexpected messages (message/eager_window.h), which its peer may have asked for in the last
-// barrier; and of the collectives, what others say at the end of a communicator or of their multicast
-// packets, which nobody waits for here any more.
+// barrier; of the collectives, what others say at the end of a communicator or of their multicast packets;
+// and what an agreement tells those that know: nobody waits for these here any more.
 class NothingArrives final : public TransportEvents {
  public:
   void on_packet(ProcessIndex, const TransportHeader& header, const std::byte*, std::int64_t size) override {
     const bool end = header.traffic == TrafficClass::collective && size == 0;
     HAWSER_ASSERT(end || header.handler == HandlerId::collective ||
+                  header.handler == HandlerId::process_management ||
                   MessageHeader::of(header).kind == MessageHeader::Kind::report);
   }
   void on_offer(ProcessIndex, const TransportHeader&, const ExposeToken&, std::int64_t) override {
@@ -141,15 +142,23 @@ void SimulatedProcess::park(State state) {
 }
 
 void SimulatedProcess::abandon() {
-  if (fiber_.finished() && slot_->running == nullptr) return;
+  if (killed_ || (fiber_.finished() && slot_->running == nullptr)) return;
+  vanish();
+}
+
+// It may be in the middle of anything, so that no destructor may run: its requests and messages point into a
+// stack that will not be unwound, and the rails may be halfway through a call. What it has stays where it is,
+// but what the adapters keep for it goes, as by the kernel.
+void SimulatedProcess::vanish() {
   job_.queue_.cancel(ready_event_);
+  job_.queue_.cancel(alarm_);
+  if (platform_ != nullptr) platform_->sever();
 #if defined(__SANITIZE_ADDRESS__)
   __lsan_ignore_object(slot_.get());
+  __lsan_ignore_object(rails_.get());
 #endif
-  // Its requests and messages point into a stack that will not be unwound.
   (void)slot_.release();
-  // The same holds for what the rails have of them; but the adapters must be let go of.
-  rails_.reset();
+  (void)rails_.release();
 }
 
 // --- SimulatedRank and SimulatedProcessor ---
@@ -354,19 +363,19 @@ void SimulatedProcess::close_rails() {
     while (!done())
       if (!rails_->progress(events, local_time())) idle(0);
   };
-  const auto all_have_come = [&](int count) { return job_.comings_to_leave_ >= count * layout_.size; };
+  const auto all_have_come = [&](int step) { return job_.launcher_.all_have_come(step); };
   state_of_leave_ = StateOfLeave::waits_for_others;
-  job_.come_to_leave();
+  job_.launcher_.come_to_leave(*this);
   progress_until([&] { return all_have_come(1); });
   state_of_leave_ = StateOfLeave::comes_to_rest;
   progress_until([&] { return rails_->rails().quiescent(); });
   rails_->rails().check_invariants();
   state_of_leave_ = StateOfLeave::quiescent;
-  job_.come_to_leave();
+  job_.launcher_.come_to_leave(*this);
   progress_until([&] { return all_have_come(2); });
   // What others sent is theirs to look at.
   if (!job_.disagreement(*this).empty()) agree(events);
-  job_.come_to_leave();
+  job_.launcher_.come_to_leave(*this);
   progress_until([&] { return all_have_come(3); });
   job_.count(rails_->rails().counters());
   Environment::rails = nullptr;
@@ -383,8 +392,13 @@ Result<> SimulatedProcess::leave() {
 
 void SimulatedProcess::idle(std::uint32_t) {
   if (std::exchange(woken_, false)) return;
+  if (!lost_.empty() && !in_fence_) return;  // to be taken in one of the next passes
   if (!channel_.inbox_empty()) return;
-  if (platform_ == nullptr) return park(State::idle);
+  if (platform_ == nullptr) {
+    // A fence may have ended, or a rank may have failed.
+    if (job_.launcher_.survives() && std::exchange(came_while_awake_, false)) return;
+    return park(State::idle);
+  }
   // A pass over adapters lets time go by, and with it others run: what came then was perhaps not seen.
   if (std::exchange(came_while_awake_, false)) return;
   Nanoseconds deadline = never;
@@ -418,32 +432,7 @@ void SimulatedProcess::end_job(int code, std::string report) {
   HAWSER_UNREACHABLE();
 }
 
-// --- Bootstrap ---
-
-Result<> SimulatedProcess::put(std::string_view key, std::string_view value) {
-  job_.values_.insert_or_assign({rank(), std::string(key)}, std::string(value));
-  return {};
-}
-
-Result<> SimulatedProcess::fence() {
-  job_.enter_fence(*this);
-  return {};
-}
-
-Result<std::string> SimulatedProcess::get(int rank, std::string_view key) {
-  const auto found = job_.values_.find({rank, std::string(key)});
-  if (found == job_.values_.end()) {
-    return Error{ErrorKind::other, fmt::format("rank {} has put no value under {}", rank, key)};
-  }
-  return found->second;
-}
-
-void SimulatedProcess::abort(int exit_code, std::string_view reason) {
-  job_.trace_.record(local_time(), TraceKind::abort, rank(), 0, exit_code);
-  job_.outcome_.exit_code = exit_code;
-  job_.end(SimulationOutcome::Kind::aborted,
-           fmt::format("rank {} ended the job with code {}: {}", rank(), exit_code, reason));
-}
+// --- ChannelSet ---
 
 Transport* SimulatedProcess::channel_of(ProcessIndex peer) {
   if (peer == rank()) return nullptr;
@@ -463,7 +452,7 @@ std::string SimulatedProcess::describe() const {
 }
 
 std::string SimulatedProcess::doing() const {
-  if (state_ == State::in_fence) return fmt::format("in the launcher's fence {}", fences_);
+  if (in_fence_) return fmt::format("in the launcher's fence {}", fences_);
   if (rails_ != nullptr && state_of_leave_ != StateOfLeave::stays) {
     std::string why;
     const bool rests = rails_->rails().quiescent(&why);

@@ -46,6 +46,9 @@ class SimulatedRails final : public Transport {
   bool awaits_more_than_armed() const override { return rails_->awaits_more_than_armed(); }
   void set_alarm(DeadlineAlarm* alarm) override { rails_->set_alarm(alarm); }
   bool flushed() const override { return rails_->flushed(); }
+  void give_up(ProcessIndex process, const Error& error, TransportEvents& events) override {
+    static_cast<Transport&>(*rails_).give_up(process, error, events);
+  }
 
  private:
   SimulatedRails(rdma::VerbsFunctions functions, SimulatedProcessor& processor)

@@ -61,6 +61,18 @@ class SimulationObserver {
   ~SimulationObserver() = default;
 };
 
+// A job that goes on without ranks that fail, as with mpiexec --survive.
+struct SimulatedSurvival {
+  struct Kill {
+    int rank = 0;
+    Nanoseconds at = 0;  // after all ranks have joined
+  };
+  std::vector<Kill> kills;                     // none of a rank that leaves MPI, nor of the last one
+  Nanoseconds news_after = 100 * microsecond;  // at most, until a rank hears of a failure
+  // From a report of a rank that cannot reach another until it is decided who goes (launch/unreachable.h).
+  Nanoseconds reporting_time = 10 * millisecond;
+};
+
 struct SimulationOptions {
   int ranks = 2;
   std::uint64_t seed = 1;
@@ -72,7 +84,8 @@ struct SimulationOptions {
   std::size_t stack_bytes = Fiber::default_stack_bytes;
   std::string trace_file;  // empty: none
   RankSwitch* rank_switch = nullptr;
-  RankProcesses* processes = nullptr;  // null: all ranks run in this process
+  RankProcesses* processes = nullptr;         // null: all ranks run in this process
+  std::optional<SimulatedSurvival> survival;  // none: a rank that fails ends the job
   SimulationObserver* observer = nullptr;
   Nanoseconds time_limit = never;    // of virtual time; reaching it is an outcome
   std::uint32_t restless_paths = 0;  // as in RailSettings
@@ -82,7 +95,7 @@ struct SimulationOptions {
 
 struct SimulationOutcome {
   enum class Kind : std::uint8_t {
-    finished,  // every body returned
+    finished,  // every body returned, but for those of ranks that were killed
     deadlock,  // nothing will happen any more, and bodies have not returned
     livelock,  // ranks poll for what will never come
     time_limit,
@@ -106,6 +119,7 @@ struct SimulationOutcome {
   // had come before: it is found late, or never.
   std::uint64_t overslept = 0;
   Nanoseconds finish_time = 0;  // of the last body
+  std::vector<int> killed;      // ranks, in this order
   int incidents = 0;
   Nanoseconds time_after_incidents = 0;
 

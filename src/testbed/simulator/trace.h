@@ -23,6 +23,7 @@ enum class TraceKind : std::uint8_t {
   fence,    // a rank enters the launcher's fence
   finish,   // a rank's body ended
   abort,    // a rank ended the job
+  kill,     // a rank was killed
 };
 
 const char* name_of(TraceKind kind);
