@@ -64,6 +64,9 @@ class Bootstrap {
   virtual std::vector<LostRank> take_lost() { return {}; }
   // A process cannot be reached. The launcher ends it, so that it has failed for everyone.
   virtual void report_lost(int, std::string_view) {}
+  // To know who is cut off, it asks whether these processes answer; and who answered. Does not wait.
+  virtual std::vector<int> take_questions() { return {}; }
+  virtual void report_reached(int) {}
   // Readable when there is something to be taken; -1: there is none.
   virtual int lost_descriptor() const { return -1; }
   // In a forked child: closes its copy of the connection to the launcher, and says nothing there.

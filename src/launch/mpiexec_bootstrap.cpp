@@ -88,33 +88,53 @@ Result<> MpiexecBootstrap::fence() {
   return {};
 }
 
-// Between a request and its answer the launcher may have told that a rank has failed.
+// Between a request and its answer there may be news.
 Result<PmiMessage> MpiexecBootstrap::receive_answer() {
   while (true) {
     Result<PmiMessage> reply = connection_.receive();
-    if (!reply || reply.value().command() != "hawser_lost") return reply;
-    HAWSER_TRY(note_lost(reply.value()));
+    if (!reply || !is_news(reply.value())) return reply;
+    HAWSER_TRY(note_news(reply.value()));
   }
 }
 
-Result<> MpiexecBootstrap::note_lost(const PmiMessage& message) {
+bool MpiexecBootstrap::is_news(const PmiMessage& message) {
+  return message.command() == "hawser_lost" || message.command() == "hawser_ask";
+}
+
+Result<> MpiexecBootstrap::note_news(const PmiMessage& message) {
   const int rank = message.number("rank").value_or(-1);
-  const auto length = message.number("length");
-  if (rank < 0 || rank >= layout_.size || !length || *length < 0)
-    return failure(ErrorKind::other, "mpiexec told of the failure of rank {} of {}", rank, layout_.size);
-  const Result<std::string_view> why = connection_.receive_bytes(static_cast<std::size_t>(*length));
+  const int length = message.number("length").value_or(-1);
+  const bool asks = message.command() == "hawser_ask";
+  if (rank < 0 || rank >= layout_.size || (!asks && length < 0))
+    return failure(ErrorKind::other, "mpiexec sent {} of rank {} of {}, length {}", message.command(), rank,
+                   layout_.size, length);
+  if (asks) {
+    questions_.push_back(rank);
+    return {};
+  }
+  const Result<std::string_view> why = connection_.receive_bytes(static_cast<std::size_t>(length));
   if (!why) return Error(why.error());
   lost_.push_back({rank, std::string(why.value())});
   return {};
 }
 
 // If the launcher is gone, so is this process soon.
-std::vector<LostRank> MpiexecBootstrap::take_lost() {
+void MpiexecBootstrap::receive_news() {
   while (connection_.readable()) {
     const Result<PmiMessage> message = connection_.receive();
-    if (!message || message.value().command() != "hawser_lost" || !note_lost(message.value())) break;
+    if (!message || !is_news(message.value()) || !note_news(message.value())) break;
   }
+}
+
+std::vector<LostRank> MpiexecBootstrap::take_lost() {
+  receive_news();
   return std::exchange(lost_, {});
+}
+
+std::vector<int> MpiexecBootstrap::take_questions() { return std::exchange(questions_, {}); }
+
+void MpiexecBootstrap::report_reached(int rank) {
+  (void)connection_.send(fmt::format("cmd=hawser_reached rank={}\n", rank));
 }
 
 void MpiexecBootstrap::report_lost(int rank, std::string_view why) {

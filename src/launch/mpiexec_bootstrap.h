@@ -33,12 +33,16 @@ class MpiexecBootstrap final : public Bootstrap {
   bool survives() const override { return survives_; }
   std::vector<LostRank> take_lost() override;
   void report_lost(int rank, std::string_view why) override;
+  std::vector<int> take_questions() override;
+  void report_reached(int rank) override;
   int lost_descriptor() const override { return survives_ ? connection_.descriptor() : -1; }
 
  private:
   MpiexecBootstrap(JobLayout layout, int fd, bool survives);
   Result<PmiMessage> receive_answer();
-  Result<> note_lost(const PmiMessage& message);
+  static bool is_news(const PmiMessage& message);
+  Result<> note_news(const PmiMessage& message);
+  void receive_news();
 
   JobLayout layout_;
   PmiConnection connection_;
@@ -48,6 +52,7 @@ class MpiexecBootstrap final : public Bootstrap {
   bool ask_server_ = false;
   bool survives_;
   std::vector<LostRank> lost_;  // not taken yet
+  std::vector<int> questions_;  // likewise
 };
 
 }  // namespace hawser

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 namespace hawser {
@@ -15,55 +14,59 @@ void Unreachable::report(int reporter, int accused, std::string why, Nanoseconds
   if (std::ranges::any_of(reports_, known)) return;
   if (reports_.empty()) {
     latest_ = now + 4 * patience_;
-    if (now > settled_until_) settled_.clear();
+    asked_.clear();
+    reached_.clear();
   }
   decide_at_ = std::min(now + patience_, latest_);
   reports_.push_back({reporter, accused, std::move(why)});
+  ask_witnesses(reports_.back());
 }
 
+// A rank of each of some other nodes, whichever they are.
+void Unreachable::ask_witnesses(const Report& report) {
+  constexpr std::size_t most_witnesses = 8;
+  std::set<std::int32_t> asked{node(report.reporter), node(report.accused)};
+  if (asked.size() < 2) return;
+  const auto ranks = static_cast<int>(node_of_rank_.size());
+  for (int i = 1; i < ranks && asked.size() < most_witnesses + 2; ++i) {
+    const int witness = (report.reporter + i) % ranks;
+    if (gone_.contains(witness) || !asked.insert(node(witness)).second) continue;
+    for (const int about : {report.reporter, report.accused})
+      if (asked_.insert({witness, about}).second) questions_.push_back({witness, about});
+  }
+}
+
+void Unreachable::note_reached(int witness, int about) { reached_.insert({node(witness), node(about)}); }
+
 void Unreachable::forget(int rank) {
+  gone_.insert(rank);
   std::erase_if(reports_, [&](const Report& each) { return each.reporter == rank || each.accused == rank; });
 }
 
-// Who says that they cannot reach it counts second: it may stand still. The number last: the first node
-// stays.
-std::tuple<std::size_t, std::size_t, std::int32_t> Unreachable::badness(std::int32_t node) const {
-  std::set<Pair> pairs = settled_;
-  for (const Report& each : reports_) pairs.insert(nodes(each));
-  std::set<std::int32_t> others;
-  std::size_t reported = 0;
-  for (const auto& [reporter, accused] : pairs) {
-    if (reporter == node) others.insert(accused);
-    if (accused != node) continue;
-    others.insert(reporter);
-    ++reported;
+Unreachable::Badness Unreachable::badness(std::int32_t candidate) const {
+  std::set<std::int32_t> reporters, others;
+  for (const Report& each : reports_) {
+    const std::int32_t from = node(each.reporter), to = node(each.accused);
+    if (from == candidate) others.insert(to);
+    if (to == candidate) reporters.insert(from);
   }
-  return {others.size(), reported, node};
+  others.insert(reporters.begin(), reporters.end());
+  const auto reached = std::ranges::count(reached_, candidate, [](const auto& pair) { return pair.second; });
+  return {others.size(), -reached, reporters.size(), candidate};
 }
 
 std::int32_t Unreachable::worst_node() const {
-  std::set<std::int32_t> candidates;
-  for (const Report& each : reports_) candidates.insert({node(each.reporter), node(each.accused)});
-  return *std::ranges::max_element(candidates, {}, [this](std::int32_t each) { return badness(each); });
-}
-
-// Of a node that several others cannot reach, it is clear that the fault is its own.
-void Unreachable::settle(std::int32_t worst) {
-  const auto touches = [worst](const Pair& pair) { return pair.first == worst || pair.second == worst; };
-  if (std::get<0>(badness(worst)) > 1) {
-    std::erase_if(settled_, touches);
-    return;
-  }
+  Badness worst{.node = -1};
   for (const Report& each : reports_)
-    if (touches(nodes(each))) settled_.insert(nodes(each));
-  settled_until_ = decide_at_ + 60 * patience_;
+    for (const std::int32_t candidate : {node(each.reporter), node(each.accused)})
+      if (const Badness other = badness(candidate); worst.node < 0 || other > worst) worst = other;
+  return worst.node;
 }
 
 std::vector<Unreachable::Condemned> Unreachable::decide() {
   std::vector<Condemned> condemned;
   while (!reports_.empty()) {
     const std::int32_t worst = worst_node();
-    settle(worst);
     // Where processes of one node do not reach each other, only who is reported goes.
     std::map<int, std::string> going;
     for (const Report& each : reports_) {

@@ -2,17 +2,17 @@
 // from both halves, and each takes the other for lost; whoever hears all of them (the launcher) decides, once
 // and for everyone. Pure state: `now` in, decisions out.
 //
-// Reports are collected for a while, because the halves do not notice at the same time. Whoever reports may
-// be cut off itself. So the node goes that reaches the fewest other nodes, or is reached by them; of it,
-// those processes that were reported or reported others. That is repeated until no report is left of two that
-// both live. Where one pair alone was at odds, that is remembered for a while: a node that loses one
-// neighbour after the other is the one that is cut off.
+// Reports are collected for a while, because the halves do not notice at the same time, and often one pair
+// alone does: whoever is on other nodes is asked whom of the two it reaches. Then the node goes that is at
+// odds with most others, whoever reported whom, and is reached by the fewest; of it, those processes that
+// were reported or reported others. That is repeated until no report is left of two that both live.
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,6 +35,13 @@ class Unreachable {
   void report(int reporter, int accused, std::string why, Nanoseconds now);
   // The rank has gone: what it said, and what was said of it, counts no more.
   void forget(int rank);
+  // Whom to ask whether it reaches whom. Once: they are forgotten.
+  struct Question {
+    int witness, about;
+    auto operator<=>(const Question&) const = default;
+  };
+  std::vector<Question> take_questions() { return std::exchange(questions_, {}); }
+  void note_reached(int witness, int about);
   // When decide() must be called; never: nothing is to be decided.
   Nanoseconds deadline() const { return reports_.empty() ? never : decide_at_; }
   // Who must go. Once: they are forgotten.
@@ -45,20 +52,28 @@ class Unreachable {
     int reporter, accused;
     std::string why;
   };
-  using Pair = std::pair<std::int32_t, std::int32_t>;  // nodes of a reporter and of whom it cannot reach
+  struct Badness {
+    std::size_t at_odds = 0;     // with so many other nodes
+    std::ptrdiff_t reached = 0;  // by so many, negative
+    std::size_t reported = 0;    // by so many: it may stand still
+    std::int32_t node = 0;       // the first node stays
+    auto operator<=>(const Badness&) const = default;
+  };
 
   std::int32_t node(int rank) const { return node_of_rank_[static_cast<std::size_t>(rank)]; }
-  Pair nodes(const Report& report) const { return {node(report.reporter), node(report.accused)}; }
-  // How bad a node is: with how many others it is at odds, how many say they cannot reach it, its number.
-  std::tuple<std::size_t, std::size_t, std::int32_t> badness(std::int32_t node) const;
+  void ask_witnesses(const Report& report);
+  Badness badness(std::int32_t node) const;
   std::int32_t worst_node() const;
-  void settle(std::int32_t worst);
 
   const std::vector<std::int32_t> node_of_rank_;
   const Nanoseconds patience_;
   std::vector<Report> reports_;  // of living ranks, each pair once
-  std::set<Pair> settled_;       // that were decided upon without knowing whose fault it was
-  Nanoseconds decide_at_ = never, latest_ = never, settled_until_ = 0;
+  std::set<int> gone_;
+  std::vector<Question> questions_;
+  std::set<Question> asked_;  // since the first of the reports
+  std::set<std::pair<std::int32_t, std::int32_t>>
+      reached_;  // nodes of a witness and of whom it reached, likewise
+  Nanoseconds decide_at_ = never, latest_ = never;
 };
 
 }  // namespace hawser

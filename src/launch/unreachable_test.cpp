@@ -68,30 +68,33 @@ TEST(Unreachable, TheNodeThatIsCutOffGoesIfItAloneSpeaks) {
   EXPECT_EQ(ranks_of(unreachable.decide()), (std::vector{0}));
 }
 
-// Notices come with long pauses: the node that is cut off may cost another one, but not all of them.
-TEST(Unreachable, WhoLosesOneNeighbourAfterTheOtherGoes) {
-  Unreachable unreachable(nodes(5, 1), 100);
-  unreachable.report(0, 2, "", 0);
-  EXPECT_EQ(ranks_of(unreachable.decide()), (std::vector{2}));
-  unreachable.report(0, 3, "", 1000);
-  EXPECT_EQ(ranks_of(unreachable.decide()), (std::vector{0}));
-  // Long ago, and no reason to suspect anybody.
-  Unreachable later(nodes(5, 1), 100);
-  later.report(0, 2, "", 0);
-  later.decide();
-  later.report(0, 3, "", 10'000);
-  EXPECT_EQ(ranks_of(later.decide()), (std::vector{3}));
+// One pair notices, as the others wait for these two; so others are asked.
+TEST(Unreachable, WhomOthersReachStays) {
+  for (const auto& [reporter, accused] : {std::pair(0, 4), std::pair(4, 0)}) {
+    Unreachable unreachable(nodes(4, 2), 100);
+    unreachable.forget(2);  // it cannot be asked any more
+    unreachable.report(reporter, accused, "", 0);
+    auto questions = unreachable.take_questions();
+    std::ranges::sort(questions);
+    EXPECT_EQ(questions, (std::vector<Unreachable::Question>{{3, 0}, {3, 4}, {6, 0}, {6, 4}}));
+    unreachable.report(accused, reporter, "", 10);
+    unreachable.report(reporter + 1, accused + 1, "", 10);
+    questions = unreachable.take_questions();
+    EXPECT_EQ(questions.size(), 4u) << "about the others; no question is asked twice";
+    for (const int witness : {3, 6}) unreachable.note_reached(witness, 4);
+    EXPECT_EQ(ranks_of(unreachable.decide()), (std::vector{0, 1}));
+    // Of another time nothing is known.
+    unreachable.report(4, 6, "", 1000);
+    EXPECT_EQ(unreachable.take_questions().size(), 2u);
+    EXPECT_EQ(ranks_of(unreachable.decide()), (std::vector{6}));
+  }
 }
 
-// Whom one node after the other could not reach says nothing about those that remain.
-TEST(Unreachable, WhoSawAnotherGoIsNotSuspected) {
-  Unreachable unreachable(nodes(5, 2), 100);
-  unreachable.report(0, 8, "", 0);
-  EXPECT_EQ(ranks_of(unreachable.decide()), (std::vector{8}));
-  unreachable.report(2, 9, "", 200);
-  EXPECT_EQ(ranks_of(unreachable.decide()), (std::vector{9}));
-  unreachable.report(0, 6, "", 400);
-  EXPECT_EQ(ranks_of(unreachable.decide()), (std::vector{6}));
+TEST(Unreachable, AsksFewOfMany) {
+  Unreachable unreachable(nodes(1000, 1), 100);
+  unreachable.report(7, 900, "", 0);
+  EXPECT_EQ(unreachable.take_questions().size(), 16u);
+  EXPECT_TRUE(unreachable.take_questions().empty());
 }
 
 // Each talks with its two neighbours only.

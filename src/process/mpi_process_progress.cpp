@@ -146,8 +146,13 @@ bool MpiProcess::move(bool as_stand_in) {
 }
 
 void MpiProcess::look_for_losses() {
-  if (survives_ && !launcher_is_busy_)
-    for (const LostRank& lost : environment_.bootstrap->take_lost()) survival_.on_failed(lost.rank, lost.why);
+  if (survives_) [[unlikely]] {
+    if (launcher_is_busy_) return;
+    Bootstrap& launcher = *environment_.bootstrap;
+    for (const LostRank& lost : launcher.take_lost()) survival_.on_failed(lost.rank, lost.why);
+    for (const int rank : launcher.take_questions()) survival_.ask(rank);
+    for (const ProcessIndex process : survival_.take_answers()) launcher.report_reached(process);
+  }
   for (Lane::Loss& loss : lane_.take_losses()) on_loss(std::move(loss));
   if (!losses_.empty()) [[unlikely]]
     abort_after_loss();
@@ -160,7 +165,7 @@ void MpiProcess::look_for_losses() {
 void MpiProcess::on_loss(Lane::Loss loss) {
   if (survival_.trouble().has_failed(loss.process)) return;
   if (survives_) {
-    if (!launcher_is_busy_) environment_.bootstrap->report_lost(loss.process, loss.why);
+    environment_.bootstrap->report_lost(loss.process, loss.why);
   } else if (handles_errors()) {
     survival_.on_failed(loss.process, loss.why);
   } else {
@@ -220,7 +225,7 @@ void MpiProcess::wait(FunctionRef<bool()> done) {
     } else {
       // What moved in other ways than through channels is seen here, before the process may sleep.
       if (done()) return;
-      if (lane_.any_losses()) [[unlikely]] {
+      if (any_news()) [[unlikely]] {
         look_for_losses();
         continue;
       }
@@ -264,7 +269,7 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
       idle_passes = 0;
     } else {
       if (done()) return;
-      if (lane_.any_losses()) [[unlikely]]
+      if (any_news()) [[unlikely]]
         look_for_losses();
       ++idle_passes;
     }

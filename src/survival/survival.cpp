@@ -14,7 +14,7 @@ namespace hawser {
 
 namespace {
 
-enum class Word : std::uint32_t { revoke, agreement };
+enum class Word : std::uint32_t { revoke, agreement, question, answer };
 
 // What stands in the header of this room's messages.
 struct Own {
@@ -286,10 +286,17 @@ bool Survival::send_waiting() {
   return moved;
 }
 
+void Survival::ask(ProcessIndex process) {
+  if (process != self_ && !trouble().has_failed(process))
+    send(process, header_of({Word::question, 0, 0}), {});
+}
+
 void Survival::on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
                          std::int64_t size) {
   Own own;
   std::memcpy(&own, header.own.data(), sizeof own);
+  if (own.word == Word::question) return send(source, header_of({Word::answer, 0, 0}), {});
+  if (own.word == Word::answer) return answers_.push_back(source);
   if (own.context % contexts_per_communicator != 0 ||
       size % static_cast<std::int64_t>(sizeof(std::uint32_t)) != 0)
     return lane_->on_bad_packet(

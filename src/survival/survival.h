@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "channel/channel_set.h"
@@ -36,6 +37,10 @@ class Survival final : public ActiveMessageHandler {
   const Trouble& trouble() const { return collectives_.trouble(); }
   // Ends operations that were begun since with those that failed before.
   void sweep();
+  // Asks the process whether it answers. Later: who did.
+  void ask(ProcessIndex process);
+  bool any_answers() const { return !answers_.empty(); }
+  std::vector<ProcessIndex> take_answers() { return std::exchange(answers_, {}); }
   // Sends what waits for room. True if anything moved.
   bool progress() { return !waiting_.empty() && send_waiting(); }
   bool flushed() const { return waiting_.empty(); }
@@ -100,6 +105,7 @@ class Survival final : public ActiveMessageHandler {
   ChannelSet* channels_ = nullptr;
   ProcessIndex self_ = 0;
   std::deque<Packet> waiting_;                         // for room
+  std::vector<ProcessIndex> answers_;                  // not taken yet
   std::map<std::uint32_t, Rounds> rounds_;             // by the communicator's context
   std::map<std::uint32_t, std::vector<Early>> early_;  // likewise
 };

@@ -307,6 +307,9 @@ void Job::note_unreachable() {
   for (PmiServer::Unreached& each : server_.take_unreached())
     if (takes_part(each.reporter) && takes_part(each.accused))
       unreachable_.report(each.reporter, each.accused, std::move(each.why), clock_.now());
+  for (const auto& [witness, about] : unreachable_.take_questions())
+    server_.ask_whether_reached(witness, about);
+  for (const auto& [witness, about] : server_.take_reached()) unreachable_.note_reached(witness, about);
 }
 
 void Job::end_unreachable() {

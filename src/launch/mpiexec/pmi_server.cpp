@@ -89,7 +89,10 @@ bool PmiServer::step(int rank, std::string_view line) {
   if (message.command() == "hawser_fence") {
     fence(rank, bytes);
   } else if (message.command() == "hawser_unreachable") {
-    note_unreachable(rank, message, bytes);
+    if (const auto named = named_rank(rank, message))
+      unreached_.push_back({rank, *named, std::string(bytes)});
+  } else if (message.command() == "hawser_reached") {
+    if (const auto named = named_rank(rank, message)) reached_.emplace_back(rank, *named);
   } else if (message.command() == "hawser_abort" || message.command() == "abort") {
     if (!abort_) abort_ = Abort{rank, message.number("exitcode").value_or(1), std::string(bytes)};
   } else {
@@ -235,11 +238,16 @@ void PmiServer::lose(int rank, std::string_view why) {
   release_if_all();
 }
 
-void PmiServer::note_unreachable(int rank, const PmiMessage& message, std::string_view why) {
+std::optional<int> PmiServer::named_rank(int rank, const PmiMessage& message) {
   const int named = message.number("rank").value_or(-1);
-  if (named < 0 || named >= static_cast<int>(ranks_.size()))
-    return reject(rank, fmt::format("says that rank {} of {} cannot be reached", named, ranks_.size()));
-  unreached_.push_back({rank, named, std::string(why)});
+  if (named >= 0 && named < static_cast<int>(ranks_.size())) return named;
+  reject(rank,
+         fmt::format("sent the PMI command {} about rank {} of {}", message.command(), named, ranks_.size()));
+  return std::nullopt;
+}
+
+void PmiServer::ask_whether_reached(int rank, int about) {
+  if (at(rank).phase == Phase::active) send(rank, fmt::format("cmd=hawser_ask rank={}\n", about));
 }
 
 void PmiServer::release() {

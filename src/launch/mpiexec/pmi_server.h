@@ -57,6 +57,9 @@ class PmiServer {
   bool started() const { return joined_ == ranks_.size(); }
   // What ranks said of others that they cannot reach; cleared by the call.
   std::vector<Unreached> take_unreached() { return std::exchange(unreached_, {}); }
+  // Asks a rank whether another answers it. And who had an answer of whom; cleared by the call.
+  void ask_whether_reached(int rank, int about);
+  std::vector<std::pair<int, int>> take_reached() { return std::exchange(reached_, {}); }
 
   Phase phase(int rank) const { return at(rank).phase; }
   bool any_active() const { return active_ > 0; }
@@ -92,7 +95,8 @@ class PmiServer {
   void enter(int rank, Rank::Waiting how);
   void release_if_all();
   void release();
-  void note_unreachable(int rank, const PmiMessage& message, std::string_view why);
+  // The rank that a message is about; none if it is rejected.
+  std::optional<int> named_rank(int rank, const PmiMessage& message);
   // Ends the job: the rank sent what can mean nothing. `reason` goes behind the rank's name.
   void reject(int rank, std::string reason);
   // The number of bytes that follow a command's line; none if it is rejected.
@@ -108,6 +112,7 @@ class PmiServer {
   std::size_t lost_ = 0;
   std::size_t joined_ = 0;
   std::vector<Unreached> unreached_;
+  std::vector<std::pair<int, int>> reached_;
   std::optional<Abort> abort_;
   std::map<std::string, std::string, std::less<>> values_;  // PMI-1's key-value space
   std::map<std::string, std::string, std::less<>> names_;   // published names

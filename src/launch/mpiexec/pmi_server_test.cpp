@@ -167,7 +167,23 @@ TEST(PmiServer, WhoIsUnreachableIsReported) {
   EXPECT_EQ(unreached[0].why, "why?");
   server.receive(0, "cmd=hawser_unreachable rank=2 length=0\n");
   ASSERT_TRUE(server.abort().has_value());
-  EXPECT_EQ(server.abort()->reason, "says that rank 2 of 2 cannot be reached");
+  EXPECT_EQ(server.abort()->reason, "sent the PMI command hawser_unreachable about rank 2 of 2");
+}
+
+TEST(PmiServer, AsksWhoIsReached) {
+  PmiServer server(job(3));
+  server.ask_whether_reached(0, 2);
+  EXPECT_EQ(server.take_output(0), "") << "it has not joined";
+  server.receive(0, "cmd=hawser_hello version=1 library=1\n");
+  (void)server.take_output(0);
+  server.ask_whether_reached(0, 2);
+  EXPECT_EQ(server.take_output(0), "cmd=hawser_ask rank=2\n");
+  server.receive(0, "cmd=hawser_reached rank=2\n");
+  EXPECT_EQ(server.take_reached(), (std::vector{std::pair(0, 2)}));
+  EXPECT_TRUE(server.take_reached().empty());
+  server.receive(0, "cmd=hawser_reached rank=-1\n");
+  ASSERT_TRUE(server.abort().has_value());
+  EXPECT_EQ(server.abort()->reason, "sent the PMI command hawser_reached about rank -1 of 3");
 }
 
 TEST(PmiServer, AbortIsKept) {

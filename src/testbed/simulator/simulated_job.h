@@ -99,6 +99,7 @@ class SimulatedProcess final : public SimulatedRank,
   void close_rails();
   void agree(TransportEvents& events);
   void vanish();
+  void hear_question(int about);
 
   // DeviceUser
   void on_completion() override;
@@ -129,6 +130,8 @@ class SimulatedProcess final : public SimulatedRank,
   bool survives() const override;
   std::vector<LostRank> take_lost() override { return std::exchange(lost_, {}); }
   void report_lost(int process, std::string_view why) override;
+  std::vector<int> take_questions() override { return std::exchange(questions_, {}); }
+  void report_reached(int process) override;
   Transport* channel_of(ProcessIndex peer) override;
   std::span<Transport* const> channels() override {
     return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
@@ -159,6 +162,7 @@ class SimulatedProcess final : public SimulatedRank,
   bool in_fence_ = false;
   bool killed_ = false;
   std::vector<LostRank> lost_;     // heard of, and not yet taken
+  std::vector<int> questions_;     // likewise
   bool woken_ = false;             // by a neighbour, while it was awake
   bool came_while_awake_ = false;  // something that the pass under way may have missed
   // What a ProgressThread does in a real process happens between two pieces of computing.

@@ -32,6 +32,17 @@ class SimulatedLauncher::News final : public Event {
   LostRank lost_;
 };
 
+// Whether a rank reaches another, on its way to it.
+class SimulatedLauncher::Question final : public Event {
+ public:
+  Question(SimulatedProcess& to, int about) : to_(to), about_(about) {}
+  void fire(Nanoseconds) override { to_.hear_question(about_); }
+
+ private:
+  SimulatedProcess& to_;
+  const int about_;
+};
+
 SimulatedLauncher::SimulatedLauncher(SimulatedJob& job, std::vector<std::int32_t> node_of_rank)
     : job_(job),
       survival_(job.options_.survival ? &*job.options_.survival : nullptr),
@@ -88,6 +99,10 @@ void SimulatedLauncher::come_to_leave(SimulatedProcess& process) {
   for (auto& other : job_.processes_) other->notify();
 }
 
+Nanoseconds SimulatedLauncher::news_delay() {
+  return static_cast<Nanoseconds>(1 + random_.below(static_cast<std::uint64_t>(survival_->news_after)));
+}
+
 // Those that leave have said good-bye to MPI, as all that live have then.
 void SimulatedLauncher::carry_out(int rank, const std::string& why) {
   SimulatedProcess& victim = *job_.processes_[static_cast<std::size_t>(rank)];
@@ -99,9 +114,7 @@ void SimulatedLauncher::carry_out(int rank, const std::string& why) {
   unreachable_.forget(rank);
   for (auto& other : job_.processes_) {
     if (other->finished()) continue;
-    const auto late = 1 + random_.below(static_cast<std::uint64_t>(survival_->news_after));
-    job_.queue_.schedule(news_.emplace_back(*other, LostRank{rank, why}),
-                         job_.queue_.now() + static_cast<Nanoseconds>(late));
+    job_.queue_.schedule(news_.emplace_back(*other, LostRank{rank, why}), job_.queue_.now() + news_delay());
   }
   if (std::exchange(victim.in_fence_, false)) --in_fence_;
   if (all_in_fence()) release(nullptr);
@@ -112,6 +125,10 @@ void SimulatedLauncher::report_unreachable(int reporter, int accused, std::strin
   if (gone(reporter) || gone(accused)) return;
   unreachable_.report(reporter, accused, std::string(why), job_.queue_.now());
   job_.queue_.schedule(decision_, unreachable_.deadline());
+  for (const auto& [witness, about] : unreachable_.take_questions()) {
+    SimulatedProcess& to = *job_.processes_[static_cast<std::size_t>(witness)];
+    job_.queue_.schedule(questions_.emplace_back(to, about), job_.queue_.now() + news_delay());
+  }
 }
 
 void SimulatedLauncher::decide(Nanoseconds) {
@@ -154,6 +171,14 @@ bool SimulatedProcess::survives() const { return job_.launcher_.survives(); }
 
 void SimulatedProcess::report_lost(int process, std::string_view why) {
   job_.launcher_.report_unreachable(rank(), process, why);
+}
+
+void SimulatedProcess::report_reached(int process) { job_.launcher_.note_reached(rank(), process); }
+
+void SimulatedProcess::hear_question(int about) {
+  if (finished()) return;
+  questions_.push_back(about);
+  notify();
 }
 
 void SimulatedProcess::hear(LostRank lost) {

@@ -39,15 +39,18 @@ class SimulatedLauncher {
   bool survives() const { return survival_ != nullptr; }
   // Rank `reporter` cannot reach another.
   void report_unreachable(int reporter, int accused, std::string_view why);
+  void note_reached(int witness, int about) { unreachable_.note_reached(witness, about); }
   // Ranks that were killed, in this order.
   const std::vector<int>& killed() const { return killed_; }
 
  private:
   class Kill;
   class News;
+  class Question;
 
   void carry_out(int rank, const std::string& why);
   void decide(Nanoseconds now);
+  Nanoseconds news_delay();
   void release(SimulatedProcess* last);
   bool all_in_fence() const { return in_fence_ > 0 && in_fence_ >= living_; }
 
@@ -61,7 +64,8 @@ class SimulatedLauncher {
   Unreachable unreachable_;
   MemberEvent<SimulatedLauncher, &SimulatedLauncher::decide> decision_{*this};
   std::vector<std::unique_ptr<Kill>> kills_;
-  std::deque<News> news_;  // on its way
+  std::deque<News> news_;           // on its way
+  std::deque<Question> questions_;  // likewise
   std::vector<int> killed_;
   bool begun_ = false;  // all ranks have joined
 };
