@@ -140,7 +140,9 @@ void CollectiveEngine::adopt(Communicator& communicator, int area, std::uint32_t
   communicator.collective = std::make_unique<CollectiveRecord>(*this, communicator, area, generation);
   living_[communicator.context()] = &communicator;
   // Others were faster: they have it, and one has revoked it.
-  if (trouble_.any() && trouble_.revoked(communicator.context())) communicator.revoke();
+  if (!trouble_.any() || !trouble_.revoked(communicator.context())) return;
+  communicator.revoke();
+  if (made_revoked_) made_revoked_(communicator);
 }
 
 void CollectiveEngine::adopt_predefined(Communicator& communicator) {

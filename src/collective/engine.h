@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -52,6 +54,8 @@ class CollectiveEngine {
   static constexpr int no_area = -1;
   // `generation`: of the context id, which its rank 0 chose, too.
   void adopt(Communicator& communicator, int area, std::uint32_t generation = 0);
+  // Called with a communicator that another process revoked before it was adopted here.
+  void at_made_revoked(std::function<void(const Communicator&)> call) { made_revoked_ = std::move(call); }
   // For MPI_COMM_WORLD and MPI_COMM_SELF, whose areas are fixed.
   void adopt_predefined(Communicator& communicator);
   // Chooses an area for a communicator over this group; called by its rank 0.
@@ -149,6 +153,7 @@ class CollectiveEngine {
   std::shared_ptr<MulticastEngine> multicast_;  // null: not wanted; groups keep it, too
   bool multicast_wanted_ = false;
   Trouble trouble_;
+  std::function<void(const Communicator&)> made_revoked_;
   std::unordered_map<std::uint32_t, Communicator*> living_;
   SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
   const ProcessTable* processes_ = nullptr;

@@ -62,10 +62,13 @@ void Survival::open(Lane& lane, ChannelSet& channels, ProcessIndex self) {
   channels_ = &channels;
   self_ = self;
   lane.set_handler(HandlerId::process_management, this);
+  // Who heard of it before could not tell others, as it did not know the members.
+  collectives_.at_made_revoked([this](const Communicator& made) { spread_revocation(made, false); });
 }
 
 void Survival::close() {
   lane_->set_handler(HandlerId::process_management, nullptr);
+  collectives_.at_made_revoked({});
   waiting_.clear();
   rounds_.clear();
   early_.clear();

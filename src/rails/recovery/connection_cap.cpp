@@ -98,6 +98,7 @@ void ConnectionCap::on_room(VirtualChannel& peer, DatagramKind kind) {
     return;
   }
   room_.set_queue_pairs(resources_.queue_pairs);
+  if (kind != DatagramKind::room_question) peer.partition().end();  // it answers
   if (kind == DatagramKind::room_not_now) {
     room_.on_not_now(process, context_.now);
   } else if (leaves(peer)) {

@@ -74,10 +74,12 @@ Subchannel* Connector::find(const SubchannelName& name) {
 // Up.
 
 void Connector::want(VirtualChannel& peer) {
-  peer.partition().note_wanted();
   const auto to_connect = [](const Subchannel& s) { return s.machine().rests() && !s.place.on_demand; };
-  if (std::ranges::none_of(peer.subchannels(), to_connect) || !cap_.admits(peer, ConnectionCap::Wanted::here))
-    return;
+  const bool any = std::ranges::any_of(peer.subchannels(), to_connect);
+  // Who waits for room does not find out whether the peer can be reached; who gets no answer is let in.
+  if (any && !cap_.admits(peer, ConnectionCap::Wanted::here)) return;
+  peer.partition().note_wanted();
+  if (!any) return;
   for (Subchannel& subchannel : peer.subchannels())
     if (to_connect(subchannel)) machines_.on(subchannel, {.kind = SubchannelEvent::Kind::want});
 }

@@ -44,16 +44,12 @@ std::string reached_by(const SimulationOutcome& outcome) {
   const RailCounters& rails = outcome.rails;
   return fmt::format(
       "incidents={} killed={} messages={} packets={} out_of_order={} failures={} failed_again={} "
-      "late_failures={} "
-      "kb_sent_again={} "
-      "watchdog={} drain_time_outs={} "
-      "fences={} "
-      "packets_reissued={} stripes_reissued={} already_arrived={} connections_made={} connections_closed={} "
-      "on_demand={} demands_refused={} "
-      "beyond_cap={} taken_back={} recoveries={} "
-      "adapters_reopened={} probes_failed={} partitions={} migrations={} "
-      "dropped_stale={} dropped_duplicate={} checksum_errors={} puts={} confirmations={} by_datagram={} "
-      "datagrams_repeated={} multicast_sent={} multicast_received={}",
+      "late_failures={} kb_sent_again={} watchdog={} drain_time_outs={} fences={} packets_reissued={} "
+      "stripes_reissued={} already_arrived={} connections_made={} connections_closed={} on_demand={} "
+      "demands_refused={} beyond_cap={} taken_back={} recoveries={} adapters_reopened={} "
+      "probes_failed={} partitions={} migrations={} dropped_stale={} dropped_duplicate={} "
+      "checksum_errors={} puts={} confirmations={} by_datagram={} datagrams_repeated={} "
+      "multicast_sent={} multicast_received={}",
       outcome.incidents, outcome.killed.size(), outcome.messages, rails.packets_sent, rails.out_of_order,
       rails.failures, rails.failed_again, rails.late_failures,
       (outcome.repeated_bytes + rails.bytes_reissued) / 1024, rails.watchdog, rails.drain_time_outs,

@@ -122,6 +122,9 @@ INSTANTIATE_TEST_SUITE_P(ThePeerWasLostBefore, KillSeed, testing::Values(161, 31
 INSTANTIATE_TEST_SUITE_P(TheDeadWasAStranger, KillSeed, testing::Values(12550));
 // A leader spoke of a broadcast by multicast that its root had never begun, because a process had failed.
 INSTANTIATE_TEST_SUITE_P(TheRootHadNotBegun, KillSeed, testing::Values(3757));
+// Who waited for room at its own end took the peer for lost; and a revocation did not reach everyone, as
+// those who heard of it before they had made the communicator did not pass it on.
+INSTANTIATE_TEST_SUITE_P(NoRoomForAConnection, KillSeed, testing::Values(18112));
 
 TEST(Campaign, DrawsKilledRanks) {
   int with_kills = 0;
