@@ -162,7 +162,8 @@ class ManyWindows(Messages):
                 grown = re.findall(r"^grown by (-?\d+) kB, (-?\d+) mappings, (-?\d+) descriptors$", result.stdout, re.M)
                 self.assertEqual(len(grown), 3, result.stdout)
                 for kilobytes, mappings, descriptors in grown:
-        self.assertLess(int(kilobytes), 256)  # 8,000 windows: less than 32 bytes of each; the heap grows by 128 KiB
+                    # 8,000 windows: less than 32 bytes of each. The heap grows by 128 KiB.
+                    self.assertLess(int(kilobytes), 256)
                     self.assertLessEqual(int(mappings), 2)
                     self.assertLessEqual(int(descriptors), 0)
 
