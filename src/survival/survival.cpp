@@ -209,6 +209,11 @@ Result<AgreementValue> Survival::settle(Communicator& communicator, std::uint32_
   progress_.wait_until([&round] { return round.agreement.decided(); });
 
   const AgreementValue value = round.agreement.value();
+  if (value.failed.count(record.rank_among_everyone()) != 0)
+    return failure(
+        ErrorClass::other,
+        "other processes of the communicator agreed that this one has failed: they could not reach "
+        "it, and go on without it");
   for (const int rank : value.failed)
     on_failed(members->process_of(rank), "others of the communicator agreed that it has");
   return value;
@@ -234,6 +239,9 @@ Result<Ref<Communicator>> Survival::shrink(Communicator& communicator) {
   if (!settled) return settled.take_error();
   const AgreementValue& value = settled.value();
   if (value.context == 0) return failure(ErrorClass::other, "there are no more context ids");
+  if (value.context % contexts_per_communicator != 0 || collectives_.find(value.context) != nullptr)
+    return failure(ErrorClass::other, "others agreed on context id {} for a new communicator, which is {}",
+                   value.context, value.context % contexts_per_communicator != 0 ? "none" : "another one's");
   Ref<Group> members = founder.members(value);
   const int rank = members->rank_of(self_);
   auto made = make_counted<Communicator>(std::move(members), rank, value.context);
