@@ -25,13 +25,20 @@ PLACES = {
 }
 # Jobs of each place; the nightly run sets more.
 JOBS = int(os.environ.get("SURVIVAL_JOBS", "6"))
+# What the build's libraries were made with.
+SANITIZE = os.environ.get("SURVIVAL_SANITIZE", "")
 DIRECTORY = tempfile.TemporaryDirectory(prefix="hawser-survival-")
+
+
+def build_program(source, program, *flags):
+    sanitize = [f"-fsanitize={SANITIZE}"] if SANITIZE else []
+    subprocess.run([BUILD / "bin/mpicc", "-O1", *sanitize, "-Wall", "-Werror", *flags, "-o", f"{DIRECTORY.name}/{program}",
+                    source], check=True)
 
 
 def setUpModule():
     for source in HERE.glob("*.c"):
-        subprocess.run([BUILD / "bin/mpicc", "-O1", "-Wall", "-Werror", "-o", f"{DIRECTORY.name}/{source.stem}", source],
-                       check=True)
+        build_program(source, source.stem)
 
 
 def tearDownModule():
@@ -128,8 +135,7 @@ class Calls(unittest.TestCase):
                 self.assertEqual(result.stdout, "all calls are as they should be\n")
 
     def test_with_the_other_abi(self):
-        program = f"{DIRECTORY.name}/calls-mpich"
-        subprocess.run([BUILD / "bin/mpicc", "-abi=mpich", "-O1", "-o", program, HERE / "calls.c"], check=True)
+        build_program(HERE / "calls.c", "calls-mpich", "-abi=mpich")
         result = run("shared memory", "calls-mpich", ranks=4)
         self.assertEqual(result.returncode, 0, result.stderr)
 
