@@ -21,16 +21,16 @@ NOT_OURS = re.compile(r"(?i)p?mpixr?_|mpir_(f|c|f08)_|mpirinit|mpi_f_\w+_(null|i
                       r"p?mpir?_delete_error_|p?mpi_status_(c2f08|f082c)$")
 
 found = symbols_of(library)
-standard = [name.removeprefix("MPI_").lower() for name in (generated / "symbols_standard.txt").read_text().split()]
-no_fortran = re.compile(r"t_|mpix_|.*_(toint|fromint)$|abi_set_|abi_get_fortran_booleans|.*_c$|pcontrol$")
+standard = [name.lower() for name in (generated / "symbols_standard.txt").read_text().split()]
+no_fortran = re.compile(r"mpi_t_|.*_(toint|fromint)$|mpi_abi_set_|mpi_abi_get_fortran_booleans|.*_c$|mpi_pcontrol$")
 problems = []
 for name in standard:
     if no_fortran.match(name):
         continue
-    for symbol in (f"mpi_{name}_", f"pmpi_{name}_", f"mpi_{name}__", f"MPI_{name.upper()}"):
+    for symbol in (f"{name}_", f"p{name}_", f"{name}__", name.upper()):
         if symbol not in found:
             problems.append(f"{symbol} is missing")
-foreign = [name for name in found if not re.match(r"p?mpi|P?MPI_|__mpi_", name)]
+foreign = [name for name in found if not re.match(r"p?mpi|P?MPIX?_|__mpi_", name)]
 problems += [f"{name} is exported, but is nobody's business" for name in sorted(foreign)]
 if peer is not None and peer.exists():
     wanted = {name for name in symbols_of(peer) if not NOT_OURS.match(name)}

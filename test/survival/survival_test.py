@@ -14,7 +14,7 @@ import unittest
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve()
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parents[1] / "python")]
-from cases import main, read_until  # noqa: E402
+from cases import main, needs, read_until  # noqa: E402
 from hawser_lab import Fabric  # noqa: E402
 
 LIMIT = 120  # seconds; only what waits for ever needs as long
@@ -138,6 +138,18 @@ class Calls(unittest.TestCase):
         build_program(HERE / "calls.c", "calls-mpich", "-abi=mpich")
         result = run("shared memory", "calls-mpich", ranks=4)
         self.assertEqual(result.returncode, 0, result.stderr)
+
+    @unittest.skipIf(SANITIZE, "the libraries for Fortran are tested without sanitizers")
+    @needs("gfortran")
+    def test_from_fortran(self):
+        for abi in ("standard", "mpich"):
+            for flag in ("-DUSE_HEADER", "-DUSE_MODULE", "-DUSE_F08"):
+                with self.subTest(abi=abi, flag=flag):
+                    program = f"fortran-{abi}{flag}"
+                    subprocess.run([BUILD / "bin/mpifort", f"-abi={abi}", "-ffree-line-length-none", flag, "-o",
+                                    f"{DIRECTORY.name}/{program}", HERE / "survive.F90"], check=True, cwd=DIRECTORY.name)
+                    result = run("shared memory", program, ranks=3)
+                    self.assertEqual((result.returncode, result.stdout), (0, "rank 1 was left out\n"), result.stderr)
 
     def test_of_windows_with_a_failed_rank(self):
         for place in PLACES:

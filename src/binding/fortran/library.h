@@ -9,16 +9,18 @@
 // The names under which compilers look for the procedure that is written `pmpi_name_` in C: those with MPI_,
 // which a profiling library may replace, and the spellings of compilers that add no or two underscores or use
 // capitals.
-#define HAWSER_PROCEDURE(name, NAME)            \
-  HAWSER_WEAK(mpi_##name##_, pmpi_##name##_);   \
-  HAWSER_WEAK(mpi_##name##__, pmpi_##name##_);  \
-  HAWSER_WEAK(mpi_##name, pmpi_##name##_);      \
-  HAWSER_WEAK(MPI_##NAME, pmpi_##name##_);      \
-  HAWSER_WEAK(pmpi_##name##__, pmpi_##name##_); \
-  HAWSER_WEAK(pmpi_##name, pmpi_##name##_);     \
-  HAWSER_WEAK(PMPI_##NAME, pmpi_##name##_)
+#define HAWSER_PROCEDURE(name, NAME) HAWSER_PROCEDURE_OF(mpi_##name, MPI_##NAME)
+#define HAWSER_PROCEDURE_OF(name, NAME) \
+  HAWSER_WEAK(name##_, p##name##_);     \
+  HAWSER_WEAK(name##__, p##name##_);    \
+  HAWSER_WEAK(name, p##name##_);        \
+  HAWSER_WEAK(NAME, p##name##_);        \
+  HAWSER_WEAK(p##name##__, p##name##_); \
+  HAWSER_WEAK(p##name, p##name##_);     \
+  HAWSER_WEAK(P##NAME, p##name##_)
 
 // The specific procedure of mpi_f08 that is the same, where no argument is a choice buffer.
-#define HAWSER_F08(name)                          \
-  HAWSER_WEAK(mpi_##name##_f08_, pmpi_##name##_); \
-  HAWSER_WEAK(pmpir_##name##_f08_, pmpi_##name##_)
+#define HAWSER_F08(name) HAWSER_F08_OF(mpi, name)
+#define HAWSER_F08_OF(mpi, name)                        \
+  HAWSER_WEAK(mpi##_##name##_f08_, p##mpi##_##name##_); \
+  HAWSER_WEAK(p##mpi##r_##name##_f08_, p##mpi##_##name##_)

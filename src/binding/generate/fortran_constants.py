@@ -3,7 +3,7 @@
 KINDS = {"MPI_ADDRESS_KIND": 8, "MPI_COUNT_KIND": 8, "MPI_OFFSET_KIND": 8, "MPI_INTEGER_KIND": 4}
 # Strings are without C's null character.
 MAX_LENGTHS = ("MPI_MAX_",)
-C_ONLY = ("MPI_T_", "MPI_F_", "MPIX_", "MPI_ABI_")
+C_ONLY = ("MPI_T_", "MPI_F_", "MPIX_C_", "MPI_ABI_")
 # Of MPICH's mpif.h, which C has not: an INTEGER*16 that it does without, and combiners that are gone.
 MPICH_ONLY = [("MPI_INTEGER16", 0x0c000000, "MPI_Datatype"), ("MPI_COMBINER_HVECTOR_INTEGER", 5, ""),
               ("MPI_COMBINER_HINDEXED_INTEGER", 8, ""), ("MPI_COMBINER_STRUCT_INTEGER", 11, "")]

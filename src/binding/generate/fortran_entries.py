@@ -221,7 +221,7 @@ class FortranEntry:
         return any(p.array or KINDS[p.kind].group in ("string", "text", "argv") for p in self.parameters)
 
     def inner(self):
-        return f"{self.lower}_large" if self.large else f"pmpi_{self.lower}_"
+        return f"{self.lower}_large" if self.large else f"p{self.function.fortran_prefix}_{self.lower}_"
 
     def descriptor_form(self, name):
         """The function that gets choice buffers by C descriptors."""
@@ -284,15 +284,16 @@ def plain_entries(function):
     entry = FortranEntry(function, False)
     lower = function.name.lower()
     detached = any(is_detached_buffer(p) for p in function.parameters)
-    lines = entry.address_form('extern "C" ', f"pmpi_{lower}_", "&unused" if detached else None)
-    lines.append(f"HAWSER_PROCEDURE({lower}, {function.name.upper()});")
+    mpi = function.fortran_prefix
+    lines = entry.address_form('extern "C" ', f"p{mpi}_{lower}_", "&unused" if detached else None)
+    lines.append(f"HAWSER_PROCEDURE_OF({mpi}_{lower}, {mpi.upper()}_{function.name.upper()});")
     if has_choice(function):
         return lines + descriptor_entries(function, False)
     if detached:
         lines += entry.address_form('extern "C" ', f"mpi_{lower}_f08_")
         lines.append(f"HAWSER_WEAK(pmpir_{lower}_f08_, mpi_{lower}_f08_);")
         return lines
-    lines.append(f"HAWSER_F08({lower});")
+    lines.append(f"HAWSER_F08_OF({mpi}, {lower});")
     if any(p.kind == "pointer" and p.writes for p in function.parameters):
         # With TYPE(C_PTR) instead of an address-sized INTEGER.
         lines += [f"HAWSER_WEAK({p}mpi_{lower}_cptr_, pmpi_{lower}_);" for p in ("", "p")]

@@ -111,7 +111,7 @@ def generic(name, bodies):
 def mpi_interfaces(function):
     lines = []
     for prefix in ("", "P"):
-        name = f"{prefix}MPI_{function.name}"
+        name = f"{prefix}{function.prefix}{function.name}"
         bodies = [Interface(function, False, False).text(name)]
         if any(p.kind == "pointer" and p.writes and not is_detached_buffer(p) for p in function.parameters):
             bodies.append(Interface(function, False, False, pointers=True).text(name + "_cptr"))
@@ -128,14 +128,15 @@ def f08_interfaces(function):
         bodies = [f08_body(function, False, prefix)]
         if distinct_large_form(function):
             bodies.append(f08_body(function, True, prefix))
-        lines += generic(f"{prefix}MPI_{function.name}", bodies)
+        lines += generic(f"{prefix}{function.prefix}{function.name}", bodies)
         if "large" in function.flags and own_name:
             lines += generic(f"{prefix}MPI_{function.name}_c", [f08_body(function, True, prefix)])
     return lines
 
 
 def f08_body(function, large, prefix):
-    return Interface(function, large, True).text(f"{'PMPIR' if prefix else 'MPI'}_{f08_name(function, large)}")
+    mpi = function.fortran_prefix.upper()
+    return Interface(function, large, True).text(f"{f'P{mpi}R' if prefix else mpi}_{f08_name(function, large)}")
 
 
 def f08_constants(constants, abi):

@@ -53,6 +53,11 @@ class Function:
         return "MPIX_" if "extension" in self.flags else "MPI_"
 
     @property
+    def fortran_prefix(self):
+        """Of the procedures' names, in small letters."""
+        return self.prefix.lower().removesuffix("_")
+
+    @property
     def core_name(self):
         return (self.alias or self.name).lower()
 
