@@ -115,6 +115,7 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
       rail.query();
       paths_.forget(rail);
       multicast_.ask_anew(rail);
+      timers_.run_soon();  // what changed while the port was down others are to be told now
       connector_.on_port(rail, event.kind == rdma::DeviceEvent::Kind::port_active);
       connector_.on_paths_settled();
       break;

@@ -106,6 +106,15 @@ TEST(Campaign, DeadAdaptersAreNotArmed) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
+// The address changed, or the adapter was opened again, while the port was down. When the port came up,
+// nothing else was due, and nobody was told the new address.
+TEST(Campaign, WhatChangedWhileThePortWasDownIsTold) {
+  for (const std::uint64_t seed : {27735, 5037071}) {
+    const SeedVerdict verdict = run_seed(seed, {});
+    EXPECT_TRUE(verdict.good()) << verdict.complaint;
+  }
+}
+
 // Seeds in which ranks are killed, and the others once did not go on.
 class KillSeed : public testing::TestWithParam<std::uint64_t> {};
 
