@@ -1,38 +1,70 @@
 #!/usr/bin/env python3
-"""The default policy with four paths against one path and against the papers' policies, in the simulator.
+"""The default against one path and one engine, and against the papers' policies, in the simulator.
 
-Production code in virtual time, on a fat tree of 144 hosts with links of 1 GB/s. A cell is a pattern, a size and a set
-of routing tables (even, or drawn from a seed); its times are those of a round in microseconds, by the slowest process,
-mean of 10 rounds after 3. Beside them stands the bound: what the busiest link takes if every flow is divided over its
-four ways as well as can be (hawser fabric topology --flows).
+Production code in virtual time, on fat trees of 144 hosts (one for each rail) with links of 1 GB/s and four LIDs a
+port; an engine of two makes 600 MB/s. A row is a pattern, a size, a class of traffic, so many rails and engines, and a
+set of routing tables (even, or drawn from a seed); its times are those of a round in microseconds, by the slowest
+process, mean of 10 rounds after 3. Beside them stands the bound: what the busiest link takes if every flow is divided
+over its rails and ways as well as can be (hawser fabric topology --flows). A cell is the row of the even tables, or the
+medians of the rows of the uneven ones.
 
-usage: run.py --build DIR [--jobs N] [--seeds S ...] [--output FILE]    run all cells, write them as CSV
-       run.py --table [--output FILE]                                   geometric means of the CSV, as Markdown
-       run.py --picture FILE [--output FILE]                            the same as a picture
+usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run all rows, write them as CSV
+       run.py --table [--output FILE]                                 medians of the CSV, as Markdown
+       run.py --picture FILE [--output FILE]                          the same as a picture
 """
 
 import argparse
 import concurrent.futures
 import csv
-import math
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
+import cells
+
 HERE = pathlib.Path(__file__).resolve().parent
 RATE = 1e9
+ENGINE = 600e6
 LMC = 2
 ROUNDS, WARM_UP = 10, 3
-# Name of a column: paths, policy.
-SETTINGS = {"one path": (1, "auto"), "auto": (4, "auto"), "even": (4, "even"), "adaptive": (4, "adaptive"),
-            "round_robin": (4, "round_robin"), "bss(4,3)": (4, "bss(4,3)")}
-# Ranks, pattern, sizes in KiB.
-PATTERNS = [(24, "ring:12", (64, 256, 1024)), (24, "ring:7", (64, 256, 1024)), (24, "drc", (64, 256)), (24, "alltoall", (64, 256)),
-            (48, "alltoall", (64,)), (24, "allgather", (64, 256)), (24, "reducescatter", (64, 256)),
-            (48, "random:1", (64, 256, 1024)), (48, "random:2", (64, 256, 1024)), (48, "random:3", (64, 256, 1024)),
-            (48, "bisection", (64, 256, 1024))]
+
+
+def settings_of(rails, engines):
+    """Name of a column -> settings."""
+    def of(paths, engines_used, policy):
+        return {"HAWSER_RAIL_PATHS": str(paths), "HAWSER_RAIL_ENGINES": str(engines_used), "HAWSER_RAIL_POLICY": policy}
+    settings = {"one path": of(1, 1, "auto"), "auto": {}, "even": of(4, engines, "even"),
+                "adaptive": of(4, engines, "adaptive"), "round_robin": of(4, engines, "round_robin"),
+                "bss": of(4, engines, f"bss({4 * rails * engines},{3 * rails * engines})")}
+    if engines > 1:
+        settings |= {f"one path, {policy}": of(1, engines, policy) for policy in ("epc", "round_robin")}
+    return settings
+
+
+COLUMNS = list(settings_of(1, 2))
+# Ranks, pattern, sizes in KiB for each class.
+POINT_TO_POINT = {"nonblocking": (64, 256, 1024), "blocking": (64, 256, 1024), "window": (64,), "put": (256,)}
+PATTERNS = [*((ranks, pattern, POINT_TO_POINT) for ranks, pattern in (
+    (24, "ring:12"), (24, "ring:7"), (48, "random:1"), (48, "random:2"), (48, "random:3"), (48, "bisection"))),
+    (24, "drc", {"nonblocking": (64, 256)}), (24, "alltoall", {"collective": (64, 256)}),
+    (48, "alltoall", {"collective": (64,)}), (24, "allgather", {"collective": (64, 256)}),
+    (24, "allgather:1", {"collective": (256,)}), (24, "reducescatter", {"collective": (64, 256)})]
+# Rails, engines, seeds of the tables; 0: even.
+PORTS = [(1, 1, range(4)), (2, 1, range(2)), (1, 2, range(2))]
+
+
+def rows_wanted(only):
+    for rails, engines, seeds in PORTS:
+        for ranks, pattern, classes in PATTERNS:
+            for traffic, sizes in classes.items():
+                for kib in sizes:
+                    for seed in seeds:
+                        row = {"ranks": ranks, "pattern": pattern, "bytes": kib * 1024, "class": traffic, "rails": rails,
+                               "engines": engines, "seed": seed}
+                        if only in ",".join(map(str, row.values())):
+                            yield row
 
 
 def tables(seed):
@@ -46,16 +78,17 @@ def checked(command, environment=None):
     return done.stdout
 
 
-def time_of(build, program, ranks, pattern, size, seed, setting):
-    paths, policy = SETTINGS[setting]
-    environment = {**os.environ, "HAWSER_RAIL_PATHS": str(paths), "HAWSER_RAIL_POLICY": policy}
-    return float(checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(ranks), "--fabric", "fat-tree-144", "--lmc",
-                          str(LMC), "--rate", "1GB/s", "--latency", "100ns", "--compute-scale", "0", "--quiet", *tables(seed),
-                          program, pattern, str(size), str(ROUNDS), str(WARM_UP)], environment))
+def time_of(build, directory, row, setting):
+    parameters = ["--parameters", str(directory / "engines")] if row["engines"] > 1 else []
+    return float(checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(row["ranks"]), "--fabric", "fat-tree-144",
+                          "--rails", str(row["rails"]), "--lmc", str(LMC), "--rate", "1GB/s", "--latency", "100ns",
+                          "--compute-scale", "0", "--quiet", *parameters, *tables(row["seed"]), str(directory / "patterns"),
+                          row["pattern"], str(row["bytes"]), row["class"], str(ROUNDS), str(WARM_UP)],
+                         {**os.environ, **setting}))
 
 
 def permutation(ranks, seed):
-    """As random_pairs in patterns.c draws it."""
+    """As patterns.c draws it."""
     to = list(range(ranks))
     state = (seed * 2654435761 + 12345) % 2**64
     for i in range(ranks - 1, 0, -1):
@@ -65,109 +98,64 @@ def permutation(ranks, seed):
     return to
 
 
-def flows_of(ranks, pattern):
+def flows_of(row, pattern):
     name, _, number = pattern.partition(":")
+    ranks = row["ranks"]
     if name in ("ring", "bisection"):
         return f"displaced-ring:{number or ranks // 2}:{ranks}"
     if name == "random":
-        return ",".join(f"n{i}/hw0>n{j}/hw0" for i, j in enumerate(permutation(ranks, int(number))) if i != j)
+        return ",".join(f"n{i}/hw{rail}>n{j}/hw{rail}" for i, j in enumerate(permutation(ranks, int(number)))
+                        for rail in range(row["rails"]) if i != j)
     return f"all-to-all:{ranks}"
 
 
-def bound_of(build, ranks, pattern, size, seed):
-    """Microseconds."""
-    if pattern in ("allgather", "reducescatter"):  # each host receives so much
-        return (ranks - 1) * size / RATE * 1e6
+def bound_of(build, row, pattern):
+    """Microseconds. All bytes of a host go through its ports, whose engines together make more than those."""
+    if row["pattern"].startswith("allgather") or pattern == "reducescatter":  # each host receives so much
+        return (row["ranks"] - 1) * row["bytes"] / row["rails"] / RATE * 1e6
     if pattern == "drc":  # one ring after the other
-        return sum(bound_of(build, ranks, f"ring:{step}", size, seed) for step in range(1, ranks))
-    text = checked([str(build / "bin/hawser"), "fabric", "topology", "fat-tree-144", "--lmc", str(LMC), *tables(seed),
-                    "--flows", flows_of(ranks, pattern), "--lid-offset", "all"])
+        return sum(bound_of(build, row, f"ring:{step}") for step in range(1, row["ranks"]))
+    text = checked([str(build / "bin/hawser"), "fabric", "topology", "fat-tree-144", "--rails", str(row["rails"]), "--lmc",
+                    str(LMC), *tables(row["seed"]), "--flows", flows_of(row, pattern), "--lid-offset", "all"])
     line = next(line for line in text.splitlines() if line.startswith("busiest link"))
-    return float(line.split(": ")[1].split()[0]) * size / RATE * 1e6
+    messages = 16 if row["class"] == "window" else 1
+    return float(line.split(": ")[1].split()[0]) * row["bytes"] * messages / RATE * 1e6
 
 
 def run(arguments):
     build = arguments.build.resolve()
-    with tempfile.TemporaryDirectory() as directory:
-        program = str(pathlib.Path(directory) / "patterns")
-        checked([str(build / "bin/mpicc"), "-O2", "-o", program, str(HERE / "patterns.c")])
-        cells = [(ranks, pattern, kib * 1024, seed) for ranks, pattern, sizes in PATTERNS for kib in sizes
-                 for seed in arguments.seeds]
+    bounds = {}
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        checked([str(build / "bin/mpicc"), "-O2", "-o", str(directory / "patterns"), str(HERE / "patterns.c")])
+        (directory / "engines").write_text(f"send-engines 2 send-engine-rate {ENGINE / 1e6:.0f}MB/s "
+                                           f"receive-engines 2 receive-engine-rate {ENGINE / 1e6:.0f}MB/s chunk 4K\n")
+
+        def bound(row):
+            key = (row["ranks"], row["pattern"], row["rails"], row["seed"], row["class"] == "window")
+            if key not in bounds:
+                bounds[key] = bound_of(build, row, row["pattern"]) / row["bytes"]
+            return bounds[key] * row["bytes"]
+
+        def finished(row):
+            settings = settings_of(row["rails"], row["engines"])
+            times = {name: f"{time_of(build, directory, row, setting):.1f}" for name, setting in settings.items()}
+            return {**row, "bound": f"{bound(row):.1f}", **times}
+
+        wanted = list(rows_wanted(arguments.only))
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool, open(arguments.output, "w", newline="") as out:
-            rows = csv.writer(out, lineterminator="\n")
-            rows.writerow(["ranks", "pattern", "bytes", "seed", "bound", *SETTINGS])
-            parts = [(cell, pool.submit(bound_of, build, *cell),
-                      [pool.submit(time_of, build, program, *cell, setting) for setting in SETTINGS]) for cell in cells]
-            for cell, bound, times in parts:
-                rows.writerow([*cell, f"{bound.result():.1f}", *(f"{time.result():.1f}" for time in times)])
+            rows = csv.DictWriter(out, [*wanted[0], "bound", *COLUMNS], restval="", lineterminator="\n")
+            rows.writeheader()
+            for row in pool.map(finished, wanted):
+                rows.writerow(row)
                 out.flush()
-
-
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
-def means_of_cells(arguments):
-    """(pattern, KiB, tables) -> name of a column -> geometric mean."""
-    with open(arguments.output, newline="") as file:
-        rows = list(csv.DictReader(file))
-    groups = {}
-    for row in rows:
-        pattern = row["pattern"].partition(":")[0]
-        key = (f"{pattern} of {row['ranks']}", int(row["bytes"]) // 1024, "even" if row["seed"] == "0" else "uneven")
-        groups.setdefault(key, []).append(row)
-    return {key: {name: geometric_mean([float(row[name]) for row in group]) for name in ("bound", *SETTINGS)}
-            for key, group in groups.items()}, len(rows)
-
-
-def table(arguments):
-    cells, tables_run = means_of_cells(arguments)
-    print("| pattern | KiB | tables | bound | " + " | ".join(SETTINGS) + " | auto / best |")
-    print("|---|---|---|---|" + "---|" * (len(SETTINGS) + 1))
-    ratios, over_bound = [], []
-    for key, means in cells.items():
-        best = min(means[name] for name in SETTINGS if name != "auto")
-        ratios.append(means["auto"] / best)
-        over_bound.append(means["auto"] / means["bound"])
-        print("| " + " | ".join([*map(str, key), *(f"{means[name]:.0f}" for name in ("bound", *SETTINGS)),
-                                 f"{ratios[-1]:.2f}"]) + " |")
-    print(f"\n{len(ratios)} cells, {tables_run} tables: auto / best: geometric mean {geometric_mean(ratios):.3f}, "
-          f"greatest {max(ratios):.2f}; auto / bound: geometric mean {geometric_mean(over_bound):.2f}, "
-          f"greatest {max(over_bound):.2f}")
-
-
-COLOURS = {"one path": "#d62728", "auto": "#1f77b4", "even": "#9a9a9a", "adaptive": "#b0a060", "round_robin": "#c8c8c8",
-           "bss(4,3)": "#7fa07f"}
-
-
-def picture(arguments):
-    """A row for each cell, a dot for each setting: its time as a multiple of the bound, on a logarithmic scale."""
-    cells, _ = means_of_cells(arguments)
-    left, right, top, step = 250, 780, 60, 17
-    height = top + step * len(cells) + 30
-    place = lambda ratio: left + (right - left) * math.log(max(ratio, 1)) / math.log(10)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 820 {height}" font-family="sans-serif" font-size="11">',
-           f'<rect width="820" height="{height}" fill="white"/>',
-           '<text x="10" y="18" font-size="13">Time of a round as a multiple of the bound, fat tree of 144 hosts, four LIDs</text>']
-    for i, (name, colour) in enumerate(COLOURS.items()):
-        out.append(f'<circle cx="{left + 90 * i}" cy="34" r="4" fill="{colour}"/>'
-                   f'<text x="{left + 90 * i + 8}" y="38">{name}</text>')
-    for ratio in (1, 1.5, 2, 3, 5, 10):
-        out.append(f'<line x1="{place(ratio):.1f}" y1="{top - 10}" x2="{place(ratio):.1f}" y2="{height - 24}" stroke="#e0e0e0"/>'
-                   f'<text x="{place(ratio):.1f}" y="{height - 8}" text-anchor="middle">{ratio:g}</text>')
-    for i, ((pattern, kib, kind), means) in enumerate(cells.items()):
-        y = top + step * i
-        out.append(f'<text x="10" y="{y + 4}">{pattern}, {kib} KiB, {kind}</text>')
-        for name in sorted(COLOURS, key=lambda name: name == "auto"):  # auto on top
-            out.append(f'<circle cx="{place(means[name] / means["bound"]):.1f}" cy="{y}" r="4" fill="{COLOURS[name]}"/>')
-    arguments.picture.write_text("\n".join([*out, "</svg>", ""]))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4, 5], help="of the tables; 0: even")
+    parser.add_argument("--only", default="", help="rows that contain this, such as 48,random:1,65536,nonblocking,1,1")
     parser.add_argument("--output", type=pathlib.Path, default=HERE / "cells.csv")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--picture", type=pathlib.Path, help="file to draw the CSV into")
@@ -177,9 +165,9 @@ def main():
     if arguments.build:
         run(arguments)
     if arguments.table:
-        table(arguments)
+        cells.print_table(cells.read(arguments.output))
     if arguments.picture:
-        picture(arguments)
+        arguments.picture.write_text(cells.picture(cells.read(arguments.output)))
 
 
 if __name__ == "__main__":

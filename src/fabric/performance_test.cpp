@@ -150,6 +150,33 @@ TEST(Performance, ManyQueuePairsOnASlowPortNeedNoRetries) {
   }
 }
 
+// A small message behind a large one, on one queue pair, stays behind it: in a chunk that a receive engine
+// works on, and on a cable while an engine still fetches the last bytes of another queue pair's message.
+TEST(Performance, WhatFollowsAChunkDoesNotOvertakeIt) {
+  for (const double engine_rate : {5e7, 1.5e8, 6e8}) {
+    Bed bed(star(2), {.link_rate = 4e8,
+                      .link_latency = microsecond,
+                      .chunk = 65536,
+                      .send_engines = 2,
+                      .send_engine_rate = engine_rate,
+                      .receive_engines = 2,
+                      .receive_engine_rate = engine_rate});
+    Client a(bed, bed.adapter("n0/hw0")), b(bed, bed.adapter("n1/hw0"));
+    for (int i = 0; i < 2; ++i) connect(a.create(), b.create());
+    for (const int behind : {0, 1}) {
+      const auto large = a.send(*a.queue_pairs[0], Opcode::rdma_write, 0, 1 << 18, &b);
+      const auto small =
+          a.send(*a.queue_pairs[static_cast<std::size_t>(behind)], Opcode::rdma_write, 0, 8, &b);
+      EXPECT_EQ(a.status(large), CompletionStatus::success);
+      EXPECT_EQ(a.status(small), CompletionStatus::success);
+      if (behind == 0) {
+        EXPECT_GE(a.completion_time(small), a.completion_time(large));
+      }
+    }
+    for (const QueuePair* each : a.queue_pairs) EXPECT_EQ(each->requester().retries(), 0u) << engine_rate;
+  }
+}
+
 // C01: adapters whose I/O bus carries one direction at a time.
 TEST(Performance, AHalfDuplexBusIsSharedByTheDirections) {
   for (const bool half : {false, true}) {

@@ -172,7 +172,7 @@ class Mistakes(unittest.TestCase):
         cases = (
             (("nonesuch",), "cannot read 'nonesuch': No such file or directory; nor is it a built-in topology"),
             (("/tmp",), "cannot read '/tmp': Is a directory"),
-            (("fat-tree-144", "--rails", "2"), "fat-tree-144 has one rail"),
+            (("fat-tree-144", "--ports", "2"), "fat-tree-144 has one port per adapter"),
             (("fat-tree-144", "--hosts", "145"), "the fat tree has ports for 1 to 144"),
             (("back-to-back", "--lmc", "8"), "--lmc:1: lmc: '8' is not a number from 0 to 7"),
             (("back-to-back", "--routing", "wild"), "--routing wild: must be"),

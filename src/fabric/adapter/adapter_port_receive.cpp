@@ -21,7 +21,9 @@ void AdapterPort::arrive(Packet& packet) {
       if (way.unlimited()) return now;
       const Nanoseconds begin = std::max(first, way.free_at());
       const Nanoseconds end = way.occupy(first, bytes);
-      return std::max(end, now + (end - begin) / units);
+      // Of a slow cable it comes later than that. What follows does not overtake it.
+      way.last_until(now + (end - begin) / units);
+      return way.free_at();
     };
     const Nanoseconds done =
         std::max(pass(receive_engines_[engine % receive_engines_.size()], packet.wire_bytes),

@@ -32,6 +32,12 @@ class Serializer {
     fraction_ = static_cast<std::uint64_t>(total % unit);
     return free_at_;
   }
+  // What it passes now is through no earlier than that.
+  void last_until(Nanoseconds time) {
+    if (time <= free_at_) return;
+    free_at_ = time;
+    fraction_ = 0;
+  }
   // Passes `bytes` now, between what it is passing, which takes so much longer.
   Nanoseconds pass_between(Nanoseconds now, std::uint64_t bytes) {
     const Nanoseconds begin = free_at_ > now ? free_at_ : now;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <tuple>
 #include <utility>
 
 namespace hawser::fabric {
@@ -25,7 +24,7 @@ struct Problem {
 
 Problem problem_of(const Topology& topology, const RoutingTables& tables, const std::vector<Flow>& flows) {
   std::map<std::pair<std::int32_t, std::int32_t>, std::size_t> numbers;
-  std::map<std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>, Demand> demands;
+  std::map<std::pair<std::int32_t, std::int32_t>, Demand> demands;
   for (const Flow& flow : flows) {
     const auto lid = static_cast<Lid>(tables.address(flow.to).base + flow.lid_offset);
     const Path path = trace_path(topology, tables, flow.from, lid);
@@ -33,7 +32,7 @@ Problem problem_of(const Topology& topology, const RoutingTables& tables, const 
     Way way;
     for (const Hop& hop : path.hops)
       way.links.push_back(numbers.try_emplace({hop.out.node, hop.out.port}, numbers.size()).first->second);
-    demands[{flow.from.node, flow.from.port, flow.to.node, flow.to.port}].push_back(std::move(way));
+    demands[{topology.node(flow.from.node).host, topology.node(flow.to.node).host}].push_back(std::move(way));
   }
   Problem problem;
   problem.links = numbers.size();

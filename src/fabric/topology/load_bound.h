@@ -14,9 +14,9 @@ struct LoadBound {
   double at_least = 0;  // proved: by any division; within half a per cent of `reached`, or the search gave up
 };
 
-// Flows with the same ends are ways of one flow, which may be divided over them in any parts: the splittable
-// multicommodity flow of smallest congestion, by prices of links that grow with their loads (the value of the
-// prices is the proof). Flows that do not arrive count for nothing.
+// Flows between the same two hosts are ways of one flow, which may be divided over them in any parts: the
+// splittable multicommodity flow of smallest congestion, by prices of links that grow with their loads (the
+// value of the prices is the proof). Flows that do not arrive count for nothing.
 LoadBound divide_flows(const Topology& topology, const RoutingTables& tables, const std::vector<Flow>& flows);
 
 }  // namespace hawser::fabric

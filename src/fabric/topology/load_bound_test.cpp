@@ -51,6 +51,14 @@ TEST(LoadBound, CountsThePortsOfAdapters) {
   }
 }
 
+TEST(LoadBound, DividesAFlowOverTheRails) {
+  const Topology trees = make_fat_trees_144({.hosts = 24, .rails = 2}).value();
+  const RoutingTables tables = build_routes(trees, 2).value();
+  const auto flows = parse_flows("displaced-ring:12:24", -1, trees, tables).value().flows;
+  EXPECT_EQ(flows.size(), 24u * 2 * 4);
+  EXPECT_NEAR(divide_flows(trees, tables, flows).reached, 0.5, 0.005);
+}
+
 TEST(LoadBound, ProvesWhatItFindsForManyFlows) {
   const Topology tree = make_fat_tree_144(144).value();
   for (const std::uint64_t seed : {0, 7}) {

@@ -135,13 +135,10 @@ Result<Topology> make_fat_tree(int leaves, int radix_half, int hosts) {
   return builder.finish();
 }
 
-// Rails are trees of their own, of the smallest leaves that do.
-Result<Topology> make_fat_tree_planes(const MakerOptions& options) {
-  HAWSER_TRY(check(options));
-  if (options.ports != 1) return failure(ErrorKind::invalid_argument, "fat-tree has one port per adapter");
-  int half = 2;
-  while (2 * half * half < options.hosts) ++half;
-  const int leaves = (options.hosts + half - 1) / half;
+namespace {
+
+// For each rail a tree of its own, of leaves of 2 * half ports.
+Result<Topology> planes(const MakerOptions& options, int half, int leaves) {
   Builder builder;
   std::vector<std::int32_t> adapters;
   for (int host = 0; host < options.hosts; ++host)
@@ -164,7 +161,26 @@ Result<Topology> make_fat_tree_planes(const MakerOptions& options) {
   return builder.finish();
 }
 
+}  // namespace
+
+// Of the smallest leaves that do.
+Result<Topology> make_fat_tree_planes(const MakerOptions& options) {
+  HAWSER_TRY(check(options));
+  if (options.ports != 1) return failure(ErrorKind::invalid_argument, "fat-tree has one port per adapter");
+  int half = 2;
+  while (2 * half * half < options.hosts) ++half;
+  return planes(options, half, (options.hosts + half - 1) / half);
+}
+
 Result<Topology> make_fat_tree_144(int hosts) { return make_fat_tree(12, 12, hosts); }
+
+Result<Topology> make_fat_trees_144(const MakerOptions& options) {
+  HAWSER_TRY(check(options));
+  if (options.ports != 1)
+    return failure(ErrorKind::invalid_argument, "fat-tree-144 has one port per adapter");
+  if (options.rails == 1 || options.hosts > 144) return make_fat_tree_144(options.hosts);
+  return planes(options, 12, 12);
+}
 
 bool is_maker(std::string_view name) {
   return name == "back-to-back" || name == "single-switch" || name == "two-switch" ||
@@ -176,12 +192,7 @@ Result<Topology> make_topology(std::string_view name, const MakerOptions& option
   if (name == "single-switch") return make_single_switch(options);
   if (name == "two-switch") return make_rail_switches(options);
   if (name == "fat-tree") return make_fat_tree_planes(options);
-  if (name == "fat-tree-144") {
-    if (options.rails != 1 || options.ports != 1) {
-      return failure(ErrorKind::invalid_argument, "fat-tree-144 has one rail and one port per host");
-    }
-    return make_fat_tree_144(options.hosts);
-  }
+  if (name == "fat-tree-144") return make_fat_trees_144(options);
   return failure(
       ErrorKind::invalid_argument,
       "there is no topology '{}': back-to-back, single-switch, two-switch, fat-tree, fat-tree-144 or a file",

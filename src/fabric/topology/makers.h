@@ -22,6 +22,8 @@ Result<Topology> make_rail_switches(const MakerOptions& options);
 // The 144-port switch of Vishnu's dissertation, figure 3.3: 12 leaf and 12 spine blocks of 24 ports, host h
 // on leaf block h / 12, one adapter with one port each. `hosts` of them are plugged in.
 Result<Topology> make_fat_tree_144(int hosts);
+// The same, a switch for each rail.
+Result<Topology> make_fat_trees_144(const MakerOptions& options);
 // For each rail a fat tree of its own that carries all traffic at once: leaves of 2 * h ports for the
 // smallest h whose 2 * h leaves have ports for all hosts, and h spines.
 Result<Topology> make_fat_tree_planes(const MakerOptions& options);

@@ -40,6 +40,20 @@ std::vector<Flow> all_to_all(const Topology& topology, int ranks) {
   return flows;
 }
 
+// A flow between the first rails of two hosts, and those between their other ones.
+std::vector<Flow> over_all_rails(const Topology& topology, const std::vector<Flow>& flows) {
+  std::vector<Flow> all;
+  for (const Flow& flow : flows) {
+    const auto adapters_of = [&](PortName port) -> const std::vector<std::int32_t>& {
+      return topology.hosts()[static_cast<std::size_t>(topology.node(port.node).host)].adapters;
+    };
+    const auto &from = adapters_of(flow.from), &to = adapters_of(flow.to);
+    for (std::size_t rail = 0; rail < std::min(from.size(), to.size()); ++rail)
+      all.push_back({{from[rail], 1}, {to[rail], 1}, 0});
+  }
+  return all;
+}
+
 Result<std::vector<Flow>> read_pairs(std::string_view text, const Topology& topology) {
   std::vector<Flow> flows;
   for (const std::string_view pair : split(text, ',')) {
@@ -136,6 +150,8 @@ Result<FlowPattern> parse_flows(std::string_view text, int lid_offset, const Top
     if (!flows) return flows.take_error();
     pattern = {std::string(text), std::move(flows).value()};
   }
+  const bool of_ranks = words[0] == "displaced-ring" || words[0] == "all-to-all";
+  if (of_ranks && lid_offset < 0) pattern.flows = over_all_rails(topology, pattern.flows);
   std::vector<Flow> addressed;
   for (Flow flow : pattern.flows) {
     const int lids = 1 << tables.address(flow.to).lmc;

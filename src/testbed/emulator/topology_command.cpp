@@ -77,7 +77,8 @@ int print_topology(int argc, const char* const* argv) {
   app.add_option("--flows", options.flows,
                  "loads of links under displaced-ring:STEP[:RANKS], all-to-all[:RANKS] or "
                  "n0/hw0>n12/hw0[,...]");
-  app.add_option("--lid-offset", options.lid_offset, "which LID of the receivers the flows use, or all")
+  app.add_option("--lid-offset", options.lid_offset,
+                 "which LID of the receivers the flows use, or all, and all rails")
       ->capture_default_str();
   app.add_option("--svg", options.svg, "draw a picture to this file");
   app.failure_message(option_error);
