@@ -248,6 +248,8 @@ struct MulticastGroup {
   bool operator==(const MulticastGroup&) const = default;
 };
 
+inline constexpr std::uint32_t least_datagram_receives = 128;
+
 // Unreliable datagrams of at most datagram_bytes() each. They may be lost but are never duplicated.
 class DatagramQueuePair {
  public:
@@ -322,9 +324,11 @@ class Device {
   virtual Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(std::int32_t depth) = 0;
   virtual Result<std::unique_ptr<QueuePair>> make_queue_pair(
       const QueuePairInitAttributes& shape) = 0;  // in INIT
-  // Has receive buffers and a completion queue of its own. `key` is the Q_Key of the job.
-  virtual Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
-                                                                              std::uint32_t key) = 0;
+  // Has receive buffers and a completion queue of its own. `key` is the Q_Key of the job. `receives`: how
+  // many datagrams there is room for between two calls of receive(); fewer if so much memory cannot be
+  // locked.
+  virtual Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(
+      std::uint8_t port, std::uint32_t key, std::uint32_t receives = least_datagram_receives) = 0;
 
   // Takes the next event; false if there is none. Never waits but costs a system call, so do not call it in
   // every pass of progress.

@@ -195,7 +195,7 @@ class FuzzedDevice final : public rdma::Device {
     const auto number = ++state_.last_number * 4 + static_cast<std::uint32_t>(number_);
     return std::unique_ptr<rdma::QueuePair>(std::make_unique<FuzzedQueuePair>(number, shape, state_.pairs));
   }
-  Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t,
+  Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t, std::uint32_t,
                                                                             std::uint32_t) override {
     return std::unique_ptr<rdma::DatagramQueuePair>(
         std::make_unique<FuzzedDatagrams>(state_.arrived, state_.sent));

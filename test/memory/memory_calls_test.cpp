@@ -42,7 +42,7 @@ class NumberingDevice final : public rdma::Device {
   Result<std::unique_ptr<rdma::QueuePair>> make_queue_pair(const rdma::QueuePairInitAttributes&) override {
     return no();
   }
-  Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t,
+  Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t, std::uint32_t,
                                                                             std::uint32_t) override {
     return no();
   }

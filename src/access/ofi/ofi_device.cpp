@@ -174,7 +174,8 @@ Result<std::unique_ptr<QueuePair>> OfiDevice::make_queue_pair(const QueuePairIni
 }
 
 Result<std::unique_ptr<DatagramQueuePair>> OfiDevice::make_datagram_queue_pair(std::uint8_t,
-                                                                               std::uint32_t key) {
+                                                                               std::uint32_t key,
+                                                                               std::uint32_t) {
   auto made = UdpDatagrams::make(*this, ipv4_of(address_.gids[0]), key);
   if (!made) return made.take_error();
   return std::unique_ptr<DatagramQueuePair>(std::move(made).value());

@@ -10,7 +10,7 @@
 namespace hawser::rdma {
 namespace {
 
-constexpr std::uint32_t receive_slots = 128, send_slots = 32;
+constexpr std::uint32_t send_slots = 32;
 constexpr std::uint32_t route_header = 40;  // stands before every datagram received
 constexpr int most_bytes = 2048;            // no more is needed, whatever the MTU
 constexpr std::size_t most_group_handles = 64;
@@ -23,8 +23,9 @@ std::uint64_t request_id(std::uint32_t generation, std::uint32_t slot) {
 
 Result<std::unique_ptr<VerbsDatagramQueuePair>> VerbsDatagramQueuePair::make(VerbsDevice& device,
                                                                              std::uint8_t port,
-                                                                             std::uint32_t key) {
-  std::unique_ptr<VerbsDatagramQueuePair> made(new VerbsDatagramQueuePair(device, port, key));
+                                                                             std::uint32_t key,
+                                                                             std::uint32_t receives) {
+  std::unique_ptr<VerbsDatagramQueuePair> made(new VerbsDatagramQueuePair(device, port, key, receives));
   HAWSER_TRY(made->open());
   return made;
 }
@@ -48,23 +49,32 @@ Result<> VerbsDatagramQueuePair::open() {
   const bool management = key_ == management_key;
   bytes_ = std::min(mtu, management ? static_cast<int>(sizeof(ManagementDatagram)) : most_bytes);
   slot_bytes_ = static_cast<std::uint32_t>(bytes_) + route_header;
-  const std::size_t all = std::size_t{slot_bytes_} * (receive_slots + send_slots);
-  memory_ = std::make_unique_for_overwrite<std::byte[]>(all);
-  region_ = call.reg_mr(device_.domain(), memory_.get(), all, IBV_ACCESS_LOCAL_WRITE);
-  if (region_ == nullptr) return refused_memory("ibv_reg_mr for datagrams", device_.name(), errno);
+  while (!register_slots()) {
+    if (receive_slots_ <= least_datagram_receives)
+      return refused_memory("ibv_reg_mr for datagrams", device_.name(), errno);
+    receive_slots_ = std::max(receive_slots_ / 2, least_datagram_receives);
+  }
   sends_ = call.create_cq(device_.context(), send_slots, nullptr, nullptr, 0);
   // Receives that a reset took back may still stand in the queue.
-  receives_ = call.create_cq(device_.context(), 2 * receive_slots, nullptr, device_.channel(), 0);
+  receives_ = call.create_cq(device_.context(), 2 * receive_slots_, nullptr, device_.channel(), 0);
   if (sends_ == nullptr || receives_ == nullptr)
     return refused("ibv_create_cq for datagrams", device_.name(), errno);
   ibv_qp_init_attr wanted{};
   wanted.send_cq = sends_;
   wanted.recv_cq = receives_;
   wanted.qp_type = IBV_QPT_UD;
-  wanted.cap = {send_slots, receive_slots, 1, 1, 0};
+  wanted.cap = {send_slots, receive_slots_, 1, 1, 0};
   pair_ = call.create_qp(device_.domain(), &wanted);
   if (pair_ == nullptr) return refused("ibv_create_qp (UD)", device_.name(), errno);
   return start();
+}
+
+// False, with errno: so much memory cannot be locked.
+bool VerbsDatagramQueuePair::register_slots() {
+  const std::size_t all = std::size_t{slot_bytes_} * (receive_slots_ + send_slots);
+  memory_ = std::make_unique_for_overwrite<std::byte[]>(all);
+  region_ = device_.functions().reg_mr(device_.domain(), memory_.get(), all, IBV_ACCESS_LOCAL_WRITE);
+  return region_ != nullptr;
 }
 
 Result<> VerbsDatagramQueuePair::start() {
@@ -84,8 +94,8 @@ Result<> VerbsDatagramQueuePair::start() {
   ++generation_;
   HAWSER_TRY(modify(IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
   free_sends_.clear();
-  for (std::uint32_t i = 0; i < send_slots; ++i) free_sends_.push_back(receive_slots + i);
-  for (std::uint32_t i = 0; i < receive_slots; ++i)
+  for (std::uint32_t i = 0; i < send_slots; ++i) free_sends_.push_back(receive_slots_ + i);
+  for (std::uint32_t i = 0; i < receive_slots_; ++i)
     if (i != lent_ && !post_receive(i)) return refused("ibv_post_recv (UD)", device_.name(), ENOMEM);
   HAWSER_TRY(modify(IBV_QPS_RTR, 0));
   return modify(IBV_QPS_RTS, IBV_QP_SQ_PSN);
@@ -214,7 +224,7 @@ std::span<const std::byte> VerbsDatagramQueuePair::receive() {
   ibv_wc done;
   // Who sends empty ones without end must not hold the process up.
   for (int looks = 0; looks < most_looks && ibv_poll_cq(receives_, 1, &done) > 0;) {
-    if (done.wr_id >> 32 != generation_) continue;  // flushed before a restart: at most receive_slots
+    if (done.wr_id >> 32 != generation_) continue;  // flushed before a restart: at most receive_slots_
     ++looks;
     const auto index = static_cast<std::uint32_t>(done.wr_id);
     if (done.status != IBV_WC_SUCCESS) {

@@ -13,7 +13,7 @@ namespace hawser::rdma {
 class VerbsDatagramQueuePair final : public DatagramQueuePair {
  public:
   static Result<std::unique_ptr<VerbsDatagramQueuePair>> make(VerbsDevice& device, std::uint8_t port,
-                                                              std::uint32_t key);
+                                                              std::uint32_t key, std::uint32_t receives);
   ~VerbsDatagramQueuePair() override;
   VerbsDatagramQueuePair(const VerbsDatagramQueuePair&) = delete;
   VerbsDatagramQueuePair& operator=(const VerbsDatagramQueuePair&) = delete;
@@ -39,9 +39,10 @@ class VerbsDatagramQueuePair final : public DatagramQueuePair {
   }
 
  private:
-  VerbsDatagramQueuePair(VerbsDevice& device, std::uint8_t port, std::uint32_t key)
-      : device_(device), port_(port), key_(key), handles_(device, port) {}
+  VerbsDatagramQueuePair(VerbsDevice& device, std::uint8_t port, std::uint32_t key, std::uint32_t receives)
+      : device_(device), port_(port), key_(key), receive_slots_(receives), handles_(device, port) {}
   Result<> open();
+  bool register_slots();
   Result<> start();    // RESET to RTS, all receives posted
   bool ensure_well();  // resets after an error
   void take_sent();
@@ -57,6 +58,7 @@ class VerbsDatagramQueuePair final : public DatagramQueuePair {
   VerbsDevice& device_;
   std::uint8_t port_;
   std::uint32_t key_;
+  std::uint32_t receive_slots_;
   std::int32_t bytes_ = 0;
   std::uint32_t slot_bytes_ = 0;
   std::unique_ptr<std::byte[]> memory_;

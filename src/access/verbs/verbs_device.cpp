@@ -271,9 +271,10 @@ Result<std::unique_ptr<QueuePair>> VerbsDevice::make_queue_pair(const QueuePairI
 }
 
 Result<std::unique_ptr<DatagramQueuePair>> VerbsDevice::make_datagram_queue_pair(std::uint8_t port,
-                                                                                 std::uint32_t key) {
+                                                                                 std::uint32_t key,
+                                                                                 std::uint32_t receives) {
   HAWSER_TRY(needs_open());
-  auto made = VerbsDatagramQueuePair::make(*this, port, key);
+  auto made = VerbsDatagramQueuePair::make(*this, port, key, receives);
   if (!made) return made.take_error();
   datagrams_.push_back(made.value().get());
   return std::unique_ptr<DatagramQueuePair>(std::move(made).value());

@@ -33,8 +33,8 @@ class VerbsDevice final : public Device {
   Result<std::unique_ptr<CompletionQueue>> make_completion_queue(std::int32_t depth) override;
   Result<std::unique_ptr<SharedReceiveQueue>> make_shared_receive_queue(std::int32_t depth) override;
   Result<std::unique_ptr<QueuePair>> make_queue_pair(const QueuePairInitAttributes& shape) override;
-  Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port,
-                                                                      std::uint32_t key) override;
+  Result<std::unique_ptr<DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t port, std::uint32_t key,
+                                                                      std::uint32_t receives) override;
   bool next_event(DeviceEvent& event) override;
   int descriptor() const override { return ready_ ? ready_->descriptor() : -1; }
   Result<> arm_datagrams() override;

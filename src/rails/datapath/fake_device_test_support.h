@@ -91,7 +91,7 @@ class FakeDevice final : public rdma::Device {
   Result<std::unique_ptr<rdma::QueuePair>> make_queue_pair(const rdma::QueuePairInitAttributes&) override {
     return std::unique_ptr<rdma::QueuePair>(std::make_unique<FakeQueuePair>());
   }
-  Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t,
+  Result<std::unique_ptr<rdma::DatagramQueuePair>> make_datagram_queue_pair(std::uint8_t, std::uint32_t,
                                                                             std::uint32_t) override {
     return std::unique_ptr<rdma::DatagramQueuePair>(std::make_unique<FakeDatagrams>());
   }

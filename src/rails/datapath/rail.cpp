@@ -55,7 +55,8 @@ Result<> Rail::make_queues() {
   auto receives = device_.make_shared_receive_queue(shape_.most_receives);
   if (!receives) return receives.take_error();
   receives_ = std::move(receives).value();
-  auto datagrams = device_.make_datagram_queue_pair(shape_.port, shape_.datagram_key);
+  auto datagrams =
+      device_.make_datagram_queue_pair(shape_.port, shape_.datagram_key, shape_.datagram_receives);
   if (!datagrams) return datagrams.take_error();
   datagrams_ = std::move(datagrams).value();
   return {};

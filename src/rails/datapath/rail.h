@@ -36,6 +36,7 @@ struct RailShape {
   std::uint8_t port = 1;
   std::int32_t most_receives = 1024;
   std::uint32_t datagram_key = 0;
+  std::uint32_t datagram_receives = rdma::least_datagram_receives;
   std::uint32_t packet_bytes = 8192;
   const FlowSettings* flow = &usual_flow;  // outlives the rail
 };

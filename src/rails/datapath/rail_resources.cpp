@@ -1,6 +1,7 @@
 #include "rails/datapath/rail_resources.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/failure.h"
 #include "rails/decision/path_records.h"
@@ -31,6 +32,12 @@ std::vector<FoundPort> find_ports(const std::vector<std::unique_ptr<rdma::Device
     if (!(--last)->active) last = found.erase(last);
   if (found.size() > max_rails) found.resize(max_rails);
   return found;
+}
+
+// All other processes may send to this one at once. 2 MiB in large jobs.
+std::uint32_t datagram_receives(ProcessIndex job_size) {
+  constexpr std::uint32_t most = 1024;
+  return std::clamp(std::bit_ceil(static_cast<std::uint32_t>(job_size)), rdma::least_datagram_receives, most);
 }
 
 }  // namespace
@@ -85,6 +92,7 @@ Result<> RailResources::open_rails(const RailContext& context) {
     shape.port = each.port;
     shape.most_receives = static_cast<std::int32_t>(context.knobs.rail_receives);
     shape.datagram_key = datagram_key(context);
+    shape.datagram_receives = datagram_receives(context.settings.job_size);
     shape.packet_bytes = static_cast<std::uint32_t>(packets.buffer_bytes());
     shape.flow = &context.port_flow;
     auto rail = Rail::open(*devices[each.device], shape, packets);

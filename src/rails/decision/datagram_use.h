@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/random.h"
 #include "base/time.h"
 #include "rails/decision/sequence_window.h"
 
@@ -20,7 +21,9 @@ class DatagramUse {
   static constexpr std::uint32_t most_under_way = 16;
   // Half of the messages are forgotten after this time.
   static constexpr Nanoseconds memory = 20 * millisecond;
-  // Until the first is sent again; doubled each time. A peer that computes does not answer, either.
+  // Until the first is sent again, and up to as much again, at random; doubled each time. If a thousand
+  // processes send to one at once, most of it is lost there, and would be again if all repeated it together.
+  // A peer that computes does not answer, either.
   static constexpr Nanoseconds first_repeat = 2 * millisecond, longest_repeat = 128 * millisecond;
   // After so many repeats without an answer the peer is connected with: perhaps it moved, or nothing reaches
   // it, and connecting finds that out.
@@ -45,17 +48,17 @@ class DatagramUse {
   Nanoseconds due() const { return due_; }
   enum class Repeat : std::uint8_t { nothing, again, again_and_connect };
   // At due(). `first`: the first that the peer did not acknowledge.
-  Repeat on_due(std::uint32_t first, Nanoseconds now) {
+  Repeat on_due(std::uint32_t first, Nanoseconds now, Random& random) {
     if (now < due_) return Repeat::nothing;
     if (due_ == at_next_look ||
         first != acknowledged_) {  // it answers: what went later may just be on its way
       acknowledged_ = first;
       repeats_ = 0;
-      due_ = now + first_repeat;
+      due_ = now + spread(first_repeat, random);
       return Repeat::nothing;
     }
     ++repeats_;
-    due_ = now + std::min(first_repeat << std::min(repeats_, 10u), longest_repeat);
+    due_ = now + spread(std::min(first_repeat << std::min(repeats_, 10u), longest_repeat), random);
     return repeats_ < most_repeats ? Repeat::again : Repeat::again_and_connect;
   }
   // Of the present first one.
@@ -68,6 +71,9 @@ class DatagramUse {
 
  private:
   static constexpr Nanoseconds at_next_look = 0;
+  static Nanoseconds spread(Nanoseconds pause, Random& random) {
+    return pause + static_cast<Nanoseconds>(random.below(static_cast<std::uint64_t>(pause)));
+  }
   void forget_old(Nanoseconds now) {
     const Nanoseconds halvings = std::min<Nanoseconds>((now - counted_) / memory, 31);
     if (halvings <= 0) return;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace hawser {
 namespace {
 
@@ -32,6 +34,7 @@ TEST(DatagramUse, HowManyMayBeUnderWay) {
 }
 
 TEST(DatagramUse, RepeatsWithPausesThatDouble) {
+  Random random(1);
   DatagramUse use;
   SequenceWindow window;
   EXPECT_FALSE(use.under_way(window));
@@ -40,35 +43,51 @@ TEST(DatagramUse, RepeatsWithPausesThatDouble) {
   // The time when it was sent may be that of a look long ago, so it counts from the next one.
   Nanoseconds now = 2 * second;
   EXPECT_LE(use.due(), now);
-  EXPECT_EQ(use.on_due(0, now), Repeat::nothing);
-  EXPECT_EQ(use.due(), now + DatagramUse::first_repeat);
+  EXPECT_EQ(use.on_due(0, now, random), Repeat::nothing);
   Nanoseconds pause = DatagramUse::first_repeat;
+  EXPECT_GE(use.due(), now + pause);
+  EXPECT_LT(use.due(), now + 2 * pause);
   for (std::uint32_t i = 1; i < DatagramUse::most_repeats; ++i) {
-    EXPECT_EQ(use.on_due(0, use.due() - 1), Repeat::nothing);
+    EXPECT_EQ(use.on_due(0, use.due() - 1, random), Repeat::nothing);
     now = use.due();
-    EXPECT_EQ(use.on_due(0, now), Repeat::again);
+    EXPECT_EQ(use.on_due(0, now, random), Repeat::again);
     EXPECT_EQ(use.repeats(), i);
     pause *= 2;
-    EXPECT_EQ(use.due(), now + pause);
+    EXPECT_GE(use.due(), now + pause);
+    EXPECT_LT(use.due(), now + 2 * pause);
   }
-  EXPECT_EQ(use.on_due(0, use.due()), Repeat::again_and_connect) << "nothing may reach it there";
-  for (int i = 0; i < 10; ++i) use.on_due(0, use.due());
+  EXPECT_EQ(use.on_due(0, use.due(), random), Repeat::again_and_connect) << "nothing may reach it there";
+  for (int i = 0; i < 10; ++i) use.on_due(0, use.due(), random);
   now = use.due();
-  use.on_due(0, now);
-  EXPECT_EQ(use.due(), now + DatagramUse::longest_repeat);
+  use.on_due(0, now, random);
+  EXPECT_GE(use.due(), now + DatagramUse::longest_repeat);
+  EXPECT_LT(use.due(), now + 2 * DatagramUse::longest_repeat);
+}
+
+TEST(DatagramUse, OfManyWhoSentAtOnceFewRepeatAtOnce) {
+  std::set<Nanoseconds> repeats;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    Random random(seed);
+    DatagramUse use;
+    use.on_sent(0, 16, second);
+    use.on_due(0, second, random);
+    repeats.insert(use.due() / (10 * microsecond));
+  }
+  EXPECT_GE(repeats.size(), 190u) << "of 200 intervals";
 }
 
 TEST(DatagramUse, AnAnswerStartsTheTimeAnew) {
+  Random random(1);
   DatagramUse use;
   SequenceWindow window;
   use.on_sent(window.take(), 16, second);
-  use.on_due(0, second);
-  EXPECT_EQ(use.on_due(0, use.due()), Repeat::again);
+  use.on_due(0, second, random);
+  EXPECT_EQ(use.on_due(0, use.due(), random), Repeat::again);
   use.on_sent(window.take(), 16, second);
   window.acknowledge(1);
   const Nanoseconds now = use.due();
-  EXPECT_EQ(use.on_due(1, now), Repeat::nothing) << "the second one may be on its way";
-  EXPECT_EQ(use.due(), now + DatagramUse::first_repeat);
+  EXPECT_EQ(use.on_due(1, now, random), Repeat::nothing) << "the second one may be on its way";
+  EXPECT_GE(use.due(), now + DatagramUse::first_repeat);
   EXPECT_TRUE(use.under_way(window));
   window.acknowledge(2);
   EXPECT_FALSE(use.under_way(window));

@@ -128,7 +128,7 @@ void DatagramPackets::answer() {
 
 void DatagramPackets::repeat(VirtualChannel& peer) {
   DatagramUse& use = peer.packets().datagrams();
-  const DatagramUse::Repeat what = use.on_due(peer.window().first_under_way(), context_.now);
+  const DatagramUse::Repeat what = use.on_due(peer.window().first_under_way(), context_.now, context_.random);
   if (what == DatagramUse::Repeat::nothing) return;
   if (peer.paths().ready() > 0) {  // by now there is a better way
     peer.packets().take_back_datagrams();
