@@ -34,7 +34,7 @@ PeerMemory peer_memory(const Knobs& knobs, int rails) {
   memory.known = bytes(sizeof(VirtualChannel)) + (n + 1) * bytes(sizeof(Subchannel)) +
                  n * bytes(sizeof(SubchannelView) + PathWeights::bytes_per_path) +
                  rails * bytes(sizeof(RailAddress)) + n * bytes(ConnectionManager::bytes_per_subchannel());
-  const auto depth = std::bit_ceil(static_cast<std::uint64_t>(knobs.rail_send_depth) + 1);
+  const auto depth = std::bit_ceil(static_cast<std::uint64_t>(knobs.rail_send_depth));
   memory.queue_pairs = n * static_cast<std::int64_t>(depth) * request_bytes();
   memory.migration = n * bytes(sizeof(AlternatePath));
   memory.receives = n * receives_wanted(static_cast<std::int32_t>(n)) * knobs.rail_packet;

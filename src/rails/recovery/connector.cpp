@@ -130,7 +130,7 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   shape.completions = &subchannel.rail.completions();
   shape.receives = &subchannel.rail.receives();
   shape.port = subchannel.rail.port();
-  shape.send_depth = static_cast<std::int32_t>(context_.knobs.rail_send_depth) + 1;
+  shape.send_depth = static_cast<std::int32_t>(context_.knobs.rail_send_depth);
   shape.inline_bytes = resources_.inline_bytes;
   auto made = subchannel.rail.device().make_queue_pair(shape);
   if (!made) {
