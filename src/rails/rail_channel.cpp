@@ -177,6 +177,8 @@ std::string RailChannel::describe() const {
 
 RailChannel::SequenceCounters RailChannel::sequence_counters(ProcessIndex process) const {
   const VirtualChannel* const peer = engine_->peers.find(process);
+  if (const RetiredPeer* const retired = engine_->peers.find_retired(process); retired != nullptr)
+    return {retired->sent, 0, retired->delivered, retired->delivered, false};
   if (peer == nullptr) return {};
   return {peer->window().sent(), peer->window().under_way(), peer->window().expected(),
           peer->window().acknowledged_to_peer(), peer->lost()};

@@ -140,6 +140,7 @@ Endpoint::Endpoint(RailCluster& cluster, int index)
   settings.job_id = job_id;
   settings.secret = {cluster.options.seed, 7};
   settings.restless_paths = cluster.options.restless_paths;
+  settings.peer_rest = cluster.options.peer_rest;
   if (cluster.options.watched) {
     watcher_ = std::make_unique<Watcher>(index);
     settings.status = &watcher_->status;

@@ -36,7 +36,8 @@ struct ClusterOptions {
   // Changes what process 0 calls of libibverbs.
   std::function<void(rdma::VerbsFunctions&)> verbs;
   std::uint32_t restless_paths = 0;  // as in RailSettings
-  bool watched = false;              // every process shows its status to somebody, and logs its events
+  Nanoseconds peer_rest = RailSettings().peer_rest;
+  bool watched = false;  // every process shows its status to somebody, and logs its events
 };
 
 struct MessageShape {

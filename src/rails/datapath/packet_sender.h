@@ -38,6 +38,7 @@ class PacketSender {
       if (entry->subchannel == nullptr) function(*entry);
   }
   DatagramUse& datagrams() { return datagrams_; }
+  const DatagramUse& datagrams() const { return datagrams_; }
   // Whether the peer may lack some.
   bool datagrams_under_way() const { return datagrams_.under_way(window_); }
   // They wait for a connection, as packets that were lost with one do.

@@ -22,6 +22,11 @@ VirtualChannel* PeerTable::make(ProcessIndex process) {
     auto made = std::make_unique<VirtualChannel>(context_, resources_, upward_, due_, process,
                                                  std::move(remote).value(), std::move(policy).value());
     if (!made->subchannels().empty()) {
+      if (const auto retired = retired_.find(process); retired != retired_.end()) {
+        made->restore(retired->second);
+        retired_.erase(retired);
+        ++context_.counters.peers_restored;
+      }
       known_.push_back(made.get());
       peers_[place] = std::move(made);
       return known_.back();
@@ -29,6 +34,15 @@ VirtualChannel* PeerTable::make(ProcessIndex process) {
   }
   unreachable_[place] = true;
   return nullptr;
+}
+
+void PeerTable::retire(VirtualChannel& peer) {
+  const ProcessIndex process = peer.process();
+  upward_.tables->keep_table(process, peer.remote());
+  retired_.emplace(process, peer.retire());
+  std::erase(known_, &peer);
+  peers_[static_cast<std::size_t>(process)].reset();
+  ++context_.counters.peers_retired;
 }
 
 bool PeerTable::advance() {
@@ -47,6 +61,10 @@ void PeerTable::destroy_queue_pairs() {
 std::size_t PeerTable::bytes() const {
   std::size_t bytes = peers_.capacity() * sizeof(peers_.front());
   for (VirtualChannel* peer : known_) bytes += sizeof *peer + peer->subchannels().size() * sizeof(Subchannel);
+  // Nodes of a list, and their hashes.
+  constexpr std::size_t node = sizeof(std::pair<const ProcessIndex, RetiredPeer>) + 2 * sizeof(void*);
+  for (const auto& [process, retired] : retired_)
+    bytes += node + retired.paths.size() * sizeof(RetiredPeer::Path);
   return bytes;
 }
 

@@ -1,12 +1,15 @@
 // PeerTable: the processes that this one sends to or hears from, each with its VirtualChannel, made when it
-// is first needed.
+// is first needed. One that was not needed for long is retired: little of it is kept, from which it is made
+// again when it is needed.
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/retired_peer.h"
 #include "rails/datapath/upward.h"
 #include "rails/datapath/virtual_channel.h"
 
@@ -32,6 +35,14 @@ class PeerTable {
   const std::vector<VirtualChannel*>& known() const { return known_; }
   // What is kept for those that are known, beside queue pairs and packets.
   std::size_t bytes() const;
+  // Nobody but this table knows the peer's VirtualChannel any more: it goes.
+  void retire(VirtualChannel& peer);
+  std::size_t retired() const { return retired_.size(); }
+  // Packets that were sent to a retired peer, and came from it; null: it is not one.
+  const RetiredPeer* find_retired(ProcessIndex process) const {
+    const auto place = retired_.find(process);
+    return place == retired_.end() ? nullptr : &place->second;
+  }
   // How many processes there may be.
   std::size_t capacity() const { return peers_.size(); }
   // Posts what waits for room, and credits that are due. True if anything moved.
@@ -51,6 +62,7 @@ class PeerTable {
   VirtualChannel::DueList due_;
   std::vector<std::unique_ptr<VirtualChannel>> peers_;
   std::vector<VirtualChannel*> known_;
+  std::unordered_map<ProcessIndex, RetiredPeer> retired_;
 };
 
 }  // namespace hawser

@@ -30,6 +30,8 @@ struct RailSettings {
   // Messages change between paths and engines about every so many stripes, whatever is measured; 0: as
   // measured. For the campaign of faults, whose messages are over before anything is.
   std::uint32_t restless_paths = 0;
+  // Peers that were not spoken to for so long, and have no connection, are retired (PeerTable).
+  Nanoseconds peer_rest = 5 * second;
   // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
   MemoryWatch* memory_watch = nullptr;
   // Shown what happens to paths; outlives the channel. Null: nobody wants to know.

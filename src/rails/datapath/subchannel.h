@@ -179,6 +179,7 @@ struct Subchannel {
 
  private:
   friend class SubchannelDriver;
+  friend class VirtualChannel;  // restores it
   friend class rails_test::MachineAccess;
   SubchannelMachine machine_;
 };

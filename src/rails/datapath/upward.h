@@ -77,6 +77,8 @@ class DatagramWay {
 class RailTableSource {
  public:
   virtual Result<RailTable> latest_table(ProcessIndex process) = 0;
+  // The process is no peer any more: its table as last heard of, to be told by latest_table().
+  virtual void keep_table(ProcessIndex process, const RailTable& table) = 0;
 
  protected:
   ~RailTableSource() = default;

@@ -366,6 +366,50 @@ bool VirtualChannel::flushed() const {
                      [](const Subchannel& s) { return s.traffic.in_flight.empty(); });
 }
 
+// Retiring.
+
+bool VirtualChannel::at_rest() const {
+  const DatagramUse& datagrams = packets_.datagrams();
+  return !lost_ && !in_due_.linked() && held_count_ == 0 && window_.under_way() == 0 &&
+         packets_.retained() == 0 && !packets_.waiting() && !packets_.datagrams_under_way() &&
+         !datagrams.answer_due && !datagrams.listed && partition_.since() < 0 &&
+         std::ranges::all_of(subchannels_, [](const Subchannel& s) {
+           return s.queue_pair == nullptr && s.flushed() && !s.timer_link.linked() &&
+                  s.machine().forgettable();
+         });
+}
+
+bool VirtualChannel::rested(Nanoseconds now, Nanoseconds for_so_long) {
+  const std::uint32_t packets = window_.sent() + window_.expected();
+  if (packets != packets_at_look_ || rests_since_ == 0 || !at_rest()) {
+    packets_at_look_ = packets;
+    rests_since_ = now;
+    return false;
+  }
+  return now - rests_since_ >= for_so_long;
+}
+
+RetiredPeer VirtualChannel::retire() const {
+  RetiredPeer retired{window_.sent(), window_.expected(), {}};
+  const auto last = std::find_if(subchannels_.rbegin(), subchannels_.rend(), [](const Subchannel& s) {
+    return s.connection_generation() != 0 || s.status_row >= 0;
+  });
+  retired.paths.reserve(static_cast<std::size_t>(subchannels_.rend() - last));
+  for (auto each = subchannels_.begin(); each != last.base(); ++each)
+    retired.paths.push_back({each->machine().memory(), each->status_row});
+  return retired;
+}
+
+void VirtualChannel::restore(const RetiredPeer& retired) {
+  window_ = SequenceWindow(retired.sent, retired.delivered);
+  for (std::size_t i = 0; i < retired.paths.size(); ++i) {
+    Subchannel& subchannel = *obtain(static_cast<std::uint16_t>(i));
+    subchannel.status_row = retired.paths[i].status_row;
+    subchannel.machine_.remember(retired.paths[i].memory);
+    closed_ = closed_ || retired.paths[i].memory.torn_down;
+  }
+}
+
 void VirtualChannel::check_invariants() const {
   window_.check_invariants();
   packets_.check_invariants();

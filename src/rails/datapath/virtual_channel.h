@@ -13,6 +13,7 @@
 #include "rails/datapath/packet_sender.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
+#include "rails/datapath/retired_peer.h"
 #include "rails/datapath/subchannel.h"
 #include "rails/datapath/subchannel_selector.h"
 #include "rails/datapath/upward.h"
@@ -113,9 +114,16 @@ class VirtualChannel {
   void abandon();
   bool lost() const { return lost_; }
   bool flushed() const;
+  // Whether nothing has been sent or received for so long, nothing is under way, and no connection is there
+  // or on its way, as seen in regular looks at `now`.
+  bool rested(Nanoseconds now, Nanoseconds for_so_long);
+  RetiredPeer retire() const;
+  // Of one that was just made.
+  void restore(const RetiredPeer& retired);
   void check_invariants() const;
 
  private:
+  bool at_rest() const;
   bool idle() const { return !packets_.waiting() && !window_.credit_due(); }
   bool has_room() const { return window_.open() && paths_.ready() > 0 && !packets_.waiting(); }
   // There is something to send that needs a connection: if there is none, it is made.
@@ -149,6 +157,8 @@ class VirtualChannel {
   PacketSender packets_;
   Partition partition_;
   std::uint32_t held_count_ = 0;
+  std::uint32_t packets_at_look_ = 0;  // sent and received, at the last look of rested()
+  Nanoseconds rests_since_ = 0;
   using Held = std::array<PacketBuffer*, packet_window>;  // by sequence number modulo the window
   std::unique_ptr<Held> held_;                            // null: none
 };

@@ -96,7 +96,7 @@ void ConnectionManager::request(const SubchannelName& name, std::uint16_t rail, 
   const Key key = key_of(name.peer, name.index);
   Link& link = links_[key];
   if (!link.request) ++requests_;
-  link.request = Request{name.connection_generation, rail, own, 0, now};
+  link.request.reset(new Request{name.connection_generation, rail, own, 0, now});
   link.next = std::max(link.next, name.connection_generation + 1);
   ++counters_.requests;
   ask(key, *link.request, now);
@@ -143,7 +143,7 @@ void ConnectionManager::progress(Nanoseconds now) {
     if (link.request && link.request->due <= now) due_.push_back(key);
   for (std::size_t i = 0; i < due_.size(); ++i) {
     const Key key = due_[i];
-    std::optional<Request>& request = links_.find(key)->second.request;
+    std::unique_ptr<Request>& request = links_.find(key)->second.request;
     if (!request || request->due > now) continue;  // by what the host did meanwhile
     if (request->sent <= settings_.most_repeats) {
       ask(key, *request, now);
@@ -268,7 +268,7 @@ void ConnectionManager::on_request(const Header& header, std::uint16_t rail, con
   if (!host_.answers(name_of(key, header.connection_generation), remote)) return;
   if (!host_.accept(name_of(key, header.connection_generation), remote, own)) return;
   Link& link = links_[key];
-  link.accepted = Accepted{header.connection_generation, remote, own};
+  link.accepted.reset(new Accepted{header.connection_generation, remote, own});
   link.next = std::max(link.next, header.connection_generation + 1);
   ++counters_.accepted;
   send(rail, answer, bytes_of(ReplyBody{own, remote}));

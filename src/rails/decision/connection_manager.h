@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -155,10 +156,10 @@ class ConnectionManager {
     std::uint32_t connection_generation = 0;
     ConnectionEnd remote, own;
   };
-  // What is known of one subchannel.
+  // What is known of one subchannel. Most have neither request nor answer: they are connected, or were.
   struct Link {
-    std::optional<Request> request;
-    std::optional<Accepted> accepted;
+    std::unique_ptr<Request> request;
+    std::unique_ptr<Accepted> accepted;
     std::uint32_t next = 0;  // generations below are over or in use
   };
   struct Header;

@@ -12,6 +12,15 @@ namespace hawser {
 
 class SequenceWindow {
  public:
+  SequenceWindow() = default;
+  // Both ends have everything that was sent: so many packets by this end, so many here.
+  SequenceWindow(std::uint32_t sent, std::uint32_t delivered)
+      : next_(sent),
+        acknowledged_(sent),
+        expected_(delivered),
+        acknowledged_to_peer_(delivered),
+        acknowledged_before_(delivered) {}
+
   // Sending.
   bool open() const { return under_way() < packet_window; }
   std::uint32_t take() { return next_++; }

@@ -408,6 +408,16 @@ void SubchannelMachine::on_path_returned(Step& step) {
   step.actions.run_soon = true;
 }
 
+void SubchannelMachine::remember(const Memory& memory) {
+  HAWSER_ASSERT(state_ == State::closed && connection_generation_ == 0);
+  connection_generation_ = memory.connection_generation;
+  fenced_generation_ = memory.fenced_generation;
+  fenced_received_ = memory.fenced_received;
+  fenced_sent_ = memory.fenced_sent;
+  torn_down_ = memory.torn_down;
+  if (torn_down_) state_ = State::parked;
+}
+
 // ---- invariants ----
 
 void SubchannelMachine::check_invariants() const {

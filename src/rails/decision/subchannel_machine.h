@@ -267,6 +267,24 @@ class SubchannelMachine {
   std::uint32_t probes_wanted() const { return probes_wanted_; }
   const PathHealth& health() const { return health_; }
 
+  // What has to be known of one that rests, beside what is measured anew: for requests and fences that are
+  // late, and which generation is next.
+  struct Memory {
+    std::uint32_t connection_generation = 0;
+    std::uint32_t fenced_generation = 0, fenced_received = 0, fenced_sent = 0;
+    bool torn_down = false;
+  };
+  // Whether that is all: it rests, and nothing is held against it.
+  bool forgettable() const {
+    return rests() && !failed_before_ && false_alarms_ == 0 && due_ == never &&
+           health_.state() == PathState::clear && health_.hold_down() == 0;
+  }
+  Memory memory() const {
+    return {connection_generation_, fenced_generation_, fenced_received_, fenced_sent_, torn_down_};
+  }
+  // Of one that was just made.
+  void remember(const Memory& memory);
+
   // When it wants to be looked at; never: not by itself.
   Nanoseconds due() const;
   // Where a state has deadlines of its own, it must be among those that are looked at.

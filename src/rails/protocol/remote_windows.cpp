@@ -355,6 +355,18 @@ void RemoteWindows::abandon(VirtualChannel& peer, const Error& error) {
   for (Completion* end : ends) end->on_complete(Error(error));
 }
 
+bool RemoteWindows::concerns(const VirtualChannel& peer) const {
+  const ProcessIndex process = peer.process();
+  if (std::ranges::find(flushing_, &peer) != flushing_.end() ||
+      std::ranges::find(to_send_, process, &KeyPacket::process) != to_send_.end())
+    return true;
+  const auto place = static_cast<std::size_t>(process);
+  if (place >= with_.size() || with_[place] == nullptr) return false;
+  const PeerOperations& own = *with_[place];
+  return !own.operations.empty() ||
+         std::ranges::any_of(own.batches, [](const auto& batch) { return batch.flush != nullptr; });
+}
+
 void RemoteWindows::check_invariants() const {
   std::int32_t live = 0;
   for (const auto& own : with_) {

@@ -51,6 +51,8 @@ class RemoteWindows final : public RemoteMemory, private PacketHandler, private 
   bool progress();
   // Ends everything that is under way with the peer with this error. Nothing of it is in flight any more.
   void abandon(VirtualChannel& peer, const Error& error);
+  // Whether anything goes on that has to do with the peer.
+  bool concerns(const VirtualChannel& peer) const;
   // As in Rendezvous.
   void on_device_closed(std::size_t device);
   void on_device_opened(std::size_t device);

@@ -454,6 +454,13 @@ void Rendezvous::abandon(VirtualChannel& peer, const Error& error) {
   });
 }
 
+bool Rendezvous::concerns(const VirtualChannel& peer) const {
+  bool any = std::ranges::find(ends_, &peer, &End::peer) != ends_.end();
+  exposures_.visit([&](const Exposure& exposure) { any |= &exposure.peer() == &peer; });
+  fetches_.visit([&](const Fetch& fetch) { any |= &fetch.peer() == &peer; });
+  return any;
+}
+
 bool Rendezvous::flushed() const {
   return exposures_.live() == 0 && to_answer_.empty() && landed_.empty() && ends_.empty();
 }

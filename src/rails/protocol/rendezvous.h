@@ -38,6 +38,8 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   void ask_for_ends(VirtualChannel& peer);
   // Ends all transfers with the peer with this error. Nothing of them is in flight any more.
   void abandon(VirtualChannel& peer, const Error& error);
+  // Whether anything goes on that has to do with the peer.
+  bool concerns(const VirtualChannel& peer) const;
   // All registrations with the device go; or are made again, and peers are told the new keys.
   void on_device_closed(std::size_t device);
   void on_device_opened(std::size_t device);

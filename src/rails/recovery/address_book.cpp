@@ -76,6 +76,7 @@ Result<std::array<std::uint64_t, 2>> AddressBook::job_secret() {
 }
 
 Result<RailTable> AddressBook::latest_table(ProcessIndex process) {
+  if (const auto kept = kept_.find(process); kept != kept_.end()) return kept->second;
   auto text = exchange_.get(process, table_key);
   if (!text) return text.take_error();
   auto table = RailTable::parse(text.value());
@@ -210,6 +211,10 @@ void AddressBook::on_address(ProcessIndex from, std::span<const std::byte> bytes
   }
   VirtualChannel* const peer = peers_.find(body.process);
   if (peer == nullptr) {
+    if (const auto kept = kept_.find(body.process); kept != kept_.end()) {
+      if (body.rail < kept->second.rails.size()) kept->second.learn(body.rail, body.address);
+      return;
+    }
     auto& rails = heard_[body.process].rails;
     if (rails.size() <= body.rail) rails.resize(body.rail + 1u);
     if (body.address.later_than(rails[body.rail])) rails[body.rail] = body.address;

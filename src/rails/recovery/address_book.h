@@ -50,6 +50,7 @@ class AddressBook final : private RailTableSource {
  private:
   // What the process published, and what was heard of it since.
   Result<RailTable> latest_table(ProcessIndex process) override;
+  void keep_table(ProcessIndex process, const RailTable& table) override { kept_[process] = table; }
   // Where the process's rails are, as far as known; empty: it has none.
   RailTable table_of(ProcessIndex process);
   void note_changes();
@@ -67,6 +68,7 @@ class AddressBook final : private RailTableSource {
   ControlMessages& control_;
   MachineEvents& machines_;
   std::map<ProcessIndex, RailTable> heard_;  // of processes that are no peers yet
+  std::map<ProcessIndex, RailTable> kept_;   // of some that were
   std::array<RailAddress, max_rails> told_ = {};
   std::uint32_t changed_ = 0;  // bit i: rail i, since the start of the job
   std::uint32_t round_ = 0;

@@ -52,6 +52,8 @@ class ConnectionCap final : public ParkedListener {
     if (most_ > 0) note_made(peer);
   }
   void on_none_left(const Subchannel& subchannel);
+  // The peer's VirtualChannel goes. What the choice of victims remembers of it stays.
+  void forget(const VirtualChannel& peer) { std::erase(connected_, &peer); }
   // Whether there is room for one that could be done without.
   bool has_spare() const {
     return resources_.queue_pairs < (most_ > 0 ? most_ : most_on_demand_) && room_.idle();

@@ -36,6 +36,11 @@ class DatagramPackets final : public DatagramWay {
   void on_packet(VirtualChannel& peer, std::span<const std::byte> packet);
   // Acknowledges what came since the last time, unless something that was sent meanwhile did.
   void answer();
+  // The peer's VirtualChannel goes.
+  void forget(const VirtualChannel& peer) {
+    std::erase(under_way_, &peer);
+    std::erase(answers_, &peer);
+  }
   // Sends again what is due.
   void progress();
   Nanoseconds deadline() const { return due_; }

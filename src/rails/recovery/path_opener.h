@@ -3,6 +3,7 @@
 // Whatever does not come about is left for a while, and messages go on as they do.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -35,6 +36,9 @@ class PathOpener {
   // The peer has none.
   void on_refused(VirtualChannel& peer, std::span<const std::byte> body);
 
+  bool opens_for(const VirtualChannel& peer) const {
+    return std::ranges::find(openings_, &peer, &Opening::peer) != openings_.end();
+  }
   void progress();
   Nanoseconds deadline() const { return due_; }
 

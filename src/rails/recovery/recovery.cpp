@@ -12,6 +12,9 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       peers_(lower.peers),
       timers_(lower.timers),
       schedule_(lower.schedule),
+      stripes_(lower.stripes),
+      rendezvous_(lower.rendezvous),
+      windows_(lower.windows),
       paths_(lower.context, lower.resources, lower.timers),
       multicast_(lower.context, lower.resources, lower.timers),
       alternates_(lower.context, lower.resources, lower.timers, lower.schedule, paths_),
@@ -219,6 +222,24 @@ void Recovery::watch_peers() {
     if (!each.lost() && patience > 0 && since >= 0 && context_.now - since >= patience)
       failover_.lose(
           each, failure(ErrorKind::peer_lost, "process {} cannot be reached on any path", each.process()));
+  }
+  retire_peers();
+}
+
+// Those that nobody has to do with any more. A few at a time, for there may be thousands.
+void Recovery::retire_peers() {
+  constexpr std::size_t at_once = 256;
+  const std::vector<VirtualChannel*>& known = peers_.known();
+  for (std::size_t looks = std::min(known.size(), at_once); looks > 0; --looks) {
+    if (next_retired_ >= known.size()) next_retired_ = 0;
+    VirtualChannel& peer = *known[next_retired_++];
+    if (!peer.rested(context_.now, context_.settings.peer_rest) || stripes_.waits_for(peer) ||
+        rendezvous_.concerns(peer) || windows_.concerns(peer) || opener_.opens_for(peer))
+      continue;
+    cap_.forget(peer);
+    packets_.forget(peer);
+    peers_.retire(peer);
+    --next_retired_;
   }
 }
 

@@ -89,6 +89,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   void look_at_subchannels();
   void watch_peers();
   void judge_rates();
+  void retire_peers();
   Nanoseconds watch_interval() const;
 
   RailContext& context_;
@@ -96,6 +97,9 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   PeerTable& peers_;
   TimerList& timers_;
   const PollSchedule& schedule_;
+  const StripeEngine& stripes_;
+  const Rendezvous& rendezvous_;
+  const RemoteWindows& windows_;
 
   PathLookup paths_;
   MulticastRails multicast_;
@@ -112,6 +116,7 @@ class Recovery final : private SubchannelEvents, private PacketHandler {
   SubchannelDriver driver_;
 
   Nanoseconds next_watch_ = 0, next_credits_ = 0, next_rates_ = 0;
+  std::size_t next_retired_ = 0;        // of the peers known: where the last look ended
   std::vector<Subchannel*> looked_at_;  // scratch
 };
 

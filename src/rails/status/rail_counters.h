@@ -74,6 +74,8 @@ struct RailCounters {
   std::uint64_t interrupts_useful = 0, interrupts_useless = 0, interrupts_suppressed = 0;
   // Packets that went by datagram, for there was no connection; and how often one was sent again.
   std::uint64_t packets_by_datagram = 0, datagrams_repeated = 0;
+  // Peers of which little was kept, for they were not spoken to, and such as were spoken to again.
+  std::uint64_t peers_retired = 0, peers_restored = 0;
   // Multicast groups that were attached to, and packets of groups: sent, received, and not believed.
   std::uint64_t multicast_groups = 0, multicast_sent = 0, multicast_received = 0, multicast_dropped = 0;
   // Times of the last failover: noticed, and first reissued byte posted.

@@ -108,6 +108,8 @@ class CalmDrawing final : ScenarioDrawing {
     if (ways.chance(0.3)) knob("HAWSER_RAIL_PATHS", "auto");
     if (ways.chance(0.15)) knob("HAWSER_RAIL_ENGINES", "auto");
     if (ways.chance(0.5)) scenario_.simulation.restless_paths = 1 + static_cast<std::uint32_t>(ways.below(8));
+    Random rest(scenario_.seed * 521 + 7);
+    if (rest.chance(0.5)) scenario_.simulation.peer_rest = millisecond << rest.below(6);
     // Drawn apart. Without datagrams there are connections from the first message on.
     if (Random(scenario_.seed * 643 + 29).chance(0.5)) knob("HAWSER_RAIL_DATAGRAMS", 0);
   }

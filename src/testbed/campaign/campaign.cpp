@@ -48,7 +48,8 @@ std::string reached_by(const SimulationOutcome& outcome) {
       "stripes_reissued={} already_arrived={} connections_made={} connections_closed={} on_demand={} "
       "demands_refused={} beyond_cap={} taken_back={} recoveries={} adapters_reopened={} "
       "probes_failed={} partitions={} migrations={} dropped_stale={} dropped_duplicate={} "
-      "checksum_errors={} puts={} confirmations={} by_datagram={} datagrams_repeated={} "
+      "checksum_errors={} puts={} confirmations={} by_datagram={} datagrams_repeated={} peers_retired={} "
+      "peers_restored={} "
       "multicast_sent={} multicast_received={}",
       outcome.incidents, outcome.killed.size(), outcome.messages, rails.packets_sent, rails.out_of_order,
       rails.failures, rails.failed_again, rails.late_failures,
@@ -58,7 +59,8 @@ std::string reached_by(const SimulationOutcome& outcome) {
       rails.connections_beyond_cap, rails.taken_back, rails.recoveries, rails.adapters_reopened,
       rails.probes_failed, rails.partitions, rails.migrations, rails.dropped_stale, rails.dropped_duplicate,
       rails.checksum_errors, rails.stripes_put, rails.confirming_reads, rails.packets_by_datagram,
-      rails.datagrams_repeated, rails.multicast_sent, rails.multicast_received);
+      rails.datagrams_repeated, rails.peers_retired, rails.peers_restored, rails.multicast_sent,
+      rails.multicast_received);
 }
 
 [[noreturn]] void work(const CampaignOptions& options, std::uint64_t first, std::uint64_t step, int output,

@@ -139,6 +139,9 @@ class FaultyDrawing final : ScenarioDrawing {
     if (ways.chance(0.4)) knob("HAWSER_RAIL_PATHS", "auto");
     constexpr std::uint32_t restless[] = {0, 1, 2, 4, 16};
     scenario_.simulation.restless_paths = restless[ways.below(std::size(restless))];
+    // Peers are retired as soon as they rest a little.
+    Random rest(scenario_.seed * 521 + 7);
+    if (rest.chance(0.5)) scenario_.simulation.peer_rest = millisecond << rest.below(6);
   }
 
   void draw_program() {
@@ -338,6 +341,7 @@ std::string Scenario::describe() const {
   for (const auto& [name, value] : simulation.knobs) text += fmt::format(" {}={}", name, value);
   const std::uint32_t restless = simulation.restless_paths;
   if (restless > 0) text += fmt::format(" restless_paths={}", restless);
+  text += fmt::format(" peer_rest={}ns", simulation.peer_rest);
   text += '\n';
   for (const PlannedPhase& phase : traffic.phases) {
     if (fabric.incidents.empty()) text += "  " + phase.describe() + "\n";
@@ -345,8 +349,7 @@ std::string Scenario::describe() const {
   if (const auto& survival = simulation.survival) {
     text += fmt::format("  {} rounds and more, of at most {} bytes{}; killed:", survivors.rounds,
                         survivors.largest, survivors.windows ? ", with windows" : "");
-    for (const auto& [rank, at] : survival->kills)
-      text += fmt::format(" rank {} at {} ns", rank, at);
+    for (const auto& [rank, at] : survival->kills) text += fmt::format(" rank {} at {} ns", rank, at);
     text += fmt::format("; heard of within {} ns\n", survival->news_after);
   }
   for (const Incident& incident : fabric.incidents) {

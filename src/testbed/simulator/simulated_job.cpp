@@ -45,6 +45,8 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.connections_beyond_cap += one.connections_beyond_cap;
   sum.packets_by_datagram += one.packets_by_datagram;
   sum.datagrams_repeated += one.datagrams_repeated;
+  sum.peers_retired += one.peers_retired;
+  sum.peers_restored += one.peers_restored;
   sum.multicast_sent += one.multicast_sent;
   sum.multicast_received += one.multicast_received;
   sum.multicast_dropped += one.multicast_dropped;

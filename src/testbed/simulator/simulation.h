@@ -87,8 +87,9 @@ struct SimulationOptions {
   RankProcesses* processes = nullptr;         // null: all ranks run in this process
   std::optional<SimulatedSurvival> survival;  // none: a rank that fails ends the job
   SimulationObserver* observer = nullptr;
-  Nanoseconds time_limit = never;    // of virtual time; reaching it is an outcome
-  std::uint32_t restless_paths = 0;  // as in RailSettings
+  Nanoseconds time_limit = never;      // of virtual time; reaching it is an outcome
+  std::uint32_t restless_paths = 0;    // as in RailSettings
+  Nanoseconds peer_rest = 5 * second;  // the same
   std::uint64_t vain_polls =
       20'000'000;  // passes that find nothing, while nothing is on its way, before it is a livelock
 };
