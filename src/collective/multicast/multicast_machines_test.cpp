@@ -193,6 +193,23 @@ TEST(MulticastMachines, ALateRootRepeatsNothingThatArrives) {
   EXPECT_EQ(net.sender.repairs(), 0u);
 }
 
+// Several operations of one root that begin together: until the first is over the root may not know of the
+// communicator, so nobody can be told that the others wait. Their packets may be lost (seed 16572125 of the
+// campaign hung).
+TEST(MulticastReceiver, SaysThatOthersWaitWhenTheFirstOperationIsOver) {
+  MulticastReceiver receiver(0);
+  for (int i = 0; i < 3; ++i) receiver.begin_wait();
+  receiver.look(second);
+  receiver.look(2 * second);
+  EXPECT_FALSE(receiver.wants_to_tell());
+  receiver.end_wait();
+  receiver.look(3 * second);  // its time begins at the first look
+  EXPECT_EQ(receiver.due(), 3 * second + MulticastReceiver::least_patience);
+  receiver.look(receiver.due());
+  EXPECT_TRUE(receiver.wants_to_tell());
+  EXPECT_EQ(receiver.status().waits, 1u);
+}
+
 TEST(MulticastSender, IsUsedOnceAllLeadersAreAttached) {
   MulticastSender sender(2);
   LeaderStatus attached;

@@ -56,9 +56,14 @@ void MulticastReceiver::begin_wait() {
 
 void MulticastReceiver::end_wait() {
   HAWSER_ASSERT(waiting_ > 0);
-  ended_one_ = true;
+  const bool first = !std::exchange(ended_one_, true);
   if (!waits_) patience_ = std::max(least_patience, patience_ - patience_ / 16);
-  if (--waiting_ > 0) return;
+  if (--waiting_ > 0) {
+    // Nobody could be told until now that the others wait, so their time did not run.
+    if (first) timer_begins_ = true;
+    if (first) due_ = 0;
+    return;
+  }
   waits_ = timer_begins_ = false;
   due_ = never;
 }

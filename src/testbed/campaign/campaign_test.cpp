@@ -100,6 +100,13 @@ TEST(Campaign, WhoComputesStillAsksForRoom) {
   EXPECT_TRUE(verdict.good()) << verdict.complaint;
 }
 
+// Three broadcasts by multicast began together, the packets of the last two were lost, and whose time to say
+// so had been put off until the first was over never did.
+TEST(Campaign, ABroadcastThatBeganEarlySaysWhatItLacks) {
+  const SeedVerdict verdict = run_seed(16572125, {});
+  EXPECT_TRUE(verdict.good()) << verdict.complaint;
+}
+
 // The datagram queue of a dead adapter was armed for what it had taken back, which nobody looked at.
 TEST(Campaign, DeadAdaptersAreNotArmed) {
   const SeedVerdict verdict = run_seed(2050217, {});
