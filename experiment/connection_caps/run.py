@@ -8,10 +8,12 @@ at once, kB of packet buffers and of what is kept for peers per process at the e
 
 usage: run.py --build DIR [--datagrams N] [--ranks N] [--rounds N] [--computing US] [--costs US ...] [--parts N ... | --caps N ...]
               [--victims NAME ...] [--patterns NAME ...] [--jobs N]
+       run.py --table [FILE]      those cells of a file that V11's figures 5 to 8 are about, as Markdown
 """
 
 import argparse
 import concurrent.futures
+import csv
 import json
 import os
 import pathlib
@@ -39,7 +41,27 @@ def cell(build, program, directory, pattern, arguments, cost, cap, victims):
         [rails[name] // 1000 // arguments.ranks for name in ("packet_bytes", "peer_bytes")]
 
 
+# Of a queue pair with HAWSER_RAIL_SEND_DEPTH requests, as `hawser info` states it.
+QUEUE_PAIR_KB = 24.6
+
+
+def table(file_name):
+    """With messages by datagram, and computing as long as V11's processes do between two tear-downs."""
+    with open(file_name, newline="", encoding="ascii") as file:
+        rows = [row for row in csv.DictReader(file) if row["computing_us"] == "70000" and row["datagrams"] != "0"]
+    print("| ranks | pattern | us a queue pair | cap | victims | time / none | closed | most queue pairs | MB of them, of everybody's |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        capped = row["cap"] != "0"
+        most = int(row["most"]) * QUEUE_PAIR_KB / 1000
+        everybody = (int(row["ranks"]) - 1) * QUEUE_PAIR_KB / 1000
+        print(f"| {row['ranks']} | {row['pattern']} | {row['queue_pair_us']} | {row['cap'] if capped else 'none'} | "
+              f"{row['victims'] if capped else ''} | {row['by_none']} | {row['closed']} | {row['most']} | {most:.2f}, {everybody:.1f} |")
+
+
 def main():
+    if sys.argv[1:2] == ["--table"]:
+        return table(sys.argv[2] if len(sys.argv) > 2 else HERE / "figures.csv")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--ranks", type=int, default=128)
