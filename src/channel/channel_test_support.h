@@ -107,6 +107,7 @@ class Recorder final : public TransportEvents {
     return {channel_test::whole(message.bytes), &message};
   }
   void on_peer_lost(ProcessIndex peer, const Error&) override { lost.push_back(peer); }
+  void on_notice(const std::string& text) override { notices.push_back(text); }
   void on_bad_packet(ProcessIndex source, std::string what) override {
     bad_packets.emplace_back(source, std::move(what));
   }
@@ -118,6 +119,7 @@ class Recorder final : public TransportEvents {
   std::map<const void*, int> exposed_done;
   int fetched = 0;
   std::vector<ProcessIndex> lost;
+  std::vector<std::string> notices;
   std::vector<std::pair<ProcessIndex, std::string>> bad_packets;
   int failures = 0;
   std::int64_t fetch_limit = INT64_MAX;

@@ -37,6 +37,8 @@ class Lane final : public TransportEvents {
   const std::string& bad_packet() const { return bad_packet_; }
   void at_bad_packet(std::function<void(const std::string&)> end_job) { end_job_ = std::move(end_job); }
 
+  void at_notice(std::function<void(const std::string&)> tell_user) { tell_user_ = std::move(tell_user); }
+
   void on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
                  std::int64_t size) override;
   void on_offer(ProcessIndex source, const TransportHeader& header, const ExposeToken& token,
@@ -44,6 +46,9 @@ class Lane final : public TransportEvents {
   EagerSink on_eager_begin(ProcessIndex source, const TransportHeader& header, std::int64_t size) override;
   void on_peer_lost(ProcessIndex peer, const Error& error) override;
   void on_bad_packet(ProcessIndex source, std::string what) override;
+  void on_notice(const std::string& text) override {
+    if (tell_user_) tell_user_(text);
+  }
   // Processes that cannot be reached, in the order of the reports; taking them forgets them.
   struct Loss {
     ProcessIndex process;
@@ -60,7 +65,7 @@ class Lane final : public TransportEvents {
   std::vector<Loss> losses_;
   std::set<ProcessIndex> lost_;
   std::string bad_packet_;
-  std::function<void(const std::string&)> end_job_;
+  std::function<void(const std::string&)> end_job_, tell_user_;
 };
 
 }  // namespace hawser

@@ -12,18 +12,9 @@ namespace {
 
 constexpr std::string_view address_key = "hawser-socket";
 constexpr std::int64_t stream_piece = 16 << 10;
-// Keys in the ready set: outgoing connections by process, then the listener, then incoming ones.
-constexpr std::uint64_t listener_key = std::uint64_t{1} << 32;
 // After this many passes without anything, only every so manieth asks the system: shared memory must not
 // pay a system call for each of its polls.
 constexpr std::uint32_t eager_passes = 64, lazy_stride = 32;
-// How long a connection may be silent before its hello, and how long while others wait at the door.
-constexpr Nanoseconds verification_time = 10 * second, crowded_verification_time = 100 * millisecond;
-
-// Strangers must leave most of the descriptors to the job.
-std::size_t most_unverified() {
-  return static_cast<std::size_t>(std::clamp<std::int64_t>(descriptor_limit() / 8, 2, 64));
-}
 
 void copy_in(std::byte* to, const ByteSequence& from, std::int64_t offset, std::int64_t bytes) {
   if (bytes == 0) return;
@@ -44,7 +35,8 @@ SocketChannel::SocketChannel(ProcessIndex self, std::int32_t job_size, AddressEx
           static_cast<std::size_t>(std::max(knobs.socket_buffer, 2 * knobs.socket_eager_limit + 65536))),
       peers_(static_cast<std::size_t>(job_size)),
       next_key_(listener_key + 1),
-      most_unverified_(most_unverified()) {}
+      // Strangers must leave most of the descriptors to the job.
+      most_unverified_(static_cast<std::size_t>(std::clamp<std::int64_t>(descriptor_limit() / 8, 2, 64))) {}
 
 Result<std::unique_ptr<SocketChannel>> SocketChannel::open(ProcessIndex self, std::int32_t job_size,
                                                            AddressExchange& exchange, const Knobs& knobs) {
@@ -209,7 +201,7 @@ bool SocketChannel::progress(TransportEvents& events, Nanoseconds now) {
   if (!moved && ++quiet_passes_ > eager_passes && quiet_passes_ % lazy_stride != 0) return false;
   for (const ReadySet::Ready& ready : ready_.poll()) {
     if (ready.key == listener_key) {
-      accept_some();
+      accept_some(events);
       moved = true;
     } else if (ready.key < listener_key) {
       moved |= advance_peer(static_cast<ProcessIndex>(ready.key), ready.readable, ready.writable, events);
@@ -321,57 +313,6 @@ void SocketChannel::lose(ProcessIndex process, const Error& error, TransportEven
 }
 
 // Receiving.
-
-// Anybody may connect. Who has not said the secret holds one of a few places, for a limited time; others wait
-// in the system's queue.
-void SocketChannel::accept_some() {
-  bool exhausted = false;
-  while (unverified_.size() < most_unverified_) {
-    FileDescriptor accepted = accept_tcp(listener_, exhausted);
-    if (!accepted.valid()) break;
-    const std::uint64_t key = next_key_++;
-    auto connection = std::make_unique<IncomingConnection>(std::move(accepted), now_);
-    if (!ready_.add(connection->socket(), key, true, false)) continue;
-    incoming_.emplace(key, std::move(connection));
-    unverified_.push_back(key);
-  }
-  if (!exhausted && unverified_.size() < most_unverified_) return;
-  // What waits would be reported all the time, and nobody would ever sleep.
-  ready_.remove(listener_);
-  listening_ = false;
-  listen_at_ = exhausted ? now_ + crowded_verification_time : now_;
-  if (exhausted && !unverified_.empty()) turn_away(unverified_.front());
-}
-
-Nanoseconds SocketChannel::patience() const {
-  return unverified_.size() < most_unverified_ ? verification_time : crowded_verification_time;
-}
-
-void SocketChannel::watch_unverified() {
-  while (!unverified_.empty() && now_ - incoming_.at(unverified_.front())->since >= patience())
-    turn_away(unverified_.front());
-  if (!listening_ && unverified_.size() < most_unverified_ && now_ >= listen_at_) listen_again();
-}
-
-void SocketChannel::listen_again() {
-  listening_ = true;
-  (void)ready_.add(listener_, listener_key, true, false);
-}
-
-void SocketChannel::turn_away(std::uint64_t key) {
-  std::erase(unverified_, key);
-  const auto found = incoming_.find(key);
-  ready_.remove(found->second->socket());
-  incoming_.erase(found);
-}
-
-Nanoseconds SocketChannel::deadline() const {
-  if (!due_.empty() || !landed_.empty()) return now_;
-  Nanoseconds deadline = never;
-  if (!unverified_.empty()) deadline = incoming_.at(unverified_.front())->since + patience();
-  if (!listening_ && unverified_.size() < most_unverified_) deadline = std::min(deadline, listen_at_);
-  return deadline;
-}
 
 bool SocketChannel::receive_from(std::uint64_t key, TransportEvents& events) {
   const auto found = incoming_.find(key);

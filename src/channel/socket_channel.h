@@ -104,6 +104,9 @@ class SocketChannel final : public Transport {
     bool left = false;  // said goodbye
   };
 
+  // Keys in the ready set: outgoing connections by process, then the listener, then incoming ones.
+  static constexpr std::uint64_t listener_key = std::uint64_t{1} << 32;
+
   SocketChannel(ProcessIndex self, std::int32_t job_size, AddressExchange& exchange, const Knobs& knobs);
 
   OutgoingConnection* connection_to(ProcessIndex peer);
@@ -119,7 +122,9 @@ class SocketChannel final : public Transport {
   void lose(ProcessIndex peer, const Error& error, TransportEvents& events);
   void lose_now(ProcessIndex peer, Error error);
 
-  void accept_some();
+  // socket_door.cpp
+  void accept_some(TransportEvents& events);
+  void note_full(bool full, TransportEvents& events);
   void watch_unverified();
   void turn_away(std::uint64_t key);
   void listen_again();
@@ -151,9 +156,11 @@ class SocketChannel final : public Transport {
   // Keys of the connections whose hello is not here yet, oldest first.
   std::deque<std::uint64_t> unverified_;
   std::size_t most_unverified_;
-  bool listening_ = true;      // the listener is in the ready set
-  Nanoseconds listen_at_ = 0;  // not before, if it is not
-  Nanoseconds now_ = 0;        // of the pass of progress
+  bool listening_ = true;           // the listener is in the ready set
+  Nanoseconds listen_at_ = 0;       // not before, if it is not
+  Nanoseconds full_since_ = never;  // since when no connection could be accepted for want of descriptors
+  bool full_told_ = false;
+  Nanoseconds now_ = 0;  // of the pass of progress
   Table<Exposed> exposed_;
   Table<Fetch> fetches_;
   std::deque<Completion*> landed_;                     // fetches of nothing, to be reported

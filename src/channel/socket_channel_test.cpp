@@ -359,6 +359,27 @@ TEST(SocketChannel, SilentStrangersDoNotHoldUpAJob) {
   }
 }
 
+// The one who connects notices nothing, for the system accepts for us: only we can say why nothing goes on.
+TEST(SocketChannel, SaysThatDescriptorsHaveRunOut) {
+  Job job(2);
+  std::vector<FileDescriptor> others;
+  {
+    const FewDescriptors few(64);
+    ASSERT_TRUE(job.channels[0]->try_send(1, header_with_tag(1), {nullptr, 0, nullptr}));
+    for (int pass = 0; pass < 100; ++pass) job.channels[0]->progress(*job.events[0], 0);
+    while (others.empty() || others.back().valid()) others.emplace_back(dup(0));
+    for (Nanoseconds now = 0; now < 4900 * millisecond; now += 10 * millisecond) job.turn(now);
+    EXPECT_TRUE(job.events[1]->notices.empty());
+    for (Nanoseconds now = 5 * second; now < 10 * second; now += 10 * millisecond) job.turn(now);
+    ASSERT_EQ(job.events[1]->notices.size(), 1u);
+    EXPECT_NE(job.events[1]->notices.front().find("all 64 open files"), std::string::npos)
+        << job.events[1]->notices.front();
+    EXPECT_TRUE(job.events[0]->notices.empty());
+  }
+  others.clear();
+  for (Nanoseconds now = 11 * second; job.events[1]->messages.empty(); now += 10 * millisecond) job.turn(now);
+}
+
 TEST(SocketChannel, StrangersHaveADeadline) {
   Job job(2);
   auto stranger = start_connecting("127.0.0.1", job.address_of(1).port);

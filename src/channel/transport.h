@@ -114,6 +114,9 @@ class TransportEvents : public ActiveMessageHandler {
   // The peer sent what no process of this job can mean; `what` goes on after "rank 3 sent ". It was dropped,
   // and its sender waits perhaps for ever, so the job is to end.
   virtual void on_bad_packet(ProcessIndex source, std::string what) = 0;
+  // What the user should read: something is wrong with this process's surroundings, and the job may wait for
+  // it.
+  virtual void on_notice(const std::string&) {}
 
  protected:
   ~TransportEvents() = default;

@@ -190,6 +190,9 @@ Result<> MpiProcess::connect() {
   lane_.at_bad_packet([this](const std::string& what) {
     abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), what));
   });
+  lane_.at_notice([this](const std::string& text) {
+    environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, text));
+  });
   HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
   collectives_.use_multicast(lane_, *environment_.channels);
   windows_.open(lane_, rank_, *environment_.channels, environment_.channels->neighbours());
