@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/checked_output.h"
 #include "base/option_errors.h"
 #include "base/planted_bug.h"
 #include "base/quantity.h"
@@ -187,4 +188,6 @@ int main_of(int argc, char** argv) {
 }  // namespace
 }  // namespace hawser
 
-int main(int argc, char** argv) { return hawser::main_of(argc, argv); }
+int main(int argc, char** argv) {
+  return hawser::with_checked_output("hawser sim", [&] { return hawser::main_of(argc, argv); });
+}

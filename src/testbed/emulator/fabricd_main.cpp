@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 #include <string_view>
 
+#include "base/checked_output.h"
 #include "base/failure.h"
 #include "base/option_errors.h"
 #include "testbed/emulator/daemon.h"
@@ -62,7 +63,7 @@ Result<> serve(const Options& options) {
 int main(int argc, char** argv) {
   using namespace hawser;
   if (argc > 1 && std::string_view(argv[1]) == "topology")
-    return emulator::print_topology(argc - 1, argv + 1);
+    return with_checked_output("hawser fabric", [&] { return emulator::print_topology(argc - 1, argv + 1); });
   emulator::Options options;
   CLI::App app("Runs a virtual InfiniBand fabric for the processes of this user", "hawser fabric up");
   emulator::declare_options(app, options.plan);

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/checked_output.h"
 #include "base/machine.h"
 #include "base/quantity.h"
 #include "os/child_process.h"
@@ -150,7 +151,10 @@ int run(const ExecOptions& options, const ProgramImage& image, const std::string
   const ProgramResult result = job.run();
   for (const std::string& line : result.outcome.output) fmt::print(stderr, "{}\n", line);
   if (const Result<> told = report(options, job, result); !told) return fail(told.error().text);
-  return result.exit_code;
+  if (job.lost_output() == 0) return result.exit_code;
+  fmt::print(stderr, "hawser sim exec: cannot write the ranks' output: {}\n",
+             std::strerror(job.lost_output()));
+  return result.exit_code != 0 ? result.exit_code : 1;
 }
 
 int main_of(int argc, char** argv) {
@@ -175,7 +179,8 @@ int main_of(int argc, char** argv) {
 }  // namespace hawser
 
 int main(int argc, char** argv) {
-  const int code = hawser::main_of(argc, argv);
+  const int code =
+      hawser::with_checked_output("hawser sim exec", [&] { return hawser::main_of(argc, argv); });
   std::fflush(nullptr);
   // Nothing of the ranks' copies may run any more.
   hawser::c_library::exit_now(code);

@@ -27,6 +27,7 @@ class ProgramJob final : private RankSwitch, private SimulationObserver {
   ProgramResult run();
   const LinkLoad& link_load() const { return link_load_; }
   const std::vector<std::unique_ptr<ProgramRank>>& ranks() const { return ranks_; }
+  int lost_output() const { return merger_.lost(); }
 
  private:
   void enter(int rank) override { ranks_[static_cast<std::size_t>(rank)]->enter(); }

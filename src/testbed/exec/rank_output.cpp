@@ -15,7 +15,10 @@ void OutputMerger::write(int rank, int descriptor, std::string_view line) {
   for (std::string_view rest = text; !rest.empty();) {
     const ssize_t wrote = c_library::write(descriptor, rest.data(), rest.size());
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return;  // nobody reads it
+    if (wrote <= 0) {
+      if (errno != EPIPE && lost_ == 0) lost_ = errno;
+      return;
+    }
     rest.remove_prefix(static_cast<std::size_t>(wrote));
   }
 }

@@ -13,9 +13,12 @@ class OutputMerger {
   explicit OutputMerger(bool label) : label_(label) {}
   // A line, or the end of one that has no newline.
   void write(int rank, int descriptor, std::string_view line);
+  // Why output was lost, as errno; 0: it was not. Readers that went away lose nothing.
+  int lost() const { return lost_; }
 
  private:
   const bool label_;
+  int lost_ = 0;
 };
 
 class RankOutput {

@@ -188,6 +188,9 @@ SimulationOutcome SimulatedJob::run() {
       end(SimulationOutcome::Kind::deadlock, std::move(outcome_.report));
     }
   }
+  if (trace_.failed())
+    end(SimulationOutcome::Kind::bad_options,
+        fmt::format("cannot write the trace file {}", options_.trace_file));
   outcome_.trace_hash = trace_.hash();
   outcome_.virtual_time = queue_.now();
   outcome_.events = queue_.fired();

@@ -223,6 +223,8 @@ TEST(Simulation, BadOptions) {
   EXPECT_EQ(run({.knobs = {{"HAWSER_NO_SUCH_KNOB", "1"}}}, nothing).kind,
             SimulationOutcome::Kind::bad_options);
   EXPECT_EQ(run({.trace_file = "/nowhere/trace"}, nothing).kind, SimulationOutcome::Kind::bad_options);
+  EXPECT_EQ(run({.ranks = 2, .trace_file = "/dev/full"}, exchange).kind,
+            SimulationOutcome::Kind::bad_options);
 }
 
 TEST(Simulation, TraceFileHasALinePerEvent) {

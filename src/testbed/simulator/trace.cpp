@@ -22,11 +22,20 @@ Trace::~Trace() {
 
 void Trace::write(Nanoseconds time, TraceKind kind, std::int32_t rank, std::int32_t peer,
                   std::int64_t bytes) {
-  fmt::print(file_, "{} {} {} {} {}\n", time, name_of(kind), rank, peer, bytes);
+  put(fmt::format("{} {} {} {} {}\n", time, name_of(kind), rank, peer, bytes));
 }
 
 void Trace::comment(Nanoseconds time, std::string_view text) {
-  if (file_ != nullptr) fmt::print(file_, "{} {}\n", time, text);
+  if (file_ != nullptr) put(fmt::format("{} {}\n", time, text));
+}
+
+void Trace::put(std::string_view line) {
+  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) failed_ = true;
+}
+
+bool Trace::failed() {
+  if (file_ != nullptr && std::fflush(file_) != 0) failed_ = true;
+  return failed_;
 }
 
 }  // namespace hawser

@@ -52,19 +52,20 @@ class Trace {
   // Lets another hash count.
   void join(std::uint64_t word) { mix(word); }
   std::uint64_t hash() const { return hash_; }
-  // False unless a path was given that cannot be written.
-  bool failed() const { return failed_; }
+  // True if a path was given that cannot be written. What is held back is written first.
+  bool failed();
 
  private:
   // One round of multiply and rotate per word: every earlier bit spreads over the whole state.
   void mix(std::uint64_t word) {
     hash_ = std::rotl((hash_ ^ word) * 0x9fb21c651e98df25u, 29) + 0x2545f4914f6cdd1du;
   }
+  void put(std::string_view line);
   void write(Nanoseconds time, TraceKind kind, std::int32_t rank, std::int32_t peer, std::int64_t bytes);
 
   std::uint64_t hash_ = 0x243f6a8885a308d3;  // digits of pi
   std::FILE* file_ = nullptr;
-  bool failed_ = false;
+  bool failed_ = false;  // opening or writing
 };
 
 }  // namespace hawser
