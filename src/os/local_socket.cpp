@@ -33,8 +33,10 @@ Result<Address> address_of(const std::string& name) {
   return out;
 }
 
-FileDescriptor packet_socket() {
+Result<FileDescriptor> packet_socket() {
   FileDescriptor made(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  if (!made.valid())
+    return failure(ErrorKind::other, "making a local socket failed: {}", std::strerror(errno));
   const int room = 4 * static_cast<int>(longest_packet);
   setsockopt(made.get(), SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
   return made;
@@ -45,7 +47,9 @@ FileDescriptor packet_socket() {
 Result<FileDescriptor> listen_local(const std::string& name) {
   auto address = address_of(name);
   if (!address) return address.take_error();
-  FileDescriptor socket = packet_socket();
+  auto made = packet_socket();
+  if (!made) return made.take_error();
+  FileDescriptor socket = std::move(made).value();
   if (bind(socket.get(), reinterpret_cast<sockaddr*>(&address.value().address), address.value().length) !=
       0) {
     if (errno == EADDRINUSE) return failure(ErrorKind::name_taken, "the name '{}' is already in use", name);
@@ -59,7 +63,9 @@ Result<FileDescriptor> listen_local(const std::string& name) {
 Result<FileDescriptor> connect_local(const std::string& name) {
   auto address = address_of(name);
   if (!address) return address.take_error();
-  FileDescriptor socket = packet_socket();
+  auto made = packet_socket();
+  if (!made) return made.take_error();
+  FileDescriptor socket = std::move(made).value();
   const auto* const where = reinterpret_cast<const sockaddr*>(&address.value().address);
   while (connect(socket.get(), where, address.value().length) != 0) {
     if (errno == EINTR) continue;

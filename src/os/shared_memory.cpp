@@ -30,7 +30,9 @@ namespace hawser {
 namespace {
 
 Error system_failure(const char* call) {
-  return failure(ErrorKind::other, "{} failed: {}", call, std::strerror(errno));
+  const bool no_room = errno == ENOMEM || errno == EFBIG || errno == ENOSPC;
+  return failure(no_room ? ErrorKind::no_memory : ErrorKind::other, "{} failed: {}", call,
+                 std::strerror(errno));
 }
 
 // The address of a name in the abstract namespace, and its length.

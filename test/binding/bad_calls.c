@@ -1,6 +1,7 @@
-/* Calls every MPI function with null pointers, and every one that takes a count and a datatype with counts
-   whose bytes no memory holds, each call alone: none may crash, and what cannot be meant must be refused. The
-   calls are written from the tables of functions by generate_bad_calls.py. usage: bad_calls nulls|counts
+/* Calls every MPI function with null pointers, and every one that takes a count and a datatype, or a number
+   of bytes, with counts whose bytes no memory holds, each call alone: none may crash, and what cannot be
+   meant must be refused. The calls are written from the tables of functions by generate_bad_calls.py. usage:
+   bad_calls nulls|counts
    [--list] */
 #include <limits.h>
 #include <mpi.h>
@@ -25,6 +26,7 @@ enum Expectation {
   REFUSED_COUNT, /* MPI_ERR_COUNT */
   REFUSED_ARG,   /* MPI_ERR_ARG */
   REFUSED_BOTH,  /* either */
+  REFUSED_SIZE,  /* MPI_ERR_ARG, MPI_ERR_COUNT, MPI_ERR_SIZE or MPI_ERR_NO_MEM */
   NOBODY,        /* success, for nobody is there, or MPI_ERR_COUNT */
   FINISHED       /* success */
 };
@@ -175,6 +177,9 @@ static int meets(enum Expectation expect, int error_class) {
       return error_class == MPI_ERR_ARG;
     case REFUSED_BOTH:
       return error_class == MPI_ERR_COUNT || error_class == MPI_ERR_ARG;
+    case REFUSED_SIZE:
+      return error_class == MPI_ERR_ARG || error_class == MPI_ERR_COUNT || error_class == MPI_ERR_SIZE ||
+             error_class == MPI_ERR_NO_MEM || error_class == MPI_ERR_BUFFER;
     case NOBODY:
       return error_class == MPI_ERR_COUNT || error_class == MPI_SUCCESS;
     case FINISHED:

@@ -1,5 +1,5 @@
 """Writes the calls of bad_calls.c from the tables of MPI functions: each function with null pointers in place of one of
-its arguments, and each that takes a count and a datatype with counts that no buffer can have.
+its arguments, and each that takes a count and a datatype, or a number of bytes, with counts that no buffer can have.
 generate_bad_calls.py ROOT OUTPUT"""
 
 import re
@@ -245,6 +245,26 @@ def calls_with_displacements(call):
         yield call.function, f"{call.name}, displacements {value}", call.text(replaced), "REFUSED_ARG"
 
 
+# Sizes of memory that is asked for; 2 GiB of it may well be there.
+ALLOCATES = {"Alloc_mem", "Win_allocate", "Win_allocate_shared"}
+
+
+def size_calls():
+    """Functions that take a number of bytes and no datatype."""
+    for function in callable_functions():
+        sizes = [p for p in function.parameters if p.name == "size" and p.direction == "in" and p.kind in ("aint", "count")]
+        if not sizes or not function.implemented or any(p.kind == "type" for p in function.parameters):
+            continue
+        for large in function.forms:
+            call = Call(function, large)
+            for value, number in COUNTS.items():
+                allocates = function.name in ALLOCATES
+                if number > 2**31 - 1 and sizes[0].kind == "count" and not large or allocates and 0 < number <= 2**31:
+                    continue
+                expect = "REFUSED_SIZE" if number < 0 or allocates else "SURVIVED"
+                yield function, f"{call.name}, size {value}", call.text({"size": value}), expect
+
+
 def request_of(function):
     names = [p for p in function.parameters if p.kind == "request" and p.direction == "out"]
     if not names or function.name == "Grequest_start":
@@ -263,5 +283,6 @@ def write_calls(lines, table, calls):
 lines, nulls, counts = [], [], []
 write_calls(lines, nulls, null_calls())
 write_calls(lines, counts, count_calls())
+write_calls(lines, counts, size_calls())
 output.write_text("\n".join([*lines, "static const struct Call null_calls[] = {", *nulls, "};",
                              "static const struct Call count_calls[] = {", *counts, "};", ""]))
