@@ -96,8 +96,10 @@ void PointToPoint::on_offer(ProcessIndex source, const TransportHeader& general,
   if (receive != nullptr) return fetch(source, header, token, size, *receive);
   Message& message = messages_.take(header, source, size, 0);
   message.token = token;
-  if (closed(header.context)) [[unlikely]]
-    return drop(message);
+  if (closed(header.context)) [[unlikely]] {
+    if (!is_synchronous_offer(header)) return drop(message);
+    refuse_closed(source, header);
+  }
   matching_.add(message);
 }
 
@@ -131,6 +133,10 @@ MessageRequest* PointToPoint::send_named(ProcessIndex source, const MessageHeade
 
 void PointToPoint::on_matched(ProcessIndex source, const MessageHeader& header) {
   MessageRequest* const send = send_named(source, header);
+  if (header.flags != 0) [[unlikely]] {
+    if (send != nullptr) on_vain_send(*send);  // else it was taken back meanwhile
+    return;
+  }
   if (send == nullptr || send->stage != MessageRequest::Stage::awaiting_match || send->settled)
     return refuse(source, fmt::format("an acknowledgement of synchronous send {}, which waits for none",
                                       header.sender_request));

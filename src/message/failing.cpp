@@ -111,12 +111,33 @@ void PointToPoint::resume_suspended(FunctionRef<bool(const MessageRequest&)> whi
 
 void PointToPoint::close_context(std::uint32_t context) {
   closed_contexts_.insert(context);
-  matching_.drop_messages(context, [this](Message& message) { drop(message); });
+  std::vector<Message*> offered;
+  matching_.drop_messages(context, [&](Message& message) {
+    if (is_synchronous_offer(message.header))
+      offered.push_back(&message);
+    else
+      drop(message);
+  });
+  for (Message* message : offered) {
+    refuse_closed(message->process, message->header);
+    matching_.add(*message);
+  }
 }
 
-// The sender of a synchronous message waits for a receive that takes it.
+// The sender of a synchronous message waits for a receive that takes it. An offer stays until its sender
+// takes it back: were it answered, the sender could not tell whether it was received.
 void PointToPoint::refuse_closed(ProcessIndex source, const MessageHeader& header) {
-  if (header.kind == MessageHeader::Kind::eager_synchronous) acknowledge_match(source, header);
+  if (header.kind == MessageHeader::Kind::eager_synchronous || is_synchronous_offer(header))
+    acknowledge_match(source, header, true);
+}
+
+// A send of which the receiver says that nobody takes it, because the communicator was revoked there.
+void PointToPoint::on_vain_send(MessageRequest& send) {
+  if (send.settled) return;
+  if (send.stage == MessageRequest::Stage::exposed) return fail(send, ErrorClass::revoked);
+  if (send.mode == SendMode::synchronous && send.fault == ErrorClass::success)
+    send.fault = ErrorClass::revoked;
+  settle(send);
 }
 
 }  // namespace hawser

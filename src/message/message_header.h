@@ -14,12 +14,13 @@ struct [[gnu::may_alias]] MessageHeader {
   enum class Kind : std::uint8_t {
     eager,              // the whole message follows
     eager_synchronous,  // same, and the sender waits for `matched` (MPI_Ssend)
-    rendezvous,         // an offer of the message
-    matched,            // reply to eager_synchronous; `sender_request` names the send
-    cancel,             // the sender asks to take back `sender_request`
-    cancel_reply,       // flags is 1 if it could be taken back, else 0
-    mark,               // how far the sender's eager messages have come (message/eager_window.h)
-    report,             // reply to a mark: how much of them the receiver holds
+    rendezvous,         // an offer of the message; flags is 1 if the send is synchronous
+    matched,       // reply to eager_synchronous; `sender_request` names the send. flags is 1 if no receive
+                   // will take it (also said of a synchronous send that was offered)
+    cancel,        // the sender asks to take back `sender_request`
+    cancel_reply,  // flags is 1 if it could be taken back, else 0
+    mark,          // how far the sender's eager messages have come (message/eager_window.h)
+    report,        // reply to a mark: how much of them the receiver holds
   };
   HandlerId handler = HandlerId::message;
   TrafficClass traffic = TrafficClass::blocking;

@@ -216,6 +216,7 @@ bool PointToPoint::transmit(Peer& peer, MessageRequest& request) {
   if (short_enough && (peer.window.open() || request.bytes.size <= Message::inline_bytes))
     return transmit_eager(peer, request, header);
   header.kind = MessageHeader::Kind::rendezvous;
+  header.flags = request.mode == SendMode::synchronous;
   header.sender_request = request.handle;
   // The channel may not report before this call returns, but the stage must be right whenever it does.
   const MessageRequest::Stage former = request.stage;
@@ -393,9 +394,10 @@ void PointToPoint::fetch(ProcessIndex process, const MessageHeader& header, cons
   channel.fetch(process, token, into, &receive.transfer());
 }
 
-void PointToPoint::acknowledge_match(ProcessIndex process, const MessageHeader& header) {
+void PointToPoint::acknowledge_match(ProcessIndex process, const MessageHeader& header, bool in_vain) {
   MessageHeader answer = header;
   answer.kind = MessageHeader::Kind::matched;
+  answer.flags = in_vain;
   answer.urgent = 0;
   reply(process, answer);
 }
@@ -408,8 +410,7 @@ void PointToPoint::release_context(std::uint32_t context) {
 // Gives up a message that is out of the queues and that nobody will receive.
 void PointToPoint::drop(Message& message) {
   // Its sender may wait for a receive that takes it.
-  if (message.header.kind == MessageHeader::Kind::eager_synchronous && closed(message.header.context))
-    acknowledge_match(message.process, message.header);
+  if (closed(message.header.context)) refuse_closed(message.process, message.header);
   if (message.arriving) {
     message.dropped = true;
     return;  // on_arrived gives it back

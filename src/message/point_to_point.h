@@ -294,12 +294,16 @@ class PointToPoint final : public ActiveMessageHandler {
   void fetch(ProcessIndex process, const MessageHeader& header, const ExposeToken& token, std::int64_t size,
              MessageRequest& receive);
   bool withdraw_shown(MessageRequest& receive);
-  void acknowledge_match(ProcessIndex process, const MessageHeader& header);
+  void acknowledge_match(ProcessIndex process, const MessageHeader& header, bool in_vain = false);
   void drop(Message& message);
   bool closed(std::uint32_t context) const {
     return !closed_contexts_.empty() && closed_contexts_.count(context) != 0;
   }
   void refuse_closed(ProcessIndex source, const MessageHeader& header);
+  static bool is_synchronous_offer(const MessageHeader& header) {
+    return header.kind == MessageHeader::Kind::rendezvous && header.flags != 0;
+  }
+  void on_vain_send(MessageRequest& send);
   void end_in_error(MessageRequest& request, ErrorClass why);
   MessageRequest* send_named(ProcessIndex source, const MessageHeader& header);
   void on_matched(ProcessIndex source, const MessageHeader& header);

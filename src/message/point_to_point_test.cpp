@@ -64,6 +64,32 @@ TEST_P(PairTest, StandardAndSynchronousBothOrders) {
   }
 }
 
+// The receiver's program revoked the communicator before or after the message came; the sender's has not
+// heard of it.
+TEST_P(PairTest, SynchronousIntoAClosedContextFails) {
+  for (const bool closed_first : {true, false}) {
+    const std::uint32_t closed = context + (closed_first ? 1 : 2);
+    auto data = pattern(GetParam(), 3);
+    if (closed_first) receiver_.close_context(closed);
+    MessageRequest& send = sender_.isend(SendMode::synchronous, {1, closed, 0, 5}, bytes_of(data));
+    MessageRequest& standard = sender_.isend(SendMode::standard, {1, closed, 0, 5}, bytes_of(data));
+    network_.settle();
+    if (!closed_first) {
+      EXPECT_FALSE(send.complete);
+      receiver_.close_context(closed);
+      network_.settle();
+    }
+    ASSERT_TRUE(send.complete && standard.complete);
+    EXPECT_EQ(send.status.error, ErrorClass::revoked);
+    // Its buffer is free, which is all that the end of a standard send says.
+    EXPECT_EQ(standard.status.error, ErrorClass::success);
+    EXPECT_EQ(network_.exposed(), 0u);
+    EXPECT_EQ(network_.lane(0).bad_packet() + network_.lane(1).bad_packet(), "");
+    sender_.release(send);
+    sender_.release(standard);
+  }
+}
+
 // Of something that can be too long.
 class TruncationTest : public PairTest {};
 

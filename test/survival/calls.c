@@ -118,12 +118,17 @@ static void agreement(int acknowledged) {
 static void revoking(MPI_Comm comm) {
   int value = 0, revoked = 0, own, size;
   MPI_Comm made;
-  MPI_Request requests[2];
+  MPI_Request requests[4];
   MPI_Comm_rank(comm, &own);
   MPI_Comm_size(comm, &size);
   CHECK(MPI_Irecv(&value, 1, MPI_INT, (own + 1) % size, 1, comm, &requests[0]) == MPI_SUCCESS);
   CHECK(MPI_Isend(large, 100000, MPI_INT, (own + 1) % size, 2, comm, &requests[1]) == MPI_SUCCESS);
+  CHECK(MPI_Issend(&own, 1, MPI_INT, (own + 1) % size, 3, comm, &requests[2]) == MPI_SUCCESS);
+  CHECK(MPI_Issend(large, 100000, MPI_INT, (own + 1) % size, 4, comm, &requests[3]) == MPI_SUCCESS);
   if (own == 1) MPIX_Comm_revoke(comm);
+  /* Nobody receives them. */
+  CHECK(class_of(MPI_Wait(&requests[2], MPI_STATUS_IGNORE)) == MPIX_ERR_REVOKED);
+  CHECK(class_of(MPI_Wait(&requests[3], MPI_STATUS_IGNORE)) == MPIX_ERR_REVOKED);
   CHECK(class_of(MPI_Wait(&requests[0], MPI_STATUS_IGNORE)) == MPIX_ERR_REVOKED);
   /* That a send is over says only that its buffer is free. */
   int sent = class_of(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
