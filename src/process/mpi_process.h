@@ -195,6 +195,7 @@ class MpiProcess final : public Progress, public ToolSource {
   Result<> synchronize_all();
   Result<> meet_at_launcher();
   void look_for_losses();
+  void end_failed();
   // That the launcher must hear, before the process may sleep.
   bool any_news() const { return (lane_.any_losses() || survival_.any_answers()) && !launcher_is_busy_; }
   void on_loss(Lane::Loss loss);

@@ -157,7 +157,13 @@ void MpiProcess::look_for_losses() {
   if (!losses_.empty()) [[unlikely]]
     abort_after_loss();
   if (survival_.any()) [[unlikely]]
-    survival_.sweep();
+    end_failed();
+}
+
+// What waits for processes that have failed, or in communicators that were revoked.
+void MpiProcess::end_failed() {
+  survival_.sweep();
+  if (windows_.any()) windows_.end_failed();
 }
 
 // A process that cannot be reached may live, and think the same of this one. The launcher ends it, and then
@@ -199,7 +205,7 @@ void MpiProcess::abort_after_loss() {
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {
   if (survival_.any()) [[unlikely]]
-    survival_.sweep();
+    end_failed();
   if (may_stand_in_) note_awaited();
   wait(done);
   if (may_stand_in_) arm_for_left_reads();

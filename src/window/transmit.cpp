@@ -117,6 +117,9 @@ void WindowEngine::send_operation(WindowPeer& peer, const WindowCall& call, Wind
 }
 
 void WindowEngine::push(WindowPeer& peer) {
+  // Its requests have ended, so what they would send may not be there any more.
+  if (trouble().any() && trouble().has_failed(peer.link.process)) [[unlikely]]
+    return;
   while (WindowOperation* const operation = peer.queue.front()) {
     if (peer.lock == WindowPeer::Lock::asked) return;
     if (!transmit(peer, *operation)) return;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "message/transfer.h"
 #include "mpi/failure.h"
@@ -30,6 +31,7 @@ Result<> WindowRequest::finish() { return result_of(failure_); }
 Result<> result_of(const FailureOnWire& refused) {
   const auto error = static_cast<ErrorClass>(refused.error);
   if (error == ErrorClass::success) return {};
+  if (error == ErrorClass::proc_failed) return failure(error, "the target has failed");
   return failure(error, "the target refused {} bytes at {:#x}, which are not in its window",
                  refused.place.bytes, static_cast<std::uint64_t>(refused.place.displacement));
 }
@@ -96,6 +98,19 @@ bool WindowEngine::flushed() const {
   for (const WindowLink* link = waiting_links_.front(); link != nullptr; link = waiting_links_.next(link))
     if (!trouble().has_failed(link->process)) return false;
   return true;
+}
+
+// What the channel has is ended by the channel. The rest stays until the window's end, but nobody waits for
+// it.
+void WindowEngine::end_failed() {
+  operations_.for_each([this](WindowOperation& operation) {
+    using Stage = WindowOperation::Stage;
+    const bool of_channel = operation.stage == Stage::exposed || operation.stage == Stage::native;
+    if (operation.request == nullptr || of_channel || !trouble().has_failed(operation.peer->link.process))
+      return;
+    const FailureOnWire failed{static_cast<std::int32_t>(ErrorClass::proc_failed), 0, {}};
+    std::exchange(operation.request, nullptr)->end(failed);
+  });
 }
 
 void WindowEngine::forget(Window& window) {

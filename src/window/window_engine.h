@@ -40,6 +40,8 @@ class WindowEngine final : public ActiveMessageHandler {
     return !(waiting_peers_.empty() && waiting_links_.empty() && !server_.busy()) && advance();
   }
   bool any() const { return !windows_.empty(); }
+  // Ends requests that wait for processes that have failed.
+  void end_failed();
   // True when nothing waits for room.
   bool flushed() const;
 

@@ -127,6 +127,10 @@ class WindowOperationPool {
     for (auto& type : operation.kept_types) type = nullptr;
     free_.push_back(&operation);
   }
+  template <class Visit>
+  void for_each(Visit visit) {
+    for (WindowOperation& operation : operations_) visit(operation);
+  }
   // Null: none has this number.
   WindowOperation* find(std::uint32_t number) const { return numbers_.find(number); }
 

@@ -159,6 +159,13 @@ class Calls(unittest.TestCase):
                     self.assertEqual(result.returncode, 0, result.stderr)
                     self.assertEqual(result.stdout, "the window's end was told\n")
 
+    def test_of_requests_of_a_failed_target(self):
+        for place in PLACES:
+            with self.subTest(place):
+                result = run(place, "window_requests", "shared" if place == "shared memory" else "apart", ranks=3)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertEqual(result.stdout, "all requests have ended\n")
+
     def test_errors_that_nobody_handles_end_the_job(self):
         result = run("shared memory", "calls", "unhandled", ranks=4)
         self.assertNotEqual(result.returncode, 0)
