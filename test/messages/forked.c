@@ -1,5 +1,5 @@
-/* Ranks fork, and the children end in several ways. usage: forked init|session
- * The job must go on as if there were no children. */
+/* Ranks fork, and the children end in several ways; ranks run commands by system and popen. Messages are under
+ * way meanwhile, or MPI is over. The job must go on as if there were no children. usage: forked init|session */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,13 +48,32 @@ static void scribble(void) {
   memset(outgoing, 'c', large);
 }
 
-static void exchange(int with_child) {
+static void make_child(void) { check(child(scribble) == 0, "a child that only writes to memory failed"); }
+
+/* More than a pipe holds. */
+static void run_commands(void) {
+  enum { lines = 50000 };
+  char line[64];
+  int expected = 0;
+  fflush(NULL);
+  const int status = system("exit 3");
+  check(WIFEXITED(status) && WEXITSTATUS(status) == 3, "system ended otherwise");
+  FILE* output = popen("seq 1 50000", "r");
+  check(output != NULL, "popen failed");
+  while (fgets(line, sizeof line, output) != NULL) check(atoi(line) == ++expected, "popen read other lines");
+  check(pclose(output) == 0 && expected == lines, "popen ended otherwise");
+  FILE* input = popen("read word && test $word = hello", "w");
+  check(input != NULL && fputs("hello\n", input) >= 0 && pclose(input) == 0, "popen did not write");
+}
+
+/* Messages are under way meanwhile. */
+static void exchange(void (*meanwhile)(void)) {
   MPI_Request requests[2];
   memset(incoming, 0, large);
   memset(outgoing, 'a' + rank, large);
   MPI_Irecv(incoming, large, MPI_BYTE, (rank + size - 1) % size, 1, everyone, &requests[0]);
   MPI_Isend(outgoing, large, MPI_BYTE, (rank + 1) % size, 1, everyone, &requests[1]);
-  if (with_child) check(child(scribble) == 0, "a child that only writes to memory failed");
+  meanwhile();
   MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
   const char expected = (char)('a' + (rank + size - 1) % size);
   for (int i = 0; i < large; ++i) check(incoming[i] == expected, "other data came");
@@ -77,23 +96,25 @@ int main(int argc, char** argv) {
   MPI_Comm_size(everyone, &size);
   incoming = malloc(large);
   outgoing = malloc(large);
-  exchange(0);
+  exchange(do_nothing);
   check(child(do_nothing) == 0, "a child that does nothing failed");
-  exchange(1);
+  exchange(make_child);
+  exchange(run_commands);
   check(child(send_something) != 0, "a child sent a message");
   check(child(finalize) != 0, "a child called MPI_Finalize");
   check(child(open_session) != 0, "a child opened a session");
   check(child(end_the_job) == 7, "a child that called MPI_Abort ended otherwise");
-  exchange(1);
+  exchange(make_child);
   MPI_Barrier(everyone);
   MPI_Comm_free(&everyone);
   if (sessions) {
     MPI_Session_finalize(&session);
-    /* The rank itself leaves the job when it ends; its child must not. */
-    check(child(do_nothing) == 0, "a child after the session failed");
   } else {
     MPI_Finalize();
   }
+  /* The rank itself leaves the job when it ends; its child must not. */
+  if (child(do_nothing) != 0) return 4;
+  run_commands();
   if (rank == 0) printf("all went on\n");
   return 0;
 }
