@@ -1,5 +1,6 @@
-/* Ranks fork, and the children end in several ways; ranks run commands by system and popen. Messages are under
- * way meanwhile, or MPI is over. The job must go on as if there were no children. usage: forked init|session */
+/* Ranks fork, and the children end in several ways; ranks run commands by system and popen. Messages are
+ * under way meanwhile, or MPI is over. usage: forked init|session
+ * The job must go on as if there were no children. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
