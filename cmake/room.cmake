@@ -29,8 +29,10 @@ endfunction()
 function(hawser_unity target)
   if(HAWSER_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
-    # Sources count as headers then, and coroutines' frames as types of headers.
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # Sources count as headers then, and coroutines' frames as types of headers.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
   endif()
 endfunction()
 
