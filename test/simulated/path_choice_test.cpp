@@ -106,5 +106,29 @@ TEST(PathChoice, TwoEnginesAreUsedWhereOneIsSlowerThanThePort) {
   EXPECT_EQ(on_demand, 0u);
 }
 
+const std::string two_engines =
+    "link-rate 1GB/s chunk 4K lmc 2 link-latency 100ns switch-latency 140ns "
+    "send-engines 2 send-engine-rate 600MB/s receive-engines 2 "
+    "receive-engine-rate 600MB/s ";
+
+// No path is blamed for what the own engine cannot do, and the peers learn from each other.
+TEST(PathChoice, EnginesAreFoundBeforePathsAreTried) {
+  for (const Case& which : {Case{"ring", 24, "fat-tree-144", two_engines, ring, 64 << 10, 6},
+                            Case{"ring", 24, "fat-tree-144", two_engines, ring, 1 << 20, 3},
+                            Case{"all-to-all", 24, "fat-tree-144", two_engines, all_to_all, 64 << 10, 4}}) {
+    const double best = time_of(which, "1", "2");
+    EXPECT_LE(time_of(which, "auto", "auto"), 1.1 * best) << which.name;
+    EXPECT_LE(1.25 * best, time_of(which, "1", "1")) << which.name;
+  }
+}
+
+// Where there is one engine a port, to look for more costs nothing.
+TEST(PathChoice, LookingForEnginesCostsNothingWhereThereIsOne) {
+  for (const Case& which : {Case{"ring", 24, "fat-tree-144", tree, ring, 64 << 10, 3},
+                            Case{"ring", 24, "fat-tree-144", tree, ring, 1 << 20, 3},
+                            Case{"all-to-all", 24, "fat-tree-144", tree, all_to_all, 64 << 10, 3}})
+    EXPECT_LE(time_of(which, "auto", "auto"), 1.02 * time_of(which, "1", "1")) << which.name;
+}
+
 }  // namespace
 }  // namespace hawser

@@ -148,7 +148,7 @@ bool StripeEngine::post(StripedTransfer& transfer) {
 
 // Whether its next piece may take another path than the last one.
 bool StripeEngine::may_move(const StripedTransfer& transfer) const {
-  return transfer.peer_->paths().several() && transfer.sides_ == Sides::two &&
+  return transfer.peer_->paths().restless() && transfer.sides_ == Sides::two &&
          context_.program == ProgramState::waits;
 }
 

@@ -34,6 +34,7 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
   weights_.add(place.bytes_per_second);
   at_once_ += !place.on_demand;
   several_ = policy_->prefers() && (several_ || place.paths * context_.ways.engines > 1);
+  restless_ = several_;
 }
 
 void SubchannelSelector::on_ready(const Subchannel& subchannel) {
@@ -82,9 +83,10 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   // Who waits is there as soon as something is done, or as soon as it has a core.
   const Nanoseconds not_before = context_.waited ? context_.now : polling.polled_before();
   RailTraffic& traffic = subchannel.rail.traffic;
-  spread_of(subchannel)
-      .on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now},
-               traffic.spread);
+  PathSpread& spread = spread_of(subchannel);
+  spread.on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now},
+                 traffic.spread);
+  restless_ = spread.restless(traffic.spread);
   look_for_wanted();
 }
 

@@ -51,6 +51,8 @@ class SubchannelSelector {
   // Whether some rail has several, or would have on demand, of which those are used that were measured to be
   // good.
   bool several() const { return several_; }
+  // Whether bytes that are posted later may find a better one of them.
+  bool restless() const { return restless_; }
   // A stripe is about to be posted; one was done, and is not queued any more.
   void on_stripe_posted(const Subchannel& subchannel, WorkEntry& entry) {
     if (several())
@@ -125,6 +127,7 @@ class SubchannelSelector {
   std::vector<SubchannelView> views_;
   std::int32_t at_once_ = 0;
   bool several_ = false;
+  bool restless_ = false;
   bool wants_more_ = false;
   int ready_ = 0;
   int suspected_ = 0;

@@ -58,6 +58,8 @@ class CongestionWindow {
     limited_ = true;
     return false;
   }
+  // Begins with what is known of another way to the same peer.
+  void begin_as(const CongestionWindow& other) { bytes_ = std::max(bytes_, other.bytes_); }
   // Bytes of all requests that were done; to be kept with each request that is posted.
   std::int64_t delivered() const { return delivered_; }
   // A request was found done at `now`, and was not yet at `before`; what delivered() was when it was posted.

@@ -13,8 +13,7 @@ constexpr double hint_weight = 4;
 constexpr double clearly = 1.1;
 // Who reaches so much of the port tries no other way.
 constexpr double well = 0.6;
-// If none of many reached so much, it is perhaps the engine that is slower than the port.
-constexpr double one_engine_reaches = 0.9, best_keep = 0.99, port_best_keep = 0.998;
+constexpr double port_best_keep = 0.998;
 // Samples between trials of other ways, doubled from the first to the second.
 constexpr int first_rest = 16, longest_rest = 256;
 // The first one may have seen what was posted before.
@@ -23,6 +22,8 @@ constexpr int trial_samples = 3;
 constexpr double fast = 0.8;
 // Slow samples in a row that one bears who did well on a path before.
 constexpr int patience = 2;
+// Time of a sample, if it began with nothing under way, in which perhaps no data moved.
+constexpr Nanoseconds latency = 10 * microsecond;
 constexpr Nanoseconds longest_sample = 100 * microsecond;
 // In less time than that latency counts for too much.
 constexpr double shortest_sample = 30e-6;
@@ -42,54 +43,58 @@ PathSpread::PathSpread(int paths, int engines, double nominal, std::uint64_t see
       engines_(static_cast<std::uint16_t>(engines)),
       nominal_(nominal),
       random_(seed),
+      choice_of_engines_(engines),
       rest_(first_rest),
       restless_(restless),
       open_(open) {}
 
 // Connections that are made on demand.
 
-ConnectionSet PathSpread::connections(Spread way, int path) const {
-  const auto first = [](int count) {
-    return count < 64 ? (ConnectionSet{1} << count) - 1 : ~ConnectionSet{0};
-  };
-  switch (way) {
-    case Spread::one:
-      return connection(path, 0);
-    case Spread::engines:
-      return path * engines_ < 64 ? first(engines_) << path * engines_ : 0;
-    case Spread::all:
-      return first(paths_ * engines_);
-  }
-  return 0;
+ConnectionSet PathSpread::connections(Spread way, int path, int engines) const {
+  ConnectionSet all = 0;
+  const int first = way == Spread::all ? 0 : path, end = way == Spread::all ? paths_ : path + 1;
+  for (int i = first; i < end; ++i)
+    for (int engine = 0; engine < engines; ++engine) all |= connection(i, engine);
+  return all;
 }
 
 ConnectionSet PathSpread::needed() const {
-  ConnectionSet all = connections(way(), path_);
+  ConnectionSet all = connections(Spread::one, path_, choice_of_engines_.wanted());
+  if (course_.way == Spread::all || next_trial_) all |= connections(Spread::all, path_, engines_of_all());
   if (next_path_.has_value()) all |= connection(*next_path_, 0);
-  if (next_trial_.has_value()) all |= connections(*next_trial_, path_);
   return all;
+}
+
+// Each path has a queue pair of its own.
+int PathSpread::engines_of_all() const {
+  return std::max(1, (choice_of_engines_.base() + paths_ - 1) / paths_);
+}
+
+int PathSpread::usable_engines() const {
+  for (const int engines : {choice_of_engines_.wanted(), choice_of_engines_.base()})
+    if (open(Spread::one, path_, engines)) return engines;
+  return 1;
 }
 
 void PathSpread::on_open(int path, int engine) {
   open_ |= connection(path, engine);
-  const Spread way_before = way();
-  const int path_before = path_;
-  if (next_path_.has_value() && open(Spread::one, *next_path_)) move_to(*next_path_);
-  if (next_trial_.has_value() && open(*next_trial_, path_)) start_trial(*next_trial_);
-  change(way_before, path_before);
+  if (next_path_.has_value() && open(Spread::one, *next_path_, 1)) move_to(*next_path_);
+  if (next_trial_ && open(Spread::all, path_, engines_of_all())) start_trial();
+  follow();
 }
 
 // It makes do with what is open, until it is slow again.
 void PathSpread::on_refused() {
-  const Spread way_before = way();
-  const int path_before = path_;
   next_path_.reset();
-  next_trial_.reset();
-  if (trial_ > 0 && !open(trial_way_, path_)) trial_ = 0;
-  if (!open(Spread::one, path_) && open(Spread::one, 0)) move_to(0);
-  if (!open(way_, path_)) way_ = Spread::one;
+  next_trial_ = false;
+  choice_of_engines_.on_refused();
+  if (!open(Spread::all, path_, engines_of_all())) {
+    trial_ = 0;
+    way_ = Spread::one;
+  }
+  if (!open(Spread::one, path_, 1) && open(Spread::one, 0, 1)) move_to(0);
   samples_ = 0;
-  change(way_before, path_before);
+  follow();
 }
 
 void PathSpread::move_to(int path) {
@@ -99,24 +104,28 @@ void PathSpread::move_to(int path) {
   slow_ = 0;
 }
 
-void PathSpread::start_trial(Spread way) {
+void PathSpread::start_trial() {
   trial_ = trial_samples;
-  trial_way_ = way;
-  next_trial_.reset();
+  next_trial_ = false;
 }
 
 // What is done from now on belongs to another choice than what is under way.
-void PathSpread::change(Spread way_before, int path_before) {
-  if (way_before == way() && path_before == path_) return;
+void PathSpread::follow() {
+  const Spread other = way_ == Spread::one ? Spread::all : Spread::one;
+  Course course{trial_ > 0 ? other : way_, path_, 1};
+  course.engines = course.way == Spread::all ? engines_of_all() : usable_engines();
+  if (course == course_) return;
   ++choice_;
   sample_.done = 0;
   sample_.others = sample_.queued;
-  sample_.another_way = way_before != way();
+  sample_.another_way = course.way != course_.way || course.engines != course_.engines;
+  course_ = course;
+  sample_.stripes = 0;
 }
 
 std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now) {
   // Counts anew now and then, for what failed is not told here.
-  if (on_port == 0) sample_ = {.begin = now, .alone = true};
+  if (on_port == 0) sample_ = {.begin = now, .fresh = true, .alone = true};
   sample_.alone = sample_.alone && on_port == sample_.queued;
   sample_.queued += bytes;
   return choice_;
@@ -125,13 +134,12 @@ std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nan
 // Whatever is measured.
 void PathSpread::wander() {
   if (restless_ == 0 || random_.below(restless_) != 0) return;
-  const Spread way_before = way();
-  const int path_before = path_;
   next_path_.reset();
-  next_trial_.reset();
+  next_trial_ = false;
   leave_path();
-  begin_trial(false);
-  change(way_before, path_before);
+  if (engines_ > 1) choice_of_engines_.wander(random_.below(engine_levels * 8));
+  begin_trial();
+  follow();
 }
 
 void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
@@ -141,16 +149,26 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   if (still_changing(stripe)) return;
   sample_.done += stripe.bytes;
   const Nanoseconds time = stripe.now - sample_.begin;
-  if (sample_.queued > 0 && time < longest_sample) return;
+  // Engines are done about at the same time: where one of them is, others have moved much of what is not.
+  ++sample_.stripes;
+  const bool uneven = course_.way == Spread::one && sample_.stripes % course_.engines != 0;
+  if (sample_.queued > 0 && (time < longest_sample || uneven)) return;
   const bool sharp = (stripe.now - stripe.not_before) * sharpness <= time;
   const auto bytes = static_cast<double>(sample_.done);
-  const Spread way_before = way();
-  const int path_before = path_;
-  if (sample_.alone && open(way(), path_) && sharp && time > 0 && bytes >= shortest_sample * nominal_)
-    note(std::min(1.0, bytes / nominal_ * static_cast<double>(second) / static_cast<double>(time)), hints);
+  if (sample_.alone && open(course_.way, course_.path, course_.engines) && sharp && time > 0 &&
+      bytes >= shortest_sample * nominal_)
+    note(rate_of(time), hints);
   sample_.done = 0;
+  sample_.fresh = false;
+  sample_.stripes = 0;
   sample_.begin = stripe.now;
-  change(way_before, path_before);
+  follow();
+}
+
+double PathSpread::rate_of(Nanoseconds time) const {
+  if (sample_.fresh) time -= std::min(latency, time / 4);
+  const double seconds = static_cast<double>(time) / static_cast<double>(second);
+  return std::min(1.0, static_cast<double>(sample_.done) / nominal_ / seconds);
 }
 
 // After a change the next sample begins when what was posted before is done; after one of the way, when what
@@ -170,23 +188,34 @@ bool PathSpread::still_changing(const StripeDone& stripe) {
   return true;
 }
 
-bool PathSpread::offers(Spread way) const {
-  if (way == Spread::engines) return engines_ > 1;
-  return way == Spread::one || paths_ > 1;
-}
-
 double PathSpread::value(Spread way, const SpreadHints& hints) const {
   return ways_[static_cast<std::size_t>(way)].with(hints.mean(way), hint_weight);
 }
 
 void PathSpread::note(double rate, SpreadHints& hints) {
-  const Spread taken = way();
+  const Course taken = course_;
   if (trial_ > 0) --trial_;
-  hints.add(taken, rate);
-  ways_[static_cast<std::size_t>(taken)].add(rate, peer_keep);
-  if (taken != Spread::all) judge_path(rate, hints);
-  if (taken == Spread::one) best_ = std::max(rate, best_ * best_keep);
-  if (trial_ == 0) choose_way(hints);
+  if (taken.way == Spread::one) {
+    const std::size_t found = hints.engines.level();
+    const bool changed = choice_of_engines_.on_sample(taken.engines, rate, hints.engines);
+    if (hints.engines.level() != found) hints.forget();
+    if (changed) {
+      ways_ = {RateMean{0, 0}, RateMean{0, 0}};
+      slow_ = 0;
+      return;
+    }
+    const int usual = choice_of_engines_.base();
+    // More engines that do not help say that it is the path.
+    if (taken.engines > usual && !choice_of_engines_.trying()) judge_path(rate, hints);
+    // So do fewer, while others are made on a new path, that are slower than fewer were elsewhere.
+    if (taken.engines < usual && rate < fast * choice_of_engines_.reached(taken.engines, hints.engines))
+      judge_path(rate, hints);
+    if (taken.engines != usual) return;
+  }
+  hints.add(taken.way, rate);
+  ways_[static_cast<std::size_t>(taken.way)].add(rate, peer_keep);
+  if (taken.way == Spread::one) judge_path(rate, hints);
+  if (trial_ == 0 && !choice_of_engines_.trying()) choose_way(hints);
 }
 
 void PathSpread::judge_path(double rate, const SpreadHints& hints) {
@@ -196,7 +225,8 @@ void PathSpread::judge_path(double rate, const SpreadHints& hints) {
     next_path_.reset();
     return;
   }
-  if (++slow_ <= (settled_ ? patience : 0) || next_path_.has_value()) return;
+  ++slow_;
+  if (slow_ <= (settled_ ? patience : 0) || next_path_.has_value() || choice_of_engines_.trying()) return;
   leave_path();
 }
 
@@ -204,41 +234,35 @@ void PathSpread::leave_path() {
   if (paths_ < 2) return;
   const int next =
       (path_ + 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(paths_ - 1)))) % paths_;
-  if (open(Spread::one, next))
+  if (open(Spread::one, next, 1))
     move_to(next);
   else
     next_path_ = next;
 }
 
 void PathSpread::choose_way(const SpreadHints& hints) {
-  Spread best = Spread::one;
-  for (const Spread way : {Spread::engines, Spread::all})
-    if (offers(way) && value(way, hints) > clearly * value(best, hints)) best = way;
+  const Spread best = paths_ > 1 && value(Spread::all, hints) > clearly * value(Spread::one, hints)
+                          ? Spread::all
+                          : Spread::one;
   if (best != way_) {
     way_ = best;
     samples_ = 0;
     return;
   }
-  const bool engine_is_slow = way_ == Spread::one && engines_ > 1 && best_ < one_engine_reaches;
   const bool slow = value(way_, hints) < well;
-  if (!slow && !engine_is_slow) next_trial_.reset();
-  if (!(slow || engine_is_slow) || next_trial_.has_value() || ++samples_ < rest_) return;
+  if (!slow) next_trial_ = false;
+  if (!slow || next_trial_ || ++samples_ < rest_) return;
   samples_ = 0;
   rest_ = std::min(2 * rest_, longest_rest);
-  begin_trial(!slow);
+  begin_trial();
 }
 
-void PathSpread::begin_trial(bool only_engines) {
-  for (std::size_t i = 0; i < spread_ways; ++i) {
-    turn_ = static_cast<std::uint8_t>((turn_ + 1) % spread_ways);
-    const auto way = static_cast<Spread>(turn_);
-    if (way == way_ || !offers(way) || (only_engines && way != Spread::engines)) continue;
-    if (open(way, path_))
-      start_trial(way);
-    else
-      next_trial_ = way;
-    return;
-  }
+void PathSpread::begin_trial() {
+  if (paths_ < 2) return;
+  if (way_ == Spread::all || open(Spread::all, path_, engines_of_all()))
+    start_trial();
+  else
+    next_trial_ = true;
 }
 
 }  // namespace hawser

@@ -3,11 +3,11 @@
 // path may be free, and it takes a search to find it; where each path is slower than the port several are
 // needed, and several engines where an engine is (V07 4, 7 and 8). Which of these it is, is measured:
 //
-// - A way is one connection, all engines of one path, or all paths. As long as the bytes that a peer's
-//   messages move have a port to themselves, each 100 us of them, or each message, is a sample of the way:
-//   its rate as part of the port's. While a peer has few samples, those of other peers of the port count too
-//   (SpreadHints). The simpler way is taken unless another is clearly better; while none does well, one
-//   sample in many tries another.
+// - A way is one path, or all. As long as the bytes that a peer's messages move have a port to themselves,
+//   each 100 us of them, or each message, is a sample of the way: its rate as part of the port's. While a
+//   peer has few samples, those of other peers of the port count too (SpreadHints). One path is taken unless
+//   all are clearly better; while it does not do well, one sample in many tries all.
+// - How many engines are used is found out first (EngineChoice): meanwhile no path is blamed.
 // - A path that is slow several times in a row is left for another one, drawn at random. Who came to it last
 //   leaves at once, who was there before is patient: so of two who meet one goes, and who has found a free
 //   path is rarely moved. (REPS, arXiv 2407.21625, keeps what did well and draws anew what did not.)
@@ -22,29 +22,13 @@
 
 #include "base/random.h"
 #include "base/time.h"
+#include "rails/decision/engine_choice.h"
+#include "rails/decision/rate_mean.h"
 
 namespace hawser {
 
-enum class Spread : std::uint8_t { one, engines, all };
-inline constexpr std::size_t spread_ways = 3;
-
-// Mean rate of the latest samples, as part of a port's rate.
-class RateMean {
- public:
-  RateMean(double mean, double weight) : sum_(mean * weight), weight_(weight) {}
-  // What was known before weighs so much less.
-  void add(double rate, double keep) {
-    sum_ = sum_ * keep + rate;
-    weight_ = weight_ * keep + 1;
-  }
-  double mean() const { return sum_ / weight_; }
-  // With so many samples of that mean beside it.
-  double with(double mean, double weight) const { return (sum_ + mean * weight) / (weight_ + weight); }
-
- private:
-  double sum_;
-  double weight_;
-};
+enum class Spread : std::uint8_t { one, all };
+inline constexpr std::size_t spread_ways = 2;
 
 // What the peers of a port found; before that, what is expected.
 class SpreadHints {
@@ -54,10 +38,18 @@ class SpreadHints {
   // What one path reached at best, which is less than the port says where a bus is slower. It takes many
   // samples to believe that, for all paths may be crowded.
   double best() const { return best_; }
+  // Another number of engines is used: what was found says nothing.
+  void forget() { *this = SpreadHints{engines}; }
+
+  EngineHints engines;
+
+  SpreadHints() = default;
 
  private:
+  explicit SpreadHints(const EngineHints& known) : engines(known) {}
+
   double best_ = 1;
-  std::array<RateMean, spread_ways> ways_ = {RateMean{1, 2}, RateMean{0.75, 2}, RateMean{0.4, 2}};
+  std::array<RateMean, spread_ways> ways_ = {RateMean{1, 2}, RateMean{0.4, 2}};
 };
 
 // What was done of a peer's bytes on a port.
@@ -79,12 +71,18 @@ class PathSpread {
   PathSpread(int paths, int engines, double nominal, std::uint64_t seed,
              ConnectionSet open = ~ConnectionSet{0}, std::uint32_t restless = 0);
 
-  Spread way() const { return trial_ > 0 ? trial_way_ : way_; }
-  // The path that `one` and `engines` take.
-  int path() const { return path_; }
+  Spread way() const { return course_.way; }
+  // The path that `one` takes.
+  int path() const { return course_.path; }
+  // Engines of each path that messages take.
+  int engines() const { return course_.engines; }
   // Whether messages take this connection, if it works.
   bool takes(int path, int engine) const {
-    return way() == Spread::all || (path == path_ && (engine == 0 || way() == Spread::engines));
+    return engine < course_.engines && (course_.way == Spread::all || path == course_.path);
+  }
+  // Whether the next bytes of a message may be better off elsewhere than these.
+  bool restless(const SpreadHints& hints) const {
+    return paths_ > 1 || (engines_ > 1 && !hints.engines.one_suffices());
   }
 
   // A stripe is about to be posted. `on_port`: bytes queued on the port by the whole process before. Returns
@@ -109,22 +107,32 @@ class PathSpread {
   static constexpr double seconds_of_piece = 128e-6;
 
  private:
+  // What messages take.
+  struct Course {
+    Spread way = Spread::one;
+    int path = 0, engines = 1;
+    bool operator==(const Course&) const = default;
+  };
   ConnectionSet connection(int path, int engine) const { return connection(path, engine, engines_); }
-  ConnectionSet connections(Spread way, int path) const;
+  ConnectionSet connections(Spread way, int path, int engines) const;
   ConnectionSet needed() const;
-  bool open(Spread way, int path) const { return (connections(way, path) & ~open_) == 0; }
+  bool open(Spread way, int path, int engines) const {
+    return (connections(way, path, engines) & ~open_) == 0;
+  }
+  int engines_of_all() const;
+  int usable_engines() const;
   void move_to(int path);
-  void start_trial(Spread way);
+  void start_trial();
   void leave_path();
   void wander();
-  void change(Spread way_before, int path_before);
+  void follow();
   bool still_changing(const StripeDone& stripe);
-  bool offers(Spread way) const;
   double value(Spread way, const SpreadHints& hints) const;
+  double rate_of(Nanoseconds time) const;
   void note(double rate, SpreadHints& hints);
   void judge_path(double rate, const SpreadHints& hints);
   void choose_way(const SpreadHints& hints);
-  void begin_trial(bool only_engines);
+  void begin_trial();
 
   // The sample that is being taken.
   struct Sample {
@@ -132,7 +140,9 @@ class PathSpread {
     std::int64_t others = 0;  // of these, such as belong to earlier choices
     std::int64_t early = 0;   // and such as were posted beside those
     std::int64_t done = 0;
+    int stripes = 0;  // that were done
     Nanoseconds begin = 0;
+    bool fresh = false;        // nothing was under way at its begin
     bool alone = false;        // on the port
     bool another_way = false;  // than that of `others`
   };
@@ -141,14 +151,13 @@ class PathSpread {
   std::uint16_t engines_;
   double nominal_;
   Random random_;
+  EngineChoice choice_of_engines_;
 
-  std::array<RateMean, spread_ways> ways_ = {RateMean{0, 0}, RateMean{0, 0}, RateMean{0, 0}};
+  std::array<RateMean, spread_ways> ways_ = {RateMean{0, 0}, RateMean{0, 0}};
   Spread way_ = Spread::one;
-  int trial_ = 0;  // samples left of the trial of trial_way_
-  Spread trial_way_ = Spread::one;
-  std::uint8_t choice_ = 0;  // counts changes of the way and the path
-  std::uint8_t turn_ = 0;
-  double best_ = 1;  // of the latest samples of `one`
+  int trial_ = 0;            // samples left of the trial of the other way
+  std::uint8_t choice_ = 0;  // counts changes of the course
+  Course course_;
   int samples_ = 0;  // since the last trial, or since the way changed
   int rest_;         // samples between trials
 
@@ -158,9 +167,9 @@ class PathSpread {
 
   std::uint32_t restless_;
   ConnectionSet open_;
-  // Where it goes, and what it tries, when the connections for that are open.
+  // Where it goes, and whether it tries the other way, when the connections for that are open.
   std::optional<int> next_path_;
-  std::optional<Spread> next_trial_;
+  bool next_trial_ = false;
 
   Sample sample_;
 };

@@ -1,7 +1,10 @@
 #include "rails/recovery/connector.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 #include "base/planted_bug.h"
 #include "rails/recovery/address_book.h"
@@ -31,6 +34,38 @@ std::uint8_t smaller_mtu(std::uint8_t one, std::uint8_t other) {  // 0: unknown
 }
 
 std::span<const std::byte> probe_bytes(const ProbeBody& body) { return std::as_bytes(std::span(&body, 1)); }
+
+// Adapters deal queue pairs out to receive engines by their numbers. Whether another queue pair of the path
+// would get the same one as this number does.
+bool shares_engine(const Subchannel& subchannel, std::uint32_t number) {
+  const SubchannelPlace& place = subchannel.place;
+  const std::uint32_t engines = std::bit_ceil(place.engine + 1u);
+  return std::ranges::any_of(subchannel.peer.subchannels(), [&](const Subchannel& s) {
+    return s.place.pair == place.pair && s.place.path == place.path && s.place.engine < place.engine &&
+           s.queue_pair != nullptr && s.queue_pair->number() % engines == number % engines;
+  });
+}
+
+// What the network moves on a path is known from its other engines.
+void begin_as_beside(Subchannel& subchannel) {
+  const SubchannelPlace& place = subchannel.place;
+  for (const Subchannel& other : subchannel.peer.subchannels())
+    if (other.place.pair == place.pair && other.place.path == place.path &&
+        other.place.engine < place.engine && other.connected())
+      subchannel.traffic.stripe_flow.begin_as(other.traffic.stripe_flow);
+}
+
+// Makes others until one has an engine of its own; none is given back before, or its number would come again.
+void take_another_engine(const Subchannel& subchannel, const rdma::QueuePairInitAttributes& shape,
+                         std::unique_ptr<rdma::QueuePair>& queue_pair) {
+  std::array<std::unique_ptr<rdma::QueuePair>, 3> others;
+  for (auto& other : others) {
+    if (!shares_engine(subchannel, queue_pair->number())) return;
+    auto made = subchannel.rail.device().make_queue_pair(shape);
+    if (!made) return;
+    other = std::exchange(queue_pair, std::move(made).value());
+  }
+}
 
 }  // namespace
 
@@ -133,6 +168,7 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   shape.send_depth = static_cast<std::int32_t>(context_.knobs.rail_send_depth);
   shape.inline_bytes = resources_.inline_bytes;
   auto made = subchannel.rail.device().make_queue_pair(shape);
+  if (made) take_another_engine(subchannel, shape, made.value());
   if (!made) {
     if (subchannel.rail.up()) cap_.on_none_left(subchannel);
     return false;
@@ -229,6 +265,7 @@ void Connector::count_connected(Subchannel& subchannel) {
   subchannel.traffic.sent = subchannel.traffic.received = 0;
   ++context_.counters.connections_made;
   context_.counters.connections_on_demand += subchannel.place.on_demand;
+  if (subchannel.place.on_demand && subchannel.place.engine > 0) begin_as_beside(subchannel);
   // A window, and finishes on top, for every peer that may send here.
   if (subchannel.ends.receives_wanted == 0) {
     // The window is the peer's, however many there are on demand.

@@ -87,8 +87,8 @@ std::vector<SubchannelPlace> subchannel_places(const RailTable& own, const RailT
 
 std::optional<SubchannelPlace> place_on_demand(std::span<const SubchannelPlace> first, const Ways& wanted,
                                                std::size_t i) {
-  for (int path = 0; path < wanted.paths; ++path)
-    for (int engine = 0; engine < wanted.engines; ++engine) {
+  for (int engine = 0; engine < wanted.engines; ++engine)
+    for (int path = 0; path < wanted.paths; ++path) {
       if (!wanted.on_demand(path, engine)) continue;
       for (SubchannelPlace place : first) {
         if (place.path != 0 || place.engine != 0 || path >= place.paths || i-- > 0) continue;

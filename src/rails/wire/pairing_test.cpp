@@ -53,7 +53,7 @@ TEST(Pairing, EitherMayBeOnDemand) {
   EXPECT_EQ(all_of(one, one, {.paths = 2, .engines = 2, .paths_on_demand = true}),
             "0.0.0 0.0.1 (0.1.0) (0.1.1) ");
   EXPECT_EQ(all_of(one, one, {.paths = 2, .engines = 2, .paths_on_demand = true, .engines_on_demand = true}),
-            "0.0.0 (0.0.1) (0.1.0) (0.1.1) ");
+            "0.0.0 (0.1.0) (0.0.1) (0.1.1) ");
 }
 
 TEST(Pairing, AnEthernetHasOnePathUnlessANumberSaysMore) {

@@ -1,0 +1,141 @@
+#include "rails/decision/engine_choice.h"
+
+#include <algorithm>
+
+namespace hawser {
+namespace {
+
+// Who reaches so much of the port has engines enough.
+constexpr double enough = 0.9;
+// More have to be so much better. So much better is better at first sight, and so much is not.
+constexpr double clearly = 1.1, plainly = 1.25, hardly = 1.03;
+// Fewer that bring so much of it are as good.
+constexpr double as_good = 0.95;
+constexpr int trial_samples = 2;
+// If peers are slow so often in a row more are tried; by several, for each hears of it with its next message.
+constexpr std::uint8_t slow_samples = 2, tries_at_once = 4;
+// Where more did not help before, so many samples have to be about as good as the best, as an engine's are.
+constexpr std::uint8_t alike_samples = 2;
+// Of the weight of the samples before, what is left when one more comes.
+constexpr double recent_keep = 0.5;
+constexpr double best_keep = 0.998;
+constexpr int longest_rest = 1024;
+
+}  // namespace
+
+void EngineHints::add(std::size_t level, double rate) {
+  Level& tries = tries_[level];
+  if (rate > reached_[level] / as_good)
+    tries.alike = 1;
+  else if (rate >= as_good * reached_[level])
+    tries.alike = std::min<std::uint8_t>(tries.alike + 1, alike_samples);
+  reached_[level] = std::max(rate, reached_[level] * best_keep);
+  if (tries.since < tries.rest) ++tries.since;
+  tries.slow = rate < enough ? std::min<std::uint8_t>(tries.slow + 1, slow_samples) : 0;
+  if (level > 0 && since_fewer_ < rest_fewer_) ++since_fewer_;
+  if (level > 0 || rate < enough) return;
+  full_ = true;
+  level_ = 0;
+}
+
+bool EngineHints::one_suffices() const { return full_ && reached_[0] >= enough; }
+
+bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& round) {
+  Level& tries = tries_[level];
+  if (reached_[level] >= enough || rate < as_good * reached_[level]) return false;
+  if (tries.tried_at == 0 && tries.slow < slow_samples) return false;
+  const bool more = rate > clearly * tries.tried_at && (tries.tried_at == 0 || tries.alike == alike_samples);
+  if (!more && tries.since < tries.rest) {
+    if (tries.trying == tries_at_once || round == tries.round) return false;
+    ++tries.trying;
+    round = tries.round;
+    return true;
+  }
+  tries.trying = 1;
+  round = ++tries.round;
+  if (tries.tried_at > 0) tries.rest = static_cast<std::uint16_t>(std::min(2 * tries.rest, longest_rest));
+  tries.tried_at = std::max(rate, tries.tried_at);
+  tries.since = 0;
+  if (level == 0) full_ = false;
+  return true;
+}
+
+bool EngineHints::may_try_fewer() {
+  if (since_fewer_ < rest_fewer_) return false;
+  since_fewer_ = 0;
+  rest_fewer_ = static_cast<std::uint16_t>(std::min(4 * rest_fewer_, longest_rest));
+  return true;
+}
+
+EngineChoice::EngineChoice(int engines) : engines_(static_cast<std::uint8_t>(engines)) {
+  while (most_level_ + 1u < engine_levels && count(most_level_) < engines) ++most_level_;
+}
+
+int EngineChoice::count(std::size_t level) const { return std::min<int>(engines_, 1 << level); }
+
+std::size_t EngineChoice::level_of(int engines) const {
+  std::size_t level = 0;
+  while (level < most_level_ && count(level) < engines) ++level;
+  return level;
+}
+
+bool EngineChoice::take_up(std::size_t level) {
+  const bool another = level != level_;
+  level_ = static_cast<std::uint8_t>(level);
+  trial_.reset();
+  if (another) recent_ = {0, 0};
+  return another;
+}
+
+bool EngineChoice::on_sample(int engines, double rate, EngineHints& hints) {
+  if (most_level_ == 0) return false;
+  const std::size_t level = level_of(engines);
+  hints.add(level, rate);
+  if (trial_ == level) return judge_trial(rate, hints);
+  if (level == level_) recent_.add(rate, recent_keep);
+  if (trying()) return false;
+  const std::size_t found = std::min<std::size_t>(hints.level(), most_level_);
+  if (found != level_) return take_up(found);
+  if (level == level_) consider(rate, hints);
+  return false;
+}
+
+// An engine that is as slow as if there were more of them than there are is not to blame.
+void EngineChoice::consider(double rate, EngineHints& hints) {
+  const bool plausible = rate * count(most_level_) >= enough * count(level_);
+  if (level_ < most_level_ && rate < enough && plausible && hints.may_try_more(level_, rate, round_))
+    trial_ = static_cast<std::uint8_t>(level_ + 1);
+  else if (level_ > 0 && rate >= enough && hints.may_try_fewer())
+    trial_ = static_cast<std::uint8_t>(level_ - 1);
+  samples_ = 0;
+  tried_ = 0;
+}
+
+bool EngineChoice::judge_trial(double rate, EngineHints& hints) {
+  ++samples_;
+  tried_ = std::max(tried_, rate);
+  const bool last = samples_ == trial_samples;
+  const double before = recent_.mean();
+  bool better = false, worse = false;
+  if (*trial_ > level_) {
+    const double best = std::max(before, hints.reached(level_));
+    better = rate > plainly * best || (last && tried_ > clearly * best);
+    worse = rate < hardly * before;
+  } else {
+    worse = rate < as_good * before;
+    better = last && !worse;
+  }
+  if (better) {
+    hints.adopt(*trial_);
+    return take_up(*trial_);
+  }
+  if (worse || last) trial_.reset();
+  return false;
+}
+
+void EngineChoice::on_refused() {
+  take_up(0);
+  trial_.reset();
+}
+
+}  // namespace hawser

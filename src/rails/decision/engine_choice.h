@@ -1,0 +1,97 @@
+// EngineChoice: how many engines the messages of a peer use. An engine of an adapter serves one queue pair at
+// a time and may be slower than its port (V07 2.3.1); how many there are, and how fast, nobody says. So it is
+// found out, before any path is blamed for being slow:
+//
+// - One queue pair that reaches nine tenths of the port shows that one engine suffices.
+// - Who reaches less, twice in a row, tries twice as many queue pairs on the same path. They are taken if
+//   they are clearly better than one of this port ever was. A path that is slow by itself is not faster for
+//   two of them.
+// - What one peer finds is so for the whole port (EngineHints). It is asked again when one queue pair reaches
+//   more than when it was asked last, for then a path was in the way; else rarely.
+//
+// Samples are rates as parts of the port's, as in path_spread.h.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "rails/decision/rate_mean.h"
+
+namespace hawser {
+
+// Queue pairs of a path, doubled from level to level: 1, 2, 4, 8.
+inline constexpr std::size_t engine_levels = 4;
+
+// What was found of a port.
+class EngineHints {
+ public:
+  void add(std::size_t level, double rate);
+  // What its peers begin with.
+  std::size_t level() const { return level_; }
+  // The best of the latest samples.
+  double reached(std::size_t level) const { return reached_[level]; }
+  // Whether one engine alone brought nearly all that the port can.
+  bool one_suffices() const;
+  // Whether somebody who reached `rate` shall try more, or fewer; it is noted that he does. `round`: the last
+  // one of such tries in which he took part, and this one.
+  bool may_try_more(std::size_t level, double rate, std::uint8_t& round);
+  bool may_try_fewer();
+  void adopt(std::size_t level) { level_ = static_cast<std::uint8_t>(level); }
+
+ private:
+  struct Level {
+    double tried_at = 0;      // what was reached when more were tried
+    std::uint16_t since = 0;  // samples since then
+    std::uint16_t rest = 16;  // and how many until the next try
+    std::uint8_t slow = 0;    // samples in a row
+    std::uint8_t alike = 0;   // samples about as good as the best
+    std::uint8_t trying = 0;  // peers in this round of tries
+    std::uint8_t round = 0;
+  };
+  std::array<double, engine_levels> reached_ = {};
+  std::array<Level, engine_levels> tries_;
+  std::uint16_t since_fewer_ = 0, rest_fewer_ = 12;
+  std::uint8_t level_ = 0;
+  bool full_ = false;  // one queue pair took nearly the whole port
+};
+
+class EngineChoice {
+ public:
+  explicit EngineChoice(int engines);
+
+  // How many messages should use now, and when nothing is being tried.
+  int wanted() const { return count(trial_.value_or(level_)); }
+  int base() const { return count(level_); }
+  // Whether more, or fewer, are being tried, or will be as soon as they are open.
+  bool trying() const { return trial_.has_value(); }
+  // A sample with so many. True: another number is best from now on.
+  bool on_sample(int engines, double rate, EngineHints& hints);
+  // Tries others, whatever was measured.
+  void wander(std::uint64_t random) {
+    const auto level = static_cast<std::uint8_t>(random % (most_level_ + 1u));
+    if (level != level_) trial_ = level;
+  }
+  // The best of the latest samples of the port with so many.
+  double reached(int engines, const EngineHints& hints) const { return hints.reached(level_of(engines)); }
+  // What was wanted cannot be had now.
+  void on_refused();
+
+ private:
+  int count(std::size_t level) const;
+  std::size_t level_of(int engines) const;
+  bool take_up(std::size_t level);
+  void consider(double rate, EngineHints& hints);
+  bool judge_trial(double rate, EngineHints& hints);
+
+  std::uint8_t engines_;
+  std::uint8_t most_level_ = 0;
+  std::uint8_t level_ = 0;
+  std::uint8_t samples_ = 0;  // of the trial
+  std::uint8_t round_ = 0;    // of tries, the last with this peer
+  std::optional<std::uint8_t> trial_;
+  RateMean recent_{0, 0};
+  double tried_ = 0;  // the best of the trial
+};
+
+}  // namespace hawser
