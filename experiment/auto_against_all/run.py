@@ -9,6 +9,7 @@ over its rails and ways as well as can be (hawser fabric topology --flows). A ce
 medians of the rows of the uneven ones.
 
 usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run all rows, write them as CSV
+       run.py --build DIR --column NAME [--output FILE]               the same for one column of an existing CSV
        run.py --table [--output FILE]                                 medians of the CSV, as Markdown
        run.py --picture FILE [--output FILE]                          the same as a picture
 """
@@ -40,6 +41,7 @@ def settings_of(rails, engines):
                 "bss": of(4, engines, f"bss({4 * rails * engines},{3 * rails * engines})")}
     if engines > 1:
         settings |= {f"one path, {policy}": of(1, engines, policy) for policy in ("epc", "round_robin")}
+        settings["engines auto"] = {"HAWSER_RAIL_ENGINES": "auto"}
     return settings
 
 
@@ -65,6 +67,10 @@ def rows_wanted(only):
                                "engines": engines, "seed": seed}
                         if only in ",".join(map(str, row.values())):
                             yield row
+
+
+def key_of(row):
+    return tuple(str(row[name]) for name in ("ranks", "pattern", "bytes", "class", "rails", "engines", "seed"))
 
 
 def tables(seed):
@@ -139,10 +145,15 @@ def run(arguments):
 
         def finished(row):
             settings = settings_of(row["rails"], row["engines"])
+            if arguments.column:
+                settings = {name: setting for name, setting in settings.items() if name == arguments.column}
             times = {name: f"{time_of(build, directory, row, setting):.1f}" for name, setting in settings.items()}
-            return {**row, "bound": f"{bound(row):.1f}", **times}
+            return {**known[key_of(row)], **times} if known else {**row, "bound": f"{bound(row):.1f}", **times}
 
-        wanted = list(rows_wanted(arguments.only))
+        wanted, known = list(rows_wanted(arguments.only)), {}
+        if arguments.column:
+            with open(arguments.output, newline="") as file:
+                known = {key_of(row): row for row in csv.DictReader(file)}
         with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool, open(arguments.output, "w", newline="") as out:
             rows = csv.DictWriter(out, [*wanted[0], "bound", *COLUMNS], restval="", lineterminator="\n")
             rows.writeheader()
@@ -156,6 +167,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="rows that contain this, such as 48,random:1,65536,nonblocking,1,1")
+    parser.add_argument("--column", help="measure only this setting anew, such as auto")
     parser.add_argument("--output", type=pathlib.Path, default=HERE / "cells.csv")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--picture", type=pathlib.Path, help="file to draw the CSV into")
