@@ -35,6 +35,8 @@ class PeerTable {
   const std::vector<VirtualChannel*>& known() const { return known_; }
   // What is kept for those that are known, beside queue pairs and packets.
   std::size_t bytes() const;
+  // Whether the peer has rested for so long that it may be retired. To be asked now and then.
+  bool rested(VirtualChannel& peer) const { return peer.rested(context_.now, context_.settings.peer_rest); }
   // Nobody but this table knows the peer's VirtualChannel any more: it goes.
   void retire(VirtualChannel& peer);
   std::size_t retired() const { return retired_.size(); }

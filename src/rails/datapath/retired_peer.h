@@ -11,7 +11,7 @@ namespace hawser {
 
 struct RetiredPeer {
   struct Path {
-    SubchannelMachine::Memory memory;
+    SubchannelMemory memory;
     int status_row = -1;
   };
   std::uint32_t sent = 0, delivered = 0;  // packets, all acknowledged

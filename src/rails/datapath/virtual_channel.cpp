@@ -375,7 +375,7 @@ bool VirtualChannel::at_rest() const {
          !datagrams.answer_due && !datagrams.listed && partition_.since() < 0 &&
          std::ranges::all_of(subchannels_, [](const Subchannel& s) {
            return s.queue_pair == nullptr && s.flushed() && !s.timer_link.linked() &&
-                  s.machine().forgettable();
+                  s.machine().memory().has_value();
          });
 }
 
@@ -396,7 +396,7 @@ RetiredPeer VirtualChannel::retire() const {
   });
   retired.paths.reserve(static_cast<std::size_t>(subchannels_.rend() - last));
   for (auto each = subchannels_.begin(); each != last.base(); ++each)
-    retired.paths.push_back({each->machine().memory(), each->status_row});
+    retired.paths.push_back({each->machine().memory().value(), each->status_row});
   return retired;
 }
 

@@ -114,15 +114,16 @@ class VirtualChannel {
   void abandon();
   bool lost() const { return lost_; }
   bool flushed() const;
+  void check_invariants() const;
+
+ private:
+  friend class PeerTable;  // retires and restores it
   // Whether nothing has been sent or received for so long, nothing is under way, and no connection is there
   // or on its way, as seen in regular looks at `now`.
   bool rested(Nanoseconds now, Nanoseconds for_so_long);
   RetiredPeer retire() const;
   // Of one that was just made.
   void restore(const RetiredPeer& retired);
-  void check_invariants() const;
-
- private:
   bool at_rest() const;
   bool idle() const { return !packets_.waiting() && !window_.credit_due(); }
   bool has_room() const { return window_.open() && paths_.ready() > 0 && !packets_.waiting(); }

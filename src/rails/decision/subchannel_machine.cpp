@@ -408,7 +408,7 @@ void SubchannelMachine::on_path_returned(Step& step) {
   step.actions.run_soon = true;
 }
 
-void SubchannelMachine::remember(const Memory& memory) {
+void SubchannelMachine::remember(const SubchannelMemory& memory) {
   HAWSER_ASSERT(state_ == State::closed && connection_generation_ == 0);
   connection_generation_ = memory.connection_generation;
   fenced_generation_ = memory.fenced_generation;

@@ -222,6 +222,14 @@ struct SubchannelTimes {
   static constexpr std::uint32_t fences_per_question = 8;
 };
 
+// What has to be known of a subchannel that rests, beside what is measured anew: for requests and fences that
+// are late, and which generation is next.
+struct SubchannelMemory {
+  std::uint32_t connection_generation = 0;
+  std::uint32_t fenced_generation = 0, fenced_received = 0, fenced_sent = 0;
+  bool torn_down = false;
+};
+
 class SubchannelMachine {
  public:
   // The settings and the generator outlive this. `drives`: this end connects again after a failure, the other
@@ -267,23 +275,16 @@ class SubchannelMachine {
   std::uint32_t probes_wanted() const { return probes_wanted_; }
   const PathHealth& health() const { return health_; }
 
-  // What has to be known of one that rests, beside what is measured anew: for requests and fences that are
-  // late, and which generation is next.
-  struct Memory {
-    std::uint32_t connection_generation = 0;
-    std::uint32_t fenced_generation = 0, fenced_received = 0, fenced_sent = 0;
-    bool torn_down = false;
-  };
-  // Whether that is all: it rests, and nothing is held against it.
-  bool forgettable() const {
-    return rests() && !failed_before_ && false_alarms_ == 0 && due_ == never &&
-           health_.state() == PathState::clear && health_.hold_down() == 0;
-  }
-  Memory memory() const {
-    return {connection_generation_, fenced_generation_, fenced_received_, fenced_sent_, torn_down_};
+  // None if more than that has to be known: it does not rest, or something is held against it.
+  std::optional<SubchannelMemory> memory() const {
+    if (!rests() || failed_before_ || false_alarms_ != 0 || due_ != never ||
+        health_.state() != PathState::clear || health_.hold_down() != 0)
+      return std::nullopt;
+    return SubchannelMemory{connection_generation_, fenced_generation_, fenced_received_, fenced_sent_,
+                            torn_down_};
   }
   // Of one that was just made.
-  void remember(const Memory& memory);
+  void remember(const SubchannelMemory& memory);
 
   // When it wants to be looked at; never: not by itself.
   Nanoseconds due() const;

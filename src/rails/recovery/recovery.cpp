@@ -233,8 +233,8 @@ void Recovery::retire_peers() {
   for (std::size_t looks = std::min(known.size(), at_once); looks > 0; --looks) {
     if (next_retired_ >= known.size()) next_retired_ = 0;
     VirtualChannel& peer = *known[next_retired_++];
-    if (!peer.rested(context_.now, context_.settings.peer_rest) || stripes_.waits_for(peer) ||
-        rendezvous_.concerns(peer) || windows_.concerns(peer) || opener_.opens_for(peer))
+    if (!peers_.rested(peer) || stripes_.waits_for(peer) || rendezvous_.concerns(peer) ||
+        windows_.concerns(peer) || opener_.opens_for(peer))
       continue;
     cap_.forget(peer);
     packets_.forget(peer);

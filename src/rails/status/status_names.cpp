@@ -85,7 +85,8 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(interrupts_useful),
     HAWSER_COUNTER(interrupts_useless),
     HAWSER_COUNTER(interrupts_suppressed),
-    HAWSER_COUNTER(packets_by_datagram), HAWSER_COUNTER(datagrams_repeated), HAWSER_COUNTER(peers_retired), HAWSER_COUNTER(peers_restored),
+    HAWSER_COUNTER(packets_by_datagram), HAWSER_COUNTER(datagrams_repeated),
+    HAWSER_COUNTER(peers_retired), HAWSER_COUNTER(peers_restored),
     HAWSER_COUNTER(multicast_groups), HAWSER_COUNTER(multicast_sent), HAWSER_COUNTER(multicast_received),
     HAWSER_COUNTER(multicast_dropped), HAWSER_COUNTER(last_failure), HAWSER_COUNTER(last_resumption),
 };

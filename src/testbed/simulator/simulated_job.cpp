@@ -30,6 +30,11 @@ Knobs knobs_of(const SimulationOptions& options, std::string& complaint) {
   return {};
 }
 
+void add_retired(RailCounters& sum, const RailCounters& one) {
+  sum.peers_retired += one.peers_retired;
+  sum.peers_restored += one.peers_restored;
+}
+
 void add_on_demand(RailCounters& sum, const RailCounters& one) {
   sum.connections_on_demand += one.connections_on_demand;
   sum.demands_refused += one.demands_refused;
@@ -45,8 +50,6 @@ void add(RailCounters& sum, const RailCounters& one) {
   sum.connections_beyond_cap += one.connections_beyond_cap;
   sum.packets_by_datagram += one.packets_by_datagram;
   sum.datagrams_repeated += one.datagrams_repeated;
-  sum.peers_retired += one.peers_retired;
-  sum.peers_restored += one.peers_restored;
   sum.multicast_sent += one.multicast_sent;
   sum.multicast_received += one.multicast_received;
   sum.multicast_dropped += one.multicast_dropped;
@@ -273,6 +276,7 @@ std::string SimulatedJob::disagreement(const SimulatedProcess& sender) const {
 void SimulatedJob::count(const RailCounters& counters) {
   add(outcome_.rails, counters);
   add_on_demand(outcome_.rails, counters);
+  add_retired(outcome_.rails, counters);
 }
 
 }  // namespace hawser
