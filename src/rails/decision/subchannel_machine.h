@@ -258,7 +258,6 @@ class SubchannelMachine {
            due_ - now < SubchannelTimes::accepted_patience - SubchannelTimes::accepted_silence;
   }
   bool suspected() const { return state_ == SubchannelState::suspected; }
-  bool drives() const { return drives_; }
 
   std::uint32_t connection_generation() const {
     return connection_generation_;
