@@ -95,7 +95,9 @@ void SimulatedLauncher::release(SimulatedProcess* last) {
 
 // Whoever waits for the last looks again.
 void SimulatedLauncher::come_to_leave(SimulatedProcess& process) {
-  if (++comings_[++process.step_of_leave_] < living_) return;
+  const auto step = static_cast<std::size_t>(++process.step_of_leave_);
+  if (step >= comings_.size()) comings_.resize(step + 1);
+  if (++comings_[step] < living_) return;
   for (auto& other : job_.processes_) other->notify();
 }
 

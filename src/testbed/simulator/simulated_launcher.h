@@ -34,7 +34,7 @@ class SimulatedLauncher {
   void enter_fence(SimulatedProcess& process, bool waits);
   // A rank comes to one of the three steps in which ranks close their rails.
   void come_to_leave(SimulatedProcess& process);
-  bool all_have_come(int step) const { return comings_[step] >= living_; }
+  bool all_have_come(int step) const { return comings_[static_cast<std::size_t>(step)] >= living_; }
 
   bool survives() const { return survival_ != nullptr; }
   // Rank `reporter` cannot reach another.
@@ -59,7 +59,7 @@ class SimulatedLauncher {
   std::map<std::pair<int, std::string>, std::string, std::less<>> values_;  // put, visible
   int living_;
   int in_fence_ = 0;
-  int comings_[4] = {};  // of living ranks, by step, from 1 on
+  std::vector<int> comings_ = {0, 0};  // of living ranks, by step, from 1 on; each session has some
   Random random_;
   Unreachable unreachable_;
   MemberEvent<SimulatedLauncher, &SimulatedLauncher::decide> decision_{*this};
