@@ -8,10 +8,10 @@ namespace {
 // Who reaches so much of the port has engines enough.
 constexpr double enough = 0.9;
 // More have to be so much better. So much better is better at first sight, and so much is not.
-constexpr double clearly = 1.1, plainly = 1.25, hardly = 1.03;
+constexpr double clearly_faster = 1.1, plainly = 1.25, hardly = 1.03;
 // Fewer that bring so much of it are as good.
 constexpr double as_good = 0.95;
-constexpr int trial_samples = 2;
+constexpr int engine_trial_samples = 2;
 // If peers are slow so often in a row more are tried; by several, for each hears of it with its next message.
 constexpr std::uint8_t slow_samples = 2, tries_at_once = 4;
 // Where more did not help before, so many samples have to be about as good as the best, as an engine's are.
@@ -19,7 +19,7 @@ constexpr std::uint8_t alike_samples = 2;
 // Of the weight of the samples before, what is left when one more comes.
 constexpr double recent_keep = 0.5;
 constexpr double best_keep = 0.998;
-constexpr int longest_rest = 1024;
+constexpr int longest_engine_rest = 1024;
 
 }  // namespace
 
@@ -44,7 +44,8 @@ bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& rou
   Level& tries = tries_[level];
   if (reached_[level] >= enough || rate < as_good * reached_[level]) return false;
   if (tries.tried_at == 0 && tries.slow < slow_samples) return false;
-  const bool more = rate > clearly * tries.tried_at && (tries.tried_at == 0 || tries.alike == alike_samples);
+  const bool more =
+      rate > clearly_faster * tries.tried_at && (tries.tried_at == 0 || tries.alike == alike_samples);
   if (!more && tries.since < tries.rest) {
     if (tries.trying == tries_at_once || round == tries.round) return false;
     ++tries.trying;
@@ -53,7 +54,8 @@ bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& rou
   }
   tries.trying = 1;
   round = ++tries.round;
-  if (tries.tried_at > 0) tries.rest = static_cast<std::uint16_t>(std::min(2 * tries.rest, longest_rest));
+  if (tries.tried_at > 0)
+    tries.rest = static_cast<std::uint16_t>(std::min(2 * tries.rest, longest_engine_rest));
   tries.tried_at = std::max(rate, tries.tried_at);
   tries.since = 0;
   if (level == 0) full_ = false;
@@ -63,7 +65,7 @@ bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& rou
 bool EngineHints::may_try_fewer() {
   if (since_fewer_ < rest_fewer_) return false;
   since_fewer_ = 0;
-  rest_fewer_ = static_cast<std::uint16_t>(std::min(4 * rest_fewer_, longest_rest));
+  rest_fewer_ = static_cast<std::uint16_t>(std::min(4 * rest_fewer_, longest_engine_rest));
   return true;
 }
 
@@ -114,12 +116,12 @@ void EngineChoice::consider(double rate, EngineHints& hints) {
 bool EngineChoice::judge_trial(double rate, EngineHints& hints) {
   ++samples_;
   tried_ = std::max(tried_, rate);
-  const bool last = samples_ == trial_samples;
+  const bool last = samples_ == engine_trial_samples;
   const double before = recent_.mean();
   bool better = false, worse = false;
   if (*trial_ > level_) {
     const double best = std::max(before, hints.reached(level_));
-    better = rate > plainly * best || (last && tried_ > clearly * best);
+    better = rate > plainly * best || (last && tried_ > clearly_faster * best);
     worse = rate < hardly * before;
   } else {
     worse = rate < as_good * before;

@@ -8,7 +8,7 @@
 namespace hawser {
 namespace {
 
-constexpr Nanoseconds first_pause = 20 * millisecond, longest_pause = 4 * second;
+constexpr Nanoseconds first_join_pause = 20 * millisecond, longest_join_pause = 4 * second;
 constexpr Nanoseconds look_at_down_rails = 1 * second;
 constexpr Nanoseconds stuck_after = 20 * millisecond;
 constexpr std::size_t check_bytes = 8;
@@ -89,8 +89,8 @@ void MulticastRails::join(const MulticastKey& key, Member member) {
 void MulticastRails::ask(const MulticastKey& key, Group& group, const Rail& rail) {
   Membership& at = group.on[rail.number()];
   const Nanoseconds pause =
-      std::min(longest_pause, first_pause << std::min(at.attempts, 10u)) +
-      static_cast<Nanoseconds>(context_.random.below(static_cast<std::uint64_t>(first_pause)));
+      std::min(longest_join_pause, first_join_pause << std::min(at.attempts, 10u)) +
+      static_cast<Nanoseconds>(context_.random.below(static_cast<std::uint64_t>(first_join_pause)));
   ++at.attempts;
   at.due = context_.now + pause;
   due_ = std::min(due_, at.due);
