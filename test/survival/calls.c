@@ -4,22 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int rank;
+#include "check.h"
+
 static int large[100000];
-
-#define CHECK(condition)                                                     \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
-      fprintf(stderr, "rank %d: line %d: %s\n", rank, __LINE__, #condition); \
-      MPI_Abort(MPI_COMM_WORLD, 9);                                          \
-    }                                                                        \
-  } while (0)
-
-static int class_of(int code) {
-  int error_class;
-  MPI_Error_class(code, &error_class);
-  return error_class;
-}
 
 static int members(MPI_Group group, int first) {
   int size;

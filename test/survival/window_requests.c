@@ -7,23 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check.h"
+
 enum { operations = 6, count = 100000 };
-static int rank;
 static int from[count], into[operations][count];
-
-#define CHECK(condition)                                                     \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
-      fprintf(stderr, "rank %d: line %d: %s\n", rank, __LINE__, #condition); \
-      MPI_Abort(MPI_COMM_WORLD, 9);                                          \
-    }                                                                        \
-  } while (0)
-
-static int class_of(int code) {
-  int error_class;
-  MPI_Error_class(code, &error_class);
-  return error_class;
-}
 
 /* Small and large ones; the last two need what rank 2 does. */
 static void begin(MPI_Win win, MPI_Request* requests) {

@@ -60,8 +60,10 @@ void MulticastReceiver::end_wait() {
   if (!waits_) patience_ = std::max(least_patience, patience_ - patience_ / 16);
   if (--waiting_ > 0) {
     // Nobody could be told until now that the others wait, so their time did not run.
-    if (first) timer_begins_ = true;
-    if (first) due_ = 0;
+    if (first) {
+      timer_begins_ = true;
+      due_ = 0;
+    }
     return;
   }
   waits_ = timer_begins_ = false;

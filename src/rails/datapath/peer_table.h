@@ -39,7 +39,6 @@ class PeerTable {
   bool rested(VirtualChannel& peer) const { return peer.rested(context_.now, context_.settings.peer_rest); }
   // Nobody but this table knows the peer's VirtualChannel any more: it goes.
   void retire(VirtualChannel& peer);
-  std::size_t retired() const { return retired_.size(); }
   // Packets that were sent to a retired peer, and came from it; null: it is not one.
   const RetiredPeer* find_retired(ProcessIndex process) const {
     const auto place = retired_.find(process);
