@@ -35,4 +35,5 @@ exec chroot /host /bin/sh -c "
   ip link set eth2 up
   ip addr add 10.0.2.15/24 dev eth3
   ip link set eth3 up
+  echo guest $guest is up
   exec $shell serve 5514"

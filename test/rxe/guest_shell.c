@@ -82,8 +82,6 @@ static void serve(int port) {
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (bind(listener, (const struct sockaddr*)&address, sizeof address) != 0 || listen(listener, 64) != 0)
     fail("guest_shell");
-  printf("guest_shell takes commands\n");
-  fflush(stdout);
   signal(SIGCHLD, SIG_IGN);
   for (;;) {
     const int connection = accept(listener, NULL, NULL);

@@ -125,7 +125,7 @@ class Guests:
     def await_boot(self, number):
         end = time.monotonic() + PATIENCE
         said = ""
-        while "guest_shell takes commands" not in said:
+        while f"guest {number} is up" not in said:
             if self.machines[number - 1].poll() is not None or time.monotonic() > end:
                 log = (self.folder / f"qemu{number}.log").read_text()
                 raise Failed(f"guest {number} does not start:\n{log}{said[-3000:]}")

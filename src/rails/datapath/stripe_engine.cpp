@@ -152,6 +152,14 @@ bool StripeEngine::may_move(const StripedTransfer& transfer) const {
          context_.program == ProgramState::waits;
 }
 
+// Where a transfer ends of which this range is being posted.
+std::int64_t StripeEngine::end_of(const StripedTransfer& transfer, const ByteRange& range) {
+  const std::int64_t posted = range.offset + range.size;
+  if (transfer.rest_.empty()) return posted;
+  const ByteRange& last = transfer.rest_.front();
+  return std::max(posted, last.offset + last.size);
+}
+
 // How much of it is planned at once.
 std::int64_t StripeEngine::piece_of(const StripedTransfer& transfer, const Outlook& outlook) const {
   const double piece = may_move(transfer)
@@ -294,7 +302,9 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   ++transfer.in_flight_;
   transfer.posted_ += range.size;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
-  if (!entry.light) transfer.peer_->paths().on_stripe_posted(subchannel, entry);
+  if (!entry.light)
+    transfer.peer_->paths().on_stripe_posted(subchannel, entry,
+                                             may_move(transfer) ? end_of(transfer, range) : 0);
   subchannel.add(entry);
   context_.wake_sleeper();
   if (entry.kind == WorkEntry::Kind::put) confirmations_.on_put_in_flight(subchannel);

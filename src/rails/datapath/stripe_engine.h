@@ -101,6 +101,7 @@ class StripeEngine {
   bool post_light(StripedTransfer& transfer);
   Subchannel* next_in_turn(StripedTransfer& transfer, std::int64_t bytes);
   bool may_move(const StripedTransfer& transfer) const;
+  static std::int64_t end_of(const StripedTransfer& transfer, const ByteRange& range);
   std::int64_t piece_of(const StripedTransfer& transfer, const Outlook& outlook) const;
   Outlook survey(StripedTransfer& transfer, std::span<SubchannelView> views) const;
   bool reached_by_adapters(const StripedTransfer& transfer) const;

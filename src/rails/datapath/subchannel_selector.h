@@ -54,10 +54,11 @@ class SubchannelSelector {
   // Whether bytes that are posted later may find a better one of them.
   bool restless() const { return restless_; }
   // A stripe is about to be posted; one was done, and is not queued any more.
-  void on_stripe_posted(const Subchannel& subchannel, WorkEntry& entry) {
+  void on_stripe_posted(const Subchannel& subchannel, WorkEntry& entry, std::int64_t movable) {
     if (several())
       entry.before.spread =
-          spread_of(subchannel).on_posted(entry.size, subchannel.rail.traffic.bytes_queued, context_.now);
+          spread_of(subchannel)
+              .on_posted(entry.size, subchannel.rail.traffic.bytes_queued, context_.now, movable);
   }
   void on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry);
   // Whether some are wanted that are not open: the next one.

@@ -16,12 +16,22 @@ constexpr double well = 0.6;
 constexpr double port_best_keep = 0.998;
 // Samples between trials of other ways, doubled from the first to the second.
 constexpr int first_rest = 16, longest_rest = 256;
+// Of short messages, before a single path is tried again.
+constexpr int first_rest_of_all = 64;
 // The first one may have seen what was posted before.
 constexpr int trial_samples = 3;
 // A path is slow that gives less than this part of what the port reaches.
 constexpr double fast = 0.8;
 // Slow samples in a row that one bears who did well on a path before.
 constexpr int patience = 2;
+// One path that brings so much of what all bring is as good for short messages.
+constexpr double as_good = 0.95;
+// Short messages give up all paths if one was so much better, after so many samples: who shares links with
+// others who keep to one path gains less than these do. Then they bear more.
+constexpr double much_better = 2;
+constexpr int least_samples = 3, disappointed = 16, longest_patience = 256;
+// Messages are long that take a free port so much longer than what is posted at once.
+constexpr double pieces_of_long = 1;
 // Time of a sample, if it began with nothing under way, in which perhaps no data moved.
 constexpr Nanoseconds latency = 10 * microsecond;
 constexpr Nanoseconds longest_sample = 100 * microsecond;
@@ -34,7 +44,7 @@ constexpr Nanoseconds sharpness = 8;
 
 void SpreadHints::add(Spread way, double rate) {
   ways_[static_cast<std::size_t>(way)].add(rate, port_keep);
-  if (way == Spread::one) best_ = std::max(rate, best_ * port_best_keep);
+  best_ = std::max(rate, best_ * port_best_keep);
 }
 
 PathSpread::PathSpread(int paths, int engines, double nominal, std::uint64_t seed, ConnectionSet open,
@@ -45,6 +55,7 @@ PathSpread::PathSpread(int paths, int engines, double nominal, std::uint64_t see
       random_(seed),
       choice_of_engines_(engines),
       rest_(first_rest),
+      patience_(patience),
       restless_(restless),
       open_(open) {}
 
@@ -60,7 +71,8 @@ ConnectionSet PathSpread::connections(Spread way, int path, int engines) const {
 
 ConnectionSet PathSpread::needed() const {
   ConnectionSet all = connections(Spread::one, path_, choice_of_engines_.wanted());
-  if (course_.way == Spread::all || next_trial_) all |= connections(Spread::all, path_, engines_of_all());
+  if (way_ == Spread::all || course_.way == Spread::all || next_trial_ || wants_all_)
+    all |= connections(Spread::all, path_, engines_of_all());
   if (next_path_.has_value()) all |= connection(*next_path_, 0);
   return all;
 }
@@ -80,13 +92,14 @@ void PathSpread::on_open(int path, int engine) {
   open_ |= connection(path, engine);
   if (next_path_.has_value() && open(Spread::one, *next_path_, 1)) move_to(*next_path_);
   if (next_trial_ && open(Spread::all, path_, engines_of_all())) start_trial();
+  if (wants_all_) spread_out();
   follow();
 }
 
 // It makes do with what is open, until it is slow again.
 void PathSpread::on_refused() {
   next_path_.reset();
-  next_trial_ = false;
+  next_trial_ = wants_all_ = false;
   choice_of_engines_.on_refused();
   if (!open(Spread::all, path_, engines_of_all())) {
     trial_ = 0;
@@ -104,9 +117,25 @@ void PathSpread::move_to(int path) {
   slow_ = 0;
 }
 
+// Short messages that take all paths try the first one every other time, which everybody begins with: on even
+// tables no two meet there.
 void PathSpread::start_trial() {
+  if (way_ == Spread::all && !long_) {
+    const auto others = static_cast<std::uint64_t>(paths_ - 1);
+    tries_first_ = !tries_first_;
+    path_ = tries_first_ ? 0 : 1 + static_cast<int>(random_.below(others));
+  }
   trial_ = trial_samples;
   next_trial_ = false;
+}
+
+void PathSpread::spread_out() {
+  wants_all_ = !open(Spread::all, path_, engines_of_all());
+  if (wants_all_) return;
+  way_ = Spread::all;
+  trial_ = samples_ = slow_ = 0;
+  rest_ = std::max(rest_, first_rest_of_all);
+  settled_ = true;
 }
 
 // What is done from now on belongs to another choice than what is under way.
@@ -123,7 +152,9 @@ void PathSpread::follow() {
   sample_.stripes = 0;
 }
 
-std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now) {
+std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now,
+                                   std::int64_t movable) {
+  long_ = static_cast<double>(movable) > pieces_of_long * seconds_of_piece * nominal_;
   // Counts anew now and then, for what failed is not told here.
   if (on_port == 0) sample_ = {.begin = now, .fresh = true, .alone = true};
   sample_.alone = sample_.alone && on_port == sample_.queued;
@@ -139,6 +170,7 @@ void PathSpread::wander() {
   leave_path();
   if (engines_ > 1) choice_of_engines_.wander(random_.below(engine_levels * 8));
   begin_trial();
+  if (paths_ > 1 && random_.below(4) == 0) spread_out();
   follow();
 }
 
@@ -158,6 +190,7 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   if (sample_.alone && open(course_.way, course_.path, course_.engines) && sharp && time > 0 &&
       bytes >= shortest_sample * nominal_)
     note(rate_of(time), hints);
+  count_sample();
   sample_.done = 0;
   sample_.fresh = false;
   sample_.stripes = 0;
@@ -219,15 +252,30 @@ void PathSpread::note(double rate, SpreadHints& hints) {
 }
 
 void PathSpread::judge_path(double rate, const SpreadHints& hints) {
-  if (rate >= fast * hints.best()) {
+  const bool as_good_as_all = way_ == Spread::one || long_ || rate >= as_good * value(Spread::all, hints);
+  if (rate >= fast * hints.best() && as_good_as_all) {
     slow_ = 0;
     settled_ = true;
     next_path_.reset();
+    if (!long_) keep_to_path();
     return;
   }
+  if (choice_of_engines_.trying() || (way_ == Spread::all && !long_)) return;
   ++slow_;
-  if (slow_ <= (settled_ ? patience : 0) || next_path_.has_value() || choice_of_engines_.trying()) return;
-  leave_path();
+  if (slow_ <= (settled_ || !long_ ? patience_ : 0) || next_path_.has_value() || paths_ < 2) return;
+  if (long_)
+    leave_path();
+  else
+    spread_out();
+}
+
+// It does well where it is.
+void PathSpread::keep_to_path() {
+  way_ = Spread::one;
+  trial_ = samples_ = 0;
+  patience_ = patience;
+  rest_ = first_rest;
+  wants_all_ = false;
 }
 
 void PathSpread::leave_path() {
@@ -241,6 +289,14 @@ void PathSpread::leave_path() {
 }
 
 void PathSpread::choose_way(const SpreadHints& hints) {
+  if (!long_) {
+    if (way_ == Spread::one || samples_ < least_samples) return;
+    if (value(Spread::one, hints) <= much_better * value(Spread::all, hints)) return;
+    way_ = Spread::one;
+    samples_ = slow_ = 0;
+    patience_ = std::clamp(4 * patience_, disappointed, longest_patience);
+    return;
+  }
   const Spread best = paths_ > 1 && value(Spread::all, hints) > clearly * value(Spread::one, hints)
                           ? Spread::all
                           : Spread::one;
@@ -255,6 +311,15 @@ void PathSpread::choose_way(const SpreadHints& hints) {
   samples_ = 0;
   rest_ = std::min(2 * rest_, longest_rest);
   begin_trial();
+}
+
+// Also who never has a port to itself tries one path again, and keeps to it where nothing says that it is
+// slow.
+void PathSpread::count_sample() {
+  if (long_ || way_ == Spread::one || trial_ > 0 || choice_of_engines_.trying() || ++samples_ < rest_) return;
+  samples_ = 0;
+  rest_ = std::min(2 * rest_, longest_rest);
+  start_trial();
 }
 
 void PathSpread::begin_trial() {

@@ -5,12 +5,16 @@
 //
 // - A way is one path, or all. As long as the bytes that a peer's messages move have a port to themselves,
 //   each 100 us of them, or each message, is a sample of the way: its rate as part of the port's. While a
-//   peer has few samples, those of other peers of the port count too (SpreadHints). One path is taken unless
-//   all are clearly better; while it does not do well, one sample in many tries all.
+//   peer has few samples, those of other peers of the port count too (SpreadHints).
 // - How many engines are used is found out first (EngineChoice): meanwhile no path is blamed.
-// - A path that is slow several times in a row is left for another one, drawn at random. Who came to it last
-//   leaves at once, who was there before is patient: so of two who meet one goes, and who has found a free
-//   path is rarely moved. (REPS, arXiv 2407.21625, keeps what did well and draws anew what did not.)
+// - Long messages, which can move to another path under way, leave a path that is slow several times in a row
+//   for another one, drawn at random. Who came to it last leaves at once, who was there before is patient: so
+//   of two who meet one goes, and who has found a free path is rarely moved. (REPS, arXiv 2407.21625, keeps
+//   what did well and draws anew what did not.) All paths are taken where they are clearly better; while one
+//   does not do well, one sample in many tries all.
+// - Short messages cannot move, so each would pay for a path that was drawn badly. Where one path is slow
+//   several times in a row they take all: spread over all, flows that collide lose least. Now and then one
+//   path is tried, and kept if it is free.
 //
 // Connections may be made on demand: wanted() says which are needed for what is planned, and the messages
 // move when these are open.
@@ -85,9 +89,10 @@ class PathSpread {
     return paths_ > 1 || (engines_ > 1 && !hints.engines.one_suffices());
   }
 
-  // A stripe is about to be posted. `on_port`: bytes queued on the port by the whole process before. Returns
-  // which choice of a way and a path it belongs to.
-  std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now);
+  // A stripe is about to be posted. `on_port`: bytes queued on the port by the whole process before.
+  // `movable`: bytes of the message whose other parts may take another path; 0: none may. Returns which
+  // choice of a way and a path it belongs to.
+  std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now, std::int64_t movable);
   void on_done(const StripeDone& done, SpreadHints& hints);
 
   // The bit of a connection, of so many engines of each path.
@@ -123,6 +128,9 @@ class PathSpread {
   int usable_engines() const;
   void move_to(int path);
   void start_trial();
+  void spread_out();
+  void keep_to_path();
+  void count_sample();
   void leave_path();
   void wander();
   void follow();
@@ -162,14 +170,18 @@ class PathSpread {
   int rest_;         // samples between trials
 
   int path_ = 0;
-  bool settled_ = true;  // it did well here before
-  int slow_ = 0;         // samples in a row
+  bool settled_ = true;       // it did well here before
+  int slow_ = 0;              // samples in a row
+  int patience_;              // how many of them are borne
+  bool tries_first_ = false;  // at the last trial of one path
 
   std::uint32_t restless_;
+  bool long_ = false;  // the last message is, or was
   ConnectionSet open_;
   // Where it goes, and whether it tries the other way, when the connections for that are open.
   std::optional<int> next_path_;
   bool next_trial_ = false;
+  bool wants_all_ = false;
 
   Sample sample_;
 };

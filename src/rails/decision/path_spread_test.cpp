@@ -11,7 +11,8 @@ namespace hawser {
 namespace {
 
 constexpr double port = 1e9;
-constexpr std::int64_t message = 128'000;  // takes a free path 128 us
+constexpr std::int64_t message = 128'000;       // takes a free path 128 us
+constexpr std::int64_t of_long = 10 * message;  // each is a piece of one that is so long
 
 // A peer's messages one after the other, each alone on its port.
 class Sender {
@@ -23,7 +24,7 @@ class Sender {
 
   double send(const Rate& rate, std::int64_t bytes = message) {
     const double share = rate(spread);
-    const std::uint8_t choice = spread.on_posted(bytes, 0, now_);
+    const std::uint8_t choice = spread.on_posted(bytes, 0, now_, movable);
     now_ += static_cast<Nanoseconds>(static_cast<double>(bytes) / share);
     spread.on_done({bytes, choice, 0, now_, now_}, hints_);
     ++sent[static_cast<std::size_t>(spread.way())];
@@ -34,6 +35,7 @@ class Sender {
   }
 
   PathSpread spread;
+  std::int64_t movable = of_long;
   std::array<int, spread_ways> sent = {};  // by the way chosen after each
 
  private:
@@ -158,15 +160,15 @@ TEST(PathSpread, DoesNotJudgeWhatItCannotTell) {
   Nanoseconds now = 0;
   for (int i = 0; i < 100; ++i) {
     // Beside the bytes of another peer.
-    spread.on_posted(message, 0, now);
+    spread.on_posted(message, 0, now, of_long);
     spread.on_done({message, 0, 64'000, now + 500'000, now + 500'000}, hints);
     now += 1'000'000;
     // The process was away.
-    spread.on_posted(message, 0, now);
+    spread.on_posted(message, 0, now, of_long);
     spread.on_done({message, 0, 0, now + 100'000, now + 500'000}, hints);
     now += 1'000'000;
     // Too short to measure.
-    spread.on_posted(4096, 0, now);
+    spread.on_posted(4096, 0, now, of_long);
     spread.on_done({4096, 0, 0, now + 30'000, now + 30'000}, hints);
     now += 1'000'000;
   }
@@ -186,7 +188,7 @@ TEST(PathSpread, JudgesAStreamThatNeverEndsByWhatTheNewPathDid) {
   for (int i = 0; i < 100; ++i) {
     while (queue.size() < 2) {
       const auto before = static_cast<std::int64_t>(queue.size()) * message;
-      const std::uint8_t choice = spread.on_posted(message, before, now);
+      const std::uint8_t choice = spread.on_posted(message, before, now, of_long);
       queue.push_back({spread.path(), choice});
     }
     // Path 0 is slow, and what is left there when the messages move is, too.
@@ -333,6 +335,110 @@ TEST(PathSpread, WantsAClosedPathAgainOrGoesBackToTheFirst) {
   EXPECT_EQ(sender.spread.wanted(), 0u);
 }
 
+// Messages that cannot move to another path while they are under way.
+
+TEST(PathSpread, ShortMessagesTakeAllPathsWhereOneStaysSlow) {
+  SpreadHints hints;
+  Sender sender(4, 1, hints);
+  sender.movable = 0;
+  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 0.6 : 0.5; };
+  sender.send(2, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+  sender.send(rate);
+  EXPECT_EQ(sender.spread.way(), Spread::all);
+  sender.sent = {};
+  sender.send(1000, rate);
+  EXPECT_GT(sender.sent[1], 900);
+}
+
+TEST(PathSpread, ShortMessagesFindAFreePathInTheEnd) {
+  SpreadHints hints;
+  Sender sender(4, 1, hints);
+  sender.movable = 0;
+  const auto rate = [](const PathSpread& spread) {
+    return spread.way() == Spread::all ? 0.7 : spread.path() == 2 ? 1.0 : 0.5;
+  };
+  sender.send(3, rate);
+  int tries = 0;
+  for (; sender.spread.path() != 2 && tries < 100; ++tries) {
+    int with_all = 0;
+    for (; sender.spread.way() == Spread::all; ++with_all) sender.send(rate);
+    EXPECT_GE(with_all, 60) << "tries are rare";
+    const int path = sender.spread.path();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(sender.spread.path(), path);
+      sender.send(rate);
+    }
+  }
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+  EXPECT_EQ(sender.spread.path(), 2);
+}
+
+// Beside the bytes of other peers of the port all the time.
+TEST(PathSpread, ShortMessagesTakeOnePathAgainWhereNothingIsMeasured) {
+  SpreadHints hints;
+  Sender sender(4, 1, hints);
+  sender.movable = 0;
+  sender.send(3, [](const PathSpread&) { return 0.5; });
+  EXPECT_EQ(sender.spread.way(), Spread::all);
+  Nanoseconds now = second;
+  for (int i = 0; i < 100; ++i) {
+    const std::uint8_t choice = sender.spread.on_posted(message, message, now, 0);
+    now += 2 * message;
+    sender.spread.on_done({message, choice, message, now, now}, hints);
+  }
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+  EXPECT_EQ(sender.spread.path(), 0);
+}
+
+TEST(PathSpread, ShortMessagesGoBackToOnePathWhereAllAreMuchSlower) {
+  SpreadHints hints;
+  Sender sender(4, 1, hints);
+  sender.movable = 0;
+  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 0.1 : 0.5; };
+  sender.send(2000, rate);
+  EXPECT_GT(sender.sent[0], 1900);
+}
+
+TEST(PathSpread, ShortMessagesTakeAllPathsWhenTheyAreOpen) {
+  SpreadHints hints;
+  Sender sender = on_demand(3, 1, hints);
+  sender.movable = 0;
+  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::one ? 0.5 : 0.98; };
+  sender.send(2, rate);
+  EXPECT_EQ(sender.spread.wanted(), 0u) << "patience";
+  sender.send(rate);
+  EXPECT_EQ(sender.spread.wanted(), 6u);
+  sender.send(10, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+  sender.spread.on_open(2, 0);
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+  EXPECT_EQ(sender.spread.wanted(), 2u);
+  sender.spread.on_open(1, 0);
+  EXPECT_EQ(sender.spread.way(), Spread::all);
+  EXPECT_EQ(sender.spread.wanted(), 0u);
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::all);
+}
+
+// While all are taken, and one of them fails.
+TEST(PathSpread, ShortMessagesTakeOnePathWhereAnotherCannotBeHad) {
+  SpreadHints hints;
+  Sender sender = on_demand(3, 1, hints);
+  sender.movable = 0;
+  sender.send(3, [](const PathSpread&) { return 0.5; });
+  sender.spread.on_open(1, 0);
+  sender.spread.on_open(2, 0);
+  EXPECT_EQ(sender.spread.way(), Spread::all);
+  sender.spread.on_closed(2, 0);
+  EXPECT_EQ(sender.spread.way(), Spread::all);
+  EXPECT_EQ(sender.spread.wanted(), 4u);
+  sender.spread.on_refused();
+  EXPECT_EQ(sender.spread.way(), Spread::one);
+  EXPECT_EQ(sender.spread.wanted(), 0u);
+}
+
 // Senders of one switch, each with some of its links at choice. Those on one link share it.
 struct Crowd {
   explicit Crowd(std::uint64_t seed) : random(seed), senders_at(links) {
@@ -355,7 +461,7 @@ struct Crowd {
       PathSpread& spread = spreads[static_cast<std::size_t>(i)];
       const double rate = spread.way() == Spread::all ? 0.5 : 1.0 / senders_at[link(i)];
       sum += rate;
-      const std::uint8_t choice = spread.on_posted(message, 0, now);
+      const std::uint8_t choice = spread.on_posted(message, 0, now, of_long);
       const Nanoseconds done = now + static_cast<Nanoseconds>(message / rate);
       spread.on_done({message, choice, 0, done, done}, hints[i]);
     }
