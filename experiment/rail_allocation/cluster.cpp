@@ -1,5 +1,6 @@
 #include "cluster.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -46,7 +47,7 @@ class Cluster::Later final : public hawser::Event {
   Later(Cluster& cluster, std::function<void()> action) : cluster_(cluster), action_(std::move(action)) {}
   void fire(Cycles) override {
     const std::function<void()> action = std::move(action_);
-    cluster_.spent_.emplace_back(this);
+    cluster_.end(*this);
     action();
   }
 
@@ -79,7 +80,7 @@ class Cluster::Stripe final : public Transfer {
     cluster_.on_stripe_sent(process_);
   }
   void on_end() override {
-    cluster_.over_.emplace_back(this);
+    cluster_.end(*this);
     Measured& measured = cluster_.measured_;
     measured.flits += flits;
     if (--delivery_->stripes == 0) {
@@ -119,7 +120,6 @@ Measured Cluster::run_until(Cycles time) {
   while (events_.next_time() <= time) {
     events_.fire_next();
     over_.clear();
-    spent_.clear();
   }
   events_.advance_to(time);
   return std::exchange(measured_, {});
@@ -142,15 +142,21 @@ void Cluster::transmit(Process& process, const std::vector<int>& rails, Hooks ho
   const double part = std::ceil(message.flits / stripes);
   const auto delivery = std::make_shared<Delivery>(Delivery{message.created, stripes});
   for (const int rail : rails) {
-    auto* const stripe =
-        new Stripe(*this, process, node_of(message.destination), part, rail, delivery, hooks);
-    rails_[static_cast<std::size_t>(rail)]->start(*stripe);  // destroyed at its end, by over_
+    auto stripe =
+        std::make_unique<Stripe>(*this, process, node_of(message.destination), part, rail, delivery, hooks);
+    rails_[static_cast<std::size_t>(rail)]->start(*own(std::move(stripe)));
   }
 }
 
+void Cluster::end(const hawser::Event& event) {
+  const auto found = std::ranges::find(under_way_, &event, &std::unique_ptr<hawser::Event>::get);
+  over_.push_back(std::move(*found));
+  std::swap(*found, under_way_.back());
+  under_way_.pop_back();
+}
+
 void Cluster::later(Cycles delay, std::function<void()> action) {
-  auto* const event = new Later(*this, std::move(action));
-  events_.schedule(*event, events_.now() + delay);
+  events_.schedule(*own(std::make_unique<Later>(*this, std::move(action))), events_.now() + delay);
 }
 
 void Cluster::on_stripe_sent(Process& process) {

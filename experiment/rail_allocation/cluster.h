@@ -103,6 +103,14 @@ class Cluster {
   class Stripe;
   class Later;
   class Source;
+  template <class Kind>
+  Kind* own(std::unique_ptr<Kind> event) {
+    Kind* const owned = event.get();
+    under_way_.push_back(std::move(event));
+    return owned;
+  }
+  // It is destroyed when the event that fires is over.
+  void end(const hawser::Event& event);
   void begin_next(Process& process);
   void on_stripe_sent(Process& process);
 
@@ -113,8 +121,8 @@ class Cluster {
   std::vector<Interface> interfaces_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<std::unique_ptr<Source>> sources_;
-  std::vector<std::unique_ptr<Transfer>> over_;  // that ended in the event that fires
-  std::vector<std::unique_ptr<Later>> spent_;
+  std::vector<std::unique_ptr<hawser::Event>> under_way_;
+  std::vector<std::unique_ptr<hawser::Event>> over_;  // that ended in the event that fires
   std::unique_ptr<Scheme> scheme_;
   Measured measured_;
 };

@@ -25,7 +25,7 @@ constexpr double fast = 0.8;
 // Slow samples in a row that one bears who did well on a path before.
 constexpr int patience = 2;
 // One path that brings so much of what all bring is as good for short messages.
-constexpr double as_good = 0.95;
+constexpr double nearly_all = 0.95;
 // Short messages give up all paths if one was so much better, after so many samples: who shares links with
 // others who keep to one path gains less than these do. Then they bear more.
 constexpr double much_better = 2;
@@ -252,7 +252,7 @@ void PathSpread::note(double rate, SpreadHints& hints) {
 }
 
 void PathSpread::judge_path(double rate, const SpreadHints& hints) {
-  const bool as_good_as_all = way_ == Spread::one || long_ || rate >= as_good * value(Spread::all, hints);
+  const bool as_good_as_all = way_ == Spread::one || long_ || rate >= nearly_all * value(Spread::all, hints);
   if (rate >= fast * hints.best() && as_good_as_all) {
     slow_ = 0;
     settled_ = true;
