@@ -30,8 +30,6 @@ constexpr double nearly_all = 0.95;
 // others who keep to one path gains less than these do. Then they bear more.
 constexpr double much_better = 2;
 constexpr int least_samples = 3, disappointed = 16, longest_patience = 256;
-// Messages are long that take a free port so much longer than what is posted at once.
-constexpr double pieces_of_long = 1;
 // Time of a sample, if it began with nothing under way, in which perhaps no data moved.
 constexpr Nanoseconds latency = 10 * microsecond;
 constexpr Nanoseconds longest_sample = 100 * microsecond;
@@ -129,6 +127,7 @@ void PathSpread::start_trial() {
   next_trial_ = false;
 }
 
+// Takes all paths now, or as soon as they are open.
 void PathSpread::spread_out() {
   wants_all_ = !open(Spread::all, path_, engines_of_all());
   if (wants_all_) return;
@@ -154,7 +153,7 @@ void PathSpread::follow() {
 
 std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now,
                                    std::int64_t movable) {
-  long_ = static_cast<double>(movable) > pieces_of_long * seconds_of_piece * nominal_;
+  long_ = static_cast<double>(movable) > seconds_of_piece * nominal_;
   // Counts anew now and then, for what failed is not told here.
   if (on_port == 0) sample_ = {.begin = now, .fresh = true, .alone = true};
   sample_.alone = sample_.alone && on_port == sample_.queued;
@@ -308,8 +307,7 @@ void PathSpread::choose_way(const SpreadHints& hints) {
   const bool slow = value(way_, hints) < well;
   if (!slow) next_trial_ = false;
   if (!slow || next_trial_ || ++samples_ < rest_) return;
-  samples_ = 0;
-  rest_ = std::min(2 * rest_, longest_rest);
+  rest_longer();
   begin_trial();
 }
 
@@ -317,9 +315,14 @@ void PathSpread::choose_way(const SpreadHints& hints) {
 // slow.
 void PathSpread::count_sample() {
   if (long_ || way_ == Spread::one || trial_ > 0 || choice_of_engines_.trying() || ++samples_ < rest_) return;
+  rest_longer();
+  start_trial();
+}
+
+// Before the trial after the one that is due.
+void PathSpread::rest_longer() {
   samples_ = 0;
   rest_ = std::min(2 * rest_, longest_rest);
-  start_trial();
 }
 
 void PathSpread::begin_trial() {

@@ -39,8 +39,8 @@ class SpreadHints {
  public:
   void add(Spread way, double rate);
   double mean(Spread way) const { return ways_[static_cast<std::size_t>(way)].mean(); }
-  // What one path reached at best, which is less than the port says where a bus is slower. It takes many
-  // samples to believe that, for all paths may be crowded.
+  // What was reached at best, which is less than the port says where a bus is slower. It takes many samples
+  // to believe that, for all paths may be crowded.
   double best() const { return best_; }
   // Another number of engines is used: what was found says nothing.
   void forget() { *this = SpreadHints{engines}; }
@@ -131,6 +131,7 @@ class PathSpread {
   void spread_out();
   void keep_to_path();
   void count_sample();
+  void rest_longer();
   void leave_path();
   void wander();
   void follow();

@@ -337,10 +337,14 @@ TEST(PathSpread, WantsAClosedPathAgainOrGoesBackToTheFirst) {
 
 // Messages that cannot move to another path while they are under way.
 
+Sender of_short(Sender sender) {
+  sender.movable = 0;
+  return sender;
+}
+
 TEST(PathSpread, ShortMessagesTakeAllPathsWhereOneStaysSlow) {
   SpreadHints hints;
-  Sender sender(4, 1, hints);
-  sender.movable = 0;
+  Sender sender = of_short(Sender(4, 1, hints));
   const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 0.6 : 0.5; };
   sender.send(2, rate);
   EXPECT_EQ(sender.spread.way(), Spread::one);
@@ -353,8 +357,7 @@ TEST(PathSpread, ShortMessagesTakeAllPathsWhereOneStaysSlow) {
 
 TEST(PathSpread, ShortMessagesFindAFreePathInTheEnd) {
   SpreadHints hints;
-  Sender sender(4, 1, hints);
-  sender.movable = 0;
+  Sender sender = of_short(Sender(4, 1, hints));
   const auto rate = [](const PathSpread& spread) {
     return spread.way() == Spread::all ? 0.7 : spread.path() == 2 ? 1.0 : 0.5;
   };
@@ -378,8 +381,7 @@ TEST(PathSpread, ShortMessagesFindAFreePathInTheEnd) {
 // Beside the bytes of other peers of the port all the time.
 TEST(PathSpread, ShortMessagesTakeOnePathAgainWhereNothingIsMeasured) {
   SpreadHints hints;
-  Sender sender(4, 1, hints);
-  sender.movable = 0;
+  Sender sender = of_short(Sender(4, 1, hints));
   sender.send(3, [](const PathSpread&) { return 0.5; });
   EXPECT_EQ(sender.spread.way(), Spread::all);
   Nanoseconds now = second;
@@ -394,8 +396,7 @@ TEST(PathSpread, ShortMessagesTakeOnePathAgainWhereNothingIsMeasured) {
 
 TEST(PathSpread, ShortMessagesGoBackToOnePathWhereAllAreMuchSlower) {
   SpreadHints hints;
-  Sender sender(4, 1, hints);
-  sender.movable = 0;
+  Sender sender = of_short(Sender(4, 1, hints));
   const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 0.1 : 0.5; };
   sender.send(2000, rate);
   EXPECT_GT(sender.sent[0], 1900);
@@ -403,8 +404,7 @@ TEST(PathSpread, ShortMessagesGoBackToOnePathWhereAllAreMuchSlower) {
 
 TEST(PathSpread, ShortMessagesTakeAllPathsWhenTheyAreOpen) {
   SpreadHints hints;
-  Sender sender = on_demand(3, 1, hints);
-  sender.movable = 0;
+  Sender sender = of_short(on_demand(3, 1, hints));
   const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::one ? 0.5 : 0.98; };
   sender.send(2, rate);
   EXPECT_EQ(sender.spread.wanted(), 0u) << "patience";
@@ -425,8 +425,7 @@ TEST(PathSpread, ShortMessagesTakeAllPathsWhenTheyAreOpen) {
 // While all are taken, and one of them fails.
 TEST(PathSpread, ShortMessagesTakeOnePathWhereAnotherCannotBeHad) {
   SpreadHints hints;
-  Sender sender = on_demand(3, 1, hints);
-  sender.movable = 0;
+  Sender sender = of_short(on_demand(3, 1, hints));
   sender.send(3, [](const PathSpread&) { return 0.5; });
   sender.spread.on_open(1, 0);
   sender.spread.on_open(2, 0);
