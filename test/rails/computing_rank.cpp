@@ -129,7 +129,11 @@ void* map(std::size_t size) {
 // While the library's thread registers a buffer, the program unmaps buffers that were registered before, and
 // others beside them; the next buffer has the addresses of one that is gone.
 void unmap(int rank) {
+#ifdef HAWSER_SANITIZE_thread
+  constexpr int times = 10;  // a hundred times as slow
+#else
   constexpr int times = 60;
+#endif
   std::vector<char> data(bytes);
   for (int r = 0; r < times; ++r) {
     const std::string note = note_name() + std::to_string(r);
