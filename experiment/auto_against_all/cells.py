@@ -6,7 +6,7 @@ import statistics
 
 COLOURS = {"one path": "#d62728", "auto": "#1f77b4", "even": "#9a9a9a", "adaptive": "#b0a060", "round_robin": "#c8c8c8",
            "bss": "#7fa07f", "one path, epc": "#e0a050", "one path, round_robin": "#e8c8c8",
-           "engines auto": "#17becf"}
+           "one engine": "#17becf"}
 PORTS = {(1, 1): "one rail", (2, 1): "two rails", (1, 2): "two engines"}
 
 
@@ -25,7 +25,7 @@ def read(file_name):
 
 
 def best_other(times):
-    return min(time for name, time in times.items() if name not in ("auto", "engines auto", "bound"))
+    return min(time for name, time in times.items() if name not in ("auto", "bound"))
 
 
 def geometric_mean(values):
@@ -64,24 +64,27 @@ def print_table(cells):
     print_summary(cells)
 
 
-def picture(cells):
+TITLE = "Time of a round as a multiple of the bound, fat trees of 144 hosts, four LIDs"
+
+
+def picture(cells, colours=COLOURS, title=TITLE, ratios=(1, 1.5, 2, 3, 5, 10), width=230):
     """A row for each pattern, class, size and kind of tables; beside one another the kinds of ports; a dot for each
-    setting: its time as a multiple of the bound, on a logarithmic scale."""
+    setting: its time as a multiple of the bound, on a logarithmic scale that ends with the last of the ratios."""
     ports = list(dict.fromkeys(key[0] for key in cells))
     lines = list(dict.fromkeys(key[1:] for key in cells))
-    label, width, top, step, most = 265, 230, 76, 13, 10
+    label, top, step, most = 265, 76, 13, ratios[-1]
     height = top + step * len(lines) + 30
     whole = label + width * len(ports)
     place = lambda panel, ratio: label + width * panel + (width - 24) * min(math.log(max(ratio, 1)) / math.log(most), 1)
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {height}" font-family="sans-serif" font-size="10">',
            f'<rect width="{whole}" height="{height}" fill="white"/>',
-           '<text x="10" y="18" font-size="13">Time of a round as a multiple of the bound, fat trees of 144 hosts, four LIDs</text>']
-    for i, (name, colour) in enumerate(COLOURS.items()):
+           f'<text x="10" y="18" font-size="13">{title}</text>']
+    for i, (name, colour) in enumerate(colours.items()):
         out.append(f'<circle cx="{14 + 105 * i}" cy="34" r="4" fill="{colour}"/>'
                    f'<text x="{22 + 105 * i}" y="38">{name}</text>')
     for panel, name in enumerate(ports):
         out.append(f'<text x="{place(panel, 1):.0f}" y="58" font-weight="bold">{name}</text>')
-        for ratio in (1, 1.5, 2, 3, 5, 10):
+        for ratio in ratios:
             x = f"{place(panel, ratio):.1f}"
             out.append(f'<line x1="{x}" y1="{top - 8}" x2="{x}" y2="{height - 22}" stroke="#e0e0e0"/>'
                        f'<text x="{x}" y="{height - 8}" text-anchor="middle">{ratio:g}</text>')
@@ -94,5 +97,5 @@ def picture(cells):
             for setting in sorted(times, key=lambda setting: "auto" in setting):  # auto on top
                 if setting != "bound":
                     out.append(f'<circle cx="{place(panel, times[setting] / times["bound"]):.1f}" cy="{y}" r="3.5" '
-                               f'fill="{COLOURS[setting]}"/>')
+                               f'fill="{colours[setting]}"/>')
     return "\n".join([*out, "</svg>", ""])
