@@ -41,7 +41,7 @@ def settings_of(rails, engines):
                 "bss": of(4, engines, f"bss({4 * rails * engines},{3 * rails * engines})")}
     if engines > 1:
         settings |= {f"one path, {policy}": of(1, engines, policy) for policy in ("epc", "round_robin")}
-        settings["engines auto"] = {"HAWSER_RAIL_ENGINES": "auto"}
+        settings["one engine"] = {"HAWSER_RAIL_ENGINES": "1"}
     return settings
 
 

@@ -80,6 +80,11 @@ int PathSpread::engines_of_all() const {
   return std::max(1, (choice_of_engines_.base() + paths_ - 1) / paths_);
 }
 
+// More are being tried, or fewer; while they are still being made the path is judged as ever.
+bool PathSpread::trying_engines() const {
+  return choice_of_engines_.trying() && open(Spread::one, path_, choice_of_engines_.wanted());
+}
+
 int PathSpread::usable_engines() const {
   for (const int engines : {choice_of_engines_.wanted(), choice_of_engines_.base()})
     if (open(Spread::one, path_, engines)) return engines;
@@ -259,7 +264,7 @@ void PathSpread::judge_path(double rate, const SpreadHints& hints) {
     if (!long_) keep_to_path();
     return;
   }
-  if (choice_of_engines_.trying() || (way_ == Spread::all && !long_)) return;
+  if (trying_engines() || (way_ == Spread::all && !long_)) return;
   ++slow_;
   if (slow_ <= (settled_ || !long_ ? patience_ : 0) || next_path_.has_value() || paths_ < 2) return;
   if (long_)

@@ -6,7 +6,7 @@
 // - A way is one path, or all. As long as the bytes that a peer's messages move have a port to themselves,
 //   each 100 us of them, or each message, is a sample of the way: its rate as part of the port's. While a
 //   peer has few samples, those of other peers of the port count too (SpreadHints).
-// - How many engines are used is found out first (EngineChoice): meanwhile no path is blamed.
+// - How many engines are used is found out first (EngineChoice): while more are tried no path is blamed.
 // - Long messages, which can move to another path under way, leave a path that is slow several times in a row
 //   for another one, drawn at random. Who came to it last leaves at once, who was there before is patient: so
 //   of two who meet one goes, and who has found a free path is rarely moved. (REPS, arXiv 2407.21625, keeps
@@ -125,6 +125,7 @@ class PathSpread {
     return (connections(way, path, engines) & ~open_) == 0;
   }
   int engines_of_all() const;
+  bool trying_engines() const;
   int usable_engines() const;
   void move_to(int path);
   void start_trial();

@@ -3,45 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
-#include <functional>
 #include <vector>
+
+#include "rails/decision/path_spread_test_support.h"
 
 namespace hawser {
 namespace {
 
-constexpr double port = 1e9;
-constexpr std::int64_t message = 128'000;       // takes a free path 128 us
-constexpr std::int64_t of_long = 10 * message;  // each is a piece of one that is so long
-
-// A peer's messages one after the other, each alone on its port.
-class Sender {
- public:
-  using Rate = std::function<double(const PathSpread&)>;  // of the port's
-
-  Sender(int paths, int engines, SpreadHints& hints, std::uint64_t seed = 1)
-      : spread(paths, engines, port, seed), hints_(hints) {}
-
-  double send(const Rate& rate, std::int64_t bytes = message) {
-    const double share = rate(spread);
-    const std::uint8_t choice = spread.on_posted(bytes, 0, now_, movable);
-    now_ += static_cast<Nanoseconds>(static_cast<double>(bytes) / share);
-    spread.on_done({bytes, choice, 0, now_, now_}, hints_);
-    ++sent[static_cast<std::size_t>(spread.way())];
-    return share;
-  }
-  void send(int count, const Rate& rate) {
-    for (int i = 0; i < count; ++i) send(rate);
-  }
-
-  PathSpread spread;
-  std::int64_t movable = of_long;
-  std::array<int, spread_ways> sent = {};  // by the way chosen after each
-
- private:
-  SpreadHints& hints_;
-  Nanoseconds now_ = 0;
-};
+using path_spread_test::message;
+using path_spread_test::of_long;
+using path_spread_test::on_demand;
+using path_spread_test::port;
+using path_spread_test::Sender;
 
 TEST(PathSpread, KeepsToTheFirstPathOfAnEvenFabric) {
   SpreadHints hints;
@@ -219,120 +192,6 @@ TEST(PathSpread, LearnsWhatAPortReaches) {
   Sender second(8, 1, hints, 2);
   second.send(10, [](const PathSpread&) { return 0.7; });
   EXPECT_EQ(second.spread.path(), 0);
-}
-
-// Connections on demand: only that of path 0 is open.
-
-Sender on_demand(int paths, int engines, SpreadHints& hints) {
-  Sender sender(paths, engines, hints);
-  sender.spread = PathSpread(paths, engines, port, 1, 1);
-  return sender;
-}
-
-TEST(PathSpread, AsksForAPathAndMovesWhenItIsOpen) {
-  SpreadHints hints;
-  Sender sender = on_demand(4, 1, hints);
-  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
-  sender.send(2, rate);
-  EXPECT_EQ(sender.spread.wanted(), 0u) << "patience";
-  sender.send(rate);
-  const ConnectionSet wanted = sender.spread.wanted();
-  ASSERT_TRUE(std::has_single_bit(wanted));
-  sender.send(10, rate);
-  EXPECT_EQ(sender.spread.path(), 0);
-  EXPECT_EQ(sender.spread.wanted(), wanted) << "it asks for no other meanwhile";
-  const int path = std::countr_zero(wanted);
-  sender.spread.on_open(path, 0);
-  EXPECT_EQ(sender.spread.path(), path);
-  EXPECT_EQ(sender.spread.wanted(), 0u);
-  EXPECT_FALSE(sender.spread.takes(0, 0));
-  sender.send(100, rate);
-  EXPECT_EQ(sender.spread.path(), path);
-}
-
-TEST(PathSpread, AsksForNothingOnAnEvenFabric) {
-  SpreadHints hints;
-  Sender sender = on_demand(4, 4, hints);
-  int i = 0;
-  for (; i < 1000; ++i) {
-    sender.send([&i](const PathSpread&) { return i % 4 == 0 ? 0.4 : 0.97; });
-    ASSERT_EQ(sender.spread.wanted(), 0u);
-  }
-}
-
-TEST(PathSpread, NeedsNoPathThatIsNotOpenYetWhenTheOldOneIsWellAgain) {
-  SpreadHints hints;
-  Sender sender = on_demand(4, 1, hints);
-  sender.send(3, [](const PathSpread&) { return 0.5; });
-  EXPECT_NE(sender.spread.wanted(), 0u);
-  sender.send([](const PathSpread&) { return 1.0; });
-  EXPECT_EQ(sender.spread.wanted(), 0u);
-}
-
-TEST(PathSpread, LeavesWhatIsRefusedAndAsksAgainLater) {
-  SpreadHints hints;
-  Sender sender = on_demand(2, 1, hints);
-  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
-  sender.send(3, rate);
-  EXPECT_EQ(sender.spread.wanted(), 2u);
-  sender.spread.on_refused();
-  EXPECT_EQ(sender.spread.wanted(), 0u);
-  EXPECT_EQ(sender.spread.path(), 0);
-  sender.send(3, rate);
-  EXPECT_EQ(sender.spread.wanted(), 2u);
-}
-
-TEST(PathSpread, TriesAWayWhenAllOfItIsOpen) {
-  SpreadHints hints;
-  Sender sender = on_demand(3, 1, hints);
-  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::one ? 0.5 : 0.98; };
-  for (int i = 0; i < 200 && sender.spread.wanted() != 6u; ++i) sender.send(rate);
-  EXPECT_EQ(sender.spread.way(), Spread::one);
-  EXPECT_EQ(sender.spread.wanted(), 6u);
-  sender.spread.on_open(2, 0);
-  EXPECT_EQ(sender.spread.way(), Spread::one);
-  EXPECT_EQ(sender.spread.wanted(), 2u);
-  sender.spread.on_open(1, 0);
-  EXPECT_EQ(sender.spread.way(), Spread::all);
-  sender.send(100, rate);
-  EXPECT_EQ(sender.spread.way(), Spread::all);
-}
-
-TEST(PathSpread, TriesTwiceAsManyEnginesWhenTheyAreOpen) {
-  SpreadHints hints;
-  Sender sender = on_demand(1, 4, hints);
-  const auto rate = [](const PathSpread& spread) { return spread.engines() / 4.0 * 0.96; };
-  sender.send(2, rate);
-  EXPECT_EQ(sender.spread.wanted(), 2u);
-  sender.send(10, rate);
-  EXPECT_EQ(sender.spread.engines(), 1);
-  sender.spread.on_open(0, 1);
-  EXPECT_EQ(sender.spread.engines(), 2);
-  sender.send(10, rate);
-  EXPECT_EQ(sender.spread.wanted(), 12u);
-  sender.spread.on_open(0, 3);
-  sender.spread.on_open(0, 2);
-  EXPECT_EQ(sender.spread.engines(), 4);
-  sender.send(10, rate);
-  EXPECT_EQ(sender.spread.engines(), 4);
-  EXPECT_EQ(sender.spread.wanted(), 0u);
-}
-
-TEST(PathSpread, WantsAClosedPathAgainOrGoesBackToTheFirst) {
-  SpreadHints hints;
-  Sender sender = on_demand(2, 1, hints);
-  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
-  sender.send(3, rate);
-  sender.spread.on_open(1, 0);
-  EXPECT_EQ(sender.spread.path(), 1);
-  sender.spread.on_closed(1, 0);
-  EXPECT_EQ(sender.spread.path(), 1);
-  EXPECT_EQ(sender.spread.wanted(), 2u);
-  sender.send(100, [](const PathSpread&) { return 0.1; });  // over whatever works: no sample of that path
-  EXPECT_EQ(sender.spread.wanted(), 2u);
-  sender.spread.on_refused();
-  EXPECT_EQ(sender.spread.path(), 0);
-  EXPECT_EQ(sender.spread.wanted(), 0u);
 }
 
 // Messages that cannot move to another path while they are under way.
