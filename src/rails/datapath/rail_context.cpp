@@ -12,6 +12,8 @@ namespace {
 
 // More paths hardly find a free one that these do not; the adapters of the papers have two engines or four.
 constexpr std::int32_t most_paths_of_auto = 8, most_engines_of_auto = 4;
+// Bytes under way over a path of which nothing is known.
+constexpr std::int64_t first_window = 16384;
 
 }  // namespace
 
@@ -41,7 +43,7 @@ RailContext::RailContext(const RailSettings& rail_settings, const Knobs& knob_va
   // Requests of one path wait for acknowledgements behind the other direction's data; so they are given more
   // than what is under way into a port, where it only makes others wait.
   stripe_flow.queueing = std::clamp(knobs.rail_acknowledge_time / 2, 100 * microsecond, 8 * millisecond);
-  stripe_flow.first = knobs.rail_stripe;
+  stripe_flow.first = std::max(knobs.rail_stripe, first_window);
   port_flow = stripe_flow;
   port_flow.queueing = std::clamp(knobs.rail_acknowledge_time / 4, 100 * microsecond, 4 * millisecond);
   packet_flow = {.queueing = port_flow.queueing, .first = 4096, .least = 1024};

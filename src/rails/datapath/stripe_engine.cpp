@@ -22,7 +22,7 @@ constexpr double shortest_movable_piece = 1 << 16;
 // starts come as soon as those before them; they are bounded by tokens.
 constexpr double seconds_of_backlog = 0.002;
 // Nobody is told of one-sided stripes, so they may be so many times finer than others (V07 chapter 5).
-constexpr std::int64_t finer_one_sided = 4;
+constexpr std::int64_t finer_one_sided = 4, finest_one_sided = 4096;
 rdma::SendRequest request_of(const StripedTransfer& transfer, const WorkEntry& entry,
                              const Subchannel& subchannel, std::uint32_t remote_key) {
   rdma::SendRequest request;
@@ -230,8 +230,9 @@ bool StripeEngine::post_range(StripedTransfer& transfer, const ByteRange& range,
                               std::span<const SubchannelView> views) {
   StripeRequest request;
   request.bytes = range.size;
-  request.smallest_stripe = transfer.sides_ == Sides::one ? context_.knobs.rail_stripe / finer_one_sided
-                                                          : context_.knobs.rail_stripe;
+  request.smallest_stripe = context_.knobs.rail_stripe;
+  if (transfer.sides_ == Sides::one)
+    request.smallest_stripe = std::max(request.smallest_stripe / finer_one_sided, finest_one_sided);
   // Its other pieces wait for this one.
   const bool piece = may_move(transfer) && (transfer.begun() || !transfer.rest_.empty());
   request.traffic = piece ? TrafficClass::blocking : transfer.traffic_;

@@ -27,6 +27,10 @@ constexpr double trust_in_slow = 0.97;
 // While others are under way non-blocking messages are not cut finer than this (V07 6.2): each stripe costs
 // both ends a request, which waits between the data of the other direction.
 constexpr std::int64_t smallest_when_busy = 262144;
+// Nor finer than this while anything is queued.
+constexpr std::int64_t smallest_beside_others = 16384;
+// What measures a rail that is not used: of less, the latency would be measured.
+constexpr std::int64_t smallest_probe = 16384;
 // One-sided stripes cost the other end nothing; and who flushes waits for the rail that has the most left to
 // do.
 constexpr std::int64_t smallest_one_sided = 16384;
@@ -68,8 +72,13 @@ class Automatic final : public SchedulingPolicy {
   std::size_t rotation_;  // where the look begins among equals; moves on with every message
   int sticky_ = -1;       // where small messages go
   std::vector<Candidate> candidates_;
+  bool queued_ = false;  // anything, on their rails
   std::vector<Weighted> parts_;
 };
+
+std::int64_t probe_bytes(const StripeRequest& request) {
+  return std::max(request.smallest_stripe, smallest_probe);
+}
 
 // What the subchannels of a rail reach together, in bytes per nanosecond: [begin, end) are all of it.
 double rail_capacity(const Candidate* begin, const Candidate* end, double nominal) {
@@ -98,6 +107,7 @@ bool lacks_preferred(std::span<const SubchannelView> views, std::uint16_t rail) 
 // stripe.
 void Automatic::collect(const StripeRequest& request, std::span<const SubchannelView> views) {
   candidates_.clear();
+  queued_ = false;
   const std::size_t n = views.size();
   double fastest = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -124,6 +134,7 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
       candidate.rate = capacity * candidate.weight / together;
       if (candidate.weight < fastest / 2) candidate.rate *= trust_in_slow;
       candidate.capacity = capacity;
+      queued_ |= view.bytes_queued > 0;
       candidate.free_ns =
           static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued) / capacity;
       candidate.own_ns =
@@ -156,6 +167,8 @@ std::size_t Automatic::earliest_set(const StripeRequest& request, double& finish
   const auto bytes = static_cast<double>(request.bytes);
   const bool busy = candidates_.front().free_ns > 2 * worth_changing_ns;
   std::int64_t smallest_now = request.smallest_stripe;
+  if (queued_ && request.traffic == TrafficClass::nonblocking)
+    smallest_now = std::max(smallest_now, smallest_beside_others);
   if (busy && request.traffic == TrafficClass::nonblocking)
     smallest_now = std::max(smallest_now, smallest_when_busy);
   if (busy && request.traffic == TrafficClass::one_sided)
@@ -176,7 +189,7 @@ std::size_t Automatic::earliest_set(const StripeRequest& request, double& finish
 // One that is to be measured, is idle and not in the set; null: none, or the message is too small for it.
 const SubchannelView* Automatic::probe(const StripeRequest& request, std::span<const SubchannelView> views,
                                        std::size_t chosen) const {
-  if (request.bytes < 8 * request.smallest_stripe) return nullptr;
+  if (request.bytes < 8 * probe_bytes(request)) return nullptr;
   for (const SubchannelView& view : views) {
     if (!view.usable || !view.probe || view.requests_queued > 0) continue;
     const auto index = static_cast<std::uint16_t>(&view - views.data());
@@ -207,14 +220,14 @@ void Automatic::plan(const StripeRequest& request, std::span<const SubchannelVie
   ++rotation_;
   StripeRequest rest = request;
   const SubchannelView* probed = probe(request, views, chosen);
-  if (probed != nullptr) rest.bytes -= request.smallest_stripe;
+  if (probed != nullptr) rest.bytes -= probe_bytes(request);
   const double done = finish(static_cast<double>(rest.bytes), 0, chosen);
   parts_.clear();
   for (std::size_t i = 0; i < chosen; ++i)
     parts_.push_back({candidates_[i].subchannel, (done - candidates_[i].free_ns) * candidates_[i].rate});
   cut_by_weight(rest, parts_, plan);
   if (probed != nullptr)
-    plan.add({static_cast<std::uint16_t>(probed - views.data()), rest.bytes, request.smallest_stripe});
+    plan.add({static_cast<std::uint16_t>(probed - views.data()), rest.bytes, probe_bytes(request)});
 }
 
 int Automatic::choose(std::int64_t bytes, TrafficClass, std::span<const SubchannelView> views) {

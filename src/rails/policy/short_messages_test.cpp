@@ -1,0 +1,59 @@
+// How the default policy cuts messages of 8 to 64 KiB.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "rails/policy/scheduling_policy.h"
+
+namespace hawser {
+namespace {
+
+// Two rails that are alike, with so much queued on the first one.
+std::vector<SubchannelView> two_rails(double bytes_per_second, std::int64_t queued) {
+  std::vector<SubchannelView> views(2);
+  for (std::uint16_t i = 0; i < 2; ++i) {
+    views[i].usable = true;
+    views[i].rail = i;
+    views[i].bytes_per_second = views[i].nominal = bytes_per_second;
+  }
+  views[0].bytes_queued = views[0].bytes_on_it = queued;
+  return views;
+}
+
+int stripes_of(std::int64_t bytes, TrafficClass traffic, const std::vector<SubchannelView>& views) {
+  auto automatic = make_scheduling_policy("auto", 0);
+  StripeRequest request;
+  request.bytes = bytes;
+  request.traffic = traffic;
+  request.smallest_stripe = 8192;
+  StripePlan plan;
+  automatic.value()->plan(request, views, plan);
+  return static_cast<int>(plan.size());
+}
+
+TEST(ShortMessages, AreCutDownToTheSmallestStripe) {
+  const auto idle = two_rails(1e9, 0);
+  for (const TrafficClass traffic :
+       {TrafficClass::blocking, TrafficClass::collective, TrafficClass::nonblocking}) {
+    EXPECT_EQ(stripes_of(16384, traffic, idle), 2);
+    EXPECT_EQ(stripes_of(24576, traffic, idle), 2);
+    EXPECT_EQ(stripes_of(12288, traffic, idle), 1) << "half of it is less than the smallest stripe";
+  }
+}
+
+TEST(ShortMessages, AreWholeWhereARailIsFast) {
+  EXPECT_EQ(stripes_of(24576, TrafficClass::blocking, two_rails(25e9, 0)), 1)
+      << "another stripe costs more than it saves";
+}
+
+// One after the other, each whole, they fill all rails.
+TEST(ShortMessages, OfManyUnderWayAreNotCutFine) {
+  const auto busy = two_rails(1e9, 4096);
+  EXPECT_EQ(stripes_of(24576, TrafficClass::nonblocking, busy), 1);
+  EXPECT_EQ(stripes_of(65536, TrafficClass::nonblocking, busy), 2);
+  EXPECT_EQ(stripes_of(24576, TrafficClass::collective, busy), 2) << "somebody waits for it";
+}
+
+}  // namespace
+}  // namespace hawser
