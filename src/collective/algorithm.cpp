@@ -79,7 +79,7 @@ const Algorithm& AlgorithmChoice::choose(Collective kind, const Shape& shape) co
   double best_cost = 0;
   for (const Algorithm& algorithm : algorithm_table()) {
     if (algorithm.kind != kind || !algorithm.fits(shape)) continue;
-    const double cost = algorithm.cost(shape, algorithm.two_level ? model_ : flat);
+    const double cost = algorithm.cost(shape, algorithm.two_level || algorithm.weighs_links ? model_ : flat);
     if (best == nullptr || cost < best_cost) {
       best = &algorithm;
       best_cost = cost;

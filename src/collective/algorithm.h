@@ -39,6 +39,13 @@ struct TransferCosts {
   double between_latency = 2000;
   double between_per_byte = 0.06;
   double gap = 100;
+  // For costs that look at each message (link_costs.h): what one between nodes takes, what each more takes of
+  // those that one rank has under way at once, and what one between nodes takes that is so long that its
+  // receiver is asked.
+  double message = 160;
+  double between_step = 1300, between_message = 75;
+  double between_packet = 8000;
+  double between_rendezvous = 4000;
 
   // What an algorithm that does not look at nodes meets.
   TransferCosts flat(const Shape& shape) const;
@@ -51,7 +58,8 @@ struct Algorithm {
   bool (*fits)(const Shape&);
   double (*cost)(const Shape&, const TransferCosts&);
   Task (*run)(Operation&);
-  bool two_level = false;  // knows what is within nodes and what between them
+  bool two_level = false;     // knows what is within nodes and what between them
+  bool weighs_links = false;  // its costs do, though it does not
 };
 
 std::span<const Algorithm> algorithm_table();

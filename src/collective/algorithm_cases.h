@@ -136,7 +136,9 @@ class AlgorithmTest : public ::testing::Test {
  protected:
   void broadcast(TestRank& rank, const Case& c);
   void gather(TestRank& rank, const Case& c);
+  void gather_at(TestRank& rank, const Case& c, int root);
   void scatter(TestRank& rank, const Case& c);
+  void scatter_from(TestRank& rank, const Case& c, int root);
   void allgather(TestRank& rank, const Case& c);
   void alltoall(TestRank& rank, const Case& c);
   void reduce(TestRank& rank, const Case& c);

@@ -15,9 +15,22 @@ void AlgorithmTest::broadcast(TestRank& rank, const Case& c) {
   }
 }
 
+// Of gather and scatter.
+static std::vector<int> roots(int size) {
+  if (size < 3) return {size - 1};
+  return {0, size / 2, size - 1};
+}
+
 void AlgorithmTest::gather(TestRank& rank, const Case& c) {
+  for (const int root : roots(rank.size)) {
+    SCOPED_TRACE("root " + std::to_string(root));
+    gather_at(rank, c, root);
+    if (HasFatalFailure()) return;
+  }
+}
+
+void AlgorithmTest::gather_at(TestRank& rank, const Case& c, int root) {
   const bool varied = kind_ == Collective::gatherv;
-  const int root = rank.size / 2;
   const bool at_root = rank.rank == root;
   CollectiveCall call{.kind = kind_, .root = root};
   std::vector<int> counts, starts;
@@ -54,8 +67,15 @@ void AlgorithmTest::gather(TestRank& rank, const Case& c) {
 }
 
 void AlgorithmTest::scatter(TestRank& rank, const Case& c) {
+  for (const int root : roots(rank.size)) {
+    SCOPED_TRACE("root " + std::to_string(root));
+    scatter_from(rank, c, root);
+    if (HasFatalFailure()) return;
+  }
+}
+
+void AlgorithmTest::scatter_from(TestRank& rank, const Case& c, int root) {
   const bool varied = kind_ == Collective::scatterv;
-  const int root = rank.size - 1;
   const bool at_root = rank.rank == root;
   CollectiveCall call{.kind = kind_, .root = root};
   std::vector<int> counts, starts;

@@ -7,6 +7,7 @@
 
 #include "collective/algorithm.h"
 #include "collective/algorithms/algorithms.h"
+#include "collective/link_costs.h"
 
 namespace hawser {
 
@@ -33,7 +34,7 @@ double messages(M c, double count, double m) { return count * c.latency + m * c.
 double to_next(M c, double count, double m) { return count * c.latency + m * c.neighbor_per_byte; }
 
 // Two levels: the same among the ranks of a node, and among the nodes, each of which has its link alone.
-bool has_levels(S s) { return s.nodes > 1 && s.most_on_node > 1; }
+bool has_levels(S s) { return s.nodes > 1 && s.ranks > s.nodes; }
 bool levels_in_order(S s) { return has_levels(s) && (s.commutative || s.nodes_in_order); }
 double node_rounds(S s) { return std::ceil(std::log2(s.most_on_node)); }
 double between(M c, double count, double m) { return count * c.between_latency + m * c.between_per_byte; }
@@ -92,19 +93,19 @@ const Algorithm table[] = {
      [](S s, M c) { return multicast_between(s, c) + broadcast_after_multicast(s, c); },
      algorithms::broadcast_multicast, true},
 
-    {Collective::gather, "binomial", "Chan et al. 2007", always,
-     [](S s, M c) { return messages(c, rounds(s), 1.5 * others(s) * bytes(s)); },
-     algorithms::gather_binomial},
-    {Collective::gather, "linear", "", always,
-     [](S s, M c) { return messages(c, 0.6 + 0.4 * others(s), others(s) * bytes(s)); },
-     algorithms::gather_linear},
+    {Collective::gather, "binomial", "Chan et al. 2007", always, link_costs::gather_binomial,
+     algorithms::gather_binomial, false, true},
+    {Collective::gather, "linear", "", always, link_costs::gather_linear, algorithms::gather_linear, false,
+     true},
+    {Collective::gather, "two_level", "Karonis et al. 2000", has_levels, link_costs::gather_two_level,
+     algorithms::gather_two_level, true},
     {Collective::gatherv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::gather_linear},
-    {Collective::scatter, "binomial", "Chan et al. 2007", always,
-     [](S s, M c) { return messages(c, rounds(s), 1.5 * others(s) * bytes(s)); },
-     algorithms::scatter_binomial},
-    {Collective::scatter, "linear", "", always,
-     [](S s, M c) { return messages(c, 0.6 + 0.4 * others(s), others(s) * bytes(s)); },
-     algorithms::scatter_linear},
+    {Collective::scatter, "binomial", "Chan et al. 2007", always, link_costs::scatter_binomial,
+     algorithms::scatter_binomial, false, true},
+    {Collective::scatter, "linear", "", always, link_costs::scatter_linear, algorithms::scatter_linear, false,
+     true},
+    {Collective::scatter, "two_level", "Karonis et al. 2000", has_levels, link_costs::scatter_two_level,
+     algorithms::scatter_two_level, true},
     {Collective::scatterv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::scatter_linear},
 
     {Collective::allgather, "recursive_doubling", "Thakur, Rabenseifner, Gropp 2005", power_of_two,
@@ -129,14 +130,14 @@ const Algorithm table[] = {
     {Collective::allgatherv, "two_level", "", has_levels, allgather_two_levels,
      algorithms::allgather_two_level, true},
 
-    {Collective::alltoall, "bruck", "Bruck et al. 1997", always,
-     [](S s, M c) { return messages(c, rounds(s), 3 * rounds(s) * 0.5 * s.ranks * bytes(s)); },
-     algorithms::alltoall_bruck},
-    {Collective::alltoall, "linear", "", always,
-     [](S s, M c) { return messages(c, 0.6 + 0.6 * others(s), 1.2 * others(s) * bytes(s)); },
-     algorithms::alltoall_linear},
+    {Collective::alltoall, "bruck", "Bruck et al. 1997", always, link_costs::alltoall_bruck,
+     algorithms::alltoall_bruck, false, true},
+    {Collective::alltoall, "linear", "", always, link_costs::alltoall_linear, algorithms::alltoall_linear,
+     false, true},
     {Collective::alltoall, "pairwise", "Thakur, Rabenseifner, Gropp 2005", always,
-     [](S s, M c) { return messages(c, others(s), others(s) * bytes(s)); }, algorithms::alltoall_pairwise},
+     link_costs::alltoall_pairwise, algorithms::alltoall_pairwise, false, true},
+    {Collective::alltoall, "two_level", "", has_levels, link_costs::alltoall_two_level,
+     algorithms::alltoall_two_level, true},
     {Collective::alltoallv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::alltoall_linear},
     {Collective::alltoallv, "pairwise", "", always, [](S, M) { return 1.0; }, algorithms::alltoall_pairwise},
     {Collective::alltoallw, "linear", "", always, [](S, M) { return 0.0; }, algorithms::alltoall_linear},
@@ -194,29 +195,19 @@ const Algorithm table[] = {
      algorithms::allreduce_two_level, true},
 
     {Collective::reduce_scatter_block, "recursive_halving", "Thakur, Rabenseifner, Gropp 2005", commutative,
-     [](S s, M c) {
-       return messages(c, rounds(s) + 2 * folded(s), (fraction(s) + folded(s)) * bytes(s)) +
-              (fraction(s) + folded(s)) * bytes(s) * c.reduce_per_byte;
-     },
-     algorithms::reduce_scatter_recursive_halving},
+     link_costs::reduce_scatter_halving, algorithms::reduce_scatter_recursive_halving, false, true},
     {Collective::reduce_scatter_block, "pairwise", "Thakur, Rabenseifner, Gropp 2005", commutative,
-     [](S s, M c) {
-       return messages(c, others(s), fraction(s) * bytes(s)) + fraction(s) * bytes(s) * c.reduce_per_byte;
-     },
-     algorithms::reduce_scatter_pairwise},
+     link_costs::reduce_scatter_pairwise, algorithms::reduce_scatter_pairwise, false, true},
+    {Collective::reduce_scatter_block, "two_level", "", levels_in_order, link_costs::reduce_scatter_two_level,
+     algorithms::reduce_scatter_two_level, true},
     {Collective::reduce_scatter_block, "reduce_scatter", "", always, [](S, M) { return 1e18; },
      algorithms::reduce_scatter_reduce_scatter},
     {Collective::reduce_scatter, "recursive_halving", "Thakur, Rabenseifner, Gropp 2005", commutative,
-     [](S s, M c) {
-       return messages(c, rounds(s) + 2 * folded(s), (fraction(s) + folded(s)) * bytes(s)) +
-              (fraction(s) + folded(s)) * bytes(s) * c.reduce_per_byte;
-     },
-     algorithms::reduce_scatter_recursive_halving},
+     link_costs::reduce_scatter_halving, algorithms::reduce_scatter_recursive_halving, false, true},
     {Collective::reduce_scatter, "pairwise", "Thakur, Rabenseifner, Gropp 2005", commutative,
-     [](S s, M c) {
-       return messages(c, others(s), fraction(s) * bytes(s)) + fraction(s) * bytes(s) * c.reduce_per_byte;
-     },
-     algorithms::reduce_scatter_pairwise},
+     link_costs::reduce_scatter_pairwise, algorithms::reduce_scatter_pairwise, false, true},
+    {Collective::reduce_scatter, "two_level", "", levels_in_order, link_costs::reduce_scatter_two_level,
+     algorithms::reduce_scatter_two_level, true},
     {Collective::reduce_scatter, "reduce_scatter", "", always, [](S, M) { return 1e18; },
      algorithms::reduce_scatter_reduce_scatter},
 

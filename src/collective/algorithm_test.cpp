@@ -224,14 +224,18 @@ static std::vector<const Algorithm*> two_level_algorithms() {
 
 INSTANTIATE_TEST_SUITE_P(All, TwoLevelTest,
                          ::testing::Combine(::testing::ValuesIn(two_level_algorithms()),
-                                            ::testing::Values(2, 3, 5, -2, -4)),
+                                            ::testing::Values(2, 3, 5, -2, -4, testing::at_random,
+                                                              testing::at_random + 1)),
                          [](const auto& info) {
                            const int on_node = std::get<1>(info.param);
                            const Algorithm& row = *std::get<0>(info.param);
                            const bool other = row.name != std::string_view("two_level");
                            return std::string(name_of(row.kind)) + "_" +
-                                  (other ? row.name + std::string("_") : "") + (on_node > 0 ? "" : "dealt_") +
-                                  std::to_string(std::abs(on_node));
+                                  (other ? row.name + std::string("_") : "") +
+                                  (on_node >= testing::at_random ? "random_"
+                                   : on_node > 0                 ? ""
+                                                                 : "dealt_") +
+                                  std::to_string(std::abs(on_node) % testing::at_random);
                          });
 
 // What is chosen where several ranks share the link of a node, and where none does.
@@ -252,6 +256,12 @@ TEST(AlgorithmChoice, TwoLevelsForSmallDataOnSharedLinks) {
     EXPECT_EQ(chosen(kind, 4, 8, 8, false), "two_level") << name_of(kind);
     EXPECT_NE(chosen(kind, 8, 1, 8, true), "two_level") << name_of(kind);
   }
+  EXPECT_EQ(chosen(Collective::gather, 64, 8, 8, true), "two_level");
+  EXPECT_EQ(chosen(Collective::scatter, 64, 8, 8, true), "two_level");
+  EXPECT_EQ(chosen(Collective::gather, 64, 8, 1 << 20, true), "linear");
+  EXPECT_EQ(chosen(Collective::alltoall, 64, 8, 128, true), "two_level");
+  EXPECT_NE(chosen(Collective::alltoall, 64, 8, 1 << 20, true), "two_level");
+  EXPECT_EQ(chosen(Collective::reduce_scatter_block, 64, 8, 1 << 20, true), "two_level");
   EXPECT_EQ(chosen(Collective::allreduce, 4, 2, 8, true), "recursive_doubling");
   EXPECT_EQ(chosen(Collective::allreduce, 4, 8, 4 << 20, true), "ring");
 }

@@ -30,10 +30,22 @@ std::unique_ptr<NodeLayout> NodeLayout::of_nodes(const Group& group, int rank,
   }
   if (layout->nodes() < 2) return nullptr;
   layout->most = *std::max_element(layout->sizes.begin(), layout->sizes.end());
+  layout->equal = layout->most * layout->nodes() == group.size();
   layout->own_node = layout->node_of[static_cast<std::size_t>(rank)];
   for (int r = 0; r < group.size(); ++r) {
     if (r == rank) layout->place = static_cast<int>(layout->mine.size());
     if (layout->node_of[static_cast<std::size_t>(r)] == layout->own_node) layout->mine.push_back(r);
+  }
+  int start = 0;
+  for (const int size : layout->sizes) {
+    layout->starts.push_back(start);
+    start += size;
+  }
+  std::vector<int> next = layout->starts;
+  layout->by_node.resize(layout->node_of.size());
+  for (int r = 0; r < group.size(); ++r) {
+    const auto node = static_cast<std::size_t>(layout->node_of[static_cast<std::size_t>(r)]);
+    layout->by_node[static_cast<std::size_t>(next[node]++)] = r;
   }
   return layout;
 }

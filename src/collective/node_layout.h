@@ -16,10 +16,13 @@ struct NodeLayout {
   std::vector<int> leaders;  // each node's first rank
   std::vector<int> mine;     // the ranks of this process's node, ascending
   std::vector<int> sizes;    // ranks of each node
+  std::vector<int> by_node;  // all ranks, those of node 0 first, ascending within each node
+  std::vector<int> starts;   // where each node's ranks begin in by_node
   int own_node = 0;
   int place = 0;         // of this rank in `mine`
   int most = 1;          // ranks on the fullest node
   bool in_order = true;  // the ranks of every node follow each other
+  bool equal = true;     // all nodes have the same number of ranks
 
   // Null unless there are several nodes and one of them has several ranks. Null, too, if somebody's node is
   // not known.
@@ -28,6 +31,11 @@ struct NodeLayout {
   static std::unique_ptr<NodeLayout> of_nodes(const Group& group, int rank, const ProcessTable& processes);
 
   int nodes() const { return static_cast<int>(leaders.size()); }
+  int size_of(int node) const { return sizes[static_cast<std::size_t>(node)]; }
+  // The rank that has this place among the ranks of the node.
+  int member(int node, int place_there) const {
+    return by_node[static_cast<std::size_t>(starts[static_cast<std::size_t>(node)] + place_there)];
+  }
 };
 
 }  // namespace hawser

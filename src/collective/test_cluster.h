@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/random.h"
 #include "channel/remote_memory.h"
 #include "channel/shared_areas.h"
 #include "collective/engine.h"
@@ -237,6 +238,14 @@ class TestAreas final : public SharedAreas {
 
 class TestCluster;
 
+// TestCluster's ranks_per_node: from at_random on the ranks are put on a third as many nodes at random, so
+// that some nodes have one rank.
+inline constexpr int at_random = 1000;
+inline int random_node(int seed, int rank, int nodes) {
+  Random random(static_cast<std::uint64_t>(seed * 1009 + rank));
+  return static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)));
+}
+
 class TestRank final : public Progress, public ChannelSet {
  public:
   TestRank(TestCluster& cluster, int rank, int size, std::vector<LoopbackChannel*>& all, const Knobs& knobs,
@@ -250,9 +259,10 @@ class TestRank final : public Progress, public ChannelSet {
         multicast_(air) {
     channel_.use_multicast(multicast_);
     all[static_cast<std::size_t>(rank)] = &channel_;
-    // Or dealt out to as many nodes in turn.
+    // Or dealt out to as many nodes in turn, or at random.
     const auto node_of = [&](int r) {
       if (ranks_per_node == 0) return ProcessTable::unknown_node;
+      if (ranks_per_node >= at_random) return random_node(ranks_per_node - at_random, r, (size + 2) / 3);
       return ranks_per_node > 0 ? r / ranks_per_node : r % ((size - ranks_per_node - 1) / -ranks_per_node);
     };
     for (int r = 0; r < size; ++r) processes.add({node_of(r)});
@@ -315,7 +325,7 @@ class TestRank final : public Progress, public ChannelSet {
 class TestCluster {
  public:
   // `one_node`: the ranks share memory. `ranks_per_node`: of nodes that have none; below 0: dealt out in
-  // turn.
+  // turn; from at_random on: see there.
   explicit TestCluster(int size, const Knobs& knobs = {}, bool one_node = false, int ranks_per_node = 0)
       : channels_(static_cast<std::size_t>(size)) {
     if (one_node) node_ = std::make_unique<TestNode>(size);

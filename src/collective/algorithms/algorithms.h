@@ -19,8 +19,10 @@ Task broadcast_multicast(Operation& operation);
 
 Task gather_binomial(Operation& operation);
 Task gather_linear(Operation& operation);
+Task gather_two_level(Operation& operation);
 Task scatter_binomial(Operation& operation);
 Task scatter_linear(Operation& operation);
+Task scatter_two_level(Operation& operation);
 
 Task allgather_bruck(Operation& operation);
 Task allgather_recursive_doubling(Operation& operation);
@@ -31,6 +33,7 @@ Task allgather_two_level(Operation& operation);
 Task alltoall_bruck(Operation& operation);
 Task alltoall_linear(Operation& operation);
 Task alltoall_pairwise(Operation& operation);
+Task alltoall_two_level(Operation& operation);
 
 Task reduce_binomial(Operation& operation);
 Task reduce_linear(Operation& operation);
@@ -45,6 +48,7 @@ Task allreduce_two_level(Operation& operation);
 Task reduce_scatter_recursive_halving(Operation& operation);
 Task reduce_scatter_pairwise(Operation& operation);
 Task reduce_scatter_reduce_scatter(Operation& operation);
+Task reduce_scatter_two_level(Operation& operation);
 
 Task scan_recursive_doubling(Operation& operation);
 Task scan_linear(Operation& operation);

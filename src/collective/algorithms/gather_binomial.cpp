@@ -1,8 +1,10 @@
-// Gather of equal blocks up a binomial tree: log(ranks) messages at the root instead of ranks.
+// Gather up a binomial tree: log(ranks) messages at the root instead of ranks. Blocks may differ in size if
+// all ranks know the sizes.
 #include <algorithm>
 #include <cstring>
 
 #include "collective/algorithms/algorithms.h"
+#include "collective/algorithms/tree_blocks.h"
 
 namespace hawser::algorithms {
 
@@ -11,7 +13,8 @@ Task gather_binomial(Operation& operation) {
   const int ranks = operation.size();
   const int relative = (operation.rank() - plan.root + ranks) % ranks;
   const bool at_root = relative == 0;
-  const std::int64_t block = at_root ? plan.receive.size : plan.send.size;
+  const TreeBlocks tree{at_root || plan.receive.sizes != nullptr ? plan.receive : plan.send, plan.root,
+                        ranks};
 
   // The blocks of the subtree, in order of relative rank from our own on.
   int subtree = 1;
@@ -25,24 +28,26 @@ Task gather_binomial(Operation& operation) {
   } else if (held == 1) {
     collected = plan.send.base;
   } else {
-    collected = operation.scratch(block * held);
-    if (!at_root) std::memcpy(collected, plan.send.base, static_cast<std::size_t>(block));
+    collected = operation.scratch(tree.bytes(relative, held));
+    if (!at_root) std::memcpy(collected, plan.send.base, static_cast<std::size_t>(tree.bytes(relative, 1)));
   }
 
   for (int distance = 1; distance < subtree; distance *= 2) {
     const int child = relative + distance;
     if (child >= ranks) break;
-    const std::int64_t blocks = std::min(distance, ranks - child);
-    operation.receive((child + plan.root) % ranks, collected + distance * block, blocks * block);
+    operation.receive((child + plan.root) % ranks, collected + tree.bytes(relative, distance),
+                      tree.bytes(child, std::min(distance, ranks - child)));
   }
   co_await operation.arrived();
   if (!at_root) {
-    operation.send((relative - subtree + plan.root) % ranks, collected, held * block);
+    operation.send((relative - subtree + plan.root) % ranks, collected, tree.bytes(relative, held));
     co_await operation.arrived();
   } else if (!in_order) {
+    std::byte* from = collected + tree.bytes(0, 1);
     for (int i = 1; i < ranks; ++i) {
-      std::memcpy(plan.receive.at((plan.root + i) % ranks), collected + i * block,
-                  static_cast<std::size_t>(block));
+      const std::int64_t bytes = tree.bytes(i, 1);
+      std::memcpy(plan.receive.at((plan.root + i) % ranks), from, static_cast<std::size_t>(bytes));
+      from += bytes;
     }
   }
 }

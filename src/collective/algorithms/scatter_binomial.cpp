@@ -1,8 +1,9 @@
-// Scatter of equal blocks down a binomial tree.
+// Scatter down a binomial tree. Blocks may differ in size if all ranks know the sizes.
 #include <algorithm>
 #include <cstring>
 
 #include "collective/algorithms/algorithms.h"
+#include "collective/algorithms/tree_blocks.h"
 
 namespace hawser::algorithms {
 
@@ -11,7 +12,7 @@ Task scatter_binomial(Operation& operation) {
   const int ranks = operation.size();
   const int relative = (operation.rank() - plan.root + ranks) % ranks;
   const bool at_root = relative == 0;
-  const std::int64_t block = at_root ? plan.send.size : plan.receive.size;
+  const TreeBlocks tree{at_root || plan.send.sizes != nullptr ? plan.send : plan.receive, plan.root, ranks};
 
   int subtree = 1;
   while (subtree < ranks && (relative & subtree) == 0) subtree *= 2;
@@ -22,25 +23,29 @@ Task scatter_binomial(Operation& operation) {
   } else if (held == 1 && !at_root) {
     blocks = plan.receive.base;
   } else {
-    blocks = operation.scratch(block * held);
+    blocks = operation.scratch(tree.bytes(relative, held));
   }
 
   if (at_root && plan.root != 0) {
+    std::byte* to = blocks + tree.bytes(0, 1);
     for (int i = 1; i < ranks; ++i) {
-      std::memcpy(blocks + i * block, plan.send.at((plan.root + i) % ranks), static_cast<std::size_t>(block));
+      const std::int64_t bytes = tree.bytes(i, 1);
+      std::memcpy(to, plan.send.at((plan.root + i) % ranks), static_cast<std::size_t>(bytes));
+      to += bytes;
     }
   }
   if (!at_root) {
-    operation.receive((relative - subtree + plan.root) % ranks, blocks, held * block);
+    operation.receive((relative - subtree + plan.root) % ranks, blocks, tree.bytes(relative, held));
     co_await operation.arrived();
   }
   for (int distance = subtree / 2; distance > 0; distance /= 2) {
     const int child = relative + distance;
     if (child >= ranks) continue;
-    const std::int64_t count = std::min(distance, ranks - child);
-    operation.send((child + plan.root) % ranks, blocks + distance * block, count * block);
+    operation.send((child + plan.root) % ranks, blocks + tree.bytes(relative, distance),
+                   tree.bytes(child, std::min(distance, ranks - child)));
   }
-  if (!at_root && held > 1) std::memcpy(plan.receive.base, blocks, static_cast<std::size_t>(block));
+  if (!at_root && held > 1)
+    std::memcpy(plan.receive.base, blocks, static_cast<std::size_t>(tree.bytes(relative, 1)));
   co_await operation.arrived();
 }
 

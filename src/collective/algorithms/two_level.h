@@ -2,6 +2,8 @@
 // way round; on each level the algorithm that is the cheapest there.
 #pragma once
 
+#include <cstring>
+
 #include "collective/algorithms/algorithms.h"
 #include "collective/node_layout.h"
 
@@ -17,7 +19,19 @@ const int* leaders_with(Operation& operation, int root);
 int place_of_leader(Operation& operation, const int* leaders);
 
 // The cheapest algorithm over plan, among those who take part now, to be awaited at once. `bytes` and
-// `elements` as in Shape.
+// `elements` as in Shape. The other form is for ranks that have a node each, of which `sharing` ranks do the
+// same at the same time.
 Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements = 0);
+Task best_between(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements = 0,
+                  int sharing = 1);
+
+// Blocks of `block` bytes for each rank from `base` on, node by node, those of a node as one.
+Blocks node_blocks(Operation& operation, std::byte* base, std::int64_t block);
+// Among the ranks that have this process's place on their nodes; all nodes have the same number of ranks.
+void among_column(Operation& operation);
+
+inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
 
 }  // namespace hawser::algorithms

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Which algorithm does the table of costs choose, and is it the fastest? In the simulator.
+
+Production code in virtual time, on a fat tree with two rails. A cell is a layout (nodes x ranks on each), an operation,
+a way (the default, or one algorithm forced) and a size; its time is the latency in microseconds until the slowest rank
+ends. Computing and copying cost nothing there, and buffers stay registered.
+
+usage: run.py --build DIR [--layouts 16x2 ...] [--operations gather ...] [--ways default ...] [--output FILE]
+                                               run these cells, add them to the CSV in place of older ones
+       run.py --table [--losses PERCENT]       the CSV as Markdown; or only what the default loses more in
+"""
+
+import argparse
+import csv
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ALGORITHMS = {
+    "barrier": ["dissemination", "two_level"],
+    "broadcast": ["binomial", "linear", "scatter_allgather", "two_level"],
+    "reduce": ["binomial", "linear", "rabenseifner", "two_level"],
+    "allreduce": ["recursive_doubling", "rabenseifner", "ring", "two_level"],
+    "allgather": ["recursive_doubling", "bruck", "ring", "linear", "two_level"],
+    "gather": ["binomial", "linear", "two_level"],
+    "scatter": ["binomial", "linear", "two_level"],
+    "alltoall": ["bruck", "linear", "pairwise", "two_level"],
+    "reduce_scatter_block": ["recursive_halving", "pairwise", "two_level"],
+}
+LAYOUTS = ["2x4", "8x4", "16x2", "64x8"]
+MOST = 1 << 20
+# Of a rank's whole buffer: a simulation of more takes long.
+ROOM = {"2x4": 8 << 20, "8x4": 8 << 20, "16x2": 8 << 20, "64x8": 1 << 20}
+FIELDS = ["rate", "layout", "operation", "way", "bytes", "microseconds"]
+
+
+def checked(command, environment=None):
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def load(output):
+    if not output.exists():
+        return {}
+    with open(output, encoding="ascii") as file:
+        return {tuple(row[f] for f in FIELDS[:-1]): row["microseconds"] for row in csv.DictReader(file)}
+
+
+def save(cells, output):
+    with open(output, "w", newline="", encoding="ascii") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(FIELDS)
+        rows.writerows([*key, cells[key]] for key in cells)
+
+
+def run(arguments):
+    build = arguments.build.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        program = str(pathlib.Path(folder) / "collectives")
+        checked([str(build / "bin/mpicc"), "-O2", "-o", program, str(HERE / "collectives.c")])
+        for layout in arguments.layouts:
+            nodes, each = (int(number) for number in layout.split("x"))
+            for operation in arguments.operations:
+                for way in arguments.ways or ["default", *ALGORITHMS[operation]]:
+                    if way not in ["default", "before", *ALGORITHMS[operation]]:
+                        continue
+                    forced = way not in ("default", "before")
+                    variables = {"HAWSER_COLLECTIVE_ALGORITHM": f"{operation}={way}"} if forced else {}
+                    text = checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(nodes * each), "--ppn",
+                                    str(each), "--rate", arguments.rate, "--latency", "300ns", "--compute-scale", "0",
+                                    "--registration-cost", "0us", "--quiet", program, operation, "8", str(MOST),
+                                    str(arguments.room or ROOM.get(layout, MOST)), "3"], {**os.environ, **variables})
+                    cells = load(arguments.output)
+                    for line in text.splitlines():
+                        _, size, microseconds = line.split()
+                        cells[arguments.rate, layout, operation, way, size] = microseconds
+                    save(cells, arguments.output)
+                    print(layout, operation, way, flush=True)
+
+
+def table(arguments):
+    cells = load(arguments.output)
+    ways = {}
+    for rate, layout, operation, way, size in cells:
+        ways.setdefault((rate, layout, operation, int(size)), []).append(way)
+    print("| rate | nodes x ranks | operation | bytes | default us | loses to the best % | all us |")
+    print("|---|---|---|---|---|---|---|")
+    for (rate, layout, operation, size), known in sorted(ways.items()):
+        times = {way: float(cells[rate, layout, operation, way, str(size)]) for way in known}
+        if "default" not in times or rate != arguments.rate and arguments.rate != "all":
+            continue
+        best = min(time for way, time in times.items() if way != "before")
+        loss = 100 * (times["default"] / best - 1)
+        if loss < arguments.losses:
+            continue
+        shown = ", ".join(f"{way} {times[way]:.1f}" for way in ["before", *ALGORITHMS[operation]] if way in times)
+        print(f"| {rate} | {layout} | {operation} | {size} | {times['default']:.1f} | {loss:.0f} | {shown} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path)
+    parser.add_argument("--layouts", nargs="+", default=LAYOUTS)
+    parser.add_argument("--operations", nargs="+", default=list(ALGORITHMS))
+    parser.add_argument("--ways", nargs="+")
+    parser.add_argument("--rate", default="8GB/s")
+    parser.add_argument("--room", type=int)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--losses", type=float, default=-1000)
+    parser.add_argument("--output", type=pathlib.Path, default=HERE / "cells.csv")
+    arguments = parser.parse_args()
+    if arguments.build:
+        run(arguments)
+    if arguments.table:
+        table(arguments)
+    return 0 if arguments.build or arguments.table else parser.error("--build or --table")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

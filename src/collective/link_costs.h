@@ -1,0 +1,27 @@
+// What algorithms cost where each message is looked at: whether it stays within a node, how many ranks of the
+// node share its link for it, whether it is one of many that one rank has under way at once, and whether it
+// is so long that its receiver must be asked. For the operations in which these decide.
+#pragma once
+
+#include "collective/algorithm.h"
+
+namespace hawser::link_costs {
+
+double gather_linear(const Shape& shape, const TransferCosts& costs);
+double gather_binomial(const Shape& shape, const TransferCosts& costs);
+double gather_two_level(const Shape& shape, const TransferCosts& costs);
+
+double scatter_linear(const Shape& shape, const TransferCosts& costs);
+double scatter_binomial(const Shape& shape, const TransferCosts& costs);
+double scatter_two_level(const Shape& shape, const TransferCosts& costs);
+
+double alltoall_bruck(const Shape& shape, const TransferCosts& costs);
+double alltoall_linear(const Shape& shape, const TransferCosts& costs);
+double alltoall_pairwise(const Shape& shape, const TransferCosts& costs);
+double alltoall_two_level(const Shape& shape, const TransferCosts& costs);
+
+double reduce_scatter_halving(const Shape& shape, const TransferCosts& costs);
+double reduce_scatter_pairwise(const Shape& shape, const TransferCosts& costs);
+double reduce_scatter_two_level(const Shape& shape, const TransferCosts& costs);
+
+}  // namespace hawser::link_costs
