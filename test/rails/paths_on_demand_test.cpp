@@ -54,7 +54,9 @@ TEST(PathsOnDemand, OthersThanTheDefaultPolicyHaveNoUseForThem) {
 }
 
 TEST(PathsOnDemand, MessagesThatWantThemGetThem) {
-  RailCluster cluster(with_paths(2, 2, 4));
+  ClusterOptions options = with_paths(2, 2, 4);
+  options.knobs.rail_engines = "1";
+  RailCluster cluster(options);
   stream(cluster, 60 * millisecond);
   expect_all_well(cluster);
   EXPECT_EQ(sum(cluster, &RailCounters::failures), 0u) << cluster.describe();

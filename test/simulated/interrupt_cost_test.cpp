@@ -171,7 +171,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{"BothWays", both_ways}, 8}, Case{{"BothWays", both_ways}, 65536},
                       Case{{"BothWays", both_ways}, 1 << 20}, Case{{"Synchronous", synchronous}, 8},
                       Case{{"Neighbours", neighbours}, 8}, Case{{"Neighbours", neighbours}, 65536},
-                      Case{{"Ring", ring, ring_ranks}, 65536, 40}, Case{{"Ring", ring, ring_ranks}, 1 << 20},
+                      Case{{"Ring", ring, ring_ranks}, 65536, 120}, Case{{"Ring", ring, ring_ranks}, 1 << 20},
                       Case{{"Barrier", barrier}, 1}, Case{{"AllReduce", all_reduce}, 8},
                       Case{{"AllReduce", all_reduce}, 65536}, Case{{"AllReduce", all_reduce}, 1 << 20},
                       Case{{"AllReduceLater", all_reduce_later}, 8},

@@ -16,13 +16,13 @@ int carried(int ranks_there, int place, int neighbors) {
 }
 
 // What this rank's neighbours carry: the blocks for each of them, in the order of destinations, node by node.
-struct Outgoing {
+struct ForCarriers {
   Blocks blocks;          // for each place on this node
   std::int64_t own = 0;   // bytes that every neighbour has for us to carry
   std::int64_t here = 0;  // where that for our own node begins
 };
 
-Outgoing pack_for_carriers(Operation& operation) {
+ForCarriers pack_for_carriers(Operation& operation) {
   const NodeLayout& nodes = *operation.nodes();
   const Blocks& given = operation.plan.send;
   const std::int64_t block = operation.plan.receive.size;
@@ -30,7 +30,7 @@ Outgoing pack_for_carriers(Operation& operation) {
   std::byte* const out = operation.scratch(operation.size() * block);
   std::int64_t* const offsets = operation.scratch_numbers(2 * neighbors);
   std::int64_t* const sizes = offsets + neighbors;
-  Outgoing outgoing;
+  ForCarriers outgoing;
   std::int64_t at = 0;
   for (int j = 0; j < neighbors; ++j) {
     offsets[j] = at;
@@ -111,7 +111,7 @@ Task alltoall_two_level(Operation& operation) {
   const std::int64_t block = result.size;
   const int ranks = operation.size();
   const int neighbors = nodes.size_of(nodes.own_node);
-  const Outgoing outgoing = pack_for_carriers(operation);
+  const ForCarriers outgoing = pack_for_carriers(operation);
 
   std::byte* const in = operation.scratch(neighbors * outgoing.own);
   copy_bytes(in + nodes.place * outgoing.own, outgoing.blocks.at(nodes.place), outgoing.own);

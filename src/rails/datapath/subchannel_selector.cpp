@@ -86,7 +86,7 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   PathSpread& spread = spread_of(subchannel);
   spread.on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now},
                  traffic.spread);
-  restless_ = spread.restless(traffic.spread);
+  restless_ = spread.restless();
   look_for_wanted();
 }
 

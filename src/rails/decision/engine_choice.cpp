@@ -33,12 +33,8 @@ void EngineHints::add(std::size_t level, double rate) {
   if (tries.since < tries.rest) ++tries.since;
   tries.slow = rate < enough ? std::min<std::uint8_t>(tries.slow + 1, slow_samples) : 0;
   if (level > 0 && since_fewer_ < rest_fewer_) ++since_fewer_;
-  if (level > 0 || rate < enough) return;
-  full_ = true;
-  level_ = 0;
+  if (level == 0 && rate >= enough) level_ = 0;
 }
-
-bool EngineHints::one_suffices() const { return full_ && reached_[0] >= enough; }
 
 bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& round) {
   Level& tries = tries_[level];
@@ -58,7 +54,6 @@ bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& rou
     tries.rest = static_cast<std::uint16_t>(std::min(2 * tries.rest, longest_engine_rest));
   tries.tried_at = std::max(rate, tries.tried_at);
   tries.since = 0;
-  if (level == 0) full_ = false;
   return true;
 }
 

@@ -31,8 +31,6 @@ class EngineHints {
   std::size_t level() const { return level_; }
   // The best of the latest samples.
   double reached(std::size_t level) const { return reached_[level]; }
-  // Whether one engine alone brought nearly all that the port can.
-  bool one_suffices() const;
   // Whether somebody who reached `rate` shall try more, or fewer; it is noted that he does. `round`: the last
   // one of such tries in which he took part, and this one.
   bool may_try_more(std::size_t level, double rate, std::uint8_t& round);
@@ -53,7 +51,6 @@ class EngineHints {
   std::array<Level, engine_levels> tries_;
   std::uint16_t since_fewer_ = 0, rest_fewer_ = 12;
   std::uint8_t level_ = 0;
-  bool full_ = false;  // one queue pair took nearly the whole port
 };
 
 class EngineChoice {

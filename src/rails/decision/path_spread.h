@@ -85,9 +85,7 @@ class PathSpread {
     return engine < course_.engines && (course_.way == Spread::all || path == course_.path);
   }
   // Whether the next bytes of a message may be better off elsewhere than these.
-  bool restless(const SpreadHints& hints) const {
-    return paths_ > 1 || (engines_ > 1 && !hints.engines.one_suffices());
-  }
+  bool restless() const { return paths_ > 1 || choice_of_engines_.trying(); }
 
   // A stripe is about to be posted. `on_port`: bytes queued on the port by the whole process before.
   // `movable`: bytes of the message whose other parts may take another path; 0: none may. Returns which
