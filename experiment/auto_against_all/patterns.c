@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "permutation.h"
+
 enum { most_under_way = 16 };
 
 static int rank, size, argument;
@@ -50,20 +52,9 @@ static void exchange(int to, int from) {
 
 static void ring(int distance) { exchange((rank + distance) % size, (rank - distance % size + size) % size); }
 
-static void permute(int* to, int seed) {
-  unsigned long long state = (unsigned long long)seed * 2654435761u + 12345;
-  for (int i = 0; i < size; ++i) to[i] = i;
-  for (int i = size - 1; i > 0; --i) {
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    const int j = (int)((state >> 33) % (unsigned)(i + 1)), kept = to[i];
-    to[i] = to[j];
-    to[j] = kept;
-  }
-}
-
 static void random_pairs(int seed) {
   int* to = malloc((size_t)size * sizeof(int));
-  permute(to, seed);
+  permute(to, size, seed);
   int from = 0;
   while (to[from] != rank) ++from;
   exchange(to[rank], from);
@@ -94,7 +85,7 @@ static void round_of(const char* pattern) {
 // The ranks in the order that a permutation says.
 static void place(int seed) {
   int* place_of = malloc((size_t)size * sizeof(int));
-  permute(place_of, seed);
+  permute(place_of, size, seed);
   MPI_Comm_split(MPI_COMM_WORLD, 0, place_of[rank], &all);
   free(place_of);
 }

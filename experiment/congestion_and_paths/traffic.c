@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../auto_against_all/permutation.h"
+
 enum {
   leaf = 12,
   crowd_bytes = 1 << 20,
@@ -48,17 +50,6 @@ static void check(const char* data, int from) {
     if (data[i] != content(from, rank, i)) die("wrong bytes have arrived");
 }
 
-static void permute(int* to, int seed) {
-  unsigned long long state = (unsigned long long)seed * 2654435761u + 12345;
-  for (int i = 0; i < size; ++i) to[i] = i;
-  for (int i = size - 1; i > 0; --i) {
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    const int j = (int)((state >> 33) % (unsigned)(i + 1)), kept = to[i];
-    to[i] = to[j];
-    to[j] = kept;
-  }
-}
-
 // Whom this process sends to, and from whom it receives.
 static void partners(const char* pattern, int* to, int* from) {
   if (strcmp(pattern, "ring") == 0) {
@@ -67,7 +58,7 @@ static void partners(const char* pattern, int* to, int* from) {
     return;
   }
   int* all = malloc((size_t)size * sizeof(int));
-  permute(all, argument);
+  permute(all, size, argument);
   *to = all[rank];
   for (*from = 0; all[*from] != rank;) ++*from;
   free(all);

@@ -15,6 +15,7 @@ namespace {
 
 using S = const Shape&;
 using M = const TransferCosts&;
+using link_costs::bytes;
 
 bool always(S) { return true; }
 bool power_of_two(S s) { return std::has_single_bit(static_cast<unsigned>(s.ranks)); }
@@ -25,7 +26,6 @@ double rounds(S s) { return std::ceil(std::log2(std::max(s.ranks, 1))); }
 double others(S s) { return s.ranks - 1; }
 // Of the whole vector, what all ranks but one hold.
 double fraction(S s) { return others(s) / s.ranks; }
-double bytes(S s) { return s.bytes < 0 ? 1024.0 : static_cast<double>(s.bytes); }
 double folded(S s) { return power_of_two(s) ? 0 : 1; }
 
 // A message costs `latency`, and `m` bytes of it `m * per_byte`.

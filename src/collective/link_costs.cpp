@@ -33,7 +33,6 @@ Way far(M c, double sharing) {
           c.between_rendezvous};
 }
 
-double bytes(S s) { return s.bytes < 0 ? 1024.0 : static_cast<double>(s.bytes); }
 // Among one rank of each node there are no others on its node. `most_on_node` then says how many share the
 // link.
 bool node_each(S s) { return s.nodes > 1 && s.nodes == s.ranks; }

@@ -7,6 +7,11 @@
 
 namespace hawser::link_costs {
 
+// Of a block, or of the vector; a guess where not all ranks know.
+inline double bytes(const Shape& shape) {
+  return shape.bytes < 0 ? 1024.0 : static_cast<double>(shape.bytes);
+}
+
 double gather_linear(const Shape& shape, const TransferCosts& costs);
 double gather_binomial(const Shape& shape, const TransferCosts& costs);
 double gather_two_level(const Shape& shape, const TransferCosts& costs);

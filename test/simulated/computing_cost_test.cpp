@@ -190,9 +190,8 @@ struct Pattern {
   // Of the time with polling. Where each rank sends to two others at the same time, chance decides who waits
   // for whom in the switch, and with few jobs it shows. Small operations are noticed to be not worth any
   // interrupts only after some of them, which count here. Who sends what it has just computed gains nothing,
-  // because its own message still has all its way to go, and pays for some interrupts, one for each stripe of
-  // it; they are the price of
-  // the other patterns' gain (it is the interrupt's: with 0.5 us the most is 1.02).
+  // because its own message still has all its way to go, and pays for some interrupts, one for each stripe.
+  // They are the price of the other patterns' gain (it is the interrupt's: with 0.5 us the most is 1.02).
   double limit = 1.02;
 };
 constexpr double with_two = 1.03, small_too = 1.04, late = 1.07, late_to_two = 1.10;

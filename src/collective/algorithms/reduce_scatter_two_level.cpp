@@ -53,18 +53,17 @@ Task reduce_between_unequal(Operation& operation, const std::int64_t* pieces, st
       at += starts[r + 1] - starts[r];
     }
   }
-  const std::int64_t stride = count;
-  std::byte* const others = operation.scratch_elements(stride * nodes.nodes(), *carried.type);
+  std::byte* const others = operation.scratch_elements(count * nodes.nodes(), *carried.type);
   for (int n = 0; n < nodes.nodes(); ++n) {
     if (n == nodes.own_node) continue;
     operation.receive_elements(nodes.member(n, nodes.place % nodes.size_of(n)),
-                               others + n * stride * carried.extent, count, *carried.type);
+                               others + n * count * carried.extent, count, *carried.type);
   }
   co_await operation.arrived();
   for (int n = nodes.own_node - 1; n >= 0; --n)
-    combine(operation, own, others + n * stride * carried.extent, true, count);
+    combine(operation, own, others + n * count * carried.extent, true, count);
   for (int n = nodes.own_node + 1; n < nodes.nodes(); ++n)
-    combine(operation, own, others + n * stride * carried.extent, false, count);
+    combine(operation, own, others + n * count * carried.extent, false, count);
 }
 
 }  // namespace
