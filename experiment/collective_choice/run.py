@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Which algorithm does the table of costs choose, and is it the fastest? In the simulator.
 
-Production code in virtual time, on a fat tree with two rails. A cell is a layout (nodes x ranks on each), an operation,
+Production code in virtual time, on a fat tree of full bandwidth with two rails. A cell is a layout (nodes x ranks on each), an operation,
 a way (the default, or one algorithm forced) and a size; its time is the latency in microseconds until the slowest rank
-ends. Computing and copying cost nothing there, and buffers stay registered.
+ends. A message costs the processors at its ends 250 ns each, as the library's instructions do; other computing and
+copying cost nothing there, and buffers stay registered.
 
 usage: run.py --build DIR [--layouts 16x2 ...] [--operations gather ...] [--ways default ...] [--output FILE]
                                                run these cells, add them to the CSV in place of older ones
@@ -30,10 +31,10 @@ ALGORITHMS = {
     "alltoall": ["bruck", "linear", "pairwise", "two_level"],
     "reduce_scatter_block": ["recursive_halving", "pairwise", "two_level"],
 }
-LAYOUTS = ["2x4", "8x4", "16x2", "64x8"]
+LAYOUTS = ["2x4", "8x4", "16x2", "16x1", "64x8"]
 MOST = 1 << 20
 # Of a rank's whole buffer: a simulation of more takes long.
-ROOM = {"2x4": 8 << 20, "8x4": 8 << 20, "16x2": 8 << 20, "64x8": 1 << 20}
+ROOM = {"2x4": 8 << 20, "8x4": 8 << 20, "16x2": 8 << 20, "16x1": 8 << 20, "64x8": 1 << 20}
 FIELDS = ["rate", "layout", "operation", "way", "bytes", "microseconds"]
 
 
@@ -72,8 +73,9 @@ def run(arguments):
                     forced = way not in ("default", "before")
                     variables = {"HAWSER_COLLECTIVE_ALGORITHM": f"{operation}={way}"} if forced else {}
                     text = checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(nodes * each), "--ppn",
-                                    str(each), "--rate", arguments.rate, "--latency", "300ns", "--compute-scale", "0",
-                                    "--registration-cost", "0us", "--quiet", program, operation, "8", str(MOST),
+                                    str(each), "--fabric", "fat-tree-144", "--rails", "2", "--rate", arguments.rate, "--latency", "300ns", "--compute-scale", "0",
+                                    "--registration-cost", "0us", "--post-cost", "250ns", "--completion-cost", "250ns",
+                                    "--quiet", program, operation, "8", str(MOST),
                                     str(arguments.room or ROOM.get(layout, MOST)), "3"], {**os.environ, **variables})
                     cells = load(arguments.output)
                     for line in text.splitlines():
@@ -108,7 +110,7 @@ def main():
     parser.add_argument("--layouts", nargs="+", default=LAYOUTS)
     parser.add_argument("--operations", nargs="+", default=list(ALGORITHMS))
     parser.add_argument("--ways", nargs="+")
-    parser.add_argument("--rate", default="8GB/s")
+    parser.add_argument("--rate", default="12.5GB/s", help="of each link, of two; 12.5GB/s and 1GB/s are in the CSV")
     parser.add_argument("--room", type=int)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--losses", type=float, default=-1000)

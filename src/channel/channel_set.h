@@ -29,6 +29,8 @@ class ChannelSet {
   // The processes of this node; null: there are no others.
   virtual Neighbours* neighbours() { return nullptr; }
   virtual Waiter& waiter() = 0;
+  // How fast the links of a node are together, in bytes per second; the same in all processes. 0: not known.
+  virtual std::int64_t bytes_per_second_between_nodes() { return 0; }
 };
 
 }  // namespace hawser

@@ -1,7 +1,6 @@
 #include "collective/algorithm.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/enum_names.h"
 #include "collective/multicast/multicast_group.h"
@@ -59,27 +58,14 @@ Result<> AlgorithmChoice::parse(std::string_view knob) {
   return {};
 }
 
-TransferCosts TransferCosts::flat(const Shape& shape) const {
-  TransferCosts costs = *this;
-  if (shape.nodes == 1) return costs;
-  // In order, the near rounds of doubling distances stay within nodes.
-  const double far = shape.nodes_in_order ? std::log2(shape.nodes) / std::log2(shape.ranks) : 1;
-  const int sharing = shape.most_on_node;
-  costs.latency = (1 - far) * latency + far * (between_latency + gap * (sharing - 1));
-  costs.per_byte = (1 - far) * per_byte + far * between_per_byte * sharing;
-  costs.neighbor_per_byte = shape.nodes_in_order ? std::max(per_byte, between_per_byte) : costs.per_byte;
-  return costs;
-}
-
 const Algorithm& AlgorithmChoice::choose(Collective kind, const Shape& shape) const {
   const Algorithm* forced = forced_[static_cast<std::size_t>(kind)];
   if (forced != nullptr && forced->fits(shape)) return *forced;
-  const TransferCosts flat = model_.flat(shape);
   const Algorithm* best = nullptr;
   double best_cost = 0;
   for (const Algorithm& algorithm : algorithm_table()) {
     if (algorithm.kind != kind || !algorithm.fits(shape)) continue;
-    const double cost = algorithm.cost(shape, algorithm.two_level || algorithm.weighs_links ? model_ : flat);
+    const double cost = algorithm.cost(shape, model_);
     if (best == nullptr || cost < best_cost) {
       best = &algorithm;
       best_cost = cost;

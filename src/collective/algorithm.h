@@ -28,27 +28,17 @@ struct Shape {
   int multicast_most_on_node = 1;
 };
 
-// Time = messages * latency + bytes * per_byte + reduced bytes * reduce_per_byte, in nanoseconds.
+// What a message costs, in nanoseconds: its latency, and so much for each byte. Of several that one rank has
+// under way at once, each more takes `message`.
 struct TransferCosts {
-  double latency = 400;
-  double per_byte = 0.12;
-  double neighbor_per_byte = 0.12;  // where every rank sends to the next one only
-  double reduce_per_byte = 0.10;
-  // Of messages between nodes, for a rank that has its node's link alone, and by how much each rank more that
-  // sends at once delays a message.
-  double between_latency = 2000;
-  double between_per_byte = 0.06;
-  double gap = 100;
-  // For costs that look at each message (link_costs.h): what one between nodes takes, what each more takes of
-  // those that one rank has under way at once, and what one between nodes takes that is so long that its
-  // receiver is asked.
-  double message = 160;
-  double between_step = 1300, between_message = 75;
-  double between_packet = 8000;
-  double between_rendezvous = 4000;
-
-  // What an algorithm that does not look at nodes meets.
-  TransferCosts flat(const Shape& shape) const;
+  // Within a node.
+  double latency = 400, message = 160, per_byte = 0.12;
+  // Between nodes. Messages longer than a packet are sent only when their receiver has been asked.
+  double between_step = 1350, between_message = 350, between_per_byte = 0.06;
+  double between_packet = 8000, between_rendezvous = 3700;
+  double between_both = 1.25;  // times so much wait messages that go both ways
+  // In memory; each piece that is copied takes `copy`.
+  double reduce_per_byte = 0.10, copy = 3, copy_per_byte = 0.06;
 };
 
 struct Algorithm {
@@ -58,8 +48,6 @@ struct Algorithm {
   bool (*fits)(const Shape&);
   double (*cost)(const Shape&, const TransferCosts&);
   Task (*run)(Operation&);
-  bool two_level = false;     // knows what is within nodes and what between them
-  bool weighs_links = false;  // its costs do, though it does not
 };
 
 std::span<const Algorithm> algorithm_table();

@@ -118,6 +118,14 @@ void CollectiveEngine::use_areas(SharedAreas& areas) {
   HAWSER_ASSERT(first == world_area);
 }
 
+void CollectiveEngine::use_link_rate(std::int64_t bytes_per_second) {
+  constexpr std::int64_t slowest = 1'000'000;  // less is said by adapters that do not know
+  if (bytes_per_second < slowest) return;
+  TransferCosts model;
+  model.between_per_byte = 1e9 / static_cast<double>(bytes_per_second);
+  choice_.set_model(model);
+}
+
 void CollectiveEngine::use_multicast(Lane& lane, ChannelSet& channels) {
   if (multicast_wanted_) multicast_ = std::make_shared<MulticastEngine>(lane, channels);
 }
@@ -188,7 +196,7 @@ std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& comm
 std::unique_ptr<MulticastGroup> CollectiveEngine::multicast_of(const Communicator& communicator,
                                                                std::uint32_t generation) {
   if (multicast_ == nullptr || communicator.inter()) return nullptr;
-  auto nodes = NodeLayout::of_nodes(*communicator.group(), communicator.rank(), *processes_);
+  auto nodes = NodeLayout::of(*communicator.group(), communicator.rank(), *processes_);
   if (nodes == nullptr) return nullptr;
   return std::make_unique<MulticastGroup>(multicast_, MulticastKey{communicator.context(), generation},
                                           communicator.group(), communicator.rank(), std::move(nodes));

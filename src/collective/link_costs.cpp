@@ -12,25 +12,28 @@ using S = const Shape&;
 using M = const TransferCosts&;
 
 // The way from one rank to another. `message`: what each message more takes if one rank has several under
-// way.
+// way at once.
 struct Way {
   double latency;
   double message;
   double per_byte;
   double packet;  // longer messages cost `rendezvous` more
   double rendezvous;
+  double both;  // times so much if as much goes the other way
 
-  double step(double bytes) const { return latency + bytes * per_byte + (bytes > packet ? rendezvous : 0); }
-  double steps(double count, double bytes) const { return count * step(bytes); }
+  double waits(double bytes) const { return latency + (bytes > packet ? rendezvous : 0); }
+  double step(double bytes) const { return waits(bytes) + bytes * per_byte; }
+  double exchange(double bytes) const { return both * waits(bytes) + bytes * per_byte; }
+  double exchanges(double count, double bytes) const { return count * exchange(bytes); }
   // Without the first one's latency.
   double at_once(double count, double bytes) const { return count * (message + bytes * per_byte); }
 };
 
-Way near(M c) { return {c.latency, c.message, c.per_byte, 0, 0}; }
+Way near(M c) { return {c.latency, c.message, c.per_byte, 0, 0, 1}; }
 // `sharing` ranks of the node do the same.
 Way far(M c, double sharing) {
-  return {c.between_step, c.between_message, c.between_per_byte * sharing, c.between_packet,
-          c.between_rendezvous};
+  return {c.between_step,   c.between_message,    c.between_per_byte * sharing,
+          c.between_packet, c.between_rendezvous, c.between_both};
 }
 
 // Among one rank of each node there are no others on its node. `most_on_node` then says how many share the
@@ -45,11 +48,18 @@ Way to_partner(S s, M c, int distance) {
   if (!node_each(s) && s.nodes_in_order && distance < s.most_on_node) return near(c);
   return far(c, s.most_on_node);
 }
-// Each sends to the rank that is `distance` further, so that of ranks in order no more than that leave the
-// node.
-Way to_further(S s, M c, int distance) {
-  if (s.nodes == 1) return near(c);
-  return far(c, node_each(s) || !s.nodes_in_order ? s.most_on_node : std::min(distance, s.most_on_node));
+// Each sends to the rank that is `distance` further: of ranks in order no more than that leave the node. A
+// short message that was handed on thus waits long only between nodes; for longer ones all wait for the
+// slowest, and the slowest link's rate counts for all.
+double shift(S s, M c, int distance, double bytes) {
+  if (s.nodes == 1) return near(c).exchange(bytes);
+  if (node_each(s) || !s.nodes_in_order) return far(c, s.most_on_node).exchange(bytes);
+  const int leaving = std::min(distance, s.most_on_node);
+  const Way way = far(c, leaving);
+  if (bytes > way.packet) return way.exchange(bytes);
+  const double share = static_cast<double>(leaving) / s.most_on_node;
+  return share * way.both * way.waits(bytes) + (1 - share) * near(c).waits(bytes) +
+         bytes * std::max(way.per_byte, c.per_byte);
 }
 // In a tree there are fewer senders for longer distances.
 Way in_tree(S s, M c, int distance) {
@@ -60,8 +70,37 @@ Way in_tree(S s, M c, int distance) {
 }
 
 // What is copied in memory, in so many pieces.
-double copies(M c, double pieces, double bytes) { return pieces * 3 + bytes * c.per_byte / 2; }
+double copies(M c, double pieces, double bytes) { return pieces * c.copy + bytes * c.copy_per_byte; }
 
+double others(S s) { return s.ranks - 1; }
+int positions(S s) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(s.ranks))); }
+bool folded(S s) { return positions(s) != s.ranks; }
+// There is a part for each rank.
+bool divisible(S s) { return s.commutative && s.elements >= s.ranks; }
+
+// Partners at each of the distances 1, 2, 4 ... exchange as much.
+double doubling(S s, M c, double bytes) {
+  double cost = 0;
+  for (int distance = 1; distance < positions(s); distance *= 2)
+    cost += to_partner(s, c, distance).exchange(bytes);
+  return cost;
+}
+// Each of them has a part in proportion to the distance, and all together nearly `bytes`.
+double halving(S s, M c, double bytes) {
+  double cost = 0;
+  for (int distance = 1; distance < positions(s); distance *= 2)
+    cost += to_partner(s, c, distance).exchange(bytes * distance / positions(s));
+  return cost;
+}
+double halved(S s, double bytes) { return bytes * (positions(s) - 1) / positions(s); }
+// Ranks that stand aside hand what they have to their neighbours, or get the result.
+double fold(S s, M c, double bytes) { return folded(s) ? to_partner(s, c, 1).step(bytes) : 0; }
+
+double down_tree(S s, M c, double bytes) {
+  double cost = 0;
+  for (int distance = 1; distance < s.ranks; distance *= 2) cost += in_tree(s, c, distance).step(bytes);
+  return cost;
+}
 // The two levels of an operation: among the ranks of a node, and among ranks of all nodes.
 Shape within(S s, double bytes) {
   Shape level = s;
@@ -78,16 +117,51 @@ Shape across(S s, double bytes, int sharing) {
   return level;
 }
 
+// Every rank sends to each, of several nodes. It receives as many; and the links are shared less well than in
+// turns, where more than two nodes send to one.
+double all_at_once(S s, M c, double m) {
+  const Way way = far(c, s.most_on_node);
+  const double close = near(c).at_once(1.5 * near_others(s), m);
+  const double link = (m > way.packet && s.nodes > 2 ? 2 : 1.1) * m * way.per_byte,
+               message = 2.2 * way.message;
+  const double each = m > way.packet ? message + way.rendezvous / 4 + link : std::max(message, link);
+  return way.both * way.waits(m) + std::max(close, far_others(s) * each);
+}
+
 // A leader hands nothing on before it has all of its node's.
 constexpr double handing_on = 600;
 
-// To send a message takes half of the time in which one is received.
+// A root receives from every rank. Its processor and its link work at the same time, but for longer messages,
+// which it must ask for; and so do its node and the link.
+double all_to_root(S s, M c, double m) {
+  if (s.nodes == 1) return near(c).waits(m) - c.message + near(c).at_once(near_others(s), m);
+  const Way way = far(c, 1);
+  const double link = m * way.per_byte;
+  const double each = m > way.packet ? way.message + way.rendezvous / 12 + link : std::max(way.message, link);
+  return way.waits(m) - way.message + std::max(near(c).at_once(near_others(s), m), far_others(s) * each);
+}
+
+// To send a message takes less time than to receive one.
 TransferCosts of_sends(M c) {
   TransferCosts costs = c;
-  costs.between_message /= 2;
+  costs.between_message *= 0.85;
   return costs;
 }
 
+double cheapest_broadcast(S s, M c) {
+  return std::min({broadcast_binomial(s, c), broadcast_linear(s, c), broadcast_scatter_allgather(s, c)});
+}
+double cheapest_reduce(S s, M c) {
+  const double whole = std::min(reduce_binomial(s, c), reduce_linear(s, c));
+  return divisible(s) ? std::min(whole, reduce_rabenseifner(s, c)) : whole;
+}
+double cheapest_allreduce(S s, M c) {
+  const double whole = allreduce_recursive_doubling(s, c);
+  return divisible(s) ? std::min({whole, allreduce_rabenseifner(s, c), allreduce_ring(s, c)}) : whole;
+}
+double cheapest_allgather(S s, M c) {
+  return std::min({allgather_bruck(s, c), allgather_ring(s, c), allgather_linear(s, c)});
+}
 double cheapest_gather(S s, M c) { return std::min(gather_linear(s, c), gather_binomial(s, c)); }
 double cheapest_alltoall(S s, M c) {
   return std::min({alltoall_bruck(s, c), alltoall_linear(s, c), alltoall_pairwise(s, c)});
@@ -98,22 +172,49 @@ double cheapest_reduce_scatter(S s, M c) {
 
 }  // namespace
 
-// The root copies what its node's ranks have while the link brings the rest.
-double gather_linear(S s, M c) {
-  const double m = bytes(s);
-  const int distant = far_others(s);
-  const Way way = distant > 0 ? far(c, 1) : near(c);
-  const double messages = near_others(s) * c.message + distant * c.between_message - way.message;
-  return way.latency + (m > way.packet ? way.rendezvous : 0) + messages +
-         m * std::max(near_others(s) * c.per_byte, distant * c.between_per_byte);
+double barrier_dissemination(S s, M c) {
+  double cost = 0;
+  for (int distance = 1; distance < s.ranks; distance *= 2) cost += shift(s, c, distance, 0);
+  return cost;
+}
+double barrier_two_level(S s, M c) {
+  return down_tree(within(s, 0), c, 0) * 2 + barrier_dissemination(across(s, 0, 1), c) + handing_on;
 }
 
+double broadcast_binomial(S s, M c) { return down_tree(s, c, bytes(s)); }
+double broadcast_linear(S s, M c) { return scatter_linear(s, c); }
+double broadcast_scatter_allgather(S s, M c) {
+  const double piece = bytes(s) / s.ranks;
+  double scatter = 0;
+  for (int distance = 1; distance < s.ranks; distance *= 2)
+    scatter += in_tree(s, c, distance).step(std::min(distance, s.ranks - distance) * piece);
+  return scatter + others(s) * shift(s, c, 1, piece);
+}
+double broadcast_two_level(S s, M c) {
+  return cheapest_broadcast(across(s, bytes(s), 1), c) + cheapest_broadcast(within(s, bytes(s)), c);
+}
+// One message's time and a half, and every packet costs the root's and the leaders' processors. To two other
+// nodes, small messages were faster.
+double broadcast_multicast(S s, M c) {
+  if (s.multicast_nodes < 4 && s.bytes < 2048) return 1e18;
+  const double packets = std::ceil(bytes(s) / 2000);
+  Shape node = s;
+  node.nodes = 1;
+  node.ranks = s.multicast_most_on_node;
+  return (2.3 + packets * 0.115) * c.between_step + bytes(s) * c.between_per_byte +
+         down_tree(node, c, bytes(s));
+}
+
+double gather_linear(S s, M c) { return all_to_root(s, c, bytes(s)); }
+
+// Whoever has several children between nodes receives from one after the other.
 double gather_binomial(S s, M c) {
   double cost = 0;
   for (int distance = 1; distance < s.ranks; distance *= 2) {
     const int blocks = std::min(distance, s.ranks - distance);
     cost += in_tree(s, c, distance).step(blocks * bytes(s));
   }
+  if (s.nodes > 1) cost += std::log2(s.nodes) * c.between_message;
   return cost + copies(c, 0, s.ranks * bytes(s));
 }
 
@@ -125,30 +226,52 @@ double gather_two_level(S s, M c) {
 
 double scatter_linear(S s, M c) { return gather_linear(s, of_sends(c)); }
 double scatter_binomial(S s, M c) { return gather_binomial(s, of_sends(c)); }
-double scatter_two_level(S s, M c) { return gather_two_level(s, of_sends(c)); }
+double scatter_two_level(S s, M c) { return gather_two_level(s, of_sends(c)) - handing_on; }
+
+double allgather_recursive_doubling(S s, M c) {
+  double cost = 0;
+  for (int distance = 1; distance < s.ranks; distance *= 2)
+    cost += to_partner(s, c, distance).exchange(distance * bytes(s));
+  return cost;
+}
+double allgather_bruck(S s, M c) {
+  double cost = copies(c, s.ranks, 2 * others(s) * bytes(s));
+  for (int distance = 1; distance < s.ranks; distance *= 2)
+    cost += shift(s, c, distance, std::min(distance, s.ranks - distance) * bytes(s));
+  return cost;
+}
+double allgather_ring(S s, M c) { return others(s) * shift(s, c, 1, bytes(s)); }
+double allgather_linear(S s, M c) {
+  const double m = bytes(s);
+  const Way close = near(c);
+  if (s.nodes == 1) return 0.6 * close.latency + others(s) * (0.7 * close.latency + 1.1 * m * close.per_byte);
+  return all_at_once(s, c, m);
+}
+double allgather_two_level(S s, M c) {
+  const double all = s.ranks * bytes(s);
+  return gather_linear(within(s, bytes(s)), c) +
+         cheapest_allgather(across(s, s.most_on_node * bytes(s), 1), c) +
+         cheapest_broadcast(within(s, all), c) + (s.nodes_in_order ? 0 : copies(c, s.ranks, all));
+}
 
 double alltoall_bruck(S s, M c) {
   double cost = 0;
   const double half = s.ranks / 2 * bytes(s);
   for (int distance = 1; distance < s.ranks; distance *= 2)
-    cost += to_further(s, c, distance).step(half) + copies(c, s.ranks, 4 * half);
+    cost += shift(s, c, distance, half) + copies(c, s.ranks, 4 * half);
   return cost;
 }
 
-// A rank sends as many as it receives, and for longer ones the paths are shared less well than in turns.
 double alltoall_linear(S s, M c) {
   const double m = bytes(s);
-  const int distant = far_others(s);
-  if (distant == 0) return 0.6 * c.latency + near(c).at_once(1.5 * near_others(s), 0.8 * m);
-  const Way way = far(c, s.most_on_node);
-  return way.latency + (m > way.packet ? way.rendezvous : 0) + near(c).at_once(1.5 * near_others(s), m) +
-         distant * (2.5 * way.message + 1.2 * m * way.per_byte);
+  if (s.nodes == 1) return 0.6 * c.latency + near(c).at_once(1.5 * near_others(s), 0.8 * m);
+  return all_at_once(s, c, m);
 }
 
 double alltoall_pairwise(S s, M c) {
-  if (s.nodes == 1) return near(c).steps(s.ranks - 1, bytes(s));
+  if (s.nodes == 1) return near(c).exchanges(s.ranks - 1, bytes(s));
   const int close = s.nodes_in_order ? near_others(s) : 0;
-  return near(c).steps(close, bytes(s)) + far(c, s.most_on_node).steps(s.ranks - 1 - close, bytes(s));
+  return near(c).exchanges(close, bytes(s)) + far(c, s.most_on_node).exchanges(s.ranks - 1 - close, bytes(s));
 }
 
 double alltoall_two_level(S s, M c) {
@@ -157,30 +280,59 @@ double alltoall_two_level(S s, M c) {
          cheapest_alltoall(across(s, s.most_on_node * bytes(s), s.most_on_node), c);
 }
 
+double reduce_binomial(S s, M c) {
+  double cost = 0;
+  for (int distance = 1; distance < s.ranks; distance *= 2)
+    cost += in_tree(s, c, distance).step(bytes(s)) + bytes(s) * c.reduce_per_byte;
+  return cost;
+}
+double reduce_linear(S s, M c) {
+  return gather_linear(s, c) + others(s) * (0.1 * c.latency + bytes(s) * c.reduce_per_byte);
+}
+double reduce_rabenseifner(S s, M c) {
+  const double m = bytes(s);
+  return fold(s, c, m) + 2 * halving(s, c, m) + (halved(s, m) + (folded(s) ? m : 0)) * c.reduce_per_byte;
+}
+double reduce_two_level(S s, M c) {
+  return cheapest_reduce(within(s, bytes(s)), c) + cheapest_reduce(across(s, bytes(s), 1), c) + handing_on;
+}
+
+double allreduce_recursive_doubling(S s, M c) {
+  const double m = bytes(s);
+  return 2 * fold(s, c, m) + doubling(s, c, m) + std::ceil(std::log2(s.ranks)) * m * c.reduce_per_byte;
+}
+double allreduce_rabenseifner(S s, M c) { return reduce_rabenseifner(s, c) + fold(s, c, bytes(s)); }
+double allreduce_ring(S s, M c) {
+  return 2 * others(s) * shift(s, c, 1, bytes(s) / s.ranks) +
+         bytes(s) * others(s) / s.ranks * c.reduce_per_byte;
+}
+double allreduce_two_level(S s, M c) {
+  return cheapest_reduce(within(s, bytes(s)), c) + cheapest_allreduce(across(s, bytes(s), 1), c) +
+         cheapest_broadcast(within(s, bytes(s)), c);
+}
+
 double reduce_scatter_halving(S s, M c) {
-  const auto positions = static_cast<int>(std::bit_floor(static_cast<unsigned>(s.ranks)));
-  double cost = 0, reduced = 0;
-  for (int distance = positions / 2; distance > 0; distance /= 2) {
-    const double part = bytes(s) * distance / positions;
-    cost += to_partner(s, c, distance).step(part);
-    reduced += part;
-  }
-  if (positions != s.ranks) {
-    cost += to_partner(s, c, 1).step(bytes(s)) + to_partner(s, c, 1).step(bytes(s) / s.ranks);
-    reduced += bytes(s);
-  }
-  return cost + reduced * c.reduce_per_byte;
+  const double m = bytes(s);
+  return fold(s, c, m) + fold(s, c, m / s.ranks) + halving(s, c, m) +
+         (halved(s, m) + (folded(s) ? m : 0)) * c.reduce_per_byte;
 }
 
 double reduce_scatter_pairwise(S s, M c) {
   const double part = bytes(s) / s.ranks;
   const Way way = s.nodes == 1 ? near(c) : far(c, s.most_on_node);
-  return way.steps(s.ranks - 1, part) + part * (s.ranks - 1) * c.reduce_per_byte;
+  return way.exchanges(s.ranks - 1, part) + part * (s.ranks - 1) * c.reduce_per_byte;
 }
 
 double reduce_scatter_two_level(S s, M c) {
   return copies(c, s.ranks, bytes(s)) + cheapest_reduce_scatter(within(s, bytes(s)), c) +
          cheapest_reduce_scatter(across(s, bytes(s) / s.most_on_node, s.most_on_node), c);
+}
+
+// Each round brings two partial results.
+double scan_recursive_doubling(S s, M c) { return doubling(s, c, 2 * bytes(s)) + fold(s, c, 2 * bytes(s)); }
+double scan_linear(S s, M c) {
+  const int between = s.nodes - 1;
+  return (others(s) - between) * near(c).step(bytes(s)) + between * far(c, 1).step(bytes(s));
 }
 
 }  // namespace hawser::link_costs

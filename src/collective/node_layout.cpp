@@ -6,13 +6,6 @@
 namespace hawser {
 
 std::unique_ptr<NodeLayout> NodeLayout::of(const Group& group, int rank, const ProcessTable& processes) {
-  if (group.size() < 3) return nullptr;
-  auto layout = of_nodes(group, rank, processes);
-  return layout == nullptr || layout->nodes() == group.size() ? nullptr : std::move(layout);
-}
-
-std::unique_ptr<NodeLayout> NodeLayout::of_nodes(const Group& group, int rank,
-                                                 const ProcessTable& processes) {
   auto layout = std::make_unique<NodeLayout>();
   std::map<std::int32_t, int> number_of;  // nodes of the job
   for (int r = 0; r < group.size(); ++r) {

@@ -24,11 +24,8 @@ struct NodeLayout {
   bool in_order = true;  // the ranks of every node follow each other
   bool equal = true;     // all nodes have the same number of ranks
 
-  // Null unless there are several nodes and one of them has several ranks. Null, too, if somebody's node is
-  // not known.
+  // Null unless there are several nodes. Null, too, if somebody's node is not known.
   static std::unique_ptr<NodeLayout> of(const Group& group, int rank, const ProcessTable& processes);
-  // The same also where every rank has a node of its own.
-  static std::unique_ptr<NodeLayout> of_nodes(const Group& group, int rank, const ProcessTable& processes);
 
   int nodes() const { return static_cast<int>(leaders.size()); }
   int size_of(int node) const { return sizes[static_cast<std::size_t>(node)]; }

@@ -43,7 +43,7 @@ class Operation final : public Request {
   int rank() const { return rank_; }
   int size() const { return size_; }
   Plan plan;
-  // Null if all ranks are on one node, each is on a node of its own, or the nodes are unknown.
+  // Null if all ranks are on one node, or the nodes are unknown.
   const NodeLayout* nodes() const { return nodes_; }
   // Null if there is no multicast here.
   MulticastGroup* multicast() const { return multicast_; }

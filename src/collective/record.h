@@ -38,7 +38,7 @@ class CollectiveRecord final : public CollectiveState {
   std::uint64_t checked = 0;
   ErrorClass stopped = ErrorClass::success;
   std::unique_ptr<SharedCollectives> shared;  // null: the ranks do not share a node
-  std::unique_ptr<NodeLayout> nodes;          // null: there is but one level
+  std::unique_ptr<NodeLayout> nodes;          // null: there is one, or they are unknown
   std::unique_ptr<MulticastGroup> multicast;  // null: there is none, or one node
 
  private:

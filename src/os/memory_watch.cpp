@@ -107,8 +107,7 @@ class OwnMemoryWatch final : public MemoryWatch {
   }
   ~OwnMemoryWatch() override {
     if (!first_) return;
-    reports.low.store(UINTPTR_MAX);
-    reports.high.store(0);
+    watch_nothing();
     reports.taken.store(false);
   }
 
@@ -173,6 +172,10 @@ class OwnMemoryWatch final : public MemoryWatch {
   }
 
  private:
+  static void watch_nothing() {
+    reports.low.store(UINTPTR_MAX);
+    reports.high.store(0);
+  }
   // Whether the program's own munmap is the one that reports: tried out, on a page of its own.
   bool sees_the_program() {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -190,6 +193,7 @@ class OwnMemoryWatch final : public MemoryWatch {
     for (std::size_t count = take(range); count > 0; count = take(range))
       for (std::size_t i = 0; i < count; ++i)
         seen = seen || range[i].address == reinterpret_cast<std::uintptr_t>(memory);
+    watch_nothing();
     return unmapped && seen;
   }
 

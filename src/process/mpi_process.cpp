@@ -195,6 +195,7 @@ Result<> MpiProcess::connect() {
   });
   HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
   collectives_.use_multicast(lane_, *environment_.channels);
+  collectives_.use_link_rate(environment_.channels->bytes_per_second_between_nodes());
   windows_.open(lane_, rank_, *environment_.channels, environment_.channels->neighbours());
   survival_.open(lane_, *environment_.channels, rank_);
   survives_ = environment_.bootstrap->survives();
@@ -314,7 +315,11 @@ int MpiProcess::report_to(const Ref<ErrorHandler>& handler, const AbiObject& obj
     case ErrorHandler::Kind::abort: {
       const auto known = error_codes_.class_of(code);  // functions of the program may return any number
       const int error_class = known ? known.value() : static_cast<int>(ErrorClass::other);
-      abort(code, fmt::format("{}: {} (error class {})", function, error.text, error_class));
+      if (error_class == static_cast<int>(ErrorClass::proc_failed)) await_end_after_loss();
+      // Exit codes above 127 would tell of signals.
+      const bool is_exit_code = code > 0 && code <= 127;
+      abort(is_exit_code ? code : static_cast<int>(ErrorClass::other),
+            fmt::format("{}: {} (error class {})", function, error.text, error_class));
     }
   }
   HAWSER_UNREACHABLE();

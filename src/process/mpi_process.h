@@ -200,6 +200,7 @@ class MpiProcess final : public Progress, public ToolSource {
   bool any_news() const { return (lane_.any_losses() || survival_.any_answers()) && !launcher_is_busy_; }
   void on_loss(Lane::Loss loss);
   void abort_after_loss();
+  void await_end_after_loss();
   bool handles_errors() const;
   void look_around();
   void begin_stand_in();

@@ -17,6 +17,8 @@ namespace {
 
 // Of what a call that does not wait looks for.
 constexpr int passes_at_end = 8;
+// In which it learns why a process is lost, and ends the job.
+constexpr Nanoseconds time_of_the_launcher = 1 * second;
 
 // False: some channel cannot interrupt.
 bool arm(std::span<Transport* const> channels) {
@@ -194,13 +196,19 @@ bool MpiProcess::handles_errors() const {
 // would wait for ever. When that process has died the launcher knows why and ends the job; only if it does
 // not within this time, the loss is the reason.
 void MpiProcess::abort_after_loss() {
-  constexpr Nanoseconds time_of_the_launcher = 1 * second;
   if (handles_errors()) {
     for (const Lane::Loss& loss : std::exchange(losses_, {})) survival_.on_failed(loss.process, loss.why);
     return;
   }
   if (now_ - loss_seen_ < time_of_the_launcher) return;
   abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), losses_.front().why));
+}
+
+// That another process failed is seldom why the job ends. The launcher soon hears of the cause, and says it.
+void MpiProcess::await_end_after_loss() {
+  if (survives_) return;
+  const Nanoseconds begin = now();
+  wait_until([this, begin] { return now() - begin >= time_of_the_launcher; });
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {

@@ -1,5 +1,11 @@
 #include "process/network_agreement.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
 #include "mpi/failure.h"
 
 namespace hawser {
@@ -7,6 +13,13 @@ namespace {
 
 constexpr std::string_view offer_key = "rails", agreed_key = "rails-of-all";
 constexpr char first_digit = '0', last_digit = '7';
+
+std::optional<std::int64_t> number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
 
 }  // namespace
 
@@ -26,28 +39,41 @@ std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devi
   return static_cast<std::uint8_t>(bits);
 }
 
-Result<> NetworkAgreement::offer(AddressExchange& exchange, std::uint8_t bits) {
-  return exchange.put(offer_key, std::string(1, static_cast<char>(first_digit + bits)));
+Result<> NetworkAgreement::offer(AddressExchange& exchange, const NetworkOffer& offer) {
+  return exchange.put(
+      offer_key, fmt::format("{}{}", static_cast<char>(first_digit + offer.bits), offer.bytes_per_second));
 }
 
+// What all offer: the bits of each, a space, and the least rate.
 Result<> NetworkAgreement::collect(AddressExchange& exchange, std::int32_t rank, std::int32_t size) {
   if (rank != 0) return {};
   std::string all;
+  std::int64_t least = INT64_MAX;
   for (std::int32_t each = 0; each < size; ++each) {
     auto offered = exchange.get(each, offer_key);
     if (!offered) return offered.take_error();
-    all += offered.value();
+    const std::string_view text = offered.value();
+    const auto rate = number(text.substr(std::min<std::size_t>(text.size(), 1)));
+    if (!rate)
+      return failure(ErrorClass::other, "the launcher returned a malformed network of process {}", each);
+    all += text.front();
+    least = std::min(least, *rate);
   }
-  return exchange.put(agreed_key, all);
+  return exchange.put(agreed_key, fmt::format("{} {}", all, least));
 }
 
 Result<> NetworkAgreement::learn(AddressExchange& exchange, std::int32_t size) {
-  auto all = exchange.get(0, agreed_key);
-  if (!all) return all.take_error();
-  if (all.value().size() != static_cast<std::size_t>(size))
+  auto agreed = exchange.get(0, agreed_key);
+  if (!agreed) return agreed.take_error();
+  const std::string_view text = agreed.value();
+  const std::string_view all = text.substr(0, text.find(' '));
+  if (all.size() != static_cast<std::size_t>(size))
     return failure(ErrorClass::other, "the launcher returned {} processes' networks instead of {}",
-                   all.value().size(), size);
-  for (const char digit : all.value()) {
+                   all.size(), size);
+  const auto rate = number(text.substr(std::min(text.size(), all.size() + 1)));
+  if (!rate) return failure(ErrorClass::other, "the launcher returned a malformed list of networks");
+  bytes_per_second_ = *rate;
+  for (const char digit : all) {
     if (digit < first_digit || digit > last_digit)
       return failure(ErrorClass::other, "the launcher returned a malformed list of networks");
     bits_.push_back(static_cast<std::uint8_t>(digit - first_digit));

@@ -17,6 +17,11 @@ namespace hawser {
 // What a process has, as bits.
 enum NetworkBits : std::uint8_t { no_rails = 0, infiniband_rails = 1, roce_rails = 2, tcp_rails = 4 };
 
+struct NetworkOffer {
+  std::uint8_t bits = no_rails;
+  std::int64_t bytes_per_second = 0;  // of all rails together
+};
+
 // The devices of this process as the others shall know them: `auto` counts ports that are active now, `rails`
 // all that there are, `socket` none.
 std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devices,
@@ -25,7 +30,7 @@ std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devi
 class NetworkAgreement {
  public:
   // Three steps with a fence of the whole job after each of the first two.
-  Result<> offer(AddressExchange& exchange, std::uint8_t bits);
+  Result<> offer(AddressExchange& exchange, const NetworkOffer& offer);
   Result<> collect(AddressExchange& exchange, std::int32_t rank, std::int32_t size);
   Result<> learn(AddressExchange& exchange, std::int32_t size);
 
@@ -34,8 +39,12 @@ class NetworkAgreement {
     return (bits_[static_cast<std::size_t>(one)] & bits_[static_cast<std::size_t>(other)]) != 0;
   }
 
+  // Of the slowest process's rails; 0 if one has none.
+  std::int64_t bytes_per_second() const { return bytes_per_second_; }
+
  private:
   std::vector<std::uint8_t> bits_;  // by process
+  std::int64_t bytes_per_second_ = 0;
 };
 
 }  // namespace hawser

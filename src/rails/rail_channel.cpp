@@ -31,7 +31,11 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
 }
 
 Result<> RailChannel::publish() { return engine_->recovery.publish(); }
-bool RailChannel::usable() const { return !engine_->resources.rails.empty(); }
+std::int64_t RailChannel::bytes_per_second() const {
+  std::int64_t rate = 0;
+  for (const RailAddress& rail : engine_->resources.table.rails) rate += rail.bytes_per_second;
+  return rate;
+}
 bool RailChannel::reaches(ProcessIndex peer) { return engine_->peers.obtain(peer) != nullptr; }
 
 std::vector<int> RailChannel::descriptors() const {
@@ -103,9 +107,13 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
   if (into.size == 0) attendance_.begin_transfers();
 }
 
-RemoteMemory* RailChannel::remote_memory() { return usable() ? &engine_->windows : nullptr; }
+RemoteMemory* RailChannel::remote_memory() {
+  return engine_->resources.rails.empty() ? nullptr : &engine_->windows;
+}
 
-Multicast* RailChannel::multicast() { return usable() ? &engine_->recovery.multicast() : nullptr; }
+Multicast* RailChannel::multicast() {
+  return engine_->resources.rails.empty() ? nullptr : &engine_->recovery.multicast();
+}
 
 void RailChannel::give_up(ProcessIndex process, const Error& error, TransportEvents& events) {
   engine_->give_up(process, error, events);

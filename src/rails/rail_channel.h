@@ -35,10 +35,11 @@ class RailChannel final : public Transport {
 
   // Tells the others of the own rails; to be called before a fence, also by those that have none.
   Result<> publish();
-  // Whether this process has a rail at all (its port need not be active now).
-  bool usable() const;
   // After the fence: whether the peer has rails of the same kind too. Others are reached by other channels.
   bool reaches(ProcessIndex peer);
+
+  // Of all rails of this process together, whether their ports are active now or not; 0: it has none.
+  std::int64_t bytes_per_second() const;
 
   // Sleeping: when a pass moved nothing, arm(), make one more pass, and if that moved nothing either, sleep
   // until one of the descriptors is readable or deadline(). Descriptors stay the same, one per device; none

@@ -171,6 +171,16 @@ class Calls(unittest.TestCase):
         self.assertNotEqual(result.returncode, 0)
         self.assertRegex(result.stderr, r"rank [013] .* aborted the job .*MPI_Barrier: a process of the communicator")
 
+    def test_the_cause_of_an_end_is_said_not_its_consequence(self):
+        result = run("shared memory", "consequence", "cause", ranks=2, survive=False)
+        self.assertEqual(result.returncode, 7, result.stderr)
+        self.assertRegex(result.stderr, r"rank 0 .* aborted the job with code 7")
+
+    def test_exit_codes_of_errors_do_not_look_like_signals(self):
+        result = run("shared memory", "consequence", ranks=2, survive=False)
+        self.assertEqual(result.returncode, 16, result.stderr)  # MPI_ERR_OTHER
+        self.assertRegex(result.stderr, r"rank 1 .* aborted the job with code 16: MPI_Comm_call_errhandler")
+
     def test_without_the_option_the_job_ends(self):
         result = run("shared memory", "calls", ranks=4, survive=False)
         self.assertEqual(result.returncode, 128 + 9, result.stderr)

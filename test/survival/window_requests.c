@@ -45,6 +45,8 @@ int main(int argc, char** argv) {
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
   MPI_Bcast(&victim, 1, MPI_INT, 2, MPI_COMM_WORLD);
+  /* The first one makes connections: who pauses does not finish one. */
+  MPI_Barrier(MPI_COMM_WORLD);
   MPI_Barrier(MPI_COMM_WORLD);
   while (rank == 2) pause();
   begin(win, requests);

@@ -73,7 +73,7 @@ Task allgather_two_level(Operation& operation) {
   if (nodes.place == 0) {
     among_leaders(operation, nodes.leaders.data());
     operation.plan.receive = packed.by_node;
-    co_await best(operation, Collective::allgatherv, packed.bytes / nodes.nodes());
+    co_await best_between(operation, Collective::allgatherv, packed.bytes / nodes.nodes());
     among_node(operation);
   }
   if (neighbors > 1) {

@@ -15,7 +15,7 @@ Task allreduce_two_level(Operation& operation) {
   if (!alone) co_await best(operation, Collective::reduce, bytes, elements);
   if (leads) {
     among_leaders(operation, nodes.leaders.data());
-    co_await best(operation, Collective::allreduce, bytes, elements);
+    co_await best_between(operation, Collective::allreduce, bytes, elements);
     among_node(operation);
   }
   if (!alone) {

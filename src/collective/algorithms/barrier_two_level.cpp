@@ -19,7 +19,7 @@ Task barrier_two_level(Operation& operation) {
     co_await operation.arrived();
   } else {
     among_leaders(operation, nodes.leaders.data());
-    co_await best(operation, Collective::barrier, 0);
+    co_await best_between(operation, Collective::barrier, 0);
     among_node(operation);
   }
   for (distance /= 2; distance > 0; distance /= 2)

@@ -1,5 +1,6 @@
 // Broadcast down a binomial tree: whoever has the data passes it on, to the largest subtree first.
 #include "collective/algorithms/algorithms.h"
+#include "collective/algorithms/tree_blocks.h"
 
 namespace hawser::algorithms {
 
@@ -17,7 +18,9 @@ Task broadcast_binomial(Operation& operation) {
   // Who got another amount than it expected passes on nothing, so that everyone below notices, too.
   const std::int64_t bytes = operation.failed() ? 0 : data.size;
   for (distance /= 2; distance > 0; distance /= 2) {
-    if (relative + distance < ranks) operation.send((relative + distance + root) % ranks, data.base, bytes);
+    if (relative + distance >= ranks) continue;
+    operation.send((relative + distance + root) % ranks, data.base, bytes);
+    if (bytes > most_at_once) co_await operation.arrived();
   }
   co_await operation.arrived();
 }

@@ -104,17 +104,13 @@ Task between_nodes(Operation& operation, int root) {
   // Who got another amount than it expected passes on nothing, so that everyone below notices, too.
   send_down(operation, place, at_once && !operation.failed() ? data.size : 0);
   co_await operation.arrived();
-  if (!at_once) co_await best(operation, Collective::broadcast, data.size);
+  if (!at_once) co_await best_between(operation, Collective::broadcast, data.size);
 }
 
 }  // namespace
 
 Task broadcast_multicast(Operation& operation) {
   const int root = operation.plan.root;
-  if (operation.nodes() == nullptr) {  // every rank has a node of its own
-    co_await between_nodes(operation, root);
-    co_return;
-  }
   const NodeLayout& nodes = *operation.nodes();
   const int* const leaders = leaders_with(operation, root);
   if (leaders[nodes.own_node] == operation.rank()) {

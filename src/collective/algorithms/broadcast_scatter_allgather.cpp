@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "collective/algorithms/algorithms.h"
+#include "collective/algorithms/tree_blocks.h"
 
 namespace hawser::algorithms {
 
@@ -42,6 +43,7 @@ Task broadcast_scatter_allgather(Operation& operation) {
     if (child >= ranks) continue;
     const int end = std::min(child + distance, ranks);
     operation.send((child + root) % ranks, pieces.at(child), pieces.bytes(child, end));
+    if (pieces.bytes(child, end) > most_at_once) co_await operation.arrived();
   }
   co_await operation.arrived();
 

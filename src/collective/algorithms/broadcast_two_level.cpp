@@ -12,7 +12,7 @@ Task broadcast_two_level(Operation& operation) {
   if (leaders[nodes.own_node] == rank) {
     among_leaders(operation, leaders);
     operation.plan.root = nodes.node_of[static_cast<std::size_t>(root)];
-    co_await best(operation, Collective::broadcast, bytes);
+    co_await best_between(operation, Collective::broadcast, bytes);
   }
   among_node(operation);
   operation.plan.root = place_of_leader(operation, leaders);

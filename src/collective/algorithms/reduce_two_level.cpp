@@ -17,7 +17,7 @@ Task reduce_two_level(Operation& operation) {
   if (leaders[nodes.own_node] == rank) {
     among_leaders(operation, leaders);
     operation.plan.root = nodes.node_of[static_cast<std::size_t>(root)];
-    co_await best(operation, Collective::reduce, bytes, elements);
+    co_await best_between(operation, Collective::reduce, bytes, elements);
   }
   operation.plan.root = root;
   operation.among_all();

@@ -41,8 +41,9 @@ Task scatter_binomial(Operation& operation) {
   for (int distance = subtree / 2; distance > 0; distance /= 2) {
     const int child = relative + distance;
     if (child >= ranks) continue;
-    operation.send((child + plan.root) % ranks, blocks + tree.bytes(relative, distance),
-                   tree.bytes(child, std::min(distance, ranks - child)));
+    const std::int64_t bytes = tree.bytes(child, std::min(distance, ranks - child));
+    operation.send((child + plan.root) % ranks, blocks + tree.bytes(relative, distance), bytes);
+    if (bytes > most_at_once) co_await operation.arrived();
   }
   if (!at_root && held > 1)
     std::memcpy(plan.receive.base, blocks, static_cast<std::size_t>(tree.bytes(relative, 1)));

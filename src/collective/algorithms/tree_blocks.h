@@ -1,9 +1,14 @@
-// TreeBlocks: how many bytes a run of blocks has in a tree, whose ranks are counted from the root on.
+// Trees whose ranks are counted from the root on. TreeBlocks: how many bytes a run of blocks has in one.
 #pragma once
 
 #include "collective/call.h"
 
 namespace hawser::algorithms {
+
+// Who passes on more than this to a subtree waits before it serves the next, smaller one. At once, they would
+// share the link, and the largest subtree would get its data as late as the smallest. With less data it is
+// the messages that take the time, not the link.
+inline constexpr std::int64_t most_at_once = 32 * 1024;
 
 struct TreeBlocks {
   const Blocks& blocks;

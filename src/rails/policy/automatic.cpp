@@ -20,7 +20,7 @@ namespace {
 
 constexpr double ns_per_second = 1e9;
 // What one stripe more costs: its request, its FIN, two completions, waiting for the last of more.
-constexpr double stripe_cost_ns = 1500;
+constexpr double stripe_cost_ns = 400;
 // Share of what finish times say for a subchannel less than half as fast as the fastest: if it is late, all
 // is.
 constexpr double trust_in_slow = 0.97;
@@ -66,13 +66,15 @@ class Automatic final : public SchedulingPolicy {
   void collect(const StripeRequest& request, std::span<const SubchannelView> views);
   std::size_t earliest_set(const StripeRequest& request, double& finish_ns) const;
   double finish(double bytes, double smallest, std::size_t count) const;
+  void share_out(const StripeRequest& request, std::size_t count);
   const SubchannelView* probe(const StripeRequest& request, std::span<const SubchannelView> views,
                               std::size_t chosen) const;
 
   std::size_t rotation_;  // where the look begins among equals; moves on with every message
   int sticky_ = -1;       // where small messages go
   std::vector<Candidate> candidates_;
-  bool queued_ = false;  // anything, on their rails
+  bool queued_ = false;   // anything, on their rails
+  bool relaxed_ = false;  // no other message is under way or expected, which finer stripes would delay
   std::vector<Weighted> parts_;
 };
 
@@ -147,8 +149,8 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
   });
 }
 
-// When the first `count` candidates are done if they finish together; infinity when that is not possible with
-// stripes of the smallest size.
+// When the first `count` candidates are done if they finish together, or, where only this message counts, as
+// nearly as the smallest stripe allows; infinity when there is not enough for so many.
 double Automatic::finish(double bytes, double smallest, std::size_t count) const {
   double rates = 0;
   double head_start = bytes;
@@ -158,9 +160,12 @@ double Automatic::finish(double bytes, double smallest, std::size_t count) const
   }
   const double done = head_start / rates;
   if (count == 1) return done;
+  if (bytes < static_cast<double>(count) * smallest) return INFINITY;
+  double latest = done;
   for (std::size_t i = 0; i < count; ++i)
-    if ((done - candidates_[i].free_ns) * candidates_[i].rate < smallest) return INFINITY;
-  return done;
+    latest = std::max(latest, candidates_[i].free_ns + smallest / candidates_[i].rate);
+  constexpr double rounding_ns = 1;
+  return !relaxed_ && latest > done + rounding_ns ? INFINITY : latest;
 }
 
 std::size_t Automatic::earliest_set(const StripeRequest& request, double& finish_ns) const {
@@ -200,9 +205,29 @@ const SubchannelView* Automatic::probe(const StripeRequest& request, std::span<c
   return nullptr;
 }
 
-void Automatic::plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) {
-  collect(request, views);
+// Parts for the first `count` candidates, so that they finish together; but at least the smallest stripe
+// each.
+void Automatic::share_out(const StripeRequest& request, std::size_t count) {
+  const double done = finish(static_cast<double>(request.bytes), 0, count);
+  const auto smallest = static_cast<double>(request.smallest_stripe);
+  parts_.clear();
+  double given = 0, left = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double part = (done - candidates_[i].free_ns) * candidates_[i].rate;
+    parts_.push_back({candidates_[i].subchannel, std::max(part, smallest)});
+    (part <= smallest ? given : left) += parts_.back().weight;
+  }
+  const double others = (static_cast<double>(request.bytes) - given) / left;
+  for (Weighted& part : parts_)
+    if (given > 0 && left > 0 && part.weight > smallest) part.weight *= others;
+}
+
+void Automatic::plan(const StripeRequest& whole, std::span<const SubchannelView> views, StripePlan& plan) {
+  collect(whole, views);
   HAWSER_ASSERT(!candidates_.empty());
+  StripeRequest request = whole;
+  relaxed_ = !queued_ && whole.traffic != TrafficClass::nonblocking;
+  if (relaxed_) request.smallest_stripe /= 2;
   double finish_ns = 0;
   std::size_t chosen = earliest_set(request, finish_ns);
   // For a message of one stripe what counts is when it would be done whole.
@@ -221,10 +246,7 @@ void Automatic::plan(const StripeRequest& request, std::span<const SubchannelVie
   StripeRequest rest = request;
   const SubchannelView* probed = probe(request, views, chosen);
   if (probed != nullptr) rest.bytes -= probe_bytes(request);
-  const double done = finish(static_cast<double>(rest.bytes), 0, chosen);
-  parts_.clear();
-  for (std::size_t i = 0; i < chosen; ++i)
-    parts_.push_back({candidates_[i].subchannel, (done - candidates_[i].free_ns) * candidates_[i].rate});
+  share_out(rest, chosen);
   cut_by_weight(rest, parts_, plan);
   if (probed != nullptr)
     plan.add({static_cast<std::uint16_t>(probed - views.data()), rest.bytes, probe_bytes(request)});

@@ -38,12 +38,24 @@ TEST(ShortMessages, AreCutDownToTheSmallestStripe) {
        {TrafficClass::blocking, TrafficClass::collective, TrafficClass::nonblocking}) {
     EXPECT_EQ(stripes_of(16384, traffic, idle), 2);
     EXPECT_EQ(stripes_of(24576, traffic, idle), 2);
-    EXPECT_EQ(stripes_of(12288, traffic, idle), 1) << "half of it is less than the smallest stripe";
   }
 }
 
+// Messages of 14 KiB, as those of NAS CG, went over one rail while the other was idle.
+TEST(ShortMessages, AreCutIntoHalvesOfThatWhereOnlyTheyCount) {
+  auto idle = two_rails(1e9, 0);
+  EXPECT_EQ(stripes_of(14 * 1024, TrafficClass::blocking, idle), 2);
+  EXPECT_EQ(stripes_of(14 * 1024, TrafficClass::collective, idle), 2);
+  EXPECT_EQ(stripes_of(14 * 1024, TrafficClass::nonblocking, idle), 1) << "others may follow";
+  EXPECT_EQ(stripes_of(14 * 1024, TrafficClass::blocking, two_rails(1e9, 1)), 1)
+      << "another one is under way";
+  EXPECT_EQ(stripes_of(8191, TrafficClass::blocking, idle), 1);
+  idle[1].bytes_per_second = 0.7e9;
+  EXPECT_EQ(stripes_of(9 * 1024, TrafficClass::blocking, idle), 2) << "the slower one takes the smallest";
+}
+
 TEST(ShortMessages, AreWholeWhereARailIsFast) {
-  EXPECT_EQ(stripes_of(24576, TrafficClass::blocking, two_rails(25e9, 0)), 1)
+  EXPECT_EQ(stripes_of(16384, TrafficClass::blocking, two_rails(25e9, 0)), 1)
       << "another stripe costs more than it saves";
 }
 

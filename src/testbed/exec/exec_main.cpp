@@ -104,12 +104,14 @@ Result<SimulationOptions> simulation_of(const ExecOptions& options) {
   if (!plan) return plan.take_error();
   FabricOptions fabric;
   fabric.ranks_per_host = options.ranks_per_node;
-  auto queue_pair = parse_duration(options.queue_pair_cost);
-  if (!queue_pair) return queue_pair.take_error();
-  fabric.cost.queue_pair = queue_pair.value();
-  auto registration = parse_duration(options.registration_cost);
-  if (!registration) return registration.take_error();
-  fabric.cost.registration = registration.value();
+  for (const auto& [text, cost] : {std::pair(&options.queue_pair_cost, &fabric.cost.queue_pair),
+                                   std::pair(&options.registration_cost, &fabric.cost.registration),
+                                   std::pair(&options.post_cost, &fabric.cost.post),
+                                   std::pair(&options.completion_cost, &fabric.cost.completion)}) {
+    auto duration = parse_duration(*text);
+    if (!duration) return duration.take_error();
+    *cost = duration.value();
+  }
   fabric.laid_out = std::make_shared<LaidOutFabric>(LaidOutFabric{
       std::move(plan.value().topology), std::move(plan.value().parameters), std::move(plan.value().tables)});
   if (!options.faults.empty()) {

@@ -6,6 +6,29 @@
 
 namespace hawser {
 
+// What takes virtual time of a processor.
+static void add_costs(CLI::App& app, ExecOptions& options) {
+  app.add_option("--compute-scale", options.compute_scale,
+                 "Virtual time that computing takes, by the time that it takes here; 0: none, then every run "
+                 "is the same")
+      ->capture_default_str();
+  app.add_option(
+         "--queue-pair-cost", options.queue_pair_cost,
+         "Processor time that a queue pair takes until it can send, such as 200us; a quarter to end it")
+      ->capture_default_str();
+  app.add_option(
+         "--registration-cost", options.registration_cost,
+         "Processor time to register memory, or to end that; 0us: as for buffers that stay registered")
+      ->capture_default_str();
+  app.add_option("--post-cost", options.post_cost,
+                 "Processor time to post requests to an adapter; 250ns: with what the library itself does "
+                 "for a message")
+      ->capture_default_str();
+  app.add_option("--completion-cost", options.completion_cost,
+                 "Processor time to take up a completion; 250ns: with what the library does for it")
+      ->capture_default_str();
+}
+
 std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options) {
   CLI::App app{
       "Runs an MPI program, unmodified, as ranks of a simulated job: in virtual time, over a virtual fabric"};
@@ -37,18 +60,7 @@ std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options
       ->excludes("--faults");
   app.add_option("--seed", options.seed, "Of all that is drawn at random")->capture_default_str();
   app.add_option("--time-limit", options.time_limit, "Of virtual time: 10s; without it, none");
-  app.add_option("--compute-scale", options.compute_scale,
-                 "Virtual time that computing takes, by the time that it takes here; 0: none, then every run "
-                 "is the same")
-      ->capture_default_str();
-  app.add_option(
-         "--queue-pair-cost", options.queue_pair_cost,
-         "Processor time that a queue pair takes until it can send, such as 200us; a quarter to end it")
-      ->capture_default_str();
-  app.add_option(
-         "--registration-cost", options.registration_cost,
-         "Processor time to register memory, or to end that; 0us: as for buffers that stay registered")
-      ->capture_default_str();
+  add_costs(app, options);
   app.add_option("--stack", options.stack, "Bytes of each rank's stack")->capture_default_str();
   app.add_option("--trace", options.trace, "Write what happens, a line each, to this file");
   app.add_flag("--trace-hash", options.trace_hash, "Print the hash of all that happened");

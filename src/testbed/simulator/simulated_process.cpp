@@ -22,6 +22,8 @@ namespace {
 constexpr std::uint32_t free_clock_reads = 8;
 constexpr Nanoseconds clock_read_cost = 20;
 
+constexpr std::string_view rate_key = "rate-between-nodes";
+
 // When all messages are over, only the protocol's own packets come; of the message room, the last report of
 // memory for unexpected messages (message/eager_window.h), which its peer may have asked for in the last
 // barrier; of the collectives, what others say at the end of a communicator or of their multicast packets;
@@ -344,7 +346,14 @@ Result<> SimulatedProcess::open_rails() {
   channel_pointers_[1] = rails_.get();
   Environment::rails = &rails_->rails();
   Environment::rail_status = &rails_->status();
+  if (layout_.rank == 0) HAWSER_TRY(put(rate_key, std::to_string(rails_->rails().bytes_per_second())));
   return rails_->rails().publish();
+}
+
+// As the first rank has it, for all must know the same.
+std::int64_t SimulatedProcess::bytes_per_second_between_nodes() {
+  const auto rate = get(0, rate_key);
+  return rate ? std::stoll(rate.value()) : 0;
 }
 
 // What is still on its way may be what the counters differ by, for a moment.

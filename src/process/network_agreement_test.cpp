@@ -1,0 +1,87 @@
+// What processes agree on, with a map in the place of the launcher.
+#include "process/network_agreement.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace hawser {
+namespace {
+
+struct Launcher {
+  std::map<std::pair<std::int32_t, std::string>, std::string> values;
+};
+
+class Exchange final : public AddressExchange {
+ public:
+  Exchange(Launcher& launcher, std::int32_t rank) : launcher_(launcher), rank_(rank) {}
+  Result<> put(std::string_view key, std::string_view value) override {
+    launcher_.values[{rank_, std::string(key)}] = value;
+    return {};
+  }
+  Result<> fence() override { return {}; }
+  Result<std::string> get(std::int32_t rank, std::string_view key) override {
+    return launcher_.values[{rank, std::string(key)}];
+  }
+
+ private:
+  Launcher& launcher_;
+  std::int32_t rank_;
+};
+
+class NetworkAgreementTest : public testing::Test {
+ protected:
+  // All of them, or the first error.
+  Result<> agree(const std::vector<NetworkOffer>& offers) {
+    const auto size = static_cast<std::int32_t>(offers.size());
+    agreed.resize(offers.size());
+    const auto each = [&](auto&& step) -> Result<> {
+      for (std::int32_t rank = 0; rank < size; ++rank) {
+        Exchange exchange(launcher, rank);
+        HAWSER_TRY(step(exchange, rank, agreed[static_cast<std::size_t>(rank)]));
+      }
+      return {};
+    };
+    HAWSER_TRY(each([&](Exchange& exchange, std::int32_t rank, NetworkAgreement& own) {
+      return own.offer(exchange, offers[static_cast<std::size_t>(rank)]);
+    }));
+    HAWSER_TRY(each([&](Exchange& exchange, std::int32_t rank, NetworkAgreement& own) {
+      return own.collect(exchange, rank, size);
+    }));
+    if (!spoilt.empty()) launcher.values[{0, "rails-of-all"}] = spoilt;
+    return each(
+        [&](Exchange& exchange, std::int32_t, NetworkAgreement& own) { return own.learn(exchange, size); });
+  }
+
+  Launcher launcher;
+  std::string spoilt;
+  std::vector<NetworkAgreement> agreed;
+};
+
+TEST_F(NetworkAgreementTest, TheSlowestSaysTheRate) {
+  ASSERT_TRUE(agree(
+      {{infiniband_rails, 25'000'000'000}, {roce_rails, 3'000'000'000}, {infiniband_rails, 12'500'000'000}}));
+  for (const NetworkAgreement& each : agreed) {
+    EXPECT_EQ(each.bytes_per_second(), 3'000'000'000);
+    EXPECT_TRUE(each.rails_between(0, 2));
+    EXPECT_FALSE(each.rails_between(0, 1));
+  }
+}
+
+TEST_F(NetworkAgreementTest, NobodyKnowsTheRateWhereOneHasNoRails) {
+  ASSERT_TRUE(agree({{infiniband_rails, 25'000'000'000}, {no_rails, 0}}));
+  for (const NetworkAgreement& each : agreed) EXPECT_EQ(each.bytes_per_second(), 0);
+}
+
+TEST_F(NetworkAgreementTest, RefusesWhatNobodyOffered) {
+  for (const char* text : {"1", "11", "11 ", "11 -1", "11 x", "18 5", "111 5", "11 5 5"}) {
+    spoilt = text;
+    const Result<> result = agree({{infiniband_rails, 5}, {infiniband_rails, 5}});
+    ASSERT_FALSE(result) << text;
+    EXPECT_NE(result.error().text.find("the launcher returned"), std::string::npos) << text;
+    agreed.clear();
+  }
+}
+
+}  // namespace
+}  // namespace hawser
