@@ -79,6 +79,7 @@ OutgoingConnection* SocketChannel::connection_to(ProcessIndex process) {
     return nullptr;
   }
   peer.outgoing = std::make_unique<OutgoingConnection>(address.value(), own_.identity, self_, buffer_bytes_);
+  connecting_.push_back(process);
   return peer.outgoing.get();
 }
 
@@ -166,6 +167,17 @@ void SocketChannel::forget() {
   unverified_.clear();
   incoming_.clear();
   for (Peer& peer : peers_) peer.outgoing.reset();
+}
+
+bool SocketChannel::holds_back() {
+  std::erase_if(connecting_, [this](ProcessIndex process) {
+    const Peer& peer = peers_[static_cast<std::size_t>(process)];
+    return peer.outgoing == nullptr || peer.outgoing->connected();
+  });
+  const auto waits = [this](ProcessIndex process) {
+    return !peers_[static_cast<std::size_t>(process)].outgoing->flushed();
+  };
+  return !due_.empty() || std::any_of(connecting_.begin(), connecting_.end(), waits);
 }
 
 bool SocketChannel::flushed() const {

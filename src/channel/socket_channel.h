@@ -37,6 +37,7 @@ class SocketChannel final : public Transport {
     return {};
   }
   std::vector<int> descriptors() const override { return {ready_.descriptor()}; }
+  bool holds_back() override;
   bool flushed() const override;
   void give_up(ProcessIndex peer, const Error& error, TransportEvents& events) override {
     if (!peers_[static_cast<std::size_t>(peer)].lost) lose(peer, error, events);
@@ -151,6 +152,7 @@ class SocketChannel final : public Transport {
   std::vector<Peer> peers_;
   DeadlineAlarm* alarm_ = nullptr;
   std::vector<ProcessIndex> due_;                                          // peers with something to write
+  std::vector<ProcessIndex> connecting_;                                   // perhaps connected since
   std::map<std::uint64_t, std::unique_ptr<IncomingConnection>> incoming_;  // by key, ascending in time
   std::uint64_t next_key_;
   // Keys of the connections whose hello is not here yet, oldest first.

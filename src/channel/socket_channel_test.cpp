@@ -384,6 +384,17 @@ TEST(SocketChannel, SaysThatDescriptorsHaveRunOut) {
   for (Nanoseconds now = 11 * second; job.events[1]->messages.empty(); now += 10 * millisecond) job.turn(now);
 }
 
+TEST(SocketChannel, HoldsBackUntilWhatWasSentIsWithTheNetwork) {
+  Job job(2);
+  for (int message = 1; message <= 2; ++message) {  // the first one needs a connection
+    EXPECT_FALSE(job.channels[0]->holds_back());
+    ASSERT_TRUE(job.channels[0]->try_send(1, header_with_tag(message), {nullptr, 0, nullptr}));
+    EXPECT_TRUE(job.channels[0]->holds_back());
+    for (Nanoseconds now = 0; job.channels[0]->holds_back(); now += millisecond) job.turn(now);
+  }
+  while (job.events[1]->messages.size() < 2) job.channels[1]->progress(*job.events[1], 0);
+}
+
 TEST(SocketChannel, StrangersHaveADeadline) {
   Job job(2);
   auto stranger = start_connecting("127.0.0.1", job.address_of(1).port);

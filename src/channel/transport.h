@@ -204,6 +204,9 @@ class Transport {
   // The process has failed, says somebody who knows: ends what waits for it, and reports it as lost if it was
   // not. Not from within progress. Here: of a transport that keeps nothing by peers.
   virtual void give_up(ProcessIndex, const Error&, TransportEvents&) {}
+  // Whether something that was sent goes on only in a pass of progress: it would wait for this process's next
+  // call of MPI. Not what waits for the receiver.
+  virtual bool holds_back() { return false; }
   // True when nothing that this process sent is still in this process's hands (MPI_Finalize).
   virtual bool flushed() const = 0;
 };

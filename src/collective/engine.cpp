@@ -280,6 +280,7 @@ Result<> CollectiveEngine::wait_for(Operation& operation) {
     progress_.wait_until([&operation] { return operation.advance(); });
     awaited_.remove(&operation);
   }
+  progress_.hand_over();
   if (operation.planned) finish_plan(operation);
   Result<> result = operation.conclude();
   give_back(operation);

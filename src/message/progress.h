@@ -19,6 +19,8 @@ class Progress {
   // Returns when `done` answers true; makes progress, then yields, then sleeps meanwhile. `what` names what
   // is waited for in the simulator's deadlock report, e.g. "MPI_Recv source 3 tag 7"; evaluated only then.
   virtual void wait_until(FunctionRef<bool()> done) = 0;
+  // Returns when others need not wait for this process's next call: what it sent is with the network.
+  virtual void hand_over() {}
   // Called from within the handler of that exception: memory ended where nobody can go on. Does not return.
   virtual void out_of_memory(const std::bad_alloc&) { throw; }
 

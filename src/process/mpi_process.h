@@ -123,6 +123,7 @@ class MpiProcess final : public Progress, public ToolSource {
   // Progress
   bool make_progress() override;
   void wait_until(FunctionRef<bool()> done) override;
+  void hand_over() override;
   // Waits until a request is complete. Unlike wait_until, it lets other threads wait without polling.
   void wait_for(Request& request);
   // A turn of a stand-in (base/process_lock.h) while the program computes: does what others wait for, and

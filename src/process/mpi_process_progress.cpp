@@ -219,6 +219,12 @@ void MpiProcess::wait_until(FunctionRef<bool()> done) {
   if (may_stand_in_) arm_for_left_reads();
 }
 
+void MpiProcess::hand_over() {
+  for (Transport* channel : polled_channels_)
+    if (channel->holds_back()) [[unlikely]]
+      wait_until([channel] { return !channel->holds_back(); });
+}
+
 void MpiProcess::note_awaited() {
   if (stand_in_state_.begun()) stand_in_state_.on_awaited(now());
 }

@@ -31,6 +31,18 @@ static void end(MPI_Request* requests, int apart) {
   }
 }
 
+/* Until the process makes no progress any more. */
+static void await_stop(int process) {
+  char name[64], text[512] = "";
+  snprintf(name, sizeof name, "/proc/%d/stat", process);
+  for (char state = 0; state != 'T'; usleep(1000)) {
+    FILE* file = fopen(name, "r");
+    CHECK(file != NULL && fgets(text, sizeof text, file) != NULL);
+    fclose(file);
+    state = strrchr(text, ')')[2];
+  }
+}
+
 int main(int argc, char** argv) {
   MPI_Win win;
   MPI_Comm smaller;
@@ -45,10 +57,9 @@ int main(int argc, char** argv) {
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
   MPI_Bcast(&victim, 1, MPI_INT, 2, MPI_COMM_WORLD);
-  /* The first one makes connections: who pauses does not finish one. */
   MPI_Barrier(MPI_COMM_WORLD);
-  MPI_Barrier(MPI_COMM_WORLD);
-  while (rank == 2) pause();
+  while (rank == 2) raise(SIGSTOP);
+  await_stop(victim);
   begin(win, requests);
   int other = 0;
   MPI_Sendrecv(&rank, 1, MPI_INT, 1 - rank, 0, &other, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD,
