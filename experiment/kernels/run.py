@@ -24,7 +24,9 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 KERNELS = ("is", "ft", "cg", "lu")
-ENGINES = "send-engines 2 send-engine-rate 600MB/s receive-engines 2 receive-engine-rate 600MB/s chunk 4K\n"
+# Data move in pieces no larger than packets, so that requests wait behind no more.
+PACKETS = "chunk 4K\n"
+ENGINES = PACKETS + "send-engines 2 send-engine-rate 600MB/s receive-engines 2 receive-engine-rate 600MB/s\n"
 
 
 def setting_of(paths, engines="1", policy="auto"):
@@ -48,7 +50,7 @@ KEY = ("kernel", "class", "ranks", "ports", "seed", "setting")
 
 def command_of(build, row, program, *arguments):
     rails, engines, _ = PORTS[row["ports"]]
-    parameters = ["--parameters", str(program.parent / "engines")] if engines > 1 else []
+    parameters = ["--parameters", str(program.parent / ("engines" if engines > 1 else "packets"))]
     tables = ["--shuffle-seed", str(row["seed"])] if row["seed"] else []
     return [str(build / "bin/hawser"), "sim", "exec", "-n", str(row["ranks"]), "--fabric", "fat-tree-144", "--rails",
             str(rails), "--lmc", "2", "--rate", "1GB/s", "--latency", "100ns", "--compute-scale", "0",
@@ -67,6 +69,7 @@ def compile_kernels(build, directory):
         subprocess.run([str(build / "bin/mpicc"), "-O2", "-o", str(directory / kernel), str(HERE / f"{kernel}.c"), "-lm"],
                        check=True)
     (directory / "engines").write_text(ENGINES)
+    (directory / "packets").write_text(PACKETS)
 
 
 def rows_wanted(only):
