@@ -60,6 +60,7 @@ struct Judged {
 // Ways that do not fit ran as the default and are left out.
 Judged judge(const Cell& cell, const Times& times, TransferCosts costs) {
   costs.between_per_byte = 1 / (rails * cell.rate);
+  costs.between_short_per_byte = 1 / cell.rate;
   const Shape shape = shape_of(cell);
   Judged judged;
   double least_cost = 0;

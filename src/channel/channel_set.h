@@ -14,6 +14,12 @@ namespace hawser {
 
 class SharedMemoryChannel;
 
+// What a node's links reach, in bytes per second; 0: not known.
+struct LinkRates {
+  std::int64_t together = 0;
+  std::int64_t one = 0;  // a message that is not divided
+};
+
 class ChannelSet {
  public:
   virtual ~ChannelSet() = default;
@@ -29,8 +35,8 @@ class ChannelSet {
   // The processes of this node; null: there are no others.
   virtual Neighbours* neighbours() { return nullptr; }
   virtual Waiter& waiter() = 0;
-  // How fast the links of a node are together, in bytes per second; the same in all processes. 0: not known.
-  virtual std::int64_t bytes_per_second_between_nodes() { return 0; }
+  // Between nodes; the same in all processes.
+  virtual LinkRates link_rates() { return {}; }
 };
 
 }  // namespace hawser

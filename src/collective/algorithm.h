@@ -35,6 +35,7 @@ struct TransferCosts {
   double latency = 400, message = 160, per_byte = 0.12;
   // Between nodes. Messages longer than a packet are sent only when their receiver has been asked.
   double between_step = 1350, between_message = 350, between_per_byte = 0.06;
+  double between_short_per_byte = 0.06;  // of a packet, which goes over one link
   double between_packet = 8000, between_rendezvous = 3700;
   double between_both = 1.25;  // times so much wait messages that go both ways
   // In memory; each piece that is copied takes `copy`.

@@ -118,11 +118,12 @@ void CollectiveEngine::use_areas(SharedAreas& areas) {
   HAWSER_ASSERT(first == world_area);
 }
 
-void CollectiveEngine::use_link_rate(std::int64_t bytes_per_second) {
+void CollectiveEngine::use_link_rates(const LinkRates& rates) {
   constexpr std::int64_t slowest = 1'000'000;  // less is said by adapters that do not know
-  if (bytes_per_second < slowest) return;
+  if (rates.one < slowest) return;
   TransferCosts model;
-  model.between_per_byte = 1e9 / static_cast<double>(bytes_per_second);
+  model.between_per_byte = 1e9 / static_cast<double>(rates.together);
+  model.between_short_per_byte = 1e9 / static_cast<double>(rates.one);
   choice_.set_model(model);
 }
 

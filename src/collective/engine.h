@@ -45,8 +45,8 @@ class CollectiveEngine {
   void use_areas(SharedAreas& areas);
   // Broadcasts may go by multicast, where the knob wants it. Call after open.
   void use_multicast(Lane& lane, ChannelSet& channels);
-  // Of a node, in bytes per second, the same in all processes; 0: not known.
-  void use_link_rate(std::int64_t bytes_per_second);
+  // Between nodes, the same in all processes. Call after open.
+  void use_link_rates(const LinkRates& rates);
   // Abandons operations in progress. No message may arrive any more; communicators may be destroyed later.
   void close();
   bool is_open() const { return open_; }

@@ -17,22 +17,25 @@ struct Way {
   double latency;
   double message;
   double per_byte;
-  double packet;  // longer messages cost `rendezvous` more
+  double short_per_byte;  // of no more than a packet
+  double packet;          // longer messages cost `rendezvous` more
   double rendezvous;
   double both;  // times so much if as much goes the other way
 
   double waits(double bytes) const { return latency + (bytes > packet ? rendezvous : 0); }
-  double step(double bytes) const { return waits(bytes) + bytes * per_byte; }
-  double exchange(double bytes) const { return both * waits(bytes) + bytes * per_byte; }
+  double moves(double bytes) const { return bytes * (bytes > packet ? per_byte : short_per_byte); }
+  double step(double bytes) const { return waits(bytes) + moves(bytes); }
+  double exchange(double bytes) const { return both * waits(bytes) + moves(bytes); }
   double exchanges(double count, double bytes) const { return count * exchange(bytes); }
   // Without the first one's latency.
   double at_once(double count, double bytes) const { return count * (message + bytes * per_byte); }
 };
 
-Way near(M c) { return {c.latency, c.message, c.per_byte, 0, 0, 1}; }
+Way near(M c) { return {c.latency, c.message, c.per_byte, c.per_byte, 0, 0, 1}; }
 // `sharing` ranks of the node do the same.
 Way far(M c, double sharing) {
-  return {c.between_step,   c.between_message,    c.between_per_byte * sharing,
+  const double shared = c.between_per_byte * sharing;
+  return {c.between_step,   c.between_message,    shared,        std::max(shared, c.between_short_per_byte),
           c.between_packet, c.between_rendezvous, c.between_both};
 }
 
@@ -59,7 +62,7 @@ double shift(S s, M c, int distance, double bytes) {
   if (bytes > way.packet) return way.exchange(bytes);
   const double share = static_cast<double>(leaving) / s.most_on_node;
   return share * way.both * way.waits(bytes) + (1 - share) * near(c).waits(bytes) +
-         bytes * std::max(way.per_byte, c.per_byte);
+         bytes * std::max(way.short_per_byte, c.per_byte);
 }
 // In a tree there are fewer senders for longer distances.
 Way in_tree(S s, M c, int distance) {

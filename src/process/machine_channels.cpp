@@ -103,7 +103,7 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
       HAWSER_TRY(rails_->publish());
     }
   }
-  HAWSER_TRY(agreement_.offer(exchange, {bits, rails_ == nullptr ? 0 : rails_->bytes_per_second()}));
+  HAWSER_TRY(agreement_.offer(exchange, {bits, rails_ == nullptr ? LinkRates{} : rails_->link_rates()}));
   if (knobs.network == "rails") return {};
   auto sockets = SocketChannel::open(place.rank, place.size, exchange, knobs);
   if (!sockets) return sockets.take_error();

@@ -33,7 +33,7 @@ class MachineChannels final : public ChannelSet {
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
   Neighbours* neighbours() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
-  std::int64_t bytes_per_second_between_nodes() override { return agreement_.bytes_per_second(); }
+  LinkRates link_rates() override { return agreement_.link_rates(); }
   // Sleeps also end when this descriptor is readable.
   Result<> watch(int descriptor) { return waiter_->watch(descriptor); }
   RailChannel* rails() { return rails_.get(); }

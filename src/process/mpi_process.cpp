@@ -195,7 +195,7 @@ Result<> MpiProcess::connect() {
   });
   HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
   collectives_.use_multicast(lane_, *environment_.channels);
-  collectives_.use_link_rate(environment_.channels->bytes_per_second_between_nodes());
+  collectives_.use_link_rates(environment_.channels->link_rates());
   windows_.open(lane_, rank_, *environment_.channels, environment_.channels->neighbours());
   survival_.open(lane_, *environment_.channels, rank_);
   survives_ = environment_.bootstrap->survives();

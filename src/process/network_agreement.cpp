@@ -14,11 +14,16 @@ namespace {
 constexpr std::string_view offer_key = "rails", agreed_key = "rails-of-all";
 constexpr char first_digit = '0', last_digit = '7';
 
-std::optional<std::int64_t> number(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
+// Two numbers with a slash between them.
+std::optional<LinkRates> rates_of(std::string_view text) {
+  LinkRates rates;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, rates.together);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, rates.one);
+  if (second.ec != std::errc() || second.ptr != end || rates.together < 0 || rates.one < 0)
+    return std::nullopt;
+  return rates;
 }
 
 }  // namespace
@@ -40,26 +45,26 @@ std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devi
 }
 
 Result<> NetworkAgreement::offer(AddressExchange& exchange, const NetworkOffer& offer) {
-  return exchange.put(
-      offer_key, fmt::format("{}{}", static_cast<char>(first_digit + offer.bits), offer.bytes_per_second));
+  return exchange.put(offer_key, fmt::format("{}{}/{}", static_cast<char>(first_digit + offer.bits),
+                                             offer.rates.together, offer.rates.one));
 }
 
-// What all offer: the bits of each, a space, and the least rate.
+// What all offer: the bits of each, a space, and the least rates.
 Result<> NetworkAgreement::collect(AddressExchange& exchange, std::int32_t rank, std::int32_t size) {
   if (rank != 0) return {};
   std::string all;
-  std::int64_t least = INT64_MAX;
+  LinkRates least{INT64_MAX, INT64_MAX};
   for (std::int32_t each = 0; each < size; ++each) {
     auto offered = exchange.get(each, offer_key);
     if (!offered) return offered.take_error();
     const std::string_view text = offered.value();
-    const auto rate = number(text.substr(std::min<std::size_t>(text.size(), 1)));
-    if (!rate)
+    const auto rates = rates_of(text.substr(std::min<std::size_t>(text.size(), 1)));
+    if (!rates)
       return failure(ErrorClass::other, "the launcher returned a malformed network of process {}", each);
     all += text.front();
-    least = std::min(least, *rate);
+    least = {std::min(least.together, rates->together), std::min(least.one, rates->one)};
   }
-  return exchange.put(agreed_key, fmt::format("{} {}", all, least));
+  return exchange.put(agreed_key, fmt::format("{} {}/{}", all, least.together, least.one));
 }
 
 Result<> NetworkAgreement::learn(AddressExchange& exchange, std::int32_t size) {
@@ -70,9 +75,9 @@ Result<> NetworkAgreement::learn(AddressExchange& exchange, std::int32_t size) {
   if (all.size() != static_cast<std::size_t>(size))
     return failure(ErrorClass::other, "the launcher returned {} processes' networks instead of {}",
                    all.size(), size);
-  const auto rate = number(text.substr(std::min(text.size(), all.size() + 1)));
-  if (!rate) return failure(ErrorClass::other, "the launcher returned a malformed list of networks");
-  bytes_per_second_ = *rate;
+  const auto rates = rates_of(text.substr(std::min(text.size(), all.size() + 1)));
+  if (!rates) return failure(ErrorClass::other, "the launcher returned a malformed list of networks");
+  rates_ = *rates;
   for (const char digit : all) {
     if (digit < first_digit || digit > last_digit)
       return failure(ErrorClass::other, "the launcher returned a malformed list of networks");

@@ -9,6 +9,7 @@
 
 #include "access/rdma.h"
 #include "base/knobs.h"
+#include "channel/channel_set.h"
 #include "channel/exchange.h"
 #include "channel/transport.h"
 
@@ -19,7 +20,7 @@ enum NetworkBits : std::uint8_t { no_rails = 0, infiniband_rails = 1, roce_rails
 
 struct NetworkOffer {
   std::uint8_t bits = no_rails;
-  std::int64_t bytes_per_second = 0;  // of all rails together
+  LinkRates rates;
 };
 
 // The devices of this process as the others shall know them: `auto` counts ports that are active now, `rails`
@@ -40,11 +41,11 @@ class NetworkAgreement {
   }
 
   // Of the slowest process's rails; 0 if one has none.
-  std::int64_t bytes_per_second() const { return bytes_per_second_; }
+  const LinkRates& link_rates() const { return rates_; }
 
  private:
   std::vector<std::uint8_t> bits_;  // by process
-  std::int64_t bytes_per_second_ = 0;
+  LinkRates rates_;
 };
 
 }  // namespace hawser

@@ -59,24 +59,26 @@ class NetworkAgreementTest : public testing::Test {
 };
 
 TEST_F(NetworkAgreementTest, TheSlowestSaysTheRate) {
-  ASSERT_TRUE(agree(
-      {{infiniband_rails, 25'000'000'000}, {roce_rails, 3'000'000'000}, {infiniband_rails, 12'500'000'000}}));
+  ASSERT_TRUE(agree({{infiniband_rails, {25'000'000'000, 12'500'000'000}},
+                     {roce_rails, {3'000'000'000, 3'000'000'000}},
+                     {infiniband_rails, {12'500'000'000, 2'000'000'000}}}));
   for (const NetworkAgreement& each : agreed) {
-    EXPECT_EQ(each.bytes_per_second(), 3'000'000'000);
+    EXPECT_EQ(each.link_rates().together, 3'000'000'000);
+    EXPECT_EQ(each.link_rates().one, 2'000'000'000);
     EXPECT_TRUE(each.rails_between(0, 2));
     EXPECT_FALSE(each.rails_between(0, 1));
   }
 }
 
 TEST_F(NetworkAgreementTest, NobodyKnowsTheRateWhereOneHasNoRails) {
-  ASSERT_TRUE(agree({{infiniband_rails, 25'000'000'000}, {no_rails, 0}}));
-  for (const NetworkAgreement& each : agreed) EXPECT_EQ(each.bytes_per_second(), 0);
+  ASSERT_TRUE(agree({{infiniband_rails, {25'000'000'000, 12'500'000'000}}, {no_rails, {}}}));
+  for (const NetworkAgreement& each : agreed) EXPECT_EQ(each.link_rates().together, 0);
 }
 
 TEST_F(NetworkAgreementTest, RefusesWhatNobodyOffered) {
-  for (const char* text : {"1", "11", "11 ", "11 -1", "11 x", "18 5", "111 5", "11 5 5"}) {
+  for (const char* text : {"1", "11", "11 ", "11 -1/1", "11 5/x", "18 5/5", "111 5/5", "11 5/5 5", "11 5"}) {
     spoilt = text;
-    const Result<> result = agree({{infiniband_rails, 5}, {infiniband_rails, 5}});
+    const Result<> result = agree({{infiniband_rails, {5, 5}}, {infiniband_rails, {5, 5}}});
     ASSERT_FALSE(result) << text;
     EXPECT_NE(result.error().text.find("the launcher returned"), std::string::npos) << text;
     agreed.clear();

@@ -31,10 +31,13 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
 }
 
 Result<> RailChannel::publish() { return engine_->recovery.publish(); }
-std::int64_t RailChannel::bytes_per_second() const {
-  std::int64_t rate = 0;
-  for (const RailAddress& rail : engine_->resources.table.rails) rate += rail.bytes_per_second;
-  return rate;
+LinkRates RailChannel::link_rates() const {
+  LinkRates rates;
+  for (const RailAddress& rail : engine_->resources.table.rails) {
+    rates.together += rail.bytes_per_second;
+    rates.one = std::max(rates.one, rail.bytes_per_second);
+  }
+  return rates;
 }
 bool RailChannel::reaches(ProcessIndex peer) { return engine_->peers.obtain(peer) != nullptr; }
 

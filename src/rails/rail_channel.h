@@ -12,6 +12,7 @@
 
 #include "access/rdma.h"
 #include "base/knobs.h"
+#include "channel/channel_set.h"
 #include "channel/exchange.h"
 #include "channel/transport.h"
 #include "rails/attendance.h"
@@ -38,8 +39,8 @@ class RailChannel final : public Transport {
   // After the fence: whether the peer has rails of the same kind too. Others are reached by other channels.
   bool reaches(ProcessIndex peer);
 
-  // Of all rails of this process together, whether their ports are active now or not; 0: it has none.
-  std::int64_t bytes_per_second() const;
+  // Of the rails of this process, whether their ports are active now or not.
+  LinkRates link_rates() const;
 
   // Sleeping: when a pass moved nothing, arm(), make one more pass, and if that moved nothing either, sleep
   // until one of the descriptors is readable or deadline(). Descriptors stay the same, one per device; none

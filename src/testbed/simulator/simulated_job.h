@@ -138,7 +138,7 @@ class SimulatedProcess final : public SimulatedRank,
   }
   Neighbours* neighbours() override { return this; }
   Waiter& waiter() override { return *this; }
-  std::int64_t bytes_per_second_between_nodes() override;
+  LinkRates link_rates() override;
   // Neighbours: they share the memory of windows that MPI allocates. A place is a rank.
   int place_of(ProcessIndex process) const override;
   void wake(int place) override;
