@@ -204,11 +204,12 @@ void MpiProcess::abort_after_loss() {
   abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), losses_.front().why));
 }
 
-// That another process failed is seldom why the job ends. The launcher soon hears of the cause, and says it.
+// That another process failed is seldom why the job ends. The launcher soon hears of the cause, and says it;
+// or else abort_after_loss says why that process is lost.
 void MpiProcess::await_end_after_loss() {
   if (survives_) return;
   const Nanoseconds begin = now();
-  wait_until([this, begin] { return now() - begin >= time_of_the_launcher; });
+  wait_until([this, begin] { return now() - begin >= 2 * time_of_the_launcher; });
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {
