@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Which algorithm does the table of costs choose, and is it the fastest? In the simulator.
 
-Production code in virtual time, on a fat tree of full bandwidth with two rails. A cell is a layout (nodes x ranks on each), an operation,
-a way (the default, or one algorithm forced) and a size; its time is the latency in microseconds until the slowest rank
-ends. A message costs the processors at its ends 250 ns each, as the library's instructions do; other computing and
-copying cost nothing there, and buffers stay registered.
+Production code in virtual time, on a fat tree of full bandwidth with two rails. A cell is a rate of links, a layout
+(nodes x ranks on each), an operation, a way (the default, one algorithm forced, or "before": the default of an older
+build) and a size; its time is the latency in microseconds until the slowest rank ends. Each request and each completion
+takes 250 ns of processor time, which is about what the library's instructions take; other computing and copying take
+none, and buffers stay registered.
 
 usage: run.py --build DIR [--layouts 16x2 ...] [--operations gather ...] [--ways default ...] [--output FILE]
                                                run these cells, add them to the CSV in place of older ones
@@ -35,6 +36,8 @@ LAYOUTS = ["2x4", "8x4", "16x2", "16x1", "64x8"]
 MOST = 1 << 20
 # Of a rank's whole buffer: a simulation of more takes long.
 ROOM = {"2x4": 8 << 20, "8x4": 8 << 20, "16x2": 8 << 20, "16x1": 8 << 20, "64x8": 1 << 20}
+FABRIC = ["--fabric", "fat-tree-144", "--rails", "2", "--latency", "300ns", "--compute-scale", "0", "--registration-cost",
+          "0us", "--post-cost", "250ns", "--completion-cost", "250ns", "--quiet"]
 FIELDS = ["rate", "layout", "operation", "way", "bytes", "microseconds"]
 
 
@@ -72,10 +75,8 @@ def run(arguments):
                         continue
                     forced = way not in ("default", "before")
                     variables = {"HAWSER_COLLECTIVE_ALGORITHM": f"{operation}={way}"} if forced else {}
-                    text = checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(nodes * each), "--ppn",
-                                    str(each), "--fabric", "fat-tree-144", "--rails", "2", "--rate", arguments.rate, "--latency", "300ns", "--compute-scale", "0",
-                                    "--registration-cost", "0us", "--post-cost", "250ns", "--completion-cost", "250ns",
-                                    "--quiet", program, operation, "8", str(MOST),
+                    text = checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(nodes * each), "--ppn", str(each), *FABRIC,
+                                    "--rate", arguments.rate, program, operation, "8", str(MOST),
                                     str(arguments.room or ROOM.get(layout, MOST)), "3"], {**os.environ, **variables})
                     cells = load(arguments.output)
                     for line in text.splitlines():

@@ -39,6 +39,7 @@ Error no_such_algorithm(std::string_view knob, std::string_view item) {
 
 Result<> AlgorithmChoice::parse(std::string_view knob) {
   const std::string_view all = knob;
+  chosen_ = {};
   while (!knob.empty()) {
     const std::size_t comma = knob.find(',');
     const std::string_view item = knob.substr(0, comma);
@@ -58,7 +59,18 @@ Result<> AlgorithmChoice::parse(std::string_view knob) {
   return {};
 }
 
-const Algorithm& AlgorithmChoice::choose(Collective kind, const Shape& shape) const {
+const Algorithm& AlgorithmChoice::choose(Collective kind, const Shape& shape) {
+  const std::uint64_t mixed =
+      (static_cast<std::uint64_t>(shape.bytes) * 64 + static_cast<std::uint64_t>(shape.ranks) * 16 +
+       static_cast<std::uint64_t>(kind)) *
+      0x9E3779B97F4A7C15u;
+  Chosen& last = chosen_[(mixed >> 32) % kept];
+  if (last.algorithm == nullptr || last.algorithm->kind != kind || last.shape != shape)
+    last = {shape, &cheapest(kind, shape)};
+  return *last.algorithm;
+}
+
+const Algorithm& AlgorithmChoice::cheapest(Collective kind, const Shape& shape) const {
   const Algorithm* forced = forced_[static_cast<std::size_t>(kind)];
   if (forced != nullptr && forced->fits(shape)) return *forced;
   const Algorithm* best = nullptr;

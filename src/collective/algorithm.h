@@ -26,6 +26,8 @@ struct Shape {
   bool nodes_in_order = true;  // the ranks of every node follow each other
   int multicast_nodes = 0;     // 0: there is no multicast
   int multicast_most_on_node = 1;
+
+  bool operator==(const Shape&) const = default;
 };
 
 // What a message costs, in nanoseconds: its latency, and so much for each byte. Of several that one rank has
@@ -57,12 +59,25 @@ std::span<const Algorithm> algorithm_table();
 class AlgorithmChoice {
  public:
   Result<> parse(std::string_view knob);
-  void set_model(const TransferCosts& model) { model_ = model; }
-  const Algorithm& choose(Collective kind, const Shape& shape) const;
+  void set_model(const TransferCosts& model) {
+    model_ = model;
+    chosen_ = {};
+  }
+  const Algorithm& choose(Collective kind, const Shape& shape);
 
  private:
+  // To compute all costs takes 100 to 250 ns, and programs repeat themselves: what was chosen is kept.
+  struct Chosen {
+    Shape shape;
+    const Algorithm* algorithm = nullptr;
+  };
+  static constexpr std::size_t kept = 64;
+
+  const Algorithm& cheapest(Collective kind, const Shape& shape) const;
+
   std::array<const Algorithm*, collective_kinds> forced_{};
   TransferCosts model_;
+  std::array<Chosen, kept> chosen_;  // by a hash
 };
 
 // The shape of an operation whose plan is made.

@@ -16,7 +16,6 @@ using M = const TransferCosts&;
 bool always(S) { return true; }
 bool power_of_two(S s) { return std::has_single_bit(static_cast<unsigned>(s.ranks)); }
 bool commutative(S s) { return s.commutative; }
-bool divisible(S s) { return s.commutative && s.elements >= s.ranks; }
 // Among the ranks of a node, and among the nodes.
 bool has_levels(S s) { return s.nodes > 1 && s.ranks > s.nodes; }
 bool levels_in_order(S s) { return has_levels(s) && (s.commutative || s.nodes_in_order); }
@@ -84,16 +83,16 @@ const Algorithm table[] = {
     {Collective::reduce, "binomial", "Chan et al. 2007", always, link_costs::reduce_binomial,
      algorithms::reduce_binomial},
     {Collective::reduce, "linear", "", always, link_costs::reduce_linear, algorithms::reduce_linear},
-    {Collective::reduce, "rabenseifner", "Rabenseifner 2004", divisible, link_costs::reduce_rabenseifner,
-     algorithms::reduce_rabenseifner},
+    {Collective::reduce, "rabenseifner", "Rabenseifner 2004", link_costs::divisible,
+     link_costs::reduce_rabenseifner, algorithms::reduce_rabenseifner},
     {Collective::reduce, "two_level", "Karonis et al. 2000", levels_in_order, link_costs::reduce_two_level,
      algorithms::reduce_two_level},
 
     {Collective::allreduce, "recursive_doubling", "Thakur, Rabenseifner, Gropp 2005", always,
      link_costs::allreduce_recursive_doubling, algorithms::allreduce_recursive_doubling},
-    {Collective::allreduce, "rabenseifner", "Rabenseifner 2004", divisible,
+    {Collective::allreduce, "rabenseifner", "Rabenseifner 2004", link_costs::divisible,
      link_costs::allreduce_rabenseifner, algorithms::allreduce_rabenseifner},
-    {Collective::allreduce, "ring", "Patarasuk, Yuan 2009", divisible, link_costs::allreduce_ring,
+    {Collective::allreduce, "ring", "Patarasuk, Yuan 2009", link_costs::divisible, link_costs::allreduce_ring,
      algorithms::allreduce_ring},
     {Collective::allreduce, "two_level", "Thakur, Gropp 2003", levels_in_order,
      link_costs::allreduce_two_level, algorithms::allreduce_two_level},

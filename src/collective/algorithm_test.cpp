@@ -257,6 +257,13 @@ TEST(AlgorithmChoice, TwoLevelsForSmallDataOnSharedLinks) {
     EXPECT_EQ(chosen(kind, 4, 8, 8, false), "two_level") << name_of(kind);
     EXPECT_NE(chosen(kind, 8, 1, 8, true), "two_level") << name_of(kind);
   }
+  EXPECT_EQ(chosen(Collective::barrier, 4, 64, 8, true), "dissemination");
+  EXPECT_EQ(chosen(Collective::broadcast, 4, 64, 8, true), "two_level");
+  EXPECT_EQ(chosen(Collective::reduce, 4, 64, 8, true), "binomial");
+  EXPECT_EQ(chosen(Collective::allreduce, 4, 64, 8, true), "recursive_doubling");
+  EXPECT_EQ(chosen(Collective::allgather, 4, 64, 8, true), "recursive_doubling");
+  EXPECT_EQ(chosen(Collective::gather, 64, 8, 8, true), "binomial");
+  EXPECT_EQ(chosen(Collective::scatter, 64, 8, 8, true), "binomial");
   EXPECT_EQ(chosen(Collective::gather, 64, 8, 8, false), "two_level");
   EXPECT_EQ(chosen(Collective::scatter, 64, 8, 8, false), "two_level");
   EXPECT_EQ(chosen(Collective::gather, 64, 8, 1 << 20, true), "linear");

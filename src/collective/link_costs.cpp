@@ -78,8 +78,6 @@ double copies(M c, double pieces, double bytes) { return pieces * c.copy + bytes
 double others(S s) { return s.ranks - 1; }
 int positions(S s) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(s.ranks))); }
 bool folded(S s) { return positions(s) != s.ranks; }
-// There is a part for each rank.
-bool divisible(S s) { return s.commutative && s.elements >= s.ranks; }
 
 // Partners at each of the distances 1, 2, 4 ... exchange as much.
 double doubling(S s, M c, double bytes) {
@@ -99,11 +97,21 @@ double halved(S s, double bytes) { return bytes * (positions(s) - 1) / positions
 // Ranks that stand aside hand what they have to their neighbours, or get the result.
 double fold(S s, M c, double bytes) { return folded(s) ? to_partner(s, c, 1).step(bytes) : 0; }
 
+double rounds(S s) { return std::ceil(std::log2(s.ranks)); }
+
+// The same data go down a binomial tree, or up. Or each subtree's blocks.
 double down_tree(S s, M c, double bytes) {
   double cost = 0;
   for (int distance = 1; distance < s.ranks; distance *= 2) cost += in_tree(s, c, distance).step(bytes);
   return cost;
 }
+double blocks_down_tree(S s, M c, double block) {
+  double cost = 0;
+  for (int distance = 1; distance < s.ranks; distance *= 2)
+    cost += in_tree(s, c, distance).step(std::min(distance, s.ranks - distance) * block);
+  return cost;
+}
+
 // The two levels of an operation: among the ranks of a node, and among ranks of all nodes.
 Shape within(S s, double bytes) {
   Shape level = s;
@@ -166,6 +174,11 @@ double cheapest_allgather(S s, M c) {
   return std::min({allgather_bruck(s, c), allgather_ring(s, c), allgather_linear(s, c)});
 }
 double cheapest_gather(S s, M c) { return std::min(gather_linear(s, c), gather_binomial(s, c)); }
+double gather_levels(S s, M c) {
+  const double copied = s.nodes_in_order ? 0 : copies(c, s.ranks, s.ranks * bytes(s));
+  return cheapest_gather(within(s, bytes(s)), c) +
+         cheapest_gather(across(s, s.most_on_node * bytes(s), 1), c) + copied;
+}
 double cheapest_alltoall(S s, M c) {
   return std::min({alltoall_bruck(s, c), alltoall_linear(s, c), alltoall_pairwise(s, c)});
 }
@@ -188,10 +201,7 @@ double broadcast_binomial(S s, M c) { return down_tree(s, c, bytes(s)); }
 double broadcast_linear(S s, M c) { return scatter_linear(s, c); }
 double broadcast_scatter_allgather(S s, M c) {
   const double piece = bytes(s) / s.ranks;
-  double scatter = 0;
-  for (int distance = 1; distance < s.ranks; distance *= 2)
-    scatter += in_tree(s, c, distance).step(std::min(distance, s.ranks - distance) * piece);
-  return scatter + others(s) * shift(s, c, 1, piece);
+  return blocks_down_tree(s, c, piece) + others(s) * shift(s, c, 1, piece);
 }
 double broadcast_two_level(S s, M c) {
   return cheapest_broadcast(across(s, bytes(s), 1), c) + cheapest_broadcast(within(s, bytes(s)), c);
@@ -212,24 +222,15 @@ double gather_linear(S s, M c) { return all_to_root(s, c, bytes(s)); }
 
 // Whoever has several children between nodes receives from one after the other.
 double gather_binomial(S s, M c) {
-  double cost = 0;
-  for (int distance = 1; distance < s.ranks; distance *= 2) {
-    const int blocks = std::min(distance, s.ranks - distance);
-    cost += in_tree(s, c, distance).step(blocks * bytes(s));
-  }
-  if (s.nodes > 1) cost += std::log2(s.nodes) * c.between_message;
-  return cost + copies(c, 0, s.ranks * bytes(s));
+  const double children = s.nodes > 1 ? std::log2(s.nodes) * c.between_message : 0;
+  return blocks_down_tree(s, c, bytes(s)) + children + copies(c, 0, s.ranks * bytes(s));
 }
 
-double gather_two_level(S s, M c) {
-  const double copied = s.nodes_in_order ? 0 : copies(c, s.ranks, s.ranks * bytes(s));
-  return cheapest_gather(within(s, bytes(s)), c) +
-         cheapest_gather(across(s, s.most_on_node * bytes(s), 1), c) + handing_on + copied;
-}
+double gather_two_level(S s, M c) { return gather_levels(s, c) + handing_on; }
 
 double scatter_linear(S s, M c) { return gather_linear(s, of_sends(c)); }
 double scatter_binomial(S s, M c) { return gather_binomial(s, of_sends(c)); }
-double scatter_two_level(S s, M c) { return gather_two_level(s, of_sends(c)) - handing_on; }
+double scatter_two_level(S s, M c) { return gather_levels(s, of_sends(c)); }
 
 double allgather_recursive_doubling(S s, M c) {
   double cost = 0;
@@ -284,10 +285,7 @@ double alltoall_two_level(S s, M c) {
 }
 
 double reduce_binomial(S s, M c) {
-  double cost = 0;
-  for (int distance = 1; distance < s.ranks; distance *= 2)
-    cost += in_tree(s, c, distance).step(bytes(s)) + bytes(s) * c.reduce_per_byte;
-  return cost;
+  return down_tree(s, c, bytes(s)) + rounds(s) * bytes(s) * c.reduce_per_byte;
 }
 double reduce_linear(S s, M c) {
   return gather_linear(s, c) + others(s) * (0.1 * c.latency + bytes(s) * c.reduce_per_byte);
@@ -302,7 +300,7 @@ double reduce_two_level(S s, M c) {
 
 double allreduce_recursive_doubling(S s, M c) {
   const double m = bytes(s);
-  return 2 * fold(s, c, m) + doubling(s, c, m) + std::ceil(std::log2(s.ranks)) * m * c.reduce_per_byte;
+  return 2 * fold(s, c, m) + doubling(s, c, m) + rounds(s) * m * c.reduce_per_byte;
 }
 double allreduce_rabenseifner(S s, M c) { return reduce_rabenseifner(s, c) + fold(s, c, bytes(s)); }
 double allreduce_ring(S s, M c) {

@@ -12,6 +12,9 @@ inline double bytes(const Shape& shape) {
   return shape.bytes < 0 ? 1024.0 : static_cast<double>(shape.bytes);
 }
 
+// Of a reduction there is a part for each rank, and the order does not matter.
+inline bool divisible(const Shape& shape) { return shape.commutative && shape.elements >= shape.ranks; }
+
 double barrier_dissemination(const Shape& shape, const TransferCosts& costs);
 double barrier_two_level(const Shape& shape, const TransferCosts& costs);
 

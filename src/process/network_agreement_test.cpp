@@ -1,33 +1,12 @@
-// What processes agree on, with a map in the place of the launcher.
+// What processes agree on.
 #include "process/network_agreement.h"
 
 #include <gtest/gtest.h>
 
-#include <map>
+#include "channel/channel_test_support.h"
 
 namespace hawser {
 namespace {
-
-struct Launcher {
-  std::map<std::pair<std::int32_t, std::string>, std::string> values;
-};
-
-class Exchange final : public AddressExchange {
- public:
-  Exchange(Launcher& launcher, std::int32_t rank) : launcher_(launcher), rank_(rank) {}
-  Result<> put(std::string_view key, std::string_view value) override {
-    launcher_.values[{rank_, std::string(key)}] = value;
-    return {};
-  }
-  Result<> fence() override { return {}; }
-  Result<std::string> get(std::int32_t rank, std::string_view key) override {
-    return launcher_.values[{rank, std::string(key)}];
-  }
-
- private:
-  Launcher& launcher_;
-  std::int32_t rank_;
-};
 
 class NetworkAgreementTest : public testing::Test {
  protected:
@@ -37,23 +16,25 @@ class NetworkAgreementTest : public testing::Test {
     agreed.resize(offers.size());
     const auto each = [&](auto&& step) -> Result<> {
       for (std::int32_t rank = 0; rank < size; ++rank) {
-        Exchange exchange(launcher, rank);
+        channel_test::SharedExchange::End exchange(launcher, rank);
         HAWSER_TRY(step(exchange, rank, agreed[static_cast<std::size_t>(rank)]));
       }
       return {};
     };
-    HAWSER_TRY(each([&](Exchange& exchange, std::int32_t rank, NetworkAgreement& own) {
+    HAWSER_TRY(each([&](AddressExchange& exchange, std::int32_t rank, NetworkAgreement& own) {
       return own.offer(exchange, offers[static_cast<std::size_t>(rank)]);
     }));
-    HAWSER_TRY(each([&](Exchange& exchange, std::int32_t rank, NetworkAgreement& own) {
+    HAWSER_TRY(each([&](AddressExchange& exchange, std::int32_t rank, NetworkAgreement& own) {
       return own.collect(exchange, rank, size);
     }));
-    if (!spoilt.empty()) launcher.values[{0, "rails-of-all"}] = spoilt;
-    return each(
-        [&](Exchange& exchange, std::int32_t, NetworkAgreement& own) { return own.learn(exchange, size); });
+    if (!spoilt.empty())
+      HAWSER_TRY(channel_test::SharedExchange::End(launcher, 0).put("rails-of-all", spoilt));
+    return each([&](AddressExchange& exchange, std::int32_t, NetworkAgreement& own) {
+      return own.learn(exchange, size);
+    });
   }
 
-  Launcher launcher;
+  channel_test::SharedExchange launcher{1};  // its fences are not used
   std::string spoilt;
   std::vector<NetworkAgreement> agreed;
 };
