@@ -64,6 +64,7 @@ bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
   entry.ordinal = subchannel.traffic.sent++;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   subchannel.add(entry);
+  subchannel.rail.traffic.on_packet(entry.bytes, context_.now);
   context_.wake_sleeper();
   return true;
 }

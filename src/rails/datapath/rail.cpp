@@ -49,6 +49,7 @@ Result<> Rail::make_queues() {
   auto port = device_.query_port(shape_.port);
   if (!port) return port.take_error();
   attributes_ = port.value();
+  traffic.set_rate(attributes_.bytes_per_second);
   auto completions = device_.make_completion_queue(depth);
   if (!completions) return completions.take_error();
   completions_ = std::move(completions).value();
@@ -104,6 +105,7 @@ void Rail::query() {
   }
   address_generation_ += !(port.value().address == attributes_.address);
   attributes_ = port.value();
+  traffic.set_rate(attributes_.bytes_per_second);
 }
 
 void Rail::look(Nanoseconds now) {

@@ -59,10 +59,20 @@ struct RailTraffic {
   bool room_for(std::int32_t requests) const { return outstanding + requests <= budget; }
 
   QueuedBytes queued() const { return {bytes_queued, bytes_read}; }
+  void set_rate(std::int64_t bytes_per_second) {
+    ns_per_byte =
+        bytes_per_second > 0 ? static_cast<double>(second) / static_cast<double>(bytes_per_second) : 0;
+  }
+  // A packet was posted. That it is done is found late, so its time is reckoned.
+  void on_packet(std::uint32_t bytes, Nanoseconds now) {
+    packets_until = std::max(packets_until, now) + static_cast<Nanoseconds>(bytes * ns_per_byte);
+  }
 
   SpreadHints spread;
   std::int64_t bytes_queued = 0;  // of stripes
   std::int64_t bytes_read = 0;    // of these, such as are read
+  Nanoseconds packets_until = 0;  // the port is busy with packets, if it is with nothing else
+  double ns_per_byte = 0;         // of the port
   std::int32_t outstanding = 0;   // requests
   std::int32_t budget = 0;        // that the completion queue has room for
   CongestionWindow read_flow;     // into this port, whoever is read from

@@ -105,9 +105,11 @@ class SubchannelSelector {
     // Stripes on the subchannel itself may be overdue, which is a change of its weight.
     return s != nullptr && choice.hold.packets > 0 && bytes <= choice.hold.most_bytes &&
            s->traffic.outstanding < choice.hold.most_requests && s->traffic.bytes_queued == 0 &&
-           s->rail.traffic.bytes_queued <= choice.hold.most_queued && choice.weights == weights_.changes() &&
-           choice.traffic == traffic && s->machine().state() == SubchannelState::ready &&
-           s->room_for(1, depth_);
+           s->traffic.packet_bytes >= choice.hold.least_ahead &&
+           s->rail.traffic.bytes_queued <= choice.hold.most_queued &&
+           s->rail.traffic.packets_until - context_.now <= choice.hold.most_wait &&
+           choice.weights == weights_.changes() && choice.traffic == traffic &&
+           s->machine().state() == SubchannelState::ready && s->room_for(1, depth_);
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   PathSpread& spread_of(const Subchannel& subchannel) {

@@ -37,6 +37,9 @@ constexpr std::int64_t smallest_one_sided = 16384;
 // A small message changes rails only to be there so much earlier: those that stay behind one another arrive
 // in order.
 constexpr double worth_changing_ns = 20'000;
+// Where none of its peer's is ahead of it, order is not at stake. Then one of a collective operation does not
+// wait longer for those to others. (If all did so, windows of messages took 1 to 10 % longer.)
+constexpr double worth_waiting_ns = 500;
 
 // A path so much slower than another one of its rail is not preferred any more.
 constexpr double much_slower = 0.25;
@@ -55,7 +58,8 @@ struct Candidate {
 
 class Automatic final : public SchedulingPolicy {
  public:
-  explicit Automatic(int rotation) : rotation_(static_cast<std::size_t>(rotation)) {}
+  explicit Automatic(int rotation)
+      : first_(static_cast<std::size_t>(rotation)), rotation_(static_cast<std::size_t>(rotation)) {}
   const char* name() const override { return "auto"; }
   bool prefers() const override { return true; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override;
@@ -67,11 +71,15 @@ class Automatic final : public SchedulingPolicy {
   std::size_t earliest_set(const StripeRequest& request, double& finish_ns) const;
   double finish(double bytes, double smallest, std::size_t count) const;
   void share_out(const StripeRequest& request, std::size_t count);
+  static double arrival(std::int64_t bytes, const SubchannelView& view, double fastest);
   const SubchannelView* probe(const StripeRequest& request, std::span<const SubchannelView> views,
                               std::size_t chosen) const;
 
-  std::size_t rotation_;  // where the look begins among equals; moves on with every message
-  int sticky_ = -1;       // where small messages go
+  const std::size_t first_;  // where packets begin among equals
+  std::size_t rotation_;     // where the look begins among equals; moves on with every message
+  int sticky_ = -1;          // where small messages go
+  int home_ = -1;            // where those of collective operations go when none of them is under way
+  bool spreads_ = false;     // the last packet was of a collective operation
   std::vector<Candidate> candidates_;
   bool queued_ = false;   // anything, on their rails
   bool relaxed_ = false;  // no other message is under way or expected, which finer stripes would delay
@@ -252,31 +260,51 @@ void Automatic::plan(const StripeRequest& whole, std::span<const SubchannelView>
     plan.add({static_cast<std::uint16_t>(probed - views.data()), rest.bytes, probe_bytes(request)});
 }
 
-int Automatic::choose(std::int64_t bytes, TrafficClass, std::span<const SubchannelView> views) {
-  double best_ns = INFINITY;
-  double sticky_ns = INFINITY;
-  int best = -1;
+bool has_none(const SubchannelView& view) { return view.bytes_on_it + view.packets_on_it == 0; }
+
+// When a packet would have arrived, but for those that wait already.
+double Automatic::arrival(std::int64_t bytes, const SubchannelView& view, double fastest) {
+  const double rate = std::max(view.bytes_per_second, 1.0) / ns_per_second;
+  double done = static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued + bytes) / rate;
+  // Only the primary network has a short way from post to arrival (V07 10.2.2).
+  if (view.bytes_per_second < fastest / 2) done += 5 * worth_changing_ns;
+  if (!view.preferred) done += 1;
+  return done;
+}
+
+int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) {
   double fastest = 0;
   for (const SubchannelView& view : views)
     if (view.usable) fastest = std::max(fastest, view.bytes_per_second);
+  spreads_ = traffic == TrafficClass::collective;
+  const bool alone = spreads_ && (sticky_ < 0 || has_none(views[static_cast<std::size_t>(sticky_)]));
+  const int stay = alone ? home_ : sticky_;
+  const std::size_t first = alone ? first_ : rotation_;
+  // A home is chosen as if nobody sent packets, and not for a small difference.
+  const double margin = alone && home_ < 0 ? worth_waiting_ns : 0;
+  double best_ns = INFINITY;
+  double stay_ns = INFINITY;
+  int best = -1;
   for (std::size_t i = 0; i < views.size(); ++i) {
-    const std::size_t index = (rotation_ + i) % views.size();
+    const std::size_t index = (first + i) % views.size();
     const SubchannelView& view = views[index];
     if (!view.usable) continue;
-    double done = static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued + bytes) /
-                                                          std::max(view.bytes_per_second, 1.0) *
-                                                          ns_per_second;
-    // Only the primary network has a short way from post to arrival (V07 10.2.2).
-    if (view.bytes_per_second < fastest / 2) done += 5 * worth_changing_ns;
-    if (!view.preferred) done += 1;
-    if (done < best_ns) {
-      best_ns = done;
-      best = static_cast<int>(index);
-    }
-    if (static_cast<int>(index) == sticky_) sticky_ns = done;
+    double done = arrival(bytes, view, fastest);
+    if (spreads_ && margin == 0) done += static_cast<double>(view.packet_wait);
+    if (static_cast<int>(index) == stay) stay_ns = done;
+    if (done + (best >= 0 ? margin : 0) >= best_ns) continue;
+    best_ns = done;
+    best = static_cast<int>(index);
   }
-  if (!(sticky_ns <= best_ns + worth_changing_ns)) sticky_ = best;
-  return best < 0 ? -1 : sticky_;
+  if (best < 0) return -1;
+  const auto wait = [views](int i) {
+    return static_cast<double>(views[static_cast<std::size_t>(i)].packet_wait);
+  };
+  const bool leaves =
+      !(stay_ns <= best_ns + worth_changing_ns) || (alone && wait(stay) > wait(best) + worth_waiting_ns);
+  sticky_ = leaves ? best : stay;
+  if (alone && (home_ < 0 || !views[static_cast<std::size_t>(home_)].usable)) home_ = sticky_;
+  return sticky_;
 }
 
 // While even an idle one of the fastest rail would be there no more than worth_changing_ns earlier.
@@ -290,14 +318,22 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
   const SubchannelView& view = views[static_cast<std::size_t>(chosen)];
   const double rate = view.bytes_per_second / ns_per_second, best = fastest / ns_per_second;
   if (rate < best / 2) return {};
+  const bool alone = spreads_ && has_none(view);
+  const double most_wait = alone ? worth_waiting_ns : spreads_ ? worth_changing_ns / 2 : 0;
+  if (spreads_ && (static_cast<double>(view.packet_wait) > most_wait || (alone && chosen != home_)))
+    return {};
   constexpr std::int64_t usual_packet = 8192;
   for (const std::int64_t most : {std::max(bytes, usual_packet), bytes}) {
     const auto size = static_cast<double>(most);
-    const double slack =
-        worth_changing_ns + shortest + size / best - static_cast<double>(view.latency) - size / rate;
+    const double slack = worth_changing_ns - most_wait + shortest + size / best -
+                         static_cast<double>(view.latency) - size / rate;
     const double queued = std::min(slack * rate, 1e15);
     if (queued >= static_cast<double>(view.bytes_queued))
-      return {any_packets, most, static_cast<std::int64_t>(queued)};
+      return {.packets = any_packets,
+              .most_bytes = most,
+              .most_queued = static_cast<std::int64_t>(queued),
+              .most_wait = spreads_ ? static_cast<Nanoseconds>(most_wait) : PacketHold{}.most_wait,
+              .least_ahead = spreads_ && !alone ? 1 : 0};
   }
   return {};
 }

@@ -33,6 +33,8 @@ struct SubchannelView {
   double nominal = 0;           // of the rail's port, bytes per second; all of a rail's subchannels share it
   std::int64_t bytes_queued = 0;          // posted by this process on the whole rail, not completed
   std::int64_t bytes_on_it = 0;           // of these, on this subchannel
+  std::int64_t packets_on_it = 0;         // bytes of packets, which bytes_queued has not
+  Nanoseconds packet_wait = 0;            // until those of all peers have left the rail's port
   std::int32_t requests_queued = 0;       // on this subchannel
   Nanoseconds latency = 2 * microsecond;  // of a stripe of no length, with its FIN: known or a guess
 };
@@ -68,12 +70,15 @@ struct StripeRequest {
 
 // For how long the choice of a subchannel for packets stands: for so many packets, the chosen one included,
 // of at most so many bytes; while at most so many bytes are queued on its rail and fewer requests than that
-// on the subchannel; and as long as neither the health nor the weight of any subchannel changes.
+// on the subchannel; and as long as
+// neither the health nor the weight of any subchannel changes.
 struct PacketHold {
   std::int32_t packets = 1;
   std::int64_t most_bytes = INT64_MAX;
   std::int64_t most_queued = INT64_MAX;
   std::int32_t most_requests = INT32_MAX;
+  Nanoseconds most_wait = INT64_MAX / 2;  // for packets of all peers that were posted on the rail before
+  std::int64_t least_ahead = 0;           // bytes of packets that are under way on the subchannel
 };
 inline constexpr std::int32_t any_packets = INT32_MAX;
 

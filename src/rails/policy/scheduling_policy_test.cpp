@@ -429,21 +429,6 @@ TEST(Automatic, probes_where_asked_with_a_small_part) {
   EXPECT_EQ(plan.size(), 1);
 }
 
-TEST(Automatic, small_messages_keep_to_the_primary_network_and_to_their_rail) {
-  std::vector views = {view(0, 20 * megabyte), view(1, 1000 * megabyte), view(2, 1000 * megabyte)};
-  auto p = policy("auto");
-  const int first = p->choose(64, TrafficClass::nonblocking, views);
-  EXPECT_NE(first, 0);
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(p->choose(64, TrafficClass::nonblocking, views), first);
-  views[static_cast<std::size_t>(first)].bytes_queued = 1 << 20;  // a millisecond of bulk ahead
-  const int second = p->choose(64, TrafficClass::nonblocking, views);
-  EXPECT_EQ(second, 3 - first);
-  views[static_cast<std::size_t>(first)].bytes_queued = 0;
-  EXPECT_EQ(p->choose(64, TrafficClass::nonblocking, views), second);
-  views[1].usable = views[2].usable = false;
-  EXPECT_EQ(p->choose(64, TrafficClass::nonblocking, views), 0);
-}
-
 // Whoever asks only when hold() says so gets what it would get by asking for every packet.
 TEST(PacketHold, a_choice_stands_as_long_as_it_says) {
   Random random(7);
@@ -456,6 +441,7 @@ TEST(PacketHold, a_choice_stands_as_long_as_it_says) {
       for (std::uint16_t i = 0; i < 1 + random.below(8); ++i) {
         views.push_back(view(i, 1e8 * static_cast<double>(1 + random.below(100))));
         views.back().bytes_queued = static_cast<std::int64_t>(random.below(2)) * 4096;
+        views.back().packets_on_it = static_cast<std::int64_t>(random.below(2)) * 300;
       }
       const std::int64_t bytes = 1 + static_cast<std::int64_t>(random.below(200));
       const int first = p->choose(bytes, TrafficClass::blocking, views);
@@ -465,9 +451,14 @@ TEST(PacketHold, a_choice_stands_as_long_as_it_says) {
       if (hold.packets == 1 || hold.most_requests != INT32_MAX) continue;
       ++held;
       for (int packet = 0; packet < 8; ++packet) {
-        for (SubchannelView& v : views) v.bytes_queued = static_cast<std::int64_t>(random.below(1 << 22));
+        for (SubchannelView& v : views) {
+          v.bytes_queued = static_cast<std::int64_t>(random.below(1 << 22));
+          v.packet_wait = static_cast<Nanoseconds>(random.below(1 << 15));
+        }
         SubchannelView& chosen = views[static_cast<std::size_t>(first)];
         chosen.bytes_queued = std::min(chosen.bytes_queued, hold.most_queued);
+        chosen.packet_wait = std::min(chosen.packet_wait, hold.most_wait);
+        chosen.packets_on_it = std::max(chosen.packets_on_it, hold.least_ahead);
         const auto size = static_cast<std::int64_t>(random.below(8192));
         ASSERT_EQ(p->choose(std::min(size, hold.most_bytes), TrafficClass::blocking, views), first) << name;
       }

@@ -1,4 +1,4 @@
-// How the default policy cuts messages of 8 to 64 KiB.
+// Which rails the default policy takes for small messages, and how it cuts messages of 8 to 64 KiB.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,6 +19,60 @@ std::vector<SubchannelView> two_rails(double bytes_per_second, std::int64_t queu
   }
   views[0].bytes_queued = views[0].bytes_on_it = queued;
   return views;
+}
+
+TEST(SmallMessages, KeepToThePrimaryNetworkAndToTheirRail) {
+  auto views = two_rails(1e9, 0);
+  views.push_back(views[1]);
+  views[0].bytes_per_second = views[0].nominal = 20e6;
+  views[2].rail = 2;
+  const auto automatic = std::move(make_scheduling_policy("auto", 0)).value();
+  const auto choose = [&] { return automatic->choose(64, TrafficClass::nonblocking, views); };
+  const int home = choose();
+  EXPECT_NE(home, 0);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(choose(), home);
+  auto& at_home = views[static_cast<std::size_t>(home)];
+  at_home.bytes_queued = 1 << 20;  // a millisecond of bulk ahead
+  EXPECT_EQ(choose(), 3 - home);
+  at_home.bytes_queued = 0;
+  EXPECT_EQ(choose(), 3 - home);
+  views[1].usable = views[2].usable = false;
+  EXPECT_EQ(choose(), 0);
+}
+
+// The root of a scatter has a message for each of many peers: to each of them it is the only one.
+TEST(SmallMessages, DoNotWaitForThoseToOtherPeers) {
+  auto views = two_rails(1e9, 0);
+  const auto automatic = std::move(make_scheduling_policy("auto", 0)).value();
+  const auto choose = [&] { return automatic->choose(2048, TrafficClass::collective, views); };
+  const auto home = static_cast<std::size_t>(choose());
+  views[home].packet_wait = 400;
+  EXPECT_EQ(choose(), static_cast<int>(home)) << "the other rail has completions of its own";
+  views[home].packet_wait = 2000;
+  EXPECT_EQ(choose(), static_cast<int>(1 - home));
+  views[1 - home].packet_wait = 1800;
+  EXPECT_EQ(choose(), static_cast<int>(home));
+  views[home].packets_on_it = 2048;
+  views[home].packet_wait = 10'000;
+  EXPECT_EQ(choose(), static_cast<int>(home)) << "it would overtake one to the same peer";
+  views[home].packet_wait = 30'000;
+  EXPECT_EQ(choose(), static_cast<int>(1 - home));
+}
+
+// The processes of a collective operation send in the same order, and meet at no receiver if all choose
+// alike.
+TEST(SmallMessages, BeginOnTheSameRailInAllProcesses) {
+  for (int large = 0; large < 3; ++large) {
+    auto views = two_rails(1e9, 0);
+    views[1].latency -= 300;  // as measured
+    const auto automatic = std::move(make_scheduling_policy("auto", 0)).value();
+    StripeRequest request;
+    request.bytes = 1 << 20;
+    StripePlan plan;
+    for (int i = 0; i < large; ++i) automatic->plan(request, views, plan);
+    views[0].packet_wait = large * 1000;
+    EXPECT_EQ(automatic->choose(64, TrafficClass::collective, views), 0);
+  }
 }
 
 int stripes_of(std::int64_t bytes, TrafficClass traffic, const std::vector<SubchannelView>& views) {
