@@ -1,13 +1,10 @@
 // The table of algorithms: for every collective operation the ways to do it, what each asks for, and what it
-// costs in the model of messages. All ranks choose from the same facts, so they choose the same one.
+// costs in the model of messages.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
-#include <string_view>
 
-#include "base/result.h"
 #include "collective/call.h"
 #include "collective/task.h"
 
@@ -54,31 +51,6 @@ struct Algorithm {
 };
 
 std::span<const Algorithm> algorithm_table();
-
-// The knob `collective_algorithm`: "allreduce=ring,broadcast=binomial" forces algorithms where they fit.
-class AlgorithmChoice {
- public:
-  Result<> parse(std::string_view knob);
-  void set_model(const TransferCosts& model) {
-    model_ = model;
-    chosen_ = {};
-  }
-  const Algorithm& choose(Collective kind, const Shape& shape);
-
- private:
-  // To compute all costs takes 100 to 250 ns, and programs repeat themselves: what was chosen is kept.
-  struct Chosen {
-    Shape shape;
-    const Algorithm* algorithm = nullptr;
-  };
-  static constexpr std::size_t kept = 64;
-
-  const Algorithm& cheapest(Collective kind, const Shape& shape) const;
-
-  std::array<const Algorithm*, collective_kinds> forced_{};
-  TransferCosts model_;
-  std::array<Chosen, kept> chosen_;  // by a hash
-};
 
 // The shape of an operation whose plan is made.
 Shape shape_of(const Operation& operation);

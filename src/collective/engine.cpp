@@ -103,6 +103,11 @@ Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes
   multicast_wanted_ = knobs.multicast != "off";
   if (knobs.multicast == "always") HAWSER_TRY(choice_.parse("broadcast=multicast"));
   HAWSER_TRY(choice_.parse(knobs.collective_algorithm));
+  if (!knobs.collective_table.empty()) {
+    auto table = TunedTable::read(knobs.collective_table);
+    if (!table) return table.take_error();
+    choice_.use_table(std::move(table).value());
+  }
   context_ids_.open(self, processes.size());
   processes_ = &processes;
   areas_ = nullptr;
@@ -275,6 +280,22 @@ void CollectiveEngine::launch(Operation& operation) {
   operation.run(choice_.choose(operation.call.kind, shape).run(operation));
 }
 
+// Whether the table says that an operation of a communicator with a shared area goes by messages: by what
+// its plan would be, which is not made yet.
+bool CollectiveEngine::tuned_to_messages(const Communicator& communicator, const CollectiveCall& call) const {
+  if (!choice_.has_table()) [[likely]]
+    return false;
+  const bool from_root = call.kind == Collective::gather
+                             ? communicator.rank() != call.root
+                             : call.kind == Collective::scatter && communicator.rank() == call.root;
+  const CallSide& side = from_root ? call.send : call.receive;
+  Shape shape;
+  shape.ranks = communicator.size();
+  shape.bytes = side.counts || side.type == nullptr ? 0 : side.count * side.type->size;
+  if (call.kind == Collective::reduce_scatter_block) shape.bytes *= shape.ranks;
+  return choice_.goes_by_messages(call.kind, shape);
+}
+
 Result<> CollectiveEngine::wait_for(Operation& operation) {
   if (!operation.advance()) {
     awaited_.push_back(&operation);
@@ -292,7 +313,8 @@ Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall&
   SharedCollectives* shared = CollectiveRecord::of(communicator).shared.get();
   HAWSER_TRY(check(communicator));
   Result<> result;
-  if (shared != nullptr && call.neighbors == nullptr && run_shared(*shared, call, result)) {
+  if (shared != nullptr && call.neighbors == nullptr && !tuned_to_messages(communicator, call) &&
+      run_shared(*shared, call, result)) {
     if (!shared->amounts_differed()) [[likely]]
       return result;
     return failure(ErrorClass::truncate,

@@ -16,7 +16,7 @@
 #include "base/intrusive_list.h"
 #include "base/knobs.h"
 #include "channel/process_table.h"
-#include "collective/algorithm.h"
+#include "collective/algorithm_choice.h"
 #include "collective/frame_pool.h"
 #include "collective/multicast/multicast_engine.h"
 #include "collective/operation.h"
@@ -119,6 +119,7 @@ class CollectiveEngine {
   Progress& waiting() { return progress_; }
   FramePool& frames() { return frames_; }
   AlgorithmChoice& choice() { return choice_; }
+  const AlgorithmChoice& choice() const { return choice_; }
 
   // For operations.
   void start_again(Operation& operation);
@@ -136,6 +137,7 @@ class CollectiveEngine {
   Operation& take();
   void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);
+  bool tuned_to_messages(const Communicator& communicator, const CollectiveCall& call) const;
   void launch_in_background(Operation& operation);
   void complete(Operation& operation);
   bool advance_active(bool user_functions);

@@ -22,6 +22,9 @@ std::vector<std::string> counter_report(MpiProcess& process) {
         fmt::format("one-sided puts={} gets={} accumulates={} fetches={} bytes_written={} bytes_read={}",
                     one_sided.puts, one_sided.gets, one_sided.accumulates, one_sided.fetches,
                     one_sided.bytes_written, one_sided.bytes_read));
+  if (const AlgorithmChoice& choice = process.collectives().choice(); choice.has_table())
+    lines.push_back(fmt::format("collective_table {} chosen_by_it={} of {}", process.knobs().collective_table,
+                                choice.counters().by_table, choice.counters().asked));
   if (const MulticastEngine* multicast = process.collectives().multicast()) {
     const MulticastCounters& counters = multicast->counters();
     if (counters.by_multicast + counters.by_trees + counters.waits > 0)

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "channel/node_segment.h"
+#include "collective/tuned_table.h"
 #include "mpi/failure.h"
 #include "os/shared_memory.h"
 
@@ -103,7 +104,13 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
       HAWSER_TRY(rails_->publish());
     }
   }
-  HAWSER_TRY(agreement_.offer(exchange, {bits, rails_ == nullptr ? LinkRates{} : rails_->link_rates()}));
+  NetworkOffer offer{bits, rails_ == nullptr ? LinkRates{} : rails_->link_rates()};
+  if (!knobs.collective_table.empty()) {
+    const auto table = TunedTable::read(knobs.collective_table);
+    if (!table) return table.error();
+    offer.table = table.value().checksum();
+  }
+  HAWSER_TRY(agreement_.offer(exchange, offer));
   if (knobs.network == "rails") return {};
   auto sockets = SocketChannel::open(place.rank, place.size, exchange, knobs);
   if (!sockets) return sockets.take_error();

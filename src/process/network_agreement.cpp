@@ -3,8 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <optional>
+#include <span>
 
 #include "mpi/failure.h"
 
@@ -14,16 +15,17 @@ namespace {
 constexpr std::string_view offer_key = "rails", agreed_key = "rails-of-all";
 constexpr char first_digit = '0', last_digit = '7';
 
-// Two numbers with a slash between them.
-std::optional<LinkRates> rates_of(std::string_view text) {
-  LinkRates rates;
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, rates.together);
-  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '/') return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, rates.one);
-  if (second.ec != std::errc() || second.ptr != end || rates.together < 0 || rates.one < 0)
-    return std::nullopt;
-  return rates;
+// Numbers with a slash between them; false: there are not so many, or something else is there.
+bool read_numbers(std::string_view text, std::span<std::int64_t> numbers) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::int64_t& number : numbers) {
+    if (&number != numbers.data() && (at == end || *at++ != '/')) return false;
+    const auto read = std::from_chars(at, end, number);
+    if (read.ec != std::errc() || number < 0) return false;
+    at = read.ptr;
+  }
+  return at == end;
 }
 
 }  // namespace
@@ -45,8 +47,8 @@ std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devi
 }
 
 Result<> NetworkAgreement::offer(AddressExchange& exchange, const NetworkOffer& offer) {
-  return exchange.put(offer_key, fmt::format("{}{}/{}", static_cast<char>(first_digit + offer.bits),
-                                             offer.rates.together, offer.rates.one));
+  return exchange.put(offer_key, fmt::format("{}{}/{}/{}", static_cast<char>(first_digit + offer.bits),
+                                             offer.rates.together, offer.rates.one, offer.table));
 }
 
 // What all offer: the bits of each, a space, and the least rates.
@@ -54,15 +56,22 @@ Result<> NetworkAgreement::collect(AddressExchange& exchange, std::int32_t rank,
   if (rank != 0) return {};
   std::string all;
   LinkRates least{INT64_MAX, INT64_MAX};
+  std::int64_t table_of_all = 0;
   for (std::int32_t each = 0; each < size; ++each) {
     auto offered = exchange.get(each, offer_key);
     if (!offered) return offered.take_error();
     const std::string_view text = offered.value();
-    const auto rates = rates_of(text.substr(std::min<std::size_t>(text.size(), 1)));
-    if (!rates)
+    std::array<std::int64_t, 3> numbers{};
+    if (!read_numbers(text.substr(std::min<std::size_t>(text.size(), 1)), numbers))
       return failure(ErrorClass::other, "the launcher returned a malformed network of process {}", each);
+    const auto [together, one, table] = numbers;
+    if (each == 0) table_of_all = table;
+    if (table != table_of_all)
+      return failure(
+          ErrorClass::arg,
+          "HAWSER_COLLECTIVE_TABLE: process {} reads another table than process 0; give all the same", each);
     all += text.front();
-    least = {std::min(least.together, rates->together), std::min(least.one, rates->one)};
+    least = {std::min(least.together, together), std::min(least.one, one)};
   }
   return exchange.put(agreed_key, fmt::format("{} {}/{}", all, least.together, least.one));
 }
@@ -75,9 +84,10 @@ Result<> NetworkAgreement::learn(AddressExchange& exchange, std::int32_t size) {
   if (all.size() != static_cast<std::size_t>(size))
     return failure(ErrorClass::other, "the launcher returned {} processes' networks instead of {}",
                    all.size(), size);
-  const auto rates = rates_of(text.substr(std::min(text.size(), all.size() + 1)));
-  if (!rates) return failure(ErrorClass::other, "the launcher returned a malformed list of networks");
-  rates_ = *rates;
+  std::array<std::int64_t, 2> rates{};
+  if (!read_numbers(text.substr(std::min(text.size(), all.size() + 1)), rates))
+    return failure(ErrorClass::other, "the launcher returned a malformed list of networks");
+  rates_ = {rates[0], rates[1]};
   for (const char digit : all) {
     if (digit < first_digit || digit > last_digit)
       return failure(ErrorClass::other, "the launcher returned a malformed list of networks");

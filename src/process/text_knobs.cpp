@@ -1,7 +1,7 @@
 #include "process/text_knobs.h"
 
 #include "access/ofi/network_interface.h"
-#include "collective/algorithm.h"
+#include "collective/algorithm_choice.h"
 #include "mpi/failure.h"
 #include "os/socket.h"
 #include "rails/decision/path_migration.h"
@@ -69,6 +69,7 @@ Result<> check_nothing(const Knobs&) { return {}; }
 
 constexpr TextKnob knobs_of_text[] = {
     {"HAWSER_COLLECTIVE_ALGORITHM", check_algorithms},
+    {"HAWSER_COLLECTIVE_TABLE", check_nothing},
     {"HAWSER_SOCKET_ADDRESS", check_address},
     {"HAWSER_RAIL_ETHERNET", check_nothing},
     {"HAWSER_RAIL_POLICY", check_policy},

@@ -5,6 +5,7 @@
 
 #include "base/checked_output.h"
 #include "base/version.h"
+#include "tool/beside.h"
 #include "tool/doctor_command.h"
 #include "tool/fabric_command.h"
 #include "tool/info_command.h"
@@ -26,6 +27,7 @@ constexpr Subcommand subcommands[] = {
      run_top},
     {"fabric", "run virtual InfiniBand fabrics: up, down, status, watch, topology, fault, run", run_fabric},
     {"sim", "run the simulator: any MPI program in virtual time, or campaigns of faults", run_sim},
+    {"tune", "measure collective operations, and write a table of the fastest algorithms for jobs", run_tune},
 };
 
 void print_usage(std::FILE* file) {

@@ -210,7 +210,7 @@ constexpr Pattern patterns[] = {{"TwoNeighbours", two_neighbours, with_two},
                                 {"AllToAllLater", all_to_all_later},
                                 {"AllReduce", all_reduce},
                                 {"AllReduceLater", all_reduce_later, small_too},
-                                {"Mixed", mixed, with_two}};
+                                {"Mixed", mixed, small_too}};
 
 struct Setting {
   int rails, bytes;

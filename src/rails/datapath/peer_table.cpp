@@ -1,5 +1,6 @@
 #include "rails/datapath/peer_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hawser {
@@ -11,13 +12,23 @@ PeerTable::PeerTable(RailContext& context, RailResources& resources, Upward& upw
       unreachable_(static_cast<std::size_t>(context.settings.job_size)),
       peers_(static_cast<std::size_t>(context.settings.job_size)) {}
 
+// Where packets of collective operations begin among rails that are alike, in a way that neither a root nor
+// its peers meet on one: the processes of a node on different rails, and their leaders, too; and where each
+// has a node of its own, both ends of a pair on the same, so that who sends to all in the same order as
+// everybody else does not meet them.
+int PeerTable::home_of(ProcessIndex process) const {
+  const RailSettings& settings = context_.settings;
+  const int here = std::max(settings.processes_here, 1);
+  return settings.self / here + (here == 1 ? process : settings.self % here);
+}
+
 VirtualChannel* PeerTable::make(ProcessIndex process) {
   const auto place = static_cast<std::size_t>(process);
   if (process < 0 || place >= peers_.size() || process == context_.settings.self || unreachable_[place] ||
       resources_.rails.empty())
     return nullptr;
   auto remote = upward_.tables->latest_table(process);
-  auto policy = make_scheduling_policy(context_.knobs.rail_policy, context_.settings.self);
+  auto policy = make_scheduling_policy(context_.knobs.rail_policy, context_.settings.self, home_of(process));
   if (remote && policy && !remote.value().rails.empty()) {
     auto made = std::make_unique<VirtualChannel>(context_, resources_, upward_, due_, process,
                                                  std::move(remote).value(), std::move(policy).value());

@@ -55,6 +55,7 @@ class PeerTable {
 
  private:
   VirtualChannel* make(ProcessIndex process);
+  int home_of(ProcessIndex process) const;
 
   RailContext& context_;
   RailResources& resources_;

@@ -58,8 +58,8 @@ struct Candidate {
 
 class Automatic final : public SchedulingPolicy {
  public:
-  explicit Automatic(int rotation)
-      : first_(static_cast<std::size_t>(rotation)), rotation_(static_cast<std::size_t>(rotation)) {}
+  Automatic(int home, int rotation)
+      : first_(static_cast<std::size_t>(home)), rotation_(static_cast<std::size_t>(rotation)) {}
   const char* name() const override { return "auto"; }
   bool prefers() const override { return true; }
   void plan(const StripeRequest& request, std::span<const SubchannelView> views, StripePlan& plan) override;
@@ -78,7 +78,8 @@ class Automatic final : public SchedulingPolicy {
   const std::size_t first_;  // where packets begin among equals
   std::size_t rotation_;     // where the look begins among equals; moves on with every message
   int sticky_ = -1;          // where small messages go
-  int home_ = -1;            // where those of collective operations go when none of them is under way
+  int home_ = -1;            // and those of collective operations, when none is under way
+  int last_ = -1;            // where the last one went
   bool spreads_ = false;     // the last packet was of a collective operation
   std::vector<Candidate> candidates_;
   bool queued_ = false;   // anything, on their rails
@@ -260,7 +261,10 @@ void Automatic::plan(const StripeRequest& whole, std::span<const SubchannelView>
     plan.add({static_cast<std::uint16_t>(probed - views.data()), rest.bytes, probe_bytes(request)});
 }
 
-bool has_none(const SubchannelView& view) { return view.bytes_on_it + view.packets_on_it == 0; }
+bool none_under_way(std::span<const SubchannelView> views) {
+  return std::all_of(views.begin(), views.end(),
+                     [](const SubchannelView& v) { return v.packets_on_it == 0; });
+}
 
 // When a packet would have arrived, but for those that wait already.
 double Automatic::arrival(std::int64_t bytes, const SubchannelView& view, double fastest) {
@@ -277,8 +281,8 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
   for (const SubchannelView& view : views)
     if (view.usable) fastest = std::max(fastest, view.bytes_per_second);
   spreads_ = traffic == TrafficClass::collective;
-  const bool alone = spreads_ && (sticky_ < 0 || has_none(views[static_cast<std::size_t>(sticky_)]));
-  const int stay = alone ? home_ : sticky_;
+  const bool alone = spreads_ && none_under_way(views);
+  const int stay = alone ? home_ : spreads_ ? last_ : sticky_;
   const std::size_t first = alone ? first_ : rotation_;
   // A home is chosen as if nobody sent packets, and not for a small difference.
   const double margin = alone && home_ < 0 ? worth_waiting_ns : 0;
@@ -302,9 +306,10 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
   };
   const bool leaves =
       !(stay_ns <= best_ns + worth_changing_ns) || (alone && wait(stay) > wait(best) + worth_waiting_ns);
-  sticky_ = leaves ? best : stay;
-  if (alone && (home_ < 0 || !views[static_cast<std::size_t>(home_)].usable)) home_ = sticky_;
-  return sticky_;
+  last_ = leaves ? best : stay;
+  if (!spreads_) sticky_ = last_;
+  if (alone && (home_ < 0 || !views[static_cast<std::size_t>(home_)].usable)) home_ = last_;
+  return last_;
 }
 
 // While even an idle one of the fastest rail would be there no more than worth_changing_ns earlier.
@@ -318,7 +323,7 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
   const SubchannelView& view = views[static_cast<std::size_t>(chosen)];
   const double rate = view.bytes_per_second / ns_per_second, best = fastest / ns_per_second;
   if (rate < best / 2) return {};
-  const bool alone = spreads_ && has_none(view);
+  const bool alone = spreads_ && none_under_way(views);
   const double most_wait = alone ? worth_waiting_ns : spreads_ ? worth_changing_ns / 2 : 0;
   if (spreads_ && (static_cast<double>(view.packet_wait) > most_wait || (alone && chosen != home_)))
     return {};
@@ -341,7 +346,7 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
 }  // namespace
 
 std::unique_ptr<SchedulingPolicy> make_automatic(const PolicyParameters& parameters) {
-  return std::make_unique<Automatic>(parameters.rotation);
+  return std::make_unique<Automatic>(parameters.home, parameters.rotation);
 }
 
 }  // namespace hawser

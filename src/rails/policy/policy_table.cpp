@@ -46,14 +46,15 @@ Error unknown(std::string_view text, std::string_view what) {
 
 std::span<const PolicyInfo> scheduling_policies() { return policies; }
 
-Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view text, int rotation) {
+Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view text, int rotation,
+                                                                 int home) {
   const std::size_t bracket = text.find('(');
   const std::string_view name = text.substr(0, bracket);
   const PolicyInfo* info = nullptr;
   for (const PolicyInfo& candidate : policies)
     if (candidate.name == name) info = &candidate;
   if (info == nullptr) return unknown(text, "no such policy");
-  PolicyParameters parameters{info->first, info->second, rotation};
+  PolicyParameters parameters{info->first, info->second, rotation, home};
   if (bracket != std::string_view::npos) {
     const char* at = text.data() + bracket + 1;
     const char* end = text.data() + text.size();

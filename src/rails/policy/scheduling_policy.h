@@ -113,6 +113,7 @@ struct PolicyParameters {
   // Where a policy that has to begin somewhere begins (binding, round robin): unlike in the processes of a
   // node, so that they do not all begin on one rail. The index of the process on its node will do.
   int rotation = 0;
+  int home = 0;  // the same for packets of collective operations
 };
 
 struct PolicyInfo {
@@ -125,6 +126,7 @@ struct PolicyInfo {
 };
 std::span<const PolicyInfo> scheduling_policies();
 // `text`: a name, or a name with numbers: "window(8)". An error lists the names there are.
-Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view text, int rotation = 0);
+Result<std::unique_ptr<SchedulingPolicy>> make_scheduling_policy(std::string_view text, int rotation = 0,
+                                                                 int home = 0);
 
 }  // namespace hawser
