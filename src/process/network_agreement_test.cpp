@@ -56,6 +56,16 @@ TEST_F(NetworkAgreementTest, NobodyKnowsTheRateWhereOneHasNoRails) {
   for (const NetworkAgreement& each : agreed) EXPECT_EQ(each.link_rates().together, 0);
 }
 
+TEST_F(NetworkAgreementTest, AllReadTheSameTableOfAlgorithms) {
+  const LinkRates rates{1'000'000'000, 1'000'000'000};
+  EXPECT_TRUE(agree({{infiniband_rails, rates, 7}, {infiniband_rails, rates, 7}}));
+  const auto unlike =
+      agree({{infiniband_rails, rates, 7}, {infiniband_rails, rates, 7}, {infiniband_rails, rates, 0}});
+  ASSERT_FALSE(unlike);
+  EXPECT_NE(unlike.error().text.find("process 2 reads another table than process 0"), std::string::npos)
+      << unlike.error().text;
+}
+
 TEST_F(NetworkAgreementTest, RefusesWhatNobodyOffered) {
   for (const char* text : {"1", "11", "11 ", "11 -1/1", "11 5/x", "18 5/5", "111 5/5", "11 5/5 5", "11 5"}) {
     spoilt = text;
