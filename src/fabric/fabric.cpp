@@ -172,16 +172,16 @@ Result<> Fabric::apply(const Fault& fault) {
   return {};
 }
 
+double Fabric::configured_rate(const PortName& port) const {
+  for (const LinkParameters& link : parameters_.links)
+    if (link.rate && (link.port == port || link.port == topology_.port(port).peer)) return *link.rate;
+  return parameters_.link_rate;
+}
+
 Result<> Fabric::apply_to_link(const Fault& fault) {
   const PortIndex port = network_->index(fault.port);
   const PortIndex peer = network_->index(topology_.port(fault.port).peer);
-  const auto configured = [&] {
-    for (const LinkParameters& link : parameters_.links) {
-      if (link.rate && (link.port == fault.port || link.port == topology_.port(fault.port).peer))
-        return *link.rate;
-    }
-    return parameters_.link_rate;
-  };
+  const double configured = configured_rate(fault.port);
   switch (fault.kind) {
     case FaultKind::link_up:
       network_->set_cable(port, fault.on);
@@ -192,11 +192,11 @@ Result<> Fabric::apply_to_link(const Fault& fault) {
         network_->set_rate(port, fault.rate);
         return {};
       }
-      if (configured() == 0 && fault.share < 1) {
+      if (configured == 0 && fault.share < 1) {
         return failure(ErrorKind::invalid_argument,
                        "'{}': the link's rate is unlimited; name a rate instead of a share", fault.text);
       }
-      network_->set_rate(port, configured() * fault.share);
+      network_->set_rate(port, configured * fault.share);
       return {};
     case FaultKind::link_loss:
       network_->set_loss(port, fault.share);
@@ -213,7 +213,7 @@ Result<> Fabric::apply_to_link(const Fault& fault) {
       network_->set_delay(port, 0);
       network_->set_black_hole(port, false);
       network_->set_black_hole(peer, false);
-      network_->set_rate(port, configured());
+      network_->set_rate(port, configured);
       return {};
     case FaultKind::switch_alive:
     case FaultKind::adapter_alive:

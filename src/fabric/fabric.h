@@ -37,6 +37,8 @@ class Fabric {
   const Topology& topology() const { return topology_; }
   const RoutingTables& tables() const { return tables_; }
   const Parameters& parameters() const { return parameters_; }
+  // Of the port's link by the parameters, whatever faults have made of it: what its adapter says.
+  double configured_rate(const PortName& port) const;
   EventQueue& events() { return events_; }
   Network& network() { return *network_; }
   const Network& network() const { return *network_; }

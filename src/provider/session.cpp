@@ -164,7 +164,7 @@ Reply Session::query_port(const Request& request) const {
   facts.active_mtu = parameters.mtu;
   facts.gid_entries = static_cast<std::uint32_t>(port.gids().size());
   facts.max_message = adapter_.limits().max_message;
-  facts.rate = parameters.link_rate;
+  facts.rate = fabric_.configured_rate(port.name());
   return reply;
 }
 
