@@ -2,6 +2,8 @@
 // queue pair, and make a connection where there are many.
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "rails/decision/datagram_use.h"
 #include "rails/traffic.h"
 
@@ -105,6 +107,69 @@ TEST(RailDatagrams, ARailThatLosesEverythingIsNotTheOnlyOne) {
     cluster.run(cluster.now() + 20 * millisecond, false);
     EXPECT_EQ(cluster.at(1).arrived, 3u);
     EXPECT_EQ(connections(cluster), 0u) << cluster.describe();
+  }
+}
+
+// Each rail is a network of its own, and one end has fewer of them. Which one it has nobody says.
+class DatagramsToFewerRails : public testing::TestWithParam<const char*> {};
+
+TEST_P(DatagramsToFewerRails, ArriveAtOnceBothWays) {
+  ClusterOptions options = two_rails();
+  if (std::string(GetParam()).starts_with("host"))
+    options.parameter_lines = GetParam();
+  else
+    options.before = {GetParam()};
+  for (const int first : {0, 1}) {
+    RailCluster cluster(options);
+    for (int i = 0; i < 5; ++i) {
+      for (const int from : {first, 1 - first}) {
+        const Nanoseconds begin = cluster.now();
+        post(cluster, from, 1 - from, 2);
+        cluster.run(begin + millisecond, false);
+        EXPECT_LT(cluster.at(1 - from).last_arrival - begin, 30 * microsecond)
+            << "from " << from << ", " << i;
+      }
+    }
+    EXPECT_EQ(cluster.at(0).arrived, 10u);
+    EXPECT_EQ(cluster.at(1).arrived, 10u);
+    EXPECT_EQ(sum(cluster, &RailCounters::datagrams_repeated), 0u) << cluster.describe();
+    expect_all_well(cluster);
+    EXPECT_EQ(connections(cluster), 0u) << cluster.describe();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Missing, DatagramsToFewerRails,
+                         testing::Values("host n1 n1/hw1", "host n1 n1/hw0", "host n0 n0/hw1",
+                                         "link n1/hw1 down", "link n1/hw0 down", "link n0/hw0 down"));
+
+// On one network every way leads there; once the peer was heard of, one is enough.
+TEST(RailDatagrams, WhereAllWaysLeadToThePeerFewGoTwice) {
+  ClusterOptions options = two_rails("single-switch");
+  options.parameter_lines = "host n1 n1/hw1";
+  RailCluster cluster(options);
+  for (int i = 0; i < 10; ++i) {
+    post(cluster, 0, 1, 1);
+    post(cluster, 1, 0, 1);
+    cluster.run(cluster.now() + 20 * millisecond, false);
+  }
+  expect_all_well(cluster);
+  EXPECT_LE(sum(cluster, &RailCounters::dropped_duplicate), 2u) << "of 20";
+  EXPECT_EQ(connections(cluster), 0u) << cluster.describe();
+}
+
+// The peer's port goes down later, which nobody says, either: a message waits for that once, not each.
+TEST(RailDatagrams, APortThatGoesDownAtThePeerIsAvoided) {
+  for (const char* const cut : {"link n1/hw0 down", "link n1/hw1 down"}) {
+    RailCluster cluster(two_rails());
+    post(cluster, 0, 1, 1);
+    cluster.run(cluster.now() + 20 * millisecond, false);
+    cluster.inject(cut);
+    for (int i = 0; i < 20; ++i) {
+      post(cluster, 0, 1, 1);
+      cluster.run(cluster.now() + 20 * millisecond, false);
+    }
+    EXPECT_EQ(cluster.at(1).arrived, 21u);
+    EXPECT_LE(sum(cluster, &RailCounters::datagrams_repeated), 4u) << cut << cluster.describe();
   }
 }
 

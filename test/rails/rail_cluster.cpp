@@ -347,8 +347,14 @@ RailCluster::RailCluster(const ClusterOptions& wanted) : options(wanted) {
     fail(topology.error().text);
     return;
   }
-  auto tables = fabric::build_routes(topology.value(), options.parameters.lmc);
-  fabric_.emplace(events_, dma_, std::move(topology).value(), std::move(tables).value(), options.parameters);
+  fabric::Parameters parameters = options.parameters;
+  if (auto read = fabric::parse_parameters(options.parameter_lines, "lines", topology.value(), parameters);
+      !read) {
+    fail(read.error().text);
+    return;
+  }
+  auto tables = fabric::build_routes(topology.value(), parameters.lmc);
+  fabric_.emplace(events_, dma_, std::move(topology).value(), std::move(tables).value(), parameters);
   for (const std::string& fault : options.before) inject(fault);
   for (int i = 0; i < options.hosts; ++i) exchanges_.push_back(std::make_unique<Exchange>(*this, i));
   for (int i = 0; i < options.hosts; ++i) endpoints_.push_back(std::make_unique<Endpoint>(*this, i));

@@ -28,6 +28,7 @@ struct ClusterOptions {
   int ports = 1;
   std::string topology = "back-to-back";
   fabric::Parameters parameters;
+  std::string parameter_lines;  // more of them, which may name adapters
   Knobs knobs;
   std::uint64_t seed = 1;
   std::vector<std::string> before;  // faults that are there when the processes begin

@@ -231,7 +231,7 @@ void ConnectionManager::on_datagram(std::uint16_t rail, std::span<const std::byt
       case DatagramKind::room_not_now:
       case DatagramKind::packet:
       case DatagramKind::path_refused:
-        host_.on_control(header.source, header.kind, body);
+        host_.on_control(header.source, header.index, header.kind, body);
         break;
       default:
         good = false;

@@ -82,8 +82,10 @@ class ConnectionHost {
   // The own request is void: destroy what was made for it. `gave_up`: the attempts ran out, or the peer knew
   // a later generation; else the peer's request stands.
   virtual void abandon(const SubchannelName& name, bool gave_up) = 0;
-  // All but request, reply and refuse have a body of their own.
-  virtual void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) = 0;
+  // All but request, reply and refuse have a body of their own. `index`: of the subchannel that it is about
+  // or came the way of, as the peer says; no_subchannel: of none.
+  virtual void on_control(ProcessIndex peer, std::uint16_t index, DatagramKind kind,
+                          std::span<const std::byte> body) = 0;
   // A request of the peer's came, which may be dropped or refused: where its end of this subchannel is now.
   virtual void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) = 0;
   // A process of the job, by the check, sent a datagram that none can mean; `what` goes on after "rank 3

@@ -44,7 +44,8 @@ class Process final : public ConnectionHost {
   bool accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) override;
   void connected(const SubchannelName& name, const ConnectionEnd& remote) override;
   void abandon(const SubchannelName& name, bool gave_up) override;
-  void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) override {
+  void on_control(ProcessIndex peer, std::uint16_t, DatagramKind kind,
+                  std::span<const std::byte> body) override {
     controls.push_back(std::to_string(peer) + ":" + std::to_string(static_cast<int>(kind)) + ":" +
                        std::string(reinterpret_cast<const char*>(body.data()), body.size()));
   }

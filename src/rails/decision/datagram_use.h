@@ -58,14 +58,21 @@ class DatagramUse {
       return Repeat::nothing;
     }
     ++repeats_;
+    ++turn_;
     due_ = now + spread(std::min(first_repeat << std::min(repeats_, 10u), longest_repeat), random);
     return repeats_ < most_repeats ? Repeat::again : Repeat::again_and_connect;
   }
   // Of the present first one.
   std::uint32_t repeats() const { return due_ == never || due_ == at_next_look ? 0 : repeats_; }
 
-  // Something came by datagram that is to be acknowledged.
-  bool answer_due = false;
+  // Counts all repeats. Each takes another way than the last one, and what follows takes the same, for the
+  // others may lead nowhere.
+  std::uint32_t turn() const { return turn_; }
+
+  // The subchannel whose way the peer's last datagram came; -1: none did.
+  std::int32_t heard_by = -1;
+  // Something came by datagram that is to be acknowledged; it was new.
+  bool answer_due = false, news = false;
   // In the list of those with packets under way.
   bool listed = false;
 
@@ -87,6 +94,7 @@ class DatagramUse {
   std::uint32_t last_ = 0;          // sequence number of the last one sent
   std::uint32_t acknowledged_ = 0;  // as of the last look
   std::uint32_t repeats_ = 0;
+  std::uint32_t turn_ = 0;
 };
 
 }  // namespace hawser

@@ -87,6 +87,8 @@ TEST(DatagramUse, AnAnswerStartsTheTimeAnew) {
   window.acknowledge(1);
   const Nanoseconds now = use.due();
   EXPECT_EQ(use.on_due(1, now, random), Repeat::nothing) << "the second one may be on its way";
+  EXPECT_EQ(use.repeats(), 0u);
+  EXPECT_EQ(use.turn(), 1u) << "the way that brought the answer is kept";
   EXPECT_GE(use.due(), now + DatagramUse::first_repeat);
   EXPECT_TRUE(use.under_way(window));
   window.acknowledge(2);

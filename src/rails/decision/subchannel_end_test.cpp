@@ -180,7 +180,7 @@ void End::control(DatagramKind kind, std::uint32_t connection_generation, std::u
   manager_.send_control({1 - self_, 0}, 0, kind, std::as_bytes(std::span(&body, 1)));
 }
 
-void End::on_control(ProcessIndex, DatagramKind kind, std::span<const std::byte> bytes) {
+void End::on_control(ProcessIndex, std::uint16_t, DatagramKind kind, std::span<const std::byte> bytes) {
   Control body;
   ASSERT_TRUE(read_body(bytes, 0, body));
   take_expected(body.expected);

@@ -82,7 +82,8 @@ class End final : private ConnectionHost {
         .connection_generation = name.connection_generation,
         .gave_up = gave_up});
   }
-  void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) override;
+  void on_control(ProcessIndex peer, std::uint16_t index, DatagramKind kind,
+                  std::span<const std::byte> body) override;
   void on_address(ProcessIndex, std::uint16_t, const ConnectionEnd&) override {}
   void on_malformed(ProcessIndex, std::string what) override { ADD_FAILURE() << what; }
   bool send_datagram(std::uint16_t, ProcessIndex, std::uint16_t, std::span<const std::byte>) override;

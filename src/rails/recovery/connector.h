@@ -57,7 +57,7 @@ class Connector final : public ControlMessages, private ConnectionHost {
   bool started() const { return manager_.has_value(); }
 
   void want(VirtualChannel& peer) override;
-  void send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
+  bool send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
                     std::uint32_t turn) override;
   bool send_control(ProcessIndex process, std::uint16_t rail, DatagramKind kind,
                     std::span<const std::byte> body) override {
@@ -95,7 +95,8 @@ class Connector final : public ControlMessages, private ConnectionHost {
   bool accept(const SubchannelName& name, const ConnectionEnd& remote, ConnectionEnd& own) override;
   void connected(const SubchannelName& name, const ConnectionEnd& remote) override;
   void abandon(const SubchannelName& name, bool gave_up) override;
-  void on_control(ProcessIndex peer, DatagramKind kind, std::span<const std::byte> body) override;
+  void on_control(ProcessIndex peer, std::uint16_t index, DatagramKind kind,
+                  std::span<const std::byte> body) override;
   void on_address(ProcessIndex peer, std::uint16_t index, const ConnectionEnd& end) override;
   void on_malformed(ProcessIndex process, std::string what) override;
   bool send_datagram(std::uint16_t rail, ProcessIndex peer, std::uint16_t index,

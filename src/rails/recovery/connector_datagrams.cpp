@@ -94,13 +94,13 @@ bool Connector::rail_up(std::uint16_t rail) const {
   return rail < resources_.rails.size() && resources_.rails[rail]->up();
 }
 
-void Connector::send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
+bool Connector::send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
                              std::uint32_t turn) {
   const auto rails = static_cast<std::uint32_t>(resources_.rails.size());
   const auto rail = static_cast<std::uint16_t>((subchannel.rail.number() + turn) % rails);
   // Once round by the subchannel's own way, once by any.
   const std::uint16_t index = turn / rails % 2 == 0 ? subchannel.index : no_subchannel;
-  manager_->send_control({subchannel.peer.process(), index}, rail, kind, body);
+  return manager_->send_control({subchannel.peer.process(), index}, rail, kind, body);
 }
 
 // Also when it is not the time: fences, answers and the own requests must find the peer, whose address may
@@ -111,7 +111,8 @@ void Connector::on_address(ProcessIndex process, std::uint16_t index, const Conn
   if (subchannel != nullptr) learn(*subchannel, end);
 }
 
-void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<const std::byte> body) {
+void Connector::on_control(ProcessIndex process, std::uint16_t index, DatagramKind kind,
+                           std::span<const std::byte> body) {
   if (kind == DatagramKind::address) return addresses_.on_address(process, body);
   if (kind == DatagramKind::address_query) return addresses_.on_question(process, body);
   VirtualChannel* const peer = peers_.obtain(process);
@@ -136,7 +137,7 @@ void Connector::on_control(ProcessIndex process, DatagramKind kind, std::span<co
     case DatagramKind::path_refused:
       return opener_.on_refused(*peer, body);
     case DatagramKind::packet:
-      return packets_.on_packet(*peer, body);
+      return packets_.on_packet(*peer, index, body);
     case DatagramKind::request:
     case DatagramKind::reply:
     case DatagramKind::refuse:

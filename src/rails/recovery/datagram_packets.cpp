@@ -33,15 +33,65 @@ std::uint32_t DatagramPackets::connected_after() const {
   return neighbours_.cap.caps() ? 4 * some : some;
 }
 
-// The same one for all packets to a peer, so that they stay in order, and another one each time that the peer
-// did not answer.
-Rail* DatagramPackets::rail_for(VirtualChannel& peer, std::uint32_t turn) const {
-  const auto rails = static_cast<std::uint32_t>(resources_.rails.size());
-  for (std::uint32_t i = 0; i < rails; ++i) {
-    Rail& rail = *resources_.rails[(static_cast<std::uint32_t>(peer.process()) + turn + i) % rails];
-    if (rail.up() && rail.attributes().address.transport != rdma::Transport::tcp) return &rail;
+// In such an order that packets to several peers take different ones. Whether a port there is up by now
+// nobody says, so the others come, too, but last.
+void DatagramPackets::find_ways(VirtualChannel& peer) {
+  ways_.clear();
+  const auto add = [&](bool were_up) {
+    for (Subchannel& each : peer.subchannels())
+      if (each.place.path == 0 && each.place.engine == 0 && each.rail.up() &&
+          each.rail.attributes().address.transport != rdma::Transport::tcp &&
+          peer.remote().was_up(each.remote_rail) == were_up)
+        ways_.push_back(&each);
+  };
+  add(true);
+  likely_ways_ = ways_.size();
+  add(false);
+  if (likely_ways_ == 0) likely_ways_ = ways_.size();
+  ambiguous_ = false;
+  if (ways_.empty()) return;
+  const auto end = ways_.begin() + static_cast<std::ptrdiff_t>(likely_ways_);
+  const std::size_t first = static_cast<std::size_t>(peer.process()) % likely_ways_;
+  std::rotate(ways_.begin(), ways_.begin() + static_cast<std::ptrdiff_t>(first), end);
+  for (auto one = ways_.begin(); one != end; ++one)
+    ambiguous_ =
+        ambiguous_ || std::any_of(ways_.begin(), one, [&](const Subchannel* other) {
+          return other->rail.number() == (*one)->rail.number() || other->remote_rail == (*one)->remote_rail;
+        });
+}
+
+Subchannel* DatagramPackets::heard_way(VirtualChannel& peer) const {
+  const std::int32_t by = peer.packets().datagrams().heard_by;
+  const auto found = std::ranges::find_if(
+      ways_, [&](const Subchannel* way) { return static_cast<std::int32_t>(way->index) == by; });
+  return found == ways_.end() ? nullptr : *found;
+}
+
+// The same ones for all packets to a peer, so that they stay in order, until it does not answer.
+DatagramPackets::Ways DatagramPackets::ways_of_packets(VirtualChannel& peer) {
+  find_ways(peer);
+  const DatagramUse& use = peer.packets().datagrams();
+  if (ways_.empty()) return {};
+  if (!ambiguous_) return Ways(ways_).subspan(use.turn() % ways_.size(), 1);
+  if (use.repeats() > 0) return ways_;
+  if (Subchannel* const heard = heard_way(peer)) {
+    ways_.front() = heard;
+    return Ways(ways_).first(1);
   }
-  return nullptr;
+  return Ways(ways_).first(likely_ways_);
+}
+
+// Back where a packet came from, if that is the only one known to be right. If the peer sent it again,
+// another one each time.
+DatagramPackets::Ways DatagramPackets::ways_of_answer(VirtualChannel& peer) {
+  find_ways(peer);
+  if (ways_.empty()) return {};
+  if (ambiguous_ && peer.packets().datagrams().news)
+    if (Subchannel* const heard = heard_way(peer)) {
+      ways_.front() = heard;
+      return Ways(ways_).first(1);
+    }
+  return Ways(ways_).subspan(turn_++ % ways_.size(), 1);
 }
 
 void DatagramPackets::look_in(Nanoseconds pause) {
@@ -53,36 +103,34 @@ DatagramWay::Answer DatagramPackets::takes(VirtualChannel& peer, PacketKind kind
   if ((kind != PacketKind::eager && kind != PacketKind::urgent) || connected_after() == 0 || peer.lost() ||
       !no_failure(peer))
     return Answer::wants_connection;
-  Rail* const rail = rail_for(peer, peer.packets().datagrams().repeats());
-  if (rail == nullptr) return Answer::wants_connection;
+  const Ways ways = ways_of_packets(peer);
+  if (ways.empty()) return Answer::wants_connection;
   const std::size_t all = bytes + ConnectionManager::header_bytes;
-  if (all > static_cast<std::size_t>(rail->datagrams().datagram_bytes())) return Answer::wants_connection;
-  // Wherever it arrives.
-  for (const Subchannel& subchannel : peer.subchannels()) {
-    if (&subchannel.rail != rail) continue;
-    const rdma::PortAddress& there = peer.remote().rails[subchannel.remote_rail].port;
-    const auto record = neighbours_.paths.find(*rail, there);
+  bool room = peer.packets().datagrams().admits(peer.window());
+  for (const Subchannel* const way : ways) {
+    Rail& rail = way->rail;
+    if (all > static_cast<std::size_t>(rail.datagrams().datagram_bytes())) return Answer::wants_connection;
+    const rdma::PortAddress& there = peer.remote().rails[way->remote_rail].port;
+    const auto record = neighbours_.paths.find(rail, there);
     if (!record.has_value()) return Answer::wants_connection;
     const std::uint8_t mtu = record->mtu == 0 ? there.mtu : std::min(record->mtu, there.mtu);
     if (all > std::size_t{128} << mtu) return Answer::wants_connection;
+    room = room && rail.datagrams().unsent() < most_unsent;
   }
-  const bool room =
-      peer.packets().datagrams().admits(peer.window()) && rail->datagrams().unsent() < most_unsent;
   if (room) return Answer::goes;
   look_in(short_pause);  // nothing says when datagrams have left
   return Answer::waits;
 }
 
-bool DatagramPackets::put_on_way(VirtualChannel& peer, std::span<const std::byte> packet,
-                                 std::uint32_t turn) {
-  const Rail* const rail = rail_for(peer, turn);
-  if (rail == nullptr ||
-      !neighbours_.control.send_control(peer.process(), rail->number(), DatagramKind::packet, packet))
-    return false;
+bool DatagramPackets::put_on_way(VirtualChannel& peer, Ways ways, std::span<const std::byte> packet) {
+  bool any = false;
+  for (Subchannel* const way : ways)
+    any |= neighbours_.control.send_control(*way, DatagramKind::packet, packet, 0);
+  if (!any) return false;
   // What came by datagram is acknowledged again if this is lost, for it comes again. What came over a
   // connection does not, and is acknowledged there.
   if (peer.paths().ready() == 0) peer.window().note_acknowledged_to_peer();
-  peer.packets().datagrams().answer_due = false;
+  peer.packets().datagrams().answer_due = peer.packets().datagrams().news = false;
   return true;
 }
 
@@ -90,8 +138,7 @@ void DatagramPackets::put_on_way(VirtualChannel& peer, const WorkEntry& packet) 
   new (packet.buffer->data) PacketHeader{.kind = packet.packet_kind,
                                          .sequence_number = packet.sequence_number,
                                          .acknowledged = peer.window().expected()};
-  put_on_way(peer, std::span<const std::byte>(packet.buffer->data, packet.bytes),
-             peer.packets().datagrams().repeats());
+  put_on_way(peer, ways_of_packets(peer), std::span<const std::byte>(packet.buffer->data, packet.bytes));
 }
 
 void DatagramPackets::send(VirtualChannel& peer, WorkEntry& packet) {
@@ -105,8 +152,13 @@ void DatagramPackets::send(VirtualChannel& peer, WorkEntry& packet) {
   if (worth_it) neighbours_.control.want(peer);
 }
 
-void DatagramPackets::on_packet(VirtualChannel& peer, std::span<const std::byte> packet) {
+void DatagramPackets::on_packet(VirtualChannel& peer, std::uint16_t index,
+                                std::span<const std::byte> packet) {
+  DatagramUse& use = peer.packets().datagrams();
+  use.heard_by = index;  // whatever the peer says: a way that there is not is not taken
+  const std::uint32_t delivered = peer.window().expected();
   peer.take_datagram(packet);
+  use.news = use.answer_due && (use.news || peer.window().expected() != delivered);
   if (peer.packets().datagrams().answer_due && std::ranges::find(answers_, &peer) == answers_.end())
     answers_.push_back(&peer);
   if (!peer.packets().datagrams_under_way()) peer.packets().datagrams().end();
@@ -119,8 +171,9 @@ void DatagramPackets::answer() {
     VirtualChannel& peer = *each;
     if (peer.lost() || !peer.packets().datagrams().answer_due) continue;
     const PacketHeader header{.kind = PacketKind::credit, .acknowledged = peer.window().expected()};
-    // Another rail each time: the peer sends again until it hears of it.
-    if (!put_on_way(peer, std::as_bytes(std::span(&header, 1)), turn_++)) answers_[left++] = &peer;
+    // If it is lost the peer sends again.
+    if (!put_on_way(peer, ways_of_answer(peer), std::as_bytes(std::span(&header, 1))))
+      answers_[left++] = &peer;
   }
   answers_.resize(left);
   if (left > 0) look_in(short_pause);

@@ -24,8 +24,8 @@ class ControlMessages {
  public:
   // Something is to be sent: connects whatever was never asked for.
   virtual void want(VirtualChannel& peer) = 0;
-  // By datagram through the subchannel's rail, on later turns through the others.
-  virtual void send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
+  // By datagram through the subchannel's rail, on later turns through the others. False: not now.
+  virtual bool send_control(Subchannel& subchannel, DatagramKind kind, std::span<const std::byte> body,
                             std::uint32_t turn) = 0;
   // Through this rail, also to a process with which nothing was ever to be connected.
   virtual bool send_control(ProcessIndex process, std::uint16_t rail, DatagramKind kind,
