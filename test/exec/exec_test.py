@@ -297,6 +297,30 @@ class Network(Case):
                         ["--ppn", "2", "--rails", "1", "--rate", "1GB/s", "--latency", "1us", "--lmc", "2"]):
             self.assert_lines(self.exec(6, program, options=options).stdout, "0 wrong")
 
+    TWO_ON_A_SWITCH = '''switchguid=0x1
+Switch 4 "S-1" # "SWITCH"
+[1] "H-1"[1] # "node7 HCA-1" 4xQDR
+[2] "H-2"[1] # "node8 HCA-1" 4xQDR
+
+caguid=0x11
+Ca 1 "H-1" # "node7 HCA-1"
+[1] "S-1"[1]
+
+caguid=0x12
+Ca 1 "H-2" # "node8 HCA-1"
+[1] "S-1"[2]
+'''
+
+    def test_topology_from_a_file(self):
+        program, file = self.build("traffic.c"), self.folder / "cluster"
+        file.write_text(self.TWO_ON_A_SWITCH)
+        done = self.exec(4, program, options=["--fabric", file, "--ppn", "2", "--stats"])
+        self.assert_lines(done.stdout, "0 wrong")
+        self.assertRegex(done.stderr, r"link node7 HCA-1/1 -> SWITCH/1: [1-9]")
+        for options, why in ((["--hosts", "2"], "the file '.*cluster' says it itself"), ([], "need 4 hosts; the topology has 2")):
+            refused = self.exec(4, program, options=["--fabric", file, *options], code=2)
+            self.assertRegex(refused.stderr, why)
+
     def exec_twice(self, ranks, *words):
         """Runs the program twice: what it printed, which must be the same, as must all that happened."""
         first, second = (self.exec(ranks, *words, options=["--trace-hash"]) for _ in range(2))

@@ -14,6 +14,7 @@
 #include "base/checked_output.h"
 #include "base/machine.h"
 #include "base/quantity.h"
+#include "fabric/topology/makers.h"
 #include "os/child_process.h"
 #include "testbed/exec/c_library.h"
 #include "testbed/exec/drawn_faults.h"
@@ -98,7 +99,8 @@ Result<SimulationOptions> simulation_of(const ExecOptions& options) {
   if (!stack) return stack.take_error();
   simulation.stack_bytes = static_cast<std::size_t>(stack.value());
   emulator::PlanOptions layout = options.fabric;
-  if (layout.hosts == 0)
+  // A file says itself how many there are.
+  if (layout.hosts == 0 && fabric::is_maker(layout.what))
     layout.hosts = std::max(2, (options.ranks + options.ranks_per_node - 1) / options.ranks_per_node);
   auto plan = emulator::make_plan(layout);
   if (!plan) return plan.take_error();
