@@ -20,6 +20,8 @@ constexpr std::uint8_t alike_samples = 2;
 constexpr double recent_keep = 0.5;
 constexpr double best_keep = 0.998;
 constexpr int longest_engine_rest = 1024;
+// An adapter may well have so many, also where fewer may be used.
+constexpr int likely_engines = 4;
 
 }  // namespace
 
@@ -97,9 +99,9 @@ bool EngineChoice::on_sample(int engines, double rate, EngineHints& hints) {
   return false;
 }
 
-// An engine that is as slow as if there were more of them than there are is not to blame.
+// An engine that is as slow as if there were more of them than there may be is not to blame.
 void EngineChoice::consider(double rate, EngineHints& hints) {
-  const bool plausible = rate * count(most_level_) >= enough * count(level_);
+  const bool plausible = rate * std::max(count(most_level_), likely_engines) >= enough * count(level_);
   if (level_ < most_level_ && rate < enough && plausible && hints.may_try_more(level_, rate, round_))
     trial_ = static_cast<std::uint8_t>(level_ + 1);
   else if (level_ > 0 && rate >= enough && hints.may_try_fewer())

@@ -90,6 +90,16 @@ TEST(EngineChoice, ASlowPartOfManyIsNotAnEngine) {
   }
 }
 
+// The adapter's others may be as slow, and the link faster than what it moves of data.
+TEST(EngineChoice, TakesTheSecondAlsoIfBothAreSlowerThanThePort) {
+  for (const int most : {2, 3, 4, 8}) {
+    EngineHints hints;
+    EngineChoice choice(most);
+    sample(choice, hints, 10, [](int engines) { return engines == 1 ? 0.415 : 0.686; });
+    EXPECT_EQ(choice.base(), 2) << "of " << most;
+  }
+}
+
 TEST(EngineChoice, GoesOnToFour) {
   EngineHints hints;
   EngineChoice choice(4);
