@@ -16,7 +16,7 @@ PROGRAMS, PAGES = map(pathlib.Path, sys.argv[1:3])
 HELP = {
     "mpiexec": ((),),
     "hawser": ((), ("info",), ("doctor",), ("top",), ("fabric",), ("fabric", "up"), ("fabric", "watch"), ("fabric", "topology"),
-               ("fabric", "run"), ("sim", "run"), ("sim", "campaign"), ("sim", "exec")),
+               ("fabric", "run"), ("sim", "run"), ("sim", "campaign"), ("sim", "exec"), ("tune",)),
 }
 # Builds with a sanitizer have no `hawser sim exec`.
 WITHOUT_EXEC = not (PROGRAMS / "hawser-exec").exists()
@@ -25,7 +25,7 @@ if WITHOUT_EXEC:
 # An option where a word begins; not the dash inside one, nor a negative number.
 OPTION = re.compile(r"(?<![\w-])(--?[A-Za-z][\w-]*)")
 # Told of in passing: the other way to write an option, an option of another program, and names of topologies.
-MENTIONED = {"mpiexec": {"-hosts", "--knobs"}, "hawser": {"-to-back", "-switch"}}
+MENTIONED = {"mpiexec": {"-hosts", "--knobs"}, "hawser": {"-to-back", "-switch", "-N"}}
 
 
 def told_by(program, words):
