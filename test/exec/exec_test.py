@@ -255,6 +255,7 @@ class Refused(Case):
         self.refused([program], "there is no topology|nor is it a built-in topology", ["--fabric", "moon"])
         self.refused([program], "--compute-scale 'fast' is not a number", ["--compute-scale", "fast"])
         self.refused([program], "soon", ["--time-limit", "soon"])
+        self.refused([program], "soon", ["--interrupt-cost", "soon"])
         self.refused([program], "needs? .* hosts|2 hosts", ["--hosts", "1", "--fabric", "back-to-back"])
         self.refused([], "PROGRAM is required")
 
@@ -320,6 +321,23 @@ Ca 1 "H-2" # "node8 HCA-1"
         for options, why in ((["--hosts", "2"], "the file '.*cluster' says it itself"), ([], "need 4 hosts; the topology has 2")):
             refused = self.exec(4, program, options=["--fabric", file, *options], code=2)
             self.assertRegex(refused.stderr, why)
+
+    def test_interrupts(self):
+        program, result = self.build("overlap.c"), self.folder / "result.json"
+
+        def run(progress, *options):
+            """Microseconds of the wait for a message that came while the rank slept, and what tells runs apart."""
+            done = self.exec(2, program, options=["--json", result, *options], env={**os.environ, "HAWSER_PROGRESS": progress})
+            told = json.loads(result.read_text())
+            return float(done.stdout), told["virtual_seconds"], told["trace_hash"]
+
+        usual, polling = run("interrupt"), run("polling")
+        self.assertLess(usual[0], 1)
+        self.assertGreater(polling[0], 10)
+        self.assertEqual(run("interrupt", "--interrupt-cost", "2us"), usual)
+        self.assertGreater(run("interrupt", "--interrupt-cost", "1ms")[1], usual[1] + 0.001)
+        for cost in ("2us", "1ms"):
+            self.assertEqual(run("auto", "--interrupt-cost", cost), polling)
 
     def exec_twice(self, ranks, *words):
         """Runs the program twice: what it printed, which must be the same, as must all that happened."""

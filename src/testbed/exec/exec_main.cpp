@@ -109,7 +109,8 @@ Result<SimulationOptions> simulation_of(const ExecOptions& options) {
   for (const auto& [text, cost] : {std::pair(&options.queue_pair_cost, &fabric.cost.queue_pair),
                                    std::pair(&options.registration_cost, &fabric.cost.registration),
                                    std::pair(&options.post_cost, &fabric.cost.post),
-                                   std::pair(&options.completion_cost, &fabric.cost.completion)}) {
+                                   std::pair(&options.completion_cost, &fabric.cost.completion),
+                                   std::pair(&options.interrupt_cost, &fabric.cost.interrupt)}) {
     auto duration = parse_duration(*text);
     if (!duration) return duration.take_error();
     *cost = duration.value();

@@ -27,6 +27,11 @@ static void add_costs(CLI::App& app, ExecOptions& options) {
   app.add_option("--completion-cost", options.completion_cost,
                  "Processor time to take up a completion; 250ns: with what the library does for it")
       ->capture_default_str();
+  app.add_option(
+         "--interrupt-cost", options.interrupt_cost,
+         "Processor time that an interrupt takes of its rank, with HAWSER_PROGRESS=interrupt; auto is "
+         "polling here, for a rank has one processor")
+      ->capture_default_str();
 }
 
 std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options) {

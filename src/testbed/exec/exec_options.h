@@ -17,7 +17,7 @@ struct ExecOptions {
   std::uint64_t draw_faults = 0;  // packets among which they fall; 0: none are drawn
   std::uint64_t seed = 1;
   std::string time_limit, compute_scale = "1", queue_pair_cost = "0us", registration_cost = "1us";
-  std::string post_cost = "80ns", completion_cost = "60ns";
+  std::string post_cost = "80ns", completion_cost = "60ns", interrupt_cost = "2us";
   std::string trace, json, links_svg;
   std::string stack = "8M";
   bool trace_hash = false, stats = false, label = false, quiet = false, process_per_rank = false;
