@@ -37,6 +37,24 @@ TEST(RailMigration, CablePulledIsNoFailureWhereTheAdapterHasAnotherPort) {
   expect_all_well(cluster);
 }
 
+// The end that is read from sends nothing by itself, and the other one is not told of the port.
+TEST(RailMigration, EndThatOnlyAnswersTellsThePeerThatItMigrated) {
+  for (const char* const pulled : {"n0/hw0:1", "n1/hw0:1", "n0/hw0:2"}) {
+    ClusterOptions options = two_ports("single-switch");
+    options.parameters.link_rate = 880e6;
+    RailCluster cluster(options);
+    warm_up(cluster);
+    cluster.run(cluster.now() + second);
+    cluster.at(0).post({1, 16 << 20, true});
+    cluster.run(cluster.now() + 3 * millisecond, false);
+    cluster.inject(std::string("link ") + pulled + " down");
+    // One port needs 19 ms for all of it.
+    EXPECT_TRUE(cluster.run(cluster.now() + 40 * millisecond)) << pulled << ": " << cluster.describe();
+    EXPECT_EQ(sum(cluster, &RailCounters::failures), 0u) << cluster.describe();
+    expect_all_well(cluster);
+  }
+}
+
 // Nobody is told, so the adapter's retries have to run out.
 TEST(RailMigration, BlackHoleIsNoFailureEither) {
   RailCluster cluster(two_ports("two-switch"));

@@ -18,6 +18,7 @@ struct AlternatePath {
   std::optional<AlternateBody> offer;    // of the peer, not looked at yet
   std::optional<AlternateBody> message;  // to be sent
   std::optional<rdma::Route> proposed;   // chosen here, and offered when its path record is known
+  bool to_tell = false;                  // the peer's adapter of a migration, by a packet
   std::uint32_t number = 0;              // of the last offer
   Nanoseconds own_due = never;           // of these
 };

@@ -136,6 +136,8 @@ void AlternatePaths::on_due(Subchannel& subchannel) {
     return;
   AlternatePath& path = *subchannel.alternate;
   path.own_due = never;
+  if (path.to_tell) tell_of_migration(subchannel);
+  if (path.to_tell) return;
   if (path.offer.has_value()) return answer_offer(subchannel);
   if (path.proposed.has_value()) return propose(subchannel);
   send_message(subchannel);
@@ -263,15 +265,29 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
       timers_.watch(subchannel);
       return true;
     case PortDownAction::migrate: {
-      if (machine.migrate(*subchannel.queue_pair)) return true;
-      // The adapter was faster, and its event is to come; or it was never armed.
-      const auto state = subchannel.queue_pair->migration_state();
-      return state && state.value() == rdma::MigrationState::migrated;
+      bool migrated = machine.migrate(*subchannel.queue_pair);
+      if (!migrated) {
+        // The adapter was faster, and its event is to come; or it was never armed.
+        const auto state = subchannel.queue_pair->migration_state();
+        migrated = state && state.value() == rdma::MigrationState::migrated;
+      }
+      if (migrated) tell_of_migration(subchannel);
+      return migrated;
     }
     case PortDownAction::fail:
       return false;
   }
   HAWSER_UNREACHABLE();
+}
+
+// An adapter that only answers sends nothing by the new route, and what the peer asks goes on being lost on
+// the old one until its retries run out. Any packet makes the peer's adapter migrate, too.
+void AlternatePaths::tell_of_migration(Subchannel& subchannel) {
+  AlternatePath& path = *subchannel.alternate;
+  path.to_tell = subchannel.in_service() && !subchannel.peer.send_on(subchannel, PacketKind::credit, {});
+  if (!path.to_tell) return;
+  path.own_due = context_.now + when_there_is_room;
+  timers_.watch(subchannel);
 }
 
 bool AlternatePaths::leave(Subchannel& subchannel) {

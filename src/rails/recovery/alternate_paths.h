@@ -60,6 +60,7 @@ class AlternatePaths {
   void send_proposal(Subchannel& subchannel, const rdma::Route& route);
   void answer(Subchannel& subchannel, AlternateBody offer, AlternateBody::Meaning meaning);
   void send_message(Subchannel& subchannel);
+  void tell_of_migration(Subchannel& subchannel);
 
   RailContext& context_;
   const RailResources& resources_;
