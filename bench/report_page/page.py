@@ -45,11 +45,13 @@ class Section:
     headline: list = field(default_factory=list)  # (figure, what it is)
     failed: str = ""
     facts: str = ""  # how it was measured
+    short: str = ""  # its name in the list of contents
+    listed: bool = True  # there
 
     @property
     def name(self):
         """For the list of contents."""
-        return {"startup": "Start-up", "unlike": "Unlike rails", "hpcc": "HPCC"}.get(
+        return self.short or {"startup": "Start-up", "unlike": "Unlike rails", "hpcc": "HPCC"}.get(
             self.key, self.key.capitalize()
         )
 
@@ -170,6 +172,7 @@ def html_page(title, subtitle, sections, machine, again):
     contents = "".join(
         f'<a href="#{section.key}">{escape(section.name)}{" (failed)" if section.failed else ""}</a>'
         for section in sections
+        if section.listed
     )
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("style.css", "hover.js"))
     return f"""<!doctype html>

@@ -1,26 +1,22 @@
 #!/usr/bin/env python3
 """Figures 3 to 16 of Coll and others 2001, simulated anew: how messages are given to the rails of a cluster.
 
-usage: run.py --build DIR [--jobs N] [--messages N]     simulate, write points.csv
-       run.py --page FILE                               draw the figures of points.csv as a page
-       run.py --build DIR --quick                       the numbers of expected.json alone, with fewer messages; fails
-                                                        if one agrees with the paper that did not, or the other way
+What is special here: --build DIR simulates all points, and --quick only those that the numbers of expected.json need; it
+fails if one of them agrees with the paper that does not with the points that are kept, or the other way.
 """
-import argparse
 import concurrent.futures
 import csv
-import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.append(str(HERE.parents[1] / "bench"))
+sys.path.insert(0, str(HERE.parent))
+from reproduce.experiment import Experiment, main  # noqa: E402
 from report_page.axes import bytes_axis, linear_axis  # noqa: E402
 from report_page.charts import Series, line_chart  # noqa: E402
-from report_page.page import Figure, Section, Table, Target, html_page  # noqa: E402
+from report_page.page import Figure, Section, Table  # noqa: E402
 
 KIB = 1024
 SIZES = [KIB << i for i in range(9)]
@@ -124,17 +120,6 @@ def numbers(found):
             "striping, latency of local-dynamic, 64 KiB, load 0.05": striping("local-dynamic"),
             "full-duplex bus: dynamic over basic": change(duplex("dynamic"), duplex("basic")),
             "full-duplex bus: local-dynamic over basic": change(duplex("local-dynamic"), duplex("basic"))}
-
-
-def expected():
-    return json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
-
-
-def verdicts(found):
-    rows = expected()
-    return [Target(name, f"{value:+.1f} %", f"{rows[name]['paper']} ({rows[name]['source']}; taken for the same: "
-                   f"{rows[name]['low']} to {rows[name]['high']} %)", rows[name]["low"] <= value <= rows[name]["high"])
-            for name, value in numbers(found).items()]
 
 
 def curve(key, xs, value):
@@ -241,16 +226,14 @@ def static_table():
                  [[str(rails), str(static_limit(rails))] for rails in range(1, 15)])
 
 
-def page(found):
+def sections(found):
     note = (HERE / "findings.html").read_text(encoding="utf-8")
-    sections = [Section("numbers", "The paper's numbers", note, targets=verdicts(found), tables=[static_table()]),
-                Section("load", "Offered load", "128 nodes, four rails, four processes a node.", figures=load_figures(found)),
-                Section("size", "Size of the messages", figures=size_figures(found)),
-                Section("scale", "Nodes and rails", figures=scale_figures(found)),
-                Section("hybrid", "Hybrid", "128 nodes, four rails. Messages up to the size named reserve nothing.",
-                        figures=hybrid_figures(found))]
-    return html_page("Rail allocation", "Coll, Frachtenberg, Petrini, Hoisie, Gurvits 2001: figures 3 to 16, simulated anew",
-                     sections, Table("", ["", ""], []), "<p>experiment/rail_allocation/run.py --build DIR</p>")
+    return [Section("allocation", "Rail allocation", note, tables=[static_table()]),
+            Section("load", "Rail allocation: offered load", "128 nodes, four rails, four processes a node.", figures=load_figures(found)),
+            Section("size", "Rail allocation: size of the messages", figures=size_figures(found)),
+            Section("scale", "Rail allocation: nodes and rails", figures=scale_figures(found)),
+            Section("hybrid", "Rail allocation: hybrid", "128 nodes, four rails. Messages up to the size named reserve nothing.",
+                    figures=hybrid_figures(found))]
 
 
 def read_points():
@@ -269,37 +252,38 @@ def write_points(found):
             writer.writerow([*key, *(f"{value[name]:g}" for name in RESULTS)])
 
 
-def run(arguments):
-    points = plan(arguments.quick)
-    messages = 60 if arguments.quick else arguments.messages
-    program = arguments.build / "bin" / "rail_allocation"
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        return Results(dict(zip(points, pool.map(lambda each: simulate(program, each, messages), points))))
+def simulated(build, jobs, quick):
+    points = plan(quick)
+    program = build / "bin" / "rail_allocation"
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        return Results(dict(zip(points, pool.map(lambda each: simulate(program, each, 60), points))))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=pathlib.Path)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--messages", type=int, default=60, help="of each process, measured")
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--page", type=pathlib.Path)
-    arguments = parser.parse_args()
-    if (arguments.build is None) == (arguments.page is None):
-        parser.error("either --build or --page is needed")
-    if arguments.page is not None:
-        arguments.page.write_text(page(read_points()), encoding="utf-8")
-        return 0
-    found = run(arguments)
-    for target in verdicts(found):
-        print(f"{'as the paper' if target.good else 'unlike it':<13} {target.what}: {target.figure}; paper: {target.wanted}")
-    if not arguments.quick:
+class RailAllocation(Experiment):
+    name, title = "rail_allocation", "Rail allocation"
+    data = "points.csv"
+
+    def measure(self, build, jobs, only="", anew=False):
+        if only or not anew:
+            return 0  # points.csv has all
+        found = simulated(build, jobs, False)
         write_points(found)
-        return 0
-    changed = [target.what for target in verdicts(found) if target.good != expected()[target.what]["agrees"]]
-    print(*(f"changed: {what}" for what in changed), sep="\n", end="\n" if changed else "")
-    return 1 if changed else 0
+        return len(found.by_point)
+
+    def values(self):
+        return numbers(read_points())
+
+    def sections(self):
+        return sections(read_points())
+
+    def quick(self, build, jobs):
+        kept = {number.what: number.verdict for number in self.numbers()}
+        self.values = lambda: numbers(simulated(build, jobs, True))
+        changed = [number for number in self.numbers() if number.verdict != kept[number.what]]
+        for number in changed:
+            print(f"{number.what} is {number.ours} now, which {number.verdict}; by points.csv it {kept[number.what]}")
+        return 1 if changed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(RailAllocation(HERE)))

@@ -1,0 +1,1 @@
+"""What experiments that simulate figures of papers share: runs, data, verdicts, the page."""
