@@ -26,7 +26,7 @@ TEST(RailMigration, CablePulledIsNoFailureWhereTheAdapterHasAnotherPort) {
   stream(cluster, 100 * millisecond);
   EXPECT_LE(longest_gap(cluster), 5 * millisecond) << cluster.describe();
   EXPECT_EQ(sum(cluster, &RailCounters::migrations), 2u) << cluster.describe();
-  // The port is back: so is the connection after a while, with what it had before.
+  // The port is back: so is the connection, with what it had before.
   cluster.inject("link n0/hw0:1 up");
   stream(cluster, 2 * second, 0, 1, 5 * millisecond);
   EXPECT_EQ(sum(cluster, &RailCounters::migrations), 4u) << cluster.describe();
@@ -50,6 +50,22 @@ TEST(RailMigration, EndThatOnlyAnswersTellsThePeerThatItMigrated) {
     cluster.inject(std::string("link ") + pulled + " down");
     // One port needs 19 ms for all of it.
     EXPECT_TRUE(cluster.run(cluster.now() + 40 * millisecond)) << pulled << ": " << cluster.describe();
+    EXPECT_EQ(sum(cluster, &RailCounters::failures), 0u) << cluster.describe();
+    expect_all_well(cluster);
+  }
+}
+
+// The end that decides is told of the port by its adapter or by the other end.
+TEST(RailMigration, PortThatIsBackIsUsedAtOnce) {
+  for (const char* const pulled : {"n0/hw0:1", "n1/hw0:1"}) {
+    RailCluster cluster(two_ports("single-switch"));
+    warm_up(cluster);
+    cluster.inject(std::string("link ") + pulled + " down");
+    stream(cluster, 700 * millisecond, 0, 1, 5 * millisecond);
+    EXPECT_EQ(sum(cluster, &RailCounters::migrations), 2u) << pulled << ": " << cluster.describe();
+    cluster.inject(std::string("link ") + pulled + " up");
+    stream(cluster, 20 * millisecond);
+    EXPECT_EQ(sum(cluster, &RailCounters::migrations), 4u) << pulled << ": " << cluster.describe();
     EXPECT_EQ(sum(cluster, &RailCounters::failures), 0u) << cluster.describe();
     expect_all_well(cluster);
   }

@@ -18,7 +18,8 @@ struct AlternatePath {
   std::optional<AlternateBody> offer;    // of the peer, not looked at yet
   std::optional<AlternateBody> message;  // to be sent
   std::optional<rdma::Route> proposed;   // chosen here, and offered when its path record is known
-  bool to_tell = false;                  // the peer's adapter of a migration, by a packet
+  bool tells_migration = false;          // to the peer's adapter, by a packet
+  bool tells_port_back = false;          // to the end that decides
   std::uint32_t number = 0;              // of the last offer
   Nanoseconds own_due = never;           // of these
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/enum_names.h"
@@ -196,7 +197,7 @@ std::optional<Route> PathMigration::return_to_original(rdma::QueuePair& queue_pa
   if (!migrated_away()) return std::nullopt;
   due_ = now + stay_;
   if (same(*alternate_, original_route_)) {
-    migrate(queue_pair);
+    returns_ = migrate(queue_pair);
     return std::nullopt;
   }
   const DevicePort* const here = find_port(local, original_route_.port);
@@ -240,7 +241,7 @@ void PathMigration::look(rdma::QueuePair& queue_pair, Nanoseconds now) {
   const auto state = queue_pair.migration_state();
   if (state && state.value() == rdma::MigrationState::armed) {
     phase_ = MigrationPhase::armed;
-    due_ = migrated_away() ? std::max(now + settings_.first_retry, last_migration_ + stay_) : never;
+    due_ = migrated_away() ? std::max(now + settings_.first_retry, return_at_) : never;
     if (last_migration_ < 0 || now - last_migration_ >= settings_.stable_time) delay_ = settings_.first_retry;
     return;
   }
@@ -268,7 +269,10 @@ void PathMigration::on_migrated(Nanoseconds now) {
   if (stable) delay_ = settings_.first_retry;
   stay_ = stable ? settings_.first_stay : std::min(2 * stay_, settings_.longest_stay);
   last_migration_ = now;
-  try_again(now + next_delay());
+  return_at_ = now + stay_;
+  // Back on the first route, which may fail again soon. How often it goes back is limited.
+  const bool returned = std::exchange(returns_, false) && !migrated_away();
+  try_again(now + (returned ? settings_.first_retry : next_delay()));
 }
 
 void PathMigration::on_migration_failed() {
@@ -287,8 +291,14 @@ void PathMigration::unload(Nanoseconds now) {
   if (phase_ != MigrationPhase::failed) try_again(now + next_delay());
 }
 
-void PathMigration::on_port_back(Nanoseconds now) {
+// How long to stay is a guess as long as nobody knows what became of the first route. A port that says that
+// it is back has not to be guessed about; only one that flaps has to wait, a fraction of that time.
+void PathMigration::on_port_back(std::uint8_t port, Nanoseconds now) {
   if (phase_ == MigrationPhase::unloaded && due_ != never) due_ = std::min(due_, now + settings_.first_retry);
+  if (!migrated_away() || port != original_route_.port) return;
+  return_at_ = std::min(return_at_, last_migration_ + (stay_ - settings_.first_stay) / 16);
+  if (phase_ == MigrationPhase::armed)
+    due_ = std::min(due_, std::max(return_at_, now + settings_.first_retry));
 }
 
 bool PathMigration::migrate(rdma::QueuePair& queue_pair) {

@@ -111,7 +111,9 @@ class PathMigration {
   PortDownAction on_port_down(std::uint8_t port) const;
   // The alternate cannot be taken any more.
   void unload(Nanoseconds now);
-  void on_port_back(Nanoseconds now);
+  // A port of the device is active again; at the deciding end also: that of the peer where the first route
+  // ends.
+  void on_port_back(std::uint8_t port, Nanoseconds now);
   // Path migration on request (V07 9.2.3), for load balancing or ahead of the adapter's retries. False: not
   // armed, or the device refuses. The event follows.
   bool migrate(rdma::QueuePair& queue_pair);
@@ -119,6 +121,7 @@ class PathMigration {
   MigrationPhase phase() const { return phase_; }
   bool decides() const { return decides_; }
   const rdma::Route& primary() const { return primary_; }
+  const rdma::Route& original_route() const { return original_route_; }
   const std::optional<rdma::Route>& alternate() const { return alternate_; }  // loaded last
   bool migrated_away() const;                                                 // from the first route
   std::uint32_t migrations() const { return migrations_; }
@@ -144,6 +147,8 @@ class PathMigration {
   Nanoseconds due_ = never;
   Nanoseconds delay_;
   Nanoseconds stay_;
+  Nanoseconds return_at_ = 0;  // not before, if it migrated away
+  bool returns_ = false;       // the adapter was asked to
   std::uint32_t looks_ = 0;
   Nanoseconds last_migration_ = -1;
   std::uint32_t migrations_ = 0;

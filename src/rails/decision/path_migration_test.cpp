@@ -240,6 +240,41 @@ TEST_F(PathMigrationTest, arms_again_after_a_migration_and_goes_home) {
   EXPECT_FALSE(path.migrated_away());
 }
 
+TEST_F(PathMigrationTest, goes_home_at_once_when_the_port_says_that_it_is_back) {
+  PathMigration path(settings, primary, true, random);
+  arm(path, 0);
+  Nanoseconds now = second;
+  std::vector<Nanoseconds> stays;
+  for (int flaps = 0; flaps < 4; ++flaps) {
+    queue_pair.state = MigrationState::migrated;
+    path.on_migrated(now);
+    const Nanoseconds left = now;
+    local[0].active = false;
+    run(path, now += 50 * millisecond);
+    EXPECT_EQ(path.phase(), MigrationPhase::unloaded);
+    local[0].active = true;
+    path.on_port_back(2, now);  // another one
+    EXPECT_EQ(path.due() <= now + settings.first_retry, true);
+    path.on_port_back(1, now);
+    while (queue_pair.state != MigrationState::rearm) step(path, path.due());
+    queue_pair.state = MigrationState::armed;
+    while (queue_pair.state == MigrationState::armed) {
+      now = path.due();
+      ASSERT_LT(now, left + settings.longest_stay);
+      step(path, now);
+    }
+    path.on_migrated(now);
+    EXPECT_FALSE(path.migrated_away());
+    stays.push_back(now - left);
+    arm(path, now);
+    now += 400 * millisecond;
+  }
+  EXPECT_LE(stays[0], 60 * millisecond);
+  EXPECT_LE(stays[1], 200 * millisecond);
+  EXPECT_GE(stays[2], 500 * millisecond);
+  EXPECT_GE(stays[3], 3 * second);
+}
+
 // The alternate was another path of the second port.
 TEST_F(PathMigrationTest, the_original_route_is_loaded_before_it_is_taken) {
   local[1].address.lmc = remote[1].address.lmc = 1;
@@ -345,7 +380,7 @@ TEST_F(PathMigrationTest, an_alternate_whose_port_is_down_is_void) {
   run(path, 3 * second);
   EXPECT_EQ(path.phase(), MigrationPhase::unloaded);
   local[1].active = true;
-  path.on_port_back(3 * second);
+  path.on_port_back(2, 3 * second);
   EXPECT_LE(path.due(), 3 * second + settings.first_retry);
   step(path, path.due());
   EXPECT_EQ(path.phase(), MigrationPhase::loading);

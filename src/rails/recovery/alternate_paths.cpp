@@ -136,8 +136,7 @@ void AlternatePaths::on_due(Subchannel& subchannel) {
     return;
   AlternatePath& path = *subchannel.alternate;
   path.own_due = never;
-  if (path.to_tell) tell_of_migration(subchannel);
-  if (path.to_tell) return;
+  if (!send_notices(subchannel)) return;
   if (path.offer.has_value()) return answer_offer(subchannel);
   if (path.proposed.has_value()) return propose(subchannel);
   send_message(subchannel);
@@ -176,7 +175,7 @@ void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byt
   const ProcessIndex process = subchannel.peer.process();
   if (!read_body(bytes, 0, body))
     return context_.report_short(process, "a path migration message", bytes.size());
-  if (body.meaning != Meaning::offer && body.meaning != Meaning::agreed && body.meaning != Meaning::declined)
+  if (body.meaning < Meaning::offer || body.meaning > Meaning::port_back)
     return context_.report_malformed(process, fmt::format("a path migration message of unknown meaning {}",
                                                           static_cast<int>(body.meaning)));
   AlternatePath* const path = subchannel.alternate.get();
@@ -192,12 +191,15 @@ void AlternatePaths::on_message(Subchannel& subchannel, std::span<const std::byt
     timers_.watch(subchannel);
     return;
   }
-  if (path == nullptr || !path->machine.decides() || body.number != path->number ||
+  const bool port_back = body.meaning == Meaning::port_back;
+  if (path == nullptr || !path->machine.decides() || (!port_back && body.number != path->number) ||
       !subchannel.in_service()) {
     ++context_.counters.dropped_stale;
     return;
   }
-  if (body.meaning == Meaning::agreed) {
+  if (port_back) {
+    path->machine.on_port_back(path->machine.original_route().port, context_.now);
+  } else if (body.meaning == Meaning::agreed) {
     path->machine.on_agreed(*subchannel.queue_pair, context_.now);
     // The other adapter is armed by a packet that says that this one is not migrated.
     subchannel.peer.send_on(subchannel, PacketKind::credit, {});
@@ -271,7 +273,10 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
         const auto state = subchannel.queue_pair->migration_state();
         migrated = state && state.value() == rdma::MigrationState::migrated;
       }
-      if (migrated) tell_of_migration(subchannel);
+      // An adapter that only answers sends nothing by the new route, and what the peer asks goes on being
+      // lost on the old one until its retries run out. Any packet makes the peer's adapter migrate, too.
+      subchannel.alternate->tells_migration = migrated;
+      if (migrated) send_notices(subchannel);
       return migrated;
     }
     case PortDownAction::fail:
@@ -280,23 +285,36 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
   HAWSER_UNREACHABLE();
 }
 
-// An adapter that only answers sends nothing by the new route, and what the peer asks goes on being lost on
-// the old one until its retries run out. Any packet makes the peer's adapter migrate, too.
-void AlternatePaths::tell_of_migration(Subchannel& subchannel) {
+// False: there was no room for some, which go later.
+bool AlternatePaths::send_notices(Subchannel& subchannel) {
   AlternatePath& path = *subchannel.alternate;
-  path.to_tell = subchannel.in_service() && !subchannel.peer.send_on(subchannel, PacketKind::credit, {});
-  if (!path.to_tell) return;
+  const AlternateBody back{.meaning = Meaning::port_back};
+  const bool sends = subchannel.in_service();
+  path.tells_migration =
+      path.tells_migration && sends && !subchannel.peer.send_on(subchannel, PacketKind::credit, {});
+  path.tells_port_back =
+      path.tells_port_back && sends &&
+      !subchannel.peer.send_on(subchannel, PacketKind::alternate, std::as_bytes(std::span(&back, 1)));
+  if (!path.tells_migration && !path.tells_port_back) return true;
   path.own_due = context_.now + when_there_is_room;
   timers_.watch(subchannel);
+  return false;
 }
 
 bool AlternatePaths::leave(Subchannel& subchannel) {
   return subchannel.alternate != nullptr && subchannel.alternate->machine.migrate(*subchannel.queue_pair);
 }
 
-void AlternatePaths::on_port_back(Subchannel& subchannel) {
+void AlternatePaths::on_port_back(Subchannel& subchannel, const Rail& port) {
   if (subchannel.alternate == nullptr) return;
-  subchannel.alternate->machine.on_port_back(context_.now);
+  AlternatePath& path = *subchannel.alternate;
+  const PathMigration& machine = path.machine;
+  path.machine.on_port_back(port.port(), context_.now);
+  // The deciding end is not told of the ports here.
+  const bool concerns = machine.migrated_away() ? port.port() == machine.original_route().port
+                                                : machine.phase() == MigrationPhase::unloaded;
+  path.tells_port_back = !machine.decides() && concerns;
+  send_notices(subchannel);
   timers_.watch(subchannel);
 }
 

@@ -36,7 +36,7 @@ class AlternatePaths {
   bool survives(Subchannel& subchannel, const Rail& port);
   // Asks the adapter to take the alternate now. False: none is armed.
   bool leave(Subchannel& subchannel);
-  void on_port_back(Subchannel& subchannel);
+  void on_port_back(Subchannel& subchannel, const Rail& port);
   void on_due(Subchannel& subchannel);
   // The rail whose port it uses now.
   const Rail& rail_of(const Subchannel& subchannel) const {
@@ -60,7 +60,7 @@ class AlternatePaths {
   void send_proposal(Subchannel& subchannel, const rdma::Route& route);
   void answer(Subchannel& subchannel, AlternateBody offer, AlternateBody::Meaning meaning);
   void send_message(Subchannel& subchannel);
-  void tell_of_migration(Subchannel& subchannel);
+  bool send_notices(Subchannel& subchannel);
 
   RailContext& context_;
   const RailResources& resources_;

@@ -443,7 +443,7 @@ void Connector::on_port(Rail& rail, bool came_back) {
       if (!came_back) {
         on_port_down(subchannel, rail);
       } else {
-        if (subchannel.in_service()) alternates_.on_port_back(subchannel);
+        if (subchannel.in_service()) alternates_.on_port_back(subchannel, rail);
         if (&subchannel.rail == &rail)
           machines_.on(subchannel, {.kind = SubchannelEvent::Kind::path_returned});
       }

@@ -145,7 +145,8 @@ struct ProbeBody {
 // About the alternate route of the subchannel that it comes over (path_migration.h). Rails and path bits are
 // named as the deciding end sees them, also in answers.
 struct AlternateBody {
-  enum class Meaning : std::uint8_t { offer = 1, agreed, declined };
+  // port_back: of the end that does not decide, without anything else; its port is active again.
+  enum class Meaning : std::uint8_t { offer = 1, agreed, declined, port_back };
   Meaning meaning = Meaning::offer;
   std::uint8_t source_path_bits = 0;
   std::uint8_t destination_path_bits = 0;
