@@ -75,6 +75,27 @@ TEST(Multicast, GoesOverInfinibandAndEthernet) {
     }
 }
 
+// Leaders say that they wait for a root that computes, and it reads that when they have long got everything.
+TEST(Multicast, IsKeptByARootThatComputes) {
+  constexpr int rounds = 50;
+  const Fabric fabric{.ranks = 32, .on_node = 1, .rails = 1};
+  const SimulationOutcome outcome = Simulation(options_of(fabric, "always")).run([](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    char byte = 0, sum = 0;
+    for (int i = 0; i < rounds; ++i) {
+      for (int k = 0; k < 2; ++k) {
+        MPI_Bcast(&byte, 1, MPI_BYTE, 0, MPI_COMM_WORLD);
+        if (self.rank() == 0) self.compute(400 * microsecond);
+      }
+      MPI_Reduce(&byte, &sum, 1, MPI_BYTE, MPI_BOR, 0, MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+  });
+  ASSERT_TRUE(outcome.finished()) << outcome.report;
+  // All but the first ones, before which leaders are not attached.
+  EXPECT_GE(outcome.rails.multicast_sent, 2u * rounds - 3);
+}
+
 TEST(Multicast, IsRightWherePacketsAreLost) {
   for (const char* const loss : {"0.01", "0.05", "0.2"}) {
     std::string faults;

@@ -36,7 +36,10 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   // Whether the pass that follows is to know the time exactly.
   bool wants_time() const { return touched_ || due_ != never; }
   // Before the transports' progress, which brings packets.
-  void begin_pass(Nanoseconds now) { now_ = now; }
+  void begin_pass(Nanoseconds now) {
+    if (now - now_ > longest_pass) returned_ = now;
+    now_ = now;
+  }
   // The rest of a pass; true if anything moved.
   bool progress();
   const MulticastCounters& counters() const { return counters_; }
@@ -48,6 +51,8 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   Multicast* network() const { return network_; }  // null: there is none
   Transport* channel_of(ProcessIndex process) { return channels_->channel_of(process); }
   Nanoseconds now() const { return now_; }  // of this pass; between passes, of the last
+  // The last pass before which there was none for a while: what came meanwhile may not be taken yet.
+  Nanoseconds returned() const { return returned_; }
   MulticastCounters& counters() { return counters_; }
   void add(MulticastGroup& group);
   void remove(MulticastGroup& group, std::unique_ptr<MulticastRoot> root, bool joined);
@@ -82,7 +87,8 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   Lane* lane_;  // null: it is closed
   ChannelSet* channels_;
   Multicast* network_ = nullptr;
-  Nanoseconds now_ = 0;
+  static constexpr Nanoseconds longest_pass = 10 * microsecond;
+  Nanoseconds now_ = 0, returned_ = 0;
   Nanoseconds due_ = never;
   bool touched_ = false;
   std::map<MulticastKey, MulticastGroup*> groups_;

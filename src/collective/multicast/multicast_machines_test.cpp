@@ -260,6 +260,108 @@ TEST(MulticastSender, TakesOtherWaysForLongerAndLongerWhereMuchIsLost) {
   }
 }
 
+// A sender with so many leaders, all attached, of whom each waited for the packets that were sent since.
+struct Waiting {
+  explicit Waiting(int leaders) : sender(leaders), count(leaders) {
+    status.rails = 1;
+    tell(0);
+  }
+  void tell(Nanoseconds now) {
+    for (int i = 0; i < count; ++i) ASSERT_TRUE(sender.on_status(i, status, now));
+  }
+  int repair(Nanoseconds now) {
+    int sent = 0;
+    sender.repair(now, [&](int, std::uint32_t) { return ++sent > 0; });
+    return sent;
+  }
+  // One goes, and nobody gets it.
+  void lose(Nanoseconds& now) {
+    sender.on_sent();
+    repair(now);
+    now += millisecond;
+    status.waits = 1;
+    tell(now);
+    EXPECT_EQ(repair(now), count);
+    ++status.expected;
+  }
+
+  MulticastSender sender;
+  LeaderStatus status;
+  const int count;
+};
+
+TEST(MulticastSender, CountsAPacketOnceHoweverManyLackIt) {
+  Waiting net(63);
+  Nanoseconds now = second;
+  for (int i = 0; i < 4; ++i) net.lose(now);
+  EXPECT_EQ(net.sender.repairs(), 4u * 63);
+  EXPECT_TRUE(net.sender.chooses_multicast(1, now)) << "so much is forgiven";
+  net.lose(now);
+  EXPECT_FALSE(net.sender.chooses_multicast(1, now)) << "all of five packets were sent again";
+}
+
+TEST(MulticastSender, ForgetsWhatWasSentAgainInVain) {
+  Waiting net(63);
+  Nanoseconds now = second;
+  for (int i = 0; i < 5; ++i) net.lose(now);
+  net.status.waits = 0;
+  net.status.duplicates = 5;
+  net.tell(now);
+  EXPECT_TRUE(net.sender.chooses_multicast(1, now));
+}
+
+// All of them say it of one packet.
+TEST(MulticastSender, TakesPacketsToBeTwiceAsLongUnderWayOnce) {
+  Waiting net(63);
+  Nanoseconds now = second;
+  net.lose(now);
+  net.status.duplicates = 1;
+  net.tell(now);
+  net.sender.on_sent();
+  net.repair(now);
+  net.tell(now);
+  EXPECT_EQ(net.sender.due(), now);
+  EXPECT_EQ(net.repair(now), 0) << "it may be under way";
+  EXPECT_EQ(net.sender.due(), now + 2 * MulticastSender::shortest_flight);
+}
+
+// What leaders said while the root did something else is read in turn: that they wait, then that they do not.
+TEST(MulticastSender, ReadsEverythingBeforeItSendsAgain) {
+  constexpr int leaders = 63;
+  Waiting net(leaders);
+  Nanoseconds now = second;
+  net.sender.on_sent();
+  net.repair(now);
+  now += millisecond;
+  net.sender.on_return(now);
+  net.status.waits = 1;
+  net.tell(now);
+  EXPECT_EQ(net.repair(now), 0);
+  const Nanoseconds due = net.sender.due();
+  EXPECT_GT(due, now + leaders * 250);
+  EXPECT_LE(due, now + 50 * microsecond);
+  net.status.waits = 0;
+  net.status.expected = 1;
+  net.tell(now + 10 * microsecond);
+  EXPECT_EQ(net.repair(due), 0);
+  EXPECT_EQ(net.sender.due(), never);
+}
+
+// A root that only looks now and then sends again what is lacking when it looks next.
+TEST(MulticastSender, PutsOffOnce) {
+  Waiting net(1);
+  Nanoseconds now = second;
+  net.sender.on_sent();
+  net.repair(now);
+  net.status.waits = 1;
+  net.tell(now);
+  for (const int again : {0, 1, 0}) {
+    now += millisecond;
+    net.sender.on_return(now);
+    EXPECT_EQ(net.repair(now), again);
+  }
+}
+
 TEST(MulticastSender, BelievesNoNonsense) {
   MulticastSender sender(1);
   LeaderStatus status;

@@ -95,6 +95,7 @@ bool MulticastRoot::repair(int leader, std::uint32_t packet) {
 bool MulticastRoot::advance(Nanoseconds now) {
   bool moved = false;
   wants_room_ = false;
+  machine_.on_return(engine_.returned());
   machine_.repair(now, [&](int leader, std::uint32_t packet) {
     const bool sent = repair(leader, packet);
     moved |= sent;

@@ -1,6 +1,7 @@
 #include "collective/multicast/multicast_sender.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/planted_bug.h"
@@ -21,19 +22,32 @@ std::uint64_t bits_below(std::uint32_t count) {
 
 }  // namespace
 
+void MulticastSender::count_repair(std::uint32_t packet) {
+  ++repairs_;
+  ++all_repairs_;
+  if (std::exchange(repaired_[packet % window], packet + 1) != packet + 1) ++packets_repaired_;
+}
+
+// Leaders do not say of which packets they had two, so these count as if they were of all alike.
+bool MulticastSender::many_repairs() const {
+  const std::uint64_t repairs = std::max(repairs_, 1u), needed = repairs_ - std::min(in_vain_, repairs_);
+  const std::uint64_t packets = (packets_repaired_ * needed + repairs - 1) / repairs;
+  return packets > repairs_forgiven + sent_ / packets_for_a_repair;
+}
+
 bool MulticastSender::chooses_multicast(std::uint32_t own_rails, Nanoseconds now) {
   if ((own_rails & rails_) == 0 || now < suspended_until_) return false;
   flight_ = std::max(shortest_flight, flight_ - flight_ / 16);
-  if (repairs_ > repairs_forgiven + sent_ / packets_for_a_repair) {
+  if (many_repairs()) {
     suspended_until_ = now + pause_;
     pause_ = std::min(2 * pause_, longest_pause);
     ++suspensions_;
-    sent_ = repairs_ = 0;
+    sent_ = packets_repaired_ = repairs_ = in_vain_ = 0;
     return false;
   }
   if (sent_ >= packets_judged) {
     pause_ = first_pause;
-    sent_ = repairs_ = 0;
+    sent_ = packets_repaired_ = repairs_ = in_vain_ = 0;
   }
   return true;
 }
@@ -58,7 +72,9 @@ void MulticastSender::on_no_way(Nanoseconds now) {
   note_time(now - flight_);
   sent_at_[next_ % window] = now - flight_;
   timed_ = ++next_;
-  repairs_ += repairs_forgiven + 1;  // others must not take this way
+  // Others must not take this way.
+  packets_repaired_ += repairs_forgiven + 1;
+  repairs_ += repairs_forgiven + 1;
   for (Leader& leader : leaders_) {
     if (!leader.waits) ++waiting_;
     leader.waits = true;
@@ -81,8 +97,12 @@ bool MulticastSender::on_status(int number, const LeaderStatus& status, Nanoseco
   const std::uint32_t in_vain = status.duplicates - leader.duplicates;
   leader.duplicates = status.duplicates;
   if (in_vain > 0) {
-    repairs_ -= std::min(in_vain, repairs_);
-    flight_ = std::min(2 * flight_, longest_flight);
+    in_vain_ += in_vain;
+    // Once for what all leaders have to say of it.
+    if (now - flight_since_ >= flight_) {
+      flight_ = std::min(2 * flight_, longest_flight);
+      flight_since_ = now;
+    }
   }
   if (leader.rails != status.rails) {
     leader.rails = status.rails;
@@ -91,6 +111,7 @@ bool MulticastSender::on_status(int number, const LeaderStatus& status, Nanoseco
   }
   waiting_ += static_cast<int>(status.waits != 0) - static_cast<int>(leader.waits);
   leader.waits = status.waits != 0;
+  leader.put_off = false;
   leader.due = leader.waits && leader.acknowledged != next_ ? now : never;
   if (was_lowest) find_lowest();
   find_due();
@@ -116,6 +137,10 @@ void MulticastSender::repair(Nanoseconds now, FunctionRef<bool(int, std::uint32_
   for (std::size_t i = 0; i < leaders_.size() && room; ++i) {
     Leader& leader = leaders_[i];
     if (leader.due > now) continue;
+    if (now < all_read_ && !std::exchange(leader.put_off, true)) {
+      leader.due = all_read_;
+      continue;
+    }
     leader.due = never;
     for (std::uint32_t bit = 0; room && bit != next_ - leader.acknowledged; ++bit) {
       if ((leader.has >> bit & 1) != 0) continue;
@@ -131,8 +156,7 @@ void MulticastSender::repair(Nanoseconds now, FunctionRef<bool(int, std::uint32_
         break;
       }
       leader.has |= std::uint64_t{1} << bit;
-      ++repairs_;
-      ++all_repairs_;
+      count_repair(packet);
     }
   }
   find_due();

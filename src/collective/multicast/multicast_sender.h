@@ -10,8 +10,13 @@
 // cannot be lost. A leader that waits before anything is sent is remembered, so that what it lacks of the
 // packets that follow is sent again as soon as these must have arrived.
 //
+// A root that did something else finds what leaders told it meanwhile in the order in which they told it:
+// first that they wait, and a little later that they have what was sent then. So it does not send again at
+// once.
+//
 // If many packets have to be sent again, broadcasts take other ways for a while (chooses_multicast), twice as
-// long each time that this happens at once again.
+// long each time that this happens at once again. A packet counts once, however many leaders lack it: the
+// broadcast waits for the slowest.
 #pragma once
 
 #include <array>
@@ -29,6 +34,8 @@ class MulticastSender {
   static constexpr std::uint32_t window = 64;
   // How long a packet is under way before it counts as lost; adapts to where it is longer.
   static constexpr Nanoseconds shortest_flight = 20 * microsecond, longest_flight = 20 * millisecond;
+  // Until everything is read that came while the root did something else, and for each leader.
+  static constexpr Nanoseconds least_reading = 5 * microsecond, reading = 500;
   static constexpr Nanoseconds first_pause = 10 * millisecond, longest_pause = 2 * second;
 
   explicit MulticastSender(int leaders) : leaders_(static_cast<std::size_t>(leaders)) {}
@@ -45,6 +52,10 @@ class MulticastSender {
   void on_no_way(Nanoseconds now);
   // False: it makes no sense.
   bool on_status(int leader, const LeaderStatus& status, Nanoseconds now);
+  // It looks again since `now`, and did not before.
+  void on_return(Nanoseconds now) {
+    all_read_ = now + least_reading + reading * static_cast<Nanoseconds>(leaders_.size());
+  }
   // Calls `again` for what is to be sent again now; it answers false if there is no room.
   void repair(Nanoseconds now, FunctionRef<bool(int leader, std::uint32_t packet)> again);
   // When repair has something to do.
@@ -64,8 +75,11 @@ class MulticastSender {
     std::uint32_t rails = 0;
     std::uint32_t duplicates = 0;
     bool waits = false;
+    bool put_off = false;  // since it said something last
     Nanoseconds due = never;
   };
+  void count_repair(std::uint32_t packet);
+  bool many_repairs() const;
   void note_time(Nanoseconds now);
   void find_lowest();
   void find_due();
@@ -77,8 +91,12 @@ class MulticastSender {
   int waiting_ = 0;  // leaders
   Nanoseconds due_ = never;
   Nanoseconds flight_ = shortest_flight;
-  // Since multicast was chosen anew, or judged last.
-  std::uint32_t sent_ = 0, repairs_ = 0;
+  Nanoseconds flight_since_ = 0;
+  Nanoseconds all_read_ = 0;
+  std::array<std::uint32_t, window> repaired_ = {};  // by packet: its number plus 1, if it was sent again
+  // Since multicast was chosen anew, or judged last: packets, such as were sent again, to how many leaders
+  // together, and to how many of these in vain.
+  std::uint32_t sent_ = 0, packets_repaired_ = 0, repairs_ = 0, in_vain_ = 0;
   Nanoseconds pause_ = first_pause;
   Nanoseconds suspended_until_ = 0;
   std::uint64_t all_repairs_ = 0, suspensions_ = 0;
