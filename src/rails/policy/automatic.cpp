@@ -38,7 +38,7 @@ constexpr std::int64_t smallest_one_sided = 16384;
 // in order.
 constexpr double worth_changing_ns = 20'000;
 // Where none of its peer's is ahead of it, order is not at stake. Then one of a collective operation does not
-// wait longer for those to others. (If all did so, windows of 64 KiB took 1 to 10 % longer.)
+// wait longer for those to others. (If all did so, windows of messages took 1 to 10 % longer.)
 constexpr double worth_waiting_ns = 500;
 
 // A path so much slower than another one of its rail is not preferred any more.
@@ -294,7 +294,7 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
     const SubchannelView& view = views[index];
     if (!view.usable) continue;
     double done = arrival(bytes, view, fastest);
-    if (margin == 0) done += static_cast<double>(view.packet_wait);
+    if (spreads_ && margin == 0) done += static_cast<double>(view.packet_wait);
     if (static_cast<int>(index) == stay) stay_ns = done;
     if (done + (best >= 0 ? margin : 0) >= best_ns) continue;
     best_ns = done;
@@ -324,8 +324,9 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
   const double rate = view.bytes_per_second / ns_per_second, best = fastest / ns_per_second;
   if (rate < best / 2) return {};
   const bool alone = spreads_ && none_under_way(views);
-  const double most_wait = alone ? worth_waiting_ns : worth_changing_ns / 2;
-  if (static_cast<double>(view.packet_wait) > most_wait || (alone && chosen != home_)) return {};
+  const double most_wait = alone ? worth_waiting_ns : spreads_ ? worth_changing_ns / 2 : 0;
+  if (spreads_ && (static_cast<double>(view.packet_wait) > most_wait || (alone && chosen != home_)))
+    return {};
   constexpr std::int64_t usual_packet = 8192;
   for (const std::int64_t most : {std::max(bytes, usual_packet), bytes}) {
     const auto size = static_cast<double>(most);
@@ -336,7 +337,7 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
       return {.packets = any_packets,
               .most_bytes = most,
               .most_queued = static_cast<std::int64_t>(queued),
-              .most_wait = static_cast<Nanoseconds>(most_wait),
+              .most_wait = spreads_ ? static_cast<Nanoseconds>(most_wait) : PacketHold{}.most_wait,
               .least_ahead = spreads_ && !alone ? 1 : 0};
   }
   return {};
