@@ -74,7 +74,7 @@ class Experiment:
             agrees = entry["low"] <= value <= entry["high"]
             verdict = "agrees" if agrees else "better" if entry.get("better") else "differs"
             found.append(Number(entry["row"], name, entry.get("form", "{:+.0f} %").format(value), entry["paper"], entry["source"],
-                                verdict, entry.get("why", "")))
+                                verdict, "" if agrees else entry.get("why", "")))
         missing = set(expected) - set(self.values())
         if missing:
             raise SystemExit(f"{self.folder}/expected.json has numbers that run.py does not compute: {', '.join(sorted(missing))}")
