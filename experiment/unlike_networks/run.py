@@ -198,9 +198,10 @@ class UnlikeNetworks(Experiment):
                          unit="us")
         alone, both = (self.curve(TODAY, setting) for setting in ("12 GB/s alone", "both"))
         worst = max(SIZES, key=lambda size: both[size] / alone[size])
-        seen = [f"A slow rail must not make a message slower. {worst} B take {both[worst]:.1f} us in place of {alone[worst]:.1f} at worst. "
-                "Ports say the rate of their own link. Until November 26 virtual ports all said the fabric's usual rate; then 64 KiB "
-                "took 33 us in place of 10, for what the library measures corrects it late where messages are short."]
+        seen = [f"A slow rail must not make a message slower. {worst} B take {both[worst]:.1f} us in place of "
+                f"{alone[worst]:.1f} at worst. Ports say the rate of their own link. Until November 26 virtual ports all said "
+                "the fabric's usual rate; then 64 KiB took 33 us in place of 10, for what the library measures corrects it "
+                "late where messages are short."]
         return Section("today", "Rails of 12 and 1 GB/s (not in the paper)", seen=seen,
                        figures=[Figure(svg, "Latency", [(each.style, each.label, each.dashed) for each in curves])])
 
@@ -233,8 +234,8 @@ class UnlikeNetworks(Experiment):
                 f"For CG the paper has only percentages, from which {self.computing('cg'):.1f} s follow. Both networks do not "
                 "gain there: in each step of CG all ranks exchange equal messages with one partner and wait for it, so the pairs "
                 "that have Ethernet alone set the pace, however the ranks are placed. Why the paper's CG gains is not said.",
-                "By default CG takes as long as without datagrams. (Until November 26 it took 1.24 of the time on Ethernet alone: "
-                "datagrams took rails that the receiver does not have.)",
+                "By default CG takes as long as without datagrams. (Until November 26 it took 1.24 of the time on Ethernet "
+                "alone: datagrams took rails that the receiver does not have.)",
                 "FT and LU gain little, as FT and MG in figure 10.12. MG is not reproduced, since there is no such kernel here."]
 
     def sections(self):
