@@ -151,6 +151,8 @@ contains
     call MPI_Win_flush(0, win, ierror)
     call MPI_Win_unlock(0, win, ierror)
     call expect(swapped == 10 * size, 'MPI_Compare_and_swap')
+    ! Nobody may put to the counter before all have looked at it.
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
     call MPI_Comm_group(MPI_COMM_WORLD, world, ierror)
     call MPI_Group_incl(world, 1, [previous], origins, ierror)
     call MPI_Group_incl(world, 1, [next], targets, ierror)
