@@ -11,7 +11,7 @@ namespace {
 
 // Up to this size, the tree is binomial and its first message has the data. Beyond, this message is empty,
 // and the best algorithm for the size follows.
-constexpr std::int64_t most_at_once = 16384;
+constexpr std::int64_t most_in_one_message = 16384;
 
 class Outgoing {
  public:
@@ -50,20 +50,20 @@ class Incoming {
   MulticastGroup& group_;
 };
 
-struct Place {
+struct TreePlace {
   int relative = 0;  // to the root
   int distance = 1;  // to the parent; of the root: more than to any child
 };
 
-Place place_of(const Operation& operation) {
+TreePlace place_of(const Operation& operation) {
   const int ranks = operation.size();
-  Place place;
+  TreePlace place;
   place.relative = (operation.rank() - operation.plan.root + ranks) % ranks;
   while (place.distance < ranks && (place.relative & place.distance) == 0) place.distance *= 2;
   return place;
 }
 
-void send_down(Operation& operation, const Place& place, std::int64_t bytes) {
+void send_down(Operation& operation, const TreePlace& place, std::int64_t bytes) {
   const int ranks = operation.size();
   for (int distance = place.distance / 2; distance > 0; distance /= 2) {
     if (place.relative + distance >= ranks) continue;
@@ -77,8 +77,8 @@ Task between_nodes(Operation& operation, int root) {
   MulticastGroup& group = *operation.multicast();
   const Blocks data = operation.plan.receive;
   const std::int32_t tag = operation.participants().tag;
-  const Place place = place_of(operation);
-  const bool at_once = data.size <= most_at_once;
+  const TreePlace place = place_of(operation);
+  const bool at_once = data.size <= most_in_one_message;
   if (place.relative == 0) {
     if (group.chooses_multicast()) {
       Outgoing outgoing(group, tag, data.base, data.size);
