@@ -19,13 +19,14 @@ import concurrent.futures
 import csv
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import cells
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from reproduce.simulated import checked, compiled  # noqa: E402
 RATE = 1e9
 ENGINE = 600e6
 LMC = 2
@@ -77,20 +78,13 @@ def tables(seed):
     return ["--shuffle-seed", str(seed)] if seed else []
 
 
-def checked(command, environment=None):
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def time_of(build, directory, row, setting):
     parameters = ["--parameters", str(directory / "engines")] if row["engines"] > 1 else []
     return float(checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(row["ranks"]), "--fabric", "fat-tree-144",
                           "--rails", str(row["rails"]), "--lmc", str(LMC), "--rate", "1GB/s", "--latency", "100ns",
                           "--compute-scale", "0", "--quiet", *parameters, *tables(row["seed"]), str(directory / "patterns"),
                           row["pattern"], str(row["bytes"]), row["class"], str(ROUNDS), str(WARM_UP)],
-                         {**os.environ, **setting}))
+                         setting))
 
 
 def permutation(ranks, seed):
@@ -133,7 +127,7 @@ def run(arguments):
     bounds = {}
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
-        checked([str(build / "bin/mpicc"), "-O2", "-o", str(directory / "patterns"), str(HERE / "patterns.c")])
+        compiled(build, [HERE / "patterns.c"], directory)
         (directory / "engines").write_text(f"send-engines 2 send-engine-rate {ENGINE / 1e6:.0f}MB/s "
                                            f"receive-engines 2 receive-engine-rate {ENGINE / 1e6:.0f}MB/s chunk 4K\n")
 

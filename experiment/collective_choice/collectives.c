@@ -9,25 +9,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../src/tool/tune/call_collective.h"
+
 static int rank, ranks;
 static int *from, *to;
 
 static int compare(const void* a, const void* b) {
   const double x = *(const double*)a, y = *(const double*)b;
   return x < y ? -1 : x > y;
-}
-
-static void operate(const char* name, int n) {
-  const MPI_Comm all = MPI_COMM_WORLD;
-  if (strcmp(name, "barrier") == 0) MPI_Barrier(all);
-  if (strcmp(name, "broadcast") == 0) MPI_Bcast(rank == 0 ? from : to, n, MPI_INT, 0, all);
-  if (strcmp(name, "gather") == 0) MPI_Gather(from, n, MPI_INT, to, n, MPI_INT, 0, all);
-  if (strcmp(name, "scatter") == 0) MPI_Scatter(from, n, MPI_INT, to, n, MPI_INT, 0, all);
-  if (strcmp(name, "allgather") == 0) MPI_Allgather(from, n, MPI_INT, to, n, MPI_INT, all);
-  if (strcmp(name, "alltoall") == 0) MPI_Alltoall(from, n, MPI_INT, to, n, MPI_INT, all);
-  if (strcmp(name, "reduce") == 0) MPI_Reduce(from, to, n, MPI_INT, MPI_SUM, 0, all);
-  if (strcmp(name, "allreduce") == 0) MPI_Allreduce(from, to, n, MPI_INT, MPI_SUM, all);
-  if (strcmp(name, "reduce_scatter_block") == 0) MPI_Reduce_scatter_block(from, to, n, MPI_INT, MPI_SUM, all);
 }
 
 // Element i of what `sender` contributes.
@@ -78,7 +67,7 @@ int main(int argc, char** argv) {
       const double begin = (double)(long)(latest * 1e6 + 300) * 1e-6, left = begin - MPI_Wtime();
       const struct timespec until = {0, (long)(left * 1e9)};
       if (left > 0) nanosleep(&until, NULL);
-      operate(name, (int)(bytes / 4));
+      call_collective(name, rank, from, to, (int)(bytes / 4));
       const double mine = MPI_Wtime() - begin;
       MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
       if (i >= warm_up) took[i - warm_up] = slowest * 1e6;

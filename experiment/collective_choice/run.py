@@ -14,13 +14,13 @@ usage: run.py --build DIR [--layouts 16x2 ...] [--operations gather ...] [--ways
 
 import argparse
 import csv
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from reproduce.simulated import checked, compiled  # noqa: E402
 ALGORITHMS = {
     "barrier": ["dissemination", "two_level"],
     "broadcast": ["binomial", "linear", "scatter_allgather", "two_level"],
@@ -41,13 +41,6 @@ FABRIC = ["--fabric", "fat-tree-144", "--rails", "2", "--latency", "300ns", "--c
 FIELDS = ["rate", "layout", "operation", "way", "bytes", "microseconds"]
 
 
-def checked(command, environment=None):
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
 def load(output):
     if not output.exists():
         return {}
@@ -65,8 +58,7 @@ def save(cells, output):
 def run(arguments):
     build = arguments.build.resolve()
     with tempfile.TemporaryDirectory() as folder:
-        program = str(pathlib.Path(folder) / "collectives")
-        checked([str(build / "bin/mpicc"), "-O2", "-o", program, str(HERE / "collectives.c")])
+        program = compiled(build, [HERE / "collectives.c"], folder)
         for layout in arguments.layouts:
             nodes, each = (int(number) for number in layout.split("x"))
             for operation in arguments.operations:
@@ -77,7 +69,7 @@ def run(arguments):
                     variables = {"HAWSER_COLLECTIVE_ALGORITHM": f"{operation}={way}"} if forced else {}
                     text = checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(nodes * each), "--ppn", str(each), *FABRIC,
                                     "--rate", arguments.rate, program, operation, "8", str(MOST),
-                                    str(arguments.room or ROOM.get(layout, MOST)), "3"], {**os.environ, **variables})
+                                    str(arguments.room or ROOM.get(layout, MOST)), "3"], variables)
                     cells = load(arguments.output)
                     for line in text.splitlines():
                         _, size, microseconds = line.split()

@@ -27,6 +27,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from reproduce.simulated import checked, compiled  # noqa: E402
+
 sys.path.insert(0, str(HERE.parent / "auto_against_all"))  # its bounds and its picture
 
 import cells  # noqa: E402
@@ -87,12 +90,12 @@ def bound_of(bounds, row):
 
 
 def times_of(build, directory, row, rounds):
-    output = patterns.checked(
+    output = checked(
         [str(build / "bin/hawser"), "sim", "exec", "-n", str(row["ranks"]), "--fabric", "fat-tree-144", "--rails", "1",
          "--lmc", str(patterns.LMC), "--rate", "1GB/s", "--latency", "100ns", "--compute-scale", "0", "--quiet", "--parameters",
          str(directory / row["network"]), *patterns.tables(row["seed"]), str(directory / "traffic"), row["pattern"],
          str(row["bytes"]), *map(str, rounds)],
-        {**os.environ, "HAWSER_RAIL_RENDEZVOUS": row["rendezvous"], "HAWSER_RAIL_PATHS": row["paths"]})
+        {"HAWSER_RAIL_RENDEZVOUS": row["rendezvous"], "HAWSER_RAIL_PATHS": row["paths"]})
     mean, slowest, *crowd = output.split()
     return {"mean": mean, "slowest": slowest, "crowd": crowd[0] if crowd else ""}
 
@@ -106,7 +109,7 @@ def run(arguments):
     bounds = known_bounds()
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
-        patterns.checked([str(build / "bin/mpicc"), "-O2", "-o", str(directory / "traffic"), str(HERE / "traffic.c")])
+        compiled(build, [HERE / "traffic.c"], directory)
         for network, text in NETWORKS.items():
             (directory / network).write_text(text + "\n")
 

@@ -23,6 +23,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from reproduce.simulated import compiled  # noqa: E402
 KERNELS = ("is", "ft", "cg", "lu")
 # Data move in pieces no larger than packets, so that requests wait behind no more.
 PACKETS = "chunk 4K\n"
@@ -66,8 +68,7 @@ def result_of(build, row, directory, *arguments):
 
 def compile_kernels(build, directory):
     for kernel in KERNELS:
-        subprocess.run([str(build / "bin/mpicc"), "-O2", "-o", str(directory / kernel), str(HERE / f"{kernel}.c"), "-lm"],
-                       check=True)
+        compiled(build, [HERE / f"{kernel}.c"], directory)
     (directory / "engines").write_text(ENGINES)
     (directory / "packets").write_text(PACKETS)
 

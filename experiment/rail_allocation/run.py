@@ -8,12 +8,12 @@ import concurrent.futures
 import csv
 import math
 import pathlib
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from reproduce.experiment import Experiment, main  # noqa: E402
+from reproduce.simulated import checked  # noqa: E402
 from report_page.axes import bytes_axis, linear_axis  # noqa: E402
 from report_page.charts import Series, line_chart  # noqa: E402
 from report_page.page import Figure, Section, Table  # noqa: E402
@@ -66,10 +66,7 @@ def simulate(program, wanted, messages):
     scheme, striping, nodes, rails, size, short, both_ways, load = wanted
     command = [program, "--scheme", scheme, "--nodes", nodes, "--rails", rails, "--size", size, "--load", load, "--short", short,
                "--both-ways", both_ways, "--messages", messages, *(["--striping"] if striping else [])]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stderr}")
-    return dict(zip(RESULTS, map(float, done.stdout.split())))
+    return dict(zip(RESULTS, map(float, checked(command).split())))
 
 
 class Results:

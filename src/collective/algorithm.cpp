@@ -9,6 +9,12 @@ namespace hawser {
 static_assert(collective_kinds == enumerators<Collective>);
 const char* name_of(Collective kind) { return enum_name(kind); }
 
+const Algorithm* find_algorithm(std::string_view operation, std::string_view name) {
+  for (const Algorithm& algorithm : algorithm_table())
+    if (operation == name_of(algorithm.kind) && name == algorithm.name) return &algorithm;
+  return nullptr;
+}
+
 Shape shape_of(const Operation& operation) {
   const Plan& plan = operation.plan;
   Shape shape;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "collective/call.h"
 #include "collective/task.h"
@@ -51,6 +52,8 @@ struct Algorithm {
 };
 
 std::span<const Algorithm> algorithm_table();
+// The row of this operation with this name; null: there is none.
+const Algorithm* find_algorithm(std::string_view operation, std::string_view name);
 
 // The shape of an operation whose plan is made.
 Shape shape_of(const Operation& operation);

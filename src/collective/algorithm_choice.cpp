@@ -43,13 +43,9 @@ Result<> AlgorithmChoice::parse(std::string_view knob) {
     const std::string_view operation = item.substr(0, equals);
     const std::string_view name =
         equals == std::string_view::npos ? std::string_view{} : item.substr(equals + 1);
-    bool found = false;
-    for (const Algorithm& algorithm : algorithm_table()) {
-      if (operation != name_of(algorithm.kind) || name != algorithm.name) continue;
-      forced_[static_cast<std::size_t>(algorithm.kind)] = &algorithm;
-      found = true;
-    }
-    if (!found) return no_such_algorithm(all, item);
+    const Algorithm* const algorithm = find_algorithm(operation, name);
+    if (algorithm == nullptr) return no_such_algorithm(all, item);
+    forced_[static_cast<std::size_t>(algorithm->kind)] = algorithm;
   }
   return {};
 }

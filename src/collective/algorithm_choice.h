@@ -29,7 +29,7 @@ class AlgorithmChoice {
   bool has_table() const { return !table_.empty(); }
   // Whether the table says that an operation within a node goes by messages.
   bool goes_by_messages(Collective kind, const Shape& shape) const { return table_.find(kind, shape).tuned; }
-  // How often choose() was asked where there is a table, and how often that answered.
+  // How often choose() was asked, and how often the table answered.
   struct Counters {
     std::uint64_t asked = 0, by_table = 0;
   };

@@ -119,7 +119,6 @@ class CollectiveEngine {
   Progress& waiting() { return progress_; }
   FramePool& frames() { return frames_; }
   AlgorithmChoice& choice() { return choice_; }
-  const AlgorithmChoice& choice() const { return choice_; }
 
   // For operations.
   void start_again(Operation& operation);

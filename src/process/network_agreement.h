@@ -21,8 +21,7 @@ enum NetworkBits : std::uint8_t { no_rails = 0, infiniband_rails = 1, roce_rails
 struct NetworkOffer {
   std::uint8_t bits = no_rails;
   LinkRates rates;
-  std::uint32_t table =
-      0;  // checksum of its table of collective algorithms, which must be the same everywhere
+  std::uint32_t table = 0;  // checksum of its table of collective algorithms; all must have the same
 };
 
 // The devices of this process as the others shall know them: `auto` counts ports that are active now, `rails`

@@ -9,7 +9,8 @@
 
 namespace hawser {
 
-int become_beside(std::string_view name, std::string_view program, std::span<const std::string_view> words) {
+// Answers 1, with a message that begins with `name`, if it cannot.
+static int become(std::string_view name, std::string_view program, std::span<const std::string_view> words) {
   auto folder = program_folder();
   std::vector<std::string> line{fmt::format("{}/{}", folder ? folder.value() : ".", program)};
   line.insert(line.end(), words.begin(), words.end());
@@ -17,8 +18,13 @@ int become_beside(std::string_view name, std::string_view program, std::span<con
   return 1;
 }
 
-int run_tune(std::span<const std::string_view> words) {
-  return become_beside("hawser tune", "hawser-tune", words);
+// Programs that it runs need another one than campaigns.
+int run_sim(std::span<const std::string_view> words) {
+  const bool runs_program = !words.empty() && words[0] == "exec";
+  return become("hawser sim", runs_program ? "hawser-exec" : "hawser-sim",
+                runs_program ? words.subspan(1) : words);
 }
+
+int run_tune(std::span<const std::string_view> words) { return become("hawser tune", "hawser-tune", words); }
 
 }  // namespace hawser

@@ -1,4 +1,4 @@
-// Subcommands that are programs of their own beside `hawser`.
+// Subcommands that are programs of their own beside `hawser`, which take its place.
 #pragma once
 
 #include <span>
@@ -6,8 +6,8 @@
 
 namespace hawser {
 
-// The program takes our place; answers 1, with a message that begins with `name`, if it cannot.
-int become_beside(std::string_view name, std::string_view program, std::span<const std::string_view> words);
+// `hawser sim`: seeds of the campaign of faults in the simulator; `hawser sim exec`: a program there.
+int run_sim(std::span<const std::string_view> words);
 
 // `hawser tune`: measures collective algorithms.
 int run_tune(std::span<const std::string_view> words);

@@ -9,7 +9,6 @@
 #include "tool/doctor_command.h"
 #include "tool/fabric_command.h"
 #include "tool/info_command.h"
-#include "tool/sim_command.h"
 #include "tool/subcommand.h"
 #include "tool/top_command.h"
 

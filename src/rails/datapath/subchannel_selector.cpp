@@ -129,13 +129,13 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
     SubchannelView& view = views_[subchannel.index];
     view.usable = subchannel.in_service() && subchannel.room_for(requests, depth_) &&
                   !(avoids && subchannel.machine().suspected());
+    view.packets_on_it = subchannel.traffic.packet_bytes;
     if (!view.usable) continue;
     view.preferred = prefers(subchannel);
     view.bytes_per_second = weights_.weight(subchannel.index);
     const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
     view.bytes_queued = subchannel.rail.traffic.queued().of(load);
     view.bytes_on_it = subchannel.traffic.queued().of(load);
-    view.packets_on_it = subchannel.traffic.packet_bytes;
     view.packet_wait = std::max<Nanoseconds>(subchannel.rail.traffic.packets_until - context_.now, 0);
     if (oldest != nullptr && !counts_as_packet(*oldest) && !subchannel.rail.polling.may_have_backlog()) {
       const Nanoseconds polled = subchannel.rail.polling.polled();

@@ -71,7 +71,6 @@ class Automatic final : public SchedulingPolicy {
   std::size_t earliest_set(const StripeRequest& request, double& finish_ns) const;
   double finish(double bytes, double smallest, std::size_t count) const;
   void share_out(const StripeRequest& request, std::size_t count);
-  static double arrival(std::int64_t bytes, const SubchannelView& view, double fastest);
   const SubchannelView* probe(const StripeRequest& request, std::span<const SubchannelView> views,
                               std::size_t chosen) const;
 
@@ -80,7 +79,8 @@ class Automatic final : public SchedulingPolicy {
   int sticky_ = -1;          // where small messages go
   int home_ = -1;            // and those of collective operations, when none is under way
   int last_ = -1;            // where the last one went
-  bool spreads_ = false;     // the last packet was of a collective operation
+  bool spreads_ = false;     // the last packet was of a collective operation,
+  bool alone_ = false;       // and none to the same peer was under way
   std::vector<Candidate> candidates_;
   bool queued_ = false;   // anything, on their rails
   bool relaxed_ = false;  // no other message is under way or expected, which finer stripes would delay
@@ -267,7 +267,7 @@ bool none_under_way(std::span<const SubchannelView> views) {
 }
 
 // When a packet would have arrived, but for those that wait already.
-double Automatic::arrival(std::int64_t bytes, const SubchannelView& view, double fastest) {
+double arrival(std::int64_t bytes, const SubchannelView& view, double fastest) {
   const double rate = std::max(view.bytes_per_second, 1.0) / ns_per_second;
   double done = static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued + bytes) / rate;
   // Only the primary network has a short way from post to arrival (V07 10.2.2).
@@ -281,11 +281,11 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
   for (const SubchannelView& view : views)
     if (view.usable) fastest = std::max(fastest, view.bytes_per_second);
   spreads_ = traffic == TrafficClass::collective;
-  const bool alone = spreads_ && none_under_way(views);
-  const int stay = alone ? home_ : spreads_ ? last_ : sticky_;
-  const std::size_t first = alone ? first_ : rotation_;
+  alone_ = spreads_ && none_under_way(views);
+  const int stay = alone_ ? home_ : spreads_ ? last_ : sticky_;
+  const std::size_t first = alone_ ? first_ : rotation_;
   // A home is chosen as if nobody sent packets, and not for a small difference.
-  const double margin = alone && home_ < 0 ? worth_waiting_ns : 0;
+  const double margin = alone_ && home_ < 0 ? worth_waiting_ns : 0;
   double best_ns = INFINITY;
   double stay_ns = INFINITY;
   int best = -1;
@@ -305,10 +305,10 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
     return static_cast<double>(views[static_cast<std::size_t>(i)].packet_wait);
   };
   const bool leaves =
-      !(stay_ns <= best_ns + worth_changing_ns) || (alone && wait(stay) > wait(best) + worth_waiting_ns);
+      !(stay_ns <= best_ns + worth_changing_ns) || (alone_ && wait(stay) > wait(best) + worth_waiting_ns);
   last_ = leaves ? best : stay;
   if (!spreads_) sticky_ = last_;
-  if (alone && (home_ < 0 || !views[static_cast<std::size_t>(home_)].usable)) home_ = last_;
+  if (alone_ && (home_ < 0 || !views[static_cast<std::size_t>(home_)].usable)) home_ = last_;
   return last_;
 }
 
@@ -323,9 +323,8 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
   const SubchannelView& view = views[static_cast<std::size_t>(chosen)];
   const double rate = view.bytes_per_second / ns_per_second, best = fastest / ns_per_second;
   if (rate < best / 2) return {};
-  const bool alone = spreads_ && none_under_way(views);
-  const double most_wait = alone ? worth_waiting_ns : spreads_ ? worth_changing_ns / 2 : 0;
-  if (spreads_ && (static_cast<double>(view.packet_wait) > most_wait || (alone && chosen != home_)))
+  const double most_wait = alone_ ? worth_waiting_ns : spreads_ ? worth_changing_ns / 2 : 0;
+  if (spreads_ && (static_cast<double>(view.packet_wait) > most_wait || (alone_ && chosen != home_)))
     return {};
   constexpr std::int64_t usual_packet = 8192;
   for (const std::int64_t most : {std::max(bytes, usual_packet), bytes}) {
@@ -338,7 +337,7 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
               .most_bytes = most,
               .most_queued = static_cast<std::int64_t>(queued),
               .most_wait = spreads_ ? static_cast<Nanoseconds>(most_wait) : PacketHold{}.most_wait,
-              .least_ahead = spreads_ && !alone ? 1 : 0};
+              .least_ahead = spreads_ && !alone_ ? 1 : 0};
   }
   return {};
 }

@@ -70,8 +70,8 @@ struct StripeRequest {
 
 // For how long the choice of a subchannel for packets stands: for so many packets, the chosen one included,
 // of at most so many bytes; while at most so many bytes are queued on its rail and fewer requests than that
-// on the subchannel; and as long as
-// neither the health nor the weight of any subchannel changes.
+// on the subchannel; while those that were posted before wait no longer and have as many bytes; and as long
+// as neither the health nor the weight of any subchannel changes.
 struct PacketHold {
   std::int32_t packets = 1;
   std::int64_t most_bytes = INT64_MAX;

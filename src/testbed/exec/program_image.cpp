@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "base/failure.h"
-#include "testbed/exec/command_output.h"
+#include "os/command_output.h"
 
 namespace hawser {
 namespace {

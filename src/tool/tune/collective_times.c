@@ -10,24 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call_collective.h"
+
 enum { smallest = 8, step = 4, most_calls = 2000, least_calls = 5, first_calls = 3 };
 
 static int rank, ranks;
-static char *from, *to;
-
-static void call(const char* operation, int count) {
-  const MPI_Comm all = MPI_COMM_WORLD;
-  if (strcmp(operation, "barrier") == 0) MPI_Barrier(all);
-  if (strcmp(operation, "broadcast") == 0) MPI_Bcast(from, count, MPI_INT, 0, all);
-  if (strcmp(operation, "gather") == 0) MPI_Gather(from, count, MPI_INT, to, count, MPI_INT, 0, all);
-  if (strcmp(operation, "scatter") == 0) MPI_Scatter(from, count, MPI_INT, to, count, MPI_INT, 0, all);
-  if (strcmp(operation, "allgather") == 0) MPI_Allgather(from, count, MPI_INT, to, count, MPI_INT, all);
-  if (strcmp(operation, "alltoall") == 0) MPI_Alltoall(from, count, MPI_INT, to, count, MPI_INT, all);
-  if (strcmp(operation, "reduce") == 0) MPI_Reduce(from, to, count, MPI_INT, MPI_SUM, 0, all);
-  if (strcmp(operation, "allreduce") == 0) MPI_Allreduce(from, to, count, MPI_INT, MPI_SUM, all);
-  if (strcmp(operation, "reduce_scatter_block") == 0)
-    MPI_Reduce_scatter_block(from, to, count / ranks, MPI_INT, MPI_SUM, all);
-}
+static int *from, *to;
 
 /* How many times as large the larger buffer is. */
 static long blocks_of(const char* operation) {
@@ -46,7 +34,7 @@ static int ascending(const void* left, const void* right) {
 static double time_of_call(const char* operation, int count) {
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
-  call(operation, count);
+  call_collective(operation, rank, from, to, count);
   return MPI_Wtime() - begin;
 }
 
@@ -97,8 +85,10 @@ int main(int argc, char** argv) {
   for (int i = 4; i < argc; ++i) {
     const int barrier = strcmp(argv[i], "barrier") == 0;
     for (long bytes = smallest; bytes <= most && bytes * blocks_of(argv[i]) <= room; bytes *= step) {
-      if (strcmp(argv[i], "reduce_scatter_block") == 0 && bytes < ranks * (long)sizeof(int)) continue;
-      const double time = median_time(argv[i], (int)(bytes / (long)sizeof(int)), seconds);
+      const int blocks = strcmp(argv[i], "reduce_scatter_block") == 0 ? ranks : 1;
+      const int count = (int)(bytes / (long)sizeof(int)) / blocks;
+      if (count == 0) continue;
+      const double time = median_time(argv[i], count, seconds);
       if (rank == 0) printf("%s %ld %.3f\n", argv[i], barrier ? 0 : bytes, time * 1e6);
       if (barrier) break;
     }

@@ -1,8 +1,5 @@
 // hawser-tune: what `hawser tune` becomes.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -18,6 +15,7 @@
 #include "base/option_errors.h"
 #include "base/quantity.h"
 #include "os/child_process.h"
+#include "os/command_output.h"
 #include "tool/tune/tuning.h"
 
 namespace hawser::tune {
@@ -52,41 +50,20 @@ Result<> write(const std::string& file_name, const std::string& text) {
   return {};
 }
 
-class Runs {
- public:
-  // `words`: the launcher with its options, then the program and what it is always told.
-  explicit Runs(std::vector<std::string> words) : words_(std::move(words)) {}
+// `command`: the launcher with its options, then the program and what it is always told.
+Result<Times> run_with(const Setting& setting, std::vector<std::string> command) {
+  command.insert(command.end(), setting.operations.begin(), setting.operations.end());
+  auto environment = setting.environment;
+  // No table that is there already, which would choose.
+  environment.emplace_back("HAWSER_COLLECTIVE_TABLE", "");
+  const auto text = command_output(std::move(command), std::move(environment));
+  if (!text) return text.error();
+  return read_times(text.value());
+}
 
-  Result<Times> run(const Setting& setting) const {
-    Program program{.words = words_, .environment = setting.environment};
-    for (const std::string& operation : setting.operations) program.words.push_back(operation);
-    // No table that is there already, which would choose.
-    program.environment.emplace_back("HAWSER_COLLECTIVE_TABLE", "");
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return Error{ErrorKind::other, std::strerror(errno)};
-    program.output = ends[1];
-    auto child = ChildProcess::start(program);
-    close(ends[1]);
-    std::string text;
-    char bytes[4096];
-    ssize_t count = 0;
-    while (child && ((count = read(ends[0], bytes, sizeof bytes)) > 0 || (count < 0 && errno == EINTR)))
-      if (count > 0) text.append(bytes, static_cast<std::size_t>(count));
-    close(ends[0]);
-    if (!child) return child.error();
-    if (const int code = child.value().await().exit_code(); code != 0)
-      return Error{ErrorKind::other,
-                   fmt::format("'{}' ended with exit code {}", fmt::join(words_, " "), code)};
-    return read_times(text);
-  }
-
- private:
-  std::vector<std::string> words_;
-};
-
-Result<Measured> measure(const Runs& runs, int rounds) {
+Result<Measured> measure(const std::vector<std::string>& command, int rounds) {
   const Setting by_default = settings_of(1).front();
-  auto first = runs.run(by_default);
+  auto first = run_with(by_default, command);
   if (!first) return first.take_error();
   Measured measured(first.value().ranks, first.value().nodes);
   measured.add(by_default, first.value());
@@ -96,7 +73,7 @@ Result<Measured> measure(const Runs& runs, int rounds) {
       if (round == 0 && &setting == settings.data()) continue;
       fmt::print(stderr, "\rround {} of {}, setting {} of {} ", round + 1, rounds,
                  &setting - settings.data() + 1, settings.size());
-      auto times = runs.run(setting);
+      auto times = run_with(setting, command);
       if (!times) return times.take_error();
       if (times.value().ranks != measured.ranks() || times.value().nodes != measured.nodes())
         return Error{ErrorKind::other, "the launcher started another number of processes or nodes this time"};
@@ -148,7 +125,7 @@ int run(const Options& options) {
   // Before minutes are spent.
   if (auto checked = with_part(table, options.output, Measured(1, 1)); !checked)
     return fail(checked.error().text);
-  auto measured = measure(Runs(std::move(command).value()), options.rounds);
+  auto measured = measure(command.value(), options.rounds);
   if (!measured) return fail(measured.error().text);
   auto text = with_part(table, options.output, measured.value());
   if (!text) return fail(text.error().text);

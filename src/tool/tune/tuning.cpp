@@ -25,12 +25,6 @@ std::vector<const Algorithm*> algorithms_of(Collective kind) {
   return found;
 }
 
-const Algorithm* algorithm_named(std::string_view operation, std::string_view name) {
-  for (const Algorithm& algorithm : algorithm_table())
-    if (operation == name_of(algorithm.kind) && name == algorithm.name) return &algorithm;
-  return nullptr;
-}
-
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -88,7 +82,7 @@ void Measured::add(const Setting& setting, const Times& times) {
   for (const auto& [cell, microseconds] : times.cells) {
     const auto algorithm = setting.algorithms.find(cell.first);
     const std::string name = algorithm == setting.algorithms.end() ? "default" : algorithm->second;
-    if (const Algorithm* const forced = algorithm_named(cell.first, name)) {
+    if (const Algorithm* const forced = find_algorithm(cell.first, name)) {
       Shape shape;
       shape.ranks = ranks_;
       shape.nodes = nodes_;

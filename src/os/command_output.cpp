@@ -1,6 +1,7 @@
-#include "testbed/exec/command_output.h"
+#include "os/command_output.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -28,7 +29,8 @@ Result<std::string> command_output(std::vector<std::string> words,
     if (got < 0 && errno != EINTR) break;
   }
   if (const ChildEnd end = child.value().await(); end.exit_code() != 0)
-    return failure(ErrorKind::other, "{} ended with code {}: {}", words[0], end.exit_code(), text);
+    return failure(ErrorKind::other, "'{}' ended with exit code {}: {}", fmt::join(words, " "),
+                   end.exit_code(), text);
   return text;
 }
 
