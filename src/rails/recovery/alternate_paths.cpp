@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "rails/datapath/virtual_channel.h"
 #include "rails/recovery/path_lookup.h"
@@ -238,10 +239,14 @@ void AlternatePaths::answer(Subchannel& subchannel, AlternateBody offer, Meaning
 
 // What adapters and ports do.
 
-void AlternatePaths::on_migrated(Subchannel& subchannel) {
-  if (subchannel.alternate == nullptr || !subchannel.connected()) return;
-  PathMigration& machine = subchannel.alternate->machine;
+bool AlternatePaths::on_migrated(Subchannel& subchannel) {
+  if (subchannel.alternate == nullptr || !subchannel.connected()) return false;
+  AlternatePath& path = *subchannel.alternate;
+  PathMigration& machine = path.machine;
   machine.on_migrated(context_.now);
+  const bool failed = !std::exchange(path.asked, false) && machine.migrated_away();
+  if (failed) note_left(subchannel);
+  if (!machine.migrated_away()) path.left_at = -1;
   subchannel.route = machine.primary();
   ++context_.counters.migrations;
   if (Rail* const rail = rail_at(subchannel, subchannel.route.port)) {
@@ -252,6 +257,13 @@ void AlternatePaths::on_migrated(Subchannel& subchannel) {
   context_.status.on_event(subchannel.status_row, subchannel.peer.process(), PathEvent::migrated,
                            PathReason::none, subchannel.route.port, context_.now);
   timers_.watch(subchannel);
+  return failed;
+}
+
+void AlternatePaths::note_left(Subchannel& subchannel) {
+  subchannel.alternate->left_at = context_.now;
+  subchannel.alternate->left_rail = rail_of(subchannel).number();
+  subchannel.alternate->left_path = subchannel.route.source_path_bits;
 }
 
 bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
@@ -275,7 +287,7 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
       }
       // An adapter that only answers sends nothing by the new route, and what the peer asks goes on being
       // lost on the old one until its retries run out. Any packet makes the peer's adapter migrate, too.
-      subchannel.alternate->tells_migration = migrated;
+      subchannel.alternate->tells_migration = subchannel.alternate->asked = migrated;
       if (migrated) send_notices(subchannel);
       return migrated;
     }
@@ -301,8 +313,17 @@ bool AlternatePaths::send_notices(Subchannel& subchannel) {
   return false;
 }
 
+// What is under way has as long as anything for an answer by the other route.
 bool AlternatePaths::leave(Subchannel& subchannel) {
-  return subchannel.alternate != nullptr && subchannel.alternate->machine.migrate(*subchannel.queue_pair);
+  if (subchannel.alternate == nullptr || !subchannel.alternate->machine.migrate(*subchannel.queue_pair))
+    return false;
+  if (WorkEntry* const oldest = subchannel.traffic.in_flight.front()) {
+    oldest->watched = context_.now;
+    note_left(subchannel);
+  }
+  subchannel.alternate->tells_migration = subchannel.alternate->asked = true;
+  send_notices(subchannel);
+  return true;
 }
 
 void AlternatePaths::on_port_back(Subchannel& subchannel, const Rail& port) {

@@ -30,8 +30,8 @@ class AlternatePaths {
   // The subchannel is connected, and data passes.
   void on_ready(Subchannel& subchannel);
   void on_message(Subchannel& subchannel, std::span<const std::byte> body);
-  // The adapter migrated.
-  void on_migrated(Subchannel& subchannel);
+  // The adapter migrated. True: by itself, or as the peer's did, because the route failed.
+  bool on_migrated(Subchannel& subchannel);
   // A port of the subchannel's device went down. False: the subchannel has to fail.
   bool survives(Subchannel& subchannel, const Rail& port);
   // Asks the adapter to take the alternate now. False: none is armed.
@@ -60,6 +60,7 @@ class AlternatePaths {
   void send_proposal(Subchannel& subchannel, const rdma::Route& route);
   void answer(Subchannel& subchannel, AlternateBody offer, AlternateBody::Meaning meaning);
   void send_message(Subchannel& subchannel);
+  void note_left(Subchannel& subchannel);
   bool send_notices(Subchannel& subchannel);
 
   RailContext& context_;

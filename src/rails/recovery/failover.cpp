@@ -5,6 +5,7 @@
 #include "base/failure.h"
 #include "base/planted_bug.h"
 #include "rails/recovery/alternate_paths.h"
+#include "rails/recovery/quarantine.h"
 
 namespace hawser {
 namespace {
@@ -294,6 +295,7 @@ bool Failover::silent(Subchannel& subchannel, const PathActivity& activity) {
   if (alternates_.leave(subchannel)) {
     subchannel.traffic.in_flight.front()->watched =
         PathSilence::since_after_leaving(context_.silence, activity);
+    quarantine_.blame(subchannel, PathReason::watchdog);
     return false;
   }
   return outcome == PathSilence::Outcome::leave_or_fail;

@@ -27,6 +27,7 @@
 namespace hawser {
 
 class AlternatePaths;
+class Quarantine;
 
 class Failover {
  public:
@@ -37,6 +38,7 @@ class Failover {
     RemoteWindows& windows;
     ControlMessages& control;
     AlternatePaths& alternates;
+    Quarantine& quarantine;
     MachineEvents& machines;
   };
   Failover(RailContext& context, RailResources& resources, TimerList& timers, Completions& completions,
@@ -50,6 +52,7 @@ class Failover {
         windows_(neighbours.windows),
         control_(neighbours.control),
         alternates_(neighbours.alternates),
+        quarantine_(neighbours.quarantine),
         machines_(neighbours.machines) {}
 
   // Takes a fence or its answer, that came by packet or datagram.
@@ -96,6 +99,7 @@ class Failover {
   RemoteWindows& windows_;
   ControlMessages& control_;
   AlternatePaths& alternates_;
+  Quarantine& quarantine_;
   MachineEvents& machines_;
   bool resumed_ = true;
 };

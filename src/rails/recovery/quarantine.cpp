@@ -37,7 +37,14 @@ Observation Quarantine::observation(const Subchannel& subchannel, bool connected
   observation.remote_adapter = remote[subchannel.remote_rail].device;
   observation.path = connected ? subchannel.route.source_path_bits : subchannel.place.path;
   const Nanoseconds half = (context_.now - since) / 2;
-  if (subchannel.in_service()) {
+  const AlternatePath* const alternate = subchannel.alternate.get();
+  if (alternate != nullptr && alternate->left_at >= 0 &&
+      context_.now - alternate->left_at < at_about_the_same_time) {
+    // It is well, but tells of the route that it left.
+    observation.rail = alternate->left_rail;
+    observation.path = alternate->left_path;
+    observation.says = Evidence::failed;
+  } else if (subchannel.in_service()) {
     // The first quarter is no proof: acknowledgements were on their way.
     if (subchannel.traffic.last_completion > since + half / 2)
       observation.says = Evidence::well;
@@ -66,8 +73,12 @@ void Quarantine::blame(Subchannel& failed, PathReason reason) {
   const FaultLocation location = judge(own, others);
   context_.status.on_event(failed.status_row, own.peer, PathEvent::blamed, reason,
                            static_cast<std::int64_t>(location), context_.now);
+  // Who has not seen the fault itself only suspects: else a port that others left for the fault of a third
+  // one would be left by all that use it.
+  const bool leaves = reason != PathReason::peer_asked;
   for (std::size_t i = 0; i < others.size(); ++i)
-    if (others[i].says != Evidence::well && who[i]->in_service() && is_affected(location, own, others[i]))
+    if (others[i].says != Evidence::well && others[i].says != Evidence::failed && who[i]->in_service() &&
+        is_affected(location, own, others[i]) && !(leaves && alternates_.leave(*who[i])))
       machines_.on(*who[i], {.kind = SubchannelEvent::Kind::suspect});
 }
 

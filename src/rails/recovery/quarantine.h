@@ -19,7 +19,7 @@ namespace hawser {
 class Quarantine {
  public:
   Quarantine(RailContext& context, RailResources& resources, const PeerTable& peers,
-             const AlternatePaths& alternates, MachineEvents& machines)
+             AlternatePaths& alternates, MachineEvents& machines)
       : context_(context),
         resources_(resources),
         peers_(peers),
@@ -27,7 +27,8 @@ class Quarantine {
         machines_(machines) {}
 
   // Actions of the machine, for the driver.
-  // The subchannel has just failed, and what it knows of its requests is still there: suspects others.
+  // The subchannel has just failed, or left its route, and what it knows of its requests is still there:
+  // suspects others, or has their adapters leave, too.
   void blame(Subchannel& failed, PathReason reason);
   void avoid(Subchannel& subchannel);
   void use_again(Subchannel& subchannel);
@@ -41,7 +42,7 @@ class Quarantine {
   RailContext& context_;
   RailResources& resources_;
   const PeerTable& peers_;
-  const AlternatePaths& alternates_;
+  AlternatePaths& alternates_;
   MachineEvents& machines_;
 };
 

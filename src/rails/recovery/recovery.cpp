@@ -19,8 +19,9 @@ Recovery::Recovery(const LowerFloors& lower, AddressExchange& exchange)
       multicast_(lower.context, lower.resources, lower.timers),
       alternates_(lower.context, lower.resources, lower.timers, lower.schedule, paths_),
       quarantine_(lower.context, lower.resources, lower.peers, alternates_, driver_),
-      failover_(lower.context, lower.resources, lower.timers, lower.completions,
-                {lower.stripes, lower.rendezvous, lower.windows, connector_, alternates_, driver_}),
+      failover_(
+          lower.context, lower.resources, lower.timers, lower.completions,
+          {lower.stripes, lower.rendezvous, lower.windows, connector_, alternates_, quarantine_, driver_}),
       addresses_(lower.context, lower.resources, lower.peers, lower.timers, lower.upward, exchange, paths_,
                  connector_, driver_),
       adapters_(lower.context, lower.resources, lower.peers, lower.timers, lower.rendezvous, lower.windows,
@@ -145,7 +146,8 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
       on_failed(*subchannel, PathReason::migration_failed);
       break;
     case rdma::DeviceEvent::Kind::path_migrated:
-      if (subchannel != nullptr) alternates_.on_migrated(*subchannel);
+      if (subchannel != nullptr && alternates_.on_migrated(*subchannel))
+        quarantine_.blame(*subchannel, PathReason::peer_asked);
       break;
     case rdma::DeviceEvent::Kind::last_receive_reached:
     case rdma::DeviceEvent::Kind::other:
