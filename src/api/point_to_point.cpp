@@ -36,7 +36,8 @@ static void leave_large(MpiProcess& process, MessageRequest& request) {
 }
 
 void leave_to_progress(MpiProcess& process, MessageRequest& request) {
-  if (request.bytes.size >= process.noted_bytes()) [[unlikely]]
+  if (request.bytes.size >= process.noted_bytes() || request.stage == MessageRequest::Stage::arriving)
+      [[unlikely]]
     leave(process, request);
 }
 

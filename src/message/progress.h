@@ -10,7 +10,7 @@ namespace hawser {
 
 class Progress {
  public:
-  // Something began that shall go on while the program computes, if that can be had.
+  // Something began that shall go on while the program computes, as far as that can be had.
   virtual void expect() {}
   // The same of something small: so much the less worth if interrupts were in vain.
   virtual void expect_small() {}

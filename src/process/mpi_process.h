@@ -25,6 +25,7 @@
 #include "mpi_t/tool_source.h"
 #include "process/abi_hooks.h"
 #include "process/attribute_calls.h"
+#include "process/early_begin.h"
 #include "process/environment.h"
 #include "process/error_codes.h"
 #include "process/handles.h"
@@ -142,11 +143,12 @@ class MpiProcess final : public Progress, public ToolSource {
   // Messages from this size on may need this process's software before their bytes move.
   static constexpr std::int64_t expected_bytes = 8192;
   // Something large began that the program does not wait for yet.
-  void expect() override {
-    if (may_stand_in_) begin_and_arm();
-  }
+  void expect() override { may_stand_in_ ? begin_and_arm() : begin_early(); }
   void expect_small() override {
-    if (may_stand_in_ && stand_in_state_.notes_small()) begin_small();
+    if (!may_stand_in_)
+      begin_early();
+    else if (stand_in_state_.notes_small())
+      begin_small();
   }
   // One pass of progress for a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops,
   // so the process yields its core now and then if nothing moved.
@@ -205,6 +207,8 @@ class MpiProcess final : public Progress, public ToolSource {
   bool handles_errors() const;
   void look_around();
   void begin_stand_in();
+  void begin_early();
+  void begin_in_pass();
   void begin_and_arm();
   void begin_small();
   void arm_for_stand_in();
@@ -253,6 +257,8 @@ class MpiProcess final : public Progress, public ToolSource {
   bool launcher_is_busy_ = false;                 // another thread talks to it
   Nanoseconds no_yields_until_ = 0;               // in waits among threads
   std::uint32_t passes_ = 0;
+  EarlyBegin early_begin_;
+  bool began_ = false;  // something outside of the rails' pass; when the next one is counts for it
   std::uint32_t idle_tests_ = 0;
   std::uint32_t calls_without_poll_ = 0;
   const AbiHooks* hooks_ = nullptr;

@@ -1,5 +1,6 @@
 // MpiProcess: making progress, waiting for it, and what a stand-in does of it.
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/out_of_memory.h"
@@ -50,7 +51,10 @@ bool MpiProcess::pass() {
   constexpr std::uint32_t passes_per_clock_reading = 32;
   if (++passes_ % passes_per_clock_reading == 0) {
     look_around();
+  } else if (began_) [[unlikely]] {
+    now_ = environment_.clock->now();
   }
+  if (std::exchange(began_, false) && early_begin_.under_way()) early_begin_.on_pass(now_);
   return move(false);
 }
 
@@ -142,6 +146,7 @@ bool MpiProcess::move(bool as_stand_in) {
   // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
   if (starts_ > 0) [[likely]]
     moved |= collectives_.progress(!as_stand_in);
+  if (!may_stand_in_) begin_in_pass();
   if (moved && !parked_.empty()) [[unlikely]]
     parked_.wake_finished();
   return moved;
@@ -357,6 +362,22 @@ void MpiProcess::begin_stand_in() {
     progress_thread_ = ProgressThread::start(*this, stand_in_state_, polled_channels_, *environment_.clock);
   may_stand_in_ = progress_thread_ != nullptr || environment_.stands_in;
   if (may_stand_in_) noted_bytes_ = 0;
+}
+
+// Nobody moves anything before the next call: what found its message begins now, if that is worth it.
+void MpiProcess::begin_early() {
+  if (environment_.rails == nullptr || !environment_.rails->attendance().wants_transfers()) return;
+  now_ = environment_.clock->now();
+  began_ = true;
+  if (early_begin_.begins(now_)) environment_.rails->attendance().begin_transfers(now_);
+}
+
+// The same of steps of collective operations: it may be the last pass of a call.
+void MpiProcess::begin_in_pass() {
+  if (environment_.rails == nullptr || !environment_.rails->attendance().wants_transfers()) return;
+  now_ = environment_.clock->now();
+  began_ = true;
+  environment_.rails->attendance().begin_transfers(now_);
 }
 
 void MpiProcess::begin_and_arm() {

@@ -17,13 +17,20 @@ bool RailAttendance::take_left_reads() {
 
 bool RailAttendance::capped() const { return engine_.recovery.capped(); }
 
-void RailAttendance::want_transfers() { wanted_ |= engine_.moves_at_once() && !engine_.in_progress(); }
+void RailAttendance::want_transfers() { wanted_ |= !engine_.in_progress(); }
 
 void RailAttendance::begin_transfers() {
   if (engine_.in_progress() || !std::exchange(wanted_, false)) return;
   begin_turn(ProgramState::begins);
   engine_.begin_transfers();
   end_turn();
+}
+
+// What can take another path later still can: the program may wait next.
+void RailAttendance::begin_transfers(Nanoseconds now) {
+  if (engine_.in_progress() || !std::exchange(wanted_, false)) return;
+  engine_.context.now = now;
+  engine_.begin_added_transfers();
 }
 
 void RailAttendance::note_interrupts(std::uint64_t useful, std::uint64_t useless, std::uint64_t suppressed) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "base/time.h"
 #include "rails/decision/finish_choice.h"
 
 namespace hawser {
@@ -23,8 +24,12 @@ class RailAttendance {
   bool take_left_reads();
   // Something was wanted outside of a pass. The call that wants it makes one, if it waits.
   void want_transfers();
+  void note_pass() { wanted_ = false; }
   // Else it says so at its end: what was wanted begins, together.
+  bool wants_transfers() const { return wanted_; }
   void begin_transfers();
+  // The same where nothing goes on while the program computes, so that more cannot be left for then.
+  void begin_transfers(Nanoseconds now);
   // Whether connections are closed on purpose, so that others ask something of a program that computes.
   bool capped() const;
   // What the process counts of the interrupts that it armed for (RailCounters).

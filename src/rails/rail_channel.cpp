@@ -107,7 +107,7 @@ void RailChannel::fetch(ProcessIndex process, const ExposeToken& token, const By
   // If the program computes now, nobody else begins it.
   engine_->context.wake_sleeper();
   // The sender is told at once that nothing is wanted.
-  if (into.size == 0) attendance_.begin_transfers();
+  if (into.size == 0 && engine_->moves_at_once()) attendance_.begin_transfers();
 }
 
 RemoteMemory* RailChannel::remote_memory() {
@@ -123,6 +123,7 @@ void RailChannel::give_up(ProcessIndex process, const Error& error, TransportEve
 }
 
 bool RailChannel::progress(TransportEvents& events, Nanoseconds now) {
+  attendance_.note_pass();
   return engine_->progress(events, now);
 }
 

@@ -30,12 +30,17 @@ struct RailEngine {
   bool progress(TransportEvents& channel_events, Nanoseconds now);
   void give_up(ProcessIndex process, const Error& error, TransportEvents& channel_events);
   bool in_progress() const { return context.events != nullptr; }
-  // Whether transfers are to begin outside of progress, too.
+  // Whether transfers go on while the program computes.
   bool moves_at_once() const { return moves_at_once_; }
   // Outside of progress: lets bytes move that were asked for.
   void begin_transfers() {
     rendezvous.send_answers();
     stripes.progress();
+  }
+  // The same of what was asked for since the last pass only.
+  void begin_added_transfers() {
+    rendezvous.send_added_answers();
+    stripes.post_added_reads();
   }
   Nanoseconds deadline() const;
   // Whether something goes on only when requests of this process are complete.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/list_tail.h"
 #include "base/planted_bug.h"
 
 namespace hawser {
@@ -51,7 +52,9 @@ void StripedTransfer::reset() {
 
 void StripeEngine::add(StripedTransfer& transfer, const ByteRange& range) {
   transfer.rest_.push_back(range);
-  if (!transfer.link_.linked()) list_of(transfer).push_back(&transfer);
+  if (transfer.link_.linked()) return;
+  list_of(transfer).push_back(&transfer);
+  added_reads_ += transfer.direction_ == Direction::read;
 }
 
 void StripeEngine::begin(StripedTransfer& transfer, const ByteRange& range) {
@@ -81,16 +84,23 @@ void StripeEngine::withdraw(StripedTransfer& transfer) {
 
 bool StripeEngine::post_all() {
   backed_up_.clear();
-  bool moved = post_all(to_write_);
-  if (read_tokens_ > 0) moved |= post_all(to_read_);
+  added_reads_ = 0;
+  bool moved = post_from(to_write_, to_write_.front());
+  if (read_tokens_ > 0) moved |= post_from(to_read_, to_read_.front());
   finishes_.post();
   return moved;
 }
 
+void StripeEngine::post_added_reads() {
+  StripedTransfer* const first = first_of_last(to_read_, std::exchange(added_reads_, 0));
+  if (read_tokens_ > 0) post_from(to_read_, first);
+  finishes_.post();
+}
+
 // A transfer whose peer has no room now does not hold up the others.
-bool StripeEngine::post_all(TransferList& list) {
+bool StripeEngine::post_from(TransferList& list, StripedTransfer* first) {
   bool moved = false;
-  for (StripedTransfer* transfer = list.front(); transfer != nullptr;) {
+  for (StripedTransfer* transfer = first; transfer != nullptr;) {
     StripedTransfer* const next = list.next(transfer);
     if (transfer->peer_->paths().ready() == 0)
       (void)transfer->peer_->room();  // it is connected with

@@ -50,6 +50,9 @@ class StripeEngine {
     const bool posted = to_write_.empty() && to_read_.empty() ? false : post_all();
     return confirmations_.progress() || posted;
   }
+  // Posts what can be posted of the reads that were added since the last pass, outside of one. Nothing was
+  // done since then, so those that waited before still have no room.
+  void post_added_reads();
   // Has what was put to this peer confirmed as soon as can be.
   void confirm_now(VirtualChannel& peer) { confirmations_.confirm_now(peer); }
 
@@ -95,7 +98,7 @@ class StripeEngine {
     std::int64_t longest = 0;  // bytes of a stripe
   };
   bool post_all();
-  bool post_all(TransferList& list);
+  bool post_from(TransferList& list, StripedTransfer* first);
   bool backed_up(const StripedTransfer& transfer) const;
   bool post(StripedTransfer& transfer);
   bool post_light(StripedTransfer& transfer);
@@ -132,7 +135,8 @@ class StripeEngine {
   ReadFinishes finishes_;
   std::int64_t read_tokens_;
   TransferList to_write_;
-  TransferList to_read_;  // first come, first served
+  TransferList to_read_;          // first come, first served
+  std::int64_t added_reads_ = 0;  // transfers at the end of it, at most, since the last pass
   IntrusiveList<StripedTransfer, &StripedTransfer::written_> written_;
   std::vector<const VirtualChannel*> backed_up_;  // in this pass: no later write to them may be begun
 };

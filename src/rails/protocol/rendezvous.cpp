@@ -5,6 +5,7 @@
 
 #include "base/crc32c.h"
 #include "base/failure.h"
+#include "base/list_tail.h"
 #include "base/planted_bug.h"
 
 namespace hawser {
@@ -34,8 +35,8 @@ std::span<const std::byte> bytes_of(const Body& body) {
 
 // The transfers whose peers have a path; one whose peer has no room does not hold up the others.
 template <class List, class Visit>
-void for_each_reached(List& list, Visit&& visit) {
-  for (RendezvousTransfer* transfer = list.front(); transfer != nullptr;) {
+void for_each_reached(List& list, RendezvousTransfer* first, Visit&& visit) {
+  for (RendezvousTransfer* transfer = first; transfer != nullptr;) {
     RendezvousTransfer* const next = list.next(transfer);
     if (transfer->peer().paths().ready() > 0)
       visit(*transfer);
@@ -167,8 +168,7 @@ void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const Byt
   fetch->size = into.size;
   if (into.size == 0) {
     landed_.push_back({end, false});
-    fetch->state = RendezvousTransfer::State::answering;
-    to_answer_.push_back(fetch);
+    await_answer(*fetch);
     return;
   }
   // Only the whole can be checked. A part comes in packets, which have checksums of their own.
@@ -181,9 +181,14 @@ void Rendezvous::fetch(VirtualChannel& peer, const ExposeToken& token, const Byt
     if (takes_finishes(*fetch)) fetch->want_finishes(fetch->other);
     stripes_.add(*fetch, {0, fetch->size});
   } else {
-    fetch->state = RendezvousTransfer::State::answering;
-    to_answer_.push_back(fetch);
+    await_answer(*fetch);
   }
+}
+
+void Rendezvous::await_answer(Fetch& fetch) {
+  fetch.state = RendezvousTransfer::State::answering;
+  to_answer_.push_back(&fetch);
+  ++added_answers_;
 }
 
 bool Rendezvous::tell_done(Fetch& fetch) {
@@ -392,8 +397,7 @@ void Rendezvous::end_fetch(Fetch& fetch) {
     stripes_.withdraw(fetch);
     fetches_.release(fetch);
   } else {
-    fetch.state = RendezvousTransfer::State::answering;
-    to_answer_.push_back(&fetch);
+    await_answer(fetch);
   }
   tell(end, {});
 }
@@ -410,18 +414,21 @@ bool Rendezvous::progress() {
   if (!ends_.empty()) moved |= tell_ends();
   grants_.end_silent(context_.now);
   moved |= send_answers();
-  for_each_reached(in_packets_, [&](RendezvousTransfer& exposure) {
+  for_each_reached(in_packets_, in_packets_.front(), [&](RendezvousTransfer& exposure) {
     moved |= send_packets(static_cast<Exposure&>(exposure));
   });
   return moved;
 }
 
-bool Rendezvous::send_answers() {
+bool Rendezvous::send_answers(RendezvousTransfer* first) {
   bool moved = false;
-  for_each_reached(to_answer_,
+  added_answers_ = 0;
+  for_each_reached(to_answer_, first,
                    [&](RendezvousTransfer& fetch) { moved |= answer(static_cast<Fetch&>(fetch)); });
   return moved;
 }
+
+void Rendezvous::send_added_answers() { send_answers(first_of_last(to_answer_, added_answers_)); }
 
 void Rendezvous::report_landed() {
   while (!landed_.empty()) {

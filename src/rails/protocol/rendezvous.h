@@ -31,7 +31,9 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   // Sends what can be sent, and reports what ended.
   bool progress();
   // The former, of answers only: also outside of progress.
-  bool send_answers();
+  bool send_answers() { return send_answers(to_answer_.front()); }
+  // Of those that became due since the last pass.
+  void send_added_answers();
   bool awaits_room() const { return !to_answer_.empty() || !in_packets_.empty(); }
   // A connection to the peer is gone, and what came over it has been handled: of exposed bytes that it reads,
   // a read finish may be lost.
@@ -94,6 +96,8 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   Fetch* written_fetch(VirtualChannel& peer, const TransferName& name, const ByteRange& range);
   void arrived(Fetch& fetch, const ByteRange& range);
 
+  bool send_answers(RendezvousTransfer* first);
+  void await_answer(Fetch& fetch);
   bool answer(Fetch& fetch);
   bool tell_done(Fetch& fetch);
   bool tell_key(const Untold& untold);
@@ -118,6 +122,7 @@ class Rendezvous final : private PacketHandler, private StripeOwner {
   TransferTable<Fetch> fetches_;       // what is or may be fetched to here
   using WaitingList = IntrusiveList<RendezvousTransfer, &RendezvousTransfer::link>;
   WaitingList to_answer_;   // fetches
+  int added_answers_ = 0;   // at the end of it, at most, since the last pass
   WaitingList in_packets_;  // exposures
   WriteGrants grants_;
   std::vector<int> readable_;  // by process: exposures that it may read
