@@ -29,6 +29,19 @@ void scatter(int, int, int bytes, std::vector<char>& out, std::vector<char>& in)
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+// Rank 0 sends 64 messages to the last rank and hears that they are there.
+void window(int rank, int ranks, int bytes, std::vector<char>& out, std::vector<char>& in) {
+  if (rank != 0 && rank != ranks - 1) return;
+  std::vector<MPI_Request> requests(64);
+  char done = 0;
+  for (MPI_Request& request : requests)
+    rank == 0 ? MPI_Isend(out.data(), bytes, MPI_BYTE, ranks - 1, 0, MPI_COMM_WORLD, &request)
+              : MPI_Irecv(in.data(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
+  MPI_Waitall(64, requests.data(), MPI_STATUSES_IGNORE);
+  rank == 0 ? MPI_Recv(&done, 1, MPI_BYTE, ranks - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+            : MPI_Send(&done, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+}
+
 struct Case {
   const char* name;
   int ranks;
@@ -126,6 +139,10 @@ TEST(PathChoice, SmallMessagesToManyTakeBothRails) {
   const double one = time_of(which, "1", "1");
   which.rails = 2;
   EXPECT_LE(time_of(which, "1", "1"), 0.7 * one);
+  Case many{"window", 2, "fat-tree-144", tree, window, 4096, 20};
+  const double many_by_one = time_of(many, "1", "1");
+  many.rails = 2;
+  EXPECT_LE(time_of(many, "1", "1"), 0.6 * many_by_one);
 }
 
 // The slow rail's port says how slow it is, which short messages find out late: they took 2.2 times as long.
@@ -139,6 +156,18 @@ TEST(PathChoice, ASlowRailIsKnownByItsPort) {
     which.rails = 2;
     which.parameters += slow;
     EXPECT_LE(time_of(which, "1", "1"), (bytes == 16384 || bytes == 65536 ? 1.45 : 1.02) * alone) << bytes;
+  }
+}
+
+// Small messages find out by themselves that the network behind a port is slower than the port.
+TEST(PathChoice, SmallMessagesKnowASlowRail) {
+  const std::string slow = "\nlink LEAF1-1:3 rate 100MB/s\nlink LEAF1-1:4 rate 100MB/s\n";
+  for (const int bytes : {64, 512, 4096, 8192}) {
+    Case which{"window", 3, "fat-tree", tree, window, bytes, 20};
+    const double alone = time_of(which, "1", "1");
+    which.rails = 2;
+    which.parameters += slow;
+    EXPECT_LE(time_of(which, "1", "1"), 1.02 * alone) << bytes;
   }
 }
 

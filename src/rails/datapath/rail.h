@@ -84,12 +84,12 @@ class PollTimes {
  public:
   // A pass of polling took so many completions of a queue of `depth`; none is left if `end`.
   void note(std::int32_t count, bool end, Nanoseconds now) {
-    polled_before_ = polled_;
+    if (taken_since_end_ == 0) polled_before_ = polled_;
     polled_ = now;
     if (count > 0) found_ = now;
     taken_since_end_ = end ? 0 : std::min(taken_since_end_ + count, depth_);
   }
-  // Last, and the time before; -1: never.
+  // Last, and when what the last pass found was not there yet: the end of the queue was seen then; -1: never.
   Nanoseconds polled() const { return polled_; }
   Nanoseconds polled_before() const { return polled_before_; }
   // When completions were found last; -1: never.

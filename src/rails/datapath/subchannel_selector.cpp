@@ -136,7 +136,9 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
     const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
     view.bytes_queued = subchannel.rail.traffic.queued().of(load);
     view.bytes_on_it = subchannel.traffic.queued().of(load);
-    view.packet_wait = std::max<Nanoseconds>(subchannel.rail.traffic.packets_until - context_.now, 0);
+    view.packet_rate =
+        static_cast<double>(second) / static_cast<double>(subchannel.traffic.packet_flow.ns_per_byte());
+    view.packet_wait = std::max<Nanoseconds>(packet_wait(subchannel), 0);
     if (oldest != nullptr && !counts_as_packet(*oldest) && !subchannel.rail.polling.may_have_backlog()) {
       const Nanoseconds polled = subchannel.rail.polling.polled();
       view.bytes_per_second = weights_.weight(subchannel.index, oldest->size, oldest->posted, polled);

@@ -3,6 +3,7 @@
 // that the policy looked at.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -107,9 +108,16 @@ class SubchannelSelector {
            s->traffic.outstanding < choice.hold.most_requests && s->traffic.bytes_queued == 0 &&
            s->traffic.packet_bytes >= choice.hold.least_ahead &&
            s->rail.traffic.bytes_queued <= choice.hold.most_queued &&
-           s->rail.traffic.packets_until - context_.now <= choice.hold.most_wait &&
-           choice.weights == weights_.changes() && choice.traffic == traffic &&
-           s->machine().state() == SubchannelState::ready && s->room_for(1, depth_);
+           packet_wait(*s) <= choice.hold.most_wait && choice.weights == weights_.changes() &&
+           choice.traffic == traffic && s->machine().state() == SubchannelState::ready &&
+           s->room_for(1, depth_);
+  }
+  // Until a packet that is posted now leaves: by the rate of the port, for packets to all peers, or by what
+  // this peer's own took.
+  Nanoseconds packet_wait(const Subchannel& subchannel) const {
+    const SubchannelTraffic& traffic = subchannel.traffic;
+    return std::max(subchannel.rail.traffic.packets_until - context_.now,
+                    traffic.packet_flow.wait(traffic.packet_bytes));
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   PathSpread& spread_of(const Subchannel& subchannel) {

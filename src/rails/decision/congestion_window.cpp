@@ -10,6 +10,10 @@ std::uint32_t microseconds(Nanoseconds time) {
   return static_cast<std::uint32_t>(std::min<Nanoseconds>(time / microsecond + 1, UINT32_MAX));
 }
 
+// From here on a request tells that a path is slow: beside two of the largest packets, and in so long a time
+// that it matters little how seldom a process reads the clock while it has much to do.
+constexpr std::int64_t telling_bytes = 16384;
+constexpr Nanoseconds telling_time = 50 * microsecond;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 32;
 
 }  // namespace
@@ -22,11 +26,12 @@ void CongestionWindow::on_done(std::int64_t bytes, std::int64_t delivered_before
   latest_.take(delivered_ - delivered_before, now - posted);
   pending_ = true;
   round_over_ |= posted >= round_began_;
+  many_ |= delivered_ - delivered_before >= telling_bytes;
   now_ = now;
 }
 
 void CongestionWindow::take_sample(std::int64_t under_way) {
-  const Sample sample = under_way > 0 ? latest_ : earliest_;
+  const Sample most_time = latest_, least_time = earliest_, sample = under_way > 0 ? most_time : least_time;
   earliest_ = latest_ = {};
   pending_ = false;
   if (now_ - second_began_ >= second) {
@@ -37,7 +42,11 @@ void CongestionWindow::take_sample(std::int64_t under_way) {
   if (sample.longest >= slowest_us_ * microsecond) slowest_us_ = microseconds(sample.longest);
   shortest_ = std::min(shortest_, sample.shortest);
   fastest_ = std::max(fastest_, sample.rate);
-  if (sample.large > 0) rate_ = sample.large;
+  if (sample.large > 0) {
+    rate_ = sample.large;
+    judge_pace(most_time, least_time);
+  }
+  many_ = false;
   longest_ = std::max(longest_, sample.longest);
   if (!round_over_) return;
   const Nanoseconds target = shortest_ + settings_.queueing;
@@ -47,6 +56,14 @@ void CongestionWindow::take_sample(std::int64_t under_way) {
   fastest_ = 0;
   longest_ = 0;
   round_began_ = now_;
+}
+
+// The true pace lies between the two. What took about as long as the shortest request tells no pace: the path
+// had nothing else to do.
+void CongestionWindow::judge_pace(const Sample& most_time, const Sample& least_time) {
+  if (ns_per_byte_ > 0) ns_per_byte_ = std::min(ns_per_byte_, 1 / most_time.large);
+  if (many_ && least_time.longest > std::max(2 * shortest_, telling_time))
+    ns_per_byte_ = std::max(ns_per_byte_, 1 / least_time.large);
 }
 
 // To what the path moves in this time.
@@ -64,9 +81,9 @@ void CongestionWindow::on_failed() {
   shortest_ = never;
   slowest_us_ = slowest_before_us_ = 0;
   earliest_ = latest_ = {};
-  rate_ = fastest_ = 0;
+  rate_ = fastest_ = ns_per_byte_ = 0;
   longest_ = 0;
-  pending_ = round_over_ = limited_ = false;
+  pending_ = round_over_ = many_ = limited_ = false;
 }
 
 }  // namespace hawser

@@ -58,6 +58,14 @@ class CongestionWindow {
     limited_ = true;
     return false;
   }
+  // How long a byte takes where many were under way and had to wait; 0 as long as none were. A port may be
+  // faster than the network behind it.
+  float ns_per_byte() const { return ns_per_byte_; }
+  // How long a request that is posted now would wait for so many bytes ahead of it, by that.
+  Nanoseconds wait(std::int64_t under_way) const {
+    const auto moved = static_cast<Nanoseconds>(static_cast<float>(under_way) * ns_per_byte_);
+    return moved > shortest_ ? moved - shortest_ : 0;
+  }
   // Begins with what is known of another way to the same peer.
   void begin_as(const CongestionWindow& other) { bytes_ = std::max(bytes_, other.bytes_); }
   // Bytes of all requests that were done; to be kept with each request that is posted.
@@ -95,14 +103,17 @@ class CongestionWindow {
   }
   void take_sample(std::int64_t under_way);
   void resize(Nanoseconds target);
+  void judge_pace(const Sample& most_time, const Sample& least_time);
 
   const FlowSettings& settings_;
   std::int64_t bytes_;
   std::int64_t delivered_ = 0;
   bool limited_ = false;     // since the last change something had to wait
   bool pending_ = false;     // something was done since the last judgement,
-  bool round_over_ = false;  // and was posted in this round trip
+  bool round_over_ = false;  // and was posted in this round trip,
+  bool many_ = false;        // and as many bytes as two of the largest packets have were under way
   float rate_ = 0;
+  float ns_per_byte_ = 0;                                 // where requests were seen to wait
   float fastest_ = 0;                                     // rate in this round trip
   Sample earliest_, latest_;                              // that, done as early as possible, or now
   Nanoseconds longest_ = 0;                               // time

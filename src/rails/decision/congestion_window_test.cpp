@@ -141,5 +141,43 @@ TEST(CongestionWindow, AdmitsOnePacketAlways) {
   EXPECT_FALSE(window.admits(101, 8092));
 }
 
+// One that has nothing to do moves little, and yet a request would not wait for it.
+TEST(CongestionWindow, SaysHowLongARequestWouldWaitWhereSomeWereSeenToWait) {
+  CongestionWindow window(settings);
+  EXPECT_EQ(window.wait(1 << 20), 0);
+  Path path(1e9);
+  for (int i = 0; i < 4; ++i) path.move(window, 1024);
+  EXPECT_EQ(window.wait(1 << 20), 0);
+  path.move(window, 1 << 20);
+  window.room(1, 0);
+  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20)), 1.05e6, 0.1e6);
+  EXPECT_EQ(window.wait(1024), 0);
+}
+
+TEST(CongestionWindow, LearnsThatAPathBecameSlowerOrFaster) {
+  CongestionWindow window(settings);
+  Path path(1e9);
+  path.move(window, 1 << 20);
+  path.set_rate(1e8);
+  path.move(window, 1 << 20);
+  window.room(1, 0);
+  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20)), 1.05e7, 0.1e7);
+  path.set_rate(1e9);
+  path.move(window, 1 << 20);
+  window.room(1, 0);
+  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20)), 1.05e6, 0.1e6);
+  window.on_failed();
+  EXPECT_EQ(window.wait(1 << 20), 0);
+}
+
+// All are found done at once, so they may have been done long before.
+TEST(CongestionWindow, DoesNotTakeALateLookForASlowPath) {
+  CongestionWindow window(settings);
+  for (Nanoseconds now = 0; now < 10 * millisecond; now += millisecond)
+    window.on_done(4096, window.delivered(), now, now + 10 * microsecond, now + millisecond);
+  window.room(1, 0);
+  EXPECT_EQ(window.wait(4096), 0);
+}
+
 }  // namespace
 }  // namespace hawser

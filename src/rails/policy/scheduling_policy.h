@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -34,7 +35,8 @@ struct SubchannelView {
   std::int64_t bytes_queued = 0;          // posted by this process on the whole rail, not completed
   std::int64_t bytes_on_it = 0;           // of these, on this subchannel
   std::int64_t packets_on_it = 0;         // bytes of packets, which bytes_queued has not
-  Nanoseconds packet_wait = 0;            // until those of all peers have left the rail's port
+  double packet_rate = INFINITY;          // bytes per second, where packets were seen to be slow
+  Nanoseconds packet_wait = 0;            // until those ahead of one that is posted now have left
   std::int32_t requests_queued = 0;       // on this subchannel
   Nanoseconds latency = 2 * microsecond;  // of a stripe of no length, with its FIN: known or a guess
 };
@@ -77,7 +79,7 @@ struct PacketHold {
   std::int64_t most_bytes = INT64_MAX;
   std::int64_t most_queued = INT64_MAX;
   std::int32_t most_requests = INT32_MAX;
-  Nanoseconds most_wait = INT64_MAX / 2;  // for packets of all peers that were posted on the rail before
+  Nanoseconds most_wait = INT64_MAX / 2;  // SubchannelView::packet_wait
   std::int64_t least_ahead = 0;           // bytes of packets that are under way on the subchannel
 };
 inline constexpr std::int32_t any_packets = INT32_MAX;

@@ -59,6 +59,21 @@ TEST(SmallMessages, DoNotWaitForThoseToOtherPeers) {
   EXPECT_EQ(choose(), static_cast<int>(1 - home));
 }
 
+// Many to one peer keep their order for a while, and then take what is idle.
+TEST(SmallMessages, OfAWindowTakeBothRails) {
+  auto views = two_rails(1e9, 0);
+  const auto automatic = std::move(make_scheduling_policy("auto", 0)).value();
+  const auto choose = [&] { return automatic->choose(2048, TrafficClass::nonblocking, views); };
+  const auto first = static_cast<std::size_t>(choose());
+  views[first].packets_on_it = 2048;
+  views[first].packet_wait = 15'000;
+  EXPECT_EQ(choose(), static_cast<int>(first));
+  views[first].packet_wait = 25'000;
+  EXPECT_EQ(choose(), static_cast<int>(1 - first));
+  views[1 - first].packet_wait = 25'000;
+  EXPECT_EQ(choose(), static_cast<int>(1 - first));
+}
+
 // The processes of a collective operation send in the same order, and meet at no receiver if all choose
 // alike.
 TEST(SmallMessages, BeginOnTheSameRailInAllProcesses) {
