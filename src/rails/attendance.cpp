@@ -29,7 +29,7 @@ void RailAttendance::begin_transfers() {
 // What can take another path later still can: the program may wait next.
 void RailAttendance::begin_transfers(Nanoseconds now) {
   if (engine_.in_progress() || !std::exchange(wanted_, false)) return;
-  engine_.context.now = now;
+  advance_time(engine_.context, now);
   engine_.begin_added_transfers();
 }
 

@@ -48,8 +48,22 @@ void RailEngine::give_up(ProcessIndex process, const Error& error, TransportEven
   context.events = nullptr;
 }
 
+void RailEngine::read_clock_if_needed() {
+  bool needed = false;
+  for (const auto& rail : resources.rails) {
+    RailTraffic& traffic = rail->traffic;
+    if (!traffic.timing()) [[likely]]
+      continue;
+    needed = true;
+    // It failed, or was given up.
+    if (traffic.timed != RailTraffic::none_timed && resources.entries.find(traffic.timed) == nullptr)
+      traffic.timed = RailTraffic::none_timed;
+  }
+  if (needed) read_clock(context);
+}
+
 bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
-  context.now = now;
+  advance_time(context, now);
   // What came since the last pass took entries.
   if (resources.entries.taken() != taken_at_end_) resources.check_counts();
   if (!recovery.started()) [[unlikely]] {
@@ -58,6 +72,7 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   }
   context.events = &channel_events;
   bool moved = false;
+  read_clock_if_needed();
   for (const auto& rail : resources.rails)
     if (schedule.to_be_polled(*rail)) moved |= completions.poll(*rail) > 0;
   if (recovery.multicast().active()) moved |= recovery.multicast().receive();

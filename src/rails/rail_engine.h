@@ -69,6 +69,7 @@ struct RailEngine {
  private:
   RailEngine(const RailSettings& settings, AddressExchange& exchange, const Knobs& knobs, std::uint64_t seed);
   void show_weights();
+  void read_clock_if_needed();
 
   const bool moves_at_once_;
   std::uint32_t passes_ = 0;

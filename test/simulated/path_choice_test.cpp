@@ -111,6 +111,19 @@ TEST(PathChoice, FourPathsAreMuchFasterWhereRoutesCollide) {
             << which.name << ", " << seed << ", " << paths;
 }
 
+// Of 100 Gb/s, where a message of 256 KiB takes 21 us.
+TEST(PathChoice, FastLinksFindAFreePathToo) {
+  const std::string fast = "link-rate 12.5GB/s chunk 4K lmc 2 link-latency 100ns switch-latency 140ns ";
+  const Case even{"ring", 24, "fat-tree-144", fast, ring, 64 << 10, 3};
+  EXPECT_LE(time_of(even, "auto", "auto"), 1.02 * time_of(even, "1", "1"));
+  for (const char* seed : {"shuffle-seed 3", "shuffle-seed 5"}) {
+    const Case uneven{"ring", 24, "fat-tree-144", fast + seed, ring, 256 << 10, 40};
+    EXPECT_LE(time_of(uneven, "auto", "auto"), 0.75 * time_of(uneven, "1", "1")) << seed;
+  }
+  const Case all{"all-to-all", 24, "fat-tree-144", fast + "shuffle-seed 3", all_to_all, 256 << 10, 6};
+  EXPECT_LE(time_of(all, "auto", "auto"), 0.8 * time_of(all, "1", "1"));
+}
+
 TEST(PathChoice, TwoEnginesAreUsedWhereOneIsSlowerThanThePort) {
   const Case slow{"ping",
                   2,

@@ -48,6 +48,12 @@ rdma::SendRequest PacketSender::request(const Subchannel& subchannel, const Work
 
 bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
   const rdma::SendRequest request = make_request(subchannel, entry, fenced);
+  RailTraffic& traffic = subchannel.rail.traffic;
+  const bool timed = belongs_to_long(entry.packet_kind) && traffic.timed == RailTraffic::none_timed;
+  if (timed) {
+    read_clock(context_);
+    traffic.timed = entry.work_id();
+  }
   entry.posted = context_.now;
   entry.watched = 0;
   entry.before.delivered = subchannel.traffic.packet_flow.delivered();
@@ -64,7 +70,7 @@ bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
   entry.ordinal = subchannel.traffic.sent++;
   resources_.entries.place(entry, WorkEntry::Place::in_flight);
   subchannel.add(entry);
-  subchannel.rail.traffic.on_packet(entry.bytes, context_.now);
+  traffic.on_packet(entry.bytes, context_.now);
   context_.wake_sleeper();
   return true;
 }

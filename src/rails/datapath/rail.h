@@ -68,6 +68,11 @@ struct RailTraffic {
     packets_until = std::max(packets_until, now) + static_cast<Nanoseconds>(bytes * ns_per_byte);
   }
 
+  // Whether the clock is to be read in each pass.
+  bool timing() const { return bytes_queued > 0 || timed != none_timed; }
+
+  static constexpr std::uint64_t none_timed = UINT64_MAX;
+  std::uint64_t timed = none_timed;  // work id of the packet whose time is taken
   SpreadHints spread;
   std::int64_t bytes_queued = 0;  // of stripes
   std::int64_t bytes_read = 0;    // of these, such as are read

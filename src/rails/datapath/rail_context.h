@@ -2,6 +2,7 @@
 // progress, the counters, and where to report. Plain data; it knows no other part.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -65,5 +66,12 @@ struct RailContext {
   SilenceSettings silence;
   FlowSettings stripe_flow, port_flow, packet_flow;
 };
+
+// The process reads the clock once in many passes, which is not enough where the time of a request counts.
+inline void read_clock(RailContext& context) {
+  if (context.settings.clock != nullptr) context.now = context.settings.clock->now();
+}
+// A time that the process has read may be older than that.
+inline void advance_time(RailContext& context, Nanoseconds now) { context.now = std::max(context.now, now); }
 
 }  // namespace hawser

@@ -296,6 +296,7 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   entry.offset = range.offset;
   entry.size = range.size;
   entry.bytes = static_cast<std::uint32_t>(range.size);  // of a light one
+  if (rail.traffic.bytes_queued == 0) read_clock(context_);
   entry.posted = context_.now;
   entry.watched = 0;
   entry.before.queued = subchannel.traffic.queued().of(load_of(transfer));

@@ -61,6 +61,9 @@ class SubchannelSelector {
           spread_of(subchannel)
               .on_posted(entry.size, subchannel.rail.traffic.bytes_queued, context_.now, movable);
   }
+  void on_packet_timed(const Subchannel& subchannel, Nanoseconds time) {
+    if (several()) spread_of(subchannel).on_packet(time);
+  }
   void on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry);
   // Whether some are wanted that are not open: the next one.
   struct Wanted {

@@ -30,11 +30,13 @@ constexpr double nearly_all = 0.95;
 // others who keep to one path gains less than these do. Then they bear more.
 constexpr double much_better = 2;
 constexpr int least_samples = 3, disappointed = 16, longest_patience = 256;
-// Time of a sample, if it began with nothing under way, in which perhaps no data moved.
-constexpr Nanoseconds latency = 10 * microsecond;
 constexpr Nanoseconds longest_sample = 100 * microsecond;
-// In less time than that latency counts for too much.
-constexpr double shortest_sample = 30e-6;
+// Time of a sample, if it began with nothing under way, in which perhaps no data moved, at most.
+constexpr Nanoseconds longest_latency = 10 * microsecond;
+// Shorter samples tell nothing: the latency counts for too much, and so do the switches that each take a
+// packet as a whole.
+constexpr Nanoseconds least_sample = 4 * microsecond;
+constexpr double least_bytes = 32768;
 // When a sample ended must be known to this part of its time.
 constexpr Nanoseconds sharpness = 8;
 
@@ -190,9 +192,8 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   const bool uneven = course_.way == Spread::one && sample_.stripes % course_.engines != 0;
   if (sample_.queued > 0 && (time < longest_sample || uneven)) return;
   const bool sharp = (stripe.now - stripe.not_before) * sharpness <= time;
-  const auto bytes = static_cast<double>(sample_.done);
   if (sample_.alone && open(course_.way, course_.path, course_.engines) && sharp && time > 0 &&
-      bytes >= shortest_sample * nominal_)
+      static_cast<double>(sample_.done) >= shortest_sample())
     note(rate_of(time), hints);
   count_sample();
   sample_.done = 0;
@@ -202,8 +203,16 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   follow();
 }
 
+// In bytes.
+double PathSpread::shortest_sample() const {
+  constexpr Nanoseconds most = 3 * longest_latency;
+  const Nanoseconds time = latency_ == 0 ? most : std::clamp(latency_ * 3 / 2, least_sample, most);
+  return std::max(nominal_ * static_cast<double>(time) / static_cast<double>(second), least_bytes);
+}
+
 double PathSpread::rate_of(Nanoseconds time) const {
-  if (sample_.fresh) time -= std::min(latency, time / 4);
+  if (sample_.fresh)
+    time -= std::max(std::min(longest_latency, time / 4), std::min({latency_, longest_latency, time / 2}));
   const double seconds = static_cast<double>(time) / static_cast<double>(second);
   return std::min(1.0, static_cast<double>(sample_.done) / nominal_ / seconds);
 }

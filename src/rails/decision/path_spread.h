@@ -92,6 +92,11 @@ class PathSpread {
   // choice of a way and a path it belongs to.
   std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now, std::int64_t movable);
   void on_done(const StripeDone& done, SpreadHints& hints);
+  // How long a small packet took, both ways. Others may have been ahead of it, so short times count; the
+  // least rises slowly, for it may have become longer.
+  void on_packet(Nanoseconds time) {
+    latency_ = time < latency_ || latency_ == 0 ? time : latency_ + (time - latency_) / 256;
+  }
 
   // The bit of a connection, of so many engines of each path.
   static ConnectionSet connection(int path, int engine, int engines) {
@@ -137,6 +142,7 @@ class PathSpread {
   bool still_changing(const StripeDone& stripe);
   double value(Spread way, const SpreadHints& hints) const;
   double rate_of(Nanoseconds time) const;
+  double shortest_sample() const;
   void note(double rate, SpreadHints& hints);
   void judge_path(double rate, const SpreadHints& hints);
   void choose_way(const SpreadHints& hints);
@@ -158,6 +164,7 @@ class PathSpread {
   std::uint16_t paths_;
   std::uint16_t engines_;
   double nominal_;
+  Nanoseconds latency_ = 0;  // 0: not known
   Random random_;
   EngineChoice choice_of_engines_;
 

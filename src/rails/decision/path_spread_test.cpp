@@ -149,6 +149,24 @@ TEST(PathSpread, DoesNotJudgeWhatItCannotTell) {
   EXPECT_EQ(spread.way(), Spread::one);
 }
 
+// 128 KiB take 10 us of a fast port, and here twice that, beside a latency that may be as long.
+TEST(PathSpread, JudgesShortTimesWhereItKnowsTheLatency) {
+  const auto way_after = [](Nanoseconds latency, bool known) {
+    SpreadHints hints;
+    PathSpread spread(4, 1, 12.5e9, 1);
+    for (Nanoseconds now = 0; now < 10 * millisecond; now += 100 * microsecond) {
+      if (known) spread.on_packet(latency);
+      spread.on_posted(131072, 0, now, 0);
+      const Nanoseconds done = now + latency + 2 * 10'486;
+      spread.on_done({131072, 0, 0, done, done}, hints);
+    }
+    return spread.way();
+  };
+  EXPECT_EQ(way_after(4 * microsecond, true), Spread::all);
+  EXPECT_EQ(way_after(4 * microsecond, false), Spread::one);
+  EXPECT_EQ(way_after(10 * microsecond, true), Spread::one);
+}
+
 TEST(PathSpread, JudgesAStreamThatNeverEndsByWhatTheNewPathDid) {
   SpreadHints hints;
   PathSpread spread(2, 1, port, 1);

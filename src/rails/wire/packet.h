@@ -42,6 +42,10 @@ enum class PacketKind : std::uint8_t {
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
 inline bool sequenced(PacketKind kind) { return kind <= PacketKind::window_keys; }
+// Whether it is one of the few small packets of a long message.
+inline bool belongs_to_long(PacketKind kind) {
+  return kind == PacketKind::start || kind == PacketKind::reply || kind == PacketKind::done;
+}
 // Whether the sender waits for what the receiver's software makes of the packet, so that a receiver that
 // computes is interrupted (a solicited event; S06, selective interrupt). Of those that only fill the window,
 // now and then one, for a credit.
