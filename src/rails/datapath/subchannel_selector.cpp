@@ -84,7 +84,8 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   const Nanoseconds not_before = context_.waited ? context_.now : polling.polled_before();
   RailTraffic& traffic = subchannel.rail.traffic;
   PathSpread& spread = spread_of(subchannel);
-  spread.on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now},
+  spread.on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now,
+                  subchannel.place.engine},
                  traffic.spread);
   restless_ = spread.restless();
   look_for_wanted();

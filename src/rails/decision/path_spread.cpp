@@ -14,6 +14,8 @@ constexpr double clearly = 1.1;
 // Who reaches so much of the port tries no other way.
 constexpr double well = 0.6;
 constexpr double port_best_keep = 0.998;
+// Flows that meet get half of a link or less. More than that soon is taken for what a bus leaves of the port.
+constexpr double of_two_flows = 2.0 / 3, bus_keep = 0.95;
 // Samples between trials of other ways, doubled from the first to the second.
 constexpr int first_rest = 16, longest_rest = 256;
 // Of short messages, before a single path is tried again.
@@ -31,6 +33,7 @@ constexpr double nearly_all = 0.95;
 constexpr double much_better = 2;
 constexpr int least_samples = 3, disappointed = 16, longest_patience = 256;
 constexpr Nanoseconds longest_sample = 100 * microsecond;
+constexpr int stripes_of_engine = 4;  // of several engines, at least
 // Time of a sample, if it began with nothing under way, in which perhaps no data moved, at most.
 constexpr Nanoseconds longest_latency = 10 * microsecond;
 // Shorter samples tell nothing: the latency counts for too much, and so do the switches that each take a
@@ -44,7 +47,7 @@ constexpr Nanoseconds sharpness = 8;
 
 void SpreadHints::add(Spread way, double rate) {
   ways_[static_cast<std::size_t>(way)].add(rate, port_keep);
-  best_ = std::max(rate, best_ * port_best_keep);
+  best_ = std::max(rate, best_ * (rate > of_two_flows ? bus_keep : port_best_keep));
 }
 
 PathSpread::PathSpread(int paths, int engines, double nominal, std::uint64_t seed, ConnectionSet open,
@@ -156,6 +159,7 @@ void PathSpread::follow() {
   sample_.another_way = course.way != course_.way || course.engines != course_.engines;
   course_ = course;
   sample_.stripes = 0;
+  sample_.first = 0;
 }
 
 std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now,
@@ -188,19 +192,31 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   sample_.done += stripe.bytes;
   const Nanoseconds time = stripe.now - sample_.begin;
   // Engines are done about at the same time: where one of them is, others have moved much of what is not.
+  // What each has begun at the begin and at the end of a sample is little of several stripes.
   ++sample_.stripes;
-  const bool uneven = course_.way == Spread::one && sample_.stripes % course_.engines != 0;
-  if (sample_.queued > 0 && (time < longest_sample || uneven)) return;
+  if (stripe.engine == 0) sample_.first += stripe.bytes;
+  const int engines = course_.way == Spread::one ? course_.engines : 1;
+  const bool enough = time >= longest_sample && sample_.stripes % engines == 0 &&
+                      (engines == 1 || sample_.stripes >= stripes_of_engine * engines);
+  if (sample_.queued > 0 && !enough) return;
   const bool sharp = (stripe.now - stripe.not_before) * sharpness <= time;
-  if (sample_.alone && open(course_.way, course_.path, course_.engines) && sharp && time > 0 &&
-      static_cast<double>(sample_.done) >= shortest_sample())
+  if (sample_.alone && engines_shared() && open(course_.way, course_.path, course_.engines) && sharp &&
+      time > 0 && static_cast<double>(sample_.done) >= shortest_sample())
     note(rate_of(time), hints);
   count_sample();
   sample_.done = 0;
   sample_.fresh = false;
   sample_.stripes = 0;
+  sample_.first = 0;
   sample_.begin = stripe.now;
   follow();
+}
+
+// At the end of a window one engine may have more left than the others, which says nothing of the path.
+bool PathSpread::engines_shared() const {
+  if (course_.way == Spread::all || course_.engines == 1) return true;
+  const std::int64_t even = sample_.done / course_.engines;
+  return sample_.first >= even / 2 && sample_.first <= even * 3 / 2;
 }
 
 // In bytes.

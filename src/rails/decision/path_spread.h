@@ -63,6 +63,7 @@ struct StripeDone {
   std::int64_t on_port = 0;  // left of the whole process's, both directions
   Nanoseconds not_before = 0;
   Nanoseconds now = 0;  // it was done between these
+  int engine = 0;
 };
 
 // Connections of a pair of ports, one bit each: path * engines + engine. None beyond is made on demand.
@@ -139,6 +140,7 @@ class PathSpread {
   void leave_path();
   void wander();
   void follow();
+  bool engines_shared() const;
   bool still_changing(const StripeDone& stripe);
   double value(Spread way, const SpreadHints& hints) const;
   double rate_of(Nanoseconds time) const;
@@ -154,7 +156,8 @@ class PathSpread {
     std::int64_t others = 0;  // of these, such as belong to earlier choices
     std::int64_t early = 0;   // and such as were posted beside those
     std::int64_t done = 0;
-    int stripes = 0;  // that were done
+    int stripes = 0;         // that were done
+    std::int64_t first = 0;  // bytes of these on the first engine
     Nanoseconds begin = 0;
     bool fresh = false;        // nothing was under way at its begin
     bool alone = false;        // on the port

@@ -89,6 +89,44 @@ TEST(PathSpread, TakesTheEnginesOfOnePathWhereAnEngineIsSlowerThanThePort) {
   EXPECT_EQ(single.spread.engines(), 2) << "known from the other peer";
 }
 
+// The last messages of a window may all be on one engine, which then is slow by itself.
+TEST(PathSpread, BlamesNoPathForWhatOneEngineHasLeft) {
+  SpreadHints hints;
+  Sender sender(4, 2, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.engines() == 1 ? 0.6 : 0.98; };
+  sender.send(10, rate);
+  ASSERT_EQ(sender.spread.engines(), 2);
+  Nanoseconds now = second;
+  for (int i = 0; i < 20; ++i) {
+    const std::uint8_t choice = sender.spread.on_posted(message, 0, now, of_long);
+    now += message * 10 / 6;
+    sender.spread.on_done({message, choice, 0, now, now, 1}, hints);
+    EXPECT_EQ(sender.spread.path(), 0);
+  }
+}
+
+// Two stripes of eight that are under way are done after as long as all need for five: they are not the rate
+// of two engines.
+TEST(PathSpread, WaitsForSeveralStripesOfEachEngineBeforeItJudges) {
+  SpreadHints hints;
+  Sender sender(1, 2, hints);
+  sender.send(2, [](const PathSpread&) { return 0.6; });
+  ASSERT_EQ(sender.spread.engines(), 2) << "tried";
+  Nanoseconds now = second;
+  constexpr int stripes = 8;
+  constexpr std::int64_t size = 32'768;
+  for (int i = 0; i < 4; ++i) {
+    std::uint8_t choice = 0;
+    for (int s = 0; s < stripes; ++s) choice = sender.spread.on_posted(size, s * size, now, 0);
+    for (int s = 0; s < stripes; ++s) {
+      const Nanoseconds done = now + (5 + s / 2) * size;
+      sender.spread.on_done({size, choice, (stripes - 1 - s) * size, done, done, s % 2}, hints);
+    }
+    now += 100 * size;
+  }
+  EXPECT_EQ(sender.spread.engines(), 2) << "kept";
+}
+
 // Where a path is shared and an engine is narrow, too.
 TEST(PathSpread, FindsAFreePathAndThenTheEngines) {
   SpreadHints hints;

@@ -24,9 +24,14 @@ class Sender {
 
   double send(const Rate& rate, std::int64_t bytes = message) {
     const double share = rate(spread);
-    const std::uint8_t choice = spread.on_posted(bytes, 0, now_, movable);
+    // Each engine has a part, and all are done together.
+    const int engines = spread.way() == Spread::one ? spread.engines() : 1;
+    const std::int64_t part = bytes / engines;
+    std::uint8_t choice = 0;
+    for (int i = 0; i < engines; ++i) choice = spread.on_posted(part, i * part, now_, movable);
     now_ += static_cast<Nanoseconds>(static_cast<double>(bytes) / share);
-    spread.on_done({bytes, choice, 0, now_, now_}, hints_);
+    for (int i = 0; i < engines; ++i)
+      spread.on_done({part, choice, (engines - 1 - i) * part, now_, now_, i}, hints_);
     ++sent[static_cast<std::size_t>(spread.way())];
     return share;
   }
