@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What several paths, rails and engines bring to kernels that communicate as NAS IS, FT, CG and LU do (V07).
+"""What several paths, rails and engines bring to kernels that communicate as NAS IS, FT, CG, LU and MG do (V07).
 
 Production code in virtual time, on fat trees of 144 hosts (one for each rail) with links of 1 GB/s and four LIDs a
 port; an engine of two makes 600 MB/s. Computing takes no time and buffers stay registered, so that a
@@ -25,7 +25,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from reproduce.simulated import compiled  # noqa: E402
-KERNELS = ("is", "ft", "cg", "lu")
+KERNELS = ("is", "ft", "cg", "lu", "mg")
 # Data move in pieces no larger than packets, so that requests wait behind no more.
 PACKETS = "chunk 4K\n"
 ENGINES = PACKETS + "send-engines 2 send-engine-rate 600MB/s receive-engines 2 receive-engine-rate 600MB/s\n"
@@ -44,7 +44,7 @@ PORTS = {
 }
 # Kernel, class, ranks.
 SIZES = [*((kernel, "w", ranks) for kernel in KERNELS for ranks in (16, 64)),
-         *((kernel, "s", 16) for kernel in KERNELS), *((kernel, "a", 16) for kernel in ("is", "ft", "cg", "lu")),
+         *((kernel, "s", 16) for kernel in KERNELS), *((kernel, "a", 16) for kernel in KERNELS),
          ("ft", "a", 64), ("is", "a", 64)]
 SEEDS = (0, 3)  # 0: even tables
 KEY = ("kernel", "class", "ranks", "ports", "seed", "setting")
