@@ -166,8 +166,8 @@ def kernel_section(results):
     return Section("hot-spot-kernels", "Kernels as of NAS", seen=SEEN["kernels"], figures=[
         bars(results, "Figures 7.8, 7.9, 8.17, 8.18: communication of FT, class A", [16, 32, 64], MAIN, of("ft"), "processes",
              "us"),
-        bars(results, "Figure 8.19: the other kernels, class W, 16 processes", ["is", "cg", "lu"], MAIN,
-             lambda test: {"test": test, "processes": 16}, "kernel", "us")])
+        bars(results, "Figure 8.19: the other kernels, class W, 16 processes", ["is", "cg", "lu", "mg"], MAIN,
+             lambda test: {"test": test, "processes": 16, "tables": "3"}, "kernel", "us")])
 
 
 def sections_of(experiment):
