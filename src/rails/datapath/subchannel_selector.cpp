@@ -137,8 +137,8 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
     const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
     view.bytes_queued = subchannel.rail.traffic.queued().of(load);
     view.bytes_on_it = subchannel.traffic.queued().of(load);
-    view.packet_rate =
-        static_cast<double>(second) / static_cast<double>(subchannel.traffic.packet_flow.ns_per_byte());
+    view.packet_rate = static_cast<double>(second) /
+                       static_cast<double>(subchannel.traffic.packet_flow.ns_per_byte(context_.now));
     view.packet_wait = std::max<Nanoseconds>(packet_wait(subchannel), 0);
     if (oldest != nullptr && !counts_as_packet(*oldest) && !subchannel.rail.polling.may_have_backlog()) {
       const Nanoseconds polled = subchannel.rail.polling.polled();

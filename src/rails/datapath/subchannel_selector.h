@@ -120,7 +120,7 @@ class SubchannelSelector {
   Nanoseconds packet_wait(const Subchannel& subchannel) const {
     const SubchannelTraffic& traffic = subchannel.traffic;
     return std::max(subchannel.rail.traffic.packets_until - context_.now,
-                    traffic.packet_flow.wait(traffic.packet_bytes));
+                    traffic.packet_flow.wait(traffic.packet_bytes, context_.now));
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   PathSpread& spread_of(const Subchannel& subchannel) {

@@ -10,10 +10,11 @@ std::uint32_t microseconds(Nanoseconds time) {
   return static_cast<std::uint32_t>(std::min<Nanoseconds>(time / microsecond + 1, UINT32_MAX));
 }
 
-// From here on a request tells that a path is slow: beside two of the largest packets, and in so long a time
-// that it matters little how seldom a process reads the clock while it has much to do.
-constexpr std::int64_t telling_bytes = 16384;
-constexpr Nanoseconds telling_time = 50 * microsecond;
+// From here on requests tell that a path is slow: beside as many bytes of others, so that it is not one
+// message that another process was ahead of; and in so long a time that it matters little how seldom a
+// process reads the clock while it has much to do.
+constexpr std::int64_t telling_bytes = 4096;
+constexpr Nanoseconds telling_time = 70 * microsecond;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 32;
 
 }  // namespace
@@ -26,7 +27,7 @@ void CongestionWindow::on_done(std::int64_t bytes, std::int64_t delivered_before
   latest_.take(delivered_ - delivered_before, now - posted);
   pending_ = true;
   round_over_ |= posted >= round_began_;
-  many_ |= delivered_ - delivered_before >= telling_bytes;
+  many_ |= delivered_ - delivered_before >= std::max(telling_bytes, 2 * bytes);
   now_ = now;
 }
 

@@ -58,12 +58,12 @@ class CongestionWindow {
     limited_ = true;
     return false;
   }
-  // How long a byte takes where many were under way and had to wait; 0 as long as none were. A port may be
+  // How long a byte takes where many were under way and had to wait; 0 where none were of late. A port may be
   // faster than the network behind it.
-  float ns_per_byte() const { return ns_per_byte_; }
+  float ns_per_byte(Nanoseconds now) const { return now - now_ < memory ? ns_per_byte_ : 0; }
   // How long a request that is posted now would wait for so many bytes ahead of it, by that.
-  Nanoseconds wait(std::int64_t under_way) const {
-    const auto moved = static_cast<Nanoseconds>(static_cast<float>(under_way) * ns_per_byte_);
+  Nanoseconds wait(std::int64_t under_way, Nanoseconds now) const {
+    const auto moved = static_cast<Nanoseconds>(static_cast<float>(under_way) * ns_per_byte(now));
     return moved > shortest_ ? moved - shortest_ : 0;
   }
   // Begins with what is known of another way to the same peer.
@@ -96,6 +96,8 @@ class CongestionWindow {
       longest = std::max(longest, time);
     }
   };
+  // Who was found to be slow gets little to do, and is tried again after so long.
+  static constexpr Nanoseconds memory = 100 * millisecond;
   // What was found done since the last call is judged when it is known what is still under way.
   void judge(std::int64_t under_way) {
     if (pending_) [[unlikely]]
@@ -111,7 +113,7 @@ class CongestionWindow {
   bool limited_ = false;     // since the last change something had to wait
   bool pending_ = false;     // something was done since the last judgement,
   bool round_over_ = false;  // and was posted in this round trip,
-  bool many_ = false;        // and as many bytes as two of the largest packets have were under way
+  bool many_ = false;        // and several packets were under way that tell
   float rate_ = 0;
   float ns_per_byte_ = 0;                                 // where requests were seen to wait
   float fastest_ = 0;                                     // rate in this round trip

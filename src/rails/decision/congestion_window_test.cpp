@@ -38,6 +38,7 @@ class Path {
     }
     return now_ - began;
   }
+  Nanoseconds now() const { return now_; }
   std::int64_t largest() const { return largest_; }  // under way
   void forget_largest() { largest_ = 0; }
 
@@ -144,14 +145,14 @@ TEST(CongestionWindow, AdmitsOnePacketAlways) {
 // One that has nothing to do moves little, and yet a request would not wait for it.
 TEST(CongestionWindow, SaysHowLongARequestWouldWaitWhereSomeWereSeenToWait) {
   CongestionWindow window(settings);
-  EXPECT_EQ(window.wait(1 << 20), 0);
+  EXPECT_EQ(window.wait(1 << 20, 0), 0);
   Path path(1e9);
   for (int i = 0; i < 4; ++i) path.move(window, 1024);
-  EXPECT_EQ(window.wait(1 << 20), 0);
+  EXPECT_EQ(window.wait(1 << 20, path.now()), 0);
   path.move(window, 1 << 20);
   window.room(1, 0);
-  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20)), 1.05e6, 0.1e6);
-  EXPECT_EQ(window.wait(1024), 0);
+  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20, path.now())), 1.05e6, 0.1e6);
+  EXPECT_EQ(window.wait(1024, path.now()), 0);
 }
 
 TEST(CongestionWindow, LearnsThatAPathBecameSlowerOrFaster) {
@@ -161,13 +162,14 @@ TEST(CongestionWindow, LearnsThatAPathBecameSlowerOrFaster) {
   path.set_rate(1e8);
   path.move(window, 1 << 20);
   window.room(1, 0);
-  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20)), 1.05e7, 0.1e7);
+  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20, path.now())), 1.05e7, 0.1e7);
+  EXPECT_EQ(window.wait(1 << 20, path.now() + second), 0) << "to be tried again";
   path.set_rate(1e9);
   path.move(window, 1 << 20);
   window.room(1, 0);
-  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20)), 1.05e6, 0.1e6);
+  EXPECT_NEAR(static_cast<double>(window.wait(1 << 20, path.now())), 1.05e6, 0.1e6);
   window.on_failed();
-  EXPECT_EQ(window.wait(1 << 20), 0);
+  EXPECT_EQ(window.wait(1 << 20, path.now()), 0);
 }
 
 // All are found done at once, so they may have been done long before.
@@ -176,7 +178,7 @@ TEST(CongestionWindow, DoesNotTakeALateLookForASlowPath) {
   for (Nanoseconds now = 0; now < 10 * millisecond; now += millisecond)
     window.on_done(4096, window.delivered(), now, now + 10 * microsecond, now + millisecond);
   window.room(1, 0);
-  EXPECT_EQ(window.wait(4096), 0);
+  EXPECT_EQ(window.wait(4096, 10 * millisecond), 0);
 }
 
 }  // namespace
