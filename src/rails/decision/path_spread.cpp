@@ -33,7 +33,7 @@ constexpr double nearly_all = 0.95;
 constexpr double much_better = 2;
 constexpr int least_samples = 3, disappointed = 16, longest_patience = 256;
 constexpr Nanoseconds longest_sample = 100 * microsecond;
-constexpr int stripes_of_engine = 4;  // of several engines, at least
+constexpr int stripes_of_engine = 4;  // of several engines, at least, or as many of the longest samples
 // Time of a sample, if it began with nothing under way, in which perhaps no data moved, at most.
 constexpr Nanoseconds longest_latency = 10 * microsecond;
 // Shorter samples tell nothing: the latency counts for too much, and so do the switches that each take a
@@ -197,7 +197,8 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   if (stripe.engine == 0) sample_.first += stripe.bytes;
   const int engines = course_.way == Spread::one ? course_.engines : 1;
   const bool enough = time >= longest_sample && sample_.stripes % engines == 0 &&
-                      (engines == 1 || sample_.stripes >= stripes_of_engine * engines);
+                      (engines == 1 || sample_.stripes >= stripes_of_engine * engines ||
+                       (time >= stripes_of_engine * longest_sample && sample_.stripes >= 2 * engines));
   if (sample_.queued > 0 && !enough) return;
   const bool sharp = (stripe.now - stripe.not_before) * sharpness <= time;
   if (sample_.alone && engines_shared() && open(course_.way, course_.path, course_.engines) && sharp &&
