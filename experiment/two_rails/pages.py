@@ -65,7 +65,7 @@ def two_sided(experiment):
         " robin; probably its processors needed more time for a message than the link. By default the other rail is taken"
         " where a message would wait 20 us.",
         f"Of the packets sent in turn {late:.0f} % wait for an earlier one, by default up to {chosen:.0f} %, which costs nothing"
-        " in these tests. Alone or in twos and threes messages stay in order.",
+        " in these tests. In ping-pong none does.",
         f"Striping by reads is a defect: windows of 1 MiB get {striping['striping by reads']:.0f} MB/s, written ones"
         f" {striping['striping']:.0f}. Of a stripe for which a rail has no room now, the rest is divided over both rails again,"
         " so the rail that has room ends up with most. The default does not suffer from it."], figures=[
