@@ -5,7 +5,7 @@ Production code in virtual time on a fat tree with one rail; HAWSER_PROGRESS=int
 connection while a process computes. V11 ran NWChem on 2,048 to 6,144 processes, four on a node (5); a process connects with the
 data server of a node, so that everybody's connections are 512 to 1,536. Here each of 512 ranks stands for one of them; the
 pattern "arrays" (patterns.c) makes 55 tear-downs a second in a process with 4 connections, about what NWChem made there.
-Cells of 2,048 ranks take two to four minutes and 10 GB each, of 512 ranks ten seconds: --only and --jobs choose.
+Cells of 2,048 ranks take two to four minutes and 10 GB each, of 512 ranks ten seconds.
 """
 import json
 import pathlib
@@ -60,6 +60,9 @@ class ConnectionCaps(Experiment):
 
     def compile(self, build, folder):
         return compiled(build, [HERE / "patterns.c"], folder)
+
+    def gigabytes(self, run):
+        return run["ranks"] / 200
 
     def run(self, build, program, run):
         """made, closed, beyond_cap: connections of all; most: queue pairs of a process at once; kB of packet buffers, and of what

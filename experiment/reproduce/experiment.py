@@ -54,6 +54,10 @@ class Experiment:
         """Rows: dicts of the columns that `run`, a dict, does not have."""
         raise NotImplementedError
 
+    def gigabytes(self, run):
+        """Memory that a run needs, so that not too many are made at the same time."""
+        return 0
+
     def values(self):
         """{name in expected.json: our value, a number}."""
         raise NotImplementedError
@@ -87,7 +91,7 @@ class Experiment:
                   (anew or tuple(str(run[name]) for name in self.of_a_run) not in present)]
         with tempfile.TemporaryDirectory(prefix="hawser-experiment-") as folder:
             program = self.compile(build, folder)
-            measure(self.results, runs, self.of_a_run, wanted, lambda run: self.run(build, program, run), jobs)
+            measure(self.results, runs, self.of_a_run, wanted, lambda run: self.run(build, program, run), jobs, self.gigabytes)
         return len(wanted)
 
 

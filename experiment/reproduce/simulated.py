@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import threading
 from dataclasses import dataclass, field
 
 BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
@@ -105,15 +106,39 @@ class Results:
         unfinished.replace(self.file)
 
 
-def measure(results, runs, columns, wanted, one, jobs):
-    """Calls `one(run)` for every wanted run, a dict of `columns`, and keeps the rows that it returns; in the order of `runs`."""
+class Memory:
+    """Lets runs begin as long as all of them fit in three quarters of the machine's memory; one that is alone always may."""
+
+    def __init__(self):
+        self.left = 0.75e-9 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        self.running = 0
+        self.changed = threading.Condition()
+
+    def call(self, gigabytes, one, *arguments):
+        with self.changed:
+            self.changed.wait_for(lambda: gigabytes <= self.left or self.running == 0)
+            self.left -= gigabytes
+            self.running += 1
+        try:
+            return one(*arguments)
+        finally:
+            with self.changed:
+                self.left += gigabytes
+                self.running -= 1
+                self.changed.notify_all()
+
+
+def measure(results, runs, columns, wanted, one, jobs, gigabytes=lambda run: 0):
+    """Calls `one(run)` for every wanted run, a dict of `columns`, and keeps the rows that it returns; in the order of `runs`.
+    `gigabytes(run)` says how much memory a run needs."""
     places = {tuple(str(run[name]) for name in columns): place for place, run in enumerate(runs)}
+    memory = Memory()
 
     def order(row):
         return places.get(tuple(row[name] for name in columns), len(places))
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        waiting = {pool.submit(one, run): run for run in wanted}
+        waiting = {pool.submit(memory.call, gigabytes(run), one, run): run for run in wanted}
         try:
             for done in concurrent.futures.as_completed(waiting):
                 results.replace(waiting[done], columns, done.result())
