@@ -142,7 +142,7 @@ void AlgorithmTest::run_cases(TestCluster& cluster, int size) {
     for (bool spaced : {false, true}) {
       for (bool in_place : {false, true}) {
         const Runner runners[] = {blocking, in_background, persistently};
-        const Case c{cluster.one_node() ? blocking : runners[++turn % 3], count, spaced, in_place};
+        const Case c{runners[++turn % 3], count, spaced, in_place};
         cluster.run([&](TestRank& rank) { run_case(rank, c); });
         if (HasFailure()) return;
       }

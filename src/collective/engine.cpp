@@ -79,6 +79,8 @@ static Ref<Group> everyone(const Communicator& communicator, ProcessIndex choose
 CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area,
                                    std::uint32_t generation)
     : shared(engine.share(communicator, area)),
+      background(shared == nullptr ? nullptr
+                                   : std::make_unique<BackgroundQueue>(*shared, engine.background_runs())),
       nodes(engine.layout_of(communicator)),
       multicast(engine.multicast_of(communicator, generation)),
       engine_(engine),
@@ -162,36 +164,6 @@ void CollectiveEngine::adopt(Communicator& communicator, int area, std::uint32_t
 void CollectiveEngine::adopt_predefined(Communicator& communicator) {
   const bool shared = areas_ != nullptr && can_share(*communicator.group());
   adopt(communicator, shared ? world_area : no_area);
-}
-
-// --- Shared memory ---
-
-bool CollectiveEngine::can_share(const Group& group) const {
-  if (group.size() < 2 || !SharedTeam::fits(group.size(), areas_->area_bytes())) return false;
-  for (int r = 0; r < group.size(); ++r) {
-    if (areas_->place_of(group.process_of(r)) < 0) return false;
-  }
-  return true;
-}
-
-int CollectiveEngine::choose_area(const Group& group) {
-  if (areas_ == nullptr || !can_share(group)) return no_area;
-  const int area = areas_->allocate();
-  if (area < 0) return no_area;
-  const int place = areas_->place_of(group.process_of(0));
-  SharedTeam::clear(areas_->address(place, area), group.size());
-  return area;
-}
-
-std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& communicator, int area) {
-  if (area == no_area) return nullptr;
-  std::vector<int> places;
-  for (int r = 0; r < communicator.size(); ++r)
-    places.push_back(areas_->place_of(communicator.group()->process_of(r)));
-  std::byte* memory = areas_->address(places[0], area);
-  return std::make_unique<SharedCollectives>(
-      memory, areas_->area_bytes(), communicator.rank(), std::move(places), *areas_, progress_,
-      StopSign(trouble_, communicator.group(), communicator.context()));
 }
 
 std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& communicator) const {
@@ -280,22 +252,6 @@ void CollectiveEngine::launch(Operation& operation) {
   operation.run(choice_.choose(operation.call.kind, shape).run(operation));
 }
 
-// Whether the table says that an operation of a communicator with a shared area goes by messages: by what
-// its plan would be, which is not made yet.
-bool CollectiveEngine::tuned_to_messages(const Communicator& communicator, const CollectiveCall& call) const {
-  if (!choice_.has_table()) [[likely]]
-    return false;
-  const bool from_root = call.kind == Collective::gather
-                             ? communicator.rank() != call.root
-                             : call.kind == Collective::scatter && communicator.rank() == call.root;
-  const CallSide& side = from_root ? call.send : call.receive;
-  Shape shape;
-  shape.ranks = communicator.size();
-  shape.bytes = side.counts || side.type == nullptr ? 0 : side.count * side.type->size;
-  if (call.kind == Collective::reduce_scatter_block) shape.bytes *= shape.ranks;
-  return choice_.goes_by_messages(call.kind, shape);
-}
-
 Result<> CollectiveEngine::wait_for(Operation& operation) {
   if (!operation.advance()) {
     awaited_.push_back(&operation);
@@ -310,15 +266,13 @@ Result<> CollectiveEngine::wait_for(Operation& operation) {
 }
 
 Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall& call) {
-  SharedCollectives* shared = CollectiveRecord::of(communicator).shared.get();
   HAWSER_TRY(check(communicator));
-  Result<> result;
-  if (shared != nullptr && call.neighbors == nullptr && !tuned_to_messages(communicator, call) &&
-      run_shared(*shared, call, result)) {
-    if (!shared->amounts_differed()) [[likely]]
-      return result;
-    return failure(ErrorClass::truncate,
-                   "the root of the broadcast sends a different amount of data than this rank expects");
+  if (shares(communicator, call)) {
+    CollectiveRecord& record = CollectiveRecord::of(communicator);
+    const BackgroundQueue& before = *record.background;
+    if (!before.empty()) [[unlikely]]
+      progress_.wait_until([&before] { return before.empty(); });
+    return run_shared(*record.shared, call);
   }
   Operation& operation = take();
   operation.call = call;
@@ -333,8 +287,12 @@ Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCal
   operation.background = true;
   operation.communicator = Ref<Counted>(&communicator);
   keep_call(operation, communicator);
-  begin(operation, communicator);
-  launch_in_background(operation);
+  if (shares_in_background(communicator, call)) {
+    start_shared(operation, communicator);
+  } else {
+    begin(operation, communicator);
+    launch_in_background(operation);
+  }
   request = &operation;
   return {};
 }
@@ -389,6 +347,10 @@ Operation& CollectiveEngine::start_task(Participants participants, Ref<Counted> 
 
 void CollectiveEngine::launch_in_background(Operation& operation) {
   launch(operation);
+  go_on_in_background(operation);
+}
+
+void CollectiveEngine::go_on_in_background(Operation& operation) {
   if (operation.finished()) {
     complete(operation);
   } else {
@@ -452,10 +414,6 @@ bool CollectiveEngine::advance_retiring() {
 void CollectiveEngine::reuse(std::uint32_t context, int area) {
   context_ids_.give_back(context);
   discard_area(area);
-}
-
-void CollectiveEngine::discard_area(int area) {
-  if (area != no_area) areas_->release(area);
 }
 
 void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context, int area) {

@@ -20,6 +20,7 @@
 #include "collective/frame_pool.h"
 #include "collective/multicast/multicast_engine.h"
 #include "collective/operation.h"
+#include "collective/shared/background_run.h"
 #include "communicator/communicator.h"
 #include "communicator/context_ids.h"
 #include "communicator/trouble.h"
@@ -118,9 +119,11 @@ class CollectiveEngine {
   PointToPoint& point_to_point() { return messages_; }
   Progress& waiting() { return progress_; }
   FramePool& frames() { return frames_; }
+  BackgroundRuns& background_runs() { return background_runs_; }
   AlgorithmChoice& choice() { return choice_; }
 
   // For operations.
+  Result<> run_shared(SharedCollectives& shared, const CollectiveCall& call);
   void start_again(Operation& operation);
   void give_back(Operation& operation);
   // For CollectiveRecord.
@@ -136,13 +139,17 @@ class CollectiveEngine {
   Operation& take();
   void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);
+  bool shares(Communicator& communicator, const CollectiveCall& call) const;
+  bool shares_in_background(Communicator& communicator, const CollectiveCall& call) const;
   bool tuned_to_messages(const Communicator& communicator, const CollectiveCall& call) const;
   void launch_in_background(Operation& operation);
+  void go_on_in_background(Operation& operation);
+  void start_shared(Operation& operation, Communicator& communicator);
   void complete(Operation& operation);
   bool advance_active(bool user_functions);
   bool advance_retiring();
   Result<> wait_for(Operation& operation);
-  bool run_shared(SharedCollectives& shared, const CollectiveCall& call, Result<>& result);
+  static Error stopped(ErrorClass why);
   ErrorClass why_stopped(const Operation& operation) const;
   bool never_begins(Operation& operation);
   Result<> check_slowly(const Communicator& communicator) const;
@@ -150,6 +157,7 @@ class CollectiveEngine {
   PointToPoint& messages_;
   Progress& progress_;
   FramePool frames_;  // before the operations, whose frames it owns
+  BackgroundRuns background_runs_;
   AlgorithmChoice choice_;
   ContextIds context_ids_;
   std::uint32_t generations_ = 0;

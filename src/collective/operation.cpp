@@ -1,8 +1,10 @@
 #include "collective/operation.h"
 
 #include <new>
+#include <utility>
 
 #include "collective/engine.h"
+#include "collective/shared/background_queue.h"
 #include "mpi/failure.h"
 
 namespace hawser {
@@ -49,6 +51,7 @@ void Operation::drop_frames() {
 }
 
 void Operation::abandon() {
+  if (queue_ != nullptr) std::exchange(queue_, nullptr)->remove(*this);
   drop_frames();
   for (MessageRequest* request : started_) engine_.point_to_point().release(*request);
   started_.clear();
@@ -104,7 +107,22 @@ void Operation::run(Task task) {
   task.coroutine.resume();
 }
 
+void Operation::run_in(BackgroundQueue& queue) {
+  queue_ = &queue;
+  queue.add(*this);
+  advance();
+}
+
+void Operation::run_in_shared_memory() {
+  if (Result<> result = engine_.run_shared(queue_->shared(), call); !result) fail(result.take_error());
+}
+
 bool Operation::advance() {
+  if (queue_ != nullptr) {
+    if (!queue_->advance(*this)) return false;
+    queue_ = nullptr;
+    finished_ = true;
+  }
   if (!finished_ && may_go_on()) {
     if (ended_early_) [[unlikely]]
       drop_frames();
@@ -122,7 +140,7 @@ bool Operation::may_go_on() {
 }
 
 void Operation::end_early(Error error, ErrorClass why) {
-  if (finished_ || ended_early_) return;
+  if (finished_ || ended_early_ || queue_ != nullptr) return;  // the team is told by its stop sign
   fail(std::move(error));
   ended_early_ = true;
   planned = false;
@@ -255,9 +273,16 @@ void Operation::fail(Error error) {
 }
 
 void Operation::keep_arguments(int send_blocks, int receive_blocks) {
+  kept_objects_.clear();
+  for (CallSide* side : {&call.send, &call.receive})
+    if (side->type != nullptr && !side->type->predefined) kept_objects_.emplace_back(side->type);
+  if (call.op != nullptr && !call.op->predefined()) kept_objects_.emplace_back(call.op);
+  if (call.send.counts || call.receive.counts) keep_arrays(send_blocks, receive_blocks);
+}
+
+void Operation::keep_arrays(int send_blocks, int receive_blocks) {
   const auto total = static_cast<std::size_t>(send_blocks) + static_cast<std::size_t>(receive_blocks);
   kept_numbers_.resize(2 * total);
-  kept_objects_.clear();
   kept_type_pointers_.clear();
   kept_type_pointers_.reserve(total);
   std::int64_t* numbers = kept_numbers_.data();
@@ -269,7 +294,6 @@ void Operation::keep_arguments(int send_blocks, int receive_blocks) {
       }
       numbers += n;
     }
-    if (side.type != nullptr) kept_objects_.emplace_back(side.type);
     if (side.types == nullptr) return;
     Datatype* const* types = side.types;
     side.types = kept_type_pointers_.data() + kept_type_pointers_.size();
@@ -280,7 +304,6 @@ void Operation::keep_arguments(int send_blocks, int receive_blocks) {
   };
   keep_side(call.send, static_cast<std::size_t>(send_blocks));
   keep_side(call.receive, static_cast<std::size_t>(receive_blocks));
-  if (call.op != nullptr) kept_objects_.emplace_back(call.op);
 }
 
 Result<> Operation::start() {

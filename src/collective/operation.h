@@ -22,6 +22,7 @@
 
 namespace hawser {
 
+class BackgroundQueue;
 class CollectiveEngine;
 class MulticastGroup;
 struct NodeLayout;
@@ -107,6 +108,9 @@ class Operation final : public Request {
   bool between_groups() const { return other_participants_.group.get() != nullptr; }
   // Runs the task until its first wait. It lives until the operation ends.
   void run(Task task);
+  // Goes through shared memory, in its turn.
+  void run_in(BackgroundQueue& queue);
+  void run_in_shared_memory();  // for the queue
   // Marks the operation as finished: there is nothing to run.
   void skip() { finished_ = true; }
   bool finished() const { return finished_; }
@@ -126,6 +130,7 @@ class Operation final : public Request {
   // Copies the arrays of the call, which have these lengths.
   void keep_arguments(int send_blocks, int receive_blocks);
   ListLink active_link;
+  ListLink queue_link;
 
   // Request
   Result<> start() override;
@@ -143,6 +148,7 @@ class Operation final : public Request {
   // Removes the complete messages from started_. True when none is left.
   bool collect();
   bool may_go_on();
+  void keep_arrays(int send_blocks, int receive_blocks);
   void drop_frames();
   void track(MessageRequest& request);
   int participant(int rank) const { return among_ == nullptr ? rank : among_[rank]; }
@@ -154,9 +160,10 @@ class Operation final : public Request {
   Participants other_participants_;  // see switch_groups; no group: there is only one
   const NodeLayout* nodes_ = nullptr;
   MulticastGroup* multicast_ = nullptr;
-  const bool* other_ = nullptr;  // see arrived_or; null: only messages count
-  bool other_only_ = false;      // and no messages
-  const int* among_ = nullptr;   // null: all
+  BackgroundQueue* queue_ = nullptr;  // that it is in; null: it is a task
+  const bool* other_ = nullptr;       // see arrived_or; null: only messages count
+  bool other_only_ = false;           // and no messages
+  const int* among_ = nullptr;        // null: all
   int rank_ = 0;
   int size_ = 0;
   bool finished_ = false;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t construction_context = 2;
 }  // namespace
 
-static Error stopped(ErrorClass why) {
+Error CollectiveEngine::stopped(ErrorClass why) {
   return why == ErrorClass::revoked
              ? failure(why, "the communicator was revoked")
              : failure(why,
@@ -61,15 +61,6 @@ void CollectiveEngine::end_stopped() {
       messages_.close_context(communicator->collective_context());
       messages_.close_context(context + construction_context);
     }
-}
-
-bool CollectiveEngine::run_shared(SharedCollectives& shared, const CollectiveCall& call, Result<>& result) {
-  try {
-    return shared.run(call);
-  } catch (const Stopped& stop) {
-    result = stopped(stop.why);
-    return true;
-  }
 }
 
 }  // namespace hawser

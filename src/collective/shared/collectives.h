@@ -39,28 +39,34 @@ class SharedCollectives {
                     SharedAreas& areas, Progress& progress, StopSign stop)
       : team_(area, area_bytes, rank, std::move(places), areas, progress, std::move(stop)) {}
 
-  // Does the operation, or answers false where messages serve better. The answer is the same on all ranks.
-  // Throws Stopped when somebody that it waits for never comes.
-  bool run(const CollectiveCall& call);
+  // Whether messages serve no better. The answer is the same on all ranks.
+  bool serves(const CollectiveCall& call) const;
+  // Does an operation that it serves. Throws Stopped when somebody that it waits for never comes.
+  void run(const CollectiveCall& call);
   // Whether the ranks gave different amounts to what was run last, as far as that is noticed; asking forgets
   // it.
   bool amounts_differed() { return std::exchange(amounts_differed_, false); }
+  SharedTeam& team() { return team_; }
 
  private:
   void barrier();
-  bool broadcast(const CollectiveCall& call);
+  void broadcast(const CollectiveCall& call);
   void receive_broadcast(ByteView& data, int root);
-  bool gather(const CollectiveCall& call);
-  bool scatter(const CollectiveCall& call);
-  bool allgather(const CollectiveCall& call);
-  bool alltoall(const CollectiveCall& call);
-  bool reduce(const CollectiveCall& call);
-  bool allreduce(const CollectiveCall& call);
+  void gather(const CollectiveCall& call);
+  void scatter(const CollectiveCall& call);
+  void allgather(const CollectiveCall& call);
+  bool serves_alltoall(const CollectiveCall& call) const;
+  std::int64_t alltoall_room() const;
+  void alltoall(const CollectiveCall& call);
+  bool is_flat(std::int64_t total) const;
+  bool serves_reduction(const CollectiveCall& call) const;
+  void reduce(const CollectiveCall& call);
+  void allreduce(const CollectiveCall& call);
   void reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count);
-  bool reduce_scatter(const CollectiveCall& call);
+  void reduce_scatter(const CollectiveCall& call);
   void reduce_lines(const CollectiveCall& call);
   void reduce_parts(const CollectiveCall& call, std::int64_t room, std::int64_t largest);
-  bool scan(const CollectiveCall& call);
+  void scan(const CollectiveCall& call);
 
   // One step in which all ranks post and hear from all: what every rank wrote can be read.
   void exchange() {

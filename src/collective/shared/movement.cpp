@@ -58,11 +58,38 @@ void ByteView::write(std::int64_t offset, const std::byte* from, std::int64_t by
   }
 }
 
-bool SharedCollectives::run(const CollectiveCall& call) {
+bool SharedCollectives::serves(const CollectiveCall& call) const {
   switch (call.kind) {
     case Collective::barrier:
-      barrier();
+    case Collective::broadcast:
+    case Collective::gather:
+    case Collective::scatter:
+    case Collective::allgather:
+    case Collective::allgatherv:
       return true;
+    case Collective::alltoall:
+      return serves_alltoall(call);
+    case Collective::reduce:
+    case Collective::allreduce:
+    case Collective::reduce_scatter_block:
+    case Collective::reduce_scatter:
+    case Collective::scan:
+    case Collective::exscan:
+      return serves_reduction(call);
+    // The ranks do not know each other's amounts.
+    case Collective::gatherv:
+    case Collective::scatterv:
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+      return false;
+  }
+  HAWSER_UNREACHABLE();
+}
+
+void SharedCollectives::run(const CollectiveCall& call) {
+  switch (call.kind) {
+    case Collective::barrier:
+      return barrier();
     case Collective::broadcast:
       return broadcast(call);
     case Collective::gather:
@@ -84,12 +111,11 @@ bool SharedCollectives::run(const CollectiveCall& call) {
     case Collective::scan:
     case Collective::exscan:
       return scan(call);
-    // The ranks do not know each other's amounts.
     case Collective::gatherv:
     case Collective::scatterv:
     case Collective::alltoallv:
     case Collective::alltoallw:
-      return false;
+      break;
   }
   HAWSER_UNREACHABLE();
 }
@@ -119,12 +145,12 @@ void SharedCollectives::barrier() {
   }
 }
 
-bool SharedCollectives::broadcast(const CollectiveCall& call) {
+void SharedCollectives::broadcast(const CollectiveCall& call) {
   ByteView data = view(call.receive, 0, 1);
-  if (data.size() == 0) return true;
+  if (data.size() == 0) return;
   if (team_.rank() != call.root) {
     receive_broadcast(data, call.root);
-    return true;
+    return;
   }
   if (data.size() <= SharedTeam::line_bytes) {
     team_.begin_step();
@@ -132,7 +158,7 @@ bool SharedCollectives::broadcast(const CollectiveCall& call) {
     team_.tell_amount(data.size());
     team_.post();
     team_.end_line_step();
-    return true;
+    return;
   }
   // In pieces, so that the others read one while the root writes the next.
   for (std::int64_t done = 0; done < data.size(); done += team_.piece_bytes()) {
@@ -143,7 +169,6 @@ bool SharedCollectives::broadcast(const CollectiveCall& call) {
     team_.post();
     team_.end_step();
   }
-  return true;
 }
 
 // The root's amount says which steps there are, so that the ranks stay in step when ours is another one.
@@ -170,11 +195,11 @@ void SharedCollectives::receive_broadcast(ByteView& data, int root) {
   }
 }
 
-bool SharedCollectives::gather(const CollectiveCall& call) {
+void SharedCollectives::gather(const CollectiveCall& call) {
   const bool root = team_.rank() == call.root;
   const CallSide& known = root ? call.receive : call.send;
   const std::int64_t block = known.count * known.type->size;
-  if (block == 0) return true;
+  if (block == 0) return;
   if (root && !is_in_place(call.send)) copy_own(call.send, 0, call.receive, call.root);
   const bool small = block <= SharedTeam::line_bytes;
   const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(block, team_.buffer_bytes());
@@ -198,16 +223,15 @@ bool SharedCollectives::gather(const CollectiveCall& call) {
     }
     small ? team_.end_line_step() : team_.end_step();
   }
-  return true;
 }
 
 // All blocks go through the pieces one after the other, and each rank reads its own.
-bool SharedCollectives::scatter(const CollectiveCall& call) {
+void SharedCollectives::scatter(const CollectiveCall& call) {
   const bool root = team_.rank() == call.root;
   const CallSide& known = root ? call.send : call.receive;
   const std::int64_t block = known.count * known.type->size;
   const std::int64_t total = block * team_.ranks();
-  if (block == 0) return true;
+  if (block == 0) return;
   if (root && !is_in_place(call.receive)) copy_own(call.send, call.root, call.receive, 0);
   const std::int64_t own_start = team_.rank() * block;
   for (std::int64_t done = 0; done < total; done += team_.piece_bytes()) {
@@ -227,17 +251,16 @@ bool SharedCollectives::scatter(const CollectiveCall& call) {
     }
     team_.end_step();
   }
-  return true;
 }
 
 // All ranks know all amounts, in the form with counts too.
-bool SharedCollectives::allgather(const CollectiveCall& call) {
+void SharedCollectives::allgather(const CollectiveCall& call) {
   const int rank = team_.rank();
   const int ranks = team_.ranks();
   std::int64_t largest = block(call.receive, 0).bytes();
   for (int r = 1; call.receive.counts && r < ranks; ++r)
     largest = std::max(largest, block(call.receive, r).bytes());
-  if (largest == 0) return true;
+  if (largest == 0) return;
   const Place own_place = block(call.receive, rank);
   if (!is_in_place(call.send)) copy(whole(call.send), own_place);
   ByteView own = view(own_place);
@@ -261,24 +284,31 @@ bool SharedCollectives::allgather(const CollectiveCall& call) {
     team_.heard_from_all();
     if (!small) team_.end_step();
   }
-  return true;
 }
 
-// A rank's buffer holds a part of its block for every other rank.
-bool SharedCollectives::alltoall(const CollectiveCall& call) {
+// Of a rank's buffer, which holds a part of its block for every other rank.
+std::int64_t SharedCollectives::alltoall_room() const {
+  return team_.buffer_bytes() / (team_.ranks() - 1) & ~std::int64_t{63};
+}
+
+// Each part waits for all ranks' turns on their cores: with very many of them messages are better.
+bool SharedCollectives::serves_alltoall(const CollectiveCall& call) const {
+  constexpr std::int64_t most_turns = 32;
   const std::int64_t block = call.receive.count * call.receive.type->size;
-  if (block == 0) return true;
+  const std::int64_t room = alltoall_room();
+  return block == 0 || (room > 0 && (!team_.crowded() || block <= most_turns * room));
+}
+
+void SharedCollectives::alltoall(const CollectiveCall& call) {
+  const std::int64_t block = call.receive.count * call.receive.type->size;
+  if (block == 0) return;
   const int rank = team_.rank();
   const int ranks = team_.ranks();
   const bool in_place_here = is_in_place(call.send);
   const CallSide& source = in_place_here ? call.receive : call.send;
   if (!in_place_here) copy_own(call.send, rank, call.receive, rank);
   const bool small = block * (ranks - 1) <= SharedTeam::line_bytes;
-  const std::int64_t most = team_.buffer_bytes() / (ranks - 1) & ~std::int64_t{63};
-  // Each part waits for all ranks' turns on their cores: with very many of them messages are better.
-  constexpr std::int64_t most_turns = 32;
-  if (most == 0 || (team_.crowded() && block > most_turns * most)) return false;
-  const std::int64_t room = small ? block : even_piece(block, most);
+  const std::int64_t room = small ? block : even_piece(block, alltoall_room());
   // Where the part for `to` stands in the memory of `from`.
   const auto place = [room](int from, int to) { return (to < from ? to : to - 1) * room; };
   for (std::int64_t done = 0; done < block; done += room) {
@@ -306,7 +336,6 @@ bool SharedCollectives::alltoall(const CollectiveCall& call) {
     team_.heard_from_all();
     if (!small) team_.end_step();
   }
-  return true;
 }
 
 }  // namespace hawser

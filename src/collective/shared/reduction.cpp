@@ -82,16 +82,45 @@ std::byte* result(const CollectiveCall& call) {
 
 }  // namespace
 
-bool SharedCollectives::reduce(const CollectiveCall& call) {
+// Whether everyone reduces everything.
+bool SharedCollectives::is_flat(std::int64_t total) const {
+  return total * team_.ranks() <= largest_flat && total <= team_.buffer_bytes();
+}
+
+bool SharedCollectives::serves_reduction(const CollectiveCall& call) const {
+  const CallSide& side = call.receive;
+  if (!simple(*side.type)) return false;
+  const std::int64_t unit = side.type->extent;
+  std::int64_t count = side.count;
+  if (call.kind == Collective::reduce_scatter_block) count *= team_.ranks();
+  if (call.kind == Collective::reduce_scatter) {
+    count = 0;
+    for (int r = 0; r < team_.ranks(); ++r) count += side.counts[r];
+  }
+  const std::int64_t total = count * unit;
+  if (total <= SharedTeam::line_bytes) return true;
+  switch (call.kind) {
+    case Collective::reduce:
+      return unit <= team_.buffer_bytes();
+    case Collective::scan:
+    case Collective::exscan:
+      return total <= std::min(largest_flat, team_.buffer_bytes());
+    default:
+      break;
+  }
+  if (call.kind == Collective::allreduce && is_flat(total)) return true;
+  // Each rank has room for a part of every other's.
+  return unit <= team_.buffer_bytes() / team_.ranks();
+}
+
+void SharedCollectives::reduce(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
-  if (!simple(elements.type)) return false;
-  if (total == 0) return true;
+  if (total == 0) return;
   const bool root = team_.rank() == call.root;
   const std::byte* own = contribution(call);
   const bool small = total <= SharedTeam::line_bytes;
   const std::int64_t most = (small ? SharedTeam::line_bytes : team_.buffer_bytes()) / elements.unit;
-  if (most == 0) return false;
   for (std::int64_t done = 0; done < call.receive.count; done += most) {
     const std::int64_t count = std::min(most, call.receive.count - done);
     const std::int64_t start = done * elements.unit;
@@ -122,14 +151,12 @@ bool SharedCollectives::reduce(const CollectiveCall& call) {
     }
     small ? team_.end_line_step() : team_.end_step();
   }
-  return true;
 }
 
-bool SharedCollectives::allreduce(const CollectiveCall& call) {
+void SharedCollectives::allreduce(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
-  if (!simple(elements.type)) return false;
-  if (total == 0) return true;
+  if (total == 0) return;
   const int ranks = team_.ranks();
   const std::byte* own = contribution(call);
 
@@ -140,9 +167,9 @@ bool SharedCollectives::allreduce(const CollectiveCall& call) {
     team_.wait_for_all();
     reduce_ranks(
         elements, 0, ranks - 1, [this](int r) { return team_.line_of(r); }, result(call), call.receive.count);
-    return true;
+    return;
   }
-  if (total * ranks <= largest_flat && total <= team_.buffer_bytes()) {
+  if (is_flat(total)) {
     team_.begin_buffer_step();
     hand_out(own, team_.buffer_to_write(), total, copies_);
     exchange();
@@ -152,14 +179,12 @@ bool SharedCollectives::allreduce(const CollectiveCall& call) {
         elements, 0, ranks - 1, [&](int r) { return r == team_.rank() ? operand : team_.buffer_of(r); },
         result(call), call.receive.count);
     team_.end_step();
-    return true;
+    return;
   }
 
   const std::int64_t most = team_.buffer_bytes() / elements.unit;
-  if (most < ranks) return false;
   for (std::int64_t done = 0; done < call.receive.count; done += most)
     reduce_shares(call, done, std::min(most, call.receive.count - done));
-  return true;
 }
 
 // Each rank reduces its share of `count` elements, and leaves it in its buffer for the others to fetch.
@@ -205,7 +230,7 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
 }
 
 // The parts that are reduced for the ranks may differ in size; who gets nothing waits for nobody.
-bool SharedCollectives::reduce_scatter(const CollectiveCall& call) {
+void SharedCollectives::reduce_scatter(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   starts_.assign(1, 0);
   std::int64_t largest = 0;
@@ -215,16 +240,13 @@ bool SharedCollectives::reduce_scatter(const CollectiveCall& call) {
     largest = std::max(largest, count);
   }
   const std::int64_t total = starts_.back() * elements.unit;
-  if (!simple(elements.type)) return false;
-  if (total == 0) return true;
+  if (total == 0) return;
   if (total <= SharedTeam::line_bytes) {
     reduce_lines(call);
-    return true;
+    return;
   }
   const std::int64_t room = team_.buffer_bytes() / team_.ranks() / elements.unit;
-  if (room == 0) return false;
   reduce_parts(call, std::min(largest, room), largest);
-  return true;
 }
 
 // All operands fit lines.
@@ -282,12 +304,11 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
   }
 }
 
-bool SharedCollectives::scan(const CollectiveCall& call) {
+void SharedCollectives::scan(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
   const int rank = team_.rank();
-  if (!simple(elements.type) || total > std::min(largest_flat, team_.buffer_bytes())) return false;
-  if (total == 0) return true;
+  if (total == 0) return;
   const bool small = total <= SharedTeam::line_bytes;
   if (small) {
     team_.begin_step();
@@ -306,7 +327,6 @@ bool SharedCollectives::scan(const CollectiveCall& call) {
   if (last == 0) copy_bytes(operand(0), result(call), total);
   if (last > 0) reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
   small ? team_.end_line_step() : team_.end_step();
-  return true;
 }
 
 }  // namespace hawser

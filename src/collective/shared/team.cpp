@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/assert.h"
+#include "collective/shared/background_run.h"
 
 namespace hawser {
 
@@ -62,7 +63,8 @@ void SharedTeam::post() {
 }
 
 void SharedTeam::await(FunctionRef<bool()> done) {
-  progress_.wait_until([&] { return done() || stop_.raised(); });
+  const auto over = [&] { return done() || stop_.raised(); };
+  run_ != nullptr ? run_->wait(over) : progress_.wait_until(over);
   if (!done()) throw Stopped{stop_.why()};
 }
 

@@ -24,6 +24,8 @@
 
 namespace hawser {
 
+class BackgroundRun;
+
 class SharedTeam {
  public:
   static constexpr std::int64_t line_bytes = 48;
@@ -41,6 +43,13 @@ class SharedTeam {
   int ranks() const { return ranks_; }
   std::int64_t buffer_bytes() const { return buffer_bytes_; }
   std::int64_t piece_bytes() const { return piece_bytes_; }
+
+  // From here on the steps are taken by this run, which waits while the program goes on; null: by the caller.
+  void take_steps_by(BackgroundRun* run) { run_ = run; }
+  // Throws Stopped if nothing can be done together any more.
+  void stop_if_told() {
+    if (stop_.raised()) throw Stopped{stop_.why()};
+  }
 
   // --- A step. Every rank calls begin_step and then posts, waits for others, or neither.
   void begin_step() { ++step_; }
@@ -130,6 +139,7 @@ class SharedTeam {
   SharedAreas& areas_;
   Progress& progress_;
   StopSign stop_;
+  BackgroundRun* run_ = nullptr;
   const bool crowded_ = areas_.crowded();
 
   std::uint32_t step_ = 0;

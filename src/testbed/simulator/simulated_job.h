@@ -12,7 +12,7 @@
 #include "process/environment.h"
 #include "process/process_slot.h"
 #include "process/progress_thread.h"
-#include "testbed/simulator/fiber.h"
+#include "os/fiber.h"
 #include "testbed/simulator/lazy_arena.h"
 #include "testbed/simulator/model_network.h"
 #include "testbed/simulator/simulated_fabric.h"

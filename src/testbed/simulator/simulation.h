@@ -21,7 +21,7 @@
 
 #include "base/time.h"
 #include "testbed/simulator/fabric_options.h"
-#include "testbed/simulator/fiber.h"
+#include "os/fiber.h"
 #include "testbed/simulator/network_cost.h"
 #include "testbed/simulator/rank_processes.h"
 

@@ -1,4 +1,4 @@
-#include "testbed/simulator/fiber.h"
+#include "os/fiber.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,39 @@
+// BackgroundQueue: the non-blocking operations of one communicator that go straight through shared memory.
+// One is under way at a time, because a team takes one step after the other; all ranks start them in the same
+// order.
+#pragma once
+
+#include <memory>
+
+#include "base/intrusive_list.h"
+#include "collective/operation.h"
+#include "collective/shared/background_run.h"
+#include "collective/shared/collectives.h"
+
+namespace hawser {
+
+class BackgroundQueue {
+ public:
+  BackgroundQueue(SharedCollectives& shared, BackgroundRuns& runs) : shared_(shared), runs_(runs) {}
+
+  BackgroundQueue(const BackgroundQueue&) = delete;
+  BackgroundQueue& operator=(const BackgroundQueue&) = delete;
+
+  bool empty() const { return queue_.empty(); }
+  SharedCollectives& shared() { return shared_; }
+  void add(Operation& operation) { queue_.push_back(&operation); }
+  // Moves it on if it is its turn. True: it is over, and no longer here.
+  bool advance(Operation& operation);
+  // Gives it up, wherever it stands.
+  void remove(Operation& operation);
+
+ private:
+  void end_first();
+
+  SharedCollectives& shared_;
+  BackgroundRuns& runs_;
+  IntrusiveList<Operation, &Operation::queue_link> queue_;
+  std::unique_ptr<BackgroundRun> run_;  // null: the first has not begun
+};
+
+}  // namespace hawser

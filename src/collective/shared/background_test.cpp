@@ -1,0 +1,153 @@
+// Non-blocking operations straight in shared memory: what a run is, and what the program sees of several.
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "collective/algorithm_cases.h"
+#include "collective/shared/background_run.h"
+
+namespace hawser {
+
+TEST(BackgroundRun, GoesOnWhenWhatItWaitsForHasCome) {
+  BackgroundRun run;
+  bool come = false;
+  std::string log;
+  for (int round = 0; round < 3; ++round) {
+    come = false;
+    log.clear();
+    run.begin([&] {
+      log += "a";
+      run.wait([&] { return come; });
+      log += "b";
+    });
+    EXPECT_FALSE(run.advance());
+    EXPECT_EQ(log, "a");
+    come = true;
+    EXPECT_TRUE(run.advance());
+    EXPECT_EQ(log, "ab");
+  }
+}
+
+TEST(BackgroundRun, ThrowsOutsideWhatItsTextThrows) {
+  BackgroundRun run;
+  bool come = false;
+  run.begin([&] {
+    run.wait([&] { return come; });
+    throw std::runtime_error("no more");
+  });
+  come = true;
+  EXPECT_THROW(run.advance(), std::runtime_error);
+  EXPECT_TRUE(run.advance());
+}
+
+TEST(BackgroundRun, GivesUpWhatItsStackOwns) {
+  const auto owned = std::make_shared<int>(7);
+  const auto text = [&owned](BackgroundRun& run) {
+    return [&owned, &run] {
+      const std::shared_ptr<int> kept = owned;
+      try {
+        run.wait([] { return false; });
+      } catch (const Stopped&) {
+      }
+    };
+  };
+  {
+    BackgroundRun run;
+    run.begin(text(run));
+    EXPECT_EQ(owned.use_count(), 2);
+    run.cancel();
+    EXPECT_EQ(owned.use_count(), 1);
+    run.begin(text(run));
+    EXPECT_EQ(owned.use_count(), 2);
+  }
+  EXPECT_EQ(owned.use_count(), 1);
+}
+
+namespace {
+
+Datatype& integer() {
+  static PredefinedTypes types;
+  return types[PredefinedType::plain_int];
+}
+
+Request* start(TestRank& rank, const CollectiveCall& call) {
+  Request* request = nullptr;
+  EXPECT_TRUE(rank.engine.start(*rank.world, call, request));
+  return request;
+}
+
+void end(TestRank& rank, Request* request) {
+  rank.wait(request);
+  EXPECT_EQ(request->status.error, ErrorClass::success);
+  request->destroy();
+}
+
+// The operation, after one that is under way, and before a blocking one.
+Result<> between_others(TestRank& rank, const CollectiveCall& call) {
+  constexpr std::int64_t count = 5000;
+  std::vector<int> data(count, -1);
+  const int root = rank.size - 1;
+  if (rank.rank == root) std::iota(data.begin(), data.end(), 3);
+  Request* const before =
+      start(rank, {.kind = Collective::broadcast, .root = root, .receive = {data.data(), count, &integer()}});
+  Request* const own = start(rank, call);
+  HAWSER_TRY(rank.engine.run(*rank.world, {.kind = Collective::barrier}));
+  end(rank, own);
+  end(rank, before);
+  for (int i = 0; i < count; ++i) {
+    EXPECT_EQ(data[static_cast<std::size_t>(i)], 3 + i);
+    if (data[static_cast<std::size_t>(i)] != 3 + i) break;
+  }
+  return {};
+}
+
+}  // namespace
+
+// Operations of all kinds in random order, several at a time, so that every reuse of shared memory follows
+// every other.
+TEST_F(AlgorithmTest, SharedMemoryOperationsGoOnInTheBackground) {
+  for (int size : {2, 3, 4, 5}) {
+    TestCluster cluster(size, {}, true);
+    Random random(static_cast<std::uint64_t>(size + 10));
+    for (int i = 0; i < 700; ++i) {
+      kind_ = static_cast<Collective>(random.below(collective_kinds));
+      const std::int64_t counts[] = {1, 2, 50, 1500, 7000};
+      const Runner runners[] = {blocking, in_background, between_others};
+      const Case c{runners[random.below(3)], counts[random.below(5)], random.chance(0.1), random.chance(0.5)};
+      cluster.run([&](TestRank& rank) { run_case(rank, c); });
+      ASSERT_FALSE(HasFailure()) << "operation " << i << " of " << size << " ranks: " << name_of(kind_);
+    }
+  }
+}
+
+TEST_F(AlgorithmTest, AnotherAmountThanTheRootsIsToldInTheBackground) {
+  TestCluster cluster(3, {}, true);
+  cluster.run([](TestRank& rank) {
+    std::vector<int> data(100);
+    Request* const request = start(rank, {.kind = Collective::broadcast,
+                                          .receive = {data.data(), rank.rank == 2 ? 90 : 100, &integer()}});
+    rank.wait(request);
+    EXPECT_EQ(request->status.error, rank.rank == 2 ? ErrorClass::truncate : ErrorClass::success);
+    EXPECT_EQ(static_cast<bool>(request->finish()), rank.rank != 2);
+    request->destroy();
+    EXPECT_TRUE(rank.engine.run(*rank.world, {.kind = Collective::barrier}));
+  });
+}
+
+// The others never come, and then there is an end.
+TEST_F(AlgorithmTest, WhatIsUnderWayIsGivenUpWhenTheEngineCloses) {
+  TestCluster cluster(3, {}, true);
+  std::vector<int> data(4000);
+  cluster.run([&data](TestRank& rank) {
+    if (rank.rank != 0) return;
+    for (int i = 0; i < 3; ++i) {
+      Request* const request = start(rank, {.kind = Collective::allgather,
+                                            .send = {data.data(), 1000, &integer()},
+                                            .receive = {data.data(), 1000, &integer()}});
+      EXPECT_FALSE(request->complete);
+    }
+    rank.engine.close();
+  });
+}
+
+}  // namespace hawser
