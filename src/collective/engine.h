@@ -20,6 +20,7 @@
 #include "collective/frame_pool.h"
 #include "collective/multicast/multicast_engine.h"
 #include "collective/operation.h"
+#include "collective/scratch_pool.h"
 #include "collective/shared/background_run.h"
 #include "communicator/communicator.h"
 #include "communicator/context_ids.h"
@@ -119,6 +120,7 @@ class CollectiveEngine {
   PointToPoint& point_to_point() { return messages_; }
   Progress& waiting() { return progress_; }
   FramePool& frames() { return frames_; }
+  ScratchPool& scratch_pool() { return scratch_pool_; }
   BackgroundRuns& background_runs() { return background_runs_; }
   AlgorithmChoice& choice() { return choice_; }
 
@@ -156,7 +158,8 @@ class CollectiveEngine {
 
   PointToPoint& messages_;
   Progress& progress_;
-  FramePool frames_;  // before the operations, whose frames it owns
+  ScratchPool scratch_pool_;  // before the operations, which give it back
+  FramePool frames_;          // before the operations, whose frames it owns
   BackgroundRuns background_runs_;
   AlgorithmChoice choice_;
   ContextIds context_ids_;

@@ -1,6 +1,5 @@
 #include "collective/operation.h"
 
-#include <new>
 #include <utility>
 
 #include "collective/engine.h"
@@ -8,13 +7,6 @@
 #include "mpi/failure.h"
 
 namespace hawser {
-
-namespace {
-
-constexpr std::align_val_t block_alignment{64};
-constexpr std::int64_t largest_spare_bytes = 256 << 10;
-
-}  // namespace
 
 namespace detail {
 
@@ -29,10 +21,7 @@ void set_finished(Operation& operation) noexcept { operation.finished_ = true; }
 
 Operation::Operation(CollectiveEngine& engine) : Request(Kind::collective), engine_(engine) {}
 
-Operation::~Operation() {
-  abandon();
-  if (spare_block_ != nullptr) ::operator delete(spare_block_, block_alignment);
-}
+Operation::~Operation() { abandon(); }
 
 // From the innermost frame outwards.
 void Operation::drop_frames() {
@@ -56,8 +45,7 @@ void Operation::abandon() {
   for (MessageRequest* request : started_) engine_.point_to_point().release(*request);
   started_.clear();
   packers_.clear();
-  for (auto& block : scratch_blocks_) ::operator delete(block.first, block_alignment);
-  scratch_blocks_.clear();
+  give_scratch_back();
   kept_objects_.clear();
   error_ = nullptr;
 }
@@ -153,14 +141,7 @@ Result<> Operation::conclude() {
   if (outermost_) outermost_.destroy();
   outermost_ = nullptr;
   packers_.clear();
-  for (auto& [block, bytes] : scratch_blocks_) {
-    if (bytes > spare_bytes_ && bytes <= largest_spare_bytes) {
-      std::swap(block, spare_block_);
-      std::swap(bytes, spare_bytes_);
-    }
-    if (block != nullptr) ::operator delete(block, block_alignment);
-  }
-  scratch_blocks_.clear();
+  give_scratch_back();
   if (error_ == nullptr) return {};
   Error error = std::move(*error_);
   error_ = nullptr;
@@ -247,16 +228,13 @@ void Operation::receive_elements(int from, std::byte* data, std::int64_t count, 
 }
 
 std::byte* Operation::scratch(std::int64_t bytes) {
-  if (spare_block_ != nullptr && bytes <= spare_bytes_) {
-    scratch_blocks_.emplace_back(spare_block_, spare_bytes_);
-    spare_block_ = nullptr;
-    spare_bytes_ = 0;
-  } else {
-    const std::int64_t rounded = (bytes + 64) & ~std::int64_t{63};  // never 0 bytes
-    auto* block = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(rounded), block_alignment));
-    scratch_blocks_.emplace_back(block, rounded);
-  }
-  return scratch_blocks_.back().first;
+  scratch_blocks_.push_back(engine_.scratch_pool().take(bytes));
+  return scratch_blocks_.back().data;
+}
+
+void Operation::give_scratch_back() {
+  for (const ScratchPool::Block& block : scratch_blocks_) engine_.scratch_pool().give_back(block);
+  scratch_blocks_.clear();
 }
 
 std::byte* Operation::scratch_elements(std::int64_t count, const Datatype& type) {

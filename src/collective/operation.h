@@ -15,6 +15,7 @@
 
 #include "base/intrusive_list.h"
 #include "collective/call.h"
+#include "collective/scratch_pool.h"
 #include "collective/task.h"
 #include "communicator/group.h"
 #include "datatype/type_packer.h"
@@ -150,6 +151,7 @@ class Operation final : public Request {
   bool may_go_on();
   void keep_arrays(int send_blocks, int receive_blocks);
   void drop_frames();
+  void give_scratch_back();
   void track(MessageRequest& request);
   int participant(int rank) const { return among_ == nullptr ? rank : among_[rank]; }
   SendTarget target(int to) const;
@@ -172,9 +174,7 @@ class Operation final : public Request {
   std::coroutine_handle<> outermost_;
   std::vector<MessageRequest*> started_;
   std::deque<TypePacker> packers_;
-  std::vector<std::pair<std::byte*, std::int64_t>> scratch_blocks_;
-  std::byte* spare_block_ = nullptr;  // one scratch block is kept for the next operation
-  std::int64_t spare_bytes_ = 0;
+  std::vector<ScratchPool::Block> scratch_blocks_;
   std::unique_ptr<Error> error_;
 
   // keep_arguments
