@@ -82,6 +82,7 @@ CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator&
       background(shared == nullptr ? nullptr
                                    : std::make_unique<BackgroundQueue>(*shared, engine.background_runs())),
       nodes(engine.layout_of(communicator)),
+      node_team(engine.node_team_of(communicator, nodes.get())),
       multicast(engine.multicast_of(communicator, generation)),
       engine_(engine),
       everyone_(hawser::everyone(communicator, engine.context_ids().chooser_of(communicator.context()))),
@@ -91,6 +92,7 @@ CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator&
 
 CollectiveRecord::~CollectiveRecord() {
   engine_.forget(context_);
+  if (node_team != nullptr) engine_.leave(*node_team);
   engine_.retire(everyone_, rank_, context_, area_);
 }
 
@@ -225,7 +227,8 @@ void CollectiveEngine::begin(Operation& operation, Communicator& communicator) {
     const CollectiveRecord& record = CollectiveRecord::of(communicator);
     // Persistent ones may be started in different order by different ranks.
     operation.begin(participants(communicator, communicator.group()), record.nodes.get(),
-                    operation.persistent ? nullptr : record.multicast.get());
+                    operation.persistent ? nullptr : record.multicast.get(),
+                    operation.background ? nullptr : record.node_team.get());
   }
 }
 
@@ -272,7 +275,7 @@ Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall&
     const BackgroundQueue& before = *record.background;
     if (!before.empty()) [[unlikely]]
       progress_.wait_until([&before] { return before.empty(); });
-    return run_shared(*record.shared, call);
+    return run_shared(*record.shared, [&call](SharedCollectives& shared) { shared.run(call); });
   }
   Operation& operation = take();
   operation.call = call;

@@ -34,6 +34,7 @@ class SharedAreas;
 class SharedCollectives;
 
 struct NodeLayout;
+struct NodeTeam;
 
 class CollectiveEngine {
  public:
@@ -125,7 +126,10 @@ class CollectiveEngine {
   AlgorithmChoice& choice() { return choice_; }
 
   // For operations.
-  Result<> run_shared(SharedCollectives& shared, const CollectiveCall& call);
+  Result<> run_shared(SharedCollectives& shared, FunctionRef<void(SharedCollectives&)> work);
+  // A shared area of this process, which leads its node's ranks; no_area: there is none left.
+  int choose_area(int place, int ranks);
+  void use_area(NodeTeam& team, int area);
   void start_again(Operation& operation);
   void give_back(Operation& operation);
   // For CollectiveRecord.
@@ -133,10 +137,14 @@ class CollectiveEngine {
   std::unique_ptr<NodeLayout> layout_of(const Communicator& communicator) const;
   std::unique_ptr<MulticastGroup> multicast_of(const Communicator& communicator, std::uint32_t generation);
   std::unique_ptr<SharedCollectives> share(const Communicator& communicator, int area);
+  std::unique_ptr<NodeTeam> node_team_of(const Communicator& communicator, const NodeLayout* nodes) const;
+  void leave(NodeTeam& team);
   // Makes an id and an area available again. Called at rank 0 by the task that ends a communicator.
   void reuse(std::uint32_t context, int area);
 
  private:
+  std::unique_ptr<SharedCollectives> share(const Communicator& communicator, std::vector<int> places, int own,
+                                           int area);
   bool can_share(const Group& group) const;
   Operation& take();
   void begin(Operation& operation, Communicator& communicator);
@@ -170,6 +178,10 @@ class CollectiveEngine {
   std::function<void(const Communicator&)> made_revoked_;
   std::unordered_map<std::uint32_t, Communicator*> living_;
   SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
+  struct LeftArea {
+    int place, area, ranks;
+  };
+  std::vector<LeftArea> left_areas_;  // of this process, until all ranks have left them
   const ProcessTable* processes_ = nullptr;
   bool open_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;

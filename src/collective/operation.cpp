@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "collective/engine.h"
+#include "collective/node_team.h"
 #include "collective/shared/background_queue.h"
 #include "mpi/failure.h"
 
@@ -50,11 +51,13 @@ void Operation::abandon() {
   error_ = nullptr;
 }
 
-void Operation::begin(Participants participants, const NodeLayout* nodes, MulticastGroup* multicast) {
+void Operation::begin(Participants participants, const NodeLayout* nodes, MulticastGroup* multicast,
+                      NodeTeam* node_team) {
   participants_ = std::move(participants);
   other_participants_ = {};
   nodes_ = nodes;
   multicast_ = multicast;
+  node_team_ = node_team;
   among_all();
   begin_again();
 }
@@ -97,30 +100,47 @@ void Operation::run(Task task) {
 
 void Operation::run_in(BackgroundQueue& queue) {
   queue_ = &queue;
+  work_ = nullptr;
   queue.add(*this);
   advance();
 }
 
+Operation::Arrived Operation::together(TeamWork work) {
+  HAWSER_ASSERT(started_.empty());
+  queue_ = node_team_->queue.get();
+  work_ = work;
+  queue_->add(*this);
+  return Arrived{this};
+}
+
 void Operation::run_in_shared_memory() {
-  if (Result<> result = engine_.run_shared(queue_->shared(), call); !result) fail(result.take_error());
+  Result<> result = engine_.run_shared(queue_->shared(), [this](SharedCollectives& shared) {
+    work_ != nullptr ? work_(*this, shared) : shared.run(call);
+  });
+  if (result) return;
+  // Nothing that follows in a task would be right.
+  ended_early_ = true;
+  planned = false;
+  fail(result.take_error());
 }
 
 bool Operation::advance() {
-  if (queue_ != nullptr) {
-    if (!queue_->advance(*this)) return false;
-    queue_ = nullptr;
-    finished_ = true;
-  }
-  if (!finished_ && may_go_on()) {
-    if (ended_early_) [[unlikely]]
-      drop_frames();
-    else
-      resume_point_.resume();
+  if (finished_ || !may_go_on()) return finished_;
+  if (!outermost_) {
+    finished_ = true;  // it is no task
+  } else if (ended_early_) [[unlikely]] {
+    drop_frames();
+  } else {
+    resume_point_.resume();
   }
   return finished_;
 }
 
 bool Operation::may_go_on() {
+  if (queue_ != nullptr) {
+    if (!queue_->advance(*this)) return false;
+    queue_ = nullptr;
+  }
   if (other_ == nullptr) return collect();
   if (!*other_ && (other_only_ || !collect())) return false;
   other_ = nullptr;

@@ -26,7 +26,9 @@ namespace hawser {
 class BackgroundQueue;
 class CollectiveEngine;
 class MulticastGroup;
+class SharedCollectives;
 struct NodeLayout;
+struct NodeTeam;
 
 // Who takes part, and the context and tag of their messages.
 struct Participants {
@@ -49,6 +51,9 @@ class Operation final : public Request {
   const NodeLayout* nodes() const { return nodes_; }
   // Null if there is no multicast here.
   MulticastGroup* multicast() const { return multicast_; }
+  // Null if the node's part goes by messages. Of blocking operations only: others would have to wait for
+  // those that ranks began before.
+  NodeTeam* node_team() const { return node_team_; }
 
   // From here on only some ranks take part: participant ranks[i] becomes rank i of `count`, and this process
   // becomes rank `own`. `ranks` must stay valid until among_all(). No message may be in flight.
@@ -64,7 +69,7 @@ class Operation final : public Request {
 
   struct Arrived {
     Operation* operation;
-    bool await_ready() noexcept { return operation->may_go_on(); }
+    bool await_ready() noexcept { return operation->may_go_on() && !operation->ended_early_; }
     void await_suspend(std::coroutine_handle<> task) noexcept { operation->resume_point_ = task; }
     void await_resume() noexcept {}
   };
@@ -77,6 +82,10 @@ class Operation final : public Request {
     other_only_ = started_.empty();
     return Arrived{this};
   }
+  // co_await together(...) does this with the node's ranks straight in shared memory. No message may be in
+  // flight.
+  using TeamWork = void (*)(Operation&, SharedCollectives&);
+  Arrived together(TeamWork work);
   // Withdraws the receives that wait; await arrived() afterwards, for those that could not be.
   void withdraw();
 
@@ -102,14 +111,14 @@ class Operation final : public Request {
   const Participants& participants() const { return participants_; }
   const Participants& other_participants() const { return other_participants_; }
   void begin(Participants participants, const NodeLayout* nodes = nullptr,
-             MulticastGroup* multicast = nullptr);
+             MulticastGroup* multicast = nullptr, NodeTeam* node_team = nullptr);
   // For an intercommunicator: across the groups, and within our own.
   void begin(Participants across, Participants within);
   void begin_again();
   bool between_groups() const { return other_participants_.group.get() != nullptr; }
   // Runs the task until its first wait. It lives until the operation ends.
   void run(Task task);
-  // Goes through shared memory, in its turn.
+  // Goes through shared memory, in its turn, from begin to end.
   void run_in(BackgroundQueue& queue);
   void run_in_shared_memory();  // for the queue
   // Marks the operation as finished: there is nothing to run.
@@ -162,7 +171,9 @@ class Operation final : public Request {
   Participants other_participants_;  // see switch_groups; no group: there is only one
   const NodeLayout* nodes_ = nullptr;
   MulticastGroup* multicast_ = nullptr;
-  BackgroundQueue* queue_ = nullptr;  // that it is in; null: it is a task
+  NodeTeam* node_team_ = nullptr;
+  BackgroundQueue* queue_ = nullptr;  // that it is in; null: none
+  TeamWork work_ = nullptr;           // of a task, there; null: `call` is all there is
   const bool* other_ = nullptr;       // see arrived_or; null: only messages count
   bool other_only_ = false;           // and no messages
   const int* among_ = nullptr;        // null: all

@@ -7,6 +7,7 @@
 #include "collective/engine.h"
 #include "collective/multicast/multicast_group.h"
 #include "collective/node_layout.h"
+#include "collective/node_team.h"
 #include "collective/shared/background_queue.h"
 #include "collective/shared/collectives.h"
 
@@ -41,6 +42,7 @@ class CollectiveRecord final : public CollectiveState {
   std::unique_ptr<SharedCollectives> shared;    // null: the ranks do not share a node
   std::unique_ptr<BackgroundQueue> background;  // of `shared`; null as well
   std::unique_ptr<NodeLayout> nodes;            // null: there is one, or they are unknown
+  std::unique_ptr<NodeTeam> node_team;          // null: there is one node, or this rank is alone on its own
   std::unique_ptr<MulticastGroup> multicast;    // null: there is none, or one node
 
  private:

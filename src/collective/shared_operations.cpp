@@ -26,11 +26,7 @@ bool CollectiveEngine::can_share(const Group& group) const {
 
 int CollectiveEngine::choose_area(const Group& group) {
   if (areas_ == nullptr || !can_share(group)) return no_area;
-  const int area = areas_->allocate();
-  if (area < 0) return no_area;
-  const int place = areas_->place_of(group.process_of(0));
-  SharedTeam::clear(areas_->address(place, area), group.size());
-  return area;
+  return choose_area(areas_->place_of(group.process_of(0)), group.size());
 }
 
 std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& communicator, int area) {
@@ -38,10 +34,57 @@ std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& c
   std::vector<int> places;
   for (int r = 0; r < communicator.size(); ++r)
     places.push_back(areas_->place_of(communicator.group()->process_of(r)));
+  return share(communicator, std::move(places), communicator.rank(), area);
+}
+
+std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& communicator,
+                                                           std::vector<int> places, int own, int area) {
   std::byte* memory = areas_->address(places[0], area);
   return std::make_unique<SharedCollectives>(
-      memory, areas_->area_bytes(), communicator.rank(), std::move(places), *areas_, progress_,
+      memory, areas_->area_bytes(), own, std::move(places), *areas_, progress_,
       StopSign(trouble_, communicator.group(), communicator.context()));
+}
+
+// --- The node's part ---
+
+std::unique_ptr<NodeTeam> CollectiveEngine::node_team_of(const Communicator& communicator,
+                                                         const NodeLayout* nodes) const {
+  if (nodes == nullptr || areas_ == nullptr) return nullptr;
+  const auto ranks = static_cast<int>(nodes->mine.size());
+  if (ranks < 2 || !SharedTeam::fits(ranks, areas_->area_bytes())) return nullptr;
+  std::vector<int> places;
+  for (int r : nodes->mine) {
+    places.push_back(areas_->place_of(communicator.group()->process_of(r)));
+    if (places.back() < 0) return nullptr;
+  }
+  return std::make_unique<NodeTeam>(communicator, std::move(places), nodes->place);
+}
+
+int CollectiveEngine::choose_area(int place, int ranks) {
+  std::erase_if(left_areas_, [this](const LeftArea& left) {
+    const bool over = SharedTeam::all_left(areas_->address(left.place, left.area), left.ranks);
+    if (over) areas_->release(left.area);
+    return over;
+  });
+  const int area = areas_->allocate();
+  if (area < 0) return no_area;
+  SharedTeam::clear(areas_->address(place, area), ranks);
+  return area;
+}
+
+void CollectiveEngine::use_area(NodeTeam& team, int area) {
+  team.agreed = true;
+  if (area == no_area) return;
+  team.area = area;
+  team.shared = share(team.communicator, team.places, team.own, area);
+  team.queue = std::make_unique<BackgroundQueue>(*team.shared, background_runs_);
+}
+
+void CollectiveEngine::leave(NodeTeam& team) {
+  if (!open_ || team.shared == nullptr) return;
+  team.shared->team().leave();
+  const auto ranks = static_cast<int>(team.places.size());
+  if (team.own == 0) left_areas_.push_back({team.places[0], team.area, ranks});
 }
 
 void CollectiveEngine::discard_area(int area) {
@@ -68,10 +111,10 @@ bool CollectiveEngine::tuned_to_messages(const Communicator& communicator, const
   return choice_.goes_by_messages(call.kind, shape);
 }
 
-Result<> CollectiveEngine::run_shared(SharedCollectives& shared, const CollectiveCall& call) {
+Result<> CollectiveEngine::run_shared(SharedCollectives& shared, FunctionRef<void(SharedCollectives&)> work) {
   try {
     shared.team().stop_if_told();
-    shared.run(call);
+    work(shared);
   } catch (const Stopped& stop) {
     return stopped(stop.why);
   }

@@ -3,11 +3,13 @@
 // baton; it is passed on, in order, when a rank waits, so that runs are repeatable and blocking calls work.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -215,8 +217,9 @@ struct TestNode {
 
 class TestAreas final : public SharedAreas {
  public:
-  explicit TestAreas(TestNode& node) : node_(node) {}
-  int place_of(ProcessIndex process) const override { return process; }
+  // `places`: of each process on this node; -1: it is on another.
+  TestAreas(TestNode& node, std::vector<int> places) : node_(node), places_(std::move(places)) {}
+  int place_of(ProcessIndex process) const override { return places_[static_cast<std::size_t>(process)]; }
   int allocate() override {
     for (int i = 0; i < TestNode::areas; ++i) {
       if (!std::exchange(taken_[i], true)) return i;
@@ -229,10 +232,12 @@ class TestAreas final : public SharedAreas {
   }
   std::int64_t area_bytes() const override { return TestNode::area_bytes; }
   void wake(int) override {}
+  int free() const { return static_cast<int>(std::count(std::begin(taken_), std::end(taken_), false)); }
   bool crowded() const override { return node_.crowded; }
 
  private:
   TestNode& node_;
+  std::vector<int> places_;
   bool taken_[TestNode::areas] = {};
 };
 
@@ -244,6 +249,13 @@ inline constexpr int at_random = 1000;
 inline int random_node(int seed, int rank, int nodes) {
   Random random(static_cast<std::uint64_t>(seed * 1009 + rank));
   return static_cast<int>(random.below(static_cast<std::uint64_t>(nodes)));
+}
+
+// Or dealt out to as many nodes in turn, or at random.
+inline int node_in_test(int rank, int size, int ranks_per_node) {
+  if (ranks_per_node == 0) return ProcessTable::unknown_node;
+  if (ranks_per_node >= at_random) return random_node(ranks_per_node - at_random, rank, (size + 2) / 3);
+  return ranks_per_node > 0 ? rank / ranks_per_node : rank % ((size - ranks_per_node - 1) / -ranks_per_node);
 }
 
 class TestRank final : public Progress, public ChannelSet {
@@ -259,15 +271,15 @@ class TestRank final : public Progress, public ChannelSet {
         multicast_(air) {
     channel_.use_multicast(multicast_);
     all[static_cast<std::size_t>(rank)] = &channel_;
-    // Or dealt out to as many nodes in turn, or at random.
-    const auto node_of = [&](int r) {
-      if (ranks_per_node == 0) return ProcessTable::unknown_node;
-      if (ranks_per_node >= at_random) return random_node(ranks_per_node - at_random, r, (size + 2) / 3);
-      return ranks_per_node > 0 ? r / ranks_per_node : r % ((size - ranks_per_node - 1) / -ranks_per_node);
-    };
-    for (int r = 0; r < size; ++r) processes.add({node_of(r)});
+    std::vector<int> places;
+    const int own_node = node_in_test(rank, size, ranks_per_node);
+    for (int r = 0, next = 0; r < size; ++r) {
+      const int of = node_in_test(r, size, ranks_per_node);
+      processes.add({of});
+      places.push_back(of == own_node ? next++ : -1);
+    }
     messages.connect(lane, rank, processes, *this, UnexpectedBounds::of(1 << 20, size));
-    if (node != nullptr) areas_.emplace(*node);
+    if (node != nullptr) areas_.emplace(*node, std::move(places));
     const Result<> opened = engine.open(rank, processes, knobs, nullptr);
     HAWSER_ASSERT(opened);
     // Whatever the knobs say.
@@ -294,6 +306,7 @@ class TestRank final : public Progress, public ChannelSet {
     return moved;
   }
   LoopbackChannel& channel() { return channel_; }
+  const TestAreas& areas() const { return *areas_; }
   void wait_until(FunctionRef<bool()> done) override;
   void wait(Request* request) {
     wait_until([request] { return request->complete; });
@@ -324,14 +337,17 @@ class TestRank final : public Progress, public ChannelSet {
 
 class TestCluster {
  public:
-  // `one_node`: the ranks share memory. `ranks_per_node`: of nodes that have none; below 0: dealt out in
-  // turn; from at_random on: see there.
+  // `one_node`: all ranks share memory. `ranks_per_node`: those of a node do; below 0: dealt out in turn;
+  // from at_random on: see there.
   explicit TestCluster(int size, const Knobs& knobs = {}, bool one_node = false, int ranks_per_node = 0)
       : channels_(static_cast<std::size_t>(size)) {
-    if (one_node) node_ = std::make_unique<TestNode>(size);
-    for (int r = 0; r < size; ++r)
-      ranks_.push_back(
-          std::make_unique<TestRank>(*this, r, size, channels_, knobs, node_.get(), ranks_per_node, air_));
+    for (int r = 0; r < size; ++r) {
+      std::unique_ptr<TestNode>* const node =
+          one_node || ranks_per_node != 0 ? &nodes_[node_in_test(r, size, ranks_per_node)] : nullptr;
+      if (node != nullptr && *node == nullptr) *node = std::make_unique<TestNode>(size);
+      ranks_.push_back(std::make_unique<TestRank>(
+          *this, r, size, channels_, knobs, node == nullptr ? nullptr : node->get(), ranks_per_node, air_));
+    }
   }
 
   // Runs body(rank) on all ranks and returns when all have ended and nothing moves any more.
@@ -360,7 +376,6 @@ class TestCluster {
     }
   }
   TestAir& air() { return air_; }
-  bool one_node() const { return node_ != nullptr; }
   TestRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
 
  private:
@@ -378,7 +393,7 @@ class TestCluster {
     changed_.notify_all();
   }
 
-  std::unique_ptr<TestNode> node_;
+  std::map<int, std::unique_ptr<TestNode>> nodes_;
   std::vector<LoopbackChannel*> channels_;
   TestAir air_;
   std::vector<std::unique_ptr<TestRank>> ranks_;

@@ -1,13 +1,26 @@
-// Barrier of two levels: every node's ranks report to its leader up a binomial tree, the leaders wait for
-// each other, and their nodes are let go down the tree.
+// Barrier of two levels: every node's ranks report to its leader, in shared memory or up a binomial tree, the
+// leaders wait for each other, and their nodes are let go the same way.
 #include "collective/algorithms/two_level.h"
+#include "collective/shared/collectives.h"
 
 namespace hawser::algorithms {
 
-Task barrier_two_level(Operation& operation) {
-  const NodeLayout& nodes = *operation.nodes();
-  const int place = nodes.place;
+namespace {
+
+Task between_leaders(Operation& operation) {
+  among_leaders(operation, operation.nodes()->leaders.data());
+  co_await best_between(operation, Collective::barrier, 0);
   among_node(operation);
+}
+
+Task around_a_team(Operation& operation) {
+  co_await operation.together([](Operation&, SharedCollectives& shared) { shared.arrive(); });
+  if (operation.nodes()->place == 0) co_await between_leaders(operation);
+  co_await operation.together([](Operation&, SharedCollectives& shared) { shared.release(); });
+}
+
+Task around_a_tree(Operation& operation) {
+  const int place = operation.nodes()->place;
   const int ranks = operation.size();
   int distance = 1;
   for (; distance < ranks && (place & distance) == 0; distance *= 2)
@@ -18,13 +31,23 @@ Task barrier_two_level(Operation& operation) {
     operation.receive(place - distance, nullptr, 0);
     co_await operation.arrived();
   } else {
-    among_leaders(operation, nodes.leaders.data());
-    co_await best_between(operation, Collective::barrier, 0);
-    among_node(operation);
+    co_await between_leaders(operation);
   }
   for (distance /= 2; distance > 0; distance /= 2)
     if (place + distance < ranks) operation.send(place + distance, nullptr, 0);
   co_await operation.arrived();
+}
+
+}  // namespace
+
+Task barrier_two_level(Operation& operation) {
+  among_node(operation);
+  if (operation.node_team() != nullptr) co_await meet(operation);
+  if (has_team(operation)) {
+    co_await around_a_team(operation);
+  } else {
+    co_await around_a_tree(operation);
+  }
   operation.among_all();
 }
 

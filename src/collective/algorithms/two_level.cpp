@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collective/engine.h"
+#include "collective/node_team.h"
 
 namespace hawser::algorithms {
 
@@ -61,8 +62,79 @@ static Shape shape_now(const Operation& operation, std::int64_t bytes, std::int6
   return shape;
 }
 
-Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {
+namespace {
+
+Task by_messages(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {
   return operation.engine().choice().choose(kind, shape_now(operation, bytes, elements)).run(operation);
+}
+
+CollectiveCall reduction(const Operation& operation) {
+  const Operands& operands = operation.plan.operands;
+  const bool root = operation.rank() == operation.plan.root;
+  return {.kind = Collective::reduce,
+          .root = operation.plan.root,
+          .send = {root ? in_place : operands.data, operands.count, operands.type},
+          .receive = {root ? operands.data : nullptr, operands.count, operands.type},
+          .op = operands.op};
+}
+
+// What is done in shared memory; null: nothing but by messages.
+Operation::TeamWork team_work(const Operation& operation, Collective kind) {
+  switch (kind) {
+    case Collective::broadcast:
+      return [](Operation& of, SharedCollectives& shared) {
+        shared.broadcast(ByteView(of.plan.receive.base, of.plan.receive.size), of.plan.root);
+      };
+    case Collective::reduce:
+      // A function of the program is not called with little stack.
+      if (!operation.plan.operands.op->predefined()) return nullptr;
+      return [](Operation& of, SharedCollectives& shared) { shared.run(reduction(of)); };
+    default:
+      return nullptr;
+  }
+}
+
+bool serves(const Operation& operation, Collective kind) {
+  return has_team(operation) &&
+         (kind != Collective::reduce || operation.node_team()->shared->serves(reduction(operation)));
+}
+
+Task in_team(Operation& operation, Operation::TeamWork work, Collective kind, std::int64_t bytes,
+             std::int64_t elements) {
+  co_await meet(operation);
+  if (serves(operation, kind)) {
+    co_await operation.together(work);
+  } else {
+    co_await by_messages(operation, kind, bytes, elements);
+  }
+}
+
+}  // namespace
+
+Task meet(Operation& operation) {
+  NodeTeam& team = *operation.node_team();
+  if (team.agreed) co_return;
+  CollectiveEngine& engine = operation.engine();
+  auto* const area = reinterpret_cast<int*>(operation.scratch(sizeof(int)));
+  auto* const message = reinterpret_cast<std::byte*>(area);
+  if (operation.rank() == 0) {
+    *area = engine.choose_area(team.places[0], operation.size());
+    for (int r = 1; r < operation.size(); ++r) operation.send(r, message, sizeof(int));
+  } else {
+    operation.receive(0, message, sizeof(int));
+  }
+  co_await operation.arrived();
+  engine.use_area(team, *area);
+}
+
+bool has_team(const Operation& operation) {
+  return operation.node_team() != nullptr && operation.node_team()->shared != nullptr;
+}
+
+Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {
+  const Operation::TeamWork work = operation.node_team() == nullptr ? nullptr : team_work(operation, kind);
+  return work == nullptr ? by_messages(operation, kind, bytes, elements)
+                         : in_team(operation, work, kind, bytes, elements);
 }
 
 Task best_between(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements,

@@ -25,6 +25,11 @@ Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_
 Task best_between(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements = 0,
                   int sharing = 1);
 
+// Blocking operations only: the node's ranks meet in shared memory. To be awaited where among_node() holds,
+// first; then has_team says whether there is an area for them, alike on all of them.
+Task meet(Operation& operation);
+bool has_team(const Operation& operation);
+
 // Blocks of `block` bytes for each rank from `base` on, node by node, those of a node as one.
 Blocks node_blocks(Operation& operation, std::byte* base, std::int64_t block);
 // Among the ranks that have this process's place on their nodes; all nodes have the same number of ranks.

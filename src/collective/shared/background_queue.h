@@ -1,6 +1,6 @@
-// BackgroundQueue: the non-blocking operations of one communicator that go straight through shared memory.
-// One is under way at a time, because a team takes one step after the other; all ranks start them in the same
-// order.
+// BackgroundQueue: the operations of one team that go straight through shared memory while others go on: the
+// non-blocking ones of a communicator on one node, and the node's parts of others. One is under way at a
+// time, because a team takes one step after the other; all ranks add them in the same order.
 #pragma once
 
 #include <memory>

@@ -22,6 +22,7 @@ class ByteView {
       memory_ = nullptr;
     }
   }
+  ByteView(std::byte* memory, std::int64_t size) : size_(size), memory_(memory) {}
   std::int64_t size() const { return size_; }
   // Out of the buffer, into memory that others read.
   void read(std::int64_t offset, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies);
@@ -43,14 +44,17 @@ class SharedCollectives {
   bool serves(const CollectiveCall& call) const;
   // Does an operation that it serves. Throws Stopped when somebody that it waits for never comes.
   void run(const CollectiveCall& call);
+  void barrier();
+  // The two halves of a barrier: all are heard of by rank 0; and they learn that it goes on.
+  void arrive();
+  void release();
+  void broadcast(ByteView data, int root);
   // Whether the ranks gave different amounts to what was run last, as far as that is noticed; asking forgets
   // it.
   bool amounts_differed() { return std::exchange(amounts_differed_, false); }
   SharedTeam& team() { return team_; }
 
  private:
-  void barrier();
-  void broadcast(const CollectiveCall& call);
   void receive_broadcast(ByteView& data, int root);
   void gather(const CollectiveCall& call);
   void scatter(const CollectiveCall& call);

@@ -91,7 +91,7 @@ void SharedCollectives::run(const CollectiveCall& call) {
     case Collective::barrier:
       return barrier();
     case Collective::broadcast:
-      return broadcast(call);
+      return broadcast(view(call.receive, 0, 1), call.root);
     case Collective::gather:
       return gather(call);
     case Collective::scatter:
@@ -120,23 +120,31 @@ void SharedCollectives::run(const CollectiveCall& call) {
   HAWSER_UNREACHABLE();
 }
 
+// Where ranks share cores, rank 0 leaves first: it is the root of most that follows, and what the others then
+// want is there when their turn on a core comes.
 void SharedCollectives::barrier() {
-  team_.begin_step();
-  if (!team_.crowded()) {
+  if (team_.crowded()) {
+    arrive();
+    release();
+  } else {
+    team_.begin_step();
     exchange();
-    return;
   }
-  // Where ranks share cores, rank 0 leaves first: it is the root of most that follows, and what the others
-  // then want is there when their turn on a core comes.
-  const bool first = team_.rank() == 0;
-  if (first) {
+}
+
+void SharedCollectives::arrive() {
+  team_.begin_step();
+  if (team_.rank() == 0) {
     team_.wait_for_all();
   } else {
     team_.line_to_write();
     team_.post();
   }
+}
+
+void SharedCollectives::release() {
   team_.begin_step();
-  if (first) {
+  if (team_.rank() == 0) {
     team_.line_to_write();
     team_.post();
   } else {
@@ -145,11 +153,10 @@ void SharedCollectives::barrier() {
   }
 }
 
-void SharedCollectives::broadcast(const CollectiveCall& call) {
-  ByteView data = view(call.receive, 0, 1);
+void SharedCollectives::broadcast(ByteView data, int root) {
   if (data.size() == 0) return;
-  if (team_.rank() != call.root) {
-    receive_broadcast(data, call.root);
+  if (team_.rank() != root) {
+    receive_broadcast(data, root);
     return;
   }
   if (data.size() <= SharedTeam::line_bytes) {

@@ -27,6 +27,12 @@ void SharedTeam::clear(std::byte* area, int ranks) {
   for (int r = 0; r < ranks; ++r) new (control + r) Control{};
 }
 
+bool SharedTeam::all_left(const std::byte* area, int ranks) {
+  const auto* control = reinterpret_cast<const Control*>(area);
+  return std::all_of(control, control + ranks,
+                     [](const Control& of) { return of.left.load(std::memory_order_acquire) != 0; });
+}
+
 SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places,
                        SharedAreas& areas, Progress& progress, StopSign stop)
     : control_(reinterpret_cast<Control*>(area)),

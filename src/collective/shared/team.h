@@ -35,9 +35,15 @@ class SharedTeam {
   // Makes an area ready for a new team: by one process, before any other knows of it.
   static void clear(std::byte* area, int ranks);
 
+  // Whether the ranks of the team that had this area are done with it for good.
+  static bool all_left(const std::byte* area, int ranks);
+
   // `places`: where each rank is among the node's processes.
   SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places, SharedAreas& areas,
              Progress& progress, StopSign stop);
+
+  // This rank comes here no more.
+  void leave() { control_[rank_].left.store(1, std::memory_order_release); }
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -110,6 +116,7 @@ class SharedTeam {
   struct Control {
     Line line[lines];
     alignas(64) std::atomic<std::uint32_t> done;
+    std::atomic<std::uint32_t> left;
   };
   static constexpr std::uint32_t max_pieces = 16;
 
