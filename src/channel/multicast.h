@@ -46,6 +46,9 @@ class Multicast {
   // refused some time ago.
   enum class Member : std::uint8_t { receives, sends_only };
   virtual void join(const MulticastKey& key, Member member) = 0;
+  // Packets to the group are no longer taken on any rail, until the next join() of one who receives. The port
+  // stays a member, because of other processes that share it.
+  virtual void stop_receiving(const MulticastKey& key) = 0;
   // Rails on which it has joined and that work now: bit i is rail i.
   virtual std::uint32_t joined(const MulticastKey& key) const = 0;
   virtual void leave(const MulticastKey& key) = 0;

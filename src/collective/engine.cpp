@@ -15,8 +15,8 @@ namespace {
 // Where the ranks of a communicator tell each other that they are done with it.
 constexpr std::uint32_t retirement_context = end_context;
 
-// Ends of communicators that one pass looks at.
-constexpr std::int64_t retirements_at_once = 8;
+// Tasks for which nobody waits that one pass looks at.
+constexpr std::int64_t tasks_aside_at_once = 8;
 
 // The area of process 0 that MPI_COMM_WORLD uses.
 constexpr int world_area = 0;
@@ -145,13 +145,13 @@ void CollectiveEngine::close() {
   areas_ = nullptr;
   if (multicast_ != nullptr) multicast_->close();
   multicast_ = nullptr;
-  for (auto* list : {&active_, &retiring_}) {
+  for (auto* list : {&active_, &aside_}) {
     while (Operation* operation = list->pop_front()) {
       operation->abandon();
       give_back(*operation);
     }
   }
-  retirements_ = 0;
+  tasks_aside_ = 0;
 }
 
 void CollectiveEngine::adopt(Communicator& communicator, int area, std::uint32_t generation) {
@@ -348,6 +348,21 @@ Operation& CollectiveEngine::start_task(Participants participants, Ref<Counted> 
   return operation;
 }
 
+void CollectiveEngine::start_aside(Participants participants, Ref<Counted> communicator,
+                                   FunctionRef<Task(Operation&)> task) {
+  Operation& operation = take();
+  operation.communicator = std::move(communicator);
+  operation.begin(std::move(participants));
+  operation.run(task(operation));
+  if (operation.finished()) {
+    complete(operation);
+    give_back(operation);
+  } else {
+    ++tasks_aside_;
+    aside_.push_back(&operation);
+  }
+}
+
 void CollectiveEngine::launch_in_background(Operation& operation) {
   launch(operation);
   go_on_in_background(operation);
@@ -396,17 +411,17 @@ bool CollectiveEngine::advance_active(bool user_functions) {
 }
 
 // A few in turn, so that a pass takes no longer when many wait.
-bool CollectiveEngine::advance_retiring() {
+bool CollectiveEngine::advance_aside() {
   bool moved = false;
-  for (std::int64_t looks = std::min(retirements_, retirements_at_once); looks > 0; --looks) {
-    Operation* operation = retiring_.pop_front();
+  for (std::int64_t looks = std::min(tasks_aside_, tasks_aside_at_once); looks > 0; --looks) {
+    Operation* operation = aside_.pop_front();
     if (operation->advance()) {
-      --retirements_;
+      --tasks_aside_;
       complete(*operation);
       give_back(*operation);
       moved = true;
     } else {
-      retiring_.push_back(operation);
+      aside_.push_back(operation);
     }
   }
   return moved;
@@ -429,16 +444,8 @@ void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context,
     for (std::uint32_t i = 0; i < contexts_per_communicator; ++i) messages_.close_context(context + i);
     return;
   }
-  Operation& operation = take();
-  operation.begin({std::move(group), rank, context + retirement_context, 0});
-  operation.run(retirement(operation, area));
-  if (operation.finished()) {
-    complete(operation);
-    give_back(operation);
-  } else {
-    ++retirements_;
-    retiring_.push_back(&operation);
-  }
+  start_aside({std::move(group), rank, context + retirement_context, 0}, {},
+              [area](Operation& operation) { return retirement(operation, area); });
 }
 
 }  // namespace hawser

@@ -81,13 +81,15 @@ class CollectiveEngine {
   Result<> run_task(Participants participants, FunctionRef<Task(Operation&)> task);
   Operation& start_task(Participants participants, Ref<Counted> communicator,
                         FunctionRef<Task(Operation&)> task, Participants within = {});
+  // A task that goes on in the background though nobody waits for it, as the end of a communicator does.
+  void start_aside(Participants participants, Ref<Counted> communicator, FunctionRef<Task(Operation&)> task);
   Participants participants_of(Communicator& communicator);
 
   // One pass over the operations in the background. True if one of them finished. Without `user_functions`,
   // reductions by functions of the program stay as they are.
   bool progress(bool user_functions = true) {
     const bool moved = !active_.empty() && advance_active(user_functions);
-    return (!retiring_.empty() && advance_retiring()) || moved;
+    return (!aside_.empty() && advance_aside()) || moved;
   }
 
   // The packets of broadcasts by multicast, also while the process leaves, because others may lack some of
@@ -157,7 +159,7 @@ class CollectiveEngine {
   void start_shared(Operation& operation, Communicator& communicator);
   void complete(Operation& operation);
   bool advance_active(bool user_functions);
-  bool advance_retiring();
+  bool advance_aside();
   Result<> wait_for(Operation& operation);
   static Error stopped(ErrorClass why);
   ErrorClass why_stopped(const Operation& operation) const;
@@ -188,10 +190,10 @@ class CollectiveEngine {
   std::vector<Operation*> free_;
   IntrusiveList<Operation, &Operation::active_link> active_;
   IntrusiveList<Operation, &Operation::active_link> awaited_;  // by the calls that began them
-  // Tasks that end communicators. Nobody waits for them; a process may be thousands of them ahead of its
-  // slowest peer.
-  IntrusiveList<Operation, &Operation::active_link> retiring_;
-  std::int64_t retirements_ = 0;  // in retiring_
+  // Tasks for which nobody waits, most of which end communicators; a process may be thousands of them ahead
+  // of its slowest peer.
+  IntrusiveList<Operation, &Operation::active_link> aside_;
+  std::int64_t tasks_aside_ = 0;
 };
 
 }  // namespace hawser

@@ -30,6 +30,7 @@ class TestAir {
     void join(const MulticastKey& key, Member member) override {
       groups_[key] = groups_[key] || member == Member::receives;
     }
+    void stop_receiving(const MulticastKey& key) override { groups_[key] = false; }
     std::uint32_t joined(const MulticastKey& key) const override {
       return air_.works && groups_.contains(key) ? (1u << rails) - 1 : 0;
     }

@@ -193,9 +193,9 @@ bool Operation::collect() {
   return true;
 }
 
-void Operation::withdraw() {
+std::size_t Operation::withdraw() {
   PointToPoint& messages = engine_.point_to_point();
-  std::erase_if(started_, [&](MessageRequest* request) {
+  return std::erase_if(started_, [&](MessageRequest* request) {
     if (request->complete || request->direction != MessageRequest::Direction::receive) return false;
     messages.cancel(*request);
     if (!request->complete) return false;

@@ -86,8 +86,9 @@ class Operation final : public Request {
   // flight.
   using TeamWork = void (*)(Operation&, SharedCollectives&);
   Arrived together(TeamWork work);
-  // Withdraws the receives that wait; await arrived() afterwards, for those that could not be.
-  void withdraw();
+  // Withdraws the receives that wait; await arrived() afterwards, for those that could not be. Answers how
+  // many were.
+  std::size_t withdraw();
 
   // Intercommunicators: messages go to the remote group at first, to our own group after this call, and to
   // the remote group again after the next. No message may be in flight. A task must end in the state in which

@@ -46,7 +46,7 @@ class CollectiveRecord final : public CollectiveState {
   std::unique_ptr<MulticastGroup> multicast;    // null: there is none, or one node
 
  private:
-  static constexpr std::uint32_t tag_mask = (1u << 29) - 1;
+  static constexpr std::uint32_t tag_mask = operation_tags - 1;
   CollectiveEngine& engine_;
   Ref<Group> everyone_;
   int rank_;  // in it

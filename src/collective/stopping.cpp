@@ -51,7 +51,7 @@ bool CollectiveEngine::never_begins(Operation& operation) {
 }
 
 void CollectiveEngine::end_stopped() {
-  for (auto* list : {&active_, &awaited_, &retiring_})
+  for (auto* list : {&active_, &awaited_, &aside_})
     for (Operation* operation = list->front(); operation != nullptr; operation = list->next(operation))
       if (const ErrorClass why = why_stopped(*operation); why != ErrorClass::success)
         operation->end_early(stopped(why), why);

@@ -27,10 +27,12 @@ std::vector<std::string> counter_report(MpiProcess& process) {
                                 choice.counters().by_table, choice.counters().asked));
   if (const MulticastEngine* multicast = process.collectives().multicast()) {
     const MulticastCounters& counters = multicast->counters();
-    if (counters.by_multicast + counters.by_trees + counters.waits > 0)
+    if (counters.by_multicast + counters.by_trees + counters.waits + counters.attachments > 0)
       lines.push_back(fmt::format(
-          "multicast broadcasts={} by_trees={} packets_repaired={} waits={} suspensions={}",
-          counters.by_multicast, counters.by_trees, counters.repairs, counters.waits, counters.suspensions));
+          "multicast broadcasts={} by_trees={} packets_repaired={} waits={} suspensions={} listened={} "
+          "attachments={} detachments={}",
+          counters.by_multicast, counters.by_trees, counters.repairs, counters.waits, counters.suspensions,
+          counters.listened, counters.attachments, counters.detachments));
   }
   for (const Transport* channel : process.environment().channels->channels()) {
     std::string line;

@@ -107,6 +107,33 @@ TEST(Multicast, IsRightWherePacketsAreLost) {
   }
 }
 
+// The first rank of each node computes when the others begin; they have the broadcasts from packets then, and
+// free the communicator and finalize before it comes.
+TEST(Multicast, LateLeadersDelayOnlyThemselves) {
+  for (const char* const faults : {"", "0.02 adapter n1/hw0 dead\n", "0 link n1/hw1 loss 0.05\n"}) {
+    constexpr int count = 100;
+    int in_time = 0;
+    const Fabric fabric{.faults = faults};
+    const SimulationOutcome outcome = Simulation(options_of(fabric, "always")).run([&](SimulatedRank& self) {
+      MPI_Init(nullptr, nullptr);
+      MPI_Comm comm;
+      MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+      const bool leads = self.rank() % fabric.on_node == 0 && self.rank() != 0;
+      for (int i = 0; i < count; ++i) {
+        MPI_Barrier(comm);
+        if (leads) self.compute(500 * microsecond);
+        const Nanoseconds begin = self.local_time();
+        EXPECT_TRUE(broadcasts(self.rank(), self.size(), 1, 3000, comm));
+        in_time += !leads && self.rank() > 1 && self.local_time() - begin < 100 * microsecond;
+      }
+      MPI_Comm_free(&comm);
+      MPI_Finalize();
+    });
+    ASSERT_TRUE(outcome.finished()) << faults << outcome.report;
+    EXPECT_GT(in_time, 3 * count * 2 / 3) << faults;
+  }
+}
+
 TEST(Multicast, ReturnsAfterADeadSwitch) {
   const Fabric fabric{.faults = "0.002 switch switch0 dead\n0.5 switch switch0 alive\n"};
   const SimulationOutcome outcome = run(fabric, 6, 300 * millisecond);

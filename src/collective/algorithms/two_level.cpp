@@ -62,10 +62,14 @@ static Shape shape_now(const Operation& operation, std::int64_t bytes, std::int6
   return shape;
 }
 
+const Algorithm& best_row(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {
+  return operation.engine().choice().choose(kind, shape_now(operation, bytes, elements));
+}
+
 namespace {
 
 Task by_messages(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {
-  return operation.engine().choice().choose(kind, shape_now(operation, bytes, elements)).run(operation);
+  return best_row(operation, kind, bytes, elements).run(operation);
 }
 
 CollectiveCall reduction(const Operation& operation) {

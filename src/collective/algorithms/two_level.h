@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "collective/algorithm.h"
 #include "collective/algorithms/algorithms.h"
 #include "collective/node_layout.h"
 
@@ -22,6 +23,8 @@ int place_of_leader(Operation& operation, const int* leaders);
 // `elements` as in Shape. The other form is for ranks that have a node each, of which `sharing` ranks do the
 // same at the same time.
 Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements = 0);
+const Algorithm& best_row(Operation& operation, Collective kind, std::int64_t bytes,
+                          std::int64_t elements = 0);
 Task best_between(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements = 0,
                   int sharing = 1);
 

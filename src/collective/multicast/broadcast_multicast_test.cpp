@@ -73,11 +73,39 @@ class BroadcastMulticast : public ::testing::Test {
       sum.repairs += one.repairs;
       sum.waits += one.waits;
       sum.suspensions += one.suspensions;
+      sum.listened += one.listened;
+      sum.attachments += one.attachments;
+      sum.detachments += one.detachments;
     }
     return sum;
   }
 
+  // Two ranks to a node. The first rank of each node begins each broadcast of rank 0 late, by many passes of
+  // the others; `ahead` counts how often another one had it before its leader began.
+  void with_late_leaders(TestCluster& cluster, int count, std::size_t bytes, int passes_late) {
+    std::vector<int> begun(64);
+    cluster.run([&](TestRank& rank) {
+      std::vector<int> data(bytes / sizeof(int));
+      for (int i = 0; i < count; ++i) {
+        // Else the root is far ahead, by trees, before it learns who is attached.
+        ASSERT_TRUE(rank.engine.run(*rank.world, {Collective::barrier}));
+        int passes = rank.rank % 2 == 0 && rank.rank != 0 ? passes_late : 0;
+        rank.wait_until([&] { return --passes < 0; });
+        begun[static_cast<std::size_t>(rank.rank)] = i + 1;
+        std::iota(data.begin(), data.end(), rank.rank == 0 ? i : -100000);
+        CollectiveCall call{Collective::broadcast};
+        call.receive = {data.data(), static_cast<std::int64_t>(data.size()),
+                        &types[PredefinedType::plain_int]};
+        ASSERT_TRUE(rank.engine.run(*rank.world, call));
+        ahead += rank.rank % 2 == 1 && begun[static_cast<std::size_t>(rank.rank - 1)] <= i;
+        for (std::size_t at = 0; at < data.size(); ++at)
+          ASSERT_EQ(data[at], i + static_cast<int>(at)) << "rank " << rank.rank << ", broadcast " << i;
+      }
+    });
+  }
+
   PredefinedTypes types;
+  int ahead = 0;
 };
 
 TEST_F(BroadcastMulticast, GoesByMulticastOnceAllAreAttached) {
@@ -121,6 +149,46 @@ TEST_F(BroadcastMulticast, GoesByTreesWhereNobodyCanJoin) {
   EXPECT_GT(sum(cluster, 5).by_multicast, 0u);
   cluster.air().works = false;  // in the middle of all
   run(cluster, 10);
+}
+
+constexpr int late = 160;  // passes: 80 us
+
+TEST_F(BroadcastMulticast, WhoWaitsForItsLeaderListensUntilThisIsInTime) {
+  TestCluster cluster(6, with_multicast(), false, 2);
+  with_late_leaders(cluster, 15, 8, late);
+  EXPECT_EQ(sum(cluster, 6).attachments, 0u) << "too few to judge by";
+  with_late_leaders(cluster, 45, 8, late);
+  MulticastCounters counters = sum(cluster, 6);
+  EXPECT_EQ(counters.attachments, 2u) << "ranks 3 and 5; rank 1 has its broadcasts from the root itself";
+  EXPECT_GT(counters.listened, 2u * 35);
+  EXPECT_GT(ahead, 2 * 35);
+  EXPECT_EQ(counters.detachments, 0u);
+  with_late_leaders(cluster, 150, 8, 0);
+  counters = sum(cluster, 6);
+  EXPECT_EQ(counters.detachments, 2u);
+  EXPECT_EQ(counters.attachments, 2u);
+  with_late_leaders(cluster, 20, 8, late);
+  EXPECT_EQ(sum(cluster, 6).attachments, 4u);
+}
+
+// A message to whom it does not wait for must not keep the leader.
+TEST_F(BroadcastMulticast, NobodyListensToWhatItsLeaderAsksForRoomFor) {
+  TestCluster cluster(4, with_multicast(), false, 2);
+  with_late_leaders(cluster, 30, 4000, late);
+  EXPECT_EQ(sum(cluster, 4).listened, 0u);
+  EXPECT_EQ(ahead, 0);
+}
+
+TEST_F(BroadcastMulticast, ListenersAreRightWhateverIsLost) {
+  for (const double loss : {0.0, 0.02, 0.1}) {
+    SCOPED_TRACE(loss);
+    TestCluster cluster(6, with_multicast(), false, 2);
+    cluster.air().loss = loss;
+    cluster.air().twice = cluster.air().late = 0.2;
+    with_late_leaders(cluster, 40, 1000, late);
+    EXPECT_GT(sum(cluster, 6).listened, 0u);
+    run(cluster, 12);
+  }
 }
 
 TEST_F(BroadcastMulticast, OtherAmountsAreAnError) {

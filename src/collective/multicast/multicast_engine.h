@@ -23,6 +23,8 @@ struct MulticastCounters {
   std::uint64_t repairs = 0;                     // packets sent again to one leader
   std::uint64_t waits = 0;                       // times that this process told a root that nothing comes
   std::uint64_t suspensions = 0;                 // times that it was left alone for a while
+  // Of ranks that are not leaders: broadcasts that they had from packets, and how often they changed.
+  std::uint64_t listened = 0, attachments = 0, detachments = 0;
 };
 
 class MulticastEngine final : private ActiveMessageHandler, private MulticastHandler {
@@ -34,7 +36,7 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   MulticastEngine& operator=(const MulticastEngine&) = delete;
 
   // Whether the pass that follows is to know the time exactly.
-  bool wants_time() const { return touched_ || due_ != never; }
+  bool wants_time() const { return touched_ || listenings_ > 0 || due_ != never; }
   // Before the transports' progress, which brings packets.
   void begin_pass(Nanoseconds now) {
     if (now - now_ > longest_pass) returned_ = now;
@@ -56,6 +58,8 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   MulticastCounters& counters() { return counters_; }
   void add(MulticastGroup& group);
   void remove(MulticastGroup& group, std::unique_ptr<MulticastRoot> root, bool joined);
+  // Broadcasts that are listened for begin or end: how long they take is measured.
+  void count_listenings(int change) { listenings_ += change; }
   // Something changed: groups are to be looked at.
   void touch() { touched_ = true; }
   // Tells a root; false: no room.
@@ -91,6 +95,7 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   Nanoseconds now_ = 0, returned_ = 0;
   Nanoseconds due_ = never;
   bool touched_ = false;
+  int listenings_ = 0;
   std::map<MulticastKey, MulticastGroup*> groups_;
   std::map<MulticastKey, Orphan> orphans_;
   std::deque<Told> told_later_;

@@ -1,11 +1,11 @@
 #include "collective/multicast/multicast_group.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/assert.h"
 #include "base/planted_bug.h"
 #include "collective/multicast/multicast_engine.h"
+#include "collective/multicast/multicast_listener.h"
 
 namespace hawser {
 namespace {
@@ -23,6 +23,7 @@ MulticastGroup::MulticastGroup(std::shared_ptr<MulticastEngine> engine, const Mu
       group_(std::move(group)),
       rank_(rank),
       nodes_(std::move(nodes)) {
+  if (!leads()) listener_ = std::make_unique<MulticastListener>();
   engine_.add(*this);
 }
 
@@ -68,16 +69,6 @@ MulticastReceive* MulticastGroup::find(int root, std::int32_t tag) {
   return nullptr;
 }
 
-void MulticastGroup::place(MulticastReceive& receive, const MulticastHeader& header,
-                           std::span<const std::byte> bytes) {
-  if (header.total != receive.bytes) receive.differs = true;
-  const auto size = static_cast<std::int64_t>(bytes.size());
-  const std::int64_t wanted = std::clamp<std::int64_t>(receive.bytes - header.offset, 0, size);
-  if (wanted > 0) std::memcpy(receive.into + header.offset, bytes.data(), static_cast<std::size_t>(wanted));
-  receive.arrived += size;
-  if (receive.arrived == header.total) receive.done = true;
-}
-
 void MulticastGroup::begin(MulticastReceive& receive) {
   join(Multicast::Member::receives);
   receives_.push_back(&receive);
@@ -87,7 +78,7 @@ void MulticastGroup::begin(MulticastReceive& receive) {
     if (!held.taken || held.header.tag != receive.tag) continue;
     held.taken = false;
     if (!planted(PlantedBug::early_free)) from.machine.release(held.header.packet);
-    place(receive, held.header, held.bytes);
+    receive.place(held.header, held.bytes);
   }
   engine_.touch();
 }
@@ -98,20 +89,48 @@ void MulticastGroup::end(MulticastReceive& receive) {
   engine_.touch();
 }
 
+void MulticastGroup::begin(MulticastListening& listening, ProcessIndex parent) {
+  // What it does not look at must not keep the parent: it is to be sent without asking.
+  const bool wants_packets = late_messages_ < MulticastListener::most_late_messages &&
+                             listening.packets.bytes <= engine_.channel_of(parent)->eager_limit(parent);
+  engine_.count_listenings(1);
+  listener_->begin(listening, wants_packets);
+  engine_.touch();
+}
+
+void MulticastGroup::end(MulticastListening& listening) {
+  const bool attached = listener_->attached();
+  listener_->end(listening, engine_.now());
+  engine_.counters().listened += listening.done;
+  engine_.count_listenings(-1);
+  if (listener_->attached() == attached) return;
+  ++(attached ? engine_.counters().detachments : engine_.counters().attachments);
+  if (!attached) {
+    broadcasts_ = broadcasts_before_joining;
+    return join(Multicast::Member::receives);
+  }
+  if (engine_.network() != nullptr) engine_.network()->stop_receiving(key_);
+  receives_packets_ = false;
+}
+
 void MulticastGroup::on_packet(const MulticastHeader& header, std::span<const std::byte> bytes,
                                MulticastReceiver::Way way) {
   const auto size = static_cast<std::int64_t>(bytes.size());
-  if (!leads() || header.root < 0 || header.root >= group_->size() ||
+  if (header.root < 0 || header.root >= group_->size() ||
       nodes_->node_of[static_cast<std::size_t>(header.root)] == nodes_->own_node || header.offset < 0 ||
       size == 0 || header.total < size || header.offset > header.total - size)
     return;
+  if (listener_ != nullptr) {
+    if (listener_->attached()) listener_->take(header, bytes);
+    return engine_.touch();
+  }
   Source& from = source(header.root);
   MulticastReceive* const receive = find(header.root, header.tag);
   const bool held = receive == nullptr && !planted(PlantedBug::early_free);
   const MulticastReceiver::Take taken = from.machine.take(header.packet, held, way, engine_.now());
   engine_.touch();
   if (taken != MulticastReceiver::Take::fresh) return;
-  if (receive != nullptr) return place(*receive, header, bytes);
+  if (receive != nullptr) return receive->place(header, bytes);
   if (from.held.empty()) from.held.resize(MulticastReceiver::window);
   const std::uint32_t at = planted(PlantedBug::early_free) ? 0 : header.packet % MulticastReceiver::window;
   from.held[at] = {header, std::vector<std::byte>(bytes.begin(), bytes.end()), true};
@@ -146,12 +165,14 @@ bool MulticastGroup::advance(Nanoseconds now) {
     moved |= told;
     wants_room_ |= !told;
   }
+  if (listener_ != nullptr) listener_->look(now);
   if (root_ != nullptr) moved |= root_->advance(now);
   return moved;
 }
 
 Nanoseconds MulticastGroup::due() const {
   Nanoseconds earliest = root_ != nullptr ? root_->due() : never;
+  if (listener_ != nullptr) earliest = std::min(earliest, listener_->due());
   for (const auto& [root, from] : sources_) earliest = std::min(earliest, from.machine.due());
   return earliest;
 }

@@ -1,6 +1,6 @@
 // MulticastGroup: broadcasts by multicast on one communicator of several nodes. Every process may be a root;
-// the first rank of each node is its leader, which alone is attached, and takes what comes from the roots on
-// other nodes.
+// the first rank of each node is its leader, which is attached, and takes what comes from the roots on other
+// nodes. The node's other ranks attach only if they wait for long (MulticastListener).
 //
 // The first broadcasts of each root go by other ways: then its leaders tell it whether they are attached.
 #pragma once
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/intrusive_list.h"
+#include "collective/multicast/multicast_receive.h"
 #include "collective/multicast/multicast_receiver.h"
 #include "collective/multicast/multicast_root.h"
 #include "collective/node_layout.h"
@@ -20,18 +21,8 @@
 namespace hawser {
 
 class MulticastEngine;
-
-// A broadcast that is to come in, perhaps by other ways.
-struct MulticastReceive {
-  std::int32_t root = 0;  // rank
-  std::int32_t tag = 0;
-  std::byte* into = nullptr;
-  std::int64_t bytes = 0;
-  std::int64_t arrived = 0;
-  bool differs = false;  // the root sends another amount
-  bool done = false;     // all of it came by multicast
-  ListLink link;
-};
+class MulticastListener;
+struct MulticastListening;
 
 class MulticastGroup {
  public:
@@ -51,6 +42,12 @@ class MulticastGroup {
   // Leaders of other nodes than the root's: a broadcast begins, and is over here, whichever way it came.
   void begin(MulticastReceive& receive);
   void end(MulticastReceive& receive);
+  // The others of those nodes, up to MulticastListener::most_bytes: a broadcast begins that comes from
+  // `parent` by message, and perhaps sooner by packets; and is over here.
+  void begin(MulticastListening& listening, ProcessIndex parent);
+  void end(MulticastListening& listening);
+  // Messages of parents that are still to come and will not be looked at.
+  void count_late_messages(int change) { late_messages_ += change; }
 
   // For the engine.
   void on_packet(const MulticastHeader& header, std::span<const std::byte> bytes, MulticastReceiver::Way way);
@@ -75,8 +72,6 @@ class MulticastGroup {
   bool leads() const { return nodes_->place == 0; }
   Source& source(int root);
   MulticastReceive* find(int root, std::int32_t tag);
-  static void place(MulticastReceive& receive, const MulticastHeader& header,
-                    std::span<const std::byte> bytes);
   void join(Multicast::Member member);
   bool tell(int root, Source& source);
 
@@ -89,6 +84,8 @@ class MulticastGroup {
   std::unique_ptr<MulticastRoot> root_;  // of this process
   std::map<int, Source> sources_;        // by rank
   IntrusiveList<MulticastReceive, &MulticastReceive::link> receives_;
+  std::unique_ptr<MulticastListener> listener_;  // null: this process leads its node
+  int late_messages_ = 0;
   int broadcasts_ = 0;  // until it joins
   bool joined_ = false, receives_packets_ = false;
   bool wants_room_ = false;

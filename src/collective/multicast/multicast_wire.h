@@ -23,6 +23,9 @@ struct MulticastHeader {
 };
 static_assert(sizeof(MulticastHeader) == Multicast::header_bytes);
 
+// Operations of a communicator are counted by their tags, modulo this. Their broadcasts begin in this order.
+inline constexpr std::int32_t operation_tags = 1 << 29;
+
 // What a leader tells a root of its packets.
 struct LeaderStatus {
   std::uint32_t expected = 0;    // it has all packets before, and their operations have begun there

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/siphash.h"
 
@@ -138,6 +139,17 @@ void MulticastRails::become_member(Group& group, const Rail& rail, const rdma::M
   at.state = Membership::State::joined;
   at.attempts = 0;
   at.due = never;
+}
+
+void MulticastRails::stop_receiving(const MulticastKey& key) {
+  const auto found = groups_.find(key);
+  if (found == groups_.end()) return;
+  found->second.member = Member::sends_only;
+  for (const auto& rail : resources_.rails) {
+    Membership& at = found->second.on[rail->number()];
+    if (std::exchange(at.attached, false) && pairs_[rail->number()] != nullptr)
+      pairs_[rail->number()]->detach(at.group);
+  }
 }
 
 std::uint32_t MulticastRails::joined(const MulticastKey& key) const {

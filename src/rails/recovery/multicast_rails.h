@@ -33,6 +33,7 @@ class MulticastRails final : public Multicast {
   void set_multicast_handler(MulticastHandler* handler) override { handler_ = handler; }
   std::int32_t payload_bytes() const override;
   void join(const MulticastKey& key, Member member) override;
+  void stop_receiving(const MulticastKey& key) override;
   std::uint32_t joined(const MulticastKey& key) const override;
   void leave(const MulticastKey& key) override;
   bool send(const MulticastKey& key, int rail, std::span<const std::byte> header,

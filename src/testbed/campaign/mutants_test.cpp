@@ -46,6 +46,7 @@ constexpr Case cases[] = {
     {PlantedBug::datagram_twice, Kind::faulty, 1, ""},
     {PlantedBug::acknowledged_twice, Kind::faulty, 1, ""},
     {PlantedBug::early_free, Kind::faulty, 1, ""},
+    {PlantedBug::heard_last, Kind::faulty, 1, ""},
     {PlantedBug::forgetful_coordinator, Kind::kills, 3490, ""},
     {PlantedBug::dead_key, Kind::faulty, 41, "not registered any more"},
 };

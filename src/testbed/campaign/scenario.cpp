@@ -21,6 +21,10 @@ class FaultyDrawing final : ScenarioDrawing {
     scenario_.simulation.ranks = wishes_.ranks > 0 ? wishes_.ranks : draw_ranks();
     const bool kills = wishes_.kills || (wishes_.faults && kills_.chance(1.0 / 16));
     if (kills && wishes_.ranks == 0) scenario_.simulation.ranks = 3 + static_cast<int>(kills_.below(6));
+    const bool multicast = multicast_.chance(0.25);
+    late_leaders_ = multicast && late_.chance(0.15);
+    if (late_leaders_ && wishes_.ranks == 0 && !kills)
+      scenario_.simulation.ranks = 3 + static_cast<int>(late_.below(6));
     draw_fabric();
     const bool rare = wishes_.faults && rare_.chance(0.15);
     if (rare) draw_rare_fabric();
@@ -30,7 +34,8 @@ class FaultyDrawing final : ScenarioDrawing {
     if (wishes_.faults && (!kills || kills_.chance(0.5))) draw_incidents();
     if (rare) draw_rare_incidents();
     if (interrupts_.chance(0.3)) draw_interrupts();
-    if (multicast_.chance(0.25)) draw_multicast();
+    if (multicast) draw_multicast();
+    if (late_leaders_) draw_late_leaders();
     fabric().patience = patience;
     fabric().check_every = random_.chance(0.02) ? 100 : 0;
     return std::move(scenario_);
@@ -54,6 +59,7 @@ class FaultyDrawing final : ScenarioDrawing {
   void draw_fabric() {
     FabricOptions& fabric = this->fabric();
     fabric.ranks_per_host = ranks() > 8 ? 4 : ranks() > 2 && random_.chance(0.2) ? 2 : 1;
+    if (late_leaders_) fabric.ranks_per_host = std::min(2 + static_cast<int>(late_.below(3)), ranks() - 1);
     fabric.rails_within_host = random_.chance(0.3);
     parts_.hosts = std::max(2, (ranks() + fabric.ranks_per_host - 1) / fabric.ranks_per_host);
     fabric.topology = one_of({"single-switch", "two-switch", "two-switch"});
@@ -218,6 +224,28 @@ class FaultyDrawing final : ScenarioDrawing {
     fabric().heal = healing(parts_);
   }
 
+  // The first ranks of all hosts come late to many broadcasts in turn, so that the others of their hosts
+  // attach, and in some phases in time, so that they detach.
+  void draw_late_leaders() {
+    if (scenario_.survivors.any()) scenario_.survivors.late_every = fabric().ranks_per_host;
+    for (PlannedPhase& phase : scenario_.traffic.phases) {
+      if (late_.chance(0.3)) continue;
+      const bool late = late_.chance(0.7);
+      phase.late_every = late ? fabric().ranks_per_host : 0;
+      phase.late = (50 << late_.below(6)) * microsecond;
+      const auto root = static_cast<int>(late_.below(static_cast<std::uint64_t>(ranks())));
+      for (auto left = 1 + late_.below(80); left > 0; --left) {
+        PlannedCollective each;
+        each.kind = late_.chance(0.1) ? PlannedCollective::Kind::immediate_broadcast
+                                      : PlannedCollective::Kind::broadcast;
+        each.root = root;
+        each.key = late_.next();
+        each.count = static_cast<int>(1 + late_.below(late_.chance(0.5) ? 64 : 16'384));
+        phase.collectives.push_back(each);
+      }
+    }
+  }
+
   // Roughly, so that incidents fall into the program.
   std::uint64_t packets_needed() const {
     const SurvivorPlan& survivors = scenario_.survivors;
@@ -315,8 +343,10 @@ class FaultyDrawing final : ScenarioDrawing {
   // Drawn apart, so that older seeds stay what they were.
   Random rare_{scenario_.seed * 131 + 5}, interrupts_{scenario_.seed * 257 + 11};
   Random multicast_{scenario_.seed * 769 + 3}, kills_{scenario_.seed * 911 + 53};
+  Random late_{scenario_.seed * 1049 + 59};
   int packet_ = 0;
   bool rated_ = false;
+  bool late_leaders_ = false;
 };
 
 }  // namespace

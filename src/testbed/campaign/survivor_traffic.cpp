@@ -101,6 +101,7 @@ class Survivor {
     const auto kind = drawn.below(plan_.windows ? 11 : 10);
     const int size = drawn.chance(0.4) ? small : drawn.chance(0.5) ? medium : plan_.largest;
     const int root = static_cast<int>(drawn.below(static_cast<std::uint64_t>(size_)));
+    if (plan_.late_every > 0 && drawn.chance(0.5)) return broadcasts_with_late_ranks(root, size);
     switch (kind) {
       case 0:
       case 1:
@@ -203,6 +204,16 @@ class Survivor {
     }
     if (well) expect(buffer, root, "a broadcast");
     buffers_.give_back(buffer);
+    return well;
+  }
+
+  // So many that the others of their hosts attach to multicast groups.
+  bool broadcasts_with_late_ranks(int root, int bytes) {
+    bool well = true;
+    for (int left = 24; well && left > 0; --left) {
+      if (process_.rank() % plan_.late_every == 0) process_.compute(200 * microsecond);
+      well = broadcast(root, bytes, false);
+    }
     return well;
   }
 

@@ -16,6 +16,7 @@ struct SurvivorPlan {
   int largest = 0;            // bytes of a message
   Nanoseconds computing = 0;  // at most, in a round
   bool windows = false;       // some rounds are epochs of a window
+  int late_every = 0;         // ranks that are a multiple of this are late in some rounds; 0: none
   bool any() const { return rounds > 0; }
 };
 

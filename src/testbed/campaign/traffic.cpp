@@ -97,6 +97,7 @@ class RankTraffic {
     }
     for (const PlannedCollective& each : phase.collectives) {
       if (is_immediate(each.kind)) continue;
+      if (phase.late_every > 0 && me_ % phase.late_every == 0) rank_.compute(phase.late);
       ActiveCollective started = start(each, phase.reuse_buffers);
       finish(started);
     }

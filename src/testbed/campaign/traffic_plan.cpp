@@ -133,6 +133,7 @@ std::string PlannedPhase::describe() const {
   for (const PlannedCollective& each : collectives)
     text += fmt::format("; collective {} of {}", static_cast<int>(each.kind), each.count);
   if (stopped >= 0) text += fmt::format("; rank {} stops for {} ns", stopped, stop);
+  if (late_every > 0) text += fmt::format("; every {}th rank comes {} ns late", late_every, late);
   return text;
 }
 

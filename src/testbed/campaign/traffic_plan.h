@@ -65,6 +65,9 @@ struct PlannedPhase {
   bool reuse_buffers = false;
   int stopped = -1;  // this rank computes for `stop` before the phase
   Nanoseconds stop = 0;
+  // Ranks that are a multiple of this compute for `late` before each collective operation; 0: none.
+  int late_every = 0;
+  Nanoseconds late = 0;
   std::string describe() const;
 };
 

@@ -1,0 +1,17 @@
+#include "collective/multicast/multicast_receive.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace hawser {
+
+void MulticastReceive::place(const MulticastHeader& header, std::span<const std::byte> packet) {
+  if (header.total != bytes) differs = true;
+  const auto size = static_cast<std::int64_t>(packet.size());
+  const std::int64_t wanted = std::clamp<std::int64_t>(bytes - header.offset, 0, size);
+  if (wanted > 0) std::memcpy(into + header.offset, packet.data(), static_cast<std::size_t>(wanted));
+  arrived += size;
+  if (arrived == header.total) done = true;
+}
+
+}  // namespace hawser

@@ -1,0 +1,27 @@
+// MulticastReceive: a broadcast that is to come in by packets of its root, perhaps by other ways.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/intrusive_list.h"
+#include "collective/multicast/multicast_wire.h"
+
+namespace hawser {
+
+struct MulticastReceive {
+  std::int32_t root = 0;  // rank
+  std::int32_t tag = 0;
+  std::byte* into = nullptr;
+  std::int64_t bytes = 0;
+  std::int64_t arrived = 0;
+  bool differs = false;  // the root sends another amount
+  bool done = false;     // all of it came by multicast
+  ListLink link;
+
+  // A packet of this broadcast that did not come before.
+  void place(const MulticastHeader& header, std::span<const std::byte> packet);
+};
+
+}  // namespace hawser
