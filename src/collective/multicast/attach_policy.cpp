@@ -1,5 +1,7 @@
 #include "collective/multicast/attach_policy.h"
 
+#include <algorithm>
+
 namespace hawser {
 
 void AttachPolicy::on_wait(Nanoseconds waited) {

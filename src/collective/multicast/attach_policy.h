@@ -8,7 +8,6 @@
 // the rank was wrong: then it takes twice as many broadcasts to be convinced again.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "base/time.h"
@@ -17,17 +16,18 @@ namespace hawser {
 
 class AttachPolicy {
  public:
-  // It attaches when it waited so long in the mean, of which one broadcast counts an eighth; but not before
-  // so many broadcasts. (M06 compares the mean with what attaching takes, 250 us for each rank of a node. But
-  // that is paid once, and the wait each time: sixteen waits of 50 us are more than it.)
+  // It attaches if its mean wait is so long, an exponential mean in which a broadcast counts an eighth, and
+  // if it was given so many broadcasts. M06 compares the mean with what attaching takes, 250 us for each rank
+  // of a node. But a rank attaches once and waits each time: 16 waits of 50 us are longer than that.
   static constexpr Nanoseconds long_wait = 50 * microsecond;
   static constexpr std::uint32_t least_judged = 16, most_judged = 4096;
-  // Of a wait counts no more, so that a single long one is no habit.
+  // A longer wait counts as so long, because a single one is no habit.
   static constexpr Nanoseconds most_counted = 4 * long_wait;
-  // One broadcast in so many is a trial: then a leader that is later than the packets by less is in time.
+  // One broadcast in so many is a trial: the leader is in time if its message comes so soon after the
+  // packets.
   static constexpr std::uint32_t trial_every = 16;
   static constexpr Nanoseconds in_time = 20 * microsecond;
-  // Broadcasts in time, of which a trial stands for those before it, until it detaches.
+  // It detaches after so many broadcasts in a row that were in time. A trial counts for those before it, too.
   static constexpr std::uint32_t detach_after = 64;
 
   bool attached() const { return attached_; }

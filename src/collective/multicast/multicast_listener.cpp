@@ -1,5 +1,7 @@
 #include "collective/multicast/multicast_listener.h"
 
+#include <algorithm>
+
 #include "base/planted_bug.h"
 
 namespace hawser {
@@ -66,7 +68,7 @@ void MulticastListener::take(const MulticastHeader& header, std::span<const std:
   }
 }
 
-// What has come since `now` of the last look counts as come now.
+// A broadcast that began since the last look begins now, and a trial's packets that came since then came now.
 void MulticastListener::look(Nanoseconds now) {
   for (MulticastListening* each = listenings_.front(); each != nullptr; each = listenings_.next(each)) {
     each->begun = std::min(each->begun, now);

@@ -45,6 +45,7 @@ class MulticastListener {
   // It is over, in whichever way.
   void end(MulticastListening& listening, Nanoseconds now);
   void take(const MulticastHeader& header, std::span<const std::byte> packet);
+  // Measures how long broadcasts take, and ends trials.
   void look(Nanoseconds now);
   Nanoseconds due() const;
 
