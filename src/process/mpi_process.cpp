@@ -315,11 +315,12 @@ int MpiProcess::report_to(const Ref<ErrorHandler>& handler, const AbiObject& obj
     case ErrorHandler::Kind::abort: {
       const auto known = error_codes_.class_of(code);  // functions of the program may return any number
       const int error_class = known ? known.value() : static_cast<int>(ErrorClass::other);
-      if (error_class == static_cast<int>(ErrorClass::proc_failed)) await_end_after_loss();
+      const bool lost = error_class == static_cast<int>(ErrorClass::proc_failed);
+      const std::string cause = lost ? await_cause_of_loss() : "";
       // Exit codes above 127 would tell of signals.
       const bool is_exit_code = code > 0 && code <= 127;
       abort(is_exit_code ? code : static_cast<int>(ErrorClass::other),
-            fmt::format("{}: {} (error class {})", function, error.text, error_class));
+            fmt::format("{}: {} (error class {}){}", function, error.text, error_class, cause));
     }
   }
   HAWSER_UNREACHABLE();

@@ -199,11 +199,14 @@ class MpiProcess final : public Progress, public ToolSource {
   Result<> meet_at_launcher();
   void look_for_losses();
   void end_failed();
-  // That the launcher must hear, before the process may sleep.
-  bool any_news() const { return (lane_.any_losses() || survival_.any_answers()) && !launcher_is_busy_; }
+  // That the launcher must hear, before the process may sleep, or a loss that ends the job now.
+  bool any_news() const {
+    return ((lane_.any_losses() || survival_.any_answers()) && !launcher_is_busy_) || loss_is_due();
+  }
+  bool loss_is_due() const;
   void on_loss(Lane::Loss loss);
   void abort_after_loss();
-  void await_end_after_loss();
+  std::string await_cause_of_loss();
   bool handles_errors() const;
   void look_around();
   void begin_stand_in();

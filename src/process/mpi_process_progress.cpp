@@ -205,16 +205,24 @@ void MpiProcess::abort_after_loss() {
     for (const Lane::Loss& loss : std::exchange(losses_, {})) survival_.on_failed(loss.process, loss.why);
     return;
   }
-  if (now_ - loss_seen_ < time_of_the_launcher) return;
+  if (!loss_is_due()) return;
   abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), losses_.front().why));
 }
 
+bool MpiProcess::loss_is_due() const { return !losses_.empty() && now_ - loss_seen_ >= time_of_the_launcher; }
+
 // That another process failed is seldom why the job ends. The launcher soon hears of the cause, and says it;
-// or else abort_after_loss says why that process is lost.
-void MpiProcess::await_end_after_loss() {
-  if (survives_) return;
+// or else abort_after_loss says why that process is lost, however long this one sleeps between two looks.
+// Where processes may fail, answers what is known.
+std::string MpiProcess::await_cause_of_loss() {
   const Nanoseconds begin = now();
-  wait_until([this, begin] { return now() - begin >= 2 * time_of_the_launcher; });
+  const auto vain = [this, begin] {
+    const bool told_soon = lane_.any_losses() || !losses_.empty();
+    return !told_soon && now() - begin >= 2 * time_of_the_launcher;
+  };
+  if (!survives_) wait_until(vain);
+  const std::string& known = survival_.first_failure();
+  return known.empty() ? "" : "; " + known;
 }
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) {

@@ -79,6 +79,7 @@ void Survival::close() {
 void Survival::on_failed(ProcessIndex process, const std::string& why) {
   if (process == self_ || !collectives_.trouble().add_failure(process)) return;
   const Error error = failure(ErrorKind::peer_lost, "rank {} has failed: {}", process, why);
+  if (first_failure_.empty()) first_failure_ = error.text;
   std::erase_if(waiting_, [&](const Packet& packet) { return packet.to == process; });
   for (Transport* channel : channels_->channels()) channel->give_up(process, error, *lane_);
   messages_.lose_peer(process);

@@ -35,6 +35,8 @@ class Survival final : public ActiveMessageHandler {
   // Whether anything was ever learned: until then there is nothing to be looked after.
   bool any() const { return trouble().any(); }
   const Trouble& trouble() const { return collectives_.trouble(); }
+  // Which process failed first, and why; empty: none has.
+  const std::string& first_failure() const { return first_failure_; }
   // Ends operations that were begun since with those that failed before.
   void sweep();
   // Asks the process whether it answers. Later: who did.
@@ -104,6 +106,7 @@ class Survival final : public ActiveMessageHandler {
   Lane* lane_ = nullptr;
   ChannelSet* channels_ = nullptr;
   ProcessIndex self_ = 0;
+  std::string first_failure_;
   std::deque<Packet> waiting_;                         // for room
   std::vector<ProcessIndex> answers_;                  // not taken yet
   std::map<std::uint32_t, Rounds> rounds_;             // by the communicator's context

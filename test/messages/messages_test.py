@@ -240,5 +240,22 @@ class Dead(unittest.TestCase):
                          r"MPI_\w+: rank [01] cannot be reached: (.* died|connecting failed: Connection refused)")
 
 
+class Unreached(unittest.TestCase):
+    """A rank cannot reach another, and says why, also if it sleeps longer between two looks than it waits for others' words."""
+
+    REASON = "rank 0 cannot be reached: making a socket failed: Too many open files"
+
+    def words(self, *arguments):
+        result = run("sockets", "few_descriptors", *arguments, ranks=2, wait_sleep="3s")
+        self.assertNotIn(result.returncode, (0, 124))
+        return result.stderr
+
+    def test_the_reason_ends_the_job(self):
+        self.assertRegex(self.words(), "MPI_Send: " + self.REASON)
+
+    def test_the_reason_follows_the_error(self):
+        self.assertRegex(self.words("handles"), "MPI_Send: the process at the other end has failed .*" + self.REASON)
+
+
 if __name__ == "__main__":
     main(*sys.argv[1:])
