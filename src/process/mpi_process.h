@@ -143,10 +143,10 @@ class MpiProcess final : public Progress, public ToolSource {
   // Messages from this size on may need this process's software before their bytes move.
   static constexpr std::int64_t expected_bytes = 8192;
   // Something large began that the program does not wait for yet.
-  void expect() override { may_stand_in_ ? begin_and_arm() : begin_early(); }
+  void expect() override { may_stand_in_ ? begin_and_arm() : begin_early(false); }
   void expect_small() override {
     if (!may_stand_in_)
-      begin_early();
+      begin_early(false);
     else if (stand_in_state_.notes_small())
       begin_small();
   }
@@ -210,8 +210,7 @@ class MpiProcess final : public Progress, public ToolSource {
   bool handles_errors() const;
   void look_around();
   void begin_stand_in();
-  void begin_early();
-  void begin_in_pass();
+  void begin_early(bool in_pass);
   void begin_and_arm();
   void begin_small();
   void arm_for_stand_in();

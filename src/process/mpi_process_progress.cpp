@@ -146,7 +146,7 @@ bool MpiProcess::move(bool as_stand_in) {
   // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
   if (starts_ > 0) [[likely]]
     moved |= collectives_.progress(!as_stand_in);
-  if (!may_stand_in_) begin_in_pass();
+  if (!may_stand_in_) begin_early(true);
   if (moved && !parked_.empty()) [[unlikely]]
     parked_.wake_finished();
   return moved;
@@ -372,20 +372,13 @@ void MpiProcess::begin_stand_in() {
   if (may_stand_in_) noted_bytes_ = 0;
 }
 
-// Nobody moves anything before the next call: what found its message begins now, if that is worth it.
-void MpiProcess::begin_early() {
+// Nobody moves anything before the next call: what found its message begins now, if that is worth it;
+// in a pass always, for it may be the last one of a call.
+void MpiProcess::begin_early(bool in_pass) {
   if (environment_.rails == nullptr || !environment_.rails->attendance().wants_transfers()) return;
   now_ = environment_.clock->now();
   began_ = true;
-  if (early_begin_.begins(now_)) environment_.rails->attendance().begin_transfers(now_);
-}
-
-// The same of steps of collective operations: it may be the last pass of a call.
-void MpiProcess::begin_in_pass() {
-  if (environment_.rails == nullptr || !environment_.rails->attendance().wants_transfers()) return;
-  now_ = environment_.clock->now();
-  began_ = true;
-  environment_.rails->attendance().begin_transfers(now_);
+  if (in_pass || early_begin_.begins(now_)) environment_.rails->attendance().begin_transfers(now_);
 }
 
 void MpiProcess::begin_and_arm() {
