@@ -154,12 +154,10 @@ void PathSpread::follow() {
   course.engines = course.way == Spread::all ? engines_of_all() : usable_engines();
   if (course == course_) return;
   ++choice_;
-  sample_.done = 0;
+  sample_.done = {};
   sample_.others = sample_.queued;
   sample_.another_way = course.way != course_.way || course.engines != course_.engines;
   course_ = course;
-  sample_.stripes = 0;
-  sample_.first = 0;
 }
 
 std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now,
@@ -189,26 +187,24 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   sample_.queued = std::max<std::int64_t>(sample_.queued - stripe.bytes, 0);
   sample_.alone = sample_.alone && stripe.on_port == sample_.queued;
   if (still_changing(stripe)) return;
-  sample_.done += stripe.bytes;
+  sample_.done.bytes += stripe.bytes;
   const Nanoseconds time = stripe.now - sample_.begin;
   // Engines are done about at the same time: where one of them is, others have moved much of what is not.
   // What each has begun at the begin and at the end of a sample is little of several stripes.
-  ++sample_.stripes;
-  if (stripe.engine == 0) sample_.first += stripe.bytes;
+  ++sample_.done.stripes;
+  if (stripe.engine == 0) sample_.done.first += stripe.bytes;
   const int engines = course_.way == Spread::one ? course_.engines : 1;
-  const bool enough = time >= longest_sample && sample_.stripes % engines == 0 &&
-                      (engines == 1 || sample_.stripes >= stripes_of_engine * engines ||
-                       (time >= stripes_of_engine * longest_sample && sample_.stripes >= 2 * engines));
+  const bool enough = time >= longest_sample && sample_.done.stripes % engines == 0 &&
+                      (engines == 1 || sample_.done.stripes >= stripes_of_engine * engines ||
+                       (time >= stripes_of_engine * longest_sample && sample_.done.stripes >= 2 * engines));
   if (sample_.queued > 0 && !enough) return;
   const bool sharp = (stripe.now - stripe.not_before) * sharpness <= time;
   if (sample_.alone && engines_shared() && open(course_.way, course_.path, course_.engines) && sharp &&
-      time > 0 && static_cast<double>(sample_.done) >= shortest_sample())
+      time > 0 && static_cast<double>(sample_.done.bytes) >= shortest_sample())
     note(rate_of(time), hints);
   count_sample();
-  sample_.done = 0;
+  sample_.done = {};
   sample_.fresh = false;
-  sample_.stripes = 0;
-  sample_.first = 0;
   sample_.begin = stripe.now;
   follow();
 }
@@ -216,8 +212,8 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
 // At the end of a window one engine may have more left than the others, which says nothing of the path.
 bool PathSpread::engines_shared() const {
   if (course_.way == Spread::all || course_.engines == 1) return true;
-  const std::int64_t even = sample_.done / course_.engines;
-  return sample_.first >= even / 2 && sample_.first <= even * 3 / 2;
+  const std::int64_t even = sample_.done.bytes / course_.engines;
+  return sample_.done.first >= even / 2 && sample_.done.first <= even * 3 / 2;
 }
 
 // In bytes.
@@ -231,7 +227,7 @@ double PathSpread::rate_of(Nanoseconds time) const {
   if (sample_.fresh)
     time -= std::max(std::min(longest_latency, time / 4), std::min({latency_, longest_latency, time / 2}));
   const double seconds = static_cast<double>(time) / static_cast<double>(second);
-  return std::min(1.0, static_cast<double>(sample_.done) / nominal_ / seconds);
+  return std::min(1.0, static_cast<double>(sample_.done.bytes) / nominal_ / seconds);
 }
 
 // After a change the next sample begins when what was posted before is done; after one of the way, when what

@@ -155,9 +155,11 @@ class PathSpread {
     std::int64_t queued = 0;
     std::int64_t others = 0;  // of these, such as belong to earlier choices
     std::int64_t early = 0;   // and such as were posted beside those
-    std::int64_t done = 0;
-    int stripes = 0;         // that were done
-    std::int64_t first = 0;  // bytes of these on the first engine
+    struct Done {
+      std::int64_t bytes = 0;
+      std::int64_t first = 0;  // of these on the first engine
+      int stripes = 0;
+    } done;
     Nanoseconds begin = 0;
     bool fresh = false;        // nothing was under way at its begin
     bool alone = false;        // on the port
