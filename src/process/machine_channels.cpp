@@ -97,7 +97,6 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
                                   .secret = secret.value(),
                                   .memory_watch = memory_watch_.get(),
                                   .status = &status_->rails(),
-                                  .now = clock.now(),
                                   .clock = &clock};
       auto rails = RailChannel::open(settings, exchange, source, knobs, random_word());
       if (!rails) return rails.take_error();

@@ -37,7 +37,7 @@ RailContext::RailContext(const RailSettings& rail_settings, const Knobs& knob_va
       ways(ways_of(knob_values)),
       status(rail_settings.status != nullptr ? *rail_settings.status : no_status),
       random(seed),
-      now(rail_settings.now),
+      now(rail_settings.clock != nullptr ? rail_settings.clock->now() : 0),
       subchannels{knob_values.rail_failover, knob_values.rail_drain_time},
       silence{knob_values.rail_silence, knob_values.rail_watchdog, adapter_patience()} {
   // Requests of one path wait for acknowledgements behind the other direction's data; so they are given more

@@ -36,8 +36,8 @@ struct RailSettings {
   MemoryWatch* memory_watch = nullptr;
   // Shown what happens to paths; outlives the channel. Null: nobody wants to know.
   RailStatus* status = nullptr;
-  Nanoseconds now = 0;  // of what happens before the first pass of progress
-  // Read where the time that progress is told may be too old; outlives the channel. Null: that time will do.
+  // Read at the start, and where the time that progress is told may be too old; outlives the channel. Null:
+  // that time will do.
   Clock* clock = nullptr;
 };
 

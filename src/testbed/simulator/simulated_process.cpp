@@ -339,7 +339,6 @@ Result<> SimulatedProcess::open_rails() {
                               .walk_every = 32,
                               .restless_paths = job_.options_.restless_paths,
                               .peer_rest = job_.options_.peer_rest,
-                              .now = local_time(),
                               .clock = clock};
   auto opened = SimulatedRails::open(settings, *this, *knobs, seed, *this);
   if (!opened) return opened.take_error();
