@@ -87,6 +87,12 @@ class Automatic final : public SchedulingPolicy {
   std::vector<Weighted> parts_;
 };
 
+// In bytes per second.
+double rate_of_stripes(const SubchannelView& view) { return std::max(view.bytes_per_second, 1.0); }
+double rate_of_packets(const SubchannelView& view) {
+  return std::min(rate_of_stripes(view), std::max(view.packet_rate, 1.0));
+}
+
 std::int64_t probe_bytes(const StripeRequest& request) {
   return std::max(request.smallest_stripe, smallest_probe);
 }
@@ -125,7 +131,7 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
     const auto index = static_cast<std::uint16_t>((rotation_ + i) % n);
     const SubchannelView& view = views[index];
     if (!view.usable || !(view.preferred || lacks_preferred(views, view.rail))) continue;
-    const double weight = std::max(view.bytes_per_second, 1.0) / ns_per_second;
+    const double weight = rate_of_stripes(view) / ns_per_second;
     fastest = std::max(fastest, weight);
     candidates_.push_back({index, view.rail, static_cast<std::uint16_t>(i), weight});
   }
@@ -266,15 +272,11 @@ bool none_under_way(std::span<const SubchannelView> views) {
                      [](const SubchannelView& v) { return v.packets_on_it == 0; });
 }
 
-double rate_of_packets(const SubchannelView& view) {
-  return std::max(std::min(view.bytes_per_second, view.packet_rate), 1.0);
-}
-
 // When a packet would have arrived, but for those that wait already.
 double arrival(std::int64_t bytes, const SubchannelView& view, double fastest) {
   const double rate = rate_of_packets(view);
   double done = static_cast<double>(view.latency) + static_cast<double>(bytes) / rate * ns_per_second +
-                static_cast<double>(view.bytes_queued) / std::max(view.bytes_per_second, 1.0) * ns_per_second;
+                static_cast<double>(view.bytes_queued) / rate_of_stripes(view) * ns_per_second;
   // Only the primary network has a short way from post to arrival (V07 10.2.2).
   if (rate < fastest / 2) done += 5 * worth_changing_ns;
   if (!view.preferred) done += 1;
@@ -336,7 +338,7 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
     const auto size = static_cast<double>(most);
     const double slack = worth_changing_ns - most_wait + shortest + size / best -
                          static_cast<double>(view.latency) - size / rate;
-    const double queued = std::min(slack * rate, 1e15);
+    const double queued = std::min(slack * rate_of_stripes(view) / ns_per_second, 1e15);
     if (queued >= static_cast<double>(view.bytes_queued))
       return {.packets = any_packets,
               .most_bytes = most,
