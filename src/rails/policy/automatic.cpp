@@ -316,7 +316,7 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
       !(stay_ns <= best_ns + worth_changing_ns) || (alone_ && wait(stay) > wait(best) + worth_waiting_ns);
   last_ = leaves ? best : stay;
   if (!spreads_) sticky_ = last_;
-  if (alone_ && (home_ < 0 || !views[static_cast<std::size_t>(home_)].usable)) home_ = last_;
+  if (alone_ && stay_ns == INFINITY) home_ = last_;
   return last_;
 }
 
