@@ -86,6 +86,21 @@ TEST(NodeTeam, GoesByMessagesWhereNoAreaIsLeft) {
   });
 }
 
+// A leader that got another amount than it expects has nothing for its node, and all there are told.
+TEST(NodeTeam, AnotherAmountThanTheRootsIsToldOnAllNodes) {
+  TestCluster cluster(6, with_two_levels(), false, 3);
+  cluster.run([](TestRank& rank) {
+    std::vector<int> data(20000, rank.rank);
+    for (int count : {1, 10, 20000}) {
+      const int amount = rank.rank == 0 ? count : 20001 - count;
+      const Result<> result = rank.engine.run(
+          *rank.world, {.kind = Collective::broadcast, .receive = {data.data(), amount, &integer()}});
+      EXPECT_EQ(static_cast<bool>(result), rank.rank == 0);
+      EXPECT_EQ(sum_of_all(rank, *rank.world), 21);
+    }
+  });
+}
+
 // Blocking and non-blocking ones by turns: the first meet in shared memory, the others do not.
 TEST(NodeTeam, NonBlockingOperationsGoByMessages) {
   TestCluster cluster(6, with_two_levels(), false, 2);

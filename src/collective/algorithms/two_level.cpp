@@ -87,7 +87,10 @@ Operation::TeamWork team_work(const Operation& operation, Collective kind) {
   switch (kind) {
     case Collective::broadcast:
       return [](Operation& of, SharedCollectives& shared) {
-        shared.broadcast(ByteView(of.plan.receive.base, of.plan.receive.size), of.plan.root);
+        if (of.failed() && of.rank() == of.plan.root)
+          shared.broadcast_nothing();
+        else
+          shared.broadcast(ByteView(of.plan.receive.base, of.plan.receive.size), of.plan.root);
       };
     case Collective::reduce:
       // A function of the program is not called with little stack.

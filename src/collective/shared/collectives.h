@@ -49,6 +49,8 @@ class SharedCollectives {
   void arrive();
   void release();
   void broadcast(ByteView data, int root);
+  // By the root, which has no data that would be right: all others notice another amount than they expect.
+  void broadcast_nothing();
   // Whether the ranks gave different amounts to what was run last, as far as that is noticed; asking forgets
   // it.
   bool amounts_differed() { return std::exchange(amounts_differed_, false); }

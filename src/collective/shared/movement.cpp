@@ -178,6 +178,14 @@ void SharedCollectives::broadcast(ByteView data, int root) {
   }
 }
 
+void SharedCollectives::broadcast_nothing() {
+  team_.begin_step();
+  team_.line_to_write();
+  team_.tell_amount(0);
+  team_.post();
+  team_.end_line_step();
+}
+
 // The root's amount says which steps there are, so that the ranks stay in step when ours is another one.
 void SharedCollectives::receive_broadcast(ByteView& data, int root) {
   team_.begin_step();

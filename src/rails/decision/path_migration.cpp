@@ -306,4 +306,10 @@ bool PathMigration::migrate(rdma::QueuePair& queue_pair) {
          static_cast<bool>(queue_pair.migrate());
 }
 
+bool PathMigration::just_migrated(rdma::QueuePair& queue_pair) const {
+  if (phase_ != MigrationPhase::armed && phase_ != MigrationPhase::loading) return false;
+  const auto state = queue_pair.migration_state();
+  return state && state.value() == rdma::MigrationState::migrated;
+}
+
 }  // namespace hawser

@@ -117,6 +117,8 @@ class PathMigration {
   // Path migration on request (V07 9.2.3), for load balancing or ahead of the adapter's retries. False: not
   // armed, or the device refuses. The event follows.
   bool migrate(rdma::QueuePair& queue_pair);
+  // The adapter took the alternate by itself, or because the peer's did, and its event is still to come.
+  bool just_migrated(rdma::QueuePair& queue_pair) const;
 
   MigrationPhase phase() const { return phase_; }
   bool decides() const { return decides_; }

@@ -219,6 +219,19 @@ TEST_F(PathMigrationTest, the_other_end_loads_what_it_is_told) {
   EXPECT_FALSE(path.load(queue_pair, primary));
 }
 
+// Both ends find a path silent at once, and the peer's adapter has asked this one a moment ago.
+TEST_F(PathMigrationTest, knows_that_the_adapter_was_faster) {
+  PathMigration path(settings, primary, true, random);
+  EXPECT_FALSE(path.just_migrated(queue_pair));
+  arm(path, 0);
+  EXPECT_FALSE(path.just_migrated(queue_pair));
+  queue_pair.state = MigrationState::migrated;
+  EXPECT_FALSE(path.migrate(queue_pair));
+  EXPECT_TRUE(path.just_migrated(queue_pair));
+  path.on_migrated(second);
+  EXPECT_FALSE(path.just_migrated(queue_pair));
+}
+
 TEST_F(PathMigrationTest, arms_again_after_a_migration_and_goes_home) {
   PathMigration path(settings, primary, true, random);
   arm(path, 0);

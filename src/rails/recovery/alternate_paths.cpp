@@ -279,12 +279,8 @@ bool AlternatePaths::survives(Subchannel& subchannel, const Rail& port) {
       timers_.watch(subchannel);
       return true;
     case PortDownAction::migrate: {
-      bool migrated = machine.migrate(*subchannel.queue_pair);
-      if (!migrated) {
-        // The adapter was faster, and its event is to come; or it was never armed.
-        const auto state = subchannel.queue_pair->migration_state();
-        migrated = state && state.value() == rdma::MigrationState::migrated;
-      }
+      const bool migrated =
+          machine.migrate(*subchannel.queue_pair) || machine.just_migrated(*subchannel.queue_pair);
       // An adapter that only answers sends nothing by the new route, and what the peer asks goes on being
       // lost on the old one until its retries run out. Any packet makes the peer's adapter migrate, too.
       subchannel.alternate->tells_migration = subchannel.alternate->asked = migrated;
@@ -315,8 +311,9 @@ bool AlternatePaths::send_notices(Subchannel& subchannel) {
 
 // What is under way has as long as anything for an answer by the other route.
 bool AlternatePaths::leave(Subchannel& subchannel) {
-  if (subchannel.alternate == nullptr || !subchannel.alternate->machine.migrate(*subchannel.queue_pair))
-    return false;
+  if (subchannel.alternate == nullptr) return false;
+  PathMigration& machine = subchannel.alternate->machine;
+  if (!machine.migrate(*subchannel.queue_pair)) return machine.just_migrated(*subchannel.queue_pair);
   if (WorkEntry* const oldest = subchannel.traffic.in_flight.front()) {
     oldest->watched = context_.now;
     note_left(subchannel);

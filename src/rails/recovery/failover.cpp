@@ -287,14 +287,20 @@ void Failover::watch(VirtualChannel& peer) {
   }
 }
 
+void Failover::on_migrated(Subchannel& subchannel) {
+  WorkEntry* const oldest = subchannel.traffic.in_flight.front();
+  if (oldest == nullptr) return;
+  const PathActivity now = activity(subchannel, context_.now);
+  oldest->watched = std::max(oldest->watched, PathSilence::since_after_leaving(context_.silence, now));
+}
+
 bool Failover::silent(Subchannel& subchannel, const PathActivity& activity) {
   if (!PathSilence::worth_comparing(context_.silence, activity)) return false;
   const bool through = others_get_through(subchannel, PathSilence::compare_since(context_.silence, activity));
   const PathSilence::Outcome outcome = subchannel.silence.decide(context_.silence, activity, through);
   if (outcome == PathSilence::Outcome::wait) return false;
   if (alternates_.leave(subchannel)) {
-    subchannel.traffic.in_flight.front()->watched =
-        PathSilence::since_after_leaving(context_.silence, activity);
+    on_migrated(subchannel);
     quarantine_.blame(subchannel, PathReason::watchdog);
     return false;
   }

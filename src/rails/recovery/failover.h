@@ -59,6 +59,8 @@ class Failover {
   void on_message(VirtualChannel& peer, bool fence, std::span<const std::byte> body);
   // Judges requests that are outstanding while none completes.
   void watch(VirtualChannel& peer);
+  // Its adapter took another route, whoever asked: silence counts little of the time before.
+  void on_migrated(Subchannel& subchannel);
   // Gives the peer up: everything that waits for it ends with an error.
   void lose(VirtualChannel& peer, const Error& error);
   // The first byte after a failure is on its way.

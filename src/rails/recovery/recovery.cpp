@@ -146,8 +146,9 @@ void Recovery::on_event(Rail& rail, const rdma::DeviceEvent& event) {
       on_failed(*subchannel, PathReason::migration_failed);
       break;
     case rdma::DeviceEvent::Kind::path_migrated:
-      if (subchannel != nullptr && alternates_.on_migrated(*subchannel))
-        quarantine_.blame(*subchannel, PathReason::peer_asked);
+      if (subchannel == nullptr) break;
+      if (alternates_.on_migrated(*subchannel)) quarantine_.blame(*subchannel, PathReason::peer_asked);
+      failover_.on_migrated(*subchannel);
       break;
     case rdma::DeviceEvent::Kind::last_receive_reached:
     case rdma::DeviceEvent::Kind::other:
