@@ -300,7 +300,8 @@ bool Failover::silent(Subchannel& subchannel, const PathActivity& activity) {
   const PathSilence::Outcome outcome = subchannel.silence.decide(context_.silence, activity, through);
   if (outcome == PathSilence::Outcome::wait) return false;
   if (alternates_.leave(subchannel)) {
-    on_migrated(subchannel);
+    subchannel.traffic.in_flight.front()->watched =
+        PathSilence::since_after_leaving(context_.silence, activity);
     quarantine_.blame(subchannel, PathReason::watchdog);
     return false;
   }
