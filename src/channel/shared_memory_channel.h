@@ -170,6 +170,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     std::int64_t arrived = 0;
     std::int32_t number = -1;  // -1: waits for one, or of no bytes
     bool by_kernel = false;    // copied from here at once
+    bool helped = false;       // the sender was asked to copy, too
     bool copied_here = false;  // some of it, so the sender must be told
     bool pulled = false;       // the sender was asked
     bool written = false;      // or has written it all unasked, and will say so
@@ -237,7 +238,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   bool choose_kernel(Fetch& fetch);
   void ask_for_help(Fetch& fetch);
   void send_help(Fetch& fetch);
-  std::int64_t chunk_of(std::int64_t size) const;
+  std::int64_t chunk_of(std::int64_t size, bool shared) const;
   static CheaperWay& ways_of(const Fetch& fetch);
   static void record_cost(const Fetch& fetch);
   bool copy_chunks(Fetch& fetch);
@@ -277,6 +278,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   static constexpr std::int64_t least_chunk = 64 * 1024;
   // Smaller messages take no longer to copy than to share the work.
   static constexpr std::int64_t least_helped = 256 * 1024;
+  static constexpr std::int64_t least_helped_of_many = 1024 * 1024;
   enum class SingleCopy : std::uint8_t { when_sender_is_busy, always, never };
 
   SharedSegment segment_;

@@ -184,7 +184,7 @@ bool SharedMemoryChannel::write_chunk(Exposed& exposed, std::uint32_t id, Transp
   Peer& peer = *exposed.peer;
   const PostedBuffers::Found& target = *exposed.target;
   std::atomic<std::int64_t>& claimed = segment_.block(peer.index).transfers[target.transfer].claimed;
-  const std::int64_t chunk = chunk_of(exposed.wanted);
+  const std::int64_t chunk = chunk_of(exposed.wanted, exposed.wanted >= least_helped);
   const std::int64_t position = claimed.fetch_add(chunk, std::memory_order_acq_rel);
   if (position < 0) {
     refuse(peer, fmt::format("position {} as the next of a message", position), events);
