@@ -27,6 +27,8 @@ class SharedAreas : public Neighbours {
   virtual void release(int index) = 0;
   virtual std::byte* address(int place, int index) const = 0;
   virtual std::int64_t area_bytes() const = 0;
+  // Copies what another process has at this address of its own. False: the kernel refuses.
+  virtual bool copy_from(int place, std::byte* to, std::uint64_t address, std::int64_t bytes) = 0;
   // Whether this node has more processes than cores; the same on all of them.
   virtual bool crowded() const { return false; }
 

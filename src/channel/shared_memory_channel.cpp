@@ -102,6 +102,12 @@ int SharedMemoryChannel::allocate() {
 
 void SharedMemoryChannel::release(int index) { areas_[static_cast<std::size_t>(index)] = false; }
 
+bool SharedMemoryChannel::copy_from(int place, std::byte* to, std::uint64_t address, std::int64_t bytes) {
+  Peer* const peer = peers_[static_cast<std::size_t>(place)].get();
+  return single_copy_ != SingleCopy::never && peer != nullptr && copyable(*peer) &&
+         copy_from_process(peer_pid(*peer), to, address, bytes);
+}
+
 void SharedMemoryChannel::wake(int place) {
   if (Peer* peer = peers_[static_cast<std::size_t>(place)].get()) peer->sender.wake_if_asleep();
 }

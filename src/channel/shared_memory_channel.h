@@ -182,6 +182,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     std::int64_t timed_bytes = 0;
   };
 
+  bool copy_from(int place, std::byte* to, std::uint64_t address, std::int64_t bytes) override;
   std::int32_t node_size() const { return static_cast<std::int32_t>(processes_.size()); }
 
   template <class Events>

@@ -178,29 +178,57 @@ TEST_P(TwoLevelTest, GivesWhatTheStandardSays) {
   }
 }
 
-class SharedMemoryTest : public AlgorithmTest, public ::testing::WithParamInterface<Collective> {};
+class SharedMemoryTest : public AlgorithmTest,
+                         public ::testing::WithParamInterface<std::tuple<Collective, const char*>> {};
+
+static Knobs in_shared_memory(const char* way) {
+  Knobs knobs;
+  knobs.collective_shared = way;
+  return knobs;
+}
 
 TEST_P(SharedMemoryTest, GivesWhatTheStandardSays) {
-  kind_ = GetParam();
+  kind_ = std::get<0>(GetParam());
   for (int size : rank_counts) {
     SCOPED_TRACE("ranks " + std::to_string(size));
-    TestCluster cluster(size, {}, true);
+    TestCluster cluster(size, in_shared_memory(std::get<1>(GetParam())), true);
     run_cases(cluster, size);
     if (HasFailure()) return;
   }
 }
 
-// Operations of all kinds in random order, so that every reuse of shared memory follows every other.
+// Operations of all kinds in random order, so that every reuse of shared memory follows every other, and of
+// sizes for which ways are measured.
 TEST_F(AlgorithmTest, SharedMemoryOperationsFollowEachOther) {
-  for (int size : {2, 3, 4, 5}) {
-    TestCluster cluster(size, {}, true);
-    Random random(static_cast<std::uint64_t>(size));
-    for (int i = 0; i < 1500; ++i) {
-      kind_ = static_cast<Collective>(random.below(collective_kinds));
-      const std::int64_t counts[] = {1, 2, 50, 1500, 7000};
-      const Case c{blocking, counts[random.below(5)], false, random.chance(0.5)};
-      cluster.run([&](TestRank& rank) { run_case(rank, c); });
-      ASSERT_FALSE(HasFailure()) << "operation " << i << " of " << size << " ranks: " << name_of(kind_);
+  for (const char* way : {"auto", "area", "other"}) {
+    for (int size : {2, 3, 4, 5}) {
+      TestCluster cluster(size, in_shared_memory(way), true);
+      Random random(static_cast<std::uint64_t>(size));
+      for (int i = 0; i < 1500; ++i) {
+        kind_ = static_cast<Collective>(random.below(collective_kinds));
+        const std::int64_t counts[] = {1, 2, 50, 1500, 7000};
+        const Case c{blocking, counts[random.below(5)], false, random.chance(0.5)};
+        cluster.run([&](TestRank& rank) { run_case(rank, c); });
+        ASSERT_FALSE(HasFailure()) << "operation " << i << " of " << size << " ranks: " << name_of(kind_);
+      }
+    }
+  }
+}
+
+// A kernel that refuses to copy, at first or in the middle of an operation: it is done again without.
+TEST_F(AlgorithmTest, WithoutCopiesByTheKernel) {
+  for (int size : {2, 4, 5}) {
+    for (int refused = 1; refused < 60; refused += 3) {
+      TestCluster cluster(size, in_shared_memory(refused % 2 == 0 ? "auto" : "other"), true);
+      for (int i = 0; i < 12; ++i) {
+        constexpr Collective kinds[] = {Collective::alltoall, Collective::reduce_scatter,
+                                        Collective::allgather, Collective::reduce_scatter_block,
+                                        Collective::reduce};
+        kind_ = kinds[i % 5];
+        if (i == 5) cluster.only_node().refused_copy = refused;
+        cluster.run([&](TestRank& rank) { run_case(rank, {blocking, 7000, false, false}); });
+        ASSERT_FALSE(HasFailure()) << "operation " << i << " of " << size << " ranks, copy " << refused;
+      }
     }
   }
 }
@@ -280,7 +308,12 @@ static std::vector<Collective> all_collectives() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SharedMemoryTest, ::testing::ValuesIn(all_collectives()),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+INSTANTIATE_TEST_SUITE_P(All, SharedMemoryTest,
+                         ::testing::Combine(::testing::ValuesIn(all_collectives()),
+                                            ::testing::Values("auto", "area", "other")),
+                         [](const auto& info) {
+                           return std::string(name_of(std::get<0>(info.param))) + "_" +
+                                  std::get<1>(info.param);
+                         });
 
 }  // namespace hawser

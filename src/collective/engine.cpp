@@ -115,7 +115,10 @@ Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes
   context_ids_.open(self, processes.size());
   processes_ = &processes;
   areas_ = nullptr;
-  if (areas != nullptr && knobs.collective_shared) use_areas(*areas);
+  way_policy_ = knobs.collective_shared == "area"    ? TeamWays::Policy::area
+                : knobs.collective_shared == "other" ? TeamWays::Policy::other
+                                                     : TeamWays::Policy::measure;
+  if (areas != nullptr && knobs.collective_shared != "off") use_areas(*areas);
   open_ = true;
   return {};
 }
@@ -270,13 +273,10 @@ Result<> CollectiveEngine::wait_for(Operation& operation) {
 
 Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall& call) {
   HAWSER_TRY(check(communicator));
-  if (shares(communicator, call)) {
-    CollectiveRecord& record = CollectiveRecord::of(communicator);
-    const BackgroundQueue& before = *record.background;
-    if (!before.empty()) [[unlikely]]
-      progress_.wait_until([&before] { return before.empty(); });
-    return run_shared(*record.shared, [&call](SharedCollectives& shared) { shared.run(call); });
-  }
+  return shares(communicator, call) ? run_in_node(communicator, call) : run_by_messages(communicator, call);
+}
+
+Result<> CollectiveEngine::run_by_messages(Communicator& communicator, const CollectiveCall& call) {
   Operation& operation = take();
   operation.call = call;
   begin(operation, communicator);

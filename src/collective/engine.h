@@ -22,6 +22,7 @@
 #include "collective/operation.h"
 #include "collective/scratch_pool.h"
 #include "collective/shared/background_run.h"
+#include "collective/shared/measured_ways.h"
 #include "communicator/communicator.h"
 #include "communicator/context_ids.h"
 #include "communicator/trouble.h"
@@ -129,6 +130,11 @@ class CollectiveEngine {
 
   // For operations.
   Result<> run_shared(SharedCollectives& shared, FunctionRef<void(SharedCollectives&)> work);
+  // How often operations within nodes were measured, and how often one was done by another way than an area.
+  struct WayCounters {
+    std::uint64_t measured = 0, by_messages = 0, otherwise = 0;
+  };
+  const WayCounters& way_counters() const { return way_counters_; }
   // A shared area of this process, which leads its node's ranks; no_area: there is none left.
   int choose_area(int place, int ranks);
   void use_area(NodeTeam& team, int area);
@@ -151,6 +157,11 @@ class CollectiveEngine {
   Operation& take();
   void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);
+  Result<> run_by_messages(Communicator& communicator, const CollectiveCall& call);
+  Result<> run_in_node(Communicator& communicator, const CollectiveCall& call);
+  Result<> run_turn(MeasuredWays::Turn turn, Communicator& communicator, const CollectiveCall& call);
+  Result<> run_by(Way way, Communicator& communicator, const CollectiveCall& call);
+  Result<> run_timed(Way way, Communicator& communicator, const CollectiveCall& call);
   bool shares(Communicator& communicator, const CollectiveCall& call) const;
   bool shares_in_background(Communicator& communicator, const CollectiveCall& call) const;
   bool tuned_to_messages(const Communicator& communicator, const CollectiveCall& call) const;
@@ -180,6 +191,8 @@ class CollectiveEngine {
   std::function<void(const Communicator&)> made_revoked_;
   std::unordered_map<std::uint32_t, Communicator*> living_;
   SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
+  TeamWays::Policy way_policy_ = TeamWays::Policy::measure;
+  WayCounters way_counters_;
   struct LeftArea {
     int place, area, ranks;
   };

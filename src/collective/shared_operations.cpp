@@ -1,4 +1,5 @@
 // What CollectiveEngine does where all ranks of a communicator share a node.
+#include "base/ticks.h"
 #include "collective/engine.h"
 #include "collective/record.h"
 #include "mpi/failure.h"
@@ -42,7 +43,7 @@ std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& c
   std::byte* memory = areas_->address(places[0], area);
   return std::make_unique<SharedCollectives>(
       memory, areas_->area_bytes(), own, std::move(places), *areas_, progress_,
-      StopSign(trouble_, communicator.group(), communicator.context()));
+      StopSign(trouble_, communicator.group(), communicator.context()), way_policy_);
 }
 
 // --- The node's part ---
@@ -124,10 +125,64 @@ Result<> CollectiveEngine::run_shared(SharedCollectives& shared, FunctionRef<voi
                  "the root of the broadcast sends a different amount of data than this rank expects");
 }
 
+// A blocking operation of ranks that share an area.
+Result<> CollectiveEngine::run_in_node(Communicator& communicator, const CollectiveCall& call) {
+  CollectiveRecord& record = CollectiveRecord::of(communicator);
+  const BackgroundQueue& before = *record.background;
+  if (!before.empty()) [[unlikely]]
+    progress_.wait_until([&before] { return before.empty(); });
+  SharedCollectives& shared = *record.shared;
+  MeasuredWays* const ways = shared.ways_of(call);
+  if (ways == nullptr) {
+    Result<> result = run_shared(shared, [&call](SharedCollectives& of) { of.run(call); });
+    if (call.kind != Collective::broadcast) return result;
+    const auto announced = shared.take_announced();
+    return announced ? run_turn(*announced, communicator, call) : std::move(result);
+  }
+  const MeasuredWays::Turn turn = ways->next();
+  if (call.kind == Collective::broadcast && (turn.timed || turn.way != Way::area))
+    HAWSER_TRY(run_shared(shared, [turn](SharedCollectives& of) { of.announce(turn); }));
+  return run_turn(turn, communicator, call);
+}
+
+Result<> CollectiveEngine::run_turn(MeasuredWays::Turn turn, Communicator& communicator,
+                                    const CollectiveCall& call) {
+  return turn.timed ? run_timed(turn.way, communicator, call) : run_by(turn.way, communicator, call);
+}
+
+Result<> CollectiveEngine::run_by(Way way, Communicator& communicator, const CollectiveCall& call) {
+  if (way == Way::messages) {
+    ++way_counters_.by_messages;
+    return run_by_messages(communicator, call);
+  }
+  return run_shared(*CollectiveRecord::of(communicator).shared,
+                    [this, &call, way](SharedCollectives& shared) {
+                      const bool went = shared.run(call, way);
+                      if (!went) shared.ways_of(call)->exclude(way);
+                      way_counters_.otherwise += went && way != Way::area;
+                    });
+}
+
+// From when all have begun to when the last is over: who returns early may have left the work to others.
+Result<> CollectiveEngine::run_timed(Way way, Communicator& communicator, const CollectiveCall& call) {
+  SharedCollectives& shared = *CollectiveRecord::of(communicator).shared;
+  HAWSER_TRY(run_shared(shared, [](SharedCollectives& of) { of.meet(); }));
+  const std::uint64_t begin = ticks();
+  Result<> result = run_by(way, communicator, call);
+  HAWSER_TRY(run_shared(shared, [&call, begin](SharedCollectives& of) {
+    const std::uint64_t longest = of.longest(ticks() - begin);
+    if (MeasuredWays* const ways = of.ways_of(call)) ways->record(longest);
+  }));
+  ++way_counters_.measured;
+  return result;
+}
+
 // Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too. A function
 // of the program may not be called in every pass, nor with little stack.
 bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
-  if (!shares(communicator, call) || (call.op != nullptr && !call.op->predefined())) return false;
+  if (!shares(communicator, call) || (call.op != nullptr && !call.op->predefined()) ||
+      CollectiveRecord::of(communicator).shared->way_of(call) == Way::messages)
+    return false;
   if (communicator.size() > 2) return true;
   // What the root sends is not known to the other.
   if (call.kind == Collective::barrier || call.kind == Collective::broadcast) return false;

@@ -212,7 +212,8 @@ struct TestNode {
   explicit TestNode(int ranks)
       : lines(static_cast<std::size_t>(ranks * areas * area_bytes / 64)), crowded(ranks % 2 == 1) {}
   std::vector<Line> lines;
-  bool crowded;  // odd numbers of ranks are said to share cores, so that both kinds are tested
+  int refused_copy = 0;  // the copy of this number from now on is refused
+  bool crowded;          // odd numbers of ranks are said to share cores, so that both kinds are tested
 };
 
 class TestAreas final : public SharedAreas {
@@ -232,6 +233,11 @@ class TestAreas final : public SharedAreas {
   }
   std::int64_t area_bytes() const override { return TestNode::area_bytes; }
   void wake(int) override {}
+  bool copy_from(int, std::byte* to, std::uint64_t address, std::int64_t bytes) override {
+    if (node_.refused_copy > 0 && --node_.refused_copy == 0) return false;
+    std::memcpy(to, reinterpret_cast<const void*>(address), static_cast<std::size_t>(bytes));
+    return true;
+  }
   int free() const { return static_cast<int>(std::count(std::begin(taken_), std::end(taken_), false)); }
   bool crowded() const override { return node_.crowded; }
 
@@ -376,6 +382,7 @@ class TestCluster {
     }
   }
   TestAir& air() { return air_; }
+  TestNode& only_node() { return *nodes_.begin()->second; }
   TestRank& rank(int r) { return *ranks_[static_cast<std::size_t>(r)]; }
 
  private:

@@ -25,6 +25,9 @@ std::vector<std::string> counter_report(MpiProcess& process) {
   if (const AlgorithmChoice& choice = process.collectives().choice(); choice.has_table())
     lines.push_back(fmt::format("collective_table {} chosen_by_it={} of {}", process.knobs().collective_table,
                                 choice.counters().by_table, choice.counters().asked));
+  if (const auto& ways = process.collectives().way_counters(); ways.measured > 0)
+    lines.push_back(fmt::format("collective_ways measured={} by_messages={} otherwise_than_by_area={}",
+                                ways.measured, ways.by_messages, ways.otherwise));
   if (const MulticastEngine* multicast = process.collectives().multicast()) {
     const MulticastCounters& counters = multicast->counters();
     if (counters.by_multicast + counters.by_trees + counters.waits + counters.attachments > 0)

@@ -2,10 +2,12 @@
 // written once and read by those who need it, with no messages, matching or copies in between.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "base/cross_core_copy.h"
 #include "collective/call.h"
+#include "collective/shared/measured_ways.h"
 #include "collective/shared/team.h"
 #include "datatype/type_packer.h"
 
@@ -37,13 +39,27 @@ class ByteView {
 class SharedCollectives {
  public:
   SharedCollectives(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places,
-                    SharedAreas& areas, Progress& progress, StopSign stop)
-      : team_(area, area_bytes, rank, std::move(places), areas, progress, std::move(stop)) {}
+                    SharedAreas& areas, Progress& progress, StopSign stop, TeamWays::Policy policy)
+      : team_(area, area_bytes, rank, std::move(places), areas, progress, std::move(stop)),
+        ways_(policy, team_.ranks(), team_.crowded()) {}
 
   // Whether messages serve no better. The answer is the same on all ranks.
   bool serves(const CollectiveCall& call) const;
-  // Does an operation that it serves. Throws Stopped when somebody that it waits for never comes.
-  void run(const CollectiveCall& call);
+  // Does an operation that it serves, in its present way. Throws Stopped when somebody that it waits for
+  // never comes.
+  void run(const CollectiveCall& call) { run(call, way_of(call)); }
+  // By a way other than messages. False: some rank could not go it, and all did without.
+  bool run(const CollectiveCall& call, Way way);
+  // How it is done now; messages: not here. Alike on all ranks, which have done the same operations.
+  Way way_of(const CollectiveCall& call) { return ways_.current(call.kind, known_bytes(call)); }
+  MeasuredWays* ways_of(const CollectiveCall& call) { return ways_.find(call.kind, known_bytes(call)); }
+  // All ranks begin at once; and learn what the slowest of them took.
+  void meet() { exchange_nothing(); }
+  std::uint64_t longest(std::uint64_t own);
+  // By the root of a broadcast, whose amount the others do not know: how it goes. They hear that in place of
+  // the data, and ask for it afterwards.
+  void announce(MeasuredWays::Turn turn);
+  std::optional<MeasuredWays::Turn> take_announced() { return std::exchange(announced_, {}); }
   void barrier();
   // The two halves of a barrier: all are heard of by rank 0; and they learn that it goes on.
   void arrive();
@@ -64,11 +80,27 @@ class SharedCollectives {
   bool serves_alltoall(const CollectiveCall& call) const;
   std::int64_t alltoall_room() const;
   void alltoall(const CollectiveCall& call);
+  // The amount by which all ranks choose a way: of a block, or of a reduction's whole vector.
+  std::int64_t known_bytes(const CollectiveCall& call) const;
+  void run_in_area(const CollectiveCall& call);
+  bool run_directly(const CollectiveCall& call);
+  bool allgather_directly(const CollectiveCall& call);
+  bool alltoall_directly(const CollectiveCall& call);
+  bool reduce_scatter_directly(const CollectiveCall& call);
+  bool reduce_directly(const CollectiveCall& call);
+  std::byte* show_operands(const std::byte* own);
+  bool fetch_and_reduce(const CollectiveCall& call, std::int64_t first, std::int64_t end,
+                        const std::byte* own, std::byte* scratch);
+  void show(const std::byte* data);
+  std::uint64_t shown_by(int rank);
+  bool all_could(bool could);
   bool is_flat(std::int64_t total) const;
   bool serves_reduction(const CollectiveCall& call) const;
   void reduce(const CollectiveCall& call);
   void allreduce(const CollectiveCall& call);
+  void reduce_by_shares(const CollectiveCall& call);
   void reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count);
+  std::int64_t find_starts(const CollectiveCall& call);
   void reduce_scatter(const CollectiveCall& call);
   void reduce_lines(const CollectiveCall& call);
   void reduce_parts(const CollectiveCall& call, std::int64_t room, std::int64_t largest);
@@ -81,9 +113,16 @@ class SharedCollectives {
     team_.wait_for_all();
   }
 
+  void exchange_nothing() {
+    team_.begin_step();
+    exchange();
+  }
+
   SharedTeam team_;
+  TeamWays ways_;
   CrossCoreCopy copies_;
   bool amounts_differed_ = false;
+  std::optional<MeasuredWays::Turn> announced_;
   std::vector<std::int64_t>
       starts_;  // reduce_scatter: where each rank's part starts, in elements, and the end
 };

@@ -58,6 +58,59 @@ void ByteView::write(std::int64_t offset, const std::byte* from, std::int64_t by
   }
 }
 
+bool SharedCollectives::run(const CollectiveCall& call, Way way) {
+  if (way == Way::direct) {
+    if (run_directly(call)) return true;
+  } else if (way == Way::shares) {
+    reduce_by_shares(call);
+    return true;
+  }
+  run_in_area(call);
+  return way == Way::area;
+}
+
+std::uint64_t SharedCollectives::longest(std::uint64_t own) {
+  team_.begin_step();
+  std::memcpy(team_.line_to_write(), &own, sizeof own);
+  team_.post();
+  team_.wait_for_all();
+  for (int r = 0; r < team_.ranks(); ++r) {
+    std::uint64_t theirs;
+    std::memcpy(&theirs, team_.line_of(r), sizeof theirs);
+    own = std::max(own, theirs);
+  }
+  return own;
+}
+
+std::int64_t SharedCollectives::known_bytes(const CollectiveCall& call) const {
+  const auto of = [](const CallSide& side) { return side.count * side.type->size; };
+  switch (call.kind) {
+    case Collective::gather:
+    case Collective::scatter: {
+      const bool receives = (call.kind == Collective::gather) == (team_.rank() == call.root);
+      return of(receives ? call.receive : call.send);
+    }
+    case Collective::broadcast:  // the others learn how it goes
+      return team_.rank() == call.root ? of(call.receive) : 0;
+    case Collective::allgather:
+    case Collective::alltoall:
+    case Collective::reduce:
+    case Collective::allreduce:
+      return of(call.receive);
+    case Collective::reduce_scatter_block:
+      return of(call.receive) * team_.ranks();
+    case Collective::allgatherv:
+    case Collective::reduce_scatter: {
+      std::int64_t count = 0;
+      for (int r = 0; r < team_.ranks(); ++r) count += call.receive.counts[r];
+      const std::int64_t parts = call.kind == Collective::allgatherv ? team_.ranks() : 1;
+      return count / parts * call.receive.type->size;
+    }
+    default:
+      return 0;
+  }
+}
+
 bool SharedCollectives::serves(const CollectiveCall& call) const {
   switch (call.kind) {
     case Collective::barrier:
@@ -86,7 +139,7 @@ bool SharedCollectives::serves(const CollectiveCall& call) const {
   HAWSER_UNREACHABLE();
 }
 
-void SharedCollectives::run(const CollectiveCall& call) {
+void SharedCollectives::run_in_area(const CollectiveCall& call) {
   switch (call.kind) {
     case Collective::barrier:
       return barrier();
@@ -186,11 +239,25 @@ void SharedCollectives::broadcast_nothing() {
   team_.end_line_step();
 }
 
+// In the place of the amount.
+void SharedCollectives::announce(MeasuredWays::Turn turn) {
+  team_.begin_step();
+  team_.line_to_write();
+  team_.tell_amount(-1 - (2 * static_cast<std::int64_t>(turn.way) + (turn.timed ? 1 : 0)));
+  team_.post();
+  team_.end_line_step();
+}
+
 // The root's amount says which steps there are, so that the ranks stay in step when ours is another one.
 void SharedCollectives::receive_broadcast(ByteView& data, int root) {
   team_.begin_step();
   team_.wait_for(root);
   const std::int64_t amount = team_.amount_of(root);
+  if (amount < 0) [[unlikely]] {
+    announced_ = {static_cast<Way>((-1 - amount) / 2), (-1 - amount) % 2 != 0};
+    team_.end_line_step();
+    return;
+  }
   const std::int64_t wanted = std::min(amount, data.size());
   if (amount != data.size()) [[unlikely]]
     amounts_differed_ = true;

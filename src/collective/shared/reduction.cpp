@@ -50,15 +50,15 @@ void hand_out(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCor
   if (bytes > 0) copies.copy(to, from, static_cast<std::size_t>(bytes));
 }
 
-// The reduction of all ranks' operands to the result, which is handed out, too: little by little, as long as
-// it is in the nearest cache. The result may be one of the operands.
+// The reduction of all ranks' operands to the result (null: not here), and to `shared` where others read it:
+// little by little, as long as it is in the nearest cache. The result may be one of the operands.
 template <class Operand>
 void reduce_and_hand_out(const Elements& elements, int ranks, Operand operand, std::byte* result,
-                         std::byte* shared, std::int64_t count, CrossCoreCopy& copies) {
+                         std::byte* shared, bool others_read, std::int64_t count, CrossCoreCopy& copies) {
   constexpr std::int64_t room = 8 << 10;
   if (elements.unit > room) {
     reduce_ranks(elements, 0, ranks - 1, operand, shared, count);
-    copy_bytes(shared, result, count * elements.unit);
+    if (result != nullptr) copy_bytes(shared, result, count * elements.unit);
     return;
   }
   alignas(64) std::byte part[room];
@@ -67,8 +67,8 @@ void reduce_and_hand_out(const Elements& elements, int ranks, Operand operand, s
     const std::int64_t some = std::min(room / elements.unit, count - done);
     const auto operand_part = [&](int r) { return operand(r) + start; };
     reduce_ranks(elements, 0, ranks - 1, operand_part, part, some);
-    copy_bytes(part, result + start, some * elements.unit);
-    hand_out(part, shared + start, some * elements.unit, copies);
+    if (result != nullptr) copy_bytes(part, result + start, some * elements.unit);
+    if (others_read) hand_out(part, shared + start, some * elements.unit, copies);
   }
 }
 
@@ -182,16 +182,23 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
     return;
   }
 
-  const std::int64_t most = team_.buffer_bytes() / elements.unit;
+  reduce_by_shares(call);
+}
+
+void SharedCollectives::reduce_by_shares(const CollectiveCall& call) {
+  const std::int64_t most = team_.buffer_bytes() / call.receive.type->extent;
   for (std::int64_t done = 0; done < call.receive.count; done += most)
     reduce_shares(call, done, std::min(most, call.receive.count - done));
 }
 
-// Each rank reduces its share of `count` elements, and leaves it in its buffer for the others to fetch.
+// Each rank reduces its share of `count` elements, and leaves it in its buffer for those that want the
+// result: the root, or all.
 void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const int rank = team_.rank();
   const int ranks = team_.ranks();
+  const bool to_one = call.kind == Collective::reduce;
+  const bool wants = !to_one || rank == call.root;
   const std::byte* own = contribution(call);
   // Shares of whole cache lines, as far as elements allow.
   const std::int64_t per_line = std::max<std::int64_t>(1, 64 / elements.unit);
@@ -212,26 +219,26 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
     const auto operand = [&](int r) -> const std::byte* {
       return r == rank ? own + start + own_start : team_.buffer_of(r) + own_start;
     };
-    reduce_and_hand_out(elements, ranks, operand, result(call) + start + own_start, buffer + own_start,
-                        own_count, copies_);
+    std::byte* const here = wants ? result(call) + start + own_start : nullptr;
+    reduce_and_hand_out(elements, ranks, operand, here, buffer + own_start, !to_one || !wants, own_count,
+                        copies_);
   }
   team_.begin_step();
   team_.keep_buffers();
   team_.line_to_write();
   team_.post();
-  for (int i = 1; i < ranks; ++i) {
+  for (int i = 1; wants && i < ranks; ++i) {
     const int r = (rank + i) % ranks;
     const std::int64_t from = first(r) * elements.unit;
     team_.wait_for(r);
     copy_bytes(team_.buffer_of(r) + from, result(call) + start + from, first(r + 1) * elements.unit - from);
   }
-  team_.heard_from_all();
+  if (wants) team_.heard_from_all();
   team_.end_step();
 }
 
-// The parts that are reduced for the ranks may differ in size; who gets nothing waits for nobody.
-void SharedCollectives::reduce_scatter(const CollectiveCall& call) {
-  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+// Where each rank's part starts. Answers how many elements the largest has.
+std::int64_t SharedCollectives::find_starts(const CollectiveCall& call) {
   starts_.assign(1, 0);
   std::int64_t largest = 0;
   for (std::size_t r = 0; r < static_cast<std::size_t>(team_.ranks()); ++r) {
@@ -239,6 +246,13 @@ void SharedCollectives::reduce_scatter(const CollectiveCall& call) {
     starts_.push_back(starts_.back() + count);
     largest = std::max(largest, count);
   }
+  return largest;
+}
+
+// The parts that are reduced for the ranks may differ in size; who gets nothing waits for nobody.
+void SharedCollectives::reduce_scatter(const CollectiveCall& call) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const std::int64_t largest = find_starts(call);
   const std::int64_t total = starts_.back() * elements.unit;
   if (total == 0) return;
   if (total <= SharedTeam::line_bytes) {
