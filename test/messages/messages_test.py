@@ -151,6 +151,32 @@ class UserWindow(Messages):
         self.all_right("refused", shm_single_copy="never")
 
 
+class MeasuredWays(Messages):
+    """Large collective operations, whose ways are measured."""
+
+    def all_right(self, *words, ranks=(2, 3), **settings):
+        for number in ranks:
+            with self.subTest(ranks=number):
+                result = run("shared memory", "measured_ways", *words, ranks=number, **settings)
+                if "no filters of system calls here" in result.stdout:
+                    self.skipTest("the system has no filters of system calls")
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertIn("all right", result.stdout)
+
+    def test_what_is_measured(self):
+        self.all_right(ranks=(2, 3, 4))
+
+    def test_always_directly(self):
+        self.all_right(collective_shared="other")
+
+    def test_the_kernel_refuses_after_a_while(self):
+        self.all_right("refused")
+        self.all_right("refused", collective_shared="other")
+
+    def test_the_kernel_is_never_asked(self):
+        self.all_right(shm_single_copy="never")
+
+
 class ManyWindows(Messages):
     """10,000 windows of all kinds, one after the other."""
 
