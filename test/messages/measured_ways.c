@@ -105,6 +105,20 @@ static void exchange(int kind, int form) {
   }
 }
 
+/* A sum of floating-point numbers has the same bits each time. */
+static void add_fractions(void) {
+  static double terms[block], sums[3][block], first[3][block];
+  for (int i = 0; i < block; ++i) terms[i] = 1.0 / (1 + i % 1000 + rank * 7);
+  for (round_number = 0; round_number < operations; ++round_number) {
+    MPI_Reduce(terms, sums[0], block, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Allreduce(terms, sums[1], block, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter_block(terms, sums[2], block / size, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (round_number == 0) memcpy(first, sums, sizeof sums);
+    for (int i = 0; i < 3; ++i)
+      check(memcmp(first[i], sums[i], sizeof sums[i]) == 0, "the sum has other bits than the first one", i);
+  }
+}
+
 int main(int argc, char** argv) {
   const int refused = argc > 1 && strcmp(argv[1], "refused") == 0;
   MPI_Init(&argc, &argv);
@@ -123,7 +137,7 @@ int main(int argc, char** argv) {
       exchange(kind, round_number % 50 == 49 ? 1 : round_number % 50 == 48 ? 2 : 0);
     }
   }
-  MPI_Barrier(MPI_COMM_WORLD);
+  add_fractions();
   MPI_Type_free(&spaced);
   MPI_Finalize();
   if (rank == 0) printf("all right\n");
