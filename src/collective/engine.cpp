@@ -78,9 +78,7 @@ static Ref<Group> everyone(const Communicator& communicator, ProcessIndex choose
 
 CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area,
                                    std::uint32_t generation)
-    : shared(engine.share(communicator, area)),
-      background(shared == nullptr ? nullptr
-                                   : std::make_unique<BackgroundQueue>(*shared, engine.background_runs())),
+    : in_node(engine.share(communicator, area)),
       nodes(engine.layout_of(communicator)),
       node_team(engine.node_team_of(communicator, nodes.get())),
       multicast(engine.multicast_of(communicator, generation)),

@@ -32,6 +32,7 @@
 namespace hawser {
 
 class SharedAreas;
+class BackgroundQueue;
 class SharedCollectives;
 
 struct NodeLayout;
@@ -144,15 +145,15 @@ class CollectiveEngine {
   void retire(Ref<Group> group, int rank, std::uint32_t context, int area);
   std::unique_ptr<NodeLayout> layout_of(const Communicator& communicator) const;
   std::unique_ptr<MulticastGroup> multicast_of(const Communicator& communicator, std::uint32_t generation);
-  std::unique_ptr<SharedCollectives> share(const Communicator& communicator, int area);
+  std::unique_ptr<BackgroundQueue> share(const Communicator& communicator, int area);
   std::unique_ptr<NodeTeam> node_team_of(const Communicator& communicator, const NodeLayout* nodes) const;
   void leave(NodeTeam& team);
   // Makes an id and an area available again. Called at rank 0 by the task that ends a communicator.
   void reuse(std::uint32_t context, int area);
 
  private:
-  std::unique_ptr<SharedCollectives> share(const Communicator& communicator, std::vector<int> places, int own,
-                                           int area);
+  std::unique_ptr<BackgroundQueue> share(const Communicator& communicator, std::vector<int> places, int own,
+                                         int area);
   bool can_share(const Group& group) const;
   Operation& take();
   void begin(Operation& operation, Communicator& communicator);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "collective/shared/background_queue.h"
-#include "collective/shared/collectives.h"
 #include "communicator/communicator.h"
 
 namespace hawser {
@@ -22,8 +21,7 @@ struct NodeTeam {
   const int own;
   bool agreed = false;  // on the area
   int area = -1;
-  std::unique_ptr<SharedCollectives> shared;  // null: there is no area
-  std::unique_ptr<BackgroundQueue> queue;
+  std::unique_ptr<BackgroundQueue> in_node;  // null: there is no area
 };
 
 }  // namespace hawser

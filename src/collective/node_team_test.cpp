@@ -52,7 +52,7 @@ TEST(NodeTeam, MeetsOnNodesOfSeveralRanks) {
       EXPECT_EQ(team, nullptr);
     } else {
       ASSERT_NE(team, nullptr);
-      EXPECT_NE(team->shared, nullptr);
+      EXPECT_NE(team->in_node, nullptr);
     }
   });
 }
@@ -65,7 +65,7 @@ TEST(NodeTeam, AreasAreUsedAgain) {
       auto made = duplicate(rank.engine, *rank.world);
       ASSERT_TRUE(made);
       EXPECT_EQ(sum_of_all(rank, *made.value()), 21);
-      EXPECT_NE(team_of(*made.value())->shared, nullptr);
+      EXPECT_NE(team_of(*made.value())->in_node, nullptr);
     });
     ASSERT_FALSE(::testing::Test::HasFailure()) << "communicator " << i;
   }
@@ -80,7 +80,7 @@ TEST(NodeTeam, GoesByMessagesWhereNoAreaIsLeft) {
       ASSERT_TRUE(made);
       EXPECT_EQ(sum_of_all(rank, *made.value()), 21);
       EXPECT_TRUE(rank.engine.run(*made.value(), {.kind = Collective::barrier}));
-      EXPECT_EQ(team_of(*made.value())->shared != nullptr, i < testing::TestNode::areas - 1);
+      EXPECT_EQ(team_of(*made.value())->in_node != nullptr, i < testing::TestNode::areas - 1);
       kept.push_back(std::move(made).value());
     }
   });

@@ -107,7 +107,7 @@ void Operation::run_in(BackgroundQueue& queue) {
 
 Operation::Arrived Operation::together(TeamWork work) {
   HAWSER_ASSERT(started_.empty());
-  queue_ = node_team_->queue.get();
+  queue_ = node_team_->in_node.get();
   work_ = work;
   queue_->add(*this);
   return Arrived{this};
@@ -324,5 +324,10 @@ Result<> Operation::finish() {
 }
 
 void Operation::destroy() { engine_.give_back(*this); }
+
+Error other_amount() {
+  return failure(ErrorClass::truncate,
+                 "the root of the broadcast sends a different amount of data than this rank expects");
+}
 
 }  // namespace hawser

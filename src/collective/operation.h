@@ -195,4 +195,7 @@ class Operation final : public Request {
   std::vector<Ref<Counted>> kept_objects_;
 };
 
+// Of a broadcast, where that is noticed.
+Error other_amount();
+
 }  // namespace hawser

@@ -39,11 +39,10 @@ class CollectiveRecord final : public CollectiveState {
   // What CollectiveEngine::check found at this version of the engine's trouble.
   std::uint64_t checked = 0;
   ErrorClass stopped = ErrorClass::success;
-  std::unique_ptr<SharedCollectives> shared;    // null: the ranks do not share a node
-  std::unique_ptr<BackgroundQueue> background;  // of `shared`; null as well
-  std::unique_ptr<NodeLayout> nodes;            // null: there is one, or they are unknown
-  std::unique_ptr<NodeTeam> node_team;          // null: there is one node, or this rank is alone on its own
-  std::unique_ptr<MulticastGroup> multicast;    // null: there is none, or one node
+  std::unique_ptr<BackgroundQueue> in_node;   // null: the ranks do not share a node
+  std::unique_ptr<NodeLayout> nodes;          // null: there is one, or they are unknown
+  std::unique_ptr<NodeTeam> node_team;        // null: there is one node, or this rank is alone on its own
+  std::unique_ptr<MulticastGroup> multicast;  // null: there is none, or one node
 
  private:
   static constexpr std::uint32_t tag_mask = operation_tags - 1;

@@ -30,7 +30,7 @@ int CollectiveEngine::choose_area(const Group& group) {
   return choose_area(areas_->place_of(group.process_of(0)), group.size());
 }
 
-std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& communicator, int area) {
+std::unique_ptr<BackgroundQueue> CollectiveEngine::share(const Communicator& communicator, int area) {
   if (area == no_area) return nullptr;
   std::vector<int> places;
   for (int r = 0; r < communicator.size(); ++r)
@@ -38,12 +38,13 @@ std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& c
   return share(communicator, std::move(places), communicator.rank(), area);
 }
 
-std::unique_ptr<SharedCollectives> CollectiveEngine::share(const Communicator& communicator,
-                                                           std::vector<int> places, int own, int area) {
+std::unique_ptr<BackgroundQueue> CollectiveEngine::share(const Communicator& communicator,
+                                                         std::vector<int> places, int own, int area) {
   std::byte* memory = areas_->address(places[0], area);
-  return std::make_unique<SharedCollectives>(
+  auto shared = std::make_unique<SharedCollectives>(
       memory, areas_->area_bytes(), own, std::move(places), *areas_, progress_,
       StopSign(trouble_, communicator.group(), communicator.context()), way_policy_);
+  return std::make_unique<BackgroundQueue>(std::move(shared), background_runs_);
 }
 
 // --- The node's part ---
@@ -77,13 +78,12 @@ void CollectiveEngine::use_area(NodeTeam& team, int area) {
   team.agreed = true;
   if (area == no_area) return;
   team.area = area;
-  team.shared = share(team.communicator, team.places, team.own, area);
-  team.queue = std::make_unique<BackgroundQueue>(*team.shared, background_runs_);
+  team.in_node = share(team.communicator, team.places, team.own, area);
 }
 
 void CollectiveEngine::leave(NodeTeam& team) {
-  if (!open_ || team.shared == nullptr) return;
-  team.shared->team().leave();
+  if (!open_ || team.in_node == nullptr) return;
+  team.in_node->shared().team().leave();
   const auto ranks = static_cast<int>(team.places.size());
   if (team.own == 0) left_areas_.push_back({team.places[0], team.area, ranks});
 }
@@ -94,9 +94,9 @@ void CollectiveEngine::discard_area(int area) {
 
 // Whether the operation goes straight through shared memory.
 bool CollectiveEngine::shares(Communicator& communicator, const CollectiveCall& call) const {
-  const SharedCollectives* shared = CollectiveRecord::of(communicator).shared.get();
-  return shared != nullptr && call.neighbors == nullptr && !tuned_to_messages(communicator, call) &&
-         shared->serves(call);
+  BackgroundQueue* const in_node = CollectiveRecord::of(communicator).in_node.get();
+  return in_node != nullptr && call.neighbors == nullptr && !tuned_to_messages(communicator, call) &&
+         in_node->shared().serves(call);
 }
 
 // Whether the table says that an operation of a communicator with a shared area goes by messages: by what
@@ -121,17 +121,15 @@ Result<> CollectiveEngine::run_shared(SharedCollectives& shared, FunctionRef<voi
   }
   if (!shared.amounts_differed()) [[likely]]
     return {};
-  return failure(ErrorClass::truncate,
-                 "the root of the broadcast sends a different amount of data than this rank expects");
+  return other_amount();
 }
 
 // A blocking operation of ranks that share an area.
 Result<> CollectiveEngine::run_in_node(Communicator& communicator, const CollectiveCall& call) {
-  CollectiveRecord& record = CollectiveRecord::of(communicator);
-  const BackgroundQueue& before = *record.background;
-  if (!before.empty()) [[unlikely]]
-    progress_.wait_until([&before] { return before.empty(); });
-  SharedCollectives& shared = *record.shared;
+  BackgroundQueue& in_node = *CollectiveRecord::of(communicator).in_node;
+  if (!in_node.empty()) [[unlikely]]
+    progress_.wait_until([&in_node] { return in_node.empty(); });
+  SharedCollectives& shared = in_node.shared();
   MeasuredWays* const ways = shared.ways_of(call);
   if (ways == nullptr) {
     Result<> result = run_shared(shared, [&call](SharedCollectives& of) { of.run(call); });
@@ -155,7 +153,7 @@ Result<> CollectiveEngine::run_by(Way way, Communicator& communicator, const Col
     ++way_counters_.by_messages;
     return run_by_messages(communicator, call);
   }
-  return run_shared(*CollectiveRecord::of(communicator).shared,
+  return run_shared(CollectiveRecord::of(communicator).in_node->shared(),
                     [this, &call, way](SharedCollectives& shared) {
                       const bool went = shared.run(call, way);
                       if (!went) shared.ways_of(call)->exclude(way);
@@ -165,7 +163,7 @@ Result<> CollectiveEngine::run_by(Way way, Communicator& communicator, const Col
 
 // From when all have begun to when the last is over: who returns early may have left the work to others.
 Result<> CollectiveEngine::run_timed(Way way, Communicator& communicator, const CollectiveCall& call) {
-  SharedCollectives& shared = *CollectiveRecord::of(communicator).shared;
+  SharedCollectives& shared = CollectiveRecord::of(communicator).in_node->shared();
   HAWSER_TRY(run_shared(shared, [](SharedCollectives& of) { of.meet(); }));
   const std::uint64_t begin = ticks();
   Result<> result = run_by(way, communicator, call);
@@ -181,7 +179,7 @@ Result<> CollectiveEngine::run_timed(Way way, Communicator& communicator, const 
 // of the program may not be called in every pass, nor with little stack.
 bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
   if (!shares(communicator, call) || (call.op != nullptr && !call.op->predefined()) ||
-      CollectiveRecord::of(communicator).shared->way_of(call) == Way::messages)
+      CollectiveRecord::of(communicator).in_node->shared().way_of(call) == Way::messages)
     return false;
   if (communicator.size() > 2) return true;
   // What the root sends is not known to the other.
@@ -197,7 +195,7 @@ void CollectiveEngine::start_shared(Operation& operation, Communicator& communic
     operation.fail(checked.take_error());
     operation.skip();
   } else {
-    operation.run_in(*CollectiveRecord::of(communicator).background);
+    operation.run_in(*CollectiveRecord::of(communicator).in_node);
   }
   go_on_in_background(operation);
 }

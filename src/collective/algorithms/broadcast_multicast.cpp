@@ -108,12 +108,6 @@ void send_down(Operation& operation, const TreePlace& place, std::int64_t bytes)
     if (place.relative + distance < ranks) send(distance);
 }
 
-void fail_for_amount(Operation& operation) {
-  operation.fail(
-      failure(ErrorClass::truncate,
-              "the root of the broadcast sends a different amount of data than this rank expects"));
-}
-
 // Among the leaders, of whom the root is one: `root` is its rank in the communicator.
 Task between_nodes(Operation& operation, int root) {
   MulticastGroup& group = *operation.multicast();
@@ -134,7 +128,7 @@ Task between_nodes(Operation& operation, int root) {
     if (incoming.receive.done) {
       operation.withdraw();
       co_await operation.arrived();
-      if (incoming.receive.differs) fail_for_amount(operation);
+      if (incoming.receive.differs) operation.fail(other_amount());
       co_return;
     }
   }
@@ -178,7 +172,7 @@ Task from_parent_or_packets(Operation& operation, int root, int parent) {
   if (!its.listening.done) co_return;
   const bool late = operation.withdraw() > 0;
   co_await operation.arrived();
-  if (its.listening.packets.differs) fail_for_amount(operation);
+  if (its.listening.packets.differs) operation.fail(other_amount());
   if (!late) co_return;
   CollectiveEngine& engine = operation.engine();
   const auto task = [&](Operation& aside) { return take_late_message(aside, &group, from, data.size); };

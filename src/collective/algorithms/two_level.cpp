@@ -102,8 +102,8 @@ Operation::TeamWork team_work(const Operation& operation, Collective kind) {
 }
 
 bool serves(const Operation& operation, Collective kind) {
-  return has_team(operation) &&
-         (kind != Collective::reduce || operation.node_team()->shared->serves(reduction(operation)));
+  return has_team(operation) && (kind != Collective::reduce ||
+                                 operation.node_team()->in_node->shared().serves(reduction(operation)));
 }
 
 Task in_team(Operation& operation, Operation::TeamWork work, Collective kind, std::int64_t bytes,
@@ -135,7 +135,7 @@ Task meet(Operation& operation) {
 }
 
 bool has_team(const Operation& operation) {
-  return operation.node_team() != nullptr && operation.node_team()->shared != nullptr;
+  return operation.node_team() != nullptr && operation.node_team()->in_node != nullptr;
 }
 
 Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {

@@ -8,7 +8,7 @@ bool BackgroundQueue::advance(Operation& operation) {
   if (queue_.front() != &operation) return false;
   if (run_ == nullptr) {
     run_ = runs_.take();
-    shared_.team().take_steps_by(run_.get());
+    shared_->team().take_steps_by(run_.get());
     run_->begin([&operation] { operation.run_in_shared_memory(); });
   }
   if (!run_->advance()) return false;
@@ -26,7 +26,7 @@ void BackgroundQueue::remove(Operation& operation) {
 }
 
 void BackgroundQueue::end_first() {
-  shared_.team().take_steps_by(nullptr);
+  shared_->team().take_steps_by(nullptr);
   runs_.give_back(std::move(run_));
   queue_.pop_front();
 }

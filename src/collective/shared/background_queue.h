@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "base/intrusive_list.h"
 #include "collective/operation.h"
@@ -14,13 +15,14 @@ namespace hawser {
 
 class BackgroundQueue {
  public:
-  BackgroundQueue(SharedCollectives& shared, BackgroundRuns& runs) : shared_(shared), runs_(runs) {}
+  BackgroundQueue(std::unique_ptr<SharedCollectives> shared, BackgroundRuns& runs)
+      : shared_(std::move(shared)), runs_(runs) {}
 
   BackgroundQueue(const BackgroundQueue&) = delete;
   BackgroundQueue& operator=(const BackgroundQueue&) = delete;
 
   bool empty() const { return queue_.empty(); }
-  SharedCollectives& shared() { return shared_; }
+  SharedCollectives& shared() { return *shared_; }
   void add(Operation& operation) { queue_.push_back(&operation); }
   // Moves it on if it is its turn. True: it is over, and no longer here.
   bool advance(Operation& operation);
@@ -30,7 +32,7 @@ class BackgroundQueue {
  private:
   void end_first();
 
-  SharedCollectives& shared_;
+  std::unique_ptr<SharedCollectives> shared_;
   BackgroundRuns& runs_;
   IntrusiveList<Operation, &Operation::queue_link> queue_;
   std::unique_ptr<BackgroundRun> run_;  // null: the first has not begun
