@@ -74,6 +74,18 @@ void SharedTeam::await(FunctionRef<bool()> done) {
   if (!done()) throw Stopped{stop_.why()};
 }
 
+// Much data is copied in parts, between which what else is under way goes on.
+bool SharedTeam::copy_from(int rank, std::byte* to, std::uint64_t address, std::int64_t bytes) {
+  constexpr std::int64_t part = 1 << 20;
+  const int place = places_[static_cast<std::size_t>(rank)];
+  for (std::int64_t done = 0; done < bytes; done += part) {
+    if (done > 0) run_ != nullptr ? run_->wait([] { return true; }) : (void)progress_.make_progress();
+    const std::int64_t some = std::min(part, bytes - done);
+    if (!areas_.copy_from(place, to + done, address + static_cast<std::uint64_t>(done), some)) return false;
+  }
+  return true;
+}
+
 void SharedTeam::wait_for(int rank) {
   for (int i = 0; i < looks; ++i) {
     if (has_posted(rank)) return;

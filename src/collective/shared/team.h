@@ -97,9 +97,7 @@ class SharedTeam {
   std::byte* piece() const;
 
   // Copies from the memory of another rank's process. False: that is not possible.
-  bool copy_from(int rank, std::byte* to, std::uint64_t address, std::int64_t bytes) {
-    return areas_.copy_from(places_[static_cast<std::size_t>(rank)], to, address, bytes);
-  }
+  bool copy_from(int rank, std::byte* to, std::uint64_t address, std::int64_t bytes);
 
   // This rank is done with everything up to here. Ends every step with buffers or pieces.
   void end_step();
