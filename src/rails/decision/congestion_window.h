@@ -64,10 +64,16 @@ class CongestionWindow {
   // How long a request that is posted now would wait for so many bytes ahead of it, by that.
   Nanoseconds wait(std::int64_t under_way, Nanoseconds now) const {
     const auto moved = static_cast<Nanoseconds>(static_cast<float>(under_way) * ns_per_byte(now));
-    return moved > shortest_ ? moved - shortest_ : 0;
+    const Nanoseconds alone = measured() ? shortest_ : 0;
+    return moved > alone ? moved - alone : 0;
   }
   // Begins with what is known of another way to the same peer.
-  void begin_as(const CongestionWindow& other) { bytes_ = std::max(bytes_, other.bytes_); }
+  void begin_as(const CongestionWindow& other) {
+    bytes_ = std::max(bytes_, other.bytes_);
+    if (ns_per_byte(other.now_) > 0) return;
+    ns_per_byte_ = other.ns_per_byte_;
+    now_ = std::max(now_, other.now_);
+  }
   // Bytes of all requests that were done; to be kept with each request that is posted.
   std::int64_t delivered() const { return delivered_; }
   // A request was found done at `now`, and was not yet at `before`; what delivered() was when it was posted.

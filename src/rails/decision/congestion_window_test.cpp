@@ -181,5 +181,25 @@ TEST(CongestionWindow, DoesNotTakeALateLookForASlowPath) {
   EXPECT_EQ(window.wait(4096, 10 * millisecond), 0);
 }
 
+// What several engines of a path move, one of them has found out.
+TEST(CongestionWindow, BeginsWithWhatTheOneBesideItFound) {
+  CongestionWindow known(settings), fresh(settings);
+  Path path(1e9);
+  path.move(known, 64 << 20);
+  Nanoseconds now = 64 * millisecond;
+  known.on_done(4096, known.delivered(), now, now + 10 * microsecond, now + 10 * microsecond);
+  const std::int64_t before = known.delivered();
+  for (int i = 1; i <= 16; ++i)
+    known.on_done(8192, before, now, now + i * 8 * microsecond, now + i * 8 * microsecond);
+  now += 16 * 8 * microsecond;
+  EXPECT_TRUE(known.admits(8192, 0));
+  ASSERT_GT(known.ns_per_byte(now), 0);
+  fresh.begin_as(known);
+  EXPECT_EQ(fresh.bytes(), known.bytes());
+  EXPECT_EQ(fresh.ns_per_byte(now), known.ns_per_byte(now));
+  EXPECT_GE(fresh.wait(1 << 16, now), known.wait(1 << 16, now)) << "its shortest time is not known";
+  EXPECT_FALSE(fresh.measured());
+}
+
 }  // namespace
 }  // namespace hawser
