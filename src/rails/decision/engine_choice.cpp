@@ -5,8 +5,6 @@
 namespace hawser {
 namespace {
 
-// Who reaches so much of the port has engines enough.
-constexpr double enough = 0.9;
 // More have to be so much better. So much better is better at first sight, and so much is not.
 constexpr double clearly_faster = 1.1, plainly = 1.25, hardly = 1.03;
 // Fewer that bring so much of it are as good.
@@ -33,15 +31,16 @@ void EngineHints::add(std::size_t level, double rate) {
     tries.alike = std::min<std::uint8_t>(tries.alike + 1, alike_samples);
   reached_[level] = std::max(rate, reached_[level] * best_keep);
   if (tries.since < tries.rest) ++tries.since;
-  tries.slow = rate < enough ? std::min<std::uint8_t>(tries.slow + 1, slow_samples) : 0;
+  tries.slow = rate < enough_ ? std::min<std::uint8_t>(tries.slow + 1, slow_samples) : 0;
   if (level > 0 && since_fewer_ < rest_fewer_) ++since_fewer_;
-  if (level == 0 && rate >= enough) level_ = 0;
+  if (level == 0 && rate >= enough_) level_ = 0;
 }
 
 bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& round) {
   Level& tries = tries_[level];
-  if (reached_[level] >= enough || rate < as_good * reached_[level]) return false;
+  if (reached_[level] >= enough_ || rate < as_good * reached_[level]) return false;
   if (tries.tried_at == 0 && tries.slow < slow_samples) return false;
+  if (steady_ && tries.alike < alike_samples) return false;
   const bool more =
       rate > clearly_faster * tries.tried_at && (tries.tried_at == 0 || tries.alike == alike_samples);
   if (!more && tries.since < tries.rest) {
@@ -66,7 +65,8 @@ bool EngineHints::may_try_fewer() {
   return true;
 }
 
-EngineChoice::EngineChoice(int engines) : engines_(static_cast<std::uint8_t>(engines)) {
+EngineChoice::EngineChoice(int engines, Doubts doubts)
+    : engines_(static_cast<std::uint8_t>(engines)), doubts_(doubts) {
   while (most_level_ + 1u < engine_levels && count(most_level_) < engines) ++most_level_;
 }
 
@@ -101,10 +101,15 @@ bool EngineChoice::on_sample(int engines, double rate, EngineHints& hints) {
 
 // An engine that is as slow as if there were more of them than there may be is not to blame.
 void EngineChoice::consider(double rate, EngineHints& hints) {
+  const double enough = hints.enough();
   const bool plausible = rate * std::max(count(most_level_), likely_engines) >= enough * count(level_);
-  if (level_ < most_level_ && rate < enough && plausible && hints.may_try_more(level_, rate, round_))
+  const double fewer = level_ > 0 ? hints.reached(level_ - 1u) : 0;
+  const bool doubtful =
+      doubts_ == Doubts::of_gain && level_ > 0 && (fewer == 0 || rate < clearly_faster * fewer);
+  if (level_ < most_level_ && rate < enough && plausible && !doubtful &&
+      hints.may_try_more(level_, rate, round_))
     trial_ = static_cast<std::uint8_t>(level_ + 1);
-  else if (level_ > 0 && rate >= enough && hints.may_try_fewer())
+  else if (level_ > 0 && (rate >= enough || doubtful) && hints.may_try_fewer())
     trial_ = static_cast<std::uint8_t>(level_ - 1);
   samples_ = 0;
   tried_ = 0;

@@ -12,6 +12,7 @@
 // Samples are rates as parts of the port's, as in path_spread.h.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -26,11 +27,18 @@ inline constexpr std::size_t engine_levels = 4;
 // What was found of a port.
 class EngineHints {
  public:
+  // `enough`: who reaches so much of the port has engines enough. `steady`: the first try waits for samples
+  // that are alike, too.
+  explicit EngineHints(double enough = 0.9, bool steady = false) : enough_(enough), steady_(steady) {}
+  double enough() const { return enough_; }
   void add(std::size_t level, double rate);
   // What its peers begin with.
   std::size_t level() const { return level_; }
   // The best of the latest samples.
   double reached(std::size_t level) const { return reached_[level]; }
+  bool sampled() const {
+    return std::any_of(reached_.begin(), reached_.end(), [](double rate) { return rate > 0; });
+  }
   // Whether somebody who reached `rate` shall try more, or fewer; it is noted that he does. `round`: the last
   // one of such tries in which he took part, and this one.
   bool may_try_more(std::size_t level, double rate, std::uint8_t& round);
@@ -47,6 +55,8 @@ class EngineHints {
     std::uint8_t trying = 0;  // peers in this round of tries
     std::uint8_t round = 0;
   };
+  double enough_;
+  bool steady_;
   std::array<double, engine_levels> reached_ = {};
   std::array<Level, engine_levels> tries_;
   std::uint16_t since_fewer_ = 0, rest_fewer_ = 12;
@@ -55,7 +65,10 @@ class EngineHints {
 
 class EngineChoice {
  public:
-  explicit EngineChoice(int engines);
+  // Who has several tries fewer where these fill the port, or also where they are not clearly faster than
+  // fewer ever were.
+  enum class Doubts : std::uint8_t { none, of_gain };
+  explicit EngineChoice(int engines, Doubts doubts = Doubts::none);
 
   // How many messages should use now, and when nothing is being tried.
   int wanted() const { return count(trial_.value_or(level_)); }
@@ -64,6 +77,8 @@ class EngineChoice {
   bool trying() const { return trial_.has_value(); }
   // A sample with so many. True: another number is best from now on.
   bool on_sample(int engines, double rate, EngineHints& hints);
+  // Begins with what was found.
+  void follow(const EngineHints& hints) { take_up(std::min<std::size_t>(hints.level(), most_level_)); }
   // Tries others, whatever was measured.
   void wander(std::uint64_t random) {
     const auto level = static_cast<std::uint8_t>(random % (most_level_ + 1u));
@@ -82,6 +97,7 @@ class EngineChoice {
   bool judge_trial(double rate, EngineHints& hints);
 
   std::uint8_t engines_;
+  Doubts doubts_;
   std::uint8_t most_level_ = 0;
   std::uint8_t level_ = 0;
   std::uint8_t samples_ = 0;  // of the trial
