@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -40,6 +41,17 @@ void window(int rank, int ranks, int bytes, std::vector<char>& out, std::vector<
   MPI_Waitall(64, requests.data(), MPI_STATUSES_IGNORE);
   rank == 0 ? MPI_Recv(&done, 1, MPI_BYTE, ranks - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
             : MPI_Send(&done, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+}
+
+// The same both ways.
+void windows_both_ways(int rank, int ranks, int bytes, std::vector<char>& out, std::vector<char>& in) {
+  std::vector<MPI_Request> requests(128);
+  const auto peer = ranks - 1 - rank;
+  for (std::size_t i = 0; i < 64; ++i) {
+    MPI_Irecv(in.data(), bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[i]);
+    MPI_Isend(out.data(), bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[64 + i]);
+  }
+  MPI_Waitall(128, requests.data(), MPI_STATUSES_IGNORE);
 }
 
 // Each puts to the next one on another leaf, and is put to.
@@ -183,6 +195,41 @@ TEST(PathChoice, SmallMessagesToManyTakeBothRails) {
   const double many_by_one = time_of(many, "1", "1");
   many.rails = 2;
   EXPECT_LE(time_of(many, "1", "1"), 0.6 * many_by_one);
+}
+
+// A queue pair has one engine at a time.
+TEST(PathChoice, SmallMessagesTakeTwoEngines) {
+  for (const Round round : {window, windows_both_ways}) {
+    const Case slow{"window", 2, "single-switch", two_engines, round, 4096, 10};
+    const double one = time_of(slow, "1", "1");
+    EXPECT_LE(time_of(slow, "1", "auto"), 0.75 * one);
+    EXPECT_EQ(on_demand, 2u);
+  }
+}
+
+// Adapters whose buses are what is narrow (V07 4.3.1). A second connection costs something there: packets
+// overtake each other. One that had to find out how much may be under way cost a quarter.
+TEST(PathChoice, SmallMessagesLeaveAnEngineThatBringsNothing) {
+  const std::string adapters = "link-rate 884MB/s chunk 4K link-latency 2700ns bus half bus-rate 943MB/s";
+  double lost = 0;
+  for (const Case& narrow : {Case{"window", 2, "single-switch", adapters, window, 1024, 3, 2},
+                             Case{"window", 2, "single-switch", adapters, window, 2048, 3, 2},
+                             Case{"window", 2, "single-switch", adapters, window, 4096, 3, 2},
+                             Case{"window", 2, "single-switch", adapters, window, 4096, 3},
+                             Case{"both ways", 2, "single-switch", adapters, windows_both_ways, 2048, 3},
+                             Case{"both ways", 2, "single-switch", adapters, windows_both_ways, 4096, 3}}) {
+    const double one = time_of(narrow, "1", "1");
+    EXPECT_LE(time_of(narrow, "1", "auto"), 1.02 * one)
+        << narrow.name << ", " << narrow.rails << " rails, " << narrow.bytes;
+    lost = std::max(lost, time_of(narrow, "1", "2") / one);
+  }
+  EXPECT_GE(lost, 1.03) << "or this shows nothing";
+}
+
+TEST(PathChoice, SmallMessagesNeedNoSecondEngineOfAPortThatOneFills) {
+  const Case even{"window", 2, "single-switch", tree, window, 4096, 10};
+  EXPECT_LE(time_of(even, "1", "auto"), 1.01 * time_of(even, "1", "1"));
+  EXPECT_EQ(on_demand, 0u);
 }
 
 // The slow rail's port says how slow it is, which short messages find out late: they took 2.2 times as long.

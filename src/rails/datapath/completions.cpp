@@ -93,6 +93,10 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
     subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
                                            context_.now);
     context_.status.sent(subchannel.status_row, entry->bytes);
+    if (subchannel.peer.paths().measures_packets()) [[unlikely]] {
+      if (subchannel.peer.paths().on_packet_done(subchannel, before))
+        upward_.subchannels->on_paths_wanted(subchannel.peer);
+    }
     // Delivered to the peer's adapter, which may still die before its software has seen it.
     if (entry->light)
       stripes_.on_done(*entry);

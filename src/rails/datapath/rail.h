@@ -10,6 +10,7 @@
 
 #include "access/rdma.h"
 #include "rails/decision/congestion_window.h"
+#include "rails/decision/packet_engines.h"
 #include "rails/decision/path_spread.h"
 #include "rails/memory/packet_pool.h"
 #include "rails/wire/packet.h"
@@ -74,14 +75,15 @@ struct RailTraffic {
   static constexpr std::uint64_t none_timed = UINT64_MAX;
   std::uint64_t timed = none_timed;  // work id of the packet whose time is taken
   SpreadHints spread;
-  std::int64_t bytes_queued = 0;  // of stripes
-  std::int64_t bytes_read = 0;    // of these, such as are read
-  Nanoseconds packets_until = 0;  // the port is busy with packets, if it is with nothing else
-  double ns_per_byte = 0;         // of the port
-  std::int32_t outstanding = 0;   // requests
-  std::int32_t budget = 0;        // that the completion queue has room for
-  CongestionWindow read_flow;     // into this port, whoever is read from
-  CongestionWindow write_flow;    // out of it; measured only
+  PacketHints packet_engines = packet_hints();  // of peers whose first rail this is
+  std::int64_t bytes_queued = 0;                // of stripes
+  std::int64_t bytes_read = 0;                  // of these, such as are read
+  Nanoseconds packets_until = 0;                // the port is busy with packets, if it is with nothing else
+  double ns_per_byte = 0;                       // of the port
+  std::int32_t outstanding = 0;                 // requests
+  std::int32_t budget = 0;                      // that the completion queue has room for
+  CongestionWindow read_flow;                   // into this port, whoever is read from
+  CongestionWindow write_flow;                  // out of it; measured only
 };
 
 // When the completion queue of a rail was polled, and whether it was seen empty.

@@ -1,6 +1,7 @@
 #include "rails/datapath/subchannel_selector.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
@@ -9,8 +10,21 @@
 namespace hawser {
 namespace {
 
+// A packet that waits so long behind so much to the same peer is one of many.
+constexpr Nanoseconds long_wait = 10 * microsecond;
+constexpr std::int64_t many_bytes = 8192;
+
 Load load_of(const WorkEntry& stripe) {
   return stripe.kind == WorkEntry::Kind::read ? Load::read : Load::written;
+}
+
+// Engines of a path share it, so what each moved of late is a part of what it can: one of them is no slow
+// network beside the others.
+void share_pace(std::span<SubchannelView> views) {
+  for (SubchannelView& view : views)
+    for (const SubchannelView& other : views)
+      if (view.usable && other.usable && view.rail == other.rail && view.path == other.path)
+        view.packet_rate = std::max(view.packet_rate, other.packet_rate);
 }
 
 }  // namespace
@@ -40,6 +54,7 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
 void SubchannelSelector::on_ready(const Subchannel& subchannel) {
   ++ready_;
   choice_.subchannel = nullptr;
+  look_at_engines();
   if (!subchannel.place.on_demand || spreads_.empty()) return;
   spread_of(subchannel).on_open(subchannel.place.path, subchannel.place.engine);
   look_for_wanted();
@@ -48,14 +63,20 @@ void SubchannelSelector::on_ready(const Subchannel& subchannel) {
 void SubchannelSelector::on_not_ready(const Subchannel& subchannel) {
   --ready_;
   choice_.subchannel = nullptr;
+  if (packet_engines_ != nullptr) packet_engines_->drop();
+  look_at_engines();
   if (!subchannel.place.on_demand || spreads_.empty()) return;
   spread_of(subchannel).on_closed(subchannel.place.path, subchannel.place.engine);
 }
 
-void SubchannelSelector::make_spreads() {
-  // Peers and processes draw unlike numbers, the same ones in each run.
+// Peers and processes draw unlike numbers, the same ones in each run.
+std::uint64_t SubchannelSelector::seed() const {
   const auto self = static_cast<std::uint64_t>(context_.settings.self);
-  const auto seed = (self << 32 | static_cast<std::uint64_t>(peer_)) * 64;
+  return (self << 32 | static_cast<std::uint64_t>(peer_)) * 64;
+}
+
+void SubchannelSelector::make_spreads() {
+  const std::uint64_t first_seed = seed();
   const Ways& ways = context_.ways;
   for (const Subchannel& subchannel : subchannels_) {
     const SubchannelPlace& place = subchannel.place;
@@ -67,8 +88,8 @@ void SubchannelSelector::make_spreads() {
       const int path = i / ways.engines, engine = i % ways.engines;
       if (ways.on_demand(path, engine)) open &= ~PathSpread::connection(path, engine, ways.engines);
     }
-    spreads_.emplace_back(place.paths, ways.engines, views_[subchannel.index].nominal, seed + place.pair,
-                          open, context_.settings.restless_paths);
+    spreads_.emplace_back(place.paths, ways.engines, views_[subchannel.index].nominal,
+                          first_seed + place.pair, open, context_.settings.restless_paths);
   }
   for (const Subchannel& subchannel : subchannels_)
     if (subchannel.place.on_demand && subchannel.in_service())
@@ -93,6 +114,8 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
 
 void SubchannelSelector::look_for_wanted() {
   wants_more_ = false;
+  if (packet_engines_ != nullptr)
+    for (PathSpread& spread : spreads_) spread.want_for_packets(packet_engines_->wanted());
   for (const PathSpread& spread : spreads_) wants_more_ |= spread.wanted() != 0;
 }
 
@@ -108,6 +131,7 @@ std::optional<SubchannelSelector::Wanted> SubchannelSelector::wanted() const {
 void SubchannelSelector::on_refused() {
   for (PathSpread& spread : spreads_)
     if (spread.wanted() != 0) spread.on_refused();
+  if (packet_engines_ != nullptr) packet_engines_->on_refused();
   look_for_wanted();
 }
 
@@ -162,6 +186,7 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
   const auto count =
       std::count_if(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; });
   if (count == 0) return nullptr;
+  keep_to_engines(usable);
   const int chosen = policy_->choose(bytes, traffic, usable);
   if (chosen < 0) return nullptr;
   Subchannel& subchannel = subchannels_[static_cast<std::size_t>(chosen)];
@@ -169,7 +194,111 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
   if (count == ready_ - (suspected_ < ready_ ? suspected_ : 0))
     choice_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(), traffic};
   --choice_.hold.packets;
+  if (judges_engines()) note_packet(subchannel);
   return &subchannel;
+}
+
+// Other processes of the node use the other engines, and who has two connections of a port gets more of it,
+// at their expense. Who asked for a number of engines has them.
+bool SubchannelSelector::judges_engines() const {
+  return several() && context_.ways.engines_on_demand && context_.settings.processes_here == 1;
+}
+
+// Packets among themselves do not take an engine that was opened for stripes, or for a trial, unless it is
+// faster for them. What goes beside stripes had better not wait behind them.
+void SubchannelSelector::keep_to_engines(std::span<SubchannelView> usable) const {
+  if (packet_engines_ == nullptr) return;
+  const int used = packet_engines_->used();
+  bool some = false, stripes = false;
+  for (const SubchannelView& view : usable) {
+    some |= view.usable && view.engine < used;
+    stripes |= view.usable && view.bytes_queued > 0;
+  }
+  if (!some || stripes) return;
+  for (SubchannelView& view : usable) view.usable = view.usable && view.engine < used;
+  if (used > 1) share_pace(usable);
+}
+
+// A packet goes that way.
+void SubchannelSelector::note_packet(const Subchannel& subchannel) {
+  const bool measures = measures_packets();
+  const bool restless = context_.settings.restless_paths != 0;
+  if (!measures && packet_wait(subchannel) < long_wait && !restless) return;
+  const PacketLoad load = packet_load();
+  if (!measures) {
+    if ((!load.alone || load.under_way < many_bytes) && !restless) return;
+    if (packet_engines_ == nullptr) {
+      packet_engines_ =
+          std::make_unique<PacketEngines>(context_.ways.engines, context_.settings.restless_paths, seed());
+      look_at_engines();
+    }
+    packet_engines_->begin();
+    for (const Subchannel& each : subchannels_)
+      if (each.traffic.packet_bytes > 0) packet_engines_->on_chosen(each.place.pair, true);
+  }
+  packet_engines_->on_chosen(subchannel.place.pair, load.alone);
+}
+
+PacketLoad SubchannelSelector::packet_load() const {
+  PacketLoad load;
+  std::int64_t own = 0, all = 0;
+  for (const Subchannel& each : subchannels_) {
+    const SubchannelTraffic& traffic = each.traffic;
+    load.under_way += traffic.packet_bytes;
+    load.delivered += traffic.packet_flow.delivered();
+    own += traffic.outstanding;
+    load.alone = load.alone && traffic.bytes_queued == 0;
+    if (each.place.path == 0 && each.place.engine == 0) all += each.rail.traffic.outstanding;
+  }
+  load.alone = load.alone && own == all;
+  return load;
+}
+
+bool SubchannelSelector::on_packet_done(const Subchannel& subchannel, Nanoseconds not_before) {
+  if (!packet_engines_->count_done(subchannel.traffic.packet_bytes == 0)) return false;
+  PacketEngines::Done done{.load = packet_load(), .now = context_.now, .not_before = not_before};
+  const std::uint64_t rails = packet_engines_->rails();
+  for (const Subchannel& each : subchannels_)
+    if (each.place.path == 0 && each.place.engine == 0 && (rails >> (each.place.pair & 63) & 1) != 0)
+      done.ports += views_[each.index].nominal;
+  const int before = packet_engines_->used();
+  if (!packet_engines_->on_done(done, subchannels_.front().rail.traffic.packet_engines)) return false;
+  if (packet_engines_->used() > before) begin_engines();
+  choice_.subchannel = nullptr;
+  if (spreads_.empty()) make_spreads();
+  look_for_wanted();
+  return wants_more_;
+}
+
+// How many are open on all rails that work.
+void SubchannelSelector::look_at_engines() {
+  if (packet_engines_ == nullptr) return;
+  std::uint64_t rails = 0;
+  std::array<std::uint64_t, most_engines> open = {};  // by engine, a bit for each rail
+  for (const Subchannel& each : subchannels_) {
+    if (each.place.path != 0 || !each.in_service()) continue;
+    const std::uint64_t rail = std::uint64_t{1} << (each.place.pair & 63);
+    open[each.place.engine] |= rail;
+    if (each.place.engine == 0) rails |= rail;
+  }
+  int engines = 1;
+  while (engines < most_engines && rails != 0 && (open[static_cast<std::size_t>(engines)] & rails) == rails)
+    ++engines;
+  const int before = packet_engines_->used();
+  packet_engines_->on_open(engines);
+  if (packet_engines_->used() > before) begin_engines();
+}
+
+// What is known of the first engine of a path holds for the others: one that had to find it out would be
+// waited for.
+void SubchannelSelector::begin_engines() {
+  for (Subchannel& each : subchannels_) {
+    if (each.place.engine == 0 || each.place.engine >= packet_engines_->used()) continue;
+    for (const Subchannel& first : subchannels_)
+      if (first.place.engine == 0 && first.place.path == each.place.path &&
+          first.place.pair == each.place.pair)
+        each.traffic.packet_flow.begin_as(first.traffic.packet_flow);
+  }
 }
 
 }  // namespace hawser

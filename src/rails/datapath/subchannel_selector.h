@@ -13,6 +13,7 @@
 
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/subchannel.h"
+#include "rails/decision/packet_engines.h"
 #include "rails/decision/path_spread.h"
 #include "rails/decision/path_weights.h"
 #include "rails/policy/scheduling_policy.h"
@@ -65,6 +66,10 @@ class SubchannelSelector {
     if (several()) spread_of(subchannel).on_packet(time);
   }
   void on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry);
+  // While packets wait for each other, each that is done is to be told, and when it was not done yet. True:
+  // more connections are wanted.
+  bool measures_packets() const { return packet_engines_ != nullptr && packet_engines_->measuring(); }
+  bool on_packet_done(const Subchannel& subchannel, Nanoseconds not_before);
   // Whether some are wanted that are not open: the next one.
   struct Wanted {
     int pair, path, engine;
@@ -123,12 +128,19 @@ class SubchannelSelector {
                     traffic.packet_flow.wait(traffic.packet_bytes, context_.now));
   }
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
+  bool judges_engines() const;
+  void keep_to_engines(std::span<SubchannelView> usable) const;
+  void note_packet(const Subchannel& subchannel);
+  PacketLoad packet_load() const;
+  void look_at_engines();
+  void begin_engines();
   PathSpread& spread_of(const Subchannel& subchannel) {
     if (spreads_.empty()) [[unlikely]]
       make_spreads();
     return spreads_[subchannel.place.pair];
   }
   bool prefers(const Subchannel& subchannel) const;
+  std::uint64_t seed() const;
   void make_spreads();
   void look_for_wanted();
 
@@ -138,6 +150,8 @@ class SubchannelSelector {
   std::unique_ptr<SchedulingPolicy> policy_;
   PathWeights weights_;
   std::vector<PathSpread> spreads_;  // by pair of rails; none if not several() or before the first stripe
+  std::unique_ptr<PacketEngines>
+      packet_engines_;  // null: packets had not to wait, or it is not for us to say
   std::vector<SubchannelView> views_;
   std::int32_t at_once_ = 0;
   bool several_ = false;

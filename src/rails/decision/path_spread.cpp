@@ -77,6 +77,7 @@ ConnectionSet PathSpread::needed() const {
   if (way_ == Spread::all || course_.way == Spread::all || next_trial_ || wants_all_)
     all |= connections(Spread::all, path_, engines_of_all());
   if (next_path_.has_value()) all |= connection(*next_path_, 0);
+  if (packet_engines_ > 1) all |= connections(Spread::one, 0, packet_engines_);
   return all;
 }
 

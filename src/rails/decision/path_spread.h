@@ -104,6 +104,8 @@ class PathSpread {
     const int number = path * engines + engine;
     return number < 64 ? ConnectionSet{1} << number : 0;
   }
+  // So many engines of the first path are to be open for packets, whatever stripes take.
+  void want_for_packets(int engines) { packet_engines_ = engines; }
   // Those that are to be opened.
   ConnectionSet wanted() const { return needed() & ~open_; }
   // One was opened, or is not open any more.
@@ -172,6 +174,7 @@ class PathSpread {
   Nanoseconds latency_ = 0;  // 0: not known
   Random random_;
   EngineChoice choice_of_engines_;
+  int packet_engines_ = 1;
 
   std::array<RateMean, spread_ways> ways_ = {RateMean{0, 0}, RateMean{0, 0}};
   Spread way_ = Spread::one;
