@@ -187,7 +187,7 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   wander();
   sample_.queued = std::max<std::int64_t>(sample_.queued - stripe.bytes, 0);
   sample_.alone = sample_.alone && stripe.on_port == sample_.queued;
-  if (still_changing(stripe)) return;
+  if (still_changing(stripe) || unwatched(stripe)) return;
   sample_.done.bytes += stripe.bytes;
   const Nanoseconds time = stripe.now - sample_.begin;
   // Engines are done about at the same time: where one of them is, others have moved much of what is not.
@@ -244,6 +244,20 @@ bool PathSpread::still_changing(const StripeDone& stripe) {
   } else {
     return false;
   }
+  sample_.begin = stripe.now;
+  return true;
+}
+
+// What was posted first may have been done long before somebody looked, and then nothing moved: the sample
+// begins behind all that may have been done until that look.
+bool PathSpread::unwatched(const StripeDone& stripe) {
+  if (sample_.queued == 0) return false;
+  if (stripe.not_before > sample_.begin)
+    sample_.unwatched = false;
+  else if (sample_.fresh)
+    sample_.unwatched = (stripe.now - sample_.begin) * sharpness > longest_sample;
+  if (!sample_.unwatched) return false;
+  sample_.fresh = false;
   sample_.begin = stripe.now;
   return true;
 }

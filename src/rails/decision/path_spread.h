@@ -143,6 +143,7 @@ class PathSpread {
   void wander();
   void follow();
   bool engines_shared() const;
+  bool unwatched(const StripeDone& stripe);
   bool still_changing(const StripeDone& stripe);
   double value(Spread way, const SpreadHints& hints) const;
   double rate_of(Nanoseconds time) const;
@@ -165,6 +166,7 @@ class PathSpread {
     Nanoseconds begin = 0;
     bool fresh = false;        // nothing was under way at its begin
     bool alone = false;        // on the port
+    bool unwatched = false;    // nobody has looked since its begin, or long before that
     bool another_way = false;  // than that of `others`
   };
 
