@@ -156,7 +156,8 @@ Result<> CollectiveEngine::run_by(Way way, Communicator& communicator, const Col
   return run_shared(CollectiveRecord::of(communicator).in_node->shared(),
                     [this, &call, way](SharedCollectives& shared) {
                       const bool went = shared.run(call, way);
-                      if (!went) shared.ways_of(call)->exclude(way);
+                      MeasuredWays* const ways = went ? nullptr : shared.ways_of(call);
+                      if (ways != nullptr) ways->exclude(way);
                       way_counters_.otherwise += went && way != Way::area;
                     });
 }

@@ -54,8 +54,11 @@ class SharedCollectives {
   Way way_of(const CollectiveCall& call) { return ways_.current(call.kind, known_bytes(call)); }
   MeasuredWays* ways_of(const CollectiveCall& call) { return ways_.find(call.kind, known_bytes(call)); }
   // All ranks begin at once; and learn what the slowest of them took.
-  void meet() { exchange_nothing(); }
-  std::uint64_t longest(std::uint64_t own);
+  void meet() {
+    team_.begin_step();
+    exchange();
+  }
+  std::uint64_t longest(std::uint64_t own) { return most_of(own); }
   // By the root of a broadcast, whose amount the others do not know: how it goes. They hear that in place of
   // the data, and ask for it afterwards.
   void announce(MeasuredWays::Turn turn);
@@ -92,7 +95,10 @@ class SharedCollectives {
   bool fetch_and_reduce(const CollectiveCall& call, std::int64_t first, std::int64_t end,
                         const std::byte* own, std::byte* scratch);
   void show(const std::byte* data);
-  std::uint64_t shown_by(int rank);
+  // In a step: this rank's number, and another's.
+  void tell(std::uint64_t number);
+  std::uint64_t told_by(int rank);
+  std::uint64_t most_of(std::uint64_t own);
   bool all_could(bool could);
   bool is_flat(std::int64_t total) const;
   bool serves_reduction(const CollectiveCall& call) const;
@@ -111,11 +117,6 @@ class SharedCollectives {
     team_.line_to_write();
     team_.post();
     team_.wait_for_all();
-  }
-
-  void exchange_nothing() {
-    team_.begin_step();
-    exchange();
   }
 
   SharedTeam team_;

@@ -69,16 +69,24 @@ bool SharedCollectives::run(const CollectiveCall& call, Way way) {
   return way == Way::area;
 }
 
-std::uint64_t SharedCollectives::longest(std::uint64_t own) {
-  team_.begin_step();
-  std::memcpy(team_.line_to_write(), &own, sizeof own);
+void SharedCollectives::tell(std::uint64_t number) {
+  std::memcpy(team_.line_to_write(), &number, sizeof number);
   team_.post();
-  team_.wait_for_all();
-  for (int r = 0; r < team_.ranks(); ++r) {
-    std::uint64_t theirs;
-    std::memcpy(&theirs, team_.line_of(r), sizeof theirs);
-    own = std::max(own, theirs);
-  }
+}
+
+std::uint64_t SharedCollectives::told_by(int rank) {
+  team_.wait_for(rank);
+  std::uint64_t number;
+  std::memcpy(&number, team_.line_of(rank), sizeof number);
+  return number;
+}
+
+// The greatest number of all ranks, which wait for each other.
+std::uint64_t SharedCollectives::most_of(std::uint64_t own) {
+  team_.begin_step();
+  tell(own);
+  for (int r = 0; r < team_.ranks(); ++r) own = std::max(own, told_by(r));
+  team_.heard_from_all();
   return own;
 }
 
@@ -180,8 +188,7 @@ void SharedCollectives::barrier() {
     arrive();
     release();
   } else {
-    team_.begin_step();
-    exchange();
+    meet();
   }
 }
 

@@ -13,6 +13,9 @@ namespace {
 // Below this many bytes read by each rank, everyone reduces everything instead of a share.
 constexpr std::int64_t largest_flat = 8 << 10;
 
+// Of an operand that is copied out of another rank's memory and reduced piece by piece.
+constexpr std::int64_t largest_piece = 128 << 10;
+
 // The elements of a reduction: of types that lie in memory one after the other without gaps, or with the
 // padding of a C struct, which is copied along.
 struct Elements {
@@ -341,6 +344,65 @@ void SharedCollectives::scan(const CollectiveCall& call) {
   if (last == 0) copy_bytes(operand(0), result(call), total);
   if (last > 0) reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
   small ? team_.end_line_step() : team_.end_step();
+}
+
+// --- Straight from the other ranks' memory, see direct.cpp
+
+// Shows this rank's operand, and hears from all. Null where one of them cannot be copied from; else where the
+// others' pieces may be put.
+std::byte* SharedCollectives::show_operands(const std::byte* own) {
+  team_.begin_buffer_step();
+  std::byte* const scratch = team_.buffer_to_write();
+  show(own);
+  bool could = own != nullptr;
+  for (int r = 0; r < team_.ranks(); ++r) could = (r == team_.rank() || told_by(r) != 0) && could;
+  team_.heard_from_all();
+  return could ? scratch : nullptr;
+}
+
+bool SharedCollectives::reduce_scatter_directly(const CollectiveCall& call) {
+  find_starts(call);
+  // In place, results overwrite what others may still want to read.
+  const auto* own = call.send.buffer == in_place ? nullptr : static_cast<const std::byte*>(call.send.buffer);
+  std::byte* const scratch = show_operands(own);
+  const auto at = static_cast<std::size_t>(team_.rank());
+  return all_could(scratch != nullptr && fetch_and_reduce(call, starts_[at], starts_[at + 1], own, scratch));
+}
+
+bool SharedCollectives::reduce_directly(const CollectiveCall& call) {
+  const std::byte* own = contribution(call);
+  std::byte* const scratch = show_operands(own);
+  const std::int64_t wanted = team_.rank() == call.root ? call.receive.count : 0;
+  return all_could(scratch != nullptr && fetch_and_reduce(call, 0, wanted, own, scratch));
+}
+
+// The elements from `first` to `end`: a piece of every other's operand next to the other, then their
+// reduction, in the order of the ranks. The result may be where this rank's operand is.
+bool SharedCollectives::fetch_and_reduce(const CollectiveCall& call, std::int64_t first, std::int64_t end,
+                                         const std::byte* own, std::byte* scratch) {
+  const int rank = team_.rank();
+  const int last = team_.ranks() - 1;
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const std::int64_t unit = elements.unit;
+  const std::int64_t piece =
+      std::max<std::int64_t>(std::min(largest_piece, team_.buffer_bytes() / team_.ranks()) / unit, 1);
+  const auto place_of = [&](int r) { return scratch + r * piece * unit; };
+  for (std::int64_t done = first; done < end; done += piece) {
+    const std::int64_t some = std::min(piece, end - done);
+    for (int i = 1; i <= last; ++i) {
+      const int r = (rank + i) % team_.ranks();
+      const std::uint64_t from = told_by(r) + static_cast<std::uint64_t>(done * unit);
+      if (!team_.copy_from(r, place_of(r), from, some * unit)) return false;
+    }
+    const std::byte* const here = own + done * unit;
+    std::byte* const to = result(call) + (done - first) * unit;
+    // The sum must be none of the operands; nothing is fetched into this rank's own place.
+    std::byte* const sum = here == to ? place_of(rank) : to;
+    reduce_ranks(
+        elements, 0, last, [&](int r) { return r == rank ? here : place_of(r); }, sum, some);
+    copy_bytes(sum, to, some * unit);
+  }
+  return true;
 }
 
 }  // namespace hawser

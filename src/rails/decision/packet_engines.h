@@ -8,8 +8,7 @@
 // - Small packets wait for the processor, longer ones for the engine. So each class of sizes has a choice of
 //   its own, and begins with what a smaller class found. Which one holds follows from the mean of the last
 //   sample.
-// - Packets that overtake each other wait at the receiver, so engines cost something where they bring
-// nothing.
+// - Packets that overtake each other wait at the receiver, so an engine that brings nothing costs something.
 //   Who has several and is not clearly faster than fewer ever were tries these again.
 #pragma once
 
