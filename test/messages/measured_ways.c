@@ -119,6 +119,32 @@ static void add_fractions(void) {
   }
 }
 
+static void add_elements(void* in, void* inout, int* count, MPI_Datatype* type) {
+  int bytes;
+  MPI_Type_size(*type, &bytes);
+  const int numbers = *count * (bytes / (int)sizeof(int32_t));
+  for (int i = 0; i < numbers; ++i) ((int32_t*)inout)[i] += ((const int32_t*)in)[i];
+}
+
+/* Elements so large that a buffer of the shared area holds one, but not one of each rank. */
+static void reduce_large_elements(void) {
+  enum { numbers = 120000, elements = 3 };
+  static int32_t data[elements * numbers], all[elements * numbers];
+  MPI_Datatype type;
+  MPI_Op add;
+  MPI_Type_contiguous(numbers, MPI_INT32_T, &type);
+  MPI_Type_commit(&type);
+  MPI_Op_create(add_elements, 1, &add);
+  for (round_number = 0; round_number < 60; ++round_number) {
+    for (int i = 0; i < elements * numbers; ++i) data[i] = value(rank, 0, i);
+    MPI_Reduce(data, all, elements, type, add, 0, MPI_COMM_WORLD);
+    for (int i = 0; rank == 0 && i < elements * numbers; ++i)
+      check(all[i] == sum(0, i), "reduce of large elements", i);
+  }
+  MPI_Op_free(&add);
+  MPI_Type_free(&type);
+}
+
 int main(int argc, char** argv) {
   const int refused = argc > 1 && strcmp(argv[1], "refused") == 0;
   MPI_Init(&argc, &argv);
@@ -138,6 +164,7 @@ int main(int argc, char** argv) {
     }
   }
   add_fractions();
+  reduce_large_elements();
   MPI_Type_free(&spaced);
   MPI_Finalize();
   if (rank == 0) printf("all right\n");

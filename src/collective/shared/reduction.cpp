@@ -370,7 +370,9 @@ bool SharedCollectives::reduce_scatter_directly(const CollectiveCall& call) {
 }
 
 bool SharedCollectives::reduce_directly(const CollectiveCall& call) {
-  const std::byte* own = contribution(call);
+  // Each rank's piece has at least one element.
+  const bool room = call.receive.type->extent <= team_.buffer_bytes() / team_.ranks();
+  const std::byte* own = room ? contribution(call) : nullptr;
   std::byte* const scratch = show_operands(own);
   const std::int64_t wanted = team_.rank() == call.root ? call.receive.count : 0;
   return all_could(scratch != nullptr && fetch_and_reduce(call, 0, wanted, own, scratch));
