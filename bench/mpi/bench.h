@@ -47,6 +47,12 @@ int run_overlap(struct bench* bench, const char* name);
 int is_overlap(const char* name);
 int run_one_sided(struct bench* bench, const char* name);
 int is_one_sided(const char* name);
+int run_queue(struct bench* bench, const char* name);
+int is_queue(const char* name);
+int run_layout(struct bench* bench, const char* name);
+int is_layout(const char* name);
+int run_threads(struct bench* bench, const char* name);
+int is_threads(const char* name);
 
 /* The size to measure after this one, or 0. */
 size_t size_after(const struct options* options, size_t bytes);

@@ -24,6 +24,13 @@ static const char usage[] =
     "             a window of operations always under way: puts, gets, or a put, a get and so on\n"
     "  rma_fence rma_lock rma_pscw\n"
     "             synchronizations without operations, with the next process in a ring\n"
+    "  queue_probe queue_behind queue_in_order queue_reverse queue_any_unexpected queue_unexpected "
+    "queue_unexpected_reverse\n"
+    "             8 bytes with -W posted receives or unexpected messages\n"
+    "  layout_8_of_16 layout_24_of_48 layout_256_of_512 layout_indexed layout_struct\n"
+    "             packing and sending 256 KiB that do not lie in one piece\n"
+    "  threads_latency threads_rate threads_self\n"
+    "             -p threads of MPI_THREAD_MULTIPLE, each with its communicator\n"
     "options:\n"
     "  -m [MIN:]MAX  message sizes in bytes, powers of two (default 1:4194304)\n"
     "  -s N[,N...]   these sizes instead, ascending\n"
@@ -173,17 +180,23 @@ static int run(struct bench* bench, const char* name) {
   if (strcmp(name, "mbw_mr") == 0) return run_message_rate(bench);
   if (is_overlap(name)) return run_overlap(bench, name);
   if (is_one_sided(name)) return run_one_sided(bench, name);
+  if (is_queue(name)) return run_queue(bench, name);
+  if (is_layout(name)) return run_layout(bench, name);
+  if (is_threads(name)) return run_threads(bench, name);
   return run_collective(bench, name);
 }
 
 static int known(const char* name) {
   return strcmp(name, "latency") == 0 || strcmp(name, "bw") == 0 || strcmp(name, "bibw") == 0 ||
-         strcmp(name, "mbw_mr") == 0 || is_collective(name) || is_overlap(name) || is_one_sided(name);
+         strcmp(name, "mbw_mr") == 0 || is_collective(name) || is_overlap(name) || is_one_sided(name) ||
+         is_queue(name) || is_layout(name) || is_threads(name);
 }
 
 int main(int argc, char** argv) {
   struct bench bench = {.options = {.min_bytes = 1, .max_bytes = 4 << 20, .warmup = -1, .window = 64}};
-  MPI_Init(&argc, &argv);
+  int provided;
+  MPI_Init_thread(&argc, &argv, argc > 1 && is_threads(argv[1]) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+                  &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &bench.size);
   int status = 0;
