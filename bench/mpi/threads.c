@@ -17,18 +17,21 @@ struct worker {
   struct bench* bench;
   MPI_Comm comm;
   pthread_barrier_t* together;
+  int bytes;
+  char* buffer;
   enum { latency, rate, self } kind;
 };
 
 static void windows(struct worker* worker, int count, MPI_Request* requests) {
   const int window = worker->bench->options.window, lower = worker->bench->rank == 0;
-  char bytes[8] = {0};
+  const int size = worker->bytes;
+  char* bytes = worker->buffer;
   for (int i = 0; i < count; ++i) {
     for (int w = 0; w < window; ++w)
       if (lower)
-        MPI_Isend(bytes, 8, MPI_CHAR, 1, tag_data, worker->comm, &requests[w]);
+        MPI_Isend(bytes, size, MPI_CHAR, 1, tag_data, worker->comm, &requests[w]);
       else
-        MPI_Irecv(bytes, 8, MPI_CHAR, 0, tag_data, worker->comm, &requests[w]);
+        MPI_Irecv(bytes, size, MPI_CHAR, 0, tag_data, worker->comm, &requests[w]);
     MPI_Waitall(window, requests, MPI_STATUSES_IGNORE);
     if (lower)
       MPI_Recv(bytes, 1, MPI_CHAR, 1, tag_done, worker->comm, MPI_STATUS_IGNORE);
@@ -38,12 +41,12 @@ static void windows(struct worker* worker, int count, MPI_Request* requests) {
 }
 
 static void ping_pongs(struct worker* worker, int count) {
-  char bytes[8] = {0};
-  const int rank = worker->bench->rank;
+  const int rank = worker->bench->rank, size = worker->bytes;
+  char* bytes = worker->buffer;
   for (int i = 0; i < count; ++i) {
-    if (rank == 0) MPI_Send(bytes, 8, MPI_CHAR, 1, tag_data, worker->comm);
-    MPI_Recv(bytes, 8, MPI_CHAR, 1 - rank, tag_data, worker->comm, MPI_STATUS_IGNORE);
-    if (rank == 1) MPI_Send(bytes, 8, MPI_CHAR, 0, tag_data, worker->comm);
+    if (rank == 0) MPI_Send(bytes, size, MPI_CHAR, 1, tag_data, worker->comm);
+    MPI_Recv(bytes, size, MPI_CHAR, 1 - rank, tag_data, worker->comm, MPI_STATUS_IGNORE);
+    if (rank == 1) MPI_Send(bytes, size, MPI_CHAR, 0, tag_data, worker->comm);
   }
 }
 
@@ -68,7 +71,8 @@ static void work(struct worker* worker, int count, MPI_Request* requests) {
 
 static void* run_worker(void* argument) {
   struct worker* worker = argument;
-  const int count = iterations_for(&worker->bench->options, 8);
+  const int count = iterations_for(&worker->bench->options, (size_t)worker->bytes);
+  worker->buffer = calloc((size_t)worker->bytes, 1);
   MPI_Request* requests = malloc(sizeof(MPI_Request) * (size_t)worker->bench->options.window);
   work(worker, count / 10 + 1, requests);
   pthread_barrier_wait(worker->together);
@@ -76,13 +80,15 @@ static void* run_worker(void* argument) {
   work(worker, count, requests);
   pthread_barrier_wait(worker->together);
   free(requests);
+  free(worker->buffer);
   return NULL;
 }
 
-/* -p N threads in each process. Columns: threads, us of a ping-pong's half round trip or million messages a
- * second. */
+/* -p N threads in each process, messages of 8 bytes or -s N. Columns: threads, us of a ping-pong's half round
+ * trip or million messages a second. */
 int run_threads(struct bench* bench, const char* name) {
   const int threads = bench->options.pairs > 0 ? bench->options.pairs : 1;
+  const int bytes = bench->options.sizes[0] > 0 ? (int)bench->options.sizes[0] : 8;
   int provided;
   MPI_Query_thread(&provided);
   if (bench->size > 2 || threads > most_threads || provided != MPI_THREAD_MULTIPLE) {
@@ -96,10 +102,13 @@ int run_threads(struct bench* bench, const char* name) {
   pthread_barrier_t together;
   pthread_barrier_init(&together, NULL, (unsigned)threads + 1);
   for (int i = 0; i < threads; ++i) {
-    workers[i] = (struct worker){bench, MPI_COMM_NULL, &together,
-                                 strcmp(name, "threads_rate") == 0      ? rate
-                                 : strcmp(name, "threads_latency") == 0 ? latency
-                                                                        : self};
+    workers[i] = (struct worker){
+        bench,
+        MPI_COMM_NULL,
+        &together,
+        bytes,
+        NULL,
+        strcmp(name, "threads_rate") == 0 ? rate : strcmp(name, "threads_latency") == 0 ? latency : self};
     MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
     pthread_create(&ids[i], NULL, run_worker, &workers[i]);
   }
@@ -109,7 +118,7 @@ int run_threads(struct bench* bench, const char* name) {
   pthread_barrier_wait(&together);
   pthread_barrier_wait(&together);
   const double seconds = MPI_Wtime() - begin;
-  const double count = iterations_for(&bench->options, 8);
+  const double count = iterations_for(&bench->options, (size_t)bytes);
   for (int i = 0; i < threads; ++i) {
     pthread_join(ids[i], NULL);
     MPI_Comm_free(&workers[i].comm);

@@ -2,11 +2,11 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <climits>
 #include <utility>
 
 namespace hawser {
@@ -26,7 +26,7 @@ void wake(std::atomic<std::uint32_t>& word, int threads) {
 
 void ProcessLock::enable() {
   if (enabled()) return;
-  state_.store(held, std::memory_order_relaxed);
+  state_.store(locked, std::memory_order_relaxed);
   slow_.fetch_or(among_threads, std::memory_order_relaxed);
   // The stand-in's rules are others from now on.
   left_.fetch_add(1, std::memory_order_release);
@@ -67,7 +67,7 @@ bool ProcessLock::admit_stand_in(std::function<void()> leaving) {
 bool ProcessLock::try_stand_in() {
   if (enabled()) {
     std::uint32_t expected = unlocked;
-    return state_.compare_exchange_strong(expected, held, std::memory_order_acquire);
+    return state_.compare_exchange_strong(expected, locked, std::memory_order_acquire);
   }
   stand_in_.lock();
   left_before_ = left_.load(std::memory_order_relaxed);
@@ -103,42 +103,40 @@ void ProcessLock::dismiss_stand_in() {
 
 void ProcessLock::lock_among_threads() {
   std::uint32_t expected = unlocked;
-  if (!state_.compare_exchange_strong(expected, held, std::memory_order_acquire)) wait_for_turn();
+  if (!state_.compare_exchange_strong(expected, locked, std::memory_order_acquire)) wait_for_turn();
 }
 
-// No fence stands between the store and the look at the sleepers: it would cost more than all the rest. A
-// thread that goes to sleep just then may be overlooked, so nobody sleeps without a limit.
+// No fence stands between the look at the state and the store: it would cost more than all the rest. A thread
+// that goes to sleep just then may be overlooked, so nobody sleeps without a limit.
 void ProcessLock::unlock_among_threads() {
   if (heir_.load(std::memory_order_relaxed) == waiting) [[unlikely]] {
     heir_.store(given, std::memory_order_release);
     wake(heir_, 1);
     return;
   }
+  const bool wanted = state_.load(std::memory_order_relaxed) == locked_and_wanted;
   state_.store(unlocked, std::memory_order_release);
-  if (sleepers_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+  if (wanted) [[unlikely]]
     wake(state_, 1);
 }
 
+// A holder that locks again before the thread that it woke is there wakes nobody at its next unlock().
 void ProcessLock::wait_for_turn() {
-  const auto take = [this] {
+  constexpr int spins = 64, patience = 8;
+  wanting_.fetch_add(1, std::memory_order_relaxed);
+  bool taken = false;
+  for (int i = 0; i < spins && !taken; ++i) {
     std::uint32_t expected = unlocked;
-    return state_.load(std::memory_order_relaxed) == unlocked &&
-           state_.compare_exchange_strong(expected, held, std::memory_order_acquire);
-  };
-  constexpr int spins = 64;
-  for (int i = 0; i < spins; ++i) {
-    if (take()) return;
+    taken = !held() && state_.compare_exchange_strong(expected, locked, std::memory_order_acquire);
     __builtin_ia32_pause();
   }
-  constexpr int patience = 8;
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);
-  for (int woken = 0; !take(); ++woken) {
-    if (woken >= patience && inherit()) break;
-    sleep_while(state_, held, longest_sleep);
+  // Taken as wanted, too: others may sleep.
+  for (int woken = 0; !taken; ++woken) {
+    taken = state_.exchange(locked_and_wanted, std::memory_order_acquire) == unlocked;
+    if (!taken && !(taken = woken >= patience && inherit()))
+      sleep_while(state_, locked_and_wanted, longest_sleep);
   }
-  sleepers_.fetch_sub(1, std::memory_order_relaxed);
-  turns_.fetch_add(1, std::memory_order_release);
-  if (giving_way_.load(std::memory_order_relaxed) != 0) wake(turns_, INT_MAX);
+  wanting_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Waits to be handed the lock; false if another thread does so already.
@@ -148,7 +146,7 @@ bool ProcessLock::inherit() {
   // The last holder may have looked for an heir just before, so the lock may be free.
   while (heir_.load(std::memory_order_acquire) != given) {
     expected = unlocked;
-    if (state_.compare_exchange_strong(expected, held, std::memory_order_acquire)) break;
+    if (state_.compare_exchange_strong(expected, locked, std::memory_order_acquire)) break;
     sleep_while(heir_, waiting, longest_sleep);
   }
   heir_.store(none, std::memory_order_relaxed);
@@ -156,23 +154,28 @@ bool ProcessLock::inherit() {
 }
 
 void ProcessLock::give_way() {
-  const std::uint32_t turn = turns_.load(std::memory_order_acquire);
-  giving_way_.fetch_add(1, std::memory_order_relaxed);
   unlock_among_threads();
-  // One of them may have been about to sleep and found the lock free without having slept, hence the limit.
-  if (turns_.load(std::memory_order_acquire) == turn) sleep_while(turns_, turn, longest_sleep);
-  giving_way_.fetch_sub(1, std::memory_order_relaxed);
+  yield_until_free();
   lock_among_threads();
 }
 
+void ProcessLock::yield_until_free() const {
+  constexpr int most_yields = 64;
+  int yields = 0;
+  do {
+    sched_yield();
+  } while (held() && ++yields < most_yields);
+}
+
 void ThreadEvent::wait() {
-  while (set_.load(std::memory_order_acquire) == 0)
-    syscall(SYS_futex, &set_, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+  std::uint32_t expected = not_set;
+  if (!state_.compare_exchange_strong(expected, sleeping, std::memory_order_acquire)) return;
+  while (state_.load(std::memory_order_acquire) == sleeping)
+    syscall(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, sleeping, nullptr, nullptr, 0);
 }
 
 void ThreadEvent::set() {
-  set_.store(1, std::memory_order_release);
-  wake(set_, 1);
+  if (state_.exchange(already_set, std::memory_order_release) == sleeping) wake(state_, 1);
 }
 
 ThreadIdentity current_thread() {

@@ -44,7 +44,10 @@ class ProcessLock {
   // Who took the lock last, while it is held; else null, if only one thread may call MPI.
   const char* holder() const { return holder_.load(std::memory_order_relaxed); }
   // Whether other threads sleep until they get it.
-  bool contended() const { return enabled() && sleepers_.load(std::memory_order_relaxed) != 0; }
+  // Without the lock, a hint: whether a thread has it.
+  bool held() const { return state_.load(std::memory_order_relaxed) != unlocked; }
+  // Whether other threads want it at this moment.
+  bool contended() const { return enabled() && wanting_.load(std::memory_order_relaxed) != 0; }
 
   // --- For the stand-in, one thread ---
 
@@ -62,9 +65,11 @@ class ProcessLock {
   // For a thread that holds the lock and would take it again at once: lets one of the sleepers have it in
   // between.
   void give_way();
+  // Without the lock: yields the core, once at least, until the lock seems free.
+  void yield_until_free() const;
 
  private:
-  enum State : std::uint32_t { unlocked, held };
+  enum State : std::uint32_t { unlocked, locked, locked_and_wanted };
   enum Heir : std::uint32_t { none, waiting, given };  // given: the lock is the heir's
   // Why a call does not only set holder_.
   enum Slow : std::uint8_t { among_threads = 1, wanted_by_stand_in = 2, not_wanted = 0xff ^ 2 };
@@ -102,9 +107,7 @@ class ProcessLock {
   std::function<void()> leaving_;
   std::atomic<std::uint32_t> state_{unlocked};
   std::atomic<std::uint32_t> heir_{none};
-  std::atomic<std::uint32_t> sleepers_{0};    // threads that sleep until they get it, or are just waking
-  std::atomic<std::uint32_t> turns_{0};       // of threads that slept and then got it
-  std::atomic<std::uint32_t> giving_way_{0};  // threads that wait for the next turn
+  std::atomic<std::uint32_t> wanting_{0};  // threads that wait until they get it
 };
 
 // One event that one thread sleeps until.
@@ -112,9 +115,12 @@ class ThreadEvent {
  public:
   void wait();  // until set
   void set();
+  void reset() { state_.store(not_set, std::memory_order_relaxed); }  // by who waits, while nobody sets it
+  bool is_set() const { return state_.load(std::memory_order_acquire) == already_set; }
 
  private:
-  std::atomic<std::uint32_t> set_{0};
+  enum State : std::uint32_t { not_set, already_set, sleeping };
+  std::atomic<std::uint32_t> state_{not_set};
 };
 
 // Tells threads of this address space apart.

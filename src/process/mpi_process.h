@@ -29,10 +29,10 @@
 #include "process/environment.h"
 #include "process/error_codes.h"
 #include "process/handles.h"
-#include "process/parked_threads.h"
 #include "process/predefined_attributes.h"
 #include "process/stand_in.h"
 #include "process/thread_level.h"
+#include "process/waiting_threads.h"
 #include "survival/survival.h"
 #include "window/window_engine.h"
 
@@ -223,7 +223,9 @@ class MpiProcess final : public Progress, public ToolSource {
   bool move_aside(int& passes);
   void wait(FunctionRef<bool()> done);
   void wait_among_threads(FunctionRef<bool()> done);
-  void rest_among_threads(std::uint32_t idle_passes);
+  void poll_in_turn(WaitingThread& thread);
+  void rest_among_threads(WaitingThread* thread, std::uint32_t idle_passes);
+  void note_long_yield();
 
   ProcessSlot& slot_;
   Environment& environment_;
@@ -233,7 +235,7 @@ class MpiProcess final : public Progress, public ToolSource {
   bool may_stand_in_ = false;                        // somebody does while the program computes
   std::int64_t noted_bytes_ = expected_bytes;        // 0 if so
   std::unique_ptr<ProgressThread> progress_thread_;  // null: there is none
-  ParkedThreads parked_;
+  WaitingThreads waiting_;
   Handles handles_;
   ProcessTable processes_;
   Lane lane_;
@@ -258,6 +260,7 @@ class MpiProcess final : public Progress, public ToolSource {
   bool survives_ = false;                         // the launcher goes on with the others, and tells who fails
   bool launcher_is_busy_ = false;                 // another thread talks to it
   Nanoseconds no_yields_until_ = 0;               // in waits among threads
+  Nanoseconds time_without_yields_ = 0;
   std::uint32_t passes_ = 0;
   EarlyBegin early_begin_;
   bool began_ = false;  // something outside of the rails' pass; when the next one is counts for it

@@ -147,8 +147,8 @@ bool MpiProcess::move(bool as_stand_in) {
   if (starts_ > 0) [[likely]]
     moved |= collectives_.progress(!as_stand_in);
   if (!may_stand_in_) begin_early(true);
-  if (moved && !parked_.empty()) [[unlikely]]
-    parked_.wake_finished();
+  if (moved && !waiting_.empty()) [[unlikely]]
+    waiting_.wake_finished();
   return moved;
 }
 
@@ -285,13 +285,28 @@ void MpiProcess::poll_for_test() {
 }
 
 void MpiProcess::wait_for(Request& request) {
-  const auto done = [&request] { return request.complete; };
-  if (!lock_.enabled()) return wait_until(done);
-  while (parked_.polled())
-    if (parked_.park(request, lock_)) return;
-  parked_.begin_polling();
-  wait_until(done);
-  parked_.end_polling();
+  if (!lock_.enabled()) return wait_until([&request] { return request.complete; });
+  if (survival_.any()) [[unlikely]]
+    end_failed();
+  if (may_stand_in_) note_awaited();
+  WaitingThread thread(request);
+  waiting_.enter(thread);
+  while (!request.complete) poll_in_turn(thread);
+  waiting_.leave(thread);
+  if (may_stand_in_) arm_for_left_reads();
+}
+
+// Polls for a while; then others have the lock and the core.
+void MpiProcess::poll_in_turn(WaitingThread& thread) {
+  for (std::uint32_t idle_passes = 0; idle_passes < rest_that_yields; ++idle_passes) {
+    if (make_progress()) idle_passes = thread.yields = thread.naps = 0;
+    if (thread.request.complete) return;
+    if (any_news()) [[unlikely]]
+      look_for_losses();
+    // On this core another thread can only run if this one lets it.
+    if (waiting_.take_woke() || lock_.contended()) break;
+  }
+  rest_among_threads(&thread, thread.naps);
 }
 
 // What other threads do may be what this one waits for, so it does not sleep until woken, but rests for short
@@ -307,35 +322,49 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
         look_for_losses();
       ++idle_passes;
     }
-    if (parked_.take_woke()) [[unlikely]] {
+    if (waiting_.take_woke()) [[unlikely]] {
       // On this core it can only run if this thread lets it.
       const Unlocked unlocked(*this);
       rest(rest_that_yields);
     }
-    if (idle_passes >= rest_that_yields || lock_.contended()) rest_among_threads(idle_passes);
+    if (idle_passes >= rest_that_yields || lock_.contended()) rest_among_threads(nullptr, idle_passes);
   }
 }
 
-void MpiProcess::rest_among_threads(std::uint32_t idle_passes) {
-  if (lock_.contended()) {
-    lock_.give_way();
-  } else {
-    // Where others compute, a yield gives the core away for as long as they may keep it, and who sleeps gets
-    // it back sooner.
-    constexpr Nanoseconds long_yield = 1 * millisecond, time_without_yields = 1 * second;
-    const Nanoseconds begin = environment_.clock->now();
-    const bool sleeps = begin < no_yields_until_;
-    {
-      Unlocked unlocked(*this);
-      rest(sleeps ? std::max(idle_passes, rest_that_sleeps) : idle_passes);
-    }
-    now_ = environment_.clock->now();
-    for (Transport* channel : environment_.channels->channels()) channel->note_pause(now_ - begin);
-    if (!sleeps && idle_passes < rest_that_sleeps && now_ - begin >= long_yield)
-      no_yields_until_ = now_ + time_without_yields;
+// `thread`: one that waits for a request, with the number of its naps; null: one that waits for anything
+// else.
+void MpiProcess::rest_among_threads(WaitingThread* thread, std::uint32_t idle_passes) {
+  // Where others compute, a yield gives the core away for as long as they may keep it, and who sleeps gets it
+  // back sooner.
+  constexpr Nanoseconds long_yield = 1 * millisecond;
+  const Nanoseconds begin = environment_.clock->now();
+  const bool naps =
+      begin < no_yields_until_ || (thread != nullptr ? thread->tired() : idle_passes >= rest_that_sleeps);
+  if (naps && thread != nullptr && waiting_.sleep(*thread, lock_)) return;
+  {
+    Unlocked unlocked(*this);
+    if (naps)
+      rest(thread != nullptr ? rest_that_sleeps + thread->naps++ : std::max(idle_passes, rest_that_sleeps));
+    else if (thread != nullptr)
+      WaitingThreads::yield(*thread, lock_);
+    else
+      lock_.yield_until_free();
   }
+  // Another thread may have polled meanwhile.
+  const Nanoseconds from = std::max(begin, now_);
+  now_ = environment_.clock->now();
+  for (Transport* channel : environment_.channels->channels()) channel->note_pause(now_ - from);
+  if (!naps && now_ - begin >= long_yield) note_long_yield();
   // Those who had the lock may have completed what a thread that sleeps waits for.
-  parked_.wake_finished();
+  waiting_.wake_finished();
+}
+
+// Nobody yields for a while; for longer, if that was no exception.
+void MpiProcess::note_long_yield() {
+  constexpr Nanoseconds at_first = 2 * millisecond, longest = 1 * second;
+  const bool again = now_ - no_yields_until_ < time_without_yields_;
+  time_without_yields_ = again ? std::min(longest, 2 * time_without_yields_) : at_first;
+  no_yields_until_ = now_ + time_without_yields_;
 }
 
 const RailCounters* MpiProcess::rail_counters() {
