@@ -29,7 +29,7 @@ static const char usage[] =
     "             8 bytes with -W posted receives or unexpected messages\n"
     "  layout_8_of_16 layout_24_of_48 layout_256_of_512 layout_indexed layout_struct\n"
     "             packing and sending 256 KiB that do not lie in one piece\n"
-    "  threads_latency threads_rate threads_self\n"
+    "  threads_latency threads_probe threads_any threads_rate threads_self threads_allreduce\n"
     "             -p threads of MPI_THREAD_MULTIPLE, each with its communicator\n"
     "options:\n"
     "  -m [MIN:]MAX  message sizes in bytes, powers of two (default 1:4194304)\n"

@@ -8,10 +8,17 @@
 
 enum { tag_data = 1, tag_done = 2, most_threads = 64 };
 
-int is_threads(const char* name) {
-  return strcmp(name, "threads_latency") == 0 || strcmp(name, "threads_rate") == 0 ||
-         strcmp(name, "threads_self") == 0;
+enum kind { latency, probe, any, rate, self, allreduce, kinds };
+
+static enum kind kind_of(const char* name) {
+  static const char* const names[kinds] = {"threads_latency", "threads_probe", "threads_any",
+                                           "threads_rate",    "threads_self",  "threads_allreduce"};
+  int kind = 0;
+  while (kind < kinds && strcmp(names[kind], name) != 0) ++kind;
+  return (enum kind)kind;
 }
+
+int is_threads(const char* name) { return kind_of(name) < kinds; }
 
 struct worker {
   struct bench* bench;
@@ -19,7 +26,7 @@ struct worker {
   pthread_barrier_t* together;
   int bytes;
   char* buffer;
-  enum { latency, rate, self } kind;
+  enum kind kind;
 };
 
 static void windows(struct worker* worker, int count, MPI_Request* requests) {
@@ -40,14 +47,33 @@ static void windows(struct worker* worker, int count, MPI_Request* requests) {
   }
 }
 
-static void ping_pongs(struct worker* worker, int count) {
-  const int rank = worker->bench->rank, size = worker->bytes;
-  char* bytes = worker->buffer;
-  for (int i = 0; i < count; ++i) {
-    if (rank == 0) MPI_Send(bytes, size, MPI_CHAR, 1, tag_data, worker->comm);
-    MPI_Recv(bytes, size, MPI_CHAR, 1 - rank, tag_data, worker->comm, MPI_STATUS_IGNORE);
-    if (rank == 1) MPI_Send(bytes, size, MPI_CHAR, 0, tag_data, worker->comm);
+/* Takes one message in the way that is measured. */
+static void take(struct worker* worker, MPI_Request* requests) {
+  const int peer = 1 - worker->bench->rank;
+  int which;
+  if (worker->kind == any) {
+    MPI_Waitany(2, requests, &which, MPI_STATUS_IGNORE);
+    return;
   }
+  if (worker->kind == probe) MPI_Probe(MPI_ANY_SOURCE, tag_data, worker->comm, MPI_STATUS_IGNORE);
+  MPI_Recv(worker->buffer, worker->bytes, MPI_CHAR, peer, tag_data, worker->comm, MPI_STATUS_IGNORE);
+}
+
+static void ping_pongs(struct worker* worker, int count) {
+  const int rank = worker->bench->rank;
+  MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  for (int i = 0; i < count; ++i) {
+    if (worker->kind == any)
+      MPI_Irecv(worker->buffer, worker->bytes, MPI_CHAR, 1 - rank, tag_data, worker->comm, &requests[1]);
+    if (rank == 0) MPI_Send(worker->buffer, worker->bytes, MPI_CHAR, 1, tag_data, worker->comm);
+    take(worker, requests);
+    if (rank == 1) MPI_Send(worker->buffer, worker->bytes, MPI_CHAR, 0, tag_data, worker->comm);
+  }
+}
+
+static void allreduces(struct worker* worker, int count) {
+  double mine = 1, sum;
+  for (int i = 0; i < count; ++i) MPI_Allreduce(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, worker->comm);
 }
 
 /* Messages of a thread to itself: nothing but the library's own work and its locks. */
@@ -64,9 +90,19 @@ static void own_messages(struct worker* worker, int count) {
 }
 
 static void work(struct worker* worker, int count, MPI_Request* requests) {
-  if (worker->kind == latency) ping_pongs(worker, count);
-  if (worker->kind == rate) windows(worker, count, requests);
-  if (worker->kind == self) own_messages(worker, count);
+  switch (worker->kind) {
+    case rate:
+      windows(worker, count, requests);
+      break;
+    case self:
+      own_messages(worker, count);
+      break;
+    case allreduce:
+      allreduces(worker, count);
+      break;
+    default:
+      ping_pongs(worker, count);
+  }
 }
 
 static void* run_worker(void* argument) {
@@ -102,13 +138,7 @@ int run_threads(struct bench* bench, const char* name) {
   pthread_barrier_t together;
   pthread_barrier_init(&together, NULL, (unsigned)threads + 1);
   for (int i = 0; i < threads; ++i) {
-    workers[i] = (struct worker){
-        bench,
-        MPI_COMM_NULL,
-        &together,
-        bytes,
-        NULL,
-        strcmp(name, "threads_rate") == 0 ? rate : strcmp(name, "threads_latency") == 0 ? latency : self};
+    workers[i] = (struct worker){bench, MPI_COMM_NULL, &together, bytes, NULL, kind_of(name)};
     MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
     pthread_create(&ids[i], NULL, run_worker, &workers[i]);
   }
@@ -123,9 +153,11 @@ int run_threads(struct bench* bench, const char* name) {
     pthread_join(ids[i], NULL);
     MPI_Comm_free(&workers[i].comm);
   }
-  const double figure = workers[0].kind == latency ? seconds * 1e6 / (2 * count)
-                        : workers[0].kind == rate  ? count * bench->options.window * threads / seconds / 1e6
-                                                   : count * threads / seconds / 1e6;
+  const enum kind kind = workers[0].kind;
+  const double figure = kind == rate        ? count * bench->options.window * threads / seconds / 1e6
+                        : kind == self      ? count * threads / seconds / 1e6
+                        : kind == allreduce ? seconds * 1e6 / count
+                                            : seconds * 1e6 / (2 * count);
   if (bench->rank == 0)
     printf("# MPI %s Test\n%-10s%20s\n%-10d%20.3f\n", name, "# Threads", "us, or M/s", threads, figure);
   pthread_barrier_destroy(&together);

@@ -290,15 +290,16 @@ void MpiProcess::wait_for(Request& request) {
     end_failed();
   if (may_stand_in_) note_awaited();
   WaitingThread thread(request);
-  waiting_.enter(thread);
+  waiting_.enter();
   while (!request.complete) poll_in_turn(thread);
-  waiting_.leave(thread);
+  waiting_.leave();
   if (may_stand_in_) arm_for_left_reads();
 }
 
 // Polls for a while; then others have the lock and the core.
 void MpiProcess::poll_in_turn(WaitingThread& thread) {
-  for (std::uint32_t idle_passes = 0; idle_passes < rest_that_yields; ++idle_passes) {
+  const std::uint32_t most_passes = waiting_.passes_before_rest();
+  for (std::uint32_t idle_passes = 0; idle_passes < most_passes; ++idle_passes) {
     if (make_progress()) idle_passes = thread.yields = thread.naps = 0;
     if (thread.request.complete) return;
     if (any_news()) [[unlikely]]
@@ -306,18 +307,22 @@ void MpiProcess::poll_in_turn(WaitingThread& thread) {
     // On this core another thread can only run if this one lets it.
     if (waiting_.take_woke() || lock_.contended()) break;
   }
+  waiting_.list(thread);
   rest_among_threads(&thread, thread.naps);
+  waiting_.unlist(thread);
+  // Those who had the lock may have completed what other threads wait for.
+  waiting_.wake_finished();
 }
 
 // What other threads do may be what this one waits for, so it does not sleep until woken, but rests for short
 // times. At first the lock is given up only if someone asks for it.
 void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
-  std::uint32_t idle_passes = 0;
-  while (!done()) {
+  waiting_.enter();
+  for (std::uint32_t idle_passes = 0; !done();) {
     if (make_progress()) {
       idle_passes = 0;
     } else {
-      if (done()) return;
+      if (done()) break;
       if (any_news()) [[unlikely]]
         look_for_losses();
       ++idle_passes;
@@ -327,8 +332,12 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
       const Unlocked unlocked(*this);
       rest(rest_that_yields);
     }
-    if (idle_passes >= rest_that_yields || lock_.contended()) rest_among_threads(nullptr, idle_passes);
+    if (idle_passes >= waiting_.passes_before_rest() || lock_.contended()) {
+      rest_among_threads(nullptr, idle_passes);
+      waiting_.wake_finished();
+    }
   }
+  waiting_.leave();
 }
 
 // `thread`: one that waits for a request, with the number of its naps; null: one that waits for anything
@@ -355,8 +364,6 @@ void MpiProcess::rest_among_threads(WaitingThread* thread, std::uint32_t idle_pa
   now_ = environment_.clock->now();
   for (Transport* channel : environment_.channels->channels()) channel->note_pause(now_ - from);
   if (!naps && now_ - begin >= long_yield) note_long_yield();
-  // Those who had the lock may have completed what a thread that sleeps waits for.
-  waiting_.wake_finished();
 }
 
 // Nobody yields for a while; for longer, if that was no exception.

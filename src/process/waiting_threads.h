@@ -14,6 +14,7 @@
 
 #include "base/intrusive_list.h"
 #include "base/process_lock.h"
+#include "base/rest.h"
 #include "message/request.h"
 
 namespace hawser {
@@ -30,19 +31,25 @@ struct WaitingThread {
   std::uint32_t yields = 0;  // since it saw anything move
   std::uint32_t naps = 0;    // after these
   bool asleep = false;
-  bool listed = false;  // its request was not complete yet
+  bool listed = false;
 };
 
 class WaitingThreads {
  public:
-  void enter(WaitingThread& thread) {
+  // Around a wait, also for something other than a request.
+  void enter() { ++awake_; }
+  void leave() {
+    if (--awake_ == 0 && !threads_.empty()) wake(*threads_.front());
+  }
+  // How often to find nothing before others have the core.
+  std::uint32_t passes_before_rest() const { return awake_ > 1 ? 4 : rest_that_yields; }
+  // Around the time without the lock, in which others may complete its request.
+  void list(WaitingThread& thread) {
     threads_.push_back(&thread);
     thread.listed = true;
-    ++awake_;
   }
-  void leave(WaitingThread& thread) {
+  void unlist(WaitingThread& thread) {
     if (std::exchange(thread.listed, false)) threads_.remove(&thread);
-    if (--awake_ == 0 && !threads_.empty()) wake(*threads_.front());
   }
   // False: nobody else is awake. Else sleeps, without the lock, until its request is complete or nobody else
   // polls.
@@ -51,7 +58,8 @@ class WaitingThreads {
   static void yield(WaitingThread& thread, const ProcessLock& lock);
   // After anything that may have completed requests.
   void wake_finished();
-  // Whether a thread's request was found complete since this was asked last: it wants the lock next.
+  // Whether the request of a listed thread was found complete since this was asked last: it wants the lock
+  // next.
   bool take_woke() { return std::exchange(woke_, false); }
   bool empty() const { return threads_.empty(); }
 
