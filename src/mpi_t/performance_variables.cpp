@@ -1,6 +1,7 @@
 #include "mpi_t/performance_variables.h"
 
 #include <cstring>
+#include <iterator>
 
 #include "communicator/communicator.h"
 #include "mpi_t/tool_source.h"
@@ -18,6 +19,11 @@ std::uint64_t matching(ToolSource& process, const Communicator*) {
 template <auto member>
 std::uint64_t one_sided(ToolSource& process, const Communicator*) {
   return process.one_sided_counters().*member;
+}
+
+template <auto member>
+std::uint64_t collective(ToolSource& process, const Communicator*) {
+  return process.collective_counters().*member;
 }
 
 std::uint64_t pending_requests(ToolSource& process, const Communicator*) {
@@ -57,6 +63,33 @@ PerformanceVariable of_communicator(const char* name, const char* description,
   return variable;
 }
 
+void add_collective(std::vector<PerformanceVariable>& all) {
+  using Counters = CollectiveCounters;
+  using tool_class::counter;
+  const PerformanceVariable added[] = {
+      of_messages("collective_multicast_broadcasts",
+                  "Broadcasts of which this process was the root and that went by multicast.", counter,
+                  collective<&Counters::multicast_broadcasts>),
+      of_messages("collective_multicast_by_trees",
+                  "Broadcasts of this process that went by trees while multicast was left alone.", counter,
+                  collective<&Counters::multicast_by_trees>),
+      of_messages("collective_multicast_packets_repaired", "Packets of a multicast that were sent again.",
+                  counter, collective<&Counters::multicast_packets_repaired>),
+      of_messages("collective_multicast_waits", "Times that this process told a root that nothing comes.",
+                  counter, collective<&Counters::multicast_waits>),
+      of_messages("collective_multicast_suspensions", "Times that multicast was left alone for a while.",
+                  counter, collective<&Counters::multicast_suspensions>),
+      of_messages("collective_ways_measured",
+                  "Large collective operations within a node that were done to measure a way.", counter,
+                  collective<&Counters::ways_measured>),
+      of_messages("collective_ways_by_messages", "Large collective operations within a node by messages.",
+                  counter, collective<&Counters::ways_by_messages>),
+      of_messages("collective_ways_otherwise",
+                  "Large collective operations within a node otherwise than through shared memory.", counter,
+                  collective<&Counters::ways_otherwise>)};
+  all.insert(all.end(), std::begin(added), std::end(added));
+}
+
 }  // namespace
 
 std::vector<PerformanceVariable> performance_variables() {
@@ -92,6 +125,7 @@ std::vector<PerformanceVariable> performance_variables() {
       of_communicator("communicator_unexpected", "Messages of a communicator that wait for their receive.",
                       unexpected_in),
   };
+  add_collective(all);
   all.push_back(of_messages("progress_while_computing",
                             "1 where messages go on while the program computes (HAWSER_PROGRESS), else 0.",
                             level, moves_while_computing));

@@ -18,7 +18,7 @@ struct CategoryName {
 constexpr CategoryName category_names[] = {
     {"shared_memory", "Messages between the processes of a node.", "HAWSER_SHM_", nullptr},
     {"waiting", "What a process does while it waits.", "HAWSER_WAIT_", nullptr},
-    {"collectives", "Collective operations.", "HAWSER_COLLECTIVE", nullptr},
+    {"collectives", "Collective operations.", "HAWSER_COLLECTIVE", "collective_"},
     {"sockets", "Messages between nodes over sockets.", "HAWSER_SOCKET_", nullptr},
     {"rails", "Messages between nodes over the rails of a fabric.", "HAWSER_RAIL", "rail_"},
     {"messages", "Point-to-point messages and their queues.", "HAWSER_PARTITION_", "message_"},

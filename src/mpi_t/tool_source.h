@@ -4,7 +4,7 @@
 #include "base/process_lock.h"
 #include "base/time.h"
 #include "message/point_to_point.h"
-#include "mpi_t/one_sided_counters.h"
+#include "mpi_t/operation_counters.h"
 #include "rails/status/rail_counters.h"
 
 namespace hawser {
@@ -17,6 +17,7 @@ class ToolSource {
   // Whether messages go on while the program computes.
   virtual bool moves_while_computing() const = 0;
   virtual const OneSidedCounters& one_sided_counters() const = 0;
+  virtual CollectiveCounters collective_counters() = 0;
   // How long MPI_Init took.
   virtual Nanoseconds time_to_join() const = 0;
   // Callbacks of tools run without it.

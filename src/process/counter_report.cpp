@@ -7,6 +7,21 @@
 
 namespace hawser {
 
+CollectiveCounters MpiProcess::collective_counters() {
+  const auto& ways = collectives_.way_counters();
+  CollectiveCounters counters{
+      .ways_measured = ways.measured, .ways_by_messages = ways.by_messages, .ways_otherwise = ways.otherwise};
+  if (const MulticastEngine* const engine = collectives_.multicast()) {
+    const MulticastCounters& multicast = engine->counters();
+    counters.multicast_broadcasts = multicast.by_multicast;
+    counters.multicast_by_trees = multicast.by_trees;
+    counters.multicast_packets_repaired = multicast.repairs;
+    counters.multicast_waits = multicast.waits;
+    counters.multicast_suspensions = multicast.suspensions;
+  }
+  return counters;
+}
+
 std::vector<std::string> counter_report(MpiProcess& process) {
   const MatchingCounters& matching = process.point_to_point().counters();
   std::vector<std::string> lines = {fmt::format(

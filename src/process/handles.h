@@ -33,7 +33,7 @@ struct HandleRange {
 inline constexpr HandleRange operator_range{0x20, 32};
 inline constexpr HandleRange communicator_range{0x100, 8};  // 1 WORLD, 2 SELF
 inline constexpr HandleRange group_range{0x108, 8};         // 1 EMPTY
-inline constexpr HandleRange window_range{0x110, 8};   // no predefined ones
+inline constexpr HandleRange window_range{0x110, 8};        // no predefined ones
 inline constexpr HandleRange session_range{0x120, 8};
 inline constexpr HandleRange message_range{0x128, 8};  // 1 NO_PROC: Message::no_proc(), not in the table
 inline constexpr HandleRange info_range{0x130, 8};     // 1 ENV

@@ -107,6 +107,7 @@ class MpiProcess final : public Progress, public ToolSource {
   Nanoseconds time_to_join() const override { return time_to_join_; }
   const OneSidedCounters& one_sided_counters() const override { return one_sided_counters_; }
   OneSidedCounters& one_sided_counters() { return one_sided_counters_; }
+  CollectiveCounters collective_counters() override;
   Communicator& world() { return *world_; }  // while running, also when only sessions are open
   Communicator& self() { return *self_; }    // the same
   // MPI_ERRORS_ARE_FATAL, which windows begin with.

@@ -75,6 +75,48 @@ TEST(Multicast, GoesOverInfinibandAndEthernet) {
     }
 }
 
+// A counter of MPI_T in this process, from its construction on.
+class ToolCounter {
+ public:
+  explicit ToolCounter(const char* name) {
+    int provided = 0, index = 0, numbers = 0;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+    EXPECT_EQ(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS) << name;
+    MPI_T_pvar_session_create(&session_);
+    EXPECT_EQ(MPI_T_pvar_handle_alloc(session_, index, nullptr, &handle_, &numbers), MPI_SUCCESS);
+    EXPECT_EQ(MPI_T_pvar_start(session_, handle_), MPI_SUCCESS);
+  }
+  ~ToolCounter() {
+    MPI_T_pvar_handle_free(session_, &handle_);
+    MPI_T_pvar_session_free(&session_);
+    MPI_T_finalize();
+  }
+  unsigned long long value() {
+    unsigned long long value = 0;
+    EXPECT_EQ(MPI_T_pvar_read(session_, handle_, &value), MPI_SUCCESS);
+    return value;
+  }
+
+ private:
+  MPI_T_pvar_session session_;
+  MPI_T_pvar_handle handle_;
+};
+
+TEST(Multicast, IsCountedForTools) {
+  const SimulationOutcome outcome = Simulation(options_of({}, "always")).run([&](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    ToolCounter by_multicast("collective_multicast_broadcasts"), by_trees("collective_multicast_by_trees");
+    ToolCounter repaired("collective_multicast_packets_repaired");
+    int value = 0;
+    for (int i = 0; i < 20; ++i) MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    EXPECT_EQ(by_multicast.value() + by_trees.value(), self.rank() == 0 ? 20u : 0u);
+    EXPECT_EQ(by_multicast.value() > 0, self.rank() == 0);
+    EXPECT_EQ(repaired.value(), 0u);
+    MPI_Finalize();
+  });
+  ASSERT_TRUE(outcome.finished()) << outcome.report;
+}
+
 // Leaders say that they wait for a root that computes, and it reads that when they have long got everything.
 TEST(Multicast, IsKeptByARootThatComputes) {
   constexpr int rounds = 50;
