@@ -56,8 +56,7 @@ class IntrusiveList {
     link.next->previous = link.previous;
     link = {};
   }
-
- private:
+  // Whose link this is.
   static T* element(ListLink* link) {
     // The offset of the link, taken at an address that is aligned and not null.
     constexpr std::uintptr_t somewhere = 4096;
@@ -65,6 +64,8 @@ class IntrusiveList {
     const auto offset = reinterpret_cast<std::uintptr_t>(&(item->*Link)) - somewhere;
     return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(link) - offset);
   }
+
+ private:
   static void insert_before(ListLink* position, T* item) {
     ListLink& link = item->*Link;
     HAWSER_ASSERT(!link.linked());

@@ -1,6 +1,7 @@
 #include "message/matching.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -32,6 +33,8 @@ Matching::Bin& Matching::look_up(std::uint64_t key) {
 }
 
 Matching::Bin& Matching::make_bin(std::uint64_t key) {
+  const std::uint64_t all = key_of(static_cast<std::uint32_t>(key >> 32), any_source);
+  Bin* const head = key == all ? nullptr : &look_up(all);
   if (2 * (bins_in_use_ + 1) > table_.size()) grow();
   Bin* bin = nullptr;
   if (free_bins_.empty()) {
@@ -41,14 +44,11 @@ Matching::Bin& Matching::make_bin(std::uint64_t key) {
     free_bins_.pop_back();
   }
   bin->key = key;
+  bin->all = head == nullptr ? bin : head;
+  bin->to_search = head == nullptr;
   enter(*bin);
   ++bins_in_use_;
-  const std::uint64_t all = key_of(static_cast<std::uint32_t>(key >> 32), any_source);
-  if (key != all) {
-    Bin& head = look_up(all);
-    bin->next_of_context = head.next_of_context;
-    head.next_of_context = bin;
-  }
+  if (head != nullptr) bin->next_of_context = std::exchange(head->next_of_context, bin);
   return *bin;
 }
 
@@ -104,38 +104,48 @@ void Matching::release_bins(Bin& all) {
   look_up(key_of(0, any_source));
 }
 
-MessageRequest* Matching::match_with_wildcards(Bin& bin, MessageRequest* receive, std::uint32_t context,
-                                               std::int32_t tag) {
-  Bin& any = bin_of(context, any_source);
-  if (&bin == &any) return nullptr;  // no process has that rank
-  MessageRequest* wildcard = first_accepting(any, tag);
-  if (wildcard != nullptr && (receive == nullptr || wildcard->sequence < receive->sequence)) {
-    any.posted.remove(wildcard);
-    --wildcards_;
-    --counters_.posted;
-    return wildcard;
+MessageRequest* Matching::first_accepting(Posted& posted, std::int32_t tag) {
+  if (!posted.indexed()) {
+    MessageRequest* const receive =
+        posted.search([tag](const MessageRequest& each) { return tag_fits(each.tag, tag); });
+    if (receive != nullptr || !posted.indexed()) return receive;
   }
-  if (receive != nullptr) {
-    bin.posted.remove(receive);
-    --counters_.posted;
-  }
+  return earlier(posted.look_up(tag), tag >= 0 ? posted.look_up(any_tag) : nullptr);
+}
+
+MessageRequest* Matching::search_posted(Bin& bin, std::int32_t tag) {
+  Bin& all = *bin.all;
+  if (&bin == &all) return nullptr;  // no process has that rank
+  MessageRequest* receive = first_accepting(bin.posted, tag);
+  if (wildcards_ != 0) receive = earlier(receive, first_accepting(all.posted, tag));
+  if (receive != nullptr) take_out(receive->source_rank == any_source ? all : bin, *receive);
   return receive;
 }
 
-Message* Matching::find(const Bin& bin, std::int32_t source, std::int32_t tag) {
-  if (source == any_source) {
-    Message* message = bin.arrivals.front();
-    while (message != nullptr && !tag_fits(tag, message->header.tag)) message = bin.arrivals.next(message);
+Message* Matching::find(Bin& bin, std::int32_t tag) {
+  const auto first_in = [tag](auto& queue) {
+    if (tag != any_tag) return queue.first_of(tag);
+    Message* message = queue.front();
+    while (message != nullptr && !tag_fits(tag, message->header.tag)) message = queue.next(message);
     return message;
-  }
-  Message* message = bin.messages.front();
-  while (message != nullptr && !tag_fits(tag, message->header.tag)) message = bin.messages.next(message);
+  };
+  return &bin == bin.all ? first_in(bin.arrivals) : first_in(bin.messages);
+}
+
+Message* Matching::take_message(Bin& bin, const MessageRequest& receive) {
+  Message* const message = find(bin, receive.tag);
+  if (message != nullptr)
+    remove(*message);
+  else
+    wildcards_ += &bin == bin.all;
   return message;
 }
 
 void Matching::add(Message& message) {
-  bin_of(message.header.context, message.header.source_rank).messages.push_back(&message);
-  bin_of(message.header.context, any_source).arrivals.push_back(&message);
+  Bin& bin = bin_of(message.header.context, message.header.source_rank);
+  bin.messages.push_back(&message);
+  bin.all->arrivals.push_back(&message);
+  ++bin.to_search;
   ++counters_.unexpected;
   ++counters_.unexpected_total;
   counters_.most_unexpected = std::max(counters_.most_unexpected, counters_.unexpected);
@@ -144,8 +154,10 @@ void Matching::add(Message& message) {
 }
 
 void Matching::remove(Message& message) {
-  bin_of(message.header.context, message.header.source_rank).messages.remove(&message);
-  bin_of(message.header.context, any_source).arrivals.remove(&message);
+  Bin& bin = bin_of(message.header.context, message.header.source_rank);
+  bin.messages.remove(&message);
+  bin.all->arrivals.remove(&message);
+  --bin.to_search;
   --counters_.unexpected;
   counters_.unexpected_bytes -= memory_of(message);
 }
@@ -169,17 +181,15 @@ bool Matching::first_or_behind_shown(const MessageRequest& receive) {
 
 Message* Matching::find_sent_by(const MessageHeader& header, ProcessIndex process) {
   Bin& bin = bin_of(header.context, header.source_rank);
-  for (Message* message = bin.messages.front(); message != nullptr; message = bin.messages.next(message)) {
-    if (message->process == process && message->header.sender_request == header.sender_request)
-      return message;
-  }
-  return nullptr;
+  Message* message = bin.messages.first_of(header.tag);
+  while (message != nullptr &&
+         (message->process != process || message->header.sender_request != header.sender_request))
+    message = bin.messages.next_of_tag(message);
+  return message;
 }
 
 void Matching::withdraw(MessageRequest& receive) {
-  bin_of(receive.context, receive.source_rank).posted.remove(&receive);
-  wildcards_ -= receive.source_rank == any_source;
-  --counters_.posted;
+  take_out(bin_of(receive.context, receive.source_rank), receive);
 }
 
 void Matching::check_invariants() const {
@@ -199,6 +209,11 @@ void Matching::check_invariants() const {
         ++of_contexts;
       }
     }
+    HAWSER_ASSERT(bin->all->key == key_of(static_cast<std::uint32_t>(bin->key >> 32), any_source));
+    bin->posted.check_invariants();
+    bin->messages.check_invariants();
+    bin->arrivals.check_invariants();
+    const std::int64_t messages_before = messages;
     std::uint64_t last = 0;
     for (MessageRequest* r = bin->posted.front(); r != nullptr; r = bin->posted.next(r)) {
       HAWSER_ASSERT(key_of(r->context, r->source_rank) == bin->key);
@@ -208,6 +223,8 @@ void Matching::check_invariants() const {
       wildcards += r->source_rank == any_source;
     }
     for (Message* m = bin->messages.front(); m != nullptr; m = bin->messages.next(m)) ++messages;
+    HAWSER_ASSERT(static_cast<std::int64_t>(bin->to_search) ==
+                  (bin->all == bin ? 1 : messages - messages_before));
     for (Message* m = bin->arrivals.front(); m != nullptr; m = bin->arrivals.next(m)) ++arrivals;
   }
   HAWSER_ASSERT(of_contexts == bins_in_use_);

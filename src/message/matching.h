@@ -10,9 +10,9 @@
 #include <deque>
 #include <vector>
 
-#include "base/intrusive_list.h"
 #include "message/message.h"
 #include "message/message_request.h"
+#include "message/tag_queue.h"
 
 namespace hawser {
 
@@ -35,12 +35,8 @@ class Matching {
   // receive and answers null.
   Message* post(MessageRequest& receive) {
     Bin& bin = bin_of(receive.context, receive.source_rank);
-    if (receive.source_rank == any_source || !bin.messages.empty()) [[unlikely]] {
-      if (Message* message = find(bin, receive.source_rank, receive.tag)) {
-        remove(*message);
-        return message;
-      }
-      wildcards_ += receive.source_rank == any_source;
+    if (bin.to_search != 0) [[unlikely]] {
+      if (Message* message = take_message(bin, receive)) return message;
     }
     receive.sequence = ++sequence_;
     bin.posted.push_back(&receive);
@@ -51,13 +47,12 @@ class Matching {
   // A message arrived. Takes the first receive that accepts it out of the queues; null if there is none.
   MessageRequest* match(std::uint32_t context, std::int32_t source, std::int32_t tag) {
     Bin& bin = bin_of(context, source);
-    MessageRequest* receive = first_accepting(bin, tag);
-    if (wildcards_ != 0) [[unlikely]]
-      return match_with_wildcards(bin, receive, context, tag);
-    if (receive != nullptr) {
-      bin.posted.remove(receive);
-      --counters_.posted;
-    }
+    MessageRequest* const receive = bin.posted.front();
+    if (receive == nullptr || !tag_fits(receive->tag, tag) || wildcards_ != 0 || bin.posted.indexed())
+        [[unlikely]]
+      return search_posted(bin, tag);
+    bin.posted.remove(receive);
+    --counters_.posted;
     return receive;
   }
 
@@ -65,7 +60,7 @@ class Matching {
   void add(Message& message);
   // The message that a receive of this pattern would take; null if there is none.
   Message* find(const ReceivePattern& pattern) {
-    return find(bin_of(pattern.context, pattern.source_rank), pattern.source_rank, pattern.tag);
+    return find(bin_of(pattern.context, pattern.source_rank), pattern.tag);
   }
   // The enqueued message that this process sent with this request number; null if there is none.
   Message* find_sent_by(const MessageHeader& header, ProcessIndex process);
@@ -104,12 +99,18 @@ class Matching {
   void check_invariants() const;
 
  private:
+  using Posted = TagQueue<MessageRequest, &MessageRequest::link, &MessageRequest::tag_link>;
   struct Bin {
     std::uint64_t key = 0;
-    IntrusiveList<MessageRequest, &MessageRequest::link> posted;
-    IntrusiveList<Message, &Message::by_source> messages;   // of this source
-    IntrusiveList<Message, &Message::by_arrival> arrivals;  // of all sources; only in the any_source bin
-    Bin* next_of_context = nullptr;                         // a list that begins at the any_source bin
+    // 0 if no message can wait for a receive that is posted here: the number of `messages`; always 1 in the
+    // any_source bin.
+    std::size_t to_search = 0;
+    Posted posted;
+    TagQueue<Message, &Message::by_source, &Message::tag_by_source> messages;  // of this source
+    // Of all sources; only in the any_source bin.
+    TagQueue<Message, &Message::by_arrival, &Message::tag_by_arrival> arrivals;
+    Bin* all = nullptr;              // the any_source bin of its context
+    Bin* next_of_context = nullptr;  // a list that begins there
     bool in_use() const { return !posted.empty() || !messages.empty(); }
   };
 
@@ -135,14 +136,19 @@ class Matching {
   void remove_bin(Bin& bin);
   void release_bins(Bin& all);
 
-  static MessageRequest* first_accepting(const Bin& bin, std::int32_t tag) {
-    MessageRequest* receive = bin.posted.front();
-    while (receive != nullptr && !tag_fits(receive->tag, tag)) receive = bin.posted.next(receive);
-    return receive;
+  // Of the two, of which each may be null.
+  static MessageRequest* earlier(MessageRequest* a, MessageRequest* b) {
+    return b == nullptr || (a != nullptr && a->sequence < b->sequence) ? a : b;
   }
-  MessageRequest* match_with_wildcards(Bin& bin, MessageRequest* receive, std::uint32_t context,
-                                       std::int32_t tag);
-  static Message* find(const Bin& bin, std::int32_t source, std::int32_t tag);
+  static MessageRequest* first_accepting(Posted& posted, std::int32_t tag);
+  MessageRequest* search_posted(Bin& bin, std::int32_t tag);
+  void take_out(Bin& bin, MessageRequest& receive) {
+    bin.posted.remove(&receive);
+    wildcards_ -= &bin == bin.all;
+    --counters_.posted;
+  }
+  static Message* find(Bin& bin, std::int32_t tag);
+  Message* take_message(Bin& bin, const MessageRequest& receive);
 
   Bin* last_;                // the bin looked up last: most programs talk to one peer at a time
   std::vector<Bin*> table_;  // open addressing, linear probing; size is a power of two

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <list>
 #include <vector>
 
@@ -56,73 +58,152 @@ class ReferenceMatching {
   std::list<Sent> messages;
 };
 
+// Both do the same, step by step.
 class MatchingTest : public ::testing::TestWithParam<std::uint64_t> {
  protected:
+  void post(const ReceivePattern& pattern) {
+    MessageRequest& receive = requests_.take();
+    receive.context = pattern.context;
+    receive.source_rank = pattern.source_rank;
+    receive.tag = pattern.tag;
+    const int id = static_cast<int>(receives_.size());
+    receives_.push_back(&receive);
+    const int expected = reference_.post({id, pattern});
+    const Message* found = matching_.post(receive);
+    ASSERT_EQ(found, expected < 0 ? nullptr : messages_[static_cast<std::size_t>(expected)]);
+  }
+  void arrive(std::uint32_t context, std::int32_t source, std::int32_t tag) {
+    const int id = static_cast<int>(messages_.size());
+    const int expected = reference_.arrive({id, context, source, tag});
+    MessageRequest* found = matching_.match(context, source, tag);
+    ASSERT_EQ(found, expected < 0 ? nullptr : receives_[static_cast<std::size_t>(expected)]);
+    messages_.push_back(nullptr);
+    if (found != nullptr) return;
+    MessageHeader header{};
+    header.context = context;
+    header.source_rank = source;
+    header.tag = tag;
+    header.sender_request = static_cast<std::uint32_t>(id);
+    messages_.back() = &pool_.take(header, source, 0, 0);
+    matching_.add(*messages_.back());
+  }
+  // A posted receive is cancelled.
+  void withdraw() {
+    if (reference_.posted.empty()) return;
+    auto taken = reference_.posted.begin();
+    std::advance(taken, static_cast<long>(random_.below(reference_.posted.size())));
+    matching_.withdraw(*receives_[static_cast<std::size_t>(taken->id)]);
+    reference_.posted.erase(taken);
+  }
+  // A message is looked for, and taken out by a matched probe or by its sender.
+  void take_out(const ReceivePattern& pattern) {
+    auto& waiting = reference_.messages;
+    auto found = std::find_if(waiting.begin(), waiting.end(),
+                              [&](const auto& m) { return ReferenceMatching::fits(pattern, m); });
+    Message* message = matching_.find(pattern);
+    ASSERT_EQ(message, found == waiting.end() ? nullptr : messages_[static_cast<std::size_t>(found->id)]);
+    if (message == nullptr || random_.chance(0.3)) {
+      if (waiting.empty()) return;
+      found = waiting.begin();
+      std::advance(found, static_cast<long>(random_.below(waiting.size())));
+      message = messages_[static_cast<std::size_t>(found->id)];
+      ASSERT_EQ(matching_.find_sent_by(message->header, message->process), message);
+    }
+    matching_.remove(*message);
+    waiting.erase(found);
+  }
+  // A context is given up: what lies in it is dropped, in order, and nothing else.
+  void release(std::uint32_t context, bool with_its_receives) {
+    std::vector<Message*> expected;
+    std::erase_if(reference_.messages, [&](const auto& m) {
+      if (m.context == context) expected.push_back(messages_[static_cast<std::size_t>(m.id)]);
+      return m.context == context;
+    });
+    std::vector<Message*> dropped;
+    const auto drop = [&](Message& message) { dropped.push_back(&message); };
+    if (with_its_receives) {
+      std::erase_if(reference_.posted, [&](const auto& r) {
+        if (r.pattern.context == context) matching_.withdraw(*receives_[static_cast<std::size_t>(r.id)]);
+        return r.pattern.context == context;
+      });
+      matching_.release_context(context, drop);
+    } else {
+      matching_.drop_messages(context, drop);
+    }
+    ASSERT_EQ(dropped, expected);
+  }
+  void check() {
+    matching_.check_invariants();
+    EXPECT_EQ(matching_.counters().unexpected, static_cast<std::int64_t>(reference_.messages.size()));
+    EXPECT_EQ(matching_.counters().posted, static_cast<std::int64_t>(reference_.posted.size()));
+  }
+  std::int32_t below(std::int32_t bound) {
+    return static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(bound)));
+  }
+
+  Random random_{GetParam()};
   RequestTable table_;
   PointToPoint owner_{table_};
   RequestPool requests_{owner_, table_};
-  MessagePool messages_;
+  MessagePool pool_;
   Matching matching_;
+  ReferenceMatching reference_;
+  std::vector<MessageRequest*> receives_;
+  std::vector<Message*> messages_;  // null: met a receive at once
 };
 
 TEST_P(MatchingTest, AgreesWithReference) {
-  Random random(GetParam());
-  ReferenceMatching reference;
-  std::vector<MessageRequest*> receives;
-  std::vector<Message*> messages;
-  const auto sources = static_cast<std::int32_t>(1 + random.below(5));
-  const auto tags = static_cast<std::int32_t>(1 + random.below(4));
-  const double receive_share = 0.3 + 0.4 * random.uniform();
+  const std::int32_t sources = 1 + below(5);
+  const std::int32_t tags = 1 + below(4);
+  const double receive_share = 0.3 + 0.4 * random_.uniform();
   for (int step = 0; step < 3000; ++step) {
-    const auto context = static_cast<std::uint32_t>(4 * random.below(3));
-    const auto source = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(sources)));
-    const auto tag = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(tags)));
-    if (random.chance(receive_share)) {
-      MessageRequest& receive = requests_.take();
-      receive.context = context;
-      receive.source_rank = random.chance(0.3) ? any_source : source;
-      receive.tag = random.chance(0.3) ? any_tag : tag;
-      const int id = static_cast<int>(receives.size());
-      receives.push_back(&receive);
-      const int expected = reference.post({id, {context, receive.source_rank, receive.tag}});
-      const Message* found = matching_.post(receive);
-      ASSERT_EQ(found == nullptr ? -1 : found->header.channel_word, static_cast<std::uint32_t>(expected));
-    } else if (random.chance(0.1) && !reference.posted.empty()) {
-      auto taken = reference.posted.begin();
-      std::advance(taken, static_cast<long>(random.below(reference.posted.size())));
-      matching_.withdraw(*receives[static_cast<std::size_t>(taken->id)]);
-      reference.posted.erase(taken);
-    } else {
-      const int id = static_cast<int>(messages.size());
-      const int expected = reference.arrive({id, context, source, tag});
-      MessageRequest* found = matching_.match(context, source, tag);
-      Message* message = nullptr;
-      if (expected < 0) {
-        ASSERT_EQ(found, nullptr);
-        MessageHeader header{};
-        header.context = context;
-        header.source_rank = source;
-        header.tag = tag;
-        header.channel_word = static_cast<std::uint32_t>(id);
-        message = &messages_.take(header, source, 0, 0);
-        matching_.add(*message);
-      } else {
-        ASSERT_EQ(found, receives[static_cast<std::size_t>(expected)]);
-      }
-      messages.push_back(message);
-    }
-    if (step % 64 == 0) matching_.check_invariants();
+    const auto context = static_cast<std::uint32_t>(4 * below(3));
+    const std::int32_t source = below(sources);
+    const std::int32_t tag = below(tags);
+    if (random_.chance(receive_share))
+      ASSERT_NO_FATAL_FAILURE(
+          post({context, random_.chance(0.3) ? any_source : source, random_.chance(0.3) ? any_tag : tag}));
+    else if (random_.chance(0.1))
+      withdraw();
+    else
+      ASSERT_NO_FATAL_FAILURE(arrive(context, source, tag));
+    if (step % 64 == 0) check();
   }
-  matching_.check_invariants();
-  // What lies in a context that is given up is dropped, and nothing else.
-  std::size_t dropped = 0;
-  std::erase_if(reference.messages, [](const auto& m) { return m.context == 4; });
-  for (const auto& receive : std::list(reference.posted)) {
-    if (receive.pattern.context == 4) matching_.withdraw(*receives[static_cast<std::size_t>(receive.id)]);
+  check();
+  ASSERT_NO_FATAL_FAILURE(release(4, true));
+  check();
+}
+
+// Up to 2000 receives or messages wait, with few or many tags; receives and messages prevail in turns.
+TEST_P(MatchingTest, AgreesWithReferenceInDeepQueues) {
+  constexpr double shares[] = {0, 0.002, 0.1};
+  const std::int32_t contexts = 1 + below(2);
+  const std::int32_t sources = 1 + below(3);
+  const std::int32_t tags = 1 << below(13);
+  const double from_any_source = below(2) != 0 ? 0.5 : shares[below(3)];
+  const double with_any_tag = shares[below(3)];
+  const double takes_out = shares[below(3)];
+  const std::size_t depth = 1 + random_.below(2000);
+  double receive_share = 0.9;
+  for (int step = 0; step < 12'000; ++step) {
+    if (reference_.posted.size() >= depth) receive_share = 0.1;
+    if (reference_.messages.size() >= depth) receive_share = 0.9;
+    const auto context = static_cast<std::uint32_t>(4 * below(contexts));
+    const ReceivePattern pattern{context, random_.chance(from_any_source) ? any_source : below(sources),
+                                 random_.chance(with_any_tag) ? any_tag : below(tags)};
+    if (random_.chance(takes_out))
+      ASSERT_NO_FATAL_FAILURE(take_out(pattern));
+    else if (random_.chance(takes_out))
+      withdraw();
+    else if (random_.chance(0.0002))
+      ASSERT_NO_FATAL_FAILURE(release(context, random_.chance(0.5)));
+    else if (random_.chance(receive_share))
+      ASSERT_NO_FATAL_FAILURE(post(pattern));
+    else
+      ASSERT_NO_FATAL_FAILURE(arrive(context, below(sources), below(tags)));
+    if (step % 512 == 0) check();
   }
-  matching_.release_context(4, [&](Message&) { ++dropped; });
-  matching_.check_invariants();
-  EXPECT_EQ(matching_.counters().unexpected, static_cast<std::int64_t>(reference.messages.size()));
+  check();
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, MatchingTest, ::testing::Range<std::uint64_t>(1, 41));

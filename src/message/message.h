@@ -27,6 +27,8 @@ class Message final : public Completion {
   ListLink by_arrival;  // among those of one context
   MessageHeader header;
   ProcessIndex process = 0;
+  ListLink tag_by_source;  // among those of its tag in the same two, where they are long queues
+  ListLink tag_by_arrival;
   bool dropped = false;                 // nobody wants it; given back when it is here
   std::uint32_t handle = 0;             // number in the process's object table; used by binding/ only
   std::int64_t size = 0;                // bytes of the message
@@ -44,5 +46,7 @@ class Message final : public Completion {
 
   std::byte* payload() { return heap_payload != nullptr ? heap_payload.get() : inline_payload; }
 };
+
+inline std::int32_t tag_of(const Message& message) { return message.header.tag; }
 
 }  // namespace hawser

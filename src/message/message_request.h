@@ -111,7 +111,10 @@ class alignas(64) MessageRequest final : public Request {
   TypePacker packer;              // what bytes.packer points to, for data that is not in one piece
   Ref<const Datatype> datatype;   // kept alive while the packer needs it
   SendBuffer* buffer = nullptr;   // a message in it; or persistent: that of the communicator's session
-  ListLink buffer_link;           // among the messages of `buffer`
+  union {
+    ListLink buffer_link = {};  // send: among the messages of `buffer`
+    ListLink tag_link;          // receive: among the posted ones of its tag, in a long queue
+  };
   CompletionListener* listener = nullptr;
 
   // Who is told when the exposed bytes are free again, or those on their way to a receive have landed.
@@ -130,6 +133,8 @@ class alignas(64) MessageRequest final : public Request {
   PointToPoint& owner_;
   Transfer transfer_{*this};
 };
+
+inline std::int32_t tag_of(const MessageRequest& request) { return request.tag; }
 
 class RequestPool {
  public:
