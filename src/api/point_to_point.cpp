@@ -89,11 +89,10 @@ static MessageRequest& begin_send(PointToPoint& messages, SendMode mode, const S
 
 [[gnu::noinline]] static MessageRequest& start_packed_receive(MpiProcess& process, void* buf,
                                                               std::int64_t count, Datatype& datatype,
-                                                              const ReceivePattern& pattern,
-                                                              Communicator& comm) {
+                                                              int source, int tag, Communicator& comm) {
   TypePacker packer;
   const ByteSequence into = describe(buf, count, datatype, packer);
-  MessageRequest& request = process.point_to_point().take_receive(pattern, into);
+  MessageRequest& request = process.point_to_point().take_receive({comm.context(), source, tag}, into);
   move_packer(request, packer, datatype);
   keep_alive(request, comm);
   process.point_to_point().start_receive(request);
@@ -105,10 +104,10 @@ MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count
   PointToPoint& messages = process.point_to_point();
   if (source == proc_null) [[unlikely]]
     return messages.null_receive();
-  const ReceivePattern pattern{comm.context(), source, tag};
   if (!datatype.contiguous) [[unlikely]]
-    return start_packed_receive(process, buf, count, datatype, pattern, comm);
-  MessageRequest& request = messages.take_receive(pattern, one_piece(buf, count, datatype));
+    return start_packed_receive(process, buf, count, datatype, source, tag, comm);
+  MessageRequest& request =
+      messages.take_receive({comm.context(), source, tag}, one_piece(buf, count, datatype));
   keep_alive(request, comm);
   messages.start_receive(request);
   return request;

@@ -9,8 +9,8 @@ constexpr int deep = 600;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-void say_ready(int to) { OK(MPI_Send(nullptr, 0, MPI_INT, to, deep + 100, MPI_COMM_WORLD)); }
-void wait_until_ready(int from) {
+void say_ready(Conformance& t, int to) { OK(MPI_Send(nullptr, 0, MPI_INT, to, deep + 100, MPI_COMM_WORLD)); }
+void wait_until_ready(Conformance& t, int from) {
   OK(MPI_Recv(nullptr, 0, MPI_INT, from, deep + 100, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
@@ -22,11 +22,11 @@ void posted_tags_are_met_in_any_order(Conformance& t) {
     for (int i = 0; i < 2 * deep; ++i)
       OK(MPI_Irecv(&got[at(i)], 1, MPI_INT, i % 3 == 0 ? 0 : MPI_ANY_SOURCE, i % deep, MPI_COMM_WORLD,
                    &requests[at(i)]));
-    say_ready(0);
+    say_ready(t, 0);
     OK(MPI_Waitall(2 * deep, requests.data(), MPI_STATUSES_IGNORE));
     for (int i = 0; i < 2 * deep; ++i) CHECK_EQ(got[at(i)], i);
   } else {
-    wait_until_ready(1);
+    wait_until_ready(t, 1);
     for (int tag = deep - 1; tag >= 0; --tag) {
       for (const int value : {tag, tag + deep}) OK(MPI_Send(&value, 1, MPI_INT, 1, tag, MPI_COMM_WORLD));
     }
@@ -51,20 +51,20 @@ void earlier_wildcard_wins_behind_many(Conformance& t) {
         else
           OK(MPI_Irecv(&named, 1, MPI_INT, source, 7, MPI_COMM_WORLD, &pair[i]));
       }
-      say_ready(0);
+      say_ready(t, 0);
       OK(MPI_Waitall(2, pair, MPI_STATUSES_IGNORE));
       CHECK_EQ(turn % 2 == 0 ? wild : named, 1);
       CHECK_EQ(turn % 2 == 0 ? named : wild, 2);
     }
-    say_ready(0);
+    say_ready(t, 0);
     OK(MPI_Waitall(deep, requests.data(), MPI_STATUSES_IGNORE));
     for (int i = 0; i < deep; ++i) CHECK_EQ(behind[at(i)], i);
   } else {
     for (int turn = 0; turn < 8; ++turn) {
-      wait_until_ready(1);
+      wait_until_ready(t, 1);
       for (const int value : {1, 2}) OK(MPI_Send(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD));
     }
-    wait_until_ready(1);
+    wait_until_ready(t, 1);
     for (int i = deep - 1; i >= 0; --i) OK(MPI_Send(&i, 1, MPI_INT, 1, 1000 + i, MPI_COMM_WORLD));
   }
 }
@@ -80,11 +80,11 @@ void cancelled_receives_are_passed_over(Conformance& t) {
         OK(MPI_Irecv(half == 0 ? &first[at(i)] : &second[at(i)], 1, MPI_INT, i % 2 ? 0 : MPI_ANY_SOURCE, i,
                      MPI_COMM_WORLD, &requests[at(half * deep + i)]));
     // The last one is met first, behind all the others.
-    say_ready(0);
+    say_ready(t, 0);
     OK(MPI_Wait(&requests[deep - 1], MPI_STATUS_IGNORE));
     CHECK_EQ(first[deep - 1], deep - 1);
     for (int i = 0; i < deep - 1; i += 3) OK(MPI_Cancel(&requests[at(i)]));
-    say_ready(0);
+    say_ready(t, 0);
     OK(MPI_Waitall(2 * deep, requests.data(), statuses.data()));
     for (int i = 0; i < deep - 1; ++i) {
       int cancelled = -1;
@@ -94,10 +94,10 @@ void cancelled_receives_are_passed_over(Conformance& t) {
       CHECK_EQ(second[at(i)], i % 3 == 0 ? i : i + deep);
     }
   } else {
-    wait_until_ready(1);
+    wait_until_ready(t, 1);
     int value = deep - 1;
     OK(MPI_Send(&value, 1, MPI_INT, 1, deep - 1, MPI_COMM_WORLD));
-    wait_until_ready(1);
+    wait_until_ready(t, 1);
     for (int i = deep - 1; i >= 0; --i) {
       if (i != deep - 1) OK(MPI_Send(&i, 1, MPI_INT, 1, i, MPI_COMM_WORLD));
       value = i + deep;
@@ -111,10 +111,10 @@ void cancelled_receives_are_passed_over(Conformance& t) {
 void unexpected_messages_are_taken_from_anywhere(Conformance& t) {
   if (t.rank == 0) {
     for (int i = 0; i < 2 * deep; ++i) OK(MPI_Send(&i, 1, MPI_INT, 1, i % deep, MPI_COMM_WORLD));
-    say_ready(1);
+    say_ready(t, 1);
     return;
   }
-  wait_until_ready(0);
+  wait_until_ready(t, 0);
   std::vector<MPI_Message> taken;
   int flag = 1;
   for (int tag = deep - 1; tag >= 0; --tag) {
@@ -162,8 +162,10 @@ void many_senders_and_many_tags(Conformance& t) {
     std::vector<bool> heard(at(t.size), false);
     for (int i = 1; i < t.size; ++i) {
       int source = MPI_ANY_SOURCE, data[2] = {-1, -1};
-      if (i > 1)
-        for (source = 1; heard[at(source)];) ++source;
+      if (i > 1) {
+        source = 1;
+        while (heard[at(source)]) ++source;
+      }
       MPI_Status status;
       OK(MPI_Recv(data, 2, MPI_INT, source, tag, MPI_COMM_WORLD, &status));
       CHECK_EQ(data[0], status.MPI_SOURCE);
