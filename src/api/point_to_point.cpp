@@ -108,7 +108,7 @@ MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count
     return start_packed_receive(process, buf, count, datatype, source, tag, comm);
   MessageRequest& request =
       messages.take_receive({comm.context(), source, tag}, one_piece(buf, count, datatype));
-  keep_alive(request, comm);
+  request.communicator = Ref<Counted>(&comm);
   messages.start_receive(request);
   return request;
 }

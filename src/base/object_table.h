@@ -23,6 +23,15 @@ class ObjectTable {
     count_ = objects_.size();
     return static_cast<std::uint32_t>(objects_.size() - 1);
   }
+  // Numbers in sequence for the objects of an array; answers the first.
+  template <class Object>
+  std::uint32_t add_array(Object* first, std::size_t count) {
+    const std::size_t index = objects_.size();
+    objects_.resize(index + count);
+    count_ = objects_.size();
+    for (std::size_t i = 0; i < count; ++i) objects_[index + i] = first + i;
+    return static_cast<std::uint32_t>(index);
+  }
   void remove(std::uint32_t index) {
     HAWSER_ASSERT(index < objects_.size() && objects_[index] != nullptr);
     objects_[index] = nullptr;

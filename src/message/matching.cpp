@@ -18,6 +18,15 @@ std::int64_t memory_of(const Message& message) {
       message.header.kind == MessageHeader::Kind::rendezvous || message.heap_payload == nullptr;
   return elsewhere ? 0 : message.size;
 }
+
+// In a queue whose first message does not fit.
+template <class Queue>
+[[gnu::noinline]] Message* search_messages(Queue& queue, std::int32_t tag) {
+  if (tag != any_tag) return queue.first_of(tag);
+  Message* message = queue.front();
+  while (message != nullptr && message->header.tag < 0) message = queue.next(message);
+  return message;
+}
 }  // namespace
 
 Matching::Matching() : table_(first_table_size, nullptr), shift_(first_shift) {
@@ -123,21 +132,20 @@ MessageRequest* Matching::search_posted(Bin& bin, std::int32_t tag) {
 }
 
 Message* Matching::find(Bin& bin, std::int32_t tag) {
-  const auto first_in = [tag](auto& queue) {
-    if (tag != any_tag) return queue.first_of(tag);
-    Message* message = queue.front();
-    while (message != nullptr && !tag_fits(tag, message->header.tag)) message = queue.next(message);
-    return message;
-  };
-  return &bin == bin.all ? first_in(bin.arrivals) : first_in(bin.messages);
+  const bool all = &bin == bin.all;
+  Message* const first = all ? bin.arrivals.front() : bin.messages.front();
+  if (first == nullptr || tag_fits(tag, first->header.tag)) return first;
+  return all ? search_messages(bin.arrivals, tag) : search_messages(bin.messages, tag);
 }
 
 Message* Matching::take_message(Bin& bin, const MessageRequest& receive) {
   Message* const message = find(bin, receive.tag);
-  if (message != nullptr)
-    remove(*message);
-  else
+  if (message == nullptr) {
     wildcards_ += &bin == bin.all;
+    return nullptr;
+  }
+  remove(*message);
+  last_ = &bin;  // the next receive is likely to be for the same source, or for any again
   return message;
 }
 

@@ -23,23 +23,24 @@ class Message final : public Completion {
   // Payloads up to this size lie in the object, larger ones on the heap.
   static constexpr std::int64_t inline_bytes = 64;
 
+  // A small message needs nothing behind the first bytes of inline_payload, which saves cache lines.
   ListLink by_source;   // among those of one (context, source)
   ListLink by_arrival;  // among those of one context
   MessageHeader header;
   ProcessIndex process = 0;
-  ListLink tag_by_source;  // among those of its tag in the same two, where they are long queues
-  ListLink tag_by_arrival;
   bool dropped = false;                 // nobody wants it; given back when it is here
   std::uint32_t handle = 0;             // number in the process's object table; used by binding/ only
   std::int64_t size = 0;                // bytes of the message
   std::int64_t charged = 0;             // in its sender's UnexpectedMemory
-  ExposeToken token;                    // rendezvous only
   PointToPoint* arriving = nullptr;     // eager in pieces: the channel still writes into the payload, for it
   MessageRequest* self_send = nullptr;  // a send to the process itself whose bytes are still at their place
   MessageRequest* receiver = nullptr;   // matched while pieces were still coming
   Ref<Counted> communicator;            // kept alive while a matched probe holds the message
-  std::byte inline_payload[inline_bytes];
   std::unique_ptr<std::byte[]> heap_payload;
+  std::byte inline_payload[inline_bytes];
+  ExposeToken token;        // rendezvous only
+  ListLink tag_by_source;   // in by_source, among those of its tag; used while the queue is long
+  ListLink tag_by_arrival;  // same in by_arrival
 
   // All pieces are here.
   void on_complete(Result<> result) override;

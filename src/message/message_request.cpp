@@ -41,10 +41,10 @@ void RequestPool::make_chunk() {
   for (std::size_t i = 0; i < chunk_size; ++i) {
     MessageRequest& request = *std::construct_at(chunk + i, owner_);
     request.valid = false;
-    table_.number_of(request);
     // The first of the chunk is taken first, so that neighbours in time are neighbours in memory.
     request.next_free = i + 1 < chunk_size ? chunk + i + 1 : nullptr;
   }
+  table_.enter_array(chunk, chunk_size);
   free_ = chunk;
 }
 

@@ -17,6 +17,12 @@ class RequestTable {
       enter(request);
     return request.handle;
   }
+  // Numbers for an array of requests that have none.
+  template <class AnyRequest>
+  void enter_array(AnyRequest* first, std::size_t count) {
+    const std::uint32_t number = table_.add_array(first, count);
+    for (std::size_t i = 0; i < count; ++i) first[i].handle = number + static_cast<std::uint32_t>(i);
+  }
   // Null when no request that the user may name has this number.
   Request* find(std::uint64_t number) const {
     Request* request = table_.find(number);
