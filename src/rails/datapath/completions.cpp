@@ -88,7 +88,7 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   if (counts_as_packet(*entry)) {
     if (completion.id == rail.traffic.timed) {
       rail.traffic.timed = RailTraffic::none_timed;
-      subchannel.peer.paths().on_packet_timed(subchannel, context_.now - entry->posted);
+      subchannel.peer.paths().on_packet_timed(subchannel, *entry, before);
     }
     subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
                                            context_.now);

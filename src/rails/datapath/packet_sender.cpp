@@ -49,10 +49,11 @@ rdma::SendRequest PacketSender::request(const Subchannel& subchannel, const Work
 bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
   const rdma::SendRequest request = make_request(subchannel, entry, fenced);
   RailTraffic& traffic = subchannel.rail.traffic;
-  const bool timed = belongs_to_long(entry.packet_kind) && traffic.timed == RailTraffic::none_timed;
-  if (timed) {
+  if ((belongs_to_long(entry.packet_kind) || entry.bytes >= subchannel.traffic.timed_from) &&
+      traffic.timed == RailTraffic::none_timed) {
     read_clock(context_);
     traffic.timed = entry.work_id();
+    entry.before.queued = traffic.bytes_ahead(subchannel.traffic.packet_bytes, context_.now);
   }
   entry.posted = context_.now;
   entry.watched = 0;

@@ -69,6 +69,14 @@ struct RailTraffic {
     packets_until = std::max(packets_until, now) + static_cast<Nanoseconds>(bytes * ns_per_byte);
   }
 
+  // What a packet that is posted now has before it, of which so many bytes are packets of its own subchannel.
+  std::int64_t bytes_ahead(std::int64_t own_packets, Nanoseconds now) const {
+    const bool busy = packets_until > now && ns_per_byte > 0;
+    const auto packets =
+        busy ? static_cast<std::int64_t>(static_cast<double>(packets_until - now) / ns_per_byte) : 0;
+    return bytes_queued + std::max(own_packets, packets);
+  }
+
   // Whether the clock is to be read in each pass.
   bool timing() const { return bytes_queued > 0 || timed != none_timed; }
 

@@ -72,11 +72,12 @@ struct SubchannelTraffic {
   }
 
   EntryList in_flight;
-  std::int32_t outstanding = 0;   // requests; a stripe that is written counts two
-  std::int32_t reads = 0;         // of these
-  std::int64_t bytes_queued = 0;  // of stripes
-  std::int64_t bytes_read = 0;    // of these, such as are read
-  std::int64_t packet_bytes = 0;  // of packets under way
+  std::int32_t outstanding = 0;           // requests; a stripe that is written counts two
+  std::int32_t reads = 0;                 // of these
+  std::int64_t bytes_queued = 0;          // of stripes
+  std::int64_t bytes_read = 0;            // of these, such as are read
+  std::int64_t packet_bytes = 0;          // of packets under way
+  std::uint32_t timed_from = UINT32_MAX;  // PacketTimes::timed_from(), if there are several rails
   CongestionWindow stripe_flow;
   CongestionWindow packet_flow;
   std::uint32_t sent = 0;      // packets posted in this generation

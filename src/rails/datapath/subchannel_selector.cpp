@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "base/assert.h"
@@ -13,6 +14,10 @@ namespace {
 // A packet that waits so long behind so much to the same peer is one of many.
 constexpr Nanoseconds long_wait = 10 * microsecond;
 constexpr std::int64_t many_bytes = 8192;
+constexpr std::int64_t short_stripe = 16384;
+constexpr double nearly_alike = 0.55, as_nominal = 0.8;
+// After so many packets it is looked at again what the rails of a peer are worth.
+constexpr std::int32_t longest_hold = 1024;
 
 Load load_of(const WorkEntry& stripe) {
   return stripe.kind == WorkEntry::Kind::read ? Load::read : Load::written;
@@ -46,6 +51,11 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
   view.engine = place.engine;
   view.nominal = static_cast<double>(place.bytes_per_second);
   weights_.add(place.bytes_per_second);
+  packet_times_.emplace_back();
+  rails_ = rails_ || place.pair > 0;
+  if (rails_) weights_.trust_first();
+  for (Subchannel& each : subchannels_)
+    if (rails_) each.traffic.timed_from = packet_times_[each.index].timed_from();
   at_once_ += !place.on_demand;
   several_ = policy_->prefers() && (several_ || place.paths * context_.ways.engines > 1);
   restless_ = several_;
@@ -97,12 +107,13 @@ void SubchannelSelector::make_spreads() {
 }
 
 void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry) {
-  const PollTimes& polling = subchannel.rail.polling;
-  weights_.on_stripe_done(subchannel.index, entry.size, entry.before.queued, entry.posted, context_.now,
-                          polling.polled_before());
-  if (!several()) return;
   // Who waits is there as soon as something is done, or as soon as it has a core.
-  const Nanoseconds not_before = context_.waited ? context_.now : polling.polled_before();
+  const Nanoseconds polled_before = subchannel.rail.polling.polled_before();
+  const Nanoseconds not_before = context_.waited ? context_.now : polled_before;
+  // A short one is over before a process that slept looks again, so nothing else would tell of a slow rail.
+  weights_.on_stripe_done(subchannel.index, entry.size, entry.before.queued, entry.posted, context_.now,
+                          rails_ && entry.size <= short_stripe ? not_before : polled_before);
+  if (!several()) return;
   RailTraffic& traffic = subchannel.rail.traffic;
   PathSpread& spread = spread_of(subchannel);
   spread.on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now,
@@ -110,6 +121,44 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
                  traffic.spread);
   restless_ = spread.restless();
   look_for_wanted();
+}
+
+// Engines of a path share it, and what is known of one holds for all.
+PacketTimes& SubchannelSelector::times_of(const Subchannel& subchannel) {
+  const SubchannelPlace& place = subchannel.place;
+  if (place.engine != 0)
+    for (const Subchannel& first : subchannels_)
+      if (first.place.engine == 0 && first.place.pair == place.pair && first.place.path == place.path)
+        return packet_times_[first.index];
+  return packet_times_[subchannel.index];
+}
+
+// What packets that were timed say of it; infinity: no more than the port does. Traffic the other way makes
+// some of them late, so rails that are nearly as fast count as alike.
+double SubchannelSelector::timed_rate(const Subchannel& subchannel, double fastest) {
+  if (!rails_) return INFINITY;
+  const double nominal = views_[subchannel.index].nominal;
+  const double own = times_of(subchannel).rate(nominal);
+  const double rate = own < nearly_alike * fastest ? own : fastest;
+  return rate < as_nominal * nominal ? rate : INFINITY;
+}
+
+void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry& entry,
+                                         Nanoseconds not_before) {
+  if (several() && belongs_to_long(entry.packet_kind))
+    spread_of(subchannel).on_packet(context_.now - entry.posted);
+  if (!rails_) return;
+  const Nanoseconds least = (context_.waited ? context_.now : not_before) - entry.posted;
+  PacketTimes& times = times_of(subchannel);
+  Nanoseconds latency = 0;
+  for (const PacketTimes& each : packet_times_)
+    if (each.latency() > 0 && (latency == 0 || each.latency() < latency)) latency = each.latency();
+  const double nominal = views_[subchannel.index].nominal, before = times.rate(nominal);
+  times.on_done({entry.bytes, entry.before.queued, least, context_.now - entry.posted}, nominal, latency,
+                context_.now);
+  subchannel.traffic.timed_from = times.timed_from();
+  weights_.on_packet_done(subchannel.index, entry.bytes, context_.now - entry.posted);
+  if (times.rate(nominal) != before) choice_.subchannel = nullptr;
 }
 
 void SubchannelSelector::look_for_wanted() {
@@ -150,6 +199,10 @@ bool SubchannelSelector::reads() const {
 
 std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load load) {
   const bool avoids = suspected_ > 0 && suspected_ < ready_;
+  double fastest = 0;  // of packets that were timed
+  for (const Subchannel& subchannel : subchannels_)
+    if (rails_ && subchannel.in_service())
+      fastest = std::max(fastest, times_of(subchannel).rate(views_[subchannel.index].nominal));
   for (Subchannel& subchannel : subchannels_) {
     SubchannelView& view = views_[subchannel.index];
     view.usable = subchannel.in_service() && subchannel.room_for(requests, depth_) &&
@@ -161,9 +214,12 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
     const WorkEntry* const oldest = subchannel.traffic.in_flight.front();
     view.bytes_queued = subchannel.rail.traffic.queued().of(load);
     view.bytes_on_it = subchannel.traffic.queued().of(load);
-    view.packet_rate = static_cast<double>(second) /
-                       static_cast<double>(subchannel.traffic.packet_flow.ns_per_byte(context_.now));
-    view.packet_wait = std::max<Nanoseconds>(packet_wait(subchannel), 0);
+    const double timed = timed_rate(subchannel, fastest);
+    view.packet_rate =
+        std::min(timed, static_cast<double>(second) /
+                            static_cast<double>(subchannel.traffic.packet_flow.ns_per_byte(context_.now)));
+    const double behind = static_cast<double>(view.packets_on_it) / timed * static_cast<double>(second);
+    view.packet_wait = std::max({packet_wait(subchannel), static_cast<Nanoseconds>(behind), Nanoseconds{0}});
     if (oldest != nullptr && !counts_as_packet(*oldest) && !subchannel.rail.polling.may_have_backlog()) {
       const Nanoseconds polled = subchannel.rail.polling.polled();
       view.bytes_per_second = weights_.weight(subchannel.index, oldest->size, oldest->posted, polled);
@@ -189,13 +245,32 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
   keep_to_engines(usable);
   const int chosen = policy_->choose(bytes, traffic, usable);
   if (chosen < 0) return nullptr;
+  if (Subchannel* const other = rails_ ? on_trial(bytes, usable) : nullptr; other != nullptr) return other;
   Subchannel& subchannel = subchannels_[static_cast<std::size_t>(chosen)];
   // Others that have no room now would be the choice as soon as they have.
   if (count == ready_ - (suspected_ < ready_ ? suspected_ : 0))
     choice_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(), traffic};
-  --choice_.hold.packets;
+  choice_.hold.packets = std::min(choice_.hold.packets, longest_hold) - 1;
+  if (rails_) {
+    PacketTimes& times = times_of(subchannel);
+    times.look(context_.now);
+    subchannel.traffic.timed_from = times.timed_from();
+  }
   if (judges_engines()) note_packet(subchannel);
   return &subchannel;
+}
+
+// One that was slow when it was used last, and is idle; null: there is none.
+Subchannel* SubchannelSelector::on_trial(std::int64_t bytes, std::span<const SubchannelView> usable) {
+  for (Subchannel& each : subchannels_) {
+    const SubchannelView& view = usable[each.index];
+    PacketTimes& times = times_of(each);
+    if (!view.usable || view.requests_queued > 0 || !times.wants_trial(bytes, context_.now)) continue;
+    times.begin_trial(context_.now);
+    each.traffic.timed_from = times.timed_from();
+    return &each;
+  }
+  return nullptr;
 }
 
 // Other processes of the node use the other engines, and who has two connections of a port gets more of it,

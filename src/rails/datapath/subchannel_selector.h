@@ -14,6 +14,7 @@
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/subchannel.h"
 #include "rails/decision/packet_engines.h"
+#include "rails/decision/packet_times.h"
 #include "rails/decision/path_spread.h"
 #include "rails/decision/path_weights.h"
 #include "rails/policy/scheduling_policy.h"
@@ -62,9 +63,8 @@ class SubchannelSelector {
           spread_of(subchannel)
               .on_posted(entry.size, subchannel.rail.traffic.bytes_queued, context_.now, movable);
   }
-  void on_packet_timed(const Subchannel& subchannel, Nanoseconds time) {
-    if (several()) spread_of(subchannel).on_packet(time);
-  }
+  // A packet that was timed was done, and was not yet then.
+  void on_packet_timed(Subchannel& subchannel, const WorkEntry& entry, Nanoseconds not_before);
   void on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry);
   // While packets wait for each other, each that is done is to be told, and when it was not done yet. True:
   // more connections are wanted.
@@ -127,7 +127,10 @@ class SubchannelSelector {
     return std::max(subchannel.rail.traffic.packets_until - context_.now,
                     traffic.packet_flow.wait(traffic.packet_bytes, context_.now));
   }
+  PacketTimes& times_of(const Subchannel& subchannel);
+  double timed_rate(const Subchannel& subchannel, double fastest);
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
+  Subchannel* on_trial(std::int64_t bytes, std::span<const SubchannelView> usable);
   bool judges_engines() const;
   void keep_to_engines(std::span<SubchannelView> usable) const;
   void note_packet(const Subchannel& subchannel);
@@ -149,12 +152,14 @@ class SubchannelSelector {
   std::deque<Subchannel>& subchannels_;
   std::unique_ptr<SchedulingPolicy> policy_;
   PathWeights weights_;
+  std::vector<PacketTimes> packet_times_;  // by subchannel
   std::vector<PathSpread> spreads_;  // by pair of rails; none if not several() or before the first stripe
   std::unique_ptr<PacketEngines>
       packet_engines_;  // null: packets had not to wait, or it is not for us to say
   std::vector<SubchannelView> views_;
   std::int32_t at_once_ = 0;
   bool several_ = false;
+  bool rails_ = false;  // more than one
   bool restless_ = false;
   bool wants_more_ = false;
   int ready_ = 0;

@@ -73,6 +73,16 @@ void PathWeights::on_stripe_done(std::uint16_t subchannel, std::int64_t bytes, s
   plan_probe(path, now);
 }
 
+void PathWeights::on_packet_done(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds time) {
+  Path& path = paths_[subchannel];
+  if (path.failed || path.recovering || time <= 0) return;
+  const double least = std::min(rate(bytes, time), path.nominal);
+  if (path.estimate >= least) return;
+  path.estimate = least;
+  ++changes_;
+  judge(path);
+}
+
 void PathWeights::take_sample(Path& path, Nanoseconds done_low, Nanoseconds now) {
   const Nanoseconds longest = now - path.group_start_low;
   const Nanoseconds shortest = done_low - path.group_start_high - settings_.latency;
@@ -91,7 +101,9 @@ void PathWeights::take_sample(Path& path, Nanoseconds done_low, Nanoseconds now)
     if (path.recovering) path.estimate = std::min(path.estimate, 2 * path.group_base);
   } else if (path.group_base > upper) {
     const auto time = static_cast<double>(longest);
-    const double alpha = std::max(alpha_down, time / (time + static_cast<double>(settings_.memory)));
+    // What a port says was not measured.
+    const double least = path.measured || !trusts_first_ ? alpha_down : 1;
+    const double alpha = std::max(least, time / (time + static_cast<double>(settings_.memory)));
     path.estimate += alpha * (upper - path.group_base);
     path.recovering = false;
   } else if (upper < 2 * lower) {

@@ -48,6 +48,8 @@ class PathWeights {
   // one. The settings outlive this.
   explicit PathWeights(const std::vector<std::int64_t>& nominal = {},
                        const WeightSettings& settings = usual_weights);
+  // From now on the first sample of a path counts for all: it is compared with those of other ports.
+  void trust_first() { trusts_first_ = true; }
   // One more.
   void add(std::int64_t nominal);
 
@@ -56,6 +58,8 @@ class PathWeights {
   // subchannel when it was posted. Calls for one subchannel come in the order of completion.
   void on_stripe_done(std::uint16_t subchannel, std::int64_t bytes, std::int64_t queued_before,
                       Nanoseconds posted, Nanoseconds now, Nanoseconds polled_before = -1);
+  // A packet took at most so long: so fast the path is at least.
+  void on_packet_done(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds time);
   // The path failed: nothing is known of it until on_recovered.
   void on_failed(std::uint16_t subchannel);
   // It works again: a small weight that grows as measurement confirms.
@@ -117,6 +121,7 @@ class PathWeights {
   std::vector<Path> paths_;
   std::vector<double> ratios_;  // scratch
   std::uint32_t changes_ = 0;
+  bool trusts_first_ = false;
 
  public:
   static constexpr std::size_t bytes_per_path = sizeof(Path) + sizeof(double);

@@ -272,13 +272,18 @@ bool none_under_way(std::span<const SubchannelView> views) {
                      [](const SubchannelView& v) { return v.packets_on_it == 0; });
 }
 
-// When a packet would have arrived, but for those that wait already.
-double arrival(std::int64_t bytes, const SubchannelView& view, double fastest) {
+double queue_ns(const SubchannelView& view) {
+  return static_cast<double>(view.bytes_queued) / rate_of_stripes(view) * ns_per_second;
+}
+
+// When a packet would have arrived if nothing were ahead of it.
+double way_ns(std::int64_t bytes, const SubchannelView& view, double fastest) {
   const double rate = rate_of_packets(view);
-  double done = static_cast<double>(view.latency) + static_cast<double>(bytes) / rate * ns_per_second +
-                static_cast<double>(view.bytes_queued) / rate_of_stripes(view) * ns_per_second;
-  // Only the primary network has a short way from post to arrival (V07 10.2.2).
-  if (rate < fastest / 2) done += 5 * worth_changing_ns;
+  const double moving = static_cast<double>(bytes) / rate * ns_per_second;
+  double done = static_cast<double>(view.latency) + moving;
+  // Only the primary network has a short way from post to arrival (V07 10.2.2). Where packets were timed it
+  // is known, but not what else is ahead there.
+  if (rate < fastest / 2) done += std::isinf(view.packet_rate) ? 5 * worth_changing_ns : moving;
   if (!view.preferred) done += 1;
   return done;
 }
@@ -301,7 +306,7 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
     const std::size_t index = (first + i) % views.size();
     const SubchannelView& view = views[index];
     if (!view.usable) continue;
-    double done = arrival(bytes, view, fastest);
+    double done = way_ns(bytes, view, fastest) + queue_ns(view);
     if (!begins) done += static_cast<double>(view.packet_wait);
     if (static_cast<int>(index) == stay) stay_ns = done;
     if (done + (best >= 0 ? margin : 0) >= best_ns) continue;
@@ -312,11 +317,14 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
   const auto wait = [views](int i) {
     return static_cast<double>(views[static_cast<std::size_t>(i)].packet_wait);
   };
-  const bool leaves =
-      !(stay_ns <= best_ns + worth_changing_ns) || (alone_ && wait(stay) > wait(best) + worth_waiting_ns);
+  const auto way = [&](int i) { return way_ns(bytes, views[static_cast<std::size_t>(i)], fastest); };
+  // It does not stay on a slower rail for the sake of order.
+  const bool slower = stay_ns < INFINITY && stay_ns > best_ns && way(stay) > way(best) + worth_waiting_ns;
+  const bool leaves = !(stay_ns <= best_ns + worth_changing_ns) || slower ||
+                      (alone_ && wait(stay) > wait(best) + worth_waiting_ns);
   last_ = leaves ? best : stay;
   if (!spreads_) sticky_ = last_;
-  if (alone_ && stay_ns == INFINITY) home_ = last_;
+  if (alone_ && (stay_ns == INFINITY || slower)) home_ = last_;
   return last_;
 }
 
@@ -336,8 +344,9 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
   constexpr std::int64_t usual_packet = 8192;
   for (const std::int64_t most : {std::max(bytes, usual_packet), bytes}) {
     const auto size = static_cast<double>(most);
-    const double slack = worth_changing_ns - most_wait + shortest + size / best -
-                         static_cast<double>(view.latency) - size / rate;
+    const double later = static_cast<double>(view.latency) + size / rate - shortest - size / best;
+    if (std::max(later, static_cast<double>(view.latency) - shortest) > worth_waiting_ns) continue;
+    const double slack = worth_changing_ns - most_wait - later;
     const double queued = std::min(slack * rate_of_stripes(view) / ns_per_second, 1e15);
     if (queued >= static_cast<double>(view.bytes_queued))
       return {.packets = any_packets,

@@ -1,0 +1,82 @@
+#include "rails/decision/packet_times.h"
+
+#include <algorithm>
+
+namespace hawser {
+namespace {
+
+// Up to so many bytes a packet tells of the latency.
+constexpr std::uint32_t small_bytes = 128;
+// So many are timed first; then one now and then.
+constexpr std::uint8_t first_small = 4, first_packets = 24;
+constexpr Nanoseconds pause = 10 * millisecond;
+// The fastest of so many says how fast a path is.
+constexpr std::uint8_t telling_samples = 3;
+// What is not known of the latency.
+constexpr Nanoseconds longest_latency = 20 * microsecond, jitter = 500;
+// A time is a sample if it is known to this part.
+constexpr Nanoseconds sharpness = 4;
+// So much below the port's rate it is worth while to look whether it still is.
+constexpr float as_nominal = 0.8F;
+// And so much below what is known one says something else.
+constexpr float as_known = 0.8F;
+constexpr float much_slower = 0.2F;
+constexpr Nanoseconds first_trial = 50 * millisecond, longest_trial = 500 * millisecond;
+
+}  // namespace
+
+void PacketTimes::on_done(const TimedPacket& packet, double nominal, Nanoseconds latency, Nanoseconds now) {
+  const bool sharp = (packet.most - packet.least) * sharpness <= packet.most;
+  note_latency(packet, sharp);
+  if (sharp && packet.bytes >= telling_bytes)
+    note_rate(packet, static_cast<float>(nominal), latency, now);
+  else
+    in_doubt_ = false;
+  plan_look(now);
+}
+
+// It rises slowly, for it may have become longer.
+void PacketTimes::note_latency(const TimedPacket& packet, bool sharp) {
+  const bool small = packet.bytes <= small_bytes;
+  small_ += small && small_ < first_small;
+  const auto time = static_cast<std::int32_t>(std::min(packet.most, longest_latency));
+  if (time < latency_ || latency_ == 0)
+    latency_ = time;
+  else if (small && sharp)
+    latency_ += (time - latency_) / 256;
+}
+
+void PacketTimes::note_rate(const TimedPacket& packet, float nominal, Nanoseconds latency, Nanoseconds now) {
+  const Nanoseconds idle = latency == 0 ? longest_latency : latency + latency / 4 + jitter;
+  const Nanoseconds time = packet.least - idle;
+  const float known = std::min(rate_, nominal);
+  const auto moved = static_cast<float>(packet.ahead + packet.bytes);
+  const float sample =
+      time <= 0 ? nominal : std::min(moved / static_cast<float>(time) * static_cast<float>(second), nominal);
+  // Who is behind others may be late for another reason.
+  in_doubt_ = false;
+  if (packet.ahead > 0 && sample > much_slower * nominal) return;
+  fastest_ = std::max(fastest_, sample);
+  in_doubt_ = sample < as_known * known;
+  rate_ = std::max(known, fastest_);
+  if (++samples_ >= telling_samples) {
+    rate_ = fastest_;
+    samples_ = 0;
+    fastest_ = 0;
+  }
+  slow_ = rate_ < as_nominal * nominal;
+  trial_pause_ = rate_ > known ? first_trial : std::clamp(2 * trial_pause_, first_trial, longest_trial);
+  next_trial_ = now + trial_pause_;
+}
+
+void PacketTimes::plan_look(Nanoseconds now) {
+  if (all_ < first_packets) {
+    ++all_;
+    timed_from_ = small_ < first_small ? 0 : telling_bytes;
+  } else if (!in_doubt_) {
+    timed_from_ = never_timed;
+    next_look_ = now + pause;
+  }
+}
+
+}  // namespace hawser

@@ -1,0 +1,71 @@
+// PacketTimes: what single packets tell of a subchannel, where no stripe does: how long a small one takes
+// there and back, and from that and from how long larger ones take, how fast the subchannel is. Ports say a
+// standard rate, and the network behind them may be slower. So of two rails that look alike one may be much
+// slower, and small messages that began there would stay there.
+//
+// Whatever else is on the way makes a packet late, nothing makes it early. So the shortest times count: the
+// fastest of a few packets says how fast the subchannel is.
+//
+// The clock is read for a packet that is timed. So few are: the first small ones, the first larger ones, and
+// later one now and then.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "base/time.h"
+
+namespace hawser {
+
+// A packet that was found done.
+struct TimedPacket {
+  std::uint32_t bytes = 0;
+  std::int64_t ahead = 0;           // bytes that were ahead of it when it was posted
+  Nanoseconds least = 0, most = 0;  // it took between these
+};
+
+class PacketTimes {
+ public:
+  // Packets of so many bytes are to be timed.
+  std::uint32_t timed_from() const { return timed_from_; }
+  // `nominal`: of the port, bytes per second. `latency`: the least of all subchannels to the same peer; on
+  // this one perhaps nothing was seen that tells.
+  void on_done(const TimedPacket& packet, double nominal, Nanoseconds latency, Nanoseconds now);
+  // Packets go that way, and have for a while: one of them is to be timed.
+  void look(Nanoseconds now) {
+    if (timed_from_ == never_timed && now >= next_look_) timed_from_ = telling_bytes;
+  }
+  // The subchannel was slow, and no packet told of it for some time: one of so many bytes should try it.
+  bool wants_trial(std::int64_t bytes, Nanoseconds now) const {
+    return slow_ && now >= next_trial_ && bytes >= telling_bytes;
+  }
+  void begin_trial(Nanoseconds now) {
+    next_trial_ = now + trial_pause_;
+    timed_from_ = telling_bytes;
+  }
+
+  // There and back of a packet of no length; 0: not known.
+  Nanoseconds latency() const { return latency_; }
+  // Bytes per second; as the port says, where nothing is known.
+  double rate(double nominal) const { return std::min(nominal, static_cast<double>(rate_)); }
+
+ private:
+  static constexpr std::uint32_t telling_bytes = 300, never_timed = UINT32_MAX;
+  void note_latency(const TimedPacket& packet, bool sharp);
+  void note_rate(const TimedPacket& packet, float nominal, Nanoseconds latency, Nanoseconds now);
+  void plan_look(Nanoseconds now);
+
+  float rate_ = std::numeric_limits<float>::infinity();
+  float fastest_ = 0;  // of the samples since the rate was judged
+  std::int32_t latency_ = 0;
+  std::uint32_t timed_from_ = 0;
+  std::uint8_t small_ = 0, all_ = 0;  // packets, up to those that are wanted first
+  std::uint8_t samples_ = 0;          // since the rate was judged
+  bool slow_ = false;
+  bool in_doubt_ = true;  // the last sample says something else
+  Nanoseconds trial_pause_ = 0;
+  Nanoseconds next_look_ = 0, next_trial_ = 0;
+};
+
+}  // namespace hawser

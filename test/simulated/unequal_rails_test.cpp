@@ -1,0 +1,111 @@
+// Two rails of which one is much slower, though both ports say the same rate: no message may take longer than
+// over the fast one alone. In virtual time.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "testbed/simulator/simulation.h"
+
+namespace hawser {
+namespace {
+
+using Round = void (*)(int rank, int ranks, int bytes, std::vector<char>& out, std::vector<char>& in);
+
+void ping_pong(int rank, int, int bytes, std::vector<char>& out, std::vector<char>& in) {
+  const auto send = [&] { MPI_Send(out.data(), bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD); };
+  if (rank == 0) send();
+  MPI_Recv(in.data(), bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) send();
+}
+
+void window(int rank, int, int bytes, std::vector<char>& out, std::vector<char>& in) {
+  std::vector<MPI_Request> requests(16);
+  for (MPI_Request& request : requests)
+    rank == 0 ? MPI_Isend(out.data(), bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request)
+              : MPI_Irecv(in.data(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
+  MPI_Waitall(16, requests.data(), MPI_STATUSES_IGNORE);
+  char done = 0;
+  rank == 0 ? MPI_Recv(&done, 1, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE)
+            : MPI_Send(&done, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+}
+
+void all_to_all(int, int, int bytes, std::vector<char>& out, std::vector<char>& in) {
+  MPI_Alltoall(out.data(), bytes, MPI_BYTE, in.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+struct Case {
+  const char* name;
+  Round round;
+  int ranks;
+};
+
+// Time of a round in microseconds; one rate for each rail, in MB/s.
+double time_of(const Case& which, const std::vector<int>& rates, int bytes) {
+  SimulationOptions options{.ranks = which.ranks};
+  const int rails = static_cast<int>(rates.size());
+  options.fabric = FabricOptions{.topology = rails > 1 ? "two-switch" : "single-switch", .rails = rails};
+  std::string& parameters = options.fabric->parameters;
+  parameters = "chunk 4K link-rate " + std::to_string(rates[0]) + "MB/s link-latency 1us\n";
+  for (int host = 0; host < which.ranks; ++host)
+    for (int rail = 0; rail < rails; ++rail)
+      parameters += "link n" + std::to_string(host) + "/hw" + std::to_string(rail) + " rate " +
+                    std::to_string(rates[static_cast<std::size_t>(rail)]) + "MB/s\n";
+  options.fabric->cost.registration = 0;
+  options.fabric->cost.post = options.fabric->cost.completion = 250;
+  options.time_limit = 60 * second;
+  double time = 0;
+  const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    const auto size = static_cast<std::size_t>(bytes) * static_cast<std::size_t>(self.size());
+    std::vector<char> out(size), in(size);
+    constexpr int warm_up = 60, rounds = 40;
+    double begin = 0;
+    for (int i = 0; i < warm_up + rounds; ++i) {
+      if (i == warm_up) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        begin = MPI_Wtime();
+      }
+      which.round(self.rank(), self.size(), bytes, out, in);
+    }
+    if (self.rank() == 0) time = (MPI_Wtime() - begin) / rounds * 1e6;
+    MPI_Finalize();
+  });
+  EXPECT_TRUE(outcome.finished()) << outcome.report;
+  return time;
+}
+
+// Whichever of the two is the first.
+void expect_no_loss(const Case& which, const std::vector<int>& sizes, double most) {
+  for (const std::vector<int>& rates : {std::vector{880, 100}, {100, 880}, {400, 200}, {200, 20}})
+    for (const int bytes : sizes) {
+      const double alone = time_of(which, {*std::ranges::max_element(rates)}, bytes);
+      const double both = time_of(which, rates, bytes);
+      std::printf("%s of %d bytes, %d and %d MB/s: %.1f us, over the fast rail alone %.1f\n", which.name,
+                  bytes, rates[0], rates[1], both, alone);
+      EXPECT_LE(both, most * alone) << which.name << " of " << bytes << " bytes, " << rates[0] << " and "
+                                    << rates[1] << " MB/s";
+    }
+}
+
+TEST(UnequalRails, SinglePacketsTakeTheFastOne) {
+  expect_no_loss({"ping-pong", ping_pong, 2}, {1024, 2048, 4096}, 1.02);
+}
+
+TEST(UnequalRails, MessagesOfFewStripesAreNotHeldUpByTheSlowOne) {
+  expect_no_loss({"ping-pong", ping_pong, 2}, {8192, 16384, 32768, 65536}, 1.02);
+}
+
+TEST(UnequalRails, WindowsAreNotHeldUpByTheSlowOne) {
+  expect_no_loss({"window", window, 2}, {1024, 4096, 16384, 32768}, 1.03);
+}
+
+TEST(UnequalRails, PacketsOfCollectivesTakeTheFastOne) {
+  expect_no_loss({"all-to-all", all_to_all, 4}, {2048, 4096}, 1.02);
+}
+
+}  // namespace
+}  // namespace hawser
