@@ -250,12 +250,13 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
   // Others that have no room now would be the choice as soon as they have.
   if (count == ready_ - (suspected_ < ready_ ? suspected_ : 0))
     choice_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(), traffic};
-  choice_.hold.packets = std::min(choice_.hold.packets, longest_hold) - 1;
   if (rails_) {
+    choice_.hold.packets = std::min(choice_.hold.packets, longest_hold);
     PacketTimes& times = times_of(subchannel);
     times.look(context_.now);
     subchannel.traffic.timed_from = times.timed_from();
   }
+  --choice_.hold.packets;
   if (judges_engines()) note_packet(subchannel);
   return &subchannel;
 }

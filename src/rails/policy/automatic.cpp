@@ -317,9 +317,14 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
   const auto wait = [views](int i) {
     return static_cast<double>(views[static_cast<std::size_t>(i)].packet_wait);
   };
-  const auto way = [&](int i) { return way_ns(bytes, views[static_cast<std::size_t>(i)], fastest); };
   // It does not stay on a slower rail for the sake of order.
-  const bool slower = stay_ns < INFINITY && stay_ns > best_ns && way(stay) > way(best) + worth_waiting_ns;
+  const auto slower_than = [&](const SubchannelView& stays, const SubchannelView& other) {
+    return stays.rail != other.rail &&
+           way_ns(bytes, stays, fastest) > way_ns(bytes, other, fastest) + worth_waiting_ns;
+  };
+  const bool slower =
+      stay_ns < INFINITY && stay_ns > best_ns &&
+      slower_than(views[static_cast<std::size_t>(stay)], views[static_cast<std::size_t>(best)]);
   const bool leaves = !(stay_ns <= best_ns + worth_changing_ns) || slower ||
                       (alone_ && wait(stay) > wait(best) + worth_waiting_ns);
   last_ = leaves ? best : stay;
@@ -331,12 +336,14 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
 // While even an idle one of the fastest rail would be there no more than worth_changing_ns earlier.
 PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const SubchannelView> views) const {
   double fastest = 0, shortest = INFINITY;
-  for (const SubchannelView& view : views) {
-    if (!view.usable) continue;
-    fastest = std::max(fastest, rate_of_packets(view));
-    shortest = std::min(shortest, static_cast<double>(view.latency));
-  }
   const SubchannelView& view = views[static_cast<std::size_t>(chosen)];
+  bool one_rail = true;
+  for (const SubchannelView& each : views) {
+    if (!each.usable) continue;
+    one_rail = one_rail && each.rail == view.rail;
+    fastest = std::max(fastest, rate_of_packets(each));
+    shortest = std::min(shortest, static_cast<double>(each.latency));
+  }
   const double rate = rate_of_packets(view) / ns_per_second, best = fastest / ns_per_second;
   if (rate < best / 2) return {};
   const double most_wait = alone_ ? worth_waiting_ns : worth_changing_ns / 2;
@@ -345,7 +352,8 @@ PacketHold Automatic::hold(int chosen, std::int64_t bytes, std::span<const Subch
   for (const std::int64_t most : {std::max(bytes, usual_packet), bytes}) {
     const auto size = static_cast<double>(most);
     const double later = static_cast<double>(view.latency) + size / rate - shortest - size / best;
-    if (std::max(later, static_cast<double>(view.latency) - shortest) > worth_waiting_ns) continue;
+    if (!one_rail && std::max(later, static_cast<double>(view.latency) - shortest) > worth_waiting_ns)
+      continue;
     const double slack = worth_changing_ns - most_wait - later;
     const double queued = std::min(slack * rate_of_stripes(view) / ns_per_second, 1e15);
     if (queued >= static_cast<double>(view.bytes_queued))
