@@ -189,11 +189,9 @@ class UnlikeNetworks(Experiment):
                 f"takes {long['both, even']:.1f} ms by even striping, {long['both, round robin']:.1f} by round robin, "
                 f"{long['both']:.2f} by the default and {long['InfiniBand']:.2f} over InfiniBand alone. Adaptive striping, which "
                 f"the paper takes, carries {one['both, adaptive']} MB/s one way, less than the default.",
-                "<b>The default is worse than InfiniBand alone</b> for single messages of 16 and 32 KiB, and for 16 to 64 KiB "
-                "both ways. The paper stripes from 256 KiB on and has no such loss. Hawser takes whatever it expects to be done "
-                "first, and expects at first that both rails are alike: virtual ports report the fabric's common rate, not that "
-                "of their link, and short stripes teach the library the truth slowly. The means contain messages 41 to 60 of "
-                "each size."]
+                "<b>The default is worse than InfiniBand alone</b> for 16 to 64 KiB both ways, where both rails share a bus. "
+                "Until November 26 it was for single messages of 16 and 32 KiB as well: virtual ports report a standard rate, "
+                "not that of their link, and short stripes taught the library the truth slowly."]
 
     def today_section(self):
         styles = ("mpich", "hawser", "hawser-2")
