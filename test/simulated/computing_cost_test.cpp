@@ -268,7 +268,7 @@ class ComputingCost : public ::testing::TestWithParam<Pattern> {};
 TEST_P(ComputingCost, IsSmallAndTheGainLarge) {
   const Pattern& pattern = GetParam();
   for (const Cell& cell : cells) {
-    const std::uint64_t jobs = 3;
+    const std::uint64_t jobs = 6;
     double polling = 0, interrupts = 0;
     RailCounters counters;
     for (std::uint64_t seed = 1; seed <= jobs; ++seed) {

@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{"Ring", ring, ring_ranks}, 65536, 120}, Case{{"Ring", ring, ring_ranks}, 1 << 20},
                       Case{{"Barrier", barrier}, 1}, Case{{"AllReduce", all_reduce}, 8},
                       Case{{"AllReduce", all_reduce}, 65536}, Case{{"AllReduce", all_reduce}, 1 << 20},
-                      Case{{"AllReduceLater", all_reduce_later}, 8},
+                      Case{{"AllReduceLater", all_reduce_later}, 8, 40},
                       Case{{"AllReduceLater", all_reduce_later}, 65536, 40},
                       Case{{"AllToAll", all_to_all}, 8}, Case{{"AllToAll", all_to_all}, 65536}),
     [](const auto& each) {

@@ -52,7 +52,7 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
   view.nominal = static_cast<double>(place.bytes_per_second);
   weights_.add(place.bytes_per_second);
   packet_times_.emplace_back();
-  rails_ = rails_ || place.pair > 0;
+  rails_ = (rails_ || place.pair > 0) && place.paths == 1;
   if (rails_) weights_.trust_first();
   for (Subchannel& each : subchannels_)
     if (rails_) each.traffic.timed_from = packet_times_[each.index].timed_from();

@@ -159,7 +159,7 @@ class SubchannelSelector {
   std::vector<SubchannelView> views_;
   std::int32_t at_once_ = 0;
   bool several_ = false;
-  bool rails_ = false;  // more than one
+  bool rails_ = false;  // several, of one path each: packets and short stripes tell how fast each is
   bool restless_ = false;
   bool wants_more_ = false;
   int ready_ = 0;
