@@ -15,7 +15,7 @@ namespace {
 constexpr Nanoseconds long_wait = 10 * microsecond;
 constexpr std::int64_t many_bytes = 8192;
 constexpr std::int64_t short_stripe = 16384;
-constexpr double nearly_alike = 0.55, as_nominal = 0.8;
+constexpr double nearly_alike = 0.55, timed_as_nominal = 0.8;
 // After so many packets it is looked at again what the rails of a peer are worth.
 constexpr std::int32_t longest_hold = 1024;
 
@@ -140,7 +140,7 @@ double SubchannelSelector::timed_rate(const Subchannel& subchannel, double faste
   const double nominal = views_[subchannel.index].nominal;
   const double own = times_of(subchannel).rate(nominal);
   const double rate = own < nearly_alike * fastest ? own : fastest;
-  return rate < as_nominal * nominal ? rate : INFINITY;
+  return rate < timed_as_nominal * nominal ? rate : INFINITY;
 }
 
 void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry& entry,

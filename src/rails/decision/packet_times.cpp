@@ -13,11 +13,11 @@ constexpr Nanoseconds pause = 10 * millisecond;
 // The fastest of so many says how fast a path is.
 constexpr std::uint8_t telling_samples = 3;
 // What is not known of the latency.
-constexpr Nanoseconds longest_latency = 20 * microsecond, jitter = 500;
+constexpr Nanoseconds longest_packet_latency = 20 * microsecond, jitter = 500;
 // A time is a sample if it is known to this part.
-constexpr Nanoseconds sharpness = 4;
+constexpr Nanoseconds packet_sharpness = 4;
 // So much below the port's rate it is worth while to look whether it still is.
-constexpr float as_nominal = 0.8F;
+constexpr float packets_as_nominal = 0.8F;
 // And so much below what is known one says something else.
 constexpr float as_known = 0.8F;
 constexpr float much_slower = 0.2F;
@@ -26,7 +26,7 @@ constexpr Nanoseconds first_trial = 50 * millisecond, longest_trial = 500 * mill
 }  // namespace
 
 void PacketTimes::on_done(const TimedPacket& packet, double nominal, Nanoseconds latency, Nanoseconds now) {
-  const bool sharp = (packet.most - packet.least) * sharpness <= packet.most;
+  const bool sharp = (packet.most - packet.least) * packet_sharpness <= packet.most;
   note_latency(packet, sharp);
   if (sharp && packet.bytes >= telling_bytes)
     note_rate(packet, static_cast<float>(nominal), latency, now);
@@ -39,7 +39,7 @@ void PacketTimes::on_done(const TimedPacket& packet, double nominal, Nanoseconds
 void PacketTimes::note_latency(const TimedPacket& packet, bool sharp) {
   const bool small = packet.bytes <= small_bytes;
   small_ += small && small_ < first_small;
-  const auto time = static_cast<std::int32_t>(std::min(packet.most, longest_latency));
+  const auto time = static_cast<std::int32_t>(std::min(packet.most, longest_packet_latency));
   if (time < latency_ || latency_ == 0)
     latency_ = time;
   else if (small && sharp)
@@ -47,7 +47,7 @@ void PacketTimes::note_latency(const TimedPacket& packet, bool sharp) {
 }
 
 void PacketTimes::note_rate(const TimedPacket& packet, float nominal, Nanoseconds latency, Nanoseconds now) {
-  const Nanoseconds idle = latency == 0 ? longest_latency : latency + latency / 4 + jitter;
+  const Nanoseconds idle = latency == 0 ? longest_packet_latency : latency + latency / 4 + jitter;
   const Nanoseconds time = packet.least - idle;
   const float known = std::min(rate_, nominal);
   const auto moved = static_cast<float>(packet.ahead + packet.bytes);
@@ -64,7 +64,7 @@ void PacketTimes::note_rate(const TimedPacket& packet, float nominal, Nanosecond
     samples_ = 0;
     fastest_ = 0;
   }
-  slow_ = rate_ < as_nominal * nominal;
+  slow_ = rate_ < packets_as_nominal * nominal;
   trial_pause_ = rate_ > known ? first_trial : std::clamp(2 * trial_pause_, first_trial, longest_trial);
   next_trial_ = now + trial_pause_;
 }
