@@ -122,13 +122,15 @@ void ProcessLock::unlock_among_threads() {
 
 // A holder that locks again before the thread that it woke is there wakes nobody at its next unlock().
 void ProcessLock::wait_for_turn() {
-  constexpr int spins = 64, patience = 8;
+  // A few looks, each after twice the time: who looks all the time gets the lock in between two calls of
+  // another core's thread, with all that it protects, again and again.
+  constexpr int looks = 9, patience = 8;
   wanting_.fetch_add(1, std::memory_order_relaxed);
   bool taken = false;
-  for (int i = 0; i < spins && !taken; ++i) {
+  for (int look = 0; look < looks && !taken; ++look) {
     std::uint32_t expected = unlocked;
     taken = !held() && state_.compare_exchange_strong(expected, locked, std::memory_order_acquire);
-    __builtin_ia32_pause();
+    for (int pauses = 0; pauses < 1 << look && !taken; ++pauses) __builtin_ia32_pause();
   }
   // Taken as wanted, too: others may sleep.
   for (int woken = 0; !taken; ++woken) {

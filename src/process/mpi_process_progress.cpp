@@ -298,14 +298,13 @@ void MpiProcess::wait_for(Request& request) {
 
 // Polls for a while; then others have the lock and the core.
 void MpiProcess::poll_in_turn(WaitingThread& thread) {
-  const std::uint32_t most_passes = waiting_.passes_before_rest();
+  const std::uint32_t most_passes = waiting_.owes_turn() ? 0 : waiting_.passes_before_rest();
   for (std::uint32_t idle_passes = 0; idle_passes < most_passes; ++idle_passes) {
     if (make_progress()) idle_passes = thread.yields = thread.naps = 0;
     if (thread.request.complete) return;
     if (any_news()) [[unlikely]]
       look_for_losses();
-    // On this core another thread can only run if this one lets it.
-    if (waiting_.take_woke() || lock_.contended()) break;
+    if (lock_.contended()) break;
   }
   waiting_.list(thread);
   rest_among_threads(&thread, thread.naps);
@@ -318,6 +317,7 @@ void MpiProcess::poll_in_turn(WaitingThread& thread) {
 // times. At first the lock is given up only if someone asks for it.
 void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
   waiting_.enter();
+  bool owes_turn = waiting_.owes_turn();
   for (std::uint32_t idle_passes = 0; !done();) {
     if (make_progress()) {
       idle_passes = 0;
@@ -327,12 +327,8 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
         look_for_losses();
       ++idle_passes;
     }
-    if (waiting_.take_woke()) [[unlikely]] {
-      // On this core it can only run if this thread lets it.
-      const Unlocked unlocked(*this);
-      rest(rest_that_yields);
-    }
-    if (idle_passes >= waiting_.passes_before_rest() || lock_.contended()) {
+    if (idle_passes >= waiting_.passes_before_rest() || std::exchange(owes_turn, false) ||
+        lock_.contended()) {
       rest_among_threads(nullptr, idle_passes);
       waiting_.wake_finished();
     }
@@ -347,6 +343,7 @@ void MpiProcess::rest_among_threads(WaitingThread* thread, std::uint32_t idle_pa
   // back sooner.
   constexpr Nanoseconds long_yield = 1 * millisecond;
   const Nanoseconds begin = environment_.clock->now();
+  waiting_.note_turn();
   const bool naps =
       begin < no_yields_until_ || (thread != nullptr ? thread->tired() : idle_passes >= rest_that_sleeps);
   if (naps && thread != nullptr && waiting_.sleep(*thread, lock_)) return;

@@ -42,7 +42,7 @@ class WaitingThreads {
     if (--awake_ == 0 && !threads_.empty()) wake(*threads_.front());
   }
   // How often to find nothing before others have the core.
-  std::uint32_t passes_before_rest() const { return awake_ > 1 ? 4 : rest_that_yields; }
+  std::uint32_t passes_before_rest() const { return awake_ > 1 ? passes_of_several : rest_that_yields; }
   // Around the time without the lock, in which others may complete its request.
   void list(WaitingThread& thread) {
     threads_.push_back(&thread);
@@ -58,16 +58,24 @@ class WaitingThreads {
   static void yield(WaitingThread& thread, const ProcessLock& lock);
   // After anything that may have completed requests.
   void wake_finished();
-  // Whether the request of a listed thread was found complete since this was asked last: it wants the lock
-  // next.
-  bool take_woke() { return std::exchange(woke_, false); }
+  // At the beginning of a wait: whether a thread whose request was found complete has waited for the core
+  // while many other waits began. To give it the core for each message would cost a switch for each; see
+  // doc/process.md.
+  bool owes_turn() { return woke_ && ++waits_since_ >= most_waits; }
+  void note_turn() {
+    woke_ = false;
+    waits_since_ = 0;
+  }
   bool empty() const { return threads_.empty(); }
 
  private:
   void wake(WaitingThread& thread);
 
   IntrusiveList<WaitingThread, &WaitingThread::link> threads_;
+  static constexpr std::uint32_t passes_of_several = 32;
+  static constexpr int most_waits = 128;
   int awake_ = 0;
+  int waits_since_ = 0;
   bool woke_ = false;
 };
 
