@@ -18,8 +18,8 @@ void sleep_while(std::atomic<std::uint32_t>& word, std::uint32_t value, const ti
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
 }
 
-void wake(std::atomic<std::uint32_t>& word, int threads) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+void wake_one(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ void ProcessLock::enable() {
   slow_.fetch_or(among_threads, std::memory_order_relaxed);
   // The stand-in's rules are others from now on.
   left_.fetch_add(1, std::memory_order_release);
-  wake(left_, 1);
+  wake_one(left_);
 }
 
 void ProcessLock::lock_slowly(const char* holder) {
@@ -54,7 +54,7 @@ void ProcessLock::unlock_slowly() {
   }
   leaving_();
   left_.fetch_add(1, std::memory_order_release);
-  if (awaits_left_.load(std::memory_order_relaxed)) wake(left_, 1);
+  if (awaits_left_.load(std::memory_order_relaxed)) wake_one(left_);
   unlock();
 }
 
@@ -98,7 +98,7 @@ void ProcessLock::wait_until_left() {
 void ProcessLock::dismiss_stand_in() {
   dismissed_.store(true, std::memory_order_release);
   left_.fetch_add(1, std::memory_order_release);
-  wake(left_, 1);
+  wake_one(left_);
 }
 
 void ProcessLock::lock_among_threads() {
@@ -111,13 +111,13 @@ void ProcessLock::lock_among_threads() {
 void ProcessLock::unlock_among_threads() {
   if (heir_.load(std::memory_order_relaxed) == waiting) [[unlikely]] {
     heir_.store(given, std::memory_order_release);
-    wake(heir_, 1);
+    wake_one(heir_);
     return;
   }
   const bool wanted = state_.load(std::memory_order_relaxed) == locked_and_wanted;
   state_.store(unlocked, std::memory_order_release);
   if (wanted) [[unlikely]]
-    wake(state_, 1);
+    wake_one(state_);
 }
 
 // A holder that locks again before the thread that it woke is there wakes nobody at its next unlock().
@@ -155,12 +155,6 @@ bool ProcessLock::inherit() {
   return true;
 }
 
-void ProcessLock::give_way() {
-  unlock_among_threads();
-  yield_until_free();
-  lock_among_threads();
-}
-
 void ProcessLock::yield_until_free() const {
   constexpr int most_yields = 64;
   int yields = 0;
@@ -177,7 +171,7 @@ void ThreadEvent::wait() {
 }
 
 void ThreadEvent::set() {
-  if (state_.exchange(already_set, std::memory_order_release) == sleeping) wake(state_, 1);
+  if (state_.exchange(already_set, std::memory_order_release) == sleeping) wake_one(state_);
 }
 
 ThreadIdentity current_thread() {

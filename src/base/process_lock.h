@@ -5,7 +5,7 @@
 // are more threads than cores, a lock that is handed to a sleeping thread is used by nobody until that thread
 // gets a core (with a ticket lock, 25 threads were 40 times slower). To be fair nevertheless, a thread that
 // was woken several times without getting the lock is handed it by the next one that unlocks. A thread that
-// holds the lock in a loop and finds others waiting calls give_way().
+// holds the lock in a loop and finds others waiting unlocks and calls yield_until_free().
 //
 // A stand-in is a thread of the library that does what others wait for while the program computes. The
 // program's threads pay one store for it, at unlock(): the stand-in says that it wants the lock, has a
@@ -43,7 +43,6 @@ class ProcessLock {
   }
   // Who took the lock last, while it is held; else null, if only one thread may call MPI.
   const char* holder() const { return holder_.load(std::memory_order_relaxed); }
-  // Whether other threads sleep until they get it.
   // Without the lock, a hint: whether a thread has it.
   bool held() const { return state_.load(std::memory_order_relaxed) != unlocked; }
   // Whether other threads want it at this moment.
@@ -62,10 +61,8 @@ class ProcessLock {
   void wait_until_left();
   // Ends wait_until_left() now and later; by another thread.
   void dismiss_stand_in();
-  // For a thread that holds the lock and would take it again at once: lets one of the sleepers have it in
-  // between.
-  void give_way();
-  // Without the lock: yields the core, once at least, until the lock seems free.
+  // Without the lock, for a thread that would take it again at once: yields the core, once at least, so that
+  // another has it in between, until the lock seems free.
   void yield_until_free() const;
 
  private:

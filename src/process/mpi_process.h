@@ -222,7 +222,9 @@ class MpiProcess final : public Progress, public ToolSource {
   bool pass();
   bool move(bool as_stand_in);
   bool move_aside(int& passes);
+  void wait_for(FunctionRef<bool()> done, Request* request);
   void wait(FunctionRef<bool()> done);
+  void wait_in_turn(Request& request);
   void wait_among_threads(FunctionRef<bool()> done);
   void poll_in_turn(WaitingThread& thread);
   void rest_among_threads(WaitingThread* thread, std::uint32_t idle_passes);

@@ -225,11 +225,23 @@ std::string MpiProcess::await_cause_of_loss() {
   return known.empty() ? "" : "; " + known;
 }
 
-void MpiProcess::wait_until(FunctionRef<bool()> done) {
+void MpiProcess::wait_until(FunctionRef<bool()> done) { wait_for(done, nullptr); }
+
+void MpiProcess::wait_for(Request& request) {
+  wait_for([&request] { return request.complete; }, &request);
+}
+
+// `request`: what is waited for, if it is a request.
+void MpiProcess::wait_for(FunctionRef<bool()> done, Request* request) {
   if (survival_.any()) [[unlikely]]
     end_failed();
   if (may_stand_in_) note_awaited();
-  wait(done);
+  if (!lock_.enabled())
+    wait(done);
+  else if (request != nullptr)
+    wait_in_turn(*request);
+  else
+    wait_among_threads(done);
   if (may_stand_in_) arm_for_left_reads();
 }
 
@@ -250,7 +262,6 @@ void MpiProcess::arm_for_left_reads() {
 }
 
 void MpiProcess::wait(FunctionRef<bool()> done) {
-  if (lock_.enabled()) return wait_among_threads(done);
   Waiter& waiter = environment_.channels->waiter();
   std::uint32_t idle_passes = 0;
   while (!done()) {
@@ -284,16 +295,11 @@ void MpiProcess::poll_for_test() {
   rest(rest_that_yields);
 }
 
-void MpiProcess::wait_for(Request& request) {
-  if (!lock_.enabled()) return wait_until([&request] { return request.complete; });
-  if (survival_.any()) [[unlikely]]
-    end_failed();
-  if (may_stand_in_) note_awaited();
+void MpiProcess::wait_in_turn(Request& request) {
   WaitingThread thread(request);
   waiting_.enter();
   while (!request.complete) poll_in_turn(thread);
   waiting_.leave();
-  if (may_stand_in_) arm_for_left_reads();
 }
 
 // Polls for a while; then others have the lock and the core.
@@ -307,7 +313,7 @@ void MpiProcess::poll_in_turn(WaitingThread& thread) {
     if (lock_.contended()) break;
   }
   waiting_.list(thread);
-  rest_among_threads(&thread, thread.naps);
+  rest_among_threads(&thread, thread.tired() ? rest_that_sleeps : rest_that_yields);
   waiting_.unlist(thread);
   // Those who had the lock may have completed what other threads wait for.
   waiting_.wake_finished();
@@ -336,21 +342,19 @@ void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
   waiting_.leave();
 }
 
-// `thread`: one that waits for a request, with the number of its naps; null: one that waits for anything
-// else.
+// `thread`: one that waits for a request; null: one that waits for anything else.
 void MpiProcess::rest_among_threads(WaitingThread* thread, std::uint32_t idle_passes) {
   // Where others compute, a yield gives the core away for as long as they may keep it, and who sleeps gets it
   // back sooner.
   constexpr Nanoseconds long_yield = 1 * millisecond;
   const Nanoseconds begin = environment_.clock->now();
   waiting_.note_turn();
-  const bool naps =
-      begin < no_yields_until_ || (thread != nullptr ? thread->tired() : idle_passes >= rest_that_sleeps);
+  const bool naps = begin < no_yields_until_ || idle_passes >= rest_that_sleeps;
   if (naps && thread != nullptr && waiting_.sleep(*thread, lock_)) return;
   {
     Unlocked unlocked(*this);
     if (naps)
-      rest(thread != nullptr ? rest_that_sleeps + thread->naps++ : std::max(idle_passes, rest_that_sleeps));
+      rest(std::max(idle_passes, rest_that_sleeps) + (thread != nullptr ? thread->naps++ : 0));
     else if (thread != nullptr)
       WaitingThreads::yield(*thread, lock_);
     else
