@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/open_addressing.h"
 
 namespace hawser {
 
@@ -80,13 +81,10 @@ void Matching::remove_bin(Bin& bin) {
   const std::size_t mask = table_.size() - 1;
   std::size_t hole = place_of(bin.key);
   while (table_[hole] != &bin) hole = (hole + 1) & mask;
-  // Who came to lie behind the hole because it was taken moves up, so that searches find no gap.
-  for (std::size_t i = (hole + 1) & mask; table_[i] != nullptr; i = (i + 1) & mask) {
-    const std::size_t wanted = place_of(table_[i]->key);
-    if (((i - wanted) & mask) < ((i - hole) & mask)) continue;
-    table_[hole] = table_[i];
-    hole = i;
-  }
+  hole = close_gap(
+      hole, mask, [this](std::size_t i) { return table_[i] != nullptr; },
+      [this](std::size_t i) { return place_of(table_[i]->key); },
+      [this](std::size_t from, std::size_t to) { table_[to] = table_[from]; });
   table_[hole] = nullptr;
   bin.key = 0;
   bin.next_of_context = nullptr;

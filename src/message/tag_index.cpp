@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/open_addressing.h"
 
 namespace hawser {
 
@@ -64,14 +65,12 @@ bool TagIndex::grow() {
   return true;
 }
 
-// Who came to lie behind the hole because it was taken moves up, so that searches find no gap.
 void TagIndex::free_slot(std::size_t hole) {
-  for (std::size_t i = (hole + 1) & mask_; slots_[i].oldest != nullptr; i = (i + 1) & mask_) {
-    if (((i - place_of(slots_[i].tag)) & mask_) < ((i - hole) & mask_)) continue;
-    slots_[hole] = slots_[i];
-    hole = i;
-  }
-  slots_[hole] = {};
+  const std::size_t last = close_gap(
+      hole, mask_, [this](std::size_t i) { return slots_[i].oldest != nullptr; },
+      [this](std::size_t i) { return place_of(slots_[i].tag); },
+      [this](std::size_t from, std::size_t to) { slots_[to] = slots_[from]; });
+  slots_[last] = {};
 }
 
 }  // namespace hawser
