@@ -123,14 +123,14 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   look_for_wanted();
 }
 
-// Engines of a path share it, and what is known of one holds for all.
-PacketTimes& SubchannelSelector::times_of(const Subchannel& subchannel) {
+// Engines of a path share it, and what is known of the first holds for all. Itself where there is no first.
+const Subchannel& SubchannelSelector::first_engine_of(const Subchannel& subchannel) const {
   const SubchannelPlace& place = subchannel.place;
   if (place.engine != 0)
     for (const Subchannel& first : subchannels_)
       if (first.place.engine == 0 && first.place.pair == place.pair && first.place.path == place.path)
-        return packet_times_[first.index];
-  return packet_times_[subchannel.index];
+        return first;
+  return subchannel;
 }
 
 // What packets that were timed say of it; infinity: no more than the port does. Traffic the other way makes
@@ -365,15 +365,12 @@ void SubchannelSelector::look_at_engines() {
   if (packet_engines_->used() > before) begin_engines();
 }
 
-// What is known of the first engine of a path holds for the others: one that had to find it out would be
-// waited for.
+// One that had to find out what the first engine of its path knows would be waited for.
 void SubchannelSelector::begin_engines() {
   for (Subchannel& each : subchannels_) {
     if (each.place.engine == 0 || each.place.engine >= packet_engines_->used()) continue;
-    for (const Subchannel& first : subchannels_)
-      if (first.place.engine == 0 && first.place.path == each.place.path &&
-          first.place.pair == each.place.pair)
-        each.traffic.packet_flow.begin_as(first.traffic.packet_flow);
+    if (const Subchannel& first = first_engine_of(each); &first != &each)
+      each.traffic.packet_flow.begin_as(first.traffic.packet_flow);
   }
 }
 

@@ -127,7 +127,10 @@ class SubchannelSelector {
     return std::max(subchannel.rail.traffic.packets_until - context_.now,
                     traffic.packet_flow.wait(traffic.packet_bytes, context_.now));
   }
-  PacketTimes& times_of(const Subchannel& subchannel);
+  const Subchannel& first_engine_of(const Subchannel& subchannel) const;
+  PacketTimes& times_of(const Subchannel& subchannel) {
+    return packet_times_[first_engine_of(subchannel).index];
+  }
   double timed_rate(const Subchannel& subchannel, double fastest);
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   Subchannel* on_trial(std::int64_t bytes, std::span<const SubchannelView> usable);
