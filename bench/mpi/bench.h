@@ -54,6 +54,11 @@ int is_layout(const char* name);
 int run_threads(struct bench* bench, const char* name);
 int is_threads(const char* name);
 
+/* Whether there are 2 processes; says so if not. */
+int need_two(struct bench* bench);
+/* Where the name stands among these; `count` if nowhere. */
+int find_name(const char* const* names, int count, const char* name);
+
 /* The size to measure after this one, or 0. */
 size_t size_after(const struct options* options, size_t bytes);
 

@@ -170,11 +170,7 @@ static double ping_pong(struct bench* bench, char* memory, int count, MPI_Dataty
 
 /* Columns: bytes; pack, unpack by MPI; by hand; a ping-pong's half round trip, in us. */
 int run_layout(struct bench* bench, const char* name) {
-  if (bench->size != 2) {
-    if (bench->rank == 0)
-      fprintf(stderr, "mpibench: %s needs exactly 2 processes, not %d\n", name, bench->size);
-    return 2;
-  }
+  if (!need_two(bench)) return 2;
   const int which = which_layout(name);
   blocks = irregular(lengths, starts, most_blocks);
   int count, room, size;

@@ -78,6 +78,19 @@ void require_right(struct bench* bench, size_t wrong, size_t bytes) {
   MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
+int need_two(struct bench* bench) {
+  if (bench->size == 2) return 1;
+  if (bench->rank == 0)
+    fprintf(stderr, "mpibench: this benchmark needs exactly 2 processes, not %d\n", bench->size);
+  return 0;
+}
+
+int find_name(const char* const* names, int count, const char* name) {
+  int i = 0;
+  while (i < count && strcmp(names[i], name) != 0) ++i;
+  return i;
+}
+
 static size_t parse_bytes(const char* text, const char** end) {
   char* rest;
   size_t value = strtoull(text, &rest, 10);

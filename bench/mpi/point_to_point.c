@@ -6,13 +6,6 @@
 
 enum { tag_data = 1, tag_done = 2 };
 
-static int need_two(struct bench* bench) {
-  if (bench->size == 2) return 1;
-  if (bench->rank == 0)
-    fprintf(stderr, "mpibench: this benchmark needs exactly 2 processes, not %d\n", bench->size);
-  return 0;
-}
-
 /* Larger than all when there is none. */
 static size_t next_size(const struct options* options, size_t bytes) {
   if (options->sizes[0] == 0) return bytes == 0 ? 1 : bytes * 2;

@@ -1,7 +1,6 @@
 /* Long queues of receives and of unexpected messages, and probing. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench.h"
 
@@ -12,11 +11,7 @@ static const char* const names[] = {
     "queue_any_unexpected", "queue_unexpected", "queue_unexpected_reverse"};
 enum { probe, behind, in_order, reverse, any_unexpected, unexpected, unexpected_reverse, kinds };
 
-static int kind_of(const char* name) {
-  int kind = 0;
-  while (kind < kinds && strcmp(names[kind], name) != 0) ++kind;
-  return kind;
-}
+static int kind_of(const char* name) { return find_name(names, kinds, name); }
 
 int is_queue(const char* name) { return kind_of(name) < kinds; }
 
@@ -98,11 +93,7 @@ static double measure_unexpected(struct bench* bench, int depth, int kind) {
 }
 
 int run_queue(struct bench* bench, const char* name) {
-  if (bench->size != 2) {
-    if (bench->rank == 0)
-      fprintf(stderr, "mpibench: %s needs exactly 2 processes, not %d\n", name, bench->size);
-    return 2;
-  }
+  if (!need_two(bench)) return 2;
   const int kind = kind_of(name), depth = bench->options.window;
   MPI_Request* requests = malloc(sizeof(MPI_Request) * (size_t)depth);
   double us;

@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench.h"
 
@@ -13,9 +12,7 @@ enum kind { latency, probe, any, rate, self, allreduce, kinds };
 static enum kind kind_of(const char* name) {
   static const char* const names[kinds] = {"threads_latency", "threads_probe", "threads_any",
                                            "threads_rate",    "threads_self",  "threads_allreduce"};
-  int kind = 0;
-  while (kind < kinds && strcmp(names[kind], name) != 0) ++kind;
-  return (enum kind)kind;
+  return (enum kind)find_name(names, kinds, name);
 }
 
 int is_threads(const char* name) { return kind_of(name) < kinds; }
