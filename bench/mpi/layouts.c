@@ -36,13 +36,15 @@ static int which_layout(const char* name) {
 
 int is_layout(const char* name) { return which_layout(name) < layout_count; }
 
-/* Blocks of 2 to 9 doubles with gaps of 1 to 5. */
+/* Blocks of 2 to 9 doubles with gaps of 1 to 5, drawn so that no branch predictor learns them. */
 static int irregular(int* lengths, int* starts, int most) {
   int at = 0, count = 0;
+  unsigned drawn = 1;
   for (size_t total = 0; total < bytes_of_data && count < most; ++count) {
-    lengths[count] = 2 + count * 7 % 8;
+    drawn = drawn * 1664525u + 1013904223u;
+    lengths[count] = 2 + (int)(drawn >> 29);
     starts[count] = at;
-    at += lengths[count] + 1 + count * 3 % 5;
+    at += lengths[count] + 1 + (int)((drawn >> 16) % 5);
     total += (size_t)lengths[count] * sizeof(double);
   }
   return count;

@@ -134,6 +134,26 @@ inline void short_rows(Copier copy, std::byte* __restrict to, std::int64_t to_st
   for (std::int64_t i = 0; i < count; ++i) copy(to + i * to_stride, from + i * from_stride);
 }
 
+template <class F>
+inline void with_copier_of_pair(std::int64_t bytes, F f) {
+  if (bytes < 8) return f(TwoEnds<4>{bytes});
+  if (bytes < 16) return f(TwoEnds<8>{bytes});
+  if (bytes <= 32) return f(TwoEnds<16>{bytes});
+  return f(TwoEnds<32>{bytes});
+}
+
+template <class First, class Second>
+inline void row_pairs(First first, Second second, std::byte* __restrict to, std::int64_t to_stride,
+                      std::int64_t to_second, const std::byte* __restrict from, std::int64_t from_stride,
+                      std::int64_t from_second, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    first(to, from);
+    second(to + to_second, from + from_second);
+    to += to_stride;
+    from += from_stride;
+  }
+}
+
 template <class Copier>
 inline void gather(Copier copy, std::byte* __restrict to, const std::byte* __restrict from,
                    const std::int64_t* __restrict offsets, std::int64_t count) {
@@ -144,6 +164,21 @@ template <class Copier>
 inline void scatter(Copier copy, std::byte* __restrict to, const std::byte* __restrict from,
                     const std::int64_t* __restrict offsets, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) copy(to + offsets[i], from + i * copy.length());
+}
+
+inline void copy_run(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 64) {
+    if (bytes <= 128) return TwoEnds<64>{bytes}(to, from);
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else if (bytes >= 16) {
+    bytes >= 32 ? TwoEnds<32>{bytes}(to, from) : TwoEnds<16>{bytes}(to, from);
+  } else if (bytes >= 4) {
+    bytes >= 8 ? TwoEnds<8>{bytes}(to, from) : TwoEnds<4>{bytes}(to, from);
+  } else if (bytes >= 2) {
+    TwoEnds<2>{bytes}(to, from);
+  } else if (bytes == 1) {
+    *to = *from;
+  }
 }
 
 }  // namespace
@@ -177,6 +212,17 @@ void copy_planes(std::byte* to, Strides to_strides, const std::byte* from, Strid
   });
 }
 
+void copy_row_pairs(std::byte* to, const RowPair& to_pair, const std::byte* from, const RowPair& from_pair,
+                    const std::int64_t (&bytes)[2], std::int64_t count) {
+  with_copier_of_pair(bytes[0], [&](auto first) {
+    with_copier_of_pair(bytes[1], [&](auto second) {
+      row_pairs(first, second, to + to_pair.places[0], to_pair.stride, to_pair.places[1] - to_pair.places[0],
+                from + from_pair.places[0], from_pair.stride, from_pair.places[1] - from_pair.places[0],
+                count);
+    });
+  });
+}
+
 void gather_rows(std::byte* to, const std::byte* from, const std::int64_t* offsets, std::int64_t bytes,
                  std::int64_t count) {
   with_row_copier(bytes, [=](auto copy) { gather(copy, to, from, offsets, count); });
@@ -187,18 +233,20 @@ void scatter_rows(std::byte* to, const std::byte* from, const std::int64_t* offs
   with_row_copier(bytes, [=](auto copy) { scatter(copy, to, from, offsets, count); });
 }
 
-void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 64) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-  } else if (bytes >= 16) {
-    bytes >= 32 ? TwoEnds<32>{bytes}(to, from) : TwoEnds<16>{bytes}(to, from);
-  } else if (bytes >= 4) {
-    bytes >= 8 ? TwoEnds<8>{bytes}(to, from) : TwoEnds<4>{bytes}(to, from);
-  } else if (bytes >= 2) {
-    TwoEnds<2>{bytes}(to, from);
-  } else if (bytes == 1) {
-    *to = *from;
-  }
+void gather_runs(std::byte* __restrict to, const std::byte* __restrict from,
+                 const std::int64_t* __restrict offsets, const std::int64_t* __restrict starts,
+                 std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    copy_run(to + starts[i], from + offsets[i], starts[i + 1] - starts[i]);
 }
+
+void scatter_runs(std::byte* __restrict to, const std::byte* __restrict from,
+                  const std::int64_t* __restrict offsets, const std::int64_t* __restrict starts,
+                  std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    copy_run(to + offsets[i], from + starts[i], starts[i + 1] - starts[i]);
+}
+
+void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) { copy_run(to, from, bytes); }
 
 }  // namespace hawser

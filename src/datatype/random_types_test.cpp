@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/function_ref.h"
+#include "datatype/constructors.h"
 #include "datatype/reference_types.h"
 #include "datatype/type_packer.h"
 
@@ -125,6 +126,35 @@ TEST(RandomTypes, UnpackWhatWasPackedAndNothingElse) {
     ASSERT_EQ(copy.bytes(), wanted.bytes());
     if (HasFailure()) return;
   }
+}
+
+// Their packing has a loop for each pair of classes of lengths.
+TEST(RandomTypes, StructsOfTwoRunsOfAnyLength) {
+  constexpr std::int64_t count = 5, longest = 70, gap = 3, extent = 2 * longest + gap;
+  const PredefinedTypes types;
+  std::vector<std::byte> memory(count * extent);
+  Random random(1);
+  for (std::byte& byte : memory) byte = static_cast<std::byte>(random.next());
+  for (std::int64_t first = 1; first <= longest; ++first)
+    for (std::int64_t second = 1; second <= longest; ++second) {
+      const std::int64_t lengths[] = {first, second}, places[] = {0, first + gap};
+      const auto runs =
+          make_hindexed(lengths, places, types[PredefinedType::character], CountForm::plain).value();
+      const auto type = make_resized(*runs, 0, extent, CountForm::plain).value();
+      type->commit();
+      std::vector<std::byte> wanted, back = memory;
+      for (std::int64_t i = 0; i < count; ++i)
+        for (const int run : {0, 1}) {
+          const auto begin = memory.begin() + i * extent + places[run];
+          wanted.insert(wanted.end(), begin, begin + lengths[run]);
+          std::fill_n(back.begin() + i * extent + places[run], lengths[run], std::byte{0});
+        }
+      std::vector<std::byte> packed(wanted.size());
+      TypePacker(memory.data(), count, *type).pack(0, packed.data(), count * type->size);
+      ASSERT_EQ(packed, wanted) << first << ' ' << second;
+      TypePacker(back.data(), count, *type).unpack(0, packed.data(), count * type->size);
+      ASSERT_EQ(back, memory) << first << ' ' << second;
+    }
 }
 
 TEST(RandomTypes, CountElementsOfParts) {

@@ -52,12 +52,28 @@ struct Engine {
     else
       copy_planes(memory, strides, packed, packed_strides, bytes, row_count, plane_count);
   }
+  static void row_pairs(std::byte* memory, const RowPair& pair, std::byte* packed, const RowPair& packed_pair,
+                        const std::int64_t (&bytes)[2], std::int64_t count) {
+    if constexpr (Packing)
+      copy_row_pairs(packed, packed_pair, memory, pair, bytes, count);
+    else
+      copy_row_pairs(memory, pair, packed, packed_pair, bytes, count);
+  }
   static void blocks(std::byte* memory, const std::int64_t* offsets, std::byte* packed, std::int64_t bytes,
                      std::int64_t count) {
     if constexpr (Packing)
       gather_rows(packed, memory, offsets, bytes, count);
     else
       scatter_rows(memory, packed, offsets, bytes, count);
+  }
+
+  // Runs `first` and later; `packed` is where the packed form of all begins.
+  static void runs(const LayoutNode& node, std::size_t first, std::size_t count, std::byte* memory,
+                   std::byte* packed) {
+    if constexpr (Packing)
+      gather_runs(packed, memory, node.offsets.data() + first, node.starts.data() + first, count);
+    else
+      scatter_runs(memory, packed, node.offsets.data() + first, node.starts.data() + first, count);
   }
 
   // All of a node.
@@ -71,9 +87,7 @@ struct Engine {
         return blocks(memory, node.offsets.data(), packed, node.block,
                       static_cast<std::int64_t>(node.offsets.size()));
       case Kind::runs:
-        for (std::size_t i = 0; i < node.offsets.size(); ++i)
-          run(memory + node.offsets[i], packed + node.starts[i], node.starts[i + 1] - node.starts[i]);
-        return;
+        return runs(node, 0, node.offsets.size(), memory, packed);
       case Kind::list:
         for (std::size_t i = 0; i < node.offsets.size(); ++i)
           whole(*node.children[i], memory + node.offsets[i], packed + node.starts[i]);
@@ -94,6 +108,7 @@ struct Engine {
       if (node.count > short_loop || count <= node.count)
         return planes(memory, strides, packed, packed_strides, bytes, node.count, count);
     }
+    if (is_pair(node)) return columns_of_runs(count, stride, node, memory, packed);
     if (columns(node) <= max_columns) {
       const std::int64_t span = std::max<std::int64_t>(node.size, stride < 0 ? -stride : stride);
       if (count * span <= tile_bytes) return column_by_column(count, stride, node, memory, packed);
@@ -120,8 +135,9 @@ struct Engine {
       case Kind::blocks:
         return part_of_blocks(node, memory, from, bytes, packed);
       case Kind::runs:
+        return part_of_runs(node, memory, from, bytes, packed);
       case Kind::list:
-        return part_of_entries(node, memory, from, bytes, packed);
+        return part_of_list(node, memory, from, bytes, packed);
     }
   }
 
@@ -184,13 +200,31 @@ struct Engine {
                node.size, node.block, count);
         return;
       case Kind::runs:
-        for (std::size_t i = 0; i < node.offsets.size(); ++i)
-          rows(memory + node.offsets[i], stride, packed + node.starts[i], node.size,
-               node.starts[i + 1] - node.starts[i], count);
-        return;
+        return columns_of_runs(count, stride, node, memory, packed);
       case Kind::run:
       case Kind::list:
         HAWSER_UNREACHABLE();
+    }
+  }
+
+  static bool is_pair(const LayoutNode& node) {
+    return node.kind == Kind::runs && node.offsets.size() == 2 && fits_pair(node.starts[1]) &&
+           fits_pair(node.size - node.starts[1]);
+  }
+  static bool fits_pair(std::int64_t bytes) { return shortest_of_pair <= bytes && bytes <= longest_of_pair; }
+
+  // Two columns at once where both are narrow.
+  static void columns_of_runs(std::int64_t count, std::int64_t stride, const LayoutNode& node,
+                              std::byte* memory, std::byte* packed) {
+    const auto bytes_of = [&node](std::size_t i) { return node.starts[i + 1] - node.starts[i]; };
+    for (std::size_t i = 0; i < node.offsets.size(); ++i) {
+      if (i + 1 < node.offsets.size() && fits_pair(bytes_of(i)) && fits_pair(bytes_of(i + 1))) {
+        row_pairs(memory, {stride, {node.offsets[i], node.offsets[i + 1]}}, packed,
+                  {node.size, {node.starts[i], node.starts[i + 1]}}, {bytes_of(i), bytes_of(i + 1)}, count);
+        ++i;
+      } else {
+        rows(memory + node.offsets[i], stride, packed + node.starts[i], node.size, bytes_of(i), count);
+      }
     }
   }
 
@@ -212,20 +246,30 @@ struct Engine {
       run(memory + node.offsets[static_cast<std::size_t>(index + count)], packed + count * node.block, tail);
   }
 
-  static void part_of_entries(const LayoutNode& node, std::byte* memory, std::int64_t from,
-                              std::int64_t bytes, std::byte* packed) {
+  static void part_of_runs(const LayoutNode& node, std::byte* memory, std::int64_t from, std::int64_t bytes,
+                           std::byte* packed) {
+    std::byte* const begin = address(packed, -from);
+    const std::int64_t end = from + bytes;
     std::size_t index = entry_at(node, from);
-    while (bytes > 0) {
-      const std::int64_t inside = from - node.starts[index];
+    const std::int64_t inside = from - node.starts[index];
+    if (inside != 0) {
+      run(memory + node.offsets[index] + inside, packed, std::min(end, node.starts[index + 1]) - from);
+      if (end <= node.starts[++index]) return;
+    }
+    const std::size_t last = entry_at(node, end);
+    runs(node, index, last - index, memory, begin);
+    const std::int64_t tail = end - node.starts[last];
+    if (tail != 0) run(memory + node.offsets[last], address(begin, node.starts[last]), tail);
+  }
+
+  static void part_of_list(const LayoutNode& node, std::byte* memory, std::int64_t from, std::int64_t bytes,
+                           std::byte* packed) {
+    for (std::size_t index = entry_at(node, from); bytes > 0; ++index) {
       const std::int64_t piece = std::min(bytes, node.starts[index + 1] - from);
-      if (node.kind == Kind::runs)
-        run(memory + node.offsets[index] + inside, packed, piece);
-      else
-        part(*node.children[index], memory + node.offsets[index], inside, piece, packed);
+      part(*node.children[index], memory + node.offsets[index], from - node.starts[index], piece, packed);
       from += piece;
       bytes -= piece;
       packed += piece;
-      ++index;
     }
   }
 };
