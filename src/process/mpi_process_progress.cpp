@@ -364,7 +364,7 @@ void MpiProcess::rest_among_threads(WaitingThread* thread, std::uint32_t idle_pa
   const Nanoseconds from = std::max(begin, now_);
   now_ = environment_.clock->now();
   for (Transport* channel : environment_.channels->channels()) channel->note_pause(now_ - from);
-  if (!naps && now_ - begin >= long_yield) note_long_yield();
+  if (!naps && now_ - from >= long_yield) note_long_yield();
 }
 
 // Nobody yields for a while; for longer, if that was no exception.
