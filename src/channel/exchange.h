@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -27,6 +28,13 @@ class AddressExchange {
   virtual Result<> put(std::string_view key, std::string_view value) = 0;
   virtual Result<> fence() = 0;  // collective over the job
   virtual Result<std::string> get(std::int32_t rank, std::string_view key) = 0;
+
+  // For a process that cannot be reached because its addresses have changed, if the launcher can do that.
+  // None of these waits. The launcher keeps what a process told it last; asks it for what another one told;
+  // and what it answered since the last call, with the ranks. It does not answer if it was told nothing.
+  virtual void tell_address(std::string_view) {}
+  virtual void ask_address(std::int32_t) {}
+  virtual std::vector<std::pair<std::int32_t, std::string>> take_addresses() { return {}; }
 
  protected:
   ~AddressExchange() = default;

@@ -11,7 +11,7 @@ namespace hawser {
 
 class BackgroundFence {
  public:
-  // `bootstrap` must not be used until the fence is done.
+  // `bootstrap` must not be used while it is busy.
   explicit BackgroundFence(Bootstrap& bootstrap);
   BackgroundFence(const BackgroundFence&) = delete;
   BackgroundFence& operator=(const BackgroundFence&) = delete;
@@ -22,6 +22,8 @@ class BackgroundFence {
   Result<> result();
 
  private:
+  void end();
+
   Bootstrap& bootstrap_;
   const bool entered_;
   std::atomic<bool> done_{false};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -50,6 +51,13 @@ class Bootstrap {
   virtual bool fence_is_over() { return false; }
   // The value that process `rank` put under `key` before the last fence.
   virtual Result<std::string> get(int rank, std::string_view key) = 0;
+  // As in AddressExchange (channel/exchange.h). Not while another thread waits in a fence.
+  virtual void tell_address(std::string_view) {}
+  virtual void ask_address(int) {}
+  virtual std::vector<std::pair<std::int32_t, std::string>> take_addresses() { return {}; }
+  // Another thread waits in a fence: nobody else may talk to the launcher.
+  bool busy() const { return busy_; }
+  void set_busy(bool busy) { busy_ = busy; }
 
   // Tells the launcher to end the whole job with this exit code. The caller exits afterwards.
   virtual void abort(int exit_code, std::string_view reason) = 0;
@@ -71,6 +79,9 @@ class Bootstrap {
   virtual int lost_descriptor() const { return -1; }
   // In a forked child: closes its copy of the connection to the launcher, and says nothing there.
   virtual void forget() {}
+
+ private:
+  bool busy_ = false;
 };
 
 }  // namespace hawser

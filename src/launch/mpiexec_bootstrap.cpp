@@ -98,7 +98,8 @@ Result<PmiMessage> MpiexecBootstrap::receive_answer() {
 }
 
 bool MpiexecBootstrap::is_news(const PmiMessage& message) {
-  return message.command() == "hawser_lost" || message.command() == "hawser_ask";
+  return message.command() == "hawser_lost" || message.command() == "hawser_ask" ||
+         message.command() == "hawser_address";
 }
 
 Result<> MpiexecBootstrap::note_news(const PmiMessage& message) {
@@ -112,9 +113,12 @@ Result<> MpiexecBootstrap::note_news(const PmiMessage& message) {
     questions_.push_back(rank);
     return {};
   }
-  const Result<std::string_view> why = connection_.receive_bytes(static_cast<std::size_t>(length));
-  if (!why) return Error(why.error());
-  lost_.push_back({rank, std::string(why.value())});
+  const Result<std::string_view> text = connection_.receive_bytes(static_cast<std::size_t>(length));
+  if (!text) return Error(text.error());
+  if (message.command() == "hawser_address")
+    addresses_.emplace_back(rank, text.value());
+  else
+    lost_.push_back({rank, std::string(text.value())});
   return {};
 }
 
@@ -139,6 +143,19 @@ void MpiexecBootstrap::report_reached(int rank) {
 
 void MpiexecBootstrap::report_lost(int rank, std::string_view why) {
   (void)connection_.send(fmt::format("cmd=hawser_unreachable rank={} length={}\n{}", rank, why.size(), why));
+}
+
+void MpiexecBootstrap::tell_address(std::string_view text) {
+  (void)connection_.send(fmt::format("cmd=hawser_address length={}\n{}", text.size(), text));
+}
+
+void MpiexecBootstrap::ask_address(int rank) {
+  (void)connection_.send(fmt::format("cmd=hawser_where rank={}\n", rank));
+}
+
+std::vector<std::pair<std::int32_t, std::string>> MpiexecBootstrap::take_addresses() {
+  receive_news();
+  return std::exchange(addresses_, {});
 }
 
 Result<std::string> MpiexecBootstrap::get(int rank, std::string_view key) {

@@ -35,6 +35,9 @@ class MpiexecBootstrap final : public Bootstrap {
   void report_lost(int rank, std::string_view why) override;
   std::vector<int> take_questions() override;
   void report_reached(int rank) override;
+  void tell_address(std::string_view text) override;
+  void ask_address(int rank) override;
+  std::vector<std::pair<std::int32_t, std::string>> take_addresses() override;
   int lost_descriptor() const override { return survives_ ? connection_.descriptor() : -1; }
 
  private:
@@ -53,6 +56,7 @@ class MpiexecBootstrap final : public Bootstrap {
   bool survives_;
   std::vector<LostRank> lost_;  // not taken yet
   std::vector<int> questions_;  // likewise
+  std::vector<std::pair<std::int32_t, std::string>> addresses_;
 };
 
 }  // namespace hawser

@@ -62,6 +62,16 @@ class BootstrapExchange final : public AddressExchange {
     if (closed_) return failure(ErrorKind::other, "the process leaves the job");
     return bootstrap_.get(rank, key);
   }
+  void tell_address(std::string_view text) override {
+    if (!closed_ && !bootstrap_.busy()) bootstrap_.tell_address(text);
+  }
+  void ask_address(std::int32_t rank) override {
+    if (!closed_ && !bootstrap_.busy()) bootstrap_.ask_address(rank);
+  }
+  std::vector<std::pair<std::int32_t, std::string>> take_addresses() override {
+    if (closed_ || bootstrap_.busy()) return {};
+    return bootstrap_.take_addresses();
+  }
 
  private:
   Bootstrap& bootstrap_;

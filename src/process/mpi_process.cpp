@@ -259,7 +259,6 @@ Result<> MpiProcess::synchronize_all() {
 // The same where processes may fail: the launcher knows whom not to wait for. Meanwhile others may need what
 // this process has.
 Result<> MpiProcess::meet_at_launcher() {
-  launcher_is_busy_ = true;
   BackgroundFence fence(*environment_.bootstrap);
   for (std::uint32_t idle_passes = 0; !fence.done();) {
     if (make_progress())
@@ -269,7 +268,6 @@ Result<> MpiProcess::meet_at_launcher() {
     else
       environment_.channels->waiter().idle(idle_passes++);
   }
-  launcher_is_busy_ = false;
   return fence.result();
 }
 

@@ -202,7 +202,8 @@ class MpiProcess final : public Progress, public ToolSource {
   void end_failed();
   // That the launcher must hear, before the process may sleep, or a loss that ends the job now.
   bool any_news() const {
-    return ((lane_.any_losses() || survival_.any_answers()) && !launcher_is_busy_) || loss_is_due();
+    return ((lane_.any_losses() || survival_.any_answers()) && !environment_.bootstrap->busy()) ||
+           loss_is_due();
   }
   bool loss_is_due() const;
   void on_loss(Lane::Loss loss);
@@ -261,7 +262,6 @@ class MpiProcess final : public Progress, public ToolSource {
   std::vector<Lane::Loss> losses_;                // that the job is not to survive
   Nanoseconds loss_seen_ = 0;                     // the first of them
   bool survives_ = false;                         // the launcher goes on with the others, and tells who fails
-  bool launcher_is_busy_ = false;                 // another thread talks to it
   Nanoseconds no_yields_until_ = 0;               // in waits among threads
   Nanoseconds time_without_yields_ = 0;
   std::uint32_t passes_ = 0;

@@ -154,8 +154,8 @@ bool MpiProcess::move(bool as_stand_in) {
 
 void MpiProcess::look_for_losses() {
   if (survives_) [[unlikely]] {
-    if (launcher_is_busy_) return;
     Bootstrap& launcher = *environment_.bootstrap;
+    if (launcher.busy()) return;
     for (const LostRank& lost : launcher.take_lost()) survival_.on_failed(lost.rank, lost.why);
     for (const int rank : launcher.take_questions()) survival_.ask(rank);
     for (const ProcessIndex process : survival_.take_answers()) launcher.report_reached(process);

@@ -130,6 +130,20 @@ class MpiFaults(Job):
         self.goes_on()
         self.finish_job()
 
+    def test_all_adapters_die_and_come_back(self):
+        """As after a restart of the driver on all hosts: each end has new addresses, and knows only old ones of the
+        other's. They find each other by way of the launcher."""
+        adapters = [f"adapter {host}/{adapter}" for host in ("n0", "n1") for adapter in ("hw0", "hw1")]
+        for adapter in adapters:
+            self.fault(f"{adapter} dead")
+        self.ask()
+        time.sleep(0.2)  # all are out
+        for adapter in adapters:
+            self.fault(f"{adapter} alive")
+        self.answer()
+        self.goes_on()
+        self.finish_job()
+
     def test_partition(self):
         """Nothing goes through while all rails are down; everything does when the other one returns first."""
         self.fault("link n0/hw0 down")

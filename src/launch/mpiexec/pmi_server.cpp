@@ -76,7 +76,7 @@ bool PmiServer::step(int rank, std::string_view line) {
   // Of the commands, these are followed by bytes.
   std::string_view bytes;
   if (message.command() == "hawser_fence" || message.command() == "hawser_abort" ||
-      message.command() == "hawser_unreachable") {
+      message.command() == "hawser_unreachable" || message.command() == "hawser_address") {
     const auto size = length_of(rank, message);
     if (!size) return false;
     const auto taken = self.stream.take_bytes(*size);
@@ -93,6 +93,10 @@ bool PmiServer::step(int rank, std::string_view line) {
       unreached_.push_back({rank, *named, std::string(bytes)});
   } else if (message.command() == "hawser_reached") {
     if (const auto named = named_rank(rank, message)) reached_.emplace_back(rank, *named);
+  } else if (message.command() == "hawser_address") {
+    self.address = bytes;
+  } else if (message.command() == "hawser_where") {
+    tell_where(rank, message);
   } else if (message.command() == "hawser_abort" || message.command() == "abort") {
     if (!abort_) abort_ = Abort{rank, message.number("exitcode").value_or(1), std::string(bytes)};
   } else {
@@ -244,6 +248,13 @@ std::optional<int> PmiServer::named_rank(int rank, const PmiMessage& message) {
   reject(rank,
          fmt::format("sent the PMI command {} about rank {} of {}", message.command(), named, ranks_.size()));
   return std::nullopt;
+}
+
+void PmiServer::tell_where(int rank, const PmiMessage& message) {
+  const auto named = named_rank(rank, message);
+  if (!named || at(*named).address.empty()) return;
+  const std::string& address = at(*named).address;
+  send(rank, fmt::format("cmd=hawser_address rank={} length={}\n{}", *named, address.size(), address));
 }
 
 void PmiServer::ask_whether_reached(int rank, int about) {

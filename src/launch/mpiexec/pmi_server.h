@@ -75,6 +75,7 @@ class PmiServer {
     std::string held_line;
     std::string library;  // the MPI that it joined with last
     bool in_spawn = false;
+    std::string address;  // what it told last
     bool joined = false;
     bool lost = false;
   };
@@ -102,6 +103,7 @@ class PmiServer {
   // The number of bytes that follow a command's line; none if it is rejected.
   std::optional<std::size_t> length_of(int rank, const PmiMessage& message);
   void fence(int rank, std::string_view frame);
+  void tell_where(int rank, const PmiMessage& message);
 
   PmiJob job_;
   int witness_ = -1;  // a rank that joined, whose library the others' is compared with

@@ -186,6 +186,20 @@ TEST(PmiServer, AsksWhoIsReached) {
   EXPECT_EQ(server.abort()->reason, "sent the PMI command hawser_reached about rank -1 of 3");
 }
 
+TEST(PmiServer, KeepsWhereRanksAre) {
+  PmiServer server(job(2));
+  EXPECT_EQ(ask(server, 0, "cmd=hawser_where rank=1\n"), "") << "it has told nothing";
+  server.receive(1, "cmd=hawser_address length=4\nher");
+  EXPECT_EQ(ask(server, 0, "cmd=hawser_where rank=1\n"), "") << "a byte is missing";
+  server.receive(1, "e");
+  EXPECT_EQ(ask(server, 0, "cmd=hawser_where rank=1\n"), "cmd=hawser_address rank=1 length=4\nhere");
+  server.receive(1, "cmd=hawser_address length=5\nthere");
+  EXPECT_EQ(ask(server, 0, "cmd=hawser_where rank=1\n"), "cmd=hawser_address rank=1 length=5\nthere");
+  server.receive(0, "cmd=hawser_where rank=2\n");
+  ASSERT_TRUE(server.abort().has_value());
+  EXPECT_EQ(server.abort()->reason, "sent the PMI command hawser_where about rank 2 of 2");
+}
+
 TEST(PmiServer, AbortIsKept) {
   PmiServer server(job(2));
   server.receive(1, "cmd=hawser_abort exitcode=3 length=11\nno such cow");

@@ -17,6 +17,11 @@ constexpr Nanoseconds rounds[] = {0, 20 * millisecond, 200 * millisecond, 2 * se
 // A datagram queue holds only so many.
 constexpr int at_once = 8;
 constexpr Nanoseconds pause = 200 * microsecond;
+// The launcher serves all processes of the job. It is asked at most so often, and its answers are looked for
+// again and again for some time.
+constexpr Nanoseconds launcher_pause = 10 * millisecond, answer_pause = 2 * millisecond,
+                      answer_time = 200 * millisecond;
+constexpr int most_asked = 64;  // at a time
 constexpr std::string_view table_key = "hawser-rails", secret_key = "hawser-rails-secret";
 
 struct AddressBody {
@@ -76,6 +81,12 @@ Result<std::array<std::uint64_t, 2>> AddressBook::job_secret() {
 }
 
 Result<RailTable> AddressBook::latest_table(ProcessIndex process) {
+  // What it told others when this process's own adapters were opened again may not have come here.
+  if (changed_ != 0) ask_launcher(process);
+  return known_table(process);
+}
+
+Result<RailTable> AddressBook::known_table(ProcessIndex process) {
   if (const auto kept = kept_.find(process); kept != kept_.end()) return kept->second;
   auto text = exchange_.get(process, table_key);
   if (!text) return text.take_error();
@@ -90,7 +101,7 @@ Result<RailTable> AddressBook::latest_table(ProcessIndex process) {
 
 RailTable AddressBook::table_of(ProcessIndex process) {
   if (VirtualChannel* const peer = peers_.find(process)) return peer->remote();
-  auto table = latest_table(process);
+  auto table = known_table(process);
   if (!table) return {};
   return std::move(table).value();
 }
@@ -111,6 +122,7 @@ bool AddressBook::send_to_stranger(Rail& rail, ProcessIndex process, std::span<c
 void AddressBook::progress() {
   note_changes();
   if (context_.now >= due_) tell_some();
+  if (context_.now >= launcher_due_) hear_launcher();
 }
 
 void AddressBook::note_changes() {
@@ -124,6 +136,10 @@ void AddressBook::note_changes() {
     any = true;
   }
   if (!any) return;
+  RailTable table = resources_.table;
+  std::copy_n(told_.begin(), table.rails.size(), table.rails.begin());
+  exchange_.tell_address(table.text());
+  ask_about_unreached();
   round_ = 0;
   next_ = 0;
   due_ = context_.now;
@@ -159,6 +175,7 @@ bool AddressBook::tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, 
 // One that is connected will answer; but who has only this peer must ask strangers, to whom the peer told it,
 // too.
 void AddressBook::ask(ProcessIndex about) {
+  if (context_.now >= launcher_asked_ + launcher_pause) ask_launcher(about);
   const std::size_t count = peers_.known().size();
   for (std::size_t i = 0; i < count; ++i) {
     const VirtualChannel& peer = *peers_.known()[turn_++ % count];
@@ -185,6 +202,36 @@ void AddressBook::ask(ProcessIndex whom, ProcessIndex about) {
   control_.send_control(whom, through, DatagramKind::address_query, bytes_of(body));
 }
 
+void AddressBook::ask_launcher(ProcessIndex about) {
+  exchange_.ask_address(about);
+  launcher_asked_ = context_.now;
+  launcher_due_ = context_.now + answer_pause;
+  timers_.run_before(launcher_due_);
+}
+
+// Their adapters may have failed with the own ones. Whoever is back last finds all others in this way.
+void AddressBook::ask_about_unreached() {
+  int asked = 0;
+  for (const VirtualChannel* peer : peers_.known()) {
+    if (peer->lost() || peer->paths().ready() > 0) continue;
+    if (++asked > most_asked) return;
+    ask_launcher(peer->process());
+  }
+}
+
+void AddressBook::hear_launcher() {
+  launcher_due_ = context_.now < launcher_asked_ + answer_time ? context_.now + answer_pause : never;
+  for (const auto& [process, text] : exchange_.take_addresses()) {
+    const auto table = RailTable::parse(text);
+    if (!table || process < 0 || process >= context_.settings.job_size || process == context_.settings.self) {
+      context_.report_malformed(process, "addresses by way of the launcher");
+      continue;
+    }
+    const std::vector<RailAddress>& rails = table.value().rails;
+    for (std::uint16_t rail = 0; rail < rails.size(); ++rail) learn(process, rail, rails[rail]);
+  }
+}
+
 void AddressBook::on_question(ProcessIndex from, std::span<const std::byte> bytes) {
   QuestionBody body;
   if (!read_body(bytes, 0, body) || body.about < 0 || body.about >= context_.settings.job_size)
@@ -209,23 +256,26 @@ void AddressBook::on_address(ProcessIndex from, std::span<const std::byte> bytes
                   ? fmt::format("an address of only {} bytes", bytes.size())
                   : fmt::format("the address of rail {} of process {}", body.rail, body.process));
   }
-  VirtualChannel* const peer = peers_.find(body.process);
+  learn(body.process, body.rail, body.address);
+}
+
+void AddressBook::learn(ProcessIndex process, std::uint16_t rail, const RailAddress& address) {
+  VirtualChannel* const peer = peers_.find(process);
   if (peer == nullptr) {
-    if (const auto kept = kept_.find(body.process); kept != kept_.end()) {
-      if (body.rail < kept->second.rails.size()) kept->second.learn(body.rail, body.address);
+    if (const auto kept = kept_.find(process); kept != kept_.end()) {
+      if (rail < kept->second.rails.size()) kept->second.learn(rail, address);
       return;
     }
-    auto& rails = heard_[body.process].rails;
-    if (rails.size() <= body.rail) rails.resize(body.rail + 1u);
-    if (body.address.later_than(rails[body.rail])) rails[body.rail] = body.address;
+    auto& rails = heard_[process].rails;
+    if (rails.size() <= rail) rails.resize(rail + 1u);
+    if (address.later_than(rails[rail])) rails[rail] = address;
     return;
   }
-  if (body.rail >= peer->remote().rails.size() || peer->lost() ||
-      !body.address.later_than(peer->remote().rails[body.rail]))
+  if (rail >= peer->remote().rails.size() || peer->lost() || !address.later_than(peer->remote().rails[rail]))
     return;
-  peer->remote().learn(body.rail, body.address);
+  peer->remote().learn(rail, address);
   for (Subchannel& subchannel : peer->subchannels()) {
-    if (subchannel.remote_rail == body.rail)
+    if (subchannel.remote_rail == rail)
       machines_.on(subchannel, {.kind = SubchannelEvent::Kind::path_returned});
   }
 }

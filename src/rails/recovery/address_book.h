@@ -1,10 +1,12 @@
 // AddressBook: who is where now. Rail tables come from the launcher's exchange at the start of the job; an
 // address may change afterwards (the subnet manager gives another LID, an adapter is opened again). Then this
 // process tells all others by datagram, connected or not, a few at a time and several times over, each time
-// through other rails. Who cannot connect for long asks a third process, in case both ends have moved.
-// Datagrams may be late and come by hearsay: the later of two addresses is found by RailAddress::later_than.
+// through other rails. Who cannot connect for long asks a third process, in case both ends have moved; and
+// the launcher, in case all have: it is told of changes, too, where it keeps such things. Datagrams may be
+// late and come by hearsay: the later of two addresses is found by RailAddress::later_than.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -38,24 +40,29 @@ class AddressBook final : private RailTableSource {
 
   // A datagram to a process with which nothing was ever to be connected.
   bool send_to_stranger(Rail& rail, ProcessIndex process, std::span<const std::byte> bytes);
-  // The peer was not reached: asks other processes where it is.
+  // The peer was not reached: asks others where it is.
   void ask(ProcessIndex about);
   void on_address(ProcessIndex from, std::span<const std::byte> body);
   void on_question(ProcessIndex from, std::span<const std::byte> body);
 
   // Tells others what changed here, as far as it is time to.
   void progress();
-  Nanoseconds deadline() const { return due_; }
+  Nanoseconds deadline() const { return std::min(due_, launcher_due_); }
 
  private:
-  // What the process published, and what was heard of it since.
+  // Of a process that becomes a peer: what it published, and what was heard of it since.
   Result<RailTable> latest_table(ProcessIndex process) override;
   void keep_table(ProcessIndex process, const RailTable& table) override { kept_[process] = table; }
+  Result<RailTable> known_table(ProcessIndex process);
   // Where the process's rails are, as far as known; empty: it has none.
   RailTable table_of(ProcessIndex process);
   void note_changes();
   void tell_some();
   void ask(ProcessIndex whom, ProcessIndex about);
+  void ask_launcher(ProcessIndex about);
+  void ask_about_unreached();
+  void hear_launcher();
+  void learn(ProcessIndex process, std::uint16_t rail, const RailAddress& address);
   bool tell(ProcessIndex to, ProcessIndex about, std::uint16_t rail, const RailAddress& address,
             std::uint16_t through);
 
@@ -76,6 +83,8 @@ class AddressBook final : private RailTableSource {
   ProcessIndex next_asked_ = 0;
   std::uint32_t turn_ = 0;
   Nanoseconds due_ = never;
+  Nanoseconds launcher_asked_ = 0;    // last
+  Nanoseconds launcher_due_ = never;  // when to look for its answers
 };
 
 }  // namespace hawser

@@ -59,7 +59,7 @@ class FaultyDrawing final : ScenarioDrawing {
   void draw_fabric() {
     FabricOptions& fabric = this->fabric();
     fabric.ranks_per_host = ranks() > 8 ? 4 : ranks() > 2 && random_.chance(0.2) ? 2 : 1;
-    if (late_leaders_) fabric.ranks_per_host = std::min(2 + static_cast<int>(late_.below(3)), ranks() - 1);
+    if (late_leaders_) fabric.ranks_per_host = 2 + static_cast<int>(late_.below(3));
     fabric.rails_within_host = random_.chance(0.3);
     parts_.hosts = std::max(2, (ranks() + fabric.ranks_per_host - 1) / fabric.ranks_per_host);
     fabric.topology = one_of({"single-switch", "two-switch", "two-switch"});
@@ -256,8 +256,6 @@ class FaultyDrawing final : ScenarioDrawing {
   // Ranks are killed, sometimes one soon after the other, so that it is while the others repair. In some jobs
   // who cannot be reached for long is killed, too.
   void draw_survivors() {
-    // Two ranks of a host whose last adapter changes its address find each other by others, who may be dead.
-    fabric().rails_within_host = false;
     SurvivorPlan plan;
     plan.rounds = 4 + static_cast<int>(kills_.below(24));
     plan.largest = kills_.chance(0.2) ? 300'000 : 40'000;

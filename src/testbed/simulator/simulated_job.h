@@ -9,10 +9,10 @@
 
 #include "base/event_queue.h"
 #include "base/knobs.h"
+#include "os/fiber.h"
 #include "process/environment.h"
 #include "process/process_slot.h"
 #include "process/progress_thread.h"
-#include "os/fiber.h"
 #include "testbed/simulator/lazy_arena.h"
 #include "testbed/simulator/model_network.h"
 #include "testbed/simulator/simulated_fabric.h"
@@ -132,6 +132,9 @@ class SimulatedProcess final : public SimulatedRank,
   void report_lost(int process, std::string_view why) override;
   std::vector<int> take_questions() override { return std::exchange(questions_, {}); }
   void report_reached(int process) override;
+  void tell_address(std::string_view text) override;
+  void ask_address(std::int32_t process) override { asked_.push_back(process); }
+  std::vector<std::pair<std::int32_t, std::string>> take_addresses() override;
   Transport* channel_of(ProcessIndex peer) override;
   std::span<Transport* const> channels() override {
     return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
@@ -162,10 +165,11 @@ class SimulatedProcess final : public SimulatedRank,
   int step_of_leave_ = 0;
   bool in_fence_ = false;
   bool killed_ = false;
-  std::vector<LostRank> lost_;     // heard of, and not yet taken
-  std::vector<int> questions_;     // likewise
-  bool woken_ = false;             // by a neighbour, while it was awake
-  bool came_while_awake_ = false;  // something that the pass under way may have missed
+  std::vector<LostRank> lost_;       // heard of, and not yet taken
+  std::vector<int> questions_;       // likewise
+  std::vector<std::int32_t> asked_;  // of whom it wants to know the address
+  bool woken_ = false;               // by a neighbour, while it was awake
+  bool came_while_awake_ = false;    // something that the pass under way may have missed
   // What a ProgressThread does in a real process happens between two pieces of computing.
   bool interrupted_ = false;     // since the last turn, in a call of MPI
   bool by_interrupt_ = false;    // the next turn is for an interrupt

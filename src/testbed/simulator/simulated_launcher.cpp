@@ -162,6 +162,16 @@ Result<std::string> SimulatedProcess::get(int rank, std::string_view key) {
   return *value;
 }
 
+void SimulatedProcess::tell_address(std::string_view text) { job_.launcher_.put(rank(), "address", text); }
+
+std::vector<std::pair<std::int32_t, std::string>> SimulatedProcess::take_addresses() {
+  std::vector<std::pair<std::int32_t, std::string>> answers;
+  for (const std::int32_t process : std::exchange(asked_, {}))
+    if (const std::string* const address = job_.launcher_.find(process, "address"); address != nullptr)
+      answers.emplace_back(process, *address);
+  return answers;
+}
+
 void SimulatedProcess::abort(int exit_code, std::string_view reason) {
   job_.trace_.record(local_time(), TraceKind::abort, rank(), 0, exit_code);
   job_.outcome_.exit_code = exit_code;
