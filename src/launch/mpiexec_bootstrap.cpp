@@ -71,6 +71,7 @@ Result<> MpiexecBootstrap::fence() {
   frame_.clear();
   const Result<PmiMessage> reply = receive_answer();
   if (!reply) return Error(reply.error());
+  addresses_.clear();  // they may be of a time before, if the process has started MPI again
   const auto length = reply.value().number("length");
   if (reply.value().command() != "hawser_fence_out" || !length || *length < 0)
     return failure(ErrorKind::other, "mpiexec sent an unexpected answer to a fence: '{}'",

@@ -31,6 +31,7 @@ void PmiServer::join(int rank, std::string library) {
   set_phase(rank, Phase::active);
   if (!std::exchange(at(rank).joined, true)) ++joined_;
   at(rank).library = std::move(library);
+  at(rank).address.clear();  // of the time before, if it has started MPI again
   if (witness_ < 0 || at(witness_).phase != Phase::active) witness_ = rank;
   if (at(witness_).library == at(rank).library) return;
   reject(rank, fmt::format("runs {}, but rank {} runs {}; all ranks need the same library (for programs "

@@ -195,6 +195,8 @@ TEST(PmiServer, KeepsWhereRanksAre) {
   EXPECT_EQ(ask(server, 0, "cmd=hawser_where rank=1\n"), "cmd=hawser_address rank=1 length=4\nhere");
   server.receive(1, "cmd=hawser_address length=5\nthere");
   EXPECT_EQ(ask(server, 0, "cmd=hawser_where rank=1\n"), "cmd=hawser_address rank=1 length=5\nthere");
+  server.receive(1, "cmd=hawser_hello version=1 library=1\n");
+  EXPECT_EQ(ask(server, 0, "cmd=hawser_where rank=1\n"), "") << "it has started again";
   server.receive(0, "cmd=hawser_where rank=2\n");
   ASSERT_TRUE(server.abort().has_value());
   EXPECT_EQ(server.abort()->reason, "sent the PMI command hawser_where about rank 2 of 2");

@@ -167,7 +167,8 @@ void SimulatedProcess::tell_address(std::string_view text) { job_.launcher_.put(
 std::vector<std::pair<std::int32_t, std::string>> SimulatedProcess::take_addresses() {
   std::vector<std::pair<std::int32_t, std::string>> answers;
   for (const std::int32_t process : std::exchange(asked_, {}))
-    if (const std::string* const address = job_.launcher_.find(process, "address"); address != nullptr)
+    if (const std::string* const address = job_.launcher_.find(process, "address");
+        address != nullptr && !address->empty())
       answers.emplace_back(process, *address);
   return answers;
 }

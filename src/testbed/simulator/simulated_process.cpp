@@ -323,6 +323,7 @@ Result<> SimulatedProcess::join() {
   bootstrap = this;
   Environment::channels = this;
   interrupts = knobs->progress == "interrupt";
+  tell_address({});  // what it told before it began again is over
   if (platform_ != nullptr) HAWSER_TRY(open_rails());
   return fence();
 }
