@@ -30,8 +30,13 @@ class ChannelSet {
   virtual std::span<Transport* const> channels() = 0;
   // The one of channels() for shared memory; null where there is none (simulator; one process per node). For
   // the fast path of what arrives: its progress_for is a template, so that a small message is matched without
-  // an indirection. Its areas are for collectives.
+  // an indirection.
   virtual SharedMemoryChannel* shared_memory() { return nullptr; }
+  // What the processes of this node share for collectives; null: nothing, or nobody to share it with.
+  virtual SharedAreas* areas() { return nullptr; }
+  // How large an area is on every node where several processes are; 0: one of these nodes has none. The same
+  // in all processes, so that all choose the same algorithms.
+  virtual std::int64_t area_bytes_everywhere() { return 0; }
   // The processes of this node; null: there are no others.
   virtual Neighbours* neighbours() { return nullptr; }
   virtual Waiter& waiter() = 0;

@@ -20,6 +20,21 @@ class Neighbours {
   ~Neighbours() = default;
 };
 
+// What working in areas takes of virtual time. In a real process the processor takes its time by itself.
+class AreaTime {
+ public:
+  // Before a line is written that others wait for. Returns when everything has happened that happens before.
+  virtual void before_flag() = 0;
+  // A line was read that another process wrote last. `waited`: it was not there at first.
+  virtual void read_line(bool waited) = 0;
+  // So many bytes were copied into an area, or read out of it.
+  virtual void copied_in(std::int64_t bytes) = 0;
+  virtual void copied_out(std::int64_t bytes) = 0;
+
+ protected:
+  ~AreaTime() = default;
+};
+
 class SharedAreas : public Neighbours {
  public:
   // Reserves one of this process's areas; -1 when all are taken. Its bytes may be of former use.
@@ -31,6 +46,8 @@ class SharedAreas : public Neighbours {
   virtual bool copy_from(int place, std::byte* to, std::uint64_t address, std::int64_t bytes) = 0;
   // Whether this node has more processes than cores; the same on all of them.
   virtual bool crowded() const { return false; }
+  // Null where time is real.
+  virtual AreaTime* virtual_time() { return nullptr; }
 
  protected:
   ~SharedAreas() = default;

@@ -113,6 +113,7 @@ Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes
   context_ids_.open(self, processes.size());
   processes_ = &processes;
   areas_ = nullptr;
+  area_bytes_everywhere_ = 0;
   way_policy_ = knobs.collective_shared == "area"    ? TeamWays::Policy::area
                 : knobs.collective_shared == "other" ? TeamWays::Policy::other
                                                      : TeamWays::Policy::measure;
@@ -123,6 +124,8 @@ Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes
 
 void CollectiveEngine::use_areas(SharedAreas& areas) {
   areas_ = &areas;
+  // Ways are measured in real time, which means nothing where time is virtual.
+  if (areas.virtual_time() != nullptr) way_policy_ = TeamWays::Policy::area;
   // Every process sets its first area aside: that of process 0 is MPI_COMM_WORLD's.
   const int first = areas_->allocate();
   HAWSER_ASSERT(first == world_area);
@@ -171,7 +174,10 @@ void CollectiveEngine::adopt_predefined(Communicator& communicator) {
 
 std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& communicator) const {
   if (communicator.inter()) return nullptr;
-  return NodeLayout::of(*communicator.group(), communicator.rank(), *processes_);
+  auto layout = NodeLayout::of(*communicator.group(), communicator.rank(), *processes_);
+  if (layout != nullptr)
+    layout->teams = layout->most > 1 && SharedTeam::fits(layout->most, area_bytes_everywhere_);
+  return layout;
 }
 
 std::unique_ptr<MulticastGroup> CollectiveEngine::multicast_of(const Communicator& communicator,

@@ -46,6 +46,9 @@ class CollectiveEngine {
   // Call before the first communicator is adopted. `self` is this process's number. `processes` must outlive
   // the engine and may grow. `areas` is null where there is no shared memory.
   Result<> open(ProcessIndex self, const ProcessTable& processes, const Knobs& knobs, SharedAreas* areas);
+  // How large an area is on every node with several processes; 0: some have none. The same in all processes.
+  // Call before the first communicator is adopted.
+  void expect_areas(std::int64_t bytes_everywhere) { area_bytes_everywhere_ = bytes_everywhere; }
   // Replaces the shared areas, for tests. Call after open.
   void use_areas(SharedAreas& areas);
   // Broadcasts may go by multicast, where the knob wants it. Call after open.
@@ -192,6 +195,7 @@ class CollectiveEngine {
   std::function<void(const Communicator&)> made_revoked_;
   std::unordered_map<std::uint32_t, Communicator*> living_;
   SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
+  std::int64_t area_bytes_everywhere_ = 0;
   TeamWays::Policy way_policy_ = TeamWays::Policy::measure;
   WayCounters way_counters_;
   struct LeftArea {

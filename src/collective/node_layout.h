@@ -23,6 +23,8 @@ struct NodeLayout {
   int most = 1;          // ranks on the fullest node
   bool in_order = true;  // the ranks of every node follow each other
   bool equal = true;     // all nodes have the same number of ranks
+  // All nodes with several ranks have areas for these, as far as everybody knows (CollectiveEngine).
+  bool teams = false;
 
   // Null unless there are several nodes. Null, too, if somebody's node is not known.
   static std::unique_ptr<NodeLayout> of(const Group& group, int rank, const ProcessTable& processes);

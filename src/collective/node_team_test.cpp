@@ -48,6 +48,7 @@ TEST(NodeTeam, MeetsOnNodesOfSeveralRanks) {
   cluster.run([](TestRank& rank) {
     EXPECT_EQ(sum_of_all(rank, *rank.world), 28);
     const NodeTeam* const team = team_of(*rank.world);
+    EXPECT_TRUE(CollectiveRecord::of(*rank.world).nodes->teams);  // who is alone on its node knows it, too
     if (rank.rank == 6) {
       EXPECT_EQ(team, nullptr);
     } else {

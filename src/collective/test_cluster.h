@@ -290,6 +290,7 @@ class TestRank final : public Progress, public ChannelSet {
     HAWSER_ASSERT(opened);
     // Whatever the knobs say.
     if (areas_) engine.use_areas(*areas_);
+    engine.expect_areas(areas_ ? TestNode::area_bytes : 0);
     engine.use_multicast(lane, *this);
     world = make_counted<Communicator>(make_counted<Group>(0, 1, size), rank, 0);
     engine.adopt_predefined(*world);

@@ -27,6 +27,13 @@ std::int32_t processes_beside(std::span<const std::int32_t> node_of_rank, std::i
       std::ranges::count(node_of_rank, node_of_rank[static_cast<std::size_t>(rank)]));
 }
 
+// Of the areas that this process will share with others of its node.
+std::int64_t area_bytes_of(const JobPlace& place, const Knobs& knobs) {
+  const std::int32_t here = processes_beside(place.node_of_rank, place.rank);
+  if (here == 1) return NetworkOffer::alone_on_node;
+  return knobs.collective_shared == "off" ? 0 : SegmentLayout::plan(here, knobs).area_bytes;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& place,
@@ -105,6 +112,7 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
     }
   }
   NetworkOffer offer{bits, rails_ == nullptr ? LinkRates{} : rails_->link_rates()};
+  offer.area_bytes = area_bytes_of(place, knobs);
   if (!knobs.collective_table.empty()) {
     const auto table = TunedTable::read(knobs.collective_table);
     if (!table) return table.error();

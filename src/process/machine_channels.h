@@ -31,6 +31,8 @@ class MachineChannels final : public ChannelSet {
   Transport* channel_of(ProcessIndex peer) override;
   std::span<Transport* const> channels() override { return channels_; }
   SharedMemoryChannel* shared_memory() override { return shared_memory_.get(); }
+  SharedAreas* areas() override { return shared_memory_.get(); }
+  std::int64_t area_bytes_everywhere() override { return agreement_.area_bytes(); }
   Neighbours* neighbours() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
   LinkRates link_rates() override { return agreement_.link_rates(); }

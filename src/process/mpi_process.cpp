@@ -193,7 +193,8 @@ Result<> MpiProcess::connect() {
   lane_.at_notice([this](const std::string& text) {
     environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, text));
   });
-  HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), shared_memory_));
+  HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), environment_.channels->areas()));
+  collectives_.expect_areas(environment_.channels->area_bytes_everywhere());
   collectives_.use_multicast(lane_, *environment_.channels);
   collectives_.use_link_rates(environment_.channels->link_rates());
   windows_.open(lane_, rank_, *environment_.channels, environment_.channels->neighbours());

@@ -2,6 +2,7 @@
 // Process 0 reads what all have and tells all, so that each reads two values however large the job is.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ struct NetworkOffer {
   std::uint8_t bits = no_rails;
   LinkRates rates;
   std::uint32_t table = 0;  // checksum of its table of collective algorithms; all must have the same
+  // Of the areas that it shares with the processes of its node; 0: it has none.
+  std::int64_t area_bytes = alone_on_node;
+  static constexpr std::int64_t alone_on_node = INT64_MAX;
 };
 
 // The devices of this process as the others shall know them: `auto` counts ports that are active now, `rails`
@@ -43,10 +47,13 @@ class NetworkAgreement {
 
   // Of the slowest process's rails; 0 if one has none.
   const LinkRates& link_rates() const { return rates_; }
+  // The smallest of all; 0 if somebody who is not alone on its node has none.
+  std::int64_t area_bytes() const { return area_bytes_; }
 
  private:
   std::vector<std::uint8_t> bits_;  // by process
   LinkRates rates_;
+  std::int64_t area_bytes_ = 0;
 };
 
 }  // namespace hawser

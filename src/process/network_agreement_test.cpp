@@ -56,6 +56,20 @@ TEST_F(NetworkAgreementTest, NobodyKnowsTheRateWhereOneHasNoRails) {
   for (const NetworkAgreement& each : agreed) EXPECT_EQ(each.link_rates().together, 0);
 }
 
+TEST_F(NetworkAgreementTest, TheSmallestAreaIsEverywhere) {
+  const auto with_areas = [](std::int64_t bytes) {
+    NetworkOffer offer{infiniband_rails, {5, 5}};
+    offer.area_bytes = bytes;
+    return offer;
+  };
+  const NetworkOffer alone{infiniband_rails, {5, 5}};
+  ASSERT_TRUE(agree({with_areas(1 << 20), with_areas(1 << 20), alone, with_areas(65536), with_areas(65536)}));
+  for (const NetworkAgreement& each : agreed) EXPECT_EQ(each.area_bytes(), 65536);
+  agreed.clear();
+  ASSERT_TRUE(agree({with_areas(1 << 20), with_areas(0), alone}));
+  for (const NetworkAgreement& each : agreed) EXPECT_EQ(each.area_bytes(), 0);
+}
+
 TEST_F(NetworkAgreementTest, AllReadTheSameTableOfAlgorithms) {
   const LinkRates rates{1'000'000'000, 1'000'000'000};
   EXPECT_TRUE(agree({{infiniband_rails, rates, 7}, {infiniband_rails, rates, 7}}));
@@ -67,7 +81,8 @@ TEST_F(NetworkAgreementTest, AllReadTheSameTableOfAlgorithms) {
 }
 
 TEST_F(NetworkAgreementTest, RefusesWhatNobodyOffered) {
-  for (const char* text : {"1", "11", "11 ", "11 -1/1", "11 5/x", "18 5/5", "111 5/5", "11 5/5 5", "11 5"}) {
+  for (const char* text :
+       {"1", "11", "11 ", "11 -1/1/1", "11 5/5/x", "18 5/5/5", "111 5/5/5", "11 5/5/5 5", "11 5/5"}) {
     spoilt = text;
     const Result<> result = agree({{infiniband_rails, {5, 5}}, {infiniband_rails, {5, 5}}});
     ASSERT_FALSE(result) << text;

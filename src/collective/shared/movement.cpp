@@ -222,6 +222,7 @@ void SharedCollectives::broadcast(ByteView data, int root) {
   if (data.size() <= SharedTeam::line_bytes) {
     team_.begin_step();
     data.read(0, team_.line_to_write(), data.size(), copies_);
+    team_.note_copied_in(data.size());
     team_.tell_amount(data.size());
     team_.post();
     team_.end_line_step();
@@ -230,7 +231,9 @@ void SharedCollectives::broadcast(ByteView data, int root) {
   // In pieces, so that the others read one while the root writes the next.
   for (std::int64_t done = 0; done < data.size(); done += team_.piece_bytes()) {
     team_.begin_piece_step();
-    data.read(done, team_.piece_to_write(), std::min(team_.piece_bytes(), data.size() - done), copies_);
+    const std::int64_t bytes = std::min(team_.piece_bytes(), data.size() - done);
+    data.read(done, team_.piece_to_write(), bytes, copies_);
+    team_.note_copied_in(bytes);
     team_.line_to_write();
     team_.tell_amount(data.size());
     team_.post();
@@ -270,12 +273,15 @@ void SharedCollectives::receive_broadcast(ByteView& data, int root) {
     amounts_differed_ = true;
   if (amount <= SharedTeam::line_bytes) {
     data.write(0, team_.line_of(root), wanted);
+    team_.note_copied_out(wanted);
     team_.end_line_step();
     return;
   }
   for (std::int64_t done = 0;;) {
     team_.take_piece();
-    data.write(done, team_.piece(), std::clamp<std::int64_t>(wanted - done, 0, team_.piece_bytes()));
+    const std::int64_t bytes = std::clamp<std::int64_t>(wanted - done, 0, team_.piece_bytes());
+    data.write(done, team_.piece(), bytes);
+    team_.note_copied_out(bytes);
     team_.end_step();
     done += team_.piece_bytes();
     if (done >= amount) return;
@@ -302,6 +308,7 @@ void SharedCollectives::gather(const CollectiveCall& call) {
     if (!root) {
       ByteView own = view(call.send, 0, 1);
       own.read(done, small ? team_.line_to_write() : team_.buffer_to_write(), bytes, copies_);
+      team_.note_copied_in(bytes);
       if (!small) team_.line_to_write();
       team_.post();
     }
@@ -309,6 +316,7 @@ void SharedCollectives::gather(const CollectiveCall& call) {
       const int r = (call.root + i) % team_.ranks();
       team_.wait_for(r);
       view(call.receive, r, 1).write(done, small ? team_.line_of(r) : team_.buffer_of(r), bytes);
+      team_.note_copied_out(bytes);
     }
     small ? team_.end_line_step() : team_.end_step();
   }
@@ -328,6 +336,7 @@ void SharedCollectives::scatter(const CollectiveCall& call) {
     team_.begin_piece_step();
     if (root) {
       view(call.send, 0, team_.ranks()).read(done, team_.piece_to_write(), bytes, copies_);
+      team_.note_copied_in(bytes);
       team_.line_to_write();
       team_.post();
     } else {
@@ -336,6 +345,7 @@ void SharedCollectives::scatter(const CollectiveCall& call) {
       if (start < end) {
         team_.wait_for(call.root);
         view(call.receive, 0, 1).write(start - own_start, team_.piece() + (start - done), end - start);
+        team_.note_copied_out(end - start);
       }
     }
     team_.end_step();
@@ -362,6 +372,7 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
     small ? team_.begin_step() : team_.begin_buffer_step();
     std::byte* out = small ? team_.line_to_write() : team_.buffer_to_write();
     own.read(done, out, part(own), copies_);
+    team_.note_copied_in(part(own));
     if (!small) team_.line_to_write();
     team_.post();
     for (int i = 1; i < ranks; ++i) {
@@ -369,6 +380,7 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
       ByteView theirs = view(block(call.receive, r));
       team_.wait_for(r);
       theirs.write(done, small ? team_.line_of(r) : team_.buffer_of(r), part(theirs));
+      team_.note_copied_out(part(theirs));
     }
     team_.heard_from_all();
     if (!small) team_.end_step();
@@ -414,6 +426,7 @@ void SharedCollectives::alltoall(const CollectiveCall& call) {
     for (int i = 1; i < ranks; ++i) {
       const int r = (rank + i) % ranks;
       view(source, r, 1).read(done, out + place(rank, r), bytes, copies_);
+      team_.note_copied_in(bytes);
     }
     team_.post();
     for (int i = 1; i < ranks; ++i) {
@@ -421,6 +434,7 @@ void SharedCollectives::alltoall(const CollectiveCall& call) {
       team_.wait_for(r);
       const std::byte* in = (small ? team_.line_of(r) : team_.buffer_of(r)) + place(r, rank);
       view(call.receive, r, 1).write(done, in, bytes);
+      team_.note_copied_out(bytes);
     }
     team_.heard_from_all();
     if (!small) team_.end_step();

@@ -138,6 +138,7 @@ void SharedCollectives::reduce(const CollectiveCall& call) {
     if (!root || aliased) {
       place = small ? team_.line_to_write() : team_.buffer_to_write();
       hand_out(own + start, place, count * elements.unit, copies_);
+      team_.note_copied_in(count * elements.unit);
     }
     if (!root) {
       if (!small) team_.line_to_write();
@@ -151,6 +152,7 @@ void SharedCollectives::reduce(const CollectiveCall& call) {
         return small ? team_.line_of(r) : team_.buffer_of(r);
       };
       reduce_ranks(elements, 0, team_.ranks() - 1, operand, result(call) + start, count);
+      team_.note_copied_out((team_.ranks() - 1) * count * elements.unit);
     }
     small ? team_.end_line_step() : team_.end_step();
   }
@@ -170,17 +172,20 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
     team_.wait_for_all();
     reduce_ranks(
         elements, 0, ranks - 1, [this](int r) { return team_.line_of(r); }, result(call), call.receive.count);
+    team_.note_copied_out((ranks - 1) * total);
     return;
   }
   if (is_flat(total)) {
     team_.begin_buffer_step();
     hand_out(own, team_.buffer_to_write(), total, copies_);
+    team_.note_copied_in(total);
     exchange();
     // The result must be none of the operands.
     const std::byte* operand = own == result(call) ? team_.buffer_of(team_.rank()) : own;
     reduce_ranks(
         elements, 0, ranks - 1, [&](int r) { return r == team_.rank() ? operand : team_.buffer_of(r); },
         result(call), call.receive.count);
+    team_.note_copied_out((ranks - 1) * total);
     team_.end_step();
     return;
   }
@@ -217,6 +222,7 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
   std::byte* buffer = team_.buffer_to_write();
   hand_out(own + start, buffer, own_start, copies_);
   hand_out(own + start + own_end, buffer + own_end, count * elements.unit - own_end, copies_);
+  team_.note_copied_in(count * elements.unit - (own_end - own_start));
   exchange();
   if (own_count > 0) {
     const auto operand = [&](int r) -> const std::byte* {
@@ -225,6 +231,8 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
     std::byte* const here = wants ? result(call) + start + own_start : nullptr;
     reduce_and_hand_out(elements, ranks, operand, here, buffer + own_start, !to_one || !wants, own_count,
                         copies_);
+    team_.note_copied_out((ranks - 1) * (own_end - own_start));
+    team_.note_copied_in(!to_one || !wants ? own_end - own_start : 0);
   }
   team_.begin_step();
   team_.keep_buffers();
@@ -234,7 +242,9 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
     const int r = (rank + i) % ranks;
     const std::int64_t from = first(r) * elements.unit;
     team_.wait_for(r);
-    copy_bytes(team_.buffer_of(r) + from, result(call) + start + from, first(r + 1) * elements.unit - from);
+    const std::int64_t bytes = first(r + 1) * elements.unit - from;
+    copy_bytes(team_.buffer_of(r) + from, result(call) + start + from, bytes);
+    team_.note_copied_out(bytes);
   }
   if (wants) team_.heard_from_all();
   team_.end_step();
@@ -280,6 +290,7 @@ void SharedCollectives::reduce_lines(const CollectiveCall& call) {
     reduce_ranks(
         elements, 0, team_.ranks() - 1, [&](int r) { return team_.line_of(r) + own_start; }, result(call),
         own_count);
+    team_.note_copied_out((team_.ranks() - 1) * own_count * elements.unit);
   }
   team_.end_line_step();
 }
@@ -308,6 +319,7 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
       const std::int64_t from = starts_[static_cast<std::size_t>(r)] + done;
       if (part(r) > 0)
         hand_out(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit, copies_);
+      team_.note_copied_in(part(r) * elements.unit);
     }
     team_.line_to_write();
     team_.post();
@@ -316,6 +328,7 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
       reduce_ranks(
           elements, 0, ranks - 1, [&](int r) { return team_.buffer_of(r) + rank * room_bytes; },
           result(call) + done * elements.unit, part(rank));
+      team_.note_copied_out((ranks - 1) * part(rank) * elements.unit);
     }
     team_.end_step();
   }
@@ -334,6 +347,7 @@ void SharedCollectives::scan(const CollectiveCall& call) {
   }
   std::byte* place = small ? team_.line_to_write() : team_.buffer_to_write();
   copy_bytes(contribution(call), place, total);
+  team_.note_copied_in(total);
   if (!small) team_.line_to_write();
   team_.post();
   const int last = call.kind == Collective::exscan ? rank - 1 : rank;
@@ -343,6 +357,7 @@ void SharedCollectives::scan(const CollectiveCall& call) {
   };
   if (last == 0) copy_bytes(operand(0), result(call), total);
   if (last > 0) reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
+  team_.note_copied_out(rank * total);
   small ? team_.end_line_step() : team_.end_step();
 }
 

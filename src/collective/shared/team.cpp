@@ -63,7 +63,19 @@ std::byte* SharedTeam::line_to_write() {
   return line(rank_).payload;
 }
 
+// What is written now must be seen from now on, and not before. Others may run meanwhile, which a run's stack
+// is not made for.
+void SharedTeam::await_virtual_time() {
+  if (run_ == nullptr) return time_->before_flag();
+  run_->wait([this] {
+    time_->before_flag();
+    return true;
+  });
+}
+
 void SharedTeam::post() {
+  if (time_ != nullptr) [[unlikely]]
+    await_virtual_time();
   line(rank_).posted.store(step_, std::memory_order_release);
   wake_others();
 }
@@ -87,10 +99,11 @@ bool SharedTeam::copy_from(int rank, std::byte* to, std::uint64_t address, std::
 }
 
 void SharedTeam::wait_for(int rank) {
-  for (int i = 0; i < looks; ++i) {
-    if (has_posted(rank)) return;
-  }
-  await([this, rank] { return has_posted(rank); });
+  bool posted = false;
+  for (int i = 0; i < looks && !posted; ++i) posted = has_posted(rank);
+  if (!posted) await([this, rank] { return has_posted(rank); });
+  if (time_ != nullptr && rank != rank_) [[unlikely]]
+    time_->read_line(!posted);
 }
 
 void SharedTeam::wait_for_all() {
@@ -136,16 +149,21 @@ void SharedTeam::end_step() {
 // Notes the least that all are done with, which is usually more than asked for.
 void SharedTeam::wait_done_slowly(std::uint32_t step) {
   std::uint32_t least = step_ - 1;
+  bool waited = false;
   for (int r = 0; r < ranks_; ++r) {
     if (r == rank_) continue;
     const std::atomic<std::uint32_t>& noted = control_[r].done;
     std::uint32_t done = noted.load(std::memory_order_acquire);
     if (before(done, step)) {
+      waited = true;
       await([&noted, step] { return !before(noted.load(std::memory_order_acquire), step); });
       done = noted.load(std::memory_order_acquire);
     }
     if (before(done, least)) least = done;
   }
+  // All at once, because none depends on another.
+  if (time_ != nullptr) [[unlikely]]
+    time_->read_line(waited);
   known_done_ = least;
 }
 

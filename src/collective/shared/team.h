@@ -75,6 +75,15 @@ class SharedTeam {
   // Whether ranks share cores.
   bool crowded() const { return crowded_; }
   const std::byte* line_of(int rank) const { return line(rank).payload; }
+  // What the caller copied into its line or buffer, or read out of others', where time is virtual.
+  void note_copied_in(std::int64_t bytes) {
+    if (time_ != nullptr) [[unlikely]]
+      time_->copied_in(bytes);
+  }
+  void note_copied_out(std::int64_t bytes) {
+    if (time_ != nullptr) [[unlikely]]
+      time_->copied_out(bytes);
+  }
   // How many bytes the rank's contribution has in all, where ranks check that they agree; before post().
   void tell_amount(std::int64_t bytes) { line(rank_).amount = bytes; }
   std::int64_t amount_of(int rank) const { return line(rank).amount; }
@@ -136,6 +145,7 @@ class SharedTeam {
   }
   void wait_done_slowly(std::uint32_t step);
   void await(FunctionRef<bool()> done);
+  void await_virtual_time();
   void wake_others();
 
   Control* control_;
@@ -150,6 +160,7 @@ class SharedTeam {
   Progress& progress_;
   StopSign stop_;
   BackgroundRun* run_ = nullptr;
+  AreaTime* const time_ = areas_.virtual_time();  // null where time is real
   const bool crowded_ = areas_.crowded();
 
   std::uint32_t step_ = 0;
