@@ -1,7 +1,9 @@
 #include "collective/algorithm.h"
 
 #include "base/enum_names.h"
+#include "collective/algorithms/two_level.h"
 #include "collective/multicast/multicast_group.h"
+#include "collective/node_layout.h"
 #include "collective/operation.h"
 
 namespace hawser {
@@ -23,6 +25,7 @@ Shape shape_of(const Operation& operation) {
     shape.nodes = nodes->nodes();
     shape.most_on_node = nodes->most;
     shape.nodes_in_order = nodes->in_order;
+    shape.teams = algorithms::goes_through_teams(operation);
   }
   if (const MulticastGroup* group = operation.multicast()) {
     shape.multicast_nodes = group->nodes().nodes();

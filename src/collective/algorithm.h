@@ -22,7 +22,9 @@ struct Shape {
   int nodes = 1;
   int most_on_node = 1;
   bool nodes_in_order = true;  // the ranks of every node follow each other
-  int multicast_nodes = 0;     // 0: there is no multicast
+  // The node's part goes through areas, on each node that has several ranks (node_team.h).
+  bool teams = false;
+  int multicast_nodes = 0;  // 0: there is no multicast
   int multicast_most_on_node = 1;
 
   bool operator==(const Shape&) const = default;
@@ -38,6 +40,9 @@ struct TransferCosts {
   double between_short_per_byte = 0.06;  // of a packet, which goes over one link
   double between_packet = 8000, between_rendezvous = 3700;
   double between_both = 1.25;  // times so much wait messages that go both ways
+  // In areas of a node's ranks: until another core sees a line that it waits for; for each line that is read;
+  // for each 16 KiB that are handed on; to copy into an area, or out of one.
+  double area_step = 210, area_line = 100, area_piece = 60, area_per_byte = 0.06;
   // In memory; each piece that is copied takes `copy`.
   double reduce_per_byte = 0.10, copy = 3, copy_per_byte = 0.06;
 };

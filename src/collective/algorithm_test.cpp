@@ -302,6 +302,24 @@ TEST(AlgorithmChoice, TwoLevelsForSmallDataOnSharedLinks) {
   EXPECT_EQ(chosen(Collective::allreduce, 4, 8, 4 << 20, true), "ring");
 }
 
+// Where areas serve the node's part, two levels win what flat algorithms win against messages.
+TEST(AlgorithmChoice, AreasMakeTheNodesPartCheaper) {
+  AlgorithmChoice choice;
+  const auto chosen = [&choice](Collective kind, bool teams) {
+    const Shape shape{.ranks = 32,
+                      .bytes = 8,
+                      .elements = 1,
+                      .nodes = 4,
+                      .most_on_node = 8,
+                      .nodes_in_order = true,
+                      .teams = teams};
+    return std::string(choice.choose(kind, shape).name);
+  };
+  for (Collective kind : {Collective::barrier, Collective::reduce, Collective::allreduce})
+    EXPECT_EQ(chosen(kind, true), "two_level") << name_of(kind);
+  EXPECT_EQ(chosen(Collective::allreduce, false), "recursive_doubling");
+}
+
 static std::vector<Collective> all_collectives() {
   std::vector<Collective> all;
   for (int i = 0; i < collective_kinds; ++i) all.push_back(static_cast<Collective>(i));

@@ -142,6 +142,20 @@ double all_at_once(S s, M c, double m) {
 // A leader hands nothing on before it has all of its node's.
 constexpr double handing_on = 600;
 
+// The node's part through areas (shared/movement.cpp, shared/reduction.cpp). All read what the root of a
+// broadcast writes, piece by piece, and bytes take as long as in a message. The root of a reduction reads the
+// lines and operands of all, and reduces as it reads. Lines that came while it read others cost half.
+constexpr double piece_bytes = 16 << 10;
+double team_broadcast(M c, double m) {
+  return c.area_step + c.area_line + std::ceil(m / piece_bytes) * c.area_piece + m * c.per_byte +
+         std::min(m, piece_bytes) * c.area_per_byte;
+}
+double team_arrives(S s, M c) { return c.area_step + s.most_on_node * c.area_line / 2; }
+double team_reduce(S s, M c, double m) {
+  return team_arrives(s, c) + m * c.area_per_byte +
+         (s.most_on_node - 1) * m * std::max(c.per_byte, c.reduce_per_byte);
+}
+
 // A root receives from every rank. Its processor and its link work at the same time, but for longer messages,
 // which it must ask for; and so do its node and the link.
 double all_to_root(S s, M c, double m) {
@@ -165,6 +179,13 @@ double cheapest_broadcast(S s, M c) {
 double cheapest_reduce(S s, M c) {
   const double whole = std::min(reduce_binomial(s, c), reduce_linear(s, c));
   return divisible(s) ? std::min(whole, reduce_rabenseifner(s, c)) : whole;
+}
+// Within the nodes of an operation, by messages or through areas.
+double node_broadcast(S s, M c, double m) {
+  return s.teams ? team_broadcast(c, m) : cheapest_broadcast(within(s, m), c);
+}
+double node_reduce(S s, M c, double m) {
+  return s.teams ? team_reduce(s, c, m) : cheapest_reduce(within(s, m), c);
 }
 double cheapest_allreduce(S s, M c) {
   const double whole = allreduce_recursive_doubling(s, c);
@@ -194,17 +215,23 @@ double barrier_dissemination(S s, M c) {
   return cost;
 }
 double barrier_two_level(S s, M c) {
-  return down_tree(within(s, 0), c, 0) * 2 + barrier_dissemination(across(s, 0, 1), c) + handing_on;
+  const double node =
+      s.teams ? team_arrives(s, c) + team_broadcast(c, 0) : down_tree(within(s, 0), c, 0) * 2 + handing_on;
+  return node + barrier_dissemination(across(s, 0, 1), c);
 }
 
 double broadcast_binomial(S s, M c) { return down_tree(s, c, bytes(s)); }
-double broadcast_linear(S s, M c) { return scatter_linear(s, c); }
+// A leader with an area comes to its node's part when all that it sends has gone.
+double broadcast_linear(S s, M c) {
+  const double node_waits = node_each(s) && s.teams ? others(s) * of_sends(c).between_message : 0;
+  return scatter_linear(s, c) + node_waits;
+}
 double broadcast_scatter_allgather(S s, M c) {
   const double piece = bytes(s) / s.ranks;
   return blocks_down_tree(s, c, piece) + others(s) * shift(s, c, 1, piece);
 }
 double broadcast_two_level(S s, M c) {
-  return cheapest_broadcast(across(s, bytes(s), 1), c) + cheapest_broadcast(within(s, bytes(s)), c);
+  return cheapest_broadcast(across(s, bytes(s), 1), c) + node_broadcast(s, c, bytes(s));
 }
 // One message's time and a half, and every packet costs the root's and the leaders' processors. To two other
 // nodes, small messages were faster.
@@ -215,7 +242,7 @@ double broadcast_multicast(S s, M c) {
   node.nodes = 1;
   node.ranks = s.multicast_most_on_node;
   return (2.3 + packets * 0.115) * c.between_step + bytes(s) * c.between_per_byte +
-         down_tree(node, c, bytes(s));
+         (s.teams ? team_broadcast(c, bytes(s)) : down_tree(node, c, bytes(s)));
 }
 
 double gather_linear(S s, M c) { return all_to_root(s, c, bytes(s)); }
@@ -254,8 +281,8 @@ double allgather_linear(S s, M c) {
 double allgather_two_level(S s, M c) {
   const double all = s.ranks * bytes(s);
   return gather_linear(within(s, bytes(s)), c) +
-         cheapest_allgather(across(s, s.most_on_node * bytes(s), 1), c) +
-         cheapest_broadcast(within(s, all), c) + (s.nodes_in_order ? 0 : copies(c, s.ranks, all));
+         cheapest_allgather(across(s, s.most_on_node * bytes(s), 1), c) + node_broadcast(s, c, all) +
+         (s.nodes_in_order ? 0 : copies(c, s.ranks, all));
 }
 
 double alltoall_bruck(S s, M c) {
@@ -295,7 +322,8 @@ double reduce_rabenseifner(S s, M c) {
   return fold(s, c, m) + 2 * halving(s, c, m) + (halved(s, m) + (folded(s) ? m : 0)) * c.reduce_per_byte;
 }
 double reduce_two_level(S s, M c) {
-  return cheapest_reduce(within(s, bytes(s)), c) + cheapest_reduce(across(s, bytes(s), 1), c) + handing_on;
+  return node_reduce(s, c, bytes(s)) + cheapest_reduce(across(s, bytes(s), 1), c) +
+         (s.teams ? 0 : handing_on);
 }
 
 double allreduce_recursive_doubling(S s, M c) {
@@ -308,8 +336,8 @@ double allreduce_ring(S s, M c) {
          bytes(s) * others(s) / s.ranks * c.reduce_per_byte;
 }
 double allreduce_two_level(S s, M c) {
-  return cheapest_reduce(within(s, bytes(s)), c) + cheapest_allreduce(across(s, bytes(s), 1), c) +
-         cheapest_broadcast(within(s, bytes(s)), c);
+  return node_reduce(s, c, bytes(s)) + cheapest_allreduce(across(s, bytes(s), 1), c) +
+         node_broadcast(s, c, bytes(s));
 }
 
 double reduce_scatter_halving(S s, M c) {

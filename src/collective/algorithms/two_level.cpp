@@ -7,6 +7,13 @@
 
 namespace hawser::algorithms {
 
+// This must not depend on what a rank alone knows. Functions of the program are not called there.
+bool goes_through_teams(const Operation& operation) {
+  const NodeLayout* const nodes = operation.nodes();
+  const Operator* const op = operation.call.op;
+  return nodes != nullptr && nodes->teams && !operation.background && (op == nullptr || op->predefined());
+}
+
 void among_node(Operation& operation) {
   const NodeLayout& nodes = *operation.nodes();
   operation.among(nodes.mine.data(), static_cast<int>(nodes.mine.size()), nodes.place);
@@ -149,6 +156,7 @@ Task best_between(Operation& operation, Collective kind, std::int64_t bytes, std
   Shape shape = shape_now(operation, bytes, elements);
   shape.nodes = shape.ranks;
   shape.most_on_node = sharing;
+  shape.teams = goes_through_teams(operation);
   return operation.engine().choice().choose(kind, shape).run(operation);
 }
 

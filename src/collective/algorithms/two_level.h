@@ -10,6 +10,9 @@
 
 namespace hawser::algorithms {
 
+// Whether the node's part of the operation goes through areas on all nodes that have several ranks.
+bool goes_through_teams(const Operation& operation);
+
 // Among the ranks of this process's node, as 0, 1, ...
 void among_node(Operation& operation);
 // Among one rank of each node, as the nodes are numbered; by those only. Numbers from leaders_with.
