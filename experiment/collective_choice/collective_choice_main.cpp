@@ -41,7 +41,7 @@ std::map<Cell, Times> read(const std::string& file) {
   return cells;
 }
 
-Shape shape_of(const Cell& cell) {
+Shape shape_of(const Cell& cell, bool areas) {
   const bool of_all = cell.operation == "reduce_scatter_block";  // there, cells have the bytes of a block
   Shape shape;
   shape.ranks = cell.nodes * cell.on_node;
@@ -49,6 +49,7 @@ Shape shape_of(const Cell& cell) {
   shape.elements = shape.bytes / 4;
   shape.nodes = cell.nodes;
   shape.most_on_node = cell.on_node;
+  shape.teams = areas && cell.on_node > 1;
   return shape;
 }
 
@@ -58,10 +59,10 @@ struct Judged {
 };
 
 // Ways that do not fit ran as the default and are left out.
-Judged judge(const Cell& cell, const Times& times, TransferCosts costs) {
+Judged judge(const Cell& cell, const Times& times, TransferCosts costs, bool areas) {
   costs.between_per_byte = 1 / (rails * cell.rate);
   costs.between_short_per_byte = 1 / cell.rate;
-  const Shape shape = shape_of(cell);
+  const Shape shape = shape_of(cell, areas);
   Judged judged;
   double least_cost = 0;
   for (const Algorithm& algorithm : algorithm_table()) {
@@ -89,12 +90,14 @@ int main(int argc, char** argv) {
   std::string file, operation;
   double losses = 10, most_mean = INFINITY, most = INFINITY;
   int at_least = 1;
+  bool areas = false;
   TransferCosts costs;
   costs.per_byte = 0.065;
   costs.reduce_per_byte = costs.copy = costs.copy_per_byte = 0;
   CLI::App app{"What the table of costs chooses in measured cells. Microseconds: computed (measured)"};
   app.add_option("cells", file, "CSV of run.py")->required()->check(CLI::ExistingFile);
   app.add_option("--operation", operation, "only this");
+  app.add_flag("--areas", areas, "the ranks of a node shared areas (run.py --areas)");
   app.add_option("--losses", losses, "print cells that lose more than so many percent")
       ->capture_default_str();
   app.add_option("--at-least", at_least, "fail if there are fewer cells");
@@ -105,7 +108,7 @@ int main(int argc, char** argv) {
   int count = 0, above = 0;
   for (const auto& [cell, times] : read(file)) {
     if (!operation.empty() && operation != cell.operation) continue;
-    const Judged judged = judge(cell, times, costs);
+    const Judged judged = judge(cell, times, costs, areas);
     if (judged.chosen.empty()) continue;
     ++count;
     logs += std::log(judged.loss);

@@ -7,7 +7,10 @@ build) and a size; its time is the latency in microseconds until the slowest ran
 takes 250 ns of processor time, which is about what the library's instructions take; other computing and copying take
 none, and buffers stay registered.
 
-usage: run.py --build DIR [--layouts 16x2 ...] [--operations gather ...] [--ways default ...] [--output FILE]
+With --areas, the ranks of a node share areas, as they do in real jobs (HAWSER_COLLECTIVE_SHARED), and the cells go to
+cells_areas.csv; without, a node's part goes by messages.
+
+usage: run.py --build DIR [--areas] [--layouts 16x2 ...] [--operations gather ...] [--ways default ...] [--output FILE]
                                                run these cells, add them to the CSV in place of older ones
        run.py --table [--losses PERCENT]       the CSV as Markdown; or only what the default loses more in
 """
@@ -34,6 +37,8 @@ ALGORITHMS = {
 }
 LAYOUTS = ["2x4", "8x4", "16x2", "16x1", "64x8"]
 MOST = 1 << 20
+# Their two levels go through areas, or a part of them.
+THROUGH_AREAS = ["barrier", "broadcast", "reduce", "allreduce", "allgather"]
 # Of a rank's whole buffer: a simulation of more takes long.
 ROOM = {"2x4": 8 << 20, "8x4": 8 << 20, "16x2": 8 << 20, "16x1": 8 << 20, "64x8": 1 << 20}
 FABRIC = ["--fabric", "fat-tree-144", "--rails", "2", "--latency", "300ns", "--compute-scale", "0", "--registration-cost",
@@ -61,15 +66,15 @@ def run(arguments):
         program = compiled(build, [HERE / "collectives.c"], folder)
         for layout in arguments.layouts:
             nodes, each = (int(number) for number in layout.split("x"))
-            for operation in arguments.operations:
+            for operation in arguments.operations or (THROUGH_AREAS if arguments.areas else ALGORITHMS):
                 for way in arguments.ways or ["default", *ALGORITHMS[operation]]:
                     if way not in ["default", "before", *ALGORITHMS[operation]]:
                         continue
                     forced = way not in ("default", "before")
                     variables = {"HAWSER_COLLECTIVE_ALGORITHM": f"{operation}={way}"} if forced else {}
                     text = checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(nodes * each), "--ppn", str(each), *FABRIC,
-                                    "--rate", arguments.rate, program, operation, "8", str(MOST),
-                                    str(arguments.room or ROOM.get(layout, MOST)), "3"], variables)
+                                    *(["--areas"] if arguments.areas else []), "--rate", arguments.rate,
+                                    program, operation, "8", str(MOST), str(arguments.room or ROOM.get(layout, MOST)), "3"], variables)
                     cells = load(arguments.output)
                     for line in text.splitlines():
                         _, size, microseconds = line.split()
@@ -101,14 +106,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path)
     parser.add_argument("--layouts", nargs="+", default=LAYOUTS)
-    parser.add_argument("--operations", nargs="+", default=list(ALGORITHMS))
+    parser.add_argument("--operations", nargs="+")
     parser.add_argument("--ways", nargs="+")
     parser.add_argument("--rate", default="12.5GB/s", help="of each link, of two; 12.5GB/s and 1GB/s are in the CSV")
     parser.add_argument("--room", type=int)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--losses", type=float, default=-1000)
-    parser.add_argument("--output", type=pathlib.Path, default=HERE / "cells.csv")
+    parser.add_argument("--areas", action="store_true", help="the ranks of a node share areas")
+    parser.add_argument("--output", type=pathlib.Path)
     arguments = parser.parse_args()
+    arguments.output = arguments.output or HERE / ("cells_areas.csv" if arguments.areas else "cells.csv")
     if arguments.build:
         run(arguments)
     if arguments.table:

@@ -124,6 +124,7 @@ Result<SimulationOptions> simulation_of(const ExecOptions& options) {
   }
   if (options.draw_faults > 0) HAWSER_TRY(draw_faults(fabric, options.seed, options.draw_faults));
   simulation.fabric = std::move(fabric);
+  if (options.areas) simulation.areas.emplace();
   return simulation;
 }
 

@@ -48,6 +48,9 @@ std::optional<int> read_command_line(int argc, char** argv, ExecOptions& options
       "--process-per-rank", options.process_per_rank,
       "Run each rank in a process of its own, in the same virtual time: slower, for programs that one "
       "process cannot hold");
+  app.add_flag(
+      "--areas", options.areas,
+      "The ranks of a host share memory for collectives, as in a real job; else these go by messages");
   app.add_flag("-l,--label", options.label, "Begin every line of output with the rank");
   emulator::declare_layout(app, options.fabric);
   options.fabric.what = "fat-tree";

@@ -120,6 +120,7 @@ SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::B
       queue_memory_(options.processes != nullptr),
       launcher_(*this, node_of_rank()) {
   HAWSER_ASSERT(options.ranks > 0 && options.ranks_per_node > 0);
+  if (options.areas) area_memory_ = std::make_unique<AreaMemory>(options.processes != nullptr);
   if (std::string complaint = set_up(); !complaint.empty()) {
     end(SimulationOutcome::Kind::bad_options, std::move(complaint));
     return;

@@ -15,6 +15,7 @@
 #include "process/progress_thread.h"
 #include "testbed/simulator/lazy_arena.h"
 #include "testbed/simulator/model_network.h"
+#include "testbed/simulator/simulated_areas.h"
 #include "testbed/simulator/simulated_fabric.h"
 #include "testbed/simulator/simulated_launcher.h"
 #include "testbed/simulator/simulated_link.h"
@@ -139,6 +140,8 @@ class SimulatedProcess final : public SimulatedRank,
   std::span<Transport* const> channels() override {
     return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
   }
+  SharedAreas* areas() override { return areas_.get(); }
+  std::int64_t area_bytes_everywhere() override { return areas_ != nullptr ? areas_->area_bytes() : 0; }
   Neighbours* neighbours() override { return this; }
   Waiter& waiter() override { return *this; }
   LinkRates link_rates() override;
@@ -153,6 +156,7 @@ class SimulatedProcess final : public SimulatedRank,
   Transport* channel_pointers_[2] = {};
   std::unique_ptr<SimulatedPlatform> platform_;  // null: there is no fabric
   std::unique_ptr<SimulatedRails> rails_;        // while the rank is in the job, if there is a fabric
+  std::unique_ptr<SimulatedAreas> areas_;  // while the rank is in the job, if the ranks of a node share some
   Fiber fiber_;
   MemberEvent<SimulatedProcess, &SimulatedProcess::go_on> ready_event_{*this};
   MemberEvent<SimulatedProcess, &SimulatedProcess::on_alarm> alarm_{*this};  // a channel's deadline
@@ -212,6 +216,7 @@ class SimulatedJob {
   Knobs knobs_;
   ModelNetwork network_;
   LazyArena queue_memory_;                   // of the ranks' adapters
+  std::unique_ptr<AreaMemory> area_memory_;  // null: ranks of a node share none
   std::unique_ptr<SimulatedFabric> fabric_;  // null: none was asked for
   std::uint64_t activity_seen_ = 0;          // of the fabric
   std::vector<std::unique_ptr<SimulatedProcess>> processes_;

@@ -324,6 +324,12 @@ Result<> SimulatedProcess::join() {
   Environment::channels = this;
   interrupts = knobs->progress == "interrupt";
   tell_address({});  // what it told before it began again is over
+  if (job_.area_memory_ != nullptr && knobs->collective_shared != "off") {
+    job_.area_memory_->clear(layout_.rank);
+    Neighbours& node = *this;
+    areas_ = std::make_unique<SimulatedAreas>(*job_.area_memory_, *this, node, *job_.options_.areas,
+                                              knobs->shm_areas, knobs->shm_area_bytes);
+  }
   if (platform_ != nullptr) HAWSER_TRY(open_rails());
   return fence();
 }
@@ -400,6 +406,7 @@ void SimulatedProcess::close_rails() {
 
 Result<> SimulatedProcess::leave() {
   if (rails_ != nullptr) close_rails();
+  areas_.reset();
   bootstrap = nullptr;
   Environment::channels = nullptr;
   return {};

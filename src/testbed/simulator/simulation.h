@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "base/time.h"
-#include "testbed/simulator/fabric_options.h"
 #include "os/fiber.h"
+#include "testbed/simulator/fabric_options.h"
 #include "testbed/simulator/network_cost.h"
 #include "testbed/simulator/rank_processes.h"
 
@@ -78,6 +78,8 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
   NetworkCost model;
   int ranks_per_node = 1;  // blocks of neighbouring ranks; only the cost differs
+  // What the ranks of a node share for collectives costs this; none: they share nothing, and use messages.
+  std::optional<AreaCost> areas;
   // Ranks of different hosts talk over the adapters of a virtual fabric, and a node is a host of it.
   std::optional<FabricOptions> fabric;
   std::vector<std::pair<std::string, std::string>> knobs;  // as in the environment: {"HAWSER_STATS", "on"}

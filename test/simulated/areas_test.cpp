@@ -1,0 +1,132 @@
+// The node's part of collective operations in areas that the ranks of a simulated host share, in virtual
+// time.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <vector>
+
+#include "testbed/simulator/simulation.h"
+
+namespace hawser {
+namespace {
+
+constexpr int ranks = 8, ranks_per_host = 4;
+
+SimulationOptions options(bool areas) {
+  SimulationOptions options{.ranks = ranks};
+  options.fabric = FabricOptions{.ranks_per_host = ranks_per_host, .parameters = "link-rate 12.5GB/s\n"};
+  if (areas) options.areas.emplace();
+  return options;
+}
+
+// All of them, with right results.
+void collectives(MPI_Comm communicator) {
+  int rank, size;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  const int sum = size * (size - 1) / 2;
+  for (int count : {1, 100, 20'000}) {
+    const auto all = static_cast<std::size_t>(count);
+    std::vector<int> mine(all, rank), result(all, -1);
+    MPI_Allreduce(mine.data(), result.data(), count, MPI_INT, MPI_SUM, communicator);
+    EXPECT_EQ(result, std::vector<int>(all, sum));
+    MPI_Reduce(mine.data(), result.data(), count, MPI_INT, MPI_MAX, 2, communicator);
+    EXPECT_EQ(result, std::vector<int>(all, rank == 2 ? size - 1 : sum));
+    MPI_Barrier(communicator);
+    MPI_Bcast(mine.data(), count, MPI_INT, 1, communicator);
+    EXPECT_EQ(mine, std::vector<int>(all, 1));
+    std::vector<int> gathered(all * static_cast<std::size_t>(size));
+    MPI_Allgather(result.data(), count, MPI_INT, gathered.data(), count, MPI_INT, communicator);
+    EXPECT_EQ(gathered[2 * all], size - 1);
+    EXPECT_EQ(gathered[3 * all], sum);
+    MPI_Request request;
+    std::vector<int> later(all, rank);
+    MPI_Iallreduce(MPI_IN_PLACE, later.data(), count, MPI_INT, MPI_SUM, communicator, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EXPECT_EQ(later, std::vector<int>(all, sum));
+  }
+}
+
+void body(SimulatedRank& self) {
+  MPI_Init(nullptr, nullptr);
+  MPI_Comm half, pairs;  // within a host; over both hosts in turn
+  MPI_Comm_split(MPI_COMM_WORLD, self.rank() / ranks_per_host, 0, &half);
+  MPI_Comm_split(MPI_COMM_WORLD, self.rank() % 2, -self.rank(), &pairs);
+  for (int round = 0; round < 3; ++round) {
+    collectives(MPI_COMM_WORLD);
+    self.compute(self.rank() * 700);
+    collectives(half);
+    collectives(pairs);
+  }
+  MPI_Comm_free(&half);
+  MPI_Comm_free(&pairs);
+  MPI_Finalize();
+}
+
+TEST(SimulatedAreas, ResultsAreRightAndRunsAlike) {
+  const SimulationOutcome first = Simulation(options(true)).run(body),
+                          again = Simulation(options(true)).run(body);
+  ASSERT_TRUE(first.finished()) << first.report;
+  EXPECT_EQ(first.trace_hash, again.trace_hash);
+  EXPECT_EQ(first.virtual_time, again.virtual_time);
+}
+
+TEST(SimulatedAreas, TheNodesPartSendsNoMessages) {
+  const auto messages_of = [](bool areas) {
+    const SimulationOutcome outcome = Simulation(options(areas)).run([](SimulatedRank&) {
+      MPI_Init(nullptr, nullptr);
+      int value = 0;
+      for (int round = 0; round < 100; ++round) MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+      MPI_Finalize();
+    });
+    EXPECT_TRUE(outcome.finished()) << outcome.report;
+    return outcome.messages;
+  };
+  // Three in each of two hosts; with areas once, when their ranks meet.
+  EXPECT_LE(messages_of(true) + 594, messages_of(false));
+}
+
+// A rank that writes late is heard of late, however little of its time the others' reading takes.
+TEST(SimulatedAreas, NobodyIsAheadOfTime) {
+  constexpr Nanoseconds late = 50'000;
+  const SimulationOutcome outcome = Simulation(options(true)).run([](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, self.rank() / ranks_per_host, 0, &half);
+    for (int round = 0; round < 10; ++round) {
+      MPI_Barrier(half);
+      const Nanoseconds begin = self.now();
+      if (self.rank() % ranks_per_host == round % ranks_per_host) self.compute(late);
+      MPI_Barrier(half);
+      EXPECT_GE(self.now(), begin + late - 1000);
+      EXPECT_LE(self.now(), begin + late + 3000);
+    }
+    MPI_Comm_free(&half);
+    MPI_Finalize();
+  });
+  EXPECT_TRUE(outcome.finished()) << outcome.report;
+}
+
+TEST(SimulatedAreas, ASessionAfterAnotherFindsThemEmpty) {
+  const SimulationOutcome outcome =
+      Simulation({.ranks = 4, .ranks_per_node = 4, .areas = AreaCost{}}).run([](SimulatedRank& self) {
+        for (int round = 0; round < 3; ++round) {
+          MPI_Session session;
+          MPI_Group group;
+          MPI_Comm communicator;
+          MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+          MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+          MPI_Comm_create_from_group(group, "areas", MPI_INFO_NULL, MPI_ERRORS_RETURN, &communicator);
+          int sum = self.rank();
+          MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, communicator);
+          EXPECT_EQ(sum, 6);
+          MPI_Group_free(&group);
+          MPI_Comm_free(&communicator);
+          MPI_Session_finalize(&session);
+        }
+      });
+  EXPECT_TRUE(outcome.finished()) << outcome.report;
+}
+
+}  // namespace
+}  // namespace hawser
