@@ -19,9 +19,9 @@ constexpr int at_once = 8;
 constexpr Nanoseconds pause = 200 * microsecond;
 // The launcher serves all processes of the job. It is asked at most so often, and its answers are looked for
 // again and again for some time.
-constexpr Nanoseconds launcher_pause = 10 * millisecond, answer_pause = 2 * millisecond,
-                      answer_time = 200 * millisecond;
-constexpr int most_asked = 64;  // at a time
+constexpr Nanoseconds launcher_pause = 10 * millisecond, launcher_answer_pause = 2 * millisecond,
+                      launcher_answer_time = 200 * millisecond;
+constexpr int most_launcher_questions = 64;  // at a time
 constexpr std::string_view table_key = "hawser-rails", secret_key = "hawser-rails-secret";
 
 struct AddressBody {
@@ -205,7 +205,7 @@ void AddressBook::ask(ProcessIndex whom, ProcessIndex about) {
 void AddressBook::ask_launcher(ProcessIndex about) {
   exchange_.ask_address(about);
   launcher_asked_ = context_.now;
-  launcher_due_ = context_.now + answer_pause;
+  launcher_due_ = context_.now + launcher_answer_pause;
   timers_.run_before(launcher_due_);
 }
 
@@ -214,13 +214,14 @@ void AddressBook::ask_about_unreached() {
   int asked = 0;
   for (const VirtualChannel* peer : peers_.known()) {
     if (peer->lost() || peer->paths().ready() > 0) continue;
-    if (++asked > most_asked) return;
+    if (++asked > most_launcher_questions) return;
     ask_launcher(peer->process());
   }
 }
 
 void AddressBook::hear_launcher() {
-  launcher_due_ = context_.now < launcher_asked_ + answer_time ? context_.now + answer_pause : never;
+  launcher_due_ =
+      context_.now < launcher_asked_ + launcher_answer_time ? context_.now + launcher_answer_pause : never;
   for (const auto& [process, text] : exchange_.take_addresses()) {
     const auto table = RailTable::parse(text);
     if (!table || process < 0 || process >= context_.settings.job_size || process == context_.settings.self) {
