@@ -57,6 +57,15 @@ struct AnyLength {
 
 constexpr std::int64_t longest_in_pieces = 512;
 
+// For rows of 4 to 64 bytes.
+template <class F>
+inline void with_two_ends(std::int64_t bytes, F f) {
+  if (bytes < 8) return f(TwoEnds<4>{bytes});
+  if (bytes < 16) return f(TwoEnds<8>{bytes});
+  if (bytes <= 32) return f(TwoEnds<16>{bytes});
+  return f(TwoEnds<32>{bytes});
+}
+
 template <class F>
 inline void with_row_copier(std::int64_t bytes, F f) {
   switch (bytes) {
@@ -91,10 +100,7 @@ inline void with_row_copier(std::int64_t bytes, F f) {
     default:
       break;
   }
-  if (bytes < 8) return f(TwoEnds<4>{bytes});
-  if (bytes < 16) return f(TwoEnds<8>{bytes});
-  if (bytes < 32) return f(TwoEnds<16>{bytes});
-  if (bytes < 64) return f(TwoEnds<32>{bytes});
+  if (bytes < 64) return with_two_ends(bytes, f);
   if (bytes < 128) return f(TwoEnds<64>{bytes});
   if (bytes <= longest_in_pieces) {
     const std::int64_t rest = bytes % 64;
@@ -132,14 +138,6 @@ inline void short_rows(Copier copy, std::byte* __restrict to, std::int64_t to_st
                        const std::byte* __restrict from, std::int64_t from_stride, std::int64_t count) {
 #pragma GCC unroll 2
   for (std::int64_t i = 0; i < count; ++i) copy(to + i * to_stride, from + i * from_stride);
-}
-
-template <class F>
-inline void with_copier_of_pair(std::int64_t bytes, F f) {
-  if (bytes < 8) return f(TwoEnds<4>{bytes});
-  if (bytes < 16) return f(TwoEnds<8>{bytes});
-  if (bytes <= 32) return f(TwoEnds<16>{bytes});
-  return f(TwoEnds<32>{bytes});
 }
 
 template <class First, class Second>
@@ -214,8 +212,8 @@ void copy_planes(std::byte* to, Strides to_strides, const std::byte* from, Strid
 
 void copy_row_pairs(std::byte* to, const RowPair& to_pair, const std::byte* from, const RowPair& from_pair,
                     const std::int64_t (&bytes)[2], std::int64_t count) {
-  with_copier_of_pair(bytes[0], [&](auto first) {
-    with_copier_of_pair(bytes[1], [&](auto second) {
+  with_two_ends(bytes[0], [&](auto first) {
+    with_two_ends(bytes[1], [&](auto second) {
       row_pairs(first, second, to + to_pair.places[0], to_pair.stride, to_pair.places[1] - to_pair.places[0],
                 from + from_pair.places[0], from_pair.stride, from_pair.places[1] - from_pair.places[0],
                 count);
