@@ -14,6 +14,7 @@ void SharedMemoryChannel::give_up(ProcessIndex process, const Error& error, Tran
   read_last_words(peer, events);
   peer.lost = true;
   died_[static_cast<std::size_t>(place)] = true;
+  forget_port_user(segment_.ports(), place);
   pending_slots_ -= peer.pending.size();
   peer.pending.clear();
   std::erase(contradictions_, &peer);

@@ -25,7 +25,13 @@ static_assert(sizeof(ProcessBlock) <= block_stride);
 
 struct SegmentHeader {
   std::atomic<std::uint64_t> layout_checksum;
+  NodePorts ports;
 };
+static_assert(sizeof(SegmentHeader) <= header_bytes);
+
+SegmentHeader& header_of(const SharedMapping& mapping) {
+  return *reinterpret_cast<SegmentHeader*>(mapping.data());
+}
 
 }  // namespace
 
@@ -74,7 +80,7 @@ Result<SharedSegment> SharedSegment::map(int fd, const SegmentLayout& layout) {
   SharedSegment segment;
   segment.layout_ = layout;
   segment.mapping_ = std::make_shared<const SharedMapping>(std::move(mapping).value());
-  auto& header = *reinterpret_cast<SegmentHeader*>(segment.mapping_->data());
+  SegmentHeader& header = header_of(*segment.mapping_);
   std::uint64_t found = 0;
   if (!header.layout_checksum.compare_exchange_strong(found, layout.checksum()) && found != layout.checksum())
     return failure(ErrorKind::other,
@@ -82,6 +88,8 @@ Result<SharedSegment> SharedSegment::map(int fd, const SegmentLayout& layout) {
                    "the same HAWSER_SHM_* settings and the same version of Hawser?");
   return segment;
 }
+
+NodePorts& SharedSegment::ports() const { return header_of(*mapping_).ports; }
 
 ProcessBlock& SharedSegment::block(std::int32_t process) const {
   return *reinterpret_cast<ProcessBlock*>(mapping_->data() + layout_.blocks_offset + process * block_stride);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/knobs.h"
+#include "channel/port_use.h"
 #include "channel/transport.h"
 #include "os/shared_memory.h"
 
@@ -201,6 +202,7 @@ class SharedSegment {
 
   const SegmentLayout& layout() const { return layout_; }
   ProcessBlock& block(std::int32_t process) const;
+  NodePorts& ports() const;
   std::byte* area(std::int32_t process, std::int32_t index) const;
   RingControl& ring_control(std::int32_t from, std::int32_t to) const;
   ServedArea& served_area(std::int32_t from, std::int32_t to) const;

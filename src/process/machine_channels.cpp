@@ -58,6 +58,7 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   if (neighbours > 1) {
     auto segment = node.open(exchange, knobs);
     if (!segment) return segment.take_error();
+    if (set->rails_ != nullptr) set->rails_->share_ports(segment.value().ports(), node.self());
     set->shared_memory_ = std::make_unique<SharedMemoryChannel>(std::move(segment).value(), node.self(),
                                                                 node.processes(), place.size, knobs);
     set->channels_.push_back(set->shared_memory_.get());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "base/failure.h"
 #include "rails/rail_engine.h"
@@ -28,6 +29,13 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
   auto engine = RailEngine::open(settings, exchange, devices, knobs, seed);
   if (!engine) return engine.take_error();
   return std::unique_ptr<RailChannel>(new RailChannel(std::move(engine).value()));
+}
+
+void RailChannel::share_ports(NodePorts& ports, int place) {
+  for (const auto& rail : engine_->resources.rails) {
+    const std::uint64_t device = std::hash<std::string>()(rail->device().attributes().name);
+    rail->traffic.use = PortUse(ports, device * 256 + rail->port(), place);
+  }
 }
 
 Result<> RailChannel::publish() { return engine_->recovery.publish(); }

@@ -14,6 +14,7 @@
 #include "base/knobs.h"
 #include "channel/channel_set.h"
 #include "channel/exchange.h"
+#include "channel/port_use.h"
 #include "channel/transport.h"
 #include "rails/attendance.h"
 #include "rails/datapath/rail_settings.h"
@@ -33,6 +34,10 @@ class RailChannel final : public Transport {
                                                    rdma::DeviceSource& devices, const Knobs& knobs,
                                                    std::uint64_t seed);
   ~RailChannel() override;
+
+  // This process has that place among those of its node, who tell each other there which ports they use. The
+  // memory outlives the channel.
+  void share_ports(NodePorts& ports, int place);
 
   // Tells the others of the own rails; to be called before a fence, also by those that have none.
   Result<> publish();
@@ -78,10 +83,11 @@ class RailChannel final : public Transport {
   bool progress(TransportEvents& events, Nanoseconds now) override;
   Nanoseconds deadline() const override;
   bool flushed() const override;
-  std::vector<ChannelCounter> list_counters() const override;
 
  private:
-  Multicast* multicast() override;  // for who knows it as a Transport
+  // For who knows it as a Transport.
+  Multicast* multicast() override;
+  std::vector<ChannelCounter> list_counters() const override;
   explicit RailChannel(std::unique_ptr<RailEngine> engine);
   void give_up(ProcessIndex peer, const Error& error, TransportEvents& events) override;
   std::unique_ptr<RailEngine> engine_;

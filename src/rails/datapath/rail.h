@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "access/rdma.h"
+#include "channel/port_use.h"
 #include "rails/decision/congestion_window.h"
 #include "rails/decision/packet_engines.h"
 #include "rails/decision/path_spread.h"
@@ -60,6 +61,16 @@ struct RailTraffic {
   bool room_for(std::int32_t requests) const { return outstanding + requests <= budget; }
 
   QueuedBytes queued() const { return {bytes_queued, bytes_read}; }
+  // A stripe of so many bytes was posted; negative: it is not under way any more.
+  void add_stripe(std::int64_t bytes, PortSide side) {
+    const std::int64_t before = side == PortSide::in ? bytes_read : bytes_queued - bytes_read;
+    bytes_queued += bytes;
+    if (side == PortSide::in) bytes_read += bytes;
+    if (before == 0)
+      use.begin(side);
+    else if (before + bytes == 0)
+      use.end(side);
+  }
   void set_rate(std::int64_t bytes_per_second) {
     ns_per_byte =
         bytes_per_second > 0 ? static_cast<double>(second) / static_cast<double>(bytes_per_second) : 0;
@@ -92,6 +103,7 @@ struct RailTraffic {
   std::int32_t budget = 0;                      // that the completion queue has room for
   CongestionWindow read_flow;                   // into this port, whoever is read from
   CongestionWindow write_flow;                  // out of it; measured only
+  PortUse use;                                  // with others of the node
 };
 
 // When the completion queue of a rail was polled, and whether it was seen empty.

@@ -59,8 +59,8 @@ struct SubchannelTraffic {
   // No request is in flight any more, though entries may wait for the peer to say what became of them.
   void clear_counts(RailTraffic& rail) {
     rail.outstanding -= outstanding;
-    rail.bytes_queued -= bytes_queued;
-    rail.bytes_read -= bytes_read;
+    if (bytes_read > 0) rail.add_stripe(-bytes_read, PortSide::in);
+    if (bytes_queued > bytes_read) rail.add_stripe(bytes_read - bytes_queued, PortSide::out);
     outstanding = reads = 0;
     bytes_queued = bytes_read = packet_bytes = 0;
   }
@@ -94,12 +94,10 @@ struct SubchannelTraffic {
     if (counts_as_packet(entry)) {
       packet_bytes += sign * static_cast<std::int64_t>(entry.bytes);
     } else if (entry.kind != WorkEntry::Kind::marker) {
+      const PortSide side = side_of(entry);
       bytes_queued += sign * entry.size;
-      rail.bytes_queued += sign * entry.size;
-      if (entry.kind == WorkEntry::Kind::read) {
-        bytes_read += sign * entry.size;
-        rail.bytes_read += sign * entry.size;
-      }
+      if (side == PortSide::in) bytes_read += sign * entry.size;
+      rail.add_stripe(sign * entry.size, side);
     }
   }
 };

@@ -117,7 +117,7 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   RailTraffic& traffic = subchannel.rail.traffic;
   PathSpread& spread = spread_of(subchannel);
   spread.on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now,
-                  subchannel.place.engine},
+                  subchannel.place.engine, traffic.use.shared(side_of(entry))},
                  traffic.spread);
   restless_ = spread.restless();
   look_for_wanted();

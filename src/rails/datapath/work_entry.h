@@ -9,6 +9,7 @@
 
 #include "base/intrusive_list.h"
 #include "base/time.h"
+#include "channel/port_use.h"
 #include "channel/traffic_class.h"
 #include "rails/memory/packet_pool.h"
 #include "rails/wire/packet.h"
@@ -75,6 +76,10 @@ struct WorkEntry {
 // Whether it is a packet to those who measure paths.
 inline bool counts_as_packet(const WorkEntry& entry) {
   return entry.kind == WorkEntry::Kind::packet || entry.light;
+}
+// Of the port here, which way the bytes of a stripe go.
+inline PortSide side_of(const WorkEntry& stripe) {
+  return stripe.kind == WorkEntry::Kind::read ? PortSide::in : PortSide::out;
 }
 using EntryList = IntrusiveList<WorkEntry, &WorkEntry::link>;
 

@@ -33,6 +33,9 @@ constexpr double nearly_all = 0.95;
 constexpr double much_better = 2;
 constexpr int least_samples = 3, disappointed = 16, longest_patience = 256;
 constexpr Nanoseconds longest_sample = 100 * microsecond;
+// After so many samples in a row beside other processes one engine is used, and after so many without them
+// as many as did well.
+constexpr int shared_samples = 2, unshared_samples = 8;
 constexpr int stripes_of_engine = 4;  // of several engines, at least, or as many of the longest samples
 // Time of a sample, if it began with nothing under way, in which perhaps no data moved, at most.
 constexpr Nanoseconds longest_latency = 10 * microsecond;
@@ -73,7 +76,7 @@ ConnectionSet PathSpread::connections(Spread way, int path, int engines) const {
 }
 
 ConnectionSet PathSpread::needed() const {
-  ConnectionSet all = connections(Spread::one, path_, choice_of_engines_.wanted());
+  ConnectionSet all = connections(Spread::one, path_, sharing_ ? 1 : choice_of_engines_.wanted());
   if (way_ == Spread::all || course_.way == Spread::all || next_trial_ || wants_all_)
     all |= connections(Spread::all, path_, engines_of_all());
   if (next_path_.has_value()) all |= connection(*next_path_, 0);
@@ -88,10 +91,11 @@ int PathSpread::engines_of_all() const {
 
 // More are being tried, or fewer; while they are still being made the path is judged as ever.
 bool PathSpread::trying_engines() const {
-  return choice_of_engines_.trying() && open(Spread::one, path_, choice_of_engines_.wanted());
+  return considers_engines() && open(Spread::one, path_, choice_of_engines_.wanted());
 }
 
 int PathSpread::usable_engines() const {
+  if (sharing_) return 1;
   for (const int engines : {choice_of_engines_.wanted(), choice_of_engines_.base()})
     if (open(Spread::one, path_, engines)) return engines;
   return 1;
@@ -162,11 +166,12 @@ void PathSpread::follow() {
 }
 
 std::uint8_t PathSpread::on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now,
-                                   std::int64_t movable) {
+                                   std::int64_t movable, bool shared) {
   long_ = static_cast<double>(movable) > seconds_of_piece * nominal_;
   // Counts anew now and then, for what failed is not told here.
   if (on_port == 0) sample_ = {.begin = now, .fresh = true, .alone = true};
   sample_.alone = sample_.alone && on_port == sample_.queued;
+  sample_.shared = sample_.shared || shared;
   sample_.queued += bytes;
   return choice_;
 }
@@ -187,6 +192,7 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   wander();
   sample_.queued = std::max<std::int64_t>(sample_.queued - stripe.bytes, 0);
   sample_.alone = sample_.alone && stripe.on_port == sample_.queued;
+  sample_.shared = sample_.shared || stripe.shared;
   if (still_changing(stripe) || unwatched(stripe)) return;
   sample_.done.bytes += stripe.bytes;
   const Nanoseconds time = stripe.now - sample_.begin;
@@ -204,10 +210,19 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
       time > 0 && static_cast<double>(sample_.done.bytes) >= shortest_sample())
     note(rate_of(time), hints);
   count_sample();
+  note_sharing();
   sample_.done = {};
+  sample_.shared = false;
   sample_.fresh = false;
   sample_.begin = stripe.now;
   follow();
+}
+
+void PathSpread::note_sharing() {
+  unlike_ = sample_.shared == sharing_ ? 0 : unlike_ + 1;
+  if (unlike_ < (sharing_ ? unshared_samples : shared_samples)) return;
+  sharing_ = !sharing_;
+  unlike_ = 0;
 }
 
 // At the end of a window one engine may have more left than the others, which says nothing of the path.
@@ -269,7 +284,7 @@ double PathSpread::value(Spread way, const SpreadHints& hints) const {
 void PathSpread::note(double rate, SpreadHints& hints) {
   const Course taken = course_;
   if (trial_ > 0) --trial_;
-  if (taken.way == Spread::one) {
+  if (taken.way == Spread::one && !sample_.shared) {
     const std::size_t found = hints.engines.level();
     const bool changed = choice_of_engines_.on_sample(taken.engines, rate, hints.engines);
     if (hints.engines.level() != found) hints.forget();
@@ -289,7 +304,7 @@ void PathSpread::note(double rate, SpreadHints& hints) {
   hints.add(taken.way, rate);
   ways_[static_cast<std::size_t>(taken.way)].add(rate, peer_keep);
   if (taken.way == Spread::one) judge_path(rate, hints);
-  if (trial_ == 0 && !choice_of_engines_.trying()) choose_way(hints);
+  if (trial_ == 0 && !considers_engines()) choose_way(hints);
 }
 
 void PathSpread::judge_path(double rate, const SpreadHints& hints) {
@@ -356,7 +371,7 @@ void PathSpread::choose_way(const SpreadHints& hints) {
 // Also who never has a port to itself tries one path again, and keeps to it where nothing says that it is
 // slow.
 void PathSpread::count_sample() {
-  if (long_ || way_ == Spread::one || trial_ > 0 || choice_of_engines_.trying() || ++samples_ < rest_) return;
+  if (long_ || way_ == Spread::one || trial_ > 0 || considers_engines() || ++samples_ < rest_) return;
   rest_longer();
   start_trial();
 }

@@ -7,6 +7,8 @@
 //   each 100 us of them, or each message, is a sample of the way: its rate as part of the port's. While a
 //   peer has few samples, those of other peers of the port count too (SpreadHints).
 // - How many engines are used is found out first (EngineChoice): while more are tried no path is blamed.
+// - While another process of the node moves data the same way over the port, its engines are taken: who had
+//   two queue pairs beside one would get two thirds of the port. So each uses one, and tries no more.
 // - Long messages, which can move to another path under way, leave a path that is slow several times in a row
 //   for another one, drawn at random. Who came to it last leaves at once, who was there before is patient: so
 //   of two who meet one goes, and who has found a free path is rarely moved. (REPS, arXiv 2407.21625, keeps
@@ -64,6 +66,7 @@ struct StripeDone {
   Nanoseconds not_before = 0;
   Nanoseconds now = 0;  // it was done between these
   int engine = 0;
+  bool shared = false;  // as on_posted has it
 };
 
 // Connections of a pair of ports, one bit each: path * engines + engine. None beyond is made on demand.
@@ -86,12 +89,14 @@ class PathSpread {
     return engine < course_.engines && (course_.way == Spread::all || path == course_.path);
   }
   // Whether the next bytes of a message may be better off elsewhere than these.
-  bool restless() const { return paths_ > 1 || choice_of_engines_.trying(); }
+  bool restless() const { return paths_ > 1 || considers_engines(); }
 
   // A stripe is about to be posted. `on_port`: bytes queued on the port by the whole process before.
-  // `movable`: bytes of the message whose other parts may take another path; 0: none may. Returns which
-  // choice of a way and a path it belongs to.
-  std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now, std::int64_t movable);
+  // `movable`: bytes of the message whose other parts may take another path; 0: none may. `shared`: another
+  // process of the node has stripes under way the same way over the port. Returns which choice of a way and a
+  // path it belongs to.
+  std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now, std::int64_t movable,
+                         bool shared = false);
   void on_done(const StripeDone& done, SpreadHints& hints);
   // How long a small packet took, both ways. Others may have been ahead of it, so short times count; the
   // least rises slowly, for it may have become longer.
@@ -131,6 +136,8 @@ class PathSpread {
     return (connections(way, path, engines) & ~open_) == 0;
   }
   int engines_of_all() const;
+  // Others may be better, and it can be told.
+  bool considers_engines() const { return !sharing_ && choice_of_engines_.trying(); }
   bool trying_engines() const;
   int usable_engines() const;
   void move_to(int path);
@@ -143,6 +150,7 @@ class PathSpread {
   void wander();
   void follow();
   bool engines_shared() const;
+  void note_sharing();
   bool unwatched(const StripeDone& stripe);
   bool still_changing(const StripeDone& stripe);
   double value(Spread way, const SpreadHints& hints) const;
@@ -165,7 +173,8 @@ class PathSpread {
     } done;
     Nanoseconds begin = 0;
     bool fresh = false;        // nothing was under way at its begin
-    bool alone = false;        // on the port
+    bool alone = false;        // on the port, of this process
+    bool shared = false;       // with other processes
     bool unwatched = false;    // nobody has looked since its begin, or long before that
     bool another_way = false;  // than that of `others`
   };
@@ -177,6 +186,8 @@ class PathSpread {
   Random random_;
   EngineChoice choice_of_engines_;
   int packet_engines_ = 1;
+  bool sharing_ = false;  // of late, the port
+  int unlike_ = 0;        // samples in a row that say otherwise
 
   std::array<RateMean, spread_ways> ways_ = {RateMean{0, 0}, RateMean{0, 0}};
   Spread way_ = Spread::one;

@@ -100,6 +100,31 @@ TEST(PathSpreadOnDemand, TriesTwiceAsManyEnginesWhenTheyAreOpen) {
   EXPECT_EQ(sender.spread.wanted(), 0u);
 }
 
+// Engines are taken by who shares the port, and more of them would bring more only at their expense.
+TEST(PathSpreadOnDemand, UsesOneEngineBesideAnotherProcess) {
+  SpreadHints hints;
+  Sender sender = on_demand(1, 2, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.engines() == 1 ? 0.6 : 0.98; };
+  sender.shared = true;
+  sender.send(100, [](const PathSpread&) { return 0.5; });
+  EXPECT_EQ(sender.spread.wanted(), 0u);
+  EXPECT_FALSE(hints.engines.sampled());
+  sender.shared = false;
+  sender.send(12, rate);
+  EXPECT_EQ(sender.spread.wanted(), 2u);
+  sender.spread.on_open(0, 1);
+  sender.send(2, rate);
+  EXPECT_EQ(sender.spread.engines(), 2);
+  sender.shared = true;
+  sender.send(2, rate);
+  EXPECT_EQ(sender.spread.engines(), 1);
+  sender.shared = false;
+  sender.send(7, rate);
+  EXPECT_EQ(sender.spread.engines(), 1) << "the other one may only pause";
+  sender.send(1, rate);
+  EXPECT_EQ(sender.spread.engines(), 2);
+}
+
 // Making connections takes a while, in which a path that is slow need not be borne.
 TEST(PathSpreadOnDemand, LooksForAPathWhileEnginesAreMade) {
   SpreadHints hints;

@@ -28,10 +28,10 @@ class Sender {
     const int engines = spread.way() == Spread::one ? spread.engines() : 1;
     const std::int64_t part = bytes / engines;
     std::uint8_t choice = 0;
-    for (int i = 0; i < engines; ++i) choice = spread.on_posted(part, i * part, now_, movable);
+    for (int i = 0; i < engines; ++i) choice = spread.on_posted(part, i * part, now_, movable, shared);
     now_ += static_cast<Nanoseconds>(static_cast<double>(bytes) / share);
     for (int i = 0; i < engines; ++i)
-      spread.on_done({part, choice, (engines - 1 - i) * part, now_, now_, i}, hints_);
+      spread.on_done({part, choice, (engines - 1 - i) * part, now_, now_, i, shared}, hints_);
     ++sent[static_cast<std::size_t>(spread.way())];
     return share;
   }
@@ -41,6 +41,7 @@ class Sender {
 
   PathSpread spread;
   std::int64_t movable = of_long;
+  bool shared = false;                     // the port, with another process
   std::array<int, spread_ways> sent = {};  // by the way chosen after each
 
  private:

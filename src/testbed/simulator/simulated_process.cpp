@@ -155,6 +155,7 @@ void SimulatedProcess::vanish() {
   job_.queue_.cancel(ready_event_);
   job_.queue_.cancel(alarm_);
   if (platform_ != nullptr) platform_->sever();
+  if (NodePorts* const ports = job_.ports_of(rank()); ports != nullptr) forget_port_user(*ports, rank());
 #if defined(__SANITIZE_ADDRESS__)
   __lsan_ignore_object(slot_.get());
   __lsan_ignore_object(rails_.get());
@@ -350,6 +351,8 @@ Result<> SimulatedProcess::open_rails() {
   auto opened = SimulatedRails::open(settings, *this, *knobs, seed, *this);
   if (!opened) return opened.take_error();
   rails_ = std::move(opened).value();
+  if (NodePorts* const ports = job_.ports_of(rank()); ports != nullptr)
+    rails_->rails().share_ports(*ports, rank());
   channel_pointers_[1] = rails_.get();
   Environment::rails = &rails_->rails();
   Environment::rail_status = &rails_->status();
