@@ -250,6 +250,8 @@ Result<> comm_free(MpiProcess& process, Communicator& comm) {
   HAWSER_TRY(check_user_owned(process, comm));
   const Ref<Communicator> kept(&comm);
   drop_buffer_of(process, comm);
+  for (Communicator* of : {&comm, comm.local().get()})
+    if (of != nullptr && of->collective != nullptr) of->collective->freed();
   return comm.attributes.remove_all(comm, process.attribute_callbacks());
 }
 

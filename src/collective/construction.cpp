@@ -17,12 +17,17 @@ struct Birth {
   static constexpr std::uint32_t no_context = ~std::uint32_t{0};
 };
 
+// Whether ranks may share an area; not where nothing is done that would need one.
+enum class Area : std::uint8_t { none, wanted };
+
 // What rank 0 of the group chooses.
-void choose(Operation& operation, const Group& group, Birth& birth) {
-  if (auto id = operation.engine().context_ids().take()) {
+Task choose(Operation& operation, const Group& group, Birth& birth, Area area) {
+  CollectiveEngine& engine = operation.engine();
+  if (auto id = engine.context_ids().take()) {
     birth.context = id.value();
-    birth.area = operation.engine().choose_area(group);
-    birth.generation = operation.engine().next_generation();
+    birth.generation = engine.next_generation();
+    if (area == Area::wanted && engine.can_share(group))
+      co_await take_area(operation, engine.place_of(group.process_of(0)), group.size(), birth.area);
   } else {
     operation.fail(id.take_error());
   }
@@ -35,8 +40,8 @@ void check_birth(Operation& operation, const Birth& birth) {
 }
 
 // Broadcasts the choice of rank 0 of the participants. `birth` lives until the operation ends.
-Task agree(Operation& operation, Birth& birth) {
-  if (operation.rank() == 0) choose(operation, *operation.participants().group, birth);
+Task agree(Operation& operation, Birth& birth, Area area) {
+  if (operation.rank() == 0) co_await choose(operation, *operation.participants().group, birth, area);
   operation.plan = Plan{};
   operation.plan.receive.base = reinterpret_cast<std::byte*>(&birth);
   operation.plan.receive.size = sizeof(Birth);
@@ -56,7 +61,7 @@ Task agree_among(Operation& operation, const Group& group, Birth& birth) {
   int distance = 1;
   while (distance < size && (place & distance) == 0) distance *= 2;
   if (place == 0) {
-    choose(operation, group, birth);
+    co_await choose(operation, group, birth, Area::wanted);
   } else {
     operation.receive(rank_at(place - distance), bytes, sizeof(Birth));
     co_await operation.arrived();
@@ -70,7 +75,7 @@ Task agree_among(Operation& operation, const Group& group, Birth& birth) {
 
 Task agree_and_set(Operation& operation, Ref<Communicator> made) {
   Birth birth;
-  co_await agree(operation, birth);
+  co_await agree(operation, birth, Area::wanted);
   if (operation.failed()) co_return;
   made->set_context(birth.context);
   operation.engine().adopt(*made, birth.area, birth.generation);
@@ -79,11 +84,10 @@ Task agree_and_set(Operation& operation, Ref<Communicator> made) {
 // An intercommunicator's id among all, then that of the communicator over our own group.
 Task agree_and_set_both(Operation& operation, Ref<Communicator> made) {
   Birth across;
-  co_await agree(operation, across);
-  if (operation.rank() == 0) operation.engine().discard_area(across.area);
+  co_await agree(operation, across, Area::none);
   operation.switch_groups();
   Birth within;
-  co_await agree(operation, within);
+  co_await agree(operation, within, Area::wanted);
   operation.switch_groups();
   if (operation.failed()) co_return;
   made->local()->set_context(within.context);
@@ -97,8 +101,9 @@ Task agree_and_set_both(Operation& operation, Ref<Communicator> made) {
 Result<Ref<Communicator>> make_over(CollectiveEngine& engine, const Ref<Group>& group, int rank,
                                     std::uint32_t context, std::int32_t tag) {
   Birth birth;
-  HAWSER_TRY(engine.run_task({group, rank, context, tag},
-                             [&birth](Operation& operation) { return agree(operation, birth); }));
+  HAWSER_TRY(engine.run_task({group, rank, context, tag}, [&birth](Operation& operation) {
+    return agree(operation, birth, Area::wanted);
+  }));
   auto made = make_counted<Communicator>(group, rank, birth.context);
   engine.adopt(*made, birth.area, birth.generation);
   return made;
@@ -117,10 +122,8 @@ Result<Ref<Communicator>> make_within(CollectiveEngine& engine, const Communicat
 
 Result<std::uint32_t> agree_on_context(CollectiveEngine& engine, const Participants& participants) {
   Birth birth;
-  HAWSER_TRY(
-      engine.run_task(participants, [&birth](Operation& operation) { return agree(operation, birth); }));
-  // An area that was chosen with it is of no use here.
-  if (participants.rank == 0) engine.discard_area(birth.area);
+  HAWSER_TRY(engine.run_task(participants,
+                             [&birth](Operation& operation) { return agree(operation, birth, Area::none); }));
   return birth.context;
 }
 

@@ -18,11 +18,8 @@ constexpr std::uint32_t retirement_context = end_context;
 // Tasks for which nobody waits that one pass looks at.
 constexpr std::int64_t tasks_aside_at_once = 8;
 
-// The area of process 0 that MPI_COMM_WORLD uses.
-constexpr int world_area = 0;
-
 // Up a binomial tree to rank 0, which chose the context id and may now choose it again.
-Task retirement(Operation& operation, int area) {
+Task retirement(Operation& operation) {
   const int rank = operation.rank();
   int distance = 1;
   for (; distance < operation.size() && (rank & distance) == 0; distance *= 2) {
@@ -33,7 +30,7 @@ Task retirement(Operation& operation, int area) {
     operation.send(rank - distance, nullptr, 0);
     co_await operation.arrived();
   } else {
-    operation.engine().reuse(operation.participants().context - retirement_context, area);
+    operation.engine().reuse(operation.participants().context - retirement_context);
   }
 }
 
@@ -90,8 +87,16 @@ CollectiveRecord::CollectiveRecord(CollectiveEngine& engine, const Communicator&
 
 CollectiveRecord::~CollectiveRecord() {
   engine_.forget(context_);
-  if (node_team != nullptr) engine_.leave(*node_team);
-  engine_.retire(everyone_, rank_, context_, area_);
+  freed();
+  engine_.retire(everyone_, rank_, context_);
+}
+
+void CollectiveRecord::freed() {
+  if (std::exchange(freed_, true) || !engine_.is_open()) return;
+  const StopSign stop(engine_.trouble(), everyone_, context_);
+  if (in_node != nullptr) engine_.leave(*in_node, engine_.place_of(everyone_->process_of(0)), area_, stop);
+  if (node_team != nullptr && node_team->in_node != nullptr)
+    engine_.leave(*node_team->in_node, node_team->places[0], node_team->area, stop);
 }
 
 CollectiveEngine::CollectiveEngine(PointToPoint& messages, Progress& progress)
@@ -126,9 +131,7 @@ void CollectiveEngine::use_areas(SharedAreas& areas) {
   areas_ = &areas;
   // Ways are measured in real time, which means nothing where time is virtual.
   if (areas.virtual_time() != nullptr) way_policy_ = TeamWays::Policy::area;
-  // Every process sets its first area aside: that of process 0 is MPI_COMM_WORLD's.
-  const int first = areas_->allocate();
-  HAWSER_ASSERT(first == world_area);
+  area_pool_.open(areas);
 }
 
 void CollectiveEngine::use_link_rates(const LinkRates& rates) {
@@ -147,6 +150,7 @@ void CollectiveEngine::use_multicast(Lane& lane, ChannelSet& channels) {
 void CollectiveEngine::close() {
   open_ = false;
   areas_ = nullptr;
+  area_pool_.close();
   if (multicast_ != nullptr) multicast_->close();
   multicast_ = nullptr;
   for (auto* list : {&active_, &aside_}) {
@@ -168,8 +172,8 @@ void CollectiveEngine::adopt(Communicator& communicator, int area, std::uint32_t
 }
 
 void CollectiveEngine::adopt_predefined(Communicator& communicator) {
-  const bool shared = areas_ != nullptr && can_share(*communicator.group());
-  adopt(communicator, shared ? world_area : no_area);
+  const bool shared = can_share(*communicator.group());
+  adopt(communicator, shared ? AreaPool::world_area : no_area);
 }
 
 std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& communicator) const {
@@ -433,12 +437,7 @@ bool CollectiveEngine::advance_aside() {
 
 // --- Context ids ---
 
-void CollectiveEngine::reuse(std::uint32_t context, int area) {
-  context_ids_.give_back(context);
-  discard_area(area);
-}
-
-void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context, int area) {
+void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context) {
   // The predefined communicators' ids are never given again.
   if (!open_ || context / contexts_per_communicator < 2) return;
   for (std::uint32_t i = 0; i < contexts_per_communicator; ++i)
@@ -449,7 +448,7 @@ void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context,
     return;
   }
   start_aside({std::move(group), rank, context + retirement_context, 0}, {},
-              [area](Operation& operation) { return retirement(operation, area); });
+              [](Operation& operation) { return retirement(operation); });
 }
 
 }  // namespace hawser

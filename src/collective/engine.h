@@ -21,6 +21,7 @@
 #include "collective/multicast/multicast_engine.h"
 #include "collective/operation.h"
 #include "collective/scratch_pool.h"
+#include "collective/shared/area_pool.h"
 #include "collective/shared/background_run.h"
 #include "collective/shared/measured_ways.h"
 #include "communicator/communicator.h"
@@ -61,18 +62,19 @@ class CollectiveEngine {
 
   // Must be called once for every communicator before its first operation. `area` is the shared area that its
   // rank 0 chose, or no_area.
-  static constexpr int no_area = -1;
+  static constexpr int no_area = AreaPool::no_area;
   // `generation`: of the context id, which its rank 0 chose, too.
   void adopt(Communicator& communicator, int area, std::uint32_t generation = 0);
   // Called with a communicator that another process revoked before it was adopted here.
   void at_made_revoked(std::function<void(const Communicator&)> call) { made_revoked_ = std::move(call); }
   // For MPI_COMM_WORLD and MPI_COMM_SELF, whose areas are fixed.
   void adopt_predefined(Communicator& communicator);
-  // Chooses an area for a communicator over this group; called by its rank 0.
+  // Chooses an area for a communicator over this group, without waiting for one; called by its rank 0.
   int choose_area(const Group& group);
+  // Whether all processes of the group can share an area of the first one.
+  bool can_share(const Group& group) const;
   // Another one for every communicator whose context id this process chooses; 0: predefined ones.
   std::uint32_t next_generation() { return ++generations_; }
-  void discard_area(int area);
 
   // The collective operations.
   Result<> run(Communicator& communicator, const CollectiveCall& call);
@@ -93,7 +95,8 @@ class CollectiveEngine {
   // One pass over the operations in the background. True if one of them finished. Without `user_functions`,
   // reductions by functions of the program stay as they are.
   bool progress(bool user_functions = true) {
-    const bool moved = !active_.empty() && advance_active(user_functions);
+    bool moved = area_pool_.progress();
+    moved |= !active_.empty() && advance_active(user_functions);
     return (!aside_.empty() && advance_aside()) || moved;
   }
 
@@ -139,25 +142,25 @@ class CollectiveEngine {
     std::uint64_t measured = 0, by_messages = 0, otherwise = 0;
   };
   const WayCounters& way_counters() const { return way_counters_; }
-  // A shared area of this process, which leads its node's ranks; no_area: there is none left.
-  int choose_area(int place, int ranks);
+  AreaPool& area_pool() { return area_pool_; }
+  int place_of(ProcessIndex process) const { return areas_->place_of(process); }
   void use_area(NodeTeam& team, int area);
   void start_again(Operation& operation);
   void give_back(Operation& operation);
   // For CollectiveRecord.
-  void retire(Ref<Group> group, int rank, std::uint32_t context, int area);
+  void retire(Ref<Group> group, int rank, std::uint32_t context);
   std::unique_ptr<NodeLayout> layout_of(const Communicator& communicator) const;
   std::unique_ptr<MulticastGroup> multicast_of(const Communicator& communicator, std::uint32_t generation);
   std::unique_ptr<BackgroundQueue> share(const Communicator& communicator, int area);
   std::unique_ptr<NodeTeam> node_team_of(const Communicator& communicator, const NodeLayout* nodes) const;
-  void leave(NodeTeam& team);
-  // Makes an id and an area available again. Called at rank 0 by the task that ends a communicator.
-  void reuse(std::uint32_t context, int area);
+  // This rank begins nothing more together with the team, whose first rank has the place and the area.
+  void leave(BackgroundQueue& in_node, int place, int area, StopSign stop);
+  // Makes an id available again. Called at rank 0 by the task that ends a communicator.
+  void reuse(std::uint32_t context) { context_ids_.give_back(context); }
 
  private:
   std::unique_ptr<BackgroundQueue> share(const Communicator& communicator, std::vector<int> places, int own,
                                          int area);
-  bool can_share(const Group& group) const;
   Operation& take();
   void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);
@@ -198,10 +201,7 @@ class CollectiveEngine {
   std::int64_t area_bytes_everywhere_ = 0;
   TeamWays::Policy way_policy_ = TeamWays::Policy::measure;
   WayCounters way_counters_;
-  struct LeftArea {
-    int place, area, ranks;
-  };
-  std::vector<LeftArea> left_areas_;  // of this process, until all ranks have left them
+  AreaPool area_pool_;  // of areas_
   const ProcessTable* processes_ = nullptr;
   bool open_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;

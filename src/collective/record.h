@@ -18,8 +18,10 @@ class CollectiveRecord final : public CollectiveState {
   // `area`: the shared area of its rank 0, or -1.
   CollectiveRecord(CollectiveEngine& engine, const Communicator& communicator, int area,
                    std::uint32_t generation);
-  // Starts giving the context id and the area back.
+  // Starts giving the context id back.
   ~CollectiveRecord() override;
+  // Leaves the areas, as soon as what was begun there is over.
+  void freed() override;
 
   static CollectiveRecord& of(Communicator& communicator) {
     return static_cast<CollectiveRecord&>(*communicator.collective);
@@ -51,6 +53,7 @@ class CollectiveRecord final : public CollectiveState {
   int rank_;  // in it
   std::uint32_t context_;
   int area_;
+  bool freed_ = false;
   std::uint32_t sequence_ = 0;
   std::uint32_t persistent_sequence_ = 0;
 };

@@ -18,7 +18,8 @@ const CallSide& known_side(int rank, const CollectiveCall& call) {
 }  // namespace
 
 bool CollectiveEngine::can_share(const Group& group) const {
-  if (group.size() < 2 || !SharedTeam::fits(group.size(), areas_->area_bytes())) return false;
+  if (areas_ == nullptr || group.size() < 2 || !SharedTeam::fits(group.size(), areas_->area_bytes()))
+    return false;
   for (int r = 0; r < group.size(); ++r) {
     if (areas_->place_of(group.process_of(r)) < 0) return false;
   }
@@ -26,8 +27,7 @@ bool CollectiveEngine::can_share(const Group& group) const {
 }
 
 int CollectiveEngine::choose_area(const Group& group) {
-  if (areas_ == nullptr || !can_share(group)) return no_area;
-  return choose_area(areas_->place_of(group.process_of(0)), group.size());
+  return can_share(group) ? area_pool_.take(place_of(group.process_of(0)), group.size()) : no_area;
 }
 
 std::unique_ptr<BackgroundQueue> CollectiveEngine::share(const Communicator& communicator, int area) {
@@ -62,18 +62,6 @@ std::unique_ptr<NodeTeam> CollectiveEngine::node_team_of(const Communicator& com
   return std::make_unique<NodeTeam>(communicator, std::move(places), nodes->place);
 }
 
-int CollectiveEngine::choose_area(int place, int ranks) {
-  std::erase_if(left_areas_, [this](const LeftArea& left) {
-    const bool over = SharedTeam::all_left(areas_->address(left.place, left.area), left.ranks);
-    if (over) areas_->release(left.area);
-    return over;
-  });
-  const int area = areas_->allocate();
-  if (area < 0) return no_area;
-  SharedTeam::clear(areas_->address(place, area), ranks);
-  return area;
-}
-
 void CollectiveEngine::use_area(NodeTeam& team, int area) {
   team.agreed = true;
   if (area == no_area) return;
@@ -81,15 +69,10 @@ void CollectiveEngine::use_area(NodeTeam& team, int area) {
   team.in_node = share(team.communicator, team.places, team.own, area);
 }
 
-void CollectiveEngine::leave(NodeTeam& team) {
-  if (!open_ || team.in_node == nullptr) return;
-  team.in_node->shared().team().leave();
-  const auto ranks = static_cast<int>(team.places.size());
-  if (team.own == 0) left_areas_.push_back({team.places[0], team.area, ranks});
-}
-
-void CollectiveEngine::discard_area(int area) {
-  if (area != no_area) areas_->release(area);
+void CollectiveEngine::leave(BackgroundQueue& in_node, int place, int area, StopSign stop) {
+  const SharedTeam& team = in_node.shared().team();
+  if (team.rank() == 0) area_pool_.add_left(place, area, team.ranks(), std::move(stop));
+  in_node.leave();
 }
 
 // Whether the operation goes straight through shared memory.

@@ -36,6 +36,9 @@ inline constexpr std::uint32_t partition_context = 5;
 class CollectiveState {
  public:
   virtual ~CollectiveState() = default;
+  // The program frees the communicator, and begins nothing collective there any more. What it began before,
+  // messages included, may keep the communicator alive for longer.
+  virtual void freed() = 0;
 };
 
 class Communicator final : public Counted {

@@ -151,6 +151,48 @@ class UserWindow(Messages):
         self.all_right("refused", shm_single_copy="never")
 
 
+class UsedUpAreas(Messages):
+    """More communicators than areas: how fast ranks free theirs changes no bit of what the program computes."""
+
+    def all_the_same(self, outputs):
+        self.assertEqual(len(set(outputs)), 1, outputs)
+        in_order, otherwise = re.search(r"in order (\d+), otherwise (\d+)$", outputs[0].strip()).groups()
+        return int(in_order), int(otherwise)
+
+    def in_processes(self, ranks, runs):
+        outputs = []
+        for seed in range(runs):
+            result = run("shared memory", "used_up_areas", "800", str(seed), ranks=ranks)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            outputs.append(result.stdout)
+        in_order, otherwise = self.all_the_same(outputs)
+        self.assertGreater(in_order, 300)  # else nothing was freed in time
+        self.assertGreater(otherwise, 10)  # else areas were not used up
+
+    def test_a_core_for_each(self):
+        self.in_processes(4, 12)
+
+    def test_more_ranks_than_cores(self):
+        self.in_processes(2 * (os.cpu_count() or 1) + 1, 5)
+
+    def simulated(self, nodes, ranks):
+        outputs = []
+        for seed in range(4):
+            outputs.append(subprocess.run(
+                [BUILD / "bin/hawser", "sim", "exec", "-n", str(nodes * ranks), "--ppn", str(ranks), "--areas", "--quiet",
+                 *(["--fabric", "fat-tree-144"] if nodes > 1 else []), f"{DIRECTORY.name}/used_up_areas", "400", str(seed)],
+                capture_output=True, text=True, timeout=LIMIT, check=True).stdout)
+        return self.all_the_same(outputs)
+
+    def test_one_simulated_node(self):
+        in_order, otherwise = self.simulated(1, 4)
+        self.assertGreater(in_order, 150)
+        self.assertGreater(otherwise, 5)
+
+    def test_simulated_nodes(self):
+        self.simulated(2, 4)
+
+
 class MeasuredWays(Messages):
     """Large collective operations, whose ways are measured."""
 

@@ -128,17 +128,16 @@ Task in_team(Operation& operation, Operation::TeamWork work, Collective kind, st
 Task meet(Operation& operation) {
   NodeTeam& team = *operation.node_team();
   if (team.agreed) co_return;
-  CollectiveEngine& engine = operation.engine();
   auto* const area = reinterpret_cast<int*>(operation.scratch(sizeof(int)));
   auto* const message = reinterpret_cast<std::byte*>(area);
   if (operation.rank() == 0) {
-    *area = engine.choose_area(team.places[0], operation.size());
+    co_await take_area(operation, team.places[0], operation.size(), *area);
     for (int r = 1; r < operation.size(); ++r) operation.send(r, message, sizeof(int));
   } else {
     operation.receive(0, message, sizeof(int));
   }
   co_await operation.arrived();
-  engine.use_area(team, *area);
+  operation.engine().use_area(team, *area);
 }
 
 bool has_team(const Operation& operation) {

@@ -13,7 +13,13 @@ bool BackgroundQueue::advance(Operation& operation) {
   }
   if (!run_->advance()) return false;
   end_first();
+  if (leaves_) leave();
   return true;
+}
+
+void BackgroundQueue::leave() {
+  leaves_ = true;
+  if (empty()) shared_->team().leave();
 }
 
 void BackgroundQueue::remove(Operation& operation) {

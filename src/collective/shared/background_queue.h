@@ -26,6 +26,8 @@ class BackgroundQueue {
   void add(Operation& operation) { queue_.push_back(&operation); }
   // Moves it on if it is its turn. True: it is over, and no longer here.
   bool advance(Operation& operation);
+  // Nothing is added any more. This rank leaves the team when what is here is over.
+  void leave();
   // Gives it up, wherever it stands.
   void remove(Operation& operation);
 
@@ -36,6 +38,7 @@ class BackgroundQueue {
   BackgroundRuns& runs_;
   IntrusiveList<Operation, &Operation::queue_link> queue_;
   std::unique_ptr<BackgroundRun> run_;  // null: the first has not begun
+  bool leaves_ = false;                 // when it is empty
 };
 
 }  // namespace hawser

@@ -33,6 +33,11 @@ bool SharedTeam::all_left(const std::byte* area, int ranks) {
                      [](const Control& of) { return of.left.load(std::memory_order_acquire) != 0; });
 }
 
+void SharedTeam::leave() {
+  control_[rank_].left.store(1, std::memory_order_release);
+  if (rank_ != 0) areas_.wake(places_[0]);
+}
+
 SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places,
                        SharedAreas& areas, Progress& progress, StopSign stop)
     : control_(reinterpret_cast<Control*>(area)),

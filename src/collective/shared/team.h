@@ -42,8 +42,8 @@ class SharedTeam {
   SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places, SharedAreas& areas,
              Progress& progress, StopSign stop);
 
-  // This rank comes here no more.
-  void leave() { control_[rank_].left.store(1, std::memory_order_release); }
+  // This rank comes here no more. Rank 0 may wait for that.
+  void leave();
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }

@@ -1,0 +1,65 @@
+// AreaPool: the shared areas of this process, which it gives to the teams that it leads, and takes back when
+// all ranks of a team have left.
+//
+// When others leave depends on how fast they are. Whether a new team gets an area must not: it decides in
+// which order floating-point numbers are added. So it depends only on what this process's program did: a team
+// gets an area if there is one that the program has not given to another communicator, or has freed since. If
+// others still use that one, the new team waits until they have freed their communicator, too. They will:
+// MPI_Comm_free is collective, and MPI allows it to wait for them (MPI-5.0 section 7.4.3). It might have
+// waited, but only in its own thread, so for what another thread freed no team waits.
+#pragma once
+
+#include <list>
+
+#include "base/process_lock.h"
+#include "channel/shared_areas.h"
+#include "collective/task.h"
+#include "communicator/trouble.h"
+
+namespace hawser {
+
+class AreaPool {
+ public:
+  static constexpr int no_area = -1;
+  // The area of process 0 that MPI_COMM_WORLD uses; every process sets its own aside.
+  static constexpr int world_area = 0;
+
+  void open(SharedAreas& areas);
+  void close();
+
+  // An area for a team of so many ranks that this process leads, which is at `place` in the node; no_area:
+  // all are in use.
+  int take(int place, int ranks);
+  void give_back(int area) { areas_->release(area); }
+
+  // An area whose communicator this process's program has freed.
+  struct Left {
+    int place, area, ranks;
+    StopSign stop;  // some rank may never leave
+    ThreadIdentity freed_by;
+    bool awaited = false;
+    bool settled = false;  // of an awaited one: all have left, or some never will
+  };
+  // What a team waits for, until it is settled, if take() has none: the address stays. Null: the program has
+  // not freed enough.
+  Left* await_one();
+  // The area, when that is settled.
+  int take_awaited(Left& left, int place, int ranks);
+
+  void add_left(int place, int area, int ranks, StopSign stop);
+  // In every pass of progress. True: something was settled.
+  bool progress() { return awaited_ > 0 && settle(); }
+
+ private:
+  bool all_left(const Left& left) const;
+  bool settle();
+
+  SharedAreas* areas_ = nullptr;
+  std::list<Left> left_;
+  int awaited_ = 0;  // not settled yet
+};
+
+// Gets an area for a team that this process leads; waits if none is free yet. To be awaited at once.
+Task take_area(Operation& operation, int place, int ranks, int& area);
+
+}  // namespace hawser
