@@ -20,7 +20,8 @@ class Neighbours {
   ~Neighbours() = default;
 };
 
-// What working in areas takes of virtual time. In a real process the processor takes its time by itself.
+// What working in areas takes of virtual time, and what the same takes outside. In a real process the
+// processor takes its time by itself.
 class AreaTime {
  public:
   // Before a line is written that others wait for. Returns when everything has happened that happens before.
@@ -30,6 +31,8 @@ class AreaTime {
   // So many bytes were copied into an area, or read out of it.
   virtual void copied_in(std::int64_t bytes) = 0;
   virtual void copied_out(std::int64_t bytes) = 0;
+  // So many bytes of each of two operands, none of them in an area, were made one.
+  virtual void reduced(std::int64_t bytes) = 0;
 
  protected:
   ~AreaTime() = default;

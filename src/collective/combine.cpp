@@ -2,12 +2,15 @@
 
 #include <cstring>
 
+#include "collective/engine.h"
+
 namespace hawser {
 
 void combine(Operation& operation, std::byte* result, std::byte* other, bool other_is_lower,
              std::int64_t count) {
   if (count == 0) return;
   const Operands& operands = operation.plan.operands;
+  operation.engine().note_reduced(count * operands.type->size);
   if (other_is_lower || operands.commutative) {
     operands.op->reduce(other, result, count, *operands.type);
     return;

@@ -122,6 +122,7 @@ Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes
   way_policy_ = knobs.collective_shared == "area"    ? TeamWays::Policy::area
                 : knobs.collective_shared == "other" ? TeamWays::Policy::other
                                                      : TeamWays::Policy::measure;
+  if (areas != nullptr) time_ = areas->virtual_time();
   if (areas != nullptr && knobs.collective_shared != "off") use_areas(*areas);
   open_ = true;
   return {};
@@ -150,6 +151,7 @@ void CollectiveEngine::use_multicast(Lane& lane, ChannelSet& channels) {
 void CollectiveEngine::close() {
   open_ = false;
   areas_ = nullptr;
+  time_ = nullptr;
   area_pool_.close();
   if (multicast_ != nullptr) multicast_->close();
   multicast_ = nullptr;

@@ -32,7 +32,6 @@
 
 namespace hawser {
 
-class SharedAreas;
 class BackgroundQueue;
 class SharedCollectives;
 
@@ -142,6 +141,11 @@ class CollectiveEngine {
     std::uint64_t measured = 0, by_messages = 0, otherwise = 0;
   };
   const WayCounters& way_counters() const { return way_counters_; }
+  // Of messages that were reduced.
+  void note_reduced(std::int64_t bytes) {
+    if (time_ != nullptr) [[unlikely]]
+      time_->reduced(bytes);
+  }
   AreaPool& area_pool() { return area_pool_; }
   int place_of(ProcessIndex process) const { return areas_->place_of(process); }
   void use_area(NodeTeam& team, int area);
@@ -198,6 +202,7 @@ class CollectiveEngine {
   std::function<void(const Communicator&)> made_revoked_;
   std::unordered_map<std::uint32_t, Communicator*> living_;
   SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
+  AreaTime* time_ = nullptr;      // null where time is real; also where no areas are wanted
   std::int64_t area_bytes_everywhere_ = 0;
   TeamWays::Policy way_policy_ = TeamWays::Policy::measure;
   WayCounters way_counters_;

@@ -32,15 +32,23 @@ ByteSequence bytes_of(std::vector<std::byte>& buffer) {
   return {buffer.data(), static_cast<std::int64_t>(buffer.size()), nullptr};
 }
 
+// Where processors copy, nothing else does.
+NetworkCost without_transfers(NetworkCost model, bool processors_copy) {
+  if (processors_copy) model.node.picoseconds_per_byte = 0;
+  return model;
+}
+
 }  // namespace
 
 void ModelPacket::fire(Nanoseconds now) { network_.advance(*this, now); }
 
 ModelNetwork::ModelNetwork(EventQueue& queue, Trace& trace, const NetworkCost& model,
-                           std::vector<std::int32_t> node_of_rank, std::uint64_t seed, bool separate_ranks)
+                           std::vector<std::int32_t> node_of_rank, std::uint64_t seed, bool separate_ranks,
+                           const std::optional<AreaCost>& areas)
     : queue_(queue),
       trace_(trace),
-      model_(model),
+      copies_(areas ? std::optional(areas->messages) : std::nullopt),
+      model_(without_transfers(model, areas.has_value())),
       node_of_rank_(std::move(node_of_rank)),
       separate_ranks_(separate_ranks),
       random_(seed),
@@ -195,7 +203,9 @@ void ModelNetwork::advance(ModelPacket& packet, Nanoseconds now) {
       done->destination = source;
       done->token = packet.token;
       // A small packet among the others: what the receiver sends from now on does not overtake it.
-      queue_.schedule(*done, leave(destination, source, 0, now));
+      const MessageCopies* const processor = copies(source, destination);
+      const Nanoseconds copied = processor ? processor->time(packet.into.size, processor->fetched) : 0;
+      queue_.schedule(*done, leave(destination, source, 0, now + copied));
       put_in_inbox(packet, destination);
       break;
     }
@@ -237,8 +247,33 @@ bool ModelChannel::try_send(ProcessIndex peer, const TransportHeader& header, co
   const std::int64_t limit = network_.model_.one_piece_limit;
   packet->in_pieces = limit > 0 && payload.size > limit;
   network_.trace_.record(processor_.local_time(), TraceKind::send, rank_, peer, payload.size);
-  network_.launch(*packet, processor_.local_time());
+  launch_eager(*packet);
   return true;
+}
+
+// It is seen when its first piece is there.
+void ModelChannel::launch_eager(ModelPacket& packet) {
+  const Nanoseconds begun = processor_.local_time();
+  packet.written = begun;
+  Nanoseconds seen = begun;
+  if (const MessageCopies* copies = network_.copies(rank_, packet.destination)) {
+    processor_.charge(copies->time(packet.message_size, copies->in));
+    packet.written = processor_.local_time();
+    seen += copies->time(std::min(packet.message_size, copies->piece), copies->in);
+  }
+  network_.launch(packet, seen);
+}
+
+// The copying of it. The last piece of an eager message is not there before its sender has written it.
+void ModelChannel::charge_receipt(const ModelPacket& packet) {
+  const MessageCopies* copies = network_.copies(rank_, packet.source);
+  if (copies == nullptr || packet.offers || packet.phase == ModelPacket::Phase::done) return;
+  const bool fetched = packet.phase == ModelPacket::Phase::data_tail;
+  if (fetched) return processor_.charge(copies->time(packet.into.size, copies->fetched));
+  processor_.charge(copies->time(packet.message_size, copies->out));
+  const Nanoseconds last = packet.written + network_.model_.node.latency +
+                           copies->time(std::min(packet.message_size, copies->piece), copies->out);
+  processor_.charge(std::max<Nanoseconds>(last - processor_.local_time(), 0));
 }
 
 bool ModelChannel::try_expose(ProcessIndex peer, const TransportHeader& header, const ByteSequence& bytes,
@@ -356,6 +391,7 @@ void ModelChannel::give_up(ProcessIndex process, const Error& error, TransportEv
 void ModelChannel::report(ModelPacket& packet, TransportEvents& events) {
   using Phase = ModelPacket::Phase;
   processor_.charge(network_.jittered(network_.model_.overhead));
+  charge_receipt(packet);
   if (packet.phase == Phase::data_tail) {
     Completion* const end = packet.end;
     if (network_.separate_ranks_) copy_between(packet.into, bytes_of(packet.payload), packet.into.size);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/event_queue.h"
@@ -65,6 +66,7 @@ class ModelPacket final : public Event {
   bool offers = false;  // bytes of message_size, named by `token`
   std::vector<std::byte> payload;
   std::int64_t message_size = 0;
+  Nanoseconds written = 0;  // when the sender's processor has copied all of it
   // A fetch: what it fetches, where to, and what to report. `destination` fetches from `source`.
   ExposeToken token;
   ByteSequence into;
@@ -102,6 +104,8 @@ class ModelChannel final : public Transport {
   };
 
   ModelPacket* packet_to(ProcessIndex peer, const TransportHeader& header);
+  void launch_eager(ModelPacket& packet);
+  void charge_receipt(const ModelPacket& packet);
   void report(ModelPacket& packet, TransportEvents& events);
   Exposure& exposure(const ExposeToken& token);
   void give_up(ProcessIndex process, const Error& error, TransportEvents& events) override;
@@ -126,7 +130,8 @@ class ModelChannel final : public Transport {
 class ModelNetwork {
  public:
   ModelNetwork(EventQueue& queue, Trace& trace, const NetworkCost& model,
-               std::vector<std::int32_t> node_of_rank, std::uint64_t seed, bool separate_ranks = false);
+               std::vector<std::int32_t> node_of_rank, std::uint64_t seed, bool separate_ranks = false,
+               const std::optional<AreaCost>& areas = {});
 
   ModelChannel& add_channel(SimulatedProcessor& processor);  // of the next rank
   ModelChannel& channel(std::int32_t rank) { return *channels_[static_cast<std::size_t>(rank)]; }
@@ -150,6 +155,10 @@ class ModelNetwork {
     Port network, node;
   };
 
+  // What processors copy for messages between these ranks; null: it costs them nothing.
+  const MessageCopies* copies(std::int32_t a, std::int32_t b) const {
+    return copies_ && same_node(a, b) ? &*copies_ : nullptr;
+  }
   bool same_node(std::int32_t a, std::int32_t b) const { return node_of_rank_[a] == node_of_rank_[b]; }
   const PathCost& path(std::int32_t a, std::int32_t b) const {
     return same_node(a, b) ? model_.node : model_.network;
@@ -173,6 +182,7 @@ class ModelNetwork {
 
   EventQueue& queue_;
   Trace& trace_;
+  const std::optional<MessageCopies> copies_;  // within nodes
   const NetworkCost model_;
   const std::vector<std::int32_t> node_of_rank_;
   const bool separate_ranks_;  // each sees only its own memory, and what the network keeps

@@ -64,6 +64,9 @@ class SimulatedAreas final : public SharedAreas, private AreaTime {
   void copied_out(std::int64_t bytes) override {
     processor_.charge(bytes * cost_.out_picoseconds_per_byte / 1000);
   }
+  void reduced(std::int64_t bytes) override {
+    processor_.charge(MessageCopies::time(bytes, cost_.messages.reduced));
+  }
 
   AreaMemory& memory_;
   SimulatedProcessor& processor_;

@@ -117,7 +117,8 @@ void add(RailCounters& sum, const RailCounters& one) {
 SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::Body& body)
     : options_(options),
       trace_(options.trace_file, options.processes != nullptr),
-      network_(queue_, trace_, options.model, node_of_rank(), options.seed, options.processes != nullptr),
+      network_(queue_, trace_, options.model, node_of_rank(), options.seed, options.processes != nullptr,
+               options.areas),
       queue_memory_(options.processes != nullptr),
       launcher_(*this, node_of_rank()) {
   HAWSER_ASSERT(options.ranks > 0 && options.ranks_per_node > 0);

@@ -141,7 +141,9 @@ class SimulatedProcess final : public SimulatedRank,
     return {channel_pointers_, rails_ != nullptr ? std::size_t{2} : std::size_t{1}};
   }
   SharedAreas* areas() override { return areas_.get(); }
-  std::int64_t area_bytes_everywhere() override { return areas_ != nullptr ? areas_->area_bytes() : 0; }
+  std::int64_t area_bytes_everywhere() override {
+    return areas_ != nullptr && knobs->collective_shared != "off" ? areas_->area_bytes() : 0;
+  }
   Neighbours* neighbours() override { return this; }
   Waiter& waiter() override { return *this; }
   LinkRates link_rates() override;

@@ -325,7 +325,7 @@ Result<> SimulatedProcess::join() {
   Environment::channels = this;
   interrupts = knobs->progress == "interrupt";
   tell_address({});  // what it told before it began again is over
-  if (job_.area_memory_ != nullptr && knobs->collective_shared != "off") {
+  if (job_.area_memory_ != nullptr) {  // also if the knob is "off": reductions take their time
     job_.area_memory_->clear(layout_.rank);
     Neighbours& node = *this;
     areas_ = std::make_unique<SimulatedAreas>(*job_.area_memory_, *this, node, *job_.options_.areas,
