@@ -17,7 +17,7 @@
 
 namespace hawser::verbs {
 
-inline constexpr std::uint32_t wire_version = 3;
+inline constexpr std::uint32_t wire_version = 4;
 inline constexpr std::uint32_t most_channels = 4096;
 inline constexpr std::uint32_t most_queue_pairs = 65536;  // of one client; doorbells have room for them
 

@@ -98,10 +98,13 @@ Result<std::unique_ptr<verbs::Link>> ClientLink::open(const std::string& fabric,
   if (reply.error == EIO) return failure(ErrorKind::io, "hawser: fabric '{}': {}", fabric, reply.why);
   if (reply.error != 0)
     return failure(ErrorKind::invalid_argument, "hawser: fabric '{}': {}", fabric, reply.why);
-  if (answer.descriptors.size() != 1)
+  if (answer.descriptors.size() == 2)
+    link->daemon_memory_ = map_to_read(answer.descriptors[1], sizeof(DaemonPage));
+  if (link->daemon_memory_ == nullptr)
     return failure(ErrorKind::internal,
                    "hawser: the fabric's daemon is of a different build of Hawser; take the fabric down and "
                    "bring it up again");
+  link->daemon_ = reinterpret_cast<const DaemonPage*>(link->daemon_memory_.get());
   link->wake_ = std::move(answer.descriptors[0]);
   link->channels_[0] = std::move(events.out);
   once_per_outage.forget();
@@ -150,7 +153,8 @@ verbs::SharedBytes ClientLink::allocate(std::size_t bytes) {
 
 void ClientLink::ring(std::uint32_t queue_pair) {
   backoff_.show_core();
-  if (!page_->append(queue_pair)) return;
+  page_->append(queue_pair);
+  if (daemon_->asleep.load(std::memory_order_seq_cst) == 0) return;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof one);
 }
@@ -159,7 +163,7 @@ bool ClientLink::rest(std::uint32_t idle_polls) {
   constexpr std::uint32_t between_checks = 64;  // on a crowded machine a yield takes milliseconds
   if (gone_) [[unlikely]]
     return false;
-  backoff_.rest();
+  backoff_.rest(*daemon_);
   if (idle_polls % between_checks != between_checks - 1) return true;
   const std::unique_lock guard(call_lock_, std::try_to_lock);
   if (guard.owns_lock() && is_closed(socket_)) lose();

@@ -52,6 +52,8 @@ class ClientLink final : public verbs::Link {
   FileDescriptor wake_;  // the daemon's
   std::shared_ptr<std::byte> page_memory_;
   DoorbellPage* page_ = nullptr;
+  std::shared_ptr<const std::byte> daemon_memory_;
+  const DaemonPage* daemon_ = nullptr;
   std::mutex call_lock_;
   mutable std::mutex channels_lock_;
   std::map<std::uint32_t, FileDescriptor> channels_;  // ends to read from

@@ -66,7 +66,7 @@ bool Connection::serve() {
 
 void Connection::answer(const Request& request, LocalPacket& packet) {
   Reply reply;
-  int descriptor = -1;
+  std::vector<int> descriptors;
   switch (request.call) {
     case Call::command: {
       const auto* const text = reinterpret_cast<const char*>(packet.bytes.data());
@@ -77,7 +77,7 @@ void Connection::answer(const Request& request, LocalPacket& packet) {
       break;
     case Call::open_adapter:
       reply = open_adapter(request, packet);
-      if (reply.error == 0) descriptor = host_.wake_descriptor();
+      if (reply.error == 0) descriptors = {host_.wake_descriptor(), host_.page_descriptor()};
       break;
     case Call::create_channel:
     case Call::destroy_channel:
@@ -93,7 +93,7 @@ void Connection::answer(const Request& request, LocalPacket& packet) {
           session_ != nullptr ? session_->execute(request, memory) : refused(EINVAL, "open an adapter first");
     }
   }
-  queue(std::as_bytes(std::span(&reply, 1)), descriptor);
+  queue(std::as_bytes(std::span(&reply, 1)), std::move(descriptors));
 }
 
 Reply Connection::list_adapters(const Request& request) {
@@ -165,16 +165,15 @@ void Connection::queue_text(const CommandAnswer& answer) {
   } while (sent < answer.text.size());
 }
 
-void Connection::queue(std::span<const std::byte> bytes, int descriptor) {
-  unsent_.push_back({{bytes.begin(), bytes.end()}, descriptor});
+void Connection::queue(std::span<const std::byte> bytes, std::vector<int> descriptors) {
+  unsent_.push_back({{bytes.begin(), bytes.end()}, std::move(descriptors)});
 }
 
 // Sends what goes without waiting. False when the client is gone.
 bool Connection::send_queued() {
   while (!unsent_.empty()) {
     const Unsent& first = unsent_.front();
-    const std::span<const int> descriptors(&first.descriptor, first.descriptor >= 0 ? 1 : 0);
-    if (!send_packet(socket_, first.bytes, descriptors, false))
+    if (!send_packet(socket_, first.bytes, first.descriptors, false))
       return errno == EAGAIN || errno == EWOULDBLOCK;
     unsent_.pop_front();
   }
@@ -198,10 +197,6 @@ void Connection::tell_of_completions() {
   if (!std::exchange(stored_, false)) return;
   wait_->told.fetch_add(1, std::memory_order_seq_cst);
   if (wait_->sleepers.load(std::memory_order_seq_cst) != 0) futex_wake_all(wait_->told);
-}
-
-void Connection::set_asleep(bool asleep) {
-  if (page_ != nullptr) page_->asleep.store(asleep ? 1 : 0, std::memory_order_seq_cst);
 }
 
 std::string Connection::describe() const {

@@ -30,6 +30,7 @@ class ConnectionHost {
   virtual fabric::Fabric& fabric() = 0;
   virtual ProcessDma& dma() = 0;
   virtual int wake_descriptor() const = 0;
+  virtual int page_descriptor() const = 0;  // of the DaemonPage
   virtual CommandAnswer command(const std::string& text) = 0;
 };
 
@@ -46,10 +47,11 @@ class Connection final : public verbs::SessionPort {
   bool sending() const { return !unsent_.empty(); }
   // Rings for what the client posted; whether there was anything.
   bool take_doorbells();
-  void set_asleep(bool asleep);
   bool last_seen_at(int core) const {
     return wait_ != nullptr && wait_->core.load(std::memory_order_relaxed) == core;
   }
+  // Whether it polled at `time` or later, and so gives a core back soon.
+  bool polled_since(Nanoseconds time) const { return wait_->polled.load(std::memory_order_relaxed) >= time; }
   // Wakes the client's threads that wait for completions, if there are new ones.
   void tell_of_completions();
   bool open() const { return session_ != nullptr; }
@@ -62,7 +64,7 @@ class Connection final : public verbs::SessionPort {
   verbs::Reply open_adapter(const verbs::Request& request, LocalPacket& packet);
   verbs::Reply change_channel(const verbs::Request& request, LocalPacket& packet);
   void queue_text(const CommandAnswer& answer);
-  void queue(std::span<const std::byte> bytes, int descriptor = -1);
+  void queue(std::span<const std::byte> bytes, std::vector<int> descriptors = {});
   bool send_queued();
   void completion_event(std::uint32_t channel, verbs::CompletionRecord record) override;
   void async_event(const verbs::AsyncRecord& record) override;
@@ -72,7 +74,7 @@ class Connection final : public verbs::SessionPort {
   ConnectionHost& host_;
   struct Unsent {
     std::vector<std::byte> bytes;
-    int descriptor;  // goes along; -1: none
+    std::vector<int> descriptors;  // go along
   };
 
   FileDescriptor socket_;

@@ -13,14 +13,17 @@
 
 #include "base/quantity.h"
 #include "testbed/emulator/inspection.h"
+#include "testbed/emulator/mapped_memory.h"
 
 namespace hawser::emulator {
 namespace {
 
-// How often nothing may happen before the loop becomes more patient. A sleeper is woken 35 us late, so it
-// yields for some milliseconds first.
-constexpr std::uint32_t spins = 100, yields = 1000, spins_when_crowded = 12;
+// How often nothing may happen before the loop becomes more patient. To sleep and be woken takes twice as
+// long as to yield and get the core back, so it yields for some milliseconds first.
+constexpr std::uint32_t spins = 100, yields = 1000, spins_when_shared = 12;
 constexpr std::uint32_t passes_between_looks = 32;
+// A client that polled so lately is still at it, or was until we took its core.
+constexpr Nanoseconds just_polled = 50 * microsecond;
 constexpr Nanoseconds shortest_sleep = 60 * microsecond;
 
 // Who is ready is known by its address.
@@ -35,7 +38,12 @@ Daemon::Daemon(std::string name, FileDescriptor listener, fabric::Topology topol
       origin_(clock_.now()),
       fabric_(events_, dma_, std::move(topology), std::move(tables), parameters),
       listener_(std::move(listener)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      page_file_(make_memory(sizeof(DaemonPage))) {
+  if (page_file_.valid()) page_memory_ = map_memory(page_file_, sizeof(DaemonPage));
+  page_ = reinterpret_cast<DaemonPage*>(page_memory_.get());
+  // Where Linux is too old for that, a client could keep others from waking us.
+  if (page_ != nullptr) (void)forbid_writing(page_file_);
   if (auto made = ReadySet::make()) ready_ = std::move(made).value();
   fcntl(listener_.get(), F_SETFL, fcntl(listener_.get(), F_GETFL) | O_NONBLOCK);
   (void)ready_.add(listener_, key_of(&listener_), true, false);
@@ -60,10 +68,10 @@ void Daemon::run() {
     if (++passes % passes_between_looks == 0 || idle > spins) busy |= look_at_sockets(0);
     if (busy) {
       idle = 0;
-    } else if (++idle < spins_when_crowded || (idle < spins && !crowded())) {
+    } else if (++idle < spins_when_shared || (idle < spins && !shares_core())) {
       __builtin_ia32_pause();
-    } else if (idle < spins + yields && !crowded()) {
-      crowd_.yield(now());
+    } else if (idle < spins + yields && may_yield()) {
+      yield();
     } else {
       sleep();
       idle = 0;
@@ -71,9 +79,28 @@ void Daemon::run() {
   }
 }
 
+// Not where clients compute, or poll memory without a call: they would keep the core for milliseconds.
+bool Daemon::may_yield() {
+  if (crowd_.here(now())) return false;
+  const int here = sched_getcpu();
+  const Nanoseconds lately = clock_.now() - just_polled;
+  bool none = true;
+  for (const Connection& each : connections_) {
+    if (!each.last_seen_at(here)) continue;
+    none = false;
+    if (each.polled_since(lately)) return true;
+  }
+  return none;
+}
+
+void Daemon::yield() {
+  page_->core.store(sched_getcpu(), std::memory_order_relaxed);
+  crowd_.yield(now());
+}
+
 // Whether somebody else needs this core, perhaps to give us work. A client that waits for it cannot be seen,
 // but where it ran last can.
-bool Daemon::crowded() {
+bool Daemon::shares_core() {
   if (crowd_.here(now())) return true;
   const int here = sched_getcpu();
   return std::any_of(connections_.begin(), connections_.end(),
@@ -104,14 +131,15 @@ void Daemon::sleep() {
     sched_yield();
     return;
   }
-  for (Connection& connection : connections_) connection.set_asleep(true);
+  page_->asleep.store(1, std::memory_order_seq_cst);
   // Much may have become due since: the core may have been away. Whoever waits for that must hear of it now.
   fire_due();
   if (!take_doorbells()) {
     tell_clients();
     look_at_sockets(until_next_event());
   }
-  for (Connection& connection : connections_) connection.set_asleep(false);
+  page_->core.store(sched_getcpu(), std::memory_order_relaxed);
+  page_->asleep.store(0, std::memory_order_release);
 }
 
 Nanoseconds Daemon::until_next_event() {

@@ -28,7 +28,7 @@ class Daemon final : public ConnectionHost {
          const fabric::Parameters& parameters, std::string routing);
   ~Daemon() override;
 
-  bool usable() const { return wake_.valid() && ready_.descriptor() >= 0; }
+  bool usable() const { return wake_.valid() && page_ != nullptr && ready_.descriptor() >= 0; }
   // Until somebody says `down`, or closes the other end of the lifeline.
   void run();
   void end_with(FileDescriptor lifeline);
@@ -37,6 +37,7 @@ class Daemon final : public ConnectionHost {
   fabric::Fabric& fabric() override { return fabric_; }
   ProcessDma& dma() override { return dma_; }
   int wake_descriptor() const override { return wake_.get(); }
+  int page_descriptor() const override { return page_file_.get(); }
   CommandAnswer command(const std::string& text) override;
   std::string status() const;
   std::string links(std::size_t log_lines);
@@ -45,7 +46,9 @@ class Daemon final : public ConnectionHost {
   bool fire_due();
   bool take_doorbells();
   bool look_at_sockets(Nanoseconds wait);
-  bool crowded();
+  bool shares_core();
+  bool may_yield();
+  void yield();
   void tell_clients();
   void sleep();
   Nanoseconds until_next_event();  // 0 when one is due, never when there is none
@@ -60,6 +63,9 @@ class Daemon final : public ConnectionHost {
   ProcessDma dma_;
   fabric::Fabric fabric_;
   FileDescriptor listener_, wake_;
+  FileDescriptor page_file_;
+  std::shared_ptr<std::byte> page_memory_;
+  DaemonPage* page_ = nullptr;
   ReadySet ready_;
   std::list<Connection> connections_;
   bool down_ = false;

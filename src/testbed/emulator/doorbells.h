@@ -1,6 +1,4 @@
-// The page by which a client tells the daemon which queue pairs to look at. Any thread of the client appends;
-// the daemon takes. A queue pair stands in it once at most (QueuePairHeader::rung), so it cannot overflow:
-// entries of destroyed queue pairs are taken before numbers run out.
+// The pages by which clients and the daemon tell each other where to look.
 #pragma once
 
 #include <atomic>
@@ -10,18 +8,29 @@
 
 namespace hawser::emulator {
 
+// What the daemon tells all its clients. They map it to read only.
+struct DaemonPage {
+  std::atomic<std::uint32_t> asleep{0};  // it waits, and must be woken
+  std::atomic<int> core{-1};             // where it was seen last
+  // Asked by somebody who runs on the core.
+  bool waits_for_core(int here) const {
+    return asleep.load(std::memory_order_acquire) == 0 && core.load(std::memory_order_relaxed) == here;
+  }
+};
+
+// By this page a client tells the daemon which queue pairs to look at. Any thread of the client appends; the
+// daemon takes. A queue pair stands in it once at most (QueuePairHeader::rung), so it cannot overflow:
+// entries of destroyed queue pairs are taken before numbers run out.
 struct DoorbellPage {
   static constexpr std::uint64_t slots = 2 * verbs::most_queue_pairs;
 
-  std::atomic<std::uint32_t> asleep{0};  // the daemon waits, and must be woken
   alignas(verbs::cache_line) std::atomic<std::uint64_t> head{0};
   alignas(verbs::cache_line) std::atomic<std::uint32_t> queue[slots];
 
-  // Whether the daemon must be woken.
-  bool append(std::uint32_t queue_pair) {
+  // Afterwards, a daemon that is asleep must be woken.
+  void append(std::uint32_t queue_pair) {
     const std::uint64_t at = head.fetch_add(1, std::memory_order_relaxed);
     queue[at % slots].store(queue_pair, std::memory_order_seq_cst);
-    return asleep.load(std::memory_order_seq_cst) != 0;
   }
   // 0 when there is none; `taken` counts those that were taken.
   std::uint32_t take(std::uint64_t& taken) {

@@ -6,17 +6,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "os/shared_memory.h"
 #include "testbed/emulator/mapped_memory.h"
 
 namespace hawser::emulator {
 namespace {
 
-// A yield that took longer went to somebody who does not yield back; it is not tried again for a while.
-constexpr Nanoseconds lost_core = 20 * microsecond;
-constexpr Nanoseconds crowded_time = 100 * millisecond;
-// Polls without a word from the daemon before the core is offered to others: more than a program has queues,
-// lest it sleeps on one while another has something.
+// A yield that took longer was no turn of programs that wait and yield themselves. Nobody yields for twenty
+// times as long, so that finding out again costs a twentieth at most. Somebody who computes keeps the core
+// for milliseconds; a daemon with a burst of packets, or many that wait, for a tenth of one, and where they
+// are all there is, sleeping is slower: it lets cores stand still, which take 70 us to wake up on a virtual
+// machine.
+constexpr Nanoseconds lost_core = 50 * microsecond;
+constexpr Nanoseconds longest_crowded_time = 100 * millisecond;
+constexpr int crowded_times = 20;
+// So long a poll pauses before the core is offered to others. A yield costs about as much.
+constexpr Nanoseconds brief_wait = microsecond;
+// Polls without a word from the daemon before a sleep: more than a program has queues, lest it sleeps on one
+// while another has something.
 constexpr std::uint32_t spins = 32;
 constexpr Nanoseconds longest_spin = 20 * microsecond;
 // Programs have other things to look at as well, and sleep on one of their queues, not on each in turn.
@@ -27,7 +36,9 @@ constexpr std::uint32_t polls_of_a_sleep = 8;
 
 void Crowd::yield(Nanoseconds now) {
   const Nanoseconds away = yield_cpu();
-  if (away > lost_core) until_.store(now + away + crowded_time, std::memory_order_relaxed);
+  if (away > lost_core)
+    until_.store(now + away + std::min(crowded_times * away, longest_crowded_time),
+                 std::memory_order_relaxed);
 }
 
 void ask_for_slice(Nanoseconds slice) {
@@ -58,24 +69,25 @@ void PollingBackoff::show_core() {
   if (page_->core.load(std::memory_order_relaxed) != here) page_->core.store(here, std::memory_order_relaxed);
 }
 
-void PollingBackoff::rest() {
+void PollingBackoff::rest(const DaemonPage& daemon) {
   show_core();
   const std::uint32_t told = page_->told.load(std::memory_order_acquire);
   if (told != seen_.exchange(told, std::memory_order_relaxed)) empty_.store(0, std::memory_order_relaxed);
   const std::uint32_t empty = empty_.fetch_add(1, std::memory_order_relaxed);
-  if (empty < spins) {
-    __builtin_ia32_pause();
-    return;
-  }
   MonotonicClock clock;
   const Nanoseconds now = clock.now();
+  page_->polled.store(now, std::memory_order_relaxed);
+  if (empty == 0) since_.store(now, std::memory_order_relaxed);
+  const Nanoseconds waited = now - since_.load(std::memory_order_relaxed);
   if (!crowd_.here(now)) {
-    crowd_.yield(now);
+    if (waited < brief_wait && !daemon.waits_for_core(sched_getcpu()))
+      __builtin_ia32_pause();
+    else
+      crowd_.yield(now);
     return;
   }
   // The daemon takes the core if it needs it; a sleep would cost more than the wait is likely to last.
-  if (empty_.load(std::memory_order_relaxed) == spins + 1) since_.store(now, std::memory_order_relaxed);
-  if (now - since_.load(std::memory_order_relaxed) < longest_spin || empty % polls_of_a_sleep != 0) {
+  if (empty < spins || waited < longest_spin || empty % polls_of_a_sleep != 0) {
     __builtin_ia32_pause();
     return;
   }

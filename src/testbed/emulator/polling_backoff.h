@@ -10,6 +10,7 @@
 
 #include "base/time.h"
 #include "os/file_descriptor.h"
+#include "testbed/emulator/doorbells.h"
 
 namespace hawser::emulator {
 
@@ -18,6 +19,7 @@ struct WaitPage {
   std::atomic<std::uint32_t> told{0};      // counts up when completions were stored
   std::atomic<std::uint32_t> sleepers{0};  // threads that wait for that
   std::atomic<int> core{-1};               // where the process was seen last
+  std::atomic<Nanoseconds> polled{0};      // when it last found nothing, by the monotonic clock
 };
 
 // Remembers that yielding cost the core.
@@ -46,7 +48,7 @@ class PollingBackoff {
   PollingBackoff();
   bool usable() const { return page_ != nullptr; }
   const FileDescriptor& memory() const { return memory_; }
-  void rest();  // a poll has found nothing; any thread
+  void rest(const DaemonPage& daemon);  // a poll has found nothing; any thread
   void show_core();
 
  private:
