@@ -26,7 +26,8 @@ class Bytes(OnFabric):
                              timeout=PATIENCE, check=True)
         return next(process["paths"] for process in json.loads(top.stdout) if process["rank"] == 0)
 
-    def test_are_shown_by_tools(self):
+    def one_job(self):
+        """Bytes on each rail that the tools show, of which no more are allowed than what was moved takes."""
         show_job = 'test $PMI_RANK != 0 || echo "$HAWSER_JOB_ID"; exec "$0"'
         job = subprocess.Popen([MPIEXEC, "-n", "2", "--fabric", self.name, "sh", "-c", show_job, PROGRAM], text=True,
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -42,9 +43,18 @@ class Bytes(OnFabric):
         print(f"\n{put} bytes put, {got} bytes got, on two rails {moved}", end="")
         self.assertGreaterEqual(sum(moved), put + got)
         self.assertLess(sum(moved), 1.05 * (put + got))
-        self.assertGreater(min(moved), (put + got) / 16)  # the division follows measured rates
         output, _ = job.communicate(timeout=PATIENCE)
         self.assertEqual(job.returncode, 0, output)
+        return moved
+
+    def test_are_shown_by_tools(self):
+        # The division follows measured rates. On a crowded machine one job in twenty finds a rail slow at first, and is
+        # over before it looks again.
+        for _ in range(6):
+            moved = self.one_job()
+            if min(moved) > sum(moved) / 16:
+                return
+        self.fail(f"one of two rails was hardly used: {moved}")
 
 
 if __name__ == "__main__":
