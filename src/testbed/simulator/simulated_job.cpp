@@ -128,8 +128,10 @@ SimulatedJob::SimulatedJob(const SimulationOptions& options, const Simulation::B
     return;
   }
   if (const std::vector<std::int32_t> nodes = node_of_rank(); nodes.back() + 1 < options.ranks)
-    for (int node = 0; node <= nodes.back(); ++node)
-      node_ports_.push_back(new (queue_memory_.take(sizeof(NodePorts))) NodePorts());
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+      node_ports_.push_back(rank > 0 && nodes[rank] == nodes[rank - 1]
+                                ? node_ports_.back()
+                                : new (queue_memory_.take(sizeof(NodePorts))) NodePorts());
   for (int rank = 0; rank < options.ranks; ++rank) {
     processes_.push_back(std::make_unique<SimulatedProcess>(*this, rank, body));
   }
@@ -160,13 +162,6 @@ std::vector<std::int32_t> SimulatedJob::node_of_rank() const {
   std::vector<std::int32_t> nodes(static_cast<std::size_t>(options_.ranks));
   for (int rank = 0; rank < options_.ranks; ++rank) nodes[rank] = rank / share;
   return nodes;
-}
-
-// Null: no other rank is on the node.
-NodePorts* SimulatedJob::ports_of(int rank) const {
-  return node_ports_.empty()
-             ? nullptr
-             : node_ports_[static_cast<std::size_t>(node_of_rank()[static_cast<std::size_t>(rank)])];
 }
 
 SimulationOutcome SimulatedJob::run() {

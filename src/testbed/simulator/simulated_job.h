@@ -204,7 +204,10 @@ class SimulatedJob {
   void count(const RailCounters& counters);
   void report_unfinished(std::string headline);
   std::vector<std::int32_t> node_of_rank() const;
-  NodePorts* ports_of(int rank) const;
+  // Null: no other rank is on the node.
+  NodePorts* ports_of(int rank) const {
+    return node_ports_.empty() ? nullptr : node_ports_[static_cast<std::size_t>(rank)];
+  }
   std::string set_up();
   void observe(bool over);
   Nanoseconds time_limit() const;
@@ -219,7 +222,7 @@ class SimulatedJob {
   Knobs knobs_;
   ModelNetwork network_;
   LazyArena queue_memory_;                   // of the ranks' adapters
-  std::vector<NodePorts*> node_ports_;       // in it, by node; empty: each node has one rank
+  std::vector<NodePorts*> node_ports_;       // in it, by rank; empty: each node has one rank
   std::unique_ptr<AreaMemory> area_memory_;  // null: ranks of a node share none
   std::unique_ptr<SimulatedFabric> fabric_;  // null: none was asked for
   std::uint64_t activity_seen_ = 0;          // of the fabric
