@@ -32,9 +32,10 @@ inline void forget_port_user(NodePorts& ports, int place) {
 class PortUse {
  public:
   PortUse() = default;  // nobody else has this port
-  // `name` is the same in all processes of the node. A port that finds no line seems to be nobody else's.
+  // `name` is not 0, and the same in all processes of the node. A port that finds no line seems to be nobody
+  // else's.
   PortUse(NodePorts& ports, std::uint64_t name, int place)
-      : line_(line_of(ports, name | 1)), self_(port_user(place)) {}
+      : line_(line_of(ports, name)), self_(port_user(place)) {}
 
   void begin(PortSide side) {
     if (line_ != nullptr) users(side).fetch_or(self_, std::memory_order_relaxed);

@@ -33,6 +33,7 @@ Result<std::unique_ptr<RailChannel>> RailChannel::open(const RailSettings& setti
 
 void RailChannel::share_ports(NodePorts& ports, int place) {
   for (const auto& rail : engine_->resources.rails) {
+    // Not 0, for ports are counted from 1.
     const std::uint64_t device = std::hash<std::string>()(rail->device().attributes().name);
     rail->traffic.use = PortUse(ports, device * 256 + rail->port(), place);
   }
