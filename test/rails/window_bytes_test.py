@@ -48,9 +48,8 @@ class Bytes(OnFabric):
         return moved
 
     def test_are_shown_by_tools(self):
-        # The division follows measured rates. On a crowded machine one job in twenty finds a rail slow at first, and is
-        # over before it looks again.
-        for _ in range(6):
+        # The division follows measured rates, and on a crowded machine one of the rails may seem slow for a while.
+        for _ in range(3):
             moved = self.one_job()
             if min(moved) > sum(moved) / 16:
                 return

@@ -107,5 +107,56 @@ TEST(UnequalRails, PacketsOfCollectivesTakeTheFastOne) {
   expect_no_loss({"all-to-all", all_to_all, 4}, {2048, 4096}, 1.02);
 }
 
+// Of two rails of 1 GB/s the second has a hundredth of that until so long after the beginning (0: never).
+// MB/s from `from` to `to`, in ms.
+double rate_of(const Case& which, int bytes, int rails, int heals_ms, int from_ms, int to_ms) {
+  SimulationOptions options{.ranks = which.ranks};
+  options.fabric = FabricOptions{.topology = rails > 1 ? "two-switch" : "single-switch", .rails = rails};
+  options.fabric->parameters = "chunk 4K link-rate 1GB/s link-latency 1us\n";
+  if (heals_ms > 0)
+    options.fabric->faults =
+        "0us link n1/hw1 rate 1%\n" + std::to_string(heals_ms) + "ms link n1/hw1 rate 100%\n";
+  options.fabric->cost.registration = 0;
+  options.fabric->cost.post = options.fabric->cost.completion = 250;
+  options.time_limit = 60 * second;
+  double rate = 0;
+  const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    std::vector<char> out(static_cast<std::size_t>(bytes)), in(out.size());
+    double begin = 0, now = 0;
+    std::int64_t moved = 0;
+    while (now < to_ms * 1e-3) {
+      which.round(self.rank(), self.size(), bytes, out, in);
+      moved += bytes * (which.round == window ? 16 : 1);
+      now = MPI_Wtime();
+      MPI_Bcast(&now, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+      if (now >= from_ms * 1e-3 && begin == 0) {
+        begin = now;
+        moved = 0;
+      }
+    }
+    if (self.rank() == 0) rate = static_cast<double>(moved) / (now - begin) * 1e-6;
+    MPI_Finalize();
+  });
+  EXPECT_TRUE(outcome.finished()) << outcome.report;
+  return rate;
+}
+
+// A message below 128 KiB never tried such a rail again, and a larger one waited for what tried it.
+TEST(UnequalRails, OneThatWasSlowIsUsedAgainByMessagesOfAllSizes) {
+  for (const Case& which : {Case{"window", window, 2}, Case{"ping-pong", ping_pong, 2}})
+    for (const int bytes : {16384, 32768, 65536, 131072, 1 << 20}) {
+      const double one = rate_of(which, bytes, 1, 0, 100, 200), two = rate_of(which, bytes, 2, 0, 100, 200);
+      const double slow = rate_of(which, bytes, 2, 200, 100, 200),
+                   well = rate_of(which, bytes, 2, 200, 350, 450);
+      std::printf(
+          "%s of %d bytes: %.0f MB/s over one rail, %.0f beside a slow one, %.0f when it is well, %.0f "
+          "over two\n",
+          which.name, bytes, one, slow, well, two);
+      EXPECT_GE(slow, one * 0.98) << which.name << " of " << bytes;
+      EXPECT_GE(well, two * 0.85) << which.name << " of " << bytes;
+    }
+}
+
 }  // namespace
 }  // namespace hawser

@@ -256,7 +256,21 @@ bool StripeEngine::post_range(StripedTransfer& transfer, const ByteRange& range,
     context_.counters.bytes_of(transfer.traffic_) += static_cast<std::uint64_t>(bytes);
     if (bytes < stripe.bytes) transfer.rest_.push_back({stripe.offset + bytes, stripe.bytes - bytes});
   }
+  measure_idle(*transfer.peer_);
   return posted;
+}
+
+// Were a part of a message to find out whether a subchannel still is slow, the message would wait for it.
+void StripeEngine::measure_idle(VirtualChannel& peer) {
+  const std::size_t filling = resources_.packets.buffer_bytes() - sizeof(PacketHeader) - context_.trailer();
+  for (Subchannel& each : peer.subchannels()) {
+    if (!peer.paths().weights().wants_measuring(each.index, context_.now)) continue;
+    if (!each.in_service() || each.traffic.outstanding > 0) continue;
+    if (each.rail.traffic.timed != RailTraffic::none_timed) continue;
+    const std::uint32_t timed_from = std::exchange(each.traffic.timed_from, 0);
+    peer.send_on(each, PacketKind::measure, {}, filling);
+    each.traffic.timed_from = timed_from;
+  }
 }
 
 // How many of its bytes were posted.

@@ -110,6 +110,7 @@ class StripeEngine {
   bool reached_by_adapters(const StripedTransfer& transfer) const;
   bool give_up(StripedTransfer& transfer);
   bool post_range(StripedTransfer& transfer, const ByteRange& range, std::span<const SubchannelView> views);
+  void measure_idle(VirtualChannel& peer);
   std::int64_t post_stripe(StripedTransfer& transfer, const Stripe& stripe);
   bool issue(StripedTransfer& transfer, const ByteRange& range, Subchannel& subchannel);
   bool post(StripedTransfer& transfer, WorkEntry& entry, Subchannel& subchannel);

@@ -147,8 +147,12 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
                                          Nanoseconds not_before) {
   if (several() && belongs_to_long(entry.packet_kind))
     spread_of(subchannel).on_packet(context_.now - entry.posted);
+  if (context_.waited) not_before = context_.now;
+  if (entry.packet_kind == PacketKind::measure)
+    weights_.on_measured(subchannel.index, entry.bytes, entry.before.queued, entry.posted, context_.now,
+                         not_before);
   if (!rails_) return;
-  const Nanoseconds least = (context_.waited ? context_.now : not_before) - entry.posted;
+  const Nanoseconds least = not_before - entry.posted;
   PacketTimes& times = times_of(subchannel);
   Nanoseconds latency = 0;
   for (const PacketTimes& each : packet_times_)
@@ -229,7 +233,6 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
         view.bytes_on_it -= moved;
       }
     }
-    view.probe = weights_.wants_probe(subchannel.index, context_.now);
     view.requests_queued = subchannel.traffic.outstanding;
   }
   return views_;

@@ -218,7 +218,7 @@ bool VirtualChannel::take_packet(Subchannel& subchannel, PacketBuffer* buffer, c
                                           header.acknowledged, window_.sent()));
     return false;
   }
-  if (header.kind == PacketKind::credit) return false;
+  if (header.kind == PacketKind::credit || header.kind == PacketKind::measure) return false;
   PacketHandler* const handler = upward_.handler(header.kind);
   if (handler == nullptr) [[unlikely]] {
     context_.report_malformed(process_,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -12,8 +13,10 @@ namespace {
 // it too low, so good news counts for more than bad.
 constexpr double alpha_up = 0.5;
 constexpr double alpha_down = 0.25;
-// Probing must not take more of a path's time than this part.
-constexpr int probe_rest = 20;
+// Measuring takes no more of a path's time than this part.
+constexpr int rest_of_measuring = 50;
+// By so much another sample has to differ before it is news.
+constexpr double news = 1.25;
 // What is left of a weight that gives no share.
 constexpr double nearly_nothing = 1.0 / 64;
 // A stripe may seem so many times faster than the path was since the stripe was posted: completions come in
@@ -24,8 +27,8 @@ constexpr double bursts = 1.5;
 constexpr double share_again = 1.25;
 // So many times longer than the weight says is more than chance.
 constexpr double overdue = 4;
-// So near to nominal there is nothing to find out by probing.
-constexpr double as_nominal = 0.8;
+// However slow it is.
+constexpr Nanoseconds longest_measuring_rest = 500 * millisecond;
 
 double rate(std::int64_t bytes, Nanoseconds elapsed) {
   return static_cast<double>(bytes) / static_cast<double>(elapsed) * static_cast<double>(second);
@@ -42,7 +45,7 @@ void PathWeights::add(std::int64_t nominal) {
   HAWSER_ASSERT(nominal > 0);
   Path& path = paths_.emplace_back();
   path.nominal = path.estimate = static_cast<double>(nominal);
-  path.probe_interval = settings_.first_probe;
+  path.pause = settings_.first_pause;
   ratios_.reserve(paths_.size());
 }
 
@@ -70,7 +73,26 @@ void PathWeights::on_stripe_done(std::uint16_t subchannel, std::int64_t bytes, s
   take_sample(path, done_low, now);
   judge(path);
   changes_ += weight(subchannel) != before;
-  plan_probe(path, now);
+  plan_measuring(path, now);
+}
+
+// Latency is most of what a packet takes on a fast path. So if it was faster than that path was, a small
+// share has to show by how much.
+void PathWeights::on_measured(std::uint16_t subchannel, std::int64_t bytes, std::int64_t queued_before,
+                              Nanoseconds posted, Nanoseconds now, Nanoseconds polled_before) {
+  Path& path = paths_[subchannel];
+  const double before = path.estimate, others = sibling_ratio(path);
+  on_stripe_done(subchannel, bytes, queued_before, posted, now, polled_before);
+  if (path.failed || path.recovering || path.estimate < news * before) return;
+  begin_small(path, std::max(path.estimate, others * path.nominal * settings_.recovered_share));
+  ++changes_;
+}
+
+// With that weight, which grows as stripes confirm it.
+void PathWeights::begin_small(Path& path, double rate) {
+  path.recovering = true;
+  path.degraded = path.no_share = false;
+  path.estimate = rate;
 }
 
 void PathWeights::on_packet_done(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds time) {
@@ -106,6 +128,7 @@ void PathWeights::take_sample(Path& path, Nanoseconds done_low, Nanoseconds now)
     const double alpha = std::max(least, time / (time + static_cast<double>(settings_.memory)));
     path.estimate += alpha * (upper - path.group_base);
     path.recovering = false;
+    path.doubted = !path.measured && trusts_first_;
   } else if (upper < 2 * lower) {
     path.recovering = false;
   }
@@ -139,14 +162,15 @@ void PathWeights::judge(Path& path) {
   path.no_share = own < others * settings_.no_share_below * (path.no_share ? share_again : 1);
 }
 
-void PathWeights::plan_probe(Path& path, Nanoseconds now) {
+void PathWeights::plan_measuring(Path& path, Nanoseconds now) {
+  // One sample alone, of a connection that was just made, says little.
+  path.next_measuring = now;
+  if (std::exchange(path.doubted, false)) return;
   // Better than it was: look again soon. No better: there is time.
-  if (path.estimate > 1.25 * path.group_base)
-    path.probe_interval = settings_.first_probe;
-  else
-    path.probe_interval = std::min(path.probe_interval * 2, settings_.longest_probe);
-  const Nanoseconds rest = probe_rest * (now - path.group_start_low);
-  path.next_probe = now + std::min(std::max(path.probe_interval, rest), settings_.longest_probe);
+  path.pause = path.estimate > news * path.group_base ? settings_.first_pause
+                                                      : std::min(path.pause * 2, settings_.longest_pause);
+  const Nanoseconds rest = rest_of_measuring * (now - path.group_start_low);
+  path.next_measuring += std::min(std::max(path.pause, rest), longest_measuring_rest);
 }
 
 void PathWeights::on_failed(std::uint16_t subchannel) {
@@ -159,16 +183,14 @@ void PathWeights::on_failed(std::uint16_t subchannel) {
 void PathWeights::on_recovered(std::uint16_t subchannel, Nanoseconds now) {
   Path& path = paths_[subchannel];
   path.failed = false;
-  path.recovering = true;
   ++changes_;
-  path.degraded = path.no_share = false;
   // What was measured before may have been less than nominal says.
   const double share = path.nominal * settings_.recovered_share;
-  path.estimate = std::max(path.measured ? std::min(share, path.estimate) : share, 1.0);
+  begin_small(path, std::max(path.measured ? std::min(share, path.estimate) : share, 1.0));
   path.done_low = path.done_high = now;
   path.group_now = -1;
-  path.probe_interval = settings_.first_probe;
-  path.next_probe = now;
+  path.pause = settings_.first_pause;
+  path.next_measuring = now;
 }
 
 double PathWeights::weight(std::uint16_t subchannel) const {
@@ -191,9 +213,10 @@ std::int64_t PathWeights::moved(std::uint16_t subchannel, std::int64_t bytes, Na
   return std::min(static_cast<std::int64_t>(std::min(moved, 1e15)), bytes);
 }
 
-bool PathWeights::wants_probe(std::uint16_t subchannel, Nanoseconds now) const {
-  const Path& path = paths_[subchannel];
-  return !path.failed && path.estimate < as_nominal * path.nominal && now >= path.next_probe;
+bool PathWeights::avoided(const Path& path) {
+  if (path.failed) return false;
+  const double others = sibling_ratio(path);
+  return others == 0 || path.estimate < path.nominal * others * avoided_below;
 }
 
 Nanoseconds PathWeights::expected(std::uint16_t subchannel, std::int64_t bytes_queued) const {

@@ -28,13 +28,15 @@ struct WeightSettings {
   // rate; and well again above well_above of it.
   double degraded_below = 0.25;
   double well_above = 0.4;
-  // Below this part of its siblings it is given no share at all but probes.
+  // Below this part of its siblings it is given no share at all.
   double no_share_below = 1.0 / 16;
-  // Part of the nominal rate that a recovered path starts with; it at most doubles with each stripe.
+  // Part of the nominal rate that a recovered path starts with; it at most doubles with each stripe. The same
+  // of its siblings' rates where a packet says that a path became better.
   double recovered_share = 1.0 / 16;
-  // Time between probes of a path that is slower than nominal and not in use; doubled while nothing changes.
-  Nanoseconds first_probe = 50 * millisecond;
-  Nanoseconds longest_probe = 500 * millisecond;
+  // A path that is slower than nominal and not in use is measured after so long; doubled while nothing
+  // changes.
+  Nanoseconds first_pause = millisecond;
+  Nanoseconds longest_pause = 100 * millisecond;
   // For predicted().
   Nanoseconds watchdog_floor = 500 * millisecond;
   double watchdog_factor = 8;
@@ -60,6 +62,10 @@ class PathWeights {
                       Nanoseconds posted, Nanoseconds now, Nanoseconds polled_before = -1);
   // A packet took at most so long: so fast the path is at least.
   void on_packet_done(std::uint16_t subchannel, std::int64_t bytes, Nanoseconds time);
+  // A packet on an idle path that wants_measuring() took so long. A few KiB say that a path is better than it
+  // was, but hardly by how much.
+  void on_measured(std::uint16_t subchannel, std::int64_t bytes, std::int64_t queued_before,
+                   Nanoseconds posted, Nanoseconds now, Nanoseconds polled_before);
   // The path failed: nothing is known of it until on_recovered.
   void on_failed(std::uint16_t subchannel);
   // It works again: a small weight that grows as measurement confirms.
@@ -79,9 +85,12 @@ class PathWeights {
   double measured(std::uint16_t subchannel) const { return paths_[subchannel].estimate; }
   // Slow is a failure too: far below what its siblings of like nominal rate reach.
   bool degraded(std::uint16_t subchannel) const { return paths_[subchannel].degraded; }
-  // It may be better than its weight says, and nothing was measured for some time: a stripe should try it.
-  // Stays true until one is done.
-  bool wants_probe(std::uint16_t subchannel, Nanoseconds now) const;
+  // It is so slow beside its siblings that messages may avoid it, and nothing was measured for some time.
+  // Stays true until something is.
+  bool wants_measuring(std::uint16_t subchannel, Nanoseconds now) {
+    const Path& path = paths_[subchannel];
+    return now >= path.next_measuring && path.estimate < path.nominal * avoided_below && avoided(path);
+  }
   // How long `bytes_queued` on it should take, by what was measured.
   Nanoseconds expected(std::uint16_t subchannel, std::int64_t bytes_queued) const;
   // For the watchdog: how long `bytes_queued` on it should take at most, by what was measured; generous,
@@ -89,6 +98,8 @@ class PathWeights {
   Nanoseconds predicted(std::uint16_t subchannel, std::int64_t bytes_queued) const;
 
  private:
+  // Of its siblings' rate, or of its nominal rate if nothing is known of them.
+  static constexpr double avoided_below = 0.5;
   struct Path {
     double nominal = 0;   // bytes per second
     double estimate = 0;  // bytes per second
@@ -97,6 +108,7 @@ class PathWeights {
     bool recovering = false;
     bool degraded = false;
     bool no_share = false;
+    bool doubted = false;  // one sample alone said so
     // When the last stripe was done: between these.
     Nanoseconds done_low = 0;
     Nanoseconds done_high = 0;
@@ -109,13 +121,15 @@ class PathWeights {
     Nanoseconds group_posted = 0;  // the first of them, when so many bytes were ahead of it
     std::int64_t group_queued = 0;
     double group_base = 0;  // the estimate before
-    Nanoseconds probe_interval = 0;
-    Nanoseconds next_probe = 0;
+    Nanoseconds pause = 0;  // until it is measured again
+    Nanoseconds next_measuring = 0;
   };
   void take_sample(Path& path, Nanoseconds done_low, Nanoseconds now);
   void judge(Path& path);
-  void plan_probe(Path& path, Nanoseconds now);
+  void plan_measuring(Path& path, Nanoseconds now);
   double sibling_ratio(const Path& path);
+  bool avoided(const Path& path);
+  void begin_small(Path& path, double rate);
 
   const WeightSettings& settings_;
   std::vector<Path> paths_;

@@ -18,7 +18,7 @@ TEST(PathWeights, are_nominal_at_first) {
   EXPECT_EQ(weights.weight(0), 1e9);
   EXPECT_EQ(weights.weight(1), 5e9);
   EXPECT_FALSE(weights.degraded(0));
-  EXPECT_FALSE(weights.wants_probe(0, second));
+  EXPECT_FALSE(weights.wants_measuring(0, second));
 }
 
 TEST(PathWeights, follow_what_is_measured) {
@@ -182,7 +182,7 @@ TEST(PathWeights, a_share_comes_back_when_the_siblings_prove_slower_than_nominal
   };
   move(0, 1.0);
   for (int i = 0; i < 20; ++i) move(1, 0.02);
-  EXPECT_LT(weights.weight(1), 1e6);  // probes only
+  EXPECT_LT(weights.weight(1), 1e6);  // no share
   for (int i = 0; i < 20; ++i) move(0, 0.2);
   for (int i = 0; i < 5; ++i) move(1, 0.02);
   EXPECT_NEAR(weights.weight(1), 0.02e9, 0.002e9);
@@ -201,7 +201,7 @@ TEST(PathWeights, a_recovered_path_starts_small_and_grows_as_measured) {
   weights.on_stripe_done(0, 1'000'000, 0, 0, millisecond);  // flushed late: ignored
   weights.on_recovered(0, second);
   EXPECT_LT(weights.weight(0), 1e8);
-  EXPECT_TRUE(weights.wants_probe(0, second));
+  EXPECT_TRUE(weights.wants_measuring(0, second));
   Nanoseconds now = second;
   double before = weights.weight(0);
   int steps = 0;
@@ -216,7 +216,7 @@ TEST(PathWeights, a_recovered_path_starts_small_and_grows_as_measured) {
   EXPECT_LE(steps, 10);
 }
 
-TEST(PathWeights, probes_are_wanted_now_and_then) {
+TEST(PathWeights, an_unused_slow_path_is_measured_now_and_then) {
   PathWeights weights({gigabyte, gigabyte});
   Nanoseconds now = 0;
   for (int i = 0; i < 40; ++i) {
@@ -224,17 +224,58 @@ TEST(PathWeights, probes_are_wanted_now_and_then) {
     weights.on_stripe_done(1, 1'000'000, 0, now, now + millisecond);
     now += 10 * millisecond;
   }
-  // Each takes ten milliseconds and finds nothing new.
-  int probes = 0;
+  // Each takes a millisecond and finds nothing new.
+  int packets = 0;
   const Nanoseconds start = now;
   for (; now < start + 10 * second; now += millisecond) {
-    if (!weights.wants_probe(0, now)) continue;
-    weights.on_stripe_done(0, 100'000, 0, now, now + 10 * millisecond);
-    now += 10 * millisecond;
-    ++probes;
+    if (!weights.wants_measuring(0, now)) continue;
+    weights.on_measured(0, 10'000, 0, now, now + millisecond, now + millisecond);
+    now += millisecond;
+    ++packets;
   }
-  EXPECT_GE(probes, 15);
-  EXPECT_LE(probes, 60);
+  EXPECT_GE(packets, 80);
+  EXPECT_LE(packets, 110);
+  EXPECT_NEAR(weights.measured(0), 1e7, 1e6);
+}
+
+// The packet takes 8 us of latency, so that it says 1 GB/s at most, whatever the path can do.
+TEST(PathWeights, a_packet_that_is_faster_than_the_path_was_earns_a_small_share) {
+  PathWeights weights({10 * gigabyte, 10 * gigabyte});
+  Nanoseconds now = 0;
+  for (int i = 0; i < 40; ++i) {
+    weights.on_stripe_done(0, 100'000, 0, now, now + 10 * millisecond);
+    weights.on_stripe_done(1, 100'000'000, 0, now, now + 10 * millisecond);
+    now += 10 * millisecond;
+  }
+  EXPECT_LT(weights.weight(0), 1e6);
+  now += second;
+  ASSERT_TRUE(weights.wants_measuring(0, now));
+  weights.on_measured(0, 8192, 0, now, now + 8 * microsecond, now + 8 * microsecond);
+  EXPECT_NEAR(weights.weight(0), 6.2e8, 1e8);
+  for (int i = 0; i < 8; ++i) {
+    now += millisecond;
+    weights.on_stripe_done(0, 1'000'000, 0, now, now + 100 * microsecond);
+  }
+  EXPECT_GT(weights.weight(0), 8e9);
+}
+
+// Of a connection that was just made, with other rails beside it.
+TEST(PathWeights, what_one_sample_alone_says_is_measured_again_at_once) {
+  PathWeights weights({10 * gigabyte, 10 * gigabyte});
+  weights.trust_first();
+  weights.on_stripe_done(1, 10'000'000, 0, 0, millisecond);
+  weights.on_stripe_done(0, 16'384, 0, 0, 300 * microsecond);
+  EXPECT_LT(weights.weight(0), 1e7);
+  Nanoseconds now = 300 * microsecond;
+  ASSERT_TRUE(weights.wants_measuring(0, now));
+  // True: there is time now.
+  PathWeights slow = weights;
+  slow.on_measured(0, 8192, 0, now, now + 150 * microsecond, now + 150 * microsecond);
+  EXPECT_LT(slow.weight(0), 1e7);
+  EXPECT_FALSE(slow.wants_measuring(0, now + millisecond));
+  // An exception.
+  weights.on_measured(0, 8192, 0, now, now + 8 * microsecond, now + 8 * microsecond);
+  EXPECT_GT(weights.weight(0), 5e8);
 }
 
 // A gigabyte per second thought, 10 MB posted: after 100 ms it is 400 MB/s at most, whatever was thought.
@@ -343,8 +384,11 @@ class RailSimulation {
         if (queue.front().left > 0.5) break;
         const Queued q = queue.front();
         queue.pop_front();
-        weights_.on_stripe_done(static_cast<std::uint16_t>(rail), q.bytes, q.queued_before, q.posted, now_,
-                                polled_before);
+        const auto index = static_cast<std::uint16_t>(rail);
+        if (q.message == measuring)
+          weights_.on_measured(index, q.bytes, q.queued_before, q.posted, now_, polled_before);
+        else
+          weights_.on_stripe_done(index, q.bytes, q.queued_before, q.posted, now_, polled_before);
         for (auto& [id, left] : messages_)
           if (id == q.message) left -= q.bytes;
       }
@@ -359,7 +403,6 @@ class RailSimulation {
       views[i].rail = index;
       views[i].bytes_per_second = weights_.weight(index);
       views[i].nominal = nominal_[i] * 1e9;
-      views[i].probe = weights_.wants_probe(index, now_);
       views[i].bytes_queued = queued(i);
       views[i].requests_queued = static_cast<std::int32_t>(queues_[i].size());
     }
@@ -374,7 +417,12 @@ class RailSimulation {
       queues_[stripe.subchannel].push_back(
           {next_message_, stripe.bytes, queued(stripe.subchannel), now_, static_cast<double>(stripe.bytes)});
     ++next_message_;
+    for (std::size_t i = 0; i < queues_.size(); ++i)
+      if (usable_[i] && queues_[i].empty() && weights_.wants_measuring(static_cast<std::uint16_t>(i), now_))
+        queues_[i].push_back({measuring, 8192, 0, now_, 8192});
   }
+
+  static constexpr std::uint64_t measuring = UINT64_MAX;  // a packet
 
   std::vector<double> rates_, nominal_;
   std::int64_t message_;

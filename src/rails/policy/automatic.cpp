@@ -29,8 +29,6 @@ constexpr double trust_in_slow = 0.97;
 constexpr std::int64_t smallest_when_busy = 262144;
 // Nor finer than this while anything is queued.
 constexpr std::int64_t smallest_beside_others = 16384;
-// What measures a rail that is not used: of less, the latency would be measured.
-constexpr std::int64_t smallest_probe = 16384;
 // One-sided stripes cost the other end nothing; and who flushes waits for the rail that has the most left to
 // do.
 constexpr std::int64_t smallest_one_sided = 16384;
@@ -71,8 +69,6 @@ class Automatic final : public SchedulingPolicy {
   std::size_t earliest_set(const StripeRequest& request, double& finish_ns) const;
   double finish(double bytes, double smallest, std::size_t count) const;
   void share_out(const StripeRequest& request, std::size_t count);
-  const SubchannelView* probe(const StripeRequest& request, std::span<const SubchannelView> views,
-                              std::size_t chosen) const;
 
   const std::size_t first_;  // where packets begin among equals
   std::size_t rotation_;     // where the look begins among equals; moves on with every message
@@ -91,10 +87,6 @@ class Automatic final : public SchedulingPolicy {
 double rate_of_stripes(const SubchannelView& view) { return std::max(view.bytes_per_second, 1.0); }
 double rate_of_packets(const SubchannelView& view) {
   return std::min(rate_of_stripes(view), std::max(view.packet_rate, 1.0));
-}
-
-std::int64_t probe_bytes(const StripeRequest& request) {
-  return std::max(request.smallest_stripe, smallest_probe);
 }
 
 // What the subchannels of a rail reach together, in bytes per nanosecond: [begin, end) are all of it.
@@ -206,20 +198,6 @@ std::size_t Automatic::earliest_set(const StripeRequest& request, double& finish
   return best;
 }
 
-// One that is to be measured, is idle and not in the set; null: none, or the message is too small for it.
-const SubchannelView* Automatic::probe(const StripeRequest& request, std::span<const SubchannelView> views,
-                                       std::size_t chosen) const {
-  if (request.bytes < 8 * probe_bytes(request)) return nullptr;
-  for (const SubchannelView& view : views) {
-    if (!view.usable || !view.probe || view.requests_queued > 0) continue;
-    const auto index = static_cast<std::uint16_t>(&view - views.data());
-    const auto in_set = [index](const Candidate& c) { return c.subchannel == index; };
-    const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(chosen);
-    if (std::none_of(candidates_.begin(), end, in_set)) return &view;
-  }
-  return nullptr;
-}
-
 // Parts for the first `count` candidates, so that they finish together; but at least the smallest stripe
 // each.
 void Automatic::share_out(const StripeRequest& request, std::size_t count) {
@@ -258,13 +236,8 @@ void Automatic::plan(const StripeRequest& whole, std::span<const SubchannelView>
     chosen = 1;
   }
   ++rotation_;
-  StripeRequest rest = request;
-  const SubchannelView* probed = probe(request, views, chosen);
-  if (probed != nullptr) rest.bytes -= probe_bytes(request);
-  share_out(rest, chosen);
-  cut_by_weight(rest, parts_, plan);
-  if (probed != nullptr)
-    plan.add({static_cast<std::uint16_t>(probed - views.data()), rest.bytes, probe_bytes(request)});
+  share_out(request, chosen);
+  cut_by_weight(request, parts_, plan);
 }
 
 bool none_under_way(std::span<const SubchannelView> views) {

@@ -23,7 +23,6 @@ enum class Direction : std::uint8_t { write, read };
 // What a policy may know of a subchannel. Views are indexed as the subchannels of the virtual channel are.
 struct SubchannelView {
   bool usable = false;     // ready, and may take one more request
-  bool probe = false;      // wants a stripe though its weight says no (PathWeights::wants_probe)
   std::uint16_t rail = 0;  // rail pair
   std::uint16_t path = 0;
   std::uint16_t engine = 0;

@@ -95,7 +95,6 @@ TEST(SchedulingPolicy, every_plan_covers_the_message_on_usable_subchannels) {
         views[k] = view(static_cast<std::uint16_t>(random.below(3)), 1 + 1e10 * std::pow(random.uniform(), 6),
                         static_cast<std::uint16_t>(k));
         views[k].usable = random.chance(0.7);
-        views[k].probe = random.chance(0.1);
         views[k].nominal = random.chance(0.1) ? 0 : 1e9;
         views[k].bytes_queued = random.chance(0.5) ? 0 : static_cast<std::int64_t>(random.below(1u << 30));
         views[k].requests_queued = static_cast<std::int32_t>(random.below(20));
@@ -410,23 +409,6 @@ TEST(Automatic, non_blocking_messages_of_middle_size_stay_whole_when_many_are_un
   EXPECT_EQ(plan.size(), 1);
   p->plan(request(65536, TrafficClass::collective), views, plan);
   EXPECT_EQ(plan.size(), 2);
-}
-
-TEST(Automatic, probes_where_asked_with_a_small_part) {
-  std::vector views = {view(0, 1e9), view(1, 1e3)};
-  views[1].probe = true;
-  auto p = policy("auto");
-  StripePlan plan;
-  p->plan(request(1 << 20), views, plan);
-  ASSERT_EQ(plan.size(), 2);
-  EXPECT_EQ(plan.stripes()[1].subchannel, 1);
-  EXPECT_EQ(plan.stripes()[1].bytes, 16384);
-  views[1].requests_queued = 1;  // the last probe is still under way
-  p->plan(request(1 << 20), views, plan);
-  EXPECT_EQ(plan.size(), 1);
-  views[1].requests_queued = 0;
-  p->plan(request(65536), views, plan);  // too small a message
-  EXPECT_EQ(plan.size(), 1);
 }
 
 // Whoever asks only when hold() says so gets what it would get by asking for every packet.

@@ -39,6 +39,7 @@ enum class PacketKind : std::uint8_t {
   alternate,     // AlternateBody: path migration
   read_finish,   // ReadFinishBody: exposed bytes were read; ordered behind the reads
   ready,         // nothing: the first packet of a connection, by which the other end is ready, too
+  measure,       // filling: how long it takes tells how fast the path is
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
 inline bool sequenced(PacketKind kind) { return kind <= PacketKind::window_keys; }
