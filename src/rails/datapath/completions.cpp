@@ -89,6 +89,8 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
     if (completion.id == rail.traffic.timed) {
       rail.traffic.timed = RailTraffic::none_timed;
       subchannel.peer.paths().on_packet_timed(subchannel, *entry, before);
+      if (subchannel.peer.paths().wants_more()) [[unlikely]]
+        upward_.subchannels->on_paths_wanted(subchannel.peer);
     }
     subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
                                            context_.now);

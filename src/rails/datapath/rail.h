@@ -12,6 +12,7 @@
 #include "channel/port_use.h"
 #include "rails/decision/congestion_window.h"
 #include "rails/decision/packet_engines.h"
+#include "rails/decision/packet_times.h"
 #include "rails/decision/path_spread.h"
 #include "rails/memory/packet_pool.h"
 #include "rails/wire/packet.h"
@@ -95,6 +96,7 @@ struct RailTraffic {
   std::uint64_t timed = none_timed;  // work id of the packet whose time is taken
   SpreadHints spread;
   PacketHints packet_engines = packet_hints();  // of peers whose first rail this is
+  PortLatency latency;                          // of small packets to all peers
   std::int64_t bytes_queued = 0;                // of stripes
   std::int64_t bytes_read = 0;                  // of these, such as are read
   Nanoseconds packets_until = 0;                // the port is busy with packets, if it is with nothing else

@@ -15,6 +15,8 @@ namespace {
 constexpr Nanoseconds long_wait = 10 * microsecond;
 constexpr std::int64_t many_bytes = 8192;
 constexpr std::int64_t short_stripe = 16384;
+// Adapters take longer for packets that have to be fetched.
+constexpr Nanoseconds path_jitter = 500;
 constexpr double nearly_alike = 0.55, timed_as_nominal = 0.8;
 // After so many packets it is looked at again what the rails of a peer are worth.
 constexpr std::int32_t longest_hold = 1024;
@@ -54,8 +56,9 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
   packet_times_.emplace_back();
   rails_ = (rails_ || place.pair > 0) && place.paths == 1;
   if (rails_) weights_.trust_first();
+  paths_ = policy_->prefers() && (paths_ || place.paths > 1) && place.pair == 0;
   for (Subchannel& each : subchannels_)
-    if (rails_) each.traffic.timed_from = packet_times_[each.index].timed_from();
+    if (rails_ || paths_) each.traffic.timed_from = packet_times_[each.index].timed_from();
   at_once_ += !place.on_demand;
   several_ = policy_->prefers() && (several_ || place.paths * context_.ways.engines > 1);
   restless_ = several_;
@@ -116,9 +119,11 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   if (!several()) return;
   RailTraffic& traffic = subchannel.rail.traffic;
   PathSpread& spread = spread_of(subchannel);
+  const SlowPaths::Course before = spread.slow_course();
   spread.on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now,
                   subchannel.place.engine, traffic.use.shared(side_of(entry))},
                  traffic.spread);
+  if (spread.slow_course() != before) choice_.subchannel = nullptr;
   restless_ = spread.restless();
   look_for_wanted();
 }
@@ -151,18 +156,50 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   if (entry.packet_kind == PacketKind::measure)
     weights_.on_measured(subchannel.index, entry.bytes, entry.before.queued, entry.posted, context_.now,
                          not_before);
-  if (!rails_) return;
+  if (!rails_ && !paths_) return;
   const Nanoseconds least = not_before - entry.posted;
   PacketTimes& times = times_of(subchannel);
   Nanoseconds latency = 0;
   for (const PacketTimes& each : packet_times_)
     if (each.latency() > 0 && (latency == 0 || each.latency() < latency)) latency = each.latency();
   const double nominal = views_[subchannel.index].nominal, before = times.rate(nominal);
-  times.on_done({entry.bytes, entry.before.queued, least, context_.now - entry.posted}, nominal, latency,
-                context_.now);
+  const TimedPacket packet{entry.bytes, entry.before.queued, least, context_.now - entry.posted};
+  times.on_done(packet, nominal, latency, context_.now);
   subchannel.traffic.timed_from = times.timed_from();
+  if (paths_) judge_path(subchannel, packet);
+  if (!rails_) return;
   weights_.on_packet_done(subchannel.index, entry.bytes, context_.now - entry.posted);
   if (times.rate(nominal) != before) choice_.subchannel = nullptr;
+}
+
+// Whether the path is so slow that others should be tried.
+void SubchannelSelector::judge_path(const Subchannel& subchannel, const TimedPacket& packet) {
+  PortLatency& port = subchannel.rail.traffic.latency;
+  port.add(packet);
+  if (!PacketTimes::tells_of_path(packet)) return;
+  const double rate =
+      PacketTimes::most(packet, port.at_most() + path_jitter) / views_[subchannel.index].nominal;
+  if (spreads_.empty() && rate >= SlowPaths::plainly_slow) return;
+  PathSpread& spread = spread_of(subchannel);
+  const SlowPaths::Course before = spread.slow_course();
+  spread.on_short(subchannel.place.path, rate, context_.now);
+  if (spread.slow_course() == before) return;
+  choice_.subchannel = nullptr;
+  look_for_wanted();
+}
+
+// Unless none else has room.
+void SubchannelSelector::keep_off_slow_paths(std::span<SubchannelView> usable) const {
+  if (!paths_) return;
+  for (const PathSpread& spread : spreads_) {
+    if (!spread.avoids_any()) continue;
+    const auto pair = static_cast<std::uint16_t>(&spread - spreads_.data());
+    const auto good = [&](const SubchannelView& view) {
+      return view.usable && view.rail == pair && !spread.avoids(view.path);
+    };
+    if (std::none_of(usable.begin(), usable.end(), good)) continue;
+    for (SubchannelView& view : usable) view.usable = view.usable && (view.rail != pair || good(view));
+  }
 }
 
 void SubchannelSelector::look_for_wanted() {
@@ -246,6 +283,7 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
       std::count_if(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; });
   if (count == 0) return nullptr;
   keep_to_engines(usable);
+  keep_off_slow_paths(usable);
   const int chosen = policy_->choose(bytes, traffic, usable);
   if (chosen < 0) return nullptr;
   if (Subchannel* const other = rails_ ? on_trial(bytes, usable) : nullptr; other != nullptr) return other;
@@ -253,7 +291,7 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
   // Others that have no room now would be the choice as soon as they have.
   if (count == ready_ - (suspected_ < ready_ ? suspected_ : 0))
     choice_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(), traffic};
-  if (rails_) {
+  if (rails_ || paths_) {
     choice_.hold.packets = std::min(choice_.hold.packets, longest_hold);
     PacketTimes& times = times_of(subchannel);
     times.look(context_.now);

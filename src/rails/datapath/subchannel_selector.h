@@ -136,6 +136,8 @@ class SubchannelSelector {
   Subchannel* on_trial(std::int64_t bytes, std::span<const SubchannelView> usable);
   bool judges_engines() const;
   void keep_to_engines(std::span<SubchannelView> usable) const;
+  void keep_off_slow_paths(std::span<SubchannelView> usable) const;
+  void judge_path(const Subchannel& subchannel, const TimedPacket& packet);
   void note_packet(const Subchannel& subchannel);
   PacketLoad packet_load() const;
   void look_at_engines();
@@ -163,6 +165,7 @@ class SubchannelSelector {
   std::int32_t at_once_ = 0;
   bool several_ = false;
   bool rails_ = false;  // several, of one path each: packets and short stripes tell how fast each is
+  bool paths_ = false;  // one rail of several: packets tell which of them are slow
   bool restless_ = false;
   bool wants_more_ = false;
   int ready_ = 0;

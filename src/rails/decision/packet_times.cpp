@@ -1,6 +1,7 @@
 #include "rails/decision/packet_times.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hawser {
 namespace {
@@ -12,8 +13,9 @@ constexpr std::uint8_t first_small = 4, first_packets = 24;
 constexpr Nanoseconds pause = 10 * millisecond;
 // The fastest of so many says how fast a path is.
 constexpr std::uint8_t telling_samples = 3;
-// What is not known of the latency.
-constexpr Nanoseconds longest_packet_latency = 20 * microsecond, jitter = 500;
+// What is not known of the latency; and what it probably is.
+constexpr Nanoseconds longest_packet_latency = 20 * microsecond, jitter = 500,
+                      likely_packet_latency = 3 * microsecond;
 // A time is a sample if it is known to this part.
 constexpr Nanoseconds packet_sharpness = 4;
 // So much below the port's rate it is worth while to look whether it still is.
@@ -25,14 +27,30 @@ constexpr Nanoseconds first_trial = 50 * millisecond, longest_trial = 500 * mill
 
 }  // namespace
 
+// It rises slowly, for it may have become longer.
+void PortLatency::add(const TimedPacket& packet) {
+  if (packet.bytes > small_bytes) return;
+  least_ = packet.most < least_ || least_ == 0 ? packet.most : least_ + (packet.most - least_) / 256;
+  if (packets_ < first_small) ++packets_;
+}
+
+Nanoseconds PortLatency::at_most() const {
+  const Nanoseconds most = packets_ < first_small ? likely_packet_latency : longest_packet_latency;
+  return least_ == 0 ? most : std::min(least_, most);
+}
+
 void PacketTimes::on_done(const TimedPacket& packet, double nominal, Nanoseconds latency, Nanoseconds now) {
-  const bool sharp = (packet.most - packet.least) * packet_sharpness <= packet.most;
+  const bool sharp = is_sharp(packet);
   note_latency(packet, sharp);
   if (sharp && packet.bytes >= telling_bytes)
     note_rate(packet, static_cast<float>(nominal), latency, now);
   else
     in_doubt_ = false;
   plan_look(now);
+}
+
+bool PacketTimes::is_sharp(const TimedPacket& packet) {
+  return (packet.most - packet.least) * packet_sharpness <= packet.most;
 }
 
 // It rises slowly, for it may have become longer.
@@ -46,13 +64,15 @@ void PacketTimes::note_latency(const TimedPacket& packet, bool sharp) {
     latency_ += (time - latency_) / 256;
 }
 
-void PacketTimes::note_rate(const TimedPacket& packet, float nominal, Nanoseconds latency, Nanoseconds now) {
+double PacketTimes::most(const TimedPacket& packet, Nanoseconds latency) {
   const Nanoseconds idle = latency == 0 ? longest_packet_latency : latency + latency / 4 + jitter;
-  const Nanoseconds time = packet.least - idle;
+  const auto moved = static_cast<double>(packet.ahead + packet.bytes) * static_cast<double>(second);
+  return packet.least > idle ? moved / static_cast<double>(packet.least - idle) : INFINITY;
+}
+
+void PacketTimes::note_rate(const TimedPacket& packet, float nominal, Nanoseconds latency, Nanoseconds now) {
   const float known = std::min(rate_, nominal);
-  const auto moved = static_cast<float>(packet.ahead + packet.bytes);
-  const float sample =
-      time <= 0 ? nominal : std::min(moved / static_cast<float>(time) * static_cast<float>(second), nominal);
+  const auto sample = static_cast<float>(std::min<double>(most(packet, latency), nominal));
   // Who is behind others may be late for another reason.
   in_doubt_ = false;
   if (packet.ahead > 0 && sample > much_slower * nominal) return;

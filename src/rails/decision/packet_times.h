@@ -25,6 +25,18 @@ struct TimedPacket {
   Nanoseconds least = 0, most = 0;  // it took between these
 };
 
+// There and back of a packet of no length, for all peers of a port.
+class PortLatency {
+ public:
+  void add(const TimedPacket& packet);
+  // Some packets wait for the other end, or behind others; a few have to tell of it.
+  Nanoseconds at_most() const;
+
+ private:
+  Nanoseconds least_ = 0;
+  int packets_ = 0;
+};
+
 class PacketTimes {
  public:
   // Packets of so many bytes are to be timed.
@@ -45,13 +57,20 @@ class PacketTimes {
     timed_from_ = telling_bytes;
   }
 
+  // Whether a packet is large enough, and its time known, to tell of a path.
+  static bool tells_of_path(const TimedPacket& packet) {
+    return packet.bytes >= path_telling_bytes && is_sharp(packet);
+  }
+  // Bytes per second that a packet tells of, at most.
+  static double most(const TimedPacket& packet, Nanoseconds latency);
   // There and back of a packet of no length; 0: not known.
   Nanoseconds latency() const { return latency_; }
   // Bytes per second; as the port says, where nothing is known.
   double rate(double nominal) const { return std::min(nominal, static_cast<double>(rate_)); }
 
  private:
-  static constexpr std::uint32_t telling_bytes = 300, never_timed = UINT32_MAX;
+  static constexpr std::uint32_t telling_bytes = 300, path_telling_bytes = 200, never_timed = UINT32_MAX;
+  static bool is_sharp(const TimedPacket& packet);
   void note_latency(const TimedPacket& packet, bool sharp);
   void note_rate(const TimedPacket& packet, float nominal, Nanoseconds latency, Nanoseconds now);
   void plan_look(Nanoseconds now);

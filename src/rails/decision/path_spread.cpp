@@ -24,6 +24,8 @@ constexpr int first_rest_of_all = 64;
 constexpr int trial_samples = 3;
 // A path is slow that gives less than this part of what the port reaches.
 constexpr double fast = 0.8;
+// Several flows that meet do not bring each other down so far, nor does a search help them.
+constexpr double crawling = 0.22;
 // Slow samples in a row that one bears who did well on a path before.
 constexpr int patience = 2;
 // One path that brings so much of what all bring is as good for short messages.
@@ -62,6 +64,7 @@ PathSpread::PathSpread(int paths, int engines, double nominal, std::uint64_t see
       choice_of_engines_(engines),
       rest_(first_rest),
       patience_(patience),
+      slow_paths_(paths),
       restless_(restless),
       open_(open) {}
 
@@ -113,6 +116,7 @@ void PathSpread::on_open(int path, int engine) {
 void PathSpread::on_refused() {
   next_path_.reset();
   next_trial_ = wants_all_ = false;
+  slow_paths_.give_up();
   choice_of_engines_.on_refused();
   if (!open(Spread::all, path_, engines_of_all())) {
     trial_ = 0;
@@ -130,6 +134,17 @@ void PathSpread::move_to(int path) {
   slow_ = 0;
 }
 
+// All messages, for the other paths are slow.
+void PathSpread::go_to(int path) {
+  way_ = Spread::one;
+  trial_ = samples_ = 0;
+  next_trial_ = wants_all_ = false;
+  if (open(Spread::one, path, 1))
+    move_to(path);
+  else
+    next_path_ = path;
+}
+
 // Short messages that take all paths try the first one every other time, which everybody begins with: on even
 // tables no two meet there.
 void PathSpread::start_trial() {
@@ -137,6 +152,7 @@ void PathSpread::start_trial() {
     const auto others = static_cast<std::uint64_t>(paths_ - 1);
     tries_first_ = !tries_first_;
     path_ = tries_first_ ? 0 : 1 + static_cast<int>(random_.below(others));
+    for (int i = 0; i < paths_ && slow_paths_.avoids(path_); ++i) path_ = (path_ + 1) % paths_;
   }
   trial_ = trial_samples;
   next_trial_ = false;
@@ -207,8 +223,12 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   if (sample_.queued > 0 && !enough) return;
   const bool sharp = (stripe.now - stripe.not_before) * sharpness <= time;
   if (sample_.alone && engines_shared() && open(course_.way, course_.path, course_.engines) && sharp &&
-      time > 0 && static_cast<double>(sample_.done.bytes) >= shortest_sample())
-    note(rate_of(time), hints);
+      time > 0) {
+    if (static_cast<double>(sample_.done.bytes) >= shortest_sample())
+      note(rate_of(time), stripe.now, hints);
+    else if (course_.way == Spread::one)
+      on_short(course_.path, short_rate_of(time), stripe.now);
+  }
   count_sample();
   note_sharing();
   sample_.done = {};
@@ -246,6 +266,22 @@ double PathSpread::rate_of(Nanoseconds time) const {
   return std::min(1.0, static_cast<double>(sample_.done.bytes) / nominal_ / seconds);
 }
 
+// At most, for most of a short time may be latency.
+double PathSpread::short_rate_of(Nanoseconds time) const {
+  time -= latency_ == 0 ? longest_latency : std::min(latency_ + latency_ / 2 + microsecond, longest_latency);
+  const double bytes = nominal_ * static_cast<double>(time) / static_cast<double>(second);
+  const double rate = static_cast<double>(sample_.done.bytes) / std::max(bytes, 1.0);
+  return rate < crawling ? rate : 1.0;
+}
+
+void PathSpread::on_short(int path, double rate, Nanoseconds now) {
+  if (paths_ < 2 || course_.way == Spread::all || trial_ > 0 || trying_engines()) return;
+  if (path != course_.path) return slow_paths_.on_other(path, rate, now);
+  if (long_) return;
+  if (const std::optional<int> next = slow_paths_.on_sample(path, rate, now, random_)) go_to(*next);
+  follow();
+}
+
 // After a change the next sample begins when what was posted before is done; after one of the way, when what
 // was posted beside that is done, too.
 bool PathSpread::still_changing(const StripeDone& stripe) {
@@ -281,7 +317,7 @@ double PathSpread::value(Spread way, const SpreadHints& hints) const {
   return ways_[static_cast<std::size_t>(way)].with(hints.mean(way), hint_weight);
 }
 
-void PathSpread::note(double rate, SpreadHints& hints) {
+void PathSpread::note(double rate, Nanoseconds now, SpreadHints& hints) {
   const Course taken = course_;
   if (trial_ > 0) --trial_;
   if (taken.way == Spread::one && !sample_.shared) {
@@ -301,6 +337,9 @@ void PathSpread::note(double rate, SpreadHints& hints) {
       judge_path(rate, hints);
     if (taken.engines != usual) return;
   }
+  if (taken.way == Spread::one && !long_ && (slow_paths_.trying() || rate < crawling) &&
+      slow_paths_.may_leave(rate, now))
+    return on_short(taken.path, rate, now);
   hints.add(taken.way, rate);
   ways_[static_cast<std::size_t>(taken.way)].add(rate, peer_keep);
   if (taken.way == Spread::one) judge_path(rate, hints);
@@ -336,8 +375,9 @@ void PathSpread::keep_to_path() {
 
 void PathSpread::leave_path() {
   if (paths_ < 2) return;
-  const int next =
-      (path_ + 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(paths_ - 1)))) % paths_;
+  slow_paths_.give_up();
+  int next = (path_ + 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(paths_ - 1)))) % paths_;
+  for (int i = 0; i < paths_ && (next == path_ || slow_paths_.avoids(next)); ++i) next = (next + 1) % paths_;
   if (open(Spread::one, next, 1))
     move_to(next);
   else

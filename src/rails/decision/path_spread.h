@@ -30,6 +30,7 @@
 #include "base/time.h"
 #include "rails/decision/engine_choice.h"
 #include "rails/decision/rate_mean.h"
+#include "rails/decision/slow_paths.h"
 
 namespace hawser {
 
@@ -86,8 +87,13 @@ class PathSpread {
   int engines() const { return course_.engines; }
   // Whether messages take this connection, if it works.
   bool takes(int path, int engine) const {
-    return engine < course_.engines && (course_.way == Spread::all || path == course_.path);
+    return engine < course_.engines &&
+           (course_.way == Spread::all ? !slow_paths_.avoids(path) : path == course_.path);
   }
+  // Whether it is slow, so that packets had better go elsewhere, too.
+  bool avoids(int path) const { return slow_paths_.avoids(path); }
+  bool avoids_any() const { return slow_paths_.avoids_any(); }
+  SlowPaths::Course slow_course() const { return slow_paths_.course(); }
   // Whether the next bytes of a message may be better off elsewhere than these.
   bool restless() const { return paths_ > 1 || considers_engines(); }
 
@@ -98,6 +104,8 @@ class PathSpread {
   std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now, std::int64_t movable,
                          bool shared = false);
   void on_done(const StripeDone& done, SpreadHints& hints);
+  // Something that was too short for a sample reached at most this part of the port over this path.
+  void on_short(int path, double rate, Nanoseconds now);
   // How long a small packet took, both ways. Others may have been ahead of it, so short times count; the
   // least rises slowly, for it may have become longer.
   void on_packet(Nanoseconds time) {
@@ -115,7 +123,10 @@ class PathSpread {
   ConnectionSet wanted() const { return needed() & ~open_; }
   // One was opened, or is not open any more.
   void on_open(int path, int engine);
-  void on_closed(int path, int engine) { open_ &= ~connection(path, engine); }
+  void on_closed(int path, int engine) {
+    open_ &= ~connection(path, engine);
+    if (path == path_) slow_paths_.give_up();
+  }
   // What is wanted cannot be had now.
   void on_refused();
 
@@ -141,6 +152,7 @@ class PathSpread {
   bool trying_engines() const;
   int usable_engines() const;
   void move_to(int path);
+  void go_to(int path);
   void start_trial();
   void spread_out();
   void keep_to_path();
@@ -156,7 +168,8 @@ class PathSpread {
   double value(Spread way, const SpreadHints& hints) const;
   double rate_of(Nanoseconds time) const;
   double shortest_sample() const;
-  void note(double rate, SpreadHints& hints);
+  void note(double rate, Nanoseconds now, SpreadHints& hints);
+  double short_rate_of(Nanoseconds time) const;
   void judge_path(double rate, const SpreadHints& hints);
   void choose_way(const SpreadHints& hints);
   void begin_trial();
@@ -202,6 +215,8 @@ class PathSpread {
   int slow_ = 0;              // samples in a row
   int patience_;              // how many of them are borne
   bool tries_first_ = false;  // at the last trial of one path
+
+  SlowPaths slow_paths_;
 
   std::uint32_t restless_;
   bool long_ = false;  // the last message is, or was
