@@ -107,6 +107,27 @@ TEST(SimulatedAreas, NobodyIsAheadOfTime) {
   EXPECT_TRUE(outcome.finished()) << outcome.report;
 }
 
+// A rank that copies what another shows lets a third copy from it meanwhile: around a ring, a step takes the
+// time of one copy.
+TEST(SimulatedAreas, RanksOfARingCopyAtOnce) {
+  constexpr int bytes = 1 << 20, steps = 8;
+  const SimulationOutcome outcome =
+      Simulation({.ranks = 4, .ranks_per_node = 4, .areas = AreaCost{}}).run([](SimulatedRank& self) {
+        MPI_Init(nullptr, nullptr);
+        std::vector<std::byte> from(bytes), to(bytes);
+        const int right = (self.rank() + 1) % 4, left = (self.rank() + 3) % 4;
+        self.compute(self.rank() * 5000);
+        const Nanoseconds begin = self.now();
+        for (int step = 0; step < steps; ++step)
+          MPI_Sendrecv(from.data(), bytes, MPI_BYTE, right, 0, to.data(), bytes, MPI_BYTE, left, 0,
+                       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const Nanoseconds copy = MessageCopies::time(bytes, MessageCopies{}.fetched);
+        EXPECT_LE(self.now() - begin, steps * copy * 11 / 10 + 20'000);
+        MPI_Finalize();
+      });
+  EXPECT_TRUE(outcome.finished()) << outcome.report;
+}
+
 TEST(SimulatedAreas, ASessionAfterAnotherFindsThemEmpty) {
   const SimulationOutcome outcome =
       Simulation({.ranks = 4, .ranks_per_node = 4, .areas = AreaCost{}}).run([](SimulatedRank& self) {
