@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   app.add_option("--most", most, "fail if a cell's is above");
   CLI11_PARSE(app, argc, argv);
   if (!areas) {
-    costs.per_byte = 0.065;
+    costs.per_byte = costs.short_per_byte = 0.065;
     costs.reduce_per_byte = costs.copy = costs.copy_per_byte = 0;
   }
   double logs = 0, worst = 1;

@@ -33,8 +33,11 @@ struct Shape {
 // What a message costs, in nanoseconds: its latency, and so much for each byte. Of several that one rank has
 // under way at once, each more takes `message`.
 struct TransferCosts {
-  // Within a node.
-  double latency = 400, message = 160, per_byte = 0.12;
+  // Within a node. Sender and receiver copy a message of no more than `packet`, one after the other; a longer
+  // one is copied once, and its receiver is asked. Measured between two cores of Zen 5: 45 and 50 ps a byte,
+  // and 54 to 82 (MessageCopies, testbed/simulator/network_cost.h).
+  double latency = 400, message = 160, short_per_byte = 0.10, per_byte = 0.065, packet = 16384,
+         rendezvous = 800;
   // Between nodes. Messages longer than a packet are sent only when their receiver has been asked.
   double between_step = 1350, between_message = 350, between_per_byte = 0.06;
   double between_short_per_byte = 0.06;  // of a packet, which goes over one link
@@ -42,9 +45,9 @@ struct TransferCosts {
   double between_both = 1.25;  // times so much wait messages that go both ways
   // In areas of a node's ranks: until another core sees a line that it waits for; for each line that is read;
   // for each 16 KiB that are handed on; to copy into an area, or out of one.
-  double area_step = 210, area_line = 100, area_piece = 60, area_per_byte = 0.06;
+  double area_step = 210, area_line = 100, area_piece = 160, area_per_byte = 0.06;
   // In memory; each piece that is copied takes `copy`.
-  double reduce_per_byte = 0.10, copy = 3, copy_per_byte = 0.06;
+  double reduce_per_byte = 0.08, copy = 3, copy_per_byte = 0.06;
 };
 
 struct Algorithm {

@@ -320,6 +320,30 @@ TEST(AlgorithmChoice, AreasMakeTheNodesPartCheaper) {
   EXPECT_EQ(chosen(Collective::allreduce, false), "recursive_doubling");
 }
 
+// What the simulator measured with areas, over two rails of 12.5 GB/s (experiment/collective_choice).
+TEST(AlgorithmChoice, CopiesWithinTheNodeCostWhatTheyTake) {
+  AlgorithmChoice choice;
+  TransferCosts model;
+  model.between_per_byte = 0.04;
+  model.between_short_per_byte = 0.08;
+  choice.set_model(model);
+  const auto chosen = [&choice](Collective kind, int nodes, int on_node, std::int64_t bytes) {
+    return std::string(choice
+                           .choose(kind, {.ranks = nodes * on_node,
+                                          .bytes = bytes,
+                                          .elements = std::max<std::int64_t>(bytes / 4, 1),
+                                          .nodes = nodes,
+                                          .most_on_node = on_node,
+                                          .teams = true})
+                           .name);
+  };
+  EXPECT_EQ(chosen(Collective::broadcast, 16, 2, 1 << 20), "binomial");  // 253 us; scatter_allgather 314
+  EXPECT_EQ(chosen(Collective::reduce, 2, 4, 8192), "two_level");        // 6.5 us; rabenseifner 7.8
+  EXPECT_EQ(chosen(Collective::allreduce, 2, 4, 2048), "two_level");     // 3.4 us; recursive_doubling 3.7
+  // Among leaders: 4.8 us, and linear 5.1.
+  EXPECT_EQ(chosen(Collective::reduce, 8, 1, 8), "binomial");
+}
+
 static std::vector<Collective> all_collectives() {
   std::vector<Collective> all;
   for (int i = 0; i < collective_kinds; ++i) all.push_back(static_cast<Collective>(i));

@@ -20,23 +20,26 @@ struct Way {
   double short_per_byte;  // of no more than a packet
   double packet;          // longer messages cost `rendezvous` more
   double rendezvous;
-  double both;  // times so much if as much goes the other way
+  double both;     // times so much if as much goes the other way
+  double slowest;  // and of the asking, where all wait for those that are farthest from each other
 
   double waits(double bytes) const { return latency + (bytes > packet ? rendezvous : 0); }
   double moves(double bytes) const { return bytes * (bytes > packet ? per_byte : short_per_byte); }
   double step(double bytes) const { return waits(bytes) + moves(bytes); }
-  double exchange(double bytes) const { return both * waits(bytes) + moves(bytes); }
-  double exchanges(double count, double bytes) const { return count * exchange(bytes); }
-  // Without the first one's latency.
+  // With one partner, or as one of many, each of whom waits for others.
+  double exchange(double bytes) const { return (both - 1) * latency + step(bytes); }
+  double turn(double bytes) const { return exchange(bytes) + (slowest - 1) * (waits(bytes) - latency); }
+  double exchanges(double count, double bytes) const { return count * turn(bytes); }
+  // Of several that a rank receives, without the first one's latency.
   double at_once(double count, double bytes) const { return count * (message + bytes * per_byte); }
 };
 
-Way near(M c) { return {c.latency, c.message, c.per_byte, c.per_byte, 0, 0, 1}; }
-// `sharing` ranks of the node do the same.
-Way far(M c, double sharing) {
+Way near(M c) { return {c.latency, c.message, c.per_byte, c.short_per_byte, c.packet, c.rendezvous, 1, 1}; }
+// `sharing` ranks of the node do the same. Two nodes have one distance.
+Way far(S s, M c, double sharing) {
   const double shared = c.between_per_byte * sharing;
-  return {c.between_step,   c.between_message,    shared,        std::max(shared, c.between_short_per_byte),
-          c.between_packet, c.between_rendezvous, c.between_both};
+  return {c.between_step,   c.between_message,    shared,         std::max(shared, c.between_short_per_byte),
+          c.between_packet, c.between_rendezvous, c.between_both, s.nodes > 2 ? c.between_both : 1};
 }
 
 // Among one rank of each node there are no others on its node. `most_on_node` then says how many share the
@@ -49,27 +52,27 @@ int far_others(S s) { return s.ranks - 1 - near_others(s); }
 Way to_partner(S s, M c, int distance) {
   if (s.nodes == 1) return near(c);
   if (!node_each(s) && s.nodes_in_order && distance < s.most_on_node) return near(c);
-  return far(c, s.most_on_node);
+  return far(s, c, s.most_on_node);
 }
 // Each sends to the rank that is `distance` further: of ranks in order no more than that leave the node. A
 // short message that was handed on thus waits long only between nodes; for longer ones all wait for the
 // slowest, and the slowest link's rate counts for all.
 double shift(S s, M c, int distance, double bytes) {
-  if (s.nodes == 1) return near(c).exchange(bytes);
-  if (node_each(s) || !s.nodes_in_order) return far(c, s.most_on_node).exchange(bytes);
+  if (s.nodes == 1) return near(c).turn(bytes);
+  if (node_each(s) || !s.nodes_in_order) return far(s, c, s.most_on_node).turn(bytes);
   const int leaving = std::min(distance, s.most_on_node);
-  const Way way = far(c, leaving);
-  if (bytes > way.packet) return way.exchange(bytes);
+  const Way way = far(s, c, leaving);
+  if (bytes > way.packet) return std::max(way.turn(bytes), near(c).turn(bytes));
   const double share = static_cast<double>(leaving) / s.most_on_node;
   return share * way.both * way.waits(bytes) + (1 - share) * near(c).waits(bytes) +
-         bytes * std::max(way.short_per_byte, c.per_byte);
+         bytes * std::max(way.short_per_byte, near(c).short_per_byte);
 }
 // In a tree there are fewer senders for longer distances.
 Way in_tree(S s, M c, int distance) {
   if (s.nodes == 1) return near(c);
-  if (node_each(s)) return far(c, 1);
-  if (s.nodes_in_order) return distance < s.most_on_node ? near(c) : far(c, 1);
-  return far(c, std::clamp(s.ranks / (2 * distance * s.nodes), 1, s.most_on_node));
+  if (node_each(s)) return far(s, c, 1);
+  if (s.nodes_in_order) return distance < s.most_on_node ? near(c) : far(s, c, 1);
+  return far(s, c, std::clamp(s.ranks / (2 * distance * s.nodes), 1, s.most_on_node));
 }
 
 // What is copied in memory, in so many pieces.
@@ -112,6 +115,17 @@ double blocks_down_tree(S s, M c, double block) {
   return cost;
 }
 
+// Each position has the sum of its part of `bytes`; then all parts go up a tree, where senders become fewer.
+double scattered_sums(S s, M c, double m) {
+  return fold(s, c, m) + halving(s, c, m) + (halved(s, m) + (folded(s) ? m : 0)) * c.reduce_per_byte;
+}
+double parts_up_tree(S s, M c, double m) {
+  double cost = 0;
+  for (int distance = 1; distance < positions(s); distance *= 2)
+    cost += in_tree(s, c, distance).step(m * distance / positions(s));
+  return cost;
+}
+
 // The two levels of an operation: among the ranks of a node, and among ranks of all nodes.
 Shape within(S s, double bytes) {
   Shape level = s;
@@ -129,14 +143,15 @@ Shape across(S s, double bytes, int sharing) {
 }
 
 // Every rank sends to each, of several nodes. It receives as many; and the links are shared less well than in
-// turns, where more than two nodes send to one.
+// turns, where more than two nodes send to one. While one is asked, what others have sent comes.
 double all_at_once(S s, M c, double m) {
-  const Way way = far(c, s.most_on_node);
+  const Way way = far(s, c, s.most_on_node);
   const double close = near(c).at_once(1.5 * near_others(s), m);
   const double link = (m > way.packet && s.nodes > 2 ? 2 : 1.1) * m * way.per_byte,
                message = 2.2 * way.message;
-  const double each = m > way.packet ? message + way.rendezvous / 4 + link : std::max(message, link);
-  return way.both * way.waits(m) + std::max(close, far_others(s) * each);
+  const double each =
+      m > way.packet ? message + std::max(0.4 * way.rendezvous, link) : std::max(message, link);
+  return way.turn(m) - way.moves(m) + std::max(close, far_others(s) * each);
 }
 
 // A leader hands nothing on before it has all of its node's.
@@ -147,20 +162,17 @@ constexpr double handing_on = 600;
 // lines and operands of all, and reduces as it reads. Lines that came while it read others cost half.
 constexpr double piece_bytes = 16 << 10;
 double team_broadcast(M c, double m) {
-  return c.area_step + c.area_line + std::ceil(m / piece_bytes) * c.area_piece + m * c.per_byte +
-         std::min(m, piece_bytes) * c.area_per_byte;
+  const double more = std::max(std::ceil(m / piece_bytes) - 1, 0.0);
+  return c.area_step + c.area_line + more * c.area_piece + (m + std::min(m, piece_bytes)) * c.area_per_byte;
 }
 double team_arrives(S s, M c) { return c.area_step + s.most_on_node * c.area_line / 2; }
-double team_reduce(S s, M c, double m) {
-  return team_arrives(s, c) + m * c.area_per_byte +
-         (s.most_on_node - 1) * m * std::max(c.per_byte, c.reduce_per_byte);
-}
+double team_reduce(S s, M c, double m) { return team_arrives(s, c) + s.most_on_node * m * c.area_per_byte; }
 
 // A root receives from every rank. Its processor and its link work at the same time, but for longer messages,
 // which it must ask for; and so do its node and the link.
 double all_to_root(S s, M c, double m) {
   if (s.nodes == 1) return near(c).waits(m) - c.message + near(c).at_once(near_others(s), m);
-  const Way way = far(c, 1);
+  const Way way = far(s, c, 1);
   const double link = m * way.per_byte;
   const double each = m > way.packet ? way.message + way.rendezvous / 12 + link : std::max(way.message, link);
   return way.waits(m) - way.message + std::max(near(c).at_once(near_others(s), m), far_others(s) * each);
@@ -302,7 +314,8 @@ double alltoall_linear(S s, M c) {
 double alltoall_pairwise(S s, M c) {
   if (s.nodes == 1) return near(c).exchanges(s.ranks - 1, bytes(s));
   const int close = s.nodes_in_order ? near_others(s) : 0;
-  return near(c).exchanges(close, bytes(s)) + far(c, s.most_on_node).exchanges(s.ranks - 1 - close, bytes(s));
+  return near(c).exchanges(close, bytes(s)) +
+         far(s, c, s.most_on_node).exchanges(s.ranks - 1 - close, bytes(s));
 }
 
 double alltoall_two_level(S s, M c) {
@@ -311,15 +324,26 @@ double alltoall_two_level(S s, M c) {
          cheapest_alltoall(across(s, s.most_on_node * bytes(s), s.most_on_node), c);
 }
 
+// Each message is taken out alone.
 double reduce_binomial(S s, M c) {
-  return down_tree(s, c, bytes(s)) + rounds(s) * bytes(s) * c.reduce_per_byte;
+  const double alone =
+      s.nodes > 1 && bytes(s) <= c.between_packet ? std::log2(s.nodes) * c.between_message / 2 : 0;
+  return down_tree(s, c, bytes(s)) + alone + rounds(s) * bytes(s) * c.reduce_per_byte;
 }
+// The root receives from one after the other. So it asks for each alone, though what it asks for was told
+// long before, and takes out each message alone.
 double reduce_linear(S s, M c) {
-  return gather_linear(s, c) + others(s) * (0.1 * c.latency + bytes(s) * c.reduce_per_byte);
+  const double m = bytes(s);
+  const Way close = near(c), way = s.nodes == 1 ? close : far(s, c, 1);
+  const double close_one = m > close.packet ? close.step(m) : close.message + close.moves(m);
+  const double far_one =
+      m > way.packet ? 0.8 * way.rendezvous + way.moves(m) : std::max(1.5 * way.message, way.moves(m));
+  return way.latency + near_others(s) * close_one + far_others(s) * far_one +
+         others(s) * m * c.reduce_per_byte;
 }
 double reduce_rabenseifner(S s, M c) {
   const double m = bytes(s);
-  return fold(s, c, m) + 2 * halving(s, c, m) + (halved(s, m) + (folded(s) ? m : 0)) * c.reduce_per_byte;
+  return scattered_sums(s, c, m) + parts_up_tree(s, c, m);
 }
 double reduce_two_level(S s, M c) {
   return node_reduce(s, c, bytes(s)) + cheapest_reduce(across(s, bytes(s), 1), c) +
@@ -330,7 +354,10 @@ double allreduce_recursive_doubling(S s, M c) {
   const double m = bytes(s);
   return 2 * fold(s, c, m) + doubling(s, c, m) + rounds(s) * m * c.reduce_per_byte;
 }
-double allreduce_rabenseifner(S s, M c) { return reduce_rabenseifner(s, c) + fold(s, c, bytes(s)); }
+double allreduce_rabenseifner(S s, M c) {
+  const double m = bytes(s);
+  return scattered_sums(s, c, m) + halving(s, c, m) + fold(s, c, m);
+}
 double allreduce_ring(S s, M c) {
   return 2 * others(s) * shift(s, c, 1, bytes(s) / s.ranks) +
          bytes(s) * others(s) / s.ranks * c.reduce_per_byte;
@@ -348,7 +375,7 @@ double reduce_scatter_halving(S s, M c) {
 
 double reduce_scatter_pairwise(S s, M c) {
   const double part = bytes(s) / s.ranks;
-  const Way way = s.nodes == 1 ? near(c) : far(c, s.most_on_node);
+  const Way way = s.nodes == 1 ? near(c) : far(s, c, s.most_on_node);
   return way.exchanges(s.ranks - 1, part) + part * (s.ranks - 1) * c.reduce_per_byte;
 }
 
@@ -361,7 +388,7 @@ double reduce_scatter_two_level(S s, M c) {
 double scan_recursive_doubling(S s, M c) { return doubling(s, c, 2 * bytes(s)) + fold(s, c, 2 * bytes(s)); }
 double scan_linear(S s, M c) {
   const int between = s.nodes - 1;
-  return (others(s) - between) * near(c).step(bytes(s)) + between * far(c, 1).step(bytes(s));
+  return (others(s) - between) * near(c).step(bytes(s)) + between * far(s, c, 1).step(bytes(s));
 }
 
 }  // namespace hawser::link_costs
