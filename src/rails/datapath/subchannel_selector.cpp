@@ -56,7 +56,9 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
   packet_times_.emplace_back();
   rails_ = (rails_ || place.pair > 0) && place.paths == 1;
   if (rails_) weights_.trust_first();
-  paths_ = policy_->prefers() && (paths_ || place.paths > 1) && place.pair == 0;
+  const bool one_rail =
+      std::all_of(views_.begin(), views_.end(), [](const SubchannelView& each) { return each.rail == 0; });
+  paths_ = policy_->prefers() && one_rail && (paths_ || place.paths > 1);
   for (Subchannel& each : subchannels_)
     if (rails_ || paths_) each.traffic.timed_from = packet_times_[each.index].timed_from();
   at_once_ += !place.on_demand;
@@ -190,16 +192,12 @@ void SubchannelSelector::judge_path(const Subchannel& subchannel, const TimedPac
 
 // Unless none else has room.
 void SubchannelSelector::keep_off_slow_paths(std::span<SubchannelView> usable) const {
-  if (!paths_) return;
-  for (const PathSpread& spread : spreads_) {
-    if (!spread.avoids_any()) continue;
-    const auto pair = static_cast<std::uint16_t>(&spread - spreads_.data());
-    const auto good = [&](const SubchannelView& view) {
-      return view.usable && view.rail == pair && !spread.avoids(view.path);
-    };
-    if (std::none_of(usable.begin(), usable.end(), good)) continue;
-    for (SubchannelView& view : usable) view.usable = view.usable && (view.rail != pair || good(view));
-  }
+  if (!paths_ || spreads_.empty() || !spreads_.front().avoids_any()) return;
+  const auto good = [&spread = spreads_.front()](const SubchannelView& view) {
+    return view.usable && !spread.avoids(view.path);
+  };
+  if (std::none_of(usable.begin(), usable.end(), good)) return;
+  for (SubchannelView& view : usable) view.usable = good(view);
 }
 
 void SubchannelSelector::look_for_wanted() {

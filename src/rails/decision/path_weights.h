@@ -33,8 +33,7 @@ struct WeightSettings {
   // Part of the nominal rate that a recovered path starts with; it at most doubles with each stripe. The same
   // of its siblings' rates where a packet says that a path became better.
   double recovered_share = 1.0 / 16;
-  // A path that is slower than nominal and not in use is measured after so long; doubled while nothing
-  // changes.
+  // A path that wants_measuring() is measured after so long; doubled while nothing changes.
   Nanoseconds first_pause = millisecond;
   Nanoseconds longest_pause = 100 * millisecond;
   // For predicted().
