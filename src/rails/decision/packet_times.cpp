@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rails/decision/rising_least.h"
+
 namespace hawser {
 namespace {
 
@@ -27,10 +29,9 @@ constexpr Nanoseconds first_trial = 50 * millisecond, longest_trial = 500 * mill
 
 }  // namespace
 
-// It rises slowly, for it may have become longer.
 void PortLatency::add(const TimedPacket& packet) {
   if (packet.bytes > small_bytes) return;
-  least_ = packet.most < least_ || least_ == 0 ? packet.most : least_ + (packet.most - least_) / 256;
+  least_ = rising_least(least_, packet.most);
   if (packets_ < first_small) ++packets_;
 }
 
@@ -53,15 +54,12 @@ bool PacketTimes::is_sharp(const TimedPacket& packet) {
   return (packet.most - packet.least) * packet_sharpness <= packet.most;
 }
 
-// It rises slowly, for it may have become longer.
 void PacketTimes::note_latency(const TimedPacket& packet, bool sharp) {
   const bool small = packet.bytes <= small_bytes;
   small_ += small && small_ < first_small;
   const auto time = static_cast<std::int32_t>(std::min(packet.most, longest_packet_latency));
-  if (time < latency_ || latency_ == 0)
-    latency_ = time;
-  else if (small && sharp)
-    latency_ += (time - latency_) / 256;
+  if (time < latency_ || latency_ == 0 || (small && sharp))
+    latency_ = static_cast<std::int32_t>(rising_least(latency_, time));
 }
 
 double PacketTimes::most(const TimedPacket& packet, Nanoseconds latency) {

@@ -30,6 +30,7 @@
 #include "base/time.h"
 #include "rails/decision/engine_choice.h"
 #include "rails/decision/rate_mean.h"
+#include "rails/decision/rising_least.h"
 #include "rails/decision/slow_paths.h"
 
 namespace hawser {
@@ -106,11 +107,8 @@ class PathSpread {
   void on_done(const StripeDone& done, SpreadHints& hints);
   // Something that was too short for a sample reached at most this part of the port over this path.
   void on_short(int path, double rate, Nanoseconds now);
-  // How long a small packet took, both ways. Others may have been ahead of it, so short times count; the
-  // least rises slowly, for it may have become longer.
-  void on_packet(Nanoseconds time) {
-    latency_ = time < latency_ || latency_ == 0 ? time : latency_ + (time - latency_) / 256;
-  }
+  // How long a small packet took, both ways. Others may have been ahead of it, so short times count.
+  void on_packet(Nanoseconds time) { latency_ = rising_least(latency_, time); }
 
   // The bit of a connection, of so many engines of each path.
   static ConnectionSet connection(int path, int engine, int engines) {
