@@ -18,8 +18,8 @@ struct JobPlace {
   std::string job_id;                      // the same in all processes of the job, unlike other jobs'
   std::vector<std::int32_t> node_of_rank;  // size entries; equal numbers may share memory
   int node_segment_fd = -1;                // an inherited memfd for this node's segment; -1: none, on no node
-  std::int32_t machine_processes = 0;      // of the job on this machine, on all its virtual nodes; 0: unknown
-  std::string host;                        // this process's, as people call it; may be virtual
+  std::int32_t machine_processes = 0;  // that share the machine's cores, on all its virtual nodes; 0: unknown
+  std::string host;                    // this process's, as people call it; may be virtual
 };
 
 class AddressExchange {

@@ -87,17 +87,26 @@ class OnlyProtocol final : public TransportEvents {
   void on_bad_packet(ProcessIndex, std::string) override {}
 };
 
+// All hosts of a virtual fabric are on this machine, and so is the daemon that carries messages between them.
+int machine_processes_of(const JobLayout& layout) {
+  const std::vector<std::int32_t>& nodes = layout.node_of_rank;
+  const bool one_node = std::ranges::count(nodes, nodes.front()) == std::ssize(nodes);
+  if (one_node || find_variable(environment_variables(), "HAWSER_FABRIC").empty())
+    return layout.machine_processes;
+  return layout.size + 1;
+}
+
 // With the cores that this process may run on. Others may be bound to other cores; unless the launcher says
 // so, all processes of the machine count.
-ProgressPlace progress_place_of(const JobLayout& layout) {
+ProgressPlace progress_place_of(const JobLayout& layout, int machine_processes) {
   const std::size_t bound = bound_processors().size();
   const std::vector<std::int32_t>& nodes = layout.node_of_rank;
   ProgressPlace place{.rails = true};
   place.cores = bound > 0 ? static_cast<std::int64_t>(bound) : std::int64_t{online_cpus()};
   if (layout.own_cores)
     place.processes = 1;
-  else if (layout.machine_processes > 0)
-    place.processes = layout.machine_processes;
+  else if (machine_processes > 0)
+    place.processes = machine_processes;
   else
     place.processes = std::ranges::count(nodes, nodes[static_cast<std::size_t>(layout.rank)]);
   return place;
@@ -122,16 +131,17 @@ class MachineEnvironment final : public Environment {
     exchange_ = std::make_unique<BootstrapExchange>(*bootstrap_);  // peers' addresses are asked for later
     // The launcher's segment serves once: it still holds what was said before a session joined again.
     const bool again = joins_++ > 0;
+    const int machine_processes = machine_processes_of(layout);
     const JobPlace place{layout.rank,
                          layout.size,
                          again ? fmt::format("{}-{}", layout.job_id, joins_) : layout.job_id,
                          layout.node_of_rank,
                          again ? -1 : layout.node_segment_fd,
-                         layout.machine_processes,
+                         machine_processes,
                          layout.host_name.empty() ? host_name() : layout.host_name};
     decided_ = knobs_;
     // The rails have to know before it turns out whether they are used.
-    progress_place = progress_place_of(layout);
+    progress_place = progress_place_of(layout, machine_processes);
     decided_.progress = uses_interrupts(knobs_.progress, progress_place) ? "interrupt" : "polling";
     Result<std::unique_ptr<MachineChannels>> built =
         MachineChannels::build(place, *exchange_, decided_, clock_, devices_);

@@ -34,7 +34,8 @@ std::vector<int> allowed_processors() {
 
 }  // namespace
 
-std::vector<std::vector<int>> assign_processors(std::vector<Processor> available, int ranks, BindMode mode) {
+std::vector<std::vector<int>> assign_processors(std::vector<Processor> available, int ranks, int busy,
+                                                BindMode mode) {
   if (mode == BindMode::none || ranks == 0) return {};
   std::sort(available.begin(), available.end(), [](const Processor& a, const Processor& b) {
     return std::tie(a.package, a.core, a.number) < std::tie(b.package, b.core, b.number);
@@ -48,7 +49,8 @@ std::vector<std::vector<int>> assign_processors(std::vector<Processor> available
   }
   const auto count = static_cast<std::size_t>(ranks);
   // A single rank has nobody to keep away from, and two jobs of one rank must not meet on the first core.
-  if (cores.empty() || (mode == BindMode::automatic && (count > cores.size() || count == 1))) return {};
+  if (cores.empty()) return {};
+  if (mode == BindMode::automatic && (static_cast<std::size_t>(busy) > cores.size() || count == 1)) return {};
   std::vector<std::vector<int>> result(count);
   for (std::size_t rank = 0; rank < count; ++rank) {
     if (mode == BindMode::core) {
@@ -68,10 +70,10 @@ bool apart(const std::vector<std::vector<int>>& processors_of_ranks) {
   return !all.empty() && std::adjacent_find(all.begin(), all.end()) == all.end();
 }
 
-std::vector<std::vector<int>> bind_ranks(int ranks, BindMode mode) {
+std::vector<std::vector<int>> bind_ranks(int ranks, int busy, BindMode mode) {
   if (mode == BindMode::none) return {};
   const std::vector<int> numbers = allowed_processors();
-  if (mode == BindMode::automatic && (ranks == 1 || static_cast<std::size_t>(ranks) > numbers.size()))
+  if (mode == BindMode::automatic && (ranks == 1 || static_cast<std::size_t>(busy) > numbers.size()))
     return {};
   std::vector<Processor> processors;
   for (const int number : numbers) {
@@ -80,7 +82,7 @@ std::vector<std::vector<int>> bind_ranks(int ranks, BindMode mode) {
     processors.push_back({number, read_number(topology + "physical_package_id", 0),
                           read_number(topology + "core_id", number)});
   }
-  return assign_processors(std::move(processors), ranks, mode);
+  return assign_processors(std::move(processors), ranks, busy, mode);
 }
 
 }  // namespace hawser

@@ -15,11 +15,13 @@ struct Processor {
 };
 
 // Pure. The processors of each rank, or an empty list if they are not to be bound. Contiguous cores go to
-// neighbouring ranks, so that those share caches.
-std::vector<std::vector<int>> assign_processors(std::vector<Processor> available, int ranks, BindMode mode);
+// neighbouring ranks, so that those share caches. `busy` processes in all need a core: the ranks, and others
+// that work for them.
+std::vector<std::vector<int>> assign_processors(std::vector<Processor> available, int ranks, int busy,
+                                                BindMode mode);
 
 // The same for the processors that this process may use.
-std::vector<std::vector<int>> bind_ranks(int ranks, BindMode mode);
+std::vector<std::vector<int>> bind_ranks(int ranks, int busy, BindMode mode);
 
 // Pure. Whether each processor belongs to one rank alone; false also if the ranks are not bound.
 bool apart(const std::vector<std::vector<int>>& processors_of_ranks);

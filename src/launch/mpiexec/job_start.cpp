@@ -61,7 +61,9 @@ Result<> Job::prepare(std::span<const std::string_view> environment) {
     const auto kind = which == 0 ? Token::Kind::own_stdout : Token::Kind::own_stderr;
     output.pollable = static_cast<bool>(ready_.add(output.sink.fd(), Token{kind}, false, false));
   }
-  processors_ = bind_ranks(size(), options_.bind);
+  // The daemon of a virtual fabric carries messages between its hosts, and needs a core, too.
+  const bool daemon_works = !fabric_.hosts.empty() && placement_.host_names.size() > 1;
+  processors_ = bind_ranks(size(), size() + (daemon_works ? 1 : 0), options_.bind);
   own_cores_ = apart(processors_);
   return {};
 }
