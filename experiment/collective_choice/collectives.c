@@ -41,6 +41,12 @@ static long wrong(const char* name, long n) {
   return bad;
 }
 
+static void rest_until(double time) {
+  const double left = time - MPI_Wtime();
+  const struct timespec rest = {0, (long)(left * 1e9)};
+  if (left > 0) nanosleep(&rest, NULL);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -64,9 +70,12 @@ int main(int argc, char** argv) {
       if (i == 0) memset(to, 0, (size_t)(bytes * (vector ? 1 : ranks)));
       double now = MPI_Wtime(), latest = 0, slowest = 0;
       MPI_Allreduce(&now, &latest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-      const double begin = (double)(long)(latest * 1e6 + 300) * 1e-6, left = begin - MPI_Wtime();
-      const struct timespec until = {0, (long)(left * 1e9)};
-      if (left > 0) nanosleep(&until, NULL);
+      const double begin = (double)(long)(latest * 1e6 + 300) * 1e-6;
+      // What the operations before left to be taken up is none of this one's time.
+      rest_until(begin - 150e-6);
+      for (int any, pass = 0; pass < 4 + ranks / 16; ++pass)
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
+      rest_until(begin);
       call_collective(name, rank, from, to, (int)(bytes / 4));
       const double mine = MPI_Wtime() - begin;
       MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);

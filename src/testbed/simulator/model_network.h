@@ -28,6 +28,9 @@ class SimulatedProcessor {
   virtual void charge(Nanoseconds duration) = 0;
   // Lets everything happen that is due before the rank's own time; other ranks run meanwhile.
   virtual void catch_up() = 0;
+  // Spends the time of completions that came while the rank computed: a processor takes them up in its next
+  // pass, after what it sends before that.
+  virtual void take_missed() = 0;
   // Something came for the rank; it goes on if it is parked.
   virtual void notify() = 0;
   // A pass found nothing.

@@ -69,6 +69,7 @@ class SimulatedProcess final : public SimulatedRank,
   Nanoseconds local_time() const override;
   void charge(Nanoseconds duration) override { own_time_ = local_time() + duration; }
   void catch_up() override;
+  void take_missed() override { charge(std::exchange(missed_cost_, 0)); }
   void notify() override;
   void polled_in_vain() override;
 
@@ -180,6 +181,7 @@ class SimulatedProcess final : public SimulatedRank,
   bool interrupted_ = false;     // since the last turn, in a call of MPI
   bool by_interrupt_ = false;    // the next turn is for an interrupt
   Nanoseconds turn_at_ = 0;      // the next turn, at the earliest
+  bool outside_ = false;         // it computes, and nothing interrupts it
   Nanoseconds missed_cost_ = 0;  // of completions that came while it computed
 };
 

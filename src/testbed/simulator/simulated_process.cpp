@@ -177,7 +177,10 @@ void SimulatedProcess::compute(Nanoseconds duration) {
   HAWSER_ASSERT(duration >= 0);
   if (!has_stand_in()) {
     charge(duration);
-    return catch_up();
+    outside_ = true;
+    catch_up();
+    outside_ = false;
+    return;
   }
   expect_turn();
   for (Nanoseconds left = duration; left > 0;) {
@@ -224,9 +227,7 @@ Nanoseconds SimulatedProcess::compute_until_turn(Nanoseconds most) {
     state_ = State::ready;
   }
   own_time_ = std::max(begin, job_.queue_.now());
-  const Nanoseconds computed = own_time_ - begin;
-  charge(std::exchange(missed_cost_, 0));
-  return computed;
+  return own_time_ - begin;
 }
 
 void SimulatedProcess::take_turn() {
@@ -294,7 +295,7 @@ void SimulatedProcess::wake(int place) {
 }
 
 void SimulatedProcess::on_completion() {
-  if (state_ == State::computes) {
+  if (state_ == State::computes || outside_) {
     missed_cost_ += job_.fabric_->options().cost.completion;
     return;
   }

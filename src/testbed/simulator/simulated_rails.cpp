@@ -20,6 +20,7 @@ Result<std::unique_ptr<SimulatedRails>> SimulatedRails::open(const RailSettings&
 }
 
 bool SimulatedRails::progress(TransportEvents& events, Nanoseconds now) {
+  processor_.take_missed();
   processor_.catch_up();
   const bool moved = rails_->progress(events, now);
   if (!moved) processor_.polled_in_vain();
