@@ -39,10 +39,12 @@ struct TransferCosts {
   double latency = 400, message = 160, short_per_byte = 0.10, per_byte = 0.065, packet = 16384,
          rendezvous = 800;
   // Between nodes. Messages longer than a packet are sent only when their receiver has been asked.
-  double between_step = 1350, between_message = 350, between_per_byte = 0.06;
+  double between_step = 1250, between_message = 350, between_per_byte = 0.06;
   double between_short_per_byte = 0.06;  // of a packet, which goes over one link
-  double between_packet = 8000, between_rendezvous = 3700;
-  double between_both = 1.25;  // times so much wait messages that go both ways
+  double between_packet = 8000, between_rendezvous = 2600;
+  // So many nodes have one switch. Between those of two a message takes longer, and one whose receiver is
+  // asked as often as something goes to and fro.
+  double switch_nodes = 12, between_switches = 600, between_switches_asked = 2400;
   // In areas of a node's ranks: until another core sees a line that it waits for; for each line that is read;
   // for each 16 KiB that are handed on; to copy into an area, or out of one.
   double area_step = 210, area_line = 100, area_piece = 160, area_per_byte = 0.06;

@@ -338,9 +338,12 @@ TEST(AlgorithmChoice, CopiesWithinTheNodeCostWhatTheyTake) {
                            .name);
   };
   EXPECT_EQ(chosen(Collective::broadcast, 16, 2, 1 << 20), "binomial");  // 253 us; scatter_allgather 314
-  EXPECT_EQ(chosen(Collective::reduce, 2, 4, 8192), "two_level");        // 6.5 us; rabenseifner 7.8
-  EXPECT_EQ(chosen(Collective::allreduce, 2, 4, 2048), "two_level");     // 3.4 us; recursive_doubling 3.7
-  // Among leaders: 4.8 us, and linear 5.1.
+  EXPECT_EQ(chosen(Collective::reduce, 2, 4, 8192), "two_level");        // 6.2 us; rabenseifner 7.2
+  EXPECT_EQ(chosen(Collective::allreduce, 2, 4, 2048), "two_level");     // 3.2 us; recursive_doubling 3.5
+  // Of eight nodes, which have one switch.
+  EXPECT_EQ(chosen(Collective::allreduce, 8, 4, 128 << 10), "rabenseifner");   // 68 us; ring 81
+  EXPECT_EQ(chosen(Collective::allgather, 8, 4, 2048), "recursive_doubling");  // 21 us; linear 23
+  // Among leaders.
   EXPECT_EQ(chosen(Collective::reduce, 8, 1, 8), "binomial");
 }
 

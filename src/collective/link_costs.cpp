@@ -20,26 +20,37 @@ struct Way {
   double short_per_byte;  // of no more than a packet
   double packet;          // longer messages cost `rendezvous` more
   double rendezvous;
-  double both;     // times so much if as much goes the other way
-  double slowest;  // and of the asking, where all wait for those that are farthest from each other
 
   double waits(double bytes) const { return latency + (bytes > packet ? rendezvous : 0); }
   double moves(double bytes) const { return bytes * (bytes > packet ? per_byte : short_per_byte); }
   double step(double bytes) const { return waits(bytes) + moves(bytes); }
-  // With one partner, or as one of many, each of whom waits for others.
-  double exchange(double bytes) const { return (both - 1) * latency + step(bytes); }
-  double turn(double bytes) const { return exchange(bytes) + (slowest - 1) * (waits(bytes) - latency); }
-  double exchanges(double count, double bytes) const { return count * turn(bytes); }
   // Of several that a rank receives, without the first one's latency.
   double at_once(double count, double bytes) const { return count * (message + bytes * per_byte); }
 };
 
-Way near(M c) { return {c.latency, c.message, c.per_byte, c.short_per_byte, c.packet, c.rendezvous, 1, 1}; }
-// `sharing` ranks of the node do the same. Two nodes have one distance.
-Way far(S s, M c, double sharing) {
+Way near(M c) { return {c.latency, c.message, c.per_byte, c.short_per_byte, c.packet, c.rendezvous}; }
+// `sharing` ranks of the node do the same.
+Way far(M c, double sharing, bool other_switch) {
   const double shared = c.between_per_byte * sharing;
-  return {c.between_step,   c.between_message,    shared,         std::max(shared, c.between_short_per_byte),
-          c.between_packet, c.between_rendezvous, c.between_both, s.nodes > 2 ? c.between_both : 1};
+  const double more = other_switch ? c.between_switches : 0,
+               more_asked = other_switch ? c.between_switches_asked - c.between_switches : 0;
+  return {c.between_step + more,
+          c.between_message,
+          shared,
+          std::max(shared, c.between_short_per_byte),
+          c.between_packet,
+          c.between_rendezvous + more_asked};
+}
+
+// Whether some of the nodes that are `distance` ranks apart have different switches, so that who waits for
+// all in turn waits for those; and whether the way down a tree crosses to another switch there.
+bool several_switches(S s, M c) { return s.nodes > c.switch_nodes; }
+double node_distance(S s, int distance) { return static_cast<double>(distance) * s.nodes / s.ranks; }
+bool some_cross(S s, M c, int distance) {
+  return several_switches(s, c) && 4 * node_distance(s, distance) >= c.switch_nodes;
+}
+bool tree_crosses(S s, M c, int distance) {
+  return several_switches(s, c) && 2 * node_distance(s, distance) >= c.switch_nodes;
 }
 
 // Among one rank of each node there are no others on its node. `most_on_node` then says how many share the
@@ -52,27 +63,31 @@ int far_others(S s) { return s.ranks - 1 - near_others(s); }
 Way to_partner(S s, M c, int distance) {
   if (s.nodes == 1) return near(c);
   if (!node_each(s) && s.nodes_in_order && distance < s.most_on_node) return near(c);
-  return far(s, c, s.most_on_node);
+  return far(c, s.most_on_node, some_cross(s, c, distance));
 }
+// Within a node, who sends before it takes what came for it is later by this.
+constexpr double taking_turns = 200;
 // Each sends to the rank that is `distance` further: of ranks in order no more than that leave the node. A
 // short message that was handed on thus waits long only between nodes; for longer ones all wait for the
 // slowest, and the slowest link's rate counts for all.
 double shift(S s, M c, int distance, double bytes) {
-  if (s.nodes == 1) return near(c).turn(bytes);
-  if (node_each(s) || !s.nodes_in_order) return far(s, c, s.most_on_node).turn(bytes);
+  if (s.nodes == 1) return near(c).step(bytes);
+  const bool cross = some_cross(s, c, distance) || (several_switches(s, c) && bytes > c.between_packet);
+  if (node_each(s) || !s.nodes_in_order) return far(c, s.most_on_node, cross).step(bytes);
   const int leaving = std::min(distance, s.most_on_node);
-  const Way way = far(s, c, leaving);
-  if (bytes > way.packet) return std::max(way.turn(bytes), near(c).turn(bytes));
+  const Way way = far(c, leaving, cross), close = near(c);
+  if (bytes > way.packet) return std::max(way.step(bytes), close.step(bytes));
   const double share = static_cast<double>(leaving) / s.most_on_node;
-  return share * way.both * way.waits(bytes) + (1 - share) * near(c).waits(bytes) +
-         bytes * std::max(way.short_per_byte, near(c).short_per_byte);
+  return std::max(share * way.step(bytes) + (1 - share) * (close.step(bytes) + taking_turns),
+                  std::max(way.moves(bytes), close.moves(bytes)));
 }
 // In a tree there are fewer senders for longer distances.
 Way in_tree(S s, M c, int distance) {
   if (s.nodes == 1) return near(c);
-  if (node_each(s)) return far(s, c, 1);
-  if (s.nodes_in_order) return distance < s.most_on_node ? near(c) : far(s, c, 1);
-  return far(s, c, std::clamp(s.ranks / (2 * distance * s.nodes), 1, s.most_on_node));
+  const bool cross = tree_crosses(s, c, distance);
+  if (node_each(s)) return far(c, 1, cross);
+  if (s.nodes_in_order) return distance < s.most_on_node ? near(c) : far(c, 1, cross);
+  return far(c, std::clamp(s.ranks / (2 * distance * s.nodes), 1, s.most_on_node), cross);
 }
 
 // What is copied in memory, in so many pieces.
@@ -86,14 +101,14 @@ bool folded(S s) { return positions(s) != s.ranks; }
 double doubling(S s, M c, double bytes) {
   double cost = 0;
   for (int distance = 1; distance < positions(s); distance *= 2)
-    cost += to_partner(s, c, distance).exchange(bytes);
+    cost += to_partner(s, c, distance).step(bytes);
   return cost;
 }
 // Each of them has a part in proportion to the distance, and all together nearly `bytes`.
 double halving(S s, M c, double bytes) {
   double cost = 0;
   for (int distance = 1; distance < positions(s); distance *= 2)
-    cost += to_partner(s, c, distance).exchange(bytes * distance / positions(s));
+    cost += to_partner(s, c, distance).step(bytes * distance / positions(s));
   return cost;
 }
 double halved(S s, double bytes) { return bytes * (positions(s) - 1) / positions(s); }
@@ -145,13 +160,13 @@ Shape across(S s, double bytes, int sharing) {
 // Every rank sends to each, of several nodes. It receives as many; and the links are shared less well than in
 // turns, where more than two nodes send to one. While one is asked, what others have sent comes.
 double all_at_once(S s, M c, double m) {
-  const Way way = far(s, c, s.most_on_node);
+  const Way way = far(c, s.most_on_node, several_switches(s, c));
   const double close = near(c).at_once(1.5 * near_others(s), m);
   const double link = (m > way.packet && s.nodes > 2 ? 2 : 1.1) * m * way.per_byte,
                message = 2.2 * way.message;
   const double each =
       m > way.packet ? message + std::max(0.4 * way.rendezvous, link) : std::max(message, link);
-  return way.turn(m) - way.moves(m) + std::max(close, far_others(s) * each);
+  return way.waits(m) + std::max(close, far_others(s) * each);
 }
 
 // A leader hands nothing on before it has all of its node's.
@@ -168,21 +183,33 @@ double team_broadcast(M c, double m) {
 double team_arrives(S s, M c) { return c.area_step + s.most_on_node * c.area_line / 2; }
 double team_reduce(S s, M c, double m) { return team_arrives(s, c) + s.most_on_node * m * c.area_per_byte; }
 
-// A root receives from every rank. Its processor and its link work at the same time, but for longer messages,
-// which it must ask for; and so do its node and the link.
+// A root receives from every rank. Its processor and its link work at the same time, and so do its node and
+// the link; what it must ask for takes its processor longer.
+constexpr double asked_messages = 3.2;  // so many others
 double all_to_root(S s, M c, double m) {
   if (s.nodes == 1) return near(c).waits(m) - c.message + near(c).at_once(near_others(s), m);
-  const Way way = far(s, c, 1);
+  const Way way = far(c, 1, several_switches(s, c));
   const double link = m * way.per_byte;
-  const double each = m > way.packet ? way.message + way.rendezvous / 12 + link : std::max(way.message, link);
+  const double each = m > way.packet ? std::max(asked_messages * way.message, way.message + link)
+                                     : std::max(way.message, link);
   return way.waits(m) - way.message + std::max(near(c).at_once(near_others(s), m), far_others(s) * each);
 }
-
-// To send a message takes less time than to receive one.
+// To send a message takes less time than to receive one, and those who get it ask for it at the same time.
+// All are sent before the first is copied.
 TransferCosts of_sends(M c) {
   TransferCosts costs = c;
-  costs.between_message *= 0.85;
+  costs.between_message *= 0.75;
   return costs;
+}
+double root_to_all(S s, M given, double m) {
+  const TransferCosts c = of_sends(given);
+  if (s.nodes == 1) return all_to_root(s, c, m);
+  const Way way = far(c, 1, several_switches(s, c));
+  const double link = m * way.per_byte;
+  const double each = std::max((m > way.packet ? asked_messages : 1) * way.message, link);
+  const double close = near(c).at_once(near_others(s), m);
+  const double both = far_others(s) * each;
+  return way.waits(m) - way.message + (m > way.packet ? std::max(close, both) : close + both);
 }
 
 double cheapest_broadcast(S s, M c) {
@@ -207,10 +234,10 @@ double cheapest_allgather(S s, M c) {
   return std::min({allgather_bruck(s, c), allgather_ring(s, c), allgather_linear(s, c)});
 }
 double cheapest_gather(S s, M c) { return std::min(gather_linear(s, c), gather_binomial(s, c)); }
-double gather_levels(S s, M c) {
+double cheapest_scatter(S s, M c) { return std::min(scatter_linear(s, c), scatter_binomial(s, c)); }
+double of_levels(S s, M c, double (*cheapest)(S, M)) {
   const double copied = s.nodes_in_order ? 0 : copies(c, s.ranks, s.ranks * bytes(s));
-  return cheapest_gather(within(s, bytes(s)), c) +
-         cheapest_gather(across(s, s.most_on_node * bytes(s), 1), c) + copied;
+  return cheapest(within(s, bytes(s)), c) + cheapest(across(s, s.most_on_node * bytes(s), 1), c) + copied;
 }
 double cheapest_alltoall(S s, M c) {
   return std::min({alltoall_bruck(s, c), alltoall_linear(s, c), alltoall_pairwise(s, c)});
@@ -265,16 +292,18 @@ double gather_binomial(S s, M c) {
   return blocks_down_tree(s, c, bytes(s)) + children + copies(c, 0, s.ranks * bytes(s));
 }
 
-double gather_two_level(S s, M c) { return gather_levels(s, c) + handing_on; }
+double gather_two_level(S s, M c) { return of_levels(s, c, cheapest_gather) + handing_on; }
 
-double scatter_linear(S s, M c) { return gather_linear(s, of_sends(c)); }
-double scatter_binomial(S s, M c) { return gather_binomial(s, of_sends(c)); }
-double scatter_two_level(S s, M c) { return gather_levels(s, of_sends(c)); }
+double scatter_linear(S s, M c) { return root_to_all(s, c, bytes(s)); }
+double scatter_binomial(S s, M c) {
+  return blocks_down_tree(s, c, bytes(s)) + copies(c, 0, s.ranks * bytes(s));
+}
+double scatter_two_level(S s, M c) { return of_levels(s, c, cheapest_scatter); }
 
 double allgather_recursive_doubling(S s, M c) {
   double cost = 0;
   for (int distance = 1; distance < s.ranks; distance *= 2)
-    cost += to_partner(s, c, distance).exchange(distance * bytes(s));
+    cost += to_partner(s, c, distance).step(distance * bytes(s));
   return cost;
 }
 double allgather_bruck(S s, M c) {
@@ -312,10 +341,10 @@ double alltoall_linear(S s, M c) {
 }
 
 double alltoall_pairwise(S s, M c) {
-  if (s.nodes == 1) return near(c).exchanges(s.ranks - 1, bytes(s));
+  if (s.nodes == 1) return (s.ranks - 1) * near(c).step(bytes(s));
   const int close = s.nodes_in_order ? near_others(s) : 0;
-  return near(c).exchanges(close, bytes(s)) +
-         far(s, c, s.most_on_node).exchanges(s.ranks - 1 - close, bytes(s));
+  return close * near(c).step(bytes(s)) +
+         (s.ranks - 1 - close) * far(c, s.most_on_node, several_switches(s, c)).step(bytes(s));
 }
 
 double alltoall_two_level(S s, M c) {
@@ -334,7 +363,7 @@ double reduce_binomial(S s, M c) {
 // long before, and takes out each message alone.
 double reduce_linear(S s, M c) {
   const double m = bytes(s);
-  const Way close = near(c), way = s.nodes == 1 ? close : far(s, c, 1);
+  const Way close = near(c), way = s.nodes == 1 ? close : far(c, 1, several_switches(s, c));
   const double close_one = m > close.packet ? close.step(m) : close.message + close.moves(m);
   const double far_one =
       m > way.packet ? 0.8 * way.rendezvous + way.moves(m) : std::max(1.5 * way.message, way.moves(m));
@@ -375,8 +404,8 @@ double reduce_scatter_halving(S s, M c) {
 
 double reduce_scatter_pairwise(S s, M c) {
   const double part = bytes(s) / s.ranks;
-  const Way way = s.nodes == 1 ? near(c) : far(s, c, s.most_on_node);
-  return way.exchanges(s.ranks - 1, part) + part * (s.ranks - 1) * c.reduce_per_byte;
+  const Way way = s.nodes == 1 ? near(c) : far(c, s.most_on_node, several_switches(s, c));
+  return (s.ranks - 1) * way.step(part) + part * (s.ranks - 1) * c.reduce_per_byte;
 }
 
 double reduce_scatter_two_level(S s, M c) {
@@ -388,7 +417,8 @@ double reduce_scatter_two_level(S s, M c) {
 double scan_recursive_doubling(S s, M c) { return doubling(s, c, 2 * bytes(s)) + fold(s, c, 2 * bytes(s)); }
 double scan_linear(S s, M c) {
   const int between = s.nodes - 1;
-  return (others(s) - between) * near(c).step(bytes(s)) + between * far(s, c, 1).step(bytes(s));
+  return (others(s) - between) * near(c).step(bytes(s)) +
+         between * far(c, 1, several_switches(s, c)).step(bytes(s));
 }
 
 }  // namespace hawser::link_costs
