@@ -21,6 +21,7 @@ class AlgorithmChoice {
     model_ = model;
     chosen_ = {};
   }
+  const TransferCosts& model() const { return model_; }
   void use_table(TunedTable table) {
     table_ = std::move(table);
     chosen_ = {};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "collective/engine.h"
+#include "collective/node_layout.h"
 #include "collective/node_team.h"
 #include "collective/shared/background_queue.h"
 #include "mpi/failure.h"
@@ -84,6 +85,11 @@ void Operation::among_all() {
   among_ = nullptr;
   rank_ = participants_.rank;
   size_ = participants_.group->size();
+}
+
+bool Operation::is_far(int rank) const {
+  return nodes_ != nullptr &&
+         nodes_->node_of[static_cast<std::size_t>(participant(rank))] != nodes_->own_node;
 }
 
 void Operation::begin_again() {

@@ -49,6 +49,8 @@ class Operation final : public Request {
   Plan plan;
   // Null if all ranks are on one node, or the nodes are unknown.
   const NodeLayout* nodes() const { return nodes_; }
+  // Whether that rank is known to be on another node.
+  bool is_far(int rank) const;
   // Null if there is no multicast here.
   MulticastGroup* multicast() const { return multicast_; }
   // Null if the node's part goes by messages. Of blocking operations only: others would have to wait for

@@ -19,8 +19,9 @@ Task broadcast_binomial(Operation& operation) {
   const std::int64_t bytes = operation.failed() ? 0 : data.size;
   for (distance /= 2; distance > 0; distance /= 2) {
     if (relative + distance >= ranks) continue;
-    operation.send((relative + distance + root) % ranks, data.base, bytes);
-    if (bytes > most_at_once) co_await operation.arrived();
+    const int to = (relative + distance + root) % ranks;
+    operation.send(to, data.base, bytes);
+    if (bytes > most_at_once(operation, to)) co_await operation.arrived();
   }
   co_await operation.arrived();
 }

@@ -42,8 +42,9 @@ Task broadcast_scatter_allgather(Operation& operation) {
     const int child = relative + distance;
     if (child >= ranks) continue;
     const int end = std::min(child + distance, ranks);
-    operation.send((child + root) % ranks, pieces.at(child), pieces.bytes(child, end));
-    if (pieces.bytes(child, end) > most_at_once) co_await operation.arrived();
+    const int to = (child + root) % ranks;
+    operation.send(to, pieces.at(child), pieces.bytes(child, end));
+    if (pieces.bytes(child, end) > most_at_once(operation, to)) co_await operation.arrived();
   }
   co_await operation.arrived();
 

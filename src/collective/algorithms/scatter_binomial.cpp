@@ -42,8 +42,9 @@ Task scatter_binomial(Operation& operation) {
     const int child = relative + distance;
     if (child >= ranks) continue;
     const std::int64_t bytes = tree.bytes(child, std::min(distance, ranks - child));
-    operation.send((child + plan.root) % ranks, blocks + tree.bytes(relative, distance), bytes);
-    if (bytes > most_at_once) co_await operation.arrived();
+    const int to = (child + plan.root) % ranks;
+    operation.send(to, blocks + tree.bytes(relative, distance), bytes);
+    if (bytes > most_at_once(operation, to)) co_await operation.arrived();
   }
   if (!at_root && held > 1)
     std::memcpy(plan.receive.base, blocks, static_cast<std::size_t>(tree.bytes(relative, 1)));
