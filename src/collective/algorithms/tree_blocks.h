@@ -1,7 +1,6 @@
 // Trees whose ranks are counted from the root on. TreeBlocks: how many bytes a run of blocks has in one.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "collective/call.h"
@@ -18,7 +17,8 @@ inline std::int64_t most_at_once(Operation& operation, int child) {
   constexpr std::int64_t most = 32 * 1024;
   const TransferCosts& costs = operation.engine().choice().model();
   if (!operation.is_far(child) || operation.nodes()->nodes() <= costs.switch_nodes) return most;
-  return std::min(most, static_cast<std::int64_t>(costs.between_rendezvous / costs.between_per_byte));
+  const double asked = costs.between_rendezvous / costs.between_per_byte;
+  return asked < most ? static_cast<std::int64_t>(asked) : most;
 }
 
 struct TreeBlocks {

@@ -1,6 +1,7 @@
 #include "rails/decision/engine_choice.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hawser {
 namespace {
@@ -14,6 +15,8 @@ constexpr int engine_trial_samples = 2;
 constexpr std::uint8_t slow_samples = 2, tries_at_once = 4;
 // Where more did not help before, so many samples have to be about as good as the best, as an engine's are.
 constexpr std::uint8_t alike_samples = 2;
+// On so many peers' paths others are not all in the way to the same degree.
+constexpr std::uint8_t several_peers = 4;
 // Of the weight of the samples before, what is left when one more comes.
 constexpr double recent_keep = 0.5;
 constexpr double best_keep = 0.998;
@@ -23,12 +26,16 @@ constexpr int likely_engines = 4;
 
 }  // namespace
 
-void EngineHints::add(std::size_t level, double rate) {
+void EngineHints::add(std::size_t level, double rate, std::uint8_t& counted) {
   Level& tries = tries_[level];
-  if (rate > reached_[level] / as_good)
-    tries.alike = 1;
-  else if (rate >= as_good * reached_[level])
+  if (rate > reached_[level] / as_good) {
+    tries.alike = tries.peers = 1;
+    counted = ++tries.best;
+  } else if (rate >= as_good * reached_[level]) {
     tries.alike = std::min<std::uint8_t>(tries.alike + 1, alike_samples);
+    if (std::exchange(counted, tries.best) != tries.best)
+      tries.peers = std::min<std::uint8_t>(tries.peers + 1, several_peers);
+  }
   reached_[level] = std::max(rate, reached_[level] * best_keep);
   if (tries.since < tries.rest) ++tries.since;
   tries.slow = rate < enough_ ? std::min<std::uint8_t>(tries.slow + 1, slow_samples) : 0;
@@ -56,6 +63,12 @@ bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& rou
   tries.tried_at = std::max(rate, tries.tried_at);
   tries.since = 0;
   return true;
+}
+
+bool EngineHints::look_slow(std::size_t level, double rate) const {
+  const Level& tries = tries_[level];
+  return tries.peers == several_peers && rate >= as_good * reached_[level] && reached_[level] < enough_ &&
+         !tries.in_vain;
 }
 
 bool EngineHints::may_try_fewer() {
@@ -89,7 +102,7 @@ bool EngineChoice::take_up(std::size_t level) {
 bool EngineChoice::on_sample(int engines, double rate, EngineHints& hints) {
   if (most_level_ == 0) return false;
   const std::size_t level = level_of(engines);
-  hints.add(level, rate);
+  hints.add(level, rate, counted_);
   if (trial_ == level) return judge_trial(rate, hints);
   if (level == level_) recent_.add(rate, recent_keep);
   if (trying()) return false;
@@ -133,7 +146,9 @@ bool EngineChoice::judge_trial(double rate, EngineHints& hints) {
     hints.adopt(*trial_);
     return take_up(*trial_);
   }
-  if (worse || last) trial_.reset();
+  if (!worse && !last) return false;
+  if (*trial_ > level_) hints.note_in_vain(level_);
+  trial_.reset();
   return false;
 }
 

@@ -31,7 +31,8 @@ class EngineHints {
   // that are alike, too.
   explicit EngineHints(double enough = 0.9, bool steady = false) : enough_(enough), steady_(steady) {}
   double enough() const { return enough_; }
-  void add(std::size_t level, double rate);
+  // `counted`: the peer's, as this left it.
+  void add(std::size_t level, double rate, std::uint8_t& counted);
   // What its peers begin with.
   std::size_t level() const { return level_; }
   // The best of the latest samples.
@@ -43,6 +44,11 @@ class EngineHints {
   // one of such tries in which he took part, and this one.
   bool may_try_more(std::size_t level, double rate, std::uint8_t& round);
   bool may_try_fewer();
+  // Whether the engines look slow: several peers reached so much and none more, and nobody knows yet whether
+  // more engines would help.
+  bool look_slow(std::size_t level, double rate) const;
+  // They did not.
+  void note_in_vain(std::size_t level) { tries_[level].in_vain = true; }
   void adopt(std::size_t level) { level_ = static_cast<std::uint8_t>(level); }
 
  private:
@@ -54,6 +60,9 @@ class EngineHints {
     std::uint8_t alike = 0;   // samples about as good as the best
     std::uint8_t trying = 0;  // peers in this round of tries
     std::uint8_t round = 0;
+    std::uint8_t best = 0;   // counts the best ones
+    std::uint8_t peers = 0;  // that were about as good as the last of these
+    bool in_vain = false;    // more were tried, and did not help
   };
   double enough_;
   bool steady_;
@@ -75,6 +84,9 @@ class EngineChoice {
   int base() const { return count(level_); }
   // Whether more, or fewer, are being tried, or will be as soon as they are open.
   bool trying() const { return trial_.has_value(); }
+  bool looks_slow(double rate, const EngineHints& hints) const {
+    return level_ < most_level_ && hints.look_slow(level_, rate);
+  }
   // A sample with so many. True: another number is best from now on.
   bool on_sample(int engines, double rate, EngineHints& hints);
   // Begins with what was found.
@@ -102,6 +114,7 @@ class EngineChoice {
   std::uint8_t level_ = 0;
   std::uint8_t samples_ = 0;  // of the trial
   std::uint8_t round_ = 0;    // of tries, the last with this peer
+  std::uint8_t counted_ = 0;  // EngineHints::add
   std::optional<std::uint8_t> trial_;
   RateMean recent_{0, 0};
   double tried_ = 0;  // the best of the trial

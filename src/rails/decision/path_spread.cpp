@@ -28,6 +28,8 @@ constexpr double fast = 0.8;
 constexpr double crawling = 0.22;
 // Slow samples in a row that one bears who did well on a path before.
 constexpr int patience = 2;
+// The same where it looks as if the engine were slow, and nobody knows yet whether more would help.
+constexpr int patience_with_engine = 8;
 // One path that brings so much of what all bring is as good for short messages.
 constexpr double nearly_all = 0.95;
 // Short messages give up all paths if one was so much better, after so many samples: who shares links with
@@ -357,7 +359,10 @@ void PathSpread::judge_path(double rate, const SpreadHints& hints) {
   }
   if (trying_engines() || (way_ == Spread::all && !long_)) return;
   ++slow_;
-  if (slow_ <= (settled_ || !long_ ? patience_ : 0) || next_path_.has_value() || paths_ < 2) return;
+  const bool engine_may_be_slow = long_ && course_.engines == choice_of_engines_.base() &&
+                                  choice_of_engines_.looks_slow(rate, hints.engines);
+  const int borne = engine_may_be_slow ? patience_with_engine : settled_ || !long_ ? patience_ : 0;
+  if (slow_ <= borne || next_path_.has_value() || paths_ < 2) return;
   if (long_)
     leave_path();
   else

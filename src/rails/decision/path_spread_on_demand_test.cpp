@@ -1,7 +1,9 @@
 // PathSpread with connections that are made on demand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "rails/decision/path_spread_test_support.h"
 
@@ -98,6 +100,32 @@ TEST(PathSpreadOnDemand, TriesTwiceAsManyEnginesWhenTheyAreOpen) {
   sender.send(10, rate);
   EXPECT_EQ(sender.spread.engines(), 4);
   EXPECT_EQ(sender.spread.wanted(), 0u);
+}
+
+// Several peers whose paths are all as slow share what is slow: the engine. One path may be slow by itself.
+TEST(PathSpreadOnDemand, LeavesNoPathWhileTheEngineLooksSlow) {
+  const auto rate = [](const PathSpread& spread) { return spread.engines() == 1 ? 0.6 : 0.98; };
+  constexpr ConnectionSet second_engine = 2;  // of the first path
+  SpreadHints hints, hints_of_one;
+  std::vector<Sender> peers(6, on_demand(4, 2, hints));
+  for (int message = 0; message < 5; ++message)
+    for (Sender& peer : peers) {
+      peer.send(rate);
+      ASSERT_EQ(peer.spread.wanted() & ~second_engine, 0u) << message;
+    }
+  const auto trying = std::ranges::find_if(peers, [](Sender& peer) { return peer.spread.wanted() != 0; });
+  ASSERT_NE(trying, peers.end());
+  trying->spread.on_open(0, 1);
+  trying->send(2, rate);
+  for (Sender& peer : peers) {
+    peer.send(rate);
+    if (&peer != &*trying) peer.spread.on_open(0, 1);
+    EXPECT_EQ(peer.spread.engines(), 2);
+    EXPECT_EQ(peer.spread.path(), 0);
+  }
+  Sender one = on_demand(4, 2, hints_of_one);
+  one.send(5, rate);
+  EXPECT_NE(one.spread.wanted() & ~second_engine, 0u);
 }
 
 // Engines are taken by who shares the port, and more of them would bring more only at their expense.
