@@ -23,9 +23,9 @@ namespace hawser {
 
 class MachineWaiter final : public Waiter {
  public:
-  // `shared_memory` is null if this process has no neighbours. `machine_processes`: that share
-  // this machine's cores, as far as known: the job's, whatever virtual nodes they are on, and the daemon of a
-  // virtual fabric. `clock` is the one that channels' deadlines are of.
+  // `shared_memory` is null if this process has no neighbours. `machine_processes` share this machine's
+  // cores, as far as known: the job's, whatever virtual nodes they are on, and the daemon of a virtual
+  // fabric. `clock` is the one that channels' deadlines are of.
   MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes, const Knobs& knobs,
                 Clock& clock);
 

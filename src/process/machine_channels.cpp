@@ -36,6 +36,10 @@ std::int64_t area_bytes_of(const JobPlace& place, const Knobs& knobs) {
 
 }  // namespace
 
+bool on_one_node(std::span<const std::int32_t> node_of_rank) {
+  return std::ranges::all_of(node_of_rank, [&](std::int32_t node) { return node == node_of_rank.front(); });
+}
+
 Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& place,
                                                                 AddressExchange& exchange, const Knobs& knobs,
                                                                 Clock& clock, rdma::DeviceSource& devices) {
@@ -43,8 +47,7 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
   set->node_of_rank_ = place.node_of_rank;
   set->rank_ = place.rank;
   NodeSegment node(place);
-  const bool one_node = std::all_of(place.node_of_rank.begin(), place.node_of_rank.end(),
-                                    [&](std::int32_t other) { return other == place.node_of_rank.front(); });
+  const bool one_node = on_one_node(place.node_of_rank);
   // Everybody knows the same of these two, so everybody takes part in the same fences.
   const bool segments_given = place.node_segment_fd >= 0;
   if (!one_node) HAWSER_TRY(set->open_network(place, exchange, knobs, clock, devices));

@@ -4,7 +4,9 @@
 // mpiexec makes a segment for every node, or for none.)
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "access/rdma.h"
@@ -20,6 +22,9 @@
 #include "rails/status/process_status.h"
 
 namespace hawser {
+
+// Whether all ranks of a job are on one node; `node_of_rank` as in JobPlace.
+bool on_one_node(std::span<const std::int32_t> node_of_rank);
 
 class MachineChannels final : public ChannelSet {
  public:

@@ -89,9 +89,7 @@ class OnlyProtocol final : public TransportEvents {
 
 // All hosts of a virtual fabric are on this machine, and so is the daemon that carries messages between them.
 int machine_processes_of(const JobLayout& layout) {
-  const std::vector<std::int32_t>& nodes = layout.node_of_rank;
-  const bool one_node = std::ranges::count(nodes, nodes.front()) == std::ssize(nodes);
-  if (one_node || find_variable(environment_variables(), "HAWSER_FABRIC").empty())
+  if (on_one_node(layout.node_of_rank) || find_variable(environment_variables(), "HAWSER_FABRIC").empty())
     return layout.machine_processes;
   return layout.size + 1;
 }
@@ -164,10 +162,7 @@ class MachineEnvironment final : public Environment {
 
   Result<> leave() override {
     // Shared memory outlives a process that unmaps it; what is on the way in a stream does not.
-    const std::vector<std::int32_t>& nodes = bootstrap_->layout().node_of_rank;
-    bool one_node = true;
-    for (const std::int32_t node : nodes) one_node = one_node && node == nodes.front();
-    if (!one_node) HAWSER_TRY(last_fence());
+    if (!on_one_node(bootstrap_->layout().node_of_rank)) HAWSER_TRY(last_fence());
     channels = nullptr;
     rails = nullptr;
     rail_status = nullptr;
