@@ -123,14 +123,14 @@ TEST(FabricAddresses, OnEthernetQueuePairsSpreadOverThePaths) {
 
 TEST(CompletionRings, KeepTheirEntriesWhenResized) {
   CompletionRing ring(4);
-  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(ring.deliver({.id = i}));
-  EXPECT_FALSE(ring.deliver({}));
+  for (std::uint64_t i = 0; i < 4; ++i) EXPECT_TRUE(ring.deliver({.id = i}, {}));
+  EXPECT_FALSE(ring.deliver({}, {}));
   Completion out[4];
   EXPECT_EQ(ring.poll(2, out), 2u);
   EXPECT_FALSE(ring.resize(1));
   EXPECT_TRUE(ring.resize(8));
-  for (std::uint64_t i = 4; i < 10; ++i) EXPECT_TRUE(ring.deliver({.id = i}));
-  EXPECT_FALSE(ring.deliver({}));
+  for (std::uint64_t i = 4; i < 10; ++i) EXPECT_TRUE(ring.deliver({.id = i}, {}));
+  EXPECT_FALSE(ring.deliver({}, {}));
   for (std::uint64_t i = 2; i < 10; ++i) {
     ASSERT_EQ(ring.poll(1, out), 1u);
     EXPECT_EQ(out[0].id, i);

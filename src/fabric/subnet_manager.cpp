@@ -172,7 +172,7 @@ class SubnetManager::Sender final : public ContextPort, public CompletionPort {
   }
 
   void asynchronous_event(const AsyncEvent&) override {}
-  bool deliver(const Completion&) override { return true; }
+  bool deliver(const Completion&, const CarriedData&) override { return true; }
 
  private:
   Context context_;

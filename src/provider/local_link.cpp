@@ -11,8 +11,8 @@
 namespace hawser::verbs {
 
 LocalLink::LocalLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
-                     Listener* listener)
-    : listener_(listener), session_(fabric, adapter, space, *this) {}
+                     Listener* listener, bool places_data)
+    : listener_(listener), places_data_(places_data), session_(fabric, adapter, space, *this) {}
 
 Reply LocalLink::call(const Request& request, const SharedBytes* memory) {
   return session_.execute(request,
@@ -76,7 +76,7 @@ Result<std::unique_ptr<Link>> LocalPlatform::open(std::uint32_t number) {
   if (adapter == nullptr)
     return failure(ErrorKind::invalid_argument, "host {} has no adapter {}", host_, number);
   if (adapter->dead()) return failure(ErrorKind::io, "adapter {} of host {} is dead", number, host_);
-  return std::unique_ptr<Link>(std::make_unique<LocalLink>(fabric_, *adapter, 0));
+  return std::unique_ptr<Link>(std::make_unique<LocalLink>(fabric_, *adapter, 0, nullptr, true));
 }
 
 }  // namespace hawser::verbs

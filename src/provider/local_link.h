@@ -24,8 +24,9 @@ class LocalLink final : public Link, private SessionPort {
    protected:
     ~Listener() = default;
   };
+  // `places_data`: the client's buffers are this process's memory, and nobody else's.
   LocalLink(fabric::Fabric& fabric, fabric::Adapter& adapter, fabric::SpaceId space,
-            Listener* listener = nullptr);
+            Listener* listener = nullptr, bool places_data = false);
 
   Reply call(const Request& request, const SharedBytes* memory) override;
   void linger(std::int64_t) override {}  // whose time it is is not known here
@@ -42,8 +43,10 @@ class LocalLink final : public Link, private SessionPort {
   void completion_event(std::uint32_t channel, CompletionRecord record) override;
   void async_event(const AsyncRecord& record) override;
   void completion_written() override;
+  bool client_places_data() const override { return places_data_; }
 
   Listener* const listener_;
+  const bool places_data_;
   std::deque<AsyncRecord> events_;
   std::map<std::uint32_t, std::deque<CompletionRecord>> completions_;
   std::uint32_t next_channel_ = 1;

@@ -8,6 +8,15 @@
 #include "provider/session_objects.h"
 
 namespace hawser::verbs {
+namespace {
+
+bool is_in(const fabric::MemoryRegion& region, const CompletionEntry& entry) {
+  return entry.carried_bytes <= region.length &&
+         entry.carried_address - region.address <= region.length - entry.carried_bytes;
+}
+
+}  // namespace
+
 AdapterAttributes attributes_of(const fabric::Adapter& adapter, const std::string& name) {
   AdapterAttributes facts;
   std::strncpy(facts.name, name.c_str(), sizeof facts.name - 1);
@@ -197,6 +206,8 @@ Reply Session::change_queue_pair(const Request& request) {
     if (!outcome.ok()) return answer(outcome);
     if ((request.mask & fabric::mask_state) != 0 && request.attributes.state == fabric::QpState::reset)
       forget_rings(*pair);
+    if (queue_pair.state() == fabric::QpState::err)
+      settle_carried([&](const CompletionEntry& e) { return e.completion.qp_number == queue_pair.number(); });
     update_retired(*pair);
   }
   Reply reply;
@@ -218,6 +229,25 @@ Reply Session::change_shared_receive_queue(const Request& request) {
   return reply;
 }
 
+// Data that completions carry get into their place before the program may do something else with that: when a
+// region goes, and when a queue pair stops.
+template <class F>
+void Session::settle_carried(F&& concerned) {
+  for (auto& [number, completions] : completion_queues_) completions->settle(concerned);
+}
+
+void Session::settle_region(const fabric::MemoryRegion& region) {
+  settle_carried([&](const CompletionEntry& entry) { return is_in(region, entry); });
+}
+
+// The entry comes from memory that the client may write to: only what it registered is touched.
+void Session::place(const CompletionEntry& entry, const std::byte* data) {
+  if (std::ranges::none_of(regions_, [&](const auto& each) { return is_in(*each.second, entry); })) return;
+  const fabric::Piece piece{entry.carried_address, entry.carried_bytes};
+  // Memory that is not there any more needs no data.
+  (void)adapter_.services().dma.write(context_.space(), {&piece, 1}, data);
+}
+
 Reply Session::destroy(const Request& request) {
   const std::uint32_t number = request.object;
   const auto finish = [&](auto& map, auto* object, auto&& destroy_it) {
@@ -233,7 +263,10 @@ Reply Session::destroy(const Request& request) {
   }
   if (request.call == Call::deregister_memory) {
     auto* const region = find(regions_, number);
-    return finish(regions_, region, [&] { return context_.deregister_memory(*region); });
+    return finish(regions_, region, [&] {
+      settle_region(*region);
+      return context_.deregister_memory(*region);
+    });
   }
   if (request.call == Call::destroy_window) {
     auto* const window = find(windows_, number);

@@ -25,6 +25,8 @@ class SessionPort {
   virtual void async_event(const AsyncRecord& record) = 0;
   // An entry was written into a completion queue, whether or not the client asked to be woken.
   virtual void completion_written() {}
+  // Whether the client's code runs in the process whose memory this is, and so can put data in their place.
+  virtual bool client_places_data() const { return false; }
 };
 
 // Memory of a ring, kept alive as long as it is held.
@@ -82,6 +84,11 @@ class Session final : public fabric::ContextPort {
   void post(Pair& pair, const std::byte* slot);
   void refuse(Pair& pair, std::uint64_t id);
   void forget_rings(Pair& pair);
+  // Puts data that completions carry in their place, those that `concerned` picks.
+  template <class F>
+  void settle_carried(F&& concerned);
+  void settle_region(const fabric::MemoryRegion& region);
+  void place(const CompletionEntry& entry, const std::byte* data);
 
   fabric::Fabric& fabric_;
   fabric::Adapter& adapter_;

@@ -21,8 +21,8 @@ Reply Session::create_completion_queue(const Request& request, const RingMemory&
   if (request.capacity == 0 || request.capacity > adapter_.limits().max_cqe)
     return refused(EINVAL, "a completion queue of that size is not possible");
   auto made = std::make_unique<Completions>(*this);
-  made->shape = completion_queue_shape(request.capacity);
-  if (memory.bytes == nullptr || memory.size < made->shape.end()) return refused(EINVAL, "no memory");
+  made->shape = CompletionQueueShape(request.capacity);
+  if (memory.bytes == nullptr || memory.size < made->shape.bytes()) return refused(EINVAL, "no memory");
   made->memory = memory;
   made->capacity = request.capacity;
   made->channel = request.channel;
@@ -41,11 +41,14 @@ Reply Session::resize_completion_queue(const Request& request, const RingMemory&
   if (request.capacity == 0 || request.capacity > adapter_.limits().max_cqe ||
       queue->produced - consumed > request.capacity)
     return refused(EINVAL, "a completion queue of that size is not possible");
-  const RingShape shape = completion_queue_shape(request.capacity);
-  if (memory.bytes == nullptr || memory.size < shape.end()) return refused(EINVAL, "no memory");
-  for (std::uint64_t i = consumed; i != queue->produced; ++i)
-    std::memcpy(shape.slot(memory.bytes.get(), i), queue->shape.slot(queue->memory.bytes.get(), i),
-                sizeof(fabric::Completion));
+  const CompletionQueueShape shape(request.capacity);
+  if (memory.bytes == nullptr || memory.size < shape.bytes()) return refused(EINVAL, "no memory");
+  const auto move = [&](const RingShape& to, const RingShape& from, std::size_t bytes) {
+    for (std::uint64_t i = consumed; i != queue->produced; ++i)
+      std::memcpy(to.slot(memory.bytes.get(), i), from.slot(queue->memory.bytes.get(), i), bytes);
+  };
+  move(shape.entries, queue->shape.entries, sizeof(CompletionEntry));
+  move(shape.carried, queue->shape.carried, most_carried);
   auto& to = *reinterpret_cast<CompletionQueueHeader*>(memory.bytes.get());
   to.entries.produced.store(queue->produced, std::memory_order_seq_cst);
   to.entries.consumed.store(consumed, std::memory_order_seq_cst);
@@ -74,6 +77,7 @@ Reply Session::change_memory(const Request& request) {
   change.virtual_address = request.virtual_address;
   change.rights = (request.mask & change_access) != 0;
   change.access = request.access;
+  settle_region(*region);
   return answer(context_.change_memory(*region, change));
 }
 

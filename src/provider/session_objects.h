@@ -45,7 +45,7 @@ struct ReceiveRing {
 struct Session::Completions final : public fabric::CompletionPort {
   Session& session;
   RingMemory memory;
-  RingShape shape;
+  CompletionQueueShape shape;
   std::uint32_t capacity = 0, channel = 0;
   fabric::CompletionQueue* queue = nullptr;
   std::uint64_t produced = 0, told = 0;
@@ -53,7 +53,10 @@ struct Session::Completions final : public fabric::CompletionPort {
 
   explicit Completions(Session& owner) : session(owner) {}
   CompletionQueueHeader& header() { return *reinterpret_cast<CompletionQueueHeader*>(memory.bytes.get()); }
-  bool deliver(const fabric::Completion& completion) override;
+  std::uint32_t most_carried() const override {
+    return session.port_.client_places_data() ? verbs::most_carried : 0;
+  }
+  bool deliver(const fabric::Completion& completion, const fabric::CarriedData& carried) override;
   // For a program that armed the queue with completions in it.
   void tell_unread();
   // An event, if the queue is armed for such a completion.
@@ -61,12 +64,28 @@ struct Session::Completions final : public fabric::CompletionPort {
   bool armed_for(const fabric::Completion& completion);
   // Whether it is armed for something that is in it and unread. Who tells of that at once never finds it so.
   bool overslept();
+  // Puts data that a completion carries in their place, if the client has not, and marks it so.
+  template <class F>
+  void settle(F&& concerned) {
+    std::uint64_t next = header().entries.consumed.load(std::memory_order_acquire);
+    if (produced - next > capacity) return;  // the client's number is wrong
+    for (; next != produced; ++next) {
+      std::byte* const at = shape.entries.slot(memory.bytes.get(), next);
+      CompletionEntry entry;
+      std::memcpy(&entry, at, sizeof entry);
+      if (entry.carried_bytes == 0 || entry.carried_bytes > verbs::most_carried || !concerned(entry))
+        continue;
+      session.place(entry, shape.carried.slot(memory.bytes.get(), next));
+      entry.carried_bytes = 0;
+      std::memcpy(at, &entry, sizeof entry);
+    }
+  }
   // Calls f(completion) for each from this one on.
   template <class F>
   void for_each_from(std::uint64_t next, F&& f) {
     for (; next != produced; ++next) {
       fabric::Completion completion;
-      std::memcpy(&completion, shape.slot(memory.bytes.get(), next), sizeof completion);
+      std::memcpy(&completion, shape.entries.slot(memory.bytes.get(), next), sizeof completion);
       f(completion);
     }
   }

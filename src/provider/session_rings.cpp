@@ -8,14 +8,16 @@ namespace hawser::verbs {
 
 // An entry of the client's completion queue. Requests it stands for are retired first, so that a program that
 // has seen the completion finds room for another request.
-bool Session::Completions::deliver(const fabric::Completion& completion) {
+bool Session::Completions::deliver(const fabric::Completion& completion, const fabric::CarriedData& carried) {
   CompletionQueueHeader& head = header();
   if (produced - head.entries.consumed.load(std::memory_order_acquire) >= capacity) return false;
   session.note_completion(completion);
   for (SharedReceives* const shared : xrc_receives) shared->ring.retire(shared->queue->queue.size());
-  fabric::Completion timed = completion;
-  timed.time = session.adapter_.now();
-  std::memcpy(shape.slot(memory.bytes.get(), produced), &timed, sizeof timed);
+  CompletionEntry entry{completion, carried.address, carried.bytes.size()};
+  entry.completion.time = session.adapter_.now();
+  std::memcpy(shape.entries.slot(memory.bytes.get(), produced), &entry, sizeof entry);
+  if (!carried.bytes.empty())
+    std::memcpy(shape.carried.slot(memory.bytes.get(), produced), carried.bytes.data(), carried.bytes.size());
   head.entries.produced.store(++produced, std::memory_order_seq_cst);
   session.port_.completion_written();
   if (channel != 0) tell(completion);
@@ -139,7 +141,7 @@ void Session::refuse(Pair& pair, std::uint64_t id) {
   completion.status = fabric::CompletionStatus::local_qp_operation_error;
   completion.qp_number = pair.queue_pair->number();
   if (pair.send_completions == nullptr) return;  // an XRC target has no send queue to post to
-  if (!pair.send_completions->deliver(completion)) adapter_.overflow(*pair.send_completions->queue);
+  if (!pair.send_completions->deliver(completion, {})) adapter_.overflow(*pair.send_completions->queue);
 }
 
 void Session::refill(fabric::ReceiveQueue& queue) {

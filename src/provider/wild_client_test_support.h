@@ -48,7 +48,7 @@ template <class Choices>
 class WildClient {
  public:
   WildClient(fabric::Fabric& fabric, const char* adapter, Arena& arena, Choices& random)
-      : link_(fabric, *fabric.adapter(adapter), 1),
+      : link_(fabric, *fabric.adapter(adapter), 1, nullptr, true),
         arena_(arena),
         random_(random),
         lid_(fabric.adapter(adapter)->port(1).lid()) {}
@@ -143,7 +143,7 @@ class WildClient {
     r.flags = below(8);
     r.lid = below(0x10000);
     // Enough memory for what it may be for, mostly.
-    SharedBytes memory = link_.allocate(random_.chance(0.05) ? 64 : 1 << 15);
+    SharedBytes memory = link_.allocate(random_.chance(0.05) ? 64 : 1 << 16);
     const Reply reply = link_.call(r, &memory);
     if (reply.error != 0) return;
     if (reply.object != 0) numbers_.push_back(reply.object);
@@ -152,7 +152,7 @@ class WildClient {
   }
 
   std::uint32_t make(Request r) {
-    const SharedBytes memory = link_.allocate(1 << 17);
+    const SharedBytes memory = link_.allocate(1 << 18);
     const Reply reply = link_.call(r, &memory);
     EXPECT_EQ(reply.error, 0) << reply.why;
     numbers_.push_back(reply.object);

@@ -17,7 +17,7 @@
 
 namespace hawser::verbs {
 
-inline constexpr std::uint32_t wire_version = 4;
+inline constexpr std::uint32_t wire_version = 5;
 inline constexpr std::uint32_t most_channels = 4096;
 inline constexpr std::uint32_t most_queue_pairs = 65536;  // of one client; doorbells have room for them
 
@@ -216,8 +216,25 @@ inline RingShape receive_queue_shape(std::uint32_t capacity, std::uint32_t segme
   return {sizeof(ReceiveQueueHeader), sizeof(ReceiveSlot) + segments * sizeof(fabric::Segment), capacity};
 }
 
-inline RingShape completion_queue_shape(std::uint32_t capacity) {
-  return {sizeof(CompletionQueueHeader), sizeof(fabric::Completion), capacity};
-}
+// A received message of at most so many bytes may leave its data in the ring, and who polls puts them in
+// their place: two copies in memory that both ends see take much less time than one into another process's
+// memory.
+inline constexpr std::uint32_t most_carried = 256;
+
+struct CompletionEntry {
+  fabric::Completion completion;
+  std::uint64_t carried_address = 0;
+  std::uint64_t carried_bytes = 0;  // 0 when they are in their place
+};
+
+// Entries, and for each a slot for data, apart so that entries stay close to each other.
+struct CompletionQueueShape {
+  RingShape entries, carried;
+  CompletionQueueShape() = default;
+  explicit CompletionQueueShape(std::uint32_t capacity)
+      : entries(sizeof(CompletionQueueHeader), sizeof(CompletionEntry), capacity),
+        carried(entries.end(), most_carried, capacity) {}
+  std::size_t bytes() const { return carried.end(); }
+};
 
 }  // namespace hawser::verbs

@@ -183,6 +183,7 @@ class Adapter {
   std::uint32_t next_qp_number();
   std::uint32_t next_srq_number() { return next_srq_++; }
   std::vector<Piece>& scratch() { return scratch_; }
+  std::vector<std::byte>& scratch_bytes() { return scratch_bytes_; }
   void check_invariants() const;
 
  private:
@@ -203,6 +204,7 @@ class Adapter {
   XrcDomains xrc_domains_;
   int multicast_users_ = 0;  // attachments of queue pairs to groups
   std::vector<Piece> scratch_;
+  std::vector<std::byte> scratch_bytes_;
 };
 
 }  // namespace hawser::fabric

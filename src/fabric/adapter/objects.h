@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "fabric/adapter/memory.h"
@@ -42,12 +43,21 @@ class ContextPort {
   virtual void refill(ReceiveQueue&) {}
 };
 
+// The data of a short message, and where in the receiver's memory they belong.
+struct CarriedData {
+  std::uint64_t address = 0;
+  std::span<const std::byte> bytes;
+};
+
 // Where the entries of one completion queue go.
 class CompletionPort {
  public:
   virtual ~CompletionPort() = default;
+  // Up to how many bytes a received message may leave its data to its completion. The port's owner then puts
+  // them in their place before the program sees the completion, as some adapters do ("scatter to CQE").
+  virtual std::uint32_t most_carried() const { return 0; }
   // False when there is no room: the queue has overflowed, which is the end of it (CQ_ERR).
-  virtual bool deliver(const Completion& completion) = 0;
+  virtual bool deliver(const Completion& completion, const CarriedData& carried) = 0;
 };
 
 struct CompletionQueue {
@@ -65,7 +75,7 @@ class CompletionRing final : public CompletionPort {
  public:
   explicit CompletionRing(std::uint32_t capacity) : ring_(capacity) {}
 
-  bool deliver(const Completion& completion) override {
+  bool deliver(const Completion& completion, const CarriedData&) override {
     if (size_ == ring_.size()) return false;
     ring_[(head_ + size_++) % ring_.size()] = completion;
     const bool counts = completion.solicited || completion.status != CompletionStatus::success;

@@ -237,21 +237,22 @@ void QueuePair::kick() {
 
 // ---- completions, errors ----
 
-void QueuePair::deliver(CompletionQueue& queue, const Completion& completion) {
+void QueuePair::deliver(CompletionQueue& queue, const Completion& completion, const CarriedData& carried) {
   if (queue.overflowed || adapter_.dying()) return;
   adapter_.services().trace.note(TraceKind::completion, adapter_.now(), completion.id,
                                  (static_cast<std::uint64_t>(completion.status) << 32) | number_);
   ++queue.delivered;
-  if (!queue.port.deliver(completion)) adapter_.overflow(queue);
+  if (!queue.port.deliver(completion, carried)) adapter_.overflow(queue);
 }
 
 void QueuePair::deliver_send(const Completion& completion) {
-  deliver(*configuration_.send_queue, completion);
+  deliver(*configuration_.send_queue, completion, {});
 }
 
-void QueuePair::deliver_receive(const Completion& completion, SharedReceiveQueue* shared) {
+void QueuePair::deliver_receive(const Completion& completion, SharedReceiveQueue* shared,
+                                const CarriedData& carried) {
   const bool xrc = configuration_.type == QpType::xrc_recv;
-  deliver(xrc ? *shared->completion_queue : *configuration_.receive_queue, completion);
+  deliver(xrc ? *shared->completion_queue : *configuration_.receive_queue, completion, carried);
 }
 
 void QueuePair::raise(AsyncEventType type) {

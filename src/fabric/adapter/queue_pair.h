@@ -128,9 +128,10 @@ class QueuePair {
   void detach_packet(Packet& packet);
   void raise(AsyncEventType type);
   void deliver_send(const Completion& completion);
-  void deliver_receive(const Completion& completion, SharedReceiveQueue* shared);
+  void deliver_receive(const Completion& completion, SharedReceiveQueue* shared,
+                       const CarriedData& carried = {});
   QpType type_of_peer() const;
-  void deliver(CompletionQueue& queue, const Completion& completion);
+  void deliver(CompletionQueue& queue, const Completion& completion, const CarriedData& carried);
   Packet* finish(Packet* packet);  // what all packets need before they leave
   void address(Packet& packet);    // fills in where it goes
   std::uint64_t chunk_bytes() const;

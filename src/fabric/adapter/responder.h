@@ -66,8 +66,13 @@ class Responder {
   Syndrome execute_read(Packet& packet);
   Syndrome execute_atomic(Packet& packet);
   bool take_receive();
-  DmaResult place_in_receive(const Packet& packet, std::uint64_t offset, std::uint64_t skip);
-  void complete_receive(const Packet& packet, CompletionStatus status, std::uint64_t bytes);
+  // `carried`, if there is one, may take the data instead.
+  DmaResult place_in_receive(const Packet& packet, std::uint64_t offset, std::uint64_t skip,
+                             CarriedData* carried = nullptr);
+  bool may_carry(const Packet& packet) const;
+  DmaResult carry(const Packet& packet, const Piece& place, CarriedData& carried);
+  void complete_receive(const Packet& packet, CompletionStatus status, std::uint64_t bytes,
+                        const CarriedData& carried = {});
   void duplicate(Packet& packet);
   void refuse(Packet& packet, Syndrome syndrome);
   void acknowledge(std::uint32_t psn, bool echo);

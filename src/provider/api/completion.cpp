@@ -27,6 +27,19 @@ void translate(const fabric::Completion& from, ibv_wc& to) {
 // No queue pair has this number: the entry's was destroyed.
 constexpr std::uint32_t nobody = UINT32_MAX;
 
+CompletionEntry& entry_of(CompletionQueueObject& object, std::uint64_t number) {
+  return *reinterpret_cast<CompletionEntry*>(object.shape.entries.slot(object.memory.bytes.get(), number));
+}
+
+// The session puts what nobody polls in its place when the region goes, so what was placed is marked.
+void place_carried(CompletionQueueObject& object, std::uint64_t number) {
+  CompletionEntry& entry = entry_of(object, number);
+  const std::byte* const data = object.shape.carried.slot(object.memory.bytes.get(), number);
+  std::memcpy(reinterpret_cast<void*>(entry.carried_address), data,
+              std::min<std::uint64_t>(entry.carried_bytes, most_carried));
+  entry.carried_bytes = 0;
+}
+
 // Arming twice does not make it narrower. True when it holds completions already that no event has told of.
 bool arm(CompletionQueueObject& object, bool solicited_only) {
   const std::lock_guard guard(object.lock);  // it may be growing
@@ -45,10 +58,13 @@ bool arm(CompletionQueueObject& object, bool solicited_only) {
 bool take_completion(CompletionQueueObject& object, fabric::Completion& completion) {
   const std::uint64_t produced = object.header().entries.produced.load(std::memory_order_acquire);
   while (object.consumed != produced) {
-    std::memcpy(&completion, object.shape.slot(object.memory.bytes.get(), object.consumed++),
-                sizeof completion);
-    if (completion.qp_number != nobody) [[likely]]
-      return true;
+    const std::uint64_t next = object.consumed++;
+    const auto& entry = entry_of(object, next);
+    completion = entry.completion;
+    if (completion.qp_number == nobody) [[unlikely]]
+      continue;
+    if (entry.carried_bytes != 0) place_carried(object, next);
+    return true;
   }
   return false;
 }
@@ -59,12 +75,10 @@ void purge_completions(ibv_cq* cq, std::uint32_t queue_pair) {
   const std::lock_guard guard(object.lock);
   const std::uint64_t produced = object.header().entries.produced.load(std::memory_order_acquire);
   for (std::uint64_t i = object.consumed; i != produced; ++i) {
-    std::byte* const at = object.shape.slot(object.memory.bytes.get(), i);
-    fabric::Completion completion;
-    std::memcpy(&completion, at, sizeof completion);
-    if (completion.qp_number != queue_pair) continue;
-    completion.qp_number = nobody;
-    std::memcpy(at, &completion, sizeof completion);
+    CompletionEntry& entry = entry_of(object, i);
+    if (entry.completion.qp_number != queue_pair) continue;
+    entry.completion.qp_number = nobody;
+    entry.carried_bytes = 0;
   }
 }
 
@@ -103,8 +117,8 @@ ibv_cq* make_completion_queue(ibv_context* context, const ibv_cq_init_attr_ex& w
     return fail_with(EINVAL);
   auto object = std::make_unique<CompletionQueueObject>();
   object->opened = &opened;
-  object->shape = completion_queue_shape(wanted.cqe);
-  object->memory = opened.link->allocate(object->shape.end());
+  object->shape = CompletionQueueShape(wanted.cqe);
+  object->memory = opened.link->allocate(object->shape.bytes());
   if (object->memory.bytes == nullptr) return fail_with(ENOMEM);
   Request request;
   request.call = Call::create_completion_queue;
@@ -187,8 +201,8 @@ int ibv_resize_cq(ibv_cq* cq, int entries) {
   CompletionQueueObject& object = CompletionQueueObject::of(cq);
   if (entries < 1) return EINVAL;
   const std::lock_guard guard(object.lock);
-  const RingShape shape = completion_queue_shape(static_cast<std::uint32_t>(entries));
-  const SharedBytes memory = object.opened->link->allocate(shape.end());
+  const CompletionQueueShape shape(static_cast<std::uint32_t>(entries));
+  const SharedBytes memory = object.opened->link->allocate(shape.bytes());
   if (memory.bytes == nullptr) return ENOMEM;
   Request request;
   request.call = Call::resize_completion_queue;

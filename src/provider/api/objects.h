@@ -47,7 +47,7 @@ struct CompletionQueueObject {
   ibv_cq_ex ex{};  // begins as an ibv_cq does
   OpenedDevice* opened = nullptr;
   SharedBytes memory;
-  RingShape shape;
+  CompletionQueueShape shape;
   std::mutex lock;
   std::uint64_t consumed = 0;
   std::uint32_t idle_polls = 0;

@@ -69,6 +69,7 @@ class Connection final : public verbs::SessionPort {
   void completion_event(std::uint32_t channel, verbs::CompletionRecord record) override;
   void async_event(const verbs::AsyncRecord& record) override;
   void completion_written() override { stored_ = true; }
+  bool client_places_data() const override { return true; }
   void tell(const FileDescriptor& pipe, const void* record, std::size_t bytes);
 
   ConnectionHost& host_;
