@@ -3,8 +3,6 @@
 // call) are looked at less often than others, if there are others.
 #pragma once
 
-#include <cstdint>
-
 #include "rails/datapath/rail.h"
 #include "rails/datapath/rail_context.h"
 
@@ -30,7 +28,7 @@ class PollSchedule {
     next_look_ = 0;
   }
   // Whether its datagrams and its device's events are passed over in this look.
-  bool skips(const Rail& rail) const { return (!all_ || poll_in_round_ != 0) && any_cheap_ && costly(rail); }
+  bool skips(const Rail& rail) const { return !all_ && any_cheap_ && costly(rail); }
   // The next pass looks at everything.
   void look_at_all() {
     look_now_ = true;
@@ -53,7 +51,6 @@ class PollSchedule {
   Nanoseconds next_look_ = 0;  // for datagrams
   Nanoseconds looked_at_all_ = 0;
   Nanoseconds datagrams_until_ = 0;
-  std::uint32_t poll_in_round_ = 0;  // of a round of looks; costly rails are looked at in the first, 0
 };
 
 }  // namespace hawser
