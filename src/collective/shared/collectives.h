@@ -54,10 +54,7 @@ class SharedCollectives {
   Way way_of(const CollectiveCall& call) { return ways_.current(call.kind, known_bytes(call)); }
   MeasuredWays* ways_of(const CollectiveCall& call) { return ways_.find(call.kind, known_bytes(call)); }
   // All ranks begin at once; and learn what the slowest of them took.
-  void meet() {
-    team_.begin_step();
-    exchange();
-  }
+  void meet();
   std::uint64_t longest(std::uint64_t own) { return most_of(own); }
   // By the root of a broadcast, whose amount the others do not know: how it goes. They hear that in place of
   // the data, and ask for it afterwards.
@@ -77,6 +74,18 @@ class SharedCollectives {
 
  private:
   void receive_broadcast(ByteView& data, int root);
+  void send_pieces(ByteView& data);
+  void take_pieces(ByteView& data, int root, std::int64_t amount, bool heard);
+  // A copy of the line of a broadcast's root.
+  struct Told {
+    std::int64_t amount = 0;
+    std::byte bytes[SharedTeam::line_bytes];
+  };
+  void tell_everyone(std::int64_t amount);
+  Told hear(int root);
+  std::uint64_t most_in_levels(std::uint64_t own);
+  void arrive_in_levels();
+  void release_in_levels();
   void gather(const CollectiveCall& call);
   void scatter(const CollectiveCall& call);
   void allgather(const CollectiveCall& call);
@@ -104,6 +113,9 @@ class SharedCollectives {
   bool serves_reduction(const CollectiveCall& call) const;
   void reduce(const CollectiveCall& call);
   void allreduce(const CollectiveCall& call);
+  void reduce_group(const CollectiveCall& call, std::byte* partial);
+  void reduce_in_levels(const CollectiveCall& call);
+  void allreduce_in_levels(const CollectiveCall& call);
   void reduce_by_shares(const CollectiveCall& call);
   void reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count);
   std::int64_t find_starts(const CollectiveCall& call);

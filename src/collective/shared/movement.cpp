@@ -83,6 +83,7 @@ std::uint64_t SharedCollectives::told_by(int rank) {
 
 // The greatest number of all ranks, which wait for each other.
 std::uint64_t SharedCollectives::most_of(std::uint64_t own) {
+  if (team_.in_levels()) return most_in_levels(own);
   team_.begin_step();
   tell(own);
   for (int r = 0; r < team_.ranks(); ++r) own = std::max(own, told_by(r));
@@ -184,25 +185,33 @@ void SharedCollectives::run_in_area(const CollectiveCall& call) {
 // Where ranks share cores, rank 0 leaves first: it is the root of most that follows, and what the others then
 // want is there when their turn on a core comes.
 void SharedCollectives::barrier() {
-  if (team_.crowded()) {
-    arrive();
-    release();
+  if (!team_.crowded() || team_.in_levels()) return meet();
+  arrive();
+  release();
+}
+
+void SharedCollectives::meet() {
+  if (team_.in_levels()) {
+    most_in_levels(0);
   } else {
-    meet();
+    team_.begin_step();
+    exchange();
   }
 }
 
 void SharedCollectives::arrive() {
+  if (team_.in_levels()) return arrive_in_levels();
   team_.begin_step();
   if (team_.rank() == 0) {
     team_.wait_for_all();
   } else {
     team_.line_to_write();
-    team_.post();
+    team_.post_to(0);
   }
 }
 
 void SharedCollectives::release() {
+  if (team_.in_levels()) return release_in_levels();
   team_.begin_step();
   if (team_.rank() == 0) {
     team_.line_to_write();
@@ -219,16 +228,21 @@ void SharedCollectives::broadcast(ByteView data, int root) {
     receive_broadcast(data, root);
     return;
   }
-  if (data.size() <= SharedTeam::line_bytes) {
+  const bool small = data.size() <= SharedTeam::line_bytes;
+  if (small || team_.in_groups()) {
     team_.begin_step();
-    data.read(0, team_.line_to_write(), data.size(), copies_);
-    team_.note_copied_in(data.size());
-    team_.tell_amount(data.size());
-    team_.post();
-    team_.end_line_step();
-    return;
+    std::byte* const line = team_.line_to_write();
+    if (small) {
+      data.read(0, line, data.size(), copies_);
+      team_.note_copied_in(data.size());
+    }
+    tell_everyone(data.size());
   }
-  // In pieces, so that the others read one while the root writes the next.
+  if (!small) send_pieces(data);
+}
+
+// In pieces, so that the others read one while the root writes the next.
+void SharedCollectives::send_pieces(ByteView& data) {
   for (std::int64_t done = 0; done < data.size(); done += team_.piece_bytes()) {
     team_.begin_piece_step();
     const std::int64_t bytes = std::min(team_.piece_bytes(), data.size() - done);
@@ -244,49 +258,54 @@ void SharedCollectives::broadcast(ByteView data, int root) {
 void SharedCollectives::broadcast_nothing() {
   team_.begin_step();
   team_.line_to_write();
-  team_.tell_amount(0);
-  team_.post();
-  team_.end_line_step();
+  tell_everyone(0);
 }
 
 // In the place of the amount.
 void SharedCollectives::announce(MeasuredWays::Turn turn) {
   team_.begin_step();
   team_.line_to_write();
-  team_.tell_amount(-1 - (2 * static_cast<std::int64_t>(turn.way) + (turn.timed ? 1 : 0)));
-  team_.post();
-  team_.end_line_step();
+  tell_everyone(-1 - (2 * static_cast<std::int64_t>(turn.way) + (turn.timed ? 1 : 0)));
 }
 
 // The root's amount says which steps there are, so that the ranks stay in step when ours is another one.
 void SharedCollectives::receive_broadcast(ByteView& data, int root) {
-  team_.begin_step();
-  team_.wait_for(root);
-  const std::int64_t amount = team_.amount_of(root);
+  Told relayed;
+  if (team_.in_groups()) {
+    relayed = hear(root);
+  } else {
+    team_.begin_step();
+    team_.wait_for(root);
+  }
+  const std::int64_t amount = team_.in_groups() ? relayed.amount : team_.amount_of(root);
   if (amount < 0) [[unlikely]] {
     announced_ = {static_cast<Way>((-1 - amount) / 2), (-1 - amount) % 2 != 0};
-    team_.end_line_step();
+    if (!team_.in_groups()) team_.end_line_step();
     return;
   }
-  const std::int64_t wanted = std::min(amount, data.size());
   if (amount != data.size()) [[unlikely]]
     amounts_differed_ = true;
-  if (amount <= SharedTeam::line_bytes) {
-    data.write(0, team_.line_of(root), wanted);
-    team_.note_copied_out(wanted);
-    team_.end_line_step();
-    return;
-  }
-  for (std::int64_t done = 0;;) {
+  if (amount > SharedTeam::line_bytes) return take_pieces(data, root, amount, !team_.in_groups());
+  const std::int64_t wanted = std::min(amount, data.size());
+  data.write(0, team_.in_groups() ? relayed.bytes : team_.line_of(root), wanted);
+  if (team_.in_groups()) return;
+  team_.note_copied_out(wanted);
+  team_.end_line_step();
+}
+
+// `heard`: of the first one, in this step.
+void SharedCollectives::take_pieces(ByteView& data, int root, std::int64_t amount, bool heard) {
+  const std::int64_t wanted = std::min(amount, data.size());
+  for (std::int64_t done = 0; done < amount; done += team_.piece_bytes()) {
+    if (!std::exchange(heard, false)) {
+      team_.begin_step();
+      team_.wait_for(root);
+    }
     team_.take_piece();
     const std::int64_t bytes = std::clamp<std::int64_t>(wanted - done, 0, team_.piece_bytes());
     data.write(done, team_.piece(), bytes);
     team_.note_copied_out(bytes);
     team_.end_step();
-    done += team_.piece_bytes();
-    if (done >= amount) return;
-    team_.begin_step();
-    team_.wait_for(root);
   }
 }
 
@@ -310,7 +329,7 @@ void SharedCollectives::gather(const CollectiveCall& call) {
       own.read(done, small ? team_.line_to_write() : team_.buffer_to_write(), bytes, copies_);
       team_.note_copied_in(bytes);
       if (!small) team_.line_to_write();
-      team_.post();
+      team_.post_to(call.root);
     }
     for (int i = 1; root && i < team_.ranks(); ++i) {
       const int r = (call.root + i) % team_.ranks();

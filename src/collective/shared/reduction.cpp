@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collective/shared/collectives.h"
+#include "collective/shared/elements.h"
 
 namespace hawser {
 
@@ -16,39 +17,12 @@ constexpr std::int64_t largest_flat = 8 << 10;
 // Of an operand that is copied out of another rank's memory and reduced piece by piece.
 constexpr std::int64_t largest_piece = 128 << 10;
 
-// The elements of a reduction: of types that lie in memory one after the other without gaps, or with the
-// padding of a C struct, which is copied along.
-struct Elements {
-  Operator& op;
-  Datatype& type;
-  std::int64_t unit;  // bytes from one to the next
-
-  void reduce(const std::byte* in, std::byte* inout, std::int64_t count) const {
-    op.reduce(in, inout, count, type);
-  }
-  void combine(const std::byte* a, const std::byte* b, std::byte* out, std::int64_t count) const {
-    op.combine(a, b, out, count, type);
-  }
-};
-
 bool simple(const Datatype& type) {
   return type.true_lower_bound == 0 && type.lower_bound == 0 &&
          (type.contiguous || (type.predefined && type.extent >= type.size));
 }
 
-void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
-  if (bytes > 0 && from != to) std::memcpy(to, from, static_cast<std::size_t>(bytes));
-}
-
-// out = operand(first) op ... op operand(last), for last > first. `out` is none of the operands.
-template <class Operand>
-void reduce_ranks(const Elements& elements, int first, int last, Operand operand, std::byte* out,
-                  std::int64_t count) {
-  elements.combine(operand(last - 1), operand(last), out, count);
-  for (int r = last - 2; r >= first; --r) elements.reduce(operand(r), out, count);
-}
-
-// The same, into memory that others read.
+// Into memory that others read.
 void hand_out(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
   if (bytes > 0) copies.copy(to, from, static_cast<std::size_t>(bytes));
 }
@@ -73,14 +47,6 @@ void reduce_and_hand_out(const Elements& elements, int ranks, Operand operand, s
     if (result != nullptr) copy_bytes(part, result + start, some * elements.unit);
     if (others_read) hand_out(part, shared + start, some * elements.unit, copies);
   }
-}
-
-const std::byte* contribution(const CollectiveCall& call) {
-  return static_cast<const std::byte*>(call.send.buffer == in_place ? call.receive.buffer : call.send.buffer);
-}
-
-std::byte* result(const CollectiveCall& call) {
-  return static_cast<std::byte*>(const_cast<void*>(call.receive.buffer));
 }
 
 }  // namespace
@@ -123,6 +89,7 @@ void SharedCollectives::reduce(const CollectiveCall& call) {
   const bool root = team_.rank() == call.root;
   const std::byte* own = contribution(call);
   const bool small = total <= SharedTeam::line_bytes;
+  if (small && team_.in_groups()) return reduce_in_levels(call);
   const std::int64_t most = (small ? SharedTeam::line_bytes : team_.buffer_bytes()) / elements.unit;
   for (std::int64_t done = 0; done < call.receive.count; done += most) {
     const std::int64_t count = std::min(most, call.receive.count - done);
@@ -142,7 +109,7 @@ void SharedCollectives::reduce(const CollectiveCall& call) {
     }
     if (!root) {
       if (!small) team_.line_to_write();
-      team_.post();
+      team_.post_to(call.root);
     } else {
       for (int r = 0; r < team_.ranks(); ++r) {
         if (r != call.root) team_.wait_for(r);
@@ -166,6 +133,7 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
   const std::byte* own = contribution(call);
 
   if (total <= SharedTeam::line_bytes) {
+    if (team_.in_levels()) return allreduce_in_levels(call);
     team_.begin_step();
     copy_bytes(own, team_.line_to_write(), total);
     team_.post();

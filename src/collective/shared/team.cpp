@@ -43,6 +43,7 @@ SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::
     : control_(reinterpret_cast<Control*>(area)),
       rank_(rank),
       ranks_(static_cast<int>(places.size())),
+      group_(group_of(ranks_, areas.crowded())),
       places_(std::move(places)),
       areas_(areas),
       progress_(progress),
@@ -53,6 +54,13 @@ SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::
   const std::int64_t all = 2 * ranks_ * buffer_bytes_;
   piece_bytes_ = std::min(wanted_piece_bytes, (all / 4) & ~std::int64_t{63});
   pieces_ = std::min(max_pieces, static_cast<std::uint32_t>(all / piece_bytes_));
+}
+
+// Small enough that a leader hears from few, in its group and of the leaders, and as caches are shared.
+int SharedTeam::group_of(int ranks, bool crowded) {
+  constexpr int small = 8, large = 16;
+  if (crowded || ranks <= largest_flat) return ranks;
+  return ranks <= small * small ? small : large;
 }
 
 void SharedTeam::wake_others() {
@@ -72,17 +80,29 @@ std::byte* SharedTeam::line_to_write() {
 // is not made for.
 void SharedTeam::await_virtual_time() {
   if (run_ == nullptr) return time_->before_flag();
+  areas_.wake(places_[static_cast<std::size_t>(rank_)]);  // nobody else tells this rank to go on
   run_->wait([this] {
     time_->before_flag();
     return true;
   });
 }
 
-void SharedTeam::post() {
+void SharedTeam::show_line() {
   if (time_ != nullptr) [[unlikely]]
     await_virtual_time();
   line(rank_).posted.store(step_, std::memory_order_release);
+}
+
+void SharedTeam::post() {
+  show_line();
   wake_others();
+}
+
+void SharedTeam::post_to(int first, int end, int stride) {
+  show_line();
+  for (int r = first; r < end; r += stride) {
+    if (r != rank_) areas_.wake(places_[static_cast<std::size_t>(r)]);
+  }
 }
 
 void SharedTeam::await(FunctionRef<bool()> done) {
@@ -147,7 +167,10 @@ std::byte* SharedTeam::piece_to_write() {
 std::byte* SharedTeam::piece() const { return buffers_ + piece_turn_ * piece_bytes_; }
 
 void SharedTeam::end_step() {
-  control_[rank_].done.store(step_, std::memory_order_release);
+  Control& own = control_[rank_];
+  own.done.store(step_, std::memory_order_seq_cst);
+  if (own.done_wanted.load(std::memory_order_seq_cst) == 0) return;
+  own.done_wanted.store(0, std::memory_order_seq_cst);
   wake_others();
 }
 
@@ -157,12 +180,18 @@ void SharedTeam::wait_done_slowly(std::uint32_t step) {
   bool waited = false;
   for (int r = 0; r < ranks_; ++r) {
     if (r == rank_) continue;
-    const std::atomic<std::uint32_t>& noted = control_[r].done;
-    std::uint32_t done = noted.load(std::memory_order_acquire);
+    Control& of = control_[r];
+    // Said before it is looked at again, and again each time, for it is unsaid with any step that is noted.
+    const auto is_done = [&of, step] {
+      if (of.done_wanted.load(std::memory_order_seq_cst) == 0)
+        of.done_wanted.store(1, std::memory_order_seq_cst);
+      return !before(of.done.load(std::memory_order_seq_cst), step);
+    };
+    std::uint32_t done = of.done.load(std::memory_order_acquire);
     if (before(done, step)) {
       waited = true;
-      await([&noted, step] { return !before(noted.load(std::memory_order_acquire), step); });
-      done = noted.load(std::memory_order_acquire);
+      if (!is_done()) await(is_done);
+      done = of.done.load(std::memory_order_acquire);
     }
     if (before(done, least)) least = done;
   }

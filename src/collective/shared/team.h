@@ -12,6 +12,7 @@
 // Threads: none; under the process's lock, like everything.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -64,14 +65,28 @@ class SharedTeam {
   std::byte* line_to_write();
   // Publishes what was written in this step.
   void post();
+  // The same where only those at first, first + stride, ... before end wait for it.
+  void post_to(int first, int end, int stride = 1);
+  void post_to(int rank) { post_to(rank, rank + 1); }
 
   // Waits until a rank has posted in this step.
   void wait_for(int rank);
   void wait_for_all();
   // To be called when this rank has waited for every other one by itself.
   void heard_from_all() { known_done_ = step_ - 1; }
-  // In a step in which this rank has waited for one that had heard from all in the step before.
-  void heard_of_all() { known_done_ = step_ - 2; }
+  // When this rank has heard, perhaps through others, that all posted in the step before, or so many steps
+  // ago.
+  void heard_of_all(std::uint32_t steps_ago = 1) { known_done_ = step_ - steps_ago - 1; }
+  // --- Levels. If each of many ranks reads a line of every other, n * n lines move. So more than 16 form
+  // groups of consecutive ranks, which on most machines share a cache; a group's first rank leads it. Where
+  // ranks share cores, all are one group: who waits there for others has its turn on a core once more.
+  bool in_levels() const { return ranks_ > largest_flat; }
+  bool in_groups() const { return group_ < ranks_; }
+  int leader_of(int rank) const { return rank - rank % group_; }
+  bool leads() const { return leader_of(rank_) == rank_; }
+  int group() const { return group_; }
+  // Of the group of this rank.
+  int group_end() const { return std::min(leader_of(rank_) + group_, ranks_); }
   // Whether ranks share cores.
   bool crowded() const { return crowded_; }
   const std::byte* line_of(int rank) const { return line(rank).payload; }
@@ -128,9 +143,12 @@ class SharedTeam {
   struct Control {
     Line line[lines];
     alignas(64) std::atomic<std::uint32_t> done;
+    std::atomic<std::uint32_t> done_wanted;  // somebody waits for `done`, perhaps asleep
     std::atomic<std::uint32_t> left;
   };
   static constexpr std::uint32_t max_pieces = 16;
+  static constexpr int largest_flat = 16;
+  static int group_of(int ranks, bool crowded);
 
   Line& line(int rank) const { return control_[rank].line[step_ % lines]; }
   std::byte* buffer(int rank, std::uint32_t turn) const {
@@ -147,6 +165,7 @@ class SharedTeam {
   void await(FunctionRef<bool()> done);
   void await_virtual_time();
   void wake_others();
+  void show_line();
 
   Control* control_;
   std::byte* buffers_;
@@ -155,6 +174,7 @@ class SharedTeam {
   std::uint32_t pieces_;
   int rank_;
   int ranks_;
+  int group_;
   std::vector<int> places_;
   SharedAreas& areas_;
   Progress& progress_;

@@ -1,0 +1,46 @@
+// What the operations that reduce have in common. Private to shared/.
+#pragma once
+
+#include <cstring>
+
+#include "collective/call.h"
+
+namespace hawser {
+
+// The elements of a reduction: of types that lie in memory one after the other without gaps, or with the
+// padding of a C struct, which is copied along.
+struct Elements {
+  Operator& op;
+  Datatype& type;
+  std::int64_t unit;  // bytes from one to the next
+
+  void reduce(const std::byte* in, std::byte* inout, std::int64_t count) const {
+    op.reduce(in, inout, count, type);
+  }
+  void combine(const std::byte* a, const std::byte* b, std::byte* out, std::int64_t count) const {
+    op.combine(a, b, out, count, type);
+  }
+};
+
+inline void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  if (bytes > 0 && from != to) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+// out = operand(first) op ... op operand(last), for last > first. `out` is none of the operands.
+template <class Operand>
+void reduce_ranks(const Elements& elements, int first, int last, Operand operand, std::byte* out,
+                  std::int64_t count) {
+  elements.combine(operand(last - 1), operand(last), out, count);
+  for (int r = last - 2; r >= first; --r) elements.reduce(operand(r), out, count);
+}
+
+// This rank's operand.
+inline const std::byte* contribution(const CollectiveCall& call) {
+  return static_cast<const std::byte*>(call.send.buffer == in_place ? call.receive.buffer : call.send.buffer);
+}
+
+inline std::byte* result(const CollectiveCall& call) {
+  return static_cast<std::byte*>(const_cast<void*>(call.receive.buffer));
+}
+
+}  // namespace hawser
