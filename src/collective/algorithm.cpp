@@ -26,6 +26,7 @@ Shape shape_of(const Operation& operation) {
     shape.most_on_node = nodes->most;
     shape.nodes_in_order = nodes->in_order;
     shape.teams = algorithms::goes_through_teams(operation);
+    shape.lanes = algorithms::may_take_turns(operation);
   }
   if (const MulticastGroup* group = operation.multicast()) {
     shape.multicast_nodes = group->nodes().nodes();

@@ -24,10 +24,17 @@ struct Shape {
   bool nodes_in_order = true;  // the ranks of every node follow each other
   // The node's part goes through areas, on each node that has several ranks (node_team.h).
   bool teams = false;
+  // Of an operation in the background: its parts may, where that is clearly cheaper (areas_of_node).
+  bool lanes = false;
   int multicast_nodes = 0;  // 0: there is no multicast
   int multicast_most_on_node = 1;
 
   bool operator==(const Shape&) const = default;
+};
+
+// Which of the node's parts of an operation in the background go through an area.
+struct NodeAreas {
+  bool up = false, down = false;
 };
 
 // What a message costs, in nanoseconds: its latency, and so much for each byte. Of several that one rank has

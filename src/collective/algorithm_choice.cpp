@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "collective/link_costs.h"
 #include "mpi/failure.h"
 
 namespace hawser {
@@ -51,16 +52,23 @@ Result<> AlgorithmChoice::parse(std::string_view knob) {
 }
 
 const Algorithm& AlgorithmChoice::choose(Collective kind, const Shape& shape) {
+  const Chosen& chosen = look_up(kind, shape);
+  ++counters_.asked;
+  counters_.by_table += chosen.by_table;
+  return *chosen.algorithm;
+}
+
+const AlgorithmChoice::Chosen& AlgorithmChoice::look_up(Collective kind, const Shape& shape) {
   const std::uint64_t mixed =
       (static_cast<std::uint64_t>(shape.bytes) * 64 + static_cast<std::uint64_t>(shape.ranks) * 16 +
        static_cast<std::uint64_t>(kind)) *
       0x9E3779B97F4A7C15u;
   Chosen& last = chosen_[(mixed >> 32) % kept];
-  if (last.algorithm == nullptr || last.algorithm->kind != kind || last.shape != shape)
+  if (last.algorithm == nullptr || last.algorithm->kind != kind || last.shape != shape) {
     last = choose_anew(kind, shape);
-  ++counters_.asked;
-  counters_.by_table += last.by_table;
-  return *last.algorithm;
+    last.areas = link_costs::areas_of_node(kind, shape, model_);
+  }
+  return last;
 }
 
 AlgorithmChoice::Chosen AlgorithmChoice::choose_anew(Collective kind, const Shape& shape) const {

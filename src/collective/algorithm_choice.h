@@ -27,6 +27,8 @@ class AlgorithmChoice {
     chosen_ = {};
   }
   const Algorithm& choose(Collective kind, const Shape& shape);
+  // Of one that has two levels there, in the background.
+  NodeAreas areas_of_node(Collective kind, const Shape& shape) { return look_up(kind, shape).areas; }
   bool has_table() const { return !table_.empty(); }
   // Whether the table says that an operation within a node goes by messages.
   bool goes_by_messages(Collective kind, const Shape& shape) const { return table_.find(kind, shape).tuned; }
@@ -42,9 +44,11 @@ class AlgorithmChoice {
     Shape shape;
     const Algorithm* algorithm = nullptr;
     bool by_table = false;
+    NodeAreas areas{};
   };
   static constexpr std::size_t kept = 64;
 
+  const Chosen& look_up(Collective kind, const Shape& shape);
   Chosen choose_anew(Collective kind, const Shape& shape) const;
 
   std::array<const Algorithm*, collective_kinds> forced_{};

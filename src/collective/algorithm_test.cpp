@@ -320,6 +320,30 @@ TEST(AlgorithmChoice, AreasMakeTheNodesPartCheaper) {
   EXPECT_EQ(chosen(Collective::allreduce, false), "recursive_doubling");
 }
 
+// Operations in the background go through areas where those win clearly.
+TEST(AlgorithmChoice, AreasInTheBackgroundMustWinClearly) {
+  AlgorithmChoice choice;
+  const auto areas = [&choice](Collective kind, int nodes, int on_node, std::int64_t bytes,
+                               bool lanes = true) {
+    return choice.areas_of_node(kind, {.ranks = nodes * on_node,
+                                       .bytes = bytes,
+                                       .elements = std::max<std::int64_t>(bytes / 4, 1),
+                                       .nodes = nodes,
+                                       .most_on_node = on_node,
+                                       .lanes = lanes});
+  };
+  EXPECT_TRUE(areas(Collective::reduce, 2, 4, 8).up);
+  EXPECT_FALSE(areas(Collective::reduce, 2, 4, 8).down);
+  EXPECT_FALSE(areas(Collective::reduce, 2, 4, 8, false).up);
+  EXPECT_FALSE(areas(Collective::reduce, 2, 4, 32 << 10).up);  // 4 at once: 50 us; by messages 45
+  EXPECT_FALSE(areas(Collective::reduce, 16, 2, 8).up);        // 2 at once: 8.4 us, 7.3
+  EXPECT_TRUE(areas(Collective::broadcast, 2, 4, 8).down);
+  EXPECT_FALSE(areas(Collective::broadcast, 8, 4, 8).down);  // 4 at once: 7.9 us, 6.1
+  EXPECT_TRUE(areas(Collective::broadcast, 8, 4, 64 << 10).down);
+  EXPECT_TRUE(areas(Collective::allreduce, 2, 4, 8).up && areas(Collective::allreduce, 2, 4, 8).down);
+  EXPECT_TRUE(areas(Collective::barrier, 16, 2, 0).up && areas(Collective::barrier, 16, 2, 0).down);
+}
+
 // What the simulator measured with areas, over two rails of 12.5 GB/s (experiment/collective_choice).
 TEST(AlgorithmChoice, CopiesWithinTheNodeCostWhatTheyTake) {
   AlgorithmChoice choice;

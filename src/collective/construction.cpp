@@ -27,7 +27,7 @@ Task choose(Operation& operation, const Group& group, Birth& birth, Area area) {
     birth.context = id.value();
     birth.generation = engine.next_generation();
     if (area == Area::wanted && engine.can_share(group))
-      co_await take_area(operation, engine.place_of(group.process_of(0)), group.size(), birth.area);
+      co_await take_area(operation, engine.place_of(group.process_of(0)), group.size(), 1, birth.area);
   } else {
     operation.fail(id.take_error());
   }

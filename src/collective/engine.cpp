@@ -95,8 +95,7 @@ void CollectiveRecord::freed() {
   if (std::exchange(freed_, true) || !engine_.is_open()) return;
   const StopSign stop(engine_.trouble(), everyone_, context_);
   if (in_node != nullptr) engine_.leave(*in_node, engine_.place_of(everyone_->process_of(0)), area_, stop);
-  if (node_team != nullptr && node_team->in_node != nullptr)
-    engine_.leave(*node_team->in_node, node_team->places[0], node_team->area, stop);
+  if (node_team != nullptr) engine_.leave(*node_team, stop);
 }
 
 CollectiveEngine::CollectiveEngine(PointToPoint& messages, Progress& progress)
@@ -181,8 +180,11 @@ void CollectiveEngine::adopt_predefined(Communicator& communicator) {
 std::unique_ptr<NodeLayout> CollectiveEngine::layout_of(const Communicator& communicator) const {
   if (communicator.inter()) return nullptr;
   auto layout = NodeLayout::of(*communicator.group(), communicator.rank(), *processes_);
-  if (layout != nullptr)
-    layout->teams = layout->most > 1 && SharedTeam::fits(layout->most, area_bytes_everywhere_);
+  if (layout != nullptr && layout->most > 1) {
+    const std::int64_t part = AreaPool::part_bytes(area_bytes_everywhere_, NodeLanes::teams);
+    layout->teams = SharedTeam::fits(layout->most, area_bytes_everywhere_);
+    layout->lanes = SharedTeam::fits(layout->most, part);
+  }
   return layout;
 }
 
@@ -241,7 +243,7 @@ void CollectiveEngine::begin(Operation& operation, Communicator& communicator) {
     // Persistent ones may be started in different order by different ranks.
     operation.begin(participants(communicator, communicator.group()), record.nodes.get(),
                     operation.persistent ? nullptr : record.multicast.get(),
-                    operation.background ? nullptr : record.node_team.get());
+                    operation.persistent ? nullptr : record.node_team.get());
   }
 }
 

@@ -35,6 +35,7 @@ namespace hawser {
 class BackgroundQueue;
 class SharedCollectives;
 
+struct NodeLanes;
 struct NodeLayout;
 struct NodeTeam;
 
@@ -148,7 +149,9 @@ class CollectiveEngine {
   }
   AreaPool& area_pool() { return area_pool_; }
   int place_of(ProcessIndex process) const { return areas_->place_of(process); }
+  NodeLanes& lanes_of(NodeTeam& team);
   void use_area(NodeTeam& team, int area);
+  void use_lanes(NodeTeam& team, int area);
   void start_again(Operation& operation);
   void give_back(Operation& operation);
   // For CollectiveRecord.
@@ -159,12 +162,14 @@ class CollectiveEngine {
   std::unique_ptr<NodeTeam> node_team_of(const Communicator& communicator, const NodeLayout* nodes) const;
   // This rank begins nothing more together with the team, whose first rank has the place and the area.
   void leave(BackgroundQueue& in_node, int place, int area, StopSign stop);
+  // Nor with those of its node.
+  void leave(NodeTeam& team, const StopSign& stop);
   // Makes an id available again. Called at rank 0 by the task that ends a communicator.
   void reuse(std::uint32_t context) { context_ids_.give_back(context); }
 
  private:
-  std::unique_ptr<BackgroundQueue> share(const Communicator& communicator, std::vector<int> places, int own,
-                                         int area);
+  std::unique_ptr<SharedCollectives> share(MemoryBlock area, const Communicator& communicator,
+                                           std::vector<int> places, int own);
   Operation& take();
   void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);

@@ -219,12 +219,32 @@ double cheapest_reduce(S s, M c) {
   const double whole = std::min(reduce_binomial(s, c), reduce_linear(s, c));
   return divisible(s) ? std::min(whole, reduce_rabenseifner(s, c)) : whole;
 }
+// Several operations in the background are under way. Then it counts how long the leader's processor is
+// busy, which reads what all have in an area, while others share the work of messages. So areas must win
+// clearly.
+constexpr double clearly = 0.75;
+bool area_wins_down(S s, M c, double m) {
+  return team_broadcast(c, m) < clearly * cheapest_broadcast(within(s, m), c);
+}
+bool area_wins_up(S s, M c, double m) {
+  return team_reduce(s, c, m) < clearly * cheapest_reduce(within(s, m), c);
+}
 // Within the nodes of an operation, by messages or through areas.
 double node_broadcast(S s, M c, double m) {
-  return s.teams ? team_broadcast(c, m) : cheapest_broadcast(within(s, m), c);
+  const bool by_area = s.teams || (s.lanes && area_wins_down(s, c, m));
+  return by_area ? team_broadcast(c, m) : cheapest_broadcast(within(s, m), c);
 }
 double node_reduce(S s, M c, double m) {
-  return s.teams ? team_reduce(s, c, m) : cheapest_reduce(within(s, m), c);
+  const bool by_area = s.teams || (s.lanes && area_wins_up(s, c, m));
+  return by_area ? team_reduce(s, c, m) : cheapest_reduce(within(s, m), c);
+}
+// Whether the leaders get a short broadcast from the root by itself, which has to send all before it comes to
+// its node's part. (It waits for those who ask for a long one in any case.)
+bool root_serves_leaders(S s, M c) {
+  if (s.nodes == 2 || bytes(s) > c.between_packet) return false;
+  const Shape leaders = across(s, bytes(s), 1);
+  return broadcast_linear(leaders, c) <
+         std::min(broadcast_binomial(leaders, c), broadcast_scatter_allgather(leaders, c));
 }
 double cheapest_allreduce(S s, M c) {
   const double whole = allreduce_recursive_doubling(s, c);
@@ -248,14 +268,24 @@ double cheapest_reduce_scatter(S s, M c) {
 
 }  // namespace
 
+NodeAreas areas_of_node(Collective kind, S s, M c) {
+  if (!s.lanes) return {};
+  const double m = bytes(s);
+  if (kind == Collective::barrier) return {true, true};
+  if (kind == Collective::broadcast) return {false, area_wins_down(s, c, m) && !root_serves_leaders(s, c)};
+  if (kind == Collective::reduce) return {area_wins_up(s, c, m), false};
+  if (kind == Collective::allreduce) return {area_wins_up(s, c, m), area_wins_down(s, c, m)};
+  return {};
+}
+
 double barrier_dissemination(S s, M c) {
   double cost = 0;
   for (int distance = 1; distance < s.ranks; distance *= 2) cost += shift(s, c, distance, 0);
   return cost;
 }
 double barrier_two_level(S s, M c) {
-  const double node =
-      s.teams ? team_arrives(s, c) + team_broadcast(c, 0) : down_tree(within(s, 0), c, 0) * 2 + handing_on;
+  const double node = s.teams || s.lanes ? team_arrives(s, c) + team_broadcast(c, 0)
+                                         : down_tree(within(s, 0), c, 0) * 2 + handing_on;
   return node + barrier_dissemination(across(s, 0, 1), c);
 }
 
@@ -270,7 +300,9 @@ double broadcast_scatter_allgather(S s, M c) {
   return blocks_down_tree(s, c, piece) + others(s) * shift(s, c, 1, piece);
 }
 double broadcast_two_level(S s, M c) {
-  return cheapest_broadcast(across(s, bytes(s), 1), c) + node_broadcast(s, c, bytes(s));
+  Shape node = s;
+  node.lanes = s.lanes && !root_serves_leaders(s, c);
+  return cheapest_broadcast(across(s, bytes(s), 1), c) + node_broadcast(node, c, bytes(s));
 }
 // One message's time and a half, and every packet costs the root's and the leaders' processors. To two other
 // nodes, small messages were faster.
@@ -321,8 +353,10 @@ double allgather_linear(S s, M c) {
 }
 double allgather_two_level(S s, M c) {
   const double all = s.ranks * bytes(s);
+  Shape node = s;
+  node.lanes = false;
   return gather_linear(within(s, bytes(s)), c) +
-         cheapest_allgather(across(s, s.most_on_node * bytes(s), 1), c) + node_broadcast(s, c, all) +
+         cheapest_allgather(across(s, s.most_on_node * bytes(s), 1), c) + node_broadcast(node, c, all) +
          (s.nodes_in_order ? 0 : copies(c, s.ranks, all));
 }
 
@@ -376,7 +410,7 @@ double reduce_rabenseifner(S s, M c) {
 }
 double reduce_two_level(S s, M c) {
   return node_reduce(s, c, bytes(s)) + cheapest_reduce(across(s, bytes(s), 1), c) +
-         (s.teams ? 0 : handing_on);
+         (s.teams || (s.lanes && area_wins_up(s, c, bytes(s))) ? 0 : handing_on);
 }
 
 double allreduce_recursive_doubling(S s, M c) {

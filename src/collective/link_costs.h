@@ -12,6 +12,8 @@ inline double bytes(const Shape& shape) {
   return shape.bytes < 0 ? 1024.0 : static_cast<double>(shape.bytes);
 }
 
+NodeAreas areas_of_node(Collective kind, const Shape& shape, const TransferCosts& costs);
+
 // Of a reduction there is a part for each rank, and the order does not matter.
 inline bool divisible(const Shape& shape) { return shape.commutative && shape.elements >= shape.ranks; }
 

@@ -25,6 +25,7 @@ struct NodeLayout {
   bool equal = true;     // all nodes have the same number of ranks
   // All nodes with several ranks have areas for these, as far as everybody knows (CollectiveEngine).
   bool teams = false;
+  bool lanes = false;  // such that two teams share one
 
   // Null unless there are several nodes. Null, too, if somebody's node is not known.
   static std::unique_ptr<NodeLayout> of(const Group& group, int rank, const ProcessTable& processes);

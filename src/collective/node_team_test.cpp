@@ -8,10 +8,13 @@
 #include "collective/record.h"
 
 namespace hawser {
+
+using testing::at_random;
+
 namespace {
 
 constexpr const char* two_levels =
-    "allreduce=two_level,broadcast=two_level,barrier=two_level,reduce=two_level";
+    "allreduce=two_level,broadcast=two_level,barrier=two_level,reduce=two_level,allgather=two_level";
 
 Knobs with_two_levels() {
   Knobs knobs;
@@ -102,30 +105,165 @@ TEST(NodeTeam, AnotherAmountThanTheRootsIsToldOnAllNodes) {
   });
 }
 
-// Blocking and non-blocking ones by turns: the first meet in shared memory, the others do not.
-TEST(NodeTeam, NonBlockingOperationsGoByMessages) {
-  TestCluster cluster(6, with_two_levels(), false, 2);
-  cluster.run([](TestRank& rank) {
-    for (int round = 0; round < 20; ++round) {
-      int totals[3] = {rank.rank + 1, rank.rank + 2, 0};
-      Request* requests[2];
-      for (int i = 0; i < 2; ++i)
-        ASSERT_TRUE(rank.engine.start(*rank.world,
-                                      {.kind = Collective::allreduce,
-                                       .send = {in_place},
-                                       .receive = {&totals[i], 1, &integer()},
-                                       .op = &sum()},
-                                      requests[i]));
-      totals[2] = sum_of_all(rank, *rank.world);
-      EXPECT_TRUE(rank.engine.run(*rank.world, {.kind = Collective::barrier}));
+namespace {
+
+Request* start_sum(TestRank& rank, Communicator& communicator, std::vector<int>& data) {
+  Request* request = nullptr;
+  EXPECT_TRUE(rank.engine.start(communicator,
+                                {.kind = Collective::allreduce,
+                                 .send = {in_place},
+                                 .receive = {data.data(), static_cast<std::int64_t>(data.size()), &integer()},
+                                 .op = &sum()},
+                                request));
+  return request;
+}
+
+void end(TestRank& rank, Request* request) {
+  rank.wait(request);
+  EXPECT_EQ(request->status.error, ErrorClass::success);
+  request->destroy();
+}
+
+void compute(TestRank& rank, std::uint64_t passes) {
+  std::uint64_t past = 0;
+  rank.wait_until([&past, passes] { return ++past > passes; });
+}
+
+// The operation while three others are under way and a blocking one comes between; they are awaited in
+// another order than they were begun in. Ranks come late.
+Result<> among_others(TestRank& rank, const CollectiveCall& call) {
+  Random late(static_cast<std::uint64_t>(rank.rank * 7 + static_cast<int>(call.kind)));
+  const int root = rank.size / 2;
+  std::vector<int> from_root(3000, rank.rank == root ? 5 : -1), sums(10, rank.rank + 1), large(2000, 1);
+  Request *requests[3], *own = nullptr;
+  compute(rank, late.below(20));
+  EXPECT_TRUE(rank.engine.start(
+      *rank.world,
+      {.kind = Collective::broadcast, .root = root, .receive = {from_root.data(), 3000, &integer()}},
+      requests[0]));
+  requests[1] = start_sum(rank, *rank.world, sums);
+  compute(rank, late.below(20));
+  HAWSER_TRY(rank.engine.start(*rank.world, call, own));
+  requests[2] = start_sum(rank, *rank.world, large);
+  HAWSER_TRY(rank.engine.run(*rank.world, {.kind = Collective::barrier}));
+  EXPECT_EQ(sum_of_all(rank, *rank.world), rank.size * (rank.size + 1) / 2);
+  end(rank, requests[2]);
+  end(rank, requests[1]);
+  end(rank, own);
+  end(rank, requests[0]);
+  EXPECT_EQ(from_root, std::vector<int>(3000, 5));
+  EXPECT_EQ(sums, std::vector<int>(10, rank.size * (rank.size + 1) / 2));
+  EXPECT_EQ(large, std::vector<int>(2000, rank.size));
+  return {};
+}
+
+}  // namespace
+
+// Operations of all kinds in random order, blocking and not, alone and several at a time, on nodes of any
+// number of ranks.
+TEST_F(AlgorithmTest, TheNodesPartsOfSeveralOperationsAreUnderWayAtOnce) {
+  for (const auto& [size, per_node] :
+       {std::pair{4, 2}, std::pair{6, 3}, std::pair{7, 3}, std::pair{7, -2}, std::pair{11, at_random + 3}}) {
+    TestCluster cluster(size, with_two_levels(), false, per_node);
+    Random random(static_cast<std::uint64_t>(size + 40));
+    for (int i = 0; i < 200; ++i) {
+      kind_ = static_cast<Collective>(random.below(collective_kinds));
+      const std::int64_t counts[] = {1, 2, 50, 1500, 5000};
+      const Runner runners[] = {blocking, in_background, among_others, among_others, persistently};
+      const Case c{runners[random.below(5)], counts[random.below(5)], random.chance(0.1), random.chance(0.5)};
+      cluster.run([&](TestRank& rank) { run_case(rank, c); });
+      ASSERT_FALSE(HasFailure()) << "operation " << i << " of " << size << " ranks: " << name_of(kind_);
+    }
+    const NodeTeam* const team = team_of(*cluster.rank(0).world);
+    ASSERT_NE(team, nullptr);
+    EXPECT_TRUE(team->lanes->up.is_open());
+  }
+}
+
+// A rank that has not begun an operation holds nobody up in those before it.
+TEST(NodeTeam, WhoIsLateHoldsUpNoOperationBefore) {
+  TestCluster cluster(6, with_two_levels(), false, 3);
+  for (int late = 0; late < 6; ++late) {
+    cluster.run([late](TestRank& rank) {
+      std::vector<int> first(10, 1), second(10, 2);
+      Request* const before = start_sum(rank, *rank.world, first);
+      if (rank.rank == late) end(rank, before);
+      Request* const after = start_sum(rank, *rank.world, second);
+      if (rank.rank != late) end(rank, before);
+      end(rank, after);
+      EXPECT_EQ(first, std::vector<int>(10, 6));
+      EXPECT_EQ(second, std::vector<int>(10, 12));
+    });
+  }
+}
+
+// Communicators are freed while what was begun there is under way, the first of all included.
+TEST(NodeTeam, AreasOfNonBlockingOperationsAreUsedAgain) {
+  TestCluster cluster(6, with_two_levels(), false, 3);
+  for (int i = 0; i < 40; ++i) {
+    cluster.run([i](TestRank& rank) {
+      auto made = duplicate(rank.engine, *rank.world);
+      ASSERT_TRUE(made);
+      Ref<Communicator> copy = std::move(made).value();
+      std::vector<int> data[3] = {{1}, std::vector<int>(100, 1), std::vector<int>(9000, 1)};
+      if (i % 2 == 0) {
+        EXPECT_EQ(sum_of_all(rank, *copy), 21);
+      }
+      Request* requests[3];
+      for (int k = 0; k < 3; ++k) requests[k] = start_sum(rank, *copy, data[k]);
+      const auto* const record = &CollectiveRecord::of(*copy);
+      copy->collective->freed();
       for (Request* request : requests) {
         rank.wait(request);
-        request->destroy();
+        EXPECT_TRUE(record->node_team->lanes->up.is_open());
       }
-      EXPECT_EQ(totals[0], 21);
-      EXPECT_EQ(totals[1], 27);
-      EXPECT_EQ(totals[2], 21);
+      copy = nullptr;
+      for (Request* request : requests) end(rank, request);
+      for (const auto& each : data) EXPECT_EQ(each, std::vector<int>(each.size(), 6));
+    });
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "communicator " << i;
+  }
+  cluster.run([](TestRank& rank) {
+    if (rank.rank % 3 == 0) {
+      EXPECT_GE(rank.areas().free(), 3);
     }
+  });
+}
+
+// Blocking operations and others have an area each.
+TEST(NodeTeam, NonBlockingOperationsGoByMessagesWhereNoAreaIsLeft) {
+  TestCluster cluster(6, with_two_levels(), false, 3);
+  cluster.run([](TestRank& rank) {
+    std::vector<Ref<Communicator>> kept;
+    for (int i = 0; i < 6; ++i) {
+      auto made = duplicate(rank.engine, *rank.world);
+      ASSERT_TRUE(made);
+      kept.push_back(std::move(made).value());
+      std::vector<int> first(20, rank.rank), second(2000, 1);
+      Request* const requests[] = {start_sum(rank, *kept.back(), first),
+                                   start_sum(rank, *kept.back(), second)};
+      EXPECT_EQ(sum_of_all(rank, *kept.back()), 21);
+      for (Request* request : requests) end(rank, request);
+      EXPECT_EQ(first, std::vector<int>(20, 15));
+      EXPECT_EQ(second, std::vector<int>(2000, 6));
+      EXPECT_EQ(team_of(*kept.back())->lanes->up.is_open(), 2 * i < testing::TestNode::areas - 1);
+    }
+  });
+}
+
+// The others never come, and then there is an end.
+TEST(NodeTeam, WhatIsUnderWayIsGivenUpWhenTheEngineCloses) {
+  TestCluster cluster(6, with_two_levels(), false, 3);
+  std::vector<int> data(4000);
+  cluster.run([&data](TestRank& rank) {
+    for (int i = 0; i < 3; ++i) {
+      std::vector<int> sums(10, 1);
+      if (i == 0) end(rank, start_sum(rank, *rank.world, sums));
+      if (rank.rank == 3) {
+        EXPECT_FALSE(start_sum(rank, *rank.world, data)->complete);
+      }
+    }
+    if (rank.rank == 3) rank.engine.close();
   });
 }
 

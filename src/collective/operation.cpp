@@ -21,7 +21,9 @@ void set_finished(Operation& operation) noexcept { operation.finished_ = true; }
 
 }  // namespace detail
 
-Operation::Operation(CollectiveEngine& engine) : Request(Kind::collective), engine_(engine) {}
+Operation::Operation(CollectiveEngine& engine) : Request(Kind::collective), engine_(engine) {
+  for (BackgroundTurn& turn : turns_) turn.operation = this;
+}
 
 Operation::~Operation() { abandon(); }
 
@@ -42,7 +44,9 @@ void Operation::drop_frames() {
 }
 
 void Operation::abandon() {
-  if (queue_ != nullptr) std::exchange(queue_, nullptr)->remove(*this);
+  awaited_ = nullptr;
+  for (BackgroundTurn& turn : turns_)
+    if (turn.queue != nullptr) turn.queue->remove(turn);
   drop_frames();
   for (MessageRequest* request : started_) engine_.point_to_point().release(*request);
   started_.clear();
@@ -105,22 +109,29 @@ void Operation::run(Task task) {
 }
 
 void Operation::run_in(BackgroundQueue& queue) {
-  queue_ = &queue;
+  awaited_ = &turns_[0];
   work_ = nullptr;
-  queue.add(*this);
+  queue.add(*awaited_);
   advance();
 }
 
-Operation::Arrived Operation::together(TeamWork work) {
+Operation::Arrived Operation::together(NodePart part, TeamWork work) {
   HAWSER_ASSERT(started_.empty());
-  queue_ = node_team_->in_node.get();
+  awaited_ = &turn(part);
   work_ = work;
-  queue_->add(*this);
+  if (awaited_->queue == nullptr) node_team_->in_node->add(*awaited_);
   return Arrived{this};
 }
 
+void Operation::take_turn(NodePart part) { engine_.lanes_of(*node_team_).of(part).add(turn(part)); }
+
+void Operation::pass_turn(NodePart part) {
+  BackgroundTurn& given = turn(part);
+  if (given.queue != nullptr) given.queue->pass(given);
+}
+
 void Operation::run_in_shared_memory() {
-  Result<> result = engine_.run_shared(queue_->shared(), [this](SharedCollectives& shared) {
+  Result<> result = engine_.run_shared(awaited_->queue->shared(), [this](SharedCollectives& shared) {
     work_ != nullptr ? work_(*this, shared) : shared.run(call);
   });
   if (result) return;
@@ -143,9 +154,9 @@ bool Operation::advance() {
 }
 
 bool Operation::may_go_on() {
-  if (queue_ != nullptr) {
-    if (!queue_->advance(*this)) return false;
-    queue_ = nullptr;
+  if (awaited_ != nullptr) {
+    if (!awaited_->queue->advance(*awaited_)) return false;
+    awaited_ = nullptr;
   }
   if (other_ == nullptr) return collect();
   if (!*other_ && (other_only_ || !collect())) return false;
@@ -154,7 +165,8 @@ bool Operation::may_go_on() {
 }
 
 void Operation::end_early(Error error, ErrorClass why) {
-  if (finished_ || ended_early_ || queue_ != nullptr) return;  // the team is told by its stop sign
+  if (finished_ || ended_early_ || awaited_ != nullptr) return;  // the team is told by its stop sign
+  pass_turns();
   fail(std::move(error));
   ended_early_ = true;
   planned = false;
@@ -166,6 +178,7 @@ Result<> Operation::conclude() {
   HAWSER_ASSERT(finished_ && started_.empty());
   if (outermost_) outermost_.destroy();
   outermost_ = nullptr;
+  pass_turns();
   packers_.clear();
   give_scratch_back();
   if (error_ == nullptr) return {};

@@ -38,6 +38,17 @@ struct Participants {
   std::int32_t tag = 0;
 };
 
+// The parts of an operation of several nodes in which the ranks of a node work together: data go up to the
+// node's leader, or down from it.
+enum class NodePart : unsigned char { up, down };
+
+// An operation's place among those that go through shared memory.
+struct BackgroundTurn {
+  Operation* operation = nullptr;
+  BackgroundQueue* queue = nullptr;  // null: it has none
+  ListLink link;
+};
+
 class Operation final : public Request {
  public:
   explicit Operation(CollectiveEngine& engine);
@@ -53,8 +64,8 @@ class Operation final : public Request {
   bool is_far(int rank) const;
   // Null if there is no multicast here.
   MulticastGroup* multicast() const { return multicast_; }
-  // Null if the node's part goes by messages. Of blocking operations only: others would have to wait for
-  // those that ranks began before.
+  // Null if the node's part goes by messages, as that of persistent operations does: ranks may start them in
+  // different order.
   NodeTeam* node_team() const { return node_team_; }
 
   // From here on only some ranks take part: participant ranks[i] becomes rank i of `count`, and this process
@@ -85,9 +96,16 @@ class Operation final : public Request {
     return Arrived{this};
   }
   // co_await together(...) does this with the node's ranks straight in shared memory. No message may be in
-  // flight.
+  // flight. A non-blocking operation waits for its turn, which it has taken when it began.
   using TeamWork = void (*)(Operation&, SharedCollectives&);
-  Arrived together(TeamWork work);
+  Arrived together(NodePart part, TeamWork work);
+  void take_turn(NodePart part);
+  // Gives it up, if it has one.
+  void pass_turn(NodePart part);
+  void pass_turns() {
+    for (const NodePart part : {NodePart::up, NodePart::down}) pass_turn(part);
+  }
+  bool has_turn(NodePart part) const { return turn(part).queue != nullptr; }
   // Withdraws the receives that wait; await arrived() afterwards, for those that could not be. Answers how
   // many were.
   std::size_t withdraw();
@@ -143,7 +161,6 @@ class Operation final : public Request {
   // Copies the arrays of the call, which have these lengths.
   void keep_arguments(int send_blocks, int receive_blocks);
   ListLink active_link;
-  ListLink queue_link;
 
   // Request
   Result<> start() override;
@@ -164,6 +181,8 @@ class Operation final : public Request {
   void keep_arrays(int send_blocks, int receive_blocks);
   void drop_frames();
   void give_scratch_back();
+  BackgroundTurn& turn(NodePart part) { return turns_[static_cast<std::size_t>(part)]; }
+  const BackgroundTurn& turn(NodePart part) const { return turns_[static_cast<std::size_t>(part)]; }
   void track(MessageRequest& request);
   int participant(int rank) const { return among_ == nullptr ? rank : among_[rank]; }
   SendTarget target(int to) const;
@@ -175,11 +194,12 @@ class Operation final : public Request {
   const NodeLayout* nodes_ = nullptr;
   MulticastGroup* multicast_ = nullptr;
   NodeTeam* node_team_ = nullptr;
-  BackgroundQueue* queue_ = nullptr;  // that it is in; null: none
-  TeamWork work_ = nullptr;           // of a task, there; null: `call` is all there is
-  const bool* other_ = nullptr;       // see arrived_or; null: only messages count
-  bool other_only_ = false;           // and no messages
-  const int* among_ = nullptr;        // null: all
+  BackgroundTurn turns_[2];            // of parts; without parts, and of blocking operations, the first
+  BackgroundTurn* awaited_ = nullptr;  // that has to come and to end before it goes on; null: none
+  TeamWork work_ = nullptr;            // of a task, then; null: `call` is all there is
+  const bool* other_ = nullptr;        // see arrived_or; null: only messages count
+  bool other_only_ = false;            // and no messages
+  const int* among_ = nullptr;         // null: all
   int rank_ = 0;
   int size_ = 0;
   bool finished_ = false;

@@ -35,16 +35,17 @@ std::unique_ptr<BackgroundQueue> CollectiveEngine::share(const Communicator& com
   std::vector<int> places;
   for (int r = 0; r < communicator.size(); ++r)
     places.push_back(areas_->place_of(communicator.group()->process_of(r)));
-  return share(communicator, std::move(places), communicator.rank(), area);
+  auto queue = std::make_unique<BackgroundQueue>(background_runs_);
+  queue->open(share({areas_->address(places[0], area), areas_->area_bytes()}, communicator, places,
+                    communicator.rank()));
+  return queue;
 }
 
-std::unique_ptr<BackgroundQueue> CollectiveEngine::share(const Communicator& communicator,
-                                                         std::vector<int> places, int own, int area) {
-  std::byte* memory = areas_->address(places[0], area);
-  auto shared = std::make_unique<SharedCollectives>(
-      memory, areas_->area_bytes(), own, std::move(places), *areas_, progress_,
+std::unique_ptr<SharedCollectives> CollectiveEngine::share(MemoryBlock area, const Communicator& communicator,
+                                                           std::vector<int> places, int own) {
+  return std::make_unique<SharedCollectives>(
+      area.data, area.bytes, own, std::move(places), *areas_, progress_,
       StopSign(trouble_, communicator.group(), communicator.context()), way_policy_);
-  return std::make_unique<BackgroundQueue>(std::move(shared), background_runs_);
 }
 
 // --- The node's part ---
@@ -62,17 +63,50 @@ std::unique_ptr<NodeTeam> CollectiveEngine::node_team_of(const Communicator& com
   return std::make_unique<NodeTeam>(communicator, std::move(places), nodes->place);
 }
 
+NodeLanes& CollectiveEngine::lanes_of(NodeTeam& team) {
+  if (team.lanes == nullptr) team.lanes = std::make_unique<NodeLanes>(background_runs_);
+  return *team.lanes;
+}
+
 void CollectiveEngine::use_area(NodeTeam& team, int area) {
   team.agreed = true;
   if (area == no_area) return;
   team.area = area;
-  team.in_node = share(team.communicator, team.places, team.own, area);
+  team.in_node = std::make_unique<BackgroundQueue>(background_runs_);
+  team.in_node->open(share({areas_->address(team.places[0], area), areas_->area_bytes()}, team.communicator,
+                           team.places, team.own));
+}
+
+void CollectiveEngine::use_lanes(NodeTeam& team, int area) {
+  NodeLanes& lanes = *team.lanes;
+  lanes.agreed = true;
+  if (area == no_area) return;
+  lanes.area = area;
+  std::byte* memory = areas_->address(team.places[0], area);
+  const std::int64_t part = AreaPool::part_bytes(areas_->area_bytes(), NodeLanes::teams);
+  for (BackgroundQueue* lane : {&lanes.up, &lanes.down}) {
+    lane->open(share({memory, part}, team.communicator, team.places, team.own));
+    memory += part;
+  }
+  const Communicator& communicator = team.communicator;
+  if (team.freed)  // while they agreed
+    leave(team, StopSign(trouble_, communicator.group(), communicator.context()));
 }
 
 void CollectiveEngine::leave(BackgroundQueue& in_node, int place, int area, StopSign stop) {
   const SharedTeam& team = in_node.shared().team();
-  if (team.rank() == 0) area_pool_.add_left(place, area, team.ranks(), std::move(stop));
+  if (team.rank() == 0) area_pool_.add_left(place, area, team.ranks(), 1, std::move(stop));
   in_node.leave();
+}
+
+void CollectiveEngine::leave(NodeTeam& team, const StopSign& stop) {
+  if (team.in_node != nullptr && !team.freed) leave(*team.in_node, team.places[0], team.area, stop);
+  team.freed = true;
+  if (team.lanes == nullptr || team.lanes->area == no_area) return;
+  const auto ranks = static_cast<int>(team.places.size());
+  if (team.own == 0) area_pool_.add_left(team.places[0], team.lanes->area, ranks, NodeLanes::teams, stop);
+  team.lanes->up.leave();
+  team.lanes->down.leave();
 }
 
 // Whether the operation goes straight through shared memory.

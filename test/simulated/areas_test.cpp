@@ -47,6 +47,35 @@ void collectives(MPI_Comm communicator) {
   }
 }
 
+// Several under way, on one communicator and on another, while a blocking one comes between.
+void several_at_once(MPI_Comm communicator, MPI_Comm other) {
+  int rank, size;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  const int sum = size * (size - 1) / 2;
+  for (int count : {1, 500, 3000}) {
+    const auto all = static_cast<std::size_t>(count);
+    std::vector<int> first(all, rank), second(all, 2 * rank), third(all, rank), fourth(all, 1),
+        between(all, 1);
+    std::vector<int> result(all, -1);
+    MPI_Request requests[5];
+    MPI_Iallreduce(MPI_IN_PLACE, first.data(), count, MPI_INT, MPI_SUM, communicator, &requests[0]);
+    MPI_Ibcast(third.data(), count, MPI_INT, size - 1, communicator, &requests[1]);
+    MPI_Ireduce(second.data(), result.data(), count, MPI_INT, MPI_SUM, 1, communicator, &requests[2]);
+    MPI_Iallreduce(MPI_IN_PLACE, fourth.data(), count, MPI_INT, MPI_SUM, other, &requests[3]);
+    MPI_Ibarrier(communicator, &requests[4]);
+    MPI_Allreduce(MPI_IN_PLACE, between.data(), count, MPI_INT, MPI_SUM, communicator);
+    MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+    EXPECT_EQ(first, std::vector<int>(all, sum));
+    EXPECT_EQ(third, std::vector<int>(all, size - 1));
+    EXPECT_EQ(result, std::vector<int>(all, rank == 1 ? 2 * sum : -1));
+    int others;
+    MPI_Comm_size(other, &others);
+    EXPECT_EQ(fourth, std::vector<int>(all, others));
+    EXPECT_EQ(between, std::vector<int>(all, size));
+  }
+}
+
 void body(SimulatedRank& self) {
   MPI_Init(nullptr, nullptr);
   MPI_Comm half, pairs;  // within a host; over both hosts in turn
@@ -57,6 +86,9 @@ void body(SimulatedRank& self) {
     self.compute(self.rank() * 700);
     collectives(half);
     collectives(pairs);
+    several_at_once(MPI_COMM_WORLD, pairs);
+    self.compute((ranks - self.rank()) * 300);
+    several_at_once(pairs, MPI_COMM_WORLD);
   }
   MPI_Comm_free(&half);
   MPI_Comm_free(&pairs);
@@ -84,6 +116,24 @@ TEST(SimulatedAreas, TheNodesPartSendsNoMessages) {
   };
   // Three in each of two hosts; with areas once, when their ranks meet.
   EXPECT_LE(messages_of(true) + 594, messages_of(false));
+}
+
+TEST(SimulatedAreas, NorDoesThatOfNonBlockingOperations) {
+  const auto messages_of = [](bool areas) {
+    const SimulationOutcome outcome = Simulation(options(areas)).run([](SimulatedRank&) {
+      MPI_Init(nullptr, nullptr);
+      for (int round = 0; round < 50; ++round) {
+        MPI_Request requests[2];
+        for (MPI_Request& request : requests) MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+      }
+      MPI_Finalize();
+    });
+    EXPECT_TRUE(outcome.finished()) << outcome.report;
+    return outcome.messages;
+  };
+  // Ten in each barrier; with areas a few, when the ranks of a node meet.
+  EXPECT_LE(messages_of(true) + 980, messages_of(false));
 }
 
 // A rank that writes late is heard of late, however little of its time the others' reading takes.

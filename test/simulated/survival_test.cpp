@@ -19,7 +19,13 @@ struct Left {
 };
 
 // Sums over all that live, until all agree that this time has come.
-Left go_on_until(SimulatedRank& self, Nanoseconds time) {
+using Sum = bool (*)(MPI_Comm comm, int own, int& sum);
+
+bool plain_sum(MPI_Comm comm, int own, int& sum) {
+  return MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS;
+}
+
+Left go_on_until(SimulatedRank& self, Nanoseconds time, Sum add = plain_sum) {
   MPI_Init(nullptr, nullptr);
   MPI_Comm comm = MPI_COMM_WORLD;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -28,7 +34,7 @@ Left go_on_until(SimulatedRank& self, Nanoseconds time) {
   Left left;
   for (;;) {
     self.compute(20 * microsecond);
-    const bool well = MPI_Allreduce(&own, &left.sum, 1, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS;
+    const bool well = add(comm, own, left.sum);
     if (!well) MPIX_Comm_revoke(comm);
     int words = (well ? 1 : 0) | (self.now() > time ? 2 : 0);
     const bool whole = MPIX_Comm_agree(comm, &words) == MPI_SUCCESS;
@@ -94,6 +100,37 @@ TEST(Survival, KilledRanksAreLeftOut) {
     }
     options.survival->kills = {{0, 300 * microsecond}, {4, 310 * microsecond}, {1, 2 * millisecond}};
     expect_left(run(options, 4 * millisecond), {0, 1, 4});
+  }
+}
+
+// The sum of the ranks' numbers with others under way before and behind it.
+bool sum_among_others(MPI_Comm comm, int own, int& sum) {
+  int before = 1, behind = 1;
+  MPI_Request requests[4];
+  MPI_Iallreduce(MPI_IN_PLACE, &before, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+  MPI_Iallreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[1]);
+  MPI_Ibarrier(comm, &requests[2]);
+  MPI_Ibcast(&behind, 1, MPI_INT, 0, comm, &requests[3]);
+  bool well = true;
+  for (MPI_Request& request : requests)
+    if (request != MPI_REQUEST_NULL) well &= MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+  return well;
+}
+
+// Ranks that are killed at any time while the node's parts of several operations are under way in areas.
+TEST(Survival, NobodyWaitsForTheKilledInTheNodesPart) {
+  for (int late = 0; late < 24; ++late) {
+    SimulationOptions options = surviving(6);
+    options.fabric.emplace();
+    options.fabric->ranks_per_host = 3;
+    options.areas.emplace();
+    options.survival->kills = {{late % 6, 300 * microsecond + late * 700}};
+    std::vector<Left> left(6);
+    const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
+      left[static_cast<std::size_t>(self.rank())] = go_on_until(self, 1 * millisecond, sum_among_others);
+    });
+    ASSERT_TRUE(outcome.finished()) << outcome.report;
+    expect_left({outcome, left}, {late % 6});
   }
 }
 

@@ -9,6 +9,7 @@ Task allreduce_two_level(Operation& operation) {
   const bool leads = nodes.place == 0;
   const std::int64_t elements = operation.plan.operands.count;
   const std::int64_t bytes = elements * operation.plan.operands.type->size;
+  if (takes_turns(operation)) co_await meet_in_background(operation);
   among_node(operation);
   const bool alone = operation.size() == 1;
   operation.plan.root = 0;

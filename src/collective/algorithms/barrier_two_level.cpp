@@ -14,9 +14,21 @@ Task between_leaders(Operation& operation) {
 }
 
 Task around_a_team(Operation& operation) {
-  co_await operation.together([](Operation&, SharedCollectives& shared) { shared.arrive(); });
+  co_await operation.together(NodePart::up, [](Operation&, SharedCollectives& shared) { shared.arrive(); });
   if (operation.nodes()->place == 0) co_await between_leaders(operation);
-  co_await operation.together([](Operation&, SharedCollectives& shared) { shared.release(); });
+  co_await operation.together(NodePart::down,
+                              [](Operation&, SharedCollectives& shared) { shared.release(); });
+}
+
+// The same by two teams, of which none hears of all ranks and lets them go.
+Task around_two_teams(Operation& operation) {
+  co_await operation.together(NodePart::up, [](Operation&, SharedCollectives& shared) {
+    shared.arrive();
+    shared.team().end_line_step();
+  });
+  if (operation.nodes()->place == 0) co_await between_leaders(operation);
+  co_await operation.together(NodePart::down,
+                              [](Operation&, SharedCollectives& shared) { shared.release_alone(); });
 }
 
 Task around_a_tree(Operation& operation) {
@@ -41,12 +53,16 @@ Task around_a_tree(Operation& operation) {
 }  // namespace
 
 Task barrier_two_level(Operation& operation) {
+  if (takes_turns(operation)) co_await meet_in_background(operation);
   among_node(operation);
-  if (operation.node_team() != nullptr) co_await meet(operation);
-  if (has_team(operation)) {
-    co_await around_a_team(operation);
-  } else {
+  if (operation.node_team() != nullptr && !operation.background) co_await meet(operation);
+  if (!has_team(operation, NodePart::up)) {
+    operation.pass_turns();
     co_await around_a_tree(operation);
+  } else if (operation.background) {
+    co_await around_two_teams(operation);
+  } else {
+    co_await around_a_team(operation);
   }
   operation.among_all();
 }

@@ -9,6 +9,7 @@ Task broadcast_two_level(Operation& operation) {
   const int rank = operation.rank();
   const std::int64_t bytes = operation.plan.receive.size;
   const int* const leaders = leaders_with(operation, root);
+  if (takes_turns(operation)) co_await meet_in_background(operation);
   if (leaders[nodes.own_node] == rank) {
     among_leaders(operation, leaders);
     operation.plan.root = nodes.node_of[static_cast<std::size_t>(root)];

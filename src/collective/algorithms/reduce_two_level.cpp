@@ -11,6 +11,7 @@ Task reduce_two_level(Operation& operation) {
   const std::int64_t elements = operation.plan.operands.count;
   const std::int64_t bytes = elements * operation.plan.operands.type->size;
   const int* const leaders = leaders_with(operation, root);
+  if (takes_turns(operation)) co_await meet_in_background(operation);
   among_node(operation);
   operation.plan.root = place_of_leader(operation, leaders);
   if (operation.size() > 1) co_await best(operation, Collective::reduce, bytes, elements);

@@ -1,6 +1,7 @@
 #include "collective/algorithms/two_level.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "collective/engine.h"
 #include "collective/node_team.h"
@@ -12,6 +13,13 @@ bool goes_through_teams(const Operation& operation) {
   const NodeLayout* const nodes = operation.nodes();
   const Operator* const op = operation.call.op;
   return nodes != nullptr && nodes->teams && !operation.background && (op == nullptr || op->predefined());
+}
+
+bool may_take_turns(const Operation& operation) {
+  const NodeLayout* const nodes = operation.nodes();
+  const Operator* const op = operation.call.op;
+  return nodes != nullptr && nodes->lanes && operation.background && !operation.persistent &&
+         (op == nullptr || op->predefined());
 }
 
 void among_node(Operation& operation) {
@@ -108,19 +116,37 @@ Operation::TeamWork team_work(const Operation& operation, Collective kind) {
   }
 }
 
+NodePart part_of(Collective kind) { return kind == Collective::reduce ? NodePart::up : NodePart::down; }
+
 bool serves(const Operation& operation, Collective kind) {
-  return has_team(operation) && (kind != Collective::reduce ||
-                                 operation.node_team()->in_node->shared().serves(reduction(operation)));
+  const NodePart part = part_of(kind);
+  if (!has_team(operation, part)) return false;
+  NodeTeam& team = *operation.node_team();
+  BackgroundQueue& queue = operation.background ? team.lanes->of(part) : *team.in_node;
+  return kind != Collective::reduce || queue.shared().serves(reduction(operation));
 }
 
 Task in_team(Operation& operation, Operation::TeamWork work, Collective kind, std::int64_t bytes,
              std::int64_t elements) {
-  co_await meet(operation);
+  if (!operation.background) co_await meet(operation);
   if (serves(operation, kind)) {
-    co_await operation.together(work);
+    co_await operation.together(part_of(kind), work);
   } else {
+    operation.pass_turn(part_of(kind));
     co_await by_messages(operation, kind, bytes, elements);
   }
+}
+
+// The node's first rank chooses an area for so many teams and tells the others, among whom this is.
+Task agree_on_area(Operation& operation, int teams, int* area) {
+  auto* const message = reinterpret_cast<std::byte*>(area);
+  if (operation.rank() == 0) {
+    co_await take_area(operation, operation.node_team()->places[0], operation.size(), teams, *area);
+    for (int r = 1; r < operation.size(); ++r) operation.send(r, message, sizeof(int));
+  } else {
+    operation.receive(0, message, sizeof(int));
+  }
+  co_await operation.arrived();
 }
 
 }  // namespace
@@ -129,19 +155,38 @@ Task meet(Operation& operation) {
   NodeTeam& team = *operation.node_team();
   if (team.agreed) co_return;
   auto* const area = reinterpret_cast<int*>(operation.scratch(sizeof(int)));
-  auto* const message = reinterpret_cast<std::byte*>(area);
-  if (operation.rank() == 0) {
-    co_await take_area(operation, team.places[0], operation.size(), *area);
-    for (int r = 1; r < operation.size(); ++r) operation.send(r, message, sizeof(int));
-  } else {
-    operation.receive(0, message, sizeof(int));
-  }
-  co_await operation.arrived();
+  co_await agree_on_area(operation, 1, area);
   operation.engine().use_area(team, *area);
 }
 
-bool has_team(const Operation& operation) {
-  return operation.node_team() != nullptr && operation.node_team()->in_node != nullptr;
+bool takes_turns(Operation& operation) {
+  const NodeTeam* const team = operation.node_team();
+  if (team == nullptr || !may_take_turns(operation)) return false;
+  const NodeAreas areas = operation.engine().choice().areas_of_node(operation.call.kind, shape_of(operation));
+  if (areas.up) operation.take_turn(NodePart::up);
+  if (areas.down) operation.take_turn(NodePart::down);
+  return (areas.up || areas.down) && !team->lanes->agreed;
+}
+
+// The first of a communicator's operations sees to it, on all ranks the same, and the others wait for that.
+Task meet_in_background(Operation& operation) {
+  NodeTeam& team = *operation.node_team();
+  if (std::exchange(team.lanes->begun, true)) {
+    co_await operation.arrived_or(team.lanes->agreed);
+    co_return;
+  }
+  among_node(operation);
+  auto* const area = reinterpret_cast<int*>(operation.scratch(sizeof(int)));
+  co_await agree_on_area(operation, NodeLanes::teams, area);
+  operation.engine().use_lanes(team, *area);
+  operation.among_all();
+}
+
+bool has_team(const Operation& operation, NodePart part) {
+  const NodeTeam* const team = operation.node_team();
+  if (team == nullptr) return false;
+  return operation.background ? operation.has_turn(part) && team->lanes->of(part).is_open()
+                              : team->in_node != nullptr;
 }
 
 Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {

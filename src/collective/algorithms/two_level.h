@@ -10,8 +10,10 @@
 
 namespace hawser::algorithms {
 
-// Whether the node's part of the operation goes through areas on all nodes that have several ranks.
+// Whether the node's part of a blocking operation goes through areas on all nodes that have several ranks;
+// and whether that of one in the background may.
 bool goes_through_teams(const Operation& operation);
+bool may_take_turns(const Operation& operation);
 
 // Among the ranks of this process's node, as 0, 1, ...
 void among_node(Operation& operation);
@@ -31,10 +33,15 @@ const Algorithm& best_row(Operation& operation, Collective kind, std::int64_t by
 Task best_between(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements = 0,
                   int sharing = 1);
 
-// Blocking operations only: the node's ranks meet in shared memory. To be awaited where among_node() holds,
-// first; then has_team says whether there is an area for them, alike on all of them.
+// An operation in the background takes its turns in the areas of the node, if it goes there. First of all in
+// an algorithm's text, which awaits meet_in_background next if the answer is true.
+bool takes_turns(Operation& operation);
+Task meet_in_background(Operation& operation);
+// Blocking operations: the node's ranks meet in shared memory. To be awaited where among_node() holds, before
+// their first part.
 Task meet(Operation& operation);
-bool has_team(const Operation& operation);
+// Then, whether there is an area for the part, alike on all of the node's ranks.
+bool has_team(const Operation& operation, NodePart part);
 
 // Blocks of `block` bytes for each rank from `base` on, node by node, those of a node as one.
 Blocks node_blocks(Operation& operation, std::byte* base, std::int64_t block);

@@ -23,10 +23,14 @@ void AreaPool::close() {
 }
 
 bool AreaPool::all_left(const Left& left) const {
-  return SharedTeam::all_left(areas_->address(left.place, left.area), left.ranks);
+  const std::byte* const area = areas_->address(left.place, left.area);
+  const std::int64_t part = part_bytes(areas_->area_bytes(), left.teams);
+  for (int t = 0; t < left.teams; ++t)
+    if (!SharedTeam::all_left(area + t * part, left.ranks)) return false;
+  return true;
 }
 
-int AreaPool::take(int place, int ranks) {
+int AreaPool::take(int place, int ranks, int teams) {
   std::erase_if(left_, [this](const Left& left) {
     const bool over = !left.awaited && all_left(left);
     if (over) areas_->release(left.area);
@@ -34,7 +38,8 @@ int AreaPool::take(int place, int ranks) {
   });
   const int area = areas_->allocate();
   if (area < 0) return no_area;
-  SharedTeam::clear(areas_->address(place, area), ranks);
+  const std::int64_t part = part_bytes(areas_->area_bytes(), teams);
+  for (int t = 0; t < teams; ++t) SharedTeam::clear(areas_->address(place, area) + t * part, ranks);
   return area;
 }
 
@@ -48,13 +53,13 @@ AreaPool::Left* AreaPool::await_one() {
   return &*found;
 }
 
-int AreaPool::take_awaited(Left& left, int place, int ranks) {
+int AreaPool::take_awaited(Left& left, int place, int ranks, int teams) {
   left.awaited = left.settled = false;
-  return take(place, ranks);
+  return take(place, ranks, teams);
 }
 
-void AreaPool::add_left(int place, int area, int ranks, StopSign stop) {
-  left_.push_back({place, area, ranks, std::move(stop), current_thread()});
+void AreaPool::add_left(int place, int area, int ranks, int teams, StopSign stop) {
+  left_.push_back({place, area, ranks, teams, std::move(stop), current_thread()});
 }
 
 bool AreaPool::settle() {
@@ -68,14 +73,14 @@ bool AreaPool::settle() {
 }
 
 // If the operation ends early, because a process failed, the area is not used again.
-Task take_area(Operation& operation, int place, int ranks, int& area) {
+Task take_area(Operation& operation, int place, int ranks, int teams, int& area) {
   AreaPool& pool = operation.engine().area_pool();
-  area = pool.take(place, ranks);
+  area = pool.take(place, ranks, teams);
   if (area != AreaPool::no_area) co_return;
   AreaPool::Left* const awaited = pool.await_one();
   if (awaited == nullptr) co_return;
   co_await operation.arrived_or(awaited->settled);
-  area = pool.take_awaited(*awaited, place, ranks);
+  area = pool.take_awaited(*awaited, place, ranks, teams);
 }
 
 }  // namespace hawser

@@ -27,14 +27,16 @@ class AreaPool {
   void open(SharedAreas& areas);
   void close();
 
-  // An area for a team of so many ranks that this process leads, which is at `place` in the node; no_area:
-  // all are in use.
-  int take(int place, int ranks);
+  // An area for teams of so many ranks that this process leads, which is at `place` in the node; no_area:
+  // all are in use. Several teams of the same ranks divide it.
+  int take(int place, int ranks, int teams = 1);
+  // The bytes of each team's part, of an area of so many bytes.
+  static std::int64_t part_bytes(std::int64_t bytes, int teams) { return bytes / teams & ~std::int64_t{63}; }
   void give_back(int area) { areas_->release(area); }
 
   // An area whose communicator this process's program has freed.
   struct Left {
-    int place, area, ranks;
+    int place, area, ranks, teams;
     StopSign stop;  // some rank may never leave
     ThreadIdentity freed_by;
     bool awaited = false;
@@ -44,9 +46,9 @@ class AreaPool {
   // not freed enough.
   Left* await_one();
   // The area, when that is settled.
-  int take_awaited(Left& left, int place, int ranks);
+  int take_awaited(Left& left, int place, int ranks, int teams);
 
-  void add_left(int place, int area, int ranks, StopSign stop);
+  void add_left(int place, int area, int ranks, int teams, StopSign stop);
   // In every pass of progress. True: something was settled.
   bool progress() { return awaited_ > 0 && settle(); }
 
@@ -59,7 +61,7 @@ class AreaPool {
   int awaited_ = 0;  // not settled yet
 };
 
-// Gets an area for a team that this process leads; waits if none is free yet. To be awaited at once.
-Task take_area(Operation& operation, int place, int ranks, int& area);
+// Gets an area for teams that this process leads; waits if none is free yet. To be awaited at once.
+Task take_area(Operation& operation, int place, int ranks, int teams, int& area);
 
 }  // namespace hawser

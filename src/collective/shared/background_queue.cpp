@@ -4,12 +4,12 @@
 
 namespace hawser {
 
-bool BackgroundQueue::advance(Operation& operation) {
-  if (queue_.front() != &operation) return false;
+bool BackgroundQueue::advance(BackgroundTurn& turn) {
+  if (queue_.front() != &turn) return false;
   if (run_ == nullptr) {
     run_ = runs_.take();
     shared_->team().take_steps_by(run_.get());
-    run_->begin([&operation] { operation.run_in_shared_memory(); });
+    run_->begin([&turn] { turn.operation->run_in_shared_memory(); });
   }
   if (!run_->advance()) return false;
   end_first();
@@ -22,19 +22,26 @@ void BackgroundQueue::leave() {
   if (empty()) shared_->team().leave();
 }
 
-void BackgroundQueue::remove(Operation& operation) {
-  if (queue_.front() == &operation && run_ != nullptr) {
+void BackgroundQueue::remove(BackgroundTurn& turn) {
+  if (queue_.front() == &turn && run_ != nullptr) {
     run_->cancel();
     end_first();
   } else {
-    queue_.remove(&operation);
+    queue_.remove(&turn);
+    turn.queue = nullptr;
   }
+}
+
+void BackgroundQueue::pass(BackgroundTurn& turn) {
+  queue_.remove(&turn);
+  turn.queue = nullptr;
+  if (leaves_) leave();
 }
 
 void BackgroundQueue::end_first() {
   shared_->team().take_steps_by(nullptr);
   runs_.give_back(std::move(run_));
-  queue_.pop_front();
+  queue_.pop_front()->queue = nullptr;
 }
 
 }  // namespace hawser

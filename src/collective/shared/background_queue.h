@@ -15,28 +15,37 @@ namespace hawser {
 
 class BackgroundQueue {
  public:
-  BackgroundQueue(std::unique_ptr<SharedCollectives> shared, BackgroundRuns& runs)
-      : shared_(std::move(shared)), runs_(runs) {}
+  explicit BackgroundQueue(BackgroundRuns& runs) : runs_(runs) {}
 
   BackgroundQueue(const BackgroundQueue&) = delete;
   BackgroundQueue& operator=(const BackgroundQueue&) = delete;
 
+  // Operations may take their places before, but none is moved on.
+  void open(std::unique_ptr<SharedCollectives> shared) { shared_ = std::move(shared); }
+  bool is_open() const { return shared_ != nullptr; }
+
   bool empty() const { return queue_.empty(); }
   SharedCollectives& shared() { return *shared_; }
-  void add(Operation& operation) { queue_.push_back(&operation); }
-  // Moves it on if it is its turn. True: it is over, and no longer here.
-  bool advance(Operation& operation);
+  // An operation's turn comes after those of all that are here.
+  void add(BackgroundTurn& turn) {
+    turn.queue = this;
+    queue_.push_back(&turn);
+  }
+  // Moves the operation on if it is its turn. True: it is over, and no longer here.
+  bool advance(BackgroundTurn& turn);
   // Nothing is added any more. This rank leaves the team when what is here is over.
   void leave();
-  // Gives it up, wherever it stands.
-  void remove(Operation& operation);
+  // Gives a place up that is not needed.
+  void pass(BackgroundTurn& turn);
+  // Gives the operation up, wherever it stands.
+  void remove(BackgroundTurn& turn);
 
  private:
   void end_first();
 
   std::unique_ptr<SharedCollectives> shared_;
   BackgroundRuns& runs_;
-  IntrusiveList<Operation, &Operation::queue_link> queue_;
+  IntrusiveList<BackgroundTurn, &BackgroundTurn::link> queue_;
   std::unique_ptr<BackgroundRun> run_;  // null: the first has not begun
   bool leaves_ = false;                 // when it is empty
 };

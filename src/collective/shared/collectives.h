@@ -64,6 +64,8 @@ class SharedCollectives {
   // The two halves of a barrier: all are heard of by rank 0; and they learn that it goes on.
   void arrive();
   void release();
+  // The same as release() where the step before was no arrive().
+  void release_alone();
   void broadcast(ByteView data, int root);
   // By the root, which has no data that would be right: all others notice another amount than they expect.
   void broadcast_nothing();

@@ -222,6 +222,11 @@ void SharedCollectives::release() {
   }
 }
 
+void SharedCollectives::release_alone() {
+  ByteView nothing(nullptr, 0);
+  team_.rank() == 0 ? broadcast_nothing() : receive_broadcast(nothing, 0);
+}
+
 void SharedCollectives::broadcast(ByteView data, int root) {
   if (data.size() == 0) return;
   if (team_.rank() != root) {
