@@ -96,6 +96,42 @@ TEST_P(LargeNode, SmallAndLargeOperationsTakeTurns) {
   EXPECT_TRUE(outcome.finished()) << outcome.report;
 }
 
+// The node's part of operations of two nodes, of which several are under way, of all kinds in turn.
+TEST(LargeNodes, OperationsUnderWayKeepStep) {
+  const SimulationOutcome outcome =
+      Simulation({.ranks = 40, .ranks_per_node = 20, .areas = AreaCost{}}).run([](SimulatedRank& self) {
+        MPI_Init(nullptr, nullptr);
+        const int ranks = self.size();
+        for (int round = 0; round < 60; ++round) {
+          const int root = (round * 7) % ranks;
+          MPI_Request requests[4];
+          int sum = 0, all = self.rank(), told = self.rank() == root ? round : -1;
+          const int mine = self.rank() + round;
+          MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
+          MPI_Ireduce(&mine, &sum, 1, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD, &requests[1]);
+          MPI_Ibcast(&told, 1, MPI_INT, root, MPI_COMM_WORLD, &requests[2]);
+          MPI_Iallreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &requests[3]);
+          if ((self.rank() + round) % 6 == 0) self.compute(3000);
+          MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+          EXPECT_EQ(sum, self.rank() == root ? ranks * (ranks - 1) / 2 + ranks * round : 0);
+          EXPECT_EQ(told, round);
+          EXPECT_EQ(all, ranks - 1);
+          for (int i = 0; i < round % 5; ++i) {
+            MPI_Request barrier;
+            MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+            MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+          }
+        }
+        for (int i = 0; i < 200; ++i) {
+          MPI_Request barrier;
+          MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+          MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+        }
+        MPI_Finalize();
+      });
+  EXPECT_TRUE(outcome.finished()) << outcome.report;
+}
+
 // A barrier is one: nobody leaves before the last has come.
 TEST_P(LargeNode, NobodyLeavesABarrierEarly) {
   constexpr Nanoseconds late = 100'000;

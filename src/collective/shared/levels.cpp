@@ -17,6 +17,7 @@ void SharedCollectives::arrive_in_levels() {
     team_.line_to_write();
     team_.post_to(team_.leader_of(rank));
   }
+  team_.end_line_step();
   team_.begin_step();
   if (rank == 0) {
     for (int r = team_.group(); r < team_.ranks(); r += team_.group()) team_.wait_for(r);
