@@ -145,7 +145,7 @@ bool StripeEngine::post(StripedTransfer& transfer) {
       return moved;
     }
     transfer.rest_.pop_back();
-    if (range.size > piece) {
+    if (range.size > std::min(piece + piece / 4, outlook.longest)) {  // no short rest
       transfer.rest_.push_back({range.offset + piece, range.size - piece});
       range.size = piece;
     }

@@ -8,6 +8,9 @@ namespace {
 
 // More have to be so much better. So much better is better at first sight, and so much is not.
 constexpr double clearly_faster = 1.1, plainly = 1.25, hardly = 1.03;
+// Of what twice as many engines would gain, so much has to be there where it may be the path. Half of a link
+// that two flows share gives two thirds to one that has two connections: a third of that.
+constexpr double part_of_gain = 0.6;
 // Fewer that bring so much of it are as good.
 constexpr double as_good = 0.95;
 constexpr int engine_trial_samples = 2;
@@ -128,6 +131,13 @@ void EngineChoice::consider(double rate, EngineHints& hints) {
   tried_ = 0;
 }
 
+// How many times better than `best` more engines have to be.
+double EngineChoice::least_gain(double best) const {
+  if (doubts_ != Doubts::of_path) return 1;
+  const double gain_of_engines = std::min(1 / best, 2.0) - 1;
+  return 1 + part_of_gain * gain_of_engines;
+}
+
 bool EngineChoice::judge_trial(double rate, EngineHints& hints) {
   ++samples_;
   tried_ = std::max(tried_, rate);
@@ -136,7 +146,9 @@ bool EngineChoice::judge_trial(double rate, EngineHints& hints) {
   bool better = false, worse = false;
   if (*trial_ > level_) {
     const double best = std::max(before, hints.reached(level_));
-    better = rate > plainly * best || (last && tried_ > clearly_faster * best);
+    const double least = least_gain(best);
+    better =
+        rate > std::max(plainly, least) * best || (last && tried_ > std::max(clearly_faster, least) * best);
     worse = rate < hardly * before;
   } else {
     worse = rate < as_good * before;

@@ -5,7 +5,7 @@
 // - One queue pair that reaches nine tenths of the port shows that one engine suffices.
 // - Who reaches less, twice in a row, tries twice as many queue pairs on the same path. They are taken if
 //   they are clearly better than one of this port ever was. A path that is slow by itself is not faster for
-//   two of them.
+//   two of them. One that is crowded is, but less so than two engines would be.
 // - What one peer finds is so for the whole port (EngineHints). It is asked again when one queue pair reaches
 //   more than when it was asked last, for then a path was in the way; else rarely.
 //
@@ -74,9 +74,10 @@ class EngineHints {
 
 class EngineChoice {
  public:
-  // Who has several tries fewer where these fill the port, or also where they are not clearly faster than
-  // fewer ever were.
-  enum class Doubts : std::uint8_t { none, of_gain };
+  // Who has several tries fewer where these fill the port; of_gain: also where they are not clearly faster
+  // than fewer ever were. of_path: a connection may be slow because its path is crowded, and two would get a
+  // larger share of it than one. So two have to bring most of what two engines would.
+  enum class Doubts : std::uint8_t { none, of_path, of_gain };
   explicit EngineChoice(int engines, Doubts doubts = Doubts::none);
 
   // How many messages should use now, and when nothing is being tried.
@@ -106,6 +107,7 @@ class EngineChoice {
   std::size_t level_of(int engines) const;
   bool take_up(std::size_t level);
   void consider(double rate, EngineHints& hints);
+  double least_gain(double best) const;
   bool judge_trial(double rate, EngineHints& hints);
 
   std::uint8_t engines_;

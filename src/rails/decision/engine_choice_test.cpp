@@ -100,6 +100,21 @@ TEST(EngineChoice, TakesTheSecondAlsoIfBothAreSlowerThanThePort) {
   }
 }
 
+// Who has two connections of a link that two flows crowd gets two thirds of it.
+TEST(EngineChoice, ALargerShareOfACrowdedPathIsNoEngine) {
+  const auto taken = [](double one, double two) {
+    EngineHints hints;
+    EngineChoice choice(2, EngineChoice::Doubts::of_path);
+    sample(choice, hints, 10, [one, two](int engines) { return engines == 1 ? one : two; });
+    return choice.base();
+  };
+  EXPECT_EQ(taken(1.0 / 2, 2.0 / 3), 1);
+  EXPECT_EQ(taken(1.0 / 3, 2.0 / 4), 1);
+  EXPECT_EQ(taken(0.6, 0.98), 2);
+  EXPECT_EQ(taken(0.45, 0.9), 2);
+  EXPECT_EQ(taken(0.85, 0.99), 2);
+}
+
 TEST(EngineChoice, GoesOnToFour) {
   EngineHints hints;
   EngineChoice choice(4);

@@ -17,16 +17,18 @@ constexpr double port_best_keep = 0.998;
 // Flows that meet get half of a link or less. More than that soon is taken for what a bus leaves of the port.
 constexpr double of_two_flows = 2.0 / 3, bus_keep = 0.95;
 // Samples between trials of other ways, doubled from the first to the second.
-constexpr int first_rest = 16, longest_rest = 256;
+constexpr int first_rest = 4, longest_rest = 256;
 // Of short messages, before a single path is tried again.
 constexpr int first_rest_of_all = 64;
 // The first one may have seen what was posted before.
 constexpr int trial_samples = 3;
-// A path is slow that gives less than this part of what the port reaches.
-constexpr double fast = 0.8;
+// A path is slow that gives less than this part of what the port reaches. Long messages only leave one that
+// gives about half or less, as a link does that another flow takes, too: others would be little better.
+constexpr double fast = 0.8, fast_for_long = 0.6;
 // Several flows that meet do not bring each other down so far, nor does a search help them.
 constexpr double crawling = 0.22;
-// Slow samples in a row that one bears who did well on a path before.
+// Slow samples in a row that one bears who did well on a path before. Short messages bear one less, on any,
+// unless more engines are still to be tried.
 constexpr int patience = 2;
 // The same where it looks as if the engine were slow, and nobody knows yet whether more would help.
 constexpr int patience_with_engine = 8;
@@ -63,7 +65,7 @@ PathSpread::PathSpread(int paths, int engines, double nominal, std::uint64_t see
       engines_(static_cast<std::uint16_t>(engines)),
       nominal_(nominal),
       random_(seed),
-      choice_of_engines_(engines),
+      choice_of_engines_(engines, paths > 1 ? EngineChoice::Doubts::of_path : EngineChoice::Doubts::none),
       rest_(first_rest),
       patience_(patience),
       slow_paths_(paths),
@@ -350,7 +352,7 @@ void PathSpread::note(double rate, Nanoseconds now, SpreadHints& hints) {
 
 void PathSpread::judge_path(double rate, const SpreadHints& hints) {
   const bool as_good_as_all = way_ == Spread::one || long_ || rate >= nearly_all * value(Spread::all, hints);
-  if (rate >= fast * hints.best() && as_good_as_all) {
+  if (rate >= (long_ ? fast_for_long : fast) * hints.best() && as_good_as_all) {
     slow_ = 0;
     settled_ = true;
     next_path_.reset();
@@ -361,7 +363,8 @@ void PathSpread::judge_path(double rate, const SpreadHints& hints) {
   ++slow_;
   const bool engine_may_be_slow = long_ && course_.engines == choice_of_engines_.base() &&
                                   choice_of_engines_.looks_slow(rate, hints.engines);
-  const int borne = engine_may_be_slow ? patience_with_engine : settled_ || !long_ ? patience_ : 0;
+  const int usual = !long_ ? patience_ - (considers_engines() ? 0 : 1) : settled_ ? patience_ : 0;
+  const int borne = engine_may_be_slow ? patience_with_engine : usual;
   if (slow_ <= borne || next_path_.has_value() || paths_ < 2) return;
   if (long_)
     leave_path();
@@ -408,7 +411,7 @@ void PathSpread::choose_way(const SpreadHints& hints) {
   }
   const bool slow = value(way_, hints) < well;
   if (!slow) next_trial_ = false;
-  if (!slow || next_trial_ || ++samples_ < rest_) return;
+  if (!slow || next_trial_ || ++samples_ < rest_ || next_path_.has_value()) return;
   rest_longer();
   begin_trial();
 }

@@ -104,7 +104,7 @@ TEST(PathSpreadOnDemand, TriesTwiceAsManyEnginesWhenTheyAreOpen) {
 
 // Several peers whose paths are all as slow share what is slow: the engine. One path may be slow by itself.
 TEST(PathSpreadOnDemand, LeavesNoPathWhileTheEngineLooksSlow) {
-  const auto rate = [](const PathSpread& spread) { return spread.engines() == 1 ? 0.6 : 0.98; };
+  const auto rate = [](const PathSpread& spread) { return spread.engines() == 1 ? 0.55 : 0.98; };
   constexpr ConnectionSet second_engine = 2;  // of the first path
   SpreadHints hints, hints_of_one;
   std::vector<Sender> peers(6, on_demand(4, 2, hints));

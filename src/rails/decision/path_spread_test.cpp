@@ -40,6 +40,28 @@ TEST(PathSpread, LeavesAPathThatStaysSlow) {
   EXPECT_EQ(sender.spread.way(), Spread::one);
 }
 
+// Two that meet have half of the link each. Who has more would hardly find better.
+TEST(PathSpread, LongMessagesStayWhereTheyHaveMoreThanHalf) {
+  SpreadHints hints, hints_of_short;
+  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.65 : 1.0; };
+  Sender sender(4, 1, hints);
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.path(), 0);
+  EXPECT_EQ(sender.sent[0], 100);
+  Sender of_short(4, 1, hints_of_short);
+  of_short.movable = 0;
+  of_short.send(10, rate);
+  EXPECT_EQ(of_short.spread.way(), Spread::all);
+}
+
+TEST(PathSpread, TriesAllPathsSoonWhereOneAfterTheOtherIsSlow) {
+  SpreadHints hints;
+  Sender sender(4, 1, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 0.7 : 0.4; };
+  sender.send(16, rate);
+  EXPECT_EQ(sender.spread.way(), Spread::all);
+}
+
 TEST(PathSpread, LeavesAtOnceWhereItIsNew) {
   SpreadHints hints;
   Sender sender(8, 1, hints);
@@ -261,7 +283,7 @@ TEST(PathSpread, ShortMessagesTakeAllPathsWhereOneStaysSlow) {
   SpreadHints hints;
   Sender sender = of_short(Sender(4, 1, hints));
   const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::all ? 0.6 : 0.5; };
-  sender.send(2, rate);
+  sender.send(rate);
   EXPECT_EQ(sender.spread.way(), Spread::one);
   sender.send(rate);
   EXPECT_EQ(sender.spread.way(), Spread::all);
@@ -321,7 +343,7 @@ TEST(PathSpread, ShortMessagesTakeAllPathsWhenTheyAreOpen) {
   SpreadHints hints;
   Sender sender = of_short(on_demand(3, 1, hints));
   const auto rate = [](const PathSpread& spread) { return spread.way() == Spread::one ? 0.5 : 0.98; };
-  sender.send(2, rate);
+  sender.send(rate);
   EXPECT_EQ(sender.spread.wanted(), 0u) << "patience";
   sender.send(rate);
   EXPECT_EQ(sender.spread.wanted(), 6u);
