@@ -1,9 +1,9 @@
 """Programs that are started, asked for a line, waited for, and ended; ports that they listen on."""
 import contextlib
 import os
-import select
 import socket
 import subprocess
+import threading
 import time
 
 PATIENCE = int(os.environ.get("HAWSER_LAB_PATIENCE", "120"))  # seconds; only a hang takes so long
@@ -44,10 +44,14 @@ def end_all(processes):
 
 def read_line(process, patience=PATIENCE):
     """The next line that it prints; empty if it has ended."""
-    ready, _, _ = select.select([process.stdout], [], [], patience)
-    if not ready:
+    # Not by select: a line that came together with the one before is in the stream's buffer, where select sees nothing.
+    found = []
+    reader = threading.Thread(target=lambda: found.append(process.stdout.readline()), daemon=True)
+    reader.start()
+    reader.join(patience)
+    if not found:
         raise Failed(f"{' '.join(process.args)} hangs")
-    return process.stdout.readline()
+    return found[0]
 
 
 def expect_line(process, line):
