@@ -59,7 +59,7 @@ std::vector<int> RailChannel::descriptors() const {
 
 Result<> RailChannel::arm(Wake wake) {
   engine_->schedule.look_at_all();
-  const bool solicited_only = wake == Wake::needs_software && !engine_->awaits_own_completions();
+  const bool solicited_only = wake == Wake::needs_software && !engine_->awaits_any_completion();
   armed_for_solicited_ = solicited_only;
   for (const auto& rail : engine_->resources.rails)
     if (!rail->dead) HAWSER_TRY(rail->completions().arm(solicited_only));
@@ -71,7 +71,7 @@ Result<> RailChannel::arm(Wake wake) {
 }
 
 bool RailChannel::awaits_more_than_armed() const {
-  return armed_for_solicited_ && engine_->awaits_own_completions();
+  return armed_for_solicited_ && engine_->awaits_any_completion();
 }
 
 void RailChannel::set_alarm(DeadlineAlarm* alarm) { engine_->context.alarm = alarm; }

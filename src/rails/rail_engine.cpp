@@ -98,8 +98,9 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   return moved;
 }
 
-bool RailEngine::awaits_own_completions() const {
-  return stripes.moving() || rendezvous.awaits_room() || windows.moving() || peers.waiting();
+bool RailEngine::awaits_any_completion() const {
+  return stripes.moving() || rendezvous.awaits_room() || windows.moving() || peers.waiting() ||
+         resources.packets.held() > 0;
 }
 
 Nanoseconds RailEngine::deadline() const {

@@ -43,8 +43,9 @@ struct RailEngine {
     stripes.post_added_reads();
   }
   Nanoseconds deadline() const;
-  // Whether something goes on only when requests of this process are complete.
-  bool awaits_own_completions() const;
+  // Whether something goes on only with completions that are not solicited: of requests of this process, or
+  // of a packet for which others wait that came before it.
+  bool awaits_any_completion() const;
   // Brings the counters that others keep up to date: registration cache, datagrams.
   const RailCounters& count();
   // The full walk over peers, subchannels, transfers and registrations. progress() itself checks what is

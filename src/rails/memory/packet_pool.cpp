@@ -81,6 +81,7 @@ bool PacketPool::may_receive(std::int32_t posted) {
 }
 
 PacketBuffer* PacketPool::hold(PacketBuffer* buffer) {
+  ++held_;
   if (!short_) return buffer;
   auto* const copy = new PacketBuffer(*buffer);
   copy->index = of_no_slab;
@@ -90,6 +91,7 @@ PacketBuffer* PacketPool::hold(PacketBuffer* buffer) {
 }
 
 void PacketPool::drop(PacketBuffer* held) {
+  --held_;
   if (held->index != of_no_slab) return give_back(held);
   delete[] held->data;
   delete held;

@@ -90,6 +90,7 @@ class PacketPool {
   // buffer can be used again. Later: drop().
   PacketBuffer* hold(PacketBuffer* buffer);
   void drop(PacketBuffer* held);
+  std::size_t held() const { return held_; }
   void give_back(PacketBuffer* buffer) {
     buffer->next_free = free_;
     free_ = buffer;
@@ -141,6 +142,7 @@ class PacketPool {
   std::deque<PacketBuffer> buffers_;
   PacketBuffer* free_ = nullptr;
   std::size_t available_ = 0;
+  std::size_t held_ = 0;
 };
 
 }  // namespace hawser
