@@ -7,17 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../../src/tool/tune/call_collective.h"
+#include "rounds.h"
 
 static int rank, ranks;
 static int *from, *to;
-
-static int compare(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return x < y ? -1 : x > y;
-}
 
 // Element i of what `sender` contributes.
 static int element(int sender, long i) { return sender * 31 + (int)(i & 0xffff) * 7 + 1; }
@@ -41,12 +36,6 @@ static long wrong(const char* name, long n) {
   return bad;
 }
 
-static void rest_until(double time) {
-  const double left = time - MPI_Wtime();
-  const struct timespec rest = {0, (long)(left * 1e9)};
-  if (left > 0) nanosleep(&rest, NULL);
-}
-
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -68,18 +57,10 @@ int main(int argc, char** argv) {
     long bad = 0, all_bad = 0;
     for (int i = 0; i < warm_up + rounds; ++i) {
       if (i == 0) memset(to, 0, (size_t)(bytes * (vector ? 1 : ranks)));
-      double now = MPI_Wtime(), latest = 0, slowest = 0;
-      MPI_Allreduce(&now, &latest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-      const double begin = (double)(long)(latest * 1e6 + 300) * 1e-6;
-      // What the operations before left to be taken up is none of this one's time.
-      rest_until(begin - 150e-6);
-      for (int any, pass = 0; pass < 4 + ranks / 16; ++pass)
-        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
-      rest_until(begin);
+      const double begin = begin_round(ranks);
       call_collective(name, rank, from, to, (int)(bytes / 4));
-      const double mine = MPI_Wtime() - begin;
-      MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-      if (i >= warm_up) took[i - warm_up] = slowest * 1e6;
+      const double slowest = end_round(begin);
+      if (i >= warm_up) took[i - warm_up] = slowest;
       if (i == 0) bad = wrong(name, bytes / 4);
     }
     MPI_Allreduce(&bad, &all_bad, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);

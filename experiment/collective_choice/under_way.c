@@ -8,16 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "../../src/tool/tune/call_collective.h"
+#include "rounds.h"
 
 enum { most_under_way = 8 };
 static int rank, ranks;
 static int *from[most_under_way], *to[most_under_way];
-
-static int compare(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return x < y ? -1 : x > y;
-}
 
 // Element i of what `sender` contributes to the operation of this number.
 static int element(int number, int sender, long i) {
@@ -49,38 +46,14 @@ static void start(const char* name, int number, int count, MPI_Request* request)
   if (strcmp(name, "allreduce") == 0) MPI_Iallreduce(out, in, count, MPI_INT, MPI_SUM, all, request);
 }
 
-static void block(const char* name, int count) {
-  const MPI_Comm all = MPI_COMM_WORLD;
-  if (strcmp(name, "barrier") == 0) MPI_Barrier(all);
-  if (strcmp(name, "broadcast") == 0) MPI_Bcast(rank == 0 ? from[0] : to[0], count, MPI_INT, 0, all);
-  if (strcmp(name, "allgather") == 0) MPI_Allgather(from[0], count, MPI_INT, to[0], count, MPI_INT, all);
-  if (strcmp(name, "reduce") == 0) MPI_Reduce(from[0], to[0], count, MPI_INT, MPI_SUM, 0, all);
-  if (strcmp(name, "allreduce") == 0) MPI_Allreduce(from[0], to[0], count, MPI_INT, MPI_SUM, all);
-}
-
-static void rest_until(double time) {
-  const double left = time - MPI_Wtime();
-  const struct timespec rest = {0, (long)(left * 1e9)};
-  if (left > 0) nanosleep(&rest, NULL);
-}
-
 // The time of one round in microseconds, at rank 0.
 static double round_of(const char* name, int how_many, int count) {
   MPI_Request requests[most_under_way];
-  double now = MPI_Wtime(), latest = 0, slowest = 0;
-  MPI_Allreduce(&now, &latest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-  const double begin = (double)(long)(latest * 1e6 + 300) * 1e-6;
-  // What the operations before left to be taken up is none of this one's time.
-  rest_until(begin - 150e-6);
-  for (int any, pass = 0; pass < 4 + ranks / 16; ++pass)
-    MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &any, MPI_STATUS_IGNORE);
-  rest_until(begin);
-  if (how_many == 0) block(name, count);
+  const double begin = begin_round(ranks);
+  if (how_many == 0) call_collective(name, rank, from[0], to[0], count);
   for (int i = 0; i < how_many; ++i) start(name, i, count, &requests[i]);
   if (how_many > 0) MPI_Waitall(how_many, requests, MPI_STATUSES_IGNORE);
-  const double mine = MPI_Wtime() - begin;
-  MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-  return slowest * 1e6;
+  return end_round(begin);
 }
 
 int main(int argc, char** argv) {

@@ -17,6 +17,11 @@ class CarriedDataTest : public VerbsTest {
     EXPECT_EQ(a_.send(1, text.c_str()), 0);
     settle();
   }
+  static void set_state(const End& end, ibv_qp_state state) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = state;
+    ASSERT_EQ(ibv_modify_qp(end.pair, &attributes, IBV_QP_STATE), 0);
+  }
   std::string at(std::size_t offset, std::size_t length) const { return {b_.memory + offset, length}; }
 
   End a_{*platforms_[0]}, b_{*platforms_[1]};
@@ -51,9 +56,7 @@ TEST_F(CarriedDataTest, AreInPlaceWithExtendedPolls) {
   made.cap = {4, 4, 2, 2, 64};
   ibv_qp* const pair = ibv_create_qp(b_.domain, &made);
   b_.connect(pair, a_.pair->qp_num, a_.port.lid);
-  ibv_qp_attr again{};
-  again.qp_state = IBV_QPS_RESET;
-  ASSERT_EQ(ibv_modify_qp(a_.pair, &again, IBV_QP_STATE), 0);
+  set_state(a_, IBV_QPS_RESET);
   a_.connect(a_.pair, pair->qp_num, b_.port.lid);
   ibv_sge part{reinterpret_cast<std::uint64_t>(b_.memory), 100, b_.region->lkey};
   ibv_recv_wr wr{5, nullptr, &part, 1};
@@ -104,9 +107,7 @@ TEST_F(CarriedDataTest, AreInPlaceBeforeTheirRegionChanges) {
 TEST_F(CarriedDataTest, AreInPlaceWhenTheQueuePairIsStopped) {
   b_.receive(1, 0, 100);
   send("rope");
-  ibv_qp_attr stop{};
-  stop.qp_state = IBV_QPS_ERR;
-  ASSERT_EQ(ibv_modify_qp(b_.pair, &stop, IBV_QP_STATE), 0);
+  set_state(b_, IBV_QPS_ERR);
   EXPECT_EQ(at(0, 4), "rope");
   b_.memory[0] = 'c';
   EXPECT_TRUE(b_.poll());
@@ -126,9 +127,7 @@ TEST_F(CarriedDataTest, MoveWithTheirQueue) {
 TEST_F(CarriedDataTest, GoWithTheirQueuePair) {
   b_.receive(1, 0, 100);
   send("rope");
-  ibv_qp_attr reset{};
-  reset.qp_state = IBV_QPS_RESET;
-  ASSERT_EQ(ibv_modify_qp(b_.pair, &reset, IBV_QP_STATE), 0);
+  set_state(b_, IBV_QPS_RESET);
   EXPECT_FALSE(b_.poll());
   EXPECT_EQ(
       ibv_dereg_mr(std::exchange(b_.region, ibv_reg_mr(b_.domain, b_.memory, 8, IBV_ACCESS_LOCAL_WRITE))), 0);

@@ -26,10 +26,11 @@ inline void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes)
   if (bytes > 0 && from != to) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
-// out = operand(first) op ... op operand(last), for last > first. `out` is none of the operands.
+// out = operand(first) op ... op operand(last). `out` is none of the operands, unless there is only one.
 template <class Operand>
 void reduce_ranks(const Elements& elements, int first, int last, Operand operand, std::byte* out,
                   std::int64_t count) {
+  if (first == last) return copy_bytes(operand(first), out, count * elements.unit);
   elements.combine(operand(last - 1), operand(last), out, count);
   for (int r = last - 2; r >= first; --r) elements.reduce(operand(r), out, count);
 }

@@ -65,10 +65,7 @@ void SharedCollectives::reduce_group(const CollectiveCall& call, std::byte* part
   const int last = team_.group_end() - 1;
   for (int r = rank + 1; r <= last; ++r) team_.wait_for(r);
   const auto operand = [&](int r) { return r == rank ? own : team_.line_of(r); };
-  if (last == rank)
-    copy_bytes(own, partial, total);
-  else
-    reduce_ranks(elements, rank, last, operand, partial, call.receive.count);
+  reduce_ranks(elements, rank, last, operand, partial, call.receive.count);
   team_.note_copied_out((last - rank) * total);
 }
 
@@ -109,10 +106,7 @@ void SharedCollectives::allreduce_in_levels(const CollectiveCall& call) {
     for (int i = 1; i <= last; ++i) team_.wait_for((rank + i * group) % ((last + 1) * group));
     team_.heard_of_all();
     const auto operand = [&](int i) { return team_.line_of(i * group); };
-    if (last == 0)
-      copy_bytes(partial, result(call), total);
-    else
-      reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
+    reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
     team_.note_copied_out(last * total);
   }
   team_.begin_step();

@@ -323,8 +323,7 @@ void SharedCollectives::scan(const CollectiveCall& call) {
   const auto operand = [&](int r) -> const std::byte* {
     return small ? team_.line_of(r) : team_.buffer_of(r);
   };
-  if (last == 0) copy_bytes(operand(0), result(call), total);
-  if (last > 0) reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
+  if (last >= 0) reduce_ranks(elements, 0, last, operand, result(call), call.receive.count);
   team_.note_copied_out(rank * total);
   small ? team_.end_line_step() : team_.end_step();
 }
