@@ -135,6 +135,7 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 
 [[gnu::noinline]] Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status) {
   if (!request.complete) process.wait_for(request);
+  process.let_messages_go();
   // Who waits for any source in a call has no request to go on with.
   if (request.status.error == ErrorClass::proc_failed_pending) [[unlikely]]
     process.point_to_point().fail(request, ErrorClass::proc_failed);
@@ -185,9 +186,11 @@ Result<> bsend(MpiProcess& process, const void* buf, std::int64_t count, Datatyp
   if (dest == proc_null) return {};
   if (comm.revoked()) return error_of({dest, tag, ErrorClass::revoked, false, 0}, 0, 0);
   TypePacker packer;
-  return process.point_to_point().send_buffered(target_of(comm, dest, tag, TrafficClass::nonblocking),
-                                                describe_data(buf, count, datatype, packer), &comm,
-                                                session_buffer_of(comm));
+  Result<> sent = process.point_to_point().send_buffered(
+      target_of(comm, dest, tag, TrafficClass::nonblocking), describe_data(buf, count, datatype, packer),
+      &comm, session_buffer_of(comm));
+  process.let_messages_go();
+  return sent;
 }
 
 Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, int source, int tag,

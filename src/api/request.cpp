@@ -51,6 +51,7 @@ Result<> wait(MpiProcess& process, Request*& request, Status* status) {
   }
   Request* const r = request;
   if (!r->complete) process.wait_for(*r);
+  process.let_messages_go();
   return finish(process, request, status);
 }
 
@@ -67,6 +68,7 @@ Result<> test(MpiProcess& process, Request*& request, bool& flag, Status* status
       return {};
     }
   }
+  process.let_messages_go();
   return finish(process, request, status);
 }
 
@@ -95,6 +97,7 @@ static Result<> finish_all(MpiProcess& process, std::span<Request*> requests, St
       }
     }
   }
+  process.let_messages_go();
   if (failed < 0) [[likely]]
     return {};
   return failure(ErrorClass::in_status, "request {} failed: {}", failed, first.text);
@@ -151,6 +154,7 @@ Result<> waitany(MpiProcess& process, std::span<Request*> array_of_requests, int
       return found.complete != undefined;
     });
   }
+  process.let_messages_go();
   index = found.complete;
   if (index == undefined) {
     set_empty(status);
@@ -166,6 +170,7 @@ Result<> testany(MpiProcess& process, std::span<Request*> array_of_requests, int
     process.poll_for_test();
     found = search(array_of_requests);
   }
+  process.let_messages_go();
   index = found.complete;
   flag = !found.any_active || index != undefined;
   if (index != undefined) return finish(process, array_of_requests[static_cast<std::size_t>(index)], status);
@@ -178,6 +183,7 @@ Result<> testany(MpiProcess& process, std::span<Request*> array_of_requests, int
 // Finishes what is complete; outcount as MPI_Waitsome gives it.
 static Result<> finish_some(MpiProcess& process, std::span<Request*> requests, int& outcount, int* indices,
                             Status* statuses) {
+  process.let_messages_go();
   outcount = 0;
   bool any_failed = false;
   Error first;

@@ -108,7 +108,8 @@ Result<> MachineChannels::open_network(const JobPlace& place, AddressExchange& e
                                   .secret = secret.value(),
                                   .memory_watch = memory_watch_.get(),
                                   .status = &status_->rails(),
-                                  .clock = &clock};
+                                  .clock = &clock,
+                                  .thread_use = thread_use};
       auto rails = RailChannel::open(settings, exchange, source, knobs, random_word());
       if (!rails) return rails.take_error();
       rails_ = std::move(rails).value();

@@ -154,6 +154,10 @@ class MpiProcess final : public Progress, public ToolSource {
   // One pass of progress for a call that does not wait (MPI_Test, MPI_Iprobe). Programs call these in loops,
   // so the process yields its core now and then if nothing moved.
   void poll_for_test();
+  // At the end of a call that waits, tests or receives: the program may compute next.
+  void let_messages_go() {
+    if (environment_.rails != nullptr) send_bundles();
+  }
   // For calls that programs make in loops and that mostly find nothing to wait for (MPI_Win_flush on memory
   // that is mapped): polls in some of them, so that others get what they want of this process meanwhile.
   void poll_now_and_then() {
@@ -216,6 +220,7 @@ class MpiProcess final : public Progress, public ToolSource {
   void begin_and_arm();
   void begin_small();
   void arm_for_stand_in();
+  void send_bundles();
   void note_awaited();
   void arm_for_left_reads();
   void tell_interrupts();

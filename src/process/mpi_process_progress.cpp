@@ -246,10 +246,13 @@ void MpiProcess::wait_for(FunctionRef<bool()> done, Request* request) {
 }
 
 void MpiProcess::hand_over() {
+  let_messages_go();
   for (Transport* channel : polled_channels_)
     if (channel->holds_back()) [[unlikely]]
       wait_until([channel] { return !channel->holds_back(); });
 }
+
+void MpiProcess::send_bundles() { environment_.rails->attendance().send_bundles(); }
 
 void MpiProcess::note_awaited() {
   if (stand_in_state_.begun()) stand_in_state_.on_awaited(now());

@@ -33,6 +33,10 @@ void RailAttendance::begin_transfers(Nanoseconds now) {
   engine_.begin_added_transfers();
 }
 
+void RailAttendance::send_bundles() {
+  if (engine_.resources.open_bundles > 0 && !engine_.in_progress()) engine_.peers.send_bundles();
+}
+
 void RailAttendance::note_interrupts(std::uint64_t useful, std::uint64_t useless, std::uint64_t suppressed) {
   RailCounters& counters = engine_.context.counters;
   counters.interrupts_useful = useful;

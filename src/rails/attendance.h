@@ -30,6 +30,8 @@ class RailAttendance {
   void begin_transfers();
   // The same where nothing goes on while the program computes, so that more cannot be left for then.
   void begin_transfers(Nanoseconds now);
+  // Small messages that wait to go out together go now: the program may compute next.
+  void send_bundles();
   // Whether connections are closed on purpose, so that others ask something of a program that computes.
   bool capped() const;
   // What the process counts of the interrupts that it armed for (RailCounters).

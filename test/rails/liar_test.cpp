@@ -25,6 +25,15 @@ struct Case : Untruth {
   const char* progress = "polling";
 };
 
+void empty_bundle(Packet& p) {
+  p.header.kind = PacketKind::bundle;
+  p.left = sizeof(PacketHeader);
+}
+void cut_bundle(Packet& p) {
+  p.header.kind = PacketKind::bundle;
+  p.body<TransportHeader>([](TransportHeader& header) { header.channel_word = 0xffffffff; });
+}
+
 const Case cases[] = {
     {"HeaderCut", PacketKind::eager, [](Packet& p) { p.left = 7; }, "0 sent a packet of only 7 bytes"},
     {"KindUnknown", PacketKind::ready, [](Packet& p) { p.header.kind = static_cast<PacketKind>(99); },
@@ -33,6 +42,8 @@ const Case cases[] = {
      "outside the window of 64"},
     {"AcknowledgesWhatWasNotSent", PacketKind::ready, [](Packet& p) { p.header.acknowledged += 100'000; },
      "0 sent an acknowledgement of packet 100000, but only"},
+    {"BundleEmpty", PacketKind::eager, empty_bundle, "0 sent a bundle that ends within a message"},
+    {"BundleCut", PacketKind::eager, cut_bundle, "0 sent a bundle that ends within a message"},
     {"OfferCut", PacketKind::start, cut, "0 sent a rendezvous start that is too short"},
     {"OfferOfUnknownClass", PacketKind::start,
      [](Packet& p) {

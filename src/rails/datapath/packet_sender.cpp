@@ -1,8 +1,10 @@
 #include "rails/datapath/packet_sender.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/crc32c.h"
+#include "rails/wire/bundle.h"
 
 namespace hawser {
 
@@ -76,6 +78,66 @@ bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
   return true;
 }
 
+void PacketSender::open_bundle(WorkEntry& entry) {
+  HAWSER_ASSERT(bundle_ == nullptr && entry.packet_kind == PacketKind::bundle);
+  resources_.entries.place(entry, WorkEntry::Place::waiting);
+  waiting_.push_back(&entry);
+  bundle_ = &entry;
+  bundled_ = 0;
+  ++resources_.open_bundles;
+  read_clock(context_);
+  bundle_start_ = {context_.now, sends()};
+  if (context_.settings.thread_use != nullptr && resources_.bundles.watches()) [[unlikely]] {
+    bundle_start_.use = context_.settings.thread_use();
+    bundle_start_.watched = true;
+  }
+  context_.wake_sleeper();
+}
+
+void PacketSender::note_bundle_due() {
+  if (bundle_start_.due) return;
+  bundle_start_.due = true;
+  read_clock(context_);
+  const Nanoseconds waited = context_.now - bundle_start_.at;
+  const Nanoseconds in_vain = waited - BundleAccount::usual(sends() - bundle_start_.sends);
+  if (in_vain <= 0) [[likely]]
+    return resources_.bundles.on_time(bundled_);
+  Nanoseconds computed = waited;
+  if (bundle_start_.watched) {
+    const ThreadUse use = context_.settings.thread_use();
+    if (use.pauses == bundle_start_.use.pauses)
+      computed = use.processor_time - bundle_start_.use.processor_time;
+  }
+  resources_.bundles.on_late(std::min(in_vain, computed));
+}
+
+void PacketSender::close_bundle() {
+  bundle_ = nullptr;
+  --resources_.open_bundles;
+}
+
+bool PacketSender::add_to_bundle(std::span<const std::byte> header, const ByteSequence& payload) {
+  if (bundle_ == nullptr || bundle_full()) return false;
+  const auto size = static_cast<std::size_t>(payload.size);
+  const std::size_t taken = bundled_bytes(size);
+  if (bundle_->bytes + taken + context_.trailer() > resources_.packets.buffer_bytes()) return false;
+  HAWSER_ASSERT(header.size() == sizeof(TransportHeader));
+  std::byte* const at = bundle_->buffer->data + bundle_->bytes;
+  TransportHeader message;
+  std::memcpy(&message, header.data(), sizeof(message));
+  message.channel_word = static_cast<std::uint32_t>(size);
+  std::memcpy(at, &message, sizeof(message));
+  if (size > 0) std::memset(at + taken - 8, 0, 8);  // no byte of another packet goes out
+  if (!payload.contiguous())
+    payload.packer->pack(0, at + sizeof(message), payload.size);
+  else if (size > 0)
+    std::memcpy(at + sizeof(message), payload.data, size);
+  bundle_->bytes += static_cast<std::uint32_t>(taken);
+  ++bundled_;
+  ++context_.counters.messages_bundled;
+  return true;
+}
+
 void PacketSender::wait_again(WorkEntry& entry) {
   HAWSER_ASSERT(entry.kind == WorkEntry::Kind::packet && entry.sequenced && !entry.link.linked());
   resources_.entries.place(entry, WorkEntry::Place::waiting);
@@ -145,6 +207,7 @@ void PacketSender::release_acknowledged() {
 }
 
 void PacketSender::clear() {
+  if (bundle_ != nullptr) close_bundle();
   while (WorkEntry* entry = waiting_.pop_front()) resources_.free_entry(entry);
   while (WorkEntry* entry = retained_.pop_front()) resources_.free_entry(entry);
   retained_count_ = 0;
@@ -157,6 +220,7 @@ void PacketSender::check_invariants() const {
     HAWSER_ASSERT(e->place == WorkEntry::Place::waiting);
     HAWSER_ASSERT(last == nullptr || sequence_distance(e->sequence_number, last->sequence_number) > 0);
   }
+  HAWSER_ASSERT(bundle_ == nullptr || waiting_.back() == bundle_);
 }
 
 }  // namespace hawser

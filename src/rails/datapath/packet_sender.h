@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
+#include "base/byte_sequence.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
 #include "rails/datapath/subchannel.h"
@@ -49,15 +51,31 @@ class PacketSender {
   // The peer delivered more.
   void release_acknowledged();
 
+  // A bundle: small messages that wait to go out as one packet. It is the last of what waits, and was never
+  // posted. Null: there is none.
+  const WorkEntry* bundle() const { return bundle_; }
+  // An entry without messages yet.
+  void open_bundle(WorkEntry& entry);
+  // One more message with that header. False: no bundle, or it is full.
+  bool add_to_bundle(std::span<const std::byte> header, const ByteSequence& payload);
+  bool bundle_full() const { return bundled_ >= context_.knobs.rail_bundle; }
+  // It may go: keeps account of how long it waited for that.
+  void note_bundle_due();
+
   bool waiting() const { return !waiting_.empty(); }
   // Null: none waits.
   WorkEntry* first_waiting() const { return waiting_.front(); }
-  WorkEntry& take_first_waiting() { return *waiting_.pop_front(); }
+  WorkEntry& take_first_waiting() {
+    if (waiting_.front() == bundle_) close_bundle();
+    return *waiting_.pop_front();
+  }
   std::size_t retained() const { return retained_count_; }
   void clear();
   void check_invariants() const;
 
  private:
+  void close_bundle();
+  std::uint64_t sends() const { return context_.counters.packets_sent + context_.counters.messages_bundled; }
   rdma::SendRequest make_request(const Subchannel& subchannel, const WorkEntry& entry, bool fenced) const;
 
   RailContext& context_;
@@ -66,6 +84,15 @@ class PacketSender {
   std::uint32_t retained_count_ = 0;
   DatagramUse datagrams_;
   EntryList waiting_;
+  WorkEntry* bundle_ = nullptr;
+  std::int64_t bundled_ = 0;  // messages in it
+  struct BundleStart {
+    Nanoseconds at = 0;
+    std::uint64_t sends = 0;  // of the process
+    ThreadUse use;
+    bool watched = false;  // the use is known
+    bool due = false;
+  } bundle_start_;
   EntryList retained_;
 };
 

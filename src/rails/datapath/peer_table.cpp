@@ -64,6 +64,10 @@ bool PeerTable::advance() {
   return moved;
 }
 
+void PeerTable::send_bundles() {
+  for (VirtualChannel* peer = due_.front(); peer != nullptr; peer = due_.next(peer)) peer->send_bundle();
+}
+
 void PeerTable::destroy_queue_pairs() {
   for (VirtualChannel* peer : known_)
     for (Subchannel& subchannel : peer->subchannels()) subchannel.queue_pair.reset();

@@ -48,6 +48,8 @@ class PeerTable {
   std::size_t capacity() const { return peers_.size(); }
   // Posts what waits for room, and credits that are due. True if anything moved.
   bool advance();
+  // Outside of progress, the open bundles of all peers.
+  void send_bundles();
   // Whether some packets or credits wait for room.
   bool waiting() const { return !due_.empty(); }
   // Queue pairs go before what they were made from.

@@ -31,9 +31,15 @@ Ways ways_of(const Knobs& knobs) {
   return ways;
 }
 
+// Where a thread goes on while the program computes, small messages would wait for the program, not for it.
+static Knobs effective(Knobs knobs) {
+  if (knobs.progress == "interrupt") knobs.rail_bundle = 1;
+  return knobs;
+}
+
 RailContext::RailContext(const RailSettings& rail_settings, const Knobs& knob_values, std::uint64_t seed)
     : settings(rail_settings),
-      knobs(knob_values),
+      knobs(effective(knob_values)),
       ways(ways_of(knob_values)),
       status(rail_settings.status != nullptr ? *rail_settings.status : no_status),
       random(seed),

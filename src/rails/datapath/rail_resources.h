@@ -10,6 +10,7 @@
 #include "rails/datapath/rail.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/work_entry.h"
+#include "rails/decision/bundle_account.h"
 #include "rails/memory/packet_pool.h"
 #include "rails/memory/registration.h"
 #include "rails/memory/registration_cache.h"
@@ -64,6 +65,8 @@ struct RailResources {
   std::int32_t inline_bytes = 0;   // of all queue pairs
   std::int32_t list_segments = 0;  // that all queue pairs take
   std::int32_t queue_pairs = 0;    // that subchannels have
+  std::int32_t open_bundles = 0;   // of all peers
+  BundleAccount bundles;
 
  private:
   Result<> open_rails(const RailContext& context);

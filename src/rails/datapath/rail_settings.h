@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "channel/transport.h"
 #include "os/memory_watch.h"
+#include "os/thread_use.h"
 #include "rails/status/status_table.h"
 
 namespace hawser {
@@ -30,6 +31,8 @@ struct RailSettings {
   // Messages change between paths and engines about every so many stripes, whatever is measured; 0: as
   // measured. For the campaign of faults, whose messages are over before anything is.
   std::uint32_t restless_paths = 0;
+  // So many requests are under way on a connection when small messages begin to share packets.
+  std::int32_t bundles_behind = 4;
   // Peers that were not spoken to for so long, and have no connection, are retired (PeerTable).
   Nanoseconds peer_rest = 5 * second;
   // Tells what memory of the application goes away; outlives the channel. Null: no registration is kept.
@@ -39,6 +42,8 @@ struct RailSettings {
   // Read at the start, and where the time that progress is told may be too old; outlives the channel. Null:
   // that time will do.
   Clock* clock = nullptr;
+  // Tells what the thread that calls had of the processor. Null: all the time that passes.
+  ThreadUse (*thread_use)() = nullptr;
 };
 
 }  // namespace hawser

@@ -102,6 +102,12 @@ class SubchannelSelector {
   }
 
  private:
+  friend class VirtualChannel;  // opens bundles
+  // Whether several packets are under way where the last one went.
+  bool crowded() const {
+    return choice_.subchannel != nullptr &&
+           choice_.subchannel->traffic.outstanding >= context_.settings.bundles_behind;
+  }
   struct Choice {
     Subchannel* subchannel = nullptr;
     PacketHold hold;

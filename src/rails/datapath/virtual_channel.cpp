@@ -107,16 +107,26 @@ void VirtualChannel::mark_due() {
 
 bool VirtualChannel::send(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
                           const ByteSequence& payload) {
-  // That a subchannel is ready shows when one is chosen.
-  if (!window_.open() || packets_.waiting()) return refuse();
   const std::size_t bytes = sizeof(PacketHeader) + head.size() + static_cast<std::size_t>(payload.size);
+  const bool small = is_small(bytes), bundles = kind == PacketKind::eager && small;
+  if (packets_.waiting()) [[unlikely]] {
+    if (bundles && packets_.add_to_bundle(head, payload)) {
+      if (traffic != TrafficClass::nonblocking || packets_.bundle_full()) send_bundle();
+      return true;
+    }
+    if (!send_bundle()) return refuse();
+  }
+  // That a subchannel is ready shows when one is chosen.
+  if (!window_.open()) return refuse();
+  if (bundles && traffic == TrafficClass::nonblocking && paths_.crowded() && resources_.bundles.may_wait() &&
+      open_bundle(traffic))
+    return packets_.add_to_bundle(head, payload);
   Subchannel* subchannel = paths_.choose(static_cast<std::int64_t>(bytes), traffic);
   if (subchannel == nullptr) [[unlikely]]
     return send_by_datagram(kind, traffic, head, payload);
   if (!subchannel->traffic.packet_flow.admits(static_cast<std::int64_t>(bytes),
                                               subchannel->traffic.packet_bytes))
     return refuse();
-  const bool small = is_small(bytes);
   PacketBuffer* const buffer = resources_.pool(small).take();
   if (buffer == nullptr) return refuse();
   if (!packets_.post(*subchannel, make_packet(kind, traffic, head, payload, buffer, small))) mark_due();
@@ -176,9 +186,31 @@ bool VirtualChannel::send_on(Subchannel& subchannel, PacketKind kind, std::span<
   return packets_.post(subchannel, entry, fenced);
 }
 
+// What several packets are under way before has to wait in any case, and costs less with others in one.
+bool VirtualChannel::open_bundle(TrafficClass traffic) {
+  if (context_.knobs.rail_bundle == 1 || resources_.packets.is_short()) return false;
+  PacketBuffer* const buffer = resources_.packets.take();
+  if (buffer == nullptr) return false;
+  packets_.open_bundle(make_packet(PacketKind::bundle, traffic, {}, {}, buffer, false));
+  mark_due();
+  return true;
+}
+
+bool VirtualChannel::send_bundle() {
+  const WorkEntry* const first = packets_.first_waiting();
+  if (first == nullptr || first != packets_.bundle()) return false;
+  packets_.note_bundle_due();
+  Subchannel* const subchannel = paths_.choose(first->bytes, first->traffic);
+  if (subchannel == nullptr ||
+      !subchannel->traffic.packet_flow.admits(first->bytes, subchannel->traffic.packet_bytes))
+    return false;
+  return packets_.post(*subchannel, packets_.take_first_waiting());
+}
+
 bool VirtualChannel::advance() {
   bool moved = false;
-  while (const WorkEntry* first = packets_.first_waiting()) {
+  for (const WorkEntry* first = packets_.first_waiting(); first != nullptr && first != packets_.bundle();
+       first = packets_.first_waiting()) {
     Subchannel* const subchannel = paths_.choose(first->bytes, first->traffic);
     if (subchannel == nullptr) break;
     WorkEntry& entry = packets_.take_first_waiting();
@@ -188,6 +220,7 @@ bool VirtualChannel::advance() {
     if (!packets_.post(*subchannel, entry)) break;
     moved = true;
   }
+  moved |= send_bundle();
   if (packets_.waiting()) note_needed();
   // The peer needs none before it is connected again, and gets one then.
   if (closed_ && paths_.ready() == 0) window_.set_credit_due(false);

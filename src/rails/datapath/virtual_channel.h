@@ -82,6 +82,7 @@ class VirtualChannel {
   bool room() {
     if (has_room()) [[likely]]
       return true;
+    if (send_bundle() && has_room()) return true;
     note_needed();
     return false;
   }
@@ -117,7 +118,7 @@ class VirtualChannel {
   void check_invariants() const;
 
  private:
-  friend class PeerTable;  // retires and restores it
+  friend class PeerTable;  // retires and restores it, and lets bundles go
   // Whether nothing has been sent or received for so long, nothing is under way, and no connection is there
   // or on its way, as seen in regular looks at `now`.
   bool rested(Nanoseconds now, Nanoseconds for_so_long);
@@ -134,6 +135,9 @@ class VirtualChannel {
                                       const ByteSequence& payload);
   WorkEntry& make_packet(PacketKind kind, TrafficClass traffic, std::span<const std::byte> head,
                          const ByteSequence& payload, PacketBuffer* buffer, bool small);
+  bool open_bundle(TrafficClass traffic);
+  // Posts the open bundle. False: there is none, or it has to wait on.
+  bool send_bundle();
   bool is_small(std::size_t bytes) const {
     return bytes + context_.trailer() <= resources_.small_packets.buffer_bytes();
   }

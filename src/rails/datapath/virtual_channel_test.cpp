@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "rails/datapath/ready_peer_test_support.h"
+#include "rails/wire/bundle.h"
 
 namespace hawser {
 
@@ -51,8 +52,8 @@ class ChannelTest : public testing::Test {
 
   FakeQueuePair& queue_pair(std::size_t index) { return ready.queue_pair(index); }
   bool send(TrafficClass traffic = TrafficClass::blocking) {
-    const std::array<std::byte, 8> bytes = {};
-    return peer->send(PacketKind::eager, traffic, bytes, {});
+    const TransportHeader header;
+    return peer->send(PacketKind::eager, traffic, std::as_bytes(std::span(&header, 1)), {});
   }
   // So many packets of the peer arrive.
   void receive(std::uint32_t count) {
@@ -153,6 +154,7 @@ TEST_F(ChannelTest, ThePolicyIsToldTheClassOfEachPacket) {
     for (const TrafficClass traffic : {TrafficClass::nonblocking, TrafficClass::collective,
                                        TrafficClass::one_sided, TrafficClass::blocking}) {
       const int before = asked;
+      peer->subchannels()[0].traffic.outstanding = 0;  // or several would go in one packet
       ASSERT_TRUE(send(traffic));
       EXPECT_EQ(traffic_told, traffic);
       EXPECT_EQ(asked, before + 1);
@@ -165,6 +167,109 @@ TEST_F(ChannelTest, AChoiceForSmallPacketsIsNoneForLargeOnes) {
   const std::vector<std::byte> bytes(2000);
   ASSERT_TRUE(peer->send(PacketKind::eager, TrafficClass::blocking, bytes, {}));
   EXPECT_EQ(asked, before + 1);
+}
+
+// Small messages of the non-blocking class behind several packets.
+class BundleTest : public ChannelTest {
+ protected:
+  BundleTest() {
+    while (ready.subchannel(0).traffic.outstanding < ready.settings.bundles_behind)
+      EXPECT_TRUE(send_message(TrafficClass::nonblocking));
+  }
+  bool send_message(TrafficClass traffic, PacketKind kind = PacketKind::eager, std::int64_t size = 8) {
+    const TransportHeader header;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(size));
+    return peer->send(kind, traffic, std::as_bytes(std::span(&header, 1)), ByteSequence{bytes.data(), size});
+  }
+  std::size_t posted() { return queue_pair(0).posted.size(); }
+  // How many messages are in the last packet; -1: it is no bundle.
+  int bundled() {
+    const rdma::SendRequest& request = queue_pair(0).posted.back();
+    if (header_of(request).kind != PacketKind::bundle) return -1;
+    int messages = 0;
+    EXPECT_TRUE(for_each_bundled(
+        std::span(static_cast<const std::byte*>(request.segments[0].address), request.segments[0].bytes)
+            .subspan(sizeof(PacketHeader)),
+        [&](const TransportHeader&, std::span<const std::byte> payload) {
+          EXPECT_EQ(payload.size(), 8u);
+          ++messages;
+        }));
+    return messages;
+  }
+};
+
+TEST_F(BundleTest, SmallMessagesBehindOthersShareAPacket) {
+  const std::size_t before = posted();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(send_message(TrafficClass::nonblocking));
+  EXPECT_EQ(posted(), before);
+  EXPECT_FALSE(peer->flushed());
+  EXPECT_EQ(resources->open_bundles, 1);
+  EXPECT_TRUE(peer->advance());
+  EXPECT_EQ(posted(), before + 1);
+  EXPECT_EQ(bundled(), 3);
+  EXPECT_EQ(resources->open_bundles, 0);
+  EXPECT_FALSE(peer->advance());
+  EXPECT_EQ(ready.context->counters.packets_reissued, 0u);
+}
+
+TEST_F(BundleTest, AFullOneGoesAtOnce) {
+  const std::size_t before = posted();
+  const auto most = static_cast<int>(ready.context->knobs.rail_bundle);
+  for (int i = 0; i < most; ++i) ASSERT_TRUE(send_message(TrafficClass::nonblocking));
+  EXPECT_EQ(posted(), before + 1);
+  EXPECT_EQ(bundled(), most);
+}
+
+TEST_F(BundleTest, WhatItsSenderWaitsForGoesWithItAtOnce) {
+  const std::size_t before = posted();
+  ASSERT_TRUE(send_message(TrafficClass::blocking));
+  EXPECT_EQ(posted(), before + 1) << "there is no bundle to go with";
+  ASSERT_TRUE(send_message(TrafficClass::nonblocking));
+  ASSERT_TRUE(send_message(TrafficClass::blocking));
+  EXPECT_EQ(posted(), before + 2);
+  EXPECT_EQ(bundled(), 2);
+}
+
+TEST_F(BundleTest, NothingOvertakesIt) {
+  for (const auto& [kind, size] : {std::pair{PacketKind::urgent, 8}, std::pair{PacketKind::eager, 600}}) {
+    ASSERT_TRUE(send_message(TrafficClass::nonblocking));
+    const std::size_t before = posted();
+    ASSERT_TRUE(send_message(TrafficClass::nonblocking, kind, size));
+    ASSERT_EQ(posted(), before + 2);
+    const PacketHeader first = header_of(queue_pair(0).posted[before]);
+    EXPECT_EQ(first.kind, PacketKind::bundle);
+    EXPECT_EQ(header_of(queue_pair(0).posted.back()).kind, kind);
+    EXPECT_EQ(header_of(queue_pair(0).posted.back()).sequence_number, first.sequence_number + 1);
+  }
+}
+
+TEST_F(BundleTest, ItLeavesRoomForWhatComesNext) {
+  ASSERT_TRUE(send_message(TrafficClass::nonblocking));
+  const std::size_t before = posted();
+  EXPECT_TRUE(peer->room());
+  EXPECT_EQ(posted(), before + 1);
+  ASSERT_TRUE(send_message(TrafficClass::nonblocking));
+  queue_pair(0).accepts = 0;
+  EXPECT_FALSE(peer->room());
+}
+
+TEST_F(BundleTest, OneThatTheAdapterRefusesGoesLaterAsItIs) {
+  ASSERT_TRUE(send_message(TrafficClass::nonblocking));
+  queue_pair(0).accepts = 0;
+  EXPECT_FALSE(peer->room());
+  EXPECT_FALSE(send_message(TrafficClass::nonblocking)) << "it is closed, and nothing overtakes it";
+  queue_pair(0).accepts = SIZE_MAX;
+  EXPECT_TRUE(peer->advance());
+  EXPECT_EQ(bundled(), 1);
+  EXPECT_TRUE(send_message(TrafficClass::nonblocking));
+}
+
+TEST_F(BundleTest, ItIsForgottenWithItsPeer) {
+  ASSERT_TRUE(send_message(TrafficClass::nonblocking));
+  const std::size_t taken = resources->packets.taken();
+  peer->abandon();
+  EXPECT_EQ(resources->open_bundles, 0);
+  EXPECT_EQ(resources->packets.taken(), taken - 1);
 }
 
 class DatagramTest : public ChannelTest {

@@ -22,6 +22,7 @@ class EagerMessages final : private PacketHandler {
 
  private:
   void on_packet(const ReceivedPacket& packet) override;
+  void on_bundle(const ReceivedPacket& packet);
 
   RailContext& context_;
   const std::int64_t limit_;

@@ -23,7 +23,7 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(packets_sent),
     HAWSER_COUNTER(packets_received),
     HAWSER_COUNTER(out_of_order),
-    HAWSER_COUNTER(credit_updates),
+    HAWSER_COUNTER(credit_updates), HAWSER_COUNTER(messages_bundled),
     HAWSER_COUNTER(no_room),
     HAWSER_COUNTER(stripes_written),
     HAWSER_COUNTER(stripes_read),

@@ -29,6 +29,7 @@ enum class PacketKind : std::uint8_t {
   data,             // DataBody, bytes of a rendezvous that no adapter moves
   ask_window_keys,  // WindowKeysBody without keys: those of a window are wanted
   window_keys,      // WindowKeysBody: those of now
+  bundle,           // several eager messages (bundle.h)
   // Unsequenced: count for the subchannel only, and are harmless if they are lost with it.
   finish,        // FinishBody: a stripe was written; ordered behind it
   fence,         // FenceBody
@@ -42,7 +43,7 @@ enum class PacketKind : std::uint8_t {
   measure,       // filling: how long it takes tells how fast the path is
 };
 inline constexpr std::size_t checksum_bytes = sizeof(std::uint32_t);
-inline bool sequenced(PacketKind kind) { return kind <= PacketKind::window_keys; }
+inline bool sequenced(PacketKind kind) { return kind <= PacketKind::bundle; }
 // Whether it is one of the few small packets of a long message.
 inline bool belongs_to_long(PacketKind kind) {
   return kind == PacketKind::start || kind == PacketKind::reply || kind == PacketKind::done;
@@ -57,7 +58,7 @@ inline bool needs_software(PacketKind kind, std::uint32_t sequence_number) {
       bit(PacketKind::ask_window_keys) | bit(PacketKind::window_keys) | bit(PacketKind::finish) |
       bit(PacketKind::fence) | bit(PacketKind::fence_answer) | bit(PacketKind::probe) |
       bit(PacketKind::probe_answer) | bit(PacketKind::alternate) | bit(PacketKind::ready);
-  constexpr unsigned filling = bit(PacketKind::eager) | bit(PacketKind::data);
+  constexpr unsigned filling = bit(PacketKind::eager) | bit(PacketKind::data) | bit(PacketKind::bundle);
   if ((urgent >> static_cast<unsigned>(kind) & 1) != 0) return true;
   return (sequence_number + 1) % (packet_window / 2) == 0 &&
          (filling >> static_cast<unsigned>(kind) & 1) != 0;

@@ -8,7 +8,7 @@
 namespace hawser {
 namespace {
 
-constexpr std::string_view version = "3:";
+constexpr std::string_view version = "4:";
 constexpr std::string_view digits = "0123456789abcdef";
 
 // Launchers take values of some 1000 characters, and addresses are mostly zeroes: 'g' is one zero byte, 'h'

@@ -107,6 +107,7 @@ class CalmDrawing final : ScenarioDrawing {
     Random ways(scenario_.seed * 877 + 41);
     if (ways.chance(0.3)) knob("HAWSER_RAIL_PATHS", "auto");
     if (ways.chance(0.15)) knob("HAWSER_RAIL_ENGINES", "auto");
+    if (scenario_.seed % 2 == 0) scenario_.simulation.bundles_behind = 0;
     if (ways.chance(0.5)) scenario_.simulation.restless_paths = 1 + static_cast<std::uint32_t>(ways.below(8));
     Random rest(scenario_.seed * 521 + 7);
     if (rest.chance(0.5)) scenario_.simulation.peer_rest = millisecond << rest.below(6);

@@ -43,7 +43,7 @@ class Reporter {
 std::string reached_by(const SimulationOutcome& outcome) {
   const RailCounters& rails = outcome.rails;
   return fmt::format(
-      "incidents={} killed={} messages={} packets={} out_of_order={} failures={} failed_again={} "
+      "incidents={} killed={} messages={} packets={} bundled={} out_of_order={} failures={} failed_again={} "
       "late_failures={} kb_sent_again={} watchdog={} drain_time_outs={} fences={} packets_reissued={} "
       "stripes_reissued={} already_arrived={} connections_made={} connections_closed={} on_demand={} "
       "demands_refused={} beyond_cap={} taken_back={} recoveries={} adapters_reopened={} "
@@ -51,8 +51,8 @@ std::string reached_by(const SimulationOutcome& outcome) {
       "checksum_errors={} puts={} confirmations={} by_datagram={} datagrams_repeated={} peers_retired={} "
       "peers_restored={} "
       "multicast_sent={} multicast_received={}",
-      outcome.incidents, outcome.killed.size(), outcome.messages, rails.packets_sent, rails.out_of_order,
-      rails.failures, rails.failed_again, rails.late_failures,
+      outcome.incidents, outcome.killed.size(), outcome.messages, rails.packets_sent, rails.messages_bundled,
+      rails.out_of_order, rails.failures, rails.failed_again, rails.late_failures,
       (outcome.repeated_bytes + rails.bytes_reissued) / 1024, rails.watchdog, rails.drain_time_outs,
       rails.fences_sent, rails.packets_reissued, rails.stripes_reissued, rails.already_arrived,
       rails.connections_made, rails.connections_closed, rails.connections_on_demand, rails.demands_refused,

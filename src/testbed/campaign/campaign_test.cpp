@@ -169,9 +169,9 @@ TEST(Campaign, ReachesEveryPartOfTheProtocol) {
   });
   EXPECT_EQ(result.seeds, 400u);
   EXPECT_EQ(result.repeated, 10u);
-  for (const char* name :
-       {"incidents", "failures", "watchdog", "fences", "packets_reissued", "stripes_reissued",
-        "already_arrived", "taken_back", "recoveries", "partitions", "migrations", "dropped_stale", "killed"})
+  for (const char* name : {"incidents", "failures", "watchdog", "fences", "packets_reissued",
+                           "stripes_reissued", "already_arrived", "taken_back", "recoveries", "partitions",
+                           "migrations", "dropped_stale", "killed", "bundled"})
     EXPECT_GT(result.reached.at(name), 0u) << name;
 }
 

@@ -145,6 +145,10 @@ class FaultyDrawing final : ScenarioDrawing {
     if (ways.chance(0.4)) knob("HAWSER_RAIL_PATHS", "auto");
     constexpr std::uint32_t restless[] = {0, 1, 2, 4, 16};
     scenario_.simulation.restless_paths = restless[ways.below(std::size(restless))];
+    // Messages share packets also behind few others, or none.
+    constexpr std::int32_t behind[] = {0, 0, 1, 4};
+    Random bundles(scenario_.seed * 761 + 11);
+    scenario_.simulation.bundles_behind = behind[bundles.below(std::size(behind))];
     // Peers are retired as soon as they rest a little.
     Random rest(scenario_.seed * 521 + 7);
     if (rest.chance(0.5)) scenario_.simulation.peer_rest = millisecond << rest.below(6);
@@ -369,7 +373,7 @@ std::string Scenario::describe() const {
   for (const auto& [name, value] : simulation.knobs) text += fmt::format(" {}={}", name, value);
   const std::uint32_t restless = simulation.restless_paths;
   if (restless > 0) text += fmt::format(" restless_paths={}", restless);
-  text += fmt::format(" peer_rest={}ns", simulation.peer_rest);
+  text += fmt::format(" bundles_behind={} peer_rest={}ns", simulation.bundles_behind, simulation.peer_rest);
   text += '\n';
   for (const PlannedPhase& phase : traffic.phases) {
     if (fabric.incidents.empty()) text += "  " + phase.describe() + "\n";

@@ -325,7 +325,7 @@ Result<> SimulatedProcess::join() {
   bootstrap = this;
   Environment::channels = this;
   interrupts = knobs->progress == "interrupt";
-  tell_address({});  // what it told before it began again is over
+  tell_address({});                    // what it told before it began again is over
   if (job_.area_memory_ != nullptr) {  // also if the knob is "off": reductions take their time
     job_.area_memory_->clear(layout_.rank);
     Neighbours& node = *this;
@@ -347,6 +347,7 @@ Result<> SimulatedProcess::open_rails() {
                               .secret = {seed, ~seed},
                               .walk_every = 32,
                               .restless_paths = job_.options_.restless_paths,
+                              .bundles_behind = job_.options_.bundles_behind,
                               .peer_rest = job_.options_.peer_rest,
                               .clock = clock};
   auto opened = SimulatedRails::open(settings, *this, *knobs, seed, *this);

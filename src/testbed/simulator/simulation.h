@@ -91,6 +91,7 @@ struct SimulationOptions {
   SimulationObserver* observer = nullptr;
   Nanoseconds time_limit = never;      // of virtual time; reaching it is an outcome
   std::uint32_t restless_paths = 0;    // as in RailSettings
+  std::int32_t bundles_behind = 4;     // the same
   Nanoseconds peer_rest = 5 * second;  // the same
   std::uint64_t vain_polls =
       20'000'000;  // passes that find nothing, while nothing is on its way, before it is a livelock
