@@ -42,7 +42,7 @@ THROUGH_AREAS = ["barrier", "broadcast", "reduce", "allreduce", "allgather"]
 # Of a rank's whole buffer: a simulation of more takes long.
 ROOM = {"2x4": 8 << 20, "8x4": 8 << 20, "16x2": 8 << 20, "16x1": 8 << 20, "64x8": 1 << 20}
 FABRIC = ["--fabric", "fat-tree-144", "--rails", "2", "--latency", "300ns", "--compute-scale", "0", "--registration-cost",
-          "0us", "--post-cost", "250ns", "--completion-cost", "250ns", "--quiet"]
+          "0us", "--post-cost", "250ns", "--doorbell-per-post", "--completion-cost", "250ns", "--quiet"]
 FIELDS = ["rate", "layout", "operation", "way", "bytes", "microseconds"]
 
 

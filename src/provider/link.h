@@ -35,6 +35,13 @@ class Link {
 
   // Doorbell: tells the session to look at this queue pair's rings. The caller has just set `rung`.
   virtual void ring(std::uint32_t queue_pair) = 0;
+  // The caller has just put a list of so many requests into the queue pair's ring, `posted` in all since it
+  // was made. True: the link has rung for this list alone, as programs ring real adapters. False: the caller
+  // rings unless the bell is ringing, which is enough for a session that looks at the whole ring.
+  virtual bool ring_for_list(std::uint32_t queue_pair, std::uint64_t requests, std::uint64_t posted) {
+    static_cast<void>(queue_pair), static_cast<void>(requests), static_cast<void>(posted);
+    return false;
+  }
   // Called when a poll found nothing, `idle_polls` times in a row; may sleep. False when the device is gone.
   virtual bool rest(std::uint32_t idle_polls) = 0;
 

@@ -32,6 +32,7 @@ class LocalLink final : public Link, private SessionPort {
   void linger(std::int64_t) override {}  // whose time it is is not known here
   SharedBytes allocate(std::size_t bytes) override;
   void ring(std::uint32_t queue_pair) override { session_.doorbell(queue_pair); }
+  void ring(std::uint32_t queue_pair, std::uint64_t posted) { session_.doorbell(queue_pair, posted); }
   bool rest(std::uint32_t) override { return true; }
   std::uint32_t create_channel() override;
   void destroy_channel(std::uint32_t channel) override { completions_.erase(channel); }

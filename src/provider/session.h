@@ -44,8 +44,8 @@ class Session final : public fabric::ContextPort {
 
   // Everything but the calls about channels and the opening.
   Reply execute(const Request& request, const RingMemory& memory);
-  // The client rang for this queue pair.
-  void doorbell(std::uint32_t queue_pair);
+  // The client rang for this queue pair, and so many requests were in its ring by then since it was made.
+  void doorbell(std::uint32_t queue_pair, std::uint64_t posted = all_posted);
 
   // A completion queue is armed and holds a completion that makes no event: it came before the arming.
   bool overslept() const;
@@ -57,6 +57,7 @@ class Session final : public fabric::ContextPort {
   std::size_t queue_pairs() const { return queue_pairs_.size(); }
 
  private:
+  static constexpr std::uint64_t all_posted = ~std::uint64_t{0};
   struct Completions;
   struct SharedReceives;
   struct Pair;
@@ -80,7 +81,7 @@ class Session final : public fabric::ContextPort {
   Reply destroy(const Request& request);
   void update_retired(Pair& pair);
   void note_completion(const fabric::Completion& completion);
-  void drain_sends(Pair& pair);
+  void drain_sends(Pair& pair, std::uint64_t posted = all_posted);
   void post(Pair& pair, const std::byte* slot);
   void refuse(Pair& pair, std::uint64_t id);
   void forget_rings(Pair& pair);

@@ -73,21 +73,21 @@ void Session::update_retired(Pair& pair) {
   }
 }
 
-void Session::doorbell(std::uint32_t queue_pair) {
+void Session::doorbell(std::uint32_t queue_pair, std::uint64_t posted) {
   const auto entry = queue_pairs_.find(queue_pair);
   if (entry == queue_pairs_.end()) return;  // destroyed meanwhile
   Pair& pair = *entry->second;
   pair.header().rung.store(0, std::memory_order_seq_cst);
   if (pair.queue_pair->state() == fabric::QpState::err) pair.queue_pair->flush_receives();
-  drain_sends(pair);
+  drain_sends(pair, posted);
   update_retired(pair);
 }
 
-void Session::drain_sends(Pair& pair) {
+void Session::drain_sends(Pair& pair, std::uint64_t posted) {
   const std::uint64_t produced = pair.header().sends.produced.load(std::memory_order_seq_cst);
   // More than there is room for: the client has overwritten its own requests, and waits for itself.
   if (produced - pair.consumed > pair.sends.slots) return;
-  while (pair.consumed != produced) {
+  while (pair.consumed < std::min(produced, posted)) {
     const std::byte* slot = pair.sends.slot(pair.memory.bytes.get(), pair.consumed);
     ++pair.consumed;
     pair.header().sends.consumed.store(pair.consumed, std::memory_order_release);

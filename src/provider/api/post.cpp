@@ -134,7 +134,7 @@ void show_sends(QueuePairObject& object, std::uint64_t count) {
   if (count == 0) return;
   object.sends += count;
   object.header().sends.produced.store(object.sends, std::memory_order_seq_cst);
-  ring(object);
+  if (!object.opened->link->ring_for_list(object.ex.qp_base.qp_num, count, object.sends)) ring(object);
 }
 
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad) {

@@ -115,6 +115,7 @@ Result<SimulationOptions> simulation_of(const ExecOptions& options) {
     if (!duration) return duration.take_error();
     *cost = duration.value();
   }
+  fabric.cost.doorbell_per_post = options.doorbell_per_post;
   fabric.laid_out = std::make_shared<LaidOutFabric>(LaidOutFabric{
       std::move(plan.value().topology), std::move(plan.value().parameters), std::move(plan.value().tables)});
   if (!options.faults.empty()) {

@@ -24,6 +24,9 @@ static void add_costs(CLI::App& app, ExecOptions& options) {
                  "Processor time to post requests to an adapter; 250ns: with what the library itself does "
                  "for a message")
       ->capture_default_str();
+  app.add_flag(
+      "--doorbell-per-post", options.doorbell_per_post,
+      "Each posting takes --post-cost, also while an earlier doorbell of its queue pair is on its way");
   app.add_option("--completion-cost", options.completion_cost,
                  "Processor time to take up a completion; 250ns: with what the library does for it")
       ->capture_default_str();

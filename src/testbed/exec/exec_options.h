@@ -21,7 +21,7 @@ struct ExecOptions {
   std::string trace, json, links_svg;
   std::string stack = "8M";
   bool trace_hash = false, stats = false, label = false, quiet = false, process_per_rank = false;
-  bool areas = false;
+  bool areas = false, doorbell_per_post = false;
   std::vector<std::string> command;
 };
 

@@ -75,8 +75,15 @@ struct VerbsCost {
   // 0: each step is a call like others.
   Nanoseconds queue_pair = 0;
   Nanoseconds registration =
-      1000;                     // of memory, and its end; 0: as with buffers that the registration cache has
-  Nanoseconds post = 80;        // a doorbell
+      1000;               // of memory, and its end; 0: as with buffers that the registration cache has
+  Nanoseconds post = 80;  // a doorbell
+  // Each list of requests has a doorbell of its own, as with real adapters, and comes to the adapter when its
+  // rank's processor has got so far. Else what is posted before an earlier doorbell of the queue pair rings
+  // goes with it, earlier than its processor posts it, and takes no time.
+  bool doorbell_per_post = false;
+  // Then each request after a list's first takes this: an estimate, of 80 instructions of the library and the
+  // adapter's own, of which 1,027 are taken to be 250 ns.
+  Nanoseconds further_request = 20;
   Nanoseconds completion = 60;  // one that is polled
   // An interrupt: from the completion to the first instruction of its handler, and back. Also of a rank that
   // is in a call of MPI, for whom it is of no use.

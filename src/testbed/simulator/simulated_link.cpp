@@ -58,18 +58,32 @@ verbs::SharedBytes SimulatedLink::allocate(std::size_t bytes) {
           bytes};
 }
 
+// For something else than new requests, if each list has a doorbell of its own.
 void SimulatedLink::ring(std::uint32_t queue_pair) {
+  constexpr std::uint64_t none = 0, all = ~none;
   processor_.charge(cost_.post);
+  send_doorbell(queue_pair, cost_.doorbell_per_post ? none : all);
+}
+
+bool SimulatedLink::ring_for_list(std::uint32_t queue_pair, std::uint64_t requests, std::uint64_t posted) {
+  if (!cost_.doorbell_per_post) return false;
+  processor_.charge(cost_.post + static_cast<Nanoseconds>(requests - 1) * cost_.further_request);
+  send_doorbell(queue_pair, posted);
+  return true;
+}
+
+void SimulatedLink::send_doorbell(std::uint32_t queue_pair, std::uint64_t posted) {
   if (idle_doorbells_.empty()) idle_doorbells_.push_back(&doorbells_.emplace_back(*this));
   Doorbell* const doorbell = idle_doorbells_.back();
   idle_doorbells_.pop_back();
   doorbell->queue_pair = queue_pair;
+  doorbell->posted = posted;
   events_.schedule(*doorbell, processor_.local_time());
 }
 
 void SimulatedLink::Doorbell::fire(Nanoseconds) {
   owner_.idle_doorbells_.push_back(this);
-  owner_.link_->ring(queue_pair);
+  owner_.link_->ring(queue_pair, posted);
 }
 
 Result<std::unique_ptr<verbs::Link>> SimulatedPlatform::open(std::uint32_t number) {

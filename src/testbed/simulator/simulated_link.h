@@ -39,6 +39,7 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
   void linger(std::int64_t nanoseconds) override { processor_.charge(nanoseconds); }
   verbs::SharedBytes allocate(std::size_t bytes) override;
   void ring(std::uint32_t queue_pair) override;
+  bool ring_for_list(std::uint32_t queue_pair, std::uint64_t requests, std::uint64_t posted) override;
   bool rest(std::uint32_t) override { return true; }
   std::uint32_t create_channel() override { return link_->create_channel(); }
   void destroy_channel(std::uint32_t channel) override { link_->destroy_channel(channel); }
@@ -52,12 +53,14 @@ class SimulatedLink final : public verbs::Link, private verbs::LocalLink::Listen
 
  private:
   Nanoseconds cost_of(verbs::Call call) const;
+  void send_doorbell(std::uint32_t queue_pair, std::uint64_t posted);
   // A doorbell on its way to the adapter.
   class Doorbell final : public Event {
    public:
     explicit Doorbell(SimulatedLink& owner) : owner_(owner) {}
     void fire(Nanoseconds now) override;
     std::uint32_t queue_pair = 0;
+    std::uint64_t posted = 0;  // requests of the queue pair that it is for, with those before
 
    private:
     SimulatedLink& owner_;
