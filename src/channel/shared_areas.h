@@ -33,6 +33,8 @@ class AreaTime {
   virtual void copied_out(std::int64_t bytes) = 0;
   // So many bytes of each of two operands, none of them in an area, were made one.
   virtual void reduced(std::int64_t bytes) = 0;
+  // So many bytes were copied, and neither place is in an area.
+  virtual void copied(std::int64_t bytes) = 0;
 
  protected:
   ~AreaTime() = default;

@@ -147,6 +147,11 @@ class CollectiveEngine {
     if (time_ != nullptr) [[unlikely]]
       time_->reduced(bytes);
   }
+  // Of data that a rank moves within its memory.
+  void note_copied(std::int64_t bytes) {
+    if (time_ != nullptr) [[unlikely]]
+      time_->copied(bytes);
+  }
   AreaPool& area_pool() { return area_pool_; }
   int place_of(ProcessIndex process) const { return areas_->place_of(process); }
   NodeLanes& lanes_of(NodeTeam& team);

@@ -285,6 +285,12 @@ std::byte* Operation::scratch_elements(std::int64_t count, const Datatype& type)
   return memory - type.true_lower_bound;
 }
 
+void Operation::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes == 0) return;
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  engine_.note_copied(bytes);
+}
+
 void Operation::fail(Error error) {
   if (error_ == nullptr) error_ = std::make_unique<Error>(std::move(error));
 }

@@ -123,6 +123,9 @@ class Operation final : public Request {
   // Memory for `count` elements of a datatype, shifted so that its lower bound may be negative.
   std::byte* scratch_elements(std::int64_t count, const Datatype& type);
 
+  // What algorithms move within this rank's memory. Nothing for no bytes.
+  void copy(std::byte* to, const std::byte* from, std::int64_t bytes);
+
   // Keeps the first error as the operation's result. Messages continue, so that other ranks do not hang.
   void fail(Error error);
   bool failed() const { return static_cast<bool>(error_); }

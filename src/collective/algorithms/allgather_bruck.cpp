@@ -16,7 +16,7 @@ Task allgather_bruck(Operation& operation) {
   ends[0] = 0;
   for (int i = 0; i < ranks; ++i) ends[i + 1] = ends[i] + blocks.bytes((rank + i) % ranks);
   std::byte* run = operation.scratch(ends[ranks]);
-  if (ends[1] > 0) std::memcpy(run, blocks.at(rank), static_cast<std::size_t>(ends[1]));
+  operation.copy(run, blocks.at(rank), ends[1]);
 
   for (int held = 1; held < ranks; held *= 2) {
     const int wanted = std::min(held, ranks - held);
@@ -26,8 +26,7 @@ Task allgather_bruck(Operation& operation) {
   }
   for (int i = 1; i < ranks; ++i) {
     const int r = (rank + i) % ranks;
-    if (blocks.bytes(r) > 0)
-      std::memcpy(blocks.at(r), run + ends[i], static_cast<std::size_t>(blocks.bytes(r)));
+    operation.copy(blocks.at(r), run + ends[i], blocks.bytes(r));
   }
 }
 

@@ -62,9 +62,7 @@ Task allgather_two_level(Operation& operation) {
       const int from = nodes.mine[static_cast<std::size_t>(i)];
       operation.receive(i, packed.base + packed.starts[from], blocks.bytes(from));
     }
-    if (copied && blocks.bytes(rank) > 0)
-      std::memcpy(packed.base + packed.starts[rank], blocks.at(rank),
-                  static_cast<std::size_t>(blocks.bytes(rank)));
+    if (copied) operation.copy(packed.base + packed.starts[rank], blocks.at(rank), blocks.bytes(rank));
   } else {
     operation.send(0, blocks.at(rank), blocks.bytes(rank));
   }
@@ -84,8 +82,7 @@ Task allgather_two_level(Operation& operation) {
   operation.plan.receive = blocks;
   operation.plan.root = root;
   for (int r = 0; copied && r < ranks; ++r)
-    if (r != rank && blocks.bytes(r) > 0)
-      std::memcpy(blocks.at(r), packed.base + packed.starts[r], static_cast<std::size_t>(blocks.bytes(r)));
+    if (r != rank) operation.copy(blocks.at(r), packed.base + packed.starts[r], blocks.bytes(r));
   operation.among_all();
 }
 

@@ -11,10 +11,9 @@ Task alltoall_bruck(Operation& operation) {
   const int ranks = operation.size();
   const int rank = operation.rank();
   const std::int64_t block = plan.receive.size;
-  const auto bytes = static_cast<std::size_t>(block);
   // moving[i]: the block that has still `i` ranks to go at first; later the one that came from rank - i.
   std::byte* moving = operation.scratch(ranks * block);
-  for (int i = 1; i < ranks; ++i) std::memcpy(moving + i * block, plan.send.at((rank + i) % ranks), bytes);
+  for (int i = 1; i < ranks; ++i) operation.copy(moving + i * block, plan.send.at((rank + i) % ranks), block);
   std::byte* out = operation.scratch((ranks / 2 + 1) * block);
   std::byte* in = operation.scratch((ranks / 2 + 1) * block);
 
@@ -22,7 +21,7 @@ Task alltoall_bruck(Operation& operation) {
     std::int64_t packed = 0;
     for (int i = distance; i < ranks; ++i) {
       if ((i & distance) == 0) continue;
-      std::memcpy(out + packed, moving + i * block, bytes);
+      operation.copy(out + packed, moving + i * block, block);
       packed += block;
     }
     operation.receive((rank - distance + ranks) % ranks, in, packed);
@@ -31,12 +30,12 @@ Task alltoall_bruck(Operation& operation) {
     packed = 0;
     for (int i = distance; i < ranks; ++i) {
       if ((i & distance) == 0) continue;
-      std::memcpy(moving + i * block, in + packed, bytes);
+      operation.copy(moving + i * block, in + packed, block);
       packed += block;
     }
   }
   for (int i = 1; i < ranks; ++i) {
-    std::memcpy(plan.receive.at((rank - i + ranks) % ranks), moving + i * block, bytes);
+    operation.copy(plan.receive.at((rank - i + ranks) % ranks), moving + i * block, block);
   }
 }
 

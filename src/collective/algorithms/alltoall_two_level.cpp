@@ -37,7 +37,7 @@ ForCarriers pack_for_carriers(Operation& operation) {
     for (int n = 0; n < nodes.nodes(); ++n) {
       if (j == nodes.place && n == nodes.own_node) outgoing.here = at - offsets[j];
       for (int q = j; q < nodes.size_of(n); q += neighbors, at += block)
-        copy_bytes(out + at, given.at(nodes.member(n, q)), block);
+        operation.copy(out + at, given.at(nodes.member(n, q)), block);
     }
     sizes[j] = at - offsets[j];
   }
@@ -55,7 +55,7 @@ Task exchange_between_equal(Operation& operation, const std::byte* in, std::byte
   std::byte* const out = operation.scratch(operation.size() * block);
   for (int n = 0; n < count; ++n)
     for (int i = 0; i < neighbors; ++i)
-      copy_bytes(out + (n * neighbors + i) * block, in + (i * count + n) * block, block);
+      operation.copy(out + (n * neighbors + i) * block, in + (i * count + n) * block, block);
   among_column(operation);
   operation.plan.send = Blocks{out, neighbors * block};
   operation.plan.receive = Blocks{arrived, neighbors * block};
@@ -93,7 +93,7 @@ Task exchange_between_unequal(Operation& operation, const std::byte* in, std::in
       for (std::int64_t k = starts[to]; k < starts[to + 1]; ++k) {
         std::byte* const message = out + k * neighbors * block;
         for (int i = 0; i < neighbors; ++i)
-          copy_bytes(message + i * block, in + i * stride + k * block, block);
+          operation.copy(message + i * block, in + i * stride + k * block, block);
         const int place = nodes.place + static_cast<int>(k - starts[to]) * neighbors;
         operation.send(nodes.member(to, place), message, neighbors * block);
       }
@@ -114,7 +114,7 @@ Task alltoall_two_level(Operation& operation) {
   const ForCarriers outgoing = pack_for_carriers(operation);
 
   std::byte* const in = operation.scratch(neighbors * outgoing.own);
-  copy_bytes(in + nodes.place * outgoing.own, outgoing.blocks.at(nodes.place), outgoing.own);
+  operation.copy(in + nodes.place * outgoing.own, outgoing.blocks.at(nodes.place), outgoing.own);
   if (neighbors > 1) {
     among_node(operation);
     operation.plan.send = outgoing.blocks;
@@ -134,12 +134,13 @@ Task alltoall_two_level(Operation& operation) {
   operation.plan.receive = result;
   for (int i = 0; i < neighbors; ++i)
     if (i != nodes.place)
-      copy_bytes(result.at(nodes.member(nodes.own_node, i)), in + i * outgoing.own + outgoing.here, block);
+      operation.copy(result.at(nodes.member(nodes.own_node, i)), in + i * outgoing.own + outgoing.here,
+                     block);
   if (nodes.in_order) co_return;
   for (int i = 0; i < ranks; ++i) {
     const int r = nodes.by_node[static_cast<std::size_t>(i)];
     if (nodes.node_of[static_cast<std::size_t>(r)] != nodes.own_node)
-      copy_bytes(result.at(r), arrived + i * block, block);
+      operation.copy(result.at(r), arrived + i * block, block);
   }
 }
 

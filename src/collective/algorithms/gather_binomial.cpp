@@ -29,7 +29,7 @@ Task gather_binomial(Operation& operation) {
     collected = plan.send.base;
   } else {
     collected = operation.scratch(tree.bytes(relative, held));
-    if (!at_root) std::memcpy(collected, plan.send.base, static_cast<std::size_t>(tree.bytes(relative, 1)));
+    if (!at_root) operation.copy(collected, plan.send.base, tree.bytes(relative, 1));
   }
 
   for (int distance = 1; distance < subtree; distance *= 2) {
@@ -46,7 +46,7 @@ Task gather_binomial(Operation& operation) {
     std::byte* from = collected + tree.bytes(0, 1);
     for (int i = 1; i < ranks; ++i) {
       const std::int64_t bytes = tree.bytes(i, 1);
-      std::memcpy(plan.receive.at((plan.root + i) % ranks), from, static_cast<std::size_t>(bytes));
+      operation.copy(plan.receive.at((plan.root + i) % ranks), from, bytes);
       from += bytes;
     }
   }

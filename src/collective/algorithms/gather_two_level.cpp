@@ -26,7 +26,7 @@ Task gather_two_level(Operation& operation) {
   } else if (leads) {
     by_node = node_blocks(operation, nullptr, block);
     blocks = neighbors > 1 ? operation.scratch(neighbors * block) : own.base;
-    if (neighbors > 1) copy_bytes(blocks + nodes.place * block, own.base, block);
+    if (neighbors > 1) operation.copy(blocks + nodes.place * block, own.base, block);
   }
   among_node(operation);
   operation.plan.root = place_of_leader(operation, leaders);
@@ -46,7 +46,7 @@ Task gather_two_level(Operation& operation) {
   if (!at_root || nodes.in_order) co_return;
   for (int i = 0; i < operation.size(); ++i) {
     const int r = nodes.by_node[static_cast<std::size_t>(i)];
-    if (r != root) copy_bytes(result.at(r), by_node.base + i * block, block);
+    if (r != root) operation.copy(result.at(r), by_node.base + i * block, block);
   }
 }
 

@@ -3,6 +3,7 @@
 // carries. Then the nodes' sums go straight to where they belong. Between nodes that is as many times less
 // data as nodes have ranks.
 #include "collective/algorithms/two_level.h"
+#include "collective/engine.h"
 
 namespace hawser::algorithms {
 
@@ -26,6 +27,7 @@ Operands in_order_of_carriers(Operation& operation, std::int64_t* parts, std::in
         const int r = nodes.member(n, q);
         const std::int64_t count = given.starts[r + 1] - given.starts[r];
         copy_elements(operation, given.element(given.starts[r]), carried.element(at), count);
+        operation.engine().note_copied(count * given.type->size);
         at += count;
       }
     }

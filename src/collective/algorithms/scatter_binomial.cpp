@@ -30,7 +30,7 @@ Task scatter_binomial(Operation& operation) {
     std::byte* to = blocks + tree.bytes(0, 1);
     for (int i = 1; i < ranks; ++i) {
       const std::int64_t bytes = tree.bytes(i, 1);
-      std::memcpy(to, plan.send.at((plan.root + i) % ranks), static_cast<std::size_t>(bytes));
+      operation.copy(to, plan.send.at((plan.root + i) % ranks), bytes);
       to += bytes;
     }
   }
@@ -46,8 +46,7 @@ Task scatter_binomial(Operation& operation) {
     operation.send(to, blocks + tree.bytes(relative, distance), bytes);
     if (bytes > most_at_once(operation, to)) co_await operation.arrived();
   }
-  if (!at_root && held > 1)
-    std::memcpy(plan.receive.base, blocks, static_cast<std::size_t>(tree.bytes(relative, 1)));
+  if (!at_root && held > 1) operation.copy(plan.receive.base, blocks, tree.bytes(relative, 1));
   co_await operation.arrived();
 }
 

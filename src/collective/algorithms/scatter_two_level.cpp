@@ -24,7 +24,7 @@ Task scatter_two_level(Operation& operation) {
     blocks = by_node.at(nodes.own_node);
     for (int i = 0; i < operation.size() && !nodes.in_order; ++i) {
       const int r = nodes.by_node[static_cast<std::size_t>(i)];
-      if (r != root) copy_bytes(by_node.base + i * block, given.at(r), block);
+      if (r != root) operation.copy(by_node.base + i * block, given.at(r), block);
     }
   } else if (leads) {
     by_node = node_blocks(operation, nullptr, block);
@@ -36,7 +36,7 @@ Task scatter_two_level(Operation& operation) {
     operation.plan.send = by_node;
     operation.plan.receive = Blocks{blocks, neighbors * block};
     co_await best_between(operation, Collective::scatter, nodes.most * block);
-    if (!at_root && neighbors > 1) copy_bytes(own.base, blocks + nodes.place * block, block);
+    if (!at_root && neighbors > 1) operation.copy(own.base, blocks + nodes.place * block, block);
   }
   among_node(operation);
   operation.plan.root = place_of_leader(operation, leaders);

@@ -48,8 +48,4 @@ Blocks node_blocks(Operation& operation, std::byte* base, std::int64_t block);
 // Among the ranks that have this process's place on their nodes; all nodes have the same number of ranks.
 void among_column(Operation& operation);
 
-inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
-}
-
 }  // namespace hawser::algorithms

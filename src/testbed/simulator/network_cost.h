@@ -50,6 +50,8 @@ struct MessageCopies {
   std::int64_t out = 50;      // by its receiver, once a piece is there
   std::int64_t fetched = 62;  // by the receiver of an exposed message
   std::int64_t reduced = 80;
+  std::int64_t within = 60;   // by a collective algorithm, within its rank's memory
+  Nanoseconds begun = 3;      // for each of these
   std::int64_t piece = 8192;  // bytes
 
   static Nanoseconds time(std::int64_t bytes, std::int64_t picoseconds) { return bytes * picoseconds / 1000; }

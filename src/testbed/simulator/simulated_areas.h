@@ -67,6 +67,9 @@ class SimulatedAreas final : public SharedAreas, private AreaTime {
   void reduced(std::int64_t bytes) override {
     processor_.charge(MessageCopies::time(bytes, cost_.messages.reduced));
   }
+  void copied(std::int64_t bytes) override {
+    processor_.charge(cost_.messages.begun + MessageCopies::time(bytes, cost_.messages.within));
+  }
 
   AreaMemory& memory_;
   SimulatedProcessor& processor_;
