@@ -66,7 +66,7 @@ def run(arguments):
         program = compiled(build, [HERE / "collectives.c"], folder)
         for layout in arguments.layouts:
             nodes, each = (int(number) for number in layout.split("x"))
-            for operation in arguments.operations or (THROUGH_AREAS if arguments.areas else ALGORITHMS):
+            for operation in arguments.operations or ([*THROUGH_AREAS, "gather", "scatter"] if arguments.areas else ALGORITHMS):
                 for way in arguments.ways or ["default", *ALGORITHMS[operation]]:
                     if way not in ["default", "before", *ALGORITHMS[operation]]:
                         continue
@@ -74,7 +74,7 @@ def run(arguments):
                     variables = {"HAWSER_COLLECTIVE_ALGORITHM": f"{operation}={way}"} if forced else {}
                     text = checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(nodes * each), "--ppn", str(each), *FABRIC,
                                     *(["--areas"] if arguments.areas else []), "--rate", arguments.rate,
-                                    program, operation, "8", str(MOST), str(arguments.room or ROOM.get(layout, MOST)), "3"], variables)
+                                    program, operation, "8", str(MOST), str(arguments.room or ROOM.get(layout, MOST)), "9"], variables)
                     cells = load(arguments.output)
                     for line in text.splitlines():
                         _, size, microseconds = line.split()

@@ -40,9 +40,11 @@ Shape shape_of(const Operation& operation) {
       break;
     case Collective::gather:
       shape.bytes = operation.rank() == plan.root ? plan.receive.size : plan.send.size;
+      shape.root_first = plan.root == 0;
       break;
     case Collective::scatter:
       shape.bytes = operation.rank() == plan.root ? plan.send.size : plan.receive.size;
+      shape.root_first = plan.root == 0;
       break;
     case Collective::allgather:
     case Collective::alltoall:

@@ -22,6 +22,8 @@ struct Shape {
   int nodes = 1;
   int most_on_node = 1;
   bool nodes_in_order = true;  // the ranks of every node follow each other
+  // Gather, scatter: the root is rank 0, so a tree that has its root there needs no other order of blocks.
+  bool root_first = true;
   // The node's part goes through areas, on each node that has several ranks (node_team.h).
   bool teams = false;
   // Of an operation in the background: its parts may, where that is clearly cheaper (areas_of_node).

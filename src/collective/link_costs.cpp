@@ -97,6 +97,16 @@ double others(S s) { return s.ranks - 1; }
 int positions(S s) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(s.ranks))); }
 bool folded(S s) { return positions(s) != s.ranks; }
 
+// Steps of a ring. What is asked for is asked while the rank serves its other neighbour: the answers cost its
+// processor time, and to another switch they wait behind a packet.
+constexpr double both_neighbors = 450;
+double around_ring(S s, M c, double steps, double bytes) {
+  const double step = shift(s, c, 1, bytes);
+  if (s.nodes == 1 || bytes <= c.between_packet) return steps * step;
+  return steps *
+         (step + both_neighbors + (several_switches(s, c) ? c.between_packet * c.between_per_byte : 0));
+}
+
 // Partners at each of the distances 1, 2, 4 ... exchange as much.
 double doubling(S s, M c, double bytes) {
   double cost = 0;
@@ -128,6 +138,11 @@ double blocks_down_tree(S s, M c, double block) {
   for (int distance = 1; distance < s.ranks; distance *= 2)
     cost += in_tree(s, c, distance).step(std::min(distance, s.ranks - distance) * block);
   return cost;
+}
+
+// The first message that the root of a tree sends crosses to another switch while it sends the others.
+double crosses_first(S s, M c, double bytes) {
+  return several_switches(s, c) && bytes <= c.between_packet ? 0.8 * c.between_switches : 0;
 }
 
 // Each position has the sum of its part of `bytes`; then all parts go up a tree, where senders become fewer.
@@ -162,11 +177,18 @@ Shape across(S s, double bytes, int sharing) {
 double all_at_once(S s, M c, double m) {
   const Way way = far(c, s.most_on_node, several_switches(s, c));
   const double close = near(c).at_once(1.5 * near_others(s), m);
-  const double link = (m > way.packet && s.nodes > 2 ? 2 : 1.1) * m * way.per_byte,
-               message = 2.2 * way.message;
+  const double link = (m > way.packet && s.nodes > 2 ? 2 : 1.1) * m * way.per_byte;
+  const double message = (node_each(s) && m <= way.packet ? 1.7 : 2.2) * way.message;
   const double each =
       m > way.packet ? message + std::max(0.4 * way.rendezvous, link) : std::max(message, link);
   return way.waits(m) + std::max(close, far_others(s) * each);
+}
+
+// Ranks in a tree copy their own block. A root that is not rank 0 has the others' blocks in another order
+// than its tree.
+double in_other_order(S s, M c) {
+  const int blocks = s.root_first ? 1 : s.ranks;
+  return copies(c, blocks, blocks * bytes(s));
 }
 
 // A leader hands nothing on before it has all of its node's.
@@ -183,16 +205,27 @@ double team_broadcast(M c, double m) {
 double team_arrives(S s, M c) { return c.area_step + s.most_on_node * c.area_line / 2; }
 double team_reduce(S s, M c, double m) { return team_arrives(s, c) + s.most_on_node * m * c.area_per_byte; }
 
+// A link's time for messages of several ranks. Its rails get unequal shares, by a message at the end; and
+// short ones more unequal ones, if each of their senders takes a rail without knowing of the others.
+double over_rails(M c, const Way& way, double count, double bytes, bool one_sender) {
+  const bool several = c.between_short_per_byte > c.between_per_byte, asked = bytes > way.packet;
+  const double uneven = !several ? 1 : asked || one_sender ? 1.03 : 1.2;
+  const double one_rail = std::max(c.between_short_per_byte - c.between_per_byte, 0.0);
+  const double last = asked ? std::min(bytes, c.between_packet) * one_rail : 0;
+  return count * bytes * way.per_byte * uneven + last;
+}
+
 // A root receives from every rank. Its processor and its link work at the same time, and so do its node and
 // the link; what it must ask for takes its processor longer.
 constexpr double asked_messages = 3.2;  // so many others
 double all_to_root(S s, M c, double m) {
   if (s.nodes == 1) return near(c).waits(m) - c.message + near(c).at_once(near_others(s), m);
   const Way way = far(c, 1, several_switches(s, c));
-  const double link = m * way.per_byte;
-  const double each = m > way.packet ? std::max(asked_messages * way.message, way.message + link)
-                                     : std::max(way.message, link);
-  return way.waits(m) - way.message + std::max(near(c).at_once(near_others(s), m), far_others(s) * each);
+  const double count = far_others(s), link = over_rails(c, way, count, m, false);
+  const double all = m > way.packet
+                         ? std::max(count * asked_messages * way.message, count * way.message + link)
+                         : std::max(count * way.message, link);
+  return way.waits(m) - way.message + std::max(near(c).at_once(near_others(s), m), all);
 }
 // To send a message takes less time than to receive one, and those who get it ask for it at the same time.
 // All are sent before the first is copied.
@@ -205,10 +238,10 @@ double root_to_all(S s, M given, double m) {
   const TransferCosts c = of_sends(given);
   if (s.nodes == 1) return all_to_root(s, c, m);
   const Way way = far(c, 1, several_switches(s, c));
-  const double link = m * way.per_byte;
-  const double each = std::max((m > way.packet ? asked_messages : 1) * way.message, link);
+  const double count = far_others(s);
   const double close = near(c).at_once(near_others(s), m);
-  const double both = far_others(s) * each;
+  const double both = std::max((m > way.packet ? asked_messages : 1) * count * way.message,
+                               over_rails(c, way, count, m, true));
   return way.waits(m) - way.message + (m > way.packet ? std::max(close, both) : close + both);
 }
 
@@ -289,7 +322,7 @@ double barrier_two_level(S s, M c) {
   return node + barrier_dissemination(across(s, 0, 1), c);
 }
 
-double broadcast_binomial(S s, M c) { return down_tree(s, c, bytes(s)); }
+double broadcast_binomial(S s, M c) { return down_tree(s, c, bytes(s)) - crosses_first(s, c, bytes(s)); }
 // A leader with an area comes to its node's part when all that it sends has gone.
 double broadcast_linear(S s, M c) {
   const double node_waits = node_each(s) && s.teams ? others(s) * of_sends(c).between_message : 0;
@@ -297,7 +330,7 @@ double broadcast_linear(S s, M c) {
 }
 double broadcast_scatter_allgather(S s, M c) {
   const double piece = bytes(s) / s.ranks;
-  return blocks_down_tree(s, c, piece) + others(s) * shift(s, c, 1, piece);
+  return blocks_down_tree(s, c, piece) + around_ring(s, c, others(s), piece);
 }
 double broadcast_two_level(S s, M c) {
   Shape node = s;
@@ -321,14 +354,15 @@ double gather_linear(S s, M c) { return all_to_root(s, c, bytes(s)); }
 // Whoever has several children between nodes receives from one after the other.
 double gather_binomial(S s, M c) {
   const double children = s.nodes > 1 ? std::log2(s.nodes) * c.between_message : 0;
-  return blocks_down_tree(s, c, bytes(s)) + children + copies(c, 0, s.ranks * bytes(s));
+  return blocks_down_tree(s, c, bytes(s)) + children + in_other_order(s, c);
 }
 
 double gather_two_level(S s, M c) { return of_levels(s, c, cheapest_gather) + handing_on; }
 
 double scatter_linear(S s, M c) { return root_to_all(s, c, bytes(s)); }
 double scatter_binomial(S s, M c) {
-  return blocks_down_tree(s, c, bytes(s)) + copies(c, 0, s.ranks * bytes(s));
+  return blocks_down_tree(s, c, bytes(s)) - crosses_first(s, c, s.ranks * bytes(s) / 2) +
+         in_other_order(s, c);
 }
 double scatter_two_level(S s, M c) { return of_levels(s, c, cheapest_scatter); }
 
@@ -344,7 +378,7 @@ double allgather_bruck(S s, M c) {
     cost += shift(s, c, distance, std::min(distance, s.ranks - distance) * bytes(s));
   return cost;
 }
-double allgather_ring(S s, M c) { return others(s) * shift(s, c, 1, bytes(s)); }
+double allgather_ring(S s, M c) { return around_ring(s, c, others(s), bytes(s)); }
 double allgather_linear(S s, M c) {
   const double m = bytes(s);
   const Way close = near(c);
@@ -422,7 +456,7 @@ double allreduce_rabenseifner(S s, M c) {
   return scattered_sums(s, c, m) + halving(s, c, m) + fold(s, c, m);
 }
 double allreduce_ring(S s, M c) {
-  return 2 * others(s) * shift(s, c, 1, bytes(s) / s.ranks) +
+  return around_ring(s, c, 2 * others(s), bytes(s) / s.ranks) +
          bytes(s) * others(s) / s.ranks * c.reduce_per_byte;
 }
 double allreduce_two_level(S s, M c) {
