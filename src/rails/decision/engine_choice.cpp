@@ -18,6 +18,10 @@ constexpr int engine_trial_samples = 2;
 constexpr std::uint8_t slow_samples = 2, tries_at_once = 4;
 // Where more did not help before, so many samples have to be about as good as the best, as an engine's are.
 constexpr std::uint8_t alike_samples = 2;
+// Where it may be the path, if it is slow.
+constexpr std::uint8_t samples_of_steady = 6;
+// Flows that meet measure up to so much more than their share.
+constexpr double margin_of_share = 1.08;
 // On so many peers' paths others are not all in the way to the same degree.
 constexpr std::uint8_t several_peers = 4;
 // Of the weight of the samples before, what is left when one more comes.
@@ -32,12 +36,15 @@ constexpr int likely_engines = 4;
 void EngineHints::add(std::size_t level, double rate, std::uint8_t& counted) {
   Level& tries = tries_[level];
   if (rate > reached_[level] / as_good) {
-    tries.alike = tries.peers = 1;
+    tries.alike = tries.peers = tries.in_row = 1;
     counted = ++tries.best;
   } else if (rate >= as_good * reached_[level]) {
     tries.alike = std::min<std::uint8_t>(tries.alike + 1, alike_samples);
+    tries.in_row = std::min<std::uint8_t>(tries.in_row + 1, samples_of_steady);
     if (std::exchange(counted, tries.best) != tries.best)
       tries.peers = std::min<std::uint8_t>(tries.peers + 1, several_peers);
+  } else {
+    tries.in_row = 0;
   }
   reached_[level] = std::max(rate, reached_[level] * best_keep);
   if (tries.since < tries.rest) ++tries.since;
@@ -67,6 +74,8 @@ bool EngineHints::may_try_more(std::size_t level, double rate, std::uint8_t& rou
   tries.since = 0;
   return true;
 }
+
+bool EngineHints::steady(std::size_t level) const { return tries_[level].in_row == samples_of_steady; }
 
 bool EngineHints::look_slow(std::size_t level, double rate) const {
   const Level& tries = tries_[level];
@@ -115,6 +124,12 @@ bool EngineChoice::on_sample(int engines, double rate, EngineHints& hints) {
   return false;
 }
 
+// So many connections beside one of another flow, or of several.
+bool EngineChoice::may_share_a_link(double rate) const {
+  const double engines = count(level_);
+  return doubts_ == Doubts::of_path && rate <= margin_of_share * engines / (engines + 1);
+}
+
 // An engine that is as slow as if there were more of them than there may be is not to blame.
 void EngineChoice::consider(double rate, EngineHints& hints) {
   const double enough = hints.enough();
@@ -122,7 +137,8 @@ void EngineChoice::consider(double rate, EngineHints& hints) {
   const double fewer = level_ > 0 ? hints.reached(level_ - 1u) : 0;
   const bool doubtful =
       doubts_ == Doubts::of_gain && level_ > 0 && (fewer == 0 || rate < clearly_faster * fewer);
-  if (level_ < most_level_ && rate < enough && plausible && !doubtful &&
+  const bool unclear = may_share_a_link(rate) && !hints.steady(level_);
+  if (level_ < most_level_ && rate < enough && plausible && !doubtful && !unclear &&
       hints.may_try_more(level_, rate, round_))
     trial_ = static_cast<std::uint8_t>(level_ + 1);
   else if (level_ > 0 && (rate >= enough || doubtful) && hints.may_try_fewer())

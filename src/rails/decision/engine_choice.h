@@ -6,6 +6,9 @@
 // - Who reaches less, twice in a row, tries twice as many queue pairs on the same path. They are taken if
 //   they are clearly better than one of this port ever was. A path that is slow by itself is not faster for
 //   two of them. One that is crowded is, but less so than two engines would be.
+// - Where there are other paths, half of the port or less looks like a flow that shares a link. Then more
+//   engines are tried only after several samples in a row that are alike, as an engine's are: a trial takes
+//   as long as several messages, and no path is left meanwhile.
 // - What one peer finds is so for the whole port (EngineHints). It is asked again when one queue pair reaches
 //   more than when it was asked last, for then a path was in the way; else rarely.
 //
@@ -35,6 +38,8 @@ class EngineHints {
   void add(std::size_t level, double rate, std::uint8_t& counted);
   // What its peers begin with.
   std::size_t level() const { return level_; }
+  // Whether the latest samples were all about as good as the best, as an engine's are.
+  bool steady(std::size_t level) const;
   // The best of the latest samples.
   double reached(std::size_t level) const { return reached_[level]; }
   bool sampled() const {
@@ -58,6 +63,7 @@ class EngineHints {
     std::uint16_t rest = 16;  // and how many until the next try
     std::uint8_t slow = 0;    // samples in a row
     std::uint8_t alike = 0;   // samples about as good as the best
+    std::uint8_t in_row = 0;  // of these, the latest, with none between them that was not
     std::uint8_t trying = 0;  // peers in this round of tries
     std::uint8_t round = 0;
     std::uint8_t best = 0;   // counts the best ones
@@ -107,6 +113,7 @@ class EngineChoice {
   std::size_t level_of(int engines) const;
   bool take_up(std::size_t level);
   void consider(double rate, EngineHints& hints);
+  bool may_share_a_link(double rate) const;
   double least_gain(double best) const;
   bool judge_trial(double rate, EngineHints& hints);
 

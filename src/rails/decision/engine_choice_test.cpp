@@ -115,6 +115,27 @@ TEST(EngineChoice, ALargerShareOfACrowdedPathIsNoEngine) {
   EXPECT_EQ(taken(0.85, 0.99), 2);
 }
 
+// A trial would keep messages on the path, and they had better leave it.
+TEST(EngineChoice, TriesNoEnginesOnAPathThatIsCrowded) {
+  EngineHints hints;
+  EngineChoice choice(2, EngineChoice::Doubts::of_path);
+  for (const double rate : {0.36, 0.39, 0.5, 0.53, 0.4, 0.51, 0.33, 0.5, 0.52, 0.25}) {
+    sample(choice, hints, 1, [rate](int) { return rate; });
+    ASSERT_FALSE(choice.trying()) << rate;
+  }
+  sample(choice, hints, 2, [](int) { return 0.6; });
+  EXPECT_TRUE(choice.trying()) << "more than of two flows that meet";
+}
+
+TEST(EngineChoice, TriesMoreWhereASlowOneIsSteady) {
+  EngineHints hints;
+  EngineChoice choice(2, EngineChoice::Doubts::of_path);
+  sample(choice, hints, 5, [](int) { return 0.45; });
+  EXPECT_FALSE(choice.trying());
+  sample(choice, hints, 1, [](int) { return 0.45; });
+  EXPECT_TRUE(choice.trying());
+}
+
 TEST(EngineChoice, GoesOnToFour) {
   EngineHints hints;
   EngineChoice choice(4);

@@ -157,7 +157,7 @@ TEST(PathSpreadOnDemand, UsesOneEngineBesideAnotherProcess) {
 TEST(PathSpreadOnDemand, LooksForAPathWhileEnginesAreMade) {
   SpreadHints hints;
   Sender sender = on_demand(2, 2, hints);
-  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
+  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.56 : 1.0; };
   sender.send(2, rate);
   const ConnectionSet engine = sender.spread.wanted();
   EXPECT_EQ(engine, PathSpread::connection(0, 1, 2));
@@ -165,6 +165,21 @@ TEST(PathSpreadOnDemand, LooksForAPathWhileEnginesAreMade) {
   EXPECT_EQ(sender.spread.wanted(), engine | PathSpread::connection(1, 0, 2));
   sender.spread.on_open(1, 0);
   EXPECT_EQ(sender.spread.path(), 1);
+  sender.send(100, rate);
+  EXPECT_EQ(sender.spread.path(), 1);
+  EXPECT_EQ(sender.spread.engines(), 1);
+}
+
+// Two flows that meet have half of a link each, which is not the engine's doing.
+TEST(PathSpreadOnDemand, LeavesAPathThatItSharesBeforeMoreEnginesAreTried) {
+  SpreadHints hints;
+  Sender sender = on_demand(2, 2, hints);
+  const auto rate = [](const PathSpread& spread) { return spread.path() == 0 ? 0.5 : 1.0; };
+  sender.send(2, rate);
+  EXPECT_EQ(sender.spread.wanted(), 0u);
+  sender.send(1, rate);
+  EXPECT_EQ(sender.spread.wanted(), PathSpread::connection(1, 0, 2));
+  sender.spread.on_open(1, 0);
   sender.send(100, rate);
   EXPECT_EQ(sender.spread.path(), 1);
   EXPECT_EQ(sender.spread.engines(), 1);
