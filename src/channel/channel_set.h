@@ -14,10 +14,11 @@ namespace hawser {
 
 class SharedMemoryChannel;
 
-// What a node's links reach, in bytes per second; 0: not known.
+// What a node's links reach, in bytes per second, and what they send at once; 0: not known.
 struct LinkRates {
   std::int64_t together = 0;
-  std::int64_t one = 0;  // a message that is not divided
+  std::int64_t one = 0;     // a message that is not divided
+  std::int64_t packet = 0;  // bytes of the longest message that is sent before its receiver asks for it
 };
 
 class ChannelSet {

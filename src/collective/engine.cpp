@@ -140,6 +140,7 @@ void CollectiveEngine::use_link_rates(const LinkRates& rates) {
   TransferCosts model;
   model.between_per_byte = 1e9 / static_cast<double>(rates.together);
   model.between_short_per_byte = 1e9 / static_cast<double>(rates.one);
+  if (rates.packet > 0) model.between_packet = static_cast<double>(rates.packet);
   choice_.set_model(model);
 }
 

@@ -148,6 +148,7 @@ Result<> MachineChannels::choose_network(const JobPlace& place, AddressExchange&
     (rails ? by_rails : by_sockets) = true;
   }
   if (!by_rails) rails_.reset();
+  if (rails_ != nullptr) rails_->attendance().use_rates(agreement_.link_rates());
   if (!by_sockets) sockets_.reset();
   // Everyone is watched by the one before it that it shares no better network with.
   for (ProcessIndex i = 1; by_sockets && i < place.size; ++i) {

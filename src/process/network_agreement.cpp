@@ -47,35 +47,37 @@ std::uint8_t network_bits(const std::vector<std::unique_ptr<rdma::Device>>& devi
 }
 
 Result<> NetworkAgreement::offer(AddressExchange& exchange, const NetworkOffer& offer) {
-  return exchange.put(offer_key,
-                      fmt::format("{}{}/{}/{}/{}", static_cast<char>(first_digit + offer.bits),
-                                  offer.rates.together, offer.rates.one, offer.table, offer.area_bytes));
+  return exchange.put(offer_key, fmt::format("{}{}/{}/{}/{}/{}", static_cast<char>(first_digit + offer.bits),
+                                             offer.rates.together, offer.rates.one, offer.rates.packet,
+                                             offer.table, offer.area_bytes));
 }
 
 // What all offer: the bits of each, a space, the least rates and the smallest areas.
 Result<> NetworkAgreement::collect(AddressExchange& exchange, std::int32_t rank, std::int32_t size) {
   if (rank != 0) return {};
   std::string all;
-  LinkRates least{INT64_MAX, INT64_MAX};
+  LinkRates least{INT64_MAX, INT64_MAX, INT64_MAX};
   std::int64_t table_of_all = 0, least_area = NetworkOffer::alone_on_node;
   for (std::int32_t each = 0; each < size; ++each) {
     auto offered = exchange.get(each, offer_key);
     if (!offered) return offered.take_error();
     const std::string_view text = offered.value();
-    std::array<std::int64_t, 4> numbers{};
+    std::array<std::int64_t, 5> numbers{};
     if (!read_numbers(text.substr(std::min<std::size_t>(text.size(), 1)), numbers))
       return failure(ErrorClass::other, "the launcher returned a malformed network of process {}", each);
-    const auto [together, one, table, area_bytes] = numbers;
+    const auto [together, one, packet, table, area_bytes] = numbers;
     if (each == 0) table_of_all = table;
     if (table != table_of_all)
       return failure(
           ErrorClass::arg,
           "HAWSER_COLLECTIVE_TABLE: process {} reads another table than process 0; give all the same", each);
     all += text.front();
-    least = {std::min(least.together, together), std::min(least.one, one)};
+    least = {std::min(least.together, together), std::min(least.one, one),
+             packet > 0 ? std::min(least.packet, packet) : least.packet};
     least_area = std::min(least_area, area_bytes);
   }
-  return exchange.put(agreed_key, fmt::format("{} {}/{}/{}", all, least.together, least.one, least_area));
+  return exchange.put(
+      agreed_key, fmt::format("{} {}/{}/{}/{}", all, least.together, least.one, least.packet, least_area));
 }
 
 Result<> NetworkAgreement::learn(AddressExchange& exchange, std::int32_t size) {
@@ -86,11 +88,11 @@ Result<> NetworkAgreement::learn(AddressExchange& exchange, std::int32_t size) {
   if (all.size() != static_cast<std::size_t>(size))
     return failure(ErrorClass::other, "the launcher returned {} processes' networks instead of {}",
                    all.size(), size);
-  std::array<std::int64_t, 3> numbers{};
+  std::array<std::int64_t, 4> numbers{};
   if (!read_numbers(text.substr(std::min(text.size(), all.size() + 1)), numbers))
     return failure(ErrorClass::other, "the launcher returned a malformed list of networks");
-  rates_ = {numbers[0], numbers[1]};
-  area_bytes_ = numbers[2];
+  rates_ = {numbers[0], numbers[1], numbers[2]};
+  area_bytes_ = numbers[3];
   for (const char digit : all) {
     if (digit < first_digit || digit > last_digit)
       return failure(ErrorClass::other, "the launcher returned a malformed list of networks");

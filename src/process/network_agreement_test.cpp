@@ -40,12 +40,13 @@ class NetworkAgreementTest : public testing::Test {
 };
 
 TEST_F(NetworkAgreementTest, TheSlowestSaysTheRate) {
-  ASSERT_TRUE(agree({{infiniband_rails, {25'000'000'000, 12'500'000'000}},
-                     {roce_rails, {3'000'000'000, 3'000'000'000}},
-                     {infiniband_rails, {12'500'000'000, 2'000'000'000}}}));
+  ASSERT_TRUE(agree({{infiniband_rails, {25'000'000'000, 12'500'000'000, 16000}},
+                     {roce_rails, {3'000'000'000, 3'000'000'000, 16000}},
+                     {infiniband_rails, {12'500'000'000, 2'000'000'000, 8000}}}));
   for (const NetworkAgreement& each : agreed) {
     EXPECT_EQ(each.link_rates().together, 3'000'000'000);
     EXPECT_EQ(each.link_rates().one, 2'000'000'000);
+    EXPECT_EQ(each.link_rates().packet, 8000);
     EXPECT_TRUE(each.rails_between(0, 2));
     EXPECT_FALSE(each.rails_between(0, 1));
   }
@@ -81,8 +82,8 @@ TEST_F(NetworkAgreementTest, AllReadTheSameTableOfAlgorithms) {
 }
 
 TEST_F(NetworkAgreementTest, RefusesWhatNobodyOffered) {
-  for (const char* text :
-       {"1", "11", "11 ", "11 -1/1/1", "11 5/5/x", "18 5/5/5", "111 5/5/5", "11 5/5/5 5", "11 5/5"}) {
+  for (const char* text : {"1", "11", "11 ", "11 -1/1/1/1", "11 5/5/5/x", "18 5/5/5/5", "111 5/5/5/5",
+                           "11 5/5/5/5 5", "11 5/5/5"}) {
     spoilt = text;
     const Result<> result = agree({{infiniband_rails, {5, 5}}, {infiniband_rails, {5, 5}}});
     ASSERT_FALSE(result) << text;

@@ -2,9 +2,14 @@
 
 #include <utility>
 
+#include "channel/channel_set.h"
 #include "rails/rail_engine.h"
 
 namespace hawser {
+
+void RailAttendance::use_rates(const LinkRates& agreed) {
+  if (agreed.packet > 0) engine_.resources.use_packets(engine_.eager.packet_bytes_of(agreed.packet));
+}
 
 void RailAttendance::begin_turn(ProgramState program) { engine_.context.program = program; }
 void RailAttendance::end_turn() { engine_.context.program = ProgramState::waits; }

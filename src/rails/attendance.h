@@ -1,5 +1,5 @@
-// RailAttendance: what the process tells the rails of its program: whether that computes, or is in a
-// call of MPI, so that this end's software is there when something is done.
+// RailAttendance: what the process tells the rails of its job and its program: whether that computes, or is
+// in a call of MPI, so that this end's software is there when something is done.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,16 @@
 
 namespace hawser {
 
+struct LinkRates;
 struct RailEngine;
 
 class RailAttendance {
  public:
   explicit RailAttendance(RailEngine& engine) : engine_(engine) {}
 
+  // What all processes of the job that have rails have, before the first message: packets may be as long as
+  // each has room for. Without, they are as long as every process has room for.
+  void use_rates(const LinkRates& agreed);
   // Passes while the program computes, or in a call after which it may.
   void begin_turn(ProgramState program);
   void end_turn();

@@ -46,6 +46,7 @@ LinkRates RailChannel::link_rates() const {
     rates.together += rail.bytes_per_second;
     rates.one = std::max(rates.one, rail.bytes_per_second);
   }
+  rates.packet = engine_->eager.limit_of(engine_->resources.packets.buffer_bytes());
   return rates;
 }
 bool RailChannel::reaches(ProcessIndex peer) { return engine_->peers.obtain(peer) != nullptr; }

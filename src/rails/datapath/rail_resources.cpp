@@ -11,10 +11,21 @@ namespace {
 
 constexpr std::size_t small_packet_bytes = 256;
 
+// Over slow ports a message of more than 8 KiB is sooner there in pieces over several rails, though its
+// receiver has to ask for it (doc/rails.md has times).
+constexpr std::int64_t fast_port = 4'000'000'000;
+constexpr std::size_t slow_packet_bytes = 8192;
+
+std::size_t buffer_size(const Knobs& knobs, std::int64_t fastest) {
+  const auto most = static_cast<std::size_t>(knobs.rail_packet);
+  return fastest < fast_port ? std::max(most / 2, std::min(most, slow_packet_bytes)) : most;
+}
+
 struct FoundPort {
   std::uint16_t device;
   std::uint8_t port;
   bool active;
+  std::int64_t bytes_per_second;
 };
 
 // Also those that are down: they may come up. Where there are more than can be used, such that are up.
@@ -24,8 +35,8 @@ std::vector<FoundPort> find_ports(const std::vector<std::unique_ptr<rdma::Device
     for (int port = 1; port <= devices[d]->attributes().ports; ++port) {
       auto attributes = devices[d]->query_port(static_cast<std::uint8_t>(port));
       if (attributes)
-        found.push_back(
-            {static_cast<std::uint16_t>(d), static_cast<std::uint8_t>(port), attributes.value().active});
+        found.push_back({static_cast<std::uint16_t>(d), static_cast<std::uint8_t>(port),
+                         attributes.value().active, attributes.value().bytes_per_second});
     }
   }
   for (auto last = found.end(); last != found.begin() && found.size() > max_rails;)
@@ -49,7 +60,9 @@ std::uint32_t datagram_key(const RailContext& context) {
 }
 
 RailResources::RailResources(const Knobs& knobs)
-    : small_packets(small_packet_bytes, 128), packets(static_cast<std::size_t>(knobs.rail_packet), 32) {}
+    : small_packets(small_packet_bytes, 128),
+      packets(buffer_size(knobs, 0), 32),
+      packet_bytes_(packets.buffer_bytes()) {}
 
 Result<> RailResources::open(const RailContext& context, rdma::DeviceSource& source) {
   const Knobs& knobs = context.knobs;
@@ -85,7 +98,11 @@ Result<> RailResources::open(const RailContext& context, rdma::DeviceSource& sou
 }
 
 Result<> RailResources::open_rails(const RailContext& context) {
-  for (const FoundPort& each : find_ports(devices)) {
+  const std::vector<FoundPort> ports = find_ports(devices);
+  std::int64_t fastest = 0;
+  for (const FoundPort& each : ports) fastest = std::max(fastest, each.bytes_per_second);
+  packets.set_buffer_bytes(buffer_size(context.knobs, fastest));
+  for (const FoundPort& each : ports) {
     RailShape shape;
     shape.number = static_cast<std::uint16_t>(rails.size());
     shape.device_number = each.device;

@@ -2,6 +2,7 @@
 // buffers, registrations, entries for requests.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -30,6 +31,12 @@ struct RailResources {
   // Opens the devices, and a rail on every port. The context outlives this.
   Result<> open(const RailContext& context, rdma::DeviceSource& source);
 
+  // The most that is sent in a packet; what comes may fill a buffer. At first what all have room for.
+  std::size_t packet_bytes() const { return packet_bytes_; }
+  // All processes of the job have room for so much.
+  void use_packets(std::size_t bytes) {
+    packet_bytes_ = std::clamp(bytes, packet_bytes_, packets.buffer_bytes());
+  }
   PacketPool& pool(bool small) { return small ? small_packets : packets; }
   // What is kept up with every request: what the rails count is what their entries say, and no entry is lost.
   // Holds at the begin and the end of every pass of progress; a few instructions for each rail.
@@ -71,6 +78,7 @@ struct RailResources {
  private:
   Result<> open_rails(const RailContext& context);
   Result<> reserve_packets();
+  std::size_t packet_bytes_;
 };
 
 }  // namespace hawser

@@ -262,7 +262,7 @@ bool StripeEngine::post_range(StripedTransfer& transfer, const ByteRange& range,
 
 // Were a part of a message to find out whether a subchannel still is slow, the message would wait for it.
 void StripeEngine::measure_idle(VirtualChannel& peer) {
-  const std::size_t filling = resources_.packets.buffer_bytes() - sizeof(PacketHeader) - context_.trailer();
+  const std::size_t filling = resources_.packet_bytes() - sizeof(PacketHeader) - context_.trailer();
   for (Subchannel& each : peer.subchannels()) {
     if (!peer.paths().weights().wants_measuring(each.index, context_.now)) continue;
     if (!each.in_service() || each.traffic.outstanding > 0) continue;

@@ -9,10 +9,15 @@ constexpr std::uint32_t of_no_slab = UINT32_MAX;  // index of a copy
 }  // namespace
 
 PacketPool::PacketPool(std::size_t buffer_bytes, std::size_t buffers_per_slab)
-    : buffer_bytes_((buffer_bytes + cache_line - 1) / cache_line * cache_line),
-      buffers_per_slab_(buffers_per_slab) {}
+    : buffers_per_slab_(buffers_per_slab) {
+  set_buffer_bytes(buffer_bytes);
+}
 
 PacketPool::~PacketPool() = default;
+
+void PacketPool::set_buffer_bytes(std::size_t bytes) {
+  buffer_bytes_ = (bytes + cache_line - 1) / cache_line * cache_line;
+}
 
 Result<std::unique_ptr<rdma::MemoryRegion>> PacketPool::register_slab(std::size_t device, const Slab& slab) {
   const std::size_t bytes = buffer_bytes_ * buffers_per_slab_;

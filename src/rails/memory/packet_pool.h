@@ -51,6 +51,8 @@ class PacketPool {
     cache_ = cache;
     dead_ = dead;
   }
+  // Another size of buffers; before the first take().
+  void set_buffer_bytes(std::size_t bytes);
   bool is_short() const { return short_; }
   // So many buffers at least, at once.
   Result<> reserve(std::size_t buffers);
@@ -129,7 +131,7 @@ class PacketPool {
   Result<> grow();
   Result<std::unique_ptr<rdma::MemoryRegion>> register_slab(std::size_t device, const Slab& slab);
 
-  std::size_t buffer_bytes_;
+  std::size_t buffer_bytes_ = 0;
   std::size_t buffers_per_slab_;
   std::vector<rdma::Device*> devices_;
   RegistrationCache* cache_ = nullptr;

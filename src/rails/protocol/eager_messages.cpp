@@ -6,8 +6,8 @@ namespace hawser {
 
 EagerMessages::EagerMessages(RailContext& context, const RailResources& resources, Upward& upward)
     : context_(context),
-      limit_(static_cast<std::int64_t>(resources.packets.buffer_bytes() - sizeof(PacketHeader) -
-                                       sizeof(TransportHeader) - context.trailer())) {
+      resources_(resources),
+      around_(static_cast<std::int64_t>(sizeof(PacketHeader) + sizeof(TransportHeader) + context.trailer())) {
   upward.handle({PacketKind::eager, PacketKind::urgent, PacketKind::bundle}, *this);
 }
 

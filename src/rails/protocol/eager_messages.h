@@ -13,7 +13,12 @@ class EagerMessages final : private PacketHandler {
  public:
   EagerMessages(RailContext& context, const RailResources& resources, Upward& upward);
 
-  std::int64_t limit() const { return limit_; }
+  std::int64_t limit() const { return limit_of(resources_.packet_bytes()); }
+  // Of packets of that size.
+  std::int64_t limit_of(std::size_t packet_bytes) const {
+    return static_cast<std::int64_t>(packet_bytes) - around_;
+  }
+  std::size_t packet_bytes_of(std::int64_t limit) const { return static_cast<std::size_t>(limit + around_); }
   // False: no room now.
   bool try_send(VirtualChannel& peer, const TransportHeader& header, const ByteSequence& payload) {
     const PacketKind kind = header.urgent != 0 ? PacketKind::urgent : PacketKind::eager;
@@ -25,7 +30,8 @@ class EagerMessages final : private PacketHandler {
   void on_bundle(const ReceivedPacket& packet);
 
   RailContext& context_;
-  const std::int64_t limit_;
+  const RailResources& resources_;
+  const std::int64_t around_;  // bytes of a packet beside the message's
 };
 
 }  // namespace hawser

@@ -67,7 +67,7 @@ bool RemoteWindows::begin_piece(RemoteOperation& whole) {
 }
 
 RemoteOperation* RemoteWindows::make_copied(RemoteOperation& whole, std::int64_t first, std::int64_t most) {
-  const std::int64_t size = std::min(most, static_cast<std::int64_t>(resources_.packets.buffer_bytes()));
+  const std::int64_t size = std::min(most, static_cast<std::int64_t>(resources_.packet_bytes()));
   bool small = false;
   PacketBuffer* const buffer = take_buffer(size, small);
   if (buffer == nullptr) return nullptr;

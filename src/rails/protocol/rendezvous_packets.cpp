@@ -39,7 +39,7 @@ bool Rendezvous::send_packets(Exposure& exposure) {
       exposure.bytes.packer->pack(0, exposure.local().address(), exposure.size);
   }
   VirtualChannel& peer = exposure.peer();
-  const auto most = static_cast<std::int64_t>(resources_.packets.buffer_bytes() - context_.trailer() -
+  const auto most = static_cast<std::int64_t>(resources_.packet_bytes() - context_.trailer() -
                                               sizeof(PacketHeader) - sizeof(DataBody));
   bool moved = false;
   std::vector<ByteRange>& rest = exposure.rest();

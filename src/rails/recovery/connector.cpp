@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t crowded_probe_bytes = 1024;
 // For a probe's filling.
 std::size_t probe_room(const RailContext& context, const RailResources& resources) {
-  return resources.packets.buffer_bytes() - sizeof(PacketHeader) - sizeof(ProbeBody) - context.trailer();
+  return resources.packet_bytes() - sizeof(PacketHeader) - sizeof(ProbeBody) - context.trailer();
 }
 
 std::uint8_t outstanding_reads(const Subchannel& subchannel) {
@@ -308,8 +308,7 @@ void Connector::connected(const SubchannelName& name, const ConnectionEnd& remot
     return;
   if (!join(*subchannel, remote))
     return machines_.on(*subchannel, {.kind = SubchannelEvent::Kind::join_failed});
-  const auto packets =
-      context_.knobs.rail_probe / static_cast<std::int64_t>(resources_.packets.buffer_bytes());
+  const auto packets = context_.knobs.rail_probe / static_cast<std::int64_t>(resources_.packet_bytes());
   auto probes = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
       packets, context_.knobs.rail_probe > 0 ? 1 : 0, context_.knobs.rail_send_depth / 4));
   // Where the network may only have been crowded, probes must not crowd it more.

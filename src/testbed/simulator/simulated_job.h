@@ -232,6 +232,7 @@ class SimulatedJob {
   SimulatedLauncher launcher_;
   Nanoseconds last_finish_ = 0;
   std::uint64_t vain_polls_ = 0;  // since a packet was on its way
+  LinkRates rates_;               // the first rank's, for all must know the same; of packets the least
 };
 
 }  // namespace hawser

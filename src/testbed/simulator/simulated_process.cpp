@@ -22,8 +22,6 @@ namespace {
 constexpr std::uint32_t free_clock_reads = 8;
 constexpr Nanoseconds clock_read_cost = 20;
 
-constexpr std::string_view rate_key = "rate-between-nodes", rate_of_one_key = "rate-of-one-link";
-
 // When all messages are over, only the protocol's own packets come; of the message room, the last report of
 // memory for unexpected messages (message/eager_window.h), which its peer may have asked for in the last
 // barrier; of the collectives, what others say at the end of a communicator or of their multicast packets;
@@ -358,18 +356,16 @@ Result<> SimulatedProcess::open_rails() {
   channel_pointers_[1] = rails_.get();
   Environment::rails = &rails_->rails();
   Environment::rail_status = &rails_->status();
-  if (const LinkRates rates = rails_->rails().link_rates(); layout_.rank == 0) {
-    HAWSER_TRY(put(rate_key, std::to_string(rates.together)));
-    HAWSER_TRY(put(rate_of_one_key, std::to_string(rates.one)));
-  }
+  const LinkRates rates = rails_->rails().link_rates();
+  const std::int64_t packet = job_.rates_.packet;
+  if (layout_.rank == 0) job_.rates_ = rates;
+  job_.rates_.packet = packet > 0 ? std::min(packet, rates.packet) : rates.packet;
   return rails_->rails().publish();
 }
 
-// As the first rank has it, for all must know the same.
 LinkRates SimulatedProcess::link_rates() {
-  const auto together = get(0, rate_key), one = get(0, rate_of_one_key);
-  if (!together || !one) return {};
-  return {std::stoll(together.value()), std::stoll(one.value())};
+  if (rails_ != nullptr) rails_->rails().attendance().use_rates(job_.rates_);
+  return job_.rates_;
 }
 
 // What is still on its way may be what the counters differ by, for a moment.
