@@ -25,6 +25,10 @@ class DatagramUse {
   // processes send to one at once, most of it is lost there, and would be again if all repeated it together.
   // A peer that computes does not answer, either.
   static constexpr Nanoseconds first_repeat = 2 * millisecond, longest_repeat = 128 * millisecond;
+  // The same to one that has just acknowledged something of what is under way: its software is there, and
+  // what it still lacks was lost. Doubled up to the above. Before, after that time the first packet alone is
+  // sent again, to see whether somebody is there.
+  static constexpr Nanoseconds soon = 200 * microsecond;
   // After so many repeats without an answer the peer is connected with: perhaps it moved, or nothing reaches
   // it, and connecting finds that out.
   static constexpr std::uint32_t most_repeats = 6;
@@ -37,7 +41,10 @@ class DatagramUse {
     forget_old(now);
     ++recent_;
     last_ = number;
-    if (due_ == never) due_ = at_next_look;
+    if (due_ == never) {
+      due_ = at_next_look;
+      acknowledged_ = number;
+    }
     return recent_ > connected_after;  // so many of late are worth a connection
   }
   // Whether the peer may lack some.
@@ -46,23 +53,38 @@ class DatagramUse {
   void end() { due_ = never; }
 
   Nanoseconds due() const { return due_; }
-  enum class Repeat : std::uint8_t { nothing, again, again_and_connect };
+  enum class Repeat : std::uint8_t { nothing, first_alone, again, again_and_connect };
   // At due(). `first`: the first that the peer did not acknowledge.
   Repeat on_due(std::uint32_t first, Nanoseconds now, Random& random) {
     if (now < due_) return Repeat::nothing;
-    if (due_ == at_next_look ||
-        first != acknowledged_) {  // it answers: what went later may just be on its way
-      acknowledged_ = first;
+    if (on_heard(first, now, random)) return Repeat::nothing;
+    if (due_ == at_next_look) {
       repeats_ = 0;
-      due_ = now + spread(first_repeat, random);
+      pause_ = 0;
+      due_ = now + spread(soon, random);
       return Repeat::nothing;
     }
-    ++repeats_;
+    if (pause_ == 0) {  // it did not answer, and may compute
+      pause_ = first_repeat;
+      due_ = now + spread(pause_, random);
+      return Repeat::first_alone;
+    }
+    if (pause_ >= first_repeat) ++repeats_;
     ++turn_;
-    due_ = now + spread(std::min(first_repeat << std::min(repeats_, 10u), longest_repeat), random);
+    pause_ = std::min(2 * pause_, longest_repeat);
+    due_ = now + spread(pause_, random);
     return repeats_ < most_repeats ? Repeat::again : Repeat::again_and_connect;
   }
-  // Of the present first one.
+  // `first` as above. True: that is news, and what went later may just be on its way.
+  bool on_heard(std::uint32_t first, Nanoseconds now, Random& random) {
+    if (due_ == never || first == acknowledged_) return false;
+    acknowledged_ = first;
+    repeats_ = 0;
+    pause_ = soon;
+    due_ = now + spread(soon, random);
+    return true;
+  }
+  // Of the present first one, without early ones.
   std::uint32_t repeats() const { return due_ == never || due_ == at_next_look ? 0 : repeats_; }
 
   // Counts all repeats. Each takes another way than the last one, and what follows takes the same, for the
@@ -94,6 +116,7 @@ class DatagramUse {
   std::uint32_t last_ = 0;          // sequence number of the last one sent
   std::uint32_t acknowledged_ = 0;  // as of the last look
   std::uint32_t repeats_ = 0;
+  Nanoseconds pause_ = 0;  // until the next repeat; 0: it is not known whether the peer answers
   std::uint32_t turn_ = 0;
 };
 

@@ -44,6 +44,10 @@ TEST(DatagramUse, RepeatsWithPausesThatDouble) {
   Nanoseconds now = 2 * second;
   EXPECT_LE(use.due(), now);
   EXPECT_EQ(use.on_due(0, now, random), Repeat::nothing);
+  EXPECT_GE(use.due(), now + DatagramUse::soon);
+  EXPECT_LT(use.due(), now + 2 * DatagramUse::soon);
+  now = use.due();
+  EXPECT_EQ(use.on_due(0, now, random), Repeat::first_alone) << "is somebody there?";
   Nanoseconds pause = DatagramUse::first_repeat;
   EXPECT_GE(use.due(), now + pause);
   EXPECT_LT(use.due(), now + 2 * pause);
@@ -71,9 +75,22 @@ TEST(DatagramUse, OfManyWhoSentAtOnceFewRepeatAtOnce) {
     DatagramUse use;
     use.on_sent(0, 16, second);
     use.on_due(0, second, random);
+    use.on_due(0, use.due(), random);
     repeats.insert(use.due() / (10 * microsecond));
   }
   EXPECT_GE(repeats.size(), 190u) << "of 200 intervals";
+}
+
+// Most of a burst of many was lost, and an answer came before anybody looked.
+TEST(DatagramUse, WhoeverAnswersIsAskedSoonForTheRest) {
+  Random random(1);
+  DatagramUse use;
+  SequenceWindow window;
+  for (int i = 0; i < 4; ++i) use.on_sent(window.take(), 16, second);
+  EXPECT_FALSE(use.on_heard(0, second, random)) << "an older packet was acknowledged, or none";
+  EXPECT_TRUE(use.on_heard(2, second, random));
+  EXPECT_LT(use.due(), second + 2 * DatagramUse::soon);
+  EXPECT_EQ(use.on_due(2, use.due(), random), Repeat::again);
 }
 
 TEST(DatagramUse, AnAnswerStartsTheTimeAnew) {
@@ -82,14 +99,21 @@ TEST(DatagramUse, AnAnswerStartsTheTimeAnew) {
   SequenceWindow window;
   use.on_sent(window.take(), 16, second);
   use.on_due(0, second, random);
+  use.on_due(0, use.due(), random);
   EXPECT_EQ(use.on_due(0, use.due(), random), Repeat::again);
   use.on_sent(window.take(), 16, second);
   window.acknowledge(1);
-  const Nanoseconds now = use.due();
+  Nanoseconds now = use.due();
   EXPECT_EQ(use.on_due(1, now, random), Repeat::nothing) << "the second one may be on its way";
   EXPECT_EQ(use.repeats(), 0u);
   EXPECT_EQ(use.turn(), 1u) << "the way that brought the answer is kept";
-  EXPECT_GE(use.due(), now + DatagramUse::first_repeat);
+  for (Nanoseconds pause = DatagramUse::soon; pause < DatagramUse::first_repeat; pause *= 2) {
+    EXPECT_GE(use.due(), now + pause);
+    EXPECT_LT(use.due(), now + 2 * pause);
+    now = use.due();
+    EXPECT_EQ(use.on_due(1, now, random), Repeat::again) << "whoever answered is there, and lacks it";
+    EXPECT_EQ(use.repeats(), 0u) << "no reason yet to connect";
+  }
   EXPECT_TRUE(use.under_way(window));
   window.acknowledge(2);
   EXPECT_FALSE(use.under_way(window));

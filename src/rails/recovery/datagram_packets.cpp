@@ -161,7 +161,10 @@ void DatagramPackets::on_packet(VirtualChannel& peer, std::uint16_t index,
   use.news = use.answer_due && (use.news || peer.window().expected() != delivered);
   if (peer.packets().datagrams().answer_due && std::ranges::find(answers_, &peer) == answers_.end())
     answers_.push_back(&peer);
-  if (!peer.packets().datagrams_under_way()) peer.packets().datagrams().end();
+  if (!peer.packets().datagrams_under_way())
+    use.end();
+  else if (use.on_heard(peer.window().first_under_way(), context_.now, context_.random))
+    look_in(use.due() - context_.now);
 }
 
 void DatagramPackets::answer() {
@@ -189,7 +192,10 @@ void DatagramPackets::repeat(VirtualChannel& peer) {
     peer.advance();
     return;
   }
+  bool more = true;
   peer.packets().for_each_datagram([&](const WorkEntry& packet) {
+    if (!more) return;
+    more = what != DatagramUse::Repeat::first_alone;
     ++context_.counters.datagrams_repeated;
     put_on_way(peer, packet);
   });
