@@ -120,7 +120,7 @@ bool PacketSender::add_to_bundle(std::span<const std::byte> header, const ByteSe
   if (bundle_ == nullptr || bundle_full()) return false;
   const auto size = static_cast<std::size_t>(payload.size);
   const std::size_t taken = bundled_bytes(size);
-  if (bundle_->bytes + taken + context_.trailer() > resources_.packets.buffer_bytes()) return false;
+  if (bundle_->bytes + taken + context_.trailer() > resources_.packet_bytes()) return false;
   HAWSER_ASSERT(header.size() == sizeof(TransportHeader));
   std::byte* const at = bundle_->buffer->data + bundle_->bytes;
   TransportHeader message;
