@@ -45,7 +45,8 @@ class NetworkAgreement {
     return (bits_[static_cast<std::size_t>(one)] & bits_[static_cast<std::size_t>(other)]) != 0;
   }
 
-  // The least of all processes' rails; 0 if one has none, but for packets, which only those count that do.
+  // The least of all processes' rails. Rates are 0 if a process has no rails; of packets only those that have
+  // rails count.
   const LinkRates& link_rates() const { return rates_; }
   // The smallest of all; 0 if somebody who is not alone on its node has none.
   std::int64_t area_bytes() const { return area_bytes_; }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,13 @@ const Ending endings[] = {
     {"Send", send_blocking},     {"Bsend", send_buffered},  {"NothingButInterrupts", nothing, "interrupt"},
 };
 
+// Receives at rank 1 or sends from rank 0, one request for each element.
+void post(int rank, std::vector<double>& data, std::vector<MPI_Request>& requests) {
+  for (std::size_t i = 0; i < data.size(); ++i)
+    rank == 0 ? MPI_Isend(&data[i], 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &requests[i])
+              : MPI_Irecv(&data[i], 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, &requests[i]);
+}
+
 class Bundles : public ::testing::TestWithParam<Ending> {};
 
 TEST_P(Bundles, GoBeforeTheProgramComputes) {
@@ -87,17 +95,12 @@ TEST_P(Bundles, GoBeforeTheProgramComputes) {
     std::vector<MPI_Request> requests(messages);
     std::vector<double> data(messages);
     if (self.rank() == 0) MPI_Send(nullptr, 0, MPI_BYTE, 0, 1, MPI_COMM_SELF);
-    for (int i = 0; i < messages && self.rank() == 1; ++i)
-      MPI_Irecv(&data[static_cast<std::size_t>(i)], 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD,
-                &requests[static_cast<std::size_t>(i)]);
+    if (self.rank() == 0) std::iota(data.begin(), data.end(), 0.0);
+    if (self.rank() == 1) post(1, data, requests);
     MPI_Barrier(MPI_COMM_WORLD);
     if (self.rank() == 0) {
       begin = MPI_Wtime();
-      for (int i = 0; i < messages; ++i) {
-        data[static_cast<std::size_t>(i)] = i;
-        MPI_Isend(&data[static_cast<std::size_t>(i)], 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD,
-                  &requests[static_cast<std::size_t>(i)]);
-      }
+      post(0, data, requests);
       GetParam().calls(requests);
       self.compute(computation);
     }
@@ -134,14 +137,7 @@ TEST(Bundles, TakeAFewPacketsForAWindow) {
     std::vector<MPI_Request> requests(window);
     std::vector<double> data(window);
     for (int round = 0; round < windows; ++round) {
-      for (int i = 0; i < window; ++i) {
-        double* const at = &data[static_cast<std::size_t>(i)];
-        MPI_Request* const request = &requests[static_cast<std::size_t>(i)];
-        if (self.rank() == 0)
-          MPI_Isend(at, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, request);
-        else
-          MPI_Irecv(at, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, request);
-      }
+      post(self.rank(), data, requests);
       MPI_Waitall(window, requests.data(), MPI_STATUSES_IGNORE);
       if (self.rank() == 0)
         MPI_Recv(nullptr, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -169,15 +165,11 @@ TEST(Bundles, AreFewWhereTheProgramAlwaysComputesAfterSending) {
     std::vector<MPI_Request> requests(messages);
     std::vector<double> data(messages);
     for (int round = 0; round < rounds; ++round) {
-      for (int i = 0; i < messages && self.rank() == 1; ++i)
-        MPI_Irecv(&data[static_cast<std::size_t>(i)], 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD,
-                  &requests[static_cast<std::size_t>(i)]);
+      if (self.rank() == 1) post(1, data, requests);
       MPI_Barrier(MPI_COMM_WORLD);
       if (self.rank() == 0) {
         begin = MPI_Wtime();
-        for (int i = 0; i < messages; ++i)
-          MPI_Isend(&data[static_cast<std::size_t>(i)], 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD,
-                    &requests[static_cast<std::size_t>(i)]);
+        post(0, data, requests);
         self.compute(step);
       }
       MPI_Waitall(messages, requests.data(), MPI_STATUSES_IGNORE);

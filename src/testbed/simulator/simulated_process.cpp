@@ -331,7 +331,9 @@ Result<> SimulatedProcess::join() {
                                               knobs->shm_areas, knobs->shm_area_bytes);
   }
   if (platform_ != nullptr) HAWSER_TRY(open_rails());
-  return fence();
+  HAWSER_TRY(fence());
+  if (rails_ != nullptr) rails_->rails().attendance().use_rates(job_.rates_);
+  return {};
 }
 
 Result<> SimulatedProcess::open_rails() {
@@ -363,10 +365,7 @@ Result<> SimulatedProcess::open_rails() {
   return rails_->rails().publish();
 }
 
-LinkRates SimulatedProcess::link_rates() {
-  if (rails_ != nullptr) rails_->rails().attendance().use_rates(job_.rates_);
-  return job_.rates_;
-}
+LinkRates SimulatedProcess::link_rates() { return job_.rates_; }
 
 // What is still on its way may be what the counters differ by, for a moment.
 void SimulatedProcess::agree(TransportEvents& events) {
