@@ -46,8 +46,14 @@ MessageRequest& start_send(MpiProcess& process, SendMode mode, TrafficClass traf
 MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                               int source, int tag, Communicator& comm);
 
-// A send or receive that the program does not wait for yet, which is to go on meanwhile.
-void leave_to_progress(MpiProcess& process, MessageRequest& request);
+// A send or receive that the program does not wait for yet, which is to go on meanwhile. `leave`: one that is
+// large, or has begun to arrive.
+void leave(MpiProcess& process, MessageRequest& request);
+inline void leave_to_progress(MpiProcess& process, MessageRequest& request) {
+  if (request.bytes.size >= process.noted_bytes() || request.stage == MessageRequest::Stage::arriving)
+      [[unlikely]]
+    leave(process, request);
+}
 
 // Waits for a request that the user never sees, gives it up, and answers its error.
 Result<> complete_now(MpiProcess& process, MessageRequest& request, Status* status);

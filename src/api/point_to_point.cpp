@@ -25,7 +25,7 @@ static void leave_large(MpiProcess& process, MessageRequest& request) {
   process.expect();
 }
 
-[[gnu::noinline, gnu::cold]] static void leave(MpiProcess& process, MessageRequest& request) {
+[[gnu::noinline, gnu::cold]] void leave(MpiProcess& process, MessageRequest& request) {
   if (request.complete) return;
   if (request.bytes.size >= MpiProcess::expected_bytes)
     leave_large(process, request);
@@ -33,12 +33,6 @@ static void leave_large(MpiProcess& process, MessageRequest& request) {
     process.expect();
   else
     process.expect_small();
-}
-
-void leave_to_progress(MpiProcess& process, MessageRequest& request) {
-  if (request.bytes.size >= process.noted_bytes() || request.stage == MessageRequest::Stage::arriving)
-      [[unlikely]]
-    leave(process, request);
 }
 
 // Data in pieces. The packer must have its final place before the operation starts, so it lies in a request
@@ -101,16 +95,11 @@ static MessageRequest& begin_send(PointToPoint& messages, SendMode mode, const S
 
 MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                               int source, int tag, Communicator& comm) {
-  PointToPoint& messages = process.point_to_point();
   if (source == proc_null) [[unlikely]]
-    return messages.null_receive();
+    return process.point_to_point().null_receive();
   if (!datatype.contiguous) [[unlikely]]
     return start_packed_receive(process, buf, count, datatype, source, tag, comm);
-  MessageRequest& request =
-      messages.take_receive({comm.context(), source, tag}, one_piece(buf, count, datatype));
-  request.communicator = Ref<Counted>(&comm);
-  messages.start_receive(request);
-  return request;
+  return start_plain_receive(process, buf, count, datatype, source, tag, comm);
 }
 
 Error error_of(const Status& status, std::int64_t message_size, std::int64_t capacity) {
@@ -229,12 +218,9 @@ Result<> ibsend(MpiProcess& process, const void* buf, std::int64_t count, Dataty
   return {};
 }
 
-[[gnu::flatten]] Result<> irecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
-                                int source, int tag, Communicator& comm, Request*& request) {
-  MessageRequest& receive = start_receive(process, buf, count, datatype, source, tag, comm);
-  leave_to_progress(process, receive);
-  request = &receive;
-  return {};
+[[gnu::cold]] MessageRequest& irecv_otherwise(MpiProcess& process, void* buf, std::int64_t count,
+                                              Datatype& datatype, int source, int tag, Communicator& comm) {
+  return start_receive(process, buf, count, datatype, source, tag, comm);
 }
 
 // --- Persistent ---

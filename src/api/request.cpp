@@ -44,29 +44,26 @@ static Status* element(Status* statuses, std::size_t i) {
 
 // --- One ---
 
-Result<> wait(MpiProcess& process, Request*& request, Status* status) {
+Result<> wait_otherwise(MpiProcess& process, Request*& request, Status* status) {
   if (!is_active(request)) {
     set_empty(status);
     return {};
   }
-  Request* const r = request;
-  if (!r->complete) process.wait_for(*r);
+  process.wait_for(*request);
   process.let_messages_go();
   return finish(process, request, status);
 }
 
-Result<> test(MpiProcess& process, Request*& request, bool& flag, Status* status) {
+Result<> test_otherwise(MpiProcess& process, Request*& request, bool& flag, Status* status) {
   flag = true;
   if (!is_active(request)) {
     set_empty(status);
     return {};
   }
+  process.poll_for_test();
   if (!request->complete) {
-    process.poll_for_test();
-    if (!request->complete) {
-      flag = false;
-      return {};
-    }
+    flag = false;
+    return {};
   }
   process.let_messages_go();
   return finish(process, request, status);

@@ -180,8 +180,9 @@ class Entry {
   int not_running() const { return binding::not_running(where_.function); }
   int fail(Owner owner, const Error& error) const { return binding::fail(where_, owner, error); }
   int fail(Owner owner, Outcome& outcome) const { return binding::fail(where_, owner, outcome.result); }
+  // Inlined, for who calls it gives the Entry a place in memory.
   template <class T, class Handle>
-  int bad_handle(Owner owner, const char* argument, Handle handle) const {
+  [[gnu::always_inline]] int bad_handle(Owner owner, const char* argument, Handle handle) const {
     return binding::bad_handle(where_, owner, argument, Noun<T>::text, Noun<T>::error_class,
                                is_null<T>(handle), Codec<T>::value(handle));
   }

@@ -43,7 +43,7 @@ EPILOGUE = """
 }  // namespace mpi
 }  // namespace hawser
 
-#include "api/small_sends.h"  // defines send and isend
+#include "api/inline_calls.h"  // defines send, isend, irecv, wait and test
 """
 
 
