@@ -269,6 +269,11 @@ class Network(Case):
         self.assertGreater(int(re.search(r"(\d+) failures", done.stderr)[1]), 0)
         self.assertRegex(done.stderr, r"MPI_Sendrecv +64 ")
 
+    def test_counters(self):
+        done = self.exec(2, self.build("traffic.c"), 8, 200000, env={**os.environ, "HAWSER_STATS": "on"})
+        for rank in range(2):
+            self.assertRegex(done.stderr, rf"rank {rank}: rails packets_sent=[1-9]")
+
     def test_result_in_json(self):
         result = self.folder / "result.json"
         self.exec(4, self.build("traffic.c"), options=["--json", result])

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "access/verbs/verbs_device.h"
 #include "rails/rail_channel.h"
@@ -22,6 +23,9 @@ class SimulatedRails final : public Transport {
   const RailStatus& status() const { return status_; }
 
   const char* name() const override { return rails_->name(); }
+  std::vector<ChannelCounter> list_counters() const override {
+    return static_cast<const Transport&>(*rails_).list_counters();
+  }
   std::int64_t eager_limit(ProcessIndex peer) const override { return rails_->eager_limit(peer); }
   bool try_send(ProcessIndex peer, const TransportHeader& header, const ByteSequence& payload) override {
     return rails_->try_send(peer, header, payload);
