@@ -73,6 +73,8 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   context.events = &channel_events;
   bool moved = false;
   read_clock_if_needed();
+  // Before what has come is looked at, which takes as long as there is much of it.
+  if (resources.open_bundles > 0) peers.send_bundles();
   for (const auto& rail : resources.rails)
     if (schedule.to_be_polled(*rail)) moved |= completions.poll(*rail) > 0;
   if (recovery.multicast().active()) moved |= recovery.multicast().receive();
