@@ -46,8 +46,12 @@ Shape shape_of(const Operation& operation) {
       shape.bytes = operation.rank() == plan.root ? plan.send.size : plan.receive.size;
       shape.root_first = plan.root == 0;
       break;
-    case Collective::allgather:
     case Collective::alltoall:
+      if (const NodeLayout* nodes = operation.nodes(); nodes != nullptr && !nodes->equal)
+        shape.teams = shape.lanes = false;
+      shape.bytes = plan.receive.size;
+      break;
+    case Collective::allgather:
       shape.bytes = plan.receive.size;
       break;
     case Collective::allgatherv: {

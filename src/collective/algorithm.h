@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "collective/call.h"
+#include "collective/node_part.h"
 #include "collective/task.h"
 
 namespace hawser {
@@ -32,11 +33,6 @@ struct Shape {
   int multicast_most_on_node = 1;
 
   bool operator==(const Shape&) const = default;
-};
-
-// Which of the node's parts of an operation in the background go through an area.
-struct NodeAreas {
-  bool up = false, down = false;
 };
 
 // What a message costs, in nanoseconds: its latency, and so much for each byte. Of several that one rank has

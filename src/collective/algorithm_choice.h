@@ -27,7 +27,7 @@ class AlgorithmChoice {
     chosen_ = {};
   }
   const Algorithm& choose(Collective kind, const Shape& shape);
-  // Of one that has two levels there, in the background.
+  // Of one that has two levels there.
   NodeAreas areas_of_node(Collective kind, const Shape& shape) { return look_up(kind, shape).areas; }
   bool has_table() const { return !table_.empty(); }
   // Whether the table says that an operation within a node goes by messages.

@@ -342,6 +342,14 @@ TEST(AlgorithmChoice, AreasInTheBackgroundMustWinClearly) {
   EXPECT_TRUE(areas(Collective::broadcast, 8, 4, 64 << 10).down);
   EXPECT_TRUE(areas(Collective::allreduce, 2, 4, 8).up && areas(Collective::allreduce, 2, 4, 8).down);
   EXPECT_TRUE(areas(Collective::barrier, 16, 2, 0).up && areas(Collective::barrier, 16, 2, 0).down);
+  EXPECT_TRUE(areas(Collective::gather, 2, 4, 8).up);
+  EXPECT_FALSE(areas(Collective::gather, 2, 4, 2048).up);
+  EXPECT_TRUE(areas(Collective::scatter, 2, 4, 8).down);
+  EXPECT_FALSE(areas(Collective::scatter, 8, 4, 8).down);  // the root sends to each leader first
+  EXPECT_TRUE(areas(Collective::alltoall, 8, 4, 8).up);    // 4 at once: 13.3 us; by messages 14.2
+  EXPECT_FALSE(areas(Collective::alltoall, 16, 2, 8).up);
+  EXPECT_TRUE(areas(Collective::reduce_scatter_block, 8, 4, 32 * 8).up);
+  EXPECT_TRUE(areas(Collective::allgather, 2, 4, 8).up && areas(Collective::allgather, 2, 4, 8).down);
 }
 
 // What the simulator measured with areas, over two rails of 12.5 GB/s (experiment/collective_choice).
@@ -367,6 +375,11 @@ TEST(AlgorithmChoice, CopiesWithinTheNodeCostWhatTheyTake) {
   // Of eight nodes, which have one switch.
   EXPECT_EQ(chosen(Collective::allreduce, 8, 4, 128 << 10), "rabenseifner");   // 68 us; ring 81
   EXPECT_EQ(chosen(Collective::allgather, 8, 4, 2048), "recursive_doubling");  // 21 us; linear 23
+  EXPECT_EQ(chosen(Collective::gather, 8, 4, 512), "two_level");    // 3.9 us; by messages 4.4, binomial 6.1
+  EXPECT_EQ(chosen(Collective::gather, 2, 4, 2048), "linear");      // 2.4 us; two_level 3.1
+  EXPECT_EQ(chosen(Collective::gather, 16, 2, 8), "binomial");      // 6.2 us; two_level 6.5
+  EXPECT_EQ(chosen(Collective::alltoall, 2, 4, 512), "two_level");  // 2.6 us; by messages 3.7
+  EXPECT_EQ(chosen(Collective::alltoall, 2, 4, 2048), "linear");    // 4.8 us; two_level 5.2
   // Among leaders.
   EXPECT_EQ(chosen(Collective::reduce, 8, 1, 8), "binomial");
 }

@@ -137,6 +137,8 @@ class CollectiveEngine {
 
   // For operations.
   Result<> run_shared(SharedCollectives& shared, FunctionRef<void(SharedCollectives&)> work);
+  // Without asking whether amounts differed.
+  Result<> run_until_stopped(SharedCollectives& shared, FunctionRef<void(SharedCollectives&)> work);
   // How often operations within nodes were measured, and how often one was done by another way than an area.
   struct WayCounters {
     std::uint64_t measured = 0, by_messages = 0, otherwise = 0;
@@ -174,7 +176,7 @@ class CollectiveEngine {
 
  private:
   std::unique_ptr<SharedCollectives> share(MemoryBlock area, const Communicator& communicator,
-                                           std::vector<int> places, int own);
+                                           std::vector<int> places, int own, bool of_node = false);
   Operation& take();
   void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);

@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "collective/node_costs.h"
+
 namespace hawser::link_costs {
 
 namespace {
@@ -156,28 +158,12 @@ double parts_up_tree(S s, M c, double m) {
   return cost;
 }
 
-// The two levels of an operation: among the ranks of a node, and among ranks of all nodes.
-Shape within(S s, double bytes) {
-  Shape level = s;
-  level.ranks = s.most_on_node;
-  level.nodes = 1;
-  level.bytes = static_cast<std::int64_t>(bytes);
-  return level;
-}
-Shape across(S s, double bytes, int sharing) {
-  Shape level = s;
-  level.ranks = s.nodes;
-  level.most_on_node = sharing;
-  level.bytes = static_cast<std::int64_t>(bytes);
-  return level;
-}
-
 // Every rank sends to each, of several nodes. It receives as many; and the links are shared less well than in
 // turns, where more than two nodes send to one. While one is asked, what others have sent comes.
 double all_at_once(S s, M c, double m) {
   const Way way = far(c, s.most_on_node, several_switches(s, c));
   const double close = near(c).at_once(1.5 * near_others(s), m);
-  const double link = (m > way.packet && s.nodes > 2 ? 2 : 1.1) * m * way.per_byte;
+  const double link = (s.nodes == 2 ? 1.1 : m > way.packet || node_each(s) ? 2 : 1.7) * m * way.per_byte;
   const double message = (node_each(s) && m <= way.packet ? 1.7 : 2.2) * way.message;
   const double each =
       m > way.packet ? message + std::max(0.4 * way.rendezvous, link) : std::max(message, link);
@@ -191,28 +177,19 @@ double in_other_order(S s, M c) {
   return copies(c, blocks, blocks * bytes(s));
 }
 
-// A leader hands nothing on before it has all of its node's.
-constexpr double handing_on = 600;
-
-// The node's part through areas (shared/movement.cpp, shared/reduction.cpp). All read what the root of a
-// broadcast writes, piece by piece, and bytes take as long as in a message. The root of a reduction reads the
-// lines and operands of all, and reduces as it reads. Lines that came while it read others cost half.
-constexpr double piece_bytes = 16 << 10;
-double team_broadcast(M c, double m) {
-  const double more = std::max(std::ceil(m / piece_bytes) - 1, 0.0);
-  return c.area_step + c.area_line + more * c.area_piece + (m + std::min(m, piece_bytes)) * c.area_per_byte;
-}
-double team_arrives(S s, M c) { return c.area_step + s.most_on_node * c.area_line / 2; }
-double team_reduce(S s, M c, double m) { return team_arrives(s, c) + s.most_on_node * m * c.area_per_byte; }
+// A leader hands nothing on before it has all of its node's. What comes through an area is all there.
+double handing_on(const NodeCost& node) { return node.by_area ? 0 : 600; }
+// Of a gather, the leader has put its own there, too.
+double handing_blocks_on(const NodeCost& node) { return node.by_area ? 450 : 600; }
 
 // A link's time for messages of several ranks. Its rails get unequal shares, by a message at the end; and
 // short ones more unequal ones, if each of their senders takes a rail without knowing of the others.
 double over_rails(M c, const Way& way, double count, double bytes, bool one_sender) {
   const bool several = c.between_short_per_byte > c.between_per_byte, asked = bytes > way.packet;
-  const double uneven = !several ? 1 : asked || one_sender ? 1.03 : 1.2;
+  const double uneven = !several ? 1 : asked || one_sender ? 1.03 : 1.25;
   const double one_rail = std::max(c.between_short_per_byte - c.between_per_byte, 0.0);
   const double last = asked ? std::min(bytes, c.between_packet) * one_rail : 0;
-  return count * bytes * way.per_byte * uneven + last;
+  return std::max(count * bytes * way.per_byte * uneven + last, asked ? 0 : bytes * way.short_per_byte);
 }
 
 // A root receives from every rank. Its processor and its link work at the same time, and so do its node and
@@ -245,71 +222,10 @@ double root_to_all(S s, M given, double m) {
   return way.waits(m) - way.message + (m > way.packet ? std::max(close, both) : close + both);
 }
 
-double cheapest_broadcast(S s, M c) {
-  return std::min({broadcast_binomial(s, c), broadcast_linear(s, c), broadcast_scatter_allgather(s, c)});
-}
-double cheapest_reduce(S s, M c) {
-  const double whole = std::min(reduce_binomial(s, c), reduce_linear(s, c));
-  return divisible(s) ? std::min(whole, reduce_rabenseifner(s, c)) : whole;
-}
-// Several operations in the background are under way. Then it counts how long the leader's processor is
-// busy, which reads what all have in an area, while others share the work of messages. So areas must win
-// clearly.
-constexpr double clearly = 0.75;
-bool area_wins_down(S s, M c, double m) {
-  return team_broadcast(c, m) < clearly * cheapest_broadcast(within(s, m), c);
-}
-bool area_wins_up(S s, M c, double m) {
-  return team_reduce(s, c, m) < clearly * cheapest_reduce(within(s, m), c);
-}
-// Within the nodes of an operation, by messages or through areas.
-double node_broadcast(S s, M c, double m) {
-  const bool by_area = s.teams || (s.lanes && area_wins_down(s, c, m));
-  return by_area ? team_broadcast(c, m) : cheapest_broadcast(within(s, m), c);
-}
-double node_reduce(S s, M c, double m) {
-  const bool by_area = s.teams || (s.lanes && area_wins_up(s, c, m));
-  return by_area ? team_reduce(s, c, m) : cheapest_reduce(within(s, m), c);
-}
-// Whether the leaders get a short broadcast from the root by itself, which has to send all before it comes to
-// its node's part. (It waits for those who ask for a long one in any case.)
-bool root_serves_leaders(S s, M c) {
-  if (s.nodes == 2 || bytes(s) > c.between_packet) return false;
-  const Shape leaders = across(s, bytes(s), 1);
-  return broadcast_linear(leaders, c) <
-         std::min(broadcast_binomial(leaders, c), broadcast_scatter_allgather(leaders, c));
-}
-double cheapest_allreduce(S s, M c) {
-  const double whole = allreduce_recursive_doubling(s, c);
-  return divisible(s) ? std::min({whole, allreduce_rabenseifner(s, c), allreduce_ring(s, c)}) : whole;
-}
-double cheapest_allgather(S s, M c) {
-  return std::min({allgather_bruck(s, c), allgather_ring(s, c), allgather_linear(s, c)});
-}
-double cheapest_gather(S s, M c) { return std::min(gather_linear(s, c), gather_binomial(s, c)); }
-double cheapest_scatter(S s, M c) { return std::min(scatter_linear(s, c), scatter_binomial(s, c)); }
-double of_levels(S s, M c, double (*cheapest)(S, M)) {
-  const double copied = s.nodes_in_order ? 0 : copies(c, s.ranks, s.ranks * bytes(s));
-  return cheapest(within(s, bytes(s)), c) + cheapest(across(s, s.most_on_node * bytes(s), 1), c) + copied;
-}
-double cheapest_alltoall(S s, M c) {
-  return std::min({alltoall_bruck(s, c), alltoall_linear(s, c), alltoall_pairwise(s, c)});
-}
-double cheapest_reduce_scatter(S s, M c) {
-  return std::min(reduce_scatter_halving(s, c), reduce_scatter_pairwise(s, c));
-}
+// Where ranks of a node do not follow each other, blocks are put in the order of nodes, or out of it.
+double node_by_node(S s, M c) { return s.nodes_in_order ? 0 : copies(c, s.ranks, s.ranks * bytes(s)); }
 
 }  // namespace
-
-NodeAreas areas_of_node(Collective kind, S s, M c) {
-  if (!s.lanes) return {};
-  const double m = bytes(s);
-  if (kind == Collective::barrier) return {true, true};
-  if (kind == Collective::broadcast) return {false, area_wins_down(s, c, m) && !root_serves_leaders(s, c)};
-  if (kind == Collective::reduce) return {area_wins_up(s, c, m), false};
-  if (kind == Collective::allreduce) return {area_wins_up(s, c, m), area_wins_down(s, c, m)};
-  return {};
-}
 
 double barrier_dissemination(S s, M c) {
   double cost = 0;
@@ -318,7 +234,7 @@ double barrier_dissemination(S s, M c) {
 }
 double barrier_two_level(S s, M c) {
   const double node = s.teams || s.lanes ? team_arrives(s, c) + team_broadcast(c, 0)
-                                         : down_tree(within(s, 0), c, 0) * 2 + handing_on;
+                                         : down_tree(within(s, 0), c, 0) * 2 + handing_on({});
   return node + barrier_dissemination(across(s, 0, 1), c);
 }
 
@@ -326,7 +242,7 @@ double broadcast_binomial(S s, M c) { return down_tree(s, c, bytes(s)) - crosses
 // A leader with an area comes to its node's part when all that it sends has gone.
 double broadcast_linear(S s, M c) {
   const double node_waits = node_each(s) && s.teams ? others(s) * of_sends(c).between_message : 0;
-  return scatter_linear(s, c) + node_waits;
+  return root_to_all(s, c, bytes(s)) + node_waits;
 }
 double broadcast_scatter_allgather(S s, M c) {
   const double piece = bytes(s) / s.ranks;
@@ -335,7 +251,7 @@ double broadcast_scatter_allgather(S s, M c) {
 double broadcast_two_level(S s, M c) {
   Shape node = s;
   node.lanes = s.lanes && !root_serves_leaders(s, c);
-  return cheapest_broadcast(across(s, bytes(s), 1), c) + node_broadcast(node, c, bytes(s));
+  return cheapest_broadcast(across(s, bytes(s), 1), c) + node_broadcast(node, c, bytes(s)).cost;
 }
 // One message's time and a half, and every packet costs the root's and the leaders' processors. To two other
 // nodes, small messages were faster.
@@ -357,14 +273,23 @@ double gather_binomial(S s, M c) {
   return blocks_down_tree(s, c, bytes(s)) + children + in_other_order(s, c);
 }
 
-double gather_two_level(S s, M c) { return of_levels(s, c, cheapest_gather) + handing_on; }
+double gather_two_level(S s, M c) {
+  const NodeCost node = node_gather(s, c, bytes(s));
+  return node.cost + handing_blocks_on(node) + cheapest_gather(across(s, s.most_on_node * bytes(s), 1), c) +
+         node_by_node(s, c);
+}
 
-double scatter_linear(S s, M c) { return root_to_all(s, c, bytes(s)); }
+// Through an area, a root's node gets its blocks when all others are sent, and what came of that is taken
+// out.
+double scatter_linear(S s, M c) {
+  const double node_waits = node_each(s) && s.teams ? others(s) * 1.6 * of_sends(c).between_message : 0;
+  return std::max(root_to_all(s, c, bytes(s)), node_waits);
+}
 double scatter_binomial(S s, M c) {
   return blocks_down_tree(s, c, bytes(s)) - crosses_first(s, c, s.ranks * bytes(s) / 2) +
          in_other_order(s, c);
 }
-double scatter_two_level(S s, M c) { return of_levels(s, c, cheapest_scatter); }
+double scatter_two_level(S s, M c) { return scatter_levels(s, c).cost + node_by_node(s, c); }
 
 double allgather_recursive_doubling(S s, M c) {
   double cost = 0;
@@ -386,12 +311,10 @@ double allgather_linear(S s, M c) {
   return all_at_once(s, c, m);
 }
 double allgather_two_level(S s, M c) {
-  const double all = s.ranks * bytes(s);
-  Shape node = s;
-  node.lanes = false;
-  return gather_linear(within(s, bytes(s)), c) +
-         cheapest_allgather(across(s, s.most_on_node * bytes(s), 1), c) + node_broadcast(node, c, all) +
-         (s.nodes_in_order ? 0 : copies(c, s.ranks, all));
+  const NodeCost node = node_gather(s, c, bytes(s));
+  return (node.by_area ? node.cost : gather_linear(within(s, bytes(s)), c)) +
+         cheapest_allgather(across(s, s.most_on_node * bytes(s), 1), c) +
+         node_broadcast(s, c, s.ranks * bytes(s)).cost + node_by_node(s, c);
 }
 
 double alltoall_bruck(S s, M c) {
@@ -411,14 +334,18 @@ double alltoall_linear(S s, M c) {
 double alltoall_pairwise(S s, M c) {
   if (s.nodes == 1) return (s.ranks - 1) * near(c).step(bytes(s));
   const int close = s.nodes_in_order ? near_others(s) : 0;
+  // Among carriers, several of a node send to one other at once, and some over the same rail.
+  const Way way = far(c, s.most_on_node, several_switches(s, c));
+  const double crowded = node_each(s) && s.most_on_node > 1 && bytes(s) <= way.packet ? 1.5 : 1;
   return close * near(c).step(bytes(s)) +
-         (s.ranks - 1 - close) * far(c, s.most_on_node, several_switches(s, c)).step(bytes(s));
+         (s.ranks - 1 - close) * (way.waits(bytes(s)) + crowded * way.moves(bytes(s)));
 }
 
 double alltoall_two_level(S s, M c) {
-  const double all = s.ranks * bytes(s);
-  return copies(c, 3 * s.ranks, 3 * all) + cheapest_alltoall(within(s, s.nodes * bytes(s)), c) +
-         cheapest_alltoall(across(s, s.most_on_node * bytes(s), s.most_on_node), c);
+  const double all = s.ranks * bytes(s), to_each = s.nodes * bytes(s);
+  const NodeCost node = node_alltoall(s, c, to_each);
+  const double copied = node.by_area ? copies(c, 2 * s.ranks, 2 * to_each) : copies(c, 3 * s.ranks, 3 * all);
+  return copied + node.cost + cheapest_alltoall(across(s, s.most_on_node * bytes(s), s.most_on_node), c);
 }
 
 // Each message is taken out alone.
@@ -443,8 +370,8 @@ double reduce_rabenseifner(S s, M c) {
   return scattered_sums(s, c, m) + parts_up_tree(s, c, m);
 }
 double reduce_two_level(S s, M c) {
-  return node_reduce(s, c, bytes(s)) + cheapest_reduce(across(s, bytes(s), 1), c) +
-         (s.teams || (s.lanes && area_wins_up(s, c, bytes(s))) ? 0 : handing_on);
+  const NodeCost node = node_reduce(s, c, bytes(s));
+  return node.cost + handing_on(node) + cheapest_reduce(across(s, bytes(s), 1), c);
 }
 
 double allreduce_recursive_doubling(S s, M c) {
@@ -460,8 +387,8 @@ double allreduce_ring(S s, M c) {
          bytes(s) * others(s) / s.ranks * c.reduce_per_byte;
 }
 double allreduce_two_level(S s, M c) {
-  return node_reduce(s, c, bytes(s)) + cheapest_allreduce(across(s, bytes(s), 1), c) +
-         node_broadcast(s, c, bytes(s));
+  return node_reduce(s, c, bytes(s)).cost + cheapest_allreduce(across(s, bytes(s), 1), c) +
+         node_broadcast(s, c, bytes(s)).cost;
 }
 
 double reduce_scatter_halving(S s, M c) {
@@ -470,14 +397,17 @@ double reduce_scatter_halving(S s, M c) {
          (halved(s, m) + (folded(s) ? m : 0)) * c.reduce_per_byte;
 }
 
+// While some reduce, others of their node have the link.
 double reduce_scatter_pairwise(S s, M c) {
   const double part = bytes(s) / s.ranks;
-  const Way way = s.nodes == 1 ? near(c) : far(c, s.most_on_node, several_switches(s, c));
-  return (s.ranks - 1) * way.step(part) + part * (s.ranks - 1) * c.reduce_per_byte;
+  const int close = s.nodes == 1 || s.nodes_in_order ? near_others(s) : 0;
+  const double far_ones = s.nodes == 1 ? 0 : far(c, s.most_on_node, several_switches(s, c)).step(part);
+  return close * near(c).step(part) + (s.ranks - 1 - close) * far_ones +
+         (close > 0 && s.nodes > 1 ? 0.7 : 1) * part * (s.ranks - 1) * c.reduce_per_byte;
 }
 
 double reduce_scatter_two_level(S s, M c) {
-  return copies(c, s.ranks, bytes(s)) + cheapest_reduce_scatter(within(s, bytes(s)), c) +
+  return copies(c, s.ranks, bytes(s)) + node_reduce_scatter(s, c, bytes(s)).cost +
          cheapest_reduce_scatter(across(s, bytes(s) / s.most_on_node, s.most_on_node), c);
 }
 

@@ -14,7 +14,9 @@ using testing::at_random;
 namespace {
 
 constexpr const char* two_levels =
-    "allreduce=two_level,broadcast=two_level,barrier=two_level,reduce=two_level,allgather=two_level";
+    "allreduce=two_level,broadcast=two_level,barrier=two_level,reduce=two_level,allgather=two_level,"
+    "allgatherv=two_level,gather=two_level,scatter=two_level,alltoall=two_level,"
+    "reduce_scatter=two_level,reduce_scatter_block=two_level";
 
 Knobs with_two_levels() {
   Knobs knobs;
@@ -42,6 +44,12 @@ int sum_of_all(TestRank& rank, Communicator& communicator) {
 
 const NodeTeam* team_of(Communicator& communicator) {
   return CollectiveRecord::of(communicator).node_team.get();
+}
+
+void end(TestRank& rank, Request* request) {
+  rank.wait(request);
+  EXPECT_EQ(request->status.error, ErrorClass::success);
+  request->destroy();
 }
 
 }  // namespace
@@ -105,6 +113,73 @@ TEST(NodeTeam, AnotherAmountThanTheRootsIsToldOnAllNodes) {
   });
 }
 
+// Who gets more than it expects of its leader, or a leader of its node, hears of it, as with messages; all
+// others get what is theirs, and go on together. The root does not lead its node.
+TEST(NodeTeam, OtherAmountsOfGatherAndScatterAreTold) {
+  for (const bool background : {false, true}) {
+    TestCluster cluster(6, with_two_levels(), false, 3);
+    cluster.run([background](TestRank& rank) {
+      const auto fails = [&](const CollectiveCall& call) {
+        if (!background) return !rank.engine.run(*rank.world, call);
+        Request* request = nullptr;
+        EXPECT_TRUE(rank.engine.start(*rank.world, call, request));
+        rank.wait(request);
+        const bool failed = request->status.error == ErrorClass::truncate;
+        request->destroy();
+        return failed;
+      };
+      constexpr int root = 4, wrong = 1;
+      for (const int count : {2, 11, 12, 13, 60}) {
+        std::vector<int> mine(static_cast<std::size_t>(count) + 1, rank.rank), all(6 * mine.size(), -1);
+        const CallSide gathered{all.data(), count, &integer()};
+        EXPECT_EQ(fails({.kind = Collective::gather,
+                         .root = root,
+                         .send = {mine.data(), count + (rank.rank == wrong), &integer()},
+                         .receive = gathered}),
+                  rank.rank == 0);
+        if (rank.rank == root) {
+          EXPECT_EQ(all[static_cast<std::size_t>(3 * count)], 3);
+        }
+        EXPECT_EQ(sum_of_all(rank, *rank.world), 21);
+        std::ranges::fill(all, 7);
+        EXPECT_EQ(fails({.kind = Collective::scatter,
+                         .root = root,
+                         .send = gathered,
+                         .receive = {mine.data(), count - (rank.rank == wrong), &integer()}}),
+                  rank.rank == wrong);
+        EXPECT_EQ(mine[0], 7);
+        EXPECT_EQ(sum_of_all(rank, *rank.world), 21);
+      }
+    });
+  }
+}
+
+// Data of these go through areas where messages within the node would take longer, of all ranks alike.
+TEST(NodeTeam, ShortBlocksGoThroughAreas) {
+  for (const bool background : {false, true}) {
+    for (const Collective kind : {Collective::gather, Collective::scatter, Collective::alltoall,
+                                  Collective::reduce_scatter_block, Collective::allgather}) {
+      TestCluster cluster(8, with_two_levels(), false, 4);
+      cluster.run([background, kind](TestRank& rank) {
+        std::vector<int> from(8, 1), to(8);
+        const CollectiveCall call{.kind = kind,
+                                  .send = {from.data(), 1, &integer()},
+                                  .receive = {to.data(), 1, &integer()},
+                                  .op = kind == Collective::reduce_scatter_block ? &sum() : nullptr};
+        Request* request = nullptr;
+        if (background) {
+          EXPECT_TRUE(rank.engine.start(*rank.world, call, request));
+          end(rank, request);
+        } else {
+          EXPECT_TRUE(rank.engine.run(*rank.world, call));
+        }
+        const NodeTeam& team = *team_of(*rank.world);
+        EXPECT_TRUE(background ? team.lanes->up.is_open() : team.in_node != nullptr) << name_of(kind);
+      });
+    }
+  }
+}
+
 namespace {
 
 Request* start_sum(TestRank& rank, Communicator& communicator, std::vector<int>& data) {
@@ -116,12 +191,6 @@ Request* start_sum(TestRank& rank, Communicator& communicator, std::vector<int>&
                                  .op = &sum()},
                                 request));
   return request;
-}
-
-void end(TestRank& rank, Request* request) {
-  rank.wait(request);
-  EXPECT_EQ(request->status.error, ErrorClass::success);
-  request->destroy();
 }
 
 void compute(TestRank& rank, std::uint64_t passes) {

@@ -63,6 +63,7 @@ void Operation::begin(Participants participants, const NodeLayout* nodes, Multic
   nodes_ = nodes;
   multicast_ = multicast;
   node_team_ = node_team;
+  areas_ = {};
   among_all();
   begin_again();
 }
@@ -131,10 +132,15 @@ void Operation::pass_turn(NodePart part) {
 }
 
 void Operation::run_in_shared_memory() {
-  Result<> result = engine_.run_shared(awaited_->queue->shared(), [this](SharedCollectives& shared) {
-    work_ != nullptr ? work_(*this, shared) : shared.run(call);
-  });
-  if (result) return;
+  SharedCollectives& shared = awaited_->queue->shared();
+  Result<> result = engine_.run_until_stopped(
+      shared, [this](SharedCollectives& of) { work_ != nullptr ? work_(*this, of) : of.run(call); });
+  if (result) {
+    // As with messages, the others get what there is.
+    if (shared.amounts_differed()) [[unlikely]]
+      fail(other_amount());
+    return;
+  }
   // Nothing that follows in a task would be right.
   ended_early_ = true;
   planned = false;
@@ -352,7 +358,7 @@ void Operation::destroy() { engine_.give_back(*this); }
 
 Error other_amount() {
   return failure(ErrorClass::truncate,
-                 "the root of the broadcast sends a different amount of data than this rank expects");
+                 "another rank sends a different amount of data than this rank expects");
 }
 
 }  // namespace hawser

@@ -15,6 +15,7 @@
 
 #include "base/intrusive_list.h"
 #include "collective/call.h"
+#include "collective/node_part.h"
 #include "collective/scratch_pool.h"
 #include "collective/task.h"
 #include "communicator/group.h"
@@ -37,10 +38,6 @@ struct Participants {
   std::uint32_t context = 0;
   std::int32_t tag = 0;
 };
-
-// The parts of an operation of several nodes in which the ranks of a node work together: data go up to the
-// node's leader, or down from it.
-enum class NodePart : unsigned char { up, down };
 
 // An operation's place among those that go through shared memory.
 struct BackgroundTurn {
@@ -106,6 +103,9 @@ class Operation final : public Request {
     for (const NodePart part : {NodePart::up, NodePart::down}) pass_turn(part);
   }
   bool has_turn(NodePart part) const { return turn(part).queue != nullptr; }
+  // Of a blocking operation, which takes no turns before it comes to a part.
+  void choose_areas(NodeAreas areas) { areas_ = areas; }
+  NodeAreas areas() const { return areas_; }
   // Withdraws the receives that wait; await arrived() afterwards, for those that could not be. Answers how
   // many were.
   std::size_t withdraw();
@@ -197,6 +197,7 @@ class Operation final : public Request {
   const NodeLayout* nodes_ = nullptr;
   MulticastGroup* multicast_ = nullptr;
   NodeTeam* node_team_ = nullptr;
+  NodeAreas areas_;
   BackgroundTurn turns_[2];            // of parts; without parts, and of blocking operations, the first
   BackgroundTurn* awaited_ = nullptr;  // that has to come and to end before it goes on; null: none
   TeamWork work_ = nullptr;            // of a task, then; null: `call` is all there is
@@ -220,7 +221,7 @@ class Operation final : public Request {
   std::vector<Ref<Counted>> kept_objects_;
 };
 
-// Of a broadcast, where that is noticed.
+// Of an operation whose ranks were told different amounts, where that is noticed.
 Error other_amount();
 
 }  // namespace hawser

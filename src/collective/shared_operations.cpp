@@ -42,10 +42,10 @@ std::unique_ptr<BackgroundQueue> CollectiveEngine::share(const Communicator& com
 }
 
 std::unique_ptr<SharedCollectives> CollectiveEngine::share(MemoryBlock area, const Communicator& communicator,
-                                                           std::vector<int> places, int own) {
+                                                           std::vector<int> places, int own, bool of_node) {
   return std::make_unique<SharedCollectives>(
       area.data, area.bytes, own, std::move(places), *areas_, progress_,
-      StopSign(trouble_, communicator.group(), communicator.context()), way_policy_);
+      StopSign(trouble_, communicator.group(), communicator.context()), way_policy_, of_node);
 }
 
 // --- The node's part ---
@@ -74,7 +74,7 @@ void CollectiveEngine::use_area(NodeTeam& team, int area) {
   team.area = area;
   team.in_node = std::make_unique<BackgroundQueue>(background_runs_);
   team.in_node->open(share({areas_->address(team.places[0], area), areas_->area_bytes()}, team.communicator,
-                           team.places, team.own));
+                           team.places, team.own, true));
 }
 
 void CollectiveEngine::use_lanes(NodeTeam& team, int area) {
@@ -85,7 +85,7 @@ void CollectiveEngine::use_lanes(NodeTeam& team, int area) {
   std::byte* memory = areas_->address(team.places[0], area);
   const std::int64_t part = AreaPool::part_bytes(areas_->area_bytes(), NodeLanes::teams);
   for (BackgroundQueue* lane : {&lanes.up, &lanes.down}) {
-    lane->open(share({memory, part}, team.communicator, team.places, team.own));
+    lane->open(share({memory, part}, team.communicator, team.places, team.own, true));
     memory += part;
   }
   const Communicator& communicator = team.communicator;
@@ -129,13 +129,19 @@ bool CollectiveEngine::tuned_to_messages(const Communicator& communicator, const
   return choice_.goes_by_messages(call.kind, shape);
 }
 
-Result<> CollectiveEngine::run_shared(SharedCollectives& shared, FunctionRef<void(SharedCollectives&)> work) {
+Result<> CollectiveEngine::run_until_stopped(SharedCollectives& shared,
+                                             FunctionRef<void(SharedCollectives&)> work) {
   try {
     shared.team().stop_if_told();
     work(shared);
   } catch (const Stopped& stop) {
     return stopped(stop.why);
   }
+  return {};
+}
+
+Result<> CollectiveEngine::run_shared(SharedCollectives& shared, FunctionRef<void(SharedCollectives&)> work) {
+  HAWSER_TRY(run_until_stopped(shared, work));
   if (!shared.amounts_differed()) [[likely]]
     return {};
   return other_amount();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "testbed/simulator/simulation.h"
@@ -17,6 +18,44 @@ SimulationOptions options(bool areas) {
   options.fabric = FabricOptions{.ranks_per_host = ranks_per_host, .parameters = "link-rate 12.5GB/s\n"};
   if (areas) options.areas.emplace();
   return options;
+}
+
+// What is sent from one rank to another.
+std::vector<int> blocks_of(int from, int to, int ranks, int count) {
+  std::vector<int> all;
+  for (int r = 0; r < ranks; ++r)
+    for (int i = 0; i < count; ++i) all.push_back((from < 0 ? r : from) * 1000 + (to < 0 ? r : to) * 10 + i);
+  return all;
+}
+
+// Those of which each rank has or gets a block; the others are in place.
+void move_blocks(MPI_Comm communicator, int count) {
+  int rank, size;
+  MPI_Comm_rank(communicator, &rank);
+  MPI_Comm_size(communicator, &size);
+  const auto n = static_cast<std::size_t>(count);
+  const std::vector<int> to_all = blocks_of(rank, -1, size, count), own = blocks_of(rank, 0, 1, count);
+  std::vector<int> all(to_all.size()), mine(n);
+  for (const int root : {0, 2}) {
+    if (rank == root) std::ranges::copy(own, all.begin() + root * count);
+    MPI_Gather(rank == root ? MPI_IN_PLACE : own.data(), count, MPI_INT, all.data(), count, MPI_INT, root,
+               communicator);
+    if (rank == root) {
+      EXPECT_EQ(all, blocks_of(-1, 0, size, count));
+    }
+    MPI_Scatter(to_all.data(), count, MPI_INT, mine.data(), count, MPI_INT, root, communicator);
+    EXPECT_EQ(mine, blocks_of(root, rank, 1, count));
+  }
+  MPI_Alltoall(to_all.data(), count, MPI_INT, all.data(), count, MPI_INT, communicator);
+  EXPECT_EQ(all, blocks_of(-1, rank, size, count));
+  all = to_all;
+  MPI_Alltoall(MPI_IN_PLACE, count, MPI_INT, all.data(), count, MPI_INT, communicator);
+  EXPECT_EQ(all, blocks_of(-1, rank, size, count));
+  std::vector<int> sums(n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (int r = 0; r < size; ++r) sums[i] += r * 1000 + rank * 10 + static_cast<int>(i);
+  MPI_Reduce_scatter_block(to_all.data(), mine.data(), count, MPI_INT, MPI_SUM, communicator);
+  EXPECT_EQ(mine, sums);
 }
 
 // All of them, with right results.
@@ -39,6 +78,7 @@ void collectives(MPI_Comm communicator) {
     MPI_Allgather(result.data(), count, MPI_INT, gathered.data(), count, MPI_INT, communicator);
     EXPECT_EQ(gathered[2 * all], size - 1);
     EXPECT_EQ(gathered[3 * all], sum);
+    move_blocks(communicator, count);
     MPI_Request request;
     std::vector<int> later(all, rank);
     MPI_Iallreduce(MPI_IN_PLACE, later.data(), count, MPI_INT, MPI_SUM, communicator, &request);
@@ -58,14 +98,27 @@ void several_at_once(MPI_Comm communicator, MPI_Comm other) {
     std::vector<int> first(all, rank), second(all, 2 * rank), third(all, rank), fourth(all, 1),
         between(all, 1);
     std::vector<int> result(all, -1);
-    MPI_Request requests[5];
+    std::vector<int> spread(all), exchanged(all * static_cast<std::size_t>(size));
+    const std::vector<int> to_all = blocks_of(rank, -1, size, count);
+    MPI_Request requests[8];
     MPI_Iallreduce(MPI_IN_PLACE, first.data(), count, MPI_INT, MPI_SUM, communicator, &requests[0]);
     MPI_Ibcast(third.data(), count, MPI_INT, size - 1, communicator, &requests[1]);
     MPI_Ireduce(second.data(), result.data(), count, MPI_INT, MPI_SUM, 1, communicator, &requests[2]);
     MPI_Iallreduce(MPI_IN_PLACE, fourth.data(), count, MPI_INT, MPI_SUM, other, &requests[3]);
+    MPI_Ialltoall(to_all.data(), count, MPI_INT, exchanged.data(), count, MPI_INT, communicator,
+                  &requests[5]);
+    MPI_Iscatter(to_all.data(), count, MPI_INT, spread.data(), count, MPI_INT, 1, communicator, &requests[6]);
     MPI_Ibarrier(communicator, &requests[4]);
+    std::vector<int> gathered(to_all.size());
+    MPI_Igather(to_all.data(), count, MPI_INT, gathered.data(), count, MPI_INT, 1, communicator,
+                &requests[7]);
     MPI_Allreduce(MPI_IN_PLACE, between.data(), count, MPI_INT, MPI_SUM, communicator);
-    MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+    MPI_Waitall(8, requests, MPI_STATUSES_IGNORE);
+    EXPECT_EQ(exchanged, blocks_of(-1, rank, size, count));
+    EXPECT_EQ(spread, blocks_of(1, rank, 1, count));
+    if (rank == 1) {
+      EXPECT_EQ(gathered, blocks_of(-1, 0, size, count));
+    }
     EXPECT_EQ(first, std::vector<int>(all, sum));
     EXPECT_EQ(third, std::vector<int>(all, size - 1));
     EXPECT_EQ(result, std::vector<int>(all, rank == 1 ? 2 * sum : -1));
@@ -134,6 +187,27 @@ TEST(SimulatedAreas, NorDoesThatOfNonBlockingOperations) {
   };
   // Ten in each barrier; with areas a few, when the ranks of a node meet.
   EXPECT_LE(messages_of(true) + 980, messages_of(false));
+}
+
+TEST(SimulatedAreas, NorDoesThatOfBlocks) {
+  const auto messages_of = [](bool areas) {
+    const SimulationOutcome outcome = Simulation(options(areas)).run([](SimulatedRank&) {
+      MPI_Init(nullptr, nullptr);
+      int from[ranks] = {}, to[ranks];
+      for (int round = 0; round < 50; ++round) {
+        MPI_Gather(from, 1, MPI_INT, to, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Scatter(from, 1, MPI_INT, to, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Alltoall(from, 1, MPI_INT, to, 1, MPI_INT, MPI_COMM_WORLD);
+        MPI_Reduce_scatter_block(from, to, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+      }
+      MPI_Finalize();
+    });
+    EXPECT_TRUE(outcome.finished()) << outcome.report;
+    return outcome.messages;
+  };
+  // Between nodes 1 for a gather or a scatter, and 8 for the others.
+  EXPECT_LE(messages_of(true), 50 * (1 + 1 + 8 + 8) + 100);
+  EXPECT_LE(2 * messages_of(true), messages_of(false));
 }
 
 // A rank that writes late is heard of late, however little of its time the others' reading takes.

@@ -106,11 +106,15 @@ TEST(Survival, KilledRanksAreLeftOut) {
 // The sum of the ranks' numbers with others under way before and behind it.
 bool sum_among_others(MPI_Comm comm, int own, int& sum) {
   int before = 1, behind = 1;
-  MPI_Request requests[4];
+  int to_all[6] = {}, exchanged[6], gathered[6], mine;
+  MPI_Request requests[7];
   MPI_Iallreduce(MPI_IN_PLACE, &before, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
   MPI_Iallreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[1]);
   MPI_Ibarrier(comm, &requests[2]);
   MPI_Ibcast(&behind, 1, MPI_INT, 0, comm, &requests[3]);
+  MPI_Ialltoall(to_all, 1, MPI_INT, exchanged, 1, MPI_INT, comm, &requests[4]);
+  MPI_Igather(&own, 1, MPI_INT, gathered, 1, MPI_INT, 0, comm, &requests[5]);
+  MPI_Iscatter(to_all, 1, MPI_INT, &mine, 1, MPI_INT, 0, comm, &requests[6]);
   bool well = true;
   for (MPI_Request& request : requests)
     if (request != MPI_REQUEST_NULL) well &= MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS;

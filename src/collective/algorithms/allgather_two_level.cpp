@@ -1,5 +1,6 @@
 // Allgather of two levels: the blocks of a node are gathered at its leader, the leaders gather all nodes',
 // and spread them. On the way blocks stand node by node.
+#include <algorithm>
 #include <cstring>
 
 #include "collective/algorithms/two_level.h"
@@ -44,6 +45,21 @@ Packed lay_out(Operation& operation) {
   return packed;
 }
 
+// The blocks of this node, where its leader gets them. The size is that of the largest.
+Blocks of_node(Operation& operation, const Packed& packed, const Blocks& blocks) {
+  const std::vector<int>& mine = operation.nodes()->mine;
+  const auto count = static_cast<std::int64_t>(mine.size());
+  std::int64_t* const offsets = operation.scratch_numbers(2 * count);
+  std::int64_t* const sizes = offsets + count;
+  Blocks node{packed.base, 0, offsets, sizes};
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    offsets[i] = packed.starts[mine[i]];
+    sizes[i] = blocks.bytes(mine[i]);
+    node.size = std::max(node.size, sizes[i]);
+  }
+  return node;
+}
+
 }  // namespace
 
 Task allgather_two_level(Operation& operation) {
@@ -54,19 +70,18 @@ Task allgather_two_level(Operation& operation) {
   const int root = operation.plan.root;
   const Packed packed = lay_out(operation);
   const bool copied = packed.base != blocks.base;
+  if (takes_turns(operation)) co_await meet_in_background(operation);
 
   among_node(operation);
   const int neighbors = operation.size();
-  if (nodes.place == 0) {
-    for (int i = 1; i < neighbors; ++i) {
-      const int from = nodes.mine[static_cast<std::size_t>(i)];
-      operation.receive(i, packed.base + packed.starts[from], blocks.bytes(from));
-    }
-    if (copied) operation.copy(packed.base + packed.starts[rank], blocks.at(rank), blocks.bytes(rank));
-  } else {
-    operation.send(0, blocks.at(rank), blocks.bytes(rank));
+  if (copied && nodes.place == 0)
+    operation.copy(packed.base + packed.starts[rank], blocks.at(rank), blocks.bytes(rank));
+  if (neighbors > 1) {
+    operation.plan.root = 0;
+    operation.plan.send = Blocks{blocks.at(rank), blocks.bytes(rank)};
+    operation.plan.receive = of_node(operation, packed, blocks);
+    co_await best(operation, Collective::gatherv, blocks.bytes(rank));
   }
-  co_await operation.arrived();
 
   if (nodes.place == 0) {
     among_leaders(operation, nodes.leaders.data());
@@ -76,7 +91,6 @@ Task allgather_two_level(Operation& operation) {
   }
   if (neighbors > 1) {
     operation.plan.receive = Blocks{packed.base, packed.bytes};
-    operation.plan.root = 0;
     co_await best(operation, Collective::broadcast, packed.bytes);
   }
   operation.plan.receive = blocks;

@@ -55,7 +55,7 @@ Task around_a_tree(Operation& operation) {
 Task barrier_two_level(Operation& operation) {
   if (takes_turns(operation)) co_await meet_in_background(operation);
   among_node(operation);
-  if (operation.node_team() != nullptr && !operation.background) co_await meet(operation);
+  if (operation.node_team() != nullptr) co_await meet(operation, NodePart::up);
   if (!has_team(operation, NodePart::up)) {
     operation.pass_turns();
     co_await around_a_tree(operation);

@@ -214,6 +214,7 @@ Task broadcast_multicast(Operation& operation) {
   const int root = operation.plan.root;
   const NodeLayout& nodes = *operation.nodes();
   const int* const leaders = leaders_with(operation, root);
+  if (!operation.background) choose_areas(operation);
   if (leaders[nodes.own_node] == operation.rank()) {
     among_leaders(operation, leaders);
     operation.plan.root = nodes.node_of[static_cast<std::size_t>(root)];

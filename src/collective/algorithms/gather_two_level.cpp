@@ -15,6 +15,7 @@ Task gather_two_level(Operation& operation) {
   const int* const leaders = leaders_with(operation, root);
   const bool leads = leaders[nodes.own_node] == rank;
   const int neighbors = nodes.size_of(nodes.own_node);
+  if (takes_turns(operation)) co_await meet_in_background(operation);
 
   // The blocks of this node, and at the root those of all nodes, where they may lie in the result already.
   Blocks by_node;

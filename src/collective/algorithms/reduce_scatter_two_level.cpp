@@ -76,6 +76,7 @@ Task reduce_scatter_two_level(Operation& operation) {
   const int root = operation.plan.root;
   const int rank = operation.rank();
   const int neighbors = nodes.size_of(nodes.own_node);
+  if (takes_turns(operation)) co_await meet_in_background(operation);
   std::int64_t* const parts = operation.scratch_numbers(neighbors + 1);
   std::int64_t* const pieces = operation.scratch_numbers(nodes.nodes() + 1);
   operation.plan.operands = in_order_of_carriers(operation, parts, pieces);

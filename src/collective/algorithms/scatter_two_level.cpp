@@ -15,6 +15,7 @@ Task scatter_two_level(Operation& operation) {
   const int* const leaders = leaders_with(operation, root);
   const bool leads = leaders[nodes.own_node] == rank;
   const int neighbors = nodes.size_of(nodes.own_node);
+  if (takes_turns(operation)) co_await meet_in_background(operation);
 
   Blocks by_node;
   std::byte* blocks = nullptr;  // of this node

@@ -97,6 +97,36 @@ CollectiveCall reduction(const Operation& operation) {
           .op = operands.op};
 }
 
+// Of a node's sums for each of its ranks.
+CollectiveCall scattered_reduction(Operation& operation) {
+  const Operands& operands = operation.plan.operands;
+  std::int64_t* const counts = operation.scratch_numbers(operation.size());
+  for (int r = 0; r < operation.size(); ++r) counts[r] = operands.starts[r + 1] - operands.starts[r];
+  return {.kind = Collective::reduce_scatter,
+          .send = {operands.data, operands.count, operands.type},
+          .receive = {operands.element(operands.starts[operation.rank()]), 0, operands.type, counts},
+          .op = operands.op};
+}
+
+// In plan.receive is the largest block, where they differ.
+void gather_in_area(Operation& operation, SharedCollectives& shared) {
+  const Plan& plan = operation.plan;
+  const bool at_root = operation.rank() == plan.root;
+  shared.gather(
+      at_root ? ByteView(nullptr, 0) : ByteView(plan.send.base, plan.send.size),
+      std::max(plan.send.size, plan.receive.size),
+      [&plan](int r) { return ByteView(plan.receive.at(r), plan.receive.bytes(r)); }, plan.root);
+}
+
+void scatter_in_area(Operation& operation, SharedCollectives& shared) {
+  const Plan& plan = operation.plan;
+  const ByteView nothing(nullptr, 0);
+  if (operation.rank() == plan.root)
+    shared.scatter(ByteView(plan.send.base, operation.size() * plan.send.size), nothing, plan.root);
+  else
+    shared.scatter(nothing, ByteView(plan.receive.base, plan.receive.size), plan.root);
+}
+
 // What is done in shared memory; null: nothing but by messages.
 Operation::TeamWork team_work(const Operation& operation, Collective kind) {
   switch (kind) {
@@ -111,24 +141,35 @@ Operation::TeamWork team_work(const Operation& operation, Collective kind) {
       // A function of the program is not called with little stack.
       if (!operation.plan.operands.op->predefined()) return nullptr;
       return [](Operation& of, SharedCollectives& shared) { shared.run(reduction(of)); };
+    case Collective::reduce_scatter:
+      if (!operation.plan.operands.op->predefined()) return nullptr;
+      return [](Operation& of, SharedCollectives& shared) { shared.run(scattered_reduction(of)); };
+    case Collective::gather:
+    case Collective::gatherv:
+      return gather_in_area;
+    case Collective::scatter:
+      return scatter_in_area;
     default:
       return nullptr;
   }
 }
 
-NodePart part_of(Collective kind) { return kind == Collective::reduce ? NodePart::up : NodePart::down; }
+NodePart part_of(Collective kind) {
+  return kind == Collective::broadcast || kind == Collective::scatter ? NodePart::down : NodePart::up;
+}
 
-bool serves(const Operation& operation, Collective kind) {
+bool serves(Operation& operation, Collective kind) {
   const NodePart part = part_of(kind);
   if (!has_team(operation, part)) return false;
   NodeTeam& team = *operation.node_team();
-  BackgroundQueue& queue = operation.background ? team.lanes->of(part) : *team.in_node;
-  return kind != Collective::reduce || queue.shared().serves(reduction(operation));
+  const SharedCollectives& shared = (operation.background ? team.lanes->of(part) : *team.in_node).shared();
+  if (kind == Collective::reduce) return shared.serves(reduction(operation));
+  return kind != Collective::reduce_scatter || shared.serves(scattered_reduction(operation));
 }
 
 Task in_team(Operation& operation, Operation::TeamWork work, Collective kind, std::int64_t bytes,
              std::int64_t elements) {
-  if (!operation.background) co_await meet(operation);
+  co_await meet(operation, part_of(kind));
   if (serves(operation, kind)) {
     co_await operation.together(part_of(kind), work);
   } else {
@@ -151,16 +192,24 @@ Task agree_on_area(Operation& operation, int teams, int* area) {
 
 }  // namespace
 
-Task meet(Operation& operation) {
+Task meet(Operation& operation, NodePart part) {
   NodeTeam& team = *operation.node_team();
-  if (team.agreed) co_return;
+  if (operation.background || team.agreed || !operation.areas().of(part)) co_return;
   auto* const area = reinterpret_cast<int*>(operation.scratch(sizeof(int)));
   co_await agree_on_area(operation, 1, area);
   operation.engine().use_area(team, *area);
 }
 
+void choose_areas(Operation& operation) {
+  operation.choose_areas(operation.engine().choice().areas_of_node(operation.call.kind, shape_of(operation)));
+}
+
 bool takes_turns(Operation& operation) {
   const NodeTeam* const team = operation.node_team();
+  if (!operation.background) {
+    choose_areas(operation);
+    return false;
+  }
   if (team == nullptr || !may_take_turns(operation)) return false;
   const NodeAreas areas = operation.engine().choice().areas_of_node(operation.call.kind, shape_of(operation));
   if (areas.up) operation.take_turn(NodePart::up);
@@ -186,7 +235,7 @@ bool has_team(const Operation& operation, NodePart part) {
   const NodeTeam* const team = operation.node_team();
   if (team == nullptr) return false;
   return operation.background ? operation.has_turn(part) && team->lanes->of(part).is_open()
-                              : team->in_node != nullptr;
+                              : operation.areas().of(part) && team->in_node != nullptr;
 }
 
 Task best(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements) {
@@ -200,7 +249,7 @@ Task best_between(Operation& operation, Collective kind, std::int64_t bytes, std
   Shape shape = shape_now(operation, bytes, elements);
   shape.nodes = shape.ranks;
   shape.most_on_node = sharing;
-  shape.teams = goes_through_teams(operation);
+  shape.teams = operation.areas().down;
   return operation.engine().choice().choose(kind, shape).run(operation);
 }
 

@@ -33,13 +33,15 @@ const Algorithm& best_row(Operation& operation, Collective kind, std::int64_t by
 Task best_between(Operation& operation, Collective kind, std::int64_t bytes, std::int64_t elements = 0,
                   int sharing = 1);
 
-// An operation in the background takes its turns in the areas of the node, if it goes there. First of all in
-// an algorithm's text, which awaits meet_in_background next if the answer is true.
+// Chooses which parts go through the node's areas; and an operation in the background takes its turns there.
+// First of all in an algorithm's text, which awaits meet_in_background next if the answer is true.
 bool takes_turns(Operation& operation);
 Task meet_in_background(Operation& operation);
-// Blocking operations: the node's ranks meet in shared memory. To be awaited where among_node() holds, before
-// their first part.
-Task meet(Operation& operation);
+// The first half of takes_turns, of a blocking operation. Alike on all ranks, also on those without a team.
+void choose_areas(Operation& operation);
+// The node's ranks meet in shared memory, if the part of a blocking operation goes there. To be awaited where
+// among_node() holds.
+Task meet(Operation& operation, NodePart part);
 // Then, whether there is an area for the part, alike on all of the node's ranks.
 bool has_team(const Operation& operation, NodePart part);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/cross_core_copy.h"
+#include "base/function_ref.h"
 #include "collective/call.h"
 #include "collective/shared/measured_ways.h"
 #include "collective/shared/team.h"
@@ -39,9 +40,11 @@ class ByteView {
 class SharedCollectives {
  public:
   SharedCollectives(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places,
-                    SharedAreas& areas, Progress& progress, StopSign stop, TeamWays::Policy policy)
+                    SharedAreas& areas, Progress& progress, StopSign stop, TeamWays::Policy policy,
+                    bool steps_alike)
       : team_(area, area_bytes, rank, std::move(places), areas, progress, std::move(stop)),
-        ways_(policy, team_.ranks(), team_.crowded()) {}
+        ways_(policy, team_.ranks(), team_.crowded()),
+        steps_alike_(steps_alike) {}
 
   // Whether messages serve no better. The answer is the same on all ranks.
   bool serves(const CollectiveCall& call) const;
@@ -72,6 +75,20 @@ class SharedCollectives {
   // Whether the ranks gave different amounts to what was run last, as far as that is noticed; asking forgets
   // it.
   bool amounts_differed() { return std::exchange(amounts_differed_, false); }
+  // The others' data go to the root, which has places for them. `own`: not of the root. `largest`: of all;
+  // who has less knows it, too.
+  void gather(ByteView own, std::int64_t largest, FunctionRef<ByteView(int)> place_of, int root);
+  // Blocks of all ranks, of the root; and where this rank's goes, of the others.
+  void scatter(ByteView all, ByteView own, int root);
+  // Each has a block for every other one, and writes and reads these from `offset` on, perhaps in pieces.
+  using PartWriter = FunctionRef<void(int to, std::int64_t offset, std::byte* out, std::int64_t bytes)>;
+  using PartReader =
+      FunctionRef<void(int from, std::int64_t offset, const std::byte* in, std::int64_t bytes)>;
+  void exchange(std::int64_t block, PartWriter write, PartReader read);
+  // Into memory that others read.
+  void copy_out(const std::byte* from, std::byte* to, std::int64_t bytes) {
+    copies_.copy(to, from, static_cast<std::size_t>(bytes));
+  }
   SharedTeam& team() { return team_; }
 
  private:
@@ -126,6 +143,12 @@ class SharedCollectives {
   void reduce_parts(const CollectiveCall& call, std::int64_t room, std::int64_t largest);
   void scan(const CollectiveCall& call);
 
+  // A step in which data go through lines if they are small, else through buffers. Ranks that may be told
+  // different amounts by mistake take steps of one kind, and stay in step.
+  void begin_data_step(bool small) {
+    small && !steps_alike_ ? team_.begin_step() : team_.begin_buffer_step();
+  }
+  void end_data_step(bool small) { small && !steps_alike_ ? team_.end_line_step() : team_.end_step(); }
   // One step in which all ranks post and hear from all: what every rank wrote can be read.
   void exchange() {
     team_.line_to_write();
@@ -136,6 +159,7 @@ class SharedCollectives {
   SharedTeam team_;
   TeamWays ways_;
   CrossCoreCopy copies_;
+  const bool steps_alike_;
   bool amounts_differed_ = false;
   std::optional<MeasuredWays::Turn> announced_;
   std::vector<std::int64_t>

@@ -2,43 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "collective/place.h"
-#include "collective/shared/collectives.h"
+#include "collective/shared/views.h"
 
 namespace hawser {
-
-namespace {
-
-// The size of the pieces in which `bytes` go through room for `most`, all about alike.
-std::int64_t even_piece(std::int64_t bytes, std::int64_t most) {
-  const std::int64_t pieces = (bytes + most - 1) / most;
-  return std::min(most, ((bytes + pieces - 1) / pieces + 63) & ~std::int64_t{63});
-}
-
-ByteView view(const CallSide& side, std::int64_t first_block, std::int64_t blocks) {
-  const auto* base = static_cast<const std::byte*>(side.buffer);
-  return {base + first_block * side.count * side.type->extent, blocks * side.count, *side.type};
-}
-
-ByteView view(const Place& place) { return {place.buffer, place.count, *place.type}; }
-
-// Copies this rank's block from the one side to the other.
-void copy_own(const CallSide& from, std::int64_t from_block, const CallSide& to, std::int64_t to_block) {
-  const auto* source =
-      static_cast<const std::byte*>(from.buffer) + from_block * from.count * from.type->extent;
-  auto* target =
-      static_cast<std::byte*>(const_cast<void*>(to.buffer)) + to_block * to.count * to.type->extent;
-  const std::int64_t bytes = to.count * to.type->size;
-  if (bytes == 0) return;
-  if (from.type->contiguous && to.type->contiguous) {
-    std::memmove(target + to.type->true_lower_bound, source + from.type->true_lower_bound,
-                 static_cast<std::size_t>(bytes));
-  } else {
-    copy_typed(source, from.count, *from.type, target, to.count, *to.type);
-  }
-}
-
-}  // namespace
 
 void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
   if (bytes == 0) return;
@@ -318,57 +284,77 @@ void SharedCollectives::gather(const CollectiveCall& call) {
   const bool root = team_.rank() == call.root;
   const CallSide& known = root ? call.receive : call.send;
   const std::int64_t block = known.count * known.type->size;
-  if (block == 0) return;
-  if (root && !is_in_place(call.send)) copy_own(call.send, 0, call.receive, call.root);
-  const bool small = block <= SharedTeam::line_bytes;
-  const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(block, team_.buffer_bytes());
-  for (std::int64_t done = 0; done < block; done += most) {
-    const std::int64_t bytes = std::min(most, block - done);
-    if (small) {
-      team_.begin_step();
-    } else {
-      team_.begin_buffer_step();
-    }
-    if (!root) {
-      ByteView own = view(call.send, 0, 1);
-      own.read(done, small ? team_.line_to_write() : team_.buffer_to_write(), bytes, copies_);
+  if (block != 0 && root && !is_in_place(call.send)) copy_own(call.send, 0, call.receive, call.root);
+  gather(
+      root ? ByteView(nullptr, 0) : view(call.send, 0, 1), block,
+      [&call](int r) { return view(call.receive, r, 1); }, call.root);
+}
+
+void SharedCollectives::gather(ByteView own, std::int64_t largest, FunctionRef<ByteView(int)> place_of,
+                               int root) {
+  if (largest == 0) return;
+  const bool small = largest <= SharedTeam::line_bytes;
+  const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(largest, team_.buffer_bytes());
+  for (std::int64_t done = 0; done < largest; done += most) {
+    begin_data_step(small);
+    if (team_.rank() != root) {
+      const bool in_line = own.size() <= SharedTeam::line_bytes;
+      const std::int64_t bytes = std::clamp<std::int64_t>(own.size() - done, 0, most);
+      own.read(done, in_line ? team_.line_to_write() : team_.buffer_to_write(), bytes, copies_);
       team_.note_copied_in(bytes);
-      if (!small) team_.line_to_write();
-      team_.post_to(call.root);
+      if (!in_line) team_.line_to_write();
+      team_.tell_amount(own.size());
+      team_.post_to(root);
     }
-    for (int i = 1; root && i < team_.ranks(); ++i) {
-      const int r = (call.root + i) % team_.ranks();
+    for (int i = 1; team_.rank() == root && i < team_.ranks(); ++i) {
+      const int r = (root + i) % team_.ranks();
+      ByteView place = place_of(r);
       team_.wait_for(r);
-      view(call.receive, r, 1).write(done, small ? team_.line_of(r) : team_.buffer_of(r), bytes);
+      const std::int64_t amount = team_.amount_of(r);
+      amounts_differed_ |= amount > place.size();
+      const std::int64_t bytes = std::clamp<std::int64_t>(std::min(amount, place.size()) - done, 0, most);
+      place.write(done, amount <= SharedTeam::line_bytes ? team_.line_of(r) : team_.buffer_of(r), bytes);
       team_.note_copied_out(bytes);
     }
-    small ? team_.end_line_step() : team_.end_step();
+    end_data_step(small);
   }
 }
 
-// All blocks go through the pieces one after the other, and each rank reads its own.
 void SharedCollectives::scatter(const CollectiveCall& call) {
   const bool root = team_.rank() == call.root;
   const CallSide& known = root ? call.send : call.receive;
-  const std::int64_t block = known.count * known.type->size;
-  const std::int64_t total = block * team_.ranks();
-  if (block == 0) return;
-  if (root && !is_in_place(call.receive)) copy_own(call.send, call.root, call.receive, 0);
-  const std::int64_t own_start = team_.rank() * block;
-  for (std::int64_t done = 0; done < total; done += team_.piece_bytes()) {
-    const std::int64_t bytes = std::min(team_.piece_bytes(), total - done);
+  if (known.count * known.type->size == 0) return;
+  if (!root) return scatter(ByteView(nullptr, 0), view(call.receive, 0, 1), call.root);
+  if (!is_in_place(call.receive)) copy_own(call.send, call.root, call.receive, 0);
+  scatter(view(call.send, 0, team_.ranks()), ByteView(nullptr, 0), call.root);
+}
+
+// All blocks go through the pieces one after the other, and each rank reads its own. The root's amount, which
+// the first piece's line has, says which steps there are.
+void SharedCollectives::scatter(ByteView all, ByteView own, int root) {
+  const bool at_root = team_.rank() == root;
+  std::int64_t block = at_root ? all.size() / team_.ranks() : own.size();
+  for (std::int64_t done = 0; done == 0 || done < block * team_.ranks(); done += team_.piece_bytes()) {
     team_.begin_piece_step();
-    if (root) {
-      view(call.send, 0, team_.ranks()).read(done, team_.piece_to_write(), bytes, copies_);
+    if (at_root) {
+      const std::int64_t bytes = std::min(team_.piece_bytes(), all.size() - done);
+      all.read(done, team_.piece_to_write(), bytes, copies_);
       team_.note_copied_in(bytes);
       team_.line_to_write();
+      team_.tell_amount(block);
       team_.post();
     } else {
+      if (done == 0) {
+        team_.wait_for(root);
+        block = team_.amount_of(root);
+        amounts_differed_ |= block > own.size();
+      }
+      const std::int64_t own_start = team_.rank() * block;
       const std::int64_t start = std::max(done, own_start);
-      const std::int64_t end = std::min(done + bytes, own_start + block);
+      const std::int64_t end = std::min(done + team_.piece_bytes(), own_start + std::min(block, own.size()));
       if (start < end) {
-        team_.wait_for(call.root);
-        view(call.receive, 0, 1).write(start - own_start, team_.piece() + (start - done), end - start);
+        if (done != 0) team_.wait_for(root);
+        own.write(start - own_start, team_.piece() + (start - done), end - start);
         team_.note_copied_out(end - start);
       }
     }
@@ -405,60 +391,6 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
       team_.wait_for(r);
       theirs.write(done, small ? team_.line_of(r) : team_.buffer_of(r), part(theirs));
       team_.note_copied_out(part(theirs));
-    }
-    team_.heard_from_all();
-    if (!small) team_.end_step();
-  }
-}
-
-// Of a rank's buffer, which holds a part of its block for every other rank.
-std::int64_t SharedCollectives::alltoall_room() const {
-  return team_.buffer_bytes() / (team_.ranks() - 1) & ~std::int64_t{63};
-}
-
-// Each part waits for all ranks' turns on their cores: with very many of them messages are better.
-bool SharedCollectives::serves_alltoall(const CollectiveCall& call) const {
-  constexpr std::int64_t most_turns = 32;
-  const std::int64_t block = call.receive.count * call.receive.type->size;
-  const std::int64_t room = alltoall_room();
-  return block == 0 || (room > 0 && (!team_.crowded() || block <= most_turns * room));
-}
-
-void SharedCollectives::alltoall(const CollectiveCall& call) {
-  const std::int64_t block = call.receive.count * call.receive.type->size;
-  if (block == 0) return;
-  const int rank = team_.rank();
-  const int ranks = team_.ranks();
-  const bool in_place_here = is_in_place(call.send);
-  const CallSide& source = in_place_here ? call.receive : call.send;
-  if (!in_place_here) copy_own(call.send, rank, call.receive, rank);
-  const bool small = block * (ranks - 1) <= SharedTeam::line_bytes;
-  const std::int64_t room = small ? block : even_piece(block, alltoall_room());
-  // Where the part for `to` stands in the memory of `from`.
-  const auto place = [room](int from, int to) { return (to < from ? to : to - 1) * room; };
-  for (std::int64_t done = 0; done < block; done += room) {
-    const std::int64_t bytes = std::min(room, block - done);
-    std::byte* out = nullptr;
-    if (small) {
-      team_.begin_step();
-      out = team_.line_to_write();
-    } else {
-      team_.begin_buffer_step();
-      out = team_.buffer_to_write();
-      team_.line_to_write();
-    }
-    for (int i = 1; i < ranks; ++i) {
-      const int r = (rank + i) % ranks;
-      view(source, r, 1).read(done, out + place(rank, r), bytes, copies_);
-      team_.note_copied_in(bytes);
-    }
-    team_.post();
-    for (int i = 1; i < ranks; ++i) {
-      const int r = (rank + i) % ranks;
-      team_.wait_for(r);
-      const std::byte* in = (small ? team_.line_of(r) : team_.buffer_of(r)) + place(r, rank);
-      view(call.receive, r, 1).write(done, in, bytes);
-      team_.note_copied_out(bytes);
     }
     team_.heard_from_all();
     if (!small) team_.end_step();
