@@ -37,8 +37,6 @@ ALGORITHMS = {
 }
 LAYOUTS = ["2x4", "8x4", "16x2", "16x1", "64x8"]
 MOST = 1 << 20
-# Their two levels go through areas, or a part of them.
-THROUGH_AREAS = ["barrier", "broadcast", "reduce", "allreduce", "allgather"]
 # Of a rank's whole buffer: a simulation of more takes long.
 ROOM = {"2x4": 8 << 20, "8x4": 8 << 20, "16x2": 8 << 20, "16x1": 8 << 20, "64x8": 1 << 20}
 FABRIC = ["--fabric", "fat-tree-144", "--rails", "2", "--latency", "300ns", "--compute-scale", "0", "--registration-cost",
@@ -66,7 +64,7 @@ def run(arguments):
         program = compiled(build, [HERE / "collectives.c"], folder)
         for layout in arguments.layouts:
             nodes, each = (int(number) for number in layout.split("x"))
-            for operation in arguments.operations or ([*THROUGH_AREAS, "gather", "scatter"] if arguments.areas else ALGORITHMS):
+            for operation in arguments.operations or ALGORITHMS:
                 for way in arguments.ways or ["default", *ALGORITHMS[operation]]:
                     if way not in ["default", "before", *ALGORITHMS[operation]]:
                         continue

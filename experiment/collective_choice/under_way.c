@@ -2,7 +2,7 @@
 // begin until the last one ends. Each rank starts so many and waits for all of them; 0: one that blocks. All
 // ranks begin at the same time of a clock that they share, which the simulator's is. Prints a line for each
 // size: operation, how many, bytes, microseconds (the median of the rounds). The bytes are those of the whole
-// vector, or of one rank's block (allgather).
+// vector in barrier, broadcast, reduce and allreduce, and else of one rank's block.
 // Usage: under_way OPERATION LEAST_BYTES MOST_BYTES HOW_MANY ROUNDS
 #include <mpi.h>
 #include <stdio.h>
@@ -29,7 +29,14 @@ static long wrong(const char* name, int number, long n) {
   long bad = 0;
   if (strcmp(name, "broadcast") == 0)
     for (long i = 0; i < n && rank != 0; ++i) bad += to[number][i] != element(number, 0, i);
-  if (strcmp(name, "allgather") == 0)
+  if (strcmp(name, "scatter") == 0)
+    for (long i = 0; i < n; ++i) bad += to[number][i] != element(number, 0, rank * n + i);
+  if (strcmp(name, "alltoall") == 0)
+    for (long i = 0; i < n * ranks; ++i)
+      bad += to[number][i] != element(number, (int)(i / n), rank * n + i % n);
+  if (strcmp(name, "reduce_scatter_block") == 0)
+    for (long i = 0; i < n; ++i) bad += to[number][i] != sum(number, rank * n + i);
+  if (strcmp(name, "allgather") == 0 || (strcmp(name, "gather") == 0 && rank == 0))
     for (long i = 0; i < n * ranks; ++i) bad += to[number][i] != element(number, (int)(i / n), i % n);
   if (strcmp(name, "allreduce") == 0 || (strcmp(name, "reduce") == 0 && rank == 0))
     for (long i = 0; i < n; ++i) bad += to[number][i] != sum(number, i);
@@ -42,6 +49,11 @@ static void start(const char* name, int number, int count, MPI_Request* request)
   if (strcmp(name, "barrier") == 0) MPI_Ibarrier(all, request);
   if (strcmp(name, "broadcast") == 0) MPI_Ibcast(rank == 0 ? out : in, count, MPI_INT, 0, all, request);
   if (strcmp(name, "allgather") == 0) MPI_Iallgather(out, count, MPI_INT, in, count, MPI_INT, all, request);
+  if (strcmp(name, "gather") == 0) MPI_Igather(out, count, MPI_INT, in, count, MPI_INT, 0, all, request);
+  if (strcmp(name, "scatter") == 0) MPI_Iscatter(out, count, MPI_INT, in, count, MPI_INT, 0, all, request);
+  if (strcmp(name, "alltoall") == 0) MPI_Ialltoall(out, count, MPI_INT, in, count, MPI_INT, all, request);
+  if (strcmp(name, "reduce_scatter_block") == 0)
+    MPI_Ireduce_scatter_block(out, in, count, MPI_INT, MPI_SUM, all, request);
   if (strcmp(name, "reduce") == 0) MPI_Ireduce(out, in, count, MPI_INT, MPI_SUM, 0, all, request);
   if (strcmp(name, "allreduce") == 0) MPI_Iallreduce(out, in, count, MPI_INT, MPI_SUM, all, request);
 }
@@ -66,11 +78,13 @@ int main(int argc, char** argv) {
   const int how_many = atoi(argv[4]), rounds = atoi(argv[5]);
   if (how_many > most_under_way) MPI_Abort(MPI_COMM_WORLD, 2);
   const int buffers = how_many == 0 ? 1 : how_many;
-  const long room = most * (strcmp(name, "allgather") == 0 ? ranks : 1);
+  const int vector = strcmp(name, "broadcast") == 0 || strcmp(name, "reduce") == 0 ||
+                     strcmp(name, "allreduce") == 0 || strcmp(name, "barrier") == 0;
+  const long room = most * (vector ? 1 : ranks);
   for (int b = 0; b < buffers; ++b) {
-    from[b] = malloc((size_t)most);
+    from[b] = malloc((size_t)room);
     to[b] = malloc((size_t)room);
-    for (long i = 0; i < most / 4; ++i) from[b][i] = element(b, rank, i);
+    for (long i = 0; i < room / 4; ++i) from[b][i] = element(b, rank, i);
   }
   double* const took = malloc((size_t)rounds * sizeof(double));
   for (long bytes = least; bytes <= most; bytes = bytes < most && bytes * 4 > most ? most : bytes * 4) {

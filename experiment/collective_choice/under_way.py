@@ -13,23 +13,25 @@ import concurrent.futures
 import pathlib
 import tempfile
 
-from run import FABRIC, HERE, THROUGH_AREAS, checked, compiled
+from run import ALGORITHMS, FABRIC, HERE, checked, compiled
 
 SIZES = [8, 128, 512, 2048, 8192, 16384, 32768, 65536]
-MOST_GATHERED = 8192
+MOST_BLOCK = 8192
+# Their sizes are those of the whole vector.
+VECTORS = ["barrier", "broadcast", "reduce", "allreduce"]
 
 
 def sizes_of(operation):
     if operation == "barrier":
         return SIZES[:1]
-    return [size for size in SIZES if operation != "allgather" or size <= MOST_GATHERED]
+    return [size for size in SIZES if operation in VECTORS or size <= MOST_BLOCK]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--layouts", nargs="+", default=["2x4", "8x4", "16x2"])
-    parser.add_argument("--operations", nargs="+", default=THROUGH_AREAS)
+    parser.add_argument("--operations", nargs="+", default=list(ALGORITHMS))
     parser.add_argument("--under-way", nargs="+", type=int, default=[0, 1, 2, 4])
     parser.add_argument("--rate", default="12.5GB/s")
     arguments = parser.parse_args()
