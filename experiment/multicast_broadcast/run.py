@@ -5,7 +5,8 @@ A cell is a fabric, a layout (nodes x ranks on each), a placement, a way and a s
 the root's begin to the slowest rank's end. Fabrics: "pci-x" is M06's clusters A and C (5.1), one rail of 900 MB/s, which S06
 states for the same adapter, through a bus of 1 GB/s that carries one direction at a time (64 bits, 133 MHz); "pci-express" its
 cluster B, links of 1 GB/s (4x) without such a bus; both one switch, 1 us a link, 250 ns of processor time for a request and for
-a completion, buffers registered. "two rails" is Hawser's own: a fat tree with two rails of 1 GB/s, 300 ns a link.
+a completion, buffers registered. The ranks of a node share areas. "two rails" is Hawser's own: a fat tree with two rails of 1 GB/s,
+300 ns a link.
 """
 import pathlib
 import sys
@@ -19,11 +20,11 @@ from report_page.charts import Series, line_chart  # noqa: E402
 from report_page.figures import size_label  # noqa: E402
 from report_page.page import Figure, Section, Table  # noqa: E402
 
-HOST = ("--registration-cost", "0us", "--post-cost", "250ns", "--completion-cost", "250ns")
+HOST = ("--registration-cost", "0us", "--post-cost", "250ns", "--completion-cost", "250ns", "--areas")
 FABRICS = {
     "pci-x": Cluster("900MB/s", "1us", fabric="single-switch", parameters=PACKETS + "bus-rate 1GB/s\nbus half\n", options=HOST),
     "pci-express": Cluster("1GB/s", "1us", fabric="single-switch", options=HOST),
-    "two rails": Cluster("1GB/s", rails=2, fabric="fat-tree", parameters=""),
+    "two rails": Cluster("1GB/s", rails=2, fabric="fat-tree", parameters="", options=("--areas",)),
 }
 # Name of a way: variables, style and words of a curve.
 WAYS = {
@@ -145,8 +146,7 @@ class MulticastBroadcast(Experiment):
         head = ["nodes x ranks", "bytes", "binomial, us", "trees, us", "multicast, us", "auto, us", "trees / multicast",
                 "binomial / multicast"]
         return Section("multicast-own", "Over two rails of 1 GB/s", seen=[
-            "Of Hawser alone. Multicast is faster from three nodes on, and by more the more there are.",
-            "The default takes the linear algorithm between 16 nodes up to 1 KiB, where the binomial tree takes 10 % less."],
+            "Of Hawser alone. Multicast is faster from three nodes on, and by more the more there are."],
             tables=[Table("", head, rows)])
 
 
@@ -174,12 +174,9 @@ def ways_seen(experiment):
         " one after the other. This shows the copies; it does not show what the adapter spends for each of them, so below 1 KiB"
         " it is as fast as leaders, unlike M06's.",
         "<b>The default has no multicast</b> (HAWSER_MULTICAST=off): no real network has been tried. It takes up to"
-        f" {gain('pci-x', '16x2', 'trees', LONG)} times as long on 16 x 2. HAWSER_MULTICAST=auto takes trees on 8 x 2 up to 256"
-        f" bytes, {experiment.curve('pci-x', '8x2', 'auto')[8]:.1f} us where multicast takes"
-        f" {experiment.curve('pci-x', '8x2', 'multicast')[8]:.1f}.",
-        f"The default's trees jump on 16 x 2: {experiment.curve('pci-x', '16x2', 'trees')[16]:.1f} us for 16 bytes and"
-        f" {experiment.curve('pci-x', '16x2', 'trees')[32]:.1f} for 32: smaller ones take the binomial tree, larger ones the"
-        " linear algorithm between nodes, up to 256 bytes."]
+        f" {gain('pci-x', '16x2', 'trees', LONG)} times as long on 16 x 2. HAWSER_MULTICAST=auto takes trees on 2 x 4 up to 8"
+        f" KiB, {experiment.curve('pci-x', '2x4', 'auto')[8192]:.1f} us where multicast takes"
+        f" {experiment.curve('pci-x', '2x4', 'multicast')[8192]:.1f}."]
 
 
 def placement_seen(experiment):

@@ -94,6 +94,8 @@ struct Plan {
   Blocks receive;
   Operands operands;
   bool exclusive = false;  // exscan
+  // Broadcast: the first so many bytes may be passed on within the node. Null: all.
+  const std::int64_t* ready = nullptr;
 };
 
 }  // namespace hawser

@@ -362,10 +362,11 @@ Operation& CollectiveEngine::start_task(Participants participants, Ref<Counted> 
 }
 
 void CollectiveEngine::start_aside(Participants participants, Ref<Counted> communicator,
-                                   FunctionRef<Task(Operation&)> task) {
+                                   FunctionRef<Task(Operation&)> task, const NodeLayout* nodes,
+                                   NodeTeam* node_team) {
   Operation& operation = take();
   operation.communicator = std::move(communicator);
-  operation.begin(std::move(participants));
+  operation.begin(std::move(participants), nodes, nullptr, node_team);
   operation.run(task(operation));
   if (operation.finished()) {
     complete(operation);

@@ -89,7 +89,8 @@ class CollectiveEngine {
   Operation& start_task(Participants participants, Ref<Counted> communicator,
                         FunctionRef<Task(Operation&)> task, Participants within = {});
   // A task that goes on in the background though nobody waits for it, as the end of a communicator does.
-  void start_aside(Participants participants, Ref<Counted> communicator, FunctionRef<Task(Operation&)> task);
+  void start_aside(Participants participants, Ref<Counted> communicator, FunctionRef<Task(Operation&)> task,
+                   const NodeLayout* nodes = nullptr, NodeTeam* node_team = nullptr);
   Participants participants_of(Communicator& communicator);
 
   // One pass over the operations in the background. True if one of them finished. Without `user_functions`,

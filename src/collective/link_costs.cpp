@@ -253,17 +253,6 @@ double broadcast_two_level(S s, M c) {
   node.lanes = s.lanes && !root_serves_leaders(s, c);
   return cheapest_broadcast(across(s, bytes(s), 1), c) + node_broadcast(node, c, bytes(s)).cost;
 }
-// One message's time and a half, and every packet costs the root's and the leaders' processors. To two other
-// nodes, small messages were faster.
-double broadcast_multicast(S s, M c) {
-  if (s.multicast_nodes < 4 && s.bytes < 2048) return 1e18;
-  const double packets = std::ceil(bytes(s) / 2000);
-  Shape node = s;
-  node.nodes = 1;
-  node.ranks = s.multicast_most_on_node;
-  return (2.3 + packets * 0.115) * c.between_step + bytes(s) * c.between_per_byte +
-         (s.teams ? team_broadcast(c, bytes(s)) : down_tree(node, c, bytes(s)));
-}
 
 double gather_linear(S s, M c) { return all_to_root(s, c, bytes(s)); }
 

@@ -4,12 +4,22 @@
 #include <cstring>
 #include <utility>
 
+#include "collective/multicast/multicast_group.h"
+
 namespace hawser {
 namespace {
 
 constexpr Nanoseconds look_for_room = 10 * microsecond;
 
 }  // namespace
+
+struct MulticastEngine::Orphan {
+  Ref<Group> group;
+  std::vector<int> leader_of;  // by rank: number of the leader; -1: it is none
+  std::unique_ptr<MulticastRoot> root;
+};
+
+MulticastEngine::~MulticastEngine() = default;
 
 MulticastEngine::MulticastEngine(Lane& lane, ChannelSet& channels) : lane_(&lane), channels_(&channels) {
   for (Transport* const channel : channels.channels())
@@ -38,18 +48,19 @@ void MulticastEngine::remove(MulticastGroup& group, std::unique_ptr<MulticastRoo
   groups_.erase(group.key());
   if (joined && network_ != nullptr) network_->leave(group.key());
   if (lane_ == nullptr || root == nullptr || root->settled()) return;
-  Orphan orphan{group.members(), {}, std::move(root)};
+  auto kept = std::make_unique<Orphan>(Orphan{group.members(), {}, std::move(root)});
+  Orphan& orphan = *kept;
   const NodeLayout& nodes = group.nodes();
   orphan.leader_of.assign(static_cast<std::size_t>(group.members()->size()), -1);
   for (int node = 0, number = 0; node < nodes.nodes(); ++node)
     if (node != nodes.own_node)
       orphan.leader_of[static_cast<std::size_t>(nodes.leaders[static_cast<std::size_t>(node)])] = number++;
-  orphans_[group.key()] = std::move(orphan);
+  orphans_[group.key()] = std::move(kept);
   touch();
 }
 
 void MulticastEngine::lose(ProcessIndex process) {
-  std::erase_if(orphans_, [&](const auto& entry) { return entry.second.group->contains(process); });
+  std::erase_if(orphans_, [&](const auto& entry) { return entry.second->group->contains(process); });
   std::erase_if(told_later_, [&](const Told& told) { return told.root == process; });
 }
 
@@ -114,7 +125,7 @@ bool MulticastEngine::progress() {
     wants_room |= group->wants_room();
   }
   for (auto each = orphans_.begin(); each != orphans_.end();) {
-    MulticastRoot& root = *each->second.root;
+    MulticastRoot& root = *each->second->root;
     moved |= root.advance(now);
     due_ = std::min(due_, root.due());
     wants_room |= root.wants_room();
@@ -144,9 +155,9 @@ void MulticastEngine::on_status(ProcessIndex source, const MulticastControl& hea
   if (const auto found = groups_.find(header.key); found != groups_.end()) {
     sense = known(*found->second->members()) && found->second->on_status(header.source_rank, status);
   } else if (const auto orphan = orphans_.find(header.key); orphan != orphans_.end()) {
-    sense = known(*orphan->second.group);
-    const int leader = sense ? orphan->second.leader_of[static_cast<std::size_t>(header.source_rank)] : -1;
-    sense = leader >= 0 && orphan->second.root->on_status(leader, status, now_);
+    sense = known(*orphan->second->group);
+    const int leader = sense ? orphan->second->leader_of[static_cast<std::size_t>(header.source_rank)] : -1;
+    sense = leader >= 0 && orphan->second->root->on_status(leader, status, now_);
     touch();
   }
   if (!sense) lane_->on_bad_packet(source, "a state of multicast packets that cannot be");

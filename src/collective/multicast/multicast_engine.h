@@ -14,9 +14,13 @@
 #include "channel/channel_set.h"
 #include "channel/lane.h"
 #include "channel/multicast.h"
-#include "collective/multicast/multicast_group.h"
+#include "collective/multicast/multicast_wire.h"
+#include "communicator/group.h"
 
 namespace hawser {
+
+class MulticastGroup;
+class MulticastRoot;
 
 struct MulticastCounters {
   std::uint64_t by_multicast = 0, by_trees = 0;  // broadcasts of which this process is the root
@@ -31,6 +35,7 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
  public:
   // Both must stay until close(). Groups keep this and may be destroyed later.
   MulticastEngine(Lane& lane, ChannelSet& channels);
+  ~MulticastEngine();
   void close();
   MulticastEngine(const MulticastEngine&) = delete;
   MulticastEngine& operator=(const MulticastEngine&) = delete;
@@ -69,11 +74,7 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   bool tell_repair(ProcessIndex leader, const MulticastHeader& header, std::span<const std::byte> bytes);
 
  private:
-  struct Orphan {
-    Ref<Group> group;
-    std::vector<int> leader_of;  // by rank: number of the leader; -1: it is none
-    std::unique_ptr<MulticastRoot> root;
-  };
+  struct Orphan;
   struct Told {
     ProcessIndex root;
     MulticastControl header;
@@ -97,7 +98,7 @@ class MulticastEngine final : private ActiveMessageHandler, private MulticastHan
   bool touched_ = false;
   int listenings_ = 0;
   std::map<MulticastKey, MulticastGroup*> groups_;
-  std::map<MulticastKey, Orphan> orphans_;
+  std::map<MulticastKey, std::unique_ptr<Orphan>> orphans_;
   std::deque<Told> told_later_;
   MulticastCounters counters_;
   std::vector<std::byte> repair_;  // scratch

@@ -89,10 +89,11 @@ void MulticastGroup::end(MulticastReceive& receive) {
   engine_.touch();
 }
 
-void MulticastGroup::begin(MulticastListening& listening, ProcessIndex parent) {
+void MulticastGroup::begin(MulticastListening& listening, std::optional<ProcessIndex> parent) {
   // What it does not look at must not keep the parent: it is to be sent without asking.
-  const bool wants_packets = late_messages_ < MulticastListener::most_late_messages &&
-                             listening.packets.bytes <= engine_.channel_of(parent)->eager_limit(parent);
+  const bool wants_packets =
+      late_messages_ < MulticastListener::most_late_messages &&
+      (!parent || listening.packets.bytes <= engine_.channel_of(*parent)->eager_limit(*parent));
   engine_.count_listenings(1);
   listener_->begin(listening, wants_packets);
   engine_.touch();
@@ -101,7 +102,7 @@ void MulticastGroup::begin(MulticastListening& listening, ProcessIndex parent) {
 void MulticastGroup::end(MulticastListening& listening) {
   const bool attached = listener_->attached();
   listener_->end(listening, engine_.now());
-  engine_.counters().listened += listening.done;
+  engine_.counters().listened += listening.from_packets();
   engine_.count_listenings(-1);
   if (listener_->attached() == attached) return;
   ++(attached ? engine_.counters().detachments : engine_.counters().attachments);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,10 +44,11 @@ class MulticastGroup {
   void begin(MulticastReceive& receive);
   void end(MulticastReceive& receive);
   // The others of those nodes, up to MulticastListener::most_bytes: a broadcast begins that comes from
-  // `parent` by message, and perhaps sooner by packets; and is over here.
-  void begin(MulticastListening& listening, ProcessIndex parent);
+  // `parent` by message, or through the node's area where there is none, and perhaps sooner by packets; and
+  // is over here.
+  void begin(MulticastListening& listening, std::optional<ProcessIndex> parent);
   void end(MulticastListening& listening);
-  // Messages of parents that are still to come and will not be looked at.
+  // Data that are still to come within the node and will not be looked at.
   void count_late_messages(int change) { late_messages_ += change; }
 
   // For the engine.

@@ -32,7 +32,7 @@ void MulticastListener::end(MulticastListening& listening, Nanoseconds now) {
   if (!listening.timed) return;
   if (!attached()) {
     policy_.on_wait(listening.begun == never ? 0 : now - listening.begun);
-  } else if (listening.attached && !listening.done) {
+  } else if (listening.attached && !listening.from_packets()) {
     policy_.on_in_time(listening.trial);
     if (!attached()) held_.clear();
   } else if (listening.trial) {

@@ -20,8 +20,9 @@ namespace hawser {
 // A broadcast for which this rank waits in both ways.
 struct MulticastListening {
   MulticastReceive packets;
-  bool done = false;   // it need not wait for the leader's message
-  bool timed = false;  // its wait counts: the program waits for it, and for nothing else
+  bool done = false;       // it need not wait for the leader's message
+  bool by_leader = false;  // because the node's area had it first
+  bool timed = false;      // its wait counts: the program waits for it, and for nothing else
 
   // The listener's.
   bool attached = false, trial = false;
@@ -29,6 +30,8 @@ struct MulticastListening {
   Nanoseconds due = never;    // the end of a trial
   std::uint64_t seen = 0;     // packets, by their numbers
   ListLink link;
+
+  bool from_packets() const { return done && !by_leader; }
 };
 
 class MulticastListener {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/intrusive_list.h"
 #include "collective/multicast/multicast_wire.h"
@@ -16,8 +17,14 @@ struct MulticastReceive {
   std::byte* into = nullptr;
   std::int64_t bytes = 0;
   std::int64_t arrived = 0;
-  bool differs = false;  // the root sends another amount
-  bool done = false;     // all of it came by multicast
+  bool differs = false;       // the root sends another amount
+  bool begun = false;         // some of it came by multicast, and so the rest will come
+  bool done = false;          // all of it came by multicast
+  std::int64_t in_order = 0;  // bytes at the beginning that have come
+  struct Piece {
+    std::int64_t begin, end;
+  };
+  std::vector<Piece> ahead;  // of bytes that have not come, no more than a root's window
   ListLink link;
 
   // A packet of this broadcast that did not come before.

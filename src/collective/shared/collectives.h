@@ -69,7 +69,12 @@ class SharedCollectives {
   void release();
   // The same as release() where the step before was no arrive().
   void release_alone();
-  void broadcast(ByteView data, int root);
+  // In pieces as large as they may be, or in small ones, which are read while more data come to the root:
+  // alike by all ranks. `ready`: so many bytes are there; null: all are.
+  enum class Pieces : std::uint8_t { largest, small };
+  static constexpr std::int64_t most_undivided = 8192;  // no more is passed on as one
+  void broadcast(ByteView data, int root, Pieces pieces = Pieces::largest,
+                 const std::int64_t* ready = nullptr);
   // By the root, which has no data that would be right: all others notice another amount than they expect.
   void broadcast_nothing();
   // Whether the ranks gave different amounts to what was run last, as far as that is noticed; asking forgets
@@ -92,9 +97,10 @@ class SharedCollectives {
   SharedTeam& team() { return team_; }
 
  private:
-  void receive_broadcast(ByteView& data, int root);
-  void send_pieces(ByteView& data);
-  void take_pieces(ByteView& data, int root, std::int64_t amount, bool heard);
+  std::int64_t piece_bytes(Pieces pieces, std::int64_t amount) const;
+  void receive_broadcast(ByteView& data, int root, Pieces pieces = Pieces::largest);
+  void send_pieces(ByteView& data, std::int64_t piece, const std::int64_t* ready);
+  void take_pieces(ByteView& data, int root, std::int64_t amount, std::int64_t piece, bool heard);
   // A copy of the line of a broadcast's root.
   struct Told {
     std::int64_t amount = 0;

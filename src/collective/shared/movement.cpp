@@ -193,10 +193,16 @@ void SharedCollectives::release_alone() {
   team_.rank() == 0 ? broadcast_nothing() : receive_broadcast(nothing, 0);
 }
 
-void SharedCollectives::broadcast(ByteView data, int root) {
+// Small ones are read while the next packets come. The fewer there are, the more each of them counts.
+std::int64_t SharedCollectives::piece_bytes(Pieces pieces, std::int64_t amount) const {
+  if (pieces == Pieces::largest || amount <= most_undivided) return team_.piece_bytes();
+  return std::min(team_.piece_bytes(), even_piece(amount, (amount + 3) / 4));
+}
+
+void SharedCollectives::broadcast(ByteView data, int root, Pieces pieces, const std::int64_t* ready) {
   if (data.size() == 0) return;
   if (team_.rank() != root) {
-    receive_broadcast(data, root);
+    receive_broadcast(data, root, pieces);
     return;
   }
   const bool small = data.size() <= SharedTeam::line_bytes;
@@ -209,14 +215,15 @@ void SharedCollectives::broadcast(ByteView data, int root) {
     }
     tell_everyone(data.size());
   }
-  if (!small) send_pieces(data);
+  if (!small) send_pieces(data, piece_bytes(pieces, data.size()), ready);
 }
 
 // In pieces, so that the others read one while the root writes the next.
-void SharedCollectives::send_pieces(ByteView& data) {
-  for (std::int64_t done = 0; done < data.size(); done += team_.piece_bytes()) {
+void SharedCollectives::send_pieces(ByteView& data, std::int64_t piece, const std::int64_t* ready) {
+  for (std::int64_t done = 0; done < data.size(); done += piece) {
+    const std::int64_t bytes = std::min(piece, data.size() - done);
+    if (ready != nullptr && *ready < done + bytes) team_.await([=] { return *ready >= done + bytes; });
     team_.begin_piece_step();
-    const std::int64_t bytes = std::min(team_.piece_bytes(), data.size() - done);
     data.read(done, team_.piece_to_write(), bytes, copies_);
     team_.note_copied_in(bytes);
     team_.line_to_write();
@@ -240,7 +247,7 @@ void SharedCollectives::announce(MeasuredWays::Turn turn) {
 }
 
 // The root's amount says which steps there are, so that the ranks stay in step when ours is another one.
-void SharedCollectives::receive_broadcast(ByteView& data, int root) {
+void SharedCollectives::receive_broadcast(ByteView& data, int root, Pieces pieces) {
   Told relayed;
   if (team_.in_groups()) {
     relayed = hear(root);
@@ -256,7 +263,8 @@ void SharedCollectives::receive_broadcast(ByteView& data, int root) {
   }
   if (amount != data.size()) [[unlikely]]
     amounts_differed_ = true;
-  if (amount > SharedTeam::line_bytes) return take_pieces(data, root, amount, !team_.in_groups());
+  if (amount > SharedTeam::line_bytes)
+    return take_pieces(data, root, amount, piece_bytes(pieces, amount), !team_.in_groups());
   const std::int64_t wanted = std::min(amount, data.size());
   data.write(0, team_.in_groups() ? relayed.bytes : team_.line_of(root), wanted);
   if (team_.in_groups()) return;
@@ -265,15 +273,16 @@ void SharedCollectives::receive_broadcast(ByteView& data, int root) {
 }
 
 // `heard`: of the first one, in this step.
-void SharedCollectives::take_pieces(ByteView& data, int root, std::int64_t amount, bool heard) {
+void SharedCollectives::take_pieces(ByteView& data, int root, std::int64_t amount, std::int64_t piece,
+                                    bool heard) {
   const std::int64_t wanted = std::min(amount, data.size());
-  for (std::int64_t done = 0; done < amount; done += team_.piece_bytes()) {
+  for (std::int64_t done = 0; done < amount; done += piece) {
     if (!std::exchange(heard, false)) {
       team_.begin_step();
       team_.wait_for(root);
     }
     team_.take_piece();
-    const std::int64_t bytes = std::clamp<std::int64_t>(wanted - done, 0, team_.piece_bytes());
+    const std::int64_t bytes = std::clamp<std::int64_t>(wanted - done, 0, piece);
     data.write(done, team_.piece(), bytes);
     team_.note_copied_out(bytes);
     team_.end_step();

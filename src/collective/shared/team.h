@@ -69,6 +69,8 @@ class SharedTeam {
   void post_to(int first, int end, int stride = 1);
   void post_to(int rank) { post_to(rank, rank + 1); }
 
+  // Waits for something that is not of the team. Throws Stopped as every wait does.
+  void await(FunctionRef<bool()> done);
   // Waits until a rank has posted in this step.
   void wait_for(int rank);
   void wait_for_all();
@@ -162,7 +164,6 @@ class SharedTeam {
       wait_done_slowly(step);
   }
   void wait_done_slowly(std::uint32_t step);
-  void await(FunctionRef<bool()> done);
   void await_virtual_time();
   void wake_others();
   void show_line();

@@ -1,0 +1,49 @@
+// What the rows cost that go by multicast, fitted to what experiment/multicast_broadcast and
+// experiment/collective_choice measure with two rails of 1 and of 12.5 GB/s.
+#include <algorithm>
+#include <cmath>
+
+#include "collective/link_costs.h"
+#include "collective/multicast/multicast_sender.h"
+
+namespace hawser::link_costs {
+
+namespace {
+
+constexpr double packet_size = 2000, area_piece_size = 16 << 10, window = MulticastSender::window;
+
+Shape one_node(const Shape& shape) {
+  Shape node = shape;
+  node.nodes = 1;
+  node.ranks = shape.multicast_most_on_node;
+  node.lanes = false;
+  return node;
+}
+
+// Within the nodes. `last`: what is passed on after all has come.
+double spread(const Shape& shape, const TransferCosts& costs, double bytes, double last) {
+  if (shape.multicast_most_on_node == 1) return 0;
+  Shape node = one_node(shape);
+  node.bytes = static_cast<std::int64_t>(bytes);
+  if (!shape.teams) return broadcast_binomial(node, costs);
+  const double more = std::max(std::ceil(last / area_piece_size) - 1, 0.0);
+  return costs.area_step + costs.area_line + more * costs.area_piece +
+         (last + std::min(last, area_piece_size)) * costs.area_per_byte;
+}
+
+}  // namespace
+
+// Besides more than two messages' time, every packet takes the processors of root and leaders some, or its
+// time on the links. A root that has to hand several pieces to its node meanwhile is the slowest, and what
+// exceeds its window waits for acknowledgements. To two other nodes, small messages were faster.
+double broadcast_multicast(const Shape& shape, const TransferCosts& costs) {
+  if (shape.multicast_nodes < 4 && shape.bytes < 2048) return 1e18;
+  const double m = bytes(shape), packets = std::ceil(m / packet_size);
+  const bool pieces = shape.multicast_most_on_node > 1 && m > area_piece_size;
+  const double packet = pieces || packets > window ? 800 : 275;
+  const double last = m <= 8192 ? m : std::min(m / 4, area_piece_size);
+  return 2.3 * costs.between_step + std::max(packets * packet, 1.05 * m * costs.between_per_byte) +
+         spread(shape, costs, m, last);
+}
+
+}  // namespace hawser::link_costs
