@@ -28,7 +28,9 @@ Shape shape_of(const Operation& operation) {
     shape.teams = algorithms::goes_through_teams(operation);
     shape.lanes = algorithms::may_take_turns(operation);
   }
-  if (const MulticastGroup* group = operation.multicast()) {
+  // Leaders agree on how others than broadcasts go, in the order of operations.
+  const bool in_order = operation.call.kind == Collective::broadcast || !operation.background;
+  if (const MulticastGroup* group = operation.multicast(); group != nullptr && in_order) {
     shape.multicast_nodes = group->nodes().nodes();
     shape.multicast_most_on_node = group->nodes().most;
   }

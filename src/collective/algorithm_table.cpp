@@ -59,6 +59,8 @@ const Algorithm table[] = {
     {Collective::allgather, "linear", "", always, link_costs::allgather_linear, algorithms::allgather_linear},
     {Collective::allgather, "two_level", "", has_levels, link_costs::allgather_two_level,
      algorithms::allgather_two_level},
+    {Collective::allgather, "multicast", "Khalilov et al. 2024", has_multicast,
+     link_costs::allgather_multicast, algorithms::allgather_multicast},
     {Collective::allgatherv, "bruck", "Bruck et al. 1997", always, link_costs::allgather_bruck,
      algorithms::allgather_bruck},
     {Collective::allgatherv, "ring", "Chan et al. 2007", always, link_costs::allgather_ring,

@@ -107,7 +107,7 @@ Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes
                                 SharedAreas* areas) {
   choice_ = AlgorithmChoice();
   multicast_wanted_ = knobs.multicast != "off";
-  if (knobs.multicast == "always") HAWSER_TRY(choice_.parse("broadcast=multicast"));
+  if (knobs.multicast == "always") HAWSER_TRY(choice_.parse("broadcast=multicast,allgather=multicast"));
   HAWSER_TRY(choice_.parse(knobs.collective_algorithm));
   if (!knobs.collective_table.empty()) {
     auto table = TunedTable::read(knobs.collective_table);

@@ -39,6 +39,7 @@ double allgather_bruck(const Shape& shape, const TransferCosts& costs);
 double allgather_ring(const Shape& shape, const TransferCosts& costs);
 double allgather_linear(const Shape& shape, const TransferCosts& costs);
 double allgather_two_level(const Shape& shape, const TransferCosts& costs);
+double allgather_multicast(const Shape& shape, const TransferCosts& costs);
 
 double alltoall_bruck(const Shape& shape, const TransferCosts& costs);
 double alltoall_linear(const Shape& shape, const TransferCosts& costs);

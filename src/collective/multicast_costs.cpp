@@ -46,4 +46,18 @@ double broadcast_multicast(const Shape& shape, const TransferCosts& costs) {
          spread(shape, costs, m, last);
 }
 
+// Every leader takes a packet of each other one at least. Of more than 16 leaders, 4 send at a time.
+double allgather_multicast(const Shape& shape, const TransferCosts& costs) {
+  constexpr double at_once = 16, of_more = 4;
+  const double m = bytes(shape), all = shape.ranks * m, nodes = shape.multicast_nodes;
+  const double packets = nodes * std::ceil(shape.multicast_most_on_node * m / packet_size);
+  const double turns = nodes <= at_once ? 0 : nodes / of_more;
+  const double out_of_order = shape.nodes_in_order ? 0 : all * costs.copy_per_byte + shape.ranks * costs.copy;
+  return gather_linear(one_node(shape), costs) + 2.3 * costs.between_step +
+         nodes * 1.4 * costs.between_message + turns * 4 * costs.between_step +
+         std::max(packets * costs.between_message,
+                  1.06 * (nodes - 1) / nodes * all * costs.between_per_byte) +
+         spread(shape, costs, all, all) + out_of_order;
+}
+
 }  // namespace hawser::link_costs

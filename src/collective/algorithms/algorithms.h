@@ -29,6 +29,7 @@ Task allgather_recursive_doubling(Operation& operation);
 Task allgather_ring(Operation& operation);
 Task allgather_linear(Operation& operation);
 Task allgather_two_level(Operation& operation);
+Task allgather_multicast(Operation& operation);
 
 Task alltoall_bruck(Operation& operation);
 Task alltoall_linear(Operation& operation);

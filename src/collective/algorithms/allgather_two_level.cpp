@@ -60,9 +60,7 @@ Blocks of_node(Operation& operation, const Packed& packed, const Blocks& blocks)
   return node;
 }
 
-}  // namespace
-
-Task allgather_two_level(Operation& operation) {
+Task in_two_levels(Operation& operation, bool by_multicast) {
   const NodeLayout& nodes = *operation.nodes();
   const Blocks blocks = operation.plan.receive;
   const int ranks = operation.size();
@@ -86,7 +84,11 @@ Task allgather_two_level(Operation& operation) {
   if (nodes.place == 0) {
     among_leaders(operation, nodes.leaders.data());
     operation.plan.receive = packed.by_node;
-    co_await best_between(operation, Collective::allgatherv, packed.bytes / nodes.nodes());
+    const std::int64_t bytes = packed.bytes / nodes.nodes();
+    if (by_multicast)
+      co_await allgather_leaders(operation, bytes);
+    else
+      co_await best_between(operation, Collective::allgatherv, bytes);
     among_node(operation);
   }
   if (neighbors > 1) {
@@ -99,5 +101,10 @@ Task allgather_two_level(Operation& operation) {
     if (r != rank) operation.copy(blocks.at(r), packed.base + packed.starts[r], blocks.bytes(r));
   operation.among_all();
 }
+
+}  // namespace
+
+Task allgather_two_level(Operation& operation) { return in_two_levels(operation, false); }
+Task allgather_multicast(Operation& operation) { return in_two_levels(operation, true); }
 
 }  // namespace hawser::algorithms

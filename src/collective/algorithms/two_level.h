@@ -45,6 +45,9 @@ Task meet(Operation& operation, NodePart part);
 // Then, whether there is an area for the part, alike on all of the node's ranks.
 bool has_team(const Operation& operation, NodePart part);
 
+// Allgather: what leaders do if there is multicast, in place of best_between. `bytes` as there.
+Task allgather_leaders(Operation& operation, std::int64_t bytes);
+
 // Blocks of `block` bytes for each rank from `base` on, node by node, those of a node as one.
 Blocks node_blocks(Operation& operation, std::byte* base, std::int64_t block);
 // Among the ranks that have this process's place on their nodes; all nodes have the same number of ranks.

@@ -1,6 +1,7 @@
 #include "collective/multicast/multicast_group.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/planted_bug.h"
@@ -73,7 +74,7 @@ void MulticastGroup::begin(MulticastReceive& receive) {
   join(Multicast::Member::receives);
   receives_.push_back(&receive);
   Source& from = source(receive.root);
-  from.machine.begin_wait();
+  if (receive.expected) from.machine.begin_wait();
   for (Held& held : from.held) {
     if (!held.taken || held.header.tag != receive.tag) continue;
     held.taken = false;
@@ -83,9 +84,28 @@ void MulticastGroup::begin(MulticastReceive& receive) {
   engine_.touch();
 }
 
+void MulticastGroup::expect(MulticastReceive& receive) {
+  if (std::exchange(receive.expected, true)) return;
+  source(receive.root).machine.begin_wait();
+  engine_.touch();
+}
+
+// The first end of a broadcast of a root is the first time that the root is told anything.
+void MulticastGroup::introduce() {
+  broadcasts_ = std::max(broadcasts_, broadcasts_before_joining);
+  join(Multicast::Member::receives);
+  for (int node = 0; node < nodes_->nodes(); ++node) {
+    if (node == nodes_->own_node) continue;
+    MulticastReceiver& machine = source(nodes_->leaders[static_cast<std::size_t>(node)]).machine;
+    machine.begin_wait();
+    machine.end_wait();
+  }
+  engine_.touch();
+}
+
 void MulticastGroup::end(MulticastReceive& receive) {
   receives_.remove(&receive);
-  source(receive.root).machine.end_wait();
+  if (receive.expected) source(receive.root).machine.end_wait();
   engine_.touch();
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/intrusive_list.h"
+#include "collective/multicast/multicast_agreement.h"
 #include "collective/multicast/multicast_receive.h"
 #include "collective/multicast/multicast_receiver.h"
 #include "collective/multicast/multicast_root.h"
@@ -40,9 +41,14 @@ class MulticastGroup {
   bool chooses_multicast();
   void begin(MulticastSend& send) { root_->begin(send); }
   void withdraw(MulticastSend& send) { root_->withdraw(send); }
-  // Leaders of other nodes than the root's: a broadcast begins, and is over here, whichever way it came.
+  // Leaders of other nodes than the root's: a broadcast begins, and is over here, whichever way it came. One
+  // that is not expected at first is from expect() on.
   void begin(MulticastReceive& receive);
+  void expect(MulticastReceive& receive);
   void end(MulticastReceive& receive);
+  // Operations of which all leaders are roots: how they go, and that this leader is to be told to all others.
+  MulticastAgreement& agreement() { return agreement_; }
+  void introduce();
   // The others of those nodes, up to MulticastListener::most_bytes: a broadcast begins that comes from
   // `parent` by message, or through the node's area where there is none, and perhaps sooner by packets; and
   // is over here.
@@ -87,6 +93,7 @@ class MulticastGroup {
   std::map<int, Source> sources_;        // by rank
   IntrusiveList<MulticastReceive, &MulticastReceive::link> receives_;
   std::unique_ptr<MulticastListener> listener_;  // null: this process leads its node
+  MulticastAgreement agreement_;
   int late_messages_ = 0;
   int broadcasts_ = 0;  // until it joins
   bool joined_ = false, receives_packets_ = false;

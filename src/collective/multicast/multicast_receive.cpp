@@ -12,6 +12,7 @@ void MulticastReceive::place(const MulticastHeader& header, std::span<const std:
   if (wanted > 0) std::memcpy(into + header.offset, packet.data(), static_cast<std::size_t>(wanted));
   arrived += size;
   begun = true;
+  flags |= header.flags;
   if (arrived == header.total) done = true;
   if (header.offset != in_order) return ahead.push_back({header.offset, header.offset + size});
   in_order += size;

@@ -17,6 +17,8 @@ struct MulticastReceive {
   std::byte* into = nullptr;
   std::int64_t bytes = 0;
   std::int64_t arrived = 0;
+  bool expected = true;       // packets are missed if they do not come
+  std::uint32_t flags = 0;    // of its packets
   bool differs = false;       // the root sends another amount
   bool begun = false;         // some of it came by multicast, and so the rest will come
   bool done = false;          // all of it came by multicast

@@ -65,7 +65,7 @@ bool MulticastRoot::send_next(MulticastSend& send, Nanoseconds now) {
   if (slots_ == nullptr) slots_ = std::make_unique<std::array<Slot, MulticastSender::window>>();
   const std::uint32_t number = machine_.next();
   Slot& slot = (*slots_)[number % MulticastSender::window];
-  slot.header = {key_, rank_, number, send.tag, 0, send.sent, send.bytes};
+  slot.header = {key_, rank_, number, send.tag, send.flags, send.sent, send.bytes};
   const std::int64_t count = std::min(packet_bytes_, send.bytes - send.sent);
   const std::span<const std::byte> bytes(send.data + send.sent, static_cast<std::size_t>(count));
   const std::uint32_t rails = this->rails() & machine_.rails();

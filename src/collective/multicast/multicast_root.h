@@ -20,6 +20,7 @@ class MulticastEngine;
 // A broadcast that goes out.
 struct MulticastSend {
   std::int32_t tag = 0;
+  std::uint32_t flags = 0;
   const std::byte* data = nullptr;
   std::int64_t bytes = 0;
   std::int64_t sent = 0;

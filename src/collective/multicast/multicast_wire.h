@@ -17,10 +17,12 @@ struct MulticastHeader {
   std::int32_t root = 0;     // rank
   std::uint32_t packet = 0;  // number, among all that this root sent to this communicator
   std::int32_t tag = 0;      // of the operation
-  std::uint32_t unused = 0;
-  std::int64_t offset = 0;  // of its bytes in the broadcast
-  std::int64_t total = 0;   // bytes of the broadcast
+  std::uint32_t flags = 0;   // of what its root wants
+  std::int64_t offset = 0;   // of its bytes in the broadcast
+  std::int64_t total = 0;    // bytes of the broadcast
 };
+// The root wants the next operation, of which all leaders are roots, to go by messages.
+inline constexpr std::uint32_t multicast_no_more = 1;
 static_assert(sizeof(MulticastHeader) == Multicast::header_bytes);
 
 // Operations of a communicator are counted by their tags, modulo this. Their broadcasts begin in this order.

@@ -35,6 +35,7 @@ class FaultyDrawing final : ScenarioDrawing {
     if (rare) draw_rare_incidents();
     if (interrupts_.chance(0.3)) draw_interrupts();
     if (multicast) draw_multicast();
+    if (multicast) draw_gathers();
     if (late_leaders_) draw_late_leaders();
     fabric().patience = patience;
     fabric().check_every = random_.chance(0.02) ? 100 : 0;
@@ -228,6 +229,23 @@ class FaultyDrawing final : ScenarioDrawing {
     fabric().heal = healing(parts_);
   }
 
+  // Allgathers among the broadcasts, small ones in a row, so that leaders agree on multicast; and areas,
+  // through which the ranks of a host spread what came.
+  void draw_gathers() {
+    if (fabric().ranks_per_host > 1 && gathers_.chance(0.5)) scenario_.simulation.areas.emplace();
+    for (PlannedPhase& phase : scenario_.traffic.phases) {
+      const std::uint64_t most = gathers_.chance(0.8) ? 600 : 60'000 / static_cast<std::uint64_t>(ranks());
+      for (auto left = gathers_.below(ranks() > 8 ? 4 : 10); left > 0; --left) {
+        PlannedCollective each;
+        each.kind = PlannedCollective::Kind::allgather;
+        each.key = gathers_.next();
+        each.count = static_cast<int>(1 + gathers_.below(most));
+        const auto place = static_cast<std::ptrdiff_t>(gathers_.below(phase.collectives.size() + 1));
+        phase.collectives.insert(phase.collectives.begin() + place, each);
+      }
+    }
+  }
+
   // The first ranks of all hosts come late to many broadcasts in turn, so that the others of their hosts
   // attach, and in some phases in time, so that they detach.
   void draw_late_leaders() {
@@ -345,7 +363,7 @@ class FaultyDrawing final : ScenarioDrawing {
   // Drawn apart, so that older seeds stay what they were.
   Random rare_{scenario_.seed * 131 + 5}, interrupts_{scenario_.seed * 257 + 11};
   Random multicast_{scenario_.seed * 769 + 3}, kills_{scenario_.seed * 911 + 53};
-  Random late_{scenario_.seed * 1049 + 59};
+  Random late_{scenario_.seed * 1049 + 59}, gathers_{scenario_.seed * 1201 + 67};
   int packet_ = 0;
   bool rated_ = false;
   bool late_leaders_ = false;
@@ -373,6 +391,7 @@ std::string Scenario::describe() const {
   for (const auto& [name, value] : simulation.knobs) text += fmt::format(" {}={}", name, value);
   const std::uint32_t restless = simulation.restless_paths;
   if (restless > 0) text += fmt::format(" restless_paths={}", restless);
+  text += simulation.areas ? " areas" : "";
   text += fmt::format(" bundles_behind={} peer_rest={}ns", simulation.bundles_behind, simulation.peer_rest);
   text += '\n';
   for (const PlannedPhase& phase : traffic.phases) {
