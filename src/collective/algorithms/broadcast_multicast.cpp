@@ -6,14 +6,14 @@
 // messages. Who listens (MulticastListener) may have them from the root's packets before its leader comes,
 // and then passes them on and ends. What it has to do in the area, so that all of the node's ranks take the
 // same steps, it leaves to a task in the background.
+#include <optional>
+
 #include "collective/algorithms/two_level.h"
 #include "collective/engine.h"
 #include "collective/multicast/multicast_group.h"
 #include "collective/multicast/multicast_listener.h"
 #include "collective/shared/collectives.h"
 #include "mpi/failure.h"
-
-#include <optional>
 
 namespace hawser::algorithms {
 
