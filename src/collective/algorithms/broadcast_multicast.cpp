@@ -273,8 +273,9 @@ Task take_from_area(Operation& operation, MulticastGroup* group, FromArea* its, 
   operation.plan.root = leader;
   operation.plan.receive = Blocks{operation.scratch(bytes), bytes};
   co_await operation.together(NodePart::down, pass_on_packets);
-  end.has_data = true;
-  if (from->listening != nullptr) operation.copy(from->into, operation.plan.receive.base, bytes);
+  end.has_data = !operation.failed();
+  if (end.has_data && from->listening != nullptr)
+    operation.copy(from->into, operation.plan.receive.base, bytes);
   operation.among_all();
 }
 
