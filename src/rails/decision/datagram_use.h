@@ -26,9 +26,10 @@ class DatagramUse {
   // A peer that computes does not answer, either.
   static constexpr Nanoseconds first_repeat = 2 * millisecond, longest_repeat = 128 * millisecond;
   // The same to one that has just acknowledged something of what is under way: its software is there, and
-  // what it still lacks was lost. Doubled up to the above. Before, after that time the first packet alone is
-  // sent again, to see whether somebody is there.
+  // what it still lacks was lost. Doubled up to the above. Before, after that time and, doubled, so often,
+  // the first packet alone is sent again, to see whether somebody is there: this may be lost, too.
   static constexpr Nanoseconds soon = 200 * microsecond;
+  static constexpr std::uint32_t most_asked = 3;
   // After so many repeats without an answer the peer is connected with: perhaps it moved, or nothing reaches
   // it, and connecting finds that out.
   static constexpr std::uint32_t most_repeats = 6;
@@ -61,12 +62,13 @@ class DatagramUse {
     if (due_ == at_next_look) {
       repeats_ = 0;
       pause_ = 0;
+      asked_ = 0;
       due_ = now + spread(soon, random);
       return Repeat::nothing;
     }
     if (pause_ == 0) {  // it did not answer, and may compute
-      pause_ = first_repeat;
-      due_ = now + spread(pause_, random);
+      if (++asked_ == most_asked) pause_ = first_repeat;
+      due_ = now + spread(pause_ == 0 ? soon << asked_ : pause_, random);
       return Repeat::first_alone;
     }
     if (pause_ >= first_repeat) ++repeats_;
@@ -116,7 +118,8 @@ class DatagramUse {
   std::uint32_t last_ = 0;          // sequence number of the last one sent
   std::uint32_t acknowledged_ = 0;  // as of the last look
   std::uint32_t repeats_ = 0;
-  Nanoseconds pause_ = 0;  // until the next repeat; 0: it is not known whether the peer answers
+  Nanoseconds pause_ = 0;    // until the next repeat; 0: it is not known whether the peer answers
+  std::uint32_t asked_ = 0;  // so often, whether it does
   std::uint32_t turn_ = 0;
 };
 
