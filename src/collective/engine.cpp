@@ -441,6 +441,25 @@ bool CollectiveEngine::advance_aside() {
   return moved;
 }
 
+bool CollectiveEngine::end_area_parts() {
+  bool left = false;
+  for (Operation* operation = aside_.front(); operation != nullptr;) {
+    Operation* const next = aside_.next(operation);
+    if (operation->node_team() != nullptr) {
+      if (operation->advance()) {
+        aside_.remove(operation);
+        --tasks_aside_;
+        complete(*operation);
+        give_back(*operation);
+      } else {
+        left = true;
+      }
+    }
+    operation = next;
+  }
+  return !left;
+}
+
 // --- Context ids ---
 
 void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context) {

@@ -101,6 +101,10 @@ class CollectiveEngine {
     return (!aside_.empty() && advance_aside()) || moved;
   }
 
+  // What others of the node wait for, as the process leaves: goes on with tasks that nobody waits for here
+  // and that have a part in an area. True: none is left.
+  bool end_area_parts();
+
   // The packets of broadcasts by multicast, also while the process leaves, because others may lack some of
   // its own: at the begin of a pass, and before progress().
   bool wants_time() const { return multicast_ != nullptr && multicast_->wants_time(); }

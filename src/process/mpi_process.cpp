@@ -214,6 +214,7 @@ Result<> MpiProcess::disconnect() {
     environment_.host->print(fmt::format(
         "hawser: rank {}: the program ends MPI without MPI_Win_free of {}, which MPI calls erroneous", rank_,
         windows));
+  wait_until([this] { return collectives_.end_area_parts(); });
   HAWSER_TRY(synchronize_all());
   windows_.close();
   survival_.close();
