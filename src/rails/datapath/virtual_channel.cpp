@@ -27,7 +27,7 @@ inline void copy_short(std::byte* to, const std::byte* from, std::size_t size) {
     std::memcpy(&last, from + size - 8, 8);
     std::memcpy(to, &first, 8);
     std::memcpy(to + size - 8, &last, 8);
-  } else {
+  } else if (size != 0) {  // `from` may be null
     std::memcpy(to, from, size);
   }
 }
