@@ -5,6 +5,7 @@
 
 #include "collective/link_costs.h"
 #include "collective/multicast/multicast_sender.h"
+#include "collective/node_costs.h"
 
 namespace hawser::link_costs {
 
@@ -25,10 +26,7 @@ double spread(const Shape& shape, const TransferCosts& costs, double bytes, doub
   if (shape.multicast_most_on_node == 1) return 0;
   Shape node = one_node(shape);
   node.bytes = static_cast<std::int64_t>(bytes);
-  if (!shape.teams) return broadcast_binomial(node, costs);
-  const double more = std::max(std::ceil(last / area_piece_size) - 1, 0.0);
-  return costs.area_step + costs.area_line + more * costs.area_piece +
-         (last + std::min(last, area_piece_size)) * costs.area_per_byte;
+  return shape.teams ? team_broadcast(costs, last) : broadcast_binomial(node, costs);
 }
 
 }  // namespace

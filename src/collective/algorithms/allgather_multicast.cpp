@@ -22,7 +22,7 @@ int senders_among(int nodes) {
 class EveryRoot {
  public:
   EveryRoot(Operation& operation, const Blocks& blocks)
-      : group_(*operation.multicast()), nodes_(*operation.nodes()), blocks_(blocks) {
+      : group_(*operation.multicast()), nodes_(*operation.nodes()) {
     receives_.resize(static_cast<std::size_t>(nodes_.nodes()));
     for (int node = 0; node < nodes_.nodes(); ++node) {
       if (node == nodes_.own_node) continue;
@@ -69,7 +69,6 @@ class EveryRoot {
 
   MulticastGroup& group_;
   const NodeLayout& nodes_;
-  Blocks blocks_;
   std::vector<MulticastReceive> receives_;  // by node
   MulticastSend send_;
   std::uint32_t flags_ = 0;
