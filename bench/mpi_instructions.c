@@ -1,5 +1,6 @@
-/* For counting instructions under callgrind: rank 1 posts receives, then rank 0 sends 8 bytes to each. With
-   the argument "send": by MPI_Send, one at a time, each answered, so that none finds a full window. */
+/* For counting instructions under callgrind: rank 1 posts receives, then rank 0 sends 8 bytes to each, and
+   waits for half of the sends and tests half of them. With the argument "send": by MPI_Send, one at a time,
+   each answered, so that none finds a full window. */
 #include <mpi.h>
 #include <string.h>
 
@@ -30,7 +31,11 @@ int main(int argc, char** argv) {
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; rank == 0 && i < messages; ++i)
       MPI_Isend(&value[i], 1, MPI_DOUBLE, 1, i, MPI_COMM_WORLD, &requests[i]);
-    if (rank < 2) MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
+    int done = 0;
+    for (int i = 0; rank == 0 && i < messages / 2; ++i) MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+    for (int i = messages / 2; rank == 0 && i < messages; i += done)
+      MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE);
+    if (rank == 1) MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
   }
   MPI_Finalize();
   return 0;

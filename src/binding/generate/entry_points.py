@@ -12,6 +12,7 @@ PROLOGUE = """\
 // Entry points of the chapter "{chapter}". Generated from functions_*.table; do not edit.
 #include "binding/arrays.h"
 #include "binding/hand.h"
+#include "binding/sent.h"
 #include "api/functions.h"
 
 namespace hawser::binding {{
@@ -130,7 +131,17 @@ class EntryPoint:
         self.lines.append(f"  Outcome outcome{{mpi::{function.core_name}({self.arguments(codes)})}};")
         self.finish([ParameterCode(self, p) for p in function.parameters])
         self.lines.append("  return MPI_SUCCESS;")
-        return [head] + self.lines + [self.tail()]
+        lines = [head] + self.lines + [self.tail()]
+        return self.behind_short_way(lines) if "sent" in function.flags else lines
+
+    def behind_short_way(self, lines):
+        """The short way needs few registers: the rest is a function of its own, which saves those that it takes."""
+        name = self.function.c_name(self.large)
+        names = ", ".join(parameter.name for parameter in self.function.parameters)
+        head = lines[0].removesuffix(" {")
+        rest = f"{name}_otherwise"
+        return [f"[[gnu::noinline]] static {lines[0].replace(f'P{name}', rest)}", *lines[1:], "", head + " {",
+                f"  if (gives_up_sent({names})) [[likely]] return MPI_SUCCESS;", f"  return {rest}({names});", "}"]
 
     def hot(self):
         """A handler of exceptions costs a send ten instructions. What these functions allocate is caught further in
