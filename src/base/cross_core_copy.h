@@ -44,6 +44,9 @@ class CheaperWay {
 
 class CrossCoreCopy {
  public:
+  // Less than this is copied as always.
+  static constexpr std::size_t least = 2 << 10;
+
   // As memcpy; everything can be seen by other cores before what is stored afterwards.
   void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
     if (bytes < least) {
@@ -56,7 +59,6 @@ class CrossCoreCopy {
   float cost() const { return cost_; }
 
  private:
-  static constexpr std::size_t least = 2 << 10;
   static constexpr std::size_t middle = 8 << 10;
   static constexpr std::size_t large = 64 << 10;
 

@@ -96,6 +96,14 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
                 "packets that are not eager messages must come in one piece, see channel.h");
   static constexpr std::uint32_t eager_bytes_per_pass = 2 * eager_piece;
 
+  enum Way : std::uint8_t { by_ring, by_kernel, unknown_way };  // the ways of CheaperWay
+  // How large messages go, by size (class_of): from a neighbour, alone and not (ways_of); and to it: the last
+  // one, and the last two that went the same way, for now and then it tries the other.
+  struct LargeWays {
+    CheaperWay alone[2], together[2];
+    Way last[2] = {unknown_way, unknown_way};
+    Way theirs[2] = {unknown_way, unknown_way};
+  };
   // What this process knows of a neighbour.
   struct Peer {
     Peer(const SharedSegment& segment, std::int32_t self, std::int32_t index, ProcessIndex process,
@@ -116,11 +124,12 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     // Large messages from this neighbour.
     enum class Copyable : std::uint8_t { unknown, yes, no };
     Copyable copyable = Copyable::unknown;
-    std::int64_t quiet_passes = 0;  // since it last sent a piece
-    // By size: through the ring, or by the kernel.
-    CheaperWay ways[2];
-    std::uint32_t fetch_pass = 0;   // the pass in which a fetch from it was last looked at
-    std::uint32_t stream_pass = 0;  // the pass in which its ring was found full
+    std::int64_t quiet_passes = 0;    // since it last sent a piece
+    std::unique_ptr<LargeWays> ways;  // made by the first large message
+    std::int32_t fetches = 0;         // of messages from it, and
+    std::int32_t streams = 0;         // of messages to it, that are under way
+    std::uint32_t fetch_pass = 0;     // the pass in which a fetch from it was last looked at
+    std::uint32_t stream_pass = 0;    // the pass in which its ring was found full
     // Large messages to this neighbour that it has not asked for.
     std::uint32_t unasked_passes = 0;  // since it last asked for one or took a piece
     std::uint32_t unasked_pass = 0;    // the pass in which one was last looked at
@@ -177,8 +186,13 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     bool left = false;         // and will not touch the transfer any more
     bool all_claimed = false;
     bool reported = false;
-    float ring_cost = 0;      // of the sender, ticks a byte
-    std::uint64_t ticks = 0;  // that copying `timed_bytes` took here
+    bool mirrored = false;      // as the other end chose
+    bool sums = false;          // what both ends copy, their times add up
+    std::int32_t sources = 1;   // neighbours whose messages are under way, too, when it began
+    std::uint64_t begun = 0;    // in ticks, also
+    std::uint64_t copying = 0;  // the first copy here
+    float ring_cost = 0;        // of the sender, ticks a byte
+    std::uint64_t ticks = 0;    // that copying `timed_bytes` took here
     std::int64_t timed_bytes = 0;
   };
 
@@ -236,12 +250,12 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
                     Completion* end);
   void start_fetch(Fetch& fetch);
   void ask_for(Fetch& fetch);
-  bool choose_kernel(Fetch& fetch);
-  void ask_for_help(Fetch& fetch);
-  void send_help(Fetch& fetch);
   std::int64_t chunk_of(std::int64_t size, bool shared) const;
-  static CheaperWay& ways_of(const Fetch& fetch);
-  static void record_cost(const Fetch& fetch);
+  // One more is under way.
+  void enter(Fetch& fetch) {
+    fetches_.push_back(&fetch);
+    if (fetch.peer->fetches++ == 0) ++sources_;
+  }
   bool copy_chunks(Fetch& fetch);
   bool copy_chunk(Fetch& fetch, bool& more);
   void arrive(Fetch& fetch, std::int64_t bytes);
@@ -249,6 +263,17 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   void retire_if_over(Fetch& fetch);
   bool may_copy(Fetch& fetch);
   bool copyable(Peer& peer);
+
+  // shared_ways.cpp: which way a large message goes
+  bool choose_kernel(Fetch& fetch);
+  static LargeWays& large_ways(Peer& peer);
+  static int class_of(std::int64_t size) { return size < 256 * 1024 ? 0 : 1; }
+  static CheaperWay& ways_of(const Fetch& fetch);
+  // A message of this size to the neighbour goes this way.
+  static void note_their_way(Peer& peer, std::int64_t size, Way way);
+  void record_cost(const Fetch& fetch);
+  void ask_for_help(Fetch& fetch);
+  void send_help(Fetch& fetch);
 
   // shared_write.cpp: large messages that the sender writes into the receive
   int show(ProcessIndex source, const TransportHeader& header, const TransportHeader& mask,
@@ -313,6 +338,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   std::vector<std::int32_t> free_numbers_;
   IntrusiveList<Fetch, &Fetch::link> fetches_;         // not yet reported, oldest first
   IntrusiveList<Fetch, &Fetch::link> without_number_;  // not started, for all numbers are in use
+  std::int32_t sources_ = 0;                           // neighbours with a fetch
+  std::int32_t targets_ = 0;                           // neighbours with a stream
   std::uint32_t pass_ = 0;
   std::uint64_t bytes_copied_ = 0;  // straight from senders' memory
   PostedBuffers posted_;

@@ -31,8 +31,6 @@ namespace {
 constexpr std::int64_t stream_claim_pieces = 16;
 // One in so many pieces is timed.
 constexpr std::uint32_t timed_pieces = 4;
-// The ways of CheaperWay.
-constexpr int by_ring = 0, by_kernel = 1;
 // Fetches that are looked at in one pass; the others follow when these are through.
 constexpr int fetches_per_pass = 8;
 
@@ -101,7 +99,7 @@ SharedMemoryChannel::Fetch& SharedMemoryChannel::make_fetch(ProcessIndex process
 
 // A number is free. Asks the sender for the bytes, if they are not to be copied from here alone.
 void SharedMemoryChannel::start_fetch(Fetch& fetch) {
-  fetches_.push_back(&fetch);
+  enter(fetch);
   if (fetch.into.size == 0) {
     const Done done{fetch.expose};
     send_control(*fetch.peer, Slot::done, &done, sizeof(done));
@@ -115,49 +113,6 @@ void SharedMemoryChannel::start_fetch(Fetch& fetch) {
     ask_for_help(fetch);
   else
     ask_for(fetch);
-}
-
-// Whether the kernel is to copy. Through the ring both sides copy each byte once, so it is the better way
-// while both of these together cost less than one copy by the kernel. Which they do depends on the cores,
-// and in a virtual machine on the hour.
-bool SharedMemoryChannel::choose_kernel(Fetch& fetch) {
-  fetch.by_kernel = single_copy_ != SingleCopy::never && may_copy(fetch) &&
-                    (single_copy_ == SingleCopy::always || ways_of(fetch).next() == by_kernel);
-  return fetch.by_kernel;
-}
-
-CheaperWay& SharedMemoryChannel::ways_of(const Fetch& fetch) {
-  constexpr std::int64_t large = 256 * 1024;
-  return fetch.peer->ways[fetch.into.size < large ? 0 : 1];
-}
-
-void SharedMemoryChannel::record_cost(const Fetch& fetch) {
-  if (fetch.timed_bytes == 0 || fetch.copied_here != fetch.by_kernel) return;
-  const float here = static_cast<float>(fetch.ticks) / static_cast<float>(fetch.timed_bytes);
-  if (fetch.by_kernel)
-    ways_of(fetch).record(by_kernel, here);
-  else if (fetch.ring_cost > 0)
-    ways_of(fetch).record(by_ring, here + fetch.ring_cost);
-}
-
-// The sender may copy at the same time, if that is likely to be worth it: who has sent something itself finds
-// the other busy with that, and of several messages the sender could copy none sooner. On a Xeon of 16 cores,
-// windows of 256 KiB in both directions moved 25 GB/s with help and 32 without.
-void SharedMemoryChannel::ask_for_help(Fetch& fetch) {
-  // Who computes leaves numbers in use until it comes.
-  constexpr std::size_t spare_numbers = ProcessBlock::transfers_count / 2;
-  const bool sends = exposed_.size() > free_exposed_.size();
-  const bool alone = fetches_.front() == &fetch;
-  if (!sends && fetch.into.size >= (alone ? least_helped : least_helped_of_many) &&
-      free_numbers_.size() >= spare_numbers)
-    send_help(fetch);
-}
-
-void SharedMemoryChannel::send_help(Fetch& fetch) {
-  fetch.pulled = fetch.helped = true;
-  const Help help{fetch.expose, static_cast<std::uint32_t>(fetch.number),
-                  reinterpret_cast<std::uint64_t>(fetch.into.data), fetch.into.size};
-  send_control(*fetch.peer, Slot::help, &help, sizeof(help));
 }
 
 // What is copied by the kernel at a time: both ends get a share of what both copy.
@@ -231,6 +186,7 @@ bool SharedMemoryChannel::copy_chunk(Fetch& fetch, bool& more) {
   if (bytes <= 0) return false;
   Peer& peer = *fetch.peer;
   const std::uint64_t begin = ticks();
+  if (fetch.timed_bytes == 0) fetch.copying = begin;
   if (copy_from_process(peer_pid(peer), fetch.into.data + position,
                         fetch.address + static_cast<std::uint64_t>(position), bytes)) {
     fetch.ticks += ticks() - begin;
@@ -301,6 +257,7 @@ void SharedMemoryChannel::arrive(Fetch& fetch, std::int64_t bytes) {
 void SharedMemoryChannel::report_fetch(Fetch& fetch) {
   record_cost(fetch);
   fetches_.remove(&fetch);
+  if (--fetch.peer->fetches == 0) --sources_;
   fetch.reported = true;
   Completion* const end = fetch.end;
   retire_if_over(fetch);
@@ -348,6 +305,7 @@ void SharedMemoryChannel::receive_transfer(Peer& peer, const Slot& slot, Transpo
       if (exposed == nullptr || exposed->done)
         return refuse(peer, fmt::format("the end of message {}, which was not offered to it", id), events);
       exposed->done = true;
+      if (!exposed->claimed) note_their_way(peer, exposed->bytes.size, by_kernel);
       if (exposed->helps) return end_writing(*exposed, id);
       settle_exposed(id);
       break;
@@ -381,6 +339,7 @@ void SharedMemoryChannel::begin_stream(Peer& peer, const Pull& pull, TransportEv
     tell_written(*exposed, false);
   }
   exposed->wanted = pull.wanted;
+  if (claims) note_their_way(peer, pull.wanted, by_ring);
   (claims ? exposed->claimed : exposed->repeated) = true;
   open_stream(pull.expose, pull.fetch, pull.position, pull.size);
 }
@@ -391,6 +350,7 @@ void SharedMemoryChannel::open_stream(std::uint32_t id, std::uint32_t fetch, std
   const bool claims = position < 0;
   Exposed& exposed = exposed_[id];
   ++exposed.streams;
+  if (exposed.peer->streams++ == 0) ++targets_;
   auto stream = std::make_unique<Stream>();
   *stream = {.peer = exposed.peer,
              .expose = id,
@@ -421,6 +381,7 @@ bool SharedMemoryChannel::push_streams(TransportEvents& events) {
       continue;
     }
     const std::uint32_t expose = stream.expose;
+    if (--stream.peer->streams == 0) --targets_;
     streams_.erase(streams_.begin() + static_cast<std::ptrdiff_t>(i));
     --exposed_[expose].streams;
     settle_exposed(expose);
@@ -445,7 +406,8 @@ bool SharedMemoryChannel::push_stream(Stream& stream, TransportEvents& events) {
     else
       exposed.bytes.packer->pack(stream.position, ring.at(piece), size);
     const bool last = stream.last_claimed && stream.position + size == stream.end;
-    const Data data{piece, stream.position, stream.fetch, last, ring.copy_cost()};
+    const float cost = ring.copy_cost() * static_cast<float>(targets_);
+    const Data data{piece, stream.position, stream.fetch, last, cost};
     if (last) stream.claims = false;
     Slot& slot = ring.next_slot();
     slot.header.channel_word = Slot::data;

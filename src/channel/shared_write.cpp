@@ -66,7 +66,7 @@ void SharedMemoryChannel::take_away(int place) {
 void SharedMemoryChannel::fetch_shown(int place, ProcessIndex source, const ExposeToken& token,
                                       const ByteSequence& into, Completion* end) {
   Fetch& fetch = make_fetch(source, token, into, end);
-  fetches_.push_back(&fetch);
+  enter(fetch);
   const std::uint32_t transfer = posted_.transfer_of(place);
   const PostedBuffers::Met met = posted_.meet(place, fetch.expose, fetch.peer->receiver);
   fetch.number = static_cast<std::int32_t>(transfer);
@@ -136,6 +136,7 @@ void SharedMemoryChannel::begin_help(Peer& peer, const Help& help, TransportEven
                               help.wanted, help.expose),
                   events);
   peer.unasked_passes = 0;
+  note_their_way(peer, help.wanted, by_kernel);
   exposed->claimed = exposed->helps = true;
   if (begun) {
     exposed->asks = false;
