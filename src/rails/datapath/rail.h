@@ -115,6 +115,7 @@ class PollTimes {
   void note(std::int32_t count, bool end, Nanoseconds now) {
     if (taken_since_end_ == 0) polled_before_ = polled_;
     polled_ = now;
+    taken_ = count;
     if (count > 0) found_ = now;
     taken_since_end_ = end ? 0 : std::min(taken_since_end_ + count, depth_);
   }
@@ -123,6 +124,8 @@ class PollTimes {
   Nanoseconds polled_before() const { return polled_before_; }
   // When completions were found last; -1: never.
   Nanoseconds found() const { return found_; }
+  // Completions that the last pass took.
+  std::int32_t taken() const { return taken_; }
   // Whether a completion that came while the process was away may not be polled yet: since the end of the
   // queue was seen last, less was taken than it has room for.
   bool may_have_backlog() const { return taken_since_end_ > 0 && taken_since_end_ < depth_; }
@@ -131,7 +134,7 @@ class PollTimes {
  private:
   Nanoseconds polled_ = -1, polled_before_ = -1, found_ = -1;
   std::int32_t depth_ = 0;  // of the completion queue
-  std::int32_t taken_since_end_ = 0;
+  std::int32_t taken_ = 0, taken_since_end_ = 0;
 };
 
 // The subchannels of a rail by the number of their queue pair.

@@ -18,6 +18,8 @@ constexpr std::int64_t short_stripe = 16384;
 // Adapters take longer for packets that have to be fetched.
 constexpr Nanoseconds path_jitter = 500;
 constexpr double nearly_alike = 0.55, timed_as_nominal = 0.8;
+// What a process takes for a completion, generously.
+constexpr Nanoseconds time_of_completion = 300;
 // After so many packets it is looked at again what the rails of a peer are worth.
 constexpr std::int32_t longest_hold = 1024;
 
@@ -159,7 +161,10 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
     weights_.on_measured(subchannel.index, entry.bytes, entry.before.queued, entry.posted, context_.now,
                          not_before);
   if (!rails_ && !paths_) return;
-  const Nanoseconds least = not_before - entry.posted;
+  // It may have been there while others were taken, and long before if there are more.
+  const PollTimes& polling = subchannel.rail.polling;
+  const Nanoseconds taking = polling.may_have_backlog() ? never : time_of_completion * (polling.taken() - 1);
+  const Nanoseconds least = std::max<Nanoseconds>(not_before - entry.posted - taking, 0);
   PacketTimes& times = times_of(subchannel);
   Nanoseconds latency = 0;
   for (const PacketTimes& each : packet_times_)
