@@ -195,6 +195,7 @@ class CollectiveEngine {
   bool tuned_to_messages(const Communicator& communicator, const CollectiveCall& call) const;
   void launch_in_background(Operation& operation);
   void go_on_in_background(Operation& operation);
+  Result<> run_vector_form(Communicator& communicator, const CollectiveCall& call);
   void start_shared(Operation& operation, Communicator& communicator);
   void complete(Operation& operation);
   bool advance_active(bool user_functions);

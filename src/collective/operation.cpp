@@ -1,5 +1,6 @@
 #include "collective/operation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "collective/engine.h"
@@ -131,10 +132,11 @@ void Operation::pass_turn(NodePart part) {
   if (given.queue != nullptr) given.queue->pass(given);
 }
 
-void Operation::run_in_shared_memory() {
-  SharedCollectives& shared = awaited_->queue->shared();
+void Operation::run_in_shared_memory() { run_in_shared_memory(awaited_->queue->shared(), work_); }
+
+void Operation::run_in_shared_memory(SharedCollectives& shared, TeamWork work) {
   Result<> result = engine_.run_until_stopped(
-      shared, [this](SharedCollectives& of) { work_ != nullptr ? work_(*this, of) : of.run(call); });
+      shared, [&](SharedCollectives& of) { work != nullptr ? work(*this, of) : of.run(call); });
   if (result) {
     // As with messages, the others get what there is.
     if (shared.amounts_differed()) [[unlikely]]
@@ -144,6 +146,8 @@ void Operation::run_in_shared_memory() {
   // Nothing that follows in a task would be right.
   ended_early_ = true;
   planned = false;
+  const ErrorClass why = error_class_of(result.error());
+  for (MessageRequest* request : started_) engine_.point_to_point().fail(*request, why);
   fail(result.take_error());
 }
 
@@ -218,10 +222,19 @@ bool Operation::collect() {
   return true;
 }
 
-std::size_t Operation::withdraw() {
+bool Operation::awaits(int from) const {
+  return std::any_of(started_.begin(), started_.end(), [&](const MessageRequest* request) {
+    return !request->complete && request->direction == MessageRequest::Direction::receive &&
+           request->source_rank == participant(from);
+  });
+}
+
+std::size_t Operation::withdraw(int from) {
   PointToPoint& messages = engine_.point_to_point();
   return std::erase_if(started_, [&](MessageRequest* request) {
-    if (request->complete || request->direction != MessageRequest::Direction::receive) return false;
+    if (request->complete || request->direction != MessageRequest::Direction::receive ||
+        (from != any_source && request->source_rank != participant(from)))
+      return false;
     messages.cancel(*request);
     if (!request->complete) return false;
     messages.release(*request);

@@ -106,9 +106,11 @@ class Operation final : public Request {
   // Of a blocking operation, which takes no turns before it comes to a part.
   void choose_areas(NodeAreas areas) { areas_ = areas; }
   NodeAreas areas() const { return areas_; }
-  // Withdraws the receives that wait; await arrived() afterwards, for those that could not be. Answers how
-  // many were.
-  std::size_t withdraw();
+  // Whether a message from this rank has not arrived whole.
+  bool awaits(int from) const;
+  // Withdraws the receives that wait, of all ranks or of one; await arrived() afterwards, for those that
+  // could not be. Answers how many were.
+  std::size_t withdraw(int from = any_source);
 
   // Intercommunicators: messages go to the remote group at first, to our own group after this call, and to
   // the remote group again after the next. No message may be in flight. A task must end in the state in which
@@ -145,6 +147,7 @@ class Operation final : public Request {
   // Goes through shared memory, in its turn, from begin to end.
   void run_in(BackgroundQueue& queue);
   void run_in_shared_memory();  // for the queue
+  void run_in_shared_memory(SharedCollectives& shared, TeamWork work);
   // Marks the operation as finished: there is nothing to run.
   void skip() { finished_ = true; }
   bool finished() const { return finished_; }

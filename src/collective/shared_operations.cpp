@@ -2,6 +2,7 @@
 #include "base/ticks.h"
 #include "collective/engine.h"
 #include "collective/record.h"
+#include "collective/shared/vector_forms.h"
 #include "mpi/failure.h"
 
 namespace hawser {
@@ -124,7 +125,9 @@ bool CollectiveEngine::tuned_to_messages(const Communicator& communicator, const
   const CallSide& side = known_side(communicator.rank(), call);
   Shape shape;
   shape.ranks = communicator.size();
-  shape.bytes = side.counts || side.type == nullptr ? 0 : side.count * side.type->size;
+  shape.bytes = is_vector_form(call.kind)             ? -1
+                : side.counts || side.type == nullptr ? 0
+                                                      : side.count * side.type->size;
   if (call.kind == Collective::reduce_scatter_block) shape.bytes *= shape.ranks;
   return choice_.goes_by_messages(call.kind, shape);
 }
@@ -147,11 +150,107 @@ Result<> CollectiveEngine::run_shared(SharedCollectives& shared, FunctionRef<voi
   return other_amount();
 }
 
+// --- Gatherv, scatterv, alltoallv, alltoallw ---
+
+namespace {
+
+void receive_block(Operation& operation, int from) {
+  const Place place = incoming(operation.call, operation.rank(), from);
+  operation.receive_elements(from, place.buffer, place.count, *place.type);
+}
+
+// What is sent in place stands where what is received will stand.
+void send_block(Operation& operation, int to) {
+  const Place place = outgoing(operation.call, operation.rank(), to);
+  if (!is_in_place(operation.call.send))
+    return operation.send_elements(to, place.buffer, place.count, *place.type);
+  std::byte* const copied = operation.scratch(place.bytes());
+  pack(place, copied);
+  operation.send(to, copied, place.bytes());
+}
+
+void receive_long_blocks(Operation& operation, std::int64_t longest) {
+  const int own = operation.rank();
+  const int ranks = operation.size();
+  for (int i = 1; i < ranks; ++i) {
+    const int from = (own - i + ranks) % ranks;
+    if (length(incoming(operation.call, own, from)) > longest) receive_block(operation, from);
+  }
+}
+
+class Messages final : public SharedCollectives::LongBlocks {
+ public:
+  Messages(Operation& operation, std::int64_t longest) : operation_(operation), longest_(longest) {}
+  void send() override {
+    const int own = operation_.rank();
+    const int ranks = operation_.size();
+    for (int i = 1; i < ranks; ++i) {
+      const int to = (own + i) % ranks;
+      if (length(outgoing(operation_.call, own, to)) > longest_) send_block(operation_, to);
+    }
+  }
+  bool awaited_from(int rank) const override { return operation_.awaits(rank); }
+
+ private:
+  Operation& operation_;
+  std::int64_t longest_;
+};
+
+// Who waits for a short block and for a message is woken once if the short one is written first. In a program
+// that is wrong a block may be long to one end alone: as with messages, its receiver hears of it.
+void pass_blocks(Operation& operation, SharedCollectives& shared) {
+  Messages messages(operation, shared.longest_block(operation.call.kind));
+  const SharedCollectives::OtherWay other = shared.pass_blocks(operation.call, &messages);
+  if ((other.messages | other.blocks) == 0) [[likely]]
+    return;
+  for (int r = 0; r < operation.size(); ++r) {
+    if ((other.blocks >> r & 1) != 0) operation.withdraw(r);
+    if ((other.messages >> r & 1) != 0) receive_block(operation, r);
+  }
+}
+
+Task receive_blocks(Operation& operation, std::uint32_t from) {
+  for (int r = 0; r < operation.size(); ++r)
+    if ((from >> r & 1) != 0) receive_block(operation, r);
+  co_await operation.arrived();
+}
+
+Task vector_form(Operation& operation, SharedCollectives& shared) {
+  receive_long_blocks(operation, shared.longest_block(operation.call.kind));
+  operation.run_in_shared_memory(shared, pass_blocks);
+  co_await operation.arrived();
+}
+
+}  // namespace
+
+// A message needs a tag, which all ranks count alike.
+Result<> CollectiveEngine::run_vector_form(Communicator& communicator, const CollectiveCall& call) {
+  SharedCollectives& shared = CollectiveRecord::of(communicator).in_node->shared();
+  Participants participants = participants_of(communicator);
+  SharedCollectives::OtherWay other;
+  if (!shared.has_long_blocks(call)) [[likely]] {
+    Result<> result =
+        run_shared(shared, [&](SharedCollectives& of) { other = of.pass_blocks(call, nullptr); });
+    if (other.messages == 0) [[likely]]
+      return result;
+    return run_task(std::move(participants), [&](Operation& operation) {
+      operation.call = call;
+      return receive_blocks(operation, other.messages);
+    });
+  }
+  Operation& operation = take();
+  operation.call = call;
+  operation.begin(std::move(participants));
+  operation.run(vector_form(operation, shared));
+  return wait_for(operation);
+}
+
 // A blocking operation of ranks that share an area.
 Result<> CollectiveEngine::run_in_node(Communicator& communicator, const CollectiveCall& call) {
   BackgroundQueue& in_node = *CollectiveRecord::of(communicator).in_node;
   if (!in_node.empty()) [[unlikely]]
     progress_.wait_until([&in_node] { return in_node.empty(); });
+  if (is_vector_form(call.kind)) return run_vector_form(communicator, call);
   SharedCollectives& shared = in_node.shared();
   MeasuredWays* const ways = shared.ways_of(call);
   if (ways == nullptr) {
@@ -200,9 +299,11 @@ Result<> CollectiveEngine::run_timed(Way way, Communicator& communicator, const 
 }
 
 // Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too. A function
-// of the program may not be called in every pass, nor with little stack.
+// of the program may not be called in every pass, nor with little stack. Small blocks of a vector form are
+// sooner there by messages, and no rank knows whether it has others.
 bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
-  if (!shares(communicator, call) || (call.op != nullptr && !call.op->predefined()) ||
+  if (is_vector_form(call.kind) || !shares(communicator, call) ||
+      (call.op != nullptr && !call.op->predefined()) ||
       CollectiveRecord::of(communicator).in_node->shared().way_of(call) == Way::messages)
     return false;
   if (communicator.size() > 2) return true;

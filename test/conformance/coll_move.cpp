@@ -351,33 +351,6 @@ void messages_in_between(Conformance& t) {
   CHECK_EQ(got, previous);
 }
 
-// A program that is wrong hears of it on all ranks but the root, and goes on.
-void bcast_of_other_amounts([[maybe_unused]] Conformance& t) {
-#if defined(HAWSER)
-  for (bool blocking : {true, false}) {
-    for (int n : {1, 10}) {
-      std::vector<int> data(10, t.rank);
-      const int amount = t.rank == 0 ? n : 11 - n;
-      MPI_Request request = MPI_REQUEST_NULL;
-      const auto move = [&] {
-        return blocking ? MPI_Bcast(data.data(), amount, MPI_INT, 0, MPI_COMM_WORLD)
-                        : MPI_Ibcast(data.data(), amount, MPI_INT, 0, MPI_COMM_WORLD, &request);
-      };
-      if (t.rank == 0) {
-        OK(move());
-        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-      } else if (blocking) {
-        CHECK_FAILS(move(), MPI_ERR_TRUNCATE);
-      } else {
-        OK(move());
-        CHECK_FAILS(MPI_Wait(&request, MPI_STATUS_IGNORE), MPI_ERR_TRUNCATE);
-      }
-      bcast(t);
-    }
-  }
-#endif
-}
-
 // Send and receive buffers begin at one address, but no datum is in both (MPI-5.0 section 2.3): all counts
 // are 0, as with the one address of empty arrays, or the displacements keep the blocks apart.
 void one_address_without_overlap(Conformance& t) {
@@ -485,10 +458,9 @@ void nothing_significant_elsewhere(Conformance& t) {
 
 }  // namespace
 
-CHAPTER(coll_move, CASE(barrier_holds_everyone), CASE(bcast), CASE(bcast_with_different_types),
-        CASE(bcast_of_other_amounts), CASE(gather), CASE(gatherv), CASE(scatter), CASE(scatterv),
-        CASE(allgather), CASE(allgatherv), CASE(alltoall), CASE(alltoallv), CASE(alltoallw),
-        CASE(allgather_into_columns), CASE(on_other_communicators), CASE(messages_in_between),
-        CASE(one_address_without_overlap), CASE(nothing_significant_elsewhere))
+CHAPTER(coll_move, CASE(barrier_holds_everyone), CASE(bcast), CASE(bcast_with_different_types), CASE(gather),
+        CASE(gatherv), CASE(scatter), CASE(scatterv), CASE(allgather), CASE(allgatherv), CASE(alltoall),
+        CASE(alltoallv), CASE(alltoallw), CASE(allgather_into_columns), CASE(on_other_communicators),
+        CASE(messages_in_between), CASE(one_address_without_overlap), CASE(nothing_significant_elsewhere))
 
 }  // namespace conformance

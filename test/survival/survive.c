@@ -91,6 +91,30 @@ static int reduce_all(int count) {
   return 1;
 }
 
+/* Short blocks, a long one, and none. */
+static int bytes_between(int from, int to) {
+  if (to == (from + 1) % size) return large / 2;
+  return (from + to) % 3 == 0 ? 0 : (from + 2 * to) % 5 == 0 ? medium : 5;
+}
+
+static int exchange_blocks(void) {
+  int to[64], to_begin[64], from[64], from_begin[64], sent = 0, received = 0;
+  for (int r = 0; r < size; ++r) {
+    to_begin[r] = sent;
+    from_begin[r] = received;
+    sent += to[r] = bytes_between(rank, r);
+    received += from[r] = bytes_between(r, rank);
+    memset(out + to_begin[r], rank + 2 * r, (size_t)to[r]);
+  }
+  if (!good(MPI_Alltoallv(out, to, to_begin, MPI_BYTE, in, from, from_begin, MPI_BYTE, comm),
+            "MPI_Alltoallv"))
+    return 0;
+  for (int r = 0; r < size; ++r)
+    for (int i = 0; i < from[r]; ++i)
+      if (in[from_begin[r] + i] != (unsigned char)(r + 2 * rank)) wrong("MPI_Alltoallv");
+  return 1;
+}
+
 /* The first is under way while the second is awaited. */
 static int in_background(void) {
   static int ours[medium], sums[medium];
@@ -118,7 +142,7 @@ static int in_background(void) {
 }
 
 static int one_round(unsigned kind) {
-  switch (kind % 8) {
+  switch (kind % 9) {
     case 0:
       return exchange(8);
     case 1:
@@ -133,6 +157,8 @@ static int one_round(unsigned kind) {
       return exchange(medium);
     case 6:
       return reduce_all(large / 4);
+    case 7:
+      return exchange_blocks();
     default:
       return good(MPI_Barrier(comm), "MPI_Barrier");
   }

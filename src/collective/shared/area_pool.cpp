@@ -39,7 +39,7 @@ int AreaPool::take(int place, int ranks, int teams) {
   const int area = areas_->allocate();
   if (area < 0) return no_area;
   const std::int64_t part = part_bytes(areas_->area_bytes(), teams);
-  for (int t = 0; t < teams; ++t) SharedTeam::clear(areas_->address(place, area) + t * part, ranks);
+  for (int t = 0; t < teams; ++t) SharedTeam::clear(areas_->address(place, area) + t * part, part, ranks);
   return area;
 }
 

@@ -90,6 +90,24 @@ class SharedCollectives {
   using PartReader =
       FunctionRef<void(int from, std::int64_t offset, const std::byte* in, std::int64_t bytes)>;
   void exchange(std::int64_t block, PartWriter write, PartReader read);
+  // Gatherv, scatterv, alltoallv, alltoallw (vector_forms.h): all blocks but the long ones, which go by
+  // message.
+  std::int64_t longest_block(Collective kind) const;
+  bool has_long_blocks(const CollectiveCall& call) const;
+  // Ranks, a bit each, whose block is a long one to them alone, or to this rank alone. The amounts differ.
+  struct OtherWay {
+    std::uint32_t messages = 0, blocks = 0;
+  };
+  // What there is between the ranks besides.
+  class LongBlocks {
+   public:
+    virtual void send() = 0;  // when the others have what is short
+    virtual bool awaited_from(int rank) const = 0;
+
+   protected:
+    ~LongBlocks() = default;
+  };
+  OtherWay pass_blocks(const CollectiveCall& call, LongBlocks* others);  // null: there are none
   // Into memory that others read.
   void copy_out(const std::byte* from, std::byte* to, std::int64_t bytes) {
     copies_.copy(to, from, static_cast<std::size_t>(bytes));
@@ -117,6 +135,10 @@ class SharedCollectives {
   bool serves_alltoall(const CollectiveCall& call) const;
   std::int64_t alltoall_room() const;
   void alltoall(const CollectiveCall& call);
+  void copy_own_block(const CollectiveCall& call);
+  void write_blocks(const CollectiveCall& call);
+  OtherWay read_blocks(const CollectiveCall& call, LongBlocks* others);
+  void read_block(const CollectiveCall& call, int from, OtherWay& other);
   // The amount by which all ranks choose a way: of a block, or of a reduction's whole vector.
   std::int64_t known_bytes(const CollectiveCall& call) const;
   void run_in_area(const CollectiveCall& call);

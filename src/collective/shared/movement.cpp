@@ -104,12 +104,13 @@ bool SharedCollectives::serves(const CollectiveCall& call) const {
     case Collective::scan:
     case Collective::exscan:
       return serves_reduction(call);
-    // The ranks do not know each other's amounts.
+    // Where ranks share cores, who only sends is farther ahead with messages.
     case Collective::gatherv:
     case Collective::scatterv:
+      return !team_.in_levels() && !team_.crowded();
     case Collective::alltoallv:
     case Collective::alltoallw:
-      return false;
+      return !team_.in_levels();
   }
   HAWSER_UNREACHABLE();
 }

@@ -1,6 +1,7 @@
 #include "collective/shared/team.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "base/assert.h"
@@ -12,19 +13,34 @@ namespace {
 
 constexpr std::int64_t least_buffer_bytes = 1024;
 constexpr std::int64_t wanted_piece_bytes = 16 << 10;
+// Small data go through the first part of a ring, which stays in the caches.
+constexpr std::int64_t most_ring_bytes = 2 << 20, small_ring_bytes = 256 << 10;
 // A neighbour that runs answers within this many looks; worth more than a pass of progress.
 constexpr int looks = 100;
 
 }  // namespace
 
-bool SharedTeam::fits(int ranks, std::int64_t area_bytes) {
-  return (area_bytes - ranks * static_cast<std::int64_t>(sizeof(Control))) / (2 * ranks) >=
-         least_buffer_bytes;
+// Many lines where few ranks leave room for them.
+std::uint32_t SharedTeam::lines_in(int ranks, std::int64_t area_bytes) {
+  constexpr std::int64_t share = 4;
+  const std::int64_t wanted = share * ranks * most_lines * static_cast<std::int64_t>(sizeof(Line));
+  return ranks <= largest_flat && wanted <= area_bytes ? most_lines : least_lines;
 }
 
-void SharedTeam::clear(std::byte* area, int ranks) {
-  auto* control = reinterpret_cast<Control*>(area);
+std::int64_t SharedTeam::bytes_before_buffers(int ranks, std::int64_t area_bytes) {
+  return ranks * static_cast<std::int64_t>(sizeof(Control) + lines_in(ranks, area_bytes) * sizeof(Line));
+}
+
+bool SharedTeam::fits(int ranks, std::int64_t area_bytes) {
+  return (area_bytes - bytes_before_buffers(ranks, area_bytes)) / (2 * ranks) >= least_buffer_bytes;
+}
+
+void SharedTeam::clear(std::byte* area, std::int64_t area_bytes, int ranks) {
+  auto* const control = reinterpret_cast<Control*>(area);
   for (int r = 0; r < ranks; ++r) new (control + r) Control{};
+  auto* const lines = reinterpret_cast<Line*>(control + ranks);
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(ranks) * lines_in(ranks, area_bytes); ++i)
+    new (lines + i) Line{};
 }
 
 bool SharedTeam::all_left(const std::byte* area, int ranks) {
@@ -48,10 +64,13 @@ SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::
       areas_(areas),
       progress_(progress),
       stop_(std::move(stop)) {
-  const std::int64_t control_bytes = ranks_ * static_cast<std::int64_t>(sizeof(Control));
+  lines_of_all_ = reinterpret_cast<Line*>(control_ + ranks_);
+  lines_ = lines_in(ranks_, area_bytes);
+  const std::int64_t control_bytes = bytes_before_buffers(ranks_, area_bytes);
   buffers_ = area + control_bytes;
   buffer_bytes_ = (area_bytes - control_bytes) / (2 * ranks_) & ~std::int64_t{63};
   const std::int64_t all = 2 * ranks_ * buffer_bytes_;
+  ring_bytes_ = std::min(2 * buffer_bytes_, most_ring_bytes);
   piece_bytes_ = std::min(wanted_piece_bytes, (all / 4) & ~std::int64_t{63});
   pieces_ = std::min(max_pieces, static_cast<std::uint32_t>(all / piece_bytes_));
 }
@@ -69,10 +88,10 @@ void SharedTeam::wake_others() {
   }
 }
 
-std::byte* SharedTeam::line_to_write() {
-  std::uint32_t& used = line_used_[step_ % lines];
-  wait_done(used);
-  used = step_;
+std::byte* SharedTeam::line_to_write(std::uint32_t readers) {
+  Use& used = line_used_[step_ % lines_];
+  wait_done(used.step, used.readers);
+  used = {step_, readers};
   return line(rank_).payload;
 }
 
@@ -105,6 +124,12 @@ void SharedTeam::post_to(int first, int end, int stride) {
   }
 }
 
+void SharedTeam::post_to_those(std::uint32_t ranks) {
+  show_line();
+  for (; ranks != 0; ranks &= ranks - 1)
+    areas_.wake(places_[static_cast<std::size_t>(std::countr_zero(ranks))]);
+}
+
 void SharedTeam::await(FunctionRef<bool()> done) {
   const auto over = [&] { return done() || stop_.raised(); };
   run_ != nullptr ? run_->wait(over) : progress_.wait_until(over);
@@ -131,6 +156,14 @@ void SharedTeam::wait_for(int rank) {
     time_->read_line(!posted);
 }
 
+bool SharedTeam::wait_for_or(int rank, FunctionRef<bool()> other) {
+  bool posted = false;
+  await([&] { return other() || (posted = has_posted(rank)); });
+  if (time_ != nullptr && posted) [[unlikely]]
+    time_->read_line(false);
+  return posted;
+}
+
 void SharedTeam::wait_for_all() {
   for (int r = 0; r < ranks_; ++r) {
     if (r != rank_) wait_for(r);
@@ -146,9 +179,30 @@ void SharedTeam::begin_buffer_step() {
 
 std::byte* SharedTeam::buffer_to_write() {
   wait_done(buffer_used_[buffer_turn_]);
+  wait_done(last_ring_use_);
   wait_done(last_piece_step_);
   buffer_used_[buffer_turn_] = step_;
   return buffer(rank_, buffer_turn_);
+}
+
+SharedTeam::RingPlace SharedTeam::ring_to_write(std::int64_t bytes, std::uint32_t readers) {
+  HAWSER_ASSERT(2 * bytes <= ring_bytes_);
+  for (const std::uint32_t used : buffer_used_) wait_done(used);
+  wait_done(last_piece_step_);
+  const std::int64_t at = ring_end_ % ring_bytes_;
+  const std::int64_t room =
+      (8 * bytes > small_ring_bytes ? ring_bytes_ : std::min(ring_bytes_, small_ring_bytes)) - at;
+  const std::int64_t begin = bytes > room ? ring_end_ - at + ring_bytes_ : ring_end_;
+  ring_end_ = begin + ((bytes + 63) & ~std::int64_t{63});
+  while (ring_end_ - ring_begin_ > ring_bytes_ || ring_next_ - ring_oldest_ == ring_uses) {
+    const RingUse& oldest = ring_used_[ring_oldest_++ % ring_uses];
+    wait_done(oldest.use.step, oldest.use.readers);
+    ring_begin_ = oldest.end;
+  }
+  ring_used_[ring_next_++ % ring_uses] = {ring_end_, {step_, readers}};
+  last_ring_use_ = step_;
+  const std::int64_t offset = begin % ring_bytes_;
+  return {buffer(rank_, 0) + offset, offset};
 }
 
 void SharedTeam::take_piece() {
@@ -174,31 +228,57 @@ void SharedTeam::end_step() {
   wake_others();
 }
 
+// Who is many steps ahead would be told of each step, and take one more. So it lets the others go half the
+// way first, of which they tell in steps with rings.
+std::uint32_t SharedTeam::step_to_await(std::uint32_t step) const {
+  const std::uint32_t half = step + (step_ - step) / 2;
+  return last_ring_step_ == step_ && !before(half, first_ring_step_) && step_ - step > 2 ? half : step;
+}
+
+// Whether it had to wait, and what the rank was done with at last.
+bool SharedTeam::await_done(int rank, std::uint32_t step, std::uint32_t& done) {
+  Control& of = control_[rank];
+  done = of.done.load(std::memory_order_acquire);
+  if (!before(done, step)) return false;
+  // Said before it is looked at again, and again each time, for it is unsaid with any step that is noted.
+  const auto is_done = [&of, step] {
+    if (of.done_wanted.load(std::memory_order_seq_cst) == 0)
+      of.done_wanted.store(1, std::memory_order_seq_cst);
+    return !before(of.done.load(std::memory_order_seq_cst), step);
+  };
+  if (!is_done()) await(is_done);
+  done = of.done.load(std::memory_order_acquire);
+  return true;
+}
+
 // Notes the least that all are done with, which is usually more than asked for.
-void SharedTeam::wait_done_slowly(std::uint32_t step) {
+void SharedTeam::wait_done_slowly(std::uint32_t needed) {
+  const std::uint32_t step = step_to_await(needed);
   std::uint32_t least = step_ - 1;
   bool waited = false;
   for (int r = 0; r < ranks_; ++r) {
     if (r == rank_) continue;
-    Control& of = control_[r];
-    // Said before it is looked at again, and again each time, for it is unsaid with any step that is noted.
-    const auto is_done = [&of, step] {
-      if (of.done_wanted.load(std::memory_order_seq_cst) == 0)
-        of.done_wanted.store(1, std::memory_order_seq_cst);
-      return !before(of.done.load(std::memory_order_seq_cst), step);
-    };
-    std::uint32_t done = of.done.load(std::memory_order_acquire);
-    if (before(done, step)) {
-      waited = true;
-      if (!is_done()) await(is_done);
-      done = of.done.load(std::memory_order_acquire);
-    }
+    std::uint32_t done;
+    waited |= await_done(r, step, done);
     if (before(done, least)) least = done;
   }
   // All at once, because none depends on another.
   if (time_ != nullptr) [[unlikely]]
     time_->read_line(waited);
   known_done_ = least;
+}
+
+void SharedTeam::wait_done_by(std::uint32_t readers, std::uint32_t needed) {
+  const std::uint32_t step = step_to_await(needed);
+  bool waited = false, looked = false;
+  for (; readers != 0; readers &= readers - 1) {
+    const int r = std::countr_zero(readers);
+    if (!before(done_of_[r], needed)) continue;
+    looked = true;
+    waited |= await_done(r, step, done_of_[r]);
+  }
+  if (time_ != nullptr && looked) [[unlikely]]
+    time_->read_line(waited);
 }
 
 }  // namespace hawser

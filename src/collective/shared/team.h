@@ -34,7 +34,7 @@ class SharedTeam {
   // Whether an area of this size serves this many ranks.
   static bool fits(int ranks, std::int64_t area_bytes);
   // Makes an area ready for a new team: by one process, before any other knows of it.
-  static void clear(std::byte* area, int ranks);
+  static void clear(std::byte* area, std::int64_t area_bytes, int ranks);
 
   // Whether the ranks of the team that had this area are done with it for good.
   static bool all_left(const std::byte* area, int ranks);
@@ -61,18 +61,24 @@ class SharedTeam {
   // --- A step. Every rank calls begin_step and then posts, waits for others, or neither.
   void begin_step() { ++step_; }
 
-  // This rank's line, free to be written; then post().
-  std::byte* line_to_write();
+  // This rank's line, free to be written; then post(). If only some ranks read it, a bit for each, only they
+  // are waited for when it is used again.
+  static constexpr std::uint32_t everyone = ~std::uint32_t{0};
+  std::byte* line_to_write(std::uint32_t readers = everyone);
   // Publishes what was written in this step.
   void post();
   // The same where only those at first, first + stride, ... before end wait for it.
   void post_to(int first, int end, int stride = 1);
   void post_to(int rank) { post_to(rank, rank + 1); }
+  // A bit for each.
+  void post_to_those(std::uint32_t ranks);
 
   // Waits for something that is not of the team. Throws Stopped as every wait does.
   void await(FunctionRef<bool()> done);
   // Waits until a rank has posted in this step.
   void wait_for(int rank);
+  // Or until something else has come. False: it has, first.
+  bool wait_for_or(int rank, FunctionRef<bool()> other);
   void wait_for_all();
   // To be called when this rank has waited for every other one by itself.
   void heard_from_all() { known_done_ = step_ - 1; }
@@ -112,6 +118,22 @@ class SharedTeam {
   std::byte* buffer_to_write();
   std::byte* buffer_of(int rank) const { return buffer(rank, buffer_turn_); }
 
+  // --- Both buffers of a rank as a ring, in steps in which it writes only if it has something for others, so
+  // that it may be many steps ahead of them. All ranks call begin_ring_step (which is also begin_step).
+  void begin_ring_step() {
+    if (last_ring_step_ != step_) first_ring_step_ = step_ + 1;
+    begin_step();
+    last_ring_step_ = step_;
+    last_buffer_step_ = step_;
+  }
+  // Room for up to half of it. Others find it where the line says that it is.
+  struct RingPlace {
+    std::byte* memory;
+    std::int64_t offset;
+  };
+  RingPlace ring_to_write(std::int64_t bytes, std::uint32_t readers);
+  const std::byte* ring_of(int rank, std::int64_t offset) const { return buffer(rank, 0) + offset; }
+
   // --- All buffers as one, cut into pieces, in steps in which only one rank writes.
   void begin_piece_step() {
     begin_step();
@@ -130,7 +152,7 @@ class SharedTeam {
   // Ends every other step in which this rank did not wait for all others. There are more lines than steps
   // between two notes, so the note need not be made every time.
   void end_line_step() {
-    if (step_ % (lines / 4) == 0) end_step();
+    if (step_ % (lines_ / 4) == 0) end_step();
   }
 
  private:
@@ -141,18 +163,24 @@ class SharedTeam {
     std::byte payload[line_bytes];
   };
   static_assert(sizeof(Line) == 64, "a small contribution must be one cache line");
-  static constexpr std::uint32_t lines = 32;
-  struct Control {
-    Line line[lines];
-    alignas(64) std::atomic<std::uint32_t> done;
+  // Of each rank: so many steps it may be ahead of those who read.
+  static constexpr std::uint32_t most_lines = 128, least_lines = 32;
+  struct alignas(128) Control {
+    std::atomic<std::uint32_t> done;
     std::atomic<std::uint32_t> done_wanted;  // somebody waits for `done`, perhaps asleep
     std::atomic<std::uint32_t> left;
   };
+  // In the area: the controls of all ranks, their lines, their buffers.
+  static std::uint32_t lines_in(int ranks, std::int64_t area_bytes);
+  static std::int64_t bytes_before_buffers(int ranks, std::int64_t area_bytes);
   static constexpr std::uint32_t max_pieces = 16;
+  static constexpr std::uint32_t ring_uses = most_lines;  // places in a ring, not read yet by all
   static constexpr int largest_flat = 16;
   static int group_of(int ranks, bool crowded);
 
-  Line& line(int rank) const { return control_[rank].line[step_ % lines]; }
+  Line& line(int rank) const {
+    return lines_of_all_[static_cast<std::uint32_t>(rank) * lines_ + step_ % lines_];
+  }
   std::byte* buffer(int rank, std::uint32_t turn) const {
     return buffers_ + (2 * rank + static_cast<int>(turn)) * buffer_bytes_;
   }
@@ -163,15 +191,25 @@ class SharedTeam {
     if (before(known_done_, step)) [[unlikely]]
       wait_done_slowly(step);
   }
-  void wait_done_slowly(std::uint32_t step);
+  void wait_done(std::uint32_t step, std::uint32_t readers) {
+    if (before(known_done_, step)) [[unlikely]]
+      readers == everyone ? wait_done_slowly(step) : wait_done_by(readers, step);
+  }
+  void wait_done_slowly(std::uint32_t needed);
+  void wait_done_by(std::uint32_t readers, std::uint32_t needed);
+  bool await_done(int rank, std::uint32_t step, std::uint32_t& done);
+  std::uint32_t step_to_await(std::uint32_t step) const;
   void await_virtual_time();
   void wake_others();
   void show_line();
 
   Control* control_;
+  Line* lines_of_all_;
+  std::uint32_t lines_;  // of a rank
   std::byte* buffers_;
   std::int64_t buffer_bytes_;
   std::int64_t piece_bytes_;
+  std::int64_t ring_bytes_;
   std::uint32_t pieces_;
   int rank_;
   int ranks_;
@@ -186,9 +224,23 @@ class SharedTeam {
 
   std::uint32_t step_ = 0;
   std::uint32_t known_done_ = 0;  // all ranks are done with this step and those before
-  std::uint32_t line_used_[lines] = {};
+  struct Use {
+    std::uint32_t step, readers;
+  };
+  Use line_used_[most_lines] = {};
+  std::uint32_t done_of_[largest_flat] = {};  // where it was asked for one rank alone
   std::uint32_t buffer_turn_ = 0;
   std::uint32_t buffer_used_[2] = {};
+  // Places follow each other, in bytes that never begin anew.
+  struct RingUse {
+    std::int64_t end;
+    Use use;
+  };
+  RingUse ring_used_[ring_uses] = {};
+  std::uint32_t ring_oldest_ = 0, ring_next_ = 0;  // counted on, of ring_used_
+  std::int64_t ring_begin_ = 0, ring_end_ = 0;     // of all that is in use
+  std::uint32_t last_ring_use_ = 0;
+  std::uint32_t first_ring_step_ = 0, last_ring_step_ = 0;  // of those without others in between
   std::uint32_t piece_turn_ = 0;
   std::uint32_t piece_used_[max_pieces] = {};
   std::uint32_t piece_used_before_ = 0;  // of the piece of this step, its last use before
