@@ -141,11 +141,12 @@ void SharedCollectives::write_blocks(const CollectiveCall& call) {
   const int ranks = team_.ranks();
   const std::int64_t longest = longest_block(call.kind);
   Lengths lengths{};
-  std::uint32_t receivers = 0;
+  std::uint32_t receivers = 0, woken = 0;  // a message wakes its receiver itself
   for (int r = 0; r < ranks; ++r) {
     const std::int64_t bytes = r == own ? 0 : length(outgoing(call, own, r));
     if (bytes == 0) continue;
     receivers |= 1U << r;
+    woken |= bytes > longest ? 0U : 1U << r;
     lengths[static_cast<std::size_t>(r)] = bytes > longest ? goes_by_message : static_cast<Length>(bytes);
   }
   if (receivers == 0) return;
@@ -164,7 +165,7 @@ void SharedCollectives::write_blocks(const CollectiveCall& call) {
     start += layout.room(bytes);
   }
   team_.tell_amount(place.offset);
-  team_.post_to_those(receivers);
+  team_.post_to_those(woken);
 }
 
 // Long blocks last: what their senders' lines say is needed only if they do not come.
