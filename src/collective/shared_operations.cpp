@@ -169,37 +169,38 @@ void send_block(Operation& operation, int to) {
   operation.send(to, copied, place.bytes());
 }
 
-void receive_long_blocks(Operation& operation, std::int64_t longest) {
+void receive_long_blocks(Operation& operation, const ShortBlocks& short_ones) {
   const int own = operation.rank();
   const int ranks = operation.size();
   for (int i = 1; i < ranks; ++i) {
     const int from = (own - i + ranks) % ranks;
-    if (length(incoming(operation.call, own, from)) > longest) receive_block(operation, from);
+    if (!short_ones.have(length(incoming(operation.call, own, from)))) receive_block(operation, from);
   }
 }
 
 class Messages final : public SharedCollectives::LongBlocks {
  public:
-  Messages(Operation& operation, std::int64_t longest) : operation_(operation), longest_(longest) {}
+  Messages(Operation& operation, const ShortBlocks& short_ones)
+      : operation_(operation), short_ones_(short_ones) {}
   void send() override {
     const int own = operation_.rank();
     const int ranks = operation_.size();
     for (int i = 1; i < ranks; ++i) {
       const int to = (own + i) % ranks;
-      if (length(outgoing(operation_.call, own, to)) > longest_) send_block(operation_, to);
+      if (!short_ones_.have(length(outgoing(operation_.call, own, to)))) send_block(operation_, to);
     }
   }
   bool awaited_from(int rank) const override { return operation_.awaits(rank); }
 
  private:
   Operation& operation_;
-  std::int64_t longest_;
+  ShortBlocks short_ones_;
 };
 
 // Who waits for a short block and for a message is woken once if the short one is written first. In a program
 // that is wrong a block may be long to one end alone: as with messages, its receiver hears of it.
 void pass_blocks(Operation& operation, SharedCollectives& shared) {
-  Messages messages(operation, shared.longest_block(operation.call.kind));
+  Messages messages(operation, shared.short_blocks(operation.call.kind));
   const SharedCollectives::OtherWay other = shared.pass_blocks(operation.call, &messages);
   if ((other.messages | other.blocks) == 0) [[likely]]
     return;
@@ -216,7 +217,7 @@ Task receive_blocks(Operation& operation, std::uint32_t from) {
 }
 
 Task vector_form(Operation& operation, SharedCollectives& shared) {
-  receive_long_blocks(operation, shared.longest_block(operation.call.kind));
+  receive_long_blocks(operation, shared.short_blocks(operation.call.kind));
   operation.run_in_shared_memory(shared, pass_blocks);
   co_await operation.arrived();
 }

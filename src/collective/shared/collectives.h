@@ -10,6 +10,7 @@
 #include "collective/call.h"
 #include "collective/shared/measured_ways.h"
 #include "collective/shared/team.h"
+#include "collective/shared/vector_forms.h"
 #include "datatype/type_packer.h"
 
 namespace hawser {
@@ -92,7 +93,7 @@ class SharedCollectives {
   void exchange(std::int64_t block, PartWriter write, PartReader read);
   // Gatherv, scatterv, alltoallv, alltoallw (vector_forms.h): all blocks but the long ones, which go by
   // message.
-  std::int64_t longest_block(Collective kind) const;
+  ShortBlocks short_blocks(Collective kind) const;
   bool has_long_blocks(const CollectiveCall& call) const;
   // Ranks, a bit each, whose block is a long one to them alone, or to this rank alone. The amounts differ.
   struct OtherWay {

@@ -95,21 +95,23 @@ Place incoming(const CollectiveCall& call, int own, int from) {
 
 // Measured against messages (doc/collective.md). With more ranks on cores of their own it is where other
 // operations begin to measure what is faster (measured_ways.h), because that depends on the cores.
-std::int64_t SharedCollectives::longest_block(Collective kind) const {
+ShortBlocks SharedCollectives::short_blocks(Collective kind) const {
   constexpr std::int64_t KiB = 1024;
   const bool to_one = kind == Collective::gatherv;
   const bool rooted = to_one || kind == Collective::scatterv;
   const std::int64_t pays = team_.ranks() == 2 || team_.crowded() ? 64 * KiB : rooted ? 16 * KiB : 8 * KiB;
   const std::int64_t most = team_.ranks() <= most_long_lengths ? pays : std::min(pays, longest_of_many);
   const int receivers = to_one ? 1 : team_.ranks() - 1;
-  return std::min(most, team_.buffer_bytes() / receivers & ~std::int64_t{63});
+  return {std::min(most, team_.buffer_bytes() / receivers & ~std::int64_t{63}),
+          team_.ranks() > 2 || team_.crowded()};
 }
 
 bool SharedCollectives::has_long_blocks(const CollectiveCall& call) const {
-  const std::int64_t longest = longest_block(call.kind);
+  const ShortBlocks short_ones = short_blocks(call.kind);
   const int own = team_.rank();
   for (int r = 0; r < team_.ranks(); ++r) {
-    if (r != own && std::max(length(outgoing(call, own, r)), length(incoming(call, own, r))) > longest)
+    if (r != own &&
+        !(short_ones.have(length(outgoing(call, own, r))) && short_ones.have(length(incoming(call, own, r)))))
       return true;
   }
   return false;
@@ -139,15 +141,16 @@ void SharedCollectives::copy_own_block(const CollectiveCall& call) {
 void SharedCollectives::write_blocks(const CollectiveCall& call) {
   const int own = team_.rank();
   const int ranks = team_.ranks();
-  const std::int64_t longest = longest_block(call.kind);
+  const ShortBlocks short_ones = short_blocks(call.kind);
   Lengths lengths{};
   std::uint32_t receivers = 0, woken = 0;  // a message wakes its receiver itself
   for (int r = 0; r < ranks; ++r) {
     const std::int64_t bytes = r == own ? 0 : length(outgoing(call, own, r));
     if (bytes == 0) continue;
     receivers |= 1U << r;
-    woken |= bytes > longest ? 0U : 1U << r;
-    lengths[static_cast<std::size_t>(r)] = bytes > longest ? goes_by_message : static_cast<Length>(bytes);
+    const bool is_short = short_ones.have(bytes);
+    woken |= is_short ? 1U << r : 0U;
+    lengths[static_cast<std::size_t>(r)] = is_short ? static_cast<Length>(bytes) : goes_by_message;
   }
   if (receivers == 0) return;
   const Layout layout(lengths, ranks);
@@ -172,14 +175,14 @@ void SharedCollectives::write_blocks(const CollectiveCall& call) {
 SharedCollectives::OtherWay SharedCollectives::read_blocks(const CollectiveCall& call, LongBlocks* others) {
   const int own = team_.rank();
   const int ranks = team_.ranks();
-  const std::int64_t longest = longest_block(call.kind);
+  const ShortBlocks short_ones = short_blocks(call.kind);
   OtherWay other;
   bool from_all = true;
   std::uint32_t long_ones = 0;
   for (int i = 1; i < ranks; ++i) {
     const int r = (own + i) % ranks;
     const std::int64_t wanted = length(incoming(call, own, r));
-    if (wanted == 0 || wanted > longest) {
+    if (wanted == 0 || !short_ones.have(wanted)) {
       from_all = false;
       long_ones |= wanted == 0 ? 0U : 1U << r;
       continue;
@@ -201,7 +204,7 @@ void SharedCollectives::read_block(const CollectiveCall& call, int from, OtherWa
   const int ranks = team_.ranks();
   const Place place = incoming(call, own, from);
   const std::int64_t wanted = length(place);
-  const bool expected = wanted <= longest_block(call.kind);
+  const bool expected = short_blocks(call.kind).have(wanted);
   const std::byte* const line = team_.line_of(from);
   const Lengths lengths = read_lengths(line, ranks);
   const Length bytes = lengths[static_cast<std::size_t>(own)];

@@ -9,6 +9,17 @@ namespace hawser {
 
 bool is_vector_form(Collective kind);
 
+// Which blocks are short.
+struct ShortBlocks {
+  std::int64_t longest;
+  bool all;  // up to that; else not those that a message brings as fast
+  bool have(std::int64_t bytes) const {
+    // Where two ranks have cores without a common L3, a message of 4 KiB takes 0.36 us and a buffer 0.55.
+    constexpr std::int64_t last_before = 2 << 10, first_after = 16 << 10;
+    return bytes <= longest && (all || bytes <= last_before || bytes > first_after);
+  }
+};
+
 // The block that rank `own` has for another one, and that it expects from another one. Of no bytes where
 // there is none, and then perhaps without a type.
 Place outgoing(const CollectiveCall& call, int own, int to);

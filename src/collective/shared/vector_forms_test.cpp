@@ -203,12 +203,15 @@ TEST_F(VectorFormTest, SeveralGoOnAtOnce) {
 
 // Rank 0 sends one element more, or less, than rank 1 expects, also where that makes the block a long one to
 // one of them alone: that one hears of it, nobody writes beyond, and all go on.
-TEST_F(VectorFormTest, OtherAmountsAreTold) {
-  TestCluster cluster(4, {}, true);
+class OtherAmounts : public VectorFormTest, public ::testing::WithParamInterface<int> {};
+
+TEST_P(OtherAmounts, AreTold) {
+  TestCluster cluster(GetParam(), {}, true);
   constexpr int longest = 592, longest_to_one = 1776;  // of 4 ranks in the tests' areas
   for (const bool background : {false, true}) {
     for (const Collective kind : {Collective::alltoallv, Collective::gatherv, Collective::scatterv}) {
-      for (const int sent : {2, 9, 100, longest, longest + 1, longest_to_one, longest_to_one + 1, 6000}) {
+      for (const int sent :
+           {2, 9, 100, 512, longest, longest + 1, longest_to_one, longest_to_one + 1, 6000}) {
         for (const int difference : {-1, 1, 1200, -1200}) {
           const int expected = std::max(1, sent + difference);
           cluster.run([&](TestRank& rank) {
@@ -246,6 +249,8 @@ TEST_F(VectorFormTest, OtherAmountsAreTold) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Ranks, OtherAmounts, ::testing::Values(2, 4));
 
 }  // namespace
 
