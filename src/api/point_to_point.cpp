@@ -140,8 +140,8 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 
 // --- Blocking ---
 
-Result<> send_otherwise(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
-                        int dest, int tag, Communicator& comm) {
+Result<> send(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest, int tag,
+              Communicator& comm) {
   if (comm.may_send_to(dest) && datatype.contiguous) [[likely]] {
     PointToPoint& messages = process.point_to_point();
     const SendTarget target = target_of(comm, dest, tag, TrafficClass::blocking);
@@ -189,12 +189,13 @@ Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& data
 
 // --- Non-blocking ---
 
-Request& isend_otherwise(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype,
-                         int dest, int tag, Communicator& comm) {
+Result<> isend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,
+               int tag, Communicator& comm, Request*& request) {
   MessageRequest& send = start_send(process, SendMode::standard, TrafficClass::nonblocking, buf, count,
                                     datatype, dest, tag, comm);
   if (send.bytes.size >= MpiProcess::expected_bytes) process.expect();
-  return send;
+  request = &send;
+  return {};
 }
 
 Result<> irsend(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest,

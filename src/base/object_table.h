@@ -49,6 +49,8 @@ class ObjectTable {
   }
   // Null when no object has this number.
   T* find(std::uint64_t index) const { return index < count_ ? objects_[index] : nullptr; }
+  // The same for a number below that of reserve_numbers.
+  T* find_reserved(std::uint64_t index) const { return objects_[index]; }
   std::size_t live() const { return objects_.size() - free_.size(); }
   std::size_t size() const { return objects_.size(); }
 

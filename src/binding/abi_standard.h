@@ -17,15 +17,20 @@ struct PointerCodec {
   static_assert(kind < 16);
 
   static std::uint64_t value(Handle handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+  // What its number is if it names a predefined object; else at least `reserved`.
+  static constexpr std::uint32_t reserved = range.reserved;
+  static std::uint64_t reserved_number(Handle handle) { return value(handle) - range.first; }
   static std::uint64_t number(Handle handle) {
-    const std::uintptr_t predefined = value(handle) - range.first;
+    const std::uintptr_t predefined = reserved_number(handle);
     if (predefined < range.reserved) return predefined;
     const std::uintptr_t dynamic = value(handle) - first_dynamic;
     return (dynamic & 15) == kind ? (dynamic >> 4) + range.reserved : no_number;
   }
   static Handle handle(std::uint32_t number) {
     if (number < range.reserved) return reinterpret_cast<Handle>(std::uintptr_t{range.first} + number);
-    return reinterpret_cast<Handle>((std::uintptr_t{number - range.reserved} << 4 | kind) + first_dynamic);
+    // Sums of constants, so that the compiler adds them up.
+    constexpr std::uintptr_t first = first_dynamic + kind - (std::uintptr_t{range.reserved} << 4);
+    return reinterpret_cast<Handle>((std::uintptr_t{number} << 4) + first);
   }
 };
 

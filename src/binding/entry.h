@@ -103,6 +103,13 @@ MpiProcess* process_at_any_time();
 [[gnu::cold, noreturn]] void out_of_memory(const char* function, const std::bad_alloc& error);
 bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message);
 
+// That of the request of all sends that were complete when they began.
+inline MPI_Request handle_of_sent(MpiProcess& process) {
+  const std::uint32_t number = process.point_to_point().sent().handle;
+  if (number == 0) __builtin_unreachable();  // it has one from the beginning
+  return Codec<Request>::handle(number);
+}
+
 class Entry {
  public:
   // For functions that need a running process.
@@ -124,7 +131,13 @@ class Entry {
   // The object of a handle; null for the null handle and for garbage.
   template <class T, class Handle>
   T* find(Handle handle) const {
-    return table_of<T>(where_.process->handles()).find(Codec<T>::number(handle));
+    const auto& table = table_of<T>(where_.process->handles());
+    if constexpr (requires { Codec<T>::reserved_number(handle); }) {
+      const std::uint64_t number = Codec<T>::reserved_number(handle);
+      if (number < Codec<T>::reserved) [[likely]]
+        return table.find_reserved(number);
+    }
+    return table.find(Codec<T>::number(handle));
   }
   template <class T, class Handle>
   static bool is_null(Handle handle) {
@@ -147,6 +160,7 @@ class Entry {
       return Codec<Request>::handle(0);
     return Codec<Request>::handle(where_.process->handles().requests.number_of(*request));
   }
+  MPI_Request give_sent() const { return handle_of_sent(*where_.process); }
   MPI_Message give(Message* message) const {
     if (message == Message::no_proc()) return Codec<Message>::handle(1);
     return Codec<Message>::handle(message == nullptr ? 0

@@ -146,9 +146,7 @@ bool SharedMemoryChannel::try_send(ProcessIndex process, const TransportHeader& 
   return true;
 }
 
-bool SharedMemoryChannel::flushed() const {
-  return pending_slots_ == 0 && streams_.empty() && exposed_.size() == free_exposed_.size();
-}
+bool SharedMemoryChannel::flushed() const { return pending_slots_ == 0 && streams_.empty() && !offers(); }
 
 std::vector<ChannelCounter> SharedMemoryChannel::list_counters() const {
   std::uint64_t packets_sent = 0, packets_received = 0, bytes_sent = 0, bytes_received = 0;

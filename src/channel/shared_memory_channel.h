@@ -189,8 +189,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     bool mirrored = false;      // as the other end chose
     bool sums = false;          // what both ends copy, their times add up
     std::int32_t sources = 1;   // neighbours whose messages are under way, too, when it began
-    std::uint64_t begun = 0;    // in ticks, also
-    std::uint64_t copying = 0;  // the first copy here
+    std::uint64_t begun = 0;    // when it was asked for, in ticks
+    std::uint64_t copying = 0;  // when the first copy here began, in ticks
     float ring_cost = 0;        // of the sender, ticks a byte
     std::uint64_t ticks = 0;    // that copying `timed_bytes` took here
     std::int64_t timed_bytes = 0;
@@ -240,6 +240,8 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   void receive_data(Peer& peer, const Data& data, TransportEvents& events);
   void begin_stream(Peer& peer, const Pull& pull, TransportEvents& events);
   Exposed* exposed_to(const Peer& peer, std::uint32_t id);
+  // A message that was offered to somebody is not over.
+  bool offers() const { return exposed_.size() > free_exposed_.size(); }
   Fetch* fetch_from(const Peer& peer, std::uint32_t number);
   bool push_streams(TransportEvents& events);
   bool push_stream(Stream& stream, TransportEvents& events);

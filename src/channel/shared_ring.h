@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstring>
 
 #include "base/cross_core_copy.h"
@@ -57,24 +58,29 @@ class RingSender {
   RingSender(const SharedSegment& segment, std::int32_t self, std::int32_t peer, NeighbourWaker& waker,
              bool fence);
 
-  // Sends a packet of at most Slot::inline_limit bytes. False: no room now. `Header` is a room's own: so its
-  // fields go straight into the slot, for a compiler sees through assignments of one type only.
-  template <class Header>
-  [[gnu::always_inline]] bool try_send_inline(const Header& header, const std::byte* payload,
+  // Sends a packet of at most Slot::inline_limit bytes. False: no room now. `make_header()` answers a room's
+  // own type: so its fields go straight into the slot, for a compiler sees through assignments of one type
+  // only.
+  template <std::invocable MakeHeader>
+  [[gnu::always_inline]] bool try_send_inline(MakeHeader&& make_header, const std::byte* payload,
                                               std::uint32_t size) {
+    using Header = decltype(make_header());
     static_assert(sizeof(Header) == sizeof(TransportHeader));
     if (sent_ == limit_ && !refresh(1)) [[unlikely]]
       return false;
     const std::uint32_t sent = sent_;  // read once: for the compiler, what is written to the slot may be it
     Slot& slot = slots_[sent & slot_mask_];
     Header& own = reinterpret_cast<Header&>(slot.header);
-    own = header;
+    own = make_header();
     own.channel_word = size;
     copy_inline_payload(slot.payload, payload, size);
     sent_ = sent + 1;
     slot.stamp.store(sent + 1, std::memory_order_release);
     wake_if_asleep();
     return true;
+  }
+  bool try_send_inline(const TransportHeader& header, const std::byte* payload, std::uint32_t size) {
+    return try_send_inline([&] { return header; }, payload, size);
   }
 
   // True if `slots` messages and `bytes` of the byte part can be written now. A reservation may skip the
@@ -113,7 +119,7 @@ class RingSender {
   void copy_in(const Piece& piece, const std::byte* from) {
     // The first time round the system hands out the ring's memory, which takes longer than any copy and says
     // nothing of later ones.
-    if (piece.size < CrossCoreCopy::least || bytes() <= ring_bytes_)
+    if (bytes() <= ring_bytes_)
       std::memcpy(at(piece), from, piece.size);
     else
       copies_.copy(at(piece), from, piece.size);

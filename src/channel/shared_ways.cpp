@@ -9,7 +9,7 @@
 namespace hawser {
 
 bool SharedMemoryChannel::choose_kernel(Fetch& fetch) {
-  const bool sends = exposed_.size() > free_exposed_.size();
+  const bool sends = offers();
   fetch.begun = ticks();
   fetch.sources = sources_;
   // Who sends something large itself copies that, too; and where processes share cores, only one copies.
@@ -76,9 +76,8 @@ void SharedMemoryChannel::record_cost(const Fetch& fetch) {
 void SharedMemoryChannel::ask_for_help(Fetch& fetch) {
   // Who computes leaves numbers in use until it comes.
   constexpr std::size_t spare_numbers = ProcessBlock::transfers_count / 2;
-  const bool sends = exposed_.size() > free_exposed_.size();
   const bool alone = fetches_.front() == &fetch;
-  if (!sends && fetch.into.size >= (alone ? least_helped : least_helped_of_many) &&
+  if (!offers() && fetch.into.size >= (alone ? least_helped : least_helped_of_many) &&
       free_numbers_.size() >= spare_numbers)
     send_help(fetch);
 }

@@ -32,7 +32,8 @@ Group::Group(ProcessIndex first, ProcessIndex stride, int size)
 Group::Group(std::vector<ProcessIndex> processes) : size_(static_cast<int>(processes.size())) {
   const ProcessIndex stride = common_stride(processes);
   if (stride == 0) {
-    table_ = std::move(processes);
+    table_ = std::make_unique<ProcessIndex[]>(processes.size());
+    std::copy(processes.begin(), processes.end(), table_.get());
   } else {
     first_ = processes.empty() ? 0 : processes[0];
     stride_ = stride;
@@ -43,7 +44,7 @@ Group::~Group() = default;
 
 int Group::rank_of(ProcessIndex process) const {
   if (size_ == 0) return undefined;
-  if (table_.empty()) {
+  if (table_ == nullptr) {
     const ProcessIndex distance = process - first_;
     if (distance % stride_ != 0) return undefined;
     const ProcessIndex rank = distance / stride_;
@@ -52,7 +53,7 @@ int Group::rank_of(ProcessIndex process) const {
   if (inverse_ == nullptr) {
     inverse_ = std::make_unique<Inverse>();
     auto& pairs = inverse_->rank_of_process;
-    pairs.reserve(table_.size());
+    pairs.reserve(static_cast<std::size_t>(size_));
     for (int rank = 0; rank < size_; ++rank) pairs.emplace_back(table_[static_cast<std::size_t>(rank)], rank);
     std::sort(pairs.begin(), pairs.end());
   }

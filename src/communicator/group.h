@@ -47,12 +47,12 @@ class Group final : public Counted {
   int size() const { return size_; }
   // The process of a rank; 0 <= rank < size.
   ProcessIndex process_of(int rank) const {
-    return table_.empty() ? first_ + rank * stride_ : table_[static_cast<std::size_t>(rank)];
+    return table_ == nullptr ? first_ + rank * stride_ : table_[static_cast<std::size_t>(rank)];
   }
   // The rank of a process, or `undefined`.
   int rank_of(ProcessIndex process) const;
   bool contains(ProcessIndex process) const { return rank_of(process) != undefined; }
-  bool dense() const { return !table_.empty(); }
+  bool dense() const { return table_ != nullptr; }
 
   // comparison::identical, similar or unequal.
   int compare(const Group& other) const;
@@ -75,7 +75,7 @@ class Group final : public Counted {
   int size_ = 0;
   ProcessIndex first_ = 0;
   ProcessIndex stride_ = 1;
-  std::vector<ProcessIndex> table_;  // empty for an arithmetic sequence
+  std::unique_ptr<ProcessIndex[]> table_;  // null for an arithmetic sequence
   mutable std::unique_ptr<Inverse> inverse_;
 };
 

@@ -71,13 +71,13 @@ class EagerWindow {
   EagerWindow() = default;
   explicit EagerWindow(std::int64_t share) : share_(share), closes_(share) { renew(); }
 
-  // False: a mark is due, or the share is used up.
-  bool open() const { return left_ > 0; }
+  // False: a mark is due, or the share is used up. The sign alone says it, so that the subtraction of
+  // charge() is the comparison, too.
+  bool open() const { return left_ >= 0; }
   // An eager message was sent; answers open().
   bool charge(std::int64_t memory) {
-    const bool open = left_ > memory;  // before the subtraction, which then is the comparison, too
     left_ -= memory;
-    return open;
+    return open();
   }
 
   bool mark_due() const { return sent() - marked_ >= share_ / 4; }
@@ -100,12 +100,12 @@ class EagerWindow {
   std::int64_t sent() const { return end_ - left_; }
   void renew() {
     const std::int64_t now = sent();
-    end_ = std::min(closes_, marked_ + share_ / 4);
+    end_ = std::min(closes_, marked_ + share_ / 4) - 1;
     left_ = end_ - now;
   }
 
-  std::int64_t left_ = 0;    // until end_
-  std::int64_t end_ = 0;     // the position at which the window closes or a mark is due
+  std::int64_t left_ = -1;   // until end_
+  std::int64_t end_ = -1;    // the last position before the window closes or a mark is due
   std::int64_t share_ = 0;   // positions and shares are in bytes
   std::int64_t marked_ = 0;  // position of the last mark
   std::int64_t closes_ = 0;  // position at which it closes as far as the last report says

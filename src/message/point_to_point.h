@@ -57,7 +57,8 @@ class PointToPoint final : public ActiveMessageHandler {
     Peer& peer = peer_of(target.process);
     const MessageHeader header = header_to(target);
     if (bytes.size <= peer.inline_limit && bytes.contiguous()) [[likely]]
-      return send_in_slot(peer, header, bytes.data, bytes.size);
+      return send_in_slot(
+          peer, [&] { return header; }, bytes.data, bytes.size);
     if (bytes.size > peer.eager_limit || !peer.queue.empty() || !peer.window.open()) return false;
     if (!peer.channel->try_send(target.process, header, bytes)) return false;
     charge(peer, memory_of_unexpected(bytes.size));
@@ -66,11 +67,15 @@ class PointToPoint final : public ActiveMessageHandler {
 
   // The same for the most frequent case, to be inlined: a message that fits a slot of a ring. False: not of
   // this kind, or no room; try send_now.
-  [[gnu::always_inline]] bool send_inline(const SendTarget& target, const void* data, std::int64_t bytes) {
-    Peer& peer = peer_of(target.process);
+  // `target()` is the SendTarget to that process; asked for when there is room, it needs few registers.
+  template <class Target>
+  [[gnu::always_inline]] bool send_inline(ProcessIndex process, const void* data, std::int64_t bytes,
+                                          Target&& target) {
+    Peer& peer = peer_of(process);
     if (bytes > peer.inline_limit) [[unlikely]]
       return false;
-    return send_in_slot(peer, header_to(target), static_cast<const std::byte*>(data), bytes);
+    return send_in_slot(
+        peer, [&] { return header_to(target()); }, static_cast<const std::byte*>(data), bytes);
   }
 
   // Starts a send, not a buffered one. The request may be `sent()`, which is complete. `bytes` (and its
@@ -224,7 +229,8 @@ class PointToPoint final : public ActiveMessageHandler {
             .source_rank = target.source_rank,
             .tag = target.tag};
   }
-  [[gnu::always_inline]] bool send_in_slot(Peer& peer, const MessageHeader& header, const std::byte* data,
+  template <class MakeHeader>
+  [[gnu::always_inline]] bool send_in_slot(Peer& peer, MakeHeader&& header, const std::byte* data,
                                            std::int64_t bytes) {
     static_assert(Slot::inline_limit <= Message::inline_bytes);
     if (!peer.ring->try_send_inline(header, data, static_cast<std::uint32_t>(bytes))) return false;

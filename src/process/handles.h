@@ -47,6 +47,8 @@ class HandleTable {
   explicit HandleTable(std::uint32_t reserved) : reserved_(reserved) { table_.reserve_numbers(reserved); }
 
   T* find(std::uint64_t number) const { return table_.find(number); }
+  // The same for a number below `reserved`.
+  T* find_reserved(std::uint64_t number) const { return table_.find_reserved(number); }
   // Enters a predefined object under its fixed number.
   void place(std::uint32_t number, T& object) {
     table_.place(number, &object);

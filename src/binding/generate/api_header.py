@@ -43,7 +43,7 @@ EPILOGUE = """
 }  // namespace mpi
 }  // namespace hawser
 
-#include "api/inline_calls.h"  // defines send, isend, irecv, wait and test
+#include "api/inline_calls.h"  // defines irecv, wait and test
 """
 
 

@@ -125,7 +125,13 @@ class EntryPoint:
         if not any_time:
             self.lines.append("  if (!entry.running()) [[unlikely]] return entry.not_running();")
         codes = [ParameterCode(self, p) for p in self.decoding_order()]
+        results = [code for code in codes if "at_once" in function.flags and code.direction == "out"]
         for code in codes:
+            if code not in results:
+                self.lines += code.decode()
+        if "at_once" in function.flags:
+            self.lines += self.at_once(codes)
+        for code in results:
             self.lines += code.decode()
         self.add_checks(codes)
         self.lines.append(f"  Outcome outcome{{mpi::{function.core_name}({self.arguments(codes)})}};")
@@ -142,6 +148,15 @@ class EntryPoint:
         rest = f"{name}_otherwise"
         return [f"[[gnu::noinline]] static {lines[0].replace(f'P{name}', rest)}", *lines[1:], "", head + " {",
                 f"  if (gives_up_sent({names})) [[likely]] return MPI_SUCCESS;", f"  return {rest}({names});", "}"]
+
+    def at_once(self, codes):
+        """Before anything else is looked at: most messages are small, and their arguments right."""
+        request = self.function.find("request")
+        names = self.arguments(codes).removesuffix(", request_")
+        if request is None:
+            return [f"  if (sends_at_once({names}, TrafficClass::blocking)) [[likely]] return MPI_SUCCESS;"]
+        return [f"  if (request != nullptr && sends_at_once({names}, TrafficClass::nonblocking)) [[likely]] {{",
+                "    *request = entry.give_sent();", "    return MPI_SUCCESS;", "  }"]
 
     def hot(self):
         """A handler of exceptions costs a send ten instructions. What these functions allocate is caught further in
