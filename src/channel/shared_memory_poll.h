@@ -31,6 +31,7 @@ void SharedMemoryChannel::drain(Peer& peer, const Slot* slot, Events& events) {
     if (word <= Slot::inline_limit) [[likely]] {
       events.on_packet(peer.process, slot->header, slot->payload, word);
     } else if (word == Slot::packet) {
+      __builtin_prefetch(peer.receiver.expected_piece());
       Piece piece;
       std::memcpy(&piece, slot->payload, sizeof(piece));
       if (!peer.receiver.valid(piece)) [[unlikely]]

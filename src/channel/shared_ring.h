@@ -124,6 +124,14 @@ class RingSender {
     else
       copies_.copy(at(piece), from, piece.size);
   }
+  // The next piece will lie behind the last one and probably be as long: has its cache lines brought here
+  // while nobody waits for them yet. Not where the copy passes the caches.
+  void expect_piece(std::uint32_t size) {
+    if (size >= CrossCoreCopy::least) return;
+    std::uint32_t offset = written_ & (ring_bytes_ - 1);
+    if (offset + size > ring_bytes_) offset = 0;
+    for (std::uint32_t line = 0; line < size; line += cache_line) fetch_for_writing(bytes_ + offset + line);
+  }
   float copy_cost() const { return copies_.cost(); }
   std::uint32_t ring_bytes() const { return ring_bytes_; }
 
@@ -204,6 +212,9 @@ class RingReceiver {
   std::uint64_t messages() const { return past_messages_ + (taken_ - told_); }
   std::uint64_t bytes() const { return past_bytes_ + (taken_bytes_ - told_bytes_); }
   const std::byte* at(const Piece& piece) const { return bytes_ + piece.offset; }
+  // Where the next piece lies unless a rest was left out. A processor that guesses that there is one then
+  // fetches it before it has read the slot that says so.
+  const std::byte* expected_piece() const { return bytes_ + (taken_bytes_ & (ring_bytes_ - 1)); }
   // What stands in the ring makes no sense: nothing is taken from it any more.
   void close() {
     slots_ = &never_filled;
