@@ -34,20 +34,6 @@ Task retirement(Operation& operation) {
   }
 }
 
-// Keeps the arguments of a call that goes on after it returned.
-void keep_call(Operation& operation, const Communicator& communicator) {
-  const Neighbors* neighbors = operation.call.neighbors;
-  if (neighbors != nullptr) {
-    operation.keep_arguments(static_cast<int>(neighbors->destinations.size()),
-                             static_cast<int>(neighbors->sources.size()));
-  } else {
-    // Only reduce-scatter has numbers for our own group where there are two.
-    const bool own = operation.call.kind == Collective::reduce_scatter;
-    operation.keep_arguments(communicator.peer_count(),
-                             own ? communicator.size() : communicator.peer_count());
-  }
-}
-
 // Whether the amounts say, alike on all ranks, that there is nothing to move or reduce.
 bool is_empty(Collective kind, const Shape& shape) { return kind != Collective::barrier && shape.bytes == 0; }
 
@@ -94,7 +80,11 @@ CollectiveRecord::~CollectiveRecord() {
 void CollectiveRecord::freed() {
   if (std::exchange(freed_, true) || !engine_.is_open()) return;
   const StopSign stop(engine_.trouble(), everyone_, context_);
-  if (in_node != nullptr) engine_.leave(*in_node, engine_.place_of(everyone_->process_of(0)), area_, stop);
+  const int place = in_node != nullptr ? engine_.place_of(everyone_->process_of(0)) : -1;
+  if (in_node != nullptr) engine_.leave(*in_node, place, area_, stop);
+  if (persistent != nullptr)
+    persistent->for_each(
+        [&](PersistentParts& parts) { engine_.leave(parts, place, rank_, everyone_->size(), stop); });
   if (node_team != nullptr) engine_.leave(*node_team, stop);
 }
 
@@ -219,6 +209,8 @@ Operation& CollectiveEngine::take() {
 
 void CollectiveEngine::give_back(Operation& operation) {
   operation.abandon();
+  if (PersistentPart* const part = std::exchange(operation.part, nullptr); part != nullptr && open_)
+    part->all.give_back(*part);
   // Last, because it may be the last reference, and then the communicator's end needs an operation.
   const Ref<Counted> communicator = std::move(operation.communicator);
   free_.push_back(&operation);
@@ -227,6 +219,20 @@ void CollectiveEngine::give_back(Operation& operation) {
 Participants CollectiveEngine::participants_of(Communicator& communicator) {
   return {communicator.group(), communicator.rank(), communicator.collective_context(),
           CollectiveRecord::of(communicator).next_tag()};
+}
+
+// Keeps the arguments of a call that goes on after it returned.
+void CollectiveEngine::keep_call(Operation& operation, const Communicator& communicator) {
+  const Neighbors* neighbors = operation.call.neighbors;
+  if (neighbors != nullptr) {
+    operation.keep_arguments(static_cast<int>(neighbors->destinations.size()),
+                             static_cast<int>(neighbors->sources.size()));
+  } else {
+    // Only reduce-scatter has numbers for our own group where there are two.
+    const bool own = operation.call.kind == Collective::reduce_scatter;
+    operation.keep_arguments(communicator.peer_count(),
+                             own ? communicator.size() : communicator.peer_count());
+  }
 }
 
 // Says who takes part in an operation of the program's.
@@ -304,34 +310,13 @@ Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCal
   operation.communicator = Ref<Counted>(&communicator);
   keep_call(operation, communicator);
   if (shares_in_background(communicator, call)) {
-    start_shared(operation, communicator);
+    start_shared(operation, communicator, *CollectiveRecord::of(communicator).in_node);
   } else {
     begin(operation, communicator);
     launch_in_background(operation);
   }
   request = &operation;
   return {};
-}
-
-Result<> CollectiveEngine::prepare(Communicator& communicator, const CollectiveCall& call,
-                                   Request*& request) {
-  Operation& operation = take();
-  operation.persistent = true;
-  operation.active = false;
-  operation.background = true;
-  operation.call = call;
-  operation.communicator = Ref<Counted>(&communicator);
-  keep_call(operation, communicator);
-  begin(operation, communicator);
-  operation.skip();
-  operation.complete = true;
-  request = &operation;
-  return {};
-}
-
-void CollectiveEngine::start_again(Operation& operation) {
-  operation.begin_again();
-  launch_in_background(operation);
 }
 
 Result<> CollectiveEngine::run_task(Communicator& communicator, FunctionRef<Task(Operation&)> task) {

@@ -33,11 +33,13 @@
 namespace hawser {
 
 class BackgroundQueue;
+class PersistentParts;
 class SharedCollectives;
 
 struct NodeLanes;
 struct NodeLayout;
 struct NodeTeam;
+struct PersistentPart;
 
 class CollectiveEngine {
  public:
@@ -174,12 +176,15 @@ class CollectiveEngine {
   std::unique_ptr<NodeTeam> node_team_of(const Communicator& communicator, const NodeLayout* nodes) const;
   // This rank begins nothing more together with the team, whose first rank has the place and the area.
   void leave(BackgroundQueue& in_node, int place, int area, StopSign stop);
+  // Nor a persistent operation.
+  void leave(PersistentParts& parts, int place, int rank, int ranks, StopSign stop);
   // Nor with those of its node.
   void leave(NodeTeam& team, const StopSign& stop);
   // Makes an id available again. Called at rank 0 by the task that ends a communicator.
   void reuse(std::uint32_t context) { context_ids_.give_back(context); }
 
  private:
+  std::unique_ptr<SharedCollectives> share(MemoryBlock area, const Communicator& communicator);
   std::unique_ptr<SharedCollectives> share(MemoryBlock area, const Communicator& communicator,
                                            std::vector<int> places, int own, bool of_node = false);
   Operation& take();
@@ -196,7 +201,12 @@ class CollectiveEngine {
   void launch_in_background(Operation& operation);
   void go_on_in_background(Operation& operation);
   Result<> run_vector_form(Communicator& communicator, const CollectiveCall& call);
-  void start_shared(Operation& operation, Communicator& communicator);
+  void start_shared(Operation& operation, Communicator& communicator, BackgroundQueue& queue);
+  bool may_share_in_background(Communicator& communicator, const CollectiveCall& call) const;
+  std::unique_ptr<PersistentParts> take_area_for_parts(Communicator& communicator, int parts);
+  std::uint64_t agree_on_parts(Communicator& communicator, std::uint64_t free);
+  PersistentPart* take_part(Communicator& communicator, const CollectiveCall& call);
+  static void keep_call(Operation& operation, const Communicator& communicator);
   void complete(Operation& operation);
   bool advance_active(bool user_functions);
   bool advance_aside();

@@ -30,6 +30,7 @@ class MulticastGroup;
 class SharedCollectives;
 struct NodeLayout;
 struct NodeTeam;
+struct PersistentPart;
 
 // Who takes part, and the context and tag of their messages.
 struct Participants {
@@ -162,8 +163,9 @@ class Operation final : public Request {
 
   // The arguments that a non-blocking or persistent operation keeps.
   CollectiveCall call{};
-  bool background = false;  // ranks may compute before it is over
-  bool planned = false;     // made from `call`, with a plan; otherwise only a task
+  bool background = false;         // ranks may compute before it is over
+  bool planned = false;            // made from `call`, with a plan; otherwise only a task
+  PersistentPart* part = nullptr;  // of a persistent one that goes through shared memory
   // Copies the arrays of the call, which have these lengths.
   void keep_arguments(int send_blocks, int receive_blocks);
   ListLink active_link;

@@ -10,6 +10,7 @@
 #include "collective/node_team.h"
 #include "collective/shared/background_queue.h"
 #include "collective/shared/collectives.h"
+#include "collective/shared/persistent_parts.h"
 
 namespace hawser {
 
@@ -41,7 +42,9 @@ class CollectiveRecord final : public CollectiveState {
   // What CollectiveEngine::check found at this version of the engine's trouble.
   std::uint64_t checked = 0;
   ErrorClass stopped = ErrorClass::success;
-  std::unique_ptr<BackgroundQueue> in_node;   // null: the ranks do not share a node
+  std::unique_ptr<BackgroundQueue> in_node;  // null: the ranks do not share a node
+  // Null: there has been no persistent operation.
+  std::unique_ptr<PersistentAreas> persistent;
   std::unique_ptr<NodeLayout> nodes;          // null: there is one, or they are unknown
   std::unique_ptr<NodeTeam> node_team;        // null: there is one node, or this rank is alone on its own
   std::unique_ptr<MulticastGroup> multicast;  // null: there is none, or one node

@@ -33,13 +33,18 @@ int CollectiveEngine::choose_area(const Group& group) {
 
 std::unique_ptr<BackgroundQueue> CollectiveEngine::share(const Communicator& communicator, int area) {
   if (area == no_area) return nullptr;
+  auto queue = std::make_unique<BackgroundQueue>(background_runs_);
+  std::byte* const memory = areas_->address(place_of(communicator.group()->process_of(0)), area);
+  queue->open(share({memory, areas_->area_bytes()}, communicator));
+  return queue;
+}
+
+std::unique_ptr<SharedCollectives> CollectiveEngine::share(MemoryBlock area,
+                                                           const Communicator& communicator) {
   std::vector<int> places;
   for (int r = 0; r < communicator.size(); ++r)
-    places.push_back(areas_->place_of(communicator.group()->process_of(r)));
-  auto queue = std::make_unique<BackgroundQueue>(background_runs_);
-  queue->open(share({areas_->address(places[0], area), areas_->area_bytes()}, communicator, places,
-                    communicator.rank()));
-  return queue;
+    places.push_back(place_of(communicator.group()->process_of(r)));
+  return share(area, communicator, std::move(places), communicator.rank());
 }
 
 std::unique_ptr<SharedCollectives> CollectiveEngine::share(MemoryBlock area, const Communicator& communicator,
@@ -98,6 +103,11 @@ void CollectiveEngine::leave(BackgroundQueue& in_node, int place, int area, Stop
   const SharedTeam& team = in_node.shared().team();
   if (team.rank() == 0) area_pool_.add_left(place, area, team.ranks(), 1, std::move(stop));
   in_node.leave();
+}
+
+void CollectiveEngine::leave(PersistentParts& parts, int place, int rank, int ranks, StopSign stop) {
+  if (rank == 0) area_pool_.add_left(place, parts.index(), ranks, 1, std::move(stop));
+  parts.leave();
 }
 
 void CollectiveEngine::leave(NodeTeam& team, const StopSign& stop) {
@@ -299,14 +309,17 @@ Result<> CollectiveEngine::run_timed(Way way, Communicator& communicator, const 
   return result;
 }
 
-// Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too. A function
-// of the program may not be called in every pass, nor with little stack. Small blocks of a vector form are
-// sooner there by messages, and no rank knows whether it has others.
+// A function of the program may not be called in every pass, nor with little stack. Small blocks of a vector
+// form are sooner there by messages, and no rank knows whether it has others.
+bool CollectiveEngine::may_share_in_background(Communicator& communicator, const CollectiveCall& call) const {
+  return !is_vector_form(call.kind) && shares(communicator, call) &&
+         (call.op == nullptr || call.op->predefined()) &&
+         CollectiveRecord::of(communicator).in_node->shared().way_of(call) != Way::messages;
+}
+
+// Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too.
 bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
-  if (is_vector_form(call.kind) || !shares(communicator, call) ||
-      (call.op != nullptr && !call.op->predefined()) ||
-      CollectiveRecord::of(communicator).in_node->shared().way_of(call) == Way::messages)
-    return false;
+  if (!may_share_in_background(communicator, call)) return false;
   if (communicator.size() > 2) return true;
   // What the root sends is not known to the other.
   if (call.kind == Collective::barrier || call.kind == Collective::broadcast) return false;
@@ -315,13 +328,14 @@ bool CollectiveEngine::shares_in_background(Communicator& communicator, const Co
   return side.counts || side.count * side.type->size > small;
 }
 
-void CollectiveEngine::start_shared(Operation& operation, Communicator& communicator) {
+void CollectiveEngine::start_shared(Operation& operation, Communicator& communicator,
+                                    BackgroundQueue& queue) {
   operation.begin_again();
   if (auto checked = check(communicator); !checked) [[unlikely]] {
     operation.fail(checked.take_error());
     operation.skip();
   } else {
-    operation.run_in(*CollectiveRecord::of(communicator).in_node);
+    operation.run_in(queue);
   }
   go_on_in_background(operation);
 }

@@ -1,5 +1,5 @@
-// Non-blocking and persistent collective operations (MPI-5.0 sections 6.12 and 6.13): several at a time, out
-// of order completion, with what else goes on.
+// Non-blocking collective operations (MPI-5.0 section 6.12): several at a time, out of order completion, with
+// what else goes on.
 #include "conformance.h"
 #include "owned.h"
 
@@ -78,35 +78,6 @@ void of_every_kind(Conformance& t) {
   }
 }
 
-void persistent(Conformance& t) {
-#if MPI_VERSION >= 4
-  const OwnedComm all = everyone(t);
-  MPI_Request sum_request, cast_request;
-  int in = 0, out = 0, data = 0;
-  if (MPI_Allreduce_init(&in, &out, 1, MPI_INT, MPI_SUM, all, MPI_INFO_NULL, &sum_request) != MPI_SUCCESS) {
-    t.fail(__FILE__, __LINE__, "MPI_Allreduce_init");
-    return;
-  }
-  OK(MPI_Bcast_init(&data, 1, MPI_INT, 0, all, MPI_INFO_NULL, &cast_request));
-  for (int round = 0; round < 5; ++round) {
-    in = t.rank + round;
-    data = t.rank == 0 ? round : -1;
-    // Ranks may start them in different order.
-    MPI_Request* order[] = {&sum_request, &cast_request};
-    if (t.rank % 2 == 1) std::swap(order[0], order[1]);
-    OK(MPI_Start(order[0]));
-    OK(MPI_Start(order[1]));
-    OK(MPI_Wait(&sum_request, MPI_STATUS_IGNORE));
-    OK(MPI_Wait(&cast_request, MPI_STATUS_IGNORE));
-    CHECK(sum_request != MPI_REQUEST_NULL);
-    CHECK_EQ(out, t.size * (t.size - 1) / 2 + t.size * round);
-    CHECK_EQ(data, round);
-  }
-  OK(MPI_Request_free(&sum_request));
-  OK(MPI_Request_free(&cast_request));
-#endif
-}
-
 void communicator_freed_meanwhile(Conformance& t) {
   OwnedComm all = everyone(t);
   MPI_Comm comm = all.release();
@@ -121,7 +92,6 @@ void communicator_freed_meanwhile(Conformance& t) {
 
 }  // namespace
 
-CHAPTER(coll_nonblocking, CASE(many_under_way), CASE(of_every_kind), CASE(persistent),
-        CASE(communicator_freed_meanwhile))
+CHAPTER(coll_nonblocking, CASE(many_under_way), CASE(of_every_kind), CASE(communicator_freed_meanwhile))
 
 }  // namespace conformance

@@ -1,4 +1,5 @@
 // MPI_THREAD_MULTIPLE: several threads of each process call MPI at once. Processes only; run with --threads.
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <numeric>
@@ -106,6 +107,39 @@ void collectives_side_by_side(Conformance& t) {
   for (auto& comm : comms) OK(MPI_Comm_free(&comm));
 }
 
+// Each thread initializes, starts and frees persistent operations of its own communicator.
+void persistent_side_by_side(Conformance& t) {
+#if MPI_VERSION >= 4
+  MPI_Comm comms[workers];
+  for (auto& comm : comms) OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+  in_parallel(t, [&](int thread) {
+    int mistakes = 0;
+    for (int round = 0; round < 12; ++round) {
+      int in = 0, sum = 0;
+      std::vector<int> data(10'000);
+      MPI_Request requests[2];
+      mistakes += wrong(
+          MPI_Allreduce_init(&in, &sum, 1, MPI_INT, MPI_SUM, comms[thread], MPI_INFO_NULL, &requests[0]));
+      mistakes += wrong(MPI_Bcast_init(data.data(), 10'000, MPI_INT, round % t.size, comms[thread],
+                                       MPI_INFO_NULL, &requests[1]));
+      for (int start = 0; start < 10; ++start) {
+        in = t.rank + start;
+        // In place: the requests have its address.
+        std::ranges::copy(values(10'000, t.rank == round % t.size ? thread + start : -1), data.begin());
+        mistakes += wrong(MPI_Start(&requests[t.rank % 2]));
+        mistakes += wrong(MPI_Start(&requests[1 - t.rank % 2]));
+        mistakes += wrong(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        mistakes += sum != t.size * (t.size - 1) / 2 + t.size * start;
+        mistakes += data != values(10'000, thread + start);
+      }
+      for (MPI_Request& request : requests) mistakes += wrong(MPI_Request_free(&request));
+    }
+    return mistakes;
+  });
+  for (auto& comm : comms) OK(MPI_Comm_free(&comm));
+#endif
+}
+
 // Threads make communicators at the same time, each from its own: context ids must be agreed upon.
 void communicators_made_side_by_side(Conformance& t) {
   MPI_Comm comms[workers];
@@ -186,7 +220,7 @@ void waiting_in_one_thread_for_another(Conformance& t) {
 
 CHAPTER(threads_together, CASE(threads_are_provided, .threads = true),
         CASE(ping_pong_by_tag, .threads = true), CASE(blocked_threads_hold_nobody_up, .threads = true),
-        CASE(collectives_side_by_side, .threads = true),
+        CASE(collectives_side_by_side, .threads = true), CASE(persistent_side_by_side, .threads = true),
         CASE(communicators_made_side_by_side, .threads = true), CASE(matched_probes_by_all, .threads = true),
         CASE(waiting_in_one_thread_for_another, .threads = true))
 

@@ -141,8 +141,37 @@ static int in_background(void) {
   return 1;
 }
 
+/* Each rank starts them in its own order. */
+static int persistently(void) {
+  static int ours[medium], sums[medium];
+  MPI_Request requests[2];
+  int well = good(MPI_Allreduce_init(ours, sums, medium, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[0]),
+                  "MPI_Allreduce_init");
+  if (!well) return 0;
+  if (!good(MPI_Bcast_init(in, large, MPI_BYTE, size - 1, comm, MPI_INFO_NULL, &requests[1]),
+            "MPI_Bcast_init")) {
+    MPI_Request_free(&requests[0]);
+    return 0;
+  }
+  for (int start = 0; start < 5 && well; ++start) {
+    for (int i = 0; i < medium; ++i) ours[i] = i + start;
+    for (int i = 0; i < large; ++i) in[i] = rank == size - 1 ? (unsigned char)(rank + i) : 0;
+    for (int i = 0; i < 2; ++i) well = good(MPI_Start(&requests[(rank + i) % 2]), "MPI_Start") && well;
+    for (int i = 0; i < 2; ++i) {
+      if (!well) MPIX_Comm_revoke(comm);
+      well = good(MPI_Wait(&requests[i], MPI_STATUS_IGNORE), "MPI_Wait") && well;
+    }
+    if (!well) break;
+    check_from(size - 1, large, "a persistent broadcast");
+    for (int i = 0; i < medium; ++i)
+      if (sums[i] != (i + start) * size) wrong("a persistent allreduce");
+  }
+  for (int i = 0; i < 2; ++i) MPI_Request_free(&requests[i]);
+  return well;
+}
+
 static int one_round(unsigned kind) {
-  switch (kind % 9) {
+  switch (kind % 10) {
     case 0:
       return exchange(8);
     case 1:
@@ -159,6 +188,8 @@ static int one_round(unsigned kind) {
       return reduce_all(large / 4);
     case 7:
       return exchange_blocks();
+    case 8:
+      return persistently();
     default:
       return good(MPI_Barrier(comm), "MPI_Barrier");
   }

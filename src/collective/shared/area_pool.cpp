@@ -5,7 +5,6 @@
 
 #include "base/assert.h"
 #include "collective/engine.h"
-#include "collective/shared/team.h"
 
 namespace hawser {
 
@@ -22,11 +21,11 @@ void AreaPool::close() {
   awaited_ = 0;
 }
 
-bool AreaPool::all_left(const Left& left) const {
+bool AreaPool::all_teams(const Left& left, Question question) const {
   const std::byte* const area = areas_->address(left.place, left.area);
   const std::int64_t part = part_bytes(areas_->area_bytes(), left.teams);
   for (int t = 0; t < left.teams; ++t)
-    if (!SharedTeam::all_left(area + t * part, left.ranks)) return false;
+    if (!question(area + t * part, left.ranks)) return false;
   return true;
 }
 
@@ -43,9 +42,13 @@ int AreaPool::take(int place, int ranks, int teams) {
   return area;
 }
 
+void AreaPool::clear_part(int place, int area, int ranks, int teams) {
+  SharedTeam::clear(areas_->address(place, area), part_bytes(areas_->area_bytes(), teams), ranks);
+}
+
 AreaPool::Left* AreaPool::await_one() {
   const auto found = std::find_if(left_.begin(), left_.end(), [](Left& left) {
-    return !left.awaited && left.freed_by == current_thread() && !left.stop.raised();
+    return !left.awaited && !left.stays && left.freed_by == current_thread() && !left.stop.raised();
   });
   if (found == left_.end()) return nullptr;
   found->awaited = true;
@@ -65,7 +68,10 @@ void AreaPool::add_left(int place, int area, int ranks, int teams, StopSign stop
 bool AreaPool::settle() {
   bool moved = false;
   for (Left& left : left_) {
-    if (!left.awaited || left.settled || !(all_left(left) || left.stop.raised())) continue;
+    if (!left.awaited || left.settled) continue;
+    const bool told = all_teams(left, SharedTeam::all_left_or_stay);
+    if (!told && !left.stop.raised()) continue;
+    left.stays = told && !all_left(left);
     left.settled = moved = true;
     --awaited_;
   }
@@ -76,11 +82,12 @@ bool AreaPool::settle() {
 Task take_area(Operation& operation, int place, int ranks, int teams, int& area) {
   AreaPool& pool = operation.engine().area_pool();
   area = pool.take(place, ranks, teams);
-  if (area != AreaPool::no_area) co_return;
-  AreaPool::Left* const awaited = pool.await_one();
-  if (awaited == nullptr) co_return;
-  co_await operation.arrived_or(awaited->settled);
-  area = pool.take_awaited(*awaited, place, ranks, teams);
+  while (area == AreaPool::no_area) {
+    AreaPool::Left* const awaited = pool.await_one();
+    if (awaited == nullptr) co_return;
+    co_await operation.arrived_or(awaited->settled);
+    area = pool.take_awaited(*awaited, place, ranks, teams);
+  }
 }
 
 }  // namespace hawser

@@ -6,13 +6,16 @@
 // gets an area if there is one that the program has not given to another communicator, or has freed since. If
 // others still use that one, the new team waits until they have freed their communicator, too. They will:
 // MPI_Comm_free is collective, and MPI allows it to wait for them (MPI-5.0 section 7.4.3). It might have
-// waited, but only in its own thread, so for what another thread freed no team waits.
+// waited, but only in its own thread, so for what another thread freed no team waits. Nor for an area where a
+// rank still had persistent requests when it freed the communicator: nothing says that it may not wait for us
+// before it frees these. It is used again when they are freed, which here does depend on how fast ranks are.
 #pragma once
 
 #include <list>
 
 #include "base/process_lock.h"
 #include "channel/shared_areas.h"
+#include "collective/shared/team.h"
 #include "collective/task.h"
 #include "communicator/trouble.h"
 
@@ -32,6 +35,8 @@ class AreaPool {
   int take(int place, int ranks, int teams = 1);
   // The bytes of each team's part, of an area of so many bytes.
   static std::int64_t part_bytes(std::int64_t bytes, int teams) { return bytes / teams & ~std::int64_t{63}; }
+  // Makes the first of so many parts ready, before others know of the area.
+  void clear_part(int place, int area, int ranks, int teams);
   void give_back(int area) { areas_->release(area); }
 
   // An area whose communicator this process's program has freed.
@@ -40,7 +45,8 @@ class AreaPool {
     StopSign stop;  // some rank may never leave
     ThreadIdentity freed_by;
     bool awaited = false;
-    bool settled = false;  // of an awaited one: all have left, or some never will
+    bool settled = false;  // of an awaited one: all have left, or some will not soon, or never
+    bool stays = false;    // some rank was found to stay
   };
   // What a team waits for, until it is settled, if take() has none: the address stays. Null: the program has
   // not freed enough.
@@ -53,7 +59,9 @@ class AreaPool {
   bool progress() { return awaited_ > 0 && settle(); }
 
  private:
-  bool all_left(const Left& left) const;
+  using Question = bool (*)(const std::byte* area, int ranks);
+  bool all_teams(const Left& left, Question question) const;
+  bool all_left(const Left& left) const { return all_teams(left, SharedTeam::all_left); }
   bool settle();
 
   SharedAreas* areas_ = nullptr;

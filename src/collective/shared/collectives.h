@@ -56,10 +56,18 @@ class SharedCollectives {
   bool run(const CollectiveCall& call, Way way);
   // How it is done now; messages: not here. Alike on all ranks, which have done the same operations.
   Way way_of(const CollectiveCall& call) { return ways_.current(call.kind, known_bytes(call)); }
+  // Of a block, or of a reduction's whole vector; what every rank knows, in a program that is right.
+  std::int64_t amount_of(const CollectiveCall& call) const;
+  // From here on as another team of the same ranks does them now.
+  void take_ways_of(const SharedCollectives& other) { ways_ = other.ways_; }
   MeasuredWays* ways_of(const CollectiveCall& call) { return ways_.find(call.kind, known_bytes(call)); }
   // All ranks begin at once; and learn what the slowest of them took.
   void meet();
   std::uint64_t longest(std::uint64_t own) { return most_of(own); }
+  // The bits that all ranks have set.
+  std::uint64_t common_bits(std::uint64_t own) {
+    return fold(own, [](std::uint64_t a, std::uint64_t b) { return a & b; });
+  }
   // By the root of a broadcast, whose amount the others do not know: how it goes. They hear that in place of
   // the data, and ask for it afterwards.
   void announce(MeasuredWays::Turn turn);
@@ -127,7 +135,10 @@ class SharedCollectives {
   };
   void tell_everyone(std::int64_t amount);
   Told hear(int root);
-  std::uint64_t most_in_levels(std::uint64_t own);
+  // Made of all ranks' numbers; the ranks wait for each other. The function is associative and commutative.
+  using Fold = std::uint64_t (*)(std::uint64_t, std::uint64_t);
+  std::uint64_t fold(std::uint64_t own, Fold function);
+  std::uint64_t fold_in_levels(std::uint64_t own, Fold function);
   void arrive_in_levels();
   void release_in_levels();
   void gather(const CollectiveCall& call);
@@ -155,7 +166,9 @@ class SharedCollectives {
   // In a step: this rank's number, and another's.
   void tell(std::uint64_t number);
   std::uint64_t told_by(int rank);
-  std::uint64_t most_of(std::uint64_t own);
+  std::uint64_t most_of(std::uint64_t own) {
+    return fold(own, [](std::uint64_t a, std::uint64_t b) { return a < b ? b : a; });
+  }
   bool all_could(bool could);
   bool is_flat(std::int64_t total) const;
   bool serves_reduction(const CollectiveCall& call) const;

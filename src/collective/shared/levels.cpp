@@ -122,7 +122,7 @@ void SharedCollectives::allreduce_in_levels(const CollectiveCall& call) {
   }
 }
 
-std::uint64_t SharedCollectives::most_in_levels(std::uint64_t own) {
+std::uint64_t SharedCollectives::fold_in_levels(std::uint64_t own, Fold function) {
   const int rank = team_.rank(), leader = team_.leader_of(rank);
   const auto post = [&](int first, int end, int stride) {
     std::memcpy(team_.line_to_write(), &own, sizeof own);
@@ -130,11 +130,12 @@ std::uint64_t SharedCollectives::most_in_levels(std::uint64_t own) {
   };
   team_.begin_step();
   if (!team_.leads()) post(leader, leader + 1, 1);
-  for (int r = rank + 1; team_.leads() && r < team_.group_end(); ++r) own = std::max(own, told_by(r));
+  for (int r = rank + 1; team_.leads() && r < team_.group_end(); ++r) own = function(own, told_by(r));
   team_.begin_step();
   if (team_.leads()) {
     post(0, team_.ranks(), team_.group());
-    for (int r = 0; r < team_.ranks(); r += team_.group()) own = std::max(own, told_by(r));
+    for (int r = 0; r < team_.ranks(); r += team_.group())
+      if (r != rank) own = function(own, told_by(r));
     team_.heard_of_all();
   }
   team_.begin_step();

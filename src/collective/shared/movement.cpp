@@ -47,12 +47,12 @@ std::uint64_t SharedCollectives::told_by(int rank) {
   return number;
 }
 
-// The greatest number of all ranks, which wait for each other.
-std::uint64_t SharedCollectives::most_of(std::uint64_t own) {
-  if (team_.in_levels()) return most_in_levels(own);
+std::uint64_t SharedCollectives::fold(std::uint64_t own, Fold function) {
+  if (team_.in_levels()) return fold_in_levels(own, function);
   team_.begin_step();
   tell(own);
-  for (int r = 0; r < team_.ranks(); ++r) own = std::max(own, told_by(r));
+  for (int r = 0; r < team_.ranks(); ++r)
+    if (r != team_.rank()) own = function(own, told_by(r));
   team_.heard_from_all();
   return own;
 }
@@ -83,6 +83,17 @@ std::int64_t SharedCollectives::known_bytes(const CollectiveCall& call) const {
     }
     default:
       return 0;
+  }
+}
+
+std::int64_t SharedCollectives::amount_of(const CollectiveCall& call) const {
+  switch (call.kind) {
+    case Collective::broadcast:
+    case Collective::scan:
+    case Collective::exscan:
+      return call.receive.count * call.receive.type->size;
+    default:
+      return known_bytes(call);
   }
 }
 
@@ -159,7 +170,7 @@ void SharedCollectives::barrier() {
 
 void SharedCollectives::meet() {
   if (team_.in_levels()) {
-    most_in_levels(0);
+    most_of(0);
   } else {
     team_.begin_step();
     exchange();

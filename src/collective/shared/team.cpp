@@ -31,8 +31,12 @@ std::int64_t SharedTeam::bytes_before_buffers(int ranks, std::int64_t area_bytes
   return ranks * static_cast<std::int64_t>(sizeof(Control) + lines_in(ranks, area_bytes) * sizeof(Line));
 }
 
+std::int64_t SharedTeam::buffer_bytes(int ranks, std::int64_t area_bytes) {
+  return (area_bytes - bytes_before_buffers(ranks, area_bytes)) / (2 * ranks) & ~std::int64_t{63};
+}
+
 bool SharedTeam::fits(int ranks, std::int64_t area_bytes) {
-  return (area_bytes - bytes_before_buffers(ranks, area_bytes)) / (2 * ranks) >= least_buffer_bytes;
+  return buffer_bytes(ranks, area_bytes) >= least_buffer_bytes;
 }
 
 void SharedTeam::clear(std::byte* area, std::int64_t area_bytes, int ranks) {
@@ -43,14 +47,21 @@ void SharedTeam::clear(std::byte* area, std::int64_t area_bytes, int ranks) {
     new (lines + i) Line{};
 }
 
-bool SharedTeam::all_left(const std::byte* area, int ranks) {
+bool SharedTeam::all_are(const std::byte* area, int ranks, Presence least) {
   const auto* control = reinterpret_cast<const Control*>(area);
-  return std::all_of(control, control + ranks,
-                     [](const Control& of) { return of.left.load(std::memory_order_acquire) != 0; });
+  return std::all_of(control, control + ranks, [least](const Control& of) {
+    return of.presence.load(std::memory_order_acquire) >= least;
+  });
 }
 
-void SharedTeam::leave() {
-  control_[rank_].left.store(1, std::memory_order_release);
+bool SharedTeam::all_left(const std::byte* area, int ranks) { return all_are(area, ranks, Presence::left); }
+
+bool SharedTeam::all_left_or_stay(const std::byte* area, int ranks) {
+  return all_are(area, ranks, Presence::stays);
+}
+
+void SharedTeam::note_presence(Presence presence) {
+  control_[rank_].presence.store(presence, std::memory_order_release);
   if (rank_ != 0) areas_.wake(places_[0]);
 }
 
@@ -66,9 +77,8 @@ SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::
       stop_(std::move(stop)) {
   lines_of_all_ = reinterpret_cast<Line*>(control_ + ranks_);
   lines_ = lines_in(ranks_, area_bytes);
-  const std::int64_t control_bytes = bytes_before_buffers(ranks_, area_bytes);
-  buffers_ = area + control_bytes;
-  buffer_bytes_ = (area_bytes - control_bytes) / (2 * ranks_) & ~std::int64_t{63};
+  buffers_ = area + bytes_before_buffers(ranks_, area_bytes);
+  buffer_bytes_ = buffer_bytes(ranks_, area_bytes);
   const std::int64_t all = 2 * ranks_ * buffer_bytes_;
   ring_bytes_ = std::min(2 * buffer_bytes_, most_ring_bytes);
   piece_bytes_ = std::min(wanted_piece_bytes, (all / 4) & ~std::int64_t{63});

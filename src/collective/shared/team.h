@@ -33,18 +33,24 @@ class SharedTeam {
 
   // Whether an area of this size serves this many ranks.
   static bool fits(int ranks, std::int64_t area_bytes);
+  // How large each buffer is then.
+  static std::int64_t buffer_bytes(int ranks, std::int64_t area_bytes);
   // Makes an area ready for a new team: by one process, before any other knows of it.
   static void clear(std::byte* area, std::int64_t area_bytes, int ranks);
 
-  // Whether the ranks of the team that had this area are done with it for good.
+  // Whether the ranks of the team that had this area are done with it for good; and whether each is, or has
+  // said that it stays for a time that nobody may wait for.
   static bool all_left(const std::byte* area, int ranks);
+  static bool all_left_or_stay(const std::byte* area, int ranks);
 
   // `places`: where each rank is among the node's processes.
   SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::vector<int> places, SharedAreas& areas,
              Progress& progress, StopSign stop);
 
   // This rank comes here no more. Rank 0 may wait for that.
-  void leave();
+  void leave() { note_presence(Presence::left); }
+  // Nor does it begin anything new, but it leaves later.
+  void stay() { note_presence(Presence::stays); }
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -165,11 +171,14 @@ class SharedTeam {
   static_assert(sizeof(Line) == 64, "a small contribution must be one cache line");
   // Of each rank: so many steps it may be ahead of those who read.
   static constexpr std::uint32_t most_lines = 128, least_lines = 32;
+  enum class Presence : std::uint32_t { here, stays, left };
   struct alignas(128) Control {
     std::atomic<std::uint32_t> done;
     std::atomic<std::uint32_t> done_wanted;  // somebody waits for `done`, perhaps asleep
-    std::atomic<std::uint32_t> left;
+    std::atomic<Presence> presence;
   };
+  static bool all_are(const std::byte* area, int ranks, Presence least);
+  void note_presence(Presence presence);
   // In the area: the controls of all ranks, their lines, their buffers.
   static std::uint32_t lines_in(int ranks, std::int64_t area_bytes);
   static std::int64_t bytes_before_buffers(int ranks, std::int64_t area_bytes);

@@ -1,0 +1,126 @@
+// A root of a persistent operation may be many starts ahead of the others by messages, which wait with their
+// receivers; a team has two buffers. So for few bytes that go from or to one rank messages are often better.
+// Where ranks share cores, and of two ranks, the amounts are as measured in real time, with the two cores on
+// one cache and on two; else in the simulator, whose ways are areas and messages (doc/collective.md has the
+// figures). Each amount is one that was measured.
+#include "collective/shared/persistent_choice.h"
+
+#include <algorithm>
+#include <span>
+
+namespace hawser {
+
+namespace {
+
+struct PayingAmounts {
+  Collective kind;
+  std::int64_t least, most;
+};
+
+constexpr std::int64_t kib = 1024, any_amount = INT64_MAX, one_line = 48;
+
+constexpr PayingAmounts of_two[] = {
+    {Collective::broadcast, 32 * kib, 256 * kib},
+    {Collective::gather, 32 * kib, 128 * kib},
+    {Collective::alltoall, 32 * kib, any_amount},
+    {Collective::reduce, 32 * kib, any_amount},
+    {Collective::allreduce, 64 * kib, any_amount},
+    {Collective::reduce_scatter_block, 2048 * kib, any_amount},
+    {Collective::reduce_scatter, 2048 * kib, any_amount},
+};
+
+constexpr PayingAmounts sharing_cores[] = {
+    {Collective::broadcast, 16 * kib, any_amount},
+    {Collective::gather, 16 * kib, any_amount},
+    {Collective::allgather, 0, any_amount},
+    {Collective::allgatherv, 0, any_amount},
+    {Collective::alltoall, 0, 8 * kib},
+    {Collective::alltoall, 64 * kib, any_amount},
+    {Collective::reduce, 8 * kib, any_amount},
+    {Collective::allreduce, 0, any_amount},
+    {Collective::reduce_scatter_block, 0, any_amount},
+    {Collective::reduce_scatter, 0, any_amount},
+    {Collective::scan, 0, one_line},
+    {Collective::exscan, 0, one_line},
+};
+
+// Of more than four ranks, besides.
+constexpr PayingAmounts more_sharing_cores[] = {
+    {Collective::barrier, 0, any_amount},
+    {Collective::alltoall, 8 * kib, 64 * kib},
+};
+
+constexpr PayingAmounts of_up_to_4[] = {
+    {Collective::barrier, 0, any_amount},
+    {Collective::broadcast, 0, any_amount},
+    {Collective::gather, 0, kib},
+    {Collective::gather, 64 * kib, any_amount},
+    {Collective::scatter, 0, kib},
+    {Collective::allgather, 0, 16 * kib},
+    {Collective::allgatherv, 0, 16 * kib},
+    {Collective::alltoall, 0, 8 * kib},
+    {Collective::reduce, 0, 64 * kib},
+    {Collective::allreduce, 0, any_amount},
+    {Collective::reduce_scatter_block, 0, any_amount},
+    {Collective::reduce_scatter, 0, any_amount},
+    {Collective::scan, 0, kib},
+    {Collective::exscan, 0, kib},
+};
+
+constexpr PayingAmounts of_up_to_8[] = {
+    {Collective::barrier, 0, any_amount},
+    {Collective::broadcast, 0, 256 * kib},
+    {Collective::gather, 64 * kib, any_amount},
+    {Collective::scatter, 0, kib},
+    {Collective::allgather, 0, 16 * kib},
+    {Collective::allgatherv, 0, 16 * kib},
+    {Collective::alltoall, 0, 8 * kib},
+    {Collective::allreduce, 0, any_amount},
+    {Collective::reduce_scatter_block, 0, any_amount},
+    {Collective::reduce_scatter, 0, any_amount},
+    {Collective::scan, 0, kib},
+    {Collective::exscan, 0, kib},
+};
+
+constexpr PayingAmounts of_up_to_16[] = {
+    {Collective::barrier, 0, any_amount},
+    {Collective::broadcast, 0, 64 * kib},
+    {Collective::gather, 64 * kib, any_amount},
+    {Collective::allgather, 0, 8 * kib},
+    {Collective::allgatherv, 0, 8 * kib},
+    {Collective::alltoall, 0, 8 * kib},
+    {Collective::allreduce, 0, one_line},
+    {Collective::allreduce, 8 * kib, any_amount},
+    {Collective::reduce_scatter_block, 0, any_amount},
+    {Collective::reduce_scatter, 0, any_amount},
+};
+
+constexpr PayingAmounts of_more[] = {
+    {Collective::barrier, 0, any_amount},
+    {Collective::broadcast, 0, 64 * kib},
+    {Collective::scatter, 0, kib},
+    {Collective::allreduce, 0, one_line},
+};
+
+std::span<const PayingAmounts> amounts_of(int ranks, bool crowded) {
+  if (crowded) return sharing_cores;
+  if (ranks <= 2) return of_two;
+  if (ranks <= 4) return of_up_to_4;
+  if (ranks <= 8) return of_up_to_8;
+  return ranks <= 16 ? std::span<const PayingAmounts>(of_up_to_16) : of_more;
+}
+
+bool any_has(std::span<const PayingAmounts> amounts, Collective kind, std::int64_t bytes) {
+  return std::any_of(amounts.begin(), amounts.end(), [kind, bytes](const PayingAmounts& some) {
+    return some.kind == kind && some.least <= bytes && bytes <= some.most;
+  });
+}
+
+}  // namespace
+
+bool pays_in_part(Collective kind, std::int64_t bytes, int ranks, bool crowded) {
+  return any_has(amounts_of(ranks, crowded), kind, bytes) ||
+         (crowded && ranks > 4 && any_has(more_sharing_cores, kind, bytes));
+}
+
+}  // namespace hawser
