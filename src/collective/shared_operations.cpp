@@ -188,17 +188,21 @@ void receive_long_blocks(Operation& operation, const ShortBlocks& short_ones) {
   }
 }
 
+void send_long_blocks(Operation& operation, const ShortBlocks& short_ones) {
+  const int own = operation.rank();
+  const int ranks = operation.size();
+  for (int i = 1; i < ranks; ++i) {
+    const int to = (own + i) % ranks;
+    if (!short_ones.have(length(outgoing(operation.call, own, to)))) send_block(operation, to);
+  }
+}
+
 class Messages final : public SharedCollectives::LongBlocks {
  public:
   Messages(Operation& operation, const ShortBlocks& short_ones)
       : operation_(operation), short_ones_(short_ones) {}
   void send() override {
-    const int own = operation_.rank();
-    const int ranks = operation_.size();
-    for (int i = 1; i < ranks; ++i) {
-      const int to = (own + i) % ranks;
-      if (!short_ones_.have(length(outgoing(operation_.call, own, to)))) send_block(operation_, to);
-    }
+    if (!is_in_place(operation_.call.send)) send_long_blocks(operation_, short_ones_);
   }
   bool awaited_from(int rank) const override { return operation_.awaits(rank); }
 
@@ -227,7 +231,10 @@ Task receive_blocks(Operation& operation, std::uint32_t from) {
 }
 
 Task vector_form(Operation& operation, SharedCollectives& shared) {
-  receive_long_blocks(operation, shared.short_blocks(operation.call.kind));
+  const ShortBlocks short_ones = shared.short_blocks(operation.call.kind);
+  // What comes stands where what is sent in place stood.
+  if (is_in_place(operation.call.send)) send_long_blocks(operation, short_ones);
+  receive_long_blocks(operation, short_ones);
   operation.run_in_shared_memory(shared, pass_blocks);
   co_await operation.arrived();
 }
