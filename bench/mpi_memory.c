@@ -1,6 +1,6 @@
-/* What memory each process of a job has: after MPI_Init and a barrier, and after everybody has sent 8 bytes to
-   everybody. Rank 0 prints the means in KiB: PSS, in which memory that several processes share counts by shares,
-   and what is the process's own. */
+/* What memory each process of a job has: after MPI_Init and a barrier, and after everybody has sent 8 bytes
+   to everybody. Rank 0 prints the means in KiB: PSS, in which memory that several processes share counts by
+   shares, and what is the process's own. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
