@@ -38,7 +38,6 @@ bool RingSender::refresh(std::uint32_t slots) {
 }
 
 void RingSender::expect_piece(std::uint32_t size) {
-  if (size > most_expected) return;
   std::uint32_t offset = written_ & (ring_bytes_ - 1);
   if (offset + size > ring_bytes_) offset = 0;
   for (std::uint32_t line = 0; line < size; line += cache_line) fetch_for_writing(bytes_ + offset + line);
