@@ -324,15 +324,21 @@ bool CollectiveEngine::may_share_in_background(Communicator& communicator, const
          CollectiveRecord::of(communicator).in_node->shared().way_of(call) != Way::messages;
 }
 
-// Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too.
-bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
-  if (!may_share_in_background(communicator, call)) return false;
-  if (communicator.size() > 2) return true;
+// Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too. Short
+// operations feel every instruction, so this is asked first.
+static bool is_for_messages_of_two(int rank, const CollectiveCall& call) {
   // What the root sends is not known to the other.
-  if (call.kind == Collective::barrier || call.kind == Collective::broadcast) return false;
+  if (call.kind == Collective::barrier || call.kind == Collective::broadcast) return true;
+  if (is_vector_form(call.kind) || call.neighbors != nullptr) return true;
   constexpr std::int64_t small = 256;
-  const CallSide& side = known_side(communicator.rank(), call);
-  return side.counts || side.count * side.type->size > small;
+  const CallSide& side = known_side(rank, call);
+  return !side.counts && side.count * side.type->size <= small;
+}
+
+bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
+  if (CollectiveRecord::of(communicator).in_node == nullptr) return false;
+  if (communicator.size() == 2 && is_for_messages_of_two(communicator.rank(), call)) return false;
+  return may_share_in_background(communicator, call);
 }
 
 void CollectiveEngine::start_shared(Operation& operation, Communicator& communicator,

@@ -15,6 +15,9 @@ struct Candidates {
   WaySet ways;
 };
 
+// No operation has others below, so short ones need not look.
+constexpr std::int64_t least_with_candidates = 8 << 10;
+
 Candidates candidates(Collective kind, int ranks, bool crowded) {
   constexpr std::int64_t KiB = 1024;
   constexpr Candidates none = {0, 0};
@@ -126,7 +129,7 @@ void MeasuredWays::end_series() {
 }
 
 MeasuredWays* TeamWays::find(Collective kind, std::int64_t bytes) {
-  if (policy_ != Policy::measure) return nullptr;
+  if (policy_ != Policy::measure || bytes < least_with_candidates) return nullptr;
   const Candidates some = candidates(kind, ranks_, crowded_);
   if (some.ways == 0 || bytes < some.from) return nullptr;
   const auto size = static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(bytes)));
@@ -147,6 +150,7 @@ Way TeamWays::only_way(Collective kind, std::int64_t bytes) const {
 }
 
 Way TeamWays::current(Collective kind, std::int64_t bytes) {
+  if (bytes < least_with_candidates) return Way::area;
   const MeasuredWays* ways = find(kind, bytes);
   return ways != nullptr ? ways->current() : only_way(kind, bytes);
 }
