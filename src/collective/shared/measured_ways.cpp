@@ -18,7 +18,7 @@ struct Candidates {
 // No operation has others below, so short ones need not look.
 constexpr std::int64_t least_with_candidates = 8 << 10;
 
-Candidates candidates(Collective kind, int ranks, bool crowded) {
+constexpr Candidates candidates(Collective kind, int ranks, bool crowded) {
   constexpr std::int64_t KiB = 1024;
   constexpr Candidates none = {0, 0};
   switch (kind) {
@@ -54,6 +54,17 @@ Candidates candidates(Collective kind, int ranks, bool crowded) {
       return none;
   }
 }
+
+constexpr bool none_is_below_the_least() {
+  for (int kind = 0; kind < collective_kinds; ++kind)
+    for (const int ranks : {2, 4, 8})
+      for (const bool crowded : {false, true}) {
+        const Candidates some = candidates(static_cast<Collective>(kind), ranks, crowded);
+        if (some.ways != 0 && some.from < least_with_candidates) return false;
+      }
+  return true;
+}
+static_assert(none_is_below_the_least());
 
 }  // namespace
 
