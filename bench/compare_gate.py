@@ -7,6 +7,8 @@ import math
 import statistics
 from typing import Any, NamedTuple
 
+from report_page.figures import geometric_mean
+
 CONFIDENCE = 0.95
 # Below that, not even the least and the greatest of all rounds enclose the median with this confidence.
 LEAST_ROUNDS = 6
@@ -61,6 +63,7 @@ def ratios_by_round(cell):
 
 
 def misses(interval, lower, goal):
+    """Whether even the better end of the interval misses the goal."""
     return interval[0] > goal if lower else interval[1] < goal
 
 
@@ -74,11 +77,8 @@ def judge(cell):
 
 
 def judge_mean(label, cells, goal):
-    """The geometric mean of the cells in each round, as one cell."""
-    by_cell = [ratios for ratios in map(ratios_by_round, cells) if ratios]
-    if not by_cell:
-        return None
-    means = [math.exp(statistics.fmean(map(math.log, ratios))) for ratios in zip(*by_cell)]
+    """The geometric mean of cells that have a peer in each round, as one cell."""
+    means = [geometric_mean(ratios) for ratios in zip(*map(ratios_by_round, cells))]
     return judge(Cell(label, {"hawser": means, "peer": [1.0] * len(means)}, cells[0].lower, goal))
 
 
