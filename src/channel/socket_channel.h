@@ -11,6 +11,7 @@
 
 #include "base/knobs.h"
 #include "channel/exchange.h"
+#include "channel/shortage.h"
 #include "channel/socket_connection.h"
 
 namespace hawser {
@@ -158,11 +159,10 @@ class SocketChannel final : public Transport {
   // Keys of the connections whose hello is not here yet, oldest first.
   std::deque<std::uint64_t> unverified_;
   std::size_t most_unverified_;
-  bool listening_ = true;           // the listener is in the ready set
-  Nanoseconds listen_at_ = 0;       // not before, if it is not
-  Nanoseconds full_since_ = never;  // since when no connection could be accepted for want of descriptors
-  bool full_told_ = false;
-  Nanoseconds now_ = 0;  // of the pass of progress
+  bool listening_ = true;       // the listener is in the ready set
+  Nanoseconds listen_at_ = 0;   // not before, if it is not
+  Shortage descriptors_short_;  // for connections to be accepted
+  Nanoseconds now_ = 0;         // of the pass of progress
   Table<Exposed> exposed_;
   Table<Fetch> fetches_;
   std::deque<Completion*> landed_;                     // fetches of nothing, to be reported

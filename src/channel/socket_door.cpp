@@ -8,8 +8,6 @@ namespace {
 
 // How long a connection may be silent before its hello, and how long while others wait at the door.
 constexpr Nanoseconds verification_time = 10 * second, crowded_verification_time = 100 * millisecond;
-// How long connections cannot be accepted before the user hears of it.
-constexpr Nanoseconds time_before_notice = 5 * second;
 
 }  // namespace
 
@@ -38,13 +36,8 @@ void SocketChannel::accept_some(TransportEvents& events) {
 // Who waits at the door may be a stranger, so this must not end the job; but if it is one of us, the job
 // waits.
 void SocketChannel::note_full(bool full, TransportEvents& events) {
-  if (!full) {
-    full_since_ = never;
-    return;
-  }
-  if (full_since_ == never) full_since_ = now_;
-  if (full_told_ || now_ - full_since_ < time_before_notice) return;
-  full_told_ = true;
+  if (!full) return descriptors_short_.end();
+  if (!descriptors_short_.lasts(now_)) return;
   events.on_notice(
       fmt::format("cannot accept a connection, because all {} open files that the limit allows are in use. "
                   "Raise the limit (ulimit -n), or the job may wait for ever.",

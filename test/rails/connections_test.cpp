@@ -1,6 +1,9 @@
 // Connections that are closed because a process may have only so many: nothing is lost, nothing counts as a
 // fault, and processes that are full do not wait for each other for ever.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cerrno>
 
 #include "rails/traffic.h"
 
@@ -130,6 +133,51 @@ TEST(RailConnections, CableOutWhileTheyClose) {
     EXPECT_EQ(cluster.at(1).arrived, 3u);
     EXPECT_EQ(cluster.at(0).arrived, 3u);
   }
+}
+
+// Process 0 gets no queue pair that connects: its host has no memory or descriptors left.
+bool none_left;
+ibv_qp* make_or_refuse(ibv_pd* domain, ibv_qp_init_attr* attributes) {
+  if (!none_left || attributes->qp_type != IBV_QPT_RC) return ibv_create_qp(domain, attributes);
+  errno = EMFILE;
+  return nullptr;
+}
+
+ClusterOptions with_none_left() {
+  ClusterOptions options = two_rails();
+  options.hosts = 3;
+  options.knobs.rail_datagrams = 0;
+  none_left = true;
+  options.verbs = [](rdma::VerbsFunctions& functions) { functions.create_qp = make_or_refuse; };
+  return options;
+}
+
+TEST(RailConnections, WhoGetsNoQueuePairsSaysSoOnce) {
+  RailCluster cluster(with_none_left());
+  cluster.at(0).post({1, 100});
+  cluster.run(4 * second);
+  EXPECT_THAT(cluster.at(0).notices, testing::IsEmpty()) << "it may pass";
+  cluster.run(30 * second);
+  EXPECT_THAT(cluster.at(0).notices,
+              testing::ElementsAre(testing::AllOf(testing::HasSubstr("cannot connect with process 1"),
+                                                  testing::HasSubstr("Too many open files"),
+                                                  testing::HasSubstr("the job may wait for ever"))));
+  EXPECT_THAT(cluster.at(1).notices, testing::IsEmpty());
+  none_left = false;
+  expect_all_well(cluster);
+  EXPECT_EQ(cluster.at(1).arrived, 1u);
+}
+
+TEST(RailConnections, WhoGetsQueuePairsInTimeSaysNothing) {
+  RailCluster cluster(with_none_left());
+  for (int peer = 1; peer < 3; ++peer) {
+    none_left = true;
+    cluster.at(0).post({peer, 100});
+    cluster.run(cluster.now() + 4 * second);
+    none_left = false;
+    expect_all_well(cluster);
+  }
+  EXPECT_THAT(cluster.at(0).notices, testing::IsEmpty());
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ class Endpoint final : public TransportEvents {
   std::uint32_t overtaking = 0;  // by how many numbers a fetched message was before an earlier one, at most
   std::vector<ProcessIndex> lost;
   std::vector<std::string> complaints;  // with ClusterOptions::lie, which is why they may be
+  std::vector<std::string> notices;     // for the user
   int failed_transfers = 0;
 
   void on_packet(ProcessIndex source, const TransportHeader& header, const std::byte* payload,
@@ -88,6 +89,7 @@ class Endpoint final : public TransportEvents {
   EagerSink on_eager_begin(ProcessIndex, const TransportHeader&, std::int64_t) override;
   void on_peer_lost(ProcessIndex peer, const Error&) override { lost.push_back(peer); }
   void on_bad_packet(ProcessIndex source, std::string what) override;
+  void on_notice(const std::string& text) override { notices.push_back(text); }
 
  private:
   class Buffer;

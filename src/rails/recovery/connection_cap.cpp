@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/failure.h"
 #include "base/planted_bug.h"
 #include "rails/recovery/closer.h"
 
@@ -180,10 +181,16 @@ void ConnectionCap::note_made(VirtualChannel& peer) {
 }
 
 // Others use the adapter, too. What there is now has to do from now on.
-void ConnectionCap::on_none_left(const Subchannel& subchannel) {
+void ConnectionCap::on_none_left(const Subchannel& subchannel, const Error& why) {
+  VirtualChannel& peer = subchannel.peer;
+  // Tried again later; without any the peer cannot be reached, and both may wait for that.
+  if (context_.events != nullptr && queue_pairs_of(peer) == 0 && queue_pairs_short_.lasts(context_.now))
+    context_.events->on_notice(fmt::format(
+        "cannot connect with process {} for want of a queue pair: {}. Raise the limits of memory and "
+        "open files (ulimit -l, -n), or free queue pairs, or the job may wait for ever.",
+        peer.process(), why.text));
   most_on_demand_ = std::min(most_on_demand_, resources_.queue_pairs);
   if (fixed_ || resources_.queue_pairs == 0 || subchannel.place.on_demand) return;
-  VirtualChannel& peer = subchannel.peer;
   most_ = most_ == 0 ? resources_.queue_pairs : std::min(most_, resources_.queue_pairs);
   room_.set_most(most_);
   connected_.clear();

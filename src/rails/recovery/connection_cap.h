@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "channel/shortage.h"
 #include "rails/datapath/peer_table.h"
 #include "rails/datapath/rail_context.h"
 #include "rails/datapath/rail_resources.h"
@@ -47,11 +48,13 @@ class ConnectionCap final : public ParkedListener {
   // The peer asks to part, or refused to.
   void on_request(VirtualChannel& peer, std::span<const std::byte> body, bool refused);
   void on_parked(VirtualChannel& peer) override;
-  // A queue pair was made for the peer, or the adapter has none left.
+  // A queue pair was made for the peer, or could not be: the adapter has none left, or this process no memory
+  // or descriptors.
   void on_made(VirtualChannel& peer) {
+    queue_pairs_short_.end();
     if (most_ > 0) note_made(peer);
   }
-  void on_none_left(const Subchannel& subchannel);
+  void on_none_left(const Subchannel& subchannel, const Error& why);
   // The peer's VirtualChannel goes. What the choice of victims remembers of it stays.
   void forget(const VirtualChannel& peer) { std::erase(connected_, &peer); }
   // Whether there is room for one that could be done without.
@@ -96,6 +99,7 @@ class ConnectionCap final : public ParkedListener {
   std::int32_t most_on_demand_ = 0;  // queue pairs up to which some are made on demand
   std::int32_t most_;                // queue pairs; 0: no limit
   RoomAgreement room_;
+  Shortage queue_pairs_short_;  // for peers that have none
   std::unique_ptr<VictimPolicy> policy_;
   std::unordered_map<ProcessIndex, Record> records_;
   std::vector<VirtualChannel*> connected_;  // that have queue pairs, or had at the last look

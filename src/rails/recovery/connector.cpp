@@ -170,7 +170,7 @@ bool Connector::make_queue_pair(Subchannel& subchannel) {
   auto made = subchannel.rail.device().make_queue_pair(shape);
   if (made) take_another_engine(subchannel, shape, made.value());
   if (!made) {
-    if (subchannel.rail.up()) cap_.on_none_left(subchannel);
+    if (subchannel.rail.up()) cap_.on_none_left(subchannel, made.error());
     return false;
   }
   HAWSER_ASSERT(subchannel.queue_pair == nullptr);
