@@ -146,10 +146,11 @@ Search search(std::span<Request* const> requests) {
 Result<> waitany(MpiProcess& process, std::span<Request*> array_of_requests, int& index, Status* status) {
   Search found = search(array_of_requests);
   if (found.any_active && found.complete == undefined) {
-    process.wait_until([&] {
+    const auto any_complete = [&] {
       found = search(array_of_requests);
       return found.complete != undefined;
-    });
+    };
+    process.wait_for_any(any_complete, array_of_requests.size());
   }
   process.let_messages_go();
   index = found.complete;
@@ -209,7 +210,8 @@ Result<> waitsome(MpiProcess& process, std::span<Request*> array_of_requests, in
     return {};
   }
   if (found.complete == undefined)
-    process.wait_until([&] { return search(array_of_requests).complete != undefined; });
+    process.wait_for_any([&] { return search(array_of_requests).complete != undefined; },
+                         array_of_requests.size());
   return finish_some(process, array_of_requests, outcount, array_of_indices, array_of_statuses);
 }
 

@@ -2,7 +2,6 @@
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -153,14 +152,6 @@ bool ProcessLock::inherit() {
   }
   heir_.store(none, std::memory_order_relaxed);
   return true;
-}
-
-void ProcessLock::yield_until_free() const {
-  constexpr int most_yields = 64;
-  int yields = 0;
-  do {
-    sched_yield();
-  } while (held() && ++yields < most_yields);
 }
 
 void ThreadEvent::wait() {

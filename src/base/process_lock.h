@@ -5,7 +5,7 @@
 // are more threads than cores, a lock that is handed to a sleeping thread is used by nobody until that thread
 // gets a core (with a ticket lock, 25 threads were 40 times slower). To be fair nevertheless, a thread that
 // was woken several times without getting the lock is handed it by the next one that unlocks. A thread that
-// holds the lock in a loop and finds others waiting unlocks and calls yield_until_free().
+// holds the lock in a loop and finds others waiting unlocks and yields its core.
 //
 // A stand-in is a thread of the library that does what others wait for while the program computes. The
 // program's threads pay one store for it, at unlock(): the stand-in says that it wants the lock, has a
@@ -61,9 +61,6 @@ class ProcessLock {
   void wait_until_left();
   // Ends wait_until_left() now and later; by another thread.
   void dismiss_stand_in();
-  // Without the lock, for a thread that would take it again at once: yields the core, once at least, so that
-  // another has it in between, until the lock seems free.
-  void yield_until_free() const;
 
  private:
   enum State : std::uint32_t { unlocked, locked, locked_and_wanted };

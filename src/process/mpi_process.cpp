@@ -176,6 +176,7 @@ Result<> MpiProcess::connect() {
   HAWSER_TRY(environment_.join());
   const JobLayout& layout = environment_.bootstrap->layout();
   rank_ = layout.rank;
+  waiting_.open(rank_);
   size_ = layout.size;
   main_thread_ = current_thread();
   shared_memory_ = environment_.channels->shared_memory();

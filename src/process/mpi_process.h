@@ -128,6 +128,8 @@ class MpiProcess final : public Progress, public ToolSource {
   void hand_over() override;
   // Waits until a request is complete. Unlike wait_until, it lets other threads wait without polling.
   void wait_for(Request& request);
+  // The same for one of so many; other threads may call `any_complete`.
+  void wait_for_any(FunctionRef<bool()> any_complete, std::size_t requests);
   // A turn of a stand-in (base/process_lock.h) while the program computes: does what others wait for, and
   // arms the channels for more of that. True if anything moved. `deadline`: when the next turn is due,
   // whatever comes; if never, `alarm` rings when that changes. Calls no function of the program's.
@@ -228,12 +230,11 @@ class MpiProcess final : public Progress, public ToolSource {
   bool pass();
   bool move(bool as_stand_in);
   bool move_aside(int& passes);
-  void wait_for(FunctionRef<bool()> done, Request* request);
+  void wait_until(FunctionRef<bool()> done, bool others_may_ask);
   void wait(FunctionRef<bool()> done);
-  void wait_in_turn(Request& request);
-  void wait_among_threads(FunctionRef<bool()> done);
-  void poll_in_turn(WaitingThread& thread);
-  void rest_among_threads(WaitingThread* thread, std::uint32_t idle_passes);
+  void wait_among_threads(FunctionRef<bool()> done, bool others_may_ask);
+  bool poll_in_turn(WaitingThread& thread);
+  void rest_among_threads(WaitingThread& thread);
   void note_long_yield();
 
   ProcessSlot& slot_;

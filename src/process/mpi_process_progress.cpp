@@ -225,23 +225,26 @@ std::string MpiProcess::await_cause_of_loss() {
   return known.empty() ? "" : "; " + known;
 }
 
-void MpiProcess::wait_until(FunctionRef<bool()> done) { wait_for(done, nullptr); }
+void MpiProcess::wait_until(FunctionRef<bool()> done) { wait_until(done, false); }
 
 void MpiProcess::wait_for(Request& request) {
-  wait_for([&request] { return request.complete; }, &request);
+  wait_until([&request] { return request.complete; }, true);
 }
 
-// `request`: what is waited for, if it is a request.
-void MpiProcess::wait_for(FunctionRef<bool()> done, Request* request) {
+void MpiProcess::wait_for_any(FunctionRef<bool()> any_complete, std::size_t requests) {
+  // Others would ask after everything that they move.
+  constexpr std::size_t most_requests = 8;
+  wait_until(any_complete, requests <= most_requests);
+}
+
+void MpiProcess::wait_until(FunctionRef<bool()> done, bool others_may_ask) {
   if (survival_.any()) [[unlikely]]
     end_failed();
   if (may_stand_in_) note_awaited();
-  if (!lock_.enabled())
-    wait(done);
-  else if (request != nullptr)
-    wait_in_turn(*request);
+  if (lock_.enabled())
+    wait_among_threads(done, others_may_ask);
   else
-    wait_among_threads(done);
+    wait(done);
   if (may_stand_in_) arm_for_left_reads();
 }
 
@@ -298,70 +301,54 @@ void MpiProcess::poll_for_test() {
   rest(rest_that_yields);
 }
 
-void MpiProcess::wait_in_turn(Request& request) {
-  WaitingThread thread(request);
+void MpiProcess::wait_among_threads(FunctionRef<bool()> done, bool others_may_ask) {
+  WaitingThread thread(done, others_may_ask);
   waiting_.enter();
-  while (!request.complete) poll_in_turn(thread);
+  while (!poll_in_turn(thread)) {
+    waiting_.list(thread);
+    rest_among_threads(thread);
+    waiting_.unlist(thread);
+    // Those who had the lock may have completed what other threads wait for.
+    waiting_.wake_finished();
+  }
   waiting_.leave();
 }
 
-// Polls for a while; then others have the lock and the core.
-void MpiProcess::poll_in_turn(WaitingThread& thread) {
-  const std::uint32_t most_passes = waiting_.owes_turn() ? 0 : waiting_.passes_before_rest();
+// Polls for a while; then others have the lock and the core. True: what is waited for is there.
+bool MpiProcess::poll_in_turn(WaitingThread& thread) {
+  if (thread.done()) return true;
+  const std::uint32_t most_passes = waiting_.owes_turn() ? 0 : waiting_.passes_before_rest(thread);
   for (std::uint32_t idle_passes = 0; idle_passes < most_passes; ++idle_passes) {
-    if (make_progress()) idle_passes = thread.yields = thread.naps = 0;
-    if (thread.request.complete) return;
-    if (any_news()) [[unlikely]]
-      look_for_losses();
-    if (lock_.contended()) break;
-  }
-  waiting_.list(thread);
-  rest_among_threads(&thread, thread.tired() ? rest_that_sleeps : rest_that_yields);
-  waiting_.unlist(thread);
-  // Those who had the lock may have completed what other threads wait for.
-  waiting_.wake_finished();
-}
-
-// What other threads do may be what this one waits for, so it does not sleep until woken, but rests for short
-// times. At first the lock is given up only if someone asks for it.
-void MpiProcess::wait_among_threads(FunctionRef<bool()> done) {
-  waiting_.enter();
-  bool owes_turn = waiting_.owes_turn();
-  for (std::uint32_t idle_passes = 0; !done();) {
     if (make_progress()) {
       idle_passes = 0;
-    } else {
-      if (done()) break;
-      if (any_news()) [[unlikely]]
-        look_for_losses();
-      ++idle_passes;
+      thread.note_movement();
     }
-    if (idle_passes >= waiting_.passes_before_rest() || std::exchange(owes_turn, false) ||
-        lock_.contended()) {
-      rest_among_threads(nullptr, idle_passes);
-      waiting_.wake_finished();
+    if (thread.done()) {
+      waiting_.note_found();
+      return true;
     }
+    if (any_news()) [[unlikely]]
+      look_for_losses();
+    if (lock_.contended()) return false;
   }
-  waiting_.leave();
+  if (most_passes > 0) waiting_.note_in_vain(thread);
+  return false;
 }
 
-// `thread`: one that waits for a request; null: one that waits for anything else.
-void MpiProcess::rest_among_threads(WaitingThread* thread, std::uint32_t idle_passes) {
+void MpiProcess::rest_among_threads(WaitingThread& thread) {
   // Where others compute, a yield gives the core away for as long as they may keep it, and who sleeps gets it
   // back sooner.
   constexpr Nanoseconds long_yield = 1 * millisecond;
   const Nanoseconds begin = environment_.clock->now();
   waiting_.note_turn();
-  const bool naps = begin < no_yields_until_ || idle_passes >= rest_that_sleeps;
-  if (naps && thread != nullptr && waiting_.sleep(*thread, lock_)) return;
+  const bool naps = begin < no_yields_until_ || thread.tired();
+  if (naps && thread.others_may_ask && waiting_.sleep(thread, lock_)) return;
   {
     Unlocked unlocked(*this);
     if (naps)
-      rest(std::max(idle_passes, rest_that_sleeps) + (thread != nullptr ? thread->naps++ : 0));
-    else if (thread != nullptr)
-      WaitingThreads::yield(*thread, lock_);
+      rest(rest_that_sleeps + thread.naps++);
     else
-      lock_.yield_until_free();
+      WaitingThreads::yield(thread, lock_);
   }
   // Another thread may have polled meanwhile.
   const Nanoseconds from = std::max(begin, now_);

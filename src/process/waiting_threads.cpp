@@ -4,6 +4,14 @@
 
 namespace hawser {
 
+// With several threads each has to have been tried. A wait that ends in vain now and then, because it is
+// another thread's turn at the other end, changes nothing.
+void WaitingThreads::note_in_vain(const WaitingThread& thread) {
+  if (!thread.fresh() || ++in_vain_ < awake_) return;
+  in_vain_ = 0;
+  patient_ = random_.below(2) == 0;
+}
+
 bool WaitingThreads::sleep(WaitingThread& thread, ProcessLock& lock) {
   if (awake_ <= 1) return false;
   --awake_;
@@ -27,7 +35,7 @@ void WaitingThreads::yield(WaitingThread& thread, const ProcessLock& lock) {
 void WaitingThreads::wake_finished() {
   for (WaitingThread* thread = threads_.front(); thread != nullptr;) {
     WaitingThread* const next = threads_.next(thread);
-    if (thread->request.complete) {
+    if (thread->done()) {
       threads_.remove(thread);
       thread->listed = false;
       wake(*thread);
