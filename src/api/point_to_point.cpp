@@ -184,6 +184,14 @@ Result<> bsend(MpiProcess& process, const void* buf, std::int64_t count, Datatyp
 
 Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, int source, int tag,
               Communicator& comm, Status* status) {
+  if (datatype.contiguous && source != proc_null) [[likely]] {
+    const ByteSequence into = one_piece(buf, count, datatype);
+    const ReceivePattern pattern{comm.context(), source, tag};
+    if (process.point_to_point().receive_stored(pattern, into.data, into.size, status)) {
+      process.let_messages_go();
+      return {};
+    }
+  }
   return complete_now(process, start_receive(process, buf, count, datatype, source, tag, comm), status);
 }
 

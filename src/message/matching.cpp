@@ -22,7 +22,7 @@ std::int64_t memory_of(const Message& message) {
 
 // In a queue whose first message does not fit.
 template <class Queue>
-[[gnu::noinline]] Message* search_messages(Queue& queue, std::int32_t tag) {
+[[gnu::noinline]] Message* search_queue(Queue& queue, std::int32_t tag) {
   if (tag != any_tag) return queue.first_of(tag);
   Message* message = queue.front();
   while (message != nullptr && message->header.tag < 0) message = queue.next(message);
@@ -121,6 +121,7 @@ MessageRequest* Matching::first_accepting(Posted& posted, std::int32_t tag) {
 }
 
 MessageRequest* Matching::search_posted(Bin& bin, std::int32_t tag) {
+  if (bin.posted.empty() && wildcards_ == 0) return nullptr;
   Bin& all = *bin.all;
   if (&bin == &all) return nullptr;  // no process has that rank
   MessageRequest* receive = first_accepting(bin.posted, tag);
@@ -129,11 +130,8 @@ MessageRequest* Matching::search_posted(Bin& bin, std::int32_t tag) {
   return receive;
 }
 
-Message* Matching::find(Bin& bin, std::int32_t tag) {
-  const bool all = &bin == bin.all;
-  Message* const first = all ? bin.arrivals.front() : bin.messages.front();
-  if (first == nullptr || tag_fits(tag, first->header.tag)) return first;
-  return all ? search_messages(bin.arrivals, tag) : search_messages(bin.messages, tag);
+Message* Matching::search_messages(Bin& bin, std::int32_t tag) {
+  return &bin == bin.all ? search_queue(bin.arrivals, tag) : search_queue(bin.messages, tag);
 }
 
 Message* Matching::take_message(Bin& bin, const MessageRequest& receive) {
@@ -142,8 +140,7 @@ Message* Matching::take_message(Bin& bin, const MessageRequest& receive) {
     wildcards_ += &bin == bin.all;
     return nullptr;
   }
-  remove(*message);
-  last_ = &bin;  // the next receive is likely to be for the same source, or for any again
+  take_out(bin, *message);
   return message;
 }
 
@@ -159,8 +156,7 @@ void Matching::add(Message& message) {
   counters_.most_unexpected_bytes = std::max(counters_.most_unexpected_bytes, counters_.unexpected_bytes);
 }
 
-void Matching::remove(Message& message) {
-  Bin& bin = bin_of(message.header.context, message.header.source_rank);
+void Matching::remove(Bin& bin, Message& message) {
   bin.messages.remove(&message);
   bin.all->arrivals.remove(&message);
   --bin.to_search;

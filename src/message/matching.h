@@ -56,6 +56,8 @@ class Matching {
     return receive;
   }
 
+  // Whether any message waits for a receive.
+  bool any_messages() const { return counters_.unexpected != 0; }
   // Enqueues a message that met no receive.
   void add(Message& message);
   // The message that a receive of this pattern would take; null if there is none.
@@ -64,7 +66,18 @@ class Matching {
   }
   // The enqueued message that this process sent with this request number; null if there is none.
   Message* find_sent_by(const MessageHeader& header, ProcessIndex process);
-  void remove(Message& message);
+  void remove(Message& message) {
+    remove(bin_of(message.header.context, message.header.source_rank), message);
+  }
+  // Takes the message out that a receive of this pattern would take, if `fits` says so; else null.
+  template <class Fits>
+  Message* take(const ReceivePattern& pattern, Fits&& fits) {
+    Bin& bin = bin_of(pattern.context, pattern.source_rank);
+    Message* const message = find(bin, pattern.tag);
+    if (message == nullptr || !fits(*message)) return nullptr;
+    take_out(bin, *message);
+    return message;
+  }
   // Takes a posted receive out again.
   void withdraw(MessageRequest& receive);
 
@@ -147,7 +160,20 @@ class Matching {
     wildcards_ -= &bin == bin.all;
     --counters_.posted;
   }
-  static Message* find(Bin& bin, std::int32_t tag);
+  static Message* find(Bin& bin, std::int32_t tag) {
+    Message* const first = &bin == bin.all ? bin.arrivals.front() : bin.messages.front();
+    return first == nullptr || tag_fits(tag, first->header.tag) ? first : search_messages(bin, tag);
+  }
+  static Message* search_messages(Bin& bin, std::int32_t tag);
+  void remove(Bin& bin, Message& message);
+  // Of those that a receive posted in this bin could take. The next receive is likely to be for the same
+  // source, or for any again, so that bin is the one looked up last.
+  void take_out(Bin& bin, Message& message) {
+    if (&bin != bin.all) [[likely]]
+      return remove(bin, message);
+    remove(message);
+    last_ = &bin;
+  }
   Message* take_message(Bin& bin, const MessageRequest& receive);
 
   Bin* last_;                // the bin looked up last: most programs talk to one peer at a time

@@ -379,6 +379,20 @@ void PointToPoint::deliver(Message& message, MessageRequest& receive) {
   give_back(message);
 }
 
+bool PointToPoint::receive_waiting(const ReceivePattern& pattern, std::byte* into, std::int64_t capacity,
+                                   Status* status) {
+  Message* const message = matching_.take(pattern, [&](const Message& first) {
+    return first.header.kind == MessageHeader::Kind::eager && first.size <= capacity &&
+           first.self_send == nullptr && first.arriving == nullptr;
+  });
+  if (message == nullptr) return false;
+  copy_bytes(into, message->payload(), message->size);
+  if (status != nullptr)
+    *status = {message->header.source_rank, message->header.tag, ErrorClass::success, false, message->size};
+  give_back(*message);
+  return true;
+}
+
 void PointToPoint::fetch(ProcessIndex process, const MessageHeader& header, const ExposeToken& token,
                          std::int64_t size, MessageRequest& receive) {
   receive.stage = MessageRequest::Stage::arriving;

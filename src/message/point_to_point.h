@@ -100,6 +100,12 @@ class PointToPoint final : public ActiveMessageHandler {
     if (Message* message = matching_.post(request)) [[unlikely]]
       deliver(*message, request);
   }
+  // The short way, without a request, of a receive of data in one piece: its message is here, whole, and
+  // fits. False: there is none like that, and nothing was done.
+  bool receive_stored(const ReceivePattern& pattern, void* into, std::int64_t capacity, Status* status) {
+    return matching_.any_messages() &&
+           receive_waiting(pattern, static_cast<std::byte*>(into), capacity, status);
+  }
   // A receive that waits, whose message only this process can send: if it is a large one, its sender may
   // write it while we compute.
   void show_receive(MessageRequest& receive, ProcessIndex source);
@@ -286,6 +292,7 @@ class PointToPoint final : public ActiveMessageHandler {
     pool_.give_back(request);
   }
 
+  bool receive_waiting(const ReceivePattern& pattern, std::byte* into, std::int64_t capacity, Status* status);
   void send_to_self(MessageRequest& send);
   void enqueue(Peer& peer, MessageRequest& request);
   bool transmit(Peer& peer, MessageRequest& request);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "message/joint_request.h"
@@ -117,6 +118,48 @@ TEST_P(TruncationTest, HarmsNothingElse) {
     receiver_.release(whole);
   }
   EXPECT_EQ(network_.exposed(), 0u);
+}
+
+// The short way of a receive takes what an ordinary one would take, or nothing.
+TEST_P(PairTest, StoredMessagesAreReceivedWithoutARequest) {
+  auto first = pattern(GetParam(), 3), second = pattern(GetParam(), 4);
+  const auto capacity = static_cast<std::int64_t>(GetParam());
+  std::vector<std::byte> into(GetParam());
+  Status status;
+  const auto receive = [&](const ReceivePattern& wanted, std::int64_t fits) {
+    return receiver_.receive_stored(wanted, into.data(), fits, &status);
+  };
+  EXPECT_FALSE(receive(pattern_, capacity)) << "nothing came";
+  for (const SendMode mode : {SendMode::standard, SendMode::synchronous}) {
+    const bool whole = mode == SendMode::standard && GetParam() <= 256;
+    MessageRequest& one = sender_.isend(mode, target_, bytes_of(first));
+    MessageRequest& other = sender_.isend(mode, target_, bytes_of(second));
+    network_.settle();
+    EXPECT_FALSE(receive({context, 0, 6}, capacity)) << "another tag";
+    EXPECT_FALSE(receive({context + 1, 0, 5}, capacity)) << "another communicator";
+    EXPECT_FALSE(receive(pattern_, capacity - 1)) << "does not fit";
+    for (const auto& [wanted, data] :
+         {std::pair(pattern_, &first), std::pair(ReceivePattern{context, any_source, any_tag}, &second)}) {
+      if (whole) {
+        ASSERT_TRUE(receive(wanted, capacity));
+      } else {
+        EXPECT_FALSE(receive(wanted, capacity)) << "its sender has to be told, or asked for it";
+        MessageRequest& request = receiver_.ireceive(wanted, bytes_of(into));
+        network_.settle();
+        ASSERT_TRUE(request.complete);
+        status = request.status;
+        receiver_.release(request);
+      }
+      EXPECT_EQ(into, *data);
+      EXPECT_EQ(status.source, 0);
+      EXPECT_EQ(status.tag, 5);
+      EXPECT_EQ(status.bytes, capacity);
+      EXPECT_EQ(status.error, ErrorClass::success);
+    }
+    EXPECT_FALSE(receive(pattern_, capacity)) << "all were taken";
+    sender_.release(one);
+    sender_.release(other);
+  }
 }
 
 TEST_P(PairTest, MatchedProbeTakesTheMessageOut) {
