@@ -174,9 +174,28 @@ class SharedCollectives {
   bool serves_reduction(const CollectiveCall& call) const;
   void reduce(const CollectiveCall& call);
   void allreduce(const CollectiveCall& call);
-  void reduce_group(const CollectiveCall& call, std::byte* partial);
+  void reduce_group(const CollectiveCall& call, int head, int late, std::byte* partial);
+  void await_group(int late);
   void reduce_in_levels(const CollectiveCall& call);
   void allreduce_in_levels(const CollectiveCall& call);
+  // Of more data than a line has (data_levels.cpp, shares_in_levels.cpp).
+  bool gathers_in_levels(std::int64_t block) const;
+  bool allgathers_in_levels(std::int64_t block) const;
+  void gather_group(ByteView own, std::int64_t block, std::int64_t bytes, int head, int root);
+  void gather_data_in_levels(const CollectiveCall& call);
+  void gather_piece(const CollectiveCall& call, std::int64_t done, std::int64_t bytes);
+  void allgather_data_in_levels(const CollectiveCall& call);
+  void reduce_group_data(const CollectiveCall& call, std::int64_t done, std::int64_t count, int head);
+  void await_heads(int root);
+  void reduce_heads(const CollectiveCall& call, FunctionRef<const std::byte*(int)> operand,
+                    std::int64_t count, std::byte* scratch, std::byte* out);
+  void reduce_data_in_levels(const CollectiveCall& call);
+  bool allreduces_by_heads(std::int64_t total) const;
+  bool reduces_in_few_pieces(Collective kind, std::int64_t total) const;
+  void allreduce_data_in_levels(const CollectiveCall& call);
+  void allreduce_shares_in_levels(const CollectiveCall& call, std::int64_t done, std::int64_t count);
+  void reduce_parts_in_levels(const CollectiveCall& call, const std::byte* own, std::int64_t done,
+                              std::int64_t room);
   void reduce_by_shares(const CollectiveCall& call);
   void reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count);
   std::int64_t find_starts(const CollectiveCall& call);

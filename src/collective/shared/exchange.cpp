@@ -8,12 +8,18 @@ std::int64_t SharedCollectives::alltoall_room() const {
   return team_.buffer_bytes() / (team_.ranks() - 1) & ~std::int64_t{63};
 }
 
-// Each part waits for all ranks' turns on their cores: with very many of them messages are better.
+// Each part waits for all ranks' turns on their cores: with very many of them messages are better. Where many
+// ranks have their own, a rank reads a line of every other one in each piece. So messages are better for few
+// bytes, and for many that go in several pieces; from where on ways are measured, that decides.
 bool SharedCollectives::serves_alltoall(const CollectiveCall& call) const {
-  constexpr std::int64_t most_turns = 32;
+  constexpr std::int64_t most_turns = 32, most_lines = 192, measured = 8 << 10;
+  constexpr int many = 32;
   const std::int64_t block = call.receive.count * call.receive.type->size;
   const std::int64_t room = alltoall_room();
-  return block == 0 || (room > 0 && (!team_.crowded() || block <= most_turns * room));
+  if (block == 0) return true;
+  if (team_.in_groups() && block < measured)
+    return block <= most_lines / team_.ranks() * room && (team_.ranks() <= many || block >= team_.ranks());
+  return room > 0 && (!team_.crowded() || block <= most_turns * room);
 }
 
 void SharedCollectives::alltoall(const CollectiveCall& call) {

@@ -49,46 +49,52 @@ void SharedCollectives::release_in_levels() {
   }
 }
 
-// The first step of a reduction: leaders get their group's operands, and reduce them.
-void SharedCollectives::reduce_group(const CollectiveCall& call, std::byte* partial) {
+// The first step of a reduction: heads get their group's operands, from their own to the last, and reduce
+// them. Who has to do something else before is waited for last.
+void SharedCollectives::reduce_group(const CollectiveCall& call, int head, int late, std::byte* partial) {
   const int rank = team_.rank();
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
   const std::byte* const own = contribution(call);
   team_.begin_step();
-  if (!team_.leads()) {
+  if (rank > head) {
     copy_bytes(own, team_.line_to_write(), total);
     team_.note_copied_in(total);
-    team_.post_to(team_.leader_of(rank));
-    return;
+    team_.post_to(head);
   }
+  if (rank != head) return;
   const int last = team_.group_end() - 1;
-  for (int r = rank + 1; r <= last; ++r) team_.wait_for(r);
+  await_group(late);
   const auto operand = [&](int r) { return r == rank ? own : team_.line_of(r); };
   reduce_ranks(elements, rank, last, operand, partial, call.receive.count);
   team_.note_copied_out((last - rank) * total);
 }
 
+// By a head, for the ranks behind it.
+void SharedCollectives::await_group(int late) {
+  const int end = team_.group_end();
+  for (int r = team_.rank() + 1; r < end; ++r)
+    if (r != late) team_.wait_for(r);
+  if (team_.rank() < late && late < end) team_.wait_for(late);
+}
+
 void SharedCollectives::reduce_in_levels(const CollectiveCall& call) {
-  const int rank = team_.rank(), group = team_.group();
+  const int rank = team_.rank(), root = call.root;
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
+  const int head = team_.head_of(team_.leader_of(rank), root);
   alignas(64) std::byte partial[SharedTeam::line_bytes];
-  reduce_group(call, partial);
+  reduce_group(call, head, root, partial);
   team_.end_line_step();
   team_.begin_step();
-  if (rank == call.root) {
-    for (int r = 0; r < team_.ranks(); r += group) {
-      if (r != rank) team_.wait_for(r);
-    }
-    const auto operand = [&](int i) -> const std::byte* {
-      return i * group == rank ? partial : team_.line_of(i * group);
-    };
-    reduce_ranks(elements, 0, (team_.ranks() - 1) / group, operand, result(call), call.receive.count);
-    team_.note_copied_out((team_.ranks() - 1) / group * total);
-  } else if (team_.leads()) {
+  if (rank == root) {
+    await_heads(root);
+    const std::byte* const own = rank == head ? partial : contribution(call);
+    const auto operand = [&](int r) -> const std::byte* { return r == rank ? own : team_.line_of(r); };
+    reduce_heads(call, operand, call.receive.count, partial, result(call));
+  } else if (rank == head) {
     copy_bytes(partial, team_.line_to_write(), total);
-    team_.post_to(call.root);
+    team_.post_to(root);
   }
   team_.end_line_step();
 }
@@ -98,7 +104,7 @@ void SharedCollectives::allreduce_in_levels(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
   alignas(64) std::byte partial[SharedTeam::line_bytes];
-  reduce_group(call, partial);
+  reduce_group(call, team_.leader_of(rank), -1, partial);
   team_.begin_step();
   if (team_.leads()) {
     copy_bytes(partial, team_.line_to_write(), total);

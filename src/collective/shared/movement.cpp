@@ -306,6 +306,7 @@ void SharedCollectives::gather(const CollectiveCall& call) {
   const CallSide& known = root ? call.receive : call.send;
   const std::int64_t block = known.count * known.type->size;
   if (block != 0 && root && !is_in_place(call.send)) copy_own(call.send, 0, call.receive, call.root);
+  if (block != 0 && gathers_in_levels(block)) return gather_data_in_levels(call);
   gather(
       root ? ByteView(nullptr, 0) : view(call.send, 0, 1), block,
       [&call](int r) { return view(call.receive, r, 1); }, call.root);
@@ -393,6 +394,7 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
   if (largest == 0) return;
   const Place own_place = block(call.receive, rank);
   if (!is_in_place(call.send)) copy(whole(call.send), own_place);
+  if (!call.receive.counts && allgathers_in_levels(largest)) return allgather_data_in_levels(call);
   ByteView own = view(own_place);
   const bool small = largest <= SharedTeam::line_bytes;
   const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(largest, team_.buffer_bytes());

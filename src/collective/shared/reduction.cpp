@@ -77,6 +77,7 @@ bool SharedCollectives::serves_reduction(const CollectiveCall& call) const {
     default:
       break;
   }
+  if (!reduces_in_few_pieces(call.kind, total)) return false;
   if (call.kind == Collective::allreduce && is_flat(total)) return true;
   // Each rank has room for a part of every other's.
   return unit <= team_.buffer_bytes() / team_.ranks();
@@ -89,7 +90,7 @@ void SharedCollectives::reduce(const CollectiveCall& call) {
   const bool root = team_.rank() == call.root;
   const std::byte* own = contribution(call);
   const bool small = total <= SharedTeam::line_bytes;
-  if (small && team_.in_groups()) return reduce_in_levels(call);
+  if (team_.in_groups()) return small ? reduce_in_levels(call) : reduce_data_in_levels(call);
   const std::int64_t most = (small ? SharedTeam::line_bytes : team_.buffer_bytes()) / elements.unit;
   for (std::int64_t done = 0; done < call.receive.count; done += most) {
     const std::int64_t count = std::min(most, call.receive.count - done);
@@ -141,6 +142,13 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
     reduce_ranks(
         elements, 0, ranks - 1, [this](int r) { return team_.line_of(r); }, result(call), call.receive.count);
     team_.note_copied_out((ranks - 1) * total);
+    return;
+  }
+  if (team_.in_groups()) {
+    if (allreduces_by_heads(total)) return allreduce_data_in_levels(call);
+    const std::int64_t most = team_.buffer_bytes() / elements.unit;
+    for (std::int64_t done = 0; done < call.receive.count; done += most)
+      allreduce_shares_in_levels(call, done, std::min(most, call.receive.count - done));
     return;
   }
   if (is_flat(total)) {
@@ -236,7 +244,7 @@ void SharedCollectives::reduce_scatter(const CollectiveCall& call) {
   const std::int64_t largest = find_starts(call);
   const std::int64_t total = starts_.back() * elements.unit;
   if (total == 0) return;
-  if (total <= SharedTeam::line_bytes) {
+  if (total <= SharedTeam::line_bytes && !team_.in_groups()) {
     reduce_lines(call);
     return;
   }
@@ -277,6 +285,10 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
   }
   const std::int64_t room_bytes = room * elements.unit;
   for (std::int64_t done = 0; done < largest; done += room) {
+    if (team_.in_groups()) {
+      reduce_parts_in_levels(call, own, done, room);
+      continue;
+    }
     const auto part = [&](int r) {
       const auto at = static_cast<std::size_t>(r);
       return std::clamp<std::int64_t>(starts_[at + 1] - starts_[at] - done, 0, room);

@@ -98,6 +98,11 @@ class SharedTeam {
   bool in_groups() const { return group_ < ranks_; }
   int leader_of(int rank) const { return rank - rank % group_; }
   bool leads() const { return leader_of(rank_) == rank_; }
+  // Who does it where data go to a root: the next rank where it would be the root, which then is not waited
+  // for before it has done its part of the operation before. `leader`: of the group.
+  int head_of(int leader, int root) const {
+    return leader == root && leader + 1 < ranks_ ? leader + 1 : leader;
+  }
   int group() const { return group_; }
   // Of the group of this rank.
   int group_end() const { return std::min(leader_of(rank_) + group_, ranks_); }
