@@ -304,12 +304,14 @@ Result<> CollectiveEngine::run_by_messages(Communicator& communicator, const Col
 }
 
 Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCall& call, Request*& request) {
+  const bool shared = shares_in_background(communicator, call);
+  if (shared && (request = end_at_once(communicator, call)) != nullptr) return {};
   Operation& operation = take();
   operation.call = call;
   operation.background = true;
   operation.communicator = Ref<Counted>(&communicator);
   keep_call(operation, communicator);
-  if (shares_in_background(communicator, call)) {
+  if (shared) {
     start_shared(operation, communicator, *CollectiveRecord::of(communicator).in_node);
   } else {
     begin(operation, communicator);

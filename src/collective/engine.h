@@ -201,6 +201,7 @@ class CollectiveEngine {
   void launch_in_background(Operation& operation);
   void go_on_in_background(Operation& operation);
   Result<> run_vector_form(Communicator& communicator, const CollectiveCall& call);
+  Request* end_at_once(Communicator& communicator, const CollectiveCall& call);
   void start_shared(Operation& operation, Communicator& communicator, BackgroundQueue& queue);
   bool may_share_in_background(Communicator& communicator, const CollectiveCall& call) const;
   std::unique_ptr<PersistentParts> take_area_for_parts(Communicator& communicator, int parts);

@@ -324,14 +324,20 @@ bool CollectiveEngine::may_share_in_background(Communicator& communicator, const
          CollectiveRecord::of(communicator).in_node->shared().way_of(call) != Way::messages;
 }
 
-// Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too. Short
-// operations feel every instruction, so this is asked first.
+// Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too, if the
+// operation cannot end at once. Short operations feel every instruction, so this is asked first.
 static bool is_for_messages_of_two(int rank, const CollectiveCall& call) {
   // What the root sends is not known to the other.
   if (call.kind == Collective::barrier || call.kind == Collective::broadcast) return true;
   if (is_vector_form(call.kind) || call.neighbors != nullptr) return true;
+  if (call.kind == Collective::scatter) return false;
   constexpr std::int64_t small = 256;
   const CallSide& side = known_side(rank, call);
+  // One line is all that goes to a root, which ends at once; more takes two lines, and a message one.
+  if (call.kind == Collective::reduce || call.kind == Collective::gather) {
+    const std::int64_t bytes = side.count * side.type->size;
+    return bytes > SharedTeam::line_bytes && bytes <= small;
+  }
   return !side.counts && side.count * side.type->size <= small;
 }
 
@@ -339,6 +345,24 @@ bool CollectiveEngine::shares_in_background(Communicator& communicator, const Co
   if (CollectiveRecord::of(communicator).in_node == nullptr) return false;
   if (communicator.size() == 2 && is_for_messages_of_two(communicator.rank(), call)) return false;
   return may_share_in_background(communicator, call);
+}
+
+// Null: it has to wait for others, or is in error.
+Request* CollectiveEngine::end_at_once(Communicator& communicator, const CollectiveCall& call) {
+  BackgroundQueue& queue = *CollectiveRecord::of(communicator).in_node;
+  SharedCollectives& shared = queue.shared();
+  if (!queue.empty() || shared.way_of(call) != Way::area || !shared.ends_at_once(call)) return nullptr;
+  if (!check(communicator)) return nullptr;
+  const Result<> result = run_shared(shared, [&call](SharedCollectives& of) { of.run(call, Way::area); });
+  if (result) [[likely]]
+    return &messages_.sent();
+  Operation& operation = take();
+  operation.call = call;
+  operation.communicator = Ref<Counted>(&communicator);
+  operation.fail(Error(result.error()));
+  operation.skip();
+  complete(operation);
+  return &operation;
 }
 
 void CollectiveEngine::start_shared(Operation& operation, Communicator& communicator,

@@ -134,6 +134,49 @@ TEST_F(AlgorithmTest, AnotherAmountThanTheRootsIsToldInTheBackground) {
   });
 }
 
+// A rank that only sends is done when it begins, until it is so many operations ahead that it has to wait.
+TEST_F(AlgorithmTest, WhoOnlySendsIsDoneAtOnce) {
+  TestCluster cluster(3, {}, true);
+  for (const std::int64_t count : {1, 700}) {
+    cluster.run([count](TestRank& rank) {
+      constexpr int operations = 300;
+      static PredefinedOperators operators;
+      std::vector<int> sums(operations);
+      std::vector<Request*> requests;
+      const std::vector<int> data(static_cast<std::size_t>(count), rank.rank + 1);
+      std::vector<std::vector<int>> results(operations, std::vector<int>(static_cast<std::size_t>(count)));
+      for (auto& result : results) {
+        requests.push_back(start(rank, {.kind = Collective::reduce,
+                                        .root = 1,
+                                        .send = {data.data(), count, &integer()},
+                                        .receive = {result.data(), count, &integer()},
+                                        .op = &operators[PredefinedOperator::sum]}));
+        EXPECT_TRUE(rank.rank == 1 || requests.size() > 1 || requests[0]->complete);
+      }
+      for (Request* const request : requests) end(rank, request);
+      for (const auto& result : results) EXPECT_EQ(result.back(), rank.rank == 1 ? 6 : 0);
+    });
+  }
+}
+
+// The root's data are all that the others need.
+TEST_F(AlgorithmTest, WhatHasBeenSentIsTakenAtOnce) {
+  TestCluster cluster(3, {}, true);
+  for (const std::int64_t count : {1, 3000}) {
+    std::vector<bool> sent(1);
+    cluster.run([count, &sent](TestRank& rank) {
+      std::vector<int> data(static_cast<std::size_t>(count), rank.rank == 2 ? 9 : 0);
+      if (rank.rank != 2) rank.wait_until([&sent] { return bool(sent[0]); });
+      Request* const request = start(
+          rank, {.kind = Collective::broadcast, .root = 2, .receive = {data.data(), count, &integer()}});
+      EXPECT_TRUE(request->complete);
+      sent[0] = true;
+      end(rank, request);
+      EXPECT_EQ(data.back(), 9);
+    });
+  }
+}
+
 // The others never come, and then there is an end.
 TEST_F(AlgorithmTest, WhatIsUnderWayIsGivenUpWhenTheEngineCloses) {
   TestCluster cluster(3, {}, true);

@@ -54,6 +54,8 @@ class SharedCollectives {
   void run(const CollectiveCall& call) { run(call, way_of(call)); }
   // By a way other than messages. False: some rank could not go it, and all did without.
   bool run(const CollectiveCall& call, Way way);
+  // Whether it goes through the area to the end now, without waiting for anybody. False: perhaps not.
+  bool ends_at_once(const CollectiveCall& call);
   // How it is done now; messages: not here. Alike on all ranks, which have done the same operations.
   Way way_of(const CollectiveCall& call) { return ways_.current(call.kind, known_bytes(call)); }
   // Of a block, or of a reduction's whole vector; what every rank knows, in a program that is right.
@@ -141,6 +143,11 @@ class SharedCollectives {
   std::uint64_t fold_in_levels(std::uint64_t own, Fold function);
   void arrive_in_levels();
   void release_in_levels();
+  bool may_write(std::int64_t bytes);
+  bool all_have_come() const;
+  bool has_come_from(int root, std::int64_t blocks) const;
+  bool moves_at_once(const CollectiveCall& call);
+  bool reduces_at_once(const CollectiveCall& call);
   void gather(const CollectiveCall& call);
   void scatter(const CollectiveCall& call);
   void allgather(const CollectiveCall& call);

@@ -291,4 +291,41 @@ void SharedTeam::wait_done_by(std::uint32_t readers, std::uint32_t needed) {
     time_->read_line(waited);
 }
 
+bool SharedTeam::look_done(std::uint32_t step, std::uint32_t readers) {
+  if (time_ != nullptr) [[unlikely]]
+    time_->read_line(false);
+  const bool all = readers == everyone;
+  std::uint32_t least = step_;
+  for (int r = 0; r < ranks_; ++r) {
+    if (r == rank_ || (!all && (readers >> r & 1) == 0)) continue;
+    const std::uint32_t done = control_[r].done.load(std::memory_order_acquire);
+    if (before(done, step)) return false;
+    if (before(done, least)) least = done;
+    if (!all) done_of_[r] = done;
+  }
+  if (all) known_done_ = least;
+  return true;
+}
+
+bool SharedTeam::have_posted_next(int end) const {
+  for (int r = 0; r < end; ++r)
+    if (r != rank_ && !has_posted_next(r)) return false;
+  return true;
+}
+
+bool SharedTeam::may_write_line() {
+  const Use& used = line_used_[(step_ + 1) % lines_];
+  return are_done(used.step, used.readers);
+}
+
+bool SharedTeam::may_write_buffer() {
+  return may_write_line() && are_done(buffer_used_[buffer_turn_ ^ 1]) && are_done(last_ring_use_) &&
+         are_done(last_piece_step_);
+}
+
+bool SharedTeam::may_write_piece() {
+  return may_write_line() && are_done(last_buffer_step_) &&
+         are_done(piece_used_[(piece_turn_ + 1) % pieces_]);
+}
+
 }  // namespace hawser

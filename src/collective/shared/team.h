@@ -122,6 +122,18 @@ class SharedTeam {
   void tell_amount(std::int64_t bytes) { line(rank_).amount = bytes; }
   std::int64_t amount_of(int rank) const { return line(rank).amount; }
 
+  // --- Whether the next step would have to wait: for a rank's line; and to write this rank's own line, its
+  // buffer besides, or a piece besides. Asked before the step begins.
+  bool has_posted_next(int rank) const {
+    return next_line(rank).posted.load(std::memory_order_acquire) == step_ + 1;
+  }
+  // The ranks before that one, but this.
+  bool have_posted_next(int end) const;
+  std::int64_t next_amount_of(int rank) const { return next_line(rank).amount; }
+  bool may_write_line();
+  bool may_write_buffer();
+  bool may_write_piece();
+
   // --- Buffers of the ranks. All ranks call begin_buffer_step (which is also begin_step).
   void begin_buffer_step();
   // In the step after a buffer step: the buffers are still read.
@@ -195,6 +207,9 @@ class SharedTeam {
   Line& line(int rank) const {
     return lines_of_all_[static_cast<std::uint32_t>(rank) * lines_ + step_ % lines_];
   }
+  const Line& next_line(int rank) const {
+    return lines_of_all_[static_cast<std::uint32_t>(rank) * lines_ + (step_ + 1) % lines_];
+  }
   std::byte* buffer(int rank, std::uint32_t turn) const {
     return buffers_ + (2 * rank + static_cast<int>(turn)) * buffer_bytes_;
   }
@@ -209,6 +224,11 @@ class SharedTeam {
     if (before(known_done_, step)) [[unlikely]]
       readers == everyone ? wait_done_slowly(step) : wait_done_by(readers, step);
   }
+  // The same, only asked.
+  bool are_done(std::uint32_t step, std::uint32_t readers = everyone) {
+    return !before(known_done_, step) || look_done(step, readers);
+  }
+  bool look_done(std::uint32_t step, std::uint32_t readers);
   void wait_done_slowly(std::uint32_t needed);
   void wait_done_by(std::uint32_t readers, std::uint32_t needed);
   bool await_done(int rank, std::uint32_t step, std::uint32_t& done);
