@@ -59,6 +59,8 @@ SeenProcess copy_out(const std::byte* data, std::uint64_t room, pid_t pid) {
     path.bytes_in_flight = rows[i].bytes_in_flight.load(std::memory_order_relaxed);
     path.bytes_done = rows[i].bytes_done.load(std::memory_order_relaxed);
     path.requests_done = rows[i].requests_done.load(std::memory_order_relaxed);
+    path.round_trip = rows[i].round_trip.load(std::memory_order_relaxed);
+    check_time(path.round_trip, seen.looked);
     seen.paths.push_back(path);
   }
   const std::uint64_t events = header.events.load(std::memory_order_acquire);

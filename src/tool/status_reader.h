@@ -22,6 +22,7 @@ struct SeenPath {
   std::int64_t bytes_in_flight = 0;
   std::uint64_t bytes_done = 0;
   std::uint64_t requests_done = 0;
+  Nanoseconds round_trip = 0;  // 0: not known
 };
 
 struct SeenProcess {

@@ -287,6 +287,7 @@ std::string top_json(std::span<const SeenProcess> before, std::span<const SeenPr
                               {"generation", facts.connection_generation},
                               {"bytes_per_second", line.rate},
                               {"weight", line.path->bytes_per_second},
+                              {"round_trip_ns", line.path->round_trip},
                               {"bytes_in_flight", line.path->bytes_in_flight},
                               {"bytes", line.path->bytes_done},
                               {"requests", line.path->requests_done},

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/crc32c.h"
-#include "rails/datapath/virtual_channel.h"
 
 namespace hawser {
 namespace {
@@ -83,7 +83,8 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   const Nanoseconds before = std::clamp(rail.polling.polled_before(), entry->posted, context_.now);
   if (entry->kind == WorkEntry::Kind::confirmation) {
     end_puts_before(*entry);
-    return stripes_.on_confirmation(*entry);
+    stripes_.on_confirmation(*entry);
+    return count_done(subchannel.peer);
   }
   if (counts_as_packet(*entry)) {
     if (completion.id == rail.traffic.timed) {
@@ -92,8 +93,10 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
       if (subchannel.peer.paths().wants_more()) [[unlikely]]
         upward_.subchannels->on_paths_wanted(subchannel.peer);
     }
-    subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
-                                           context_.now);
+    // So few bytes on an idle rail say nothing of how many it moves.
+    if (!times_latency(*entry))
+      subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
+                                             context_.now);
     context_.status.sent(subchannel.status_row, entry->bytes);
     if (subchannel.peer.paths().measures_packets()) [[unlikely]] {
       if (subchannel.peer.paths().on_packet_done(subchannel, before))
@@ -106,7 +109,7 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
       subchannel.peer.packets().retain(*entry);
     else
       resources_.free_entry(entry);
-    return;
+    return count_done(subchannel.peer);
   }
   context_.status.completed(subchannel.status_row, entry->size);
   subchannel.peer.paths().on_stripe_done(subchannel, *entry);
@@ -118,6 +121,20 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
       entry->kind == WorkEntry::Kind::read ? rail.traffic.read_flow : rail.traffic.write_flow;
   port_flow.on_done(entry->size, entry->before.port_delivered, entry->posted, before, context_.now);
   stripes_.on_done(*entry);
+}
+
+// A smallest packet on each idle rail that is not known well enough. Now the process is in a call that looks
+// for what is done, so it is likely to find it in time; when the program sends, it may compute next.
+void Completions::time_idle_rails(VirtualChannel& peer) {
+  if (context_.program != ProgramState::waits) return;
+  RailLatencies& latencies = peer.paths().latencies();
+  if (!latencies.begin_look(context_.now)) return;
+  for (Subchannel& each : peer.subchannels()) {
+    if (!peer.paths().lacks_latency(each)) continue;
+    const std::uint32_t timed_from = std::exchange(each.traffic.timed_from, 0);
+    if (peer.send_on(each, PacketKind::measure, {})) latencies.on_posted(each.place.pair);
+    each.traffic.timed_from = timed_from;
+  }
 }
 
 // A put that a confirmation went out with has no completion of its own (put_confirmations.h).

@@ -9,6 +9,7 @@
 #include "rails/datapath/stripe_engine.h"
 #include "rails/datapath/subchannel.h"
 #include "rails/datapath/upward.h"
+#include "rails/datapath/virtual_channel.h"
 
 namespace hawser {
 
@@ -26,6 +27,12 @@ class Completions {
 
  private:
   void on_completion(Rail& rail, const rdma::Completion& completion);
+  // A packet to the peer is done, and dealt with.
+  void count_done(VirtualChannel& peer) {
+    if (peer.paths().latencies().count_done()) [[unlikely]]
+      time_idle_rails(peer);
+  }
+  [[gnu::cold]] void time_idle_rails(VirtualChannel& peer);
   void end_puts_before(const WorkEntry& confirmation);
   void on_receive(Rail& rail, const rdma::Completion& completion);
   bool take_packet(Subchannel& subchannel, PacketBuffer* buffer);

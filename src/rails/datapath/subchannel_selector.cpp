@@ -23,6 +23,11 @@ constexpr Nanoseconds time_of_completion = 300;
 // After so many packets it is looked at again what the rails of a peer are worth.
 constexpr std::int32_t longest_hold = 1024;
 
+// Of what goes over a pair of rails this is timed.
+bool stands_for_rail(const Subchannel& subchannel) {
+  return subchannel.place.path == 0 && subchannel.place.engine == 0;
+}
+
 Load load_of(const WorkEntry& stripe) {
   return stripe.kind == WorkEntry::Kind::read ? Load::read : Load::written;
 }
@@ -38,7 +43,7 @@ void share_pace(std::span<SubchannelView> views) {
 
 }  // namespace
 
-SubchannelSelector::SubchannelSelector(const RailContext& context, ProcessIndex peer,
+SubchannelSelector::SubchannelSelector(RailContext& context, ProcessIndex peer,
                                        std::deque<Subchannel>& subchannels,
                                        std::unique_ptr<SchedulingPolicy> policy)
     : context_(context),
@@ -56,6 +61,9 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
   view.nominal = static_cast<double>(place.bytes_per_second);
   weights_.add(place.bytes_per_second);
   packet_times_.emplace_back();
+  // Where a thread goes on while the program computes, each packet more may cost an interrupt.
+  const bool times_rails = policy_->prefers() && context_.knobs.progress == "polling";
+  if (times_rails && stands_for_rail(subchannel)) latencies_.add_rail();
   rails_ = (rails_ || place.pair > 0) && place.paths == 1;
   if (rails_) weights_.trust_first();
   const bool one_rail =
@@ -81,6 +89,7 @@ void SubchannelSelector::on_not_ready(const Subchannel& subchannel) {
   --ready_;
   choice_.subchannel = nullptr;
   if (packet_engines_ != nullptr) packet_engines_->drop();
+  if (latencies_.rails() > 1 && stands_for_rail(subchannel)) latencies_.forget(subchannel.place.pair);
   look_at_engines();
   if (!subchannel.place.on_demand || spreads_.empty()) return;
   spread_of(subchannel).on_closed(subchannel.place.path, subchannel.place.engine);
@@ -157,14 +166,18 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   if (several() && belongs_to_long(entry.packet_kind))
     spread_of(subchannel).on_packet(context_.now - entry.posted);
   if (context_.waited) not_before = context_.now;
-  if (entry.packet_kind == PacketKind::measure)
-    weights_.on_measured(subchannel.index, entry.bytes, entry.before.queued, entry.posted, context_.now,
-                         not_before);
-  if (!rails_ && !paths_) return;
   // It may have been there while others were taken, and long before if there are more.
   const PollTimes& polling = subchannel.rail.polling;
   const Nanoseconds taking = polling.may_have_backlog() ? never : time_of_completion * (polling.taken() - 1);
   const Nanoseconds least = std::max<Nanoseconds>(not_before - entry.posted - taking, 0);
+  if (times_latency(entry)) {
+    if (stands_for_rail(subchannel)) note_latency(subchannel, least, context_.now - entry.posted);
+    return;
+  }
+  if (entry.packet_kind == PacketKind::measure)
+    weights_.on_measured(subchannel.index, entry.bytes, entry.before.queued, entry.posted, context_.now,
+                         not_before);
+  if (!rails_ && !paths_) return;
   PacketTimes& times = times_of(subchannel);
   Nanoseconds latency = 0;
   for (const PacketTimes& each : packet_times_)
@@ -177,6 +190,19 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   if (!rails_) return;
   weights_.on_packet_done(subchannel.index, entry.bytes, context_.now - entry.posted);
   if (times.rate(nominal) != before) choice_.subchannel = nullptr;
+}
+
+bool SubchannelSelector::lacks_latency(const Subchannel& subchannel) const {
+  const RailTraffic& rail = subchannel.rail.traffic;
+  return stands_for_rail(subchannel) && subchannel.in_service() && latencies_.lacks(subchannel.place.pair) &&
+         rail.outstanding == 0 && rail.timed == RailTraffic::none_timed;
+}
+
+void SubchannelSelector::note_latency(const Subchannel& subchannel, Nanoseconds least, Nanoseconds most) {
+  const std::size_t rail = subchannel.place.pair;
+  if (!latencies_.on_done(rail, least, most)) return;
+  ++context_.counters.rails_timed;
+  context_.status.set_round_trip(subchannel.status_row, latencies_.round_trip(rail));
 }
 
 // Whether the path is so slow that others should be tried.

@@ -17,14 +17,21 @@
 #include "rails/decision/packet_times.h"
 #include "rails/decision/path_spread.h"
 #include "rails/decision/path_weights.h"
+#include "rails/decision/rail_latencies.h"
 #include "rails/policy/scheduling_policy.h"
 
 namespace hawser {
 
+// A packet that tells how far a rail is, rather than how fast a path is.
+inline bool times_latency(const WorkEntry& entry) {
+  return entry.kind == WorkEntry::Kind::packet && entry.packet_kind == PacketKind::measure &&
+         entry.bytes == sizeof(PacketHeader);
+}
+
 class SubchannelSelector {
  public:
   // `subchannels` stay where they are, and outlive this; on_made tells each of them.
-  SubchannelSelector(const RailContext& context, ProcessIndex peer, std::deque<Subchannel>& subchannels,
+  SubchannelSelector(RailContext& context, ProcessIndex peer, std::deque<Subchannel>& subchannels,
                      std::unique_ptr<SchedulingPolicy> policy);
 
   // How many are not on demand.
@@ -34,9 +41,6 @@ class SubchannelSelector {
   int suspected() const { return suspected_; }
   // Whether all adapters of it can read remote memory.
   bool reads() const;
-  void on_made(const Subchannel& subchannel);
-  void on_ready(const Subchannel& subchannel);
-  void on_not_ready(const Subchannel& subchannel);
   void on_suspected() {
     ++suspected_;
     choice_.subchannel = nullptr;
@@ -66,6 +70,9 @@ class SubchannelSelector {
   // A packet that was timed was done, and was not yet then.
   void on_packet_timed(Subchannel& subchannel, const WorkEntry& entry, Nanoseconds not_before);
   void on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry);
+  // Whether a packet that carries nothing should go that way now, to tell how far the rail is.
+  bool lacks_latency(const Subchannel& subchannel) const;
+  RailLatencies& latencies() { return latencies_; }
   // While packets wait for each other, each that is done is to be told, and when it was not done yet. True:
   // more connections are wanted.
   bool measures_packets() const { return packet_engines_ != nullptr && packet_engines_->measuring(); }
@@ -102,7 +109,10 @@ class SubchannelSelector {
   }
 
  private:
-  friend class VirtualChannel;  // opens bundles
+  friend class VirtualChannel;  // opens bundles, and tells of its subchannels:
+  void on_made(const Subchannel& subchannel);
+  void on_ready(const Subchannel& subchannel);
+  void on_not_ready(const Subchannel& subchannel);
   // Whether several packets are under way where the last one went.
   bool crowded() const {
     return choice_.subchannel != nullptr &&
@@ -140,6 +150,7 @@ class SubchannelSelector {
   double timed_rate(const Subchannel& subchannel, double fastest);
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   Subchannel* on_trial(std::int64_t bytes, std::span<const SubchannelView> usable);
+  void note_latency(const Subchannel& subchannel, Nanoseconds least, Nanoseconds most);
   bool judges_engines() const;
   void keep_to_engines(std::span<SubchannelView> usable) const;
   void keep_off_slow_paths(std::span<SubchannelView> usable) const;
@@ -158,12 +169,13 @@ class SubchannelSelector {
   void make_spreads();
   void look_for_wanted();
 
-  const RailContext& context_;
+  RailContext& context_;
   const ProcessIndex peer_;
   std::deque<Subchannel>& subchannels_;
   std::unique_ptr<SchedulingPolicy> policy_;
   PathWeights weights_;
   std::vector<PacketTimes> packet_times_;  // by subchannel
+  RailLatencies latencies_;                // by pair of rails
   std::vector<PathSpread> spreads_;  // by pair of rails; none if not several() or before the first stripe
   std::unique_ptr<PacketEngines>
       packet_engines_;  // null: packets had not to wait, or it is not for us to say

@@ -16,6 +16,7 @@ struct RailCounters {
   std::uint64_t out_of_order = 0;                       // packets that had to wait for an earlier one
   std::uint64_t credit_updates = 0;                     // packets that carried nothing else
   std::uint64_t messages_bundled = 0;                   // that shared a packet, or waited for others to
+  std::uint64_t rails_timed = 0;                        // times there and back over idle rails
   std::uint64_t no_room = 0;                            // sends that were told to try again
   std::uint64_t stripes_written = 0, stripes_read = 0;  // of rendezvous; and what is got from windows
   std::uint64_t stripes_put = 0;                        // written into windows

@@ -79,7 +79,8 @@ struct StatusRow {
   std::atomic<std::int64_t> bytes_in_flight = 0;
   std::atomic<std::uint64_t> bytes_done = 0;  // readers see the rate from two looks
   std::atomic<std::uint64_t> requests_done = 0;
-  std::uint64_t reserved[4] = {};
+  std::atomic<std::int64_t> round_trip = 0;  // nanoseconds; 0: not known
+  std::uint64_t reserved[3] = {};
 };
 static_assert(sizeof(StatusRow) == 128);
 

@@ -24,7 +24,7 @@ constexpr CounterName counter_names[] = {
     HAWSER_COUNTER(packets_received),
     HAWSER_COUNTER(out_of_order),
     HAWSER_COUNTER(credit_updates), HAWSER_COUNTER(messages_bundled),
-    HAWSER_COUNTER(no_room),
+    HAWSER_COUNTER(rails_timed), HAWSER_COUNTER(no_room),
     HAWSER_COUNTER(stripes_written),
     HAWSER_COUNTER(stripes_read),
     HAWSER_COUNTER(stripes_put),

@@ -150,6 +150,11 @@ void RailStatus::set_weight(int row, double bytes_per_second) {
   rows_[row].bytes_per_second.store(static_cast<std::int64_t>(bytes_per_second), std::memory_order_relaxed);
 }
 
+void RailStatus::set_round_trip(int row, Nanoseconds time) {
+  if (row < 0 || static_cast<std::uint32_t>(row) >= capacity_) return;
+  rows_[row].round_trip.store(time, std::memory_order_relaxed);
+}
+
 void RailStatus::sent(int row, std::int64_t bytes) {
   if (row < 0 || static_cast<std::uint32_t>(row) >= capacity_) return;
   add(rows_[row].bytes_done, static_cast<std::uint64_t>(bytes));

@@ -98,6 +98,8 @@ class RailStatus {
   void set_condition(int row, PathCondition condition, std::uint32_t connection_generation, PathReason reason,
                      Nanoseconds now);
   void set_weight(int row, double bytes_per_second);
+  // Of a smallest packet and its acknowledgement; 0: not known.
+  void set_round_trip(int row, Nanoseconds time);
   // Bytes handed to the adapter; completed with success; given up (flushed, unknown).
   void posted(int row, std::int64_t bytes) { add_in_flight(row, bytes); }
   void completed(int row, std::int64_t bytes);

@@ -52,6 +52,7 @@ TEST(RailStatus, shows_paths_and_their_changes) {
   status.completed(row, 1000);
   status.withdrawn(row, 100);
   status.set_weight(row, 12.5e6);
+  status.set_round_trip(row, 2300);
   PathStatus facts;
   ASSERT_TRUE(memory.row(row).facts.load(facts));
   EXPECT_EQ(facts.peer, 7);
@@ -65,6 +66,7 @@ TEST(RailStatus, shows_paths_and_their_changes) {
   EXPECT_EQ(memory.row(row).bytes_done.load(), 1000u);
   EXPECT_EQ(memory.row(row).requests_done.load(), 1u);
   EXPECT_EQ(memory.row(row).bytes_per_second.load(), 12'500'000);
+  EXPECT_EQ(memory.row(row).round_trip.load(), 2300);
   EXPECT_EQ(memory.header().events.load(), 2u);
   EventRecord event;
   ASSERT_TRUE(memory.header().ring[1].load(event));

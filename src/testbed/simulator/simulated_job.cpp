@@ -40,6 +40,7 @@ void add_on_demand(RailCounters& sum, const RailCounters& one) {
   sum.connections_on_demand += one.connections_on_demand;
   sum.demands_refused += one.demands_refused;
   sum.messages_bundled += one.messages_bundled;
+  sum.rails_timed += one.rails_timed;
 }
 
 void add(RailCounters& sum, const RailCounters& one) {

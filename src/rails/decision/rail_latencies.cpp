@@ -1,0 +1,68 @@
+#include "rails/decision/rail_latencies.h"
+
+#include <algorithm>
+
+namespace hawser {
+namespace {
+
+// A time is a sample if it is known to this part.
+constexpr Nanoseconds latency_sharpness = 4;
+// Between two looks for an idle rail, and how many there are before it is given up for long.
+constexpr std::int64_t packets_between_looks = 8;
+constexpr std::int32_t most_looks = 24;
+// Who computes finds most of them done late.
+constexpr std::uint8_t most_tries = 6;
+// Until the time is looked at again.
+constexpr std::int64_t packets_while_early = 1024;
+constexpr Nanoseconds between_series = second;
+
+}  // namespace
+
+bool RailLatencies::begin_look(Nanoseconds now) {
+  next_look_ = packets_ + (now < not_before_ ? packets_while_early : packets_between_looks);
+  if (now < not_before_) return false;
+  const bool lacking =
+      std::any_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.lacking > 0; });
+  if (lacking && ++looks_ <= most_looks) return true;
+  end_series(now);
+  return false;
+}
+
+void RailLatencies::on_posted(std::size_t rail) {
+  Rail& posted = rails_[rail];
+  if (++posted.tries >= most_tries) posted.lacking = 0;
+}
+
+// Those that are not known yet may be as soon as there are packets enough.
+void RailLatencies::end_series(Nanoseconds now) {
+  next_look_ = packets_ + std::clamp(packets_, first_look, most_between_series);
+  looks_ = 0;
+  not_before_ = now + between_series;
+  for (Rail& rail : rails_) {
+    const bool known = rail.samples >= telling_samples;
+    rail.lacking = known ? 1 : telling_samples;
+    rail.tries = 0;
+    if (!known) not_before_ = 0;
+  }
+}
+
+bool RailLatencies::on_done(std::size_t rail, Nanoseconds least, Nanoseconds most) {
+  Rail& done = rails_[rail];
+  if ((most - least) * latency_sharpness > most) return false;
+  done.times[done.samples++ % telling_samples] = most;
+  if (done.lacking > 0) --done.lacking;
+  return true;
+}
+
+void RailLatencies::forget(std::size_t rail) {
+  rails_[rail] = {};
+  next_look_ = packets_ + first_look;
+  not_before_ = 0;
+}
+
+Nanoseconds RailLatencies::round_trip(std::size_t rail) const {
+  const Rail& of = rails_[rail];
+  return of.samples < telling_samples ? 0 : *std::min_element(of.times.begin(), of.times.end());
+}
+
+}  // namespace hawser

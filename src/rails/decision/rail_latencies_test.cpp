@@ -1,0 +1,116 @@
+#include "rails/decision/rail_latencies.h"
+
+#include <gtest/gtest.h>
+
+namespace hawser {
+namespace {
+
+// Packets are done until rails are to be timed, at most so many: after how many; -1: they are not.
+std::int64_t wait_for_look(RailLatencies& latencies, Nanoseconds now, std::int64_t most = 100'000) {
+  for (std::int64_t packets = 1; packets <= most; ++packets)
+    if (latencies.count_done() && latencies.begin_look(now)) return packets;
+  return -1;
+}
+
+// A packet on each rail that is wanted, of these times.
+void look(RailLatencies& latencies, Nanoseconds first, Nanoseconds second) {
+  for (const std::size_t rail : {std::size_t{0}, std::size_t{1}}) {
+    if (!latencies.lacks(rail)) continue;
+    latencies.on_posted(rail);
+    const Nanoseconds time = rail == 0 ? first : second;
+    EXPECT_TRUE(latencies.on_done(rail, time - 100, time));
+  }
+}
+
+struct TwoRails : RailLatencies {
+  TwoRails() {
+    add_rail();
+    add_rail();
+  }
+};
+
+TEST(RailLatencies, OneRailIsNotTimed) {
+  RailLatencies latencies;
+  latencies.add_rail();
+  EXPECT_EQ(wait_for_look(latencies, second), -1);
+}
+
+TEST(RailLatencies, TheLeastOfThreeCounts) {
+  TwoRails latencies;
+  EXPECT_EQ(wait_for_look(latencies, 0), 64);
+  look(latencies, 4000, 9000);
+  EXPECT_EQ(wait_for_look(latencies, 0), 8);
+  look(latencies, 7000, 8000);
+  EXPECT_EQ(latencies.round_trip(0), 0);
+  EXPECT_EQ(wait_for_look(latencies, 0), 8);
+  look(latencies, 5000, 9500);
+  EXPECT_EQ(latencies.round_trip(0), 4000);
+  EXPECT_EQ(latencies.round_trip(1), 8000);
+}
+
+TEST(RailLatencies, RailsThatAreKnownAreTimedSeldom) {
+  TwoRails latencies;
+  Nanoseconds now = 0;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_GE(wait_for_look(latencies, now), 0);
+    look(latencies, 4000, 4000);
+  }
+  EXPECT_EQ(wait_for_look(latencies, now, 8), -1) << "the end of the series";
+  EXPECT_EQ(wait_for_look(latencies, second - 1), -1);
+  // Three that are slower, one a series, take the place of those that were known.
+  std::int64_t between = 0;
+  for (int i = 0; i < 3; ++i) {
+    now += 2 * second;
+    const std::int64_t packets = wait_for_look(latencies, now);
+    EXPECT_GE(packets, i == 0 ? 0 : between);
+    between = packets;
+    EXPECT_EQ(latencies.round_trip(0), 4000);
+    look(latencies, 6000, 4000);
+    EXPECT_EQ(wait_for_look(latencies, now, 8), -1);
+  }
+  EXPECT_EQ(latencies.round_trip(0), 6000);
+  EXPECT_EQ(latencies.round_trip(1), 4000);
+}
+
+TEST(RailLatencies, TimesThatAreHardlyKnownAreNoSamples) {
+  TwoRails latencies;
+  int posted = 0;
+  for (int looks = 0; looks < 24; ++looks) {
+    ASSERT_LE(wait_for_look(latencies, 0), looks == 0 ? 64 : 8);
+    for (const std::size_t rail : {std::size_t{0}, std::size_t{1}}) {
+      if (!latencies.lacks(rail)) continue;
+      latencies.on_posted(rail);
+      EXPECT_FALSE(latencies.on_done(rail, 2000, 4000));
+      ++posted;
+    }
+    if (posted == 12) break;
+  }
+  EXPECT_EQ(posted, 12) << "who computes is left alone after some tries";
+  EXPECT_EQ(latencies.round_trip(0), 0);
+  EXPECT_GE(wait_for_look(latencies, 0), 100) << "for long, however early it is";
+}
+
+TEST(RailLatencies, RailsThatAreAlwaysBusyAreGivenUpForLong) {
+  TwoRails latencies;
+  int looks = 0;
+  while (wait_for_look(latencies, 0) <= 64) {
+    ASSERT_LT(++looks, 100);
+  }
+  EXPECT_EQ(looks, 24);
+}
+
+TEST(RailLatencies, AConnectionThatIsMadeAnewIsTimedAgain) {
+  TwoRails latencies;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_GE(wait_for_look(latencies, 0), 0);
+    look(latencies, 4000, 4000);
+  }
+  latencies.forget(1);
+  EXPECT_EQ(latencies.round_trip(0), 4000);
+  EXPECT_EQ(latencies.round_trip(1), 0);
+  EXPECT_EQ(wait_for_look(latencies, 0), 64);
+  EXPECT_TRUE(latencies.lacks(1));
+}
+
+}  // namespace
+}  // namespace hawser
