@@ -17,7 +17,7 @@ void RailAttendance::end_turn() { engine_.context.program = ProgramState::waits;
 void RailAttendance::note_waited() { engine_.context.waited = true; }
 
 bool RailAttendance::take_left_reads() {
-  return std::exchange(engine_.context.reads_without_finishes, false);
+  return std::exchange(engine_.context.open_reads.without_finishes, false);
 }
 
 bool RailAttendance::capped() const { return engine_.recovery.capped(); }

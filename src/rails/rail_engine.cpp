@@ -118,16 +118,17 @@ void RailEngine::check_invariants() const {
   windows.check_invariants();
   for (const auto& rail : resources.rails) {
     std::int32_t outstanding = 0;
-    std::int64_t bytes = 0, read = 0;
+    std::int64_t bytes = 0, read = 0, packets = 0;
     for (VirtualChannel* peer : peers.known())
       for (const Subchannel& subchannel : peer->subchannels())
         if (&subchannel.rail == rail.get()) {
           outstanding += subchannel.traffic.outstanding;
           bytes += subchannel.traffic.bytes_queued;
           read += subchannel.traffic.bytes_read;
+          packets += subchannel.traffic.packet_bytes;
         }
     HAWSER_ASSERT(outstanding == rail->traffic.outstanding && bytes == rail->traffic.bytes_queued &&
-                  read == rail->traffic.bytes_read);
+                  read == rail->traffic.bytes_read && packets == rail->traffic.packet_bytes);
   }
 }
 

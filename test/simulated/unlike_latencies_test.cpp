@@ -1,7 +1,9 @@
-// Two rails of which one is farther than the other, in virtual time: how far they are is found out.
+// Two rails of which one is farther than the other, in virtual time: how far they are is found out, and no
+// message that is waited for takes longer than over the nearer one alone.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,12 +14,10 @@ namespace {
 
 constexpr int many_rounds = 200;
 
-// What the rails of two ranks counted in a ping-pong, each of these rails with so long links.
-RailCounters counters_of(const std::vector<int>& latencies_us, const std::string& rate, double computes_us,
-                         int rounds = many_rounds, const char* progress = "polling") {
+// Two ranks, with rails of which the links are so long.
+SimulationOptions options_of(const std::vector<int>& latencies_us, const std::string& rate) {
   SimulationOptions options{.ranks = 2};
   const int rails = static_cast<int>(latencies_us.size());
-  options.knobs = {{"HAWSER_PROGRESS", progress}};
   options.fabric = FabricOptions{.topology = rails > 1 ? "two-switch" : "single-switch", .rails = rails};
   std::string& parameters = options.fabric->parameters;
   parameters = "chunk 4K link-rate " + rate + "\n";
@@ -25,6 +25,14 @@ RailCounters counters_of(const std::vector<int>& latencies_us, const std::string
     for (int rail = 0; rail < rails; ++rail)
       parameters += "link n" + std::to_string(host) + "/hw" + std::to_string(rail) + " rate " + rate +
                     " latency " + std::to_string(latencies_us[static_cast<std::size_t>(rail)]) + "us\n";
+  return options;
+}
+
+// What the rails counted in a ping-pong.
+RailCounters counters_of(const std::vector<int>& latencies_us, const std::string& rate, double computes_us,
+                         int rounds = many_rounds, const char* progress = "polling") {
+  SimulationOptions options = options_of(latencies_us, rate);
+  options.knobs = {{"HAWSER_PROGRESS", progress}};
   const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
     const int rank = self.rank();
@@ -76,6 +84,83 @@ TEST(UnlikeLatencies, ComputingTellsNothingOfRails) {
   EXPECT_EQ(counters.rails_timed, 0u);
   EXPECT_GE(others(counters), 12);
   EXPECT_LE(others(counters), 30);
+}
+
+using Round = void (*)(int rank, int bytes, std::vector<char>& data, MPI_Win window);
+
+void ping_pong(int rank, int bytes, std::vector<char>& data, MPI_Win) {
+  if (rank == 0) MPI_Send(data.data(), bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+  MPI_Recv(data.data(), bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) MPI_Send(data.data(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+}
+
+void all_reduce(int, int bytes, std::vector<char>& data, MPI_Win) {
+  MPI_Allreduce(MPI_IN_PLACE, data.data(), bytes, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
+}
+
+void put(int rank, int bytes, std::vector<char>& data, MPI_Win window) {
+  if (rank != 0) return;
+  MPI_Put(data.data(), bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, window);
+  MPI_Win_flush(1, window);
+}
+
+void get_many(int rank, int bytes, std::vector<char>& data, MPI_Win window) {
+  if (rank != 0) return;
+  for (int i = 0; i < 64; ++i) MPI_Get(data.data(), bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, window);
+  MPI_Win_flush(1, window);
+}
+
+// Microseconds of a round, when the rails are known.
+double time_of(Round round, const std::vector<int>& latencies_us, const std::string& rate, int bytes) {
+  SimulationOptions options = options_of(latencies_us, rate);
+  options.fabric->cost.registration = 0;
+  options.fabric->cost.post = options.fabric->cost.completion = 250;
+  options.time_limit = 60 * second;
+  double time = 0;
+  const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
+    MPI_Init(nullptr, nullptr);
+    const auto size = static_cast<std::size_t>(bytes);
+    std::vector<char> data(size), memory(size);
+    MPI_Win window;
+    MPI_Win_create(memory.data(), bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_lock_all(0, window);
+    constexpr int warm_up = 400, rounds = 50;
+    for (int i = 0; i < warm_up; ++i) ping_pong(self.rank(), 8, data, window);
+    for (int i = 0; i < warm_up / 4; ++i) round(self.rank(), bytes, data, window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    for (int i = 0; i < rounds; ++i) round(self.rank(), bytes, data, window);
+    if (self.rank() == 0) time = (MPI_Wtime() - begin) / rounds * 1e6;
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+    MPI_Finalize();
+  });
+  EXPECT_TRUE(outcome.finished()) << outcome.report;
+  return time;
+}
+
+// Over the nearer rail alone, whichever it is.
+void expect_no_loss(const char* name, Round round, const std::vector<int>& sizes, double most = 1.02) {
+  for (const std::vector<int>& latencies : {std::vector{1, 5}, {5, 1}, {2, 1}, {1, 30}})
+    for (const char* rate : {"1GB/s", "12.5GB/s"})
+      for (const int bytes : sizes) {
+        const double alone = time_of(round, {*std::ranges::min_element(latencies)}, rate, bytes);
+        const double both = time_of(round, latencies, rate, bytes);
+        EXPECT_LE(both, most * alone) << name << " of " << bytes << " bytes, " << latencies[0] << " and "
+                                      << latencies[1] << " us, " << rate;
+      }
+}
+
+TEST(UnlikeLatencies, SingleMessagesTakeTheNearerRail) {
+  expect_no_loss("ping-pong", ping_pong, {8, 1024, 4096, 8192, 32768});
+}
+
+TEST(UnlikeLatencies, SoDoSmallOnesOfCollectives) { expect_no_loss("all-reduce", all_reduce, {8, 1024}); }
+
+TEST(UnlikeLatencies, SoDoPutsThatAreWaitedFor) { expect_no_loss("put and flush", put, {8, 1024, 4096}); }
+
+TEST(UnlikeLatencies, SmallGetsTakeTheNearerRailWhileThatIsEarlier) {
+  expect_no_loss("64 gets and a flush", get_many, {8, 1024, 4096});
 }
 
 }  // namespace

@@ -126,13 +126,14 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
 // A smallest packet on each idle rail that is not known well enough. Now the process is in a call that looks
 // for what is done, so it is likely to find it in time; when the program sends, it may compute next.
 void Completions::time_idle_rails(VirtualChannel& peer) {
-  if (context_.program != ProgramState::waits) return;
+  if (context_.program != ProgramState::waits || context_.open_reads.exposed > 0) return;
   RailLatencies& latencies = peer.paths().latencies();
   if (!latencies.begin_look(context_.now)) return;
   for (Subchannel& each : peer.subchannels()) {
     if (!peer.paths().lacks_latency(each)) continue;
     const std::uint32_t timed_from = std::exchange(each.traffic.timed_from, 0);
-    if (peer.send_on(each, PacketKind::measure, {})) latencies.on_posted(each.place.pair);
+    if (peer.send_on(each, PacketKind::measure, {}))
+      latencies.on_posted(each.place.pair, each.rail.traffic.arrived);
     each.traffic.timed_from = timed_from;
   }
 }
@@ -161,6 +162,7 @@ void Completions::on_receive(Rail& rail, const rdma::Completion& completion) {
   bool kept = false;
   if (completion.status == rdma::Status::success) [[likely]] {
     buffer->bytes = completion.bytes;
+    rail.traffic.arrived += completion.bytes;
     Subchannel* const subchannel = rail.queue_pairs.find(completion.queue_pair);
     if (subchannel != nullptr)
       kept = take_packet(*subchannel, buffer);

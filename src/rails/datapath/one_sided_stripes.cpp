@@ -43,6 +43,15 @@ bool StripeEngine::lacks_keys(const StripedTransfer& transfer, const Subchannel&
   return transfer.sides_ == Sides::one && subchannel.in_service() && static_cast<std::int8_t>(newer) > 0;
 }
 
+// What is read is asked for first, and what is put is waited for until that is heard of.
+std::span<SubchannelView> StripeEngine::views_of(const StripedTransfer& transfer) {
+  SubchannelSelector& paths = transfer.peer_->paths();
+  const std::span<SubchannelView> views = paths.views(transfer.requests(), load_of(transfer));
+  const bool both_ways = transfer.direction_ == Direction::read || transfer.sides_ == Sides::one;
+  paths.add_distances(views, both_ways ? 2 : 1);
+  return views;
+}
+
 // How many bytes of a one-sided transfer may be posted now beside those of the other direction; 0: none.
 std::int64_t StripeEngine::room_beside(const StripedTransfer& transfer, const Subchannel& subchannel,
                                        std::int64_t wanted) {
@@ -98,12 +107,34 @@ Subchannel* StripeEngine::next_in_turn(StripedTransfer& transfer, std::int64_t b
   }
   if (lacks) [[unlikely]]
     transfer.owner_->on_keys_wanted(transfer);
-  return peer.paths().next_in_turn(transfer.direction_, [&](Subchannel& subchannel) {
+  const auto fast = [&](const Subchannel& subchannel) {
     const SubchannelView& view = views[subchannel.index];
-    return usable(view, subchannel) && view.bytes_per_second >= fastest / 2 &&
-           wait(view) <= shortest + seconds_worth_changing &&
-           subchannel.traffic.packet_flow.admits(bytes, subchannel.traffic.packet_bytes);
-  });
+    return usable(view, subchannel) && view.bytes_per_second >= fastest / 2;
+  };
+  const auto admits = [bytes](Subchannel& subchannel) {
+    return subchannel.traffic.packet_flow.admits(bytes, subchannel.traffic.packet_bytes);
+  };
+  const RailLatencies& latencies = peer.paths().latencies();
+  if (!latencies.differ()) [[likely]]
+    return peer.paths().next_in_turn(transfer.direction_, [&](Subchannel& subchannel) {
+      return fast(subchannel) && wait(views[subchannel.index]) <= shortest + seconds_worth_changing &&
+             admits(subchannel);
+    });
+  // It is waited for until its answer is there, which stands behind what is under way. It may be earlier over
+  // a near rail that has no room yet.
+  Subchannel* earliest = nullptr;
+  double earliest_done = INFINITY;
+  for (Subchannel& subchannel : peer.subchannels()) {
+    if (!fast(subchannel)) continue;
+    const SubchannelView& view = views[subchannel.index];
+    const auto ahead = static_cast<double>(view.bytes_queued + subchannel.rail.traffic.packet_bytes);
+    const double done = 2 * static_cast<double>(latencies.farther(view.rail)) +
+                        ahead / view.bytes_per_second * static_cast<double>(second);
+    if (done >= earliest_done) continue;
+    earliest = &subchannel;
+    earliest_done = done;
+  }
+  return earliest != nullptr && admits(*earliest) ? earliest : nullptr;
 }
 
 }  // namespace hawser

@@ -99,6 +99,8 @@ struct RailTraffic {
   PortLatency latency;                          // of small packets to all peers
   std::int64_t bytes_queued = 0;                // of stripes
   std::int64_t bytes_read = 0;                  // of these, such as are read
+  std::int64_t packet_bytes = 0;                // of packets
+  std::int64_t arrived = 0;                     // bytes of packets that came
   Nanoseconds packets_until = 0;                // the port is busy with packets, if it is with nothing else
   double ns_per_byte = 0;                       // of the port
   std::int32_t outstanding = 0;                 // requests

@@ -28,6 +28,12 @@ namespace hawser {
 // What HAWSER_RAIL_PATHS and HAWSER_RAIL_ENGINES mean with that policy.
 Ways ways_of(const Knobs& knobs);
 
+// Of large messages.
+struct OpenReads {
+  bool without_finishes = false;  // were posted
+  std::uint32_t exposed = 0;      // messages that peers may be reading
+};
+
 struct RailContext {
   RailContext(const RailSettings& rail_settings, const Knobs& knob_values, std::uint64_t seed);
   RailContext(const RailContext&) = delete;
@@ -59,8 +65,8 @@ struct RailContext {
   DeadlineAlarm* alarm = nullptr;     // to be rung by wake_sleeper()
   // If it does not wait, this end's software may not be there when a read ends.
   ProgramState program = ProgramState::waits;
-  bool waited = false;                  // since the last pass the process did nothing but wait
-  bool reads_without_finishes = false;  // were posted
+  bool waited = false;  // since the last pass the process did nothing but wait
+  OpenReads open_reads;
   HealthSettings health;
   SubchannelSettings subchannels;
   SilenceSettings silence;

@@ -23,7 +23,7 @@ void ReadFinishes::post_added() {
     transfer.program_ = context_.program;
     transfer.finished_ = context_.program != ProgramState::waits &&
                          with(*transfer.peer_).choice(context_.program).suits() && post(transfer, reads);
-    context_.reads_without_finishes |= !transfer.finished_;
+    context_.open_reads.without_finishes |= !transfer.finished_;
     if (counts(transfer)) reads_ += transfer.in_flight_;
   }
   added_.clear();

@@ -134,7 +134,7 @@ bool StripeEngine::post(StripedTransfer& transfer) {
   const bool write = transfer.direction_ == Direction::write;
   bool moved = false;
   while (!transfer.rest_.empty() && (write || read_tokens_ > 0)) {
-    const std::span<SubchannelView> views = peer.paths().views(transfer.requests(), load_of(transfer));
+    const std::span<SubchannelView> views = views_of(transfer);
     const Outlook outlook = survey(transfer, views);
     const std::int64_t piece = piece_of(transfer, outlook);
     if (!outlook.any && !reached_by_adapters(transfer)) return give_up(transfer) || moved;

@@ -103,6 +103,7 @@ class StripeEngine {
   bool post(StripedTransfer& transfer);
   bool post_light(StripedTransfer& transfer);
   Subchannel* next_in_turn(StripedTransfer& transfer, std::int64_t bytes);
+  static std::span<SubchannelView> views_of(const StripedTransfer& transfer);
   bool may_move(const StripedTransfer& transfer) const;
   static std::int64_t end_of(const StripedTransfer& transfer, const ByteRange& range);
   std::int64_t piece_of(const StripedTransfer& transfer, const Outlook& outlook) const;

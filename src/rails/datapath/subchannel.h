@@ -61,6 +61,7 @@ struct SubchannelTraffic {
     rail.outstanding -= outstanding;
     if (bytes_read > 0) rail.add_stripe(-bytes_read, PortSide::in);
     if (bytes_queued > bytes_read) rail.add_stripe(bytes_read - bytes_queued, PortSide::out);
+    rail.packet_bytes -= packet_bytes;
     outstanding = reads = 0;
     bytes_queued = bytes_read = packet_bytes = 0;
   }
@@ -93,6 +94,7 @@ struct SubchannelTraffic {
     rail.outstanding += sign * entry.requests();
     if (counts_as_packet(entry)) {
       packet_bytes += sign * static_cast<std::int64_t>(entry.bytes);
+      rail.packet_bytes += sign * static_cast<std::int64_t>(entry.bytes);
     } else if (entry.kind != WorkEntry::Kind::marker) {
       const PortSide side = side_of(entry);
       bytes_queued += sign * entry.size;

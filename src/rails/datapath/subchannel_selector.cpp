@@ -20,8 +20,16 @@ constexpr Nanoseconds path_jitter = 500;
 constexpr double nearly_alike = 0.55, timed_as_nominal = 0.8;
 // What a process takes for a completion, generously.
 constexpr Nanoseconds time_of_completion = 300;
+// So many packets follow others over a farther rail before it is looked at again whether a nearer one is
+// idle.
+constexpr std::int32_t longest_hold_far = 16;
 // After so many packets it is looked at again what the rails of a peer are worth.
 constexpr std::int32_t longest_hold = 1024;
+
+// Behind so few bytes a packet takes as long as on an idle rail. Where answers come over a nearer rail, the
+// next message is always posted before the one before is done.
+constexpr std::int64_t few_bytes = 256;
+constexpr Nanoseconds links_of_way = 2;
 
 // Of what goes over a pair of rails this is timed.
 bool stands_for_rail(const Subchannel& subchannel) {
@@ -195,12 +203,50 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
 bool SubchannelSelector::lacks_latency(const Subchannel& subchannel) const {
   const RailTraffic& rail = subchannel.rail.traffic;
   return stands_for_rail(subchannel) && subchannel.in_service() && latencies_.lacks(subchannel.place.pair) &&
-         rail.outstanding == 0 && rail.timed == RailTraffic::none_timed;
+         rail.timed == RailTraffic::none_timed && rail.bytes_queued == 0 && rail.packet_bytes <= few_bytes;
+}
+
+// While little is under way a message takes the nearest rail. Of many some may take a farther one, and what
+// is under way says more of those. Where other processes of the node use the rails, too, and none sees what
+// the others send, it does so only if it would be there earlier even behind a message of each of them.
+void SubchannelSelector::look_at_latencies(std::int64_t bytes, std::span<SubchannelView> usable) const {
+  if (!latencies_.differ()) return;
+  std::int64_t under_way = 0;
+  for (const Subchannel& each : subchannels_) {
+    if (each.rail.traffic.bytes_queued > 0) return;
+    if (stands_for_rail(each)) under_way += each.rail.traffic.packet_bytes;
+  }
+  const std::int64_t others = std::max(context_.settings.processes_here - 1, 0);
+  const auto behind = static_cast<double>(2 * under_way + others * bytes) * static_cast<double>(second);
+  for (SubchannelView& view : usable) {
+    const Nanoseconds farther = latencies_.farther(view.rail);
+    if (static_cast<double>(farther) * view.nominal > behind) view.latency += farther;
+  }
+}
+
+void SubchannelSelector::add_distances(std::span<SubchannelView> usable, int ways) const {
+  const auto idle = [](const SubchannelView& view) { return !view.usable || view.bytes_queued == 0; };
+  if (latencies_.differ() && std::all_of(usable.begin(), usable.end(), idle)) [[unlikely]]
+    for (SubchannelView& view : usable) view.latency += ways * latencies_.farther(view.rail);
+}
+
+void SubchannelSelector::limit_hold(const Subchannel& chosen, std::int64_t bytes) {
+  if (!latencies_.differ()) return;
+  if (latencies_.farther(chosen.place.pair) > 0)
+    choice_.hold.packets = std::min(choice_.hold.packets, longest_hold_far);
+  else if (context_.settings.processes_here > 1)
+    choice_.hold.most_bytes = std::min(choice_.hold.most_bytes, bytes);
 }
 
 void SubchannelSelector::note_latency(const Subchannel& subchannel, Nanoseconds least, Nanoseconds most) {
   const std::size_t rail = subchannel.place.pair;
+  const RailTraffic& traffic = subchannel.rail.traffic;
+  // Its answer may have waited behind what came, on each link of the way; and behind what is read from here.
+  const auto behind = static_cast<double>(traffic.arrived - latencies_.arrived(rail)) * traffic.ns_per_byte;
+  least = context_.open_reads.exposed > 0 ? 0 : least - links_of_way * static_cast<Nanoseconds>(behind);
+  const bool differed = latencies_.differ();
   if (!latencies_.on_done(rail, least, most)) return;
+  if (differed || latencies_.differ()) choice_.subchannel = nullptr;
   ++context_.counters.rails_timed;
   context_.status.set_round_trip(subchannel.status_row, latencies_.round_trip(rail));
 }
@@ -278,6 +324,7 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
     view.usable = subchannel.in_service() && subchannel.room_for(requests, depth_) &&
                   !(avoids && subchannel.machine().suspected());
     view.packets_on_it = subchannel.traffic.packet_bytes;
+    view.latency = SubchannelView{}.latency;
     if (!view.usable) continue;
     view.preferred = prefers(subchannel);
     view.bytes_per_second = weights_.weight(subchannel.index);
@@ -313,6 +360,7 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
   if (count == 0) return nullptr;
   keep_to_engines(usable);
   keep_off_slow_paths(usable);
+  look_at_latencies(bytes, usable);
   const int chosen = policy_->choose(bytes, traffic, usable);
   if (chosen < 0) return nullptr;
   if (Subchannel* const other = rails_ ? on_trial(bytes, usable) : nullptr; other != nullptr) return other;
@@ -326,6 +374,7 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
     times.look(context_.now);
     subchannel.traffic.timed_from = times.timed_from();
   }
+  limit_hold(subchannel, bytes);
   --choice_.hold.packets;
   if (judges_engines()) note_packet(subchannel);
   return &subchannel;

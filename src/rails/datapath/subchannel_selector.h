@@ -53,6 +53,8 @@ class SubchannelSelector {
   // What the policies see; bytes_per_second are the weights. Usable: takes so many more requests. Queued is
   // what loads the rail in these directions.
   std::span<SubchannelView> views(std::int32_t requests, Load load = Load::both);
+  // To these how much farther their rails are than the nearest, so many times.
+  void add_distances(std::span<SubchannelView> usable, int ways) const;
   SchedulingPolicy& policy() { return *policy_; }
   PathWeights& weights() { return weights_; }
   // Whether some rail has several, or would have on demand, of which those are used that were measured to be
@@ -150,6 +152,8 @@ class SubchannelSelector {
   double timed_rate(const Subchannel& subchannel, double fastest);
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   Subchannel* on_trial(std::int64_t bytes, std::span<const SubchannelView> usable);
+  void look_at_latencies(std::int64_t bytes, std::span<SubchannelView> usable) const;
+  void limit_hold(const Subchannel& chosen, std::int64_t bytes);
   void note_latency(const Subchannel& subchannel, Nanoseconds least, Nanoseconds most);
   bool judges_engines() const;
   void keep_to_engines(std::span<SubchannelView> usable) const;

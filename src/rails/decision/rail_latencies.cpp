@@ -15,6 +15,10 @@ constexpr std::uint8_t most_tries = 6;
 // Until the time is looked at again.
 constexpr std::int64_t packets_while_early = 1024;
 constexpr Nanoseconds between_series = second;
+// A rail may be farther for a while only: small packets take longer over a link that is slow.
+constexpr Nanoseconds between_series_that_differ = 10 * millisecond;
+// Rails whose times differ by no more than this part count as alike.
+constexpr Nanoseconds part_that_differs = 4;
 
 }  // namespace
 
@@ -28,16 +32,18 @@ bool RailLatencies::begin_look(Nanoseconds now) {
   return false;
 }
 
-void RailLatencies::on_posted(std::size_t rail) {
+void RailLatencies::on_posted(std::size_t rail, std::int64_t arrived) {
   Rail& posted = rails_[rail];
+  posted.arrived = arrived;
   if (++posted.tries >= most_tries) posted.lacking = 0;
 }
 
 // Those that are not known yet may be as soon as there are packets enough.
 void RailLatencies::end_series(Nanoseconds now) {
-  next_look_ = packets_ + std::clamp(packets_, first_look, most_between_series);
+  next_look_ =
+      packets_ + std::clamp(packets_, first_look, differ_ ? packets_while_early : most_between_series);
   looks_ = 0;
-  not_before_ = now + between_series;
+  not_before_ = now + (differ_ ? between_series_that_differ : between_series);
   for (Rail& rail : rails_) {
     const bool known = rail.samples >= telling_samples;
     rail.lacking = known ? 1 : telling_samples;
@@ -51,6 +57,7 @@ bool RailLatencies::on_done(std::size_t rail, Nanoseconds least, Nanoseconds mos
   if ((most - least) * latency_sharpness > most) return false;
   done.times[done.samples++ % telling_samples] = most;
   if (done.lacking > 0) --done.lacking;
+  compare();
   return true;
 }
 
@@ -58,6 +65,19 @@ void RailLatencies::forget(std::size_t rail) {
   rails_[rail] = {};
   next_look_ = packets_ + first_look;
   not_before_ = 0;
+  compare();
+}
+
+void RailLatencies::compare() {
+  Nanoseconds shortest = never;
+  for (std::size_t i = 0; i < rails_.size(); ++i)
+    if (round_trip(i) > 0) shortest = std::min(shortest, round_trip(i));
+  differ_ = false;
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    const Nanoseconds more = std::max<Nanoseconds>(round_trip(i) - shortest, 0);
+    rails_[i].farther = more > shortest / part_that_differs ? more / 2 : 0;
+    differ_ |= rails_[i].farther > 0;
+  }
 }
 
 Nanoseconds RailLatencies::round_trip(std::size_t rail) const {

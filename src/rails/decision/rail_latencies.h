@@ -31,7 +31,9 @@ class RailLatencies {
   // True: rails that lack it are to be timed now, as far as they are idle.
   bool begin_look(Nanoseconds now);
   bool lacks(std::size_t rail) const { return rails_[rail].lacking > 0; }
-  void on_posted(std::size_t rail);
+  // A packet goes there, when so many bytes had arrived over it.
+  void on_posted(std::size_t rail, std::int64_t arrived);
+  std::int64_t arrived(std::size_t rail) const { return rails_[rail].arrived; }
   // A packet took between these. False: its time is not known well enough to tell anything.
   bool on_done(std::size_t rail, Nanoseconds least, Nanoseconds most);
   // It was connected anew, perhaps another way.
@@ -39,6 +41,10 @@ class RailLatencies {
 
   // There and back; 0: not known.
   Nanoseconds round_trip(std::size_t rail) const;
+  // How much longer one way is than over the nearest rail; 0: nearly alike, or not known.
+  Nanoseconds farther(std::size_t rail) const { return rails_[rail].farther; }
+  // Whether some rail is farther than another one.
+  bool differ() const { return differ_; }
 
  private:
   static constexpr std::uint8_t telling_samples = 3;
@@ -47,14 +53,18 @@ class RailLatencies {
     std::uint32_t samples = 0;                            // all of them
     std::uint8_t lacking = telling_samples;               // samples that are wanted now
     std::uint8_t tries = 0;                               // since some were wanted
+    Nanoseconds farther = 0;
+    std::int64_t arrived = 0;  // when the last one was posted
   };
   void end_series(Nanoseconds now);
+  void compare();
 
   std::vector<Rail> rails_;
   std::int64_t packets_ = 0;
   std::int64_t next_look_ = INT64_MAX;
   Nanoseconds not_before_ = 0;
   std::int32_t looks_ = 0;  // since samples are wanted
+  bool differ_ = false;
 
   // Packets.
   static constexpr std::int64_t first_look = 64, most_between_series = 65536;

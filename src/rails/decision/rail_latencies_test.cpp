@@ -16,7 +16,7 @@ std::int64_t wait_for_look(RailLatencies& latencies, Nanoseconds now, std::int64
 void look(RailLatencies& latencies, Nanoseconds first, Nanoseconds second) {
   for (const std::size_t rail : {std::size_t{0}, std::size_t{1}}) {
     if (!latencies.lacks(rail)) continue;
-    latencies.on_posted(rail);
+    latencies.on_posted(rail, 0);
     const Nanoseconds time = rail == 0 ? first : second;
     EXPECT_TRUE(latencies.on_done(rail, time - 100, time));
   }
@@ -79,7 +79,7 @@ TEST(RailLatencies, TimesThatAreHardlyKnownAreNoSamples) {
     ASSERT_LE(wait_for_look(latencies, 0), looks == 0 ? 64 : 8);
     for (const std::size_t rail : {std::size_t{0}, std::size_t{1}}) {
       if (!latencies.lacks(rail)) continue;
-      latencies.on_posted(rail);
+      latencies.on_posted(rail, 0);
       EXPECT_FALSE(latencies.on_done(rail, 2000, 4000));
       ++posted;
     }
@@ -110,6 +110,42 @@ TEST(RailLatencies, AConnectionThatIsMadeAnewIsTimedAgain) {
   EXPECT_EQ(latencies.round_trip(1), 0);
   EXPECT_EQ(wait_for_look(latencies, 0), 64);
   EXPECT_TRUE(latencies.lacks(1));
+}
+
+// Three times each.
+TwoRails known(Nanoseconds first, Nanoseconds second) {
+  TwoRails latencies;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_GE(wait_for_look(latencies, 0), 0);
+    look(latencies, first, second);
+  }
+  return latencies;
+}
+
+TEST(RailLatencies, RailsWithinAQuarterCountAsAlike) {
+  const TwoRails latencies = known(4000, 5000);
+  EXPECT_FALSE(latencies.differ());
+  EXPECT_EQ(latencies.farther(0), 0);
+  EXPECT_EQ(latencies.farther(1), 0);
+}
+
+TEST(RailLatencies, AFartherRailIsFartherByHalfOfWhatItTakesLonger) {
+  TwoRails latencies = known(9000, 5000);
+  EXPECT_TRUE(latencies.differ());
+  EXPECT_EQ(latencies.farther(0), 2000);
+  EXPECT_EQ(latencies.farther(1), 0);
+  latencies.forget(1);
+  EXPECT_FALSE(latencies.differ()) << "with what?";
+}
+
+// A link that was slow may be well again.
+TEST(RailLatencies, RailsThatDifferAreTimedMoreOften) {
+  TwoRails latencies = known(9000, 5000);
+  EXPECT_EQ(wait_for_look(latencies, 0, 8), -1) << "the end of the series";
+  EXPECT_EQ(wait_for_look(latencies, 10 * millisecond - 1), -1);
+  EXPECT_LE(wait_for_look(latencies, 10 * millisecond), 1024);
+  look(latencies, 5000, 5000);
+  EXPECT_FALSE(latencies.differ());
 }
 
 }  // namespace

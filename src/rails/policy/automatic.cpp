@@ -261,6 +261,17 @@ double way_ns(std::int64_t bytes, const SubchannelView& view, double fastest) {
   return done;
 }
 
+// Whether some rail is so much farther than another one that it is worth while to leave it.
+bool latencies_differ(std::span<const SubchannelView> views) {
+  Nanoseconds shortest = never, longest = 0;
+  for (const SubchannelView& view : views) {
+    if (!view.usable) continue;
+    shortest = std::min(shortest, view.latency);
+    longest = std::max(longest, view.latency);
+  }
+  return static_cast<double>(longest - shortest) > worth_waiting_ns;
+}
+
 int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const SubchannelView> views) {
   double fastest = 0;
   for (const SubchannelView& view : views)
@@ -271,6 +282,7 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
   const std::size_t first = alone_ ? first_ : rotation_;
   // Where to begin is chosen as if nobody sent packets, and a home not for a small difference.
   const bool begins = stay < 0;
+  const bool differ = latencies_differ(views);
   const double margin = alone_ && begins ? worth_waiting_ns : 0;
   double best_ns = INFINITY;
   double stay_ns = INFINITY;
@@ -280,13 +292,18 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
     const SubchannelView& view = views[index];
     if (!view.usable) continue;
     double done = way_ns(bytes, view, fastest) + queue_ns(view);
-    if (!begins) done += static_cast<double>(view.packet_wait);
+    if (!begins || differ) done += static_cast<double>(view.packet_wait);
     if (static_cast<int>(index) == stay) stay_ns = done;
-    if (done + (best >= 0 ? margin : 0) >= best_ns) continue;
+    if (done + (best >= 0 && !differ ? margin : 0) >= best_ns) continue;
     best_ns = done;
     best = static_cast<int>(index);
   }
   if (best < 0) return -1;
+  // What follows stays behind it for the sake of order, unless that would take long.
+  if (differ) {
+    last_ = stay_ns <= best_ns + worth_waiting_ns ? stay : best;
+    return (alone_ ? home_ : spreads_ ? last_ : sticky_) = last_;
+  }
   const auto wait = [views](int i) {
     return static_cast<double>(views[static_cast<std::size_t>(i)].packet_wait);
   };

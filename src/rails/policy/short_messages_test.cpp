@@ -90,6 +90,34 @@ TEST(SmallMessages, BeginOnTheSameRailInAllProcesses) {
   }
 }
 
+// Each message takes the nearest rail; those behind others stay in order, for a while.
+TEST(SmallMessages, TakeTheNearerRailAndStayThere) {
+  for (const TrafficClass traffic :
+       {TrafficClass::blocking, TrafficClass::nonblocking, TrafficClass::collective}) {
+    auto views = two_rails(1e9, 0);
+    const auto automatic = std::move(make_scheduling_policy("auto", 0)).value();
+    const auto choose = [&] { return automatic->choose(64, traffic, views); };
+    const auto first = static_cast<std::size_t>(choose());
+    views[first].latency += 4000;
+    EXPECT_EQ(choose(), static_cast<int>(1 - first));
+    EXPECT_GT(automatic->hold(static_cast<int>(1 - first), 64, views).packets, 1);
+    views[first].latency -= 4000;
+    EXPECT_EQ(choose(), static_cast<int>(1 - first));
+    views[first].latency += 400;
+    views[1 - first].latency += 800;
+    EXPECT_EQ(choose(), static_cast<int>(1 - first)) << "not for so little";
+  }
+}
+
+TEST(SmallMessages, GoFartherWhereTheNearerRailIsBusyForLonger) {
+  auto views = two_rails(1e9, 0);
+  views[1].latency += 4000;
+  const auto automatic = std::move(make_scheduling_policy("auto", 0)).value();
+  EXPECT_EQ(automatic->choose(64, TrafficClass::blocking, views), 0);
+  views[0].packet_wait = 6000;
+  EXPECT_EQ(automatic->choose(64, TrafficClass::blocking, views), 1);
+}
+
 int stripes_of(std::int64_t bytes, TrafficClass traffic, const std::vector<SubchannelView>& views) {
   auto automatic = make_scheduling_policy("auto", 0);
   StripeRequest request;

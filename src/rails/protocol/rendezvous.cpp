@@ -97,6 +97,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header,
     return false;
   }
   Exposure& exposure = exposures_.take(peer, header.traffic, *this);
+  context_.open_reads.exposed = exposures_.live();
   exposure.bytes = bytes;
   exposure.end = end;
   exposure.size = bytes.size;
@@ -125,6 +126,7 @@ bool Rendezvous::try_expose(VirtualChannel& peer, const TransportHeader& header,
     return true;
   }
   exposures_.release(exposure);
+  context_.open_reads.exposed = exposures_.live();
   return false;
 }
 
@@ -375,6 +377,7 @@ Completion* Rendezvous::forget(Exposure& exposure) {
   if (exposure.link.linked()) in_packets_.remove(&exposure);
   stripes_.withdraw(exposure);
   exposures_.release(exposure);
+  context_.open_reads.exposed = exposures_.live();
   return end;
 }
 
