@@ -263,12 +263,19 @@ struct Cell {
 };
 constexpr Cell cells[] = {{2, 8, 5}, {2, 16384, 100}, {2, 65536, 30}, {1, 65536, 100}, {2, 1 << 20, 1000}};
 
+// Where chance decides and the computing is shorter than the messages, jobs differ by several percent: the
+// mean of 6 was 1.035 to 1.047, of 80 it is 1.035.
+std::uint64_t jobs_of(const Pattern& pattern, const Cell& cell) {
+  const bool differ = pattern.limit == with_two && cell.rails == 2 && cell.bytes == 65536;
+  return differ ? 80 : 6;
+}
+
 class ComputingCost : public ::testing::TestWithParam<Pattern> {};
 
 TEST_P(ComputingCost, IsSmallAndTheGainLarge) {
   const Pattern& pattern = GetParam();
   for (const Cell& cell : cells) {
-    const std::uint64_t jobs = 6;
+    const std::uint64_t jobs = jobs_of(pattern, cell);
     double polling = 0, interrupts = 0;
     RailCounters counters;
     for (std::uint64_t seed = 1; seed <= jobs; ++seed) {
