@@ -5,23 +5,13 @@
 
 #include <vector>
 
+#include "ordered_reduction.h"
 #include "testbed/simulator/simulation.h"
 
 namespace hawser {
 namespace {
 
-// x -> a * x + b, of which the order matters.
-struct Affine {
-  std::uint32_t a, b;
-  bool operator==(const Affine&) const = default;
-};
 using Vector = std::vector<Affine>;
-
-void compose_affine(void* in, void* inout, int* count, MPI_Datatype*) {
-  const auto* const left = static_cast<const Affine*>(in);
-  auto* const right = static_cast<Affine*>(inout);
-  for (int i = 0; i < *count; ++i) right[i] = {left[i].a * right[i].a, left[i].b * right[i].a + right[i].b};
-}
 
 Vector operand_of(int rank, int round, int count) {
   Vector all;
@@ -34,7 +24,7 @@ Vector operand_of(int rank, int round, int count) {
 Vector reduced(int ranks, int round, int count) {
   Vector all = operand_of(ranks - 1, round, count);
   for (int r = ranks - 2; r >= 0; --r)
-    compose_affine(operand_of(r, round, count).data(), all.data(), &count, nullptr);
+    AffineReduction::compose(operand_of(r, round, count).data(), all.data(), &count, nullptr);
   return all;
 }
 
@@ -59,49 +49,39 @@ void be_late(SimulatedRank& self, int round) {
   if ((self.rank() * 7 + round) % 5 == 0) self.compute(3000 * (self.rank() % 3));
 }
 
-void reduce_all_ways(SimulatedRank& self, MPI_Datatype type, MPI_Op op, int round, int count) {
+void reduce_all_ways(SimulatedRank& self, const AffineReduction& affine, int round, int count) {
   const int ranks = self.size(), root = round * 5 % ranks;
   const Vector all = reduced(ranks, round, count);
   const auto at = static_cast<std::size_t>(count);
   Vector mine = operand_of(self.rank(), round, count), result(at);
   be_late(self, round);
-  MPI_Reduce(mine.data(), result.data(), count, type, op, root, MPI_COMM_WORLD);
+  MPI_Reduce(mine.data(), result.data(), count, affine.type, affine.op, root, MPI_COMM_WORLD);
   EXPECT_EQ(result, self.rank() == root ? all : Vector(at)) << round << ' ' << count;
-  MPI_Allreduce(mine.data(), result.data(), count, type, op, MPI_COMM_WORLD);
+  MPI_Allreduce(mine.data(), result.data(), count, affine.type, affine.op, MPI_COMM_WORLD);
   EXPECT_EQ(result, all) << round << ' ' << count;
   result = mine;
-  MPI_Reduce(self.rank() == root ? MPI_IN_PLACE : mine.data(), result.data(), count, type, op, root,
-             MPI_COMM_WORLD);
+  MPI_Reduce(self.rank() == root ? MPI_IN_PLACE : mine.data(), result.data(), count, affine.type, affine.op,
+             root, MPI_COMM_WORLD);
   EXPECT_EQ(result, self.rank() == root ? all : mine) << round << ' ' << count;
-  MPI_Allreduce(MPI_IN_PLACE, mine.data(), count, type, op, MPI_COMM_WORLD);
+  MPI_Allreduce(MPI_IN_PLACE, mine.data(), count, affine.type, affine.op, MPI_COMM_WORLD);
   EXPECT_EQ(mine, all) << round << ' ' << count;
 }
 
 // Every root, in place and not, with ranks that come late.
 TEST_P(LargeNodeData, ReductionsKeepTheOrderOfRanks) {
   run([](SimulatedRank& self) {
-    MPI_Datatype type;
-    MPI_Type_contiguous(2, MPI_UINT32_T, &type);
-    MPI_Type_commit(&type);
-    MPI_Op op;
-    MPI_Op_create(compose_affine, 0, &op);
+    const AffineReduction affine;
     const int counts[] = {7, 13, 128, 129, 500, 2100};
     for (int round = 0; round < self.size() + 12; ++round)
-      reduce_all_ways(self, type, op, round, counts[round % 6]);
-    reduce_all_ways(self, type, op, 1, 20'000);
-    MPI_Op_free(&op);
-    MPI_Type_free(&type);
+      reduce_all_ways(self, affine, round, counts[round % 6]);
+    reduce_all_ways(self, affine, 1, 20'000);
   });
 }
 
 // Equal parts; and parts that differ, some of them of no elements; in place and not.
 TEST_P(LargeNodeData, PartsOfReductionsKeepTheOrderOfRanks) {
   run([](SimulatedRank& self) {
-    MPI_Datatype type;
-    MPI_Type_contiguous(2, MPI_UINT32_T, &type);
-    MPI_Type_commit(&type);
-    MPI_Op op;
-    MPI_Op_create(compose_affine, 0, &op);
+    const AffineReduction affine;
     const int ranks = self.size();
     int round = 0;
     for (const int most : {1, 3, 40, 250, 1200}) {
@@ -121,17 +101,16 @@ TEST_P(LargeNodeData, PartsOfReductionsKeepTheOrderOfRanks) {
         Vector mine = operand_of(self.rank(), round, total), result(static_cast<std::size_t>(counts[own]));
         be_late(self, round);
         if (&counts == &equal || round % 3 == 1)
-          MPI_Reduce_scatter_block(mine.data(), result.data(), most, type, op, MPI_COMM_WORLD);
+          MPI_Reduce_scatter_block(mine.data(), result.data(), most, affine.type, affine.op, MPI_COMM_WORLD);
         else
-          MPI_Reduce_scatter(mine.data(), result.data(), counts.data(), type, op, MPI_COMM_WORLD);
+          MPI_Reduce_scatter(mine.data(), result.data(), counts.data(), affine.type, affine.op,
+                             MPI_COMM_WORLD);
         EXPECT_EQ(result, part) << round;
-        MPI_Reduce_scatter(MPI_IN_PLACE, mine.data(), counts.data(), type, op, MPI_COMM_WORLD);
+        MPI_Reduce_scatter(MPI_IN_PLACE, mine.data(), counts.data(), affine.type, affine.op, MPI_COMM_WORLD);
         mine.resize(static_cast<std::size_t>(counts[own]));
         EXPECT_EQ(mine, part) << round;
       }
     }
-    MPI_Op_free(&op);
-    MPI_Type_free(&type);
   });
 }
 

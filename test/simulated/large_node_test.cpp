@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ordered_reduction.h"
 #include "testbed/simulator/simulation.h"
 
 namespace hawser {
@@ -16,56 +17,40 @@ SimulationOptions node_of(int ranks, const AreaCost& cost = {}) {
   return {.ranks = ranks, .ranks_per_node = ranks, .areas = cost};
 }
 
-// x -> a * x + b, of which the order matters.
-struct Step {
-  std::uint32_t a, b;
-  bool operator==(const Step&) const = default;
-};
-
-Step after(Step first, Step second) { return {first.a * second.a, first.b * second.a + second.b}; }
-
-void compose(void* in, void* inout, int* count, MPI_Datatype*) {
-  const auto* const left = static_cast<const Step*>(in);
-  auto* const right = static_cast<Step*>(inout);
-  for (int i = 0; i < *count; ++i) right[i] = after(left[i], right[i]);
-}
-
-Step step_of(int rank, int round) {
+Affine step_of(int rank, int round) {
   return {static_cast<std::uint32_t>(2 * rank + 3), static_cast<std::uint32_t>(rank * rank + round)};
 }
 
 class LargeNode : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, LargeNode, testing::Values(16, 17, 24, 64, 65, 100));
 
+void reduce_from_every_root(SimulatedRank& self) {
+  const AffineReduction affine;
+  const int ranks = self.size();
+  for (int round = 0; round < ranks + 40; ++round) {
+    const int root = round % ranks;
+    Affine all = step_of(0, round);
+    for (int r = 1; r < ranks; ++r) all = after(all, step_of(r, round));
+    if ((self.rank() * 7 + round) % 5 == 0) self.compute(2000 * (self.rank() % 3));
+    Affine mine = step_of(self.rank(), round), result{};
+    MPI_Allreduce(&mine, &result, 1, affine.type, affine.op, MPI_COMM_WORLD);
+    EXPECT_EQ(result, all) << round;
+    result = {};
+    MPI_Reduce(&mine, &result, 1, affine.type, affine.op, root, MPI_COMM_WORLD);
+    EXPECT_EQ(result, self.rank() == root ? all : Affine{}) << round;
+    MPI_Allreduce(MPI_IN_PLACE, &mine, 1, affine.type, affine.op, MPI_COMM_WORLD);
+    EXPECT_EQ(mine, all) << round;
+    Affine told = self.rank() == root ? step_of(root, round) : Affine{};
+    MPI_Bcast(&told, 1, affine.type, root, MPI_COMM_WORLD);
+    EXPECT_EQ(told, step_of(root, round));
+  }
+}
+
 // Every root, in place and not, with ranks that come late at random; more operations than a rank has lines.
 TEST_P(LargeNode, OperationsKeepTheOrderOfRanks) {
   const SimulationOutcome outcome = Simulation(node_of(GetParam())).run([](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
-    MPI_Datatype type;
-    MPI_Type_contiguous(2, MPI_UINT32_T, &type);
-    MPI_Type_commit(&type);
-    MPI_Op op;
-    MPI_Op_create(compose, 0, &op);
-    const int ranks = self.size();
-    for (int round = 0; round < ranks + 40; ++round) {
-      const int root = round % ranks;
-      Step all = step_of(0, round);
-      for (int r = 1; r < ranks; ++r) all = after(all, step_of(r, round));
-      if ((self.rank() * 7 + round) % 5 == 0) self.compute(2000 * (self.rank() % 3));
-      Step mine = step_of(self.rank(), round), result{};
-      MPI_Allreduce(&mine, &result, 1, type, op, MPI_COMM_WORLD);
-      EXPECT_EQ(result, all) << round;
-      result = {};
-      MPI_Reduce(&mine, &result, 1, type, op, root, MPI_COMM_WORLD);
-      EXPECT_EQ(result, self.rank() == root ? all : Step{}) << round;
-      MPI_Allreduce(MPI_IN_PLACE, &mine, 1, type, op, MPI_COMM_WORLD);
-      EXPECT_EQ(mine, all) << round;
-      Step told = self.rank() == root ? step_of(root, round) : Step{};
-      MPI_Bcast(&told, 1, type, root, MPI_COMM_WORLD);
-      EXPECT_EQ(told, step_of(root, round));
-    }
-    MPI_Op_free(&op);
-    MPI_Type_free(&type);
+    reduce_from_every_root(self);
     MPI_Finalize();
   });
   EXPECT_TRUE(outcome.finished()) << outcome.report;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "testbed/simulator/simulation.h"
+#include "over_rails.h"
 
 namespace hawser {
 namespace {
@@ -53,18 +53,11 @@ struct Case {
 
 // Time of a round in microseconds; one rate for each rail, in MB/s.
 double time_of(const Case& which, const std::vector<int>& rates, int bytes) {
-  SimulationOptions options{.ranks = which.ranks};
-  const int rails = static_cast<int>(rates.size());
-  options.fabric = FabricOptions{.topology = rails > 1 ? "two-switch" : "single-switch", .rails = rails};
-  std::string& parameters = options.fabric->parameters;
-  parameters = "chunk 4K link-rate " + std::to_string(rates[0]) + "MB/s link-latency 1us\n";
-  for (int host = 0; host < which.ranks; ++host)
-    for (int rail = 0; rail < rails; ++rail)
-      parameters += "link n" + std::to_string(host) + "/hw" + std::to_string(rail) + " rate " +
-                    std::to_string(rates[static_cast<std::size_t>(rail)]) + "MB/s\n";
-  options.fabric->cost.registration = 0;
-  options.fabric->cost.post = options.fabric->cost.completion = 250;
-  options.time_limit = 60 * second;
+  std::vector<std::string> links;
+  for (const int rate : rates) links.push_back("rate " + std::to_string(rate) + "MB/s");
+  SimulationOptions options = over_rails(
+      which.ranks, "chunk 4K link-rate " + std::to_string(rates[0]) + "MB/s link-latency 1us", links);
+  count_software(options);
   double time = 0;
   const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
@@ -127,15 +120,12 @@ TEST(UnequalRails, FastOnesThatAreAlikeAreBothUsed) {
 // Of two rails of 1 GB/s the second has a hundredth of that until so long after the beginning (0: never).
 // MB/s from `from` to `to`, in ms.
 double rate_of(const Case& which, int bytes, int rails, int heals_ms, int from_ms, int to_ms) {
-  SimulationOptions options{.ranks = which.ranks};
-  options.fabric = FabricOptions{.topology = rails > 1 ? "two-switch" : "single-switch", .rails = rails};
-  options.fabric->parameters = "chunk 4K link-rate 1GB/s link-latency 1us\n";
+  SimulationOptions options = over_rails(which.ranks, "chunk 4K link-rate 1GB/s link-latency 1us",
+                                         std::vector<std::string>(static_cast<std::size_t>(rails)));
   if (heals_ms > 0)
     options.fabric->faults =
         "0us link n1/hw1 rate 1%\n" + std::to_string(heals_ms) + "ms link n1/hw1 rate 100%\n";
-  options.fabric->cost.registration = 0;
-  options.fabric->cost.post = options.fabric->cost.completion = 250;
-  options.time_limit = 60 * second;
+  count_software(options);
   double rate = 0;
   const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "testbed/simulator/simulation.h"
+#include "over_rails.h"
 
 namespace hawser {
 namespace {
@@ -16,16 +16,10 @@ constexpr int many_rounds = 200;
 
 // Two ranks, with rails of which the links are so long.
 SimulationOptions options_of(const std::vector<int>& latencies_us, const std::string& rate) {
-  SimulationOptions options{.ranks = 2};
-  const int rails = static_cast<int>(latencies_us.size());
-  options.fabric = FabricOptions{.topology = rails > 1 ? "two-switch" : "single-switch", .rails = rails};
-  std::string& parameters = options.fabric->parameters;
-  parameters = "chunk 4K link-rate " + rate + "\n";
-  for (int host = 0; host < 2; ++host)
-    for (int rail = 0; rail < rails; ++rail)
-      parameters += "link n" + std::to_string(host) + "/hw" + std::to_string(rail) + " rate " + rate +
-                    " latency " + std::to_string(latencies_us[static_cast<std::size_t>(rail)]) + "us\n";
-  return options;
+  std::vector<std::string> links;
+  for (const int latency : latencies_us)
+    links.push_back("rate " + rate + " latency " + std::to_string(latency) + "us");
+  return over_rails(2, "chunk 4K link-rate " + rate, links);
 }
 
 // What the rails counted in a ping-pong.
@@ -113,9 +107,7 @@ void get_many(int rank, int bytes, std::vector<char>& data, MPI_Win window) {
 // Microseconds of a round, when the rails are known.
 double time_of(Round round, const std::vector<int>& latencies_us, const std::string& rate, int bytes) {
   SimulationOptions options = options_of(latencies_us, rate);
-  options.fabric->cost.registration = 0;
-  options.fabric->cost.post = options.fabric->cost.completion = 250;
-  options.time_limit = 60 * second;
+  count_software(options);
   double time = 0;
   const SimulationOutcome outcome = Simulation(options).run([&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);

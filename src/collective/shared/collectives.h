@@ -2,6 +2,7 @@
 // written once and read by those who need it, with no messages, matching or copies in between.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -206,6 +207,11 @@ class SharedCollectives {
   void reduce_by_shares(const CollectiveCall& call);
   void reduce_shares(const CollectiveCall& call, std::int64_t done, std::int64_t count);
   std::int64_t find_starts(const CollectiveCall& call);
+  // Elements of a rank's part that a step moves after so many; after find_starts().
+  std::int64_t part_of(int rank, std::int64_t done, std::int64_t room) const {
+    const auto at = static_cast<std::size_t>(rank);
+    return std::clamp<std::int64_t>(starts_[at + 1] - starts_[at] - done, 0, room);
+  }
   void reduce_scatter(const CollectiveCall& call);
   void reduce_lines(const CollectiveCall& call);
   void reduce_parts(const CollectiveCall& call, std::int64_t room, std::int64_t largest);

@@ -289,10 +289,7 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
       reduce_parts_in_levels(call, own, done, room);
       continue;
     }
-    const auto part = [&](int r) {
-      const auto at = static_cast<std::size_t>(r);
-      return std::clamp<std::int64_t>(starts_[at + 1] - starts_[at] - done, 0, room);
-    };
+    const auto part = [&](int r) { return part_of(r, done, room); };
     team_.begin_buffer_step();
     std::byte* buffer = team_.buffer_to_write();
     for (int r = 0; r < ranks; ++r) {

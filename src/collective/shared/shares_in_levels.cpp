@@ -117,10 +117,7 @@ void SharedCollectives::reduce_parts_in_levels(const CollectiveCall& call, const
   const int rank = team_.rank();
   const std::int64_t room_bytes = room * elements.unit;
   const auto start = [&](int r) { return (starts_[static_cast<std::size_t>(r)] + done) * elements.unit; };
-  const auto part = [&](int r) {
-    const auto at = static_cast<std::size_t>(r);
-    return std::clamp<std::int64_t>(starts_[at + 1] - starts_[at] - done, 0, room);
-  };
+  const auto part = [&](int r) { return part_of(r, done, room); };
 
   team_.begin_buffer_step();
   std::byte* const partial = team_.buffer_to_write();
