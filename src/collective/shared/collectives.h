@@ -192,6 +192,7 @@ class SharedCollectives {
   void gather_group(ByteView own, std::int64_t block, std::int64_t bytes, int head, int root);
   void gather_data_in_levels(const CollectiveCall& call);
   void gather_piece(const CollectiveCall& call, std::int64_t done, std::int64_t bytes);
+  void take_from_heads(const CollectiveCall& call, std::int64_t done, std::int64_t bytes);
   void allgather_data_in_levels(const CollectiveCall& call);
   void reduce_group_data(const CollectiveCall& call, std::int64_t done, std::int64_t count, int head);
   void await_heads(int root);

@@ -96,14 +96,21 @@ void SharedCollectives::gather_piece(const CollectiveCall& call, std::int64_t do
   const int head = team_.head_of(team_.leader_of(rank), root);
   if (rank == root) {
     gather_group(ByteView(nullptr, 0), 0, 0, head, root);
+    take_from_heads(call, done, bytes);
   } else {
     gather_group(view(call.send, 0, 1), done, bytes, head, root);
     if (rank == head) team_.post_to(root);
   }
+  team_.end_step();
+}
+
+// By the root; only it has a type to receive.
+void SharedCollectives::take_from_heads(const CollectiveCall& call, std::int64_t done, std::int64_t bytes) {
+  const int root = call.root;
   const std::int64_t block = call.receive.count * call.receive.type->size;
-  for (int first = 0; rank == root && first < team_.ranks(); first += team_.group()) {
+  for (int first = 0; first < team_.ranks(); first += team_.group()) {
     const int of = team_.head_of(first, root);
-    if (of == rank) continue;  // alone in its group
+    if (of == root) continue;  // alone in its group
     team_.wait_for(of);
     bool differs;
     std::memcpy(&differs, team_.line_of(of), sizeof differs);
@@ -115,7 +122,6 @@ void SharedCollectives::gather_piece(const CollectiveCall& call, std::int64_t do
       team_.note_copied_out(bytes);
     }
   }
-  team_.end_step();
 }
 
 void SharedCollectives::allgather_data_in_levels(const CollectiveCall& call) {
