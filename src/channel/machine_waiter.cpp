@@ -11,6 +11,7 @@ namespace {
 constexpr Nanoseconds short_sleep = 1 * millisecond;
 
 constexpr std::uint32_t brisk_passes = 200;
+constexpr std::uint32_t passes_per_yield = 60;  // about 3 us
 
 // Longer than the turns of many neighbours that wait themselves, shorter than a turn of the kernel's.
 constexpr Nanoseconds long_yield = 1 * millisecond;
@@ -21,7 +22,8 @@ enum Sleeping : std::uint32_t { awake = 0, on_futex = 1, on_descriptors = 2 };
 
 MachineWaiter::MachineWaiter(SharedMemoryChannel* shared_memory, std::int32_t machine_processes,
                              const Knobs& knobs, Clock& clock)
-    : block_(shared_memory != nullptr ? &shared_memory->own_block() : nullptr),
+    : block_(shared_memory != nullptr ? &shared_memory->load().own_block() : nullptr),
+      mates_(shared_memory != nullptr ? shared_memory->mates() : nullptr),
       load_(shared_memory != nullptr ? &shared_memory->load() : nullptr),
       machine_crowded_(machine_processes > online_cpus()),
       spins_(static_cast<std::uint32_t>(knobs.wait_spins)),
@@ -60,10 +62,13 @@ Result<> MachineWaiter::watch_descriptors() {
 }
 
 void MachineWaiter::idle(std::uint32_t idle_passes) {
-  if (idle_passes == 0) core_taken_ = armed_ = false;
+  if (idle_passes == 0) {
+    core_taken_ = armed_ = false;
+    kept_ = kept_in_a_row_ = 0;
+  }
   if (!channels_.empty()) note_pause(idle_passes);
   const std::uint32_t spins = crowded() ? 0 : spins_;
-  if (idle_passes >= spins + yields_ || core_taken_) [[unlikely]]
+  if (idle_passes - kept_ >= spins + yields_ || core_taken_) [[unlikely]]
     return sleep();
   if (announced_) [[unlikely]] {
     announced_ = false;
@@ -71,11 +76,24 @@ void MachineWaiter::idle(std::uint32_t idle_passes) {
   }
   if (block_ != nullptr && block_->attentive.load(std::memory_order_relaxed) == 0 && idle_passes > 0)
     block_->attentive.store(1, std::memory_order_relaxed);
-  if (idle_passes >= spins)
-    core_taken_ = yield_cpu() >= long_yield;
-  else if (idle_passes >=
-           brisk_passes)  // before that, a pause would put off the answer of a running neighbour
+  if (idle_passes >= spins) {
+    if (!keeps_core()) core_taken_ = yield_cpu() >= long_yield;
+  } else if (idle_passes >=
+             brisk_passes)  // before that, a pause would put off the answer of a running neighbour
     pause_cpu();
+}
+
+// Where nobody on this core could go on; but not for longer than a yield in vain would take, since others
+// than the job's processes may want the core.
+bool MachineWaiter::keeps_core() {
+  if (mates_ == nullptr) return false;
+  if (kept_in_a_row_ == passes_per_yield || mates_->may_use_core()) {
+    kept_in_a_row_ = 0;
+    return false;
+  }
+  ++kept_in_a_row_;
+  ++kept_;
+  return true;
 }
 
 // Polling an adapter may give the core away, too: one that is emulated by a process needs cores.

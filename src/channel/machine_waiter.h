@@ -39,12 +39,14 @@ class MachineWaiter final : public Waiter {
  private:
   Result<> watch_descriptors();
   bool crowded() { return machine_crowded_ || (load_ != nullptr && load_->crowded()); }
+  bool keeps_core();
   void sleep();
   void note_pause(std::uint32_t idle_passes);
   bool prepare(std::uint32_t how);
   Nanoseconds time_to_sleep() const;
 
   ProcessBlock* block_;
+  CoreMates* mates_;  // null: all yields are worthwhile
   NodeLoad* load_;
   bool machine_crowded_;
   std::uint32_t spins_;
@@ -53,6 +55,8 @@ class MachineWaiter final : public Waiter {
   bool membarrier_;
   bool announced_ = false;
   bool core_taken_ = false;  // a yield in this wait gave the core to somebody who computes
+  std::uint32_t kept_ = 0;   // passes of this wait after which it did not yield
+  std::uint32_t kept_in_a_row_ = 0;
   Nanoseconds last_idle_ = 0;
   bool armed_ = false;  // the channels, since one of them woke this process last
   Clock& clock_;

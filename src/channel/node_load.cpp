@@ -2,6 +2,12 @@
 
 namespace hawser {
 
+void NodeLoad::know_mates() {
+  constexpr std::int32_t most = 64;  // looked at one by one
+  const std::int32_t processes = segment_.layout().processes;
+  if (processes > online_cpus() && processes <= most) mates_.emplace(segment_, self_);
+}
+
 void NodeLoad::evaluate() {
   const std::int32_t processes = segment_.layout().processes;
   const CpuSet& own = segment_.block(self_).cpus;

@@ -3,6 +3,9 @@
 // them to a few, so each tells the others in its block where it may run.
 #pragma once
 
+#include <optional>
+
+#include "channel/core_mates.h"
 #include "channel/shared_segment.h"
 
 namespace hawser {
@@ -17,6 +20,12 @@ class NodeLoad {
     return crowded_;
   }
 
+  ProcessBlock& own_block() { return segment_.block(self_); }
+  // All processes of the job that share the machine's cores are of this node.
+  void know_mates();
+  // Null: processes do not share cores, or with more than can be looked at.
+  CoreMates* mates() { return mates_ ? &*mates_ : nullptr; }
+
  private:
   void evaluate();
 
@@ -25,6 +34,7 @@ class NodeLoad {
   int online_cpus_ = 0;  // asked once: the answer comes from a file
   bool known_ = false;   // everybody has told
   bool crowded_ = false;
+  std::optional<CoreMates> mates_;
 };
 
 }  // namespace hawser

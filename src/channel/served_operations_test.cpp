@@ -43,7 +43,7 @@ class ServedOperationsTest : public testing::Test {
       events.push_back(std::make_unique<Recorder>());
     }
     // Both may run anywhere, so the node is not crowded.
-    for (auto& channel : channels) channel->own_block().cpus.words[0] = 3;
+    for (auto& channel : channels) channel->load().own_block().cpus.words[0] = 3;
     token = windows(owner).register_window(memory.data(), 4096).value();
   }
   ~ServedOperationsTest() override { windows(owner).unregister_window(token); }
@@ -57,7 +57,7 @@ class ServedOperationsTest : public testing::Test {
   }
   // What a process does that waits.
   std::atomic<std::uint32_t>& attentive() {
-    return channels[static_cast<std::size_t>(owner)]->own_block().attentive;
+    return channels[static_cast<std::size_t>(owner)]->load().own_block().attentive;
   }
   End& put(std::int64_t offset, const ByteSequence& from) {
     End& end = ends.emplace_back();
@@ -203,7 +203,7 @@ TEST_F(ServedOperationsTest, WhatTheKernelRefusesIsTheOwners) {
   const pid_t gone = fork();
   if (gone == 0) _exit(0);
   ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
-  pid_t& pid = channels[static_cast<std::size_t>(owner)]->own_block().pid;
+  pid_t& pid = channels[static_cast<std::size_t>(owner)]->load().own_block().pid;
   const pid_t own = std::exchange(pid, gone);
 
   Bytes bytes = pattern(8, 7), large = pattern(1000, 8), got(8), got_large(1000);

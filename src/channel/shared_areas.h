@@ -11,6 +11,8 @@
 
 namespace hawser {
 
+class CoreMates;
+
 class Neighbours {
  public:
   virtual int place_of(ProcessIndex process) const = 0;  // -1: on another node
@@ -51,6 +53,8 @@ class SharedAreas : public Neighbours {
   virtual bool copy_from(int place, std::byte* to, std::uint64_t address, std::int64_t bytes) = 0;
   // Whether this node has more processes than cores; the same on all of them.
   virtual bool crowded() const { return false; }
+  // Null: they do not.
+  virtual CoreMates* mates() { return nullptr; }
   // Null where time is real.
   virtual AreaTime* virtual_time() { return nullptr; }
 

@@ -70,6 +70,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   std::int64_t area_bytes() const override { return segment_.layout().area_bytes; }
   void wake(int place) override;
   bool crowded() const override { return crowded_; }
+  CoreMates* mates() override { return load_.mates(); }
 
   // Looks now and then whether neighbours have died, whose launcher may not tell: reports them as lost, once
   // each. What waits for them goes on waiting, for the job ends.
@@ -85,9 +86,10 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
     constexpr Nanoseconds usual_pass = 50;
     if (!fetches_.empty() || !unasked_.empty()) missed_passes_ += pause / usual_pass;
   }
-  ProcessBlock& own_block() { return segment_.block(self_); }
 
  private:
+  ProcessBlock& own_block() { return segment_.block(self_); }
+
   // A long eager message travels in pieces of this size. Measured on Zen 5: pieces of 2 KiB would let the
   // receiver start sooner, but then both sides touch neighbouring lines at once and each copy runs at half
   // speed; 8 KiB arrive in 0.28 us as one piece and in 0.39 us as four.

@@ -281,7 +281,7 @@ TEST(SharedMemoryChannel, CopyRefusedInTheMiddle) {
     ASSERT_TRUE(node.channels[0]->try_expose(1, header, whole(bytes), node.events[0]->exposing(&cookie)));
     for (int pass = 0; pass < 4; ++pass) node.channels[1]->progress(*node.events[1], 0);
     EXPECT_EQ(node.events[1]->fetched, 0);
-    node.channels[0]->own_block().pid = -1;
+    node.channels[0]->load().own_block().pid = -1;
     for (int pass = 0; pass < 4; ++pass) node.channels[1]->progress(*node.events[1], 0);
     node.settle();
     EXPECT_EQ(node.events[0]->exposed_done[&cookie], 1);
@@ -307,7 +307,7 @@ class NeighbourTest : public ::testing::Test {
     EXPECT_EQ(read(ready[0], &identity, sizeof identity), ssize_t{sizeof identity});
     close(ready[0]);
     close(ready[1]);
-    node_.channels[2]->own_block().identity = identity;
+    node_.channels[2]->load().own_block().identity = identity;
     // The first look only starts the clock.
     look();
   }
@@ -346,7 +346,7 @@ TEST_F(NeighbourTest, DeathIsReportedOnce) {
 }
 
 TEST_F(NeighbourTest, WhoHasLeftTheJobMayEnd) {
-  node_.channels[2]->own_block().left.store(1);
+  node_.channels[2]->load().own_block().left.store(1);
   end_child();
   bury_child();
   look();
@@ -354,13 +354,13 @@ TEST_F(NeighbourTest, WhoHasLeftTheJobMayEnd) {
 }
 
 TEST_F(NeighbourTest, ANumberThatIsUsedAgainIsAnotherProcess) {
-  ++node_.channels[2]->own_block().identity.started;
+  ++node_.channels[2]->load().own_block().identity.started;
   look();
   EXPECT_EQ(lost(), std::vector<ProcessIndex>{2});
 }
 
 TEST_F(NeighbourTest, NumbersOfOtherContainersSayNothing) {
-  ++node_.channels[2]->own_block().identity.numbering;
+  ++node_.channels[2]->load().own_block().identity.numbering;
   end_child();
   bury_child();
   look();

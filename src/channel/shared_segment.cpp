@@ -122,6 +122,17 @@ std::byte* SharedSegment::ring_bytes(std::int32_t from, std::int32_t to) const {
   return ring(from, to) + slots_offset + layout_.ring_slots * std::int64_t{sizeof(Slot)};
 }
 
+std::int64_t SharedSegment::offset_of(const void* place) const {
+  return static_cast<const std::byte*>(place) - mapping_->data();
+}
+
+const std::atomic<std::uint32_t>* SharedSegment::word_at(std::int64_t offset) const {
+  using Word = std::atomic<std::uint32_t>;
+  constexpr std::int64_t size = sizeof(Word);
+  if (offset < 0 || offset > layout_.total_bytes - size || offset % size != 0) return nullptr;
+  return reinterpret_cast<const Word*>(mapping_->data() + offset);
+}
+
 bool can_copy_from(const ProcessBlock& neighbour) {
   const std::uint64_t expected = neighbour.present.load(std::memory_order_acquire);
   std::uint64_t found = 0;

@@ -122,6 +122,13 @@ struct alignas(cache_line) PostedBuffer {
   std::atomic<std::uint64_t> mask[3];
 };
 
+// What a process waits for (core_mates.h): a word of the segment that will be `value` or beyond. 0: it says
+// nothing.
+struct Awaited {
+  std::atomic<std::int64_t> offset;
+  std::atomic<std::uint32_t> value;
+};
+
 // What the others see of one process. The lines are apart by who writes them and how often.
 struct ProcessBlock {
   static constexpr std::uint32_t transfers_count = 60;
@@ -132,6 +139,9 @@ struct ProcessBlock {
   alignas(cache_line) std::atomic<std::uint32_t> sleeping;
   // 1: it waits, and looks at its rings without pause. Others clear it when they find that it does not.
   alignas(cache_line) std::atomic<std::uint32_t> attentive;
+  // Where processes share cores; only those on its core look at what it waits for.
+  alignas(cache_line) Awaited awaited;
+  alignas(cache_line) std::atomic<std::int32_t> core;  // the one that it runs on, and 1
   // Which neighbours have ever sent: only their rings are polled.
   alignas(cache_line) std::atomic<std::uint64_t> incoming[max_node_processes / 64];
   // Set once before the first packet is sent (transfers between processes need it).
@@ -208,6 +218,9 @@ class SharedSegment {
   ServedArea& served_area(std::int32_t from, std::int32_t to) const;
   Slot* ring_slots(std::int32_t from, std::int32_t to) const;
   std::byte* ring_bytes(std::int32_t from, std::int32_t to) const;
+  std::int64_t offset_of(const void* place) const;
+  // Null: there can be no word.
+  const std::atomic<std::uint32_t>* word_at(std::int64_t offset) const;
 
  private:
   std::byte* ring(std::int32_t from, std::int32_t to) const;

@@ -346,11 +346,11 @@ TEST_P(KernelRefuses, InTheMiddle) {
   Receiver::Receive& receive = pair.receiver->post(5);
   ASSERT_TRUE(pair.sender->send_large(5));
   while (pair.sender->written() == 0) pair.sender->progress();
-  const pid_t pid = pair.channels[1]->own_block().pid;
-  pair.channels[1]->own_block().pid = -1;
+  const pid_t pid = pair.channels[1]->load().own_block().pid;
+  pair.channels[1]->load().own_block().pid = -1;
   pair.sender_alone();
   EXPECT_EQ(pair.sender->done(), 0u);
-  pair.channels[1]->own_block().pid = pid;
+  pair.channels[1]->load().own_block().pid = pid;
   pair.settle();
   Pair::check(receive);
   EXPECT_EQ(pair.sender->done(), 1u);

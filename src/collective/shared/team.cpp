@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/assert.h"
+#include "channel/core_mates.h"
 #include "collective/shared/background_run.h"
 
 namespace hawser {
@@ -146,6 +147,18 @@ void SharedTeam::await(FunctionRef<bool()> done) {
   if (!done()) throw Stopped{stop_.why()};
 }
 
+// For a word that a rank writes. A run waits for nothing: the program may go on.
+void SharedTeam::await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer,
+                       FunctionRef<bool()> done) {
+  const CoreMates::Wait wait(run_ == nullptr ? mates_ : nullptr, word, value,
+                             places_[static_cast<std::size_t>(writer)]);
+  if (run_ == nullptr && on_this_core(writer)) {
+    yield_cpu();
+    if (done()) return;
+  }
+  await(done);
+}
+
 // Much data is copied in parts, between which what else is under way goes on.
 bool SharedTeam::copy_from(int rank, std::byte* to, std::uint64_t address, std::int64_t bytes) {
   constexpr std::int64_t part = 1 << 20;
@@ -158,10 +171,15 @@ bool SharedTeam::copy_from(int rank, std::byte* to, std::uint64_t address, std::
   return true;
 }
 
+bool SharedTeam::on_this_core(int rank) const {
+  return mates_ != nullptr && mates_->on_this_core(places_[static_cast<std::size_t>(rank)]);
+}
+
 void SharedTeam::wait_for(int rank) {
   bool posted = false;
-  for (int i = 0; i < looks && !posted; ++i) posted = has_posted(rank);
-  if (!posted) await([this, rank] { return has_posted(rank); });
+  const int most = on_this_core(rank) ? 1 : looks;
+  for (int i = 0; i < most && !posted; ++i) posted = has_posted(rank);
+  if (!posted) await(line(rank).posted, step_, rank, [this, rank] { return has_posted(rank); });
   if (time_ != nullptr && rank != rank_) [[unlikely]]
     time_->read_line(!posted);
 }
@@ -256,7 +274,7 @@ bool SharedTeam::await_done(int rank, std::uint32_t step, std::uint32_t& done) {
       of.done_wanted.store(1, std::memory_order_seq_cst);
     return !before(of.done.load(std::memory_order_seq_cst), step);
   };
-  if (!is_done()) await(is_done);
+  if (!is_done()) await(of.done, step, rank, is_done);
   done = of.done.load(std::memory_order_acquire);
   return true;
 }

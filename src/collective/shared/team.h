@@ -233,6 +233,9 @@ class SharedTeam {
   void wait_done_by(std::uint32_t readers, std::uint32_t needed);
   bool await_done(int rank, std::uint32_t step, std::uint32_t& done);
   std::uint32_t step_to_await(std::uint32_t step) const;
+  void await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer,
+             FunctionRef<bool()> done);
+  bool on_this_core(int rank) const;
   void await_virtual_time();
   void wake_others();
   void show_line();
@@ -254,6 +257,7 @@ class SharedTeam {
   StopSign stop_;
   BackgroundRun* run_ = nullptr;
   AreaTime* const time_ = areas_.virtual_time();  // null where time is real
+  CoreMates* const mates_ = areas_.mates();
   const bool crowded_ = areas_.crowded();
 
   std::uint32_t step_ = 0;

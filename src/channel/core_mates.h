@@ -1,0 +1,60 @@
+// CoreMates: where processes of a node share cores, whether one of those on this process's core could go on
+// if it had that core. A yield to somebody who waits as well takes two switches, 1 to 2 us each, and brings
+// nothing. So each process says in its block on which core it runs and, while it waits for a word of the
+// shared memory, for which. Who says nothing, computes or waits for something else: it counts as able to go
+// on.
+//
+// Threads: none; under the process's lock, like everything.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "channel/shared_segment.h"
+
+namespace hawser {
+
+class CoreMates {
+ public:
+  CoreMates(SharedSegment segment, std::int32_t self);
+
+  // Until the end of this object, the process waits for the word to be `value` or beyond (numbers that wrap),
+  // which the process at the place `writer` sees to.
+  class Wait {
+   public:
+    Wait(CoreMates* mates, const std::atomic<std::uint32_t>& word, std::uint32_t value, std::int32_t writer)
+        : mates_(mates) {
+      if (mates_ != nullptr) mates_->say(word, value, writer);
+    }
+    ~Wait() {
+      if (mates_ != nullptr) mates_->say_nothing();
+    }
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+   private:
+    CoreMates* mates_;  // null: nobody shares cores
+  };
+
+  // Whether another process may make use of this one's core. Also if it is the one that this process waits
+  // for: then the sooner it has the core, the better, even if it has to wait before it can go on.
+  bool may_use_core();
+  bool on_this_core(std::int32_t place) const { return std::ranges::find(mates_, place) != mates_.end(); }
+
+ private:
+  void say(const std::atomic<std::uint32_t>& word, std::uint32_t value, std::int32_t writer);
+  void say_nothing();
+  void find(std::int32_t core);
+  bool may_go_on(const ProcessBlock& mate) const;
+
+  SharedSegment segment_;
+  std::int32_t self_;
+  std::int32_t core_ = -1;
+  std::int32_t writer_ = -1;  // of what this process waits for; -1: that is not known
+  std::uint32_t asked_ = 0;
+  std::vector<std::int32_t> mates_;
+};
+
+}  // namespace hawser
