@@ -127,6 +127,7 @@ class SharedCollectives {
   SharedTeam& team() { return team_; }
 
  private:
+  void note_what_follows_barriers(Collective kind);
   std::int64_t piece_bytes(Pieces pieces, std::int64_t amount) const;
   void receive_broadcast(ByteView& data, int root, Pieces pieces = Pieces::largest);
   void send_pieces(ByteView& data, std::int64_t piece, const std::int64_t* ready);
@@ -236,6 +237,9 @@ class SharedCollectives {
   CrossCoreCopy copies_;
   const bool steps_alike_;
   bool amounts_differed_ = false;
+  // Where ranks share cores; alike on all.
+  bool after_barrier_ = false;  // the last operation was one
+  bool root_follows_ = false;   // what followed the last barrier but this had a root
   std::optional<MeasuredWays::Turn> announced_;
   std::vector<std::int64_t>
       starts_;  // reduce_scatter: where each rank's part starts, in elements, and the end

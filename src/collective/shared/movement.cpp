@@ -5,6 +5,23 @@
 #include "collective/shared/views.h"
 
 namespace hawser {
+namespace {
+
+bool has_root(Collective kind) {
+  switch (kind) {
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
 
 void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
   if (bytes == 0) return;
@@ -25,6 +42,7 @@ void ByteView::write(std::int64_t offset, const std::byte* from, std::int64_t by
 }
 
 bool SharedCollectives::run(const CollectiveCall& call, Way way) {
+  if (team_.crowded()) note_what_follows_barriers(call.kind);
   if (way == Way::direct) {
     if (run_directly(call)) return true;
   } else if (way == Way::shares) {
@@ -160,10 +178,16 @@ void SharedCollectives::run_in_area(const CollectiveCall& call) {
   HAWSER_UNREACHABLE();
 }
 
-// Where ranks share cores, rank 0 leaves first: it is the root of most that follows, and what the others then
-// want is there when their turn on a core comes.
+void SharedCollectives::note_what_follows_barriers(Collective kind) {
+  if (after_barrier_) root_follows_ = has_root(kind);
+  after_barrier_ = kind == Collective::barrier;
+}
+
+// Where ranks share cores and an operation with a root followed the barrier before, rank 0 leaves first: it
+// is the root of most, and what the others then want is there when their turn on a core comes. Otherwise that
+// would only be one more turn.
 void SharedCollectives::barrier() {
-  if (!team_.crowded() || team_.in_levels()) return meet();
+  if (!root_follows_ || team_.in_levels()) return meet();
   arrive();
   release();
 }
