@@ -86,9 +86,9 @@ NodeCost node_gather(S s, M c, double m) {
   const double area = team_arrives(s, c) + s.most_on_node * m * c.area_per_byte;
   return cheaper(s, area, cheapest_gather(within(s, m), c));
 }
-// The root writes all blocks, and each of the others reads one.
+// The root writes the others' blocks, and each of them reads one.
 NodeCost node_scatter(S s, M c, double m) {
-  const double all = s.most_on_node * m;
+  const double all = (s.most_on_node - 1) * m;
   const double area = c.area_step + c.area_line + later_pieces(c, all) + (all + m) * c.area_per_byte;
   return cheaper(s, area, cheapest_scatter(within(s, m), c));
 }

@@ -42,8 +42,8 @@ bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
     case Collective::scatter: {
       const std::int64_t block = bytes_of(at_root ? call.send : call.receive);
       if (block == 0) return true;
-      if (!at_root) return has_come_from(call.root, ranks);
-      return block * ranks <= team_.piece_bytes() && team_.may_write_piece();
+      if (!at_root) return has_come_from(call.root, ranks - 1);
+      return block * (ranks - 1) <= team_.piece_bytes() && team_.may_write_piece();
     }
     case Collective::gather: {
       const std::int64_t block = bytes_of(at_root ? call.receive : call.send);

@@ -375,16 +375,20 @@ void SharedCollectives::scatter(const CollectiveCall& call) {
   scatter(view(call.send, 0, team_.ranks()), ByteView(nullptr, 0), call.root);
 }
 
-// All blocks go through the pieces one after the other, and each rank reads its own. The root's amount, which
-// the first piece's line has, says which steps there are.
+// All blocks but the root's go through the pieces one after the other, and each rank reads its own. The
+// root's amount, which the first piece's line has, says which steps there are.
 void SharedCollectives::scatter(ByteView all, ByteView own, int root) {
   const bool at_root = team_.rank() == root;
+  const int others = team_.ranks() - 1;
   std::int64_t block = at_root ? all.size() / team_.ranks() : own.size();
-  for (std::int64_t done = 0; done == 0 || done < block * team_.ranks(); done += team_.piece_bytes()) {
+  for (std::int64_t done = 0; done == 0 || done < block * others; done += team_.piece_bytes()) {
     team_.begin_piece_step();
     if (at_root) {
-      const std::int64_t bytes = std::min(team_.piece_bytes(), all.size() - done);
-      all.read(done, team_.piece_to_write(), bytes, copies_);
+      const std::int64_t bytes = std::min(team_.piece_bytes(), block * others - done);
+      const std::int64_t before_root = std::clamp<std::int64_t>(root * block - done, 0, bytes);
+      std::byte* const piece = team_.piece_to_write();
+      all.read(done, piece, before_root, copies_);
+      all.read(done + before_root + block, piece + before_root, bytes - before_root, copies_);
       team_.note_copied_in(bytes);
       team_.line_to_write();
       team_.tell_amount(block);
@@ -395,7 +399,7 @@ void SharedCollectives::scatter(ByteView all, ByteView own, int root) {
         block = team_.amount_of(root);
         amounts_differed_ |= block > own.size();
       }
-      const std::int64_t own_start = team_.rank() * block;
+      const std::int64_t own_start = (team_.rank() < root ? team_.rank() : team_.rank() - 1) * block;
       const std::int64_t start = std::max(done, own_start);
       const std::int64_t end = std::min(done + team_.piece_bytes(), own_start + std::min(block, own.size()));
       if (start < end) {
