@@ -19,7 +19,7 @@ namespace hawser {
 using testing::TestCluster;
 using testing::TestRank;
 
-inline constexpr int rank_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 16, 17};
+inline constexpr int rank_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 16, 17};
 
 inline Knobs force(Collective kind, const std::string& name) {
   Knobs knobs;
@@ -143,6 +143,7 @@ class AlgorithmTest : public ::testing::Test {
   void alltoall(TestRank& rank, const Case& c);
   void reduce(TestRank& rank, const Case& c);
   void reduce_in_order(TestRank& rank, const Case& c);
+  std::vector<double> sums(Collective kind, const char* way, int size, std::int64_t length);
 
   Datatype& type(bool spaced) { return spaced ? *spaced_ : integer_; }
   CallSide side(Integers32& values, std::int64_t count, bool spaced) {

@@ -1,5 +1,5 @@
-// Small collective operations of more than 16 ranks of one node, which go in levels, in shared memory and in
-// virtual time.
+// Small collective operations of one node with so many ranks that some or all go in levels, in shared memory
+// and in virtual time.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -22,7 +22,7 @@ Affine step_of(int rank, int round) {
 }
 
 class LargeNode : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Ranks, LargeNode, testing::Values(16, 17, 24, 64, 65, 100));
+INSTANTIATE_TEST_SUITE_P(Ranks, LargeNode, testing::Values(8, 11, 12, 16, 17, 24, 64, 65, 100));
 
 void reduce_from_every_root(SimulatedRank& self) {
   const AffineReduction affine;

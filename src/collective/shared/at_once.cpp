@@ -1,6 +1,7 @@
 // Which operations of a non-blocking form go to their end when they begin, because nobody has to be waited
-// for: the rank only sends, or what it needs has been written. They are of one step and up to 16 ranks. Their
-// requests are complete, and they need no stack on which they could wait.
+// for: the rank only sends, or what it needs has been written. They are of one step, or of more where the
+// rank only writes in the first. Their requests are complete, and they need no stack on which they could
+// wait.
 //
 // Where all hear from all, a rank that looked first whether the others have written would take their lines
 // from them, and would write its own later. So these are asked only where ranks share cores: there most
@@ -27,6 +28,16 @@ bool SharedCollectives::has_come_from(int root, std::int64_t blocks) const {
   return amount >= 0 && amount * blocks <= team_.piece_bytes();
 }
 
+bool SharedCollectives::gathers_at_once(const CollectiveCall& call, std::int64_t block) {
+  const int rank = team_.rank(), root = call.root;
+  if (gathers_in_levels(block)) {
+    const bool only_writes = rank != root && rank != team_.head_of(team_.leader_of(rank), root);
+    return only_writes && block <= gathered_at_once_in_levels(block) && may_write(block);
+  }
+  if (block > gathered_at_once(block)) return false;
+  return rank == root ? team_.have_posted_next(team_.ranks()) : may_write(block);
+}
+
 bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
   const bool at_root = team_.rank() == call.root;
   const int ranks = team_.ranks();
@@ -35,6 +46,7 @@ bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
     case Collective::broadcast: {
       const std::int64_t bytes = bytes_of(call.receive);
       if (bytes == 0) return true;
+      if (all_in_groups()) return false;
       if (!at_root) return has_come_from(call.root, 1);
       return bytes <= SharedTeam::line_bytes ? team_.may_write_line()
                                              : bytes <= team_.piece_bytes() && team_.may_write_piece();
@@ -47,18 +59,18 @@ bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
     }
     case Collective::gather: {
       const std::int64_t block = bytes_of(at_root ? call.receive : call.send);
-      if (block == 0) return true;
-      return at_root ? block <= team_.buffer_bytes() && team_.have_posted_next(ranks) : may_write(block);
+      return block == 0 || gathers_at_once(call, block);
     }
     case Collective::allgather: {
       const std::int64_t block = bytes_of(call.receive);
-      return block == 0 || (all_have_come() && may_write(block));
+      if (block == 0) return true;
+      return !allgathers_in_levels(block) && all_have_come() && block <= gathered_at_once(block) &&
+             may_write(block);
     }
     case Collective::alltoall: {
       const std::int64_t block = bytes_of(call.receive);
       if (block == 0) return true;
-      const bool one_step = block * (ranks - 1) <= SharedTeam::line_bytes || block <= alltoall_room();
-      return one_step && all_have_come() && may_write(block * (ranks - 1));
+      return all_have_come() && block <= exchanged_at_once(block) && may_write(block * (ranks - 1));
     }
     default:
       return false;
@@ -67,16 +79,21 @@ bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
 
 bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
   const std::int64_t total = call.receive.count * call.receive.type->extent;
-  const int ranks = team_.ranks();
+  const int rank = team_.rank(), ranks = team_.ranks();
   if (total == 0) return true;
   switch (call.kind) {
     case Collective::reduce:
-      if (team_.rank() != call.root) return may_write(total);
+      if (team_.in_groups()) {
+        const bool only_writes = rank != call.root && rank != head_of(call, team_.leader_of(rank));
+        return only_writes && total <= reduced_at_once_in_levels() && may_write(total);
+      }
+      if (rank != call.root) return may_write(total);
       // In place, the root writes, too.
       return total <= team_.buffer_bytes() && contribution(call) != result(call) &&
              team_.have_posted_next(ranks);
     case Collective::allreduce:
-      return (total <= SharedTeam::line_bytes || is_flat(total)) && all_have_come() && may_write(total);
+      return !meets_in_levels() && (total <= SharedTeam::line_bytes || is_flat(total)) && all_have_come() &&
+             may_write(total);
     case Collective::scan:
     case Collective::exscan:
       return team_.have_posted_next(team_.rank()) && may_write(total);
@@ -86,7 +103,6 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
 }
 
 bool SharedCollectives::ends_at_once(const CollectiveCall& call) {
-  if (team_.in_levels()) return false;
   return call.op != nullptr ? reduces_at_once(call) : moves_at_once(call);
 }
 

@@ -1,5 +1,5 @@
-// Operations of more than 16 ranks whose data do not fit lines, in levels (SharedTeam): one rank of each
-// group, its head, makes one buffer of what its group has, and who needs the data reads the heads' buffers.
+// Operations whose data do not fit lines, in levels (SharedTeam): one rank of each group, its head, makes one
+// buffer of what its group has, and who needs the data reads the heads' buffers.
 // So a rank reads few lines one after the other, for which the heads copy once more.
 #include "collective/shared/elements.h"
 #include "collective/shared/views.h"
@@ -17,14 +17,24 @@ constexpr std::int64_t most_by_heads = 1 << 10;
 }  // namespace
 
 // Whether what a head copies more takes less time than the lines that others need not read: as measured in
-// the simulator, with 17 to 64 ranks.
+// the simulator, with 8 to 64 ranks.
 bool SharedCollectives::gathers_in_levels(std::int64_t block) const {
   constexpr std::int64_t most = 8 << 10;
-  return team_.in_groups() && block <= std::min<std::int64_t>(4 * team_.ranks() * team_.ranks(), most);
+  const std::int64_t share = team_.in_levels() ? 4 : 6;
+  return team_.in_groups() && block <= std::min<std::int64_t>(share * team_.ranks() * team_.ranks(), most);
 }
 
 bool SharedCollectives::allgathers_in_levels(std::int64_t block) const {
-  return team_.in_groups() && block <= 64 * team_.ranks() && block * team_.group() <= team_.buffer_bytes();
+  constexpr int fewest = 14;
+  return in_groups_from(fewest) && block <= 64 * team_.ranks() &&
+         block <= 2 * gathered_at_once_in_levels(block);  // in no more than two pieces
+}
+
+// Of few ranks everyone reduces everything that is short, and shares of much, of which a rank reads less.
+bool SharedCollectives::allreduces_in_groups(std::int64_t total) const {
+  constexpr std::int64_t kib = 1024;
+  if (!team_.in_groups() || team_.in_levels()) return team_.in_groups();
+  return total <= (team_.ranks() < 12 ? 8 * kib : 16 * kib) && (meets_in_levels() || !is_flat(total));
 }
 
 bool SharedCollectives::allreduces_by_heads(std::int64_t total) const {
@@ -38,9 +48,9 @@ bool SharedCollectives::reduces_in_few_pieces(Collective kind, std::int64_t tota
   return total <= team_.buffer_bytes() * (kind == Collective::allreduce ? 1 : 2);
 }
 
-void SharedCollectives::await_heads(int root) {
+void SharedCollectives::await_heads(const CollectiveCall& call) {
   for (int leader = 0; leader < team_.ranks(); leader += team_.group()) {
-    const int head = team_.head_of(leader, root);
+    const int head = head_of(call, leader);
     if (head != team_.rank()) team_.wait_for(head);
   }
 }
@@ -83,10 +93,14 @@ void SharedCollectives::gather_group(ByteView own, std::int64_t done, std::int64
   team_.tell_amount(own.size());
 }
 
+std::int64_t SharedCollectives::gathered_at_once_in_levels(std::int64_t block) const {
+  return even_piece(block, team_.buffer_bytes() / team_.group() & ~std::int64_t{63});
+}
+
 void SharedCollectives::gather_data_in_levels(const CollectiveCall& call) {
   const CallSide& known = team_.rank() == call.root ? call.receive : call.send;
   const std::int64_t block = known.count * known.type->size;
-  const std::int64_t most = even_piece(block, team_.buffer_bytes() / team_.group() & ~std::int64_t{63});
+  const std::int64_t most = gathered_at_once_in_levels(block);
   for (std::int64_t done = 0; done < block; done += most)
     gather_piece(call, done, std::min(most, block - done));
 }
@@ -127,16 +141,28 @@ void SharedCollectives::take_from_heads(const CollectiveCall& call, std::int64_t
 void SharedCollectives::allgather_data_in_levels(const CollectiveCall& call) {
   const int rank = team_.rank();
   const std::int64_t block = call.receive.count * call.receive.type->size;
-  gather_group(view(call.receive, rank, 1), 0, block, team_.leader_of(rank), -1);
-  if (team_.leads()) team_.post();
-  await_heads(-1);
-  team_.heard_of_all();
-  for (int leader = 0; leader < team_.ranks(); leader += team_.group()) {
-    const int blocks = std::min(team_.group(), team_.ranks() - leader);
-    view(call.receive, leader, blocks).write(0, team_.buffer_of(leader), blocks * block);
-    team_.note_copied_out(blocks * block);
+  const std::int64_t most = gathered_at_once_in_levels(block);
+  for (std::int64_t done = 0; done < block; done += most) {
+    const std::int64_t bytes = std::min(most, block - done);
+    gather_group(view(call.receive, rank, 1), done, bytes, team_.leader_of(rank), -1);
+    if (team_.leads()) team_.post();
+    await_heads(call);
+    team_.heard_of_all();
+    for (int leader = 0; leader < team_.ranks(); leader += team_.group())
+      write_blocks_of(call, leader, done, bytes);
+    team_.end_step();
   }
-  team_.end_step();
+}
+
+// A piece of each block of a group stands in its head's buffer.
+void SharedCollectives::write_blocks_of(const CollectiveCall& call, int leader, std::int64_t done,
+                                        std::int64_t bytes) {
+  const int blocks = std::min(team_.group(), team_.ranks() - leader);
+  const std::byte* const pieces = team_.buffer_of(leader);
+  team_.note_copied_out(blocks * bytes);
+  if (bytes == call.receive.count * call.receive.type->size)
+    return view(call.receive, leader, blocks).write(0, pieces, blocks * bytes);
+  for (int i = 0; i < blocks; ++i) view(call.receive, leader + i, 1).write(done, pieces + i * bytes, bytes);
 }
 
 // --- Reductions
@@ -174,27 +200,30 @@ void SharedCollectives::reduce_heads(const CollectiveCall& call, FunctionRef<con
   const int root = call.kind == Collective::reduce ? call.root : -1;
   const int last = (team_.ranks() - 1) / team_.group();
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
-  const bool added = root >= 0 && team_.leader_of(root) == root && team_.head_of(root, root) != root;
+  const bool added = root >= 0 && team_.leader_of(root) == root && head_of(call, root) != root;
   if (added) elements.combine(operand(root), operand(root + 1), scratch, count);
   const auto of_group = [&](int i) -> const std::byte* {
     const int leader = i * team_.group();
-    return added && leader == root ? scratch : operand(team_.head_of(leader, root));
+    return added && leader == root ? scratch : operand(head_of(call, leader));
   };
   reduce_ranks(elements, 0, last, of_group, out, count);
   team_.note_copied_out(last * count * elements.unit);
 }
 
+std::int64_t SharedCollectives::reduced_at_once_in_levels() const {
+  return std::min(largest_piece_in_levels, team_.buffer_bytes());
+}
+
 void SharedCollectives::reduce_data_in_levels(const CollectiveCall& call) {
   const int rank = team_.rank();
   const std::int64_t unit = call.receive.type->extent;
-  const std::int64_t room = std::min(largest_piece_in_levels, team_.buffer_bytes());
-  const std::int64_t most = std::max<std::int64_t>(room / unit, 1);
-  const int head = team_.head_of(team_.leader_of(rank), call.root);
+  const std::int64_t most = std::max<std::int64_t>(reduced_at_once_in_levels() / unit, 1);
+  const int head = head_of(call, team_.leader_of(rank));
   for (std::int64_t done = 0; done < call.receive.count; done += most) {
     const std::int64_t count = std::min(most, call.receive.count - done);
     reduce_group_data(call, done, count, head);
     if (rank == call.root) {
-      await_heads(call.root);
+      await_heads(call);
       const auto operand = [&](int r) -> const std::byte* {
         return r == rank && r != head ? contribution(call) + done * unit : team_.buffer_of(r);
       };
@@ -214,7 +243,7 @@ void SharedCollectives::allreduce_data_in_levels(const CollectiveCall& call) {
   if (rank == leader) {
     team_.line_to_write();
     team_.post_to(0, team_.ranks(), team_.group());
-    await_heads(-1);
+    await_heads(call);
     team_.heard_of_all();
     const auto operand = [this](int r) -> const std::byte* { return team_.buffer_of(r); };
     reduce_heads(call, operand, count, nullptr, result(call));

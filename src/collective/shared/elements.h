@@ -35,6 +35,26 @@ void reduce_ranks(const Elements& elements, int first, int last, Operand operand
   for (int r = last - 2; r >= first; --r) elements.reduce(operand(r), out, count);
 }
 
+// Ranks 0, 1, ... in groups of so many.
+struct InGroups {
+  int ranks, group;
+
+  bool more_than_one() const { return group < ranks; }
+};
+
+// The same of all ranks, where each group is reduced for itself, and then what the groups have. Its scratch
+// memory is none of the operands; one group needs none.
+template <class Operand>
+void reduce_groups(const Elements& elements, InGroups in, Operand operand, std::byte* scratch, std::byte* out,
+                   std::int64_t count) {
+  int first = (in.ranks - 1) / in.group * in.group;
+  reduce_ranks(elements, first, in.ranks - 1, operand, out, count);
+  while ((first -= in.group) >= 0) {
+    reduce_ranks(elements, first, first + in.group - 1, operand, scratch, count);
+    elements.reduce(scratch, out, count);
+  }
+}
+
 // This rank's operand.
 inline const std::byte* contribution(const CollectiveCall& call) {
   return static_cast<const std::byte*>(call.send.buffer == in_place ? call.receive.buffer : call.send.buffer);

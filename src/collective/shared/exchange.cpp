@@ -17,7 +17,7 @@ bool SharedCollectives::serves_alltoall(const CollectiveCall& call) const {
   const std::int64_t block = call.receive.count * call.receive.type->size;
   const std::int64_t room = alltoall_room();
   if (block == 0) return true;
-  if (team_.in_groups() && block < measured)
+  if (all_in_groups() && block < measured)
     return block <= most_lines / team_.ranks() * room && (team_.ranks() <= many || block >= team_.ranks());
   return room > 0 && (!team_.crowded() || block <= most_turns * room);
 }
@@ -38,12 +38,16 @@ void SharedCollectives::alltoall(const CollectiveCall& call) {
       });
 }
 
+std::int64_t SharedCollectives::exchanged_at_once(std::int64_t block) const {
+  return block * (team_.ranks() - 1) <= SharedTeam::line_bytes ? block : even_piece(block, alltoall_room());
+}
+
 void SharedCollectives::exchange(std::int64_t block, PartWriter write, PartReader read) {
   if (block == 0) return;
   const int rank = team_.rank();
   const int ranks = team_.ranks();
   const bool small = block * (ranks - 1) <= SharedTeam::line_bytes;
-  const std::int64_t room = small ? block : even_piece(block, alltoall_room());
+  const std::int64_t room = exchanged_at_once(block);
   // Where the part for `to` stands in the memory of `from`.
   const auto place = [room](int from, int to) { return (to < from ? to : to - 1) * room; };
   for (std::int64_t done = 0; done < block; done += room) {

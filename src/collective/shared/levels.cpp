@@ -1,5 +1,5 @@
-// Small operations of more than 16 ranks, in levels (SharedTeam): a rank reads the lines of its group or of
-// its leader, and leaders read each other's.
+// Small operations in levels (SharedTeam): a rank reads the lines of its group or of its leader, and leaders
+// read each other's.
 #include <algorithm>
 #include <cstring>
 
@@ -78,17 +78,27 @@ void SharedCollectives::await_group(int late) {
   if (team_.rank() < late && late < end) team_.wait_for(late);
 }
 
+// Who has the sum of a group. Of few ranks and little data, a root that leads a group is its head: it reads
+// no more lines than other heads, and hears from its group earlier.
+int SharedCollectives::head_of(const CollectiveCall& call, int leader) const {
+  constexpr int few = 11;
+  constexpr std::int64_t little = 1 << 10;
+  if (call.kind != Collective::reduce) return leader;
+  const bool own_head = team_.ranks() <= few && call.receive.count * call.receive.type->extent < little;
+  return own_head ? leader : team_.head_of(leader, call.root);
+}
+
 void SharedCollectives::reduce_in_levels(const CollectiveCall& call) {
   const int rank = team_.rank(), root = call.root;
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
-  const int head = team_.head_of(team_.leader_of(rank), root);
+  const int head = head_of(call, team_.leader_of(rank));
   alignas(64) std::byte partial[SharedTeam::line_bytes];
   reduce_group(call, head, root, partial);
   team_.end_line_step();
   team_.begin_step();
   if (rank == root) {
-    await_heads(root);
+    await_heads(call);
     const std::byte* const own = rank == head ? partial : contribution(call);
     const auto operand = [&](int r) -> const std::byte* { return r == rank ? own : team_.line_of(r); };
     reduce_heads(call, operand, call.receive.count, partial, result(call));
@@ -159,7 +169,7 @@ void SharedCollectives::tell_everyone(std::int64_t amount) {
   team_.tell_amount(amount);
   team_.post();
   team_.end_line_step();
-  if (!team_.in_groups()) return;
+  if (!all_in_groups()) return;
   team_.begin_step();
   team_.end_line_step();
 }

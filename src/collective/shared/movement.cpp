@@ -66,7 +66,7 @@ std::uint64_t SharedCollectives::told_by(int rank) {
 }
 
 std::uint64_t SharedCollectives::fold(std::uint64_t own, Fold function) {
-  if (team_.in_levels()) return fold_in_levels(own, function);
+  if (meets_in_levels()) return fold_in_levels(own, function);
   team_.begin_step();
   tell(own);
   for (int r = 0; r < team_.ranks(); ++r)
@@ -193,7 +193,7 @@ void SharedCollectives::barrier() {
 }
 
 void SharedCollectives::meet() {
-  if (team_.in_levels()) {
+  if (meets_in_levels()) {
     most_of(0);
   } else {
     team_.begin_step();
@@ -202,7 +202,7 @@ void SharedCollectives::meet() {
 }
 
 void SharedCollectives::arrive() {
-  if (team_.in_levels()) return arrive_in_levels();
+  if (meets_in_levels()) return arrive_in_levels();
   team_.begin_step();
   if (team_.rank() == 0) {
     team_.wait_for_all();
@@ -242,7 +242,7 @@ void SharedCollectives::broadcast(ByteView data, int root, Pieces pieces, const 
     return;
   }
   const bool small = data.size() <= SharedTeam::line_bytes;
-  if (small || team_.in_groups()) {
+  if (small || all_in_groups()) {
     team_.begin_step();
     std::byte* const line = team_.line_to_write();
     if (small) {
@@ -285,25 +285,25 @@ void SharedCollectives::announce(MeasuredWays::Turn turn) {
 // The root's amount says which steps there are, so that the ranks stay in step when ours is another one.
 void SharedCollectives::receive_broadcast(ByteView& data, int root, Pieces pieces) {
   Told relayed;
-  if (team_.in_groups()) {
+  if (all_in_groups()) {
     relayed = hear(root);
   } else {
     team_.begin_step();
     team_.wait_for(root);
   }
-  const std::int64_t amount = team_.in_groups() ? relayed.amount : team_.amount_of(root);
+  const std::int64_t amount = all_in_groups() ? relayed.amount : team_.amount_of(root);
   if (amount < 0) [[unlikely]] {
     announced_ = {static_cast<Way>((-1 - amount) / 2), (-1 - amount) % 2 != 0};
-    if (!team_.in_groups()) team_.end_line_step();
+    if (!all_in_groups()) team_.end_line_step();
     return;
   }
   if (amount != data.size()) [[unlikely]]
     amounts_differed_ = true;
   if (amount > SharedTeam::line_bytes)
-    return take_pieces(data, root, amount, piece_bytes(pieces, amount), !team_.in_groups());
+    return take_pieces(data, root, amount, piece_bytes(pieces, amount), !all_in_groups());
   const std::int64_t wanted = std::min(amount, data.size());
-  data.write(0, team_.in_groups() ? relayed.bytes : team_.line_of(root), wanted);
-  if (team_.in_groups()) return;
+  data.write(0, all_in_groups() ? relayed.bytes : team_.line_of(root), wanted);
+  if (all_in_groups()) return;
   team_.note_copied_out(wanted);
   team_.end_line_step();
 }
@@ -325,6 +325,10 @@ void SharedCollectives::take_pieces(ByteView& data, int root, std::int64_t amoun
   }
 }
 
+std::int64_t SharedCollectives::gathered_at_once(std::int64_t block) const {
+  return block <= SharedTeam::line_bytes ? SharedTeam::line_bytes : even_piece(block, team_.buffer_bytes());
+}
+
 void SharedCollectives::gather(const CollectiveCall& call) {
   const bool root = team_.rank() == call.root;
   const CallSide& known = root ? call.receive : call.send;
@@ -340,7 +344,7 @@ void SharedCollectives::gather(ByteView own, std::int64_t largest, FunctionRef<B
                                int root) {
   if (largest == 0) return;
   const bool small = largest <= SharedTeam::line_bytes;
-  const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(largest, team_.buffer_bytes());
+  const std::int64_t most = gathered_at_once(largest);
   for (std::int64_t done = 0; done < largest; done += most) {
     begin_data_step(small);
     if (team_.rank() != root) {
@@ -425,7 +429,7 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
   if (!call.receive.counts && allgathers_in_levels(largest)) return allgather_data_in_levels(call);
   ByteView own = view(own_place);
   const bool small = largest <= SharedTeam::line_bytes;
-  const std::int64_t most = small ? SharedTeam::line_bytes : even_piece(largest, team_.buffer_bytes());
+  const std::int64_t most = gathered_at_once(largest);
   for (std::int64_t done = 0; done < largest; done += most) {
     const auto part = [done, most](const ByteView& data) {
       return std::clamp<std::int64_t>(data.size() - done, 0, most);

@@ -30,20 +30,22 @@ void hand_out(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCor
 // The reduction of all ranks' operands to the result (null: not here), and to `shared` where others read it:
 // little by little, as long as it is in the nearest cache. The result may be one of the operands.
 template <class Operand>
-void reduce_and_hand_out(const Elements& elements, int ranks, Operand operand, std::byte* result,
+void reduce_and_hand_out(const Elements& elements, InGroups ranks, Operand operand, std::byte* result,
                          std::byte* shared, bool others_read, std::int64_t count, CrossCoreCopy& copies) {
   constexpr std::int64_t room = 8 << 10;
   if (elements.unit > room) {
-    reduce_ranks(elements, 0, ranks - 1, operand, shared, count);
+    std::vector<std::byte> of_group(ranks.more_than_one() ? count * elements.unit : 0);
+    reduce_groups(elements, ranks, operand, of_group.data(), shared, count);
     if (result != nullptr) copy_bytes(shared, result, count * elements.unit);
     return;
   }
   alignas(64) std::byte part[room];
+  alignas(64) std::byte of_group[room];
   for (std::int64_t done = 0; done < count; done += room / elements.unit) {
     const std::int64_t start = done * elements.unit;
     const std::int64_t some = std::min(room / elements.unit, count - done);
     const auto operand_part = [&](int r) { return operand(r) + start; };
-    reduce_ranks(elements, 0, ranks - 1, operand_part, part, some);
+    reduce_groups(elements, ranks, operand_part, of_group, part, some);
     if (result != nullptr) copy_bytes(part, result + start, some * elements.unit);
     if (others_read) hand_out(part, shared + start, some * elements.unit, copies);
   }
@@ -134,7 +136,7 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
   const std::byte* own = contribution(call);
 
   if (total <= SharedTeam::line_bytes) {
-    if (team_.in_levels()) return allreduce_in_levels(call);
+    if (meets_in_levels()) return allreduce_in_levels(call);
     team_.begin_step();
     copy_bytes(own, team_.line_to_write(), total);
     team_.post();
@@ -144,7 +146,7 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
     team_.note_copied_out((ranks - 1) * total);
     return;
   }
-  if (team_.in_groups()) {
+  if (allreduces_in_groups(total)) {
     if (allreduces_by_heads(total)) return allreduce_data_in_levels(call);
     const std::int64_t most = team_.buffer_bytes() / elements.unit;
     for (std::int64_t done = 0; done < call.receive.count; done += most)
@@ -205,7 +207,9 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
       return r == rank ? own + start + own_start : team_.buffer_of(r) + own_start;
     };
     std::byte* const here = wants ? result(call) + start + own_start : nullptr;
-    reduce_and_hand_out(elements, ranks, operand, here, buffer + own_start, !to_one || !wants, own_count,
+    // To one rank a reduction goes in groups, too, and both must have the same bits.
+    const InGroups in_groups{ranks, to_one ? team_.group() : ranks};
+    reduce_and_hand_out(elements, in_groups, operand, here, buffer + own_start, !to_one || !wants, own_count,
                         copies_);
     team_.note_copied_out((ranks - 1) * (own_end - own_start));
     team_.note_copied_in(!to_one || !wants ? own_end - own_start : 0);
@@ -244,7 +248,7 @@ void SharedCollectives::reduce_scatter(const CollectiveCall& call) {
   const std::int64_t largest = find_starts(call);
   const std::int64_t total = starts_.back() * elements.unit;
   if (total == 0) return;
-  if (total <= SharedTeam::line_bytes && !team_.in_groups()) {
+  if (total <= SharedTeam::line_bytes && !all_in_groups()) {
     reduce_lines(call);
     return;
   }
@@ -285,7 +289,7 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
   }
   const std::int64_t room_bytes = room * elements.unit;
   for (std::int64_t done = 0; done < largest; done += room) {
-    if (team_.in_groups()) {
+    if (all_in_groups()) {
       reduce_parts_in_levels(call, own, done, room);
       continue;
     }
@@ -377,8 +381,11 @@ bool SharedCollectives::fetch_and_reduce(const CollectiveCall& call, std::int64_
   const int last = team_.ranks() - 1;
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t unit = elements.unit;
+  // As in reduce_parts(), so that both have the same bits.
+  const InGroups in_groups{team_.ranks(), all_in_groups() ? team_.group() : team_.ranks()};
   const std::int64_t piece =
       std::max<std::int64_t>(std::min(largest_piece, team_.buffer_bytes() / team_.ranks()) / unit, 1);
+  std::vector<std::byte> of_group(in_groups.more_than_one() ? piece * unit : 0);
   const auto place_of = [&](int r) { return scratch + r * piece * unit; };
   for (std::int64_t done = first; done < end; done += piece) {
     const std::int64_t some = std::min(piece, end - done);
@@ -391,8 +398,9 @@ bool SharedCollectives::fetch_and_reduce(const CollectiveCall& call, std::int64_
     std::byte* const to = result(call) + (done - first) * unit;
     // The sum must be none of the operands; nothing is fetched into this rank's own place.
     std::byte* const sum = here == to ? place_of(rank) : to;
-    reduce_ranks(
-        elements, 0, last, [&](int r) { return r == rank ? here : place_of(r); }, sum, some);
+    reduce_groups(
+        elements, in_groups, [&](int r) { return r == rank ? here : place_of(r); }, of_group.data(), sum,
+        some);
     copy_bytes(sum, to, some * unit);
   }
   return true;

@@ -1,4 +1,4 @@
-// Reductions of more than 16 ranks of which each rank does a share, in levels (SharedTeam). Ranks at the same
+// Reductions of many ranks of which each does a share, in levels (SharedTeam). Ranks at the same
 // place in their groups form a column. First, each rank reduces its column's share of the operands of its
 // group; then it reads what its column has of that share. So it hears from one group and one column instead
 // of from all. In a group with fewer ranks some are in several columns.

@@ -88,9 +88,11 @@ SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::
 
 // Small enough that a leader hears from few, in its group and of the leaders, and as caches are shared.
 int SharedTeam::group_of(int ranks, bool crowded) {
-  constexpr int small = 8, large = 16;
-  if (crowded || ranks <= largest_flat) return ranks;
-  return ranks <= small * small ? small : large;
+  constexpr int fewest = 8;
+  if (crowded || ranks < fewest) return ranks;
+  if (ranks <= 24) return 4;
+  if (ranks <= 80) return 8;
+  return ranks <= 144 ? 12 : 16;
 }
 
 void SharedTeam::wake_others() {

@@ -91,7 +91,7 @@ class SharedTeam {
   // When this rank has heard, perhaps through others, that all posted in the step before, or so many steps
   // ago.
   void heard_of_all(std::uint32_t steps_ago = 1) { known_done_ = step_ - steps_ago - 1; }
-  // --- Levels. If each of many ranks reads a line of every other, n * n lines move. So more than 16 form
+  // --- Levels. If each of many ranks reads a line of every other, n * n lines move. So from 8 on they form
   // groups of consecutive ranks, which on most machines share a cache; a group's first rank leads it. Where
   // ranks share cores, all are one group: who waits there for others has its turn on a core once more.
   bool in_levels() const { return ranks_ > largest_flat; }
