@@ -148,6 +148,8 @@ class Operation final : public Request {
   // Goes through shared memory, in its turn, from begin to end.
   void run_in(BackgroundQueue& queue);
   void run_in_shared_memory();  // for the queue
+  // What is done there if that is the whole operation; null: it is a part.
+  const CollectiveCall* whole_call() const { return work_ == nullptr ? &call : nullptr; }
   void run_in_shared_memory(SharedCollectives& shared, TeamWork work);
   // Marks the operation as finished: there is nothing to run.
   void skip() { finished_ = true; }

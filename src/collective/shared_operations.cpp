@@ -351,9 +351,11 @@ bool CollectiveEngine::shares_in_background(Communicator& communicator, const Co
 Request* CollectiveEngine::end_at_once(Communicator& communicator, const CollectiveCall& call) {
   BackgroundQueue& queue = *CollectiveRecord::of(communicator).in_node;
   SharedCollectives& shared = queue.shared();
-  if (!queue.empty() || shared.way_of(call) != Way::area || !shared.ends_at_once(call)) return nullptr;
-  if (!check(communicator)) return nullptr;
+  if (!queue.empty() || shared.way_of(call) != Way::area || !check(communicator)) return nullptr;
+  if (!shared.ends_at_once(call) && queue.begin_alone(call) != BackgroundQueue::Begun::all_have_written)
+    return nullptr;
   const Result<> result = run_shared(shared, [&call](SharedCollectives& of) { of.run(call, Way::area); });
+  queue.forget_written();
   if (result) [[likely]]
     return &messages_.sent();
   Operation& operation = take();
@@ -369,6 +371,7 @@ void CollectiveEngine::start_shared(Operation& operation, Communicator& communic
                                     BackgroundQueue& queue) {
   operation.begin_again();
   if (auto checked = check(communicator); !checked) [[unlikely]] {
+    if (queue.empty()) queue.forget_written();
     operation.fail(checked.take_error());
     operation.skip();
   } else {

@@ -5,7 +5,8 @@
 //
 // Where all hear from all, a rank that looked first whether the others have written would take their lines
 // from them, and would write its own later. So these are asked only where ranks share cores: there most
-// others have been here before, or do not run.
+// others have been here before, or do not run. Else it writes first (writes_at_once). What is left when all
+// others have written, too, needs no stack either.
 #include "collective/shared/elements.h"
 #include "collective/shared/views.h"
 
@@ -104,6 +105,56 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
 
 bool SharedCollectives::ends_at_once(const CollectiveCall& call) {
   return call.op != nullptr ? reduces_at_once(call) : moves_at_once(call);
+}
+
+bool SharedCollectives::may_write_for_all(const CollectiveCall& call) {
+  const std::int64_t elements =
+      call.kind == Collective::barrier || call.receive.counts ? 0 : call.receive.count;
+  const int ranks = team_.ranks();
+  switch (call.kind) {
+    case Collective::barrier:
+      return !team_.crowded() && !meets_in_levels() && team_.may_write_line();
+    case Collective::allgather: {
+      const std::int64_t block = elements * call.receive.type->size;
+      return block != 0 && !allgathers_in_levels(block) && block <= gathered_at_once(block) &&
+             may_write(block);
+    }
+    case Collective::alltoall: {
+      const std::int64_t block = elements * call.receive.type->size;
+      return block != 0 && block <= exchanged_at_once(block) && may_write(block * (ranks - 1));
+    }
+    case Collective::allreduce: {
+      const std::int64_t total = elements * call.receive.type->extent;
+      const bool flat = !meets_in_levels() && (total <= SharedTeam::line_bytes || is_flat(total));
+      return total != 0 && flat && may_write(total);
+    }
+    case Collective::reduce_scatter_block: {
+      const std::int64_t part = elements * call.receive.type->extent;
+      const bool one_step = part * ranks <= SharedTeam::line_bytes || part <= team_.buffer_bytes() / ranks;
+      return part != 0 && !all_in_groups() && one_step && may_write(part * ranks);
+    }
+    default:
+      return false;
+  }
+}
+
+// Where time is virtual, a line that was looked at in vain is read once more.
+bool SharedCollectives::have_all_written() {
+  if (!team_.have_all_posted()) {
+    looked_in_vain_ = true;
+    return false;
+  }
+  if (std::exchange(looked_in_vain_, false) && time_ != nullptr) [[unlikely]]
+    time_->read_line(false);
+  return true;
+}
+
+bool SharedCollectives::writes_at_once(const CollectiveCall& call) {
+  if (!may_write_for_all(call)) return false;
+  half_ = Half::writing;
+  run_in_area(call);
+  half_ = Half::reading;
+  return true;
 }
 
 }  // namespace hawser

@@ -31,6 +31,11 @@ class BackgroundQueue {
     turn.queue = this;
     queue_.push_back(&turn);
   }
+  // Where nothing is under way: begins what writes_at_once(). It is over if all others have written, too, now
+  // or in a moment; else it has to be added next, or given up.
+  enum class Begun : std::uint8_t { no, written, all_have_written };
+  Begun begin_alone(const CollectiveCall& call);
+  void forget_written();
   // Moves the operation on if it is its turn. True: it is over, and no longer here.
   bool advance(BackgroundTurn& turn);
   // Nothing is added any more. This rank leaves the team when what is here is over.
@@ -41,12 +46,14 @@ class BackgroundQueue {
   void remove(BackgroundTurn& turn);
 
  private:
+  void begin(BackgroundTurn& turn);
   void end_first();
 
   std::unique_ptr<SharedCollectives> shared_;
   BackgroundRuns& runs_;
   IntrusiveList<BackgroundTurn, &BackgroundTurn::link> queue_;
-  std::unique_ptr<BackgroundRun> run_;  // null: the first has not begun
+  std::unique_ptr<BackgroundRun> run_;  // null: the first has not begun, or needs no stack
+  bool written_ = false;                // the first has begun, and ends when all have written
   bool leaves_ = false;                 // when it is empty
 };
 

@@ -177,6 +177,31 @@ TEST_F(AlgorithmTest, WhatHasBeenSentIsTakenAtOnce) {
   }
 }
 
+// Where all hear from all, nothing is left to wait for when the last one begins.
+TEST_F(AlgorithmTest, TheLastOfAllIsDoneAtOnce) {
+  for (const int size : {3, 4})
+    for (const Collective kind : {Collective::allreduce, Collective::allgather, Collective::alltoall})
+      for (const std::int64_t count : {1, 100}) {
+        TestCluster cluster(size, {}, true);
+        int begun = 0;
+        cluster.run([&](TestRank& rank) {
+          const std::vector<int> data(static_cast<std::size_t>(count * size), 3);
+          std::vector<int> result(data.size());
+          const bool last = rank.rank == size - 1;
+          if (last) rank.wait_until([&] { return begun == size - 1; });
+          Request* const request = start(
+              rank, {.kind = kind,
+                     .send = {data.data(), count, &integer()},
+                     .receive = {result.data(), count, &integer()},
+                     .op = kind == Collective::allreduce ? &operators_[PredefinedOperator::sum] : nullptr});
+          EXPECT_EQ(request->complete, last) << name_of(kind) << " of " << size;
+          ++begun;
+          end(rank, request);
+          EXPECT_EQ(result[0], kind == Collective::allreduce ? 3 * size : 3);
+        });
+      }
+}
+
 // The others never come, and then there is an end.
 TEST_F(AlgorithmTest, WhatIsUnderWayIsGivenUpWhenTheEngineCloses) {
   TestCluster cluster(3, {}, true);

@@ -46,6 +46,7 @@ class SharedCollectives {
                     bool steps_alike)
       : team_(area, area_bytes, rank, std::move(places), areas, progress, std::move(stop)),
         ways_(policy, team_.ranks(), team_.crowded()),
+        time_(areas.virtual_time()),
         steps_alike_(steps_alike) {}
 
   // Whether messages serve no better. The answer is the same on all ranks.
@@ -57,6 +58,14 @@ class SharedCollectives {
   bool run(const CollectiveCall& call, Way way);
   // Whether it goes through the area to the end now, without waiting for anybody. False: perhaps not.
   bool ends_at_once(const CollectiveCall& call);
+  // Where all write and then hear from all, in one step: writes, if this rank need not wait for that. run()
+  // does the rest, and does not wait either if all have posted. False: it is of another kind, or would wait.
+  bool writes_at_once(const CollectiveCall& call);
+  bool have_all_written();
+  void forget_written() {
+    half_ = Half::both;
+    looked_in_vain_ = false;
+  }
   // How it is done now; messages: not here. Alike on all ranks, which have done the same operations.
   Way way_of(const CollectiveCall& call) { return ways_.current(call.kind, known_bytes(call)); }
   // Of a block, or of a reduction's whole vector; what every rank knows, in a program that is right.
@@ -159,6 +168,9 @@ class SharedCollectives {
   bool all_have_come() const;
   bool has_come_from(int root, std::int64_t blocks) const;
   bool moves_at_once(const CollectiveCall& call);
+  bool may_write_for_all(const CollectiveCall& call);
+  bool writes() const { return half_ != Half::reading; }
+  bool reads() const { return half_ != Half::writing; }
   bool gathers_at_once(const CollectiveCall& call, std::int64_t block);
   bool reduces_at_once(const CollectiveCall& call);
   void gather(const CollectiveCall& call);
@@ -250,11 +262,16 @@ class SharedCollectives {
   SharedTeam team_;
   TeamWays ways_;
   CrossCoreCopy copies_;
+  AreaTime* const time_;  // null where time is real
   const bool steps_alike_;
   bool amounts_differed_ = false;
   // Where ranks share cores; alike on all.
   bool after_barrier_ = false;  // the last operation was one
   bool root_follows_ = false;   // what followed the last barrier but this had a root
+  // What is done of an operation that writes_at_once().
+  enum class Half : std::uint8_t { both, writing, reading };
+  Half half_ = Half::both;
+  bool looked_in_vain_ = false;  // since it has written
   std::optional<MeasuredWays::Turn> announced_;
   std::vector<std::int64_t>
       starts_;  // reduce_scatter: where each rank's part starts, in elements, and the end

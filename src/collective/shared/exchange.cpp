@@ -27,7 +27,7 @@ void SharedCollectives::alltoall(const CollectiveCall& call) {
   if (block == 0) return;
   const bool in_place_here = is_in_place(call.send);
   const CallSide& source = in_place_here ? call.receive : call.send;
-  if (!in_place_here) copy_own(call.send, team_.rank(), call.receive, team_.rank());
+  if (!in_place_here && writes()) copy_own(call.send, team_.rank(), call.receive, team_.rank());
   exchange(
       block,
       [&](int to, std::int64_t offset, std::byte* out, std::int64_t bytes) {
@@ -52,16 +52,19 @@ void SharedCollectives::exchange(std::int64_t block, PartWriter write, PartReade
   const auto place = [room](int from, int to) { return (to < from ? to : to - 1) * room; };
   for (std::int64_t done = 0; done < block; done += room) {
     const std::int64_t bytes = std::min(room, block - done);
-    begin_data_step(small);
-    std::byte* const out = small ? team_.line_to_write() : team_.buffer_to_write();
-    if (!small) team_.line_to_write();
-    for (int i = 1; i < ranks; ++i) {
-      const int r = (rank + i) % ranks;
-      write(r, done, out + place(rank, r), bytes);
-      team_.note_copied_in(bytes);
+    if (writes()) {
+      begin_data_step(small);
+      std::byte* const out = small ? team_.line_to_write() : team_.buffer_to_write();
+      if (!small) team_.line_to_write();
+      for (int i = 1; i < ranks; ++i) {
+        const int r = (rank + i) % ranks;
+        write(r, done, out + place(rank, r), bytes);
+        team_.note_copied_in(bytes);
+      }
+      team_.tell_amount(block);
+      team_.post();
     }
-    team_.tell_amount(block);
-    team_.post();
+    if (!reads()) return;
     for (int i = 1; i < ranks; ++i) {
       const int r = (rank + i) % ranks;
       team_.wait_for(r);

@@ -196,8 +196,12 @@ void SharedCollectives::meet() {
   if (meets_in_levels()) {
     most_of(0);
   } else {
-    team_.begin_step();
-    exchange();
+    if (writes()) {
+      team_.begin_step();
+      team_.line_to_write();
+      team_.post();
+    }
+    if (reads()) team_.wait_for_all();
   }
 }
 
@@ -425,7 +429,7 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
     largest = std::max(largest, block(call.receive, r).bytes());
   if (largest == 0) return;
   const Place own_place = block(call.receive, rank);
-  if (!is_in_place(call.send)) copy(whole(call.send), own_place);
+  if (!is_in_place(call.send) && writes()) copy(whole(call.send), own_place);
   if (!call.receive.counts && allgathers_in_levels(largest)) return allgather_data_in_levels(call);
   ByteView own = view(own_place);
   const bool small = largest <= SharedTeam::line_bytes;
@@ -434,12 +438,15 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
     const auto part = [done, most](const ByteView& data) {
       return std::clamp<std::int64_t>(data.size() - done, 0, most);
     };
-    small ? team_.begin_step() : team_.begin_buffer_step();
-    std::byte* out = small ? team_.line_to_write() : team_.buffer_to_write();
-    own.read(done, out, part(own), copies_);
-    team_.note_copied_in(part(own));
-    if (!small) team_.line_to_write();
-    team_.post();
+    if (writes()) {
+      small ? team_.begin_step() : team_.begin_buffer_step();
+      std::byte* out = small ? team_.line_to_write() : team_.buffer_to_write();
+      own.read(done, out, part(own), copies_);
+      team_.note_copied_in(part(own));
+      if (!small) team_.line_to_write();
+      team_.post();
+    }
+    if (!reads()) return;
     for (int i = 1; i < ranks; ++i) {
       const int r = (rank + i) % ranks;
       ByteView theirs = view(block(call.receive, r));

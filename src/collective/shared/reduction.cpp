@@ -137,9 +137,12 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
 
   if (total <= SharedTeam::line_bytes) {
     if (meets_in_levels()) return allreduce_in_levels(call);
-    team_.begin_step();
-    copy_bytes(own, team_.line_to_write(), total);
-    team_.post();
+    if (writes()) {
+      team_.begin_step();
+      copy_bytes(own, team_.line_to_write(), total);
+      team_.post();
+    }
+    if (!reads()) return;
     team_.wait_for_all();
     reduce_ranks(
         elements, 0, ranks - 1, [this](int r) { return team_.line_of(r); }, result(call), call.receive.count);
@@ -154,10 +157,15 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
     return;
   }
   if (is_flat(total)) {
-    team_.begin_buffer_step();
-    hand_out(own, team_.buffer_to_write(), total, copies_);
-    team_.note_copied_in(total);
-    exchange();
+    if (writes()) {
+      team_.begin_buffer_step();
+      hand_out(own, team_.buffer_to_write(), total, copies_);
+      team_.note_copied_in(total);
+      team_.line_to_write();
+      team_.post();
+    }
+    if (!reads()) return;
+    team_.wait_for_all();
     // The result must be none of the operands.
     const std::byte* operand = own == result(call) ? team_.buffer_of(team_.rank()) : own;
     reduce_ranks(
@@ -262,9 +270,12 @@ void SharedCollectives::reduce_lines(const CollectiveCall& call) {
   const auto rank = static_cast<std::size_t>(team_.rank());
   const std::int64_t own_start = starts_[rank] * elements.unit;
   const std::int64_t own_count = starts_[rank + 1] - starts_[rank];
-  team_.begin_step();
-  copy_bytes(contribution(call), team_.line_to_write(), starts_.back() * elements.unit);
-  team_.post();
+  if (writes()) {
+    team_.begin_step();
+    copy_bytes(contribution(call), team_.line_to_write(), starts_.back() * elements.unit);
+    team_.post();
+  }
+  if (!reads()) return;
   if (own_count > 0) {
     team_.wait_for_all();
     reduce_ranks(
@@ -294,16 +305,19 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
       continue;
     }
     const auto part = [&](int r) { return part_of(r, done, room); };
-    team_.begin_buffer_step();
-    std::byte* buffer = team_.buffer_to_write();
-    for (int r = 0; r < ranks; ++r) {
-      const std::int64_t from = starts_[static_cast<std::size_t>(r)] + done;
-      if (part(r) > 0)
-        hand_out(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit, copies_);
-      team_.note_copied_in(part(r) * elements.unit);
+    if (writes()) {
+      team_.begin_buffer_step();
+      std::byte* buffer = team_.buffer_to_write();
+      for (int r = 0; r < ranks; ++r) {
+        const std::int64_t from = starts_[static_cast<std::size_t>(r)] + done;
+        if (part(r) > 0)
+          hand_out(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit, copies_);
+        team_.note_copied_in(part(r) * elements.unit);
+      }
+      team_.line_to_write();
+      team_.post();
     }
-    team_.line_to_write();
-    team_.post();
+    if (!reads()) return;
     if (part(rank) > 0) {
       team_.wait_for_all();
       reduce_ranks(

@@ -327,6 +327,12 @@ bool SharedTeam::look_done(std::uint32_t step, std::uint32_t readers) {
   return true;
 }
 
+bool SharedTeam::have_all_posted() const {
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_ && !has_posted(r)) return false;
+  return true;
+}
+
 bool SharedTeam::have_posted_next(int end) const {
   for (int r = 0; r < end; ++r)
     if (r != rank_ && !has_posted_next(r)) return false;

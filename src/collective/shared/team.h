@@ -127,6 +127,9 @@ class SharedTeam {
   bool has_posted_next(int rank) const {
     return next_line(rank).posted.load(std::memory_order_acquire) == step_ + 1;
   }
+  // In this step.
+  bool have_all_posted() const;
+  bool is_told_to_stop() { return stop_.raised(); }
   // The ranks before that one, but this.
   bool have_posted_next(int end) const;
   std::int64_t next_amount_of(int rank) const { return next_line(rank).amount; }
