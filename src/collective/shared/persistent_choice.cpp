@@ -67,7 +67,7 @@ constexpr PayingAmounts of_up_to_4[] = {
     {Collective::exscan, 0, kib},
 };
 
-constexpr PayingAmounts of_up_to_8[] = {
+constexpr PayingAmounts of_up_to_7[] = {
     {Collective::barrier, 0, any_amount},
     {Collective::broadcast, 0, 256 * kib},
     {Collective::gather, 64 * kib, any_amount},
@@ -82,17 +82,54 @@ constexpr PayingAmounts of_up_to_8[] = {
     {Collective::exscan, 0, kib},
 };
 
+// Of so many ranks some of those from or to one rank go in groups.
+constexpr PayingAmounts of_8[] = {
+    {Collective::barrier, 0, any_amount},
+    {Collective::broadcast, 0, 256 * kib},
+    {Collective::gather, 0, 8 * kib},
+    {Collective::gather, 32 * kib, any_amount},
+    {Collective::scatter, 0, 8 * kib},
+    {Collective::allgather, 0, 64 * kib},
+    {Collective::allgatherv, 0, 16 * kib},
+    {Collective::alltoall, 0, 8 * kib},
+    {Collective::reduce, 0, one_line},
+    {Collective::reduce, kib, 16 * kib},
+    {Collective::allreduce, 0, any_amount},
+    {Collective::reduce_scatter_block, 0, any_amount},
+    {Collective::reduce_scatter, 0, any_amount},
+    {Collective::scan, 0, 8 * kib},
+    {Collective::exscan, 0, 8 * kib},
+};
+
 constexpr PayingAmounts of_up_to_16[] = {
     {Collective::barrier, 0, any_amount},
     {Collective::broadcast, 0, 64 * kib},
-    {Collective::gather, 64 * kib, any_amount},
-    {Collective::allgather, 0, 8 * kib},
+    {Collective::gather, 0, 8 * kib},
+    {Collective::gather, 32 * kib, any_amount},
+    {Collective::scatter, 0, 8 * kib},
+    {Collective::allgather, 0, 64 * kib},
     {Collective::allgatherv, 0, 8 * kib},
     {Collective::alltoall, 0, 8 * kib},
-    {Collective::allreduce, 0, one_line},
-    {Collective::allreduce, 8 * kib, any_amount},
+    {Collective::reduce, 0, 8 * kib},
+    {Collective::allreduce, 0, any_amount},
     {Collective::reduce_scatter_block, 0, any_amount},
     {Collective::reduce_scatter, 0, any_amount},
+    {Collective::scan, 0, 8 * kib},
+    {Collective::exscan, 0, 8 * kib},
+};
+
+constexpr PayingAmounts of_up_to_64[] = {
+    {Collective::barrier, 0, any_amount},
+    {Collective::broadcast, 0, 64 * kib},
+    {Collective::gather, 0, 256},
+    {Collective::scatter, 0, 8 * kib},
+    {Collective::allgather, 0, 256},
+    {Collective::allgather, 8 * kib, 16 * kib},
+    {Collective::alltoall, 0, 4 * kib},
+    {Collective::reduce, 0, 4 * kib},
+    {Collective::allreduce, 0, 16 * kib},
+    {Collective::reduce_scatter_block, 0, 16 * kib},
+    {Collective::reduce_scatter, 0, 16 * kib},
 };
 
 constexpr PayingAmounts of_more[] = {
@@ -106,8 +143,10 @@ std::span<const PayingAmounts> amounts_of(int ranks, bool crowded) {
   if (crowded) return sharing_cores;
   if (ranks <= 2) return of_two;
   if (ranks <= 4) return of_up_to_4;
-  if (ranks <= 8) return of_up_to_8;
-  return ranks <= 16 ? std::span<const PayingAmounts>(of_up_to_16) : of_more;
+  if (ranks < 8) return of_up_to_7;
+  if (ranks == 8) return of_8;
+  if (ranks <= 16) return of_up_to_16;
+  return ranks <= 64 ? std::span<const PayingAmounts>(of_up_to_64) : of_more;
 }
 
 bool any_has(std::span<const PayingAmounts> amounts, Collective kind, std::int64_t bytes) {

@@ -196,8 +196,10 @@ TEST(PersistentParts, MessagesServeWhereTheyAreFaster) {
   EXPECT_FALSE(pays_in_part(Collective::broadcast, 1024, 8, true));
   EXPECT_TRUE(pays_in_part(Collective::broadcast, 1024, 8, false));
   EXPECT_TRUE(pays_in_part(Collective::allreduce, 8, 4, true));
-  EXPECT_FALSE(pays_in_part(Collective::allreduce, 1024, 16, false));  // 3.9 us; by messages 3.1
-  EXPECT_FALSE(pays_in_part(Collective::allreduce, 1024, 32, false));  // 7.2 us; by messages 3.8
+  EXPECT_TRUE(pays_in_part(Collective::allreduce, 1024, 16, false));
+  EXPECT_TRUE(pays_in_part(Collective::reduce, 8, 8, false));
+  EXPECT_FALSE(pays_in_part(Collective::reduce, 256, 8, false));  // 0.75 us; by messages 0.73
+  EXPECT_FALSE(pays_in_part(Collective::scan, 8, 32, false));     // 3.2 us; by messages 2.9
   EXPECT_FALSE(pays_in_part(Collective::alltoallv, 8, 4, false));
 }
 
