@@ -14,7 +14,7 @@ void RailAttendance::use_rates(const LinkRates& agreed) {
 void RailAttendance::begin_turn(ProgramState program) { engine_.context.program = program; }
 void RailAttendance::end_turn() { engine_.context.program = ProgramState::waits; }
 
-void RailAttendance::note_waited() { engine_.context.waited = true; }
+void RailAttendance::note_waited() { engine_.context.presence.waited = true; }
 
 bool RailAttendance::take_left_reads() {
   return std::exchange(engine_.context.open_reads.without_finishes, false);

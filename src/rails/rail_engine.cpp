@@ -92,7 +92,7 @@ bool RailEngine::progress(TransportEvents& channel_events, Nanoseconds now) {
   if (recovery.timers_due()) recovery.run_timers();
   if (now >= next_show_) show_weights();
   context.events = nullptr;
-  context.waited = false;
+  context.presence.waited = false;
   resources.check_counts();
   taken_at_end_ = resources.entries.taken();
   if (context.settings.walk_every > 0 && ++passes_ % context.settings.walk_every == 0) [[unlikely]]

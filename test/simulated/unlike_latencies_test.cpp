@@ -88,6 +88,32 @@ void ping_pong(int rank, int bytes, std::vector<char>& data, MPI_Win) {
   if (rank == 1) MPI_Send(data.data(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
 }
 
+constexpr int under_way = 64;
+
+// Rank 0 sends; with an answer, so that each round ends.
+void window_one_way(int rank, int bytes, std::vector<char>& data, MPI_Win) {
+  MPI_Request requests[under_way];
+  for (MPI_Request& request : requests) {
+    if (rank == 0)
+      MPI_Isend(data.data(), bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &request);
+    else
+      MPI_Irecv(data.data(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, &request);
+  }
+  MPI_Waitall(under_way, requests, MPI_STATUSES_IGNORE);
+  char end = 0;
+  if (rank == 1) MPI_Send(&end, 1, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+  if (rank == 0) MPI_Recv(&end, 1, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+void window_both_ways(int rank, int bytes, std::vector<char>& data, MPI_Win) {
+  MPI_Request requests[2 * under_way];
+  for (int i = 0; i < under_way; ++i) {
+    MPI_Irecv(data.data(), bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &requests[2 * i]);
+    MPI_Isend(data.data(), bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &requests[2 * i + 1]);
+  }
+  MPI_Waitall(2 * under_way, requests, MPI_STATUSES_IGNORE);
+}
+
 void all_reduce(int, int bytes, std::vector<char>& data, MPI_Win) {
   MPI_Allreduce(MPI_IN_PLACE, data.data(), bytes, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
 }
@@ -104,8 +130,11 @@ void get_many(int rank, int bytes, std::vector<char>& data, MPI_Win window) {
   MPI_Win_flush(1, window);
 }
 
-// Microseconds of a round, when the rails are known.
-double time_of(Round round, const std::vector<int>& latencies_us, const std::string& rate, int bytes) {
+// Microseconds of a round, when the rails are known: from small messages before, or else only from such
+// rounds.
+enum class Before : std::uint8_t { small_messages, nothing };
+double time_of(Round round, const std::vector<int>& latencies_us, const std::string& rate, int bytes,
+               Before before = Before::small_messages) {
   SimulationOptions options = options_of(latencies_us, rate);
   count_software(options);
   double time = 0;
@@ -117,7 +146,8 @@ double time_of(Round round, const std::vector<int>& latencies_us, const std::str
     MPI_Win_create(memory.data(), bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
     MPI_Win_lock_all(0, window);
     constexpr int warm_up = 400, rounds = 50;
-    for (int i = 0; i < warm_up; ++i) ping_pong(self.rank(), 8, data, window);
+    if (before == Before::small_messages)
+      for (int i = 0; i < warm_up; ++i) ping_pong(self.rank(), 8, data, window);
     for (int i = 0; i < warm_up / 4; ++i) round(self.rank(), bytes, data, window);
     MPI_Barrier(MPI_COMM_WORLD);
     const double begin = MPI_Wtime();
@@ -132,12 +162,14 @@ double time_of(Round round, const std::vector<int>& latencies_us, const std::str
 }
 
 // Over the nearer rail alone, whichever it is.
-void expect_no_loss(const char* name, Round round, const std::vector<int>& sizes, double most = 1.02) {
+void expect_no_loss(const char* name, Round round, const std::vector<int>& sizes,
+                    Before before = Before::small_messages) {
+  constexpr double most = 1.02;
   for (const std::vector<int>& latencies : {std::vector{1, 5}, {5, 1}, {2, 1}, {1, 30}})
     for (const char* rate : {"1GB/s", "12.5GB/s"})
       for (const int bytes : sizes) {
-        const double alone = time_of(round, {*std::ranges::min_element(latencies)}, rate, bytes);
-        const double both = time_of(round, latencies, rate, bytes);
+        const double alone = time_of(round, {*std::ranges::min_element(latencies)}, rate, bytes, before);
+        const double both = time_of(round, latencies, rate, bytes, before);
         EXPECT_LE(both, most * alone) << name << " of " << bytes << " bytes, " << latencies[0] << " and "
                                       << latencies[1] << " us, " << rate;
       }
@@ -153,6 +185,26 @@ TEST(UnlikeLatencies, SoDoPutsThatAreWaitedFor) { expect_no_loss("put and flush"
 
 TEST(UnlikeLatencies, SmallGetsTakeTheNearerRailWhileThatIsEarlier) {
   expect_no_loss("64 gets and a flush", get_many, {8, 1024, 4096});
+}
+
+TEST(UnlikeLatencies, LargeMessagesAloneTellThem) {
+  expect_no_loss("ping-pong", ping_pong, {8192, 16384, 65536}, Before::nothing);
+}
+
+TEST(UnlikeLatencies, WindowsLoseNothing) {
+  expect_no_loss("64 one way", window_one_way, {8, 256, 1024, 8192, 16384});
+  expect_no_loss("64 each way", window_both_ways, {1024, 8192});
+}
+
+// The farther rail takes what would wait longer on the nearer one.
+TEST(UnlikeLatencies, WindowsUseBothRails) {
+  for (const std::vector<int>& latencies : {std::vector{1, 5}, {5, 1}})
+    for (const int bytes : {1024, 4096}) {
+      const double alone = time_of(window_one_way, {1}, "1GB/s", bytes);
+      const double both = time_of(window_one_way, latencies, "1GB/s", bytes);
+      EXPECT_LE(both, 0.65 * alone) << bytes << " bytes, " << latencies[0] << " and " << latencies[1]
+                                    << " us";
+    }
 }
 
 }  // namespace

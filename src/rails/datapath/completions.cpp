@@ -94,9 +94,12 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
         upward_.subchannels->on_paths_wanted(subchannel.peer);
     }
     // So few bytes on an idle rail say nothing of how many it moves.
-    if (!times_latency(*entry))
-      subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted, before,
-                                             context_.now);
+    if (!times_latency(*entry)) {
+      const Nanoseconds least =
+          std::max<Nanoseconds>(before - std::max(entry->posted, context_.presence.resumed), 0);
+      subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted,
+                                             entry->posted + least, context_.now);
+    }
     context_.status.sent(subchannel.status_row, entry->bytes);
     if (subchannel.peer.paths().measures_packets()) [[unlikely]] {
       if (subchannel.peer.paths().on_packet_done(subchannel, before))
@@ -120,7 +123,9 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   CongestionWindow& port_flow =
       entry->kind == WorkEntry::Kind::read ? rail.traffic.read_flow : rail.traffic.write_flow;
   port_flow.on_done(entry->size, entry->before.port_delivered, entry->posted, before, context_.now);
+  VirtualChannel& peer = subchannel.peer;
   stripes_.on_done(*entry);
+  look_at_latencies(peer);
 }
 
 // A smallest packet on each idle rail that is not known well enough. Now the process is in a call that looks
@@ -132,8 +137,7 @@ void Completions::time_idle_rails(VirtualChannel& peer) {
   for (Subchannel& each : peer.subchannels()) {
     if (!peer.paths().lacks_latency(each)) continue;
     const std::uint32_t timed_from = std::exchange(each.traffic.timed_from, 0);
-    if (peer.send_on(each, PacketKind::measure, {}))
-      latencies.on_posted(each.place.pair, each.rail.traffic.arrived);
+    if (peer.send_on(each, PacketKind::measure, {})) latencies.on_posted(each.place.pair);
     each.traffic.timed_from = timed_from;
   }
 }
@@ -194,7 +198,11 @@ bool Completions::take_packet(Subchannel& subchannel, PacketBuffer* buffer) {
   }
   if (!subchannel.in_service()) [[unlikely]]
     upward_.subchannels->on_early_packet(subchannel, header.kind);
-  return subchannel.peer.take_packet(subchannel, buffer, header);
+  VirtualChannel& peer = subchannel.peer;
+  const bool kept = peer.take_packet(subchannel, buffer, header);
+  // It may have said that nothing is read from here any more.
+  look_at_latencies(peer);
+  return kept;
 }
 
 }  // namespace hawser

@@ -29,7 +29,12 @@ class Completions {
   void on_completion(Rail& rail, const rdma::Completion& completion);
   // A packet to the peer is done, and dealt with.
   void count_done(VirtualChannel& peer) {
-    if (peer.paths().latencies().count_done()) [[unlikely]]
+    peer.paths().latencies().count_done();
+    look_at_latencies(peer);
+  }
+  // Rails may be idle now.
+  void look_at_latencies(VirtualChannel& peer) {
+    if (peer.paths().latencies().wants_look()) [[unlikely]]
       time_idle_rails(peer);
   }
   [[gnu::cold]] void time_idle_rails(VirtualChannel& peer);

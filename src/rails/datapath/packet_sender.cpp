@@ -56,6 +56,10 @@ bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
     read_clock(context_);
     traffic.timed = entry.work_id();
     entry.before.queued = traffic.bytes_ahead(subchannel.traffic.packet_bytes, context_.now);
+    // What a start tells of is read only when that has come.
+    const std::uint32_t of_its_own = entry.packet_kind == PacketKind::start ? 1 : 0;
+    traffic.when_timed = {traffic.arrived, traffic.packet_bytes,
+                          nearly_idle(traffic, context_.now) && context_.open_reads.exposed <= of_its_own};
   }
   entry.posted = context_.now;
   entry.watched = 0;

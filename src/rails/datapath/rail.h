@@ -94,6 +94,10 @@ struct RailTraffic {
 
   static constexpr std::uint64_t none_timed = UINT64_MAX;
   std::uint64_t timed = none_timed;  // work id of the packet whose time is taken
+  struct {
+    std::int64_t arrived = 0, packet_bytes = 0;  // then
+    bool alone = false;                          // nothing left this port then that could have delayed it
+  } when_timed;
   SpreadHints spread;
   PacketHints packet_engines = packet_hints();  // of peers whose first rail this is
   PortLatency latency;                          // of small packets to all peers
@@ -109,6 +113,12 @@ struct RailTraffic {
   CongestionWindow write_flow;                  // out of it; measured only
   PortUse use;                                  // with others of the node
 };
+
+// Whether a packet that is posted now takes as long as on an idle rail.
+inline bool nearly_idle(const RailTraffic& rail, Nanoseconds now) {
+  constexpr std::int64_t few_bytes = 256;
+  return rail.bytes_ahead(0, now) <= few_bytes;
+}
 
 // When the completion queue of a rail was polled, and whether it was seen empty.
 class PollTimes {

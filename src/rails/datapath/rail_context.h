@@ -28,6 +28,14 @@ namespace hawser {
 // What HAWSER_RAIL_PATHS and HAWSER_RAIL_ENGINES mean with that policy.
 Ways ways_of(const Knobs& knobs);
 
+// What is known of when the process was in a call.
+struct Presence {
+  bool waited = false;  // since the last pass it did nothing but wait
+  // When the clock was read again after the program had computed: what was posted before may have been so
+  // only then.
+  Nanoseconds resumed = 0;
+};
+
 // Of large messages.
 struct OpenReads {
   bool without_finishes = false;  // were posted
@@ -65,7 +73,7 @@ struct RailContext {
   DeadlineAlarm* alarm = nullptr;     // to be rung by wake_sleeper()
   // If it does not wait, this end's software may not be there when a read ends.
   ProgramState program = ProgramState::waits;
-  bool waited = false;  // since the last pass the process did nothing but wait
+  Presence presence;
   OpenReads open_reads;
   HealthSettings health;
   SubchannelSettings subchannels;
@@ -78,6 +86,10 @@ inline void read_clock(RailContext& context) {
   if (context.settings.clock != nullptr) context.now = context.settings.clock->now();
 }
 // A time that the process has read may be older than that.
-inline void advance_time(RailContext& context, Nanoseconds now) { context.now = std::max(context.now, now); }
+inline void advance_time(RailContext& context, Nanoseconds now) {
+  constexpr Nanoseconds longest_call = 20 * microsecond;
+  if (now - context.now > longest_call && !context.presence.waited) context.presence.resumed = now;
+  context.now = std::max(context.now, now);
+}
 
 }  // namespace hawser

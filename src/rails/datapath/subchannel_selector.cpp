@@ -18,23 +18,8 @@ constexpr std::int64_t short_stripe = 16384;
 // Adapters take longer for packets that have to be fetched.
 constexpr Nanoseconds path_jitter = 500;
 constexpr double nearly_alike = 0.55, timed_as_nominal = 0.8;
-// What a process takes for a completion, generously.
-constexpr Nanoseconds time_of_completion = 300;
-// So many packets follow others over a farther rail before it is looked at again whether a nearer one is
-// idle.
-constexpr std::int32_t longest_hold_far = 16;
 // After so many packets it is looked at again what the rails of a peer are worth.
 constexpr std::int32_t longest_hold = 1024;
-
-// Behind so few bytes a packet takes as long as on an idle rail. Where answers come over a nearer rail, the
-// next message is always posted before the one before is done.
-constexpr std::int64_t few_bytes = 256;
-constexpr Nanoseconds links_of_way = 2;
-
-// Of what goes over a pair of rails this is timed.
-bool stands_for_rail(const Subchannel& subchannel) {
-  return subchannel.place.path == 0 && subchannel.place.engine == 0;
-}
 
 Load load_of(const WorkEntry& stripe) {
   return stripe.kind == WorkEntry::Kind::read ? Load::read : Load::written;
@@ -133,7 +118,7 @@ void SubchannelSelector::make_spreads() {
 void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const WorkEntry& entry) {
   // Who waits is there as soon as something is done, or as soon as it has a core.
   const Nanoseconds polled_before = subchannel.rail.polling.polled_before();
-  const Nanoseconds not_before = context_.waited ? context_.now : polled_before;
+  const Nanoseconds not_before = context_.presence.waited ? context_.now : polled_before;
   // A short one is over before a process that slept looks again, so nothing else would tell of a slow rail.
   weights_.on_stripe_done(subchannel.index, entry.size, entry.before.queued, entry.posted, context_.now,
                           rails_ && entry.size <= short_stripe ? not_before : polled_before);
@@ -173,15 +158,13 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
                                          Nanoseconds not_before) {
   if (several() && belongs_to_long(entry.packet_kind))
     spread_of(subchannel).on_packet(context_.now - entry.posted);
-  if (context_.waited) not_before = context_.now;
+  if (context_.presence.waited) not_before = context_.now;
   // It may have been there while others were taken, and long before if there are more.
   const PollTimes& polling = subchannel.rail.polling;
   const Nanoseconds taking = polling.may_have_backlog() ? never : time_of_completion * (polling.taken() - 1);
   const Nanoseconds least = std::max<Nanoseconds>(not_before - entry.posted - taking, 0);
-  if (times_latency(entry)) {
-    if (stands_for_rail(subchannel)) note_latency(subchannel, least, context_.now - entry.posted);
-    return;
-  }
+  if (tells_latency(subchannel, entry)) note_latency(subchannel, entry, least);
+  if (times_latency(entry)) return;
   if (entry.packet_kind == PacketKind::measure)
     weights_.on_measured(subchannel.index, entry.bytes, entry.before.queued, entry.posted, context_.now,
                          not_before);
@@ -190,6 +173,7 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   Nanoseconds latency = 0;
   for (const PacketTimes& each : packet_times_)
     if (each.latency() > 0 && (latency == 0 || each.latency() < latency)) latency = each.latency();
+  if (latencies_.differ()) latency += 2 * latencies_.farther(subchannel.place.pair);
   const double nominal = views_[subchannel.index].nominal, before = times.rate(nominal);
   const TimedPacket packet{entry.bytes, entry.before.queued, least, context_.now - entry.posted};
   times.on_done(packet, nominal, latency, context_.now);
@@ -198,57 +182,6 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   if (!rails_) return;
   weights_.on_packet_done(subchannel.index, entry.bytes, context_.now - entry.posted);
   if (times.rate(nominal) != before) choice_.subchannel = nullptr;
-}
-
-bool SubchannelSelector::lacks_latency(const Subchannel& subchannel) const {
-  const RailTraffic& rail = subchannel.rail.traffic;
-  return stands_for_rail(subchannel) && subchannel.in_service() && latencies_.lacks(subchannel.place.pair) &&
-         rail.timed == RailTraffic::none_timed && rail.bytes_queued == 0 && rail.packet_bytes <= few_bytes;
-}
-
-// While little is under way a message takes the nearest rail. Of many some may take a farther one, and what
-// is under way says more of those. Where other processes of the node use the rails, too, and none sees what
-// the others send, it does so only if it would be there earlier even behind a message of each of them.
-void SubchannelSelector::look_at_latencies(std::int64_t bytes, std::span<SubchannelView> usable) const {
-  if (!latencies_.differ()) return;
-  std::int64_t under_way = 0;
-  for (const Subchannel& each : subchannels_) {
-    if (each.rail.traffic.bytes_queued > 0) return;
-    if (stands_for_rail(each)) under_way += each.rail.traffic.packet_bytes;
-  }
-  const std::int64_t others = std::max(context_.settings.processes_here - 1, 0);
-  const auto behind = static_cast<double>(2 * under_way + others * bytes) * static_cast<double>(second);
-  for (SubchannelView& view : usable) {
-    const Nanoseconds farther = latencies_.farther(view.rail);
-    if (static_cast<double>(farther) * view.nominal > behind) view.latency += farther;
-  }
-}
-
-void SubchannelSelector::add_distances(std::span<SubchannelView> usable, int ways) const {
-  const auto idle = [](const SubchannelView& view) { return !view.usable || view.bytes_queued == 0; };
-  if (latencies_.differ() && std::all_of(usable.begin(), usable.end(), idle)) [[unlikely]]
-    for (SubchannelView& view : usable) view.latency += ways * latencies_.farther(view.rail);
-}
-
-void SubchannelSelector::limit_hold(const Subchannel& chosen, std::int64_t bytes) {
-  if (!latencies_.differ()) return;
-  if (latencies_.farther(chosen.place.pair) > 0)
-    choice_.hold.packets = std::min(choice_.hold.packets, longest_hold_far);
-  else if (context_.settings.processes_here > 1)
-    choice_.hold.most_bytes = std::min(choice_.hold.most_bytes, bytes);
-}
-
-void SubchannelSelector::note_latency(const Subchannel& subchannel, Nanoseconds least, Nanoseconds most) {
-  const std::size_t rail = subchannel.place.pair;
-  const RailTraffic& traffic = subchannel.rail.traffic;
-  // Its answer may have waited behind what came, on each link of the way; and behind what is read from here.
-  const auto behind = static_cast<double>(traffic.arrived - latencies_.arrived(rail)) * traffic.ns_per_byte;
-  least = context_.open_reads.exposed > 0 ? 0 : least - links_of_way * static_cast<Nanoseconds>(behind);
-  const bool differed = latencies_.differ();
-  if (!latencies_.on_done(rail, least, most)) return;
-  if (differed || latencies_.differ()) choice_.subchannel = nullptr;
-  ++context_.counters.rails_timed;
-  context_.status.set_round_trip(subchannel.status_row, latencies_.round_trip(rail));
 }
 
 // Whether the path is so slow that others should be tried.
@@ -352,8 +285,11 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
 }
 
 Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass traffic) {
-  choice_.subchannel = nullptr;
+  const Subchannel* const before = std::exchange(choice_.subchannel, nullptr);
   if (ready_ == 0) return nullptr;
+  // How long packets wait is compared with distances of microseconds.
+  if (latencies_.differ()) [[unlikely]]
+    read_clock(context_);
   const auto usable = views(1);
   const auto count =
       std::count_if(usable.begin(), usable.end(), [](const SubchannelView& view) { return view.usable; });
@@ -365,6 +301,9 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
   if (chosen < 0) return nullptr;
   if (Subchannel* const other = rails_ ? on_trial(bytes, usable) : nullptr; other != nullptr) return other;
   Subchannel& subchannel = subchannels_[static_cast<std::size_t>(chosen)];
+  // What leaves a near rail because much waits there must not wait for the window of one that was idle.
+  if (latencies_.differ() && before != nullptr)
+    subchannel.traffic.packet_flow.widen_as(before->traffic.packet_flow);
   // Others that have no room now would be the choice as soon as they have.
   if (count == ready_ - (suspected_ < ready_ ? suspected_ : 0))
     choice_ = {&subchannel, policy_->hold(chosen, bytes, usable), weights_.changes(), traffic};

@@ -28,6 +28,14 @@ inline bool times_latency(const WorkEntry& entry) {
          entry.bytes == sizeof(PacketHeader);
 }
 
+// What a process takes for a completion, generously: 250 ns, estimated from the instructions of a message
+// (experiment/README.md, collective_choice).
+inline constexpr Nanoseconds time_of_completion = 300;
+// Of what goes over a pair of rails this is timed.
+inline bool stands_for_rail(const Subchannel& subchannel) {
+  return subchannel.place.path == 0 && subchannel.place.engine == 0;
+}
+
 class SubchannelSelector {
  public:
   // `subchannels` stay where they are, and outlive this; on_made tells each of them.
@@ -115,11 +123,14 @@ class SubchannelSelector {
   void on_made(const Subchannel& subchannel);
   void on_ready(const Subchannel& subchannel);
   void on_not_ready(const Subchannel& subchannel);
-  // Whether several packets are under way where the last one went.
+  // Whether several packets are under way where the last one went, or on unlike rails together.
   bool crowded() const {
-    return choice_.subchannel != nullptr &&
-           choice_.subchannel->traffic.outstanding >= context_.settings.bundles_behind;
+    if (choice_.subchannel == nullptr) return false;
+    const std::int32_t outstanding =
+        latencies_.differ() ? outstanding_of_all() : choice_.subchannel->traffic.outstanding;
+    return outstanding >= context_.settings.bundles_behind;
   }
+  std::int32_t outstanding_of_all() const;
   struct Choice {
     Subchannel* subchannel = nullptr;
     PacketHold hold;
@@ -153,8 +164,10 @@ class SubchannelSelector {
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   Subchannel* on_trial(std::int64_t bytes, std::span<const SubchannelView> usable);
   void look_at_latencies(std::int64_t bytes, std::span<SubchannelView> usable) const;
+  bool waits_for_receiver(std::int64_t bytes) const;
   void limit_hold(const Subchannel& chosen, std::int64_t bytes);
-  void note_latency(const Subchannel& subchannel, Nanoseconds least, Nanoseconds most);
+  bool tells_latency(const Subchannel& subchannel, const WorkEntry& entry) const;
+  void note_latency(const Subchannel& subchannel, const WorkEntry& entry, Nanoseconds least);
   bool judges_engines() const;
   void keep_to_engines(std::span<SubchannelView> usable) const;
   void keep_off_slow_paths(std::span<SubchannelView> usable) const;

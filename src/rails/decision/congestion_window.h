@@ -67,9 +67,11 @@ class CongestionWindow {
     const Nanoseconds alone = measured() ? shortest_ : 0;
     return moved > alone ? moved - alone : 0;
   }
+  // As much may be under way as on another way to the same peer.
+  void widen_as(const CongestionWindow& other) { bytes_ = std::max(bytes_, other.bytes_); }
   // Begins with what is known of another way to the same peer.
   void begin_as(const CongestionWindow& other) {
-    bytes_ = std::max(bytes_, other.bytes_);
+    widen_as(other);
     if (ns_per_byte(other.now_) > 0) return;
     ns_per_byte_ = other.ns_per_byte_;
     now_ = std::max(now_, other.now_);

@@ -32,9 +32,8 @@ bool RailLatencies::begin_look(Nanoseconds now) {
   return false;
 }
 
-void RailLatencies::on_posted(std::size_t rail, std::int64_t arrived) {
+void RailLatencies::on_posted(std::size_t rail) {
   Rail& posted = rails_[rail];
-  posted.arrived = arrived;
   if (++posted.tries >= most_tries) posted.lacking = 0;
 }
 
@@ -52,10 +51,12 @@ void RailLatencies::end_series(Nanoseconds now) {
   }
 }
 
-bool RailLatencies::on_done(std::size_t rail, Nanoseconds least, Nanoseconds most) {
+bool RailLatencies::on_done(std::size_t rail, Nanoseconds least, Nanoseconds most, Nanoseconds delayed) {
   Rail& done = rails_[rail];
   if ((most - least) * latency_sharpness > most) return false;
-  done.times[done.samples++ % telling_samples] = most;
+  const std::size_t sample = done.samples++ % telling_samples;
+  done.times[sample] = most;
+  done.leasts[sample] = least - delayed;
   if (done.lacking > 0) --done.lacking;
   compare();
   return true;
@@ -68,15 +69,22 @@ void RailLatencies::forget(std::size_t rail) {
   compare();
 }
 
+// A rail is farther if it is also without all that may have delayed its packets, for another one is not
+// farther than its packets took with that.
 void RailLatencies::compare() {
   Nanoseconds shortest = never;
   for (std::size_t i = 0; i < rails_.size(); ++i)
     if (round_trip(i) > 0) shortest = std::min(shortest, round_trip(i));
   differ_ = false;
+  least_detour_ = never;
   for (std::size_t i = 0; i < rails_.size(); ++i) {
-    const Nanoseconds more = std::max<Nanoseconds>(round_trip(i) - shortest, 0);
-    rails_[i].farther = more > shortest / part_that_differs ? more / 2 : 0;
-    differ_ |= rails_[i].farther > 0;
+    Rail& rail = rails_[i];
+    const Nanoseconds least =
+        round_trip(i) > 0 ? *std::max_element(rail.leasts.begin(), rail.leasts.end()) : 0;
+    rail.farther = least - shortest > shortest / part_that_differs ? (round_trip(i) - shortest) / 2 : 0;
+    if (rail.farther == 0) continue;
+    differ_ = true;
+    least_detour_ = std::min(least_detour_, rail.farther);
   }
 }
 

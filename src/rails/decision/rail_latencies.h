@@ -26,16 +26,18 @@ class RailLatencies {
   }
   std::size_t rails() const { return rails_.size(); }
 
-  // A packet to the peer is done. True: begin_look() is wanted.
-  bool count_done() { return ++packets_ >= next_look_; }
+  // A packet to the peer is done.
+  void count_done() { ++packets_; }
+  // After that, whether begin_look() is wanted.
+  bool wants_look() const { return packets_ >= next_look_; }
   // True: rails that lack it are to be timed now, as far as they are idle.
   bool begin_look(Nanoseconds now);
   bool lacks(std::size_t rail) const { return rails_[rail].lacking > 0; }
-  // A packet goes there, when so many bytes had arrived over it.
-  void on_posted(std::size_t rail, std::int64_t arrived);
-  std::int64_t arrived(std::size_t rail) const { return rails_[rail].arrived; }
-  // A packet took between these. False: its time is not known well enough to tell anything.
-  bool on_done(std::size_t rail, Nanoseconds least, Nanoseconds most);
+  // A packet goes there.
+  void on_posted(std::size_t rail);
+  // A packet took between these; what came beside it may have delayed it by so much. False: its time is not
+  // known well enough to tell anything.
+  bool on_done(std::size_t rail, Nanoseconds least, Nanoseconds most, Nanoseconds delayed = 0);
   // It was connected anew, perhaps another way.
   void forget(std::size_t rail);
 
@@ -43,18 +45,19 @@ class RailLatencies {
   Nanoseconds round_trip(std::size_t rail) const;
   // How much longer one way is than over the nearest rail; 0: nearly alike, or not known.
   Nanoseconds farther(std::size_t rail) const { return rails_[rail].farther; }
-  // Whether some rail is farther than another one.
+  // Whether some rail is farther than another one; how much, of these the nearest.
   bool differ() const { return differ_; }
+  Nanoseconds least_detour() const { return least_detour_; }
 
  private:
   static constexpr std::uint8_t telling_samples = 3;
   struct Rail {
-    std::array<Nanoseconds, telling_samples> times = {};  // the last ones
-    std::uint32_t samples = 0;                            // all of them
-    std::uint8_t lacking = telling_samples;               // samples that are wanted now
-    std::uint8_t tries = 0;                               // since some were wanted
+    std::array<Nanoseconds, telling_samples> times = {};   // the last ones
+    std::array<Nanoseconds, telling_samples> leasts = {};  // of these, without what may have delayed them
+    std::uint32_t samples = 0;                             // all of them
+    std::uint8_t lacking = telling_samples;                // samples that are wanted now
+    std::uint8_t tries = 0;                                // since some were wanted
     Nanoseconds farther = 0;
-    std::int64_t arrived = 0;  // when the last one was posted
   };
   void end_series(Nanoseconds now);
   void compare();
@@ -65,6 +68,7 @@ class RailLatencies {
   Nanoseconds not_before_ = 0;
   std::int32_t looks_ = 0;  // since samples are wanted
   bool differ_ = false;
+  Nanoseconds least_detour_ = never;
 
   // Packets.
   static constexpr std::int64_t first_look = 64, most_between_series = 65536;

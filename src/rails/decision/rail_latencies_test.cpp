@@ -7,8 +7,10 @@ namespace {
 
 // Packets are done until rails are to be timed, at most so many: after how many; -1: they are not.
 std::int64_t wait_for_look(RailLatencies& latencies, Nanoseconds now, std::int64_t most = 100'000) {
-  for (std::int64_t packets = 1; packets <= most; ++packets)
-    if (latencies.count_done() && latencies.begin_look(now)) return packets;
+  for (std::int64_t packets = 1; packets <= most; ++packets) {
+    latencies.count_done();
+    if (latencies.wants_look() && latencies.begin_look(now)) return packets;
+  }
   return -1;
 }
 
@@ -16,7 +18,7 @@ std::int64_t wait_for_look(RailLatencies& latencies, Nanoseconds now, std::int64
 void look(RailLatencies& latencies, Nanoseconds first, Nanoseconds second) {
   for (const std::size_t rail : {std::size_t{0}, std::size_t{1}}) {
     if (!latencies.lacks(rail)) continue;
-    latencies.on_posted(rail, 0);
+    latencies.on_posted(rail);
     const Nanoseconds time = rail == 0 ? first : second;
     EXPECT_TRUE(latencies.on_done(rail, time - 100, time));
   }
@@ -72,6 +74,23 @@ TEST(RailLatencies, RailsThatAreKnownAreTimedSeldom) {
   EXPECT_EQ(latencies.round_trip(1), 4000);
 }
 
+// What came beside a packet may be all that made it late.
+TEST(RailLatencies, ARailIsFartherOnlyIfItsPacketsWereNotDelayed) {
+  for (const Nanoseconds delayed : {Nanoseconds{0}, Nanoseconds{2000}, Nanoseconds{5000}}) {
+    TwoRails latencies;
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_GE(wait_for_look(latencies, 0), 0);
+      latencies.on_posted(0);
+      latencies.on_posted(1);
+      EXPECT_TRUE(latencies.on_done(0, 4000, 4000, 4000)) << "at most, which is known well";
+      EXPECT_TRUE(latencies.on_done(1, 9000, 9000, delayed));
+    }
+    EXPECT_EQ(latencies.differ(), delayed < 5000);
+    EXPECT_EQ(latencies.farther(1), delayed < 5000 ? 2500 : 0);
+    EXPECT_EQ(latencies.least_detour(), delayed < 5000 ? 2500 : never);
+  }
+}
+
 TEST(RailLatencies, TimesThatAreHardlyKnownAreNoSamples) {
   TwoRails latencies;
   int posted = 0;
@@ -79,7 +98,7 @@ TEST(RailLatencies, TimesThatAreHardlyKnownAreNoSamples) {
     ASSERT_LE(wait_for_look(latencies, 0), looks == 0 ? 64 : 8);
     for (const std::size_t rail : {std::size_t{0}, std::size_t{1}}) {
       if (!latencies.lacks(rail)) continue;
-      latencies.on_posted(rail, 0);
+      latencies.on_posted(rail);
       EXPECT_FALSE(latencies.on_done(rail, 2000, 4000));
       ++posted;
     }

@@ -249,14 +249,15 @@ double queue_ns(const SubchannelView& view) {
   return static_cast<double>(view.bytes_queued) / rate_of_stripes(view) * ns_per_second;
 }
 
-// When a packet would have arrived if nothing were ahead of it.
-double way_ns(std::int64_t bytes, const SubchannelView& view, double fastest) {
+// When a packet would have arrived if nothing were ahead of it. `distances`: how far each rail is, is known.
+double way_ns(std::int64_t bytes, const SubchannelView& view, double fastest, bool distances = false) {
   const double rate = rate_of_packets(view);
   const double moving = static_cast<double>(bytes) / rate * ns_per_second;
   double done = static_cast<double>(view.latency) + moving;
   // Only the primary network has a short way from post to arrival (V07 10.2.2). Where packets were timed it
-  // is known, but not what else is ahead there.
-  if (rate < fastest / 2) done += std::isinf(view.packet_rate) ? 5 * worth_changing_ns : moving;
+  // is known, but not what else is ahead there, unless all that makes it slow is how many send that way.
+  if (rate < fastest / 2 && std::isinf(view.packet_rate)) done += 5 * worth_changing_ns;
+  if (rate < fastest / 2 && !std::isinf(view.packet_rate) && !distances) done += moving;
   if (!view.preferred) done += 1;
   return done;
 }
@@ -291,7 +292,7 @@ int Automatic::choose(std::int64_t bytes, TrafficClass traffic, std::span<const 
     const std::size_t index = (first + i) % views.size();
     const SubchannelView& view = views[index];
     if (!view.usable) continue;
-    double done = way_ns(bytes, view, fastest) + queue_ns(view);
+    double done = way_ns(bytes, view, fastest, differ) + queue_ns(view);
     if (!begins || differ) done += static_cast<double>(view.packet_wait);
     if (static_cast<int>(index) == stay) stay_ns = done;
     if (done + (best >= 0 && !differ ? margin : 0) >= best_ns) continue;
