@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The default against one path and one engine, and against the papers' policies, in the simulator.
 
-Production code in virtual time, on fat trees of 144 hosts (one for each rail) with links of 1 GB/s and four LIDs a
-port; an engine of two makes 600 MB/s. A row is a pattern, a size, a class of traffic, so many rails and engines, and a
-set of routing tables (even, or drawn from a seed); its times are those of a round in microseconds, by the slowest
-process, mean of 10 rounds after 3. Beside them stands the bound: what the busiest link takes if every flow is divided
-over its rails and ways as well as can be (hawser fabric topology --flows). A cell is the row of the even tables, or the
-medians of the rows of the uneven ones.
+Production code in virtual time, on fat trees (one for each rail) with the leaves and spines of one of 144 hosts, as many
+hosts as ranks, links of 1 GB/s and four LIDs a port; an engine of two makes 600 MB/s. A row is a pattern, a size, a
+class of traffic, so many rails and engines, and a set of routing tables (even, or drawn from a seed); its times are
+those of a round in microseconds, by the slowest process, mean of 10 rounds after 3. Beside them stands the bound: what
+the busiest link takes if every flow is divided over its rails and ways as well as can be (hawser fabric topology
+--flows). A cell is the row of the even tables, or the medians of the rows of the uneven ones.
 
 usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run all rows, write them as CSV
        run.py --build DIR --column NAME [--output FILE]               the same for one column of an existing CSV
@@ -115,8 +115,10 @@ def bound_of(build, row, pattern):
         return (row["ranks"] - 1) * row["bytes"] / row["rails"] / RATE * 1e6
     if pattern == "drc":  # one ring after the other
         return sum(bound_of(build, row, f"ring:{step}") for step in range(1, row["ranks"]))
-    text = checked([str(build / "bin/hawser"), "fabric", "topology", "fat-tree-144", "--rails", str(row["rails"]), "--lmc",
-                    str(LMC), *tables(row["seed"]), "--flows", flows_of(row, pattern), "--lid-offset", "all"])
+    # A simulated fabric has as many hosts as there are ranks, and the tables that are drawn depend on how many.
+    text = checked([str(build / "bin/hawser"), "fabric", "topology", "fat-tree-144", "--hosts", str(row["ranks"]), "--rails",
+                    str(row["rails"]), "--lmc", str(LMC), *tables(row["seed"]), "--flows", flows_of(row, pattern),
+                    "--lid-offset", "all"])
     line = next(line for line in text.splitlines() if line.startswith("busiest link"))
     messages = 16 if row["class"] == "window" else 1
     return float(line.split(": ")[1].split()[0]) * row["bytes"] * messages / RATE * 1e6
