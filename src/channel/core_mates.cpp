@@ -1,7 +1,5 @@
 #include "channel/core_mates.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -32,7 +30,7 @@ void CoreMates::say_nothing() {
 }
 
 bool CoreMates::may_use_core() {
-  const std::int32_t core = sched_getcpu();
+  const std::int32_t core = current_cpu();
   if (core != core_ || ++asked_ % asked_between_looks == 0) find(core);
   return mates_.empty() || std::ranges::any_of(mates_, [this](std::int32_t mate) {
            return mate == writer_ || may_go_on(segment_.block(mate));

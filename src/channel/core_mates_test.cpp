@@ -19,10 +19,10 @@ class CoreMatesTest : public testing::Test {
     sched_getaffinity(0, sizeof allowed, &allowed);
     cpu_set_t here;
     CPU_ZERO(&here);
-    CPU_SET(static_cast<std::size_t>(sched_getcpu()), &here);
+    CPU_SET(static_cast<std::size_t>(current_cpu()), &here);
     sched_setaffinity(0, sizeof here, &here);
     mate.may_use_core();
-    segment.block(2).core = sched_getcpu() + 2;
+    segment.block(2).core = current_cpu() + 2;
   }
   ~CoreMatesTest() override { sched_setaffinity(0, sizeof allowed, &allowed); }
 
@@ -79,7 +79,7 @@ TEST_F(CoreMatesTest, WhoIsWaitedForGetsTheCoreAtOnce) {
 
 TEST_F(CoreMatesTest, WhoHasTheCoreAloneYieldsToStrangers) {
   CoreMates alone(segment, 2);
-  segment.block(0).core = segment.block(1).core = sched_getcpu() + 2;
+  segment.block(0).core = segment.block(1).core = current_cpu() + 2;
   EXPECT_TRUE(alone.may_use_core());
 }
 

@@ -262,6 +262,8 @@ CpuSet usable_cpus() {
 
 int online_cpus() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
+int current_cpu() { return sched_getcpu(); }
+
 Nanoseconds yield_cpu() {
   MonotonicClock clock;
   const Nanoseconds begin = clock.now();

@@ -79,6 +79,8 @@ struct CpuSet {
 // Where this process may run.
 CpuSet usable_cpus();
 int online_cpus();
+// The one that this thread runs on at the moment.
+int current_cpu();
 // Lets others run; how long they did.
 Nanoseconds yield_cpu();
 pid_t own_pid();
