@@ -5,9 +5,9 @@ namespace {
 
 // Shorter samples tell nothing, as in path_spread.cpp.
 constexpr Nanoseconds least_time = 30 * microsecond;
-constexpr std::int64_t least_bytes = 32768;
+constexpr std::int64_t least_sampled = 32768;
 // When a sample ended must be known to this part of its time.
-constexpr Nanoseconds sharpness = 8;
+constexpr Nanoseconds sample_sharpness = 8;
 
 // Messages of 1, 2 and 4 KiB are in the middle of a class, with their headers and a few acknowledgements.
 std::size_t class_of(std::int64_t bytes) { return bytes < 1536 ? 0 : bytes < 3072 ? 1 : 2; }
@@ -54,8 +54,8 @@ void PacketEngines::on_chosen(int rail, bool alone) {
 bool PacketEngines::tells(const Run& run, const Done& done) const {
   const Nanoseconds time = done.now - run.begin;
   return !mixed_ && run.alone && done.load.alone && done.ports > 0 && time >= least_time &&
-         done.load.delivered - run.delivered >= least_bytes &&
-         (done.now - done.not_before) * sharpness <= time;
+         done.load.delivered - run.delivered >= least_sampled &&
+         (done.now - done.not_before) * sample_sharpness <= time;
 }
 
 // Where an engine is too slow for small packets, it is for longer ones: these begin with as many.
