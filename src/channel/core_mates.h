@@ -35,7 +35,7 @@ class CoreMates {
     Wait& operator=(const Wait&) = delete;
 
    private:
-    CoreMates* mates_;  // null: nobody shares cores
+    CoreMates* mates_;  // null: nobody looks
   };
 
   // Whether another process may make use of this one's core. Also if it is the one that this process waits

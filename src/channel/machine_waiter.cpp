@@ -78,9 +78,9 @@ void MachineWaiter::idle(std::uint32_t idle_passes) {
     block_->attentive.store(1, std::memory_order_relaxed);
   if (idle_passes >= spins) {
     if (!keeps_core()) core_taken_ = yield_cpu() >= long_yield;
-  } else if (idle_passes >=
-             brisk_passes)  // before that, a pause would put off the answer of a running neighbour
-    pause_cpu();
+  } else if (idle_passes >= brisk_passes) {
+    pause_cpu();  // before that, it would put off the answer of a running neighbour
+  }
 }
 
 // Where nobody on this core could go on; but not for longer than a yield in vain would take, since others

@@ -4,8 +4,7 @@ namespace hawser {
 
 void NodeLoad::know_mates() {
   constexpr std::int32_t most = 64;  // looked at one by one
-  const std::int32_t processes = segment_.layout().processes;
-  if (processes > online_cpus() && processes <= most) mates_.emplace(segment_, self_);
+  if (segment_.layout().processes <= most) mates_.emplace(segment_, self_);
 }
 
 void NodeLoad::evaluate() {

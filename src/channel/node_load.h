@@ -21,9 +21,9 @@ class NodeLoad {
   }
 
   ProcessBlock& own_block() { return segment_.block(self_); }
-  // All processes of the job that share the machine's cores are of this node.
+  // Processes share cores, and all of the job's on this machine are of this node.
   void know_mates();
-  // Null: processes do not share cores, or with more than can be looked at.
+  // Null: that is not known, or there are too many to be looked at.
   CoreMates* mates() { return mates_ ? &*mates_ : nullptr; }
 
  private:

@@ -53,7 +53,7 @@ class SharedAreas : public Neighbours {
   virtual bool copy_from(int place, std::byte* to, std::uint64_t address, std::int64_t bytes) = 0;
   // Whether this node has more processes than cores; the same on all of them.
   virtual bool crowded() const { return false; }
-  // Null: they do not.
+  // Null: nobody knows what others on its core wait for.
   virtual CoreMates* mates() { return nullptr; }
   // Null where time is real.
   virtual AreaTime* virtual_time() { return nullptr; }

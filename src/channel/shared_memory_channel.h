@@ -88,7 +88,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   }
 
  private:
-  ProcessBlock& own_block() { return segment_.block(self_); }
+  ProcessBlock& own_block() { return load_.own_block(); }
 
   // A long eager message travels in pieces of this size. Measured on Zen 5: pieces of 2 KiB would let the
   // receiver start sooner, but then both sides touch neighbouring lines at once and each copy runs at half

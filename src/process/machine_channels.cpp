@@ -64,7 +64,8 @@ Result<std::unique_ptr<MachineChannels>> MachineChannels::build(const JobPlace& 
     if (set->rails_ != nullptr) set->rails_->share_ports(segment.value().ports(), node.self());
     set->shared_memory_ = std::make_unique<SharedMemoryChannel>(std::move(segment).value(), node.self(),
                                                                 node.processes(), place.size, knobs);
-    if (place.machine_processes <= neighbours) set->shared_memory_->load().know_mates();
+    if (set->shared_memory_->crowded() && place.machine_processes <= neighbours)
+      set->shared_memory_->load().know_mates();
     set->channels_.push_back(set->shared_memory_.get());
   } else if (place.size > 1 && !segments_given) {
     HAWSER_TRY(exchange.fence());  // the others' second one, see NodeSegment::open
