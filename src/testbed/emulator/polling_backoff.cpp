@@ -24,6 +24,9 @@ constexpr Nanoseconds longest_crowded_time = 100 * millisecond;
 constexpr int crowded_times = 20;
 // So long a poll pauses before the core is offered to others. A yield costs about as much.
 constexpr Nanoseconds brief_wait = microsecond;
+// So many polls at least lie between two yields. Programs look at several queues, and some yield themselves
+// when they have looked at all: each would have to wait for its turn again between one queue and the next.
+constexpr std::uint32_t polls_of_a_yield = 8;
 // Polls without a word from the daemon before a sleep: more than a program has queues, lest it sleeps on one
 // while another has something.
 constexpr std::uint32_t spins = 32;
@@ -80,11 +83,11 @@ void PollingBackoff::rest(const DaemonPage& daemon) {
   if (empty == 0) since_.store(now, std::memory_order_relaxed);
   const Nanoseconds waited = now - since_.load(std::memory_order_relaxed);
   if (!crowd_.here(now)) {
-    if (waited < brief_wait && !daemon.waits_for_core(sched_getcpu()))
-      __builtin_ia32_pause();
-    else
-      crowd_.yield(now);
-    return;
+    const std::uint32_t polls = polls_.fetch_add(1, std::memory_order_relaxed) + 1;
+    const bool due = waited >= brief_wait && polls >= polls_of_a_yield;
+    if (!due && !daemon.waits_for_core(sched_getcpu())) return __builtin_ia32_pause();
+    polls_.store(0, std::memory_order_relaxed);
+    return crowd_.yield(now);
   }
   // The daemon takes the core if it needs it; a sleep would cost more than the wait is likely to last.
   if (empty < spins || waited < longest_spin || empty % polls_of_a_sleep != 0) {

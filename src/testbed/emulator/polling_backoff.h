@@ -55,7 +55,7 @@ class PollingBackoff {
   FileDescriptor memory_;
   std::shared_ptr<std::byte> mapped_;
   WaitPage* page_ = nullptr;
-  std::atomic<std::uint32_t> seen_{0}, empty_{0};
+  std::atomic<std::uint32_t> seen_{0}, empty_{0}, polls_{0};  // the last: since a yield
   std::atomic<Nanoseconds> since_{0};
   Crowd crowd_;
 };
