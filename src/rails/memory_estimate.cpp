@@ -13,6 +13,10 @@ namespace {
 constexpr std::int64_t block = 64;
 constexpr std::int64_t segment_bytes = 16;
 
+std::int64_t packet_bytes(const Knobs& knobs) {
+  return knobs.rail_packet + static_cast<std::int64_t>(bytes_around_message(knobs));
+}
+
 std::int64_t request_bytes() {
   const std::int64_t data = std::max<std::int64_t>(segment_bytes * rdma::longest_list, most_inline_bytes);
   return block + (data + block - 1) / block * block;
@@ -20,7 +24,7 @@ std::int64_t request_bytes() {
 
 }  // namespace
 
-std::int64_t most_receive_bytes(const Knobs& knobs) { return knobs.rail_receives * knobs.rail_packet; }
+std::int64_t most_receive_bytes(const Knobs& knobs) { return knobs.rail_receives * packet_bytes(knobs); }
 
 PeerMemory peer_memory(const Knobs& knobs, int rails) {
   PeerMemory memory;
@@ -37,8 +41,8 @@ PeerMemory peer_memory(const Knobs& knobs, int rails) {
   const auto depth = std::bit_ceil(static_cast<std::uint64_t>(knobs.rail_send_depth));
   memory.queue_pairs = n * static_cast<std::int64_t>(depth) * request_bytes();
   memory.migration = n * bytes(sizeof(AlternatePath));
-  memory.receives = n * receives_wanted(static_cast<std::int32_t>(n)) * knobs.rail_packet;
-  memory.window = packet_window * knobs.rail_packet;
+  memory.receives = n * receives_wanted(static_cast<std::int32_t>(n)) * packet_bytes(knobs);
+  memory.window = packet_window * packet_bytes(knobs);
   return memory;
 }
 

@@ -159,7 +159,9 @@ TEST(CountersOfInterrupts, CountAUsefulOneForEachMessageToARankThatComputes) {
   const RailCounters counters = receive_while("interrupt", times, 1 << 20, true).rails;
   EXPECT_GE(counters.interrupts_useful, times);
   EXPECT_LE(counters.interrupts_useful, 4 * times);
-  EXPECT_LE(counters.interrupts_useless, times) << "rank 0 waits in MPI";
+  // Rank 0 waits in MPI, and three packets come to it for each message. Which of them interrupt it depends on
+  // how the two met: 17 to 34 do when their first messages have 8 to 64 KiB.
+  EXPECT_LE(counters.interrupts_useless, 2 * times);
 }
 
 TEST(CountersOfInterrupts, CountUselessOnesOfARankThatWaitsAndLeaveMostOut) {

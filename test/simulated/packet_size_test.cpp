@@ -39,9 +39,9 @@ TEST(PacketSize, IsLargerOverFastPorts) {
   for (const int bytes : {4000, 8000}) EXPECT_EQ(bytes_asked_for("link-rate 1GB/s\n", bytes), 0u) << bytes;
   for (const int bytes : {8192, 12000, 16000, 20000})
     EXPECT_EQ(bytes_asked_for("link-rate 1GB/s\n", bytes), static_cast<std::uint64_t>(bytes));
-  for (const int bytes : {4000, 8192, 12000, 16000})
+  for (const int bytes : {4000, 8192, 12000, 16384})
     EXPECT_EQ(bytes_asked_for("link-rate 12.5GB/s\n", bytes), 0u) << bytes;
-  for (const int bytes : {16384, 20000})
+  for (const int bytes : {16500, 20000})
     EXPECT_EQ(bytes_asked_for("link-rate 12.5GB/s\n", bytes), static_cast<std::uint64_t>(bytes));
 }
 

@@ -42,13 +42,15 @@ struct OpenReads {
   std::uint32_t exposed = 0;      // messages that peers may be reading
 };
 
+// Bytes behind every packet.
+inline std::size_t trailer_of(const Knobs& knobs) { return knobs.checksum ? checksum_bytes : 0; }
+
 struct RailContext {
   RailContext(const RailSettings& rail_settings, const Knobs& knob_values, std::uint64_t seed);
   RailContext(const RailContext&) = delete;
   RailContext& operator=(const RailContext&) = delete;
 
-  // Bytes behind every packet.
-  std::size_t trailer() const { return knobs.checksum ? checksum_bytes : 0; }
+  std::size_t trailer() const { return trailer_of(knobs); }
   // How long an adapter is silent, with the knobs as they are, before it gives a connection up.
   Nanoseconds adapter_patience() const { return knobs.rail_acknowledge_time * (knobs.rail_retries + 1); }
   // Something was posted, which will be overdue some time, or a timer is due: somebody has to look.

@@ -11,14 +11,15 @@ namespace {
 
 constexpr std::size_t small_packet_bytes = 256;
 
-// Over slow ports a message of more than 8 KiB is sooner there in pieces over several rails, though its
+// Over slow ports a message of 8 KiB or more is sooner there in pieces over several rails, though its
 // receiver has to ask for it (doc/rails.md has times).
 constexpr std::int64_t fast_port = 4'000'000'000;
 constexpr std::size_t slow_packet_bytes = 8192;
 
 std::size_t buffer_size(const Knobs& knobs, std::int64_t fastest) {
   const auto most = static_cast<std::size_t>(knobs.rail_packet);
-  return fastest < fast_port ? std::max(most / 2, std::min(most, slow_packet_bytes)) : most;
+  if (fastest >= fast_port) return most + bytes_around_message(knobs);
+  return std::max(most / 2, std::min(most, slow_packet_bytes));
 }
 
 struct FoundPort {

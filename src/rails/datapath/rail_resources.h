@@ -23,6 +23,11 @@ namespace hawser {
 // The key of the job's datagrams: from its name, so that it is known before anything is exchanged.
 std::uint32_t datagram_key(const RailContext& context);
 
+// Bytes of a packet with a small message, beside the message's.
+inline std::size_t bytes_around_message(const Knobs& knobs) {
+  return sizeof(PacketHeader) + sizeof(TransportHeader) + trailer_of(knobs);
+}
+
 struct RailResources {
   explicit RailResources(const Knobs& knobs);
   RailResources(const RailResources&) = delete;

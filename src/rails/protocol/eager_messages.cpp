@@ -7,7 +7,7 @@ namespace hawser {
 EagerMessages::EagerMessages(RailContext& context, const RailResources& resources, Upward& upward)
     : context_(context),
       resources_(resources),
-      around_(static_cast<std::int64_t>(sizeof(PacketHeader) + sizeof(TransportHeader) + context.trailer())) {
+      around_(static_cast<std::int64_t>(bytes_around_message(context.knobs))) {
   upward.handle({PacketKind::eager, PacketKind::urgent, PacketKind::bundle}, *this);
 }
 
