@@ -13,13 +13,6 @@ constexpr std::size_t first_table_size = 64;
 constexpr int first_shift = 58;  // 64 - log2(first_table_size)
 static_assert(std::size_t{1} << (64 - first_shift) == first_table_size);
 
-// What a waiting message's bytes take here.
-std::int64_t memory_of(const Message& message) {
-  const bool elsewhere =
-      message.header.kind == MessageHeader::Kind::rendezvous || message.heap_payload == nullptr;
-  return elsewhere ? 0 : message.size;
-}
-
 // In a queue whose first message does not fit.
 template <class Queue>
 [[gnu::noinline]] Message* search_queue(Queue& queue, std::int32_t tag) {
@@ -152,16 +145,8 @@ void Matching::add(Message& message) {
   ++counters_.unexpected;
   ++counters_.unexpected_total;
   counters_.most_unexpected = std::max(counters_.most_unexpected, counters_.unexpected);
-  counters_.unexpected_bytes += memory_of(message);
+  counters_.unexpected_bytes += message.memory();
   counters_.most_unexpected_bytes = std::max(counters_.most_unexpected_bytes, counters_.unexpected_bytes);
-}
-
-void Matching::remove(Bin& bin, Message& message) {
-  bin.messages.remove(&message);
-  bin.all->arrivals.remove(&message);
-  --bin.to_search;
-  --counters_.unexpected;
-  counters_.unexpected_bytes -= memory_of(message);
 }
 
 Matching::Queued Matching::queued_in(std::uint32_t context) const {

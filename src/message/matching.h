@@ -165,7 +165,13 @@ class Matching {
     return first == nullptr || tag_fits(tag, first->header.tag) ? first : search_messages(bin, tag);
   }
   static Message* search_messages(Bin& bin, std::int32_t tag);
-  void remove(Bin& bin, Message& message);
+  void remove(Bin& bin, Message& message) {
+    bin.messages.remove(&message);
+    bin.all->arrivals.remove(&message);
+    --bin.to_search;
+    --counters_.unexpected;
+    counters_.unexpected_bytes -= message.memory();
+  }
   // Of those that a receive posted in this bin could take. The next receive is likely to be for the same
   // source, or for any again, so that bin is the one looked up last.
   void take_out(Bin& bin, Message& message) {

@@ -275,12 +275,14 @@ class MatchingOnce : public ::testing::Test {
     request.tag = 1;
     return request;
   }
-  Message& message(std::uint32_t context, std::int32_t source, std::int64_t size = 0) {
+  Message& message(std::uint32_t context, std::int32_t source, std::int64_t size = 0,
+                   MessageHeader::Kind kind = MessageHeader::Kind::eager) {
     MessageHeader header{};
+    header.kind = kind;
     header.context = context;
     header.source_rank = source;
     header.tag = 1;
-    return messages_.take(header, source, size, size);
+    return messages_.take(header, source, size, kind == MessageHeader::Kind::rendezvous ? 0 : size);
   }
 
   RequestTable table_;
@@ -331,9 +333,7 @@ TEST_F(MatchingOnce, WhatWaitsIsCounted) {
   waiting.push_back(&message(4, 1, large));
   waiting.push_back(&message(4, 1, 8));  // has room in the message itself
   waiting.push_back(&message(8, 0, large));
-  Message& at_sender = message(8, 1, large);
-  at_sender.header.kind = MessageHeader::Kind::rendezvous;
-  waiting.push_back(&at_sender);
+  waiting.push_back(&message(8, 1, large, MessageHeader::Kind::rendezvous));  // its bytes are at its sender
   for (Message* each : waiting) matching_.add(*each);
   matching_.post(receive(4, 7));
   matching_.post(receive(4, 8));

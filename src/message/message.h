@@ -45,6 +45,8 @@ class Message final : public Completion {
   // All pieces are here.
   void on_complete(Result<> result) override;
 
+  // What its bytes take beside the object; a rendezvous has none here.
+  std::int64_t memory() const { return heap_payload == nullptr ? 0 : size; }
   std::byte* payload() { return heap_payload != nullptr ? heap_payload.get() : inline_payload; }
 };
 

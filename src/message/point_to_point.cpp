@@ -435,14 +435,8 @@ void PointToPoint::drop(Message& message) {
   give_back(message);
 }
 
-void PointToPoint::give_back(Message& message) {
-  const std::int64_t charged = message.charged;
-  const ProcessIndex process = message.process;
-  messages_.give_back(message);
-  if (charged == 0 || peers_.empty()) return;
-  UnexpectedMemory& unexpected = peer_of(process).unexpected;
-  if (unexpected.let_go(charged, bounds_.share))
-    reply(process, unexpected.report().header(MessageHeader::Kind::report));
+void PointToPoint::report_unexpected(ProcessIndex process) {
+  reply(process, peer_of(process).unexpected.report().header(MessageHeader::Kind::report));
 }
 
 }  // namespace hawser

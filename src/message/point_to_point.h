@@ -321,7 +321,15 @@ class PointToPoint final : public ActiveMessageHandler {
   MessageRequest* send_named(ProcessIndex source, const MessageHeader& header);
   void on_matched(ProcessIndex source, const MessageHeader& header);
   Message& hold(ProcessIndex source, const MessageHeader& header, std::int64_t size);
-  void give_back(Message& message);
+  [[gnu::always_inline]] void give_back(Message& message) {
+    const std::int64_t charged = message.charged;
+    const ProcessIndex process = message.process;
+    messages_.give_back(message);
+    if (charged != 0 && !peers_.empty() && peer_of(process).unexpected.let_go(charged, bounds_.share))
+        [[unlikely]]
+      report_unexpected(process);
+  }
+  void report_unexpected(ProcessIndex process);
   void on_mark(ProcessIndex source, const MessageHeader& header);
   void on_report(ProcessIndex source, const MessageHeader& header);
   void settle(MessageRequest& send);
