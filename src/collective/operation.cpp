@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/copy_memory.h"
 #include "collective/engine.h"
 #include "collective/node_layout.h"
 #include "collective/node_team.h"
@@ -306,7 +307,7 @@ std::byte* Operation::scratch_elements(std::int64_t count, const Datatype& type)
 
 void Operation::copy(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes == 0) return;
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  copy_memory(to, from, static_cast<std::size_t>(bytes));
   engine_.note_copied(bytes);
 }
 

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/copy_memory.h"
+
 namespace hawser {
 namespace {
 
@@ -167,7 +169,7 @@ inline void scatter(Copier copy, std::byte* __restrict to, const std::byte* __re
 inline void copy_run(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes > 64) {
     if (bytes <= 128) return TwoEnds<64>{bytes}(to, from);
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    copy_memory(to, from, static_cast<std::size_t>(bytes));
   } else if (bytes >= 16) {
     bytes >= 32 ? TwoEnds<32>{bytes}(to, from) : TwoEnds<16>{bytes}(to, from);
   } else if (bytes >= 4) {

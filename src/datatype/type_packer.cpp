@@ -1,9 +1,9 @@
 #include "datatype/type_packer.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/assert.h"
+#include "base/copy_memory.h"
 #include "datatype/copy_kernels.h"
 
 namespace hawser {
@@ -362,7 +362,7 @@ std::int64_t copy_typed(const void* from, std::int64_t from_count, const Datatyp
   const std::int64_t bytes = std::min(source.size, target.size);
   if (bytes == 0) return 0;
   if (source.contiguous() && target.contiguous()) {
-    std::memcpy(target.data, source.data, static_cast<std::size_t>(bytes));
+    copy_memory(target.data, source.data, static_cast<std::size_t>(bytes));
   } else if (source.contiguous()) {
     to_packer.unpack(0, source.data, bytes);
   } else if (target.contiguous()) {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/byte_sequence.h"
+#include "base/copy_memory.h"
 
 namespace hawser {
 
@@ -14,7 +15,7 @@ namespace hawser {
 inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
   const auto n = static_cast<std::size_t>(bytes);
   if (n > 16) [[unlikely]] {
-    std::memcpy(to, from, n);
+    copy_memory(to, from, n);
   } else if (n >= 8) {
     std::uint64_t first, last;
     std::memcpy(&first, from, 8);
