@@ -28,13 +28,8 @@ def best_other(times):
     return min(time for name, time in times.items() if name not in ("auto", "bound"))
 
 
-def geometric_mean(values):
-    values = list(values)
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
-
-
 def summary(name, ratios):
-    return f"{name}: geometric mean {geometric_mean(ratios):.3f}, greatest {max(ratios, default=0):.2f}"
+    return f"{name}: geometric mean {statistics.geometric_mean(ratios):.3f}, greatest {max(ratios):.2f}"
 
 
 def print_summary(cells):
@@ -47,9 +42,9 @@ def print_summary(cells):
         best = [times["auto"] / best_other(times) for times in group]
         one = [times["auto"] / times["one path"] for times in group]
         bound = [times["auto"] / times["bound"] for times in group]
-        print(f"| {ports} | {tables} | {len(group)} | {geometric_mean(best):.3f}, {max(best):.2f} | "
-              f"{sum(ratio > 1.1 for ratio in best)} | {geometric_mean(one):.3f}, {max(one):.2f} | "
-              f"{geometric_mean(bound):.2f}, {max(bound):.2f} |")
+        print(f"| {ports} | {tables} | {len(group)} | {statistics.geometric_mean(best):.3f}, {max(best):.2f} | "
+              f"{sum(ratio > 1.1 for ratio in best)} | {statistics.geometric_mean(one):.3f}, {max(one):.2f} | "
+              f"{statistics.geometric_mean(bound):.2f}, {max(bound):.2f} |")
 
 
 def print_table(cells):

@@ -179,7 +179,8 @@ def print_table(output):
         for name in settings:  # against doing nothing
             ratios = [times[name] / times["neither"] for key, times in result.items() if key[0] == question and name in times
                       and "neither" in times]
-            print(cells.summary(f"{name} / neither", ratios))
+            if ratios:
+                print(cells.summary(f"{name} / neither", ratios))
         print()
 
 

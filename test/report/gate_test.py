@@ -82,6 +82,13 @@ class Gate(unittest.TestCase):
             self.assertEqual(result.returncode, 255)
             self.assertIn(said, result.stderr)
 
+    def test_an_option_cut_short_is_an_error_that_names_it(self):
+        """Else what it gives, such as 2, would pass for a number of cells."""
+        result = subprocess.run([BENCH / "compare", "--build", "/nonexistent", "--gat"], capture_output=True, text=True,
+                                check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("unrecognized arguments: --gat", result.stderr)
+
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
