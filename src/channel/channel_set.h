@@ -21,6 +21,13 @@ struct LinkRates {
   std::int64_t packet = 0;  // bytes of the longest message that is sent before its receiver asks for it
 };
 
+// How far the processes of other nodes are over several rails; 0: not known, or no farther.
+struct RailDistances {
+  Nanoseconds round_trip = 0;  // of the smallest packet over the nearest rail
+  Nanoseconds detour = 0;      // how much longer one way is over the next rail that is farther
+  bool operator==(const RailDistances&) const = default;
+};
+
 class ChannelSet {
  public:
   virtual ~ChannelSet() = default;
@@ -43,6 +50,8 @@ class ChannelSet {
   virtual Waiter& waiter() = 0;
   // Between nodes; the same in all processes.
   virtual LinkRates link_rates() { return {}; }
+  // As this process has found out until now.
+  virtual RailDistances rail_distances() { return {}; }
 };
 
 }  // namespace hawser

@@ -1,5 +1,7 @@
 #include "collective/algorithm.h"
 
+#include <algorithm>
+
 #include "base/enum_names.h"
 #include "collective/algorithms/two_level.h"
 #include "collective/multicast/multicast_group.h"
@@ -17,10 +19,24 @@ const Algorithm* find_algorithm(std::string_view operation, std::string_view nam
   return nullptr;
 }
 
+TransferCosts over_distances(const TransferCosts& costs, const RailDistances& distances) {
+  // Of a packet over links of 300 ns, as costs expect them.
+  constexpr Nanoseconds usual_round_trip = 1700;
+  TransferCosts farther = costs;
+  const auto longer =
+      static_cast<double>(std::max<Nanoseconds>(distances.round_trip - usual_round_trip, 0)) / 2;
+  farther.between_step += longer;
+  // To ask, to be answered and to say that all is there are ways of their own.
+  farther.between_rendezvous += 3 * longer;
+  farther.between_detour = static_cast<double>(distances.detour);
+  return farther;
+}
+
 Shape shape_of(const Operation& operation) {
   const Plan& plan = operation.plan;
   Shape shape;
   shape.ranks = operation.size();
+  shape.distances = operation.distances();
   if (const NodeLayout* nodes = operation.nodes()) {
     shape.nodes = nodes->nodes();
     shape.most_on_node = nodes->most;

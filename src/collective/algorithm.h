@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "channel/channel_set.h"
 #include "collective/call.h"
 #include "collective/node_part.h"
 #include "collective/task.h"
@@ -31,6 +32,7 @@ struct Shape {
   bool lanes = false;
   int multicast_nodes = 0;  // 0: there is no multicast
   int multicast_most_on_node = 1;
+  RailDistances distances;  // none: they are not known
 
   bool operator==(const Shape&) const = default;
 };
@@ -47,6 +49,8 @@ struct TransferCosts {
   double between_step = 1250, between_message = 350, between_per_byte = 0.06;
   double between_short_per_byte = 0.06;  // of a packet, which goes over one link
   double between_packet = 8000, between_rendezvous = 2600;
+  // How much longer one way is over the other rails than over the nearest.
+  double between_detour = 0;
   // So many nodes have one switch. Between those of two a message takes longer, and one whose receiver is
   // asked as often as something goes to and fro.
   double switch_nodes = 12, between_switches = 600, between_switches_asked = 2400;
@@ -56,6 +60,9 @@ struct TransferCosts {
   // In memory; each piece that is copied takes `copy`.
   double reduce_per_byte = 0.08, copy = 3, copy_per_byte = 0.06;
 };
+
+// The same where rails are so far.
+TransferCosts over_distances(const TransferCosts& costs, const RailDistances& distances);
 
 struct Algorithm {
   Collective kind;

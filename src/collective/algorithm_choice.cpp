@@ -66,7 +66,7 @@ const AlgorithmChoice::Chosen& AlgorithmChoice::look_up(Collective kind, const S
   Chosen& last = chosen_[(mixed >> 32) % kept];
   if (last.algorithm == nullptr || last.algorithm->kind != kind || last.shape != shape) {
     last = choose_anew(kind, shape);
-    last.areas = link_costs::areas_of_node(kind, shape, model_);
+    last.areas = link_costs::areas_of_node(kind, shape, over_distances(model_, shape.distances));
   }
   return last;
 }
@@ -76,11 +76,12 @@ AlgorithmChoice::Chosen AlgorithmChoice::choose_anew(Collective kind, const Shap
   if (forced != nullptr && forced->fits(shape)) return {shape, forced};
   const Algorithm* const tuned = table_.find(kind, shape).algorithm;
   if (tuned != nullptr && tuned->fits(shape)) return {shape, tuned, true};
+  const TransferCosts costs = over_distances(model_, shape.distances);
   const Algorithm* best = nullptr;
   double best_cost = 0;
   for (const Algorithm& algorithm : algorithm_table()) {
     if (algorithm.kind != kind || !algorithm.fits(shape)) continue;
-    const double cost = algorithm.cost(shape, model_);
+    const double cost = algorithm.cost(shape, costs);
     if (best == nullptr || cost < best_cost) {
       best = &algorithm;
       best_cost = cost;

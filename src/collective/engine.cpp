@@ -107,6 +107,7 @@ Result<> CollectiveEngine::open(ProcessIndex self, const ProcessTable& processes
   context_ids_.open(self, processes.size());
   processes_ = &processes;
   areas_ = nullptr;
+  links_ = nullptr;
   area_bytes_everywhere_ = 0;
   way_policy_ = knobs.collective_shared == "area"    ? TeamWays::Policy::area
                 : knobs.collective_shared == "other" ? TeamWays::Policy::other
@@ -124,14 +125,16 @@ void CollectiveEngine::use_areas(SharedAreas& areas) {
   area_pool_.open(areas);
 }
 
-void CollectiveEngine::use_link_rates(const LinkRates& rates) {
+void CollectiveEngine::use_links(ChannelSet& channels) {
   constexpr std::int64_t slowest = 1'000'000;  // less is said by adapters that do not know
+  const LinkRates rates = channels.link_rates();
   if (rates.one < slowest) return;
   TransferCosts model;
   model.between_per_byte = 1e9 / static_cast<double>(rates.together);
   model.between_short_per_byte = 1e9 / static_cast<double>(rates.one);
   if (rates.packet > 0) model.between_packet = static_cast<double>(rates.packet);
   choice_.set_model(model);
+  if (rates.together > rates.one) links_ = &channels;
 }
 
 void CollectiveEngine::use_multicast(Lane& lane, ChannelSet& channels) {
@@ -141,6 +144,7 @@ void CollectiveEngine::use_multicast(Lane& lane, ChannelSet& channels) {
 void CollectiveEngine::close() {
   open_ = false;
   areas_ = nullptr;
+  links_ = nullptr;
   time_ = nullptr;
   area_pool_.close();
   if (multicast_ != nullptr) multicast_->close();
@@ -251,6 +255,7 @@ void CollectiveEngine::begin(Operation& operation, Communicator& communicator) {
     operation.begin(participants(communicator, communicator.group()), record.nodes.get(),
                     operation.persistent ? nullptr : record.multicast.get(),
                     operation.persistent ? nullptr : record.node_team.get());
+    if (!operation.persistent) operation.use_distances(record.distances.agreed());
   }
 }
 
@@ -295,7 +300,19 @@ Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall&
   return shares(communicator, call) ? run_in_node(communicator, call) : run_by_messages(communicator, call);
 }
 
+// What ranks know of rails differs, and all must choose the same algorithm.
+Result<> CollectiveEngine::agree_on_distances(Communicator& communicator) {
+  RailDistances distances = links_->rail_distances();
+  HAWSER_TRY(run_task(communicator,
+                      [&distances](Operation& operation) { return agree_on_largest(operation, distances); }));
+  CollectiveRecord::of(communicator).distances.agree(distances);
+  return {};
+}
+
 Result<> CollectiveEngine::run_by_messages(Communicator& communicator, const CollectiveCall& call) {
+  if (links_ != nullptr && !communicator.inter() && CollectiveRecord::of(communicator).nodes != nullptr &&
+      CollectiveRecord::of(communicator).distances.due())
+    HAWSER_TRY(agree_on_distances(communicator));
   Operation& operation = take();
   operation.call = call;
   begin(operation, communicator);

@@ -56,8 +56,8 @@ class CollectiveEngine {
   void use_areas(SharedAreas& areas);
   // Broadcasts may go by multicast, where the knob wants it. Call after open.
   void use_multicast(Lane& lane, ChannelSet& channels);
-  // Between nodes, the same in all processes. Call after open.
-  void use_link_rates(const LinkRates& rates);
+  // Asks these channels for the rates between nodes, and now and then how far rails are. Call after open.
+  void use_links(ChannelSet& channels);
   // Abandons operations in progress. No message may arrive any more; communicators may be destroyed later.
   void close();
   bool is_open() const { return open_; }
@@ -191,6 +191,7 @@ class CollectiveEngine {
   void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);
   Result<> run_by_messages(Communicator& communicator, const CollectiveCall& call);
+  Result<> agree_on_distances(Communicator& communicator);
   Result<> run_in_node(Communicator& communicator, const CollectiveCall& call);
   Result<> run_turn(MeasuredWays::Turn turn, Communicator& communicator, const CollectiveCall& call);
   Result<> run_by(Way way, Communicator& communicator, const CollectiveCall& call);
@@ -237,6 +238,7 @@ class CollectiveEngine {
   WayCounters way_counters_;
   AreaPool area_pool_;  // of areas_
   const ProcessTable* processes_ = nullptr;
+  ChannelSet* links_ = nullptr;  // of several rails; null: there is one, or none
   bool open_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_;

@@ -22,15 +22,26 @@ struct Way {
   double short_per_byte;  // of no more than a packet
   double packet;          // longer messages cost `rendezvous` more
   double rendezvous;
+  double nearest_per_byte;  // over the nearest rail alone
+  double detour;            // what the other rails more take one way, by their share of the bytes
 
   double waits(double bytes) const { return latency + (bytes > packet ? rendezvous : 0); }
-  double moves(double bytes) const { return bytes * (bytes > packet ? per_byte : short_per_byte); }
+  double moves(double bytes) const {
+    return bytes > packet ? over_all(bytes, bytes * per_byte) : bytes * short_per_byte;
+  }
+  // Over all rails, which takes so long where none is farther, or over the nearest alone. What is asked for
+  // goes to and fro, and packets leave the nearest rail late.
+  double over_all(double bytes, double without) const {
+    return detour == 0 ? without : std::min(bytes * nearest_per_byte, without + 2 * detour);
+  }
   double step(double bytes) const { return waits(bytes) + moves(bytes); }
   // Of several that a rank receives, without the first one's latency.
   double at_once(double count, double bytes) const { return count * (message + bytes * per_byte); }
 };
 
-Way near(M c) { return {c.latency, c.message, c.per_byte, c.short_per_byte, c.packet, c.rendezvous}; }
+Way near(M c) {
+  return {c.latency, c.message, c.per_byte, c.short_per_byte, c.packet, c.rendezvous, c.per_byte, 0};
+}
 // `sharing` ranks of the node do the same.
 Way far(M c, double sharing, bool other_switch) {
   const double shared = c.between_per_byte * sharing;
@@ -41,7 +52,9 @@ Way far(M c, double sharing, bool other_switch) {
           shared,
           std::max(shared, c.between_short_per_byte),
           c.between_packet,
-          c.between_rendezvous + more_asked};
+          c.between_rendezvous + more_asked,
+          c.between_short_per_byte * sharing,
+          c.between_detour * (1 - c.between_per_byte / c.between_short_per_byte)};
 }
 
 // Whether some of the nodes that are `distance` ranks apart have different switches, so that who waits for
@@ -163,7 +176,8 @@ double parts_up_tree(S s, M c, double m) {
 double all_at_once(S s, M c, double m) {
   const Way way = far(c, s.most_on_node, several_switches(s, c));
   const double close = near(c).at_once(1.5 * near_others(s), m);
-  const double link = (s.nodes == 2 ? 1.1 : m > way.packet || node_each(s) ? 2 : 1.7) * m * way.per_byte;
+  const double count = far_others(s), shared = s.nodes == 2 ? 1.1 : m > way.packet || node_each(s) ? 2 : 1.7;
+  const double link = shared * way.over_all(count * m, count * m * way.per_byte) / std::max(count, 1.0);
   const double message = (node_each(s) && m <= way.packet ? 1.7 : 2.2) * way.message;
   const double each =
       m > way.packet ? message + std::max(0.4 * way.rendezvous, link) : std::max(message, link);
@@ -189,7 +203,8 @@ double over_rails(M c, const Way& way, double count, double bytes, bool one_send
   const double uneven = !several ? 1 : asked || one_sender ? 1.03 : 1.25;
   const double one_rail = std::max(c.between_short_per_byte - c.between_per_byte, 0.0);
   const double last = asked ? std::min(bytes, c.between_packet) * one_rail : 0;
-  return std::max(count * bytes * way.per_byte * uneven + last, asked ? 0 : bytes * way.short_per_byte);
+  return std::max(way.over_all(count * bytes, count * bytes * way.per_byte * uneven + last),
+                  asked ? 0 : bytes * way.short_per_byte);
 }
 
 // A root receives from every rank. Its processor and its link work at the same time, and so do its node and

@@ -66,6 +66,7 @@ void Operation::begin(Participants participants, const NodeLayout* nodes, Multic
   multicast_ = multicast;
   node_team_ = node_team;
   areas_ = {};
+  distances_ = {};
   among_all();
   begin_again();
 }

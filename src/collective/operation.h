@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/intrusive_list.h"
+#include "channel/channel_set.h"
 #include "collective/call.h"
 #include "collective/node_part.h"
 #include "collective/scratch_pool.h"
@@ -104,6 +105,9 @@ class Operation final : public Request {
     for (const NodePart part : {NodePart::up, NodePart::down}) pass_turn(part);
   }
   bool has_turn(NodePart part) const { return turn(part).queue != nullptr; }
+  // How far rails are, alike in all ranks.
+  const RailDistances& distances() const { return distances_; }
+  void use_distances(const RailDistances& distances) { distances_ = distances; }
   // Of a blocking operation, which takes no turns before it comes to a part.
   void choose_areas(NodeAreas areas) { areas_ = areas; }
   NodeAreas areas() const { return areas_; }
@@ -205,6 +209,7 @@ class Operation final : public Request {
   MulticastGroup* multicast_ = nullptr;
   NodeTeam* node_team_ = nullptr;
   NodeAreas areas_;
+  RailDistances distances_;
   BackgroundTurn turns_[2];            // of parts; without parts, and of blocking operations, the first
   BackgroundTurn* awaited_ = nullptr;  // that has to come and to end before it goes on; null: none
   TeamWork work_ = nullptr;            // of a task, then; null: `call` is all there is

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "collective/agreed_distances.h"
 #include "collective/engine.h"
 #include "collective/multicast/multicast_group.h"
 #include "collective/node_layout.h"
@@ -48,6 +49,7 @@ class CollectiveRecord final : public CollectiveState {
   std::unique_ptr<NodeLayout> nodes;          // null: there is one, or they are unknown
   std::unique_ptr<NodeTeam> node_team;        // null: there is one node, or this rank is alone on its own
   std::unique_ptr<MulticastGroup> multicast;  // null: there is none, or one node
+  AgreedDistances distances;
 
  private:
   static constexpr std::uint32_t tag_mask = operation_tags - 1;

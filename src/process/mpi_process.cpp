@@ -197,7 +197,7 @@ Result<> MpiProcess::connect() {
   HAWSER_TRY(collectives_.open(rank_, processes_, knobs(), environment_.channels->areas()));
   collectives_.expect_areas(environment_.channels->area_bytes_everywhere());
   collectives_.use_multicast(lane_, *environment_.channels);
-  collectives_.use_link_rates(environment_.channels->link_rates());
+  collectives_.use_links(*environment_.channels);
   windows_.open(lane_, rank_, *environment_.channels, environment_.channels->neighbours());
   survival_.open(lane_, *environment_.channels, rank_);
   survives_ = environment_.bootstrap->survives();

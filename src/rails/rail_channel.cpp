@@ -49,6 +49,18 @@ LinkRates RailChannel::link_rates() const {
   rates.packet = engine_->eager.limit_of(engine_->resources.packets.buffer_bytes());
   return rates;
 }
+
+RailDistances distances_of(const RailChannel& channel) {
+  RailDistances nearest;
+  for (VirtualChannel* const peer : channel.engine_->peers.known()) {
+    const RailLatencies& latencies = peer->paths().latencies();
+    const Nanoseconds round_trip = latencies.least_round_trip();
+    if (round_trip == 0 || (nearest.round_trip != 0 && round_trip >= nearest.round_trip)) continue;
+    nearest = {round_trip, latencies.differ() ? latencies.least_detour() : 0};
+  }
+  return nearest;
+}
+
 bool RailChannel::reaches(ProcessIndex peer) { return engine_->peers.obtain(peer) != nullptr; }
 
 std::vector<int> RailChannel::descriptors() const {

@@ -71,6 +71,7 @@ Blocks node_blocks(Operation& operation, std::byte* base, std::int64_t block) {
 static Shape shape_now(const Operation& operation, std::int64_t bytes, std::int64_t elements) {
   Shape shape;
   shape.ranks = operation.size();
+  shape.distances = operation.distances();
   shape.bytes = bytes;
   shape.elements = elements;
   shape.commutative = operation.plan.operands.commutative;

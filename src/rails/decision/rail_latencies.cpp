@@ -88,6 +88,13 @@ void RailLatencies::compare() {
   }
 }
 
+Nanoseconds RailLatencies::least_round_trip() const {
+  if (rails_.size() < 2) return 0;
+  Nanoseconds least = never;
+  for (std::size_t i = 0; i < rails_.size(); ++i) least = std::min(least, round_trip(i));
+  return least;
+}
+
 Nanoseconds RailLatencies::round_trip(std::size_t rail) const {
   const Rail& of = rails_[rail];
   return of.samples < telling_samples ? 0 : *std::min_element(of.times.begin(), of.times.end());

@@ -43,6 +43,8 @@ class RailLatencies {
 
   // There and back; 0: not known.
   Nanoseconds round_trip(std::size_t rail) const;
+  // Over the nearest; 0: there is only one, or some are not known.
+  Nanoseconds least_round_trip() const;
   // How much longer one way is than over the nearest rail; 0: nearly alike, or not known.
   Nanoseconds farther(std::size_t rail) const { return rails_[rail].farther; }
   // Whether some rail is farther than another one; how much, of these the nearest.

@@ -366,6 +366,9 @@ Result<> SimulatedProcess::open_rails() {
 }
 
 LinkRates SimulatedProcess::link_rates() { return job_.rates_; }
+RailDistances SimulatedProcess::rail_distances() {
+  return rails_ == nullptr ? RailDistances{} : distances_of(rails_->rails());
+}
 
 // What is still on its way may be what the counters differ by, for a moment.
 void SimulatedProcess::agree(TransportEvents& events) {

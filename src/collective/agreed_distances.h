@@ -1,0 +1,35 @@
+// AgreedDistances: how far rails are, as the ranks of a communicator have agreed. Each finds out for itself,
+// while messages pass; which algorithm is chosen must not depend on that. So now and then the ranks tell each
+// other, in a blocking operation, which all begin in the same order: after 64 of them, for fewer messages
+// tell nothing of rails, then after twice as many each time, and at least once in 8192.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "channel/channel_set.h"
+#include "collective/operation.h"
+
+namespace hawser {
+
+class AgreedDistances {
+ public:
+  // A blocking operation begins; true: ranks are to agree before it.
+  bool due() { return --left_ == 0; }
+  void agree(const RailDistances& distances) {
+    agreed_ = distances;
+    between_ = std::min(2 * between_, most_between);
+    left_ = between_;
+  }
+  const RailDistances& agreed() const { return agreed_; }
+
+ private:
+  static constexpr std::int32_t first = 64, most_between = 8192;  // operations
+  RailDistances agreed_;
+  std::int32_t between_ = first, left_ = first;
+};
+
+// Those of the rank to which rails are farthest, for all. `distances` lives until the operation ends.
+Task agree_on_largest(Operation& operation, RailDistances& distances);
+
+}  // namespace hawser
