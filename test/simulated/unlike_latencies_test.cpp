@@ -114,6 +114,12 @@ void window_both_ways(int rank, int bytes, std::vector<char>& data, MPI_Win) {
   MPI_Waitall(2 * under_way, requests, MPI_STATUSES_IGNORE);
 }
 
+void exchange(int rank, int bytes, std::vector<char>& data, MPI_Win) {
+  std::vector<char> in(data.size());
+  MPI_Sendrecv(data.data(), bytes, MPI_BYTE, 1 - rank, 0, in.data(), bytes, MPI_BYTE, 1 - rank, 0,
+               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 void all_reduce(int, int bytes, std::vector<char>& data, MPI_Win) {
   MPI_Allreduce(MPI_IN_PLACE, data.data(), bytes, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
 }
@@ -189,6 +195,11 @@ TEST(UnlikeLatencies, SmallGetsTakeTheNearerRailWhileThatIsEarlier) {
 
 TEST(UnlikeLatencies, LargeMessagesAloneTellThem) {
   expect_no_loss("ping-pong", ping_pong, {8192, 16384, 65536}, Before::nothing);
+}
+
+// Both read at the same time, and no rail is idle before all is read.
+TEST(UnlikeLatencies, ExchangesOfLargeMessagesAloneTellThem) {
+  expect_no_loss("one each way", exchange, {32768, 65536}, Before::nothing);
 }
 
 TEST(UnlikeLatencies, WindowsLoseNothing) {

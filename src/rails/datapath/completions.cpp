@@ -128,10 +128,26 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
   look_at_latencies(peer);
 }
 
+// Whether rails that are to be timed are busy with messages that this process reads, and idle as soon as
+// these are over: where nothing else is sent, no other moment is better. Of puts and gets nobody knows what
+// the peer has under way, which would delay the packet.
+static bool ends_reading_first(VirtualChannel& peer) {
+  bool reading = false;
+  for (const Subchannel& each : peer.subchannels()) {
+    if (peer.paths().lacks_latency(each)) return false;
+    const WorkEntry* const oldest = each.traffic.in_flight.front();
+    reading |= oldest != nullptr && oldest->kind == WorkEntry::Kind::read &&
+               oldest->transfer->sides() == Sides::two && stands_for_rail(each) &&
+               peer.paths().latencies().lacks(each.place.pair);
+  }
+  return reading;
+}
+
 // A smallest packet on each idle rail that is not known well enough. Now the process is in a call that looks
 // for what is done, so it is likely to find it in time; when the program sends, it may compute next.
 void Completions::time_idle_rails(VirtualChannel& peer) {
   if (context_.program != ProgramState::waits || context_.open_reads.exposed > 0) return;
+  if (ends_reading_first(peer)) return;
   RailLatencies& latencies = peer.paths().latencies();
   if (!latencies.begin_look(context_.now)) return;
   for (Subchannel& each : peer.subchannels()) {
