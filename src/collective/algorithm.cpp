@@ -1,8 +1,10 @@
 #include "collective/algorithm.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/enum_names.h"
+#include "collective/algorithms/algorithms.h"
 #include "collective/algorithms/two_level.h"
 #include "collective/multicast/multicast_group.h"
 #include "collective/node_layout.h"
@@ -30,6 +32,25 @@ TransferCosts over_distances(const TransferCosts& costs, const RailDistances& di
   farther.between_rendezvous += 3 * longer;
   farther.between_detour = static_cast<double>(distances.detour);
   return farther;
+}
+
+// What decides how this rank moves the blocks of an alltoallv or alltoallw. Both algorithms send the same
+// messages, so each rank may choose for itself, as long as linear ones begin all at once. Blocks of unlike
+// sizes had better not wait for each other; those of a node go through its memory.
+static std::int64_t like_blocks(const Operation& operation) {
+  const int ranks = operation.size();
+  if (operation.nodes() == nullptr || ranks > algorithms::alltoall_window + 1) return -1;
+  const Plan& plan = operation.plan;
+  std::int64_t least = INT64_MAX, most = 0;
+  for (int r = 0; r < ranks; ++r) {
+    if (r == operation.rank()) continue;
+    least = std::min({least, plan.send.bytes(r), plan.receive.bytes(r)});
+    most = std::max({most, plan.send.bytes(r), plan.receive.bytes(r)});
+  }
+  constexpr std::int64_t alike = 4;
+  if (least == 0 || least < most / alike) return -1;
+  // So that ranks whose blocks differ a little mostly choose the same.
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(least)));
 }
 
 Shape shape_of(const Operation& operation) {
@@ -80,9 +101,11 @@ Shape shape_of(const Operation& operation) {
     }
     case Collective::gatherv:
     case Collective::scatterv:
+      shape.bytes = -1;
+      break;
     case Collective::alltoallv:
     case Collective::alltoallw:
-      shape.bytes = -1;
+      shape.bytes = like_blocks(operation);
       break;
     case Collective::reduce:
     case Collective::allreduce:

@@ -17,7 +17,7 @@ namespace hawser {
 struct Shape {
   int ranks = 1;
   // broadcast, reductions: of the whole vector; others: of one block; v and w forms: mean of the blocks
-  // where every rank knows them, else -1.
+  // where every rank knows them, of alltoallv and alltoallw what this one knows (like_blocks), else -1.
   std::int64_t bytes = 0;
   std::int64_t elements = 0;  // reductions: of the whole vector
   bool commutative = true;

@@ -21,6 +21,10 @@ bool has_levels(S s) { return s.nodes > 1 && s.ranks > s.nodes; }
 bool levels_in_order(S s) { return has_levels(s) && (s.commutative || s.nodes_in_order); }
 bool has_multicast(S s) { return s.multicast_nodes > 1; }
 
+// Of blocks that are not alike, all at once.
+double blocks_linear(S s, M c) { return s.bytes < 0 ? 0 : link_costs::alltoall_linear(s, c); }
+double blocks_pairwise(S s, M c) { return s.bytes < 0 ? 1 : link_costs::alltoall_pairwise(s, c); }
+
 const Algorithm table[] = {
     {Collective::barrier, "dissemination", "Hensgen, Finkel, Manber 1988", always,
      link_costs::barrier_dissemination, algorithms::barrier_dissemination},
@@ -77,10 +81,10 @@ const Algorithm table[] = {
      link_costs::alltoall_pairwise, algorithms::alltoall_pairwise},
     {Collective::alltoall, "two_level", "", has_levels, link_costs::alltoall_two_level,
      algorithms::alltoall_two_level},
-    {Collective::alltoallv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::alltoall_linear},
-    {Collective::alltoallv, "pairwise", "", always, [](S, M) { return 1.0; }, algorithms::alltoall_pairwise},
-    {Collective::alltoallw, "linear", "", always, [](S, M) { return 0.0; }, algorithms::alltoall_linear},
-    {Collective::alltoallw, "pairwise", "", always, [](S, M) { return 1.0; }, algorithms::alltoall_pairwise},
+    {Collective::alltoallv, "linear", "", always, blocks_linear, algorithms::alltoall_linear},
+    {Collective::alltoallv, "pairwise", "", always, blocks_pairwise, algorithms::alltoall_pairwise},
+    {Collective::alltoallw, "linear", "", always, blocks_linear, algorithms::alltoall_linear},
+    {Collective::alltoallw, "pairwise", "", always, blocks_pairwise, algorithms::alltoall_pairwise},
 
     {Collective::reduce, "binomial", "Chan et al. 2007", always, link_costs::reduce_binomial,
      algorithms::reduce_binomial},

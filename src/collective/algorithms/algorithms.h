@@ -32,6 +32,8 @@ Task allgather_two_level(Operation& operation);
 Task allgather_multicast(Operation& operation);
 
 Task alltoall_bruck(Operation& operation);
+// At once, in alltoall_linear: with so many partners.
+inline constexpr int alltoall_window = 32;
 Task alltoall_linear(Operation& operation);
 Task alltoall_pairwise(Operation& operation);
 Task alltoall_two_level(Operation& operation);

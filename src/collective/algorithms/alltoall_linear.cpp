@@ -7,12 +7,11 @@
 namespace hawser::algorithms {
 
 Task alltoall_linear(Operation& operation) {
-  constexpr int window = 32;
   const Plan& plan = operation.plan;
   const int ranks = operation.size();
   const int rank = operation.rank();
-  for (int first = 1; first < ranks; first += window) {
-    const int end = std::min(first + window, ranks);
+  for (int first = 1; first < ranks; first += alltoall_window) {
+    const int end = std::min(first + alltoall_window, ranks);
     for (int i = first; i < end; ++i) {
       const int from = (rank - i + ranks) % ranks;
       if (plan.receive.bytes(from) > 0)
