@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "collective/engine.h"
+#include "collective/shared/team.h"
 
 namespace hawser {
 
@@ -28,6 +29,8 @@ bool AreaPool::all_teams(const Left& left, Question question) const {
     if (!question(area + t * part, left.ranks)) return false;
   return true;
 }
+
+bool AreaPool::all_left(const Left& left) const { return all_teams(left, SharedTeam::all_left); }
 
 int AreaPool::take(int place, int ranks, int teams) {
   std::erase_if(left_, [this](const Left& left) {

@@ -15,7 +15,6 @@
 
 #include "base/process_lock.h"
 #include "channel/shared_areas.h"
-#include "collective/shared/team.h"
 #include "collective/task.h"
 #include "communicator/trouble.h"
 
@@ -61,7 +60,7 @@ class AreaPool {
  private:
   using Question = bool (*)(const std::byte* area, int ranks);
   bool all_teams(const Left& left, Question question) const;
-  bool all_left(const Left& left) const { return all_teams(left, SharedTeam::all_left); }
+  bool all_left(const Left& left) const;
   bool settle();
 
   SharedAreas* areas_ = nullptr;
