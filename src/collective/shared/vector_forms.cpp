@@ -157,7 +157,6 @@ void SharedCollectives::write_blocks(const CollectiveCall& call) {
   SharedTeam::RingPlace place{};
   if (!layout.in_line) place = team_.ring_to_write(layout.room(lengths, ranks), receivers);
   std::byte* const line = team_.line_to_write(receivers);
-  write_lengths(lengths, ranks, line);
   std::byte* const out = layout.in_line ? line + layout.lengths_bytes : place.memory;
   std::int64_t start = 0;
   for (int r = 0; r < ranks; ++r) {
@@ -167,6 +166,8 @@ void SharedCollectives::write_blocks(const CollectiveCall& call) {
     team_.note_copied_in(bytes);
     start += layout.room(bytes);
   }
+  // Last, or who waits for the line would take it back meanwhile.
+  write_lengths(lengths, ranks, line);
   team_.tell_amount(place.offset);
   team_.post_to_those(woken);
 }
