@@ -18,6 +18,10 @@ bool SharedCollectives::may_write(std::int64_t bytes) {
   return bytes <= team_.buffer_bytes() && team_.may_write_buffer();
 }
 
+bool SharedCollectives::may_write_to_one(std::int64_t bytes) {
+  return goes_by_ring(bytes) ? team_.may_write_small_ring(bytes) : may_write(bytes);
+}
+
 bool SharedCollectives::all_have_come() const {
   return team_.crowded() && team_.have_posted_next(team_.ranks());
 }
@@ -36,7 +40,7 @@ bool SharedCollectives::gathers_at_once(const CollectiveCall& call, std::int64_t
     return only_writes && block <= gathered_at_once_in_levels(block) && may_write(block);
   }
   if (block > gathered_at_once(block)) return false;
-  return rank == root ? team_.have_posted_next(team_.ranks()) : may_write(block);
+  return rank == root ? team_.have_posted_next(team_.ranks()) : may_write_to_one(block);
 }
 
 bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
@@ -88,7 +92,7 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
         const bool only_writes = rank != call.root && rank != head_of(call, team_.leader_of(rank));
         return only_writes && total <= reduced_at_once_in_levels() && may_write(total);
       }
-      if (rank != call.root) return may_write(total);
+      if (rank != call.root) return may_write_to_one(total);
       // In place, the root writes, too.
       return total <= team_.buffer_bytes() && contribution(call) != result(call) &&
              team_.have_posted_next(ranks);

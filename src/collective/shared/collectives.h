@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -15,6 +16,16 @@
 #include "datatype/type_packer.h"
 
 namespace hawser {
+
+// Into memory that others read. So many bytes may have been fetched ahead (SharedTeam), so no fewer are
+// written past the caches.
+inline void copy_for_others(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
+  if (bytes <= SharedTeam::most_ahead) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else {
+    copies.copy(to, from, static_cast<std::size_t>(bytes));
+  }
+}
 
 // A buffer of the program as a sequence of bytes.
 class ByteView {
@@ -131,7 +142,7 @@ class SharedCollectives {
   OtherWay pass_blocks(const CollectiveCall& call, LongBlocks* others);  // null: there are none
   // Into memory that others read.
   void copy_out(const std::byte* from, std::byte* to, std::int64_t bytes) {
-    copies_.copy(to, from, static_cast<std::size_t>(bytes));
+    copy_for_others(from, to, bytes, copies_);
   }
   SharedTeam& team() { return team_; }
 
@@ -164,7 +175,12 @@ class SharedCollectives {
   std::int64_t gathered_at_once(std::int64_t block) const;
   std::int64_t gathered_at_once_in_levels(std::int64_t block) const;
   std::int64_t exchanged_at_once(std::int64_t block) const;
+  bool goes_by_ring(std::int64_t bytes) const;
+  SharedTeam::RingPlace ring_place(std::int64_t bytes, int root);
+  void post_place(const SharedTeam::RingPlace& place, std::int64_t bytes, int root);
+  const std::byte* in_ring_of(int rank, const SharedTeam::RingPlace& own, std::int64_t bytes) const;
   bool may_write(std::int64_t bytes);
+  bool may_write_to_one(std::int64_t bytes);
   bool all_have_come() const;
   bool has_come_from(int root, std::int64_t blocks) const;
   bool moves_at_once(const CollectiveCall& call);
@@ -174,6 +190,7 @@ class SharedCollectives {
   bool gathers_at_once(const CollectiveCall& call, std::int64_t block);
   bool reduces_at_once(const CollectiveCall& call);
   void gather(const CollectiveCall& call);
+  void gather_by_ring(ByteView own, std::int64_t largest, FunctionRef<ByteView(int)> place_of, int root);
   void scatter(const CollectiveCall& call);
   void allgather(const CollectiveCall& call);
   bool serves_alltoall(const CollectiveCall& call) const;
@@ -205,6 +222,7 @@ class SharedCollectives {
   bool is_flat(std::int64_t total) const;
   bool serves_reduction(const CollectiveCall& call) const;
   void reduce(const CollectiveCall& call);
+  void reduce_by_ring(const CollectiveCall& call);
   void allreduce(const CollectiveCall& call);
   void reduce_group(const CollectiveCall& call, int head, int late, std::byte* partial);
   void await_group(int late);

@@ -26,7 +26,7 @@ bool has_root(Collective kind) {
 void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
   if (bytes == 0) return;
   if (memory_ != nullptr) {
-    copies.copy(to, memory_ + offset, static_cast<std::size_t>(bytes));
+    copy_for_others(memory_ + offset, to, bytes, copies);
   } else {
     packer_.pack(offset, to, bytes);
   }
@@ -269,6 +269,7 @@ void SharedCollectives::send_pieces(ByteView& data, std::int64_t piece, const st
     team_.line_to_write();
     team_.tell_amount(data.size());
     team_.post();
+    team_.fetch_next_piece(bytes);
     team_.end_step();
   }
 }
@@ -347,6 +348,7 @@ void SharedCollectives::gather(const CollectiveCall& call) {
 void SharedCollectives::gather(ByteView own, std::int64_t largest, FunctionRef<ByteView(int)> place_of,
                                int root) {
   if (largest == 0) return;
+  if (goes_by_ring(largest)) return gather_by_ring(std::move(own), largest, place_of, root);
   const bool small = largest <= SharedTeam::line_bytes;
   const std::int64_t most = gathered_at_once(largest);
   for (std::int64_t done = 0; done < largest; done += most) {

@@ -24,7 +24,7 @@ bool simple(const Datatype& type) {
 
 // Into memory that others read.
 void hand_out(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
-  if (bytes > 0) copies.copy(to, from, static_cast<std::size_t>(bytes));
+  if (bytes > 0) copy_for_others(from, to, bytes, copies);
 }
 
 // The reduction of all ranks' operands to the result (null: not here), and to `shared` where others read it:
@@ -93,6 +93,7 @@ void SharedCollectives::reduce(const CollectiveCall& call) {
   const std::byte* own = contribution(call);
   const bool small = total <= SharedTeam::line_bytes;
   if (team_.in_groups()) return small ? reduce_in_levels(call) : reduce_data_in_levels(call);
+  if (goes_by_ring(total)) return reduce_by_ring(call);
   const std::int64_t most = (small ? SharedTeam::line_bytes : team_.buffer_bytes()) / elements.unit;
   for (std::int64_t done = 0; done < call.receive.count; done += most) {
     const std::int64_t count = std::min(most, call.receive.count - done);

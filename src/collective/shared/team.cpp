@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/assert.h"
+#include "base/cross_core_copy.h"
 #include "channel/core_mates.h"
 #include "collective/shared/background_run.h"
 
@@ -15,7 +16,7 @@ namespace {
 constexpr std::int64_t least_buffer_bytes = 1024;
 constexpr std::int64_t wanted_piece_bytes = 16 << 10;
 // Small data go through the first part of a ring, which stays in the caches.
-constexpr std::int64_t most_ring_bytes = 2 << 20, small_ring_bytes = 256 << 10;
+constexpr std::int64_t most_ring_bytes = 2 << 20, first_part_of_ring = 256 << 10;
 // A neighbour that runs answers within this many looks; worth more than a pass of progress.
 constexpr int looks = 100;
 
@@ -29,7 +30,14 @@ std::uint32_t SharedTeam::lines_in(int ranks, std::int64_t area_bytes) {
 }
 
 std::int64_t SharedTeam::bytes_before_buffers(int ranks, std::int64_t area_bytes) {
-  return ranks * static_cast<std::int64_t>(sizeof(Control) + lines_in(ranks, area_bytes) * sizeof(Line));
+  return ranks * (static_cast<std::int64_t>(sizeof(Control) + lines_in(ranks, area_bytes) * sizeof(Line)) +
+                  small_ring_bytes(ranks, area_bytes));
+}
+
+std::int64_t SharedTeam::small_ring_bytes(int ranks, std::int64_t area_bytes) {
+  constexpr std::int64_t share = 16, most = 128 << 10;
+  if (ranks > largest_flat) return 0;
+  return std::min(most, area_bytes / share / ranks) & ~std::int64_t{63};
 }
 
 std::int64_t SharedTeam::buffer_bytes(int ranks, std::int64_t area_bytes) {
@@ -81,7 +89,8 @@ SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::
   buffers_ = area + bytes_before_buffers(ranks_, area_bytes);
   buffer_bytes_ = buffer_bytes(ranks_, area_bytes);
   const std::int64_t all = 2 * ranks_ * buffer_bytes_;
-  ring_bytes_ = std::min(2 * buffer_bytes_, most_ring_bytes);
+  ring_.bytes = std::min(2 * buffer_bytes_, most_ring_bytes);
+  small_ring_.bytes = small_ring_bytes(ranks_, area_bytes);
   piece_bytes_ = std::min(wanted_piece_bytes, (all / 4) & ~std::int64_t{63});
   pieces_ = std::min(max_pieces, static_cast<std::uint32_t>(all / piece_bytes_));
 }
@@ -215,24 +224,63 @@ std::byte* SharedTeam::buffer_to_write() {
   return buffer(rank_, buffer_turn_);
 }
 
+SharedTeam::Ring::Place SharedTeam::Ring::next_place(std::int64_t wanted) const {
+  const std::int64_t part = 8 * wanted > first_part_of_ring ? bytes : std::min(bytes, first_part_of_ring);
+  return end_at + wanted > part ? Place{end - end_at + bytes, 0} : Place{end, end_at};
+}
+
+// Its offset.
+std::int64_t SharedTeam::take_place(Ring& ring, std::int64_t bytes, std::uint32_t readers) {
+  HAWSER_ASSERT(2 * bytes <= ring.bytes);
+  const Ring::Place place = ring.next_place(bytes);
+  ring.end = place.begin + Ring::whole_lines(bytes);
+  ring.end_at = place.at + Ring::whole_lines(bytes);
+  while (ring.is_full_to(ring.end)) {
+    const Use oldest = ring.oldest_use();
+    ring.forget_oldest();
+    wait_done(oldest.step, oldest.readers);
+  }
+  ring.used[ring.next++ % ring_uses] = {ring.end, {step_, readers}};
+  return place.at;
+}
+
 SharedTeam::RingPlace SharedTeam::ring_to_write(std::int64_t bytes, std::uint32_t readers) {
-  HAWSER_ASSERT(2 * bytes <= ring_bytes_);
   for (const std::uint32_t used : buffer_used_) wait_done(used);
   wait_done(last_piece_step_);
-  const std::int64_t at = ring_end_ % ring_bytes_;
-  const std::int64_t room =
-      (8 * bytes > small_ring_bytes ? ring_bytes_ : std::min(ring_bytes_, small_ring_bytes)) - at;
-  const std::int64_t begin = bytes > room ? ring_end_ - at + ring_bytes_ : ring_end_;
-  ring_end_ = begin + ((bytes + 63) & ~std::int64_t{63});
-  while (ring_end_ - ring_begin_ > ring_bytes_ || ring_next_ - ring_oldest_ == ring_uses) {
-    const RingUse& oldest = ring_used_[ring_oldest_++ % ring_uses];
-    wait_done(oldest.use.step, oldest.use.readers);
-    ring_begin_ = oldest.end;
-  }
-  ring_used_[ring_next_++ % ring_uses] = {ring_end_, {step_, readers}};
+  const std::int64_t offset = take_place(ring_, bytes, readers);
   last_ring_use_ = step_;
-  const std::int64_t offset = begin % ring_bytes_;
   return {buffer(rank_, 0) + offset, offset};
+}
+
+// If all are done with everything in it, a ring begins anew, in lines that its readers have, as buffers are,
+// too. If they fetch the next ones while they still wait, the writer would have to wait for these.
+void SharedTeam::empty_small_ring() {
+  if (before(known_done_, last_small_ring_use_)) return;
+  small_ring_.begin = small_ring_.end;
+  small_ring_.end_at = 0;
+  small_ring_.oldest = small_ring_.next;
+}
+
+SharedTeam::RingPlace SharedTeam::small_ring_to_write(std::int64_t bytes, std::uint32_t readers) {
+  empty_small_ring();
+  last_small_ring_use_ = step_;
+  const std::int64_t offset = take_place(small_ring_, bytes, readers);
+  return {small_ring(rank_) + offset, offset};
+}
+
+// Few lines come as fast when they are written, and their readers fetch the next ones, too. Many are written
+// past the caches.
+void SharedTeam::fetch_ahead(const std::byte* place, std::int64_t bytes) const {
+  if (bytes <= few_lines || bytes > most_ahead || crowded_) return;
+  for (std::int64_t at = 0; at < bytes; at += 64) fetch_for_writing(place + at);
+}
+
+void SharedTeam::fetch_next_in_small_ring(std::int64_t bytes) const {
+  fetch_ahead(small_ring(rank_) + small_ring_.next_place(bytes).at, bytes);
+}
+
+void SharedTeam::fetch_next_piece(std::int64_t bytes) const {
+  fetch_ahead(buffers_ + (piece_turn_ + 1) % pieces_ * piece_bytes_, bytes);
 }
 
 void SharedTeam::take_piece() {
@@ -347,6 +395,19 @@ bool SharedTeam::may_write_line() {
 bool SharedTeam::may_write_buffer() {
   return may_write_line() && are_done(buffer_used_[buffer_turn_ ^ 1]) && are_done(last_ring_use_) &&
          are_done(last_piece_step_);
+}
+
+// What its readers are done with is forgotten at once.
+bool SharedTeam::may_write_small_ring(std::int64_t bytes) {
+  if (!may_write_line()) return false;
+  empty_small_ring();
+  const std::int64_t end = small_ring_.next_place(bytes).begin + Ring::whole_lines(bytes);
+  while (small_ring_.is_full_to(end)) {
+    const Use& oldest = small_ring_.oldest_use();
+    if (!are_done(oldest.step, oldest.readers)) return false;
+    small_ring_.forget_oldest();
+  }
+  return true;
 }
 
 bool SharedTeam::may_write_piece() {

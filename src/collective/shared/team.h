@@ -30,6 +30,8 @@ class BackgroundRun;
 class SharedTeam {
  public:
   static constexpr std::int64_t line_bytes = 48;
+  // Of the next place, whose cache lines are fetched ahead if they are more than a few.
+  static constexpr std::int64_t few_lines = 512, most_ahead = 2 << 10;
 
   // Whether an area of this size serves this many ranks.
   static bool fits(int ranks, std::int64_t area_bytes);
@@ -136,6 +138,7 @@ class SharedTeam {
   bool may_write_line();
   bool may_write_buffer();
   bool may_write_piece();
+  bool may_write_small_ring(std::int64_t bytes);
 
   // --- Buffers of the ranks. All ranks call begin_buffer_step (which is also begin_step).
   void begin_buffer_step();
@@ -147,9 +150,7 @@ class SharedTeam {
   // --- Both buffers of a rank as a ring, in steps in which it writes only if it has something for others, so
   // that it may be many steps ahead of them. All ranks call begin_ring_step (which is also begin_step).
   void begin_ring_step() {
-    if (last_ring_step_ != step_) first_ring_step_ = step_ + 1;
-    begin_step();
-    last_ring_step_ = step_;
+    begin_small_ring_step();
     last_buffer_step_ = step_;
   }
   // Room for up to half of it. Others find it where the line says that it is.
@@ -160,6 +161,23 @@ class SharedTeam {
   RingPlace ring_to_write(std::int64_t bytes, std::uint32_t readers);
   const std::byte* ring_of(int rank, std::int64_t offset) const { return buffer(rank, 0) + offset; }
 
+  // --- The same with memory of its own, so that nothing waits for steps with buffers, nor these for it. Not
+  // where all is in levels.
+  void begin_small_ring_step() {
+    if (last_ring_step_ != step_) first_ring_step_ = step_ + 1;
+    begin_step();
+    last_ring_step_ = step_;
+  }
+  std::int64_t most_in_small_ring() const { return small_ring_.bytes / 4; }
+  RingPlace small_ring_to_write(std::int64_t bytes, std::uint32_t readers);
+  bool is_in_small_ring(std::int64_t offset, std::int64_t bytes) const {
+    return offset >= 0 && offset <= small_ring_.bytes - bytes;
+  }
+  const std::byte* small_ring_of(int rank, std::int64_t offset) const { return small_ring(rank) + offset; }
+  // After post(): brings the cache lines of the next place here, which is probably as large. Meanwhile the
+  // program does something else.
+  void fetch_next_in_small_ring(std::int64_t bytes) const;
+
   // --- All buffers as one, cut into pieces, in steps in which only one rank writes.
   void begin_piece_step() {
     begin_step();
@@ -169,6 +187,7 @@ class SharedTeam {
   void take_piece();
   std::byte* piece_to_write();
   std::byte* piece() const;
+  void fetch_next_piece(std::int64_t bytes) const;  // as fetch_next_in_small_ring()
 
   // Copies from the memory of another rank's process. False: that is not possible.
   bool copy_from(int rank, std::byte* to, std::uint64_t address, std::int64_t bytes);
@@ -199,8 +218,9 @@ class SharedTeam {
   };
   static bool all_are(const std::byte* area, int ranks, Presence least);
   void note_presence(Presence presence);
-  // In the area: the controls of all ranks, their lines, their buffers.
+  // In the area: the controls of all ranks, their lines, their small rings, their buffers.
   static std::uint32_t lines_in(int ranks, std::int64_t area_bytes);
+  static std::int64_t small_ring_bytes(int ranks, std::int64_t area_bytes);
   static std::int64_t bytes_before_buffers(int ranks, std::int64_t area_bytes);
   static constexpr std::uint32_t max_pieces = 16;
   static constexpr std::uint32_t ring_uses = most_lines;  // places in a ring, not read yet by all
@@ -216,6 +236,7 @@ class SharedTeam {
   std::byte* buffer(int rank, std::uint32_t turn) const {
     return buffers_ + (2 * rank + static_cast<int>(turn)) * buffer_bytes_;
   }
+  std::byte* small_ring(int rank) const { return buffers_ + (rank - ranks_) * small_ring_.bytes; }
   bool has_posted(int rank) const { return line(rank).posted.load(std::memory_order_acquire) == step_; }
   static bool before(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(a - b) < 0; }
   // Waits until all ranks are done with `step`.
@@ -232,6 +253,7 @@ class SharedTeam {
     return !before(known_done_, step) || look_done(step, readers);
   }
   bool look_done(std::uint32_t step, std::uint32_t readers);
+  void fetch_ahead(const std::byte* place, std::int64_t bytes) const;
   void wait_done_slowly(std::uint32_t needed);
   void wait_done_by(std::uint32_t readers, std::uint32_t needed);
   bool await_done(int rank, std::uint32_t step, std::uint32_t& done);
@@ -249,7 +271,6 @@ class SharedTeam {
   std::byte* buffers_;
   std::int64_t buffer_bytes_;
   std::int64_t piece_bytes_;
-  std::int64_t ring_bytes_;
   std::uint32_t pieces_;
   int rank_;
   int ranks_;
@@ -277,9 +298,30 @@ class SharedTeam {
     std::int64_t end;
     Use use;
   };
-  RingUse ring_used_[ring_uses] = {};
-  std::uint32_t ring_oldest_ = 0, ring_next_ = 0;  // counted on, of ring_used_
-  std::int64_t ring_begin_ = 0, ring_end_ = 0;     // of all that is in use
+  struct Ring {
+    struct Place {
+      std::int64_t begin, at;
+    };
+    // Of the next bytes, which are not divided.
+    Place next_place(std::int64_t wanted) const;
+    static std::int64_t whole_lines(std::int64_t wanted) { return (wanted + 63) & ~std::int64_t{63}; }
+    bool is_full_to(std::int64_t end_wanted) const {
+      return end_wanted - begin > bytes || next - oldest == ring_uses;
+    }
+    const Use& oldest_use() const { return used[oldest % ring_uses].use; }
+    void forget_oldest() { begin = used[oldest++ % ring_uses].end; }
+
+    std::int64_t bytes = 0;
+    std::int64_t begin = 0, end = 0;     // of all that is in use
+    std::int64_t end_at = 0;             // its offset in the ring
+    std::uint32_t oldest = 0, next = 0;  // counted on, of `used`
+    RingUse used[ring_uses] = {};
+  };
+  void empty_small_ring();
+  std::int64_t take_place(Ring& ring, std::int64_t bytes, std::uint32_t readers);
+  Ring ring_;  // of both buffers
+  Ring small_ring_;
+  std::uint32_t last_small_ring_use_ = 0;
   std::uint32_t last_ring_use_ = 0;
   std::uint32_t first_ring_step_ = 0, last_ring_step_ = 0;  // of those without others in between
   std::uint32_t piece_turn_ = 0;

@@ -207,7 +207,7 @@ class OtherAmounts : public VectorFormTest, public ::testing::WithParamInterface
 
 TEST_P(OtherAmounts, AreTold) {
   TestCluster cluster(GetParam(), {}, true);
-  constexpr int longest = 592, longest_to_one = 1776;  // of 4 ranks in the tests' areas
+  constexpr int longest = 544, longest_to_one = 1648;  // of 4 ranks in the tests' areas
   for (const bool background : {false, true}) {
     for (const Collective kind : {Collective::alltoallv, Collective::gatherv, Collective::scatterv}) {
       for (const int sent :
