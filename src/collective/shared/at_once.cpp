@@ -90,7 +90,8 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
     case Collective::reduce:
       if (team_.in_groups()) {
         const bool only_writes = rank != call.root && rank != head_of(call, team_.leader_of(rank));
-        return only_writes && total <= reduced_at_once_in_levels() && may_write(total);
+        return only_writes && !reduces_by_columns(call) && total <= reduced_at_once_in_levels() &&
+               may_write(total);
       }
       if (rank != call.root) return may_write_to_one(total);
       // In place, the root writes, too.

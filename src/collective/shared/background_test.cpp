@@ -159,6 +159,28 @@ TEST_F(AlgorithmTest, WhoOnlySendsIsDoneAtOnce) {
   }
 }
 
+// Of much data, ranks of a group reduce for each other: who comes first waits in the background.
+TEST_F(AlgorithmTest, WhoReducesForItsGroupWaitsInTheBackground) {
+  TestCluster cluster(8, {}, true);
+  bool begun = false;
+  cluster.run([&](TestRank& rank) {
+    constexpr std::int64_t count = 5000;
+    static PredefinedOperators operators;
+    const std::vector<int> data(count, rank.rank + 1);
+    std::vector<int> result(count);
+    if (rank.rank != 7) rank.wait_until([&begun] { return begun; });
+    Request* const request = start(rank, {.kind = Collective::reduce,
+                                          .root = 2,
+                                          .send = {data.data(), count, &integer()},
+                                          .receive = {result.data(), count, &integer()},
+                                          .op = &operators[PredefinedOperator::sum]});
+    EXPECT_TRUE(rank.rank != 7 || !request->complete);
+    begun = true;
+    end(rank, request);
+    EXPECT_EQ(result, std::vector<int>(count, rank.rank == 2 ? 36 : 0));
+  });
+}
+
 // The root's data are all that the others need.
 TEST_F(AlgorithmTest, WhatHasBeenSentIsTakenAtOnce) {
   TestCluster cluster(3, {}, true);

@@ -214,9 +214,20 @@ std::int64_t SharedCollectives::reduced_at_once_in_levels() const {
   return std::min(largest_piece_in_levels, team_.buffer_bytes());
 }
 
+// Much data: by heads, a root would read as much of every group. As measured in the simulator.
+bool SharedCollectives::reduces_by_columns(const CollectiveCall& call) const {
+  constexpr std::int64_t least = 16 << 10, least_of_many = 8 << 10;
+  return call.receive.count * call.receive.type->extent >= (team_.in_levels() ? least_of_many : least);
+}
+
 void SharedCollectives::reduce_data_in_levels(const CollectiveCall& call) {
   const int rank = team_.rank();
   const std::int64_t unit = call.receive.type->extent;
+  if (const std::int64_t some = reduces_by_columns(call) ? reduced_by_shares_at_once(call) : 0; some > 0) {
+    for (std::int64_t done = 0; done < call.receive.count; done += some)
+      reduce_shares_in_levels(call, done, std::min(some, call.receive.count - done));
+    return;
+  }
   const std::int64_t most = std::max<std::int64_t>(reduced_at_once_in_levels() / unit, 1);
   const int head = head_of(call, team_.leader_of(rank));
   for (std::int64_t done = 0; done < call.receive.count; done += most) {
