@@ -340,7 +340,8 @@ double alltoall_pairwise(S s, M c) {
   const int close = s.nodes_in_order ? near_others(s) : 0;
   // Among carriers, several of a node send to one other at once, and some over the same rail.
   const Way way = far(c, s.most_on_node, several_switches(s, c));
-  const double crowded = node_each(s) && s.most_on_node > 1 && bytes(s) <= way.packet ? 1.5 : 1;
+  const bool meet = (node_each(s) && s.most_on_node > 1) || several_switches(s, c);
+  const double crowded = meet && bytes(s) <= way.packet ? 1.5 : 1;
   return close * near(c).step(bytes(s)) +
          (s.ranks - 1 - close) * (way.waits(bytes(s)) + crowded * way.moves(bytes(s)));
 }
