@@ -91,7 +91,9 @@ std::string WindowEngine::describe_unfreed() const {
   int count = 0;
   for (const auto& [id, window] : windows_) {
     if (window->rank() != 0 || window->stopped()) continue;
-    if (count++ == 0) first = window;
+    ++count;
+    // One that has a name says more. Ids are used again, so their order is not that of the windows.
+    if (first == nullptr || (first->name.empty() && !window->name.empty())) first = window;
   }
   if (count == 0) return {};
   const std::string& parent = first->communicator().name;
