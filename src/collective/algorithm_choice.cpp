@@ -65,18 +65,19 @@ const AlgorithmChoice::Chosen& AlgorithmChoice::look_up(Collective kind, const S
       0x9E3779B97F4A7C15u;
   Chosen& last = chosen_[(mixed >> 32) % kept];
   if (last.algorithm == nullptr || last.algorithm->kind != kind || last.shape != shape) {
-    last = choose_anew(kind, shape);
-    last.areas = link_costs::areas_of_node(kind, shape, over_distances(model_, shape.distances));
+    const TransferCosts costs = over_distances(model_, shape.distances);
+    last = choose_anew(kind, shape, costs);
+    last.areas = link_costs::areas_of_node(kind, shape, costs);
   }
   return last;
 }
 
-AlgorithmChoice::Chosen AlgorithmChoice::choose_anew(Collective kind, const Shape& shape) const {
+AlgorithmChoice::Chosen AlgorithmChoice::choose_anew(Collective kind, const Shape& shape,
+                                                     const TransferCosts& costs) const {
   const Algorithm* const forced = forced_[static_cast<std::size_t>(kind)];
   if (forced != nullptr && forced->fits(shape)) return {shape, forced};
   const Algorithm* const tuned = table_.find(kind, shape).algorithm;
   if (tuned != nullptr && tuned->fits(shape)) return {shape, tuned, true};
-  const TransferCosts costs = over_distances(model_, shape.distances);
   const Algorithm* best = nullptr;
   double best_cost = 0;
   for (const Algorithm& algorithm : algorithm_table()) {

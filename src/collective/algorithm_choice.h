@@ -49,7 +49,7 @@ class AlgorithmChoice {
   static constexpr std::size_t kept = 64;
 
   const Chosen& look_up(Collective kind, const Shape& shape);
-  Chosen choose_anew(Collective kind, const Shape& shape) const;
+  Chosen choose_anew(Collective kind, const Shape& shape, const TransferCosts& costs) const;
 
   std::array<const Algorithm*, collective_kinds> forced_{};
   TransferCosts model_;

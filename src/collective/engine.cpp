@@ -310,9 +310,10 @@ Result<> CollectiveEngine::agree_on_distances(Communicator& communicator) {
 }
 
 Result<> CollectiveEngine::run_by_messages(Communicator& communicator, const CollectiveCall& call) {
-  if (links_ != nullptr && !communicator.inter() && CollectiveRecord::of(communicator).nodes != nullptr &&
-      CollectiveRecord::of(communicator).distances.due())
-    HAWSER_TRY(agree_on_distances(communicator));
+  if (links_ != nullptr && !communicator.inter()) {
+    CollectiveRecord& record = CollectiveRecord::of(communicator);
+    if (record.nodes != nullptr && record.distances.due()) HAWSER_TRY(agree_on_distances(communicator));
+  }
   Operation& operation = take();
   operation.call = call;
   begin(operation, communicator);

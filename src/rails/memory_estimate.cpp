@@ -13,9 +13,7 @@ namespace {
 constexpr std::int64_t block = 64;
 constexpr std::int64_t segment_bytes = 16;
 
-std::int64_t packet_bytes(const Knobs& knobs) {
-  return knobs.rail_packet + static_cast<std::int64_t>(bytes_around_message(knobs));
-}
+std::int64_t packet_bytes(const Knobs& knobs) { return static_cast<std::int64_t>(longest_packet(knobs)); }
 
 std::int64_t request_bytes() {
   const std::int64_t data = std::max<std::int64_t>(segment_bytes * rdma::longest_list, most_inline_bytes);

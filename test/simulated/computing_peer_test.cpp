@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
 SimulationOutcome receive_while(const char* progress, int times, std::size_t bytes, bool computing) {
   const auto body = [&](SimulatedRank& self) {
     MPI_Init(nullptr, nullptr);
-    connect_with_all();
+    connect_with_all(16 << 10);
     std::vector<char> data(bytes);
     for (int i = 0; i < times; ++i) {
       MPI_Request request;
@@ -159,9 +159,7 @@ TEST(CountersOfInterrupts, CountAUsefulOneForEachMessageToARankThatComputes) {
   const RailCounters counters = receive_while("interrupt", times, 1 << 20, true).rails;
   EXPECT_GE(counters.interrupts_useful, times);
   EXPECT_LE(counters.interrupts_useful, 4 * times);
-  // Rank 0 waits in MPI, and three packets come to it for each message. Which of them interrupt it depends on
-  // how the two met: 17 to 34 do when their first messages have 8 to 64 KiB.
-  EXPECT_LE(counters.interrupts_useless, 2 * times);
+  EXPECT_LE(counters.interrupts_useless, times) << "rank 0 waits in MPI";
 }
 
 TEST(CountersOfInterrupts, CountUselessOnesOfARankThatWaitsAndLeaveMostOut) {

@@ -7,9 +7,8 @@
 
 namespace hawser {
 
-// By messages that are too large for a datagram, and for a packet.
-inline void connect_with_all() {
-  constexpr int bytes = 17 << 10;
+// By messages of this size: too large for a datagram, and by default for a packet.
+inline void connect_with_all(int bytes = 17 << 10) {
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   std::vector<char> from(static_cast<std::size_t>(bytes) * static_cast<std::size_t>(ranks)), to(from.size());

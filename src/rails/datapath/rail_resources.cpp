@@ -17,8 +17,8 @@ constexpr std::int64_t fast_port = 4'000'000'000;
 constexpr std::size_t slow_packet_bytes = 8192;
 
 std::size_t buffer_size(const Knobs& knobs, std::int64_t fastest) {
+  if (fastest >= fast_port) return longest_packet(knobs);
   const auto most = static_cast<std::size_t>(knobs.rail_packet);
-  if (fastest >= fast_port) return most + bytes_around_message(knobs);
   return std::max(most / 2, std::min(most, slow_packet_bytes));
 }
 

@@ -27,6 +27,10 @@ std::uint32_t datagram_key(const RailContext& context);
 inline std::size_t bytes_around_message(const Knobs& knobs) {
   return sizeof(PacketHeader) + sizeof(TransportHeader) + trailer_of(knobs);
 }
+// Of one with the longest message that goes in a packet, over fast ports.
+inline std::size_t longest_packet(const Knobs& knobs) {
+  return static_cast<std::size_t>(knobs.rail_packet) + bytes_around_message(knobs);
+}
 
 struct RailResources {
   explicit RailResources(const Knobs& knobs);
