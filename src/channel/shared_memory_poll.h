@@ -15,6 +15,8 @@ bool SharedMemoryChannel::poll(Events& events) {
     if (const Slot* slot = peer->receiver.front(); slot != nullptr) {
       moved = true;
       drain(*peer, slot, events);
+    } else {
+      peer->receiver.await_piece();
     }
   }
   return moved;

@@ -1,5 +1,6 @@
 #include "channel/shared_ring.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hawser {
@@ -7,6 +8,7 @@ namespace hawser {
 namespace {
 
 const std::atomic<std::uint32_t> perhaps_asleep{1};
+constexpr std::uint32_t least_present = 4 << 10;
 
 }  // namespace
 
@@ -41,6 +43,14 @@ void RingSender::expect_piece(std::uint32_t size) {
   std::uint32_t offset = written_ & (ring_bytes_ - 1);
   if (offset + size > ring_bytes_) offset = 0;
   for (std::uint32_t line = 0; line < size; line += cache_line) fetch_for_writing(bytes_ + offset + line);
+}
+
+// Pages of the byte part, twice as many as are needed: a call for each group, not an exception for each page
+// here and another one at the receiver while it waits.
+void RingSender::make_present(std::uint32_t bytes) {
+  const std::uint32_t until = std::min(ring_bytes_, 2 * ((bytes + least_present - 1) & ~(least_present - 1)));
+  make_pages_present(bytes_ + present_, until - present_);
+  present_ = until;
 }
 
 void RingSender::wake_slowly() {

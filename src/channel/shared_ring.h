@@ -112,6 +112,8 @@ class RingSender {
       written_ += ring_bytes_ - offset;
       offset = 0;
     }
+    if (offset + size > present_) [[unlikely]]
+      make_present(offset + size);
     written_ += padded(size);
     return {offset, size};
   }
@@ -146,6 +148,7 @@ class RingSender {
 
  private:
   bool refresh(std::uint32_t slots);
+  [[gnu::cold]] void make_present(std::uint32_t bytes);
   [[gnu::cold]] void wake_slowly();
 
   Slot* slots_;
@@ -160,6 +163,7 @@ class RingSender {
 
   CrossCoreCopy copies_;
   std::byte* bytes_;
+  std::uint32_t present_ = 0;      // bytes of the byte part whose pages have been asked for
   std::uint32_t written_ = 0;      // bytes, over the life of the ring
   std::uint32_t taken_bytes_ = 0;  // as far as known
   // What refresh() saw: the counts above are narrow, and it is called long before they come round.
@@ -192,6 +196,8 @@ class RingReceiver {
   // The piece has been read; called before pop() of the slot that named it.
   void took(const Piece& piece) {
     taken_bytes_ = taken_bytes_ + skipped(piece) + RingSender::padded(piece.size);
+    awaited_bytes_ = piece.size <= most_awaited && looks_ >= looks_in_vain ? piece.size : 0;
+    looks_ = 0;
     if (taken_bytes_ - told_bytes_ >= quarter_bytes_) bytes_due_ = true;
   }
   // Tells the sender what has been looked at; `front`: the front message, too.
@@ -211,6 +217,14 @@ class RingReceiver {
   // Where the next piece lies unless a rest was left out. A processor that guesses that there is one then
   // fetches it before it has read the slot that says so.
   const std::byte* expected_piece() const { return bytes_ + (taken_bytes_ & (ring_bytes_ - 1)); }
+  // There is no message. If a short piece came last, and not at once, then the next one may do so, too: its
+  // cache lines are asked for at each look, so that they come with the slot's and not after it. In a stream,
+  // where pieces come at once, they are left to the sender, which is just writing them.
+  void await_piece() {
+    ++looks_;
+    for (std::uint32_t line = 0; line < awaited_bytes_; line += cache_line)
+      __builtin_prefetch(expected_piece() + line);
+  }
   // What stands in the ring makes no sense: nothing is taken from it any more.
   void close() {
     slots_ = &never_filled;
@@ -236,6 +250,7 @@ class RingReceiver {
   }
 
   static const Slot never_filled;
+  static constexpr std::uint32_t most_awaited = 512, looks_in_vain = 5;
 
   const Slot* slots_;
   std::uint32_t slot_mask_;
@@ -245,6 +260,8 @@ class RingReceiver {
   std::uint32_t quarter_bytes_;
   std::uint32_t taken_bytes_ = 0;
   std::uint32_t told_bytes_ = 0;
+  std::uint32_t awaited_bytes_ = 0;
+  std::uint32_t looks_ = 0;
   bool bytes_due_ = false;
   bool told_now_ = false;
   std::uint64_t past_messages_ = 0;  // of which the sender was told

@@ -37,6 +37,10 @@ class SharedMapping {
   std::int64_t size_ = 0;
 };
 
+// Has the system provide the pages of a shared mapping that hold these bytes at once, rather than one by one
+// as they are written. Where it cannot (Linux before 5.14, no memory left), they come when they are written.
+void make_pages_present(std::byte* begin, std::int64_t bytes);
+
 // Gives a file its size. An error, rather than the signal SIGXFSZ, if that is beyond the limit of `ulimit
 // -f`, which holds for files in memory, too.
 Result<> set_file_size(int fd, std::int64_t bytes);
