@@ -17,8 +17,10 @@ constexpr std::int64_t least_buffer_bytes = 1024;
 constexpr std::int64_t wanted_piece_bytes = 16 << 10;
 // Small data go through the first part of a ring, which stays in the caches.
 constexpr std::int64_t most_ring_bytes = 2 << 20, first_part_of_ring = 256 << 10;
-// A neighbour that runs answers within this many looks; worth more than a pass of progress.
-constexpr int looks = 100;
+// A neighbour that runs answers within this many looks; worth more than a pass of progress. Between two of
+// them the processor pauses: who looks all the time takes the cache line away from the neighbour while it
+// writes it. Where cores are shared the neighbour may not run, and to pause as long is worse.
+constexpr int looks = 25, brisk_looks = 100;
 
 }  // namespace
 
@@ -188,8 +190,10 @@ bool SharedTeam::on_this_core(int rank) const {
 
 void SharedTeam::wait_for(int rank) {
   bool posted = false;
-  const int most = on_this_core(rank) ? 1 : looks;
-  for (int i = 0; i < most && !posted; ++i) posted = has_posted(rank);
+  const bool brisk = mates_ != nullptr;
+  const int most = !brisk ? looks : on_this_core(rank) ? 1 : brisk_looks;
+  for (int i = 0; i < most && !(posted = has_posted(rank)); ++i)
+    if (!brisk) pause_cpu();
   if (!posted) await(line(rank).posted, step_, rank, [this, rank] { return has_posted(rank); });
   if (time_ != nullptr && rank != rank_) [[unlikely]]
     time_->read_line(!posted);
