@@ -305,7 +305,7 @@ class SharedMemoryChannel final : public Transport, public SharedAreas, private 
   // How many passes of a process with a core of its own weigh as much as one on a crowded node.
   static constexpr std::int64_t crowded_passes = 256;
   // The kernel copies no less at a time, if there is more.
-  static constexpr std::int64_t least_chunk = 64 * 1024;
+  static constexpr std::int64_t least_chunk = 64 * 1024, most_shared_chunk = 256 * 1024;
   // Smaller messages take no longer to copy than to share the work.
   static constexpr std::int64_t least_helped = 256 * 1024;
   static constexpr std::int64_t least_helped_of_many = 1024 * 1024;

@@ -117,7 +117,7 @@ void SharedMemoryChannel::start_fetch(Fetch& fetch) {
 
 // What is copied by the kernel at a time: both ends get a share of what both copy.
 std::int64_t SharedMemoryChannel::chunk_of(std::int64_t size, bool shared) const {
-  return std::min(chunk_, shared ? std::max(least_chunk, size / 4) : size);
+  return std::min(chunk_, shared ? std::clamp(size / 4, least_chunk, most_shared_chunk) : size);
 }
 
 // The sender is to send what it can claim.
@@ -170,8 +170,9 @@ bool SharedMemoryChannel::advance_fetches() {
 // As many as one pass is for: the sender may claim some between them.
 bool SharedMemoryChannel::copy_chunks(Fetch& fetch) {
   const std::int64_t chunk = chunk_of(fetch.into.size, fetch.helped);
+  const std::int64_t most = fetch.helped ? std::min(chunk_, most_shared_chunk) : chunk;
   bool moved = false, more = true;
-  for (std::int64_t bytes = 0; more && bytes < chunk_; bytes += chunk) moved |= copy_chunk(fetch, more);
+  for (std::int64_t bytes = 0; more && bytes < most; bytes += chunk) moved |= copy_chunk(fetch, more);
   return moved;
 }
 
