@@ -324,26 +324,43 @@ bool CollectiveEngine::may_share_in_background(Communicator& communicator, const
          CollectiveRecord::of(communicator).in_node->shared().way_of(call) != Way::messages;
 }
 
-// Between two ranks a message is as fast as a line of shared memory, which nobody else reads, too, if the
-// operation cannot end at once. Short operations feel every instruction, so this is asked first.
-static bool is_for_messages_of_two(int rank, const CollectiveCall& call) {
-  // What the root sends is not known to the other.
-  if (call.kind == Collective::barrier || call.kind == Collective::broadcast) return true;
-  if (is_vector_form(call.kind) || call.neighbors != nullptr) return true;
-  if (call.kind == Collective::scatter) return false;
-  constexpr std::int64_t small = 256;
-  const CallSide& side = known_side(rank, call);
-  // One line is all that goes to a root, which ends at once; more takes two lines, and a message one.
-  if (call.kind == Collective::reduce || call.kind == Collective::gather) {
-    const std::int64_t bytes = side.count * side.type->size;
-    return bytes > SharedTeam::line_bytes && bytes <= small;
+// In an area several operations under way go one after the other, unless one of two ranks only writes, or a
+// line is all that both write. Messages overlap. So they serve two ranks better for little more than a line;
+// and for large broadcasts, because only their root would know which way was measured to be the fastest.
+// Short operations feel every instruction, so this is asked first.
+static bool is_for_messages_of_two(bool crowded, const CollectiveCall& call) {
+  constexpr std::int64_t small = 256, largest_broadcast = 64 << 10;
+  const auto needs_more_than_a_line = [&call](std::int64_t blocks) {
+    const std::int64_t bytes = call.receive.count * call.receive.type->size;
+    return blocks * bytes > SharedTeam::line_bytes && bytes <= small;
+  };
+  if (call.neighbors != nullptr) return true;
+  switch (call.kind) {
+    case Collective::barrier:
+      return crowded;
+    case Collective::broadcast:
+      return call.receive.count * call.receive.type->size > largest_broadcast;
+    case Collective::scatter:
+    case Collective::gather:
+    case Collective::reduce:
+      return false;
+    case Collective::allgather:
+    case Collective::alltoall:
+    case Collective::allreduce:
+      return needs_more_than_a_line(1);
+    case Collective::reduce_scatter_block:
+      return needs_more_than_a_line(2);
+    default:
+      return is_vector_form(call.kind) ||
+             (!call.receive.counts && call.receive.count * call.receive.type->size <= small);
   }
-  return !side.counts && side.count * side.type->size <= small;
 }
 
 bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
-  if (CollectiveRecord::of(communicator).in_node == nullptr) return false;
-  if (communicator.size() == 2 && is_for_messages_of_two(communicator.rank(), call)) return false;
+  BackgroundQueue* const in_node = CollectiveRecord::of(communicator).in_node.get();
+  if (in_node == nullptr) return false;
+  if (communicator.size() == 2 && is_for_messages_of_two(in_node->shared().team().crowded(), call))
+    return false;
   return may_share_in_background(communicator, call);
 }
 
@@ -352,8 +369,7 @@ Request* CollectiveEngine::end_at_once(Communicator& communicator, const Collect
   BackgroundQueue& queue = *CollectiveRecord::of(communicator).in_node;
   SharedCollectives& shared = queue.shared();
   if (!queue.empty() || shared.way_of(call) != Way::area || !check(communicator)) return nullptr;
-  if (!shared.ends_at_once(call) && queue.begin_alone(call) != BackgroundQueue::Begun::all_have_written)
-    return nullptr;
+  if (queue.begin_alone(call) != BackgroundQueue::Begun::may_end) return nullptr;
   const Result<> result = run_shared(shared, [&call](SharedCollectives& of) { of.run(call, Way::area); });
   queue.forget_written();
   if (result) [[likely]]

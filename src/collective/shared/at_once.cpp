@@ -22,8 +22,11 @@ bool SharedCollectives::may_write_to_one(std::int64_t bytes) {
   return goes_by_ring(bytes) ? team_.may_write_small_ring(bytes) : may_write(bytes);
 }
 
-bool SharedCollectives::all_have_come() const {
-  return team_.crowded() && team_.have_posted_next(team_.ranks());
+// All write and then hear from all, in one step, and all others have written.
+bool SharedCollectives::meets_at_once(const CollectiveCall& call) {
+  if (!team_.crowded() || !team_.have_posted_next(team_.ranks())) return false;
+  const std::int64_t bytes = bytes_for_all(call);
+  return bytes >= 0 && may_write(bytes);
 }
 
 // The root's amount says which steps there are.
@@ -66,17 +69,9 @@ bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
       const std::int64_t block = bytes_of(at_root ? call.receive : call.send);
       return block == 0 || gathers_at_once(call, block);
     }
-    case Collective::allgather: {
-      const std::int64_t block = bytes_of(call.receive);
-      if (block == 0) return true;
-      return !allgathers_in_levels(block) && all_have_come() && block <= gathered_at_once(block) &&
-             may_write(block);
-    }
-    case Collective::alltoall: {
-      const std::int64_t block = bytes_of(call.receive);
-      if (block == 0) return true;
-      return all_have_come() && block <= exchanged_at_once(block) && may_write(block * (ranks - 1));
-    }
+    case Collective::allgather:
+    case Collective::alltoall:
+      return bytes_of(call.receive) == 0 || meets_at_once(call);
     default:
       return false;
   }
@@ -98,8 +93,7 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
       return total <= team_.buffer_bytes() && contribution(call) != result(call) &&
              team_.have_posted_next(ranks);
     case Collective::allreduce:
-      return !meets_in_levels() && (total <= SharedTeam::line_bytes || is_flat(total)) && all_have_come() &&
-             may_write(total);
+      return meets_at_once(call);
     case Collective::scan:
     case Collective::exscan:
       return team_.have_posted_next(team_.rank()) && may_write(total);
@@ -108,58 +102,122 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
   }
 }
 
-bool SharedCollectives::ends_at_once(const CollectiveCall& call) {
-  return call.op != nullptr ? reduces_at_once(call) : moves_at_once(call);
+void SharedCollectives::fetch_expected(const CollectiveCall& call) {
+  const int rank = team_.rank(), others = team_.ranks() - 1;
+  if (looked_in_vain_ || (call.kind != Collective::barrier && call.receive.counts)) return;
+  const bool from_root = call.kind == Collective::broadcast || call.kind == Collective::scatter;
+  const bool to_root = call.kind == Collective::gather || call.kind == Collective::reduce;
+  if (from_root ? rank == call.root || all_in_groups() : !to_root || rank != call.root || team_.in_groups())
+    return;
+  const std::int64_t bytes = call.receive.count * call.receive.type->size;
+  if (call.kind == Collective::broadcast) {
+    if (bytes > SharedTeam::line_bytes && bytes <= SharedTeam::most_ahead)
+      team_.fetch_from_next_piece(0, bytes);
+  } else if (bytes * others <= SharedTeam::few_lines) {
+    if (from_root) {
+      team_.fetch_from_next_piece((rank < call.root ? rank : rank - 1) * bytes, bytes);
+    } else if (goes_by_ring(bytes)) {
+      for (int r = 0; r <= others; ++r)
+        if (r != rank) team_.fetch_next_of(r, bytes);
+    }
+  }
 }
 
-bool SharedCollectives::may_write_for_all(const CollectiveCall& call) {
+bool SharedCollectives::ends_at_once(const CollectiveCall& call) {
+  const bool ends = call.op != nullptr ? reduces_at_once(call) : moves_at_once(call);
+  return ends && come(true);
+}
+
+// A root does not wait for all where it would better take much data of one rank while others still come.
+bool SharedCollectives::only_waits(const CollectiveCall& call) {
+  constexpr std::int64_t few = 16 << 10;
+  const bool at_root = team_.rank() == call.root;
+  const int ranks = team_.ranks();
+  bool from_root = false, to_root = false;
+  switch (call.kind) {
+    case Collective::broadcast:
+      from_root = !at_root && !all_in_groups();
+      break;
+    case Collective::scatter:
+      from_root = !at_root;
+      break;
+    case Collective::gather: {
+      const std::int64_t block = at_root ? call.receive.count * call.receive.type->size : 0;
+      to_root = at_root && block * (ranks - 1) <= few && !gathers_in_levels(block);
+      break;
+    }
+    case Collective::reduce:
+      to_root = at_root && !team_.in_groups() && contribution(call) != result(call) &&
+                call.receive.count * call.receive.type->extent <= team_.buffer_bytes();
+      break;
+    default:
+      break;
+  }
+  if ((!from_root && !to_root) || call.receive.count * call.receive.type->size == 0) return false;
+  return !come(from_root ? team_.has_posted_next(call.root) : team_.have_posted_next(ranks));
+}
+
+// What this rank writes of an operation in which all hear from all in one step; -1: it is of another kind.
+std::int64_t SharedCollectives::bytes_for_all(const CollectiveCall& call) const {
   const std::int64_t elements =
       call.kind == Collective::barrier || call.receive.counts ? 0 : call.receive.count;
   const int ranks = team_.ranks();
   switch (call.kind) {
     case Collective::barrier:
-      return !team_.crowded() && !meets_in_levels() && team_.may_write_line();
+      return team_.crowded() || meets_in_levels() ? -1 : 0;
     case Collective::allgather: {
       const std::int64_t block = elements * call.receive.type->size;
-      return block != 0 && !allgathers_in_levels(block) && block <= gathered_at_once(block) &&
-             may_write(block);
+      return block != 0 && !allgathers_in_levels(block) && block <= gathered_at_once(block) ? block : -1;
     }
     case Collective::alltoall: {
       const std::int64_t block = elements * call.receive.type->size;
-      return block != 0 && block <= exchanged_at_once(block) && may_write(block * (ranks - 1));
+      return block != 0 && block <= exchanged_at_once(block) ? block * (ranks - 1) : -1;
     }
     case Collective::allreduce: {
       const std::int64_t total = elements * call.receive.type->extent;
       const bool flat = !meets_in_levels() && (total <= SharedTeam::line_bytes || is_flat(total));
-      return total != 0 && flat && may_write(total);
+      return total != 0 && flat ? total : -1;
     }
     case Collective::reduce_scatter_block: {
       const std::int64_t part = elements * call.receive.type->extent;
       const bool one_step = part * ranks <= SharedTeam::line_bytes || part <= team_.buffer_bytes() / ranks;
-      return part != 0 && !all_in_groups() && one_step && may_write(part * ranks);
+      return part != 0 && !all_in_groups() && one_step ? part * ranks : -1;
     }
     default:
-      return false;
+      return -1;
   }
 }
 
 // Where time is virtual, a line that was looked at in vain is read once more.
-bool SharedCollectives::have_all_written() {
-  if (!team_.have_all_posted()) {
+bool SharedCollectives::come(bool has_come) {
+  if (!has_come) {
     looked_in_vain_ = true;
-    return false;
-  }
-  if (std::exchange(looked_in_vain_, false) && time_ != nullptr) [[unlikely]]
+  } else if (std::exchange(looked_in_vain_, false) && time_ != nullptr) [[unlikely]] {
     time_->read_line(false);
-  return true;
+  }
+  return has_come;
 }
 
 bool SharedCollectives::writes_at_once(const CollectiveCall& call) {
-  if (!may_write_for_all(call)) return false;
+  const std::int64_t bytes = bytes_for_all(call);
+  if (bytes < 0 || !may_write(bytes)) return false;
+  write_half(call);
+  return true;
+}
+
+bool SharedCollectives::writes_ahead(const CollectiveCall& call, std::uint32_t written) {
+  const std::int64_t bytes = bytes_for_all(call);
+  if (bytes < 0 || bytes > SharedTeam::line_bytes || !team_.may_go_ahead(written)) return false;
+  team_.go_ahead(written);
+  write_half(call);
+  team_.come_back();
+  return true;
+}
+
+void SharedCollectives::write_half(const CollectiveCall& call) {
   half_ = Half::writing;
   run_in_area(call);
   half_ = Half::reading;
-  return true;
 }
 
 }  // namespace hawser

@@ -4,42 +4,86 @@
 
 namespace hawser {
 
+void BackgroundQueue::add(BackgroundTurn& turn) {
+  turn.queue = this;
+  queue_.push_back(&turn);
+  ++size_;
+  if (size_ > 1) looks_once_ = 8;
+  if (written_ > 0 && written_ + 1 == size_) write_ahead(&turn);
+}
+
 bool BackgroundQueue::advance(BackgroundTurn& turn) {
   if (queue_.front() != &turn) return false;
-  if (run_ == nullptr && !written_) begin(turn);
-  if (written_) {
-    if (!shared_->have_all_written() && !shared_->team().is_told_to_stop()) return false;
+  if (run_ == nullptr && written_ == 0 && !begins(turn)) return false;
+  if (run_ != nullptr) {
+    if (!run_->advance()) return false;
+  } else {
+    if (written_ > 0 && !shared_->have_all_written() && !shared_->team().is_told_to_stop()) return false;
     turn.operation->run_in_shared_memory();
-  } else if (!run_->advance()) {
-    return false;
   }
   end_first();
   if (leaves_) leave();
   return true;
 }
 
+// How often to look for others that come at the same time, when an operation begins: a neighbour that runs is
+// there within a hundred looks. But a program that begins several before it waits for them is only held up by
+// that. Whether it does so shows now and then when an operation is not waited for.
+int BackgroundQueue::looks() {
+  if (shared_->team().crowded()) return 1;
+  if (looks_once_ == 0) looks_once_ = ++begun_ % 15 == 0 ? 1 : 0;
+  if (looks_once_ == 0) return 100;
+  --looks_once_;
+  return 1;
+}
+
 BackgroundQueue::Begun BackgroundQueue::begin_alone(const CollectiveCall& call) {
-  if (!shared_->writes_at_once(call)) return Begun::no;
-  written_ = true;
-  // A neighbour that runs and comes at the same time has written within this many looks.
-  const int looks = shared_->team().crowded() ? 1 : 100;
-  for (int i = 0; i < looks; ++i)
-    if (shared_->have_all_written()) return Begun::all_have_written;
-  return Begun::written;
+  shared_->fetch_expected(call);
+  if (shared_->ends_at_once(call)) return Begun::may_end;
+  if (shared_->writes_at_once(call)) {
+    written_ = 1;
+    for (int i = looks(); i > 0; --i)
+      if (shared_->have_all_written()) return Begun::may_end;
+    return Begun::written;
+  }
+  bool waits = shared_->only_waits(call);
+  asked_ = !waits;
+  for (int i = looks(); i > 1 && waits; --i) waits = shared_->only_waits(call);
+  return !waits && !asked_ && shared_->ends_at_once(call) ? Begun::may_end : Begun::no;
 }
 
 void BackgroundQueue::forget_written() {
-  written_ = false;
+  written_ = 0;
   shared_->forget_written();
 }
 
-void BackgroundQueue::begin(BackgroundTurn& turn) {
+// Begins it if others need not come before. It runs on a stack of its own if it may have to wait later.
+bool BackgroundQueue::begins(BackgroundTurn& turn) {
   const CollectiveCall* const call = turn.operation->whole_call();
-  written_ = call != nullptr && shared_->way_of(*call) == Way::area && shared_->writes_at_once(*call);
-  if (written_) return;
+  if (call != nullptr && shared_->way_of(*call) == Way::area && !shared_->team().is_told_to_stop()) {
+    shared_->fetch_expected(*call);
+    if (shared_->only_waits(*call)) return false;
+    const bool asked = std::exchange(asked_, false);
+    if (!asked && shared_->ends_at_once(*call)) return true;
+    if (!asked && shared_->writes_at_once(*call)) {
+      written_ = 1;
+      write_ahead(queue_.next(&turn));
+      return true;
+    }
+  }
   run_ = runs_.take();
   shared_->team().take_steps_by(run_.get());
   run_->begin([&turn] { turn.operation->run_in_shared_memory(); });
+  return true;
+}
+
+// By all operations from this one on, as far as they can; all before it have written.
+void BackgroundQueue::write_ahead(BackgroundTurn* turn) {
+  for (; turn != nullptr; turn = queue_.next(turn), ++written_) {
+    const CollectiveCall* const call = turn->operation->whole_call();
+    if (call == nullptr || shared_->way_of(*call) != Way::area) return;
+    if (!shared_->writes_ahead(*call, static_cast<std::uint32_t>(written_))) return;
+  }
 }
 
 void BackgroundQueue::leave() {
@@ -48,29 +92,36 @@ void BackgroundQueue::leave() {
 }
 
 void BackgroundQueue::remove(BackgroundTurn& turn) {
-  if (queue_.front() == &turn && (run_ != nullptr || written_)) {
+  if (queue_.front() == &turn && (run_ != nullptr || written_ > 0)) {
     if (run_ != nullptr) run_->cancel();
     end_first();
   } else {
-    queue_.remove(&turn);
-    turn.queue = nullptr;
+    take_out(turn);
   }
 }
 
 void BackgroundQueue::pass(BackgroundTurn& turn) {
-  queue_.remove(&turn);
-  turn.queue = nullptr;
+  take_out(turn);
   if (leaves_) leave();
 }
 
+void BackgroundQueue::take_out(BackgroundTurn& turn) {
+  queue_.remove(&turn);
+  turn.queue = nullptr;
+  --size_;
+}
+
 void BackgroundQueue::end_first() {
-  if (written_) {
-    forget_written();
-  } else {
+  if (run_ != nullptr) {
     shared_->team().take_steps_by(nullptr);
     runs_.give_back(std::move(run_));
+  } else if (written_ > 1) {
+    --written_;
+    shared_->go_on_to_written();
+  } else {
+    forget_written();
   }
-  queue_.pop_front()->queue = nullptr;
+  take_out(*queue_.front());
 }
 
 }  // namespace hawser

@@ -1,6 +1,7 @@
 // BackgroundQueue: the operations of one team that go straight through shared memory while others go on: the
 // non-blocking ones of a communicator on one node, and the node's parts of others. One is under way at a
-// time, because a team takes one step after the other; all ranks add them in the same order.
+// time, because a team takes one step after the other; all ranks add them in the same order. Only what all
+// write in a step of one line each may be written while those before it are under way.
 #pragma once
 
 #include <memory>
@@ -27,13 +28,10 @@ class BackgroundQueue {
   bool empty() const { return queue_.empty(); }
   SharedCollectives& shared() { return *shared_; }
   // An operation's turn comes after those of all that are here.
-  void add(BackgroundTurn& turn) {
-    turn.queue = this;
-    queue_.push_back(&turn);
-  }
-  // Where nothing is under way: begins what writes_at_once(). It is over if all others have written, too, now
-  // or in a moment; else it has to be added next, or given up.
-  enum class Begun : std::uint8_t { no, written, all_have_written };
+  void add(BackgroundTurn& turn);
+  // Where nothing is under way. The operation may end, because nobody has to be waited for, or it has written
+  // and has to be added next, or given up.
+  enum class Begun : std::uint8_t { no, written, may_end };
   Begun begin_alone(const CollectiveCall& call);
   void forget_written();
   // Moves the operation on if it is its turn. True: it is over, and no longer here.
@@ -46,15 +44,22 @@ class BackgroundQueue {
   void remove(BackgroundTurn& turn);
 
  private:
-  void begin(BackgroundTurn& turn);
+  int looks();
+  bool begins(BackgroundTurn& turn);
+  void write_ahead(BackgroundTurn* turn);
+  void take_out(BackgroundTurn& turn);
   void end_first();
 
   std::unique_ptr<SharedCollectives> shared_;
   BackgroundRuns& runs_;
   IntrusiveList<BackgroundTurn, &BackgroundTurn::link> queue_;
+  int size_ = 0;
   std::unique_ptr<BackgroundRun> run_;  // null: the first has not begun, or needs no stack
-  bool written_ = false;                // the first has begun, and ends when all have written
-  bool leaves_ = false;                 // when it is empty
+  int written_ = 0;      // of the first, so many have written, and end when all others have, too
+  bool leaves_ = false;  // when it is empty
+  bool asked_ = false;   // begin_alone() has found that the first needs a stack
+  unsigned begun_ = 0;
+  int looks_once_ = 0;  // so many of the next that begin
 };
 
 }  // namespace hawser

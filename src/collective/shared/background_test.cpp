@@ -224,6 +224,79 @@ TEST_F(AlgorithmTest, TheLastOfAllIsDoneAtOnce) {
       }
 }
 
+// A line is written though operations before it are under way. So the last one has to wait in none of them.
+TEST_F(AlgorithmTest, LinesOfSeveralOperationsAreWrittenAhead) {
+  for (const int size : {2, 3, 4}) {
+    TestCluster cluster(size, {}, true);
+    int begun = 0;
+    cluster.run([&](TestRank& rank) {
+      constexpr int operations = 5;
+      const bool last = rank.rank == size - 1;
+      if (last) rank.wait_until([&] { return begun == size - 1; });
+      std::vector<Request*> requests;
+      std::vector<int> data(operations), sums(operations, -1);
+      for (int i = 0; i < operations; ++i) {
+        data[static_cast<std::size_t>(i)] = rank.rank + 10 * i;
+        requests.push_back(start(rank, {.kind = Collective::allreduce,
+                                        .send = {&data[static_cast<std::size_t>(i)], 1, &integer()},
+                                        .receive = {&sums[static_cast<std::size_t>(i)], 1, &integer()},
+                                        .op = &operators_[PredefinedOperator::sum]}));
+        EXPECT_EQ(requests.back()->complete, last) << i << " of " << size;
+      }
+      ++begun;
+      for (Request* const request : requests) end(rank, request);
+      for (int i = 0; i < operations; ++i)
+        EXPECT_EQ(sums[static_cast<std::size_t>(i)], size * (size - 1) / 2 + 10 * i * size);
+    });
+  }
+}
+
+// More of them than a rank has lines, with others in between, which need buffers and wait for their turn.
+TEST_F(AlgorithmTest, ManyOperationsAreUnderWayAtOnce) {
+  for (const int size : {2, 3, 4, 9}) {
+    TestCluster cluster(size, {}, true);
+    for (int round = 0; round < 20; ++round) {
+      cluster.run([&](TestRank& rank) {
+        constexpr std::int64_t operations = 200, most = 100;
+        Random same(static_cast<std::uint64_t>(round)), own(static_cast<std::uint64_t>(rank.rank));
+        std::vector<std::pair<Request*, std::int64_t>> requests;
+        std::vector<int> data(operations * most), sums(data.size());
+        std::vector<std::int64_t> amounts;
+        for (std::int64_t i = 0; i < operations; ++i) {
+          const std::int64_t count = same.chance(0.9) ? 1 : most;
+          int* const of = &data[static_cast<std::size_t>(i * most)];
+          std::fill(of, of + count, rank.rank + static_cast<int>(i));
+          CollectiveCall call{.kind = same.chance(0.8)   ? Collective::allreduce
+                                      : same.chance(0.5) ? Collective::reduce
+                                                         : Collective::barrier,
+                              .root = static_cast<int>(same.below(static_cast<std::uint64_t>(size)))};
+          const bool sums_up = call.kind != Collective::barrier;
+          if (sums_up) {
+            call.send = {of, count, &integer()};
+            call.receive = {&sums[static_cast<std::size_t>(i * most)], count, &integer()};
+            call.op = &operators_[PredefinedOperator::sum];
+          }
+          requests.emplace_back(start(rank, call), i);
+          const bool has_sum = sums_up && (call.kind == Collective::allreduce || call.root == rank.rank);
+          amounts.push_back(has_sum ? count : 0);
+          while (own.chance(0.1) && !requests.empty()) {
+            const auto at =
+                requests.begin() + static_cast<std::ptrdiff_t>(own.below(std::uint64_t{requests.size()}));
+            end(rank, at->first);
+            requests.erase(at);
+          }
+        }
+        for (const auto& [request, i] : requests) end(rank, request);
+        for (std::int64_t i = 0; i < operations; ++i)
+          for (std::int64_t k = 0; k < amounts[static_cast<std::size_t>(i)]; ++k)
+            ASSERT_EQ(sums[static_cast<std::size_t>(i * most + k)],
+                      size * (size - 1) / 2 + size * static_cast<int>(i));
+      });
+      ASSERT_FALSE(HasFailure()) << "round " << round << " of " << size;
+    }
+  }
+}
+
 // The others never come, and then there is an end.
 TEST_F(AlgorithmTest, WhatIsUnderWayIsGivenUpWhenTheEngineCloses) {
   TestCluster cluster(3, {}, true);

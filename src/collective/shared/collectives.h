@@ -67,12 +67,21 @@ class SharedCollectives {
   void run(const CollectiveCall& call) { run(call, way_of(call)); }
   // By a way other than messages. False: some rank could not go it, and all did without.
   bool run(const CollectiveCall& call, Way way);
+  // Before it is asked for the first time whether others have come: fetches little data that they may have
+  // written.
+  void fetch_expected(const CollectiveCall& call);
   // Whether it goes through the area to the end now, without waiting for anybody. False: perhaps not.
   bool ends_at_once(const CollectiveCall& call);
+  // Whether others have to come before it can go on at all, and it would end at once then.
+  bool only_waits(const CollectiveCall& call);
   // Where all write and then hear from all, in one step: writes, if this rank need not wait for that. run()
   // does the rest, and does not wait either if all have posted. False: it is of another kind, or would wait.
   bool writes_at_once(const CollectiveCall& call);
-  bool have_all_written();
+  // The same behind `written` operations that have only written, the first of them in this step; and when the
+  // first has ended. What goes ahead has no more than a line.
+  bool writes_ahead(const CollectiveCall& call, std::uint32_t written);
+  void go_on_to_written() { team_.begin_step(); }
+  bool have_all_written() { return come(team_.have_all_posted()); }
   void forget_written() {
     half_ = Half::both;
     looked_in_vain_ = false;
@@ -181,10 +190,12 @@ class SharedCollectives {
   const std::byte* in_ring_of(int rank, const SharedTeam::RingPlace& own, std::int64_t bytes) const;
   bool may_write(std::int64_t bytes);
   bool may_write_to_one(std::int64_t bytes);
-  bool all_have_come() const;
+  bool meets_at_once(const CollectiveCall& call);
+  bool come(bool has_come);
   bool has_come_from(int root, std::int64_t blocks) const;
   bool moves_at_once(const CollectiveCall& call);
-  bool may_write_for_all(const CollectiveCall& call);
+  std::int64_t bytes_for_all(const CollectiveCall& call) const;
+  void write_half(const CollectiveCall& call);
   bool writes() const { return half_ != Half::reading; }
   bool reads() const { return half_ != Half::writing; }
   bool gathers_at_once(const CollectiveCall& call, std::int64_t block);
@@ -292,7 +303,7 @@ class SharedCollectives {
   // What is done of an operation that writes_at_once().
   enum class Half : std::uint8_t { both, writing, reading };
   Half half_ = Half::both;
-  bool looked_in_vain_ = false;  // since it has written
+  bool looked_in_vain_ = false;  // for what others write
   std::optional<MeasuredWays::Turn> announced_;
   std::vector<std::int64_t>
       starts_;  // reduce_scatter: where each rank's part starts, in elements, and the end

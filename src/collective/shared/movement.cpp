@@ -293,6 +293,8 @@ void SharedCollectives::receive_broadcast(ByteView& data, int root, Pieces piece
   if (all_in_groups()) {
     relayed = hear(root);
   } else {
+    if (data.size() > SharedTeam::line_bytes && data.size() <= SharedTeam::few_lines)
+      team_.fetch_from_next_piece(0, data.size());
     team_.begin_step();
     team_.wait_for(root);
   }
@@ -391,6 +393,8 @@ void SharedCollectives::scatter(ByteView all, ByteView own, int root) {
   const bool at_root = team_.rank() == root;
   const int others = team_.ranks() - 1;
   std::int64_t block = at_root ? all.size() / team_.ranks() : own.size();
+  if (!at_root && block * others <= SharedTeam::few_lines)
+    team_.fetch_from_next_piece((team_.rank() < root ? team_.rank() : team_.rank() - 1) * block, block);
   for (std::int64_t done = 0; done == 0 || done < block * others; done += team_.piece_bytes()) {
     team_.begin_piece_step();
     if (at_root) {

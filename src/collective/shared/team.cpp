@@ -113,7 +113,7 @@ void SharedTeam::wake_others() {
 }
 
 std::byte* SharedTeam::line_to_write(std::uint32_t readers) {
-  Use& used = line_used_[step_ % lines_];
+  Use& used = line_used_[in_lines(step_)];
   wait_done(used.step, used.readers);
   used = {step_, readers};
   return line(rank_).payload;
@@ -133,7 +133,9 @@ void SharedTeam::await_virtual_time() {
 void SharedTeam::show_line() {
   if (time_ != nullptr) [[unlikely]]
     await_virtual_time();
-  line(rank_).posted.store(step_, std::memory_order_release);
+  Line& own = line(rank_);
+  own.ahead = ahead_;
+  own.posted.store(step_, std::memory_order_release);
 }
 
 void SharedTeam::post() {
@@ -190,11 +192,15 @@ bool SharedTeam::on_this_core(int rank) const {
 
 void SharedTeam::wait_for(int rank) {
   bool posted = false;
+  const Line& awaited = line(rank);
   const bool brisk = mates_ != nullptr;
   const int most = !brisk ? looks : on_this_core(rank) ? 1 : brisk_looks;
-  for (int i = 0; i < most && !(posted = has_posted(rank)); ++i)
-    if (!brisk) pause_cpu();
-  if (!posted) await(line(rank).posted, step_, rank, [this, rank] { return has_posted(rank); });
+  for (int i = 0; i < most && !posted; ++i) {
+    posted = awaited.posted.load(std::memory_order_acquire) == step_;
+    if (!posted && !brisk) pause_cpu();
+  }
+  if (!posted) await(awaited.posted, step_, rank, [this, rank] { return has_posted(rank); });
+  heard_ahead_ |= awaited.ahead;
   if (time_ != nullptr && rank != rank_) [[unlikely]]
     time_->read_line(!posted);
 }
@@ -212,6 +218,16 @@ void SharedTeam::wait_for_all() {
     if (r != rank_) wait_for(r);
   }
   heard_from_all();
+}
+
+// Who was ahead may not be done with so many of the steps before.
+void SharedTeam::note_who_is_ahead() {
+  std::uint32_t most = 0;
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_) most = std::max(most, line(r).ahead);
+  const std::uint32_t done = step_ - 1 - most;
+  if (before(known_done_, done)) known_done_ = done;
+  heard_ahead_ = 0;
 }
 
 void SharedTeam::begin_buffer_step() {
@@ -285,6 +301,19 @@ void SharedTeam::fetch_next_in_small_ring(std::int64_t bytes) const {
 
 void SharedTeam::fetch_next_piece(std::int64_t bytes) const {
   fetch_ahead(buffers_ + (piece_turn_ + 1) % pieces_ * piece_bytes_, bytes);
+}
+
+static void fetch_for_reading(const std::byte* place, std::int64_t bytes) {
+  for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(place + at);
+}
+
+void SharedTeam::fetch_next_of(int rank, std::int64_t bytes) {
+  empty_small_ring();
+  fetch_for_reading(small_ring(rank) + small_ring_.next_place(bytes).at, bytes);
+}
+
+void SharedTeam::fetch_from_next_piece(std::int64_t offset, std::int64_t bytes) const {
+  fetch_for_reading(buffers_ + (piece_turn_ + 1) % pieces_ * piece_bytes_ + offset, bytes);
 }
 
 void SharedTeam::take_piece() {
@@ -363,37 +392,52 @@ void SharedTeam::wait_done_by(std::uint32_t readers, std::uint32_t needed) {
     time_->read_line(waited);
 }
 
-bool SharedTeam::look_done(std::uint32_t step, std::uint32_t readers) {
+bool SharedTeam::look_done(std::uint32_t step) {
   if (time_ != nullptr) [[unlikely]]
     time_->read_line(false);
-  const bool all = readers == everyone;
   std::uint32_t least = step_;
   for (int r = 0; r < ranks_; ++r) {
-    if (r == rank_ || (!all && (readers >> r & 1) == 0)) continue;
+    if (r == rank_) continue;
     const std::uint32_t done = control_[r].done.load(std::memory_order_acquire);
     if (before(done, step)) return false;
     if (before(done, least)) least = done;
-    if (!all) done_of_[r] = done;
   }
-  if (all) known_done_ = least;
+  known_done_ = least;
   return true;
 }
 
+bool SharedTeam::look_done_by(std::uint32_t readers, std::uint32_t step) {
+  bool looked = false, all_done = true;
+  for (; readers != 0 && all_done; readers &= readers - 1) {
+    const int r = std::countr_zero(readers);
+    if (!before(done_of_[r], step)) continue;
+    looked = true;
+    done_of_[r] = control_[r].done.load(std::memory_order_acquire);
+    all_done = !before(done_of_[r], step);
+  }
+  if (time_ != nullptr && looked) [[unlikely]]
+    time_->read_line(false);
+  return all_done;
+}
+
 bool SharedTeam::have_all_posted() const {
-  for (int r = 0; r < ranks_; ++r)
-    if (r != rank_ && !has_posted(r)) return false;
+  const Line* of = &line(0);
+  for (int r = 0; r < ranks_; ++r, of += lines_)
+    if (r != rank_ && of->posted.load(std::memory_order_acquire) != step_) return false;
   return true;
 }
 
 bool SharedTeam::have_posted_next(int end) const {
-  for (int r = 0; r < end; ++r)
-    if (r != rank_ && !has_posted_next(r)) return false;
+  const Line* of = &next_line(0);
+  for (int r = 0; r < end; ++r, of += lines_)
+    if (r != rank_ && of->posted.load(std::memory_order_acquire) != step_ + 1) return false;
   return true;
 }
 
-bool SharedTeam::may_write_line() {
-  const Use& used = line_used_[(step_ + 1) % lines_];
-  return are_done(used.step, used.readers);
+// Few enough that a line is always known to be free when its turn comes again: all ranks note what they are
+// done with, or are heard from, once in so many steps.
+bool SharedTeam::may_go_ahead(std::uint32_t written) {
+  return written <= lines_ / 4 && may_write_line_of(step_ + written);
 }
 
 bool SharedTeam::may_write_buffer() {

@@ -7,7 +7,8 @@
 //
 // Before a line or buffer is written again, its readers must be done with what it held. After a step in which
 // this rank heard from all others, everyone is done with the step before; otherwise the ranks' `done` lines
-// tell.
+// tell. A rank may write its lines of the next steps, too, before it has read those of this one: then a line
+// says how many steps its writer is ahead of what it reads.
 //
 // Threads: none; under the process's lock, like everything.
 #pragma once
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/function_ref.h"
@@ -69,6 +71,16 @@ class SharedTeam {
   // --- A step. Every rank calls begin_step and then posts, waits for others, or neither.
   void begin_step() { ++step_; }
 
+  // --- Steps ahead. This rank has written its lines of this step and perhaps of the next ones, `written` in
+  // all, and has read none. Between the two calls it begins and posts the step behind those. Not with
+  // buffers, nor where some are read by others than all.
+  bool may_go_ahead(std::uint32_t written);
+  void go_ahead(std::uint32_t written) {
+    ahead_ = written;
+    step_ += written - 1;
+  }
+  void come_back() { step_ -= std::exchange(ahead_, 0); }
+
   // This rank's line, free to be written; then post(). If only some ranks read it, a bit for each, only they
   // are waited for when it is used again.
   static constexpr std::uint32_t everyone = ~std::uint32_t{0};
@@ -89,7 +101,11 @@ class SharedTeam {
   bool wait_for_or(int rank, FunctionRef<bool()> other);
   void wait_for_all();
   // To be called when this rank has waited for every other one by itself.
-  void heard_from_all() { known_done_ = step_ - 1; }
+  void heard_from_all() {
+    if (heard_ahead_ != 0) [[unlikely]]
+      return note_who_is_ahead();
+    known_done_ = step_ - 1;
+  }
   // When this rank has heard, perhaps through others, that all posted in the step before, or so many steps
   // ago.
   void heard_of_all(std::uint32_t steps_ago = 1) { known_done_ = step_ - steps_ago - 1; }
@@ -135,7 +151,7 @@ class SharedTeam {
   // The ranks before that one, but this.
   bool have_posted_next(int end) const;
   std::int64_t next_amount_of(int rank) const { return next_line(rank).amount; }
-  bool may_write_line();
+  bool may_write_line() { return may_write_line_of(step_ + 1); }
   bool may_write_buffer();
   bool may_write_piece();
   bool may_write_small_ring(std::int64_t bytes);
@@ -177,6 +193,9 @@ class SharedTeam {
   // After post(): brings the cache lines of the next place here, which is probably as large. Meanwhile the
   // program does something else.
   void fetch_next_in_small_ring(std::int64_t bytes) const;
+  // Before it is known that another rank has written there: brings what it will probably have written in its
+  // next place, so that this comes together with the line that says so.
+  void fetch_next_of(int rank, std::int64_t bytes);
 
   // --- All buffers as one, cut into pieces, in steps in which only one rank writes.
   void begin_piece_step() {
@@ -188,6 +207,8 @@ class SharedTeam {
   std::byte* piece_to_write();
   std::byte* piece() const;
   void fetch_next_piece(std::int64_t bytes) const;  // as fetch_next_in_small_ring()
+  // As fetch_next_of(): some of a piece.
+  void fetch_from_next_piece(std::int64_t offset, std::int64_t bytes) const;
 
   // Copies from the memory of another rank's process. False: that is not possible.
   bool copy_from(int rank, std::byte* to, std::uint64_t address, std::int64_t bytes);
@@ -197,19 +218,20 @@ class SharedTeam {
   // Ends every other step in which this rank did not wait for all others. There are more lines than steps
   // between two notes, so the note need not be made every time.
   void end_line_step() {
-    if (step_ % (lines_ / 4) == 0) end_step();
+    if ((step_ & (lines_ / 4 - 1)) == 0) end_step();
   }
 
  private:
   struct alignas(64) Line {
     std::atomic<std::uint32_t> posted;  // the step
-    std::byte padding[4];
+    std::uint32_t ahead;                // of the steps before, so many were not read yet by this rank
     std::int64_t amount;
     std::byte payload[line_bytes];
   };
   static_assert(sizeof(Line) == 64, "a small contribution must be one cache line");
   // Of each rank: so many steps it may be ahead of those who read.
   static constexpr std::uint32_t most_lines = 128, least_lines = 32;
+  static_assert((most_lines & (most_lines - 1)) == 0 && (least_lines & (least_lines - 1)) == 0);
   enum class Presence : std::uint32_t { here, stays, left };
   struct alignas(128) Control {
     std::atomic<std::uint32_t> done;
@@ -227,11 +249,12 @@ class SharedTeam {
   static constexpr int largest_flat = 16;
   static int group_of(int ranks, bool crowded);
 
+  std::uint32_t in_lines(std::uint32_t step) const { return step & (lines_ - 1); }
   Line& line(int rank) const {
-    return lines_of_all_[static_cast<std::uint32_t>(rank) * lines_ + step_ % lines_];
+    return lines_of_all_[static_cast<std::uint32_t>(rank) * lines_ + in_lines(step_)];
   }
   const Line& next_line(int rank) const {
-    return lines_of_all_[static_cast<std::uint32_t>(rank) * lines_ + (step_ + 1) % lines_];
+    return lines_of_all_[static_cast<std::uint32_t>(rank) * lines_ + in_lines(step_ + 1)];
   }
   std::byte* buffer(int rank, std::uint32_t turn) const {
     return buffers_ + (2 * rank + static_cast<int>(turn)) * buffer_bytes_;
@@ -250,9 +273,15 @@ class SharedTeam {
   }
   // The same, only asked.
   bool are_done(std::uint32_t step, std::uint32_t readers = everyone) {
-    return !before(known_done_, step) || look_done(step, readers);
+    return !before(known_done_, step) ||
+           (readers == everyone ? look_done(step) : look_done_by(readers, step));
   }
-  bool look_done(std::uint32_t step, std::uint32_t readers);
+  bool look_done(std::uint32_t step);
+  bool look_done_by(std::uint32_t readers, std::uint32_t step);
+  bool may_write_line_of(std::uint32_t step) {
+    const Use& used = line_used_[in_lines(step)];
+    return are_done(used.step, used.readers);
+  }
   void fetch_ahead(const std::byte* place, std::int64_t bytes) const;
   void wait_done_slowly(std::uint32_t needed);
   void wait_done_by(std::uint32_t readers, std::uint32_t needed);
@@ -262,12 +291,13 @@ class SharedTeam {
              FunctionRef<bool()> done);
   bool on_this_core(int rank) const;
   void await_virtual_time();
+  void note_who_is_ahead();
   void wake_others();
-  void show_line();
+  [[gnu::always_inline]] inline void show_line();
 
   Control* control_;
   Line* lines_of_all_;
-  std::uint32_t lines_;  // of a rank
+  std::uint32_t lines_;  // of a rank; a power of two
   std::byte* buffers_;
   std::int64_t buffer_bytes_;
   std::int64_t piece_bytes_;
@@ -285,7 +315,9 @@ class SharedTeam {
   const bool crowded_ = areas_.crowded();
 
   std::uint32_t step_ = 0;
-  std::uint32_t known_done_ = 0;  // all ranks are done with this step and those before
+  std::uint32_t ahead_ = 0;        // so many steps were written and not read before this one
+  std::uint32_t heard_ahead_ = 0;  // not 0: one that this rank waited for was ahead
+  std::uint32_t known_done_ = 0;   // all ranks are done with this step and those before
   struct Use {
     std::uint32_t step, readers;
   };
