@@ -78,6 +78,49 @@ TEST_P(LargeNodeData, ReductionsKeepTheOrderOfRanks) {
   });
 }
 
+// In one piece and in several, to every root, in place and not, with ranks that come late.
+TEST_P(LargeNodeData, MuchDataIsAddedUpAtTheRoot) {
+  run([](SimulatedRank& self) {
+    const int ranks = self.size();
+    for (int round = 0; round < ranks; ++round) {
+      const int root = round, count = round % 3 == 0 ? 1100 : round % 3 == 1 ? 3000 : 9001;
+      std::vector<long> mine(static_cast<std::size_t>(count)), all(mine.size()), result(mine.size());
+      for (int i = 0; i < count; ++i) {
+        mine[static_cast<std::size_t>(i)] = self.rank() * 3L + i;
+        all[static_cast<std::size_t>(i)] = 3L * ranks * (ranks - 1) / 2 + static_cast<long>(i) * ranks;
+      }
+      be_late(self, round);
+      const bool at_root = self.rank() == root;
+      MPI_Reduce(mine.data(), result.data(), count, MPI_LONG, MPI_SUM, root, MPI_COMM_WORLD);
+      EXPECT_EQ(result, at_root ? all : std::vector<long>(mine.size())) << round;
+      result = mine;
+      MPI_Reduce(at_root ? MPI_IN_PLACE : mine.data(), result.data(), count, MPI_LONG, MPI_SUM, root,
+                 MPI_COMM_WORLD);
+      EXPECT_EQ(result, at_root ? all : mine) << round;
+    }
+  });
+}
+
+TEST_P(LargeNodeData, NobodyWaitsForTheRootOfAReduction) {
+  int done = 0;
+  run([&done](SimulatedRank& self) {
+    const int ranks = self.size();
+    int before = 0;
+    for (const int root : {0, 5, ranks - 1}) {
+      std::vector<long> mine(1100, 1), result(1100);
+      if (self.rank() == root) {
+        self.compute(1'000'000);
+        EXPECT_EQ(done, before + ranks - 1) << root;
+      }
+      MPI_Reduce(mine.data(), result.data(), 1100, MPI_LONG, MPI_SUM, root, MPI_COMM_WORLD);
+      ++done;
+      before += ranks;
+      EXPECT_EQ(result[1099], self.rank() == root ? ranks : 0);
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+  });
+}
+
 // Equal parts; and parts that differ, some of them of no elements; in place and not.
 TEST_P(LargeNodeData, PartsOfReductionsKeepTheOrderOfRanks) {
   run([](SimulatedRank& self) {

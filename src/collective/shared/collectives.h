@@ -261,6 +261,7 @@ class SharedCollectives {
   void allreduce_data_in_levels(const CollectiveCall& call);
   void allreduce_shares_in_levels(const CollectiveCall& call, std::int64_t done, std::int64_t count);
   bool reduces_by_columns(const CollectiveCall& call) const;
+  bool adds_roots_operand_last(const CollectiveCall& call) const;
   std::int64_t reduced_by_shares_at_once(const CollectiveCall& call) const;
   void reduce_shares_in_levels(const CollectiveCall& call, std::int64_t done, std::int64_t count);
   void reduce_parts_in_levels(const CollectiveCall& call, const std::byte* own, std::int64_t done,

@@ -41,10 +41,16 @@ bool SharedCollectives::allreduces_by_heads(std::int64_t total) const {
   return total <= std::min(most_by_heads, team_.buffer_bytes());
 }
 
-// With very many ranks a buffer is small, and in pieces messages are faster.
+// With very many ranks a buffer is small, and in pieces messages are faster: those to one rank only of a
+// power of two of ranks. As measured in the simulator.
 bool SharedCollectives::reduces_in_few_pieces(Collective kind, std::int64_t total) const {
-  constexpr int many = 64;
-  if (!team_.in_groups() || team_.ranks() < many) return true;
+  constexpr std::int64_t many = 64, most_pieces = 8;
+  const std::int64_t ranks = team_.ranks();
+  if (!team_.in_groups() || ranks < many) return true;
+  if (kind == Collective::reduce) {
+    const std::int64_t pieces = std::max<std::int64_t>(most_pieces * many * many / (ranks * ranks), 1);
+    return (ranks & (ranks - 1)) != 0 || total <= (pieces + 1) * team_.buffer_bytes();
+  }
   return total <= team_.buffer_bytes() * (kind == Collective::allreduce ? 1 : 2);
 }
 

@@ -1,6 +1,7 @@
 // What the operations that reduce have in common. Private to shared/.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "collective/call.h"
@@ -38,6 +39,7 @@ void reduce_ranks(const Elements& elements, int first, int last, Operand operand
 // Ranks 0, 1, ... in groups of so many.
 struct InGroups {
   int ranks, group;
+  int last = -1;  // a rank whose operand is added when all others are reduced; -1: there is none
 
   bool more_than_one() const { return group < ranks; }
 };
@@ -47,12 +49,17 @@ struct InGroups {
 template <class Operand>
 void reduce_groups(const Elements& elements, InGroups in, Operand operand, std::byte* scratch, std::byte* out,
                    std::int64_t count) {
-  int first = (in.ranks - 1) / in.group * in.group;
-  reduce_ranks(elements, first, in.ranks - 1, operand, out, count);
-  while ((first -= in.group) >= 0) {
-    reduce_ranks(elements, first, first + in.group - 1, operand, scratch, count);
-    elements.reduce(scratch, out, count);
+  bool begun = false;
+  for (int first = (in.ranks - 1) / in.group * in.group; first >= 0; first -= in.group) {
+    const int end = std::min(first + in.group, in.ranks);
+    const bool gap = first <= in.last && in.last < end;
+    if (gap && end - first == 1) continue;
+    const auto member = [&](int r) { return operand(gap && r >= in.last ? r + 1 : r); };
+    reduce_ranks(elements, first, end - 1 - (gap ? 1 : 0), member, begun ? scratch : out, count);
+    if (begun) elements.reduce(scratch, out, count);
+    begun = true;
   }
+  if (in.last >= 0) elements.reduce(operand(in.last), out, count);
 }
 
 // This rank's operand.

@@ -72,7 +72,7 @@ bool SharedCollectives::serves_reduction(const CollectiveCall& call) const {
   if (total <= SharedTeam::line_bytes) return true;
   switch (call.kind) {
     case Collective::reduce:
-      return unit <= team_.buffer_bytes();
+      return unit <= team_.buffer_bytes() && reduces_in_few_pieces(call.kind, total);
     case Collective::scan:
     case Collective::exscan:
       return total <= std::min(largest_flat, team_.buffer_bytes());
@@ -217,7 +217,8 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
     };
     std::byte* const here = wants ? result(call) + start + own_start : nullptr;
     // To one rank a reduction goes in groups, too, and both must have the same bits.
-    const InGroups in_groups{ranks, to_one ? team_.group() : ranks};
+    const InGroups in_groups{ranks, to_one ? team_.group() : ranks,
+                             to_one && adds_roots_operand_last(call) ? call.root : -1};
     reduce_and_hand_out(elements, in_groups, operand, here, buffer + own_start, !to_one || !wants, own_count,
                         copies_);
     team_.note_copied_out((ranks - 1) * (own_end - own_start));

@@ -3,6 +3,7 @@
 // group; then it reads what its column has of that share. So it hears from one group and one column instead
 // of from all. In a group with fewer ranks some are in several columns.
 #include <algorithm>
+#include <vector>
 
 #include "collective/shared/collectives.h"
 #include "collective/shared/elements.h"
@@ -60,6 +61,8 @@ struct Shares {
   std::int64_t begin(int column) const { return std::min(count, column * most) * unit; }
   std::int64_t bytes(int column) const { return begin(column + 1) - begin(column); }
   std::int64_t elements(int column) const { return bytes(column) / unit; }
+  // Whose share has the byte there.
+  int owner(std::int64_t at) const { return static_cast<int>(at / (most * unit)); }
 
   std::int64_t count, unit, most;
 };
@@ -132,59 +135,148 @@ void SharedCollectives::allreduce_shares_in_levels(const CollectiveCall& call, s
   team_.end_step();
 }
 
-// How many elements of a reduction to one rank have room in a buffer, and, behind them, the shares of the
-// result that a rank of the root's group has; 0: too few.
+// --- To one rank. Each rank reduces a share of its group's operands. Then each rank of one group, which
+// collects, reduces a share of what the groups have, where the root reads it. A root that adds its own
+// operand at last takes no part in this: nobody waits for it, so that reductions one after the other overlap.
+
+namespace {
+
+struct Groups {
+  // `without`: the rank that takes no part; -1: all do.
+  Groups(const SharedTeam& team, int without)
+      : ranks(team.ranks()), largest(team.group()), without(without) {}
+
+  int ranks, largest, without;
+
+  int count() const { return (ranks + largest - 1) / largest; }
+  bool has_gap(int group) const { return without >= 0 && without / largest == group; }
+  // How many of a group take part, and each, in order.
+  int size(int group) const { return std::min(largest, ranks - group * largest) - (has_gap(group) ? 1 : 0); }
+  int member(int group, int place) const {
+    const int rank = group * largest + place;
+    return has_gap(group) && rank >= without ? rank + 1 : rank;
+  }
+  int place_of(int rank) const {
+    const int group = rank / largest;
+    return rank - group * largest - (has_gap(group) && rank > without ? 1 : 0);
+  }
+};
+
+// The first step: a rank's buffer has what others of its group reduce, and then its own share of what the
+// group has.
+void reduce_share_of_group(SharedTeam& team, const Groups& groups, const Elements& elements,
+                           const std::byte* own, std::int64_t count, CrossCoreCopy& copies) {
+  const int rank = team.rank(), group = rank / groups.largest, size = groups.size(group);
+  const int place = groups.place_of(rank);
+  const Shares shares(elements, count, size);
+  const std::int64_t begin = shares.begin(place), end = shares.begin(place + 1), total = shares.begin(size);
+  std::byte* const buffer = team.buffer_to_write();
+  copy_for_others(own, buffer, begin, copies);
+  copy_for_others(own + end, buffer + end, total - end, copies);
+  team.note_copied_in(total - (end - begin));
+  team.line_to_write();
+  team.post_to(team.leader_of(rank), team.group_end());
+  for (int i = 1; i < size; ++i) team.wait_for(groups.member(group, (place + i) % size));
+  const auto operand = [&](int i) {
+    const int r = groups.member(group, i);
+    return (r == rank ? own : team.buffer_of(r)) + begin;
+  };
+  reduce_ranks(elements, 0, size - 1, operand, buffer + begin, shares.elements(place));
+  team.note_copied_out((size - 1) * (end - begin));
+  team.note_copied_in(end - begin);
+}
+
+// The second, by a rank of the collecting group, whose share may be parts of several ranks' shares of a group
+// that is smaller.
+void collect_share(SharedTeam& team, const Groups& groups, const Elements& elements, std::int64_t count,
+                   std::byte* out) {
+  const Shares shares(elements, count, groups.largest);
+  const int column = groups.place_of(team.rank());
+  const std::int64_t begin = shares.begin(column), end = shares.begin(column + 1);
+  std::vector<int> whole;  // the groups of which some take part
+  for (int g = 0; g < groups.count(); ++g)
+    if (groups.size(g) > 0) whole.push_back(g);
+  const auto last = static_cast<int>(whole.size()) - 1;
+  const auto shares_of = [&](int i) {
+    return Shares(elements, count, groups.size(whole[static_cast<std::size_t>(i)]));
+  };
+  const auto owner = [&](int i, std::int64_t at) {
+    return groups.member(whole[static_cast<std::size_t>(i)], shares_of(i).owner(at));
+  };
+  for (std::int64_t at = begin, next = end; at < end; at = next, next = end) {
+    for (int i = 0; i <= last; ++i) {
+      const Shares of = shares_of(i);
+      next = std::min(next, of.begin(of.owner(at) + 1));
+      if (const int r = owner(i, at); r != team.rank() && (at == begin || of.begin(of.owner(at)) == at))
+        team.wait_for(r);
+    }
+    const auto operand = [&](int i) { return team.buffer_of(owner(i, at)) + at; };
+    reduce_ranks(elements, 0, last, operand, out + (at - begin), (next - at) / elements.unit);
+  }
+  team.note_copied_out(last * (end - begin));
+  team.note_copied_in(end - begin);
+}
+
+}  // namespace
+
+// How many elements have room in a buffer, and, behind them, the share of the result that a rank of the
+// collecting group has; 0: too few.
 std::int64_t SharedCollectives::reduced_by_shares_at_once(const CollectiveCall& call) const {
   constexpr std::int64_t least = 512;
   const std::int64_t unit = call.receive.type->extent;
-  const int columns = team_.group(), first = team_.leader_of(call.root);
-  const int size = std::min(first + columns, team_.ranks()) - first;
-  const int shares = (columns + size - 1) / size;
-  const std::int64_t room = team_.buffer_bytes() - (shares + 1) * (64 + unit);
-  const std::int64_t bytes = room * columns / (columns + shares);
+  const int columns = team_.group();
+  const std::int64_t bytes = (team_.buffer_bytes() - 2 * (64 + unit)) * columns / (columns + 1);
   return bytes < least ? 0 : bytes / unit;
 }
 
-// To one rank: what the columns have is reduced by the ranks of the root's group, where the root reads it.
+// A function of the program may not be called with its operands in another order, nor with its result in the
+// place of an operand.
+bool SharedCollectives::adds_roots_operand_last(const CollectiveCall& call) const {
+  return team_.in_groups() && reduces_by_columns(call) && call.op->predefined() &&
+         reduced_by_shares_at_once(call) > 0;
+}
+
+// The collecting group is a whole one, and not the root's. There are two whole ones at least.
 void SharedCollectives::reduce_shares_in_levels(const CollectiveCall& call, std::int64_t done,
                                                 std::int64_t count) {
-  const Grid grid(team_);
+  const int rank = team_.rank(), root = call.root, columns = team_.group();
+  const bool alone = adds_roots_operand_last(call);
+  const Groups groups(team_, alone ? root : -1);
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
-  const Shares shares(elements, count, grid.columns);
-  const int rank = team_.rank(), root = call.root, near = team_.leader_of(root);
-  std::byte* const out = result(call) + done * elements.unit;
-  // Where a rank of the root's group has the share of a column.
-  const std::int64_t results = (count * elements.unit + 63) & ~std::int64_t{63};
-  const auto place = [&](int column) { return results + column / grid.size * shares.most * elements.unit; };
+  const int collecting = team_.leader_of(root) == 0 ? columns : 0;
+  const std::byte* const own = contribution(call) + done * elements.unit;
+  // Where a rank of the collecting group has its share.
+  const std::int64_t place = (count * elements.unit + 63) & ~std::int64_t{63};
 
-  std::byte* const buffer = reduce_shares_of_group(team_, grid, elements, shares,
-                                                   contribution(call) + done * elements.unit, copies_);
-  if (grid.first != near) {
-    const int end = std::min(near + grid.columns, grid.ranks);
-    team_.line_to_write();
-    grid.ranks % grid.columns == 0 ? team_.post_to(near + grid.own) : team_.post_to(near, end);
-  } else {
-    for (int c = grid.own; c < grid.columns; c += grid.size) {
-      reduce_column(team_, grid, elements, shares, c,
-                    rank == root ? out + shares.begin(c) : buffer + place(c));
-      team_.note_copied_in(rank == root ? 0 : shares.bytes(c));
-    }
-    team_.heard_of_all();
-  }
-
+  team_.begin_buffer_step();
+  if (rank != root || !alone) reduce_share_of_group(team_, groups, elements, own, count, copies_);
   team_.begin_step();
   team_.keep_buffers();
-  if (grid.first == near && rank != root) {
+  if (team_.leader_of(rank) == collecting) {
+    collect_share(team_, groups, elements, count, team_.buffer_of(rank) + place);
+    team_.heard_of_all();
+  } else if (rank != root || !alone) {
     team_.line_to_write();
-    team_.post_to(root);
+    groups.size(rank / columns) == columns ? team_.post_to(collecting + groups.place_of(rank))
+                                           : team_.post_to(collecting, collecting + columns);
   }
-  for (int i = 1; rank == root && i < grid.size; ++i) {
-    const int at = (grid.own + i) % grid.size;
-    team_.wait_for(near + at);
-    for (int c = at; c < grid.columns; c += grid.size) {
-      copy_bytes(team_.buffer_of(near + at) + place(c), out + shares.begin(c), shares.bytes(c));
+  team_.begin_step();
+  team_.keep_buffers();
+  if (rank == root) {
+    std::byte* const out = result(call) + done * elements.unit;
+    const Shares shares(elements, count, columns);
+    for (int c = 0; c < columns; ++c) {
+      team_.wait_for(collecting + c);
+      const std::byte* const share = team_.buffer_of(collecting + c) + place;
+      std::byte* const to = out + shares.begin(c);
+      alone ? elements.combine(own + shares.begin(c), share, to, shares.elements(c))
+            : copy_bytes(share, to, shares.bytes(c));
       team_.note_copied_out(shares.bytes(c));
     }
+    team_.heard_of_all(2);
+  } else if (team_.leader_of(rank) == collecting) {
+    team_.line_to_write();
+    team_.post_to(root);
   }
   team_.end_step();
 }
