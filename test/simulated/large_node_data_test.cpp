@@ -43,7 +43,7 @@ class LargeNodeData : public testing::TestWithParam<int> {
     EXPECT_TRUE(outcome.finished()) << outcome.report;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Ranks, LargeNodeData, testing::Values(17, 18, 24, 31, 64, 100));
+INSTANTIATE_TEST_SUITE_P(Ranks, LargeNodeData, testing::Values(17, 18, 24, 31, 64, 100, 128));
 
 void be_late(SimulatedRank& self, int round) {
   if ((self.rank() * 7 + round) % 5 == 0) self.compute(3000 * (self.rank() % 3));

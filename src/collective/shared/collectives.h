@@ -243,6 +243,7 @@ class SharedCollectives {
   // Of more data than a line has (data_levels.cpp, shares_in_levels.cpp).
   bool gathers_in_levels(std::int64_t block) const;
   bool allgathers_in_levels(std::int64_t block) const;
+  bool serves_allgather(const CollectiveCall& call) const;
   void gather_group(ByteView own, std::int64_t block, std::int64_t bytes, int head, int root);
   void gather_data_in_levels(const CollectiveCall& call);
   void gather_piece(const CollectiveCall& call, std::int64_t done, std::int64_t bytes);

@@ -30,6 +30,17 @@ bool SharedCollectives::allgathers_in_levels(std::int64_t block) const {
          block <= 2 * gathered_at_once_in_levels(block);  // in no more than two pieces
 }
 
+// What very many ranks do not gather in levels they read one after the other, in pieces. A power of two of
+// them exchanges messages sooner. As measured in the simulator; from where on ways are measured, that decides.
+bool SharedCollectives::serves_allgather(const CollectiveCall& call) const {
+  constexpr int many = 128;
+  constexpr std::int64_t measured = 16 << 10;
+  const int ranks = team_.ranks();
+  if (!team_.in_groups() || ranks < many || (ranks & (ranks - 1)) != 0) return true;
+  const std::int64_t block = call.receive.count * call.receive.type->size;
+  return block == 0 || block >= measured || allgathers_in_levels(block);
+}
+
 // Of few ranks everyone reduces everything that is short, and shares of much, of which a rank reads less.
 bool SharedCollectives::allreduces_in_groups(std::int64_t total) const {
   constexpr std::int64_t kib = 1024;

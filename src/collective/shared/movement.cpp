@@ -121,9 +121,10 @@ bool SharedCollectives::serves(const CollectiveCall& call) const {
     case Collective::broadcast:
     case Collective::gather:
     case Collective::scatter:
-    case Collective::allgather:
     case Collective::allgatherv:
       return true;
+    case Collective::allgather:
+      return serves_allgather(call);
     case Collective::alltoall:
       return serves_alltoall(call);
     case Collective::reduce:
