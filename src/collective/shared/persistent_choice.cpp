@@ -12,6 +12,7 @@ namespace hawser {
 
 namespace {
 
+// Of a rank's block, or of the whole vector of a reduction.
 struct PayingAmounts {
   Collective kind;
   std::int64_t least, most;
@@ -23,7 +24,7 @@ constexpr PayingAmounts of_two[] = {
     {Collective::broadcast, 32 * kib, 256 * kib},
     {Collective::gather, 32 * kib, 128 * kib},
     {Collective::alltoall, 32 * kib, any_amount},
-    {Collective::reduce, 32 * kib, any_amount},
+    {Collective::reduce, 32 * kib, 64 * kib},
     {Collective::allreduce, 64 * kib, any_amount},
     {Collective::reduce_scatter_block, 2048 * kib, any_amount},
     {Collective::reduce_scatter, 2048 * kib, any_amount},
@@ -53,28 +54,29 @@ constexpr PayingAmounts more_sharing_cores[] = {
 constexpr PayingAmounts of_up_to_4[] = {
     {Collective::barrier, 0, any_amount},
     {Collective::broadcast, 0, any_amount},
-    {Collective::gather, 0, kib},
-    {Collective::gather, 64 * kib, any_amount},
-    {Collective::scatter, 0, kib},
+    {Collective::gather, 0, 4 * kib},
+    {Collective::scatter, 0, 8 * kib},
     {Collective::allgather, 0, 16 * kib},
     {Collective::allgatherv, 0, 16 * kib},
     {Collective::alltoall, 0, 8 * kib},
-    {Collective::reduce, 0, 64 * kib},
+    {Collective::reduce, 0, 32 * kib},
     {Collective::allreduce, 0, any_amount},
     {Collective::reduce_scatter_block, 0, any_amount},
     {Collective::reduce_scatter, 0, any_amount},
-    {Collective::scan, 0, kib},
-    {Collective::exscan, 0, kib},
+    {Collective::scan, 0, 8 * kib},
+    {Collective::exscan, 0, 8 * kib},
 };
 
 constexpr PayingAmounts of_up_to_7[] = {
     {Collective::barrier, 0, any_amount},
     {Collective::broadcast, 0, 256 * kib},
-    {Collective::gather, 64 * kib, any_amount},
-    {Collective::scatter, 0, kib},
-    {Collective::allgather, 0, 16 * kib},
+    {Collective::gather, 0, 4 * kib},
+    {Collective::gather, 32 * kib, 32 * kib},
+    {Collective::scatter, 0, 8 * kib},
+    {Collective::allgather, 0, 64 * kib},
     {Collective::allgatherv, 0, 16 * kib},
     {Collective::alltoall, 0, 8 * kib},
+    {Collective::reduce, 0, 64 * kib},
     {Collective::allreduce, 0, any_amount},
     {Collective::reduce_scatter_block, 0, any_amount},
     {Collective::reduce_scatter, 0, any_amount},
@@ -93,7 +95,7 @@ constexpr PayingAmounts of_8[] = {
     {Collective::allgatherv, 0, 16 * kib},
     {Collective::alltoall, 0, 8 * kib},
     {Collective::reduce, 0, one_line},
-    {Collective::reduce, kib, 16 * kib},
+    {Collective::reduce, kib, 64 * kib},
     {Collective::allreduce, 0, any_amount},
     {Collective::reduce_scatter_block, 0, any_amount},
     {Collective::reduce_scatter, 0, any_amount},
@@ -110,7 +112,7 @@ constexpr PayingAmounts of_up_to_16[] = {
     {Collective::allgather, 0, 64 * kib},
     {Collective::allgatherv, 0, 8 * kib},
     {Collective::alltoall, 0, 8 * kib},
-    {Collective::reduce, 0, 8 * kib},
+    {Collective::reduce, 0, 64 * kib},
     {Collective::allreduce, 0, any_amount},
     {Collective::reduce_scatter_block, 0, any_amount},
     {Collective::reduce_scatter, 0, any_amount},
@@ -122,21 +124,28 @@ constexpr PayingAmounts of_up_to_64[] = {
     {Collective::barrier, 0, any_amount},
     {Collective::broadcast, 0, 64 * kib},
     {Collective::gather, 0, 256},
+    {Collective::gather, 8 * kib, 8 * kib},
+    {Collective::gather, 64 * kib, 64 * kib},
     {Collective::scatter, 0, 8 * kib},
     {Collective::allgather, 0, 256},
     {Collective::allgather, 8 * kib, 16 * kib},
     {Collective::alltoall, 0, 4 * kib},
-    {Collective::reduce, 0, 4 * kib},
-    {Collective::allreduce, 0, 16 * kib},
-    {Collective::reduce_scatter_block, 0, 16 * kib},
-    {Collective::reduce_scatter, 0, 16 * kib},
+    {Collective::reduce, 0, 64 * kib},
+    {Collective::allreduce, 0, 64 * kib},
+    {Collective::reduce_scatter_block, 0, 512 * kib},
+    {Collective::reduce_scatter, 0, 512 * kib},
 };
 
 constexpr PayingAmounts of_more[] = {
     {Collective::barrier, 0, any_amount},
     {Collective::broadcast, 0, 64 * kib},
-    {Collective::scatter, 0, kib},
-    {Collective::allreduce, 0, one_line},
+    {Collective::scatter, 0, 8 * kib},
+    {Collective::allgather, 0, 64},
+    {Collective::allgather, 4 * kib, 8 * kib},
+    {Collective::reduce, kib, 64 * kib},
+    {Collective::allreduce, 0, 8 * kib},
+    {Collective::reduce_scatter_block, 0, 8 * kib},
+    {Collective::reduce_scatter, 0, 8 * kib},
 };
 
 std::span<const PayingAmounts> amounts_of(int ranks, bool crowded) {
