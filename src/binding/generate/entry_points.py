@@ -125,11 +125,12 @@ class EntryPoint:
         if not any_time:
             self.lines.append("  if (!entry.running()) [[unlikely]] return entry.not_running();")
         codes = [ParameterCode(self, p) for p in self.decoding_order()]
-        results = [code for code in codes if "at_once" in function.flags and code.direction == "out"]
+        at_once = "at_once" in function.flags
+        results = [code for code in codes if at_once and code.direction == "out"]
         for code in codes:
             if code not in results:
                 self.lines += code.decode()
-        if "at_once" in function.flags:
+        if at_once:
             self.lines += self.at_once(codes)
         for code in results:
             self.lines += code.decode()

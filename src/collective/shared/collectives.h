@@ -201,6 +201,17 @@ class SharedCollectives {
   bool gathers_at_once(const CollectiveCall& call, std::int64_t block);
   bool reduces_at_once(const CollectiveCall& call);
   void gather(const CollectiveCall& call);
+  // Up to `most` bytes of a rank's block, by the root of a gather; they stand in the rank's line or at
+  // `place`.
+  template <class PlaceOf>
+  void take_block(int rank, ByteView block, std::int64_t done, std::int64_t most, PlaceOf place) {
+    team_.wait_for(rank);
+    const std::int64_t amount = team_.amount_of(rank);
+    amounts_differed_ |= amount > block.size();
+    const std::int64_t bytes = std::clamp<std::int64_t>(std::min(amount, block.size()) - done, 0, most);
+    block.write(done, amount <= SharedTeam::line_bytes ? team_.line_of(rank) : place(), bytes);
+    team_.note_copied_out(bytes);
+  }
   void gather_by_ring(ByteView own, std::int64_t largest, FunctionRef<ByteView(int)> place_of, int root);
   void scatter(const CollectiveCall& call);
   void allgather(const CollectiveCall& call);

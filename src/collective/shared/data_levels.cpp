@@ -31,7 +31,8 @@ bool SharedCollectives::allgathers_in_levels(std::int64_t block) const {
 }
 
 // What very many ranks do not gather in levels they read one after the other, in pieces. A power of two of
-// them exchanges messages sooner. As measured in the simulator; from where on ways are measured, that decides.
+// them exchanges messages sooner. As measured in the simulator; from where on ways are measured, that
+// decides.
 bool SharedCollectives::serves_allgather(const CollectiveCall& call) const {
   constexpr int many = 128;
   constexpr std::int64_t measured = 16 << 10;

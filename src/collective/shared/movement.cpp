@@ -365,15 +365,11 @@ void SharedCollectives::gather(ByteView own, std::int64_t largest, FunctionRef<B
       team_.tell_amount(own.size());
       team_.post_to(root);
     }
-    for (int i = 1; team_.rank() == root && i < team_.ranks(); ++i) {
-      const int r = (root + i) % team_.ranks();
-      ByteView place = place_of(r);
-      team_.wait_for(r);
-      const std::int64_t amount = team_.amount_of(r);
-      amounts_differed_ |= amount > place.size();
-      const std::int64_t bytes = std::clamp<std::int64_t>(std::min(amount, place.size()) - done, 0, most);
-      place.write(done, amount <= SharedTeam::line_bytes ? team_.line_of(r) : team_.buffer_of(r), bytes);
-      team_.note_copied_out(bytes);
+    if (team_.rank() == root) {
+      for (int i = 1; i < team_.ranks(); ++i) {
+        const int r = (root + i) % team_.ranks();
+        take_block(r, place_of(r), done, most, [&] { return team_.buffer_of(r); });
+      }
     }
     end_data_step(small);
   }

@@ -137,14 +137,10 @@ constexpr PayingAmounts of_up_to_64[] = {
 };
 
 constexpr PayingAmounts of_more[] = {
-    {Collective::barrier, 0, any_amount},
-    {Collective::broadcast, 0, 64 * kib},
-    {Collective::scatter, 0, 8 * kib},
-    {Collective::allgather, 0, 64},
-    {Collective::allgather, 4 * kib, 8 * kib},
-    {Collective::reduce, kib, 64 * kib},
-    {Collective::allreduce, 0, 8 * kib},
-    {Collective::reduce_scatter_block, 0, 8 * kib},
+    {Collective::barrier, 0, any_amount},      {Collective::broadcast, 0, 64 * kib},
+    {Collective::scatter, 0, 8 * kib},         {Collective::allgather, 0, 64},
+    {Collective::allgather, 4 * kib, 8 * kib}, {Collective::reduce, kib, 64 * kib},
+    {Collective::allreduce, 0, 8 * kib},       {Collective::reduce_scatter_block, 0, 8 * kib},
     {Collective::reduce_scatter, 0, 8 * kib},
 };
 

@@ -22,11 +22,6 @@ bool simple(const Datatype& type) {
          (type.contiguous || (type.predefined && type.extent >= type.size));
 }
 
-// Into memory that others read.
-void hand_out(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
-  if (bytes > 0) copy_for_others(from, to, bytes, copies);
-}
-
 // The reduction of all ranks' operands to the result (null: not here), and to `shared` where others read it:
 // little by little, as long as it is in the nearest cache. The result may be one of the operands.
 template <class Operand>
@@ -47,7 +42,7 @@ void reduce_and_hand_out(const Elements& elements, InGroups ranks, Operand opera
     const auto operand_part = [&](int r) { return operand(r) + start; };
     reduce_groups(elements, ranks, operand_part, of_group, part, some);
     if (result != nullptr) copy_bytes(part, result + start, some * elements.unit);
-    if (others_read) hand_out(part, shared + start, some * elements.unit, copies);
+    if (others_read) copy_for_others(part, shared + start, some * elements.unit, copies);
   }
 }
 
@@ -108,7 +103,7 @@ void SharedCollectives::reduce(const CollectiveCall& call) {
     std::byte* place = nullptr;
     if (!root || aliased) {
       place = small ? team_.line_to_write() : team_.buffer_to_write();
-      hand_out(own + start, place, count * elements.unit, copies_);
+      copy_out(own + start, place, count * elements.unit);
       team_.note_copied_in(count * elements.unit);
     }
     if (!root) {
@@ -160,7 +155,7 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
   if (is_flat(total)) {
     if (writes()) {
       team_.begin_buffer_step();
-      hand_out(own, team_.buffer_to_write(), total, copies_);
+      copy_out(own, team_.buffer_to_write(), total);
       team_.note_copied_in(total);
       team_.line_to_write();
       team_.post();
@@ -207,8 +202,8 @@ void SharedCollectives::reduce_shares(const CollectiveCall& call, std::int64_t d
 
   team_.begin_buffer_step();
   std::byte* buffer = team_.buffer_to_write();
-  hand_out(own + start, buffer, own_start, copies_);
-  hand_out(own + start + own_end, buffer + own_end, count * elements.unit - own_end, copies_);
+  copy_out(own + start, buffer, own_start);
+  copy_out(own + start + own_end, buffer + own_end, count * elements.unit - own_end);
   team_.note_copied_in(count * elements.unit - (own_end - own_start));
   exchange();
   if (own_count > 0) {
@@ -313,7 +308,7 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
       for (int r = 0; r < ranks; ++r) {
         const std::int64_t from = starts_[static_cast<std::size_t>(r)] + done;
         if (part(r) > 0)
-          hand_out(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit, copies_);
+          copy_out(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit);
         team_.note_copied_in(part(r) * elements.unit);
       }
       team_.line_to_write();

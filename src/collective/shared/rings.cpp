@@ -59,14 +59,7 @@ void SharedCollectives::gather_by_ring(ByteView own, std::int64_t largest,
   }
   for (int i = 1; team_.rank() == root && i < team_.ranks(); ++i) {
     const int r = (root + i) % team_.ranks();
-    ByteView theirs = place_of(r);
-    team_.wait_for(r);
-    const std::int64_t amount = team_.amount_of(r);
-    amounts_differed_ |= amount > theirs.size();
-    const std::int64_t bytes = std::min(amount, theirs.size());
-    const bool in_line = amount <= SharedTeam::line_bytes;
-    theirs.write(0, in_line ? team_.line_of(r) : in_ring_of(r, place, largest), bytes);
-    team_.note_copied_out(bytes);
+    take_block(r, place_of(r), 0, largest, [&] { return in_ring_of(r, place, largest); });
   }
   team_.end_step();
 }
