@@ -17,10 +17,11 @@ constexpr std::int64_t least_buffer_bytes = 1024;
 constexpr std::int64_t wanted_piece_bytes = 16 << 10;
 // Small data go through the first part of a ring, which stays in the caches.
 constexpr std::int64_t most_ring_bytes = 2 << 20, first_part_of_ring = 256 << 10;
-// A neighbour that runs answers within this many looks; worth more than a pass of progress. Between two of
-// them the processor pauses: who looks all the time takes the cache line away from the neighbour while it
-// writes it. Where cores are shared the neighbour may not run, and to pause as long is worse.
-constexpr int looks = 25, brisk_looks = 100;
+// A neighbour that runs answers within this many looks; worth more than a pass of progress, and to leave a
+// run's stack and come back costs more. Between two of them the processor pauses: who looks all the time
+// takes the cache line away from the neighbour while it writes it. Where cores are shared the neighbour may
+// not run, and to pause as long is worse.
+constexpr int looks = 25, looks_of_run = 100, brisk_looks = 100;
 
 }  // namespace
 
@@ -134,7 +135,9 @@ void SharedTeam::show_line() {
   if (time_ != nullptr) [[unlikely]]
     await_virtual_time();
   Line& own = line(rank_);
-  own.ahead = ahead_;
+  // The reader's load of it would cost two cores that share no cache a tenth of a microsecond, had it been
+  // stored now.
+  if (before(step_, marked_until_)) own.ahead = ahead_;
   own.posted.store(step_, std::memory_order_release);
 }
 
@@ -194,7 +197,7 @@ void SharedTeam::wait_for(int rank) {
   bool posted = false;
   const Line& awaited = line(rank);
   const bool brisk = mates_ != nullptr;
-  const int most = !brisk ? looks : on_this_core(rank) ? 1 : brisk_looks;
+  const int most = brisk ? (on_this_core(rank) ? 1 : brisk_looks) : run_ != nullptr ? looks_of_run : looks;
   for (int i = 0; i < most && !posted; ++i) {
     posted = awaited.posted.load(std::memory_order_acquire) == step_;
     if (!posted && !brisk) pause_cpu();

@@ -78,6 +78,7 @@ class SharedTeam {
   void go_ahead(std::uint32_t written) {
     ahead_ = written;
     step_ += written - 1;
+    marked_until_ = step_ + 2 + lines_;
   }
   void come_back() { step_ -= std::exchange(ahead_, 0); }
 
@@ -315,9 +316,10 @@ class SharedTeam {
   const bool crowded_ = areas_.crowded();
 
   std::uint32_t step_ = 0;
-  std::uint32_t ahead_ = 0;        // so many steps were written and not read before this one
-  std::uint32_t heard_ahead_ = 0;  // not 0: one that this rank waited for was ahead
-  std::uint32_t known_done_ = 0;   // all ranks are done with this step and those before
+  std::uint32_t ahead_ = 0;         // so many steps were written and not read before this one
+  std::uint32_t marked_until_ = 0;  // lines of steps before may say that this rank was ahead
+  std::uint32_t heard_ahead_ = 0;   // not 0: one that this rank waited for was ahead
+  std::uint32_t known_done_ = 0;    // all ranks are done with this step and those before
   struct Use {
     std::uint32_t step, readers;
   };
