@@ -57,8 +57,9 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
   // Where a thread goes on while the program computes, each packet more may cost an interrupt.
   const bool times_rails = policy_->prefers() && context_.knobs.progress == "polling";
   if (times_rails && stands_for_rail(subchannel)) latencies_.add_rail();
-  rails_ = (rails_ || place.pair > 0) && place.paths == 1;
-  if (rails_) weights_.trust_first();
+  several_paths_ = several_paths_ || place.paths > 1;
+  rails_ = rails_ || place.pair > 0;
+  if (compares_stripes()) weights_.trust_first();
   const bool one_rail =
       std::all_of(views_.begin(), views_.end(), [](const SubchannelView& each) { return each.rail == 0; });
   paths_ = policy_->prefers() && one_rail && (paths_ || place.paths > 1);
@@ -72,6 +73,7 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
 void SubchannelSelector::on_ready(const Subchannel& subchannel) {
   ++ready_;
   choice_.subchannel = nullptr;
+  if (subchannel.place.path > 0) leave_rails_to_stripes();
   look_at_engines();
   if (!subchannel.place.on_demand || spreads_.empty()) return;
   spread_of(subchannel).on_open(subchannel.place.path, subchannel.place.engine);
@@ -86,6 +88,13 @@ void SubchannelSelector::on_not_ready(const Subchannel& subchannel) {
   look_at_engines();
   if (!subchannel.place.on_demand || spreads_.empty()) return;
   spread_of(subchannel).on_closed(subchannel.place.path, subchannel.place.engine);
+}
+
+// Stripes on several paths say how good each is, and what packets met between them says little of a rail.
+void SubchannelSelector::leave_rails_to_stripes() {
+  if (!rails_) return;
+  rails_ = false;
+  for (Subchannel& each : subchannels_) each.traffic.timed_from = UINT32_MAX;
 }
 
 // Peers and processes draw unlike numbers, the same ones in each run.
@@ -121,7 +130,7 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   const Nanoseconds not_before = context_.presence.waited ? context_.now : polled_before;
   // A short one is over before a process that slept looks again, so nothing else would tell of a slow rail.
   weights_.on_stripe_done(subchannel.index, entry.size, entry.before.queued, entry.posted, context_.now,
-                          rails_ && entry.size <= short_stripe ? not_before : polled_before);
+                          compares_stripes() && entry.size <= short_stripe ? not_before : polled_before);
   if (!several()) return;
   RailTraffic& traffic = subchannel.rail.traffic;
   PathSpread& spread = spread_of(subchannel);
@@ -180,7 +189,7 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   subchannel.traffic.timed_from = times.timed_from();
   if (paths_) judge_path(subchannel, packet);
   if (!rails_) return;
-  weights_.on_packet_done(subchannel.index, entry.bytes, context_.now - entry.posted);
+  if (compares_stripes()) weights_.on_packet_done(subchannel.index, entry.bytes, context_.now - entry.posted);
   if (times.rate(nominal) != before) choice_.subchannel = nullptr;
 }
 

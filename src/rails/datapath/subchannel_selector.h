@@ -181,6 +181,9 @@ class SubchannelSelector {
       make_spreads();
     return spreads_[subchannel.place.pair];
   }
+  // Whether short stripes and packets tell how much of a message each rail gets, too.
+  bool compares_stripes() const { return rails_ && !several_paths_; }
+  void leave_rails_to_stripes();
   bool prefers(const Subchannel& subchannel) const;
   std::uint64_t seed() const;
   void make_spreads();
@@ -199,8 +202,9 @@ class SubchannelSelector {
   std::vector<SubchannelView> views_;
   std::int32_t at_once_ = 0;
   bool several_ = false;
-  bool rails_ = false;  // several, of one path each: packets and short stripes tell how fast each is
-  bool paths_ = false;  // one rail of several: packets tell which of them are slow
+  bool rails_ = false;          // several, of one open path each: packets tell how fast each is
+  bool several_paths_ = false;  // of some rail, perhaps on demand
+  bool paths_ = false;          // one rail of several: packets tell which of them are slow
   bool restless_ = false;
   bool wants_more_ = false;
   int ready_ = 0;
