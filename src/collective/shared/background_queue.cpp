@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "os/shared_memory.h"
+
 namespace hawser {
 
 void BackgroundQueue::add(BackgroundTurn& turn) {
@@ -27,12 +29,13 @@ bool BackgroundQueue::advance(BackgroundTurn& turn) {
 }
 
 // How often to look for others that come at the same time, when an operation begins: a neighbour that runs is
-// there within a hundred looks. But a program that begins several before it waits for them is only held up by
-// that. Whether it does so shows now and then when an operation is not waited for.
+// there within so many looks, between which the processor pauses (as in SharedTeam::wait_for). But a program
+// that begins several before it waits for them is only held up by that. Whether it does so shows now and then
+// when an operation is not waited for.
 int BackgroundQueue::looks() {
   if (shared_->team().crowded()) return 1;
   if (looks_once_ == 0) looks_once_ = ++begun_ % 15 == 0 ? 1 : 0;
-  if (looks_once_ == 0) return 100;
+  if (looks_once_ == 0) return 25;
   --looks_once_;
   return 1;
 }
@@ -42,13 +45,18 @@ BackgroundQueue::Begun BackgroundQueue::begin_alone(const CollectiveCall& call) 
   if (shared_->ends_at_once(call)) return Begun::may_end;
   if (shared_->writes_at_once(call)) {
     written_ = 1;
-    for (int i = looks(); i > 0; --i)
+    for (int i = looks(); i > 0; --i) {
       if (shared_->have_all_written()) return Begun::may_end;
+      if (i > 1) pause_cpu();
+    }
     return Begun::written;
   }
   bool waits = shared_->only_waits(call);
   asked_ = !waits;
-  for (int i = looks(); i > 1 && waits; --i) waits = shared_->only_waits(call);
+  for (int i = looks(); i > 1 && waits; --i) {
+    pause_cpu();
+    waits = shared_->only_waits(call);
+  }
   return !waits && !asked_ && shared_->ends_at_once(call) ? Begun::may_end : Begun::no;
 }
 
