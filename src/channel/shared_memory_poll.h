@@ -12,11 +12,10 @@ bool SharedMemoryChannel::poll(Events& events) {
       admit_senders();
   bool moved = false;
   for (Peer* peer : polled_) {
+    peer->receiver.await_piece();
     if (const Slot* slot = peer->receiver.front(); slot != nullptr) {
       moved = true;
       drain(*peer, slot, events);
-    } else {
-      peer->receiver.await_piece();
     }
   }
   return moved;

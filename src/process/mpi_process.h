@@ -231,6 +231,7 @@ class MpiProcess final : public Progress, public ToolSource {
   bool move(bool as_stand_in);
   bool move_aside(int& passes);
   void wait_until(FunctionRef<bool()> done, bool others_may_ask);
+  bool look_at_neighbours();
   void wait(FunctionRef<bool()> done);
   void wait_among_threads(FunctionRef<bool()> done, bool others_may_ask);
   bool poll_in_turn(WaitingThread& thread);

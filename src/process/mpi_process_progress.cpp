@@ -18,6 +18,7 @@ namespace {
 
 // Of what a call that does not wait looks for.
 constexpr int passes_at_end = 8;
+constexpr std::uint32_t passes_per_clock_reading = 32;
 // In which it learns why a process is lost, and ends the job.
 constexpr Nanoseconds time_of_the_launcher = 1 * second;
 
@@ -48,7 +49,6 @@ bool MpiProcess::make_progress() {
 }
 
 bool MpiProcess::pass() {
-  constexpr std::uint32_t passes_per_clock_reading = 32;
   if (++passes_ % passes_per_clock_reading == 0) {
     look_around();
   } else if (began_) [[unlikely]] {
@@ -228,7 +228,26 @@ std::string MpiProcess::await_cause_of_loss() {
 void MpiProcess::wait_until(FunctionRef<bool()> done) { wait_until(done, false); }
 
 void MpiProcess::wait_for(Request& request) {
+  // A neighbour that runs answers within this many looks at shared memory alone, and sooner than between
+  // whole passes: see SharedTeam::wait_for. Now and then the rest has its turn first, however soon all come.
+  constexpr int looks = 25;
+  constexpr std::uint32_t waits_per_pass = passes_per_clock_reading / 2;
+  if (request.kind == Request::Kind::message && shared_memory_ != nullptr && polled_channels_.empty() &&
+      !lock_.enabled() && !shared_memory_->crowded() && (passes_ + 1) % waits_per_pass != 0) {
+    ++passes_;
+    for (int i = 0; i < looks && !request.complete; ++i)
+      if (!look_at_neighbours()) pause_cpu();
+    if (request.complete) return;
+  }
   wait_until([&request] { return request.complete; }, true);
+}
+
+bool MpiProcess::look_at_neighbours() {
+  try {
+    return shared_memory_->progress_for(direct_messages_) | point_to_point_.progress();
+  } catch (const std::bad_alloc& error) {
+    out_of_memory(function(), error);
+  }
 }
 
 void MpiProcess::wait_for_any(FunctionRef<bool()> any_complete, std::size_t requests) {

@@ -220,7 +220,7 @@ class MeasuredWays(Messages):
 
 
 class ManyWindows(Messages):
-    """10,000 windows of all kinds, one after the other."""
+    """16,000 windows of all kinds, one after the other."""
 
     def test_leave_nothing(self):
         for place in PLACES:
