@@ -217,9 +217,9 @@ class RingReceiver {
   // Where the next piece lies unless a rest was left out. A processor that guesses that there is one then
   // fetches it before it has read the slot that says so.
   const std::byte* expected_piece() const { return bytes_ + (taken_bytes_ & (ring_bytes_ - 1)); }
-  // There is no message. If a short piece came last, and not at once, then the next one may do so, too: its
-  // cache lines are asked for at each look, so that they come with the slot's and not after it. In a stream,
-  // where pieces come at once, they are left to the sender, which is just writing them.
+  // Before each look. If a short piece came last, and not at once, then the next one may do so, too: its
+  // cache lines are asked for, so that they come with the slot's and not after it. In a stream, where pieces
+  // come at once, they are left to the sender, which is just writing them.
   void await_piece() {
     ++looks_;
     for (std::uint32_t line = 0; line < awaited_bytes_; line += cache_line)
