@@ -52,6 +52,18 @@ inline void fetch_for_writing(const void* line) {
 #endif
 }
 
+// Has the cache lines of so many bytes brought here to be read.
+inline void fetch_for_reading(const std::byte* place, std::int64_t bytes) {
+  for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(place + at);
+}
+
+// Calls memcpy. A compiler that knows that there are no more than some KiB writes `rep movs` in its place,
+// which takes longer to begin than memcpy takes for all of it.
+inline void call_memcpy(std::byte* to, const std::byte* from, std::size_t bytes) {
+  asm("" : "+r"(bytes));
+  std::memcpy(to, from, bytes);
+}
+
 class CrossCoreCopy {
  public:
   // Less than this is copied as always.

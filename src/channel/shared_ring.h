@@ -222,8 +222,7 @@ class RingReceiver {
   // come at once, they are left to the sender, which is just writing them.
   void await_piece() {
     ++looks_;
-    for (std::uint32_t line = 0; line < awaited_bytes_; line += cache_line)
-      __builtin_prefetch(expected_piece() + line);
+    fetch_for_reading(expected_piece(), awaited_bytes_);
   }
   // What stands in the ring makes no sense: nothing is taken from it any more.
   void close() {

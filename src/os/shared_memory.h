@@ -111,6 +111,17 @@ inline void pause_cpu() {
 #endif
 }
 
+// Looks at most so many times for something that another core is about to do. Between two looks the processor
+// pauses: who looks all the time takes the cache line away while the other core writes it. True: it has come.
+template <class HasCome>
+bool look_with_pauses(int looks, HasCome has_come) {
+  for (; looks > 0; --looks) {
+    if (has_come()) return true;
+    if (looks > 1) pause_cpu();
+  }
+  return false;
+}
+
 // Sleeps while *word == expected, at most `timeout`; returns early on a wake or a signal.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Nanoseconds timeout);
 void futex_wake_all(std::atomic<std::uint32_t>& word);

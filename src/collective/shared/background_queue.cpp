@@ -45,19 +45,16 @@ BackgroundQueue::Begun BackgroundQueue::begin_alone(const CollectiveCall& call) 
   if (shared_->ends_at_once(call)) return Begun::may_end;
   if (shared_->writes_at_once(call)) {
     written_ = 1;
-    for (int i = looks(); i > 0; --i) {
-      if (shared_->have_all_written()) return Begun::may_end;
-      if (i > 1) pause_cpu();
-    }
-    return Begun::written;
+    return look_with_pauses(looks(), [this] { return shared_->have_all_written(); }) ? Begun::may_end
+                                                                                     : Begun::written;
   }
-  bool waits = shared_->only_waits(call);
-  asked_ = !waits;
-  for (int i = looks(); i > 1 && waits; --i) {
-    pause_cpu();
-    waits = shared_->only_waits(call);
-  }
-  return !waits && !asked_ && shared_->ends_at_once(call) ? Begun::may_end : Begun::no;
+  bool first = true;
+  const bool has_come = look_with_pauses(looks(), [&] {
+    const bool comes = !shared_->only_waits(call);
+    asked_ = std::exchange(first, false) && comes;
+    return comes;
+  });
+  return has_come && !asked_ && shared_->ends_at_once(call) ? Begun::may_end : Begun::no;
 }
 
 void BackgroundQueue::forget_written() {

@@ -18,9 +18,8 @@ constexpr std::int64_t wanted_piece_bytes = 16 << 10;
 // Small data go through the first part of a ring, which stays in the caches.
 constexpr std::int64_t most_ring_bytes = 2 << 20, first_part_of_ring = 256 << 10;
 // A neighbour that runs answers within this many looks; worth more than a pass of progress, and to leave a
-// run's stack and come back costs more. Between two of them the processor pauses: who looks all the time
-// takes the cache line away from the neighbour while it writes it. Where cores are shared the neighbour may
-// not run, and to pause as long is worse.
+// run's stack and come back costs more. Where cores are shared the neighbour may not run, and to pause
+// between them is worse.
 constexpr int looks = 25, looks_of_run = 100, brisk_looks = 100;
 
 }  // namespace
@@ -194,13 +193,15 @@ bool SharedTeam::on_this_core(int rank) const {
 }
 
 void SharedTeam::wait_for(int rank) {
-  bool posted = false;
   const Line& awaited = line(rank);
-  const bool brisk = mates_ != nullptr;
-  const int most = brisk ? (on_this_core(rank) ? 1 : brisk_looks) : run_ != nullptr ? looks_of_run : looks;
-  for (int i = 0; i < most && !posted; ++i) {
-    posted = awaited.posted.load(std::memory_order_acquire) == step_;
-    if (!posted && !brisk) pause_cpu();
+  const auto has_come = [&awaited, step = step_] {
+    return awaited.posted.load(std::memory_order_acquire) == step;
+  };
+  bool posted = false;
+  if (mates_ == nullptr) [[likely]] {
+    posted = look_with_pauses(run_ != nullptr ? looks_of_run : looks, has_come);
+  } else {
+    for (int i = on_this_core(rank) ? 1 : brisk_looks; i > 0 && !posted; --i) posted = has_come();
   }
   if (!posted) await(awaited.posted, step_, rank, [this, rank] { return has_posted(rank); });
   heard_ahead_ |= awaited.ahead;
@@ -304,10 +305,6 @@ void SharedTeam::fetch_next_in_small_ring(std::int64_t bytes) const {
 
 void SharedTeam::fetch_next_piece(std::int64_t bytes) const {
   fetch_ahead(buffers_ + (piece_turn_ + 1) % pieces_ * piece_bytes_, bytes);
-}
-
-static void fetch_for_reading(const std::byte* place, std::int64_t bytes) {
-  for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(place + at);
 }
 
 void SharedTeam::fetch_next_of(int rank, std::int64_t bytes) {
