@@ -328,16 +328,16 @@ bool CollectiveEngine::may_share_in_background(Communicator& communicator, const
 // line is all that both write. Messages overlap. So they serve two ranks better for little more than a line;
 // and for large broadcasts, because only their root would know which way was measured to be the fastest.
 // Short operations feel every instruction, so this is asked first.
-static bool is_for_messages_of_two(bool crowded, const CollectiveCall& call) {
+static bool is_for_messages_of_two(const SharedTeam& team, const CollectiveCall& call) {
   constexpr std::int64_t small = 256, largest_broadcast = 64 << 10;
-  const auto needs_more_than_a_line = [&call](std::int64_t blocks) {
+  const auto needs_more_than_a_line = [&](std::int64_t blocks) {
     const std::int64_t bytes = call.receive.count * call.receive.type->size;
-    return blocks * bytes > SharedTeam::line_bytes && bytes <= small;
+    return !team.fits_line(blocks * bytes) && bytes <= small;
   };
   if (call.neighbors != nullptr) return true;
   switch (call.kind) {
     case Collective::barrier:
-      return crowded;
+      return team.crowded();
     case Collective::broadcast:
       return call.receive.count * call.receive.type->size > largest_broadcast;
     case Collective::scatter:
@@ -359,8 +359,7 @@ static bool is_for_messages_of_two(bool crowded, const CollectiveCall& call) {
 bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
   BackgroundQueue* const in_node = CollectiveRecord::of(communicator).in_node.get();
   if (in_node == nullptr) return false;
-  if (communicator.size() == 2 && is_for_messages_of_two(in_node->shared().team().crowded(), call))
-    return false;
+  if (communicator.size() == 2 && is_for_messages_of_two(in_node->shared().team(), call)) return false;
   return may_share_in_background(communicator, call);
 }
 

@@ -202,15 +202,18 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
   std::list<Exposed> exposed_;
 };
 
-// Memory that the ranks share, a few small areas each.
+// Memory that the ranks share, a few areas each.
 struct TestNode {
   static constexpr int areas = 8;
-  static constexpr std::int64_t area_bytes = 64 << 10;
+  static constexpr std::int64_t small_area = 64 << 10, large_area = 1 << 20;
   struct alignas(64) Line {
     std::byte bytes[64];
   };
-  explicit TestNode(int ranks)
-      : lines(static_cast<std::size_t>(ranks * areas * area_bytes / 64)), crowded(ranks % 2 == 1) {}
+  TestNode(int ranks, std::int64_t area_bytes)
+      : area_bytes(area_bytes),
+        lines(static_cast<std::size_t>(ranks * areas * area_bytes / 64)),
+        crowded(ranks % 2 == 1) {}
+  std::int64_t area_bytes;
   std::vector<Line> lines;
   int refused_copy = 0;  // the copy of this number from now on is refused
   bool crowded;          // odd numbers of ranks are said to share cores, so that both kinds are tested
@@ -229,9 +232,9 @@ class TestAreas final : public SharedAreas {
   }
   void release(int index) override { taken_[index] = false; }
   std::byte* address(int place, int index) const override {
-    return node_.lines.data()->bytes + (place * TestNode::areas + index) * TestNode::area_bytes;
+    return node_.lines.data()->bytes + (place * TestNode::areas + index) * node_.area_bytes;
   }
-  std::int64_t area_bytes() const override { return TestNode::area_bytes; }
+  std::int64_t area_bytes() const override { return node_.area_bytes; }
   void wake(int) override {}
   bool copy_from(int, std::byte* to, std::uint64_t address, std::int64_t bytes) override {
     if (node_.refused_copy > 0 && --node_.refused_copy == 0) return false;
@@ -290,7 +293,7 @@ class TestRank final : public Progress, public ChannelSet {
     HAWSER_ASSERT(opened);
     // Whatever the knobs say.
     if (areas_) engine.use_areas(*areas_);
-    engine.expect_areas(areas_ ? TestNode::area_bytes : 0);
+    engine.expect_areas(areas_ ? node->area_bytes : 0);
     engine.use_multicast(lane, *this);
     world = make_counted<Communicator>(make_counted<Group>(0, 1, size), rank, 0);
     engine.adopt_predefined(*world);
@@ -346,12 +349,13 @@ class TestCluster {
  public:
   // `one_node`: all ranks share memory. `ranks_per_node`: those of a node do; below 0: dealt out in turn;
   // from at_random on: see there.
-  explicit TestCluster(int size, const Knobs& knobs = {}, bool one_node = false, int ranks_per_node = 0)
+  explicit TestCluster(int size, const Knobs& knobs = {}, bool one_node = false, int ranks_per_node = 0,
+                       std::int64_t area_bytes = TestNode::small_area)
       : channels_(static_cast<std::size_t>(size)) {
     for (int r = 0; r < size; ++r) {
       std::unique_ptr<TestNode>* const node =
           one_node || ranks_per_node != 0 ? &nodes_[node_in_test(r, size, ranks_per_node)] : nullptr;
-      if (node != nullptr && *node == nullptr) *node = std::make_unique<TestNode>(size);
+      if (node != nullptr && *node == nullptr) *node = std::make_unique<TestNode>(size, area_bytes);
       ranks_.push_back(std::make_unique<TestRank>(
           *this, r, size, channels_, knobs, node == nullptr ? nullptr : node->get(), ranks_per_node, air_));
     }

@@ -18,6 +18,11 @@ bool SharedCollectives::may_write(std::int64_t bytes) {
   return bytes <= team_.buffer_bytes() && team_.may_write_buffer();
 }
 
+// All know how much.
+bool SharedCollectives::may_write_for_all(std::int64_t bytes) {
+  return team_.fits_line(bytes) ? team_.may_write_line() : may_write(bytes);
+}
+
 bool SharedCollectives::may_write_to_one(std::int64_t bytes) {
   return goes_by_ring(bytes) ? team_.may_write_small_ring(bytes) : may_write(bytes);
 }
@@ -26,7 +31,7 @@ bool SharedCollectives::may_write_to_one(std::int64_t bytes) {
 bool SharedCollectives::meets_at_once(const CollectiveCall& call) {
   if (!team_.crowded() || !team_.have_posted_next(team_.ranks())) return false;
   const std::int64_t bytes = bytes_for_all(call);
-  return bytes >= 0 && may_write(bytes);
+  return bytes >= 0 && may_write_for_all(bytes);
 }
 
 // The root's amount says which steps there are.
@@ -180,7 +185,7 @@ std::int64_t SharedCollectives::bytes_for_all(const CollectiveCall& call) const 
     }
     case Collective::reduce_scatter_block: {
       const std::int64_t part = elements * call.receive.type->extent;
-      const bool one_step = part * ranks <= SharedTeam::line_bytes || part <= team_.buffer_bytes() / ranks;
+      const bool one_step = team_.fits_line(part * ranks) || part <= team_.buffer_bytes() / ranks;
       return part != 0 && !all_in_groups() && one_step ? part * ranks : -1;
     }
     default:
@@ -200,14 +205,14 @@ bool SharedCollectives::come(bool has_come) {
 
 bool SharedCollectives::writes_at_once(const CollectiveCall& call) {
   const std::int64_t bytes = bytes_for_all(call);
-  if (bytes < 0 || !may_write(bytes)) return false;
+  if (bytes < 0 || !may_write_for_all(bytes)) return false;
   write_half(call);
   return true;
 }
 
 bool SharedCollectives::writes_ahead(const CollectiveCall& call, std::uint32_t written) {
   const std::int64_t bytes = bytes_for_all(call);
-  if (bytes < 0 || bytes > SharedTeam::line_bytes || !team_.may_go_ahead(written)) return false;
+  if (bytes < 0 || !team_.fits_line(bytes) || !team_.may_go_ahead(written)) return false;
   team_.go_ahead(written);
   write_half(call);
   team_.come_back();

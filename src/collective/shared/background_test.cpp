@@ -4,6 +4,7 @@
 #include <string>
 
 #include "collective/algorithm_cases.h"
+#include "collective/construction.h"
 #include "collective/shared/background_run.h"
 
 namespace hawser {
@@ -224,37 +225,98 @@ TEST_F(AlgorithmTest, TheLastOfAllIsDoneAtOnce) {
       }
 }
 
-// A line is written though operations before it are under way. So the last one has to wait in none of them.
-TEST_F(AlgorithmTest, LinesOfSeveralOperationsAreWrittenAhead) {
-  for (const int size : {2, 3, 4}) {
-    TestCluster cluster(size, {}, true);
-    int begun = 0;
-    cluster.run([&](TestRank& rank) {
-      constexpr int operations = 5;
-      const bool last = rank.rank == size - 1;
-      if (last) rank.wait_until([&] { return begun == size - 1; });
-      std::vector<Request*> requests;
-      std::vector<int> data(operations), sums(operations, -1);
-      for (int i = 0; i < operations; ++i) {
-        data[static_cast<std::size_t>(i)] = rank.rank + 10 * i;
-        requests.push_back(start(rank, {.kind = Collective::allreduce,
-                                        .send = {&data[static_cast<std::size_t>(i)], 1, &integer()},
-                                        .receive = {&sums[static_cast<std::size_t>(i)], 1, &integer()},
-                                        .op = &operators_[PredefinedOperator::sum]}));
-        EXPECT_EQ(requests.back()->complete, last) << i << " of " << size;
-      }
-      ++begun;
-      for (Request* const request : requests) end(rank, request);
-      for (int i = 0; i < operations; ++i)
-        EXPECT_EQ(sums[static_cast<std::size_t>(i)], size * (size - 1) / 2 + 10 * i * size);
-    });
+namespace {
+
+// Several operations of the kind in which each rank gets so many integers of every other, or the sum of so
+// many.
+struct Several {
+  static constexpr int operations = 5;
+  Collective kind;
+  std::int64_t count;
+  std::vector<std::vector<int>> data{operations}, results{operations};
+  std::vector<Request*> requests;
+
+  void start_one(TestRank& rank, Communicator& communicator, Operator& sum) {
+    const std::size_t i = requests.size();
+    const auto blocks = kind == Collective::allreduce ? 1 : rank.size;
+    data[i].assign(static_cast<std::size_t>(count * blocks), rank.rank + 10 * static_cast<int>(i));
+    results[i].assign(data[i].size(), -1);
+    Request* request = nullptr;
+    EXPECT_TRUE(rank.engine.start(communicator,
+                                  {.kind = kind,
+                                   .send = {data[i].data(), count, &integer()},
+                                   .receive = {results[i].data(), count, &integer()},
+                                   .op = kind == Collective::allreduce ? &sum : nullptr},
+                                  request));
+    requests.push_back(request);
   }
+  void expect_results(int ranks) const {
+    for (int i = 0; i < operations; ++i) {
+      std::vector<int> expected;
+      for (int r = 0; r < ranks; ++r)
+        expected.insert(expected.end(), static_cast<std::size_t>(count), r + 10 * i);
+      if (kind == Collective::allreduce)
+        expected.assign(static_cast<std::size_t>(count), ranks * (ranks - 1) / 2 + 10 * i * ranks);
+      EXPECT_EQ(results[static_cast<std::size_t>(i)], expected) << name_of(kind) << " of " << count;
+    }
+  }
+};
+
+}  // namespace
+
+// A line is written though operations before it are under way, and so is what stands beside a line. So the
+// last one has to wait in none of them.
+TEST_F(AlgorithmTest, LinesOfSeveralOperationsAreWrittenAhead) {
+  for (const int size : {2, 3, 4})
+    for (const Collective kind : {Collective::allreduce, Collective::allgather, Collective::alltoall})
+      for (const std::int64_t count : {1, 13, 20}) {
+        TestCluster cluster(size, {}, true, 0, testing::TestNode::large_area);
+        int begun = 0;
+        cluster.run([&](TestRank& rank) {
+          const bool last = rank.rank == size - 1;
+          if (last) rank.wait_until([&] { return begun == size - 1; });
+          Several several{kind, count};
+          for (int i = 0; i < Several::operations; ++i) {
+            several.start_one(rank, *rank.world, operators_[PredefinedOperator::sum]);
+            EXPECT_EQ(several.requests.back()->complete, last) << name_of(kind) << i << " of " << size;
+          }
+          ++begun;
+          for (Request* const request : several.requests) end(rank, request);
+          several.expect_results(size);
+        });
+      }
+}
+
+// On two communicators, in turn; each rank waits for them in an order of its own.
+TEST_F(AlgorithmTest, OperationsOfTwoCommunicatorsEndInAnyOrder) {
+  for (const int size : {2, 3, 4})
+    for (const std::int64_t count : {1, 20, 300}) {
+      TestCluster cluster(size, {}, true, 0, testing::TestNode::large_area);
+      cluster.run([&](TestRank& rank) {
+        auto other = duplicate(rank.engine, *rank.world);
+        ASSERT_TRUE(other);
+        Several here{Collective::allreduce, count}, there{Collective::allgather, count};
+        for (int i = 0; i < Several::operations; ++i) {
+          here.start_one(rank, *rank.world, operators_[PredefinedOperator::sum]);
+          there.start_one(rank, *other.value(), operators_[PredefinedOperator::sum]);
+        }
+        std::vector<Request*> all = here.requests;
+        all.insert(all.end(), there.requests.begin(), there.requests.end());
+        Random random(static_cast<std::uint64_t>(rank.rank + 1));
+        for (; !all.empty(); all.pop_back()) {
+          std::swap(all[static_cast<std::size_t>(random.below(std::uint64_t{all.size()}))], all.back());
+          end(rank, all.back());
+        }
+        here.expect_results(size);
+        there.expect_results(size);
+      });
+    }
 }
 
 // More of them than a rank has lines, with others in between, which need buffers and wait for their turn.
 TEST_F(AlgorithmTest, ManyOperationsAreUnderWayAtOnce) {
   for (const int size : {2, 3, 4, 9}) {
-    TestCluster cluster(size, {}, true);
+    TestCluster cluster(size, {}, true, 0, testing::TestNode::large_area);
     for (int round = 0; round < 20; ++round) {
       cluster.run([&](TestRank& rank) {
         constexpr std::int64_t operations = 200, most = 100;
@@ -263,7 +325,7 @@ TEST_F(AlgorithmTest, ManyOperationsAreUnderWayAtOnce) {
         std::vector<int> data(operations * most), sums(data.size());
         std::vector<std::int64_t> amounts;
         for (std::int64_t i = 0; i < operations; ++i) {
-          const std::int64_t count = same.chance(0.9) ? 1 : most;
+          const std::int64_t count = same.chance(0.6) ? 1 : same.chance(0.7) ? 20 : most;
           int* const of = &data[static_cast<std::size_t>(i * most)];
           std::fill(of, of + count, rank.rank + static_cast<int>(i));
           CollectiveCall call{.kind = same.chance(0.8)   ? Collective::allreduce

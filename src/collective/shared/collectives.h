@@ -21,7 +21,7 @@ namespace hawser {
 // written past the caches.
 inline void copy_for_others(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
   if (bytes <= SharedTeam::most_ahead) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    call_memcpy(to, from, static_cast<std::size_t>(bytes));
   } else {
     copies.copy(to, from, static_cast<std::size_t>(bytes));
   }
@@ -189,6 +189,7 @@ class SharedCollectives {
   void post_place(const SharedTeam::RingPlace& place, std::int64_t bytes, int root);
   const std::byte* in_ring_of(int rank, const SharedTeam::RingPlace& own, std::int64_t bytes) const;
   bool may_write(std::int64_t bytes);
+  bool may_write_for_all(std::int64_t bytes);
   bool may_write_to_one(std::int64_t bytes);
   bool meets_at_once(const CollectiveCall& call);
   bool come(bool has_come);
@@ -246,6 +247,7 @@ class SharedCollectives {
   void reduce(const CollectiveCall& call);
   void reduce_by_ring(const CollectiveCall& call);
   void allreduce(const CollectiveCall& call);
+  void allreduce_flat(const CollectiveCall& call);
   void reduce_group(const CollectiveCall& call, int head, int late, std::byte* partial);
   void await_group(int late);
   int head_of(const CollectiveCall& call, int leader) const;
@@ -297,6 +299,22 @@ class SharedCollectives {
     small && !steps_alike_ ? team_.begin_step() : team_.begin_buffer_step();
   }
   void end_data_step(bool small) { small && !steps_alike_ ? team_.end_line_step() : team_.end_step(); }
+  // A step in which each rank writes so many bytes, and then reads what others wrote; all know how many. Both
+  // are told where the ranks write. `read` waits for those others. In two halves where it writes_at_once().
+  template <class Write, class Read>
+  void write_then_read(std::int64_t bytes, Write write, Read read) {
+    const bool in_line = team_.fits_line(bytes);
+    if (writes()) {
+      begin_data_step(in_line);
+      in_line ? team_.line_to_write() : team_.buffer_to_write();
+      write(team_.places_for(bytes)[team_.rank()]);
+      if (!in_line) team_.line_to_write();
+      team_.post();
+    }
+    if (!reads()) return;
+    read(team_.places_for(bytes));
+    if (!in_line || steps_alike_) team_.end_step();
+  }
   // One step in which all ranks post and hear from all: what every rank wrote can be read.
   void exchange() {
     team_.line_to_write();

@@ -39,44 +39,40 @@ void SharedCollectives::alltoall(const CollectiveCall& call) {
 }
 
 std::int64_t SharedCollectives::exchanged_at_once(std::int64_t block) const {
-  return block * (team_.ranks() - 1) <= SharedTeam::line_bytes ? block : even_piece(block, alltoall_room());
+  return team_.fits_line(block * (team_.ranks() - 1)) ? block : even_piece(block, alltoall_room());
 }
 
 void SharedCollectives::exchange(std::int64_t block, PartWriter write, PartReader read) {
   if (block == 0) return;
   const int rank = team_.rank();
   const int ranks = team_.ranks();
-  const bool small = block * (ranks - 1) <= SharedTeam::line_bytes;
   const std::int64_t room = exchanged_at_once(block);
   // Where the part for `to` stands in the memory of `from`.
   const auto place = [room](int from, int to) { return (to < from ? to : to - 1) * room; };
   for (std::int64_t done = 0; done < block; done += room) {
     const std::int64_t bytes = std::min(room, block - done);
-    if (writes()) {
-      begin_data_step(small);
-      std::byte* const out = small ? team_.line_to_write() : team_.buffer_to_write();
-      if (!small) team_.line_to_write();
+    const auto write_parts = [&](std::byte* out) {
       for (int i = 1; i < ranks; ++i) {
         const int r = (rank + i) % ranks;
         write(r, done, out + place(rank, r), bytes);
         team_.note_copied_in(bytes);
       }
       team_.tell_amount(block);
-      team_.post();
-    }
-    if (!reads()) return;
-    for (int i = 1; i < ranks; ++i) {
-      const int r = (rank + i) % ranks;
-      team_.wait_for(r);
-      if (team_.amount_of(r) != block) [[unlikely]] {
-        amounts_differed_ = true;
-        continue;
+    };
+    write_then_read(block * (ranks - 1), write_parts, [&](SharedTeam::Places places) {
+      for (int i = 1; i < ranks; ++i) {
+        const int r = (rank + i) % ranks;
+        team_.wait_for(r);
+        if (team_.amount_of(r) != block) [[unlikely]] {
+          amounts_differed_ = true;
+          continue;
+        }
+        read(r, done, places[r] + place(r, rank), bytes);
+        team_.note_copied_out(bytes);
       }
-      read(r, done, (small ? team_.line_of(r) : team_.buffer_of(r)) + place(r, rank), bytes);
-      team_.note_copied_out(bytes);
-    }
-    team_.heard_from_all();
-    if (!small || steps_alike_) team_.end_step();
+      team_.heard_from_all();
+    });
+    if (!reads()) return;
   }
 }
 

@@ -197,12 +197,8 @@ void SharedCollectives::meet() {
   if (meets_in_levels()) {
     most_of(0);
   } else {
-    if (writes()) {
-      team_.begin_step();
-      team_.line_to_write();
-      team_.post();
-    }
-    if (reads()) team_.wait_for_all();
+    write_then_read(
+        0, [](std::byte*) {}, [this](SharedTeam::Places) { team_.wait_for_all(); });
   }
 }
 
@@ -435,30 +431,26 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
   if (!is_in_place(call.send) && writes()) copy(whole(call.send), own_place);
   if (!call.receive.counts && allgathers_in_levels(largest)) return allgather_data_in_levels(call);
   ByteView own = view(own_place);
-  const bool small = largest <= SharedTeam::line_bytes;
   const std::int64_t most = gathered_at_once(largest);
   for (std::int64_t done = 0; done < largest; done += most) {
     const auto part = [done, most](const ByteView& data) {
       return std::clamp<std::int64_t>(data.size() - done, 0, most);
     };
-    if (writes()) {
-      small ? team_.begin_step() : team_.begin_buffer_step();
-      std::byte* out = small ? team_.line_to_write() : team_.buffer_to_write();
+    const auto write = [&](std::byte* out) {
       own.read(done, out, part(own), copies_);
       team_.note_copied_in(part(own));
-      if (!small) team_.line_to_write();
-      team_.post();
-    }
+    };
+    write_then_read(largest, write, [&](SharedTeam::Places places) {
+      for (int i = 1; i < ranks; ++i) {
+        const int r = (rank + i) % ranks;
+        ByteView theirs = view(block(call.receive, r));
+        team_.wait_for(r);
+        theirs.write(done, places[r], part(theirs));
+        team_.note_copied_out(part(theirs));
+      }
+      team_.heard_from_all();
+    });
     if (!reads()) return;
-    for (int i = 1; i < ranks; ++i) {
-      const int r = (rank + i) % ranks;
-      ByteView theirs = view(block(call.receive, r));
-      team_.wait_for(r);
-      theirs.write(done, small ? team_.line_of(r) : team_.buffer_of(r), part(theirs));
-      team_.note_copied_out(part(theirs));
-    }
-    team_.heard_from_all();
-    if (!small) team_.end_step();
   }
 }
 

@@ -128,51 +128,36 @@ void SharedCollectives::allreduce(const CollectiveCall& call) {
   const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
   const std::int64_t total = call.receive.count * elements.unit;
   if (total == 0) return;
-  const int ranks = team_.ranks();
-  const std::byte* own = contribution(call);
-
-  if (total <= SharedTeam::line_bytes) {
-    if (meets_in_levels()) return allreduce_in_levels(call);
-    if (writes()) {
-      team_.begin_step();
-      copy_bytes(own, team_.line_to_write(), total);
-      team_.post();
-    }
-    if (!reads()) return;
-    team_.wait_for_all();
-    reduce_ranks(
-        elements, 0, ranks - 1, [this](int r) { return team_.line_of(r); }, result(call), call.receive.count);
-    team_.note_copied_out((ranks - 1) * total);
-    return;
-  }
-  if (allreduces_in_groups(total)) {
+  const bool small = total <= SharedTeam::line_bytes;
+  if (small && meets_in_levels()) return allreduce_in_levels(call);
+  if (!small && allreduces_in_groups(total)) {
     if (allreduces_by_heads(total)) return allreduce_data_in_levels(call);
     const std::int64_t most = team_.buffer_bytes() / elements.unit;
     for (std::int64_t done = 0; done < call.receive.count; done += most)
       allreduce_shares_in_levels(call, done, std::min(most, call.receive.count - done));
     return;
   }
-  if (is_flat(total)) {
-    if (writes()) {
-      team_.begin_buffer_step();
-      copy_out(own, team_.buffer_to_write(), total);
-      team_.note_copied_in(total);
-      team_.line_to_write();
-      team_.post();
-    }
-    if (!reads()) return;
+  small || is_flat(total) ? allreduce_flat(call) : reduce_by_shares(call);
+}
+
+void SharedCollectives::allreduce_flat(const CollectiveCall& call) {
+  const Elements elements{*call.op, *call.receive.type, call.receive.type->extent};
+  const std::int64_t total = call.receive.count * elements.unit;
+  const int rank = team_.rank(), others = team_.ranks() - 1;
+  const std::byte* const own = contribution(call);
+  const auto write = [&](std::byte* out) {
+    copy_out(own, out, total);
+    team_.note_copied_in(total);
+  };
+  write_then_read(total, write, [&](SharedTeam::Places places) {
     team_.wait_for_all();
     // The result must be none of the operands.
-    const std::byte* operand = own == result(call) ? team_.buffer_of(team_.rank()) : own;
+    const std::byte* const operand = own == result(call) ? places[rank] : own;
     reduce_ranks(
-        elements, 0, ranks - 1, [&](int r) { return r == team_.rank() ? operand : team_.buffer_of(r); },
-        result(call), call.receive.count);
-    team_.note_copied_out((ranks - 1) * total);
-    team_.end_step();
-    return;
-  }
-
-  reduce_by_shares(call);
+        elements, 0, others, [&](int r) { return r == rank ? operand : places[r]; }, result(call),
+        call.receive.count);
+    team_.note_copied_out(others * total);
+  });
 }
 
 void SharedCollectives::reduce_by_shares(const CollectiveCall& call) {
@@ -253,10 +238,7 @@ void SharedCollectives::reduce_scatter(const CollectiveCall& call) {
   const std::int64_t largest = find_starts(call);
   const std::int64_t total = starts_.back() * elements.unit;
   if (total == 0) return;
-  if (total <= SharedTeam::line_bytes && !all_in_groups()) {
-    reduce_lines(call);
-    return;
-  }
+  if (team_.fits_line(total) && !all_in_groups()) return reduce_lines(call);
   const std::int64_t room = team_.buffer_bytes() / team_.ranks() / elements.unit;
   reduce_parts(call, std::min(largest, room), largest);
 }
@@ -267,20 +249,21 @@ void SharedCollectives::reduce_lines(const CollectiveCall& call) {
   const auto rank = static_cast<std::size_t>(team_.rank());
   const std::int64_t own_start = starts_[rank] * elements.unit;
   const std::int64_t own_count = starts_[rank + 1] - starts_[rank];
-  if (writes()) {
-    team_.begin_step();
-    copy_bytes(contribution(call), team_.line_to_write(), starts_.back() * elements.unit);
-    team_.post();
-  }
-  if (!reads()) return;
-  if (own_count > 0) {
-    team_.wait_for_all();
-    reduce_ranks(
-        elements, 0, team_.ranks() - 1, [&](int r) { return team_.line_of(r) + own_start; }, result(call),
-        own_count);
-    team_.note_copied_out((team_.ranks() - 1) * own_count * elements.unit);
-  }
-  team_.end_line_step();
+  const std::int64_t total = starts_.back() * elements.unit;
+  const auto write = [&](std::byte* out) {
+    copy_bytes(contribution(call), out, total);
+    team_.note_copied_in(total);
+  };
+  write_then_read(total, write, [&](SharedTeam::Places places) {
+    if (own_count > 0) {
+      team_.wait_for_all();
+      reduce_ranks(
+          elements, 0, team_.ranks() - 1, [&](int r) { return places[r] + own_start; }, result(call),
+          own_count);
+      team_.note_copied_out((team_.ranks() - 1) * own_count * elements.unit);
+    }
+    team_.end_line_step();
+  });
 }
 
 // Like alltoall: a rank's buffer holds a part of its operand for every other rank, `room` elements at a time.
@@ -302,27 +285,22 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
       continue;
     }
     const auto part = [&](int r) { return part_of(r, done, room); };
-    if (writes()) {
-      team_.begin_buffer_step();
-      std::byte* buffer = team_.buffer_to_write();
+    const auto write = [&](std::byte* out) {
       for (int r = 0; r < ranks; ++r) {
         const std::int64_t from = starts_[static_cast<std::size_t>(r)] + done;
-        if (part(r) > 0)
-          copy_out(own + from * elements.unit, buffer + r * room_bytes, part(r) * elements.unit);
+        if (part(r) > 0) copy_out(own + from * elements.unit, out + r * room_bytes, part(r) * elements.unit);
         team_.note_copied_in(part(r) * elements.unit);
       }
-      team_.line_to_write();
-      team_.post();
-    }
-    if (!reads()) return;
-    if (part(rank) > 0) {
+    };
+    write_then_read(starts_.back() * elements.unit, write, [&](SharedTeam::Places places) {
+      if (part(rank) == 0) return;
       team_.wait_for_all();
       reduce_ranks(
-          elements, 0, ranks - 1, [&](int r) { return team_.buffer_of(r) + rank * room_bytes; },
+          elements, 0, ranks - 1, [&](int r) { return places[r] + rank * room_bytes; },
           result(call) + done * elements.unit, part(rank));
       team_.note_copied_out((ranks - 1) * part(rank) * elements.unit);
-    }
-    team_.end_step();
+    });
+    if (!reads()) return;
   }
 }
 

@@ -33,7 +33,14 @@ std::uint32_t SharedTeam::lines_in(int ranks, std::int64_t area_bytes) {
 
 std::int64_t SharedTeam::bytes_before_buffers(int ranks, std::int64_t area_bytes) {
   return ranks * (static_cast<std::int64_t>(sizeof(Control) + lines_in(ranks, area_bytes) * sizeof(Line)) +
-                  small_ring_bytes(ranks, area_bytes));
+                  bytes_beside_lines(ranks, area_bytes) + small_ring_bytes(ranks, area_bytes));
+}
+
+// Of a rank.
+std::int64_t SharedTeam::bytes_beside_lines(int ranks, std::int64_t area_bytes) {
+  constexpr std::int64_t share = 8;
+  const std::int64_t wanted = lines_in(ranks, area_bytes) * beside_line;
+  return ranks <= largest_flat && share * ranks * wanted <= area_bytes ? wanted : 0;
 }
 
 std::int64_t SharedTeam::small_ring_bytes(int ranks, std::int64_t area_bytes) {
@@ -88,6 +95,8 @@ SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::
       stop_(std::move(stop)) {
   lines_of_all_ = reinterpret_cast<Line*>(control_ + ranks_);
   lines_ = lines_in(ranks_, area_bytes);
+  beside_lines_ = reinterpret_cast<std::byte*>(lines_of_all_ + static_cast<std::uint32_t>(ranks_) * lines_);
+  most_in_line_ = bytes_beside_lines(ranks_, area_bytes) > 0 ? beside_line : line_bytes;
   buffers_ = area + bytes_before_buffers(ranks_, area_bytes);
   buffer_bytes_ = buffer_bytes(ranks_, area_bytes);
   const std::int64_t all = 2 * ranks_ * buffer_bytes_;

@@ -4,6 +4,7 @@
 // something and then the step's number. Each rank has a few lines (number and up to 48 bytes in one cache
 // line, so that a small contribution crosses between cores in one transfer) and two buffers for more. One
 // exchange therefore takes one step, because what is posted in the next step goes to another line and buffer.
+// Few ranks have room for some cache lines beside each line, too, which are free whenever the line is.
 //
 // Before a line or buffer is written again, its readers must be done with what it held. After a step in which
 // this rank heard from all others, everyone is done with the step before; otherwise the ranks' `done` lines
@@ -88,6 +89,20 @@ class SharedTeam {
   std::byte* line_to_write(std::uint32_t readers = everyone);
   // Publishes what was written in this step.
   void post();
+  // Where each rank writes, in a step of which all know how many bytes it writes: in its line, beside it, or
+  // in its buffer.
+  struct Places {
+    std::byte* first;
+    std::int64_t apart;
+    std::byte* operator[](int rank) const { return first + rank * apart; }
+  };
+  Places places_for(std::int64_t bytes) const {
+    if (bytes <= line_bytes) return {line(0).payload, lines_ * static_cast<std::int64_t>(sizeof(Line))};
+    if (fits_line(bytes)) return {beside_lines_ + in_lines(step_) * beside_line, lines_ * beside_line};
+    return {buffer(0, buffer_turn_), 2 * buffer_bytes_};
+  }
+  // In it or beside it.
+  bool fits_line(std::int64_t bytes) const { return bytes <= most_in_line_; }
   // The same where only those at first, first + stride, ... before end wait for it.
   void post_to(int first, int end, int stride = 1);
   void post_to(int rank) { post_to(rank, rank + 1); }
@@ -241,10 +256,13 @@ class SharedTeam {
   };
   static bool all_are(const std::byte* area, int ranks, Presence least);
   void note_presence(Presence presence);
-  // In the area: the controls of all ranks, their lines, their small rings, their buffers.
+  // In the area: the controls of all ranks, their lines, what is beside these, their small rings, their
+  // buffers.
   static std::uint32_t lines_in(int ranks, std::int64_t area_bytes);
+  static std::int64_t bytes_beside_lines(int ranks, std::int64_t area_bytes);
   static std::int64_t small_ring_bytes(int ranks, std::int64_t area_bytes);
   static std::int64_t bytes_before_buffers(int ranks, std::int64_t area_bytes);
+  static constexpr std::int64_t beside_line = 256;  // bytes, if there are any
   static constexpr std::uint32_t max_pieces = 16;
   static constexpr std::uint32_t ring_uses = most_lines;  // places in a ring, not read yet by all
   static constexpr int largest_flat = 16;
@@ -299,6 +317,8 @@ class SharedTeam {
   Control* control_;
   Line* lines_of_all_;
   std::uint32_t lines_;  // of a rank; a power of two
+  std::byte* beside_lines_;
+  std::int64_t most_in_line_;
   std::byte* buffers_;
   std::int64_t buffer_bytes_;
   std::int64_t piece_bytes_;
