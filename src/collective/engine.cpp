@@ -322,14 +322,14 @@ Result<> CollectiveEngine::run_by_messages(Communicator& communicator, const Col
 }
 
 Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCall& call, Request*& request) {
-  const bool shared = shares_in_background(communicator, call);
-  if (shared && (request = end_at_once(communicator, call)) != nullptr) return {};
+  const Way way = way_in_background(communicator, call);
+  if (way == Way::area && (request = end_at_once(communicator, call)) != nullptr) return {};
   Operation& operation = take();
   operation.call = call;
   operation.background = true;
   operation.communicator = Ref<Counted>(&communicator);
   keep_call(operation, communicator);
-  if (shared) {
+  if (way != Way::messages) {
     start_shared(operation, communicator, *CollectiveRecord::of(communicator).in_node);
   } else {
     begin(operation, communicator);

@@ -197,14 +197,14 @@ class CollectiveEngine {
   Result<> run_by(Way way, Communicator& communicator, const CollectiveCall& call);
   Result<> run_timed(Way way, Communicator& communicator, const CollectiveCall& call);
   bool shares(Communicator& communicator, const CollectiveCall& call) const;
-  bool shares_in_background(Communicator& communicator, const CollectiveCall& call) const;
+  Way way_in_background(Communicator& communicator, const CollectiveCall& call) const;
   bool tuned_to_messages(const Communicator& communicator, const CollectiveCall& call) const;
   void launch_in_background(Operation& operation);
   void go_on_in_background(Operation& operation);
   Result<> run_vector_form(Communicator& communicator, const CollectiveCall& call);
   Request* end_at_once(Communicator& communicator, const CollectiveCall& call);
   void start_shared(Operation& operation, Communicator& communicator, BackgroundQueue& queue);
-  bool may_share_in_background(Communicator& communicator, const CollectiveCall& call) const;
+  Way possible_way_in_background(Communicator& communicator, const CollectiveCall& call) const;
   std::unique_ptr<PersistentParts> take_area_for_parts(Communicator& communicator, int parts);
   std::uint64_t agree_on_parts(Communicator& communicator, std::uint64_t free);
   PersistentPart* take_part(Communicator& communicator, const CollectiveCall& call);

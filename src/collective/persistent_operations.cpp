@@ -79,7 +79,7 @@ PersistentPart* CollectiveEngine::take_part(Communicator& communicator, const Co
   SharedCollectives& in_node = record.in_node->shared();
   std::uint64_t free = 0;
   const std::int64_t bytes = in_node.amount_of(call);
-  if (may_share_in_background(communicator, call) &&
+  if (possible_way_in_background(communicator, call) != Way::messages &&
       pays_in_part(call.kind, bytes, communicator.size(), areas_->crowded()))
     free = areas.are_parts_enough(buffered_bytes(call, bytes, communicator.size())) ? areas.free_parts()
                                                                                     : areas.free_areas();

@@ -270,9 +270,9 @@ Result<> CollectiveEngine::run_in_node(Communicator& communicator, const Collect
     progress_.wait_until([&in_node] { return in_node.empty(); });
   if (is_vector_form(call.kind)) return run_vector_form(communicator, call);
   SharedCollectives& shared = in_node.shared();
-  MeasuredWays* const ways = shared.ways_of(call);
+  const auto [way, ways] = shared.choose(call);
   if (ways == nullptr) {
-    Result<> result = run_shared(shared, [&call](SharedCollectives& of) { of.run(call); });
+    Result<> result = run_shared(shared, [&call, way = way](SharedCollectives& of) { of.run(call, way); });
     if (call.kind != Collective::broadcast) return result;
     const auto announced = shared.take_announced();
     return announced ? run_turn(*announced, communicator, call) : std::move(result);
@@ -318,10 +318,11 @@ Result<> CollectiveEngine::run_timed(Way way, Communicator& communicator, const 
 
 // A function of the program may not be called in every pass, nor with little stack. Small blocks of a vector
 // form are sooner there by messages, and no rank knows whether it has others.
-bool CollectiveEngine::may_share_in_background(Communicator& communicator, const CollectiveCall& call) const {
-  return !is_vector_form(call.kind) && shares(communicator, call) &&
-         (call.op == nullptr || call.op->predefined()) &&
-         CollectiveRecord::of(communicator).in_node->shared().way_of(call) != Way::messages;
+Way CollectiveEngine::possible_way_in_background(Communicator& communicator,
+                                                 const CollectiveCall& call) const {
+  if (is_vector_form(call.kind) || !shares(communicator, call)) return Way::messages;
+  if (call.op != nullptr && !call.op->predefined()) return Way::messages;
+  return CollectiveRecord::of(communicator).in_node->shared().way_of(call);
 }
 
 // In an area several operations under way go one after the other, unless one of two ranks only writes, or a
@@ -356,27 +357,24 @@ static bool is_for_messages_of_two(const SharedTeam& team, const CollectiveCall&
   }
 }
 
-bool CollectiveEngine::shares_in_background(Communicator& communicator, const CollectiveCall& call) const {
+Way CollectiveEngine::way_in_background(Communicator& communicator, const CollectiveCall& call) const {
   BackgroundQueue* const in_node = CollectiveRecord::of(communicator).in_node.get();
-  if (in_node == nullptr) return false;
-  if (communicator.size() == 2 && is_for_messages_of_two(in_node->shared().team(), call)) return false;
-  return may_share_in_background(communicator, call);
+  if (in_node == nullptr) return Way::messages;
+  if (communicator.size() == 2 && is_for_messages_of_two(in_node->shared().team(), call))
+    return Way::messages;
+  return possible_way_in_background(communicator, call);
 }
 
 // Null: it has to wait for others, or is in error.
 Request* CollectiveEngine::end_at_once(Communicator& communicator, const CollectiveCall& call) {
   BackgroundQueue& queue = *CollectiveRecord::of(communicator).in_node;
-  SharedCollectives& shared = queue.shared();
-  if (!queue.empty() || shared.way_of(call) != Way::area || !check(communicator)) return nullptr;
-  if (queue.begin_alone(call) != BackgroundQueue::Begun::may_end) return nullptr;
-  const Result<> result = run_shared(shared, [&call](SharedCollectives& of) { of.run(call, Way::area); });
-  queue.forget_written();
-  if (result) [[likely]]
+  if (!queue.empty() || !check(communicator) || !queue.ends_alone(call)) return nullptr;
+  if (!queue.shared().amounts_differed()) [[likely]]
     return &messages_.sent();
   Operation& operation = take();
   operation.call = call;
   operation.communicator = Ref<Counted>(&communicator);
-  operation.fail(Error(result.error()));
+  operation.fail(other_amount());
   operation.skip();
   complete(operation);
   return &operation;

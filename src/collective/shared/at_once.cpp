@@ -4,11 +4,11 @@
 // wait.
 //
 // Where all hear from all, a rank that looked first whether the others have written would take their lines
-// from them, and would write its own later. So these are asked only where ranks share cores: there most
-// others have been here before, or do not run. Else it writes first (writes_at_once). What is left when all
-// others have written, too, needs no stack either.
+// from them, and would write its own later. So it writes first, and then looks (write_and_look). What is left
+// when all others have written, too, needs no stack either.
 #include "collective/shared/elements.h"
 #include "collective/shared/views.h"
+#include "os/shared_memory.h"
 
 namespace hawser {
 
@@ -25,13 +25,6 @@ bool SharedCollectives::may_write_for_all(std::int64_t bytes) {
 
 bool SharedCollectives::may_write_to_one(std::int64_t bytes) {
   return goes_by_ring(bytes) ? team_.may_write_small_ring(bytes) : may_write(bytes);
-}
-
-// All write and then hear from all, in one step, and all others have written.
-bool SharedCollectives::meets_at_once(const CollectiveCall& call) {
-  if (!team_.crowded() || !team_.have_posted_next(team_.ranks())) return false;
-  const std::int64_t bytes = bytes_for_all(call);
-  return bytes >= 0 && may_write_for_all(bytes);
 }
 
 // The root's amount says which steps there are.
@@ -76,7 +69,7 @@ bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
     }
     case Collective::allgather:
     case Collective::alltoall:
-      return bytes_of(call.receive) == 0 || meets_at_once(call);
+      return bytes_of(call.receive) == 0;
     default:
       return false;
   }
@@ -97,8 +90,6 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
       // In place, the root writes, too.
       return total <= team_.buffer_bytes() && contribution(call) != result(call) &&
              team_.have_posted_next(ranks);
-    case Collective::allreduce:
-      return meets_at_once(call);
     case Collective::scan:
     case Collective::exscan:
       return team_.have_posted_next(team_.rank()) && may_write(total);
@@ -203,26 +194,33 @@ bool SharedCollectives::come(bool has_come) {
   return has_come;
 }
 
-bool SharedCollectives::writes_at_once(const CollectiveCall& call) {
+bool SharedCollectives::may_write_at_once(const CollectiveCall& call) {
   const std::int64_t bytes = bytes_for_all(call);
-  if (bytes < 0 || !may_write_for_all(bytes)) return false;
-  write_half(call);
-  return true;
+  return bytes >= 0 && may_write_for_all(bytes);
+}
+
+bool SharedCollectives::write_and_look(const CollectiveCall& call, int looks) {
+  half_ = Half::writing;
+  looks_ = looks;
+  run_in_area(call);
+  const bool ended = half_ == Half::both;
+  if (ended && team_.crowded()) note_what_follows_barriers(call.kind);
+  return ended;
 }
 
 bool SharedCollectives::writes_ahead(const CollectiveCall& call, std::uint32_t written) {
   const std::int64_t bytes = bytes_for_all(call);
   if (bytes < 0 || !team_.fits_line(bytes) || !team_.may_go_ahead(written)) return false;
   team_.go_ahead(written);
-  write_half(call);
+  write_and_look(call, 0);
   team_.come_back();
   return true;
 }
 
-void SharedCollectives::write_half(const CollectiveCall& call) {
-  half_ = Half::writing;
-  run_in_area(call);
-  half_ = Half::reading;
+bool SharedCollectives::go_on_to_read() {
+  const bool all_have = look_with_pauses(looks_, [this] { return have_all_written(); });
+  half_ = all_have ? Half::both : Half::reading;
+  return all_have;
 }
 
 }  // namespace hawser

@@ -40,21 +40,25 @@ int BackgroundQueue::looks() {
   return 1;
 }
 
-BackgroundQueue::Begun BackgroundQueue::begin_alone(const CollectiveCall& call) {
-  shared_->fetch_expected(call);
-  if (shared_->ends_at_once(call)) return Begun::may_end;
-  if (shared_->writes_at_once(call)) {
-    written_ = 1;
-    return look_with_pauses(looks(), [this] { return shared_->have_all_written(); }) ? Begun::may_end
-                                                                                     : Begun::written;
+bool BackgroundQueue::ends_alone(const CollectiveCall& call) {
+  const bool rooted = has_root(call.kind);
+  if (!rooted && shared_->may_write_at_once(call)) {
+    written_ = shared_->write_and_look(call, looks()) ? 0 : 1;
+    return written_ == 0;
   }
-  bool first = true;
-  const bool has_come = look_with_pauses(looks(), [&] {
-    const bool comes = !shared_->only_waits(call);
-    asked_ = std::exchange(first, false) && comes;
-    return comes;
-  });
-  return has_come && !asked_ && shared_->ends_at_once(call) ? Begun::may_end : Begun::no;
+  if (rooted) shared_->fetch_expected(call);
+  bool ends = shared_->ends_at_once(call);
+  if (!ends) {
+    bool first = true;
+    const bool has_come = look_with_pauses(looks(), [&] {
+      const bool comes = !shared_->only_waits(call);
+      asked_ = std::exchange(first, false) && comes;
+      return comes;
+    });
+    ends = has_come && !asked_ && shared_->ends_at_once(call);
+  }
+  if (ends) shared_->run(call, Way::area);
+  return ends;
 }
 
 void BackgroundQueue::forget_written() {
@@ -70,7 +74,8 @@ bool BackgroundQueue::begins(BackgroundTurn& turn) {
     if (shared_->only_waits(*call)) return false;
     const bool asked = std::exchange(asked_, false);
     if (!asked && shared_->ends_at_once(*call)) return true;
-    if (!asked && shared_->writes_at_once(*call)) {
+    if (!asked && shared_->may_write_at_once(*call)) {
+      shared_->write_and_look(*call, 0);
       written_ = 1;
       write_ahead(queue_.next(&turn));
       return true;

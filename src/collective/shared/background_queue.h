@@ -29,10 +29,9 @@ class BackgroundQueue {
   SharedCollectives& shared() { return *shared_; }
   // An operation's turn comes after those of all that are here.
   void add(BackgroundTurn& turn);
-  // Where nothing is under way. The operation may end, because nobody has to be waited for, or it has written
-  // and has to be added next, or given up.
-  enum class Begun : std::uint8_t { no, written, may_end };
-  Begun begin_alone(const CollectiveCall& call);
+  // Where nothing is under way: whether the operation goes to its end now, because nobody has to be waited
+  // for. Otherwise it has to be added next, or given up, for it may have written.
+  bool ends_alone(const CollectiveCall& call);
   void forget_written();
   // Moves the operation on if it is its turn. True: it is over, and no longer here.
   bool advance(BackgroundTurn& turn);
@@ -57,7 +56,7 @@ class BackgroundQueue {
   std::unique_ptr<BackgroundRun> run_;  // null: the first has not begun, or needs no stack
   int written_ = 0;      // of the first, so many have written, and end when all others have, too
   bool leaves_ = false;  // when it is empty
-  bool asked_ = false;   // begin_alone() has found that the first needs a stack
+  bool asked_ = false;   // ends_alone() has found that the first needs a stack
   unsigned begun_ = 0;
   int looks_once_ = 0;  // so many of the next that begin
 };

@@ -17,6 +17,20 @@
 
 namespace hawser {
 
+constexpr bool has_root(Collective kind) {
+  switch (kind) {
+    case Collective::broadcast:
+    case Collective::reduce:
+    case Collective::gather:
+    case Collective::gatherv:
+    case Collective::scatter:
+    case Collective::scatterv:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Into memory that others read. So many bytes may have been fetched ahead (SharedTeam), so no fewer are
 // written past the caches.
 inline void copy_for_others(const std::byte* from, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
@@ -74,9 +88,11 @@ class SharedCollectives {
   bool ends_at_once(const CollectiveCall& call);
   // Whether others have to come before it can go on at all, and it would end at once then.
   bool only_waits(const CollectiveCall& call);
-  // Where all write and then hear from all, in one step: writes, if this rank need not wait for that. run()
-  // does the rest, and does not wait either if all have posted. False: it is of another kind, or would wait.
-  bool writes_at_once(const CollectiveCall& call);
+  // Whether all write and then hear from all, in one step, and this rank need not wait to write. Then it
+  // does, and looks so many times whether all others have written. True: they have, and it has ended; else
+  // run() does the rest, and does not wait either if all have written by then.
+  bool may_write_at_once(const CollectiveCall& call);
+  bool write_and_look(const CollectiveCall& call, int looks);
   // The same behind `written` operations that have only written, the first of them in this step; and when the
   // first has ended. What goes ahead has no more than a line.
   bool writes_ahead(const CollectiveCall& call, std::uint32_t written);
@@ -85,6 +101,17 @@ class SharedCollectives {
   void forget_written() {
     half_ = Half::both;
     looked_in_vain_ = false;
+  }
+  // How it is done now, and what measures that; null: there is nothing to choose.
+  struct Choice {
+    Way way;
+    MeasuredWays* ways;
+  };
+  Choice choose(const CollectiveCall& call) {
+    const std::int64_t bytes = known_bytes(call);
+    if (bytes < TeamWays::least_with_choice) return {Way::area, nullptr};
+    MeasuredWays* const ways = ways_.find(call.kind, bytes);
+    return {ways != nullptr ? ways->current() : ways_.only_way(call.kind, bytes), ways};
   }
   // How it is done now; messages: not here. Alike on all ranks, which have done the same operations.
   Way way_of(const CollectiveCall& call) { return ways_.current(call.kind, known_bytes(call)); }
@@ -191,14 +218,11 @@ class SharedCollectives {
   bool may_write(std::int64_t bytes);
   bool may_write_for_all(std::int64_t bytes);
   bool may_write_to_one(std::int64_t bytes);
-  bool meets_at_once(const CollectiveCall& call);
   bool come(bool has_come);
   bool has_come_from(int root, std::int64_t blocks) const;
   bool moves_at_once(const CollectiveCall& call);
   std::int64_t bytes_for_all(const CollectiveCall& call) const;
-  void write_half(const CollectiveCall& call);
   bool writes() const { return half_ != Half::reading; }
-  bool reads() const { return half_ != Half::writing; }
   bool gathers_at_once(const CollectiveCall& call, std::int64_t block);
   bool reduces_at_once(const CollectiveCall& call);
   void gather(const CollectiveCall& call);
@@ -300,21 +324,24 @@ class SharedCollectives {
   }
   void end_data_step(bool small) { small && !steps_alike_ ? team_.end_line_step() : team_.end_step(); }
   // A step in which each rank writes so many bytes, and then reads what others wrote; all know how many. Both
-  // are told where the ranks write. `read` waits for those others. In two halves where it writes_at_once().
+  // are told where the ranks write. `read` waits for those others. False: it is not done, see
+  // write_and_look().
   template <class Write, class Read>
-  void write_then_read(std::int64_t bytes, Write write, Read read) {
+  bool write_then_read(std::int64_t bytes, Write write, Read read) {
     const bool in_line = team_.fits_line(bytes);
-    if (writes()) {
+    if (half_ != Half::reading) {
       begin_data_step(in_line);
       in_line ? team_.line_to_write() : team_.buffer_to_write();
       write(team_.places_for(bytes)[team_.rank()]);
       if (!in_line) team_.line_to_write();
       team_.post();
+      if (half_ == Half::writing && !go_on_to_read()) return false;
     }
-    if (!reads()) return;
     read(team_.places_for(bytes));
     if (!in_line || steps_alike_) team_.end_step();
+    return true;
   }
+  bool go_on_to_read();
   // One step in which all ranks post and hear from all: what every rank wrote can be read.
   void exchange() {
     team_.line_to_write();
@@ -331,9 +358,11 @@ class SharedCollectives {
   // Where ranks share cores; alike on all.
   bool after_barrier_ = false;  // the last operation was one
   bool root_follows_ = false;   // what followed the last barrier but this had a root
-  // What is done of an operation that writes_at_once().
+  // What is to be done of an operation in one step. Writing: reading, too, if others come within so many
+  // looks.
   enum class Half : std::uint8_t { both, writing, reading };
   Half half_ = Half::both;
+  int looks_ = 0;
   bool looked_in_vain_ = false;  // for what others write
   std::optional<MeasuredWays::Turn> announced_;
   std::vector<std::int64_t>

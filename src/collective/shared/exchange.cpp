@@ -59,7 +59,7 @@ void SharedCollectives::exchange(std::int64_t block, PartWriter write, PartReade
       }
       team_.tell_amount(block);
     };
-    write_then_read(block * (ranks - 1), write_parts, [&](SharedTeam::Places places) {
+    const auto read_parts = [&](SharedTeam::Places places) {
       for (int i = 1; i < ranks; ++i) {
         const int r = (rank + i) % ranks;
         team_.wait_for(r);
@@ -71,8 +71,8 @@ void SharedCollectives::exchange(std::int64_t block, PartWriter write, PartReade
         team_.note_copied_out(bytes);
       }
       team_.heard_from_all();
-    });
-    if (!reads()) return;
+    };
+    if (!write_then_read(block * (ranks - 1), write_parts, read_parts)) return;
   }
 }
 

@@ -15,9 +15,6 @@ struct Candidates {
   WaySet ways;
 };
 
-// No operation has others below, so short ones need not look.
-constexpr std::int64_t least_with_candidates = 8 << 10;
-
 constexpr Candidates candidates(Collective kind, int ranks, bool crowded) {
   constexpr std::int64_t KiB = 1024;
   constexpr Candidates none = {0, 0};
@@ -60,7 +57,7 @@ constexpr bool none_is_below_the_least() {
     for (const int ranks : {2, 4, 8})
       for (const bool crowded : {false, true}) {
         const Candidates some = candidates(static_cast<Collective>(kind), ranks, crowded);
-        if (some.ways != 0 && some.from < least_with_candidates) return false;
+        if (some.ways != 0 && some.from < TeamWays::least_with_choice) return false;
       }
   return true;
 }
@@ -140,7 +137,7 @@ void MeasuredWays::end_series() {
 }
 
 MeasuredWays* TeamWays::find(Collective kind, std::int64_t bytes) {
-  if (policy_ != Policy::measure || bytes < least_with_candidates) return nullptr;
+  if (policy_ != Policy::measure || bytes < least_with_choice) return nullptr;
   const Candidates some = candidates(kind, ranks_, crowded_);
   if (some.ways == 0 || bytes < some.from) return nullptr;
   const auto size = static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(bytes)));
@@ -160,8 +157,7 @@ Way TeamWays::only_way(Collective kind, std::int64_t bytes) const {
   return Way::area;
 }
 
-Way TeamWays::current(Collective kind, std::int64_t bytes) {
-  if (bytes < least_with_candidates) return Way::area;
+Way TeamWays::current_of_long(Collective kind, std::int64_t bytes) {
   const MeasuredWays* ways = find(kind, bytes);
   return ways != nullptr ? ways->current() : only_way(kind, bytes);
 }

@@ -81,13 +81,20 @@ class TeamWays {
   // `crowded`: ranks share cores.
   TeamWays(Policy policy, int ranks, bool crowded) : policy_(policy), ranks_(ranks), crowded_(crowded) {}
 
+  // No operation has other ways than an area below, so short ones need not look.
+  static constexpr std::int64_t least_with_choice = 8 << 10;
+
   // Null: there is nothing to choose, the way is that of only_way(). `bytes`: known_bytes() of the call.
   MeasuredWays* find(Collective kind, std::int64_t bytes);
   Way only_way(Collective kind, std::int64_t bytes) const;
   // The way of an operation that is not measured.
-  Way current(Collective kind, std::int64_t bytes);
+  Way current(Collective kind, std::int64_t bytes) {
+    return bytes < least_with_choice ? Way::area : current_of_long(kind, bytes);
+  }
 
  private:
+  Way current_of_long(Collective kind, std::int64_t bytes);
+
   struct Entry {
     Collective kind;
     std::uint8_t size;  // as a power of two

@@ -5,23 +5,6 @@
 #include "collective/shared/views.h"
 
 namespace hawser {
-namespace {
-
-bool has_root(Collective kind) {
-  switch (kind) {
-    case Collective::broadcast:
-    case Collective::reduce:
-    case Collective::gather:
-    case Collective::gatherv:
-    case Collective::scatter:
-    case Collective::scatterv:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes, CrossCoreCopy& copies) {
   if (bytes == 0) return;
@@ -440,7 +423,7 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
       own.read(done, out, part(own), copies_);
       team_.note_copied_in(part(own));
     };
-    write_then_read(largest, write, [&](SharedTeam::Places places) {
+    const auto read = [&](SharedTeam::Places places) {
       for (int i = 1; i < ranks; ++i) {
         const int r = (rank + i) % ranks;
         ByteView theirs = view(block(call.receive, r));
@@ -449,8 +432,8 @@ void SharedCollectives::allgather(const CollectiveCall& call) {
         team_.note_copied_out(part(theirs));
       }
       team_.heard_from_all();
-    });
-    if (!reads()) return;
+    };
+    if (!write_then_read(largest, write, read)) return;
   }
 }
 

@@ -150,7 +150,10 @@ void SharedCollectives::allreduce_flat(const CollectiveCall& call) {
     team_.note_copied_in(total);
   };
   write_then_read(total, write, [&](SharedTeam::Places places) {
-    team_.wait_for_all();
+    // With a call of wait_for_all(), two ranks without a common L3 take 0.75 us for 1 KiB instead of 0.51.
+    for (int r = 0; r <= others; ++r)
+      if (r != rank) team_.wait_for(r);
+    team_.heard_from_all();
     // The result must be none of the operands.
     const std::byte* const operand = own == result(call) ? places[rank] : own;
     reduce_ranks(
@@ -292,15 +295,15 @@ void SharedCollectives::reduce_parts(const CollectiveCall& call, std::int64_t ro
         team_.note_copied_in(part(r) * elements.unit);
       }
     };
-    write_then_read(starts_.back() * elements.unit, write, [&](SharedTeam::Places places) {
+    const auto read = [&](SharedTeam::Places places) {
       if (part(rank) == 0) return;
       team_.wait_for_all();
       reduce_ranks(
           elements, 0, ranks - 1, [&](int r) { return places[r] + rank * room_bytes; },
           result(call) + done * elements.unit, part(rank));
       team_.note_copied_out((ranks - 1) * part(rank) * elements.unit);
-    });
-    if (!reads()) return;
+    };
+    if (!write_then_read(starts_.back() * elements.unit, write, read)) return;
   }
 }
 

@@ -75,11 +75,6 @@ const CallSide& sent(const CollectiveCall& call) { return is_in_place(call.send)
 
 }  // namespace
 
-bool is_vector_form(Collective kind) {
-  return kind == Collective::gatherv || kind == Collective::scatterv || kind == Collective::alltoallv ||
-         kind == Collective::alltoallw;
-}
-
 Place outgoing(const CollectiveCall& call, int own, int to) {
   if (call.kind == Collective::gatherv) return to == call.root && own != to ? whole(call.send) : Place{};
   if (call.kind == Collective::scatterv && own != call.root) return {};

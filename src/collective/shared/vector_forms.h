@@ -7,7 +7,10 @@
 
 namespace hawser {
 
-bool is_vector_form(Collective kind);
+constexpr bool is_vector_form(Collective kind) {
+  return kind == Collective::gatherv || kind == Collective::scatterv || kind == Collective::alltoallv ||
+         kind == Collective::alltoallw;
+}
 
 // Which blocks are short.
 struct ShortBlocks {
