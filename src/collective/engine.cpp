@@ -435,15 +435,20 @@ bool CollectiveEngine::advance_aside() {
   for (std::int64_t looks = std::min(tasks_aside_, tasks_aside_at_once); looks > 0; --looks) {
     Operation* operation = aside_.pop_front();
     if (operation->advance()) {
-      --tasks_aside_;
-      complete(*operation);
-      give_back(*operation);
+      end_aside(*operation);
       moved = true;
     } else {
       aside_.push_back(operation);
     }
   }
   return moved;
+}
+
+// What is over and no longer in the list.
+void CollectiveEngine::end_aside(Operation& operation) {
+  --tasks_aside_;
+  complete(operation);
+  give_back(operation);
 }
 
 bool CollectiveEngine::end_area_parts() {
@@ -453,9 +458,7 @@ bool CollectiveEngine::end_area_parts() {
     if (operation->node_team() != nullptr) {
       if (operation->advance()) {
         aside_.remove(operation);
-        --tasks_aside_;
-        complete(*operation);
-        give_back(*operation);
+        end_aside(*operation);
       } else {
         left = true;
       }

@@ -212,6 +212,7 @@ class CollectiveEngine {
   void complete(Operation& operation);
   bool advance_active(bool user_functions);
   bool advance_aside();
+  void end_aside(Operation& operation);
   Result<> wait_for(Operation& operation);
   static Error stopped(ErrorClass why);
   ErrorClass why_stopped(const Operation& operation) const;

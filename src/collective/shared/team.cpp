@@ -175,10 +175,10 @@ void SharedTeam::await(FunctionRef<bool()> done) {
 
 // For a word that a rank writes. A run waits for nothing: the program may go on.
 void SharedTeam::await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer,
-                       FunctionRef<bool()> done) {
+                       bool shares_core, FunctionRef<bool()> done) {
   const CoreMates::Wait wait(run_ == nullptr ? mates_ : nullptr, word, value,
                              places_[static_cast<std::size_t>(writer)]);
-  if (run_ == nullptr && on_this_core(writer)) {
+  if (run_ == nullptr && shares_core) {
     yield_cpu();
     if (done()) return;
   }
@@ -206,13 +206,14 @@ void SharedTeam::wait_for(int rank) {
   const auto has_come = [&awaited, step = step_] {
     return awaited.posted.load(std::memory_order_acquire) == step;
   };
-  bool posted = false;
+  bool posted = false, shares_core = false;
   if (mates_ == nullptr) [[likely]] {
     posted = look_with_pauses(run_ != nullptr ? looks_of_run : looks, has_come);
   } else {
-    for (int i = on_this_core(rank) ? 1 : brisk_looks; i > 0 && !posted; --i) posted = has_come();
+    shares_core = on_this_core(rank);
+    for (int i = shares_core ? 1 : brisk_looks; i > 0 && !posted; --i) posted = has_come();
   }
-  if (!posted) await(awaited.posted, step_, rank, [this, rank] { return has_posted(rank); });
+  if (!posted) await(awaited.posted, step_, rank, shares_core, [this, rank] { return has_posted(rank); });
   heard_ahead_ |= awaited.ahead;
   if (time_ != nullptr && rank != rank_) [[unlikely]]
     time_->read_line(!posted);
@@ -366,7 +367,7 @@ bool SharedTeam::await_done(int rank, std::uint32_t step, std::uint32_t& done) {
       of.done_wanted.store(1, std::memory_order_seq_cst);
     return !before(of.done.load(std::memory_order_seq_cst), step);
   };
-  if (!is_done()) await(of.done, step, rank, is_done);
+  if (!is_done()) await(of.done, step, rank, on_this_core(rank), is_done);
   done = of.done.load(std::memory_order_acquire);
   return true;
 }

@@ -306,7 +306,7 @@ class SharedTeam {
   void wait_done_by(std::uint32_t readers, std::uint32_t needed);
   bool await_done(int rank, std::uint32_t step, std::uint32_t& done);
   std::uint32_t step_to_await(std::uint32_t step) const;
-  void await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer,
+  void await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer, bool shares_core,
              FunctionRef<bool()> done);
   bool on_this_core(int rank) const;
   void await_virtual_time();
