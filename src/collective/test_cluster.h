@@ -205,7 +205,7 @@ class LoopbackChannel final : public Transport, private RemoteMemory {
 // Memory that the ranks share, a few areas each.
 struct TestNode {
   static constexpr int areas = 8;
-  static constexpr std::int64_t small_area = 64 << 10, large_area = 1 << 20;
+  static constexpr std::int64_t small_area = 64 << 10, large_area = 2 << 20;
   struct alignas(64) Line {
     std::byte bytes[64];
   };

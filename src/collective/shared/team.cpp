@@ -38,7 +38,7 @@ std::int64_t SharedTeam::bytes_before_buffers(int ranks, std::int64_t area_bytes
 
 // Of a rank.
 std::int64_t SharedTeam::bytes_beside_lines(int ranks, std::int64_t area_bytes) {
-  constexpr std::int64_t share = 8;
+  constexpr std::int64_t share = 16;
   const std::int64_t wanted = lines_in(ranks, area_bytes) * beside_line;
   return ranks <= largest_flat && share * ranks * wanted <= area_bytes ? wanted : 0;
 }
