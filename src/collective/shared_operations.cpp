@@ -325,15 +325,17 @@ Way CollectiveEngine::possible_way_in_background(Communicator& communicator,
   return CollectiveRecord::of(communicator).in_node->shared().way_of(call);
 }
 
-// In an area several operations under way go one after the other, unless one of two ranks only writes, or a
-// line is all that both write. Messages overlap. So they serve two ranks better for little more than a line;
+// In an area several operations under way go one after the other, unless one of two ranks only writes, or
+// both write in lines. Messages overlap. So they serve two ranks better for little more than a line if there
+// is no room beside it, or they share a core (2.16 us for an allreduce of 256 bytes, 2.37 through an area);
 // and for large broadcasts, because only their root would know which way was measured to be the fastest.
 // Short operations feel every instruction, so this is asked first.
 static bool is_for_messages_of_two(const SharedTeam& team, const CollectiveCall& call) {
   constexpr std::int64_t small = 256, largest_broadcast = 64 << 10;
   const auto needs_more_than_a_line = [&](std::int64_t blocks) {
     const std::int64_t bytes = call.receive.count * call.receive.type->size;
-    return !team.fits_line(blocks * bytes) && bytes <= small;
+    const bool in_line = team.fits_line(blocks * bytes) && !team.crowded();
+    return !in_line && blocks * bytes > SharedTeam::line_bytes && bytes <= small;
   };
   if (call.neighbors != nullptr) return true;
   switch (call.kind) {
