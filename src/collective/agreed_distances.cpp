@@ -4,8 +4,19 @@
 
 namespace hawser {
 
+namespace {
+
+// A rank's round trips may be long because others' messages were on the way; none is short. So the shortest
+// one that is known tells how far rails are.
+RailDistances join(const RailDistances& one, const RailDistances& other) {
+  const auto [shorter, longer] = std::minmax(one.round_trip, other.round_trip);
+  return {shorter > 0 ? shorter : longer, std::max(one.detour, other.detour)};
+}
+
+}  // namespace
+
 // Up a binomial tree, and down again.
-Task agree_on_largest(Operation& operation, RailDistances& distances) {
+Task agree_on_nearest(Operation& operation, RailDistances& distances) {
   const int rank = operation.rank(), size = operation.size();
   auto* const own = reinterpret_cast<std::byte*>(&distances);
   for (int distance = 1; distance < size; distance *= 2) {
@@ -18,7 +29,7 @@ Task agree_on_largest(Operation& operation, RailDistances& distances) {
     RailDistances other;
     operation.receive(rank + distance, reinterpret_cast<std::byte*>(&other), sizeof(RailDistances));
     co_await operation.arrived();
-    distances = {std::max(distances.round_trip, other.round_trip), std::max(distances.detour, other.detour)};
+    distances = join(distances, other);
   }
   operation.plan = Plan{};
   operation.plan.receive.base = own;

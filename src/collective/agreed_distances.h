@@ -29,7 +29,8 @@ class AgreedDistances {
   std::int32_t between_ = first, left_ = first;
 };
 
-// Those of the rank to which rails are farthest, for all. `distances` lives until the operation ends.
-Task agree_on_largest(Operation& operation, RailDistances& distances);
+// The shortest round trip that a rank knows, and the longest detour, for all. `distances` lives until the
+// operation ends.
+Task agree_on_nearest(Operation& operation, RailDistances& distances);
 
 }  // namespace hawser

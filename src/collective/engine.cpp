@@ -134,7 +134,7 @@ void CollectiveEngine::use_links(ChannelSet& channels) {
   model.between_short_per_byte = 1e9 / static_cast<double>(rates.one);
   if (rates.packet > 0) model.between_packet = static_cast<double>(rates.packet);
   choice_.set_model(model);
-  if (rates.together > rates.one) links_ = &channels;
+  links_ = &channels;
 }
 
 void CollectiveEngine::use_multicast(Lane& lane, ChannelSet& channels) {
@@ -304,7 +304,7 @@ Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall&
 Result<> CollectiveEngine::agree_on_distances(Communicator& communicator) {
   RailDistances distances = links_->rail_distances();
   HAWSER_TRY(run_task(communicator,
-                      [&distances](Operation& operation) { return agree_on_largest(operation, distances); }));
+                      [&distances](Operation& operation) { return agree_on_nearest(operation, distances); }));
   CollectiveRecord::of(communicator).distances.agree(distances);
   return {};
 }

@@ -239,7 +239,7 @@ class CollectiveEngine {
   WayCounters way_counters_;
   AreaPool area_pool_;  // of areas_
   const ProcessTable* processes_ = nullptr;
-  ChannelSet* links_ = nullptr;  // of several rails; null: there is one, or none
+  ChannelSet* links_ = nullptr;  // null: there are no rails
   bool open_ = false;
   std::vector<std::unique_ptr<Operation>> operations_;
   std::vector<Operation*> free_;

@@ -55,9 +55,10 @@ TEST(UnlikeLatencies, RailsAreTimedBesideMessages) {
           << "three times by each rank, " << latencies[0] << " and " << latencies[1] << " us, " << rate;
 }
 
-TEST(UnlikeLatencies, OneRailAloneIsNot) {
+TEST(UnlikeLatencies, OneRailAloneIsTimedByMessages) {
   const RailCounters counters = counters_of({1}, "1GB/s", 0);
-  EXPECT_EQ(counters.rails_timed, 0u);
+  EXPECT_GE(counters.rails_timed, 6u) << "three times by each rank";
+  EXPECT_LE(counters.rails_timed, 40u) << "and seldom later";
   EXPECT_LE(others(counters), 6);
 }
 

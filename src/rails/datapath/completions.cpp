@@ -143,12 +143,19 @@ static bool ends_reading_first(VirtualChannel& peer) {
   return reading;
 }
 
-// A smallest packet on each idle rail that is not known well enough. Now the process is in a call that looks
-// for what is done, so it is likely to find it in time; when the program sends, it may compute next.
+// A smallest packet on each idle rail that is not known well enough; of a rail alone the program's own tell.
+// Now the process is in a call that looks for what is done, so it is likely to find it in time; when the
+// program sends, it may compute next.
 void Completions::time_idle_rails(VirtualChannel& peer) {
+  RailLatencies& latencies = peer.paths().latencies();
+  if (latencies.rails() == 1) {
+    (void)latencies.begin_look(context_.now);
+    for (Subchannel& each : peer.subchannels())
+      if (stands_for_rail(each)) each.traffic.timed_from = 0;
+    return;
+  }
   if (context_.program != ProgramState::waits || context_.open_reads.exposed > 0) return;
   if (ends_reading_first(peer)) return;
-  RailLatencies& latencies = peer.paths().latencies();
   if (!latencies.begin_look(context_.now)) return;
   for (Subchannel& each : peer.subchannels()) {
     if (!peer.paths().lacks_latency(each)) continue;

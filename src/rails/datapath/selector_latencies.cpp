@@ -70,11 +70,21 @@ void SubchannelSelector::limit_hold(const Subchannel& chosen, std::int64_t bytes
     choice_.hold.most_wait = std::min(choice_.hold.most_wait, latencies_.least_detour());
 }
 
+// From which size on its packets are timed.
+void SubchannelSelector::choose_timed(Subchannel& subchannel) {
+  subchannel.traffic.timed_from = times_only_rail(subchannel) ? 0
+                                  : rails_ || paths_          ? times_of(subchannel).timed_from()
+                                                              : UINT32_MAX;
+}
+
 // The small packets of long messages do, too: where there are no others, no rail may ever be idle for long.
+// All small ones tell of a rail alone.
 bool SubchannelSelector::tells_latency(const Subchannel& subchannel, const WorkEntry& entry) const {
   if (!stands_for_rail(subchannel) || !subchannel.rail.traffic.when_timed.alone) return false;
-  return times_latency(entry) || (belongs_to_long(entry.packet_kind) && entry.bytes <= shortest_packets &&
-                                  latencies_.rails() > 1 && latencies_.lacks(subchannel.place.pair));
+  if (times_latency(entry)) return true;
+  return entry.bytes <= shortest_packets && latencies_.rails() > 0 &&
+         latencies_.lacks(subchannel.place.pair) &&
+         (latencies_.rails() == 1 || belongs_to_long(entry.packet_kind));
 }
 
 void SubchannelSelector::note_latency(const Subchannel& subchannel, const WorkEntry& entry,

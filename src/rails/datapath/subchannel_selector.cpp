@@ -63,8 +63,7 @@ void SubchannelSelector::on_made(const Subchannel& subchannel) {
   const bool one_rail =
       std::all_of(views_.begin(), views_.end(), [](const SubchannelView& each) { return each.rail == 0; });
   paths_ = policy_->prefers() && one_rail && (paths_ || place.paths > 1);
-  for (Subchannel& each : subchannels_)
-    if (rails_ || paths_) each.traffic.timed_from = packet_times_[each.index].timed_from();
+  for (Subchannel& each : subchannels_) choose_timed(each);
   at_once_ += !place.on_demand;
   several_ = policy_->prefers() && (several_ || place.paths * context_.ways.engines > 1);
   restless_ = several_;
@@ -84,7 +83,8 @@ void SubchannelSelector::on_not_ready(const Subchannel& subchannel) {
   --ready_;
   choice_.subchannel = nullptr;
   if (packet_engines_ != nullptr) packet_engines_->drop();
-  if (latencies_.rails() > 1 && stands_for_rail(subchannel)) latencies_.forget(subchannel.place.pair);
+  if (latencies_.rails() > 0 && stands_for_rail(subchannel)) latencies_.forget(subchannel.place.pair);
+  choose_timed(subchannels_[subchannel.index]);
   look_at_engines();
   if (!subchannel.place.on_demand || spreads_.empty()) return;
   spread_of(subchannel).on_closed(subchannel.place.path, subchannel.place.engine);
@@ -94,7 +94,7 @@ void SubchannelSelector::on_not_ready(const Subchannel& subchannel) {
 void SubchannelSelector::leave_rails_to_stripes() {
   if (!rails_) return;
   rails_ = false;
-  for (Subchannel& each : subchannels_) each.traffic.timed_from = UINT32_MAX;
+  for (Subchannel& each : subchannels_) choose_timed(each);
 }
 
 // Peers and processes draw unlike numbers, the same ones in each run.
@@ -173,6 +173,8 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   const Nanoseconds taking = polling.may_have_backlog() ? never : time_of_completion * (polling.taken() - 1);
   const Nanoseconds least = std::max<Nanoseconds>(not_before - entry.posted - taking, 0);
   if (tells_latency(subchannel, entry)) note_latency(subchannel, entry, least);
+  if (times_only_rail(subchannel)) latencies_.on_posted(0);
+  choose_timed(subchannel);
   if (times_latency(entry)) return;
   if (entry.packet_kind == PacketKind::measure)
     weights_.on_measured(subchannel.index, entry.bytes, entry.before.queued, entry.posted, context_.now,
@@ -186,7 +188,7 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   const double nominal = views_[subchannel.index].nominal, before = times.rate(nominal);
   const TimedPacket packet{entry.bytes, entry.before.queued, least, context_.now - entry.posted};
   times.on_done(packet, nominal, latency, context_.now);
-  subchannel.traffic.timed_from = times.timed_from();
+  choose_timed(subchannel);
   if (paths_) judge_path(subchannel, packet);
   if (!rails_) return;
   if (compares_stripes()) weights_.on_packet_done(subchannel.index, entry.bytes, context_.now - entry.posted);
@@ -320,7 +322,7 @@ Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass tra
     choice_.hold.packets = std::min(choice_.hold.packets, longest_hold);
     PacketTimes& times = times_of(subchannel);
     times.look(context_.now);
-    subchannel.traffic.timed_from = times.timed_from();
+    choose_timed(subchannel);
   }
   limit_hold(subchannel, bytes);
   --choice_.hold.packets;
@@ -335,7 +337,7 @@ Subchannel* SubchannelSelector::on_trial(std::int64_t bytes, std::span<const Sub
     PacketTimes& times = times_of(each);
     if (!view.usable || view.requests_queued > 0 || !times.wants_trial(bytes, context_.now)) continue;
     times.begin_trial(context_.now);
-    each.traffic.timed_from = times.timed_from();
+    choose_timed(each);
     return &each;
   }
   return nullptr;

@@ -166,6 +166,10 @@ class SubchannelSelector {
   void look_at_latencies(std::int64_t bytes, std::span<SubchannelView> usable) const;
   bool waits_for_receiver(std::int64_t bytes) const;
   void limit_hold(const Subchannel& chosen, std::int64_t bytes);
+  bool times_only_rail(const Subchannel& subchannel) const {
+    return latencies_.rails() == 1 && stands_for_rail(subchannel) && latencies_.lacks(0);
+  }
+  void choose_timed(Subchannel& subchannel);
   bool tells_latency(const Subchannel& subchannel, const WorkEntry& entry) const;
   void note_latency(const Subchannel& subchannel, const WorkEntry& entry, Nanoseconds least);
   bool judges_engines() const;

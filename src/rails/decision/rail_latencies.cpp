@@ -23,6 +23,10 @@ constexpr Nanoseconds part_that_differs = 4;
 }  // namespace
 
 bool RailLatencies::begin_look(Nanoseconds now) {
+  if (rails_.size() == 1) {
+    end_series(now);
+    return false;
+  }
   next_look_ = packets_ + (now < not_before_ ? packets_while_early : packets_between_looks);
   if (now < not_before_) return false;
   const bool lacking =
@@ -89,7 +93,7 @@ void RailLatencies::compare() {
 }
 
 Nanoseconds RailLatencies::least_round_trip() const {
-  if (rails_.size() < 2) return 0;
+  if (rails_.empty()) return 0;
   Nanoseconds least = never;
   for (std::size_t i = 0; i < rails_.size(); ++i) least = std::min(least, round_trip(i));
   return least;

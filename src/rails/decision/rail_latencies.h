@@ -6,6 +6,9 @@
 // are never sent so many; then after twice as many each time, and not within a second, for a network seldom
 // changes its routes. The least of the last few times counts: whatever else is on the way makes some of them
 // long, and none short.
+//
+// A rail alone has nothing to be compared with, but which collective algorithm is best depends on how far it
+// is. There the first small packets of the program are timed, and one now and then.
 #pragma once
 
 #include <array>
@@ -19,10 +22,10 @@ namespace hawser {
 
 class RailLatencies {
  public:
-  // One pair of rails more. With only one there is nothing to compare.
+  // One pair of rails more.
   void add_rail() {
     rails_.emplace_back();
-    if (rails_.size() == 2) next_look_ = packets_ + first_look;
+    next_look_ = packets_ + first_look;
   }
   std::size_t rails() const { return rails_.size(); }
 
@@ -30,7 +33,8 @@ class RailLatencies {
   void count_done() { ++packets_; }
   // After that, whether begin_look() is wanted.
   bool wants_look() const { return packets_ >= next_look_; }
-  // True: rails that lack it are to be timed now, as far as they are idle.
+  // True: rails that lack it are to be timed now, as far as they are idle. False for a rail alone: what goes
+  // over it anyway tells as much.
   bool begin_look(Nanoseconds now);
   bool lacks(std::size_t rail) const { return rails_[rail].lacking > 0; }
   // A packet goes there.
@@ -43,7 +47,7 @@ class RailLatencies {
 
   // There and back; 0: not known.
   Nanoseconds round_trip(std::size_t rail) const;
-  // Over the nearest; 0: there is only one, or some are not known.
+  // Over the nearest; 0: some are not known.
   Nanoseconds least_round_trip() const;
   // How much longer one way is than over the nearest rail; 0: nearly alike, or not known.
   Nanoseconds farther(std::size_t rail) const { return rails_[rail].farther; }

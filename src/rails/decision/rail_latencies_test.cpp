@@ -43,10 +43,39 @@ struct TwoRails : RailLatencies {
   }
 };
 
-TEST(RailLatencies, OneRailIsNotTimed) {
+// Three times each.
+TwoRails known(Nanoseconds first, Nanoseconds second) {
+  TwoRails latencies;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_GE(wait_for_look(latencies, 0), 0);
+    look(latencies, first, second);
+  }
+  return latencies;
+}
+
+// What the program sends anyway tells.
+TEST(RailLatencies, NoPacketGoesOutToTimeARailAlone) {
   RailLatencies latencies;
   latencies.add_rail();
+  EXPECT_TRUE(latencies.lacks(0));
+  for (const Nanoseconds time : {7000, 4000, 5000}) {
+    EXPECT_EQ(latencies.least_round_trip(), 0);
+    EXPECT_TRUE(latencies.on_done(0, time - 100, time));
+  }
+  EXPECT_EQ(latencies.least_round_trip(), 4000);
+  EXPECT_FALSE(latencies.lacks(0));
   EXPECT_EQ(wait_for_look(latencies, second), -1);
+  EXPECT_TRUE(latencies.lacks(0)) << "now and then";
+  EXPECT_TRUE(latencies.on_done(0, 4900, 5000));
+  EXPECT_FALSE(latencies.lacks(0));
+  latencies.forget(0);
+  EXPECT_EQ(latencies.least_round_trip(), 0);
+  for (int tries = 0; tries < 6; ++tries) {
+    EXPECT_TRUE(latencies.lacks(0));
+    latencies.on_posted(0);
+    EXPECT_FALSE(latencies.on_done(0, 2000, 4000));
+  }
+  EXPECT_FALSE(latencies.lacks(0)) << "who computes is left alone";
 }
 
 TEST(RailLatencies, TheLeastOfThreeCounts) {
@@ -65,12 +94,8 @@ TEST(RailLatencies, TheLeastOfThreeCounts) {
 }
 
 TEST(RailLatencies, RailsThatAreKnownAreTimedSeldom) {
-  TwoRails latencies;
+  TwoRails latencies = known(4000, 4000);
   Nanoseconds now = 0;
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_GE(wait_for_look(latencies, now), 0);
-    look(latencies, 4000, 4000);
-  }
   EXPECT_EQ(wait_for_look(latencies, now, 8), -1) << "the end of the series";
   EXPECT_EQ(wait_for_look(latencies, second - 1), -1);
   // Three that are slower, one a series, take the place of those that were known.
@@ -128,27 +153,13 @@ TEST(RailLatencies, RailsThatAreAlwaysBusyAreGivenUpForLong) {
 }
 
 TEST(RailLatencies, AConnectionThatIsMadeAnewIsTimedAgain) {
-  TwoRails latencies;
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_GE(wait_for_look(latencies, 0), 0);
-    look(latencies, 4000, 4000);
-  }
+  TwoRails latencies = known(4000, 4000);
   latencies.forget(1);
   EXPECT_EQ(latencies.round_trip(0), 4000);
   EXPECT_EQ(latencies.round_trip(1), 0);
   EXPECT_EQ(latencies.least_round_trip(), 0) << "the one that is not known may be the nearer";
   EXPECT_EQ(wait_for_look(latencies, 0), 64);
   EXPECT_TRUE(latencies.lacks(1));
-}
-
-// Three times each.
-TwoRails known(Nanoseconds first, Nanoseconds second) {
-  TwoRails latencies;
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_GE(wait_for_look(latencies, 0), 0);
-    look(latencies, first, second);
-  }
-  return latencies;
 }
 
 TEST(RailLatencies, RailsWithinAQuarterCountAsAlike) {
