@@ -171,12 +171,23 @@ double parts_up_tree(S s, M c, double m) {
   return cost;
 }
 
+// How many times longer than in turns links take where every rank of several nodes sends to each. Below one
+// switch, single ranks' messages that are not long meet only at their receivers; but over several rails more
+// of them than the others on one rail.
+double unevenness_at_once(S s, M c, double m) {
+  if (s.nodes == 2) return 1.1;
+  if (!node_each(s)) return m > c.between_packet ? 2 : 1.7;
+  const bool several_rails = c.between_short_per_byte > c.between_per_byte;
+  const bool only_at_receivers = s.most_on_node == 1 && !several_switches(s, c) && !several_rails;
+  return only_at_receivers && m <= 4 * c.between_packet ? 1.15 : 2;
+}
+
 // Every rank sends to each, of several nodes. It receives as many; and the links are shared less well than in
 // turns, where more than two nodes send to one. While one is asked, what others have sent comes.
 double all_at_once(S s, M c, double m) {
   const Way way = far(c, s.most_on_node, several_switches(s, c));
   const double close = near(c).at_once(1.5 * near_others(s), m);
-  const double count = far_others(s), shared = s.nodes == 2 ? 1.1 : m > way.packet || node_each(s) ? 2 : 1.7;
+  const double count = far_others(s), shared = unevenness_at_once(s, c, m);
   const double link = shared * way.over_all(count * m, count * m * way.per_byte) / std::max(count, 1.0);
   const double message = (node_each(s) && m <= way.packet ? 1.7 : 2.2) * way.message;
   const double each =
