@@ -264,7 +264,14 @@ double barrier_two_level(S s, M c) {
   return node + barrier_dissemination(across(s, 0, 1), c);
 }
 
-double broadcast_binomial(S s, M c) { return down_tree(s, c, bytes(s)) - crosses_first(s, c, bytes(s)); }
+// Unless ranks are a power of two, nobody is as many steps from the root as there are distances: while its
+// first message is on the way, the next one follows.
+double broadcast_binomial(S s, M c) {
+  const Way first = in_tree(s, c, positions(s));
+  const bool follows = s.nodes > 1 && folded(s) && bytes(s) <= first.packet;
+  return down_tree(s, c, bytes(s)) - crosses_first(s, c, bytes(s)) -
+         (follows ? first.latency - first.message : 0);
+}
 // A leader with an area comes to its node's part when all that it sends has gone.
 double broadcast_linear(S s, M c) {
   const double node_waits = node_each(s) && s.teams ? others(s) * of_sends(c).between_message : 0;

@@ -132,6 +132,18 @@ TEST(UnlikeLatenciesOfCollectives, OneFarRailLosesNothingToTheBestAlgorithm) {
     }
 }
 
+// Of 9 ranks none is four steps from the root of a binomial tree.
+TEST(UnlikeLatenciesOfCollectives, NorDoBroadcastsToRanksThatAreNoPowerOfTwo) {
+  for (const int ranks : {7, 9}) {
+    constexpr int bytes = 2048;
+    const auto time = [&](const std::string& algorithm) {
+      return time_of(broadcast, ranks, {1}, "1GB/s", bytes, algorithm);
+    };
+    const double best = std::min(time("broadcast=linear"), time("broadcast=binomial"));
+    EXPECT_LE(time("auto"), 1.02 * best) << ranks << " ranks";
+  }
+}
+
 // Only two ranks know of rails when all agree, while operations are under way that began before.
 TEST(UnlikeLatenciesOfCollectives, RanksThatKnowUnlikeMuchChooseAlike) {
   constexpr int ranks = 4, elements = 2048, operations = 300;
