@@ -306,6 +306,12 @@ TEST(PathChoice, EnginesAreFoundBeforePathsAreTried) {
   }
 }
 
+// A long message whose rest may take another path goes piece by piece, to both engines alike.
+TEST(PathChoice, PiecesKeepBothEnginesBusy) {
+  const Case which{"ping", 2, "fat-tree-144", two_engines, ring, 1 << 20, 40};
+  EXPECT_LE(time_of(which, "auto", "auto"), 1.03 * time_of(which, "1", "2"));
+}
+
 // One engine has more left than the other in the end, which is no path's fault, and a trial sees all of both.
 TEST(PathChoice, EnginesAreKeptByPutsAndWindows) {
   for (const Case& which :

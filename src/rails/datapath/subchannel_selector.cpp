@@ -269,6 +269,7 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
                   !(avoids && subchannel.machine().suspected());
     view.packets_on_it = subchannel.traffic.packet_bytes;
     view.latency = SubchannelView{}.latency;
+    view.moved = 0;
     if (!view.usable) continue;
     view.preferred = prefers(subchannel);
     view.bytes_per_second = weights_.weight(subchannel.index);
@@ -285,14 +286,26 @@ std::span<SubchannelView> SubchannelSelector::views(std::int32_t requests, Load 
       const Nanoseconds polled = subchannel.rail.polling.polled();
       view.bytes_per_second = weights_.weight(subchannel.index, oldest->size, oldest->posted, polled);
       if (load == Load::both || load == load_of(*oldest)) {
-        const std::int64_t moved = weights_.moved(subchannel.index, oldest->size, oldest->posted, polled);
-        view.bytes_queued -= moved;
-        view.bytes_on_it -= moved;
+        view.moved = weights_.moved(subchannel.index, oldest->size, oldest->posted, polled);
+        view.bytes_queued -= view.moved;
+        view.bytes_on_it -= view.moved;
       }
     }
     view.requests_queued = subchannel.traffic.outstanding;
   }
+  if (several_) share_moved();
   return views_;
+}
+
+// What has moved on one connection of a rail is queued before none of the others either.
+void SubchannelSelector::share_moved() {
+  for (const Subchannel& moved : subchannels_) {
+    const std::int64_t bytes = views_[moved.index].moved;
+    if (bytes == 0) continue;
+    for (const Subchannel& each : subchannels_)
+      if (&each != &moved && &each.rail == &moved.rail && views_[each.index].usable)
+        views_[each.index].bytes_queued -= bytes;
+  }
 }
 
 Subchannel* SubchannelSelector::choose_anew(std::int64_t bytes, TrafficClass traffic) {

@@ -161,6 +161,7 @@ class SubchannelSelector {
     return packet_times_[first_engine_of(subchannel).index];
   }
   double timed_rate(const Subchannel& subchannel, double fastest);
+  void share_moved();
   Subchannel* choose_anew(std::int64_t bytes, TrafficClass traffic);
   Subchannel* on_trial(std::int64_t bytes, std::span<const SubchannelView> usable);
   void look_at_latencies(std::int64_t bytes, std::span<SubchannelView> usable) const;

@@ -144,10 +144,11 @@ void Automatic::collect(const StripeRequest& request, std::span<const Subchannel
       if (candidate.weight < fastest / 2) candidate.rate *= trust_in_slow;
       candidate.capacity = capacity;
       queued_ |= view.bytes_queued > 0;
-      candidate.free_ns =
-          static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued) / capacity;
       candidate.own_ns =
           static_cast<double>(view.latency) + static_cast<double>(view.bytes_on_it) / candidate.rate;
+      candidate.free_ns =
+          std::max(static_cast<double>(view.latency) + static_cast<double>(view.bytes_queued) / capacity,
+                   candidate.own_ns);
       candidate.first_ns = candidate.free_ns + static_cast<double>(request.smallest_stripe) / candidate.rate;
     }
   }

@@ -31,8 +31,9 @@ struct SubchannelView {
   bool preferred = true;
   double bytes_per_second = 0;  // the weight: nominal at first, then measured (path_weights.h); > 0
   double nominal = 0;           // of the rail's port, bytes per second; all of a rail's subchannels share it
-  std::int64_t bytes_queued = 0;          // posted by this process on the whole rail, not completed
+  std::int64_t bytes_queued = 0;          // posted by this process on the whole rail, and not moved yet
   std::int64_t bytes_on_it = 0;           // of these, on this subchannel
+  std::int64_t moved = 0;                 // of what is posted there, and is not completed
   std::int64_t packets_on_it = 0;         // bytes of packets, which bytes_queued has not
   double packet_rate = INFINITY;          // bytes per second, where packets were seen to be slow
   Nanoseconds packet_wait = 0;            // until those ahead of one that is posted now have left
