@@ -21,6 +21,12 @@ void ring(int rank, int size, int bytes, std::vector<char>& out, std::vector<cha
                MPI_STATUS_IGNORE);
 }
 
+void ping_pong(int rank, int, int bytes, std::vector<char>& out, std::vector<char>& in) {
+  if (rank == 0) MPI_Send(out.data(), bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+  MPI_Recv(in.data(), bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  if (rank == 1) MPI_Send(out.data(), bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+}
+
 void all_to_all(int, int, int bytes, std::vector<char>& out, std::vector<char>& in) {
   MPI_Alltoall(out.data(), bytes, MPI_BYTE, in.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
@@ -303,6 +309,14 @@ TEST(PathChoice, EnginesAreFoundBeforePathsAreTried) {
     const double best = time_of(which, "1", "2");
     EXPECT_LE(time_of(which, "auto", "auto"), 1.1 * best) << which.name;
     EXPECT_LE(1.25 * best, time_of(which, "1", "1")) << which.name;
+  }
+}
+
+// Messages that say too little of a path say enough of an engine.
+TEST(PathChoice, MessagesOf16KiBTakeTwoEngines) {
+  for (const int bytes : {16384, 28000}) {
+    const Case which{"ping", 2, "fat-tree-144", two_engines, ping_pong, bytes, 100};
+    EXPECT_LE(time_of(which, "auto", "auto"), 0.85 * time_of(which, "1", "1")) << bytes;
   }
 }
 

@@ -135,6 +135,7 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   RailTraffic& traffic = subchannel.rail.traffic;
   PathSpread& spread = spread_of(subchannel);
   const SlowPaths::Course before = spread.slow_course();
+  if (context_.open_reads.exposed > 0) spread.on_opposed();
   spread.on_done({entry.size, entry.before.spread, traffic.bytes_queued, not_before, context_.now,
                   subchannel.place.engine, traffic.use.shared(side_of(entry))},
                  traffic.spread);

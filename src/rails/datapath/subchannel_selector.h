@@ -72,10 +72,11 @@ class SubchannelSelector {
   bool restless() const { return restless_; }
   // A stripe is about to be posted; one was done, and is not queued any more.
   void on_stripe_posted(const Subchannel& subchannel, WorkEntry& entry, std::int64_t movable) {
-    if (several())
-      entry.before.spread = spread_of(subchannel)
-                                .on_posted(entry.size, subchannel.rail.traffic.bytes_queued, context_.now,
+    if (!several()) return;
+    PathSpread& spread = spread_of(subchannel);
+    entry.before.spread = spread.on_posted(entry.size, subchannel.rail.traffic.bytes_queued, context_.now,
                                            movable, subchannel.rail.traffic.use.shared(side_of(entry)));
+    if (context_.open_reads.exposed > 0) spread.on_opposed();
   }
   // A packet that was timed was done, and was not yet then.
   void on_packet_timed(Subchannel& subchannel, const WorkEntry& entry, Nanoseconds not_before);

@@ -7,7 +7,7 @@ namespace hawser {
 namespace {
 
 // More have to be so much better. So much better is better at first sight, and so much is not.
-constexpr double clearly_faster = 1.1, plainly = 1.25, hardly = 1.03;
+constexpr double clearly_faster = 1.1, plainly = 1.25, hardly = 1.03, disturbed = 0.9;
 // Of what twice as many engines would gain, so much has to be there where it may be the path. Half of a link
 // that two flows share gives two thirds to one that has two connections: a third of that.
 constexpr double part_of_gain = 0.6;
@@ -111,11 +111,11 @@ bool EngineChoice::take_up(std::size_t level) {
   return another;
 }
 
-bool EngineChoice::on_sample(int engines, double rate, EngineHints& hints) {
+bool EngineChoice::on_sample(int engines, double rate, EngineHints& hints, bool opposed) {
   if (most_level_ == 0) return false;
   const std::size_t level = level_of(engines);
   hints.add(level, rate, counted_);
-  if (trial_ == level) return judge_trial(rate, hints);
+  if (trial_ == level) return judge_trial(rate, hints, opposed);
   if (level == level_) recent_.add(rate, recent_keep);
   if (trying()) return false;
   const std::size_t found = std::min<std::size_t>(hints.level(), most_level_);
@@ -154,7 +154,7 @@ double EngineChoice::least_gain(double best) const {
   return 1 + part_of_gain * gain_of_engines;
 }
 
-bool EngineChoice::judge_trial(double rate, EngineHints& hints) {
+bool EngineChoice::judge_trial(double rate, EngineHints& hints, bool opposed) {
   ++samples_;
   tried_ = std::max(tried_, rate);
   const bool last = samples_ == engine_trial_samples;
@@ -165,7 +165,9 @@ bool EngineChoice::judge_trial(double rate, EngineHints& hints) {
     const double least = least_gain(best);
     better =
         rate > std::max(plainly, least) * best || (last && tried_ > std::max(clearly_faster, least) * best);
-    worse = rate < hardly * before;
+    // What is plainly slower was disturbed: until the other end uses as many, stripes may wait behind what
+    // goes there over one.
+    worse = rate < hardly * before && !(opposed && rate < disturbed * before);
   } else {
     worse = rate < as_good * before;
     better = last && !worse;

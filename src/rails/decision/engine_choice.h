@@ -32,7 +32,9 @@ class EngineHints {
  public:
   // `enough`: who reaches so much of the port has engines enough. `steady`: the first try waits for samples
   // that are alike, too.
-  explicit EngineHints(double enough = 0.9, bool steady = false) : enough_(enough), steady_(steady) {}
+  // Small packets lose by an engine that brings nothing, so they try fewer sooner.
+  explicit EngineHints(double enough = 0.9, bool steady = false)
+      : enough_(enough), steady_(steady), rest_fewer_(steady ? 12 : 64) {}
   double enough() const { return enough_; }
   // `counted`: the peer's, as this left it.
   void add(std::size_t level, double rate, std::uint8_t& counted);
@@ -74,7 +76,7 @@ class EngineHints {
   bool steady_;
   std::array<double, engine_levels> reached_ = {};
   std::array<Level, engine_levels> tries_;
-  std::uint16_t since_fewer_ = 0, rest_fewer_ = 12;
+  std::uint16_t since_fewer_ = 0, rest_fewer_;
   std::uint8_t level_ = 0;
 };
 
@@ -94,8 +96,8 @@ class EngineChoice {
   bool looks_slow(double rate, const EngineHints& hints) const {
     return level_ < most_level_ && hints.look_slow(level_, rate);
   }
-  // A sample with so many. True: another number is best from now on.
-  bool on_sample(int engines, double rate, EngineHints& hints);
+  // A sample with so many; messages went the other way meanwhile. True: another number is best from now on.
+  bool on_sample(int engines, double rate, EngineHints& hints, bool opposed = false);
   // Begins with what was found.
   void follow(const EngineHints& hints) { take_up(std::min<std::size_t>(hints.level(), most_level_)); }
   // Tries others, whatever was measured.
@@ -115,7 +117,7 @@ class EngineChoice {
   void consider(double rate, EngineHints& hints);
   bool may_share_a_link(double rate) const;
   double least_gain(double best) const;
-  bool judge_trial(double rate, EngineHints& hints);
+  bool judge_trial(double rate, EngineHints& hints, bool opposed);
 
   std::uint8_t engines_;
   Doubts doubts_;

@@ -81,6 +81,17 @@ TEST(EngineChoice, WantsToBeClearlyBetterThanOneEverWas) {
   EXPECT_EQ(choice.base(), 1);
 }
 
+// The first one may have waited for what the other end still moves over one.
+TEST(EngineChoice, OneSampleOfATrialIsFew) {
+  EngineHints hints;
+  EngineChoice choice(2);
+  sample(choice, hints, 2, [](int) { return 0.6; });
+  choice.on_sample(2, 0.5, hints, true);
+  ASSERT_TRUE(choice.trying());
+  choice.on_sample(2, 0.95, hints, true);
+  EXPECT_EQ(choice.base(), 2);
+}
+
 TEST(EngineChoice, ASlowPartOfManyIsNotAnEngine) {
   EngineHints hints;
   EngineChoice choice(4);
@@ -150,7 +161,7 @@ TEST(EngineChoice, ReturnsToOneIfMoreWereBetterByChance) {
   choice.on_sample(1, 0.5, hints);
   choice.on_sample(2, 0.95, hints);  // others went away
   ASSERT_EQ(choice.base(), 2);
-  sample(choice, hints, 40, [](int) { return 0.95; });
+  sample(choice, hints, 80, [](int) { return 0.95; });
   EXPECT_EQ(choice.base(), 1);
   another.on_sample(1, 0.95, hints);
   EXPECT_EQ(another.base(), 1);

@@ -49,6 +49,10 @@ constexpr Nanoseconds longest_latency = 10 * microsecond;
 // packet as a whole.
 constexpr Nanoseconds least_sample = 4 * microsecond;
 constexpr double least_bytes = 32768;
+// What an engine reaches is less of a difference, so half of that tells; after so many that are short, for
+// longer ones tell more, and the two do not compare.
+constexpr double least_bytes_of_engine = 16384;
+constexpr int short_samples = 8;
 // When a sample ended must be known to this part of its time.
 constexpr Nanoseconds sharpness = 8;
 
@@ -216,27 +220,27 @@ void PathSpread::on_done(const StripeDone& stripe, SpreadHints& hints) {
   if (still_changing(stripe) || unwatched(stripe)) return;
   sample_.done.bytes += stripe.bytes;
   const Nanoseconds time = stripe.now - sample_.begin;
-  // Engines are done about at the same time: where one of them is, others have moved much of what is not.
+  // Connections are done about at the same time: where one of them is, others have moved much of what is not.
   // What each has begun at the begin and at the end of a sample is little of several stripes.
   ++sample_.done.stripes;
   if (stripe.engine == 0) sample_.done.first += stripe.bytes;
-  const int engines = course_.way == Spread::one ? course_.engines : 1;
-  const bool enough = time >= longest_sample && sample_.done.stripes % engines == 0 &&
-                      (engines == 1 || sample_.done.stripes >= stripes_of_engine * engines ||
-                       (time >= stripes_of_engine * longest_sample && sample_.done.stripes >= 2 * engines));
+  const int used = course_.way == Spread::one ? course_.engines : paths_ * course_.engines;
+  const bool enough = time >= longest_sample && sample_.done.stripes % used == 0 &&
+                      (used == 1 || sample_.done.stripes >= stripes_of_engine * used ||
+                       (time >= stripes_of_engine * longest_sample && sample_.done.stripes >= 2 * used));
   if (sample_.queued > 0 && !enough) return;
   const bool sharp = (stripe.now - stripe.not_before) * sharpness <= time;
   if (sample_.alone && engines_shared() && open(course_.way, course_.path, course_.engines) && sharp &&
       time > 0) {
-    if (static_cast<double>(sample_.done.bytes) >= shortest_sample())
+    if (static_cast<double>(sample_.done.bytes) >= shortest_sample(least_bytes))
       note(rate_of(time), stripe.now, hints);
     else if (course_.way == Spread::one)
-      on_short(course_.path, short_rate_of(time), stripe.now);
+      note_short(time, stripe.now, hints);
   }
   count_sample();
   note_sharing();
   sample_.done = {};
-  sample_.shared = false;
+  sample_.shared = sample_.opposed = false;
   sample_.fresh = false;
   sample_.begin = stripe.now;
   follow();
@@ -257,10 +261,10 @@ bool PathSpread::engines_shared() const {
 }
 
 // In bytes.
-double PathSpread::shortest_sample() const {
+double PathSpread::shortest_sample(double least) const {
   constexpr Nanoseconds most = 3 * longest_latency;
   const Nanoseconds time = latency_ == 0 ? most : std::clamp(latency_ * 3 / 2, least_sample, most);
-  return std::max(nominal_ * static_cast<double>(time) / static_cast<double>(second), least_bytes);
+  return std::max(nominal_ * static_cast<double>(time) / static_cast<double>(second), least);
 }
 
 double PathSpread::rate_of(Nanoseconds time) const {
@@ -268,6 +272,30 @@ double PathSpread::rate_of(Nanoseconds time) const {
     time -= std::max(std::min(longest_latency, time / 4), std::min({latency_, longest_latency, time / 2}));
   const double seconds = static_cast<double>(time) / static_cast<double>(second);
   return std::min(1.0, static_cast<double>(sample_.done.bytes) / nominal_ / seconds);
+}
+
+// What says little of a path may say that an engine is slow, where nothing longer does. But what waits for
+// the other direction gains less by more engines than they bring, so one end would take them and not the
+// other.
+void PathSpread::note_short(Nanoseconds time, Nanoseconds now, SpreadHints& hints) {
+  short_ = std::min(short_ + 1, short_samples);
+  if (short_ == short_samples && !sample_.opposed &&
+      static_cast<double>(sample_.done.bytes) >= shortest_sample(least_bytes_of_engine) &&
+      count_engines(rate_of(time), hints))
+    return;
+  on_short(course_.path, short_rate_of(time), now);
+}
+
+// True: another number is used from now on.
+bool PathSpread::count_engines(double rate, SpreadHints& hints) {
+  if (sample_.shared) return false;
+  const std::size_t found = hints.engines.level();
+  const bool changed = choice_of_engines_.on_sample(course_.engines, rate, hints.engines, sample_.opposed);
+  if (hints.engines.level() != found) hints.forget();
+  if (!changed) return false;
+  ways_ = {RateMean{0, 0}, RateMean{0, 0}};
+  slow_ = 0;
+  return true;
 }
 
 // At most, for most of a short time may be latency.
@@ -324,15 +352,9 @@ double PathSpread::value(Spread way, const SpreadHints& hints) const {
 void PathSpread::note(double rate, Nanoseconds now, SpreadHints& hints) {
   const Course taken = course_;
   if (trial_ > 0) --trial_;
+  short_ = 0;
   if (taken.way == Spread::one && !sample_.shared) {
-    const std::size_t found = hints.engines.level();
-    const bool changed = choice_of_engines_.on_sample(taken.engines, rate, hints.engines);
-    if (hints.engines.level() != found) hints.forget();
-    if (changed) {
-      ways_ = {RateMean{0, 0}, RateMean{0, 0}};
-      slow_ = 0;
-      return;
-    }
+    if (count_engines(rate, hints)) return;
     const int usual = choice_of_engines_.base();
     // More engines that do not help say that it is the path.
     if (taken.engines > usual && !choice_of_engines_.trying()) judge_path(rate, hints);

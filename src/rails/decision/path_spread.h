@@ -7,6 +7,7 @@
 //   each 100 us of them, or each message, is a sample of the way: its rate as part of the port's. While a
 //   peer has few samples, those of other peers of the port count too (SpreadHints).
 // - How many engines are used is found out first (EngineChoice): while more are tried no path is blamed.
+//   Where no message is long enough to tell of paths, shorter ones tell of engines.
 // - While another process of the node moves data the same way over the port, its engines are taken: who had
 //   two queue pairs beside one would get two thirds of the port. So each uses one, and tries no more.
 // - Long messages, which can move to another path under way, leave a path that is slow several times in a row
@@ -104,6 +105,8 @@ class PathSpread {
   // path it belongs to.
   std::uint8_t on_posted(std::int64_t bytes, std::int64_t on_port, Nanoseconds now, std::int64_t movable,
                          bool shared = false);
+  // After one was posted, and before one is done: messages go the other way, too.
+  void on_opposed() { sample_.opposed = true; }
   void on_done(const StripeDone& done, SpreadHints& hints);
   // Something that was too short for a sample reached at most this part of the port over this path.
   void on_short(int path, double rate, Nanoseconds now);
@@ -165,7 +168,9 @@ class PathSpread {
   bool still_changing(const StripeDone& stripe);
   double value(Spread way, const SpreadHints& hints) const;
   double rate_of(Nanoseconds time) const;
-  double shortest_sample() const;
+  double shortest_sample(double least) const;
+  void note_short(Nanoseconds time, Nanoseconds now, SpreadHints& hints);
+  bool count_engines(double rate, SpreadHints& hints);
   void note(double rate, Nanoseconds now, SpreadHints& hints);
   double short_rate_of(Nanoseconds time) const;
   void judge_path(double rate, const SpreadHints& hints);
@@ -186,6 +191,7 @@ class PathSpread {
     bool fresh = false;        // nothing was under way at its begin
     bool alone = false;        // on the port, of this process
     bool shared = false;       // with other processes
+    bool opposed = false;      // messages went the other way
     bool unwatched = false;    // nobody has looked since its begin, or long before that
     bool another_way = false;  // than that of `others`
   };
@@ -199,6 +205,7 @@ class PathSpread {
   int packet_engines_ = 1;
   bool sharing_ = false;  // of late, the port
   int unlike_ = 0;        // samples in a row that say otherwise
+  int short_ = 0;         // samples in a row that were too short to tell of a path
 
   std::array<RateMean, spread_ways> ways_ = {RateMean{0, 0}, RateMean{0, 0}};
   Spread way_ = Spread::one;
