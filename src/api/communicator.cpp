@@ -252,7 +252,9 @@ Result<> comm_free(MpiProcess& process, Communicator& comm) {
   drop_buffer_of(process, comm);
   for (Communicator* of : {&comm, comm.local().get()})
     if (of != nullptr && of->collective != nullptr) of->collective->freed();
-  return comm.attributes.remove_all(comm, process.attribute_callbacks());
+  Result<> removed = comm.attributes.remove_all(comm, process.attribute_callbacks());
+  if (removed && process.has_lanes()) process.lanes()->leave(comm);
+  return removed;
 }
 
 // What is still going on keeps the communicator alive and ends on its own, so there is nothing to wait for.

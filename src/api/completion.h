@@ -18,7 +18,7 @@ inline Result<> finish(MpiProcess& process, Request*& request, Status* status) {
     request = nullptr;
     return {};
   }
-  if (r->pooled && !r->persistent && r->status.error == ErrorClass::success) [[likely]] {
+  if (r->pooled && !r->persistent && r->status.error == ErrorClass::success && r->lane == 0) [[likely]] {
     if (status != nullptr) *status = r->status;
     process.point_to_point().release(static_cast<MessageRequest&>(*r));
     request = nullptr;

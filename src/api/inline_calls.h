@@ -14,7 +14,7 @@ MessageRequest& irecv_otherwise(MpiProcess& process, void* buf, std::int64_t cou
 Result<> wait_otherwise(MpiProcess& process, Request*& request, Status* status);
 Result<> test_otherwise(MpiProcess& process, Request*& request, bool& flag, Status* status);
 
-// A receive from somebody, of data in one piece.
+// A receive from somebody, of data in one piece, on no lane.
 [[gnu::always_inline]] inline MessageRequest& start_plain_receive(MpiProcess& process, void* buf,
                                                                   std::int64_t count, Datatype& datatype,
                                                                   int source, int tag, Communicator& comm) {
@@ -30,7 +30,7 @@ Result<> test_otherwise(MpiProcess& process, Request*& request, bool& flag, Stat
                                              Datatype& datatype, int source, int tag, Communicator& comm,
                                              Request*& request) {
   MessageRequest* receive;
-  if (source == proc_null || !datatype.contiguous) [[unlikely]]
+  if (source == proc_null || !datatype.contiguous || comm.lane_member) [[unlikely]]
     receive = &irecv_otherwise(process, buf, count, datatype, source, tag, comm);
   else
     receive = &start_plain_receive(process, buf, count, datatype, source, tag, comm);

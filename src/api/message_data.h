@@ -7,7 +7,9 @@
 #include "communicator/communicator.h"
 #include "datatype/datatype.h"
 #include "datatype/type_packer.h"
+#include "message/message_lane.h"
 #include "message/message_request.h"
+#include "process/message_lanes.h"
 #include "process/mpi_process.h"
 
 namespace hawser::mpi {
@@ -23,9 +25,35 @@ inline ByteSequence one_piece(const void* buf, std::int64_t count, const Datatyp
   return {reinterpret_cast<std::byte*>(address), count * datatype.size, nullptr};
 }
 
+// The messages of a communicator that may be on a lane, which is held from here on.
+inline PointToPoint& messages_of(MpiProcess& process, const Communicator& comm) {
+  if (!comm.lane_member) [[likely]]
+    return process.point_to_point();
+  return process.messages_of(comm);
+}
+
+inline PointToPoint& messages_of(MpiProcess& process, const Request& request) {
+  if (request.lane == 0) [[likely]]
+    return process.point_to_point();
+  return process.lanes()->lane(request.lane)->messages();
+}
+// Before a message asks for room in a buffer that messages of any lane may have left.
+inline void settle_lanes(MpiProcess& process) {
+  if (process.has_lanes()) [[unlikely]]
+    process.lanes()->settle_all();
+}
+
+// What keeps a communicator alive while a request of it is under way.
+inline Ref<Counted> keeper_of(Communicator& comm) {
+  return comm.lane_member ? Ref<Counted>(comm.lane_member) : Ref<Counted>(&comm);
+}
+inline std::uint8_t lane_of(const Communicator& comm) {
+  return comm.lane_member ? comm.lane_member->lane.number() : std::uint8_t{0};
+}
+
 // Makes a request that is under way independent of what the caller holds.
 inline void keep_alive(MessageRequest& request, Communicator& comm) {
-  if (!request.shared) request.communicator = Ref<Counted>(&comm);
+  if (!request.shared) request.communicator = keeper_of(comm);
 }
 
 // The buffer of the session that a communicator comes from; null if it comes from none.

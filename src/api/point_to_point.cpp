@@ -19,8 +19,8 @@ void move_packer(MessageRequest& request, const TypePacker& packer, const Dataty
 
 static void leave_large(MpiProcess& process, MessageRequest& request) {
   if (request.direction == MessageRequest::Direction::receive && request.source_rank >= 0) {
-    const auto& comm = static_cast<const Communicator&>(*request.communicator);
-    process.point_to_point().show_receive(request, comm.process_of(request.source_rank));
+    const auto& comm = static_cast<const Communicator&>(*owner_of(request));
+    messages_of(process, comm).show_receive(request, comm.process_of(request.source_rank));
   }
   process.expect();
 }
@@ -41,7 +41,7 @@ static void leave_large(MpiProcess& process, MessageRequest& request) {
                                                            const void* buf, std::int64_t count,
                                                            Datatype& datatype, const SendTarget& target,
                                                            Communicator& comm) {
-  PointToPoint& messages = process.point_to_point();
+  PointToPoint& messages = messages_of(process, comm);
   TypePacker packer;
   const ByteSequence bytes = describe(buf, count, datatype, packer);
   if (mode == SendMode::standard && messages.send_now(target, bytes)) return messages.sent();
@@ -64,7 +64,7 @@ static MessageRequest& begin_send(PointToPoint& messages, SendMode mode, const S
 [[gnu::noinline]] MessageRequest& start_send(MpiProcess& process, SendMode mode, TrafficClass traffic,
                                              const void* buf, std::int64_t count, Datatype& datatype,
                                              int dest, int tag, Communicator& comm) {
-  PointToPoint& messages = process.point_to_point();
+  PointToPoint& messages = messages_of(process, comm);
   if (dest == proc_null) [[unlikely]]
     return messages.sent();
   const SendTarget target = target_of(comm, dest, tag, traffic);
@@ -81,23 +81,29 @@ static MessageRequest& begin_send(PointToPoint& messages, SendMode mode, const S
   return begin_send(messages, mode, target, bytes, comm);
 }
 
+static MessageRequest& start_receive_into(PointToPoint& messages, const ByteSequence& into,
+                                          const TypePacker& packer, const Datatype& datatype, int source,
+                                          int tag, Communicator& comm) {
+  MessageRequest& request = messages.take_receive({comm.context(), source, tag}, into);
+  move_packer(request, packer, datatype);
+  keep_alive(request, comm);
+  messages.start_receive(request);
+  return request;
+}
+
 [[gnu::noinline]] static MessageRequest& start_packed_receive(MpiProcess& process, void* buf,
                                                               std::int64_t count, Datatype& datatype,
                                                               int source, int tag, Communicator& comm) {
   TypePacker packer;
-  const ByteSequence into = describe(buf, count, datatype, packer);
-  MessageRequest& request = process.point_to_point().take_receive({comm.context(), source, tag}, into);
-  move_packer(request, packer, datatype);
-  keep_alive(request, comm);
-  process.point_to_point().start_receive(request);
-  return request;
+  const ByteSequence into = describe_data(buf, count, datatype, packer);
+  return start_receive_into(messages_of(process, comm), into, packer, datatype, source, tag, comm);
 }
 
 MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,
                               int source, int tag, Communicator& comm) {
   if (source == proc_null) [[unlikely]]
     return process.point_to_point().null_receive();
-  if (!datatype.contiguous) [[unlikely]]
+  if (!datatype.contiguous || comm.lane_member) [[unlikely]]
     return start_packed_receive(process, buf, count, datatype, source, tag, comm);
   return start_plain_receive(process, buf, count, datatype, source, tag, comm);
 }
@@ -126,15 +132,16 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
   if (!request.complete) process.wait_for(request);
   process.let_messages_go();
   // Who waits for any source in a call has no request to go on with.
+  PointToPoint& messages = messages_of(process, request);
   if (request.status.error == ErrorClass::proc_failed_pending) [[unlikely]]
-    process.point_to_point().fail(request, ErrorClass::proc_failed);
+    messages.fail(request, ErrorClass::proc_failed);
   if (status != nullptr) *status = request.status;
   if (request.status.error != ErrorClass::success) [[unlikely]] {
     Error error = error_of(request.status, request.message_size, request.bytes.size);
-    process.point_to_point().release(request);
+    messages.release(request);
     return error;
   }
-  process.point_to_point().release(request);
+  messages.release(request);
   return {};
 }
 
@@ -143,7 +150,7 @@ Error error_of(const Status& status, std::int64_t message_size, std::int64_t cap
 Result<> send(MpiProcess& process, const void* buf, std::int64_t count, Datatype& datatype, int dest, int tag,
               Communicator& comm) {
   if (comm.may_send_to(dest) && datatype.contiguous) [[likely]] {
-    PointToPoint& messages = process.point_to_point();
+    PointToPoint& messages = messages_of(process, comm);
     const SendTarget target = target_of(comm, dest, tag, TrafficClass::blocking);
     const ByteSequence bytes = one_piece(buf, count, datatype);
     if (messages.send_now(target, bytes)) [[likely]]
@@ -175,9 +182,11 @@ Result<> bsend(MpiProcess& process, const void* buf, std::int64_t count, Datatyp
   if (dest == proc_null) return {};
   if (comm.revoked()) return error_of({dest, tag, ErrorClass::revoked, false, 0}, 0, 0);
   TypePacker packer;
-  Result<> sent = process.point_to_point().send_buffered(
-      target_of(comm, dest, tag, TrafficClass::nonblocking), describe_data(buf, count, datatype, packer),
-      &comm, session_buffer_of(comm));
+  settle_lanes(process);
+  Result<> sent = messages_of(process, comm)
+                      .send_buffered(target_of(comm, dest, tag, TrafficClass::nonblocking),
+                                     describe_data(buf, count, datatype, packer), keeper_of(comm).get(),
+                                     session_buffer_of(comm));
   process.let_messages_go();
   return sent;
 }
@@ -187,7 +196,7 @@ Result<> recv(MpiProcess& process, void* buf, std::int64_t count, Datatype& data
   if (datatype.contiguous && source != proc_null) [[likely]] {
     const ByteSequence into = one_piece(buf, count, datatype);
     const ReceivePattern pattern{comm.context(), source, tag};
-    if (process.point_to_point().receive_stored(pattern, into.data, into.size, status)) {
+    if (messages_of(process, comm).receive_stored(pattern, into.data, into.size, status)) {
       process.let_messages_go();
       return {};
     }
@@ -241,7 +250,7 @@ static Result<> prepare_send(MpiProcess& process, SendMode mode, const void* buf
                                               : target_of(comm, dest, tag, TrafficClass::nonblocking);
   TypePacker packer;
   MessageRequest& made =
-      process.point_to_point().prepare_send(mode, target, describe_data(buf, count, datatype, packer));
+      messages_of(process, comm).prepare_send(mode, target, describe_data(buf, count, datatype, packer));
   move_packer(made, packer, datatype);
   keep_alive(made, comm);
   if (mode == SendMode::buffered) made.buffer = session_buffer_of(comm);
@@ -273,8 +282,9 @@ Result<> recv_init(MpiProcess& process, void* buf, std::int64_t count, Datatype&
                    int tag, Communicator& comm, Request*& request) {
   if (source == proc_null) count = 0;
   TypePacker packer;
-  MessageRequest& made = process.point_to_point().prepare_receive(
-      {comm.context(), source, tag}, describe_data(buf, count, datatype, packer));
+  MessageRequest& made =
+      messages_of(process, comm)
+          .prepare_receive({comm.context(), source, tag}, describe_data(buf, count, datatype, packer));
   move_packer(made, packer, datatype);
   keep_alive(made, comm);
   if (source >= 0) made.process = comm.process_of(source);

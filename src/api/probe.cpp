@@ -8,6 +8,11 @@ static void set(Status* status, const Status& value) {
   if (status != nullptr) *status = value;
 }
 
+static void keep(Message& message, Communicator& comm) {
+  message.communicator = keeper_of(comm);
+  message.lane = lane_of(comm);
+}
+
 // Why no message can come any more, or none can be waited for; none: one may.
 static Result<> check_source(MpiProcess& process, const Communicator& comm, int source) {
   if (!process.survival().any() || source == proc_null) return {};
@@ -19,7 +24,7 @@ static Result<> check_source(MpiProcess& process, const Communicator& comm, int 
 Result<> iprobe(MpiProcess& process, int source, int tag, Communicator& comm, bool& flag, Status* status) {
   Status found = Status::from_proc_null();
   const ReceivePattern pattern{comm.context(), source, tag};
-  PointToPoint& messages = process.point_to_point();
+  PointToPoint& messages = messages_of(process, comm);
   flag = source == proc_null || messages.probe(pattern, found);
   if (!flag) {
     process.poll_for_test();
@@ -35,7 +40,7 @@ Result<> probe(MpiProcess& process, int source, int tag, Communicator& comm, Sta
   const ReceivePattern pattern{comm.context(), source, tag};
   bool flag = source == proc_null;
   process.wait_until([&] {
-    flag = flag || process.point_to_point().probe(pattern, found);
+    flag = flag || messages_of(process, comm).probe(pattern, found);
     return flag || !check_source(process, comm, source);
   });
   if (!flag) return check_source(process, comm, source);
@@ -49,13 +54,13 @@ Result<> improbe(MpiProcess& process, int source, int tag, Communicator& comm, b
   message = Message::no_proc();
   if (source != proc_null) {
     const ReceivePattern pattern{comm.context(), source, tag};
-    PointToPoint& messages = process.point_to_point();
+    PointToPoint& messages = messages_of(process, comm);
     message = messages.matched_probe(pattern, found);
     if (message == nullptr) {
       process.poll_for_test();
       message = messages.matched_probe(pattern, found);
     }
-    if (message != nullptr) message->communicator = Ref<Counted>(&comm);
+    if (message != nullptr) keep(*message, comm);
   }
   flag = message != nullptr;
   if (!flag) return check_source(process, comm, source);
@@ -70,11 +75,11 @@ Result<> mprobe(MpiProcess& process, int source, int tag, Communicator& comm, Me
   if (source != proc_null) {
     const ReceivePattern pattern{comm.context(), source, tag};
     process.wait_until([&] {
-      message = process.point_to_point().matched_probe(pattern, found);
+      message = messages_of(process, comm).matched_probe(pattern, found);
       return message != nullptr || !check_source(process, comm, source);
     });
     if (message == nullptr) return check_source(process, comm, source);
-    message->communicator = Ref<Counted>(&comm);
+    keep(*message, comm);
   }
   set(status, found);
   return {};
@@ -87,7 +92,7 @@ static MessageRequest& start_matched_receive(MpiProcess& process, void* buf, std
   message = nullptr;
   if (taken == Message::no_proc()) return process.point_to_point().null_receive();
   process.handles().messages.take_back(*taken);
-  PointToPoint& messages = process.point_to_point();
+  PointToPoint& messages = messages_of(process, static_cast<const Communicator&>(*owner_of(*taken)));
   TypePacker packer;
   const ByteSequence into = describe_data(buf, count, datatype, packer);
   MessageRequest& request =
@@ -105,9 +110,9 @@ static MessageRequest& start_matched_receive(MpiProcess& process, void* buf, std
 Result<> mrecv(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype, Message*& message,
                Status* status) {
   MessageRequest& request = start_matched_receive(process, buf, count, datatype, message);
-  Ref<Counted> origin = request.communicator;
+  const Ref<Counted> origin(owner_of(request));
   Result<> result = complete_now(process, request, status);
-  if (!result) process.set_error_origin(std::move(origin));
+  if (!result) process.set_error_origin(origin);
   return result;
 }
 

@@ -27,7 +27,7 @@ Result<> finish_slowly(MpiProcess& process, Request*& request, Status* status) {
     return result;
   }
   request = nullptr;
-  process.handles().requests.forget(*r);
+  process.requests_of(*r).forget(*r);
   Result<> ended = r->end();
   r->destroy();
   if (result && !ended) return ended;

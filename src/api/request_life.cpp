@@ -2,6 +2,7 @@
 // requests (section 13.2).
 #include "api/completion.h"
 #include "api/functions.h"
+#include "api/message_data.h"
 #include "mpi/failure.h"
 #include "process/generalized_request.h"
 
@@ -103,6 +104,8 @@ Result<> start(MpiProcess& process, Request*& request) {
     process.set_error_origin(*request);
     return failure(ErrorClass::request, "the request is already active");
   }
+  if (request->pooled && static_cast<MessageRequest*>(request)->mode == SendMode::buffered)
+    settle_lanes(process);
   Result<> result = request->start();
   if (!result) process.set_error_origin(*request);
   if (!request->complete) process.expect();
@@ -129,7 +132,7 @@ Result<> request_free(MpiProcess& process, Request*& request) {
   Request* const r = request;
   request = nullptr;
   if (r->shared) return {};
-  process.handles().requests.forget(*r);
+  process.requests_of(*r).forget(*r);
   Result<> result = r->complete ? r->end() : Result<>{};
   r->destroy();
   return result;

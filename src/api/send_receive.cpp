@@ -29,7 +29,7 @@ static std::unique_ptr<std::byte[]> copy_of(const ByteSequence& bytes) {
 
 static MessageRequest& send_copy(MpiProcess& process, TrafficClass traffic, std::byte* copy,
                                  std::int64_t bytes, int dest, int tag, Communicator& comm) {
-  PointToPoint& messages = process.point_to_point();
+  PointToPoint& messages = messages_of(process, comm);
   if (dest == proc_null) return messages.sent();
   MessageRequest& send = messages.isend(SendMode::standard, target_of(comm, dest, tag, traffic),
                                         ByteSequence{copy, bytes, nullptr});
@@ -43,7 +43,7 @@ Result<> sendrecv_replace(MpiProcess& process, void* buf, std::int64_t count, Da
   const ByteSequence bytes = describe_data(buf, count, datatype, packer);
   // What the channel takes at once needs no copy.
   if (dest == proc_null ||
-      process.point_to_point().send_now(target_of(comm, dest, sendtag, TrafficClass::blocking), bytes))
+      messages_of(process, comm).send_now(target_of(comm, dest, sendtag, TrafficClass::blocking), bytes))
     return recv(process, buf, count, datatype, source, recvtag, comm, status);
   const std::unique_ptr<std::byte[]> copy = copy_of(bytes);
   MessageRequest& receive = start_receive(process, buf, count, datatype, source, recvtag, comm);
@@ -54,14 +54,22 @@ Result<> sendrecv_replace(MpiProcess& process, void* buf, std::int64_t count, Da
   return sent;
 }
 
+// On a lane it has a number of the lane's, for it becomes complete under the lane's lock.
+static JointRequest* make_joint(MpiProcess& process, Communicator& comm) {
+  auto* const joint = new JointRequest;
+  joint->communicator = keeper_of(comm);
+  joint->lane = lane_of(comm);
+  if (joint->lane != 0) process.requests_of(*joint).number_of(*joint);
+  return joint;
+}
+
 Result<> isendrecv(MpiProcess& process, const void* sendbuf, std::int64_t sendcount, Datatype& sendtype,
                    int dest, int sendtag, void* recvbuf, std::int64_t recvcount, Datatype& recvtype,
                    int source, int recvtag, Communicator& comm, Request*& request) {
   MessageRequest& receive = start_receive(process, recvbuf, recvcount, recvtype, source, recvtag, comm);
   MessageRequest& send = start_send(process, SendMode::standard, TrafficClass::nonblocking, sendbuf,
                                     sendcount, sendtype, dest, sendtag, comm);
-  auto* joint = new JointRequest;
-  joint->communicator = Ref<Counted>(&comm);
+  JointRequest* const joint = make_joint(process, comm);
   leave_to_progress(process, receive);
   leave_to_progress(process, send);
   joint->join(send, receive);
@@ -73,8 +81,7 @@ Result<> isendrecv_replace(MpiProcess& process, void* buf, std::int64_t count, D
                            int sendtag, int source, int recvtag, Communicator& comm, Request*& request) {
   TypePacker packer;
   const ByteSequence bytes = describe_data(buf, count, datatype, packer);
-  auto* joint = new JointRequest;
-  joint->communicator = Ref<Counted>(&comm);
+  JointRequest* const joint = make_joint(process, comm);
   joint->copy = copy_of(bytes);
   MessageRequest& receive = start_receive(process, buf, count, datatype, source, recvtag, comm);
   MessageRequest& send =

@@ -43,7 +43,10 @@ void ProcessLock::lock_slowly(const char* holder) {
 }
 
 void ProcessLock::unlock_slowly() {
-  if (enabled()) return unlock_among_threads();
+  if (enabled()) {
+    if (inner_ != nullptr) inner_->release();
+    return unlock_among_threads();
+  }
   // Takes the lock again, as a call of its own: the stand-in waits, or sees it and comes later.
   lock("the end of a call");
   {
@@ -79,9 +82,19 @@ bool ProcessLock::try_stand_in() {
 }
 
 void ProcessLock::end_stand_in() {
-  if (enabled()) return unlock_among_threads();
+  if (enabled()) {
+    if (inner_ != nullptr) inner_->release();
+    return unlock_among_threads();
+  }
   slow_.fetch_and(not_wanted, std::memory_order_release);
   stand_in_.unlock();
+}
+
+bool ProcessLock::try_lock(const char* holder) {
+  std::uint32_t expected = unlocked;
+  if (held() || !state_.compare_exchange_strong(expected, locked, std::memory_order_acquire)) return false;
+  holder_.store(holder, std::memory_order_relaxed);
+  return true;
 }
 
 void ProcessLock::wait_until_left() {

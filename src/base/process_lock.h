@@ -21,8 +21,23 @@
 
 namespace hawser {
 
+// Locks that a thread takes while it holds the process's, and that go with it: whenever that is free, they
+// are.
+class InnerLocks {
+ public:
+  // Frees those that are held; answers which.
+  virtual std::uint32_t release() = 0;
+  virtual void take(std::uint32_t which) = 0;
+
+ protected:
+  ~InnerLocks() = default;
+};
+
 class ProcessLock {
  public:
+  // Set while several threads may call MPI; null: there are none.
+  void set_inner(InnerLocks* inner) { inner_ = inner; }
+  InnerLocks* inner() const { return inner_; }
   // Called before a second thread may use the lock, by the thread that holds it or will unlock it next. From
   // then on it counts as locked by the caller.
   void enable();
@@ -45,6 +60,8 @@ class ProcessLock {
   const char* holder() const { return holder_.load(std::memory_order_relaxed); }
   // Without the lock, a hint: whether a thread has it.
   bool held() const { return state_.load(std::memory_order_relaxed) != unlocked; }
+  // For a thread that does not have it: false if it is not to be had at once. Among threads only.
+  bool try_lock(const char* holder);
   // Whether other threads want it at this moment.
   bool contended() const { return enabled() && wanting_.load(std::memory_order_relaxed) != 0; }
 
@@ -99,6 +116,7 @@ class ProcessLock {
   std::atomic<bool> dismissed_{false};
   std::atomic<bool> awaits_left_{false};  // the stand-in sleeps until left_ changes
   std::function<void()> leaving_;
+  InnerLocks* inner_ = nullptr;
   std::atomic<std::uint32_t> state_{unlocked};
   std::atomic<std::uint32_t> heir_{none};
   std::atomic<std::uint32_t> wanting_{0};  // threads that wait until they get it

@@ -6,6 +6,7 @@
 
 #include "binding/hand.h"
 #include "mpi/failure.h"
+#include "process/message_lanes.h"
 
 namespace hawser::binding {
 
@@ -13,6 +14,20 @@ MpiProcess* process_at_any_time() {
   MpiProcess& process = current_slot().process();
   process.set_hooks(abi_hooks());
   return &process;
+}
+
+bool find_on_lane(MpiProcess& process, std::uint64_t number, Request*& request) {
+  if (!process.has_lanes()) return false;
+  request = process.lanes()->find_request(number);
+  return request != nullptr;
+}
+
+void put_on_lane(MpiProcess& process, Communicator& communicator) {
+  MessageLanes& lanes = *process.lanes();
+  if (process.handles().communicators.predefined(communicator) || !MessageLanes::may_adopt(communicator))
+    return;
+  process.wait_until([&] { return lanes.knows(communicator); });
+  lanes.adopt(communicator);
 }
 
 bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message) {

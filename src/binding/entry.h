@@ -102,6 +102,9 @@ MpiProcess* process_at_any_time();
 // Ends the job: `function` could not allocate.
 [[gnu::cold, noreturn]] void out_of_memory(const char* function, const std::bad_alloc& error);
 bool claim_message(MpiProcess& process, MPI_Message handle, Message*& message);
+// Of the lanes for threads. A request: false if the number names none there.
+[[gnu::cold]] bool find_on_lane(MpiProcess& process, std::uint64_t number, Request*& request);
+[[gnu::cold]] void put_on_lane(MpiProcess& process, Communicator& communicator);
 
 // That of the request of all sends that were complete when they began.
 inline MPI_Request handle_of_sent(MpiProcess& process) {
@@ -155,6 +158,13 @@ class Entry {
   auto give(T* object) const {
     return object == nullptr ? Codec<T>::handle(0) : Codec<T>::handle(give_number(*object));
   }
+  MPI_Comm give(Communicator* communicator) const {
+    if (communicator == nullptr) return Codec<Communicator>::handle(0);
+    const std::uint32_t number = give_number(*communicator);
+    if (where_.process->has_lanes()) [[unlikely]]
+      put_on_lane(*where_.process, *communicator);
+    return Codec<Communicator>::handle(number);
+  }
   [[gnu::always_inline]] MPI_Request give(Request* request) const {
     if (request == nullptr) [[unlikely]]
       return Codec<Request>::handle(0);
@@ -179,7 +189,7 @@ class Entry {
   bool find_request(MPI_Request handle, Request*& request) const {
     const std::uint64_t number = Codec<Request>::number(handle);
     request = where_.process->handles().requests.find(number);
-    return request != nullptr || number == 0;
+    return request != nullptr || number == 0 || find_on_lane(*where_.process, number, request);
   }
   // Takes the message out of the table, because the receive that the caller begins ends its life.
   bool claim_message(MPI_Message handle, Message*& message) const {

@@ -28,12 +28,20 @@ struct RailDistances {
   bool operator==(const RailDistances&) const = default;
 };
 
-class ChannelSet {
+// Which channel serves which peer.
+class ChannelChoice {
+ public:
+  // The channel to a peer; null for the own process, whose messages the message room carries itself.
+  virtual Transport* channel_of(ProcessIndex peer) = 0;
+
+ protected:
+  ~ChannelChoice() = default;
+};
+
+class ChannelSet : public ChannelChoice {
  public:
   virtual ~ChannelSet() = default;
 
-  // The channel to a peer; null for the own process, whose messages the message room carries itself.
-  virtual Transport* channel_of(ProcessIndex peer) = 0;
   // All channels, for progress and for flushed().
   virtual std::span<Transport* const> channels() = 0;
   // The one of channels() for shared memory; null where there is none (simulator; one process per node). For

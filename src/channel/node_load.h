@@ -20,6 +20,7 @@ class NodeLoad {
     return crowded_;
   }
 
+  const SharedSegment& segment() const { return segment_; }
   ProcessBlock& own_block() { return segment_.block(self_); }
   // Processes share cores, and all of the job's on this machine are of this node.
   void know_mates();

@@ -4,8 +4,10 @@
 
 #include <bit>
 
+#include "base/assert.h"
 #include "base/failure.h"
 #include "base/version.h"
+#include "channel/lane_count.h"
 
 namespace hawser {
 namespace {
@@ -61,7 +63,11 @@ SegmentLayout SegmentLayout::plan(std::int32_t processes, const Knobs& knobs) {
   layout.rings_offset = layout.areas_offset + processes * layout.areas * layout.area_bytes;
   layout.ring_stride =
       round_up(slots_offset + layout.ring_slots * std::int64_t{sizeof(Slot)} + layout.ring_bytes, page);
-  layout.total_bytes = layout.rings_offset + std::int64_t{processes} * processes * layout.ring_stride;
+  const std::int64_t rings_bytes = std::int64_t{processes} * processes * layout.ring_stride;
+  layout.lanes = planned_lanes(processes, knobs);
+  layout.lanes_offset = layout.rings_offset + rings_bytes;
+  layout.lane_stride = processes * block_stride + rings_bytes;
+  layout.total_bytes = layout.lanes_offset + layout.lanes * layout.lane_stride;
   return layout;
 }
 
@@ -87,6 +93,16 @@ Result<SharedSegment> SharedSegment::map(int fd, const SegmentLayout& layout) {
                    "the processes of this node lay out their shared memory differently: do they run with "
                    "the same HAWSER_SHM_* settings and the same version of Hawser?");
   return segment;
+}
+
+SharedSegment SharedSegment::lane(int number) const {
+  HAWSER_ASSERT(number >= 1 && number <= layout_.lanes);
+  SharedSegment lane(*this);
+  lane.layout_.areas = 0;
+  lane.layout_.lanes = 0;
+  lane.layout_.blocks_offset = layout_.lanes_offset + (number - 1) * layout_.lane_stride;
+  lane.layout_.rings_offset = lane.layout_.blocks_offset + layout_.processes * block_stride;
+  return lane;
 }
 
 NodePorts& SharedSegment::ports() const { return header_of(*mapping_).ports; }

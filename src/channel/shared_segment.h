@@ -1,6 +1,7 @@
 // SharedSegment: the memory that the processes of one node share, and where everything stands in it.
 //
 //   header | a block per process | collective areas of each process | a ring per ordered pair of processes
+//          | for each lane for threads: a block per process | a ring per ordered pair
 //
 // All zeros is the valid initial state of everything here, so a process may write to a neighbour that has not
 // started yet, nobody has to wait for anybody, and untouched parts cost no memory. Every process computes
@@ -150,6 +151,8 @@ struct ProcessBlock {
   ProcessIdentity identity;
   CpuSet cpus;                  // where it may run
   std::uint64_t block_address;  // of this ProcessBlock in its owner's address space
+  // How many lanes for threads it has (message/message_lane.h), and 1; 0: it has not started yet.
+  std::atomic<std::int32_t> lanes;
   // 1: it has left the job, and may end. Who ends without has died.
   alignas(cache_line) std::atomic<std::uint32_t> left;
   alignas(cache_line) char wake_address[64];
@@ -200,6 +203,9 @@ struct SegmentLayout {
   std::int64_t areas_offset = 0;
   std::int64_t rings_offset = 0;
   std::int64_t ring_stride = 0;
+  std::int32_t lanes = 0;
+  std::int64_t lanes_offset = 0;
+  std::int64_t lane_stride = 0;
   std::int64_t total_bytes = 0;
 
   static SegmentLayout plan(std::int32_t processes, const Knobs& knobs);
@@ -211,6 +217,8 @@ class SharedSegment {
   static Result<SharedSegment> map(int fd, const SegmentLayout& layout);
 
   const SegmentLayout& layout() const { return layout_; }
+  // The blocks and rings of a lane, 1 to layout().lanes, as a segment without areas.
+  SharedSegment lane(int number) const;
   ProcessBlock& block(std::int32_t process) const;
   NodePorts& ports() const;
   std::byte* area(std::int32_t process, std::int32_t index) const;

@@ -475,6 +475,7 @@ void CollectiveEngine::retire(Ref<Group> group, int rank, std::uint32_t context)
   if (!open_ || context / contexts_per_communicator < 2) return;
   for (std::uint32_t i = 0; i < contexts_per_communicator; ++i)
     if (i != retirement_context) messages_.release_context(context + i);
+  if (context_released_) context_released_(context);
   // Nobody tells that all are done with it, so the id is never used again.
   if (trouble_.any() && trouble_.stops(*group, context) != ErrorClass::success) {
     for (std::uint32_t i = 0; i < contexts_per_communicator; ++i) messages_.close_context(context + i);

@@ -69,6 +69,8 @@ class CollectiveEngine {
   void adopt(Communicator& communicator, int area, std::uint32_t generation = 0);
   // Called with a communicator that another process revoked before it was adopted here.
   void at_made_revoked(std::function<void(const Communicator&)> call) { made_revoked_ = std::move(call); }
+  // Called with a context id that is given up, before another communicator gets it.
+  void at_context_release(std::function<void(std::uint32_t)> call) { context_released_ = std::move(call); }
   // For MPI_COMM_WORLD and MPI_COMM_SELF, whose areas are fixed.
   void adopt_predefined(Communicator& communicator);
   // Chooses an area for a communicator over this group, without waiting for one; called by its rank 0.
@@ -231,6 +233,7 @@ class CollectiveEngine {
   bool multicast_wanted_ = false;
   Trouble trouble_;
   std::function<void(const Communicator&)> made_revoked_;
+  std::function<void(std::uint32_t)> context_released_;
   std::unordered_map<std::uint32_t, Communicator*> living_;
   SharedAreas* areas_ = nullptr;  // null: no shared memory, or not wanted
   AreaTime* time_ = nullptr;      // null where time is real; also where no areas are wanted

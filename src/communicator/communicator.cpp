@@ -1,5 +1,7 @@
 #include "communicator/communicator.h"
 
+#include "message/message_lane.h"
+
 namespace hawser {
 
 Communicator::Communicator(Ref<Group> group, int rank, std::uint32_t context)
@@ -27,11 +29,13 @@ Communicator::Communicator(Ref<Group> group, Ref<Group> remote, int rank, std::u
 
 Communicator::Communicator(Ref<Group> group, int rank) : Communicator(std::move(group), rank, 0) {
   usable_ = false;
+  early_ = true;
 }
 
 Communicator::Communicator(Ref<Group> group, Ref<Group> remote, int rank, Ref<Communicator> local)
     : Communicator(std::move(group), std::move(remote), rank, 0, std::move(local)) {
   usable_ = false;
+  early_ = true;
 }
 
 Communicator::~Communicator() = default;

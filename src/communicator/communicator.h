@@ -31,6 +31,8 @@ inline constexpr std::uint32_t end_context = 3;
 inline constexpr std::uint32_t pairing_context = 4;
 inline constexpr std::uint32_t partition_context = 5;
 
+class LaneMember;
+
 // State that collective/ keeps with a communicator (sequence numbers, shared memory). It is destroyed with
 // the communicator, which starts the release of the context id.
 class CollectiveState {
@@ -52,6 +54,8 @@ class Communicator final : public Counted {
   Ref<Counted> topology;  // Cartesian, graph or distributed graph; null: none
   std::unique_ptr<CollectiveState> collective;
   std::uint32_t handle = 0;  // number in the process's object table; used by binding/ only
+  // Its place on a lane, whose messages are used for those of context(); null: the process's own are.
+  Ref<LaneMember> lane_member;
   // How many failures of the job the program has acknowledged here (MPIX_Comm_failure_ack): the first ones
   // that this process learned of.
   std::size_t failures_acknowledged = 0;
@@ -90,6 +94,8 @@ class Communicator final : public Counted {
   // Once, for a communicator made without a context.
   void set_context(std::uint32_t context);
   bool usable() const { return usable_; }
+  // Made without one, and so given to the program before all know it.
+  bool was_early() const { return early_; }
 
   // Some process called MPIX_Comm_revoke: from now on nothing but agreeing and shrinking is done here.
   void revoke() {
@@ -103,6 +109,7 @@ class Communicator final : public Counted {
   int size_;
   std::uint32_t context_ = 0;
   bool usable_ = true;
+  bool early_ = false;
   bool revoked_ = false;
   int reachable_peers_;
   const Group* peers_;

@@ -8,12 +8,13 @@ namespace hawser {
 
 // The nearest attached one: the communicator's, its session's, the process's (MPI-5.0 section 3.6).
 SendBuffer& PointToPoint::buffer_for(std::uint32_t context, SendBuffer* session_buffer) {
-  if (!context_buffers_.empty()) {
-    const auto found = context_buffers_.find(context);
-    if (found != context_buffers_.end() && found->second.attached()) return found->second;
+  auto& of_contexts = buffers_->context_buffers_;
+  if (!of_contexts.empty()) {
+    const auto found = of_contexts.find(context);
+    if (found != of_contexts.end() && found->second.attached()) return found->second;
   }
   if (session_buffer != nullptr && session_buffer->attached()) return *session_buffer;
-  return process_buffer_;
+  return buffers_->process_buffer_;
 }
 
 Result<> PointToPoint::send_buffered(const SendTarget& target, const ByteSequence& bytes,
@@ -22,6 +23,7 @@ Result<> PointToPoint::send_buffered(const SendTarget& target, const ByteSequenc
   // Also asked for when the message needs no buffer, so that a program's mistake shows every time.
   if (!buffer.has_room(bytes.size)) {
     send_queued();  // frees what can go
+    settle();
     if (!buffer.has_room(bytes.size)) return buffer.no_room(bytes.size);
   }
   if (send_now(target, bytes)) return {};

@@ -25,6 +25,16 @@ struct MatchingCounters {
   std::int64_t unexpected_bytes =
       0;  // memory that waiting messages need; what waits at the sender needs none
   std::int64_t most_unexpected_bytes = 0;
+
+  // What several have together; of what was the most at once, no less than that.
+  void add(const MatchingCounters& other) {
+    posted += other.posted;
+    unexpected += other.unexpected;
+    unexpected_total += other.unexpected_total;
+    most_unexpected += other.most_unexpected;
+    unexpected_bytes += other.unexpected_bytes;
+    most_unexpected_bytes += other.most_unexpected_bytes;
+  }
 };
 
 class Matching {

@@ -29,6 +29,7 @@ class Message final : public Completion {
   MessageHeader header;
   ProcessIndex process = 0;
   bool dropped = false;                 // nobody wants it; given back when it is here
+  std::uint8_t lane = 0;                // that it came over, once a matched probe holds it
   std::uint32_t handle = 0;             // number in the process's object table; used by binding/ only
   std::int64_t size = 0;                // bytes of the message
   std::int64_t charged = 0;             // in its sender's UnexpectedMemory

@@ -41,6 +41,7 @@ void RequestPool::make_chunk() {
   for (std::size_t i = 0; i < chunk_size; ++i) {
     MessageRequest& request = *std::construct_at(chunk + i, owner_);
     request.valid = false;
+    request.lane = table_.lane();
     // The first of the chunk is taken first, so that neighbours in time are neighbours in memory.
     request.next_free = i + 1 < chunk_size ? chunk + i + 1 : nullptr;
   }

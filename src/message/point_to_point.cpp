@@ -17,6 +17,7 @@ PointToPoint::PointToPoint(RequestTable& table)
   for (MessageRequest* request : {&sent_, &null_receive_}) {
     request->complete = true;
     request->shared = true;
+    request->lane = table.lane();
     table.number_of(*request);
   }
   null_receive_.status = Status::from_proc_null();
@@ -25,8 +26,8 @@ PointToPoint::PointToPoint(RequestTable& table)
 
 PointToPoint::~PointToPoint() = default;
 
-void PointToPoint::connect(Lane& lane, ProcessIndex self, const ProcessTable& processes, ChannelSet& channels,
-                           UnexpectedBounds bounds) {
+void PointToPoint::connect(Lane& lane, ProcessIndex self, const ProcessTable& processes,
+                           ChannelChoice& channels, UnexpectedBounds bounds) {
   lane_ = &lane;
   self_ = self;
   processes_ = &processes;
@@ -142,10 +143,26 @@ void PointToPoint::conclude(MessageRequest& request) {
     case MessageRequest::After::recycle:
       return recycle(request);
     case MessageRequest::After::release_buffer:
+      if (buffers_ != this) return leave(request, after);
       leave_buffer(request);
       return recycle(request);
     case MessageRequest::After::tell_listener:
       return request.listener->one_done(request);
+  }
+}
+
+void PointToPoint::leave(MessageRequest& request, MessageRequest::After after) {
+  request.after = after;
+  left_.push_back(&request);
+}
+
+void PointToPoint::settle_left() {
+  for (MessageRequest* const request : std::exchange(left_, {})) {
+    if (request->after == MessageRequest::After::release_buffer) leave_buffer(*request);
+    request->valid = false;
+    request->datatype = nullptr;
+    request->communicator = nullptr;
+    pool_.give_back(*request);
   }
 }
 

@@ -38,7 +38,7 @@ class PointToPoint final : public ActiveMessageHandler {
   ~PointToPoint();
 
   // From here on messages can be sent, and come in over the lane.
-  void connect(Lane& lane, ProcessIndex self, const ProcessTable& processes, ChannelSet& channels,
+  void connect(Lane& lane, ProcessIndex self, const ProcessTable& processes, ChannelChoice& channels,
                UnexpectedBounds bounds);
   // The table has grown: messages can be sent to the new processes, too.
   void learn_processes();
@@ -121,6 +121,14 @@ class PointToPoint final : public ActiveMessageHandler {
   SendBuffer& process_buffer() { return process_buffer_; }
   SendBuffer& context_buffer(std::uint32_t context) { return context_buffers_[context]; }
   bool has_buffer(std::uint32_t context) const { return context_buffers_.count(context) != 0; }
+  // On a lane (message_lane.h): buffered sends take the buffers of another one's.
+  void share_buffers(PointToPoint& owner) { buffers_ = &owner; }
+  // On a lane, under the process's lock, too: ends what was left when requests became complete under the
+  // lane's alone, for it touches buffers or datatypes, which are the process's.
+  void settle() {
+    if (!left_.empty()) [[unlikely]]
+      settle_left();
+  }
   // Complete when what lies in the buffer now has left it.
   MessageRequest& iflush(SendBuffer& buffer);
 
@@ -270,6 +278,8 @@ class PointToPoint final : public ActiveMessageHandler {
       conclude(request);
   }
   void conclude(MessageRequest& request);
+  void leave(MessageRequest& request, MessageRequest::After after);
+  void settle_left();
   SendBuffer& buffer_for(std::uint32_t context, SendBuffer* session_buffer);
   void leave_buffer(MessageRequest& send);
   void finish_receive(MessageRequest& receive, std::int32_t source_rank, std::int32_t tag,
@@ -287,7 +297,10 @@ class PointToPoint final : public ActiveMessageHandler {
   static void check_elements(MessageRequest& receive);
   void recycle(MessageRequest& request) {
     request.valid = false;
-    if (!request.bytes.contiguous()) request.datatype = nullptr;
+    if (!request.bytes.contiguous()) [[unlikely]] {
+      if (buffers_ != this) return leave(request, MessageRequest::After::recycle);
+      request.datatype = nullptr;
+    }
     request.communicator = nullptr;
     pool_.give_back(request);
   }
@@ -342,13 +355,15 @@ class PointToPoint final : public ActiveMessageHandler {
   Lane* lane_ = nullptr;
   Progress* progress_ = nullptr;
   const ProcessTable* processes_ = nullptr;
-  ChannelSet* channels_ = nullptr;
+  ChannelChoice* channels_ = nullptr;
   std::vector<Peer*> peers_;      // by process, made when first needed; empty: not connected
   std::deque<Peer> peer_places_;  // where they stay
   Matching matching_;
   RequestPool pool_;
   MessagePool messages_;
   IntrusiveList<Peer, &Peer::waiting> waiting_peers_;
+  PointToPoint* buffers_ = this;       // whose buffers serve buffered sends
+  std::vector<MessageRequest*> left_;  // see settle
   SendBuffer process_buffer_;
   std::map<std::uint32_t, SendBuffer> context_buffers_;
   MessageRequest sent_;

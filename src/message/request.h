@@ -29,9 +29,11 @@ class Request {
   bool shared = false;
   bool valid = true;         // false: in a pool, or freed by the user; its number names nothing
   bool pooled = false;       // its number stays its own while it rests in a pool
+  std::uint8_t lane = 0;     // whose lock it is used under, beside or in place of the process's; 0: none's
   std::uint32_t handle = 0;  // number in the RequestTable; 0: none yet
   Status status;
-  // The communicator it was made on (or null): kept alive, and its error handler hears of failures.
+  // The communicator it was made on (or null): kept alive, and its error handler hears of failures. On a
+  // lane, the LaneMember that stands for it.
   Ref<Counted> communicator;
 
   explicit Request(Kind k) : kind(k) {}

@@ -13,7 +13,7 @@ namespace {
 
 template <auto member>
 std::uint64_t matching(ToolSource& process, const Communicator*) {
-  return static_cast<std::uint64_t>(process.point_to_point().counters().*member);
+  return static_cast<std::uint64_t>(process.matching_counters().*member);
 }
 
 template <auto member>
@@ -27,16 +27,14 @@ std::uint64_t collective(ToolSource& process, const Communicator*) {
 }
 
 std::uint64_t pending_requests(ToolSource& process, const Communicator*) {
-  std::uint64_t pending = 0;
-  process.point_to_point().for_each_pending([&](const MessageRequest&) { ++pending; });
-  return pending;
+  return process.pending_requests();
 }
 
 std::uint64_t posted_in(ToolSource& process, const Communicator* communicator) {
-  return process.point_to_point().queued_in(communicator->context()).posted;
+  return process.messages_of(*communicator).queued_in(communicator->context()).posted;
 }
 std::uint64_t unexpected_in(ToolSource& process, const Communicator* communicator) {
-  return process.point_to_point().queued_in(communicator->context()).unexpected;
+  return process.messages_of(*communicator).queued_in(communicator->context()).unexpected;
 }
 
 std::uint64_t moves_while_computing(ToolSource& process, const Communicator*) {

@@ -9,9 +9,14 @@
 
 namespace hawser {
 
+class Communicator;
+
 class ToolSource {
  public:
-  virtual PointToPoint& point_to_point() = 0;
+  // Of all messages, and those that belong to a communicator.
+  virtual MatchingCounters matching_counters() = 0;
+  virtual std::uint64_t pending_requests() = 0;
+  virtual PointToPoint& messages_of(const Communicator& communicator) = 0;
   // The rails' counters; null where none are used, or while not in the job.
   virtual const RailCounters* rail_counters() = 0;
   // Whether messages go on while the program computes.
@@ -31,13 +36,22 @@ class ToolSource {
 // MPI again.
 class Unlocked {
  public:
-  explicit Unlocked(ToolSource& process) : lock_(process.lock()), holder_(lock_.holder()) { lock_.unlock(); }
-  ~Unlocked() { lock_.lock(holder_); }
+  explicit Unlocked(ToolSource& process)
+      : lock_(process.lock()),
+        holder_(lock_.holder()),
+        inner_(lock_.inner() == nullptr ? 0 : lock_.inner()->release()) {
+    lock_.unlock();
+  }
+  ~Unlocked() {
+    lock_.lock(holder_);
+    if (inner_ != 0) lock_.inner()->take(inner_);
+  }
   Unlocked(const Unlocked&) = delete;
 
  private:
   ProcessLock& lock_;
   const char* holder_;
+  std::uint32_t inner_;  // the inner locks that were held
 };
 
 }  // namespace hawser

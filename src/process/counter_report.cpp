@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "process/message_lanes.h"
 #include "process/mpi_process.h"
 #include "process/progress_choice.h"
 
@@ -23,11 +24,13 @@ CollectiveCounters MpiProcess::collective_counters() {
 }
 
 std::vector<std::string> counter_report(MpiProcess& process) {
-  const MatchingCounters& matching = process.point_to_point().counters();
+  const MatchingCounters matching = process.matching_counters();
   std::vector<std::string> lines = {fmt::format(
       "messages unexpected_total={} unexpected_most={} unexpected_bytes_most={} time_to_join_us={}",
       matching.unexpected_total, matching.most_unexpected, matching.most_unexpected_bytes,
       process.time_to_join() / microsecond)};
+  if (const MessageLanes* lanes = process.lanes())
+    lines.push_back(fmt::format("thread_lanes {}", lanes->count()));
   lines.push_back("progress " + describe_progress(process.knobs().progress,
                                                   process.environment().progress_place,
                                                   process.moves_while_computing()));

@@ -12,6 +12,7 @@
 #include "message/describe.h"
 #include "mpi/failure.h"
 #include "process/counter_report.h"
+#include "process/message_lanes.h"
 #include "process/process_slot.h"
 #include "process/progress_thread.h"
 #include "process/start_stop.h"
@@ -125,10 +126,18 @@ Result<> MpiProcess::start(int thread_level) {
   if (is_copy_)
     return failure(ErrorClass::other,
                    "this process was forked by rank {}; only the rank itself can be part of the job", rank_);
-  if (!connected_) HAWSER_TRY(connect());
+  const bool joins = !connected_;
+  if (joins) HAWSER_TRY(connect());
   connected_ = true;
   if (starts_ == 0 || thread_level > thread_level_) thread_level_ = thread_level;
-  if (thread_level == thread_multiple && environment_.has_threads) lock_.enable();
+  if (thread_level == thread_multiple && environment_.has_threads) {
+    lock_.enable();
+    // Later, others may know already that there are none.
+    if (joins) open_lanes();
+  }
+  if (joins && shared_memory_ != nullptr)
+    shared_memory_->load().own_block().lanes.store(lanes_ == nullptr ? 1 : lanes_->count() + 1,
+                                                   std::memory_order_release);
   ++starts_;
   slot_.running = this;
   begin_stand_in();
@@ -209,6 +218,42 @@ Result<> MpiProcess::connect() {
   return {};
 }
 
+void MpiProcess::open_lanes() {
+  // Who goes on without a process that failed would have to end what waits for it on lanes, too.
+  if (survives_) return;
+  const ProgressPlace& place = environment_.progress_place;
+  const int wanted = parse_lanes(knobs_.thread_lanes).value();
+  std::int64_t count = wanted;
+  if (wanted < 0)
+    count = place.processes > 0 ? std::min<std::int64_t>(place.cores / place.processes, most_lanes) : 0;
+  if (wanted < 0 && count < 2) return;
+  const SharedSegment* const segment =
+      shared_memory_ == nullptr ? nullptr : &shared_memory_->load().segment();
+  if (segment != nullptr) count = std::min<std::int64_t>(count, segment->layout().lanes);
+  if (count == 0) return;
+  MessageLane::Place lane_place{.self = rank_,
+                                .processes = processes_,
+                                .segment = segment,
+                                .place = segment == nullptr ? 0 : shared_memory_->place_of(rank_),
+                                .neighbours = {},
+                                .knobs = knobs_,
+                                .bounds = UnexpectedBounds::of(knobs_.unexpected_bytes / (count + 1), size_),
+                                .own = point_to_point_};
+  for (ProcessIndex process = 0; segment != nullptr && process < size_; ++process)
+    if (shared_memory_->place_of(process) >= 0) lane_place.neighbours.push_back(process);
+  lanes_ = std::make_unique<MessageLanes>(static_cast<int>(count), lane_place, shared_memory_, handles_,
+                                          lock_, *this);
+  lanes_->at_bad_packet([this](const std::string& what) {
+    abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), what));
+  });
+  collectives_.at_context_release([this](std::uint32_t context) {
+    if (lanes_ != nullptr) lanes_->release_context(context);
+  });
+  survival_.at_revocation([this](const Communicator& communicator) {
+    if (lanes_ != nullptr) lanes_->revoke(communicator);
+  });
+}
+
 Result<> MpiProcess::disconnect() {
   // Said first: what is under way in such a window may never end.
   if (const std::string windows = windows_.describe_unfreed(); !windows.empty())
@@ -221,6 +266,8 @@ Result<> MpiProcess::disconnect() {
   survival_.close();
   collectives_.close();
   error_origin_ = {};
+  if (lanes_ != nullptr) lanes_->close();
+  lanes_.reset();
   self_ = nullptr;
   world_ = nullptr;
   point_to_point_.disconnect();
@@ -233,6 +280,7 @@ Result<> MpiProcess::disconnect() {
 void MpiProcess::flush() {
   wait_until([this] {
     if (!point_to_point_.flushed() || !windows_.flushed() || !survival_.flushed()) return false;
+    if (lanes_ != nullptr && !lanes_->flushed()) return false;
     for (const Transport* channel : environment_.channels->channels())
       if (!channel->flushed()) return false;
     return true;
@@ -280,7 +328,33 @@ void MpiProcess::set_error_origin(const Request& request) {
   if (request.kind == Request::Kind::window)
     error_origin_.window = static_cast<const WindowRequest&>(request).window;
   else
-    set_error_origin(request.communicator);
+    error_origin_.communicator = Ref<Communicator>(static_cast<Communicator*>(owner_of(request)));
+}
+
+// --- Messages, on lanes or not ---
+
+PointToPoint& MpiProcess::messages_of(const Communicator& communicator) {
+  if (!communicator.lane_member) return point_to_point_;
+  lanes_->hold(communicator.lane_member->lane);
+  return communicator.lane_member->lane.messages();
+}
+
+MatchingCounters MpiProcess::matching_counters() {
+  MatchingCounters sum = point_to_point_.counters();
+  if (lanes_ != nullptr) sum.add(lanes_->counters());
+  return sum;
+}
+
+std::uint64_t MpiProcess::pending_requests() {
+  std::uint64_t pending = 0;
+  const auto count = [&](const MessageRequest&) { ++pending; };
+  point_to_point_.for_each_pending(count);
+  if (lanes_ != nullptr) lanes_->for_each_pending(count);
+  return pending;
+}
+
+RequestTable& MpiProcess::requests_of(const Request& request) {
+  return request.lane == 0 ? handles_.requests : lanes_->lane(request.lane)->requests();
 }
 
 int MpiProcess::report(const AbiObject& object, const char* function, const Error& error) {

@@ -38,6 +38,7 @@
 
 namespace hawser {
 
+class MessageLanes;
 class ProgressThread;
 struct ProcessSlot;
 
@@ -87,7 +88,17 @@ class MpiProcess final : public Progress, public ToolSource {
   int size() const { return size_; }
 
   Handles& handles() { return handles_; }
-  PointToPoint& point_to_point() override { return point_to_point_; }
+  // Of all communicators that are on no lane.
+  PointToPoint& point_to_point() { return point_to_point_; }
+  // The lanes for threads; null: there are none.
+  MessageLanes* lanes() const { return lanes_.get(); }
+  bool has_lanes() const { return lanes_ != nullptr; }
+  // A communicator's, whose lane (if it is on one) is held from now on.
+  PointToPoint& messages_of(const Communicator& communicator) override;
+  MatchingCounters matching_counters() override;
+  std::uint64_t pending_requests() override;
+  // The table that knows a request.
+  RequestTable& requests_of(const Request& request);
   PredefinedTypes& types() { return types_; }
   const PredefinedOperators& operators() const { return operators_; }
   KeyvalTable& keyvals() { return keyvals_; }
@@ -197,6 +208,7 @@ class MpiProcess final : public Progress, public ToolSource {
  private:
   Result<> connect();
   Result<> disconnect();
+  void open_lanes();
   void make_predefined_objects();
   void make_predefined_communicators();
   void describe_program();
@@ -255,6 +267,7 @@ class MpiProcess final : public Progress, public ToolSource {
   CollectiveEngine collectives_{point_to_point_, *this};
   WindowEngine windows_{collectives_};
   Survival survival_{point_to_point_, collectives_, *this};
+  std::unique_ptr<MessageLanes> lanes_;
   PredefinedTypes types_;
   PredefinedOperators operators_;
   KeyvalTable keyvals_;

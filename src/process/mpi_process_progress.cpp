@@ -9,6 +9,7 @@
 #include "channel/shared_memory_channel.h"
 #include "message/describe.h"
 #include "mpi/failure.h"
+#include "process/message_lanes.h"
 #include "process/mpi_process.h"
 #include "process/progress_thread.h"
 #include "rails/rail_channel.h"
@@ -19,6 +20,8 @@ namespace {
 // Of what a call that does not wait looks for.
 constexpr int passes_at_end = 8;
 constexpr std::uint32_t passes_per_clock_reading = 32;
+// At lanes that nobody holds: who waits on one looks at it all the time.
+constexpr std::uint32_t passes_per_look_at_lanes = 16;
 // In which it learns why a process is lost, and ends the job.
 constexpr Nanoseconds time_of_the_launcher = 1 * second;
 
@@ -143,6 +146,8 @@ bool MpiProcess::move(bool as_stand_in) {
   moved |= windows_.progress();
   moved |= collectives_.progress_multicast();
   moved |= survival_.progress();
+  if (lanes_ != nullptr) [[unlikely]]
+    moved |= lanes_->progress(passes_ % passes_per_look_at_lanes == 0);
   // Who leaves begins nothing any more: the ends of communicators would be told to processes that are gone.
   if (starts_ > 0) [[likely]]
     moved |= collectives_.progress(!as_stand_in);
@@ -321,7 +326,8 @@ void MpiProcess::poll_for_test() {
 }
 
 void MpiProcess::wait_among_threads(FunctionRef<bool()> done, bool others_may_ask) {
-  WaitingThread thread(done, others_may_ask);
+  // Others do not hold the lanes that this one holds.
+  WaitingThread thread(done, others_may_ask && (lanes_ == nullptr || lanes_->held() == 0));
   waiting_.enter();
   while (!poll_in_turn(thread)) {
     waiting_.list(thread);
@@ -348,7 +354,7 @@ bool MpiProcess::poll_in_turn(WaitingThread& thread) {
     }
     if (any_news()) [[unlikely]]
       look_for_losses();
-    if (lock_.contended()) return false;
+    if (lock_.contended() || (lanes_ != nullptr && lanes_->contended())) return false;
   }
   if (most_passes > 0) waiting_.note_in_vain(thread);
   return false;

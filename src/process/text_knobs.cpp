@@ -1,6 +1,7 @@
 #include "process/text_knobs.h"
 
 #include "access/ofi/network_interface.h"
+#include "channel/lane_count.h"
 #include "collective/algorithm_choice.h"
 #include "mpi/failure.h"
 #include "os/socket.h"
@@ -52,6 +53,12 @@ Result<> check_engines(const Knobs& knobs) {
   return {};
 }
 
+Result<> check_lanes(const Knobs& knobs) {
+  auto lanes = parse_lanes(knobs.thread_lanes);
+  if (!lanes) return lanes.take_error();
+  return {};
+}
+
 Result<> check_service_level(const Knobs& knobs) {
   auto level = parse_service_level(knobs.rail_service_level);
   if (!level) return level.take_error();
@@ -80,6 +87,7 @@ constexpr TextKnob knobs_of_text[] = {
     {"HAWSER_RAIL_PARTITION", check_partition},
     {"HAWSER_RAIL_PATHS", check_paths},
     {"HAWSER_RAIL_ENGINES", check_engines},
+    {"HAWSER_THREAD_LANES", check_lanes},
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ TEST(TextKnobs, DefaultsAndExamplesAreGood) {
   EXPECT_EQ(complaint("HAWSER_RAIL_MIGRATION=2/0,1/3"), "");
   EXPECT_EQ(complaint("HAWSER_COLLECTIVE_ALGORITHM=allreduce=ring,broadcast=binomial"), "");
   EXPECT_EQ(complaint("HAWSER_SOCKET_ADDRESS=127.0.0.1"), "");
+  EXPECT_EQ(complaint("HAWSER_THREAD_LANES=3"), "");
   EXPECT_EQ(complaint("HAWSER_EVENT_LOG=events.%r"), "");
 }
 
@@ -50,6 +51,7 @@ TEST(TextKnobs, ComplaintsNameTheVariableTheValueAndWhatThereIs) {
          "HAWSER_COLLECTIVE_ALGORITHM=allreduce=ring,reduse=ring: 'reduse=ring' must have the form "
          "operation=algorithm; "
          "operations are ");
+  begins("HAWSER_THREAD_LANES=8", "HAWSER_THREAD_LANES=8: must be auto or a number from 0 to 7");
   begins("HAWSER_SOCKET_ADDRESS=node7", "HAWSER_SOCKET_ADDRESS=node7: must be an IPv4 address");
   begins("HAWSER_RAIL_ETHERNET=nowhere0",
          "HAWSER_RAIL_ETHERNET=nowhere0: the interface 'nowhere0' does not exist here; must be all, or some "

@@ -159,6 +159,7 @@ void Survival::on_revoked(std::uint32_t context, bool by_this_process) {
   for (std::uint32_t i = 0; i < contexts_per_communicator; ++i)
     if (Trouble::revocable(context + i)) messages_.close_context(context + i);
   if (Communicator* const communicator = collectives_.find(context)) {
+    if (revoked_) revoked_(*communicator);
     communicator->revoke();
     spread_revocation(*communicator, by_this_process);
   }

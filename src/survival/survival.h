@@ -29,6 +29,8 @@ class Survival final : public ActiveMessageHandler {
 
   void open(Lane& lane, ChannelSet& channels, ProcessIndex self);
   void close();
+  // Called with a communicator before it is known to be revoked.
+  void at_revocation(std::function<void(const Communicator&)> call) { revoked_ = std::move(call); }
 
   // The process has failed. Ends what waits for it.
   void on_failed(ProcessIndex process, const std::string& why);
@@ -106,6 +108,7 @@ class Survival final : public ActiveMessageHandler {
   Lane* lane_ = nullptr;
   ChannelSet* channels_ = nullptr;
   ProcessIndex self_ = 0;
+  std::function<void(const Communicator&)> revoked_;
   std::string first_failure_;
   std::deque<Packet> waiting_;                         // for room
   std::vector<ProcessIndex> answers_;                  // not taken yet

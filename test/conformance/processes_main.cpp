@@ -13,6 +13,12 @@
 
 #include "conformance.h"
 
+#ifdef CONFORMANCE_ON_LANES
+namespace conformance {
+MPI_Comm world_on_lane = MPI_COMM_NULL;
+}
+#endif
+
 namespace {
 
 // For the alarm only: a hanging case must say its name.
@@ -102,6 +108,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "MPI_THREAD_MULTIPLE is not provided\n");
     MPI_Abort(MPI_COMM_WORLD, 3);
   }
+#ifdef CONFORMANCE_ON_LANES
+  // Whose errors are nobody's go to these.
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_dup(MPI_COMM_WORLD, &conformance::world_on_lane);
+#endif
   MPI_Comm frame = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &frame);
   limit_memory(arguments.options, frame, rank, size);
@@ -119,6 +130,9 @@ int main(int argc, char** argv) {
   alarm(arguments.timeout_s);
   std::snprintf(current_case, sizeof(current_case), "MPI_Finalize");
   MPI_Comm_free(&frame);
+#ifdef CONFORMANCE_ON_LANES
+  MPI_Comm_free(&conformance::world_on_lane);
+#endif
   MPI_Finalize();
   if (rank == 0) std::printf("%d ranks: %d cases, %d failed\n", size, ran, failed);
   if (ran == 0 && failed == 0) {

@@ -12,6 +12,7 @@ PROLOGUE = """\
 // Entry points of the chapter "{chapter}". Generated from functions_*.table; do not edit.
 #include "binding/arrays.h"
 #include "binding/hand.h"
+#include "binding/lane_calls.h"
 #include "binding/sent.h"
 #include "api/functions.h"
 
@@ -121,7 +122,8 @@ class EntryPoint:
             return [head.replace("(" + c_parameters(function, self.large) + ")", self.unnamed()),
                     *self.missing(), self.tail()]
         any_time = ", Entry::AnyTime()" if "any_time" in function.flags else ""
-        self.lines = [f'  Entry entry("{function.c_name(self.large)}"{any_time});']
+        self.lines = self.on_lane() if "lanes" in function.flags else []
+        self.lines.append(f'  Entry entry("{function.c_name(self.large)}"{any_time});')
         if not any_time:
             self.lines.append("  if (!entry.running()) [[unlikely]] return entry.not_running();")
         codes = [ParameterCode(self, p) for p in self.decoding_order()]
@@ -140,6 +142,13 @@ class EntryPoint:
         self.lines.append("  return MPI_SUCCESS;")
         lines = [head] + self.lines + [self.tail()]
         return self.behind_short_way(lines) if "sent" in function.flags else lines
+
+    def on_lane(self):
+        """The way of calls that hold only a lane's lock."""
+        names = ", ".join(parameter.name for parameter in self.function.parameters)
+        return ["  if (has_lanes()) [[unlikely]] {",
+                f'    const int code = {self.function.core_name}_on_lane("{self.function.c_name(self.large)}", {names});',
+                "    if (code != not_on_lane) return code;", "  }"]
 
     def behind_short_way(self, lines):
         """The short way needs few registers: the rest is a function of its own, which saves those that it takes."""

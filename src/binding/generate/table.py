@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kinds import KINDS
 
-FLAGS = {"large", "tells_large", "deprecated", "any_time", "at_once", "sent", "hand", "tool", "c_only", "varargs", "lenient", "names_null",
+FLAGS = {"large", "tells_large", "deprecated", "any_time", "at_once", "sent", "lanes", "hand", "tool", "c_only", "varargs", "lenient", "names_null",
          "extension"}
 PARAMETER_FLAGS = {"large_only", "@root", "@leaf", "@each"}
 DIRECTIONS = {"in", "out", "inout", "free", "out_later"}
