@@ -30,7 +30,7 @@ Result<> test_otherwise(MpiProcess& process, Request*& request, bool& flag, Stat
                                              Datatype& datatype, int source, int tag, Communicator& comm,
                                              Request*& request) {
   MessageRequest* receive;
-  if (source == proc_null || !datatype.contiguous || comm.lane_member) [[unlikely]]
+  if (source == proc_null || !datatype.contiguous || comm.lane_member()) [[unlikely]]
     receive = &irecv_otherwise(process, buf, count, datatype, source, tag, comm);
   else
     receive = &start_plain_receive(process, buf, count, datatype, source, tag, comm);

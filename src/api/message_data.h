@@ -27,7 +27,7 @@ inline ByteSequence one_piece(const void* buf, std::int64_t count, const Datatyp
 
 // The messages of a communicator that may be on a lane, which is held from here on.
 inline PointToPoint& messages_of(MpiProcess& process, const Communicator& comm) {
-  if (!comm.lane_member) [[likely]]
+  if (!comm.lane_member()) [[likely]]
     return process.point_to_point();
   return process.messages_of(comm);
 }
@@ -45,10 +45,10 @@ inline void settle_lanes(MpiProcess& process) {
 
 // What keeps a communicator alive while a request of it is under way.
 inline Ref<Counted> keeper_of(Communicator& comm) {
-  return comm.lane_member ? Ref<Counted>(comm.lane_member) : Ref<Counted>(&comm);
+  return comm.lane_member() ? Ref<Counted>(comm.lane_member()) : Ref<Counted>(&comm);
 }
 inline std::uint8_t lane_of(const Communicator& comm) {
-  return comm.lane_member ? comm.lane_member->lane.number() : std::uint8_t{0};
+  return comm.lane_member() ? comm.lane_member()->lane.number() : std::uint8_t{0};
 }
 
 // Makes a request that is under way independent of what the caller holds.

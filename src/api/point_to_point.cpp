@@ -103,7 +103,7 @@ MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count
                               int source, int tag, Communicator& comm) {
   if (source == proc_null) [[unlikely]]
     return process.point_to_point().null_receive();
-  if (!datatype.contiguous || comm.lane_member) [[unlikely]]
+  if (!datatype.contiguous || comm.lane_member()) [[unlikely]]
     return start_packed_receive(process, buf, count, datatype, source, tag, comm);
   return start_plain_receive(process, buf, count, datatype, source, tag, comm);
 }

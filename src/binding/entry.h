@@ -116,7 +116,9 @@ inline MPI_Request handle_of_sent(MpiProcess& process) {
 class Entry {
  public:
   // For functions that need a running process.
-  explicit Entry(const char* function) : where_{function, locked(current_slot().running, function)} {}
+  explicit Entry(const char* function) : Entry(function, current_slot().running) {}
+  // The same where that was looked up before.
+  Entry(const char* function, MpiProcess* running) : where_{function, locked(running, function)} {}
   // For functions that may be called at any time.
   struct AnyTime {};
   Entry(const char* function, AnyTime) : where_{function, locked(process_at_any_time(), function)} {}

@@ -1,6 +1,10 @@
 #include "binding/lane_calls.h"
 
+#include <algorithm>
+#include <span>
+
 #include "api/message_data.h"
+#include "binding/arrays.h"
 #include "binding/entry.h"
 
 namespace hawser::binding {
@@ -37,7 +41,8 @@ class OnLane {
 };
 
 // Data in one piece of a predefined type; false: they are not.
-bool describe(const void* buf, std::int64_t count, MPI_Datatype datatype, ByteSequence& bytes) {
+[[gnu::always_inline]] inline bool describe(const void* buf, std::int64_t count, MPI_Datatype datatype,
+                                            ByteSequence& bytes) {
   const Datatype* const type = lanes().predefined_type(Codec<Datatype>::number(datatype));
   if (type == nullptr || !type->contiguous || !Entry::good_count(count, *type)) return false;
   if (buf == nullptr && count != 0) return false;
@@ -54,33 +59,41 @@ bool ends_here(const MessageRequest& request) {
   return request.status.error == ErrorClass::success && request.bytes.contiguous();
 }
 
-// After a wait in a call: what became of the request, which is given up.
-int finish(OnLane& on, const char* function, MessageRequest& request, MPI_Status* status) {
-  const Status found = request.status;
-  const std::int64_t message_size = request.message_size, capacity = request.bytes.size;
-  Communicator& communicator = on.communicator();
-  on.messages().release(request);
-  if (!ignored(status)) write_status(*status, found);
-  if (found.error == ErrorClass::success) [[likely]]
-    return MPI_SUCCESS;
+// Of a request that a call waited for, and that is given up. The lane's lock is free meanwhile.
+[[gnu::cold, gnu::noinline]] int report(OnLane& on, const char* function, const Error& error) {
   on.lane().lock().unlock();
   int code;
   {
     const Entry entry(function);
-    code = entry.fail(&communicator, mpi::error_of(found, message_size, capacity));
+    code = entry.fail(&on.communicator(), error);
   }
   on.lane().lock().lock();
   return code;
 }
 
-MessageRequest& begin_send(OnLane& on, const SendTarget& target, const ByteSequence& bytes) {
+// After a wait in a call: what became of the request, which is given up.
+[[gnu::always_inline]] inline int finish(OnLane& on, const char* function, MessageRequest& request,
+                                         MPI_Status* status) {
+  if (!ignored(status)) write_status(*status, request.status);
+  if (request.status.error == ErrorClass::success) [[likely]] {
+    on.messages().release(request);
+    return MPI_SUCCESS;
+  }
+  const Error error = mpi::error_of(request.status, request.message_size, request.bytes.size);
+  on.messages().release(request);
+  return report(on, function, error);
+}
+
+[[gnu::always_inline]] inline MessageRequest& begin_send(OnLane& on, const SendTarget& target,
+                                                         const ByteSequence& bytes) {
   MessageRequest& request = on.messages().take_send(SendMode::standard, target, bytes);
   on.keep(request);
   on.messages().start_send(request);
   return request;
 }
 
-MessageRequest& begin_receive(OnLane& on, const ReceivePattern& pattern, const ByteSequence& into) {
+[[gnu::always_inline]] inline MessageRequest& begin_receive(OnLane& on, const ReceivePattern& pattern,
+                                                            const ByteSequence& into) {
   MessageRequest& request = on.messages().take_receive(pattern, into);
   on.keep(request);
   on.messages().start_receive(request);
@@ -91,62 +104,96 @@ void wait_for(MessageLane& lane, const Request& request) {
   if (!request.complete) lanes().wait(lane, [&request] { return request.complete; });
 }
 
-// Requests of one lane, whose lock is held as long as this lives. `good()`: that is what all are, and
-// whatever becomes of them can be done here.
+// Not a joint one, which is not in a pool.
+bool is_plain(const Request* request) {
+  return request != nullptr && request->pooled && !request->persistent && !request->shared;
+}
+
+// A request in a call of one. Null: it is not to be ended here; else the lock of its lane is held.
+class LaneRequest {
+ public:
+  explicit LaneRequest(MPI_Request handle) {
+    const std::uint64_t number = Codec<Request>::number(handle);
+    MessageLane* const lane = lanes().lane(RequestTable::lane_of(number));
+    if (lane == nullptr) return;
+    lane->lock().lock();
+    Request* const request = lane->requests().find(number);
+    if (!is_plain(request)) {
+      lane->lock().unlock();
+      return;
+    }
+    lane_ = lane;
+    request_ = static_cast<MessageRequest*>(request);
+  }
+  ~LaneRequest() {
+    if (lane_ != nullptr) lane_->lock().unlock();
+  }
+  LaneRequest(const LaneRequest&) = delete;
+
+  explicit operator bool() const { return lane_ != nullptr; }
+  MessageLane& lane() const { return *lane_; }
+  const MessageRequest* operator->() const { return request_; }
+  void wait() const { wait_for(*lane_, *request_); }
+  // Once it is complete; false: it did not end well, or leaves something to the process.
+  bool give_up(MPI_Request* handle, MPI_Status* status) const {
+    if (!ends_here(*request_)) [[unlikely]]
+      return false;
+    if (!ignored(status)) write_status(*status, request_->status);
+    lane_->messages().release(*request_);
+    *handle = Codec<Request>::handle(0);
+    return true;
+  }
+
+ private:
+  MessageLane* lane_ = nullptr;
+  MessageRequest* request_ = nullptr;
+};
+
+// Requests of one lane, whose lock is held as long as this lives. `good()`: all are, or are null or sends
+// that were complete when they began.
 class LaneRequests {
  public:
-  LaneRequests(const MPI_Request* handles, int count) : handles_(handles), count_(count) {
+  LaneRequests(const MPI_Request* handles, int count) : requests_(static_cast<std::size_t>(count)) {
     for (int i = 0; i < count && lane_ == nullptr; ++i)
       lane_ = lanes().lane(RequestTable::lane_of(Codec<Request>::number(handles[i])));
     if (lane_ == nullptr) return;
     lane_->lock().lock();
-    for (int i = 0; i < count && good_; ++i) good_ = is_null(i) || is_sent(i) || is_plain((*this)[i]);
+    good_ = find(handles);
   }
   ~LaneRequests() {
     if (lane_ != nullptr) lane_->lock().unlock();
   }
   LaneRequests(const LaneRequests&) = delete;
 
-  bool good() const { return lane_ != nullptr && good_; }
+  bool good() const { return good_; }
   MessageLane& lane() const { return *lane_; }
-  // Null: none of the lane's has this handle.
-  MessageRequest* operator[](int i) const {
-    return static_cast<MessageRequest*>(lane_->requests().find(Codec<Request>::number(handles_[i])));
-  }
-  bool is_null(int i) const { return Codec<Request>::number(handles_[i]) == 0; }
-  bool is_sent(int i) const { return handles_[i] == handle_of_sent(*current_slot().running); }
-  bool any_active() const {
-    for (int i = 0; i < count_; ++i)
-      if (!is_null(i)) return true;
-    return false;
-  }
-  bool complete(int i) const { return is_sent(i) || (!is_null(i) && (*this)[i]->complete); }
-  void wait(int i) const {
-    if (!is_null(i) && !is_sent(i)) wait_for(*lane_, *(*this)[i]);
-  }
-  // Of one that is complete, or null; false: it did not, or leaves something to the process.
-  bool ended_well(int i) const { return is_null(i) || is_sent(i) || ends_here(*(*this)[i]); }
-  void give_up(int i, MPI_Request* handle, MPI_Status* status) const {
-    Status found = Status::empty();
-    if (!is_null(i) && !is_sent(i)) {
-      MessageRequest& request = *(*this)[i];
-      found = request.status;
-      lane_->messages().release(request);
-    }
-    if (!ignored(status)) write_status(*status, found);
+  // Null where the handle is null.
+  std::span<MessageRequest*> all() { return requests_.span(); }
+  // Once it is complete.
+  void give_up(MessageRequest* request, MPI_Request* handle, MPI_Status* status) const {
+    if (!ignored(status)) write_status(*status, request == nullptr ? Status::empty() : request->status);
+    if (request != nullptr) lane_->messages().release(*request);
     *handle = Codec<Request>::handle(0);
   }
 
  private:
-  // Not a joint one, which is not in a pool.
-  static bool is_plain(const MessageRequest* request) {
-    return request != nullptr && request->pooled && !request->persistent && !request->shared;
+  bool find(const MPI_Request* handles) {
+    MpiProcess& process = *current_slot().running;
+    const MPI_Request sent = handle_of_sent(process);
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      const std::uint64_t number = Codec<Request>::number(handles[i]);
+      Request* const request = handles[i] == sent ? &process.point_to_point().sent()
+                               : number == 0      ? nullptr
+                                                  : lane_->requests().find(number);
+      if (handles[i] != sent && number != 0 && !is_plain(request)) return false;
+      requests_[i] = static_cast<MessageRequest*>(request);
+    }
+    return true;
   }
 
-  const MPI_Request* handles_;
-  int count_;
+  Room<MessageRequest*, 64> requests_;
   MessageLane* lane_ = nullptr;
-  bool good_ = true;
+  bool good_ = false;
 };
 
 }  // namespace
@@ -216,56 +263,61 @@ int irecv_on_lane(const char*, void* buf, std::int64_t count, MPI_Datatype datat
 
 int wait_on_lane(const char*, MPI_Request* request, MPI_Status* status) {
   if (request == nullptr) return not_on_lane;
-  const LaneRequests requests(request, 1);
-  if (!requests.good()) return not_on_lane;
-  requests.wait(0);
-  if (!requests.ended_well(0)) return not_on_lane;
-  requests.give_up(0, request, status);
-  return MPI_SUCCESS;
+  const LaneRequest one(*request);
+  if (!one) return not_on_lane;
+  one.wait();
+  return one.give_up(request, status) ? MPI_SUCCESS : not_on_lane;
 }
 
 int test_on_lane(const char*, MPI_Request* request, int* flag, MPI_Status* status) {
   if (request == nullptr || flag == nullptr) return not_on_lane;
-  const LaneRequests requests(request, 1);
-  if (!requests.good()) return not_on_lane;
-  if (!requests.complete(0)) requests.lane().progress();
-  if (!requests.complete(0)) {
+  const LaneRequest one(*request);
+  if (!one) return not_on_lane;
+  if (!one->complete) one.lane().progress();
+  if (!one->complete) {
     // What else the process has to do, and to yield the core, is the usual way's.
     constexpr std::uint32_t tests_per_look_elsewhere = 16;
-    if (requests.lane().count_test() % tests_per_look_elsewhere == 0) return not_on_lane;
+    if (one.lane().count_test() % tests_per_look_elsewhere == 0) return not_on_lane;
     *flag = 0;
     return MPI_SUCCESS;
   }
-  if (!requests.ended_well(0)) return not_on_lane;
-  requests.give_up(0, request, status);
+  if (!one.give_up(request, status)) return not_on_lane;
   *flag = 1;
   return MPI_SUCCESS;
 }
 
 int waitall_on_lane(const char*, int count, MPI_Request* handles, MPI_Status* statuses) {
   if (count <= 0 || handles == nullptr) return not_on_lane;
-  const LaneRequests requests(handles, count);
+  LaneRequests requests(handles, count);
   if (!requests.good()) return not_on_lane;
-  for (int i = 0; i < count; ++i) requests.wait(i);
-  for (int i = 0; i < count; ++i)
-    if (!requests.ended_well(i)) return not_on_lane;
-  for (int i = 0; i < count; ++i)
-    requests.give_up(i, &handles[i], ignored(statuses) ? MPI_STATUS_IGNORE : &statuses[i]);
+  for (const MessageRequest* request : requests.all()) {
+    if (request == nullptr) continue;
+    wait_for(requests.lane(), *request);
+    if (!ends_here(*request)) return not_on_lane;
+  }
+  int i = 0;
+  for (MessageRequest* request : requests.all()) {
+    requests.give_up(request, &handles[i], ignored(statuses) ? MPI_STATUS_IGNORE : &statuses[i]);
+    ++i;
+  }
   return MPI_SUCCESS;
 }
 
 int waitany_on_lane(const char*, int count, MPI_Request* handles, int* index, MPI_Status* status) {
   if (count <= 0 || handles == nullptr || index == nullptr) return not_on_lane;
-  const LaneRequests requests(handles, count);
-  if (!requests.good() || !requests.any_active()) return not_on_lane;
-  int found = 0;
+  LaneRequests requests(handles, count);
+  const std::span<MessageRequest*> all = requests.all();
+  if (!requests.good() || std::ranges::all_of(all, [](const auto* request) { return request == nullptr; }))
+    return not_on_lane;
+  auto found = all.end();
   lanes().wait(requests.lane(), [&] {
-    for (found = 0; found < count && !requests.complete(found);) ++found;
-    return found < count;
+    found = std::ranges::find_if(all,
+                                 [](const auto* request) { return request != nullptr && request->complete; });
+    return found != all.end();
   });
-  if (!requests.ended_well(found)) return not_on_lane;
-  requests.give_up(found, &handles[found], status);
-  *index = found;
+  if (!ends_here(**found)) return not_on_lane;
+  *index = static_cast<int>(found - all.begin());
+  requests.give_up(*found, &handles[*index], status);
   return MPI_SUCCESS;
 }
 

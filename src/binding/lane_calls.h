@@ -10,13 +10,13 @@
 
 namespace hawser::binding {
 
-// Whether the calls below can be of use.
+// Whether the calls below may be made.
 inline bool has_lanes() {
   const MpiProcess* const process = current_slot().running;
   return process != nullptr && process->has_lanes();
 }
 
-// The code to return to the program; or not_on_lane: go the usual way.
+// They answer the code to return to the program; or not_on_lane: go the usual way.
 inline constexpr int not_on_lane = -1;
 int send_on_lane(const char* function, const void* buf, std::int64_t count, MPI_Datatype datatype, int dest,
                  int tag, MPI_Comm comm);

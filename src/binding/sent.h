@@ -16,8 +16,8 @@ namespace hawser::binding {
 [[gnu::always_inline]] inline bool sends_at_once(MpiProcess& process, const void* buf, std::int64_t count,
                                                  const Datatype& datatype, int dest, int tag,
                                                  const Communicator& comm, TrafficClass traffic) {
-  if (!comm.may_send_to(dest) || tag < 0 || !Entry::good_count(count, datatype) || !datatype.contiguous)
-      [[unlikely]]
+  if (!comm.may_send_at_once_to(dest) || tag < 0 || !Entry::good_count(count, datatype) ||
+      !datatype.contiguous) [[unlikely]]
     return false;
   // MPI_BOTTOM is the null pointer, too: whether it may be, the checks say.
   if (buf == nullptr) [[unlikely]]

@@ -51,6 +51,11 @@ int Communicator::compare(const Communicator& other) const {
   return result == comparison::identical ? comparison::congruent : result;
 }
 
+void Communicator::put_on_lane(Ref<LaneMember> place) {
+  lane_member_ = std::move(place);
+  peers_at_once_ = 0;
+}
+
 void Communicator::set_context(std::uint32_t context) {
   HAWSER_ASSERT(!usable_);
   context_ = context;

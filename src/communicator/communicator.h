@@ -54,8 +54,6 @@ class Communicator final : public Counted {
   Ref<Counted> topology;  // Cartesian, graph or distributed graph; null: none
   std::unique_ptr<CollectiveState> collective;
   std::uint32_t handle = 0;  // number in the process's object table; used by binding/ only
-  // Its place on a lane, whose messages are used for those of context(); null: the process's own are.
-  Ref<LaneMember> lane_member;
   // How many failures of the job the program has acknowledged here (MPIX_Comm_failure_ack): the first ones
   // that this process learned of.
   std::size_t failures_acknowledged = 0;
@@ -80,6 +78,13 @@ class Communicator final : public Counted {
   bool may_send_to(int rank) const {
     return static_cast<unsigned>(rank) < static_cast<unsigned>(reachable_peers_);
   }
+  // The same, and it is on no lane for threads: one comparison for all.
+  bool may_send_at_once_to(int rank) const {
+    return static_cast<unsigned>(rank) < static_cast<unsigned>(peers_at_once_);
+  }
+  // Its place on a lane, whose messages are used for those of context(); null: the process's own are.
+  const Ref<LaneMember>& lane_member() const { return lane_member_; }
+  void put_on_lane(Ref<LaneMember> place);
   // Whether it is one of these, and the communicator is revoked: what is begun then ends in error.
   [[gnu::cold]] bool was_peer(int rank) const { return revoked_ && rank >= 0 && rank < peer_count(); }
   // The process of a rank that can be sent to; 0 <= rank < peer_count().
@@ -100,7 +105,7 @@ class Communicator final : public Counted {
   // Some process called MPIX_Comm_revoke: from now on nothing but agreeing and shrinking is done here.
   void revoke() {
     revoked_ = true;
-    reachable_peers_ = 0;
+    reachable_peers_ = peers_at_once_ = 0;
   }
   bool revoked() const { return revoked_; }
 
@@ -112,10 +117,12 @@ class Communicator final : public Counted {
   bool early_ = false;
   bool revoked_ = false;
   int reachable_peers_;
+  int peers_at_once_ = reachable_peers_;
   const Group* peers_;
   Ref<Group> group_;
   Ref<Group> remote_;
   Ref<Communicator> local_;
+  Ref<LaneMember> lane_member_;
 };
 
 }  // namespace hawser

@@ -36,7 +36,7 @@ void MessageLanes::close() {
 // --- Communicators ---
 
 bool MessageLanes::may_adopt(const Communicator& communicator) {
-  return !communicator.lane_member && !communicator.inter() && !communicator.was_early();
+  return !communicator.lane_member() && !communicator.inter() && !communicator.was_early();
 }
 
 std::optional<int> MessageLanes::lanes_of_all(const Communicator& communicator) const {
@@ -58,22 +58,22 @@ void MessageLanes::adopt(Communicator& communicator) {
   const auto lanes = static_cast<std::uint32_t>(lanes_of_all(communicator).value_or(0));
   if (lanes == 0) return;
   MessageLane& lane = *lanes_[communicator.context() / contexts_per_communicator % lanes];
-  communicator.lane_member = make_counted<LaneMember>(lane, communicator);
+  communicator.put_on_lane(make_counted<LaneMember>(lane, communicator));
   if (communicator.handle < listed)
-    members_[communicator.handle].store(communicator.lane_member.get(), std::memory_order_release);
+    members_[communicator.handle].store(communicator.lane_member().get(), std::memory_order_release);
 }
 
 void MessageLanes::leave(Communicator& communicator) {
-  if (!communicator.lane_member) return;
+  if (!communicator.lane_member()) return;
   if (communicator.handle < listed) members_[communicator.handle].store(nullptr, std::memory_order_release);
-  hold(communicator.lane_member->lane);
-  if (communicator.lane_member->references() > 1) freed_.emplace_back(&communicator);
+  hold(communicator.lane_member()->lane);
+  if (communicator.lane_member()->references() > 1) freed_.emplace_back(&communicator);
 }
 
 void MessageLanes::let_go_of_freed() {
   for (std::size_t i = freed_.size(); i-- > 0;) {
-    hold(freed_[i]->lane_member->lane);
-    if (freed_[i]->lane_member->references() == 1) {
+    hold(freed_[i]->lane_member()->lane);
+    if (freed_[i]->lane_member()->references() == 1) {
       const Ref<Communicator> last = std::exchange(freed_[i], freed_.back());
       freed_.pop_back();
     }
@@ -81,8 +81,8 @@ void MessageLanes::let_go_of_freed() {
 }
 
 void MessageLanes::revoke(const Communicator& communicator) {
-  if (!communicator.lane_member) return;
-  MessageLane& lane = communicator.lane_member->lane;
+  if (!communicator.lane_member()) return;
+  MessageLane& lane = communicator.lane_member()->lane;
   hold(lane);
   const std::uint32_t context = communicator.context();
   lane.messages().close_context(context);

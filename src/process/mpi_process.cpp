@@ -139,7 +139,7 @@ Result<> MpiProcess::start(int thread_level) {
     shared_memory_->load().own_block().lanes.store(lanes_ == nullptr ? 1 : lanes_->count() + 1,
                                                    std::memory_order_release);
   ++starts_;
-  slot_.running = this;
+  slot_.set_running(this);
   begin_stand_in();
   return {};
 }
@@ -148,7 +148,7 @@ void MpiProcess::finish() {
   HAWSER_ASSERT(starts_ > 0);
   if (starts_ == 1) {
     flush();
-    slot_.running = nullptr;
+    slot_.set_running(nullptr);
   }
   --starts_;
 }
@@ -158,14 +158,14 @@ Result<> MpiProcess::leave() {
   progress_thread_.reset();
   tell_interrupts();
   for (Transport* channel : polled_channels_) channel->set_alarm(nullptr);
-  slot_.running = this;  // reports of who waits look here
+  slot_.set_running(this);  // reports of who waits look here
   if (knobs_.stats)
     for (const std::string& line : counter_report(*this))
       environment_.host->print(fmt::format("hawser: rank {}: {}", rank_, line));
   may_stand_in_ = false;
   noted_bytes_ = expected_bytes;
   Result<> left = disconnect();
-  slot_.running = nullptr;
+  slot_.set_running(nullptr);
   connected_ = false;
   return left;
 }
@@ -174,7 +174,7 @@ void MpiProcess::become_copy() {
   if (!connected_) return;
   is_copy_ = true;
   connected_ = false;
-  slot_.running = nullptr;
+  slot_.set_running(nullptr);
   lock_.forget();
   if (progress_thread_ != nullptr) progress_thread_->forget();
   environment_.forget();
@@ -334,9 +334,9 @@ void MpiProcess::set_error_origin(const Request& request) {
 // --- Messages, on lanes or not ---
 
 PointToPoint& MpiProcess::messages_of(const Communicator& communicator) {
-  if (!communicator.lane_member) return point_to_point_;
-  lanes_->hold(communicator.lane_member->lane);
-  return communicator.lane_member->lane.messages();
+  if (!communicator.lane_member()) return point_to_point_;
+  lanes_->hold(communicator.lane_member()->lane);
+  return communicator.lane_member()->lane.messages();
 }
 
 MatchingCounters MpiProcess::matching_counters() {

@@ -23,6 +23,12 @@ struct ProcessSlot {
   // The process while messages can be sent: between init and finalize, or while a session is open. Null
   // otherwise. This is what an entry point reads first.
   MpiProcess* running = nullptr;
+  // The same, unless it has lanes for threads: calls that look there first read only this if there are none.
+  MpiProcess* running_without_lanes = nullptr;
+  void set_running(MpiProcess* process) {
+    running = process;
+    running_without_lanes = process != nullptr && !process->has_lanes() ? process : nullptr;
+  }
 
   // The process whether running or not: made when first needed, for the calls that are allowed before
   // MPI_Init and after MPI_Finalize (MPI-5.0 section 11.4.1). Ends the job with a message if the

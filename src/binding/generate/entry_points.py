@@ -122,8 +122,8 @@ class EntryPoint:
             return [head.replace("(" + c_parameters(function, self.large) + ")", self.unnamed()),
                     *self.missing(), self.tail()]
         any_time = ", Entry::AnyTime()" if "any_time" in function.flags else ""
-        self.lines = self.on_lane() if "lanes" in function.flags else []
-        self.lines.append(f'  Entry entry("{function.c_name(self.large)}"{any_time});')
+        process = ", process" if "lanes" in function.flags else ""
+        self.lines = [f'  Entry entry("{function.c_name(self.large)}"{any_time or process});']
         if not any_time:
             self.lines.append("  if (!entry.running()) [[unlikely]] return entry.not_running();")
         codes = [ParameterCode(self, p) for p in self.decoding_order()]
@@ -141,14 +141,25 @@ class EntryPoint:
         self.finish([ParameterCode(self, p) for p in function.parameters])
         self.lines.append("  return MPI_SUCCESS;")
         lines = [head] + self.lines + [self.tail()]
-        return self.behind_short_way(lines) if "sent" in function.flags else lines
+        helpers = []
+        if "lanes" in function.flags:
+            helpers, lines = self.behind_lanes(lines)
+        return helpers + (self.behind_short_way(lines) if "sent" in function.flags else lines)
 
-    def on_lane(self):
-        """The way of calls that hold only a lane's lock."""
-        names = ", ".join(parameter.name for parameter in self.function.parameters)
-        return ["  if (has_lanes()) [[unlikely]] {",
-                f'    const int code = {self.function.core_name}_on_lane("{self.function.c_name(self.large)}", {names});',
-                "    if (code != not_on_lane) return code;", "  }"]
+    def behind_lanes(self, lines):
+        """The way of calls that hold only a lane's lock comes first; a process without lanes notices nothing of it.
+        Functions that the entry point needs, and the entry point."""
+        name, names = self.function.c_name(self.large), ", ".join(p.name for p in self.function.parameters)
+        head = lines[0]
+        inner = head.replace(f"P{name}(", f"{name}_usual(MpiProcess* process, ")
+        beside = head.replace(f"P{name}(", f"{name}_beside_lanes(")
+        helpers = [f"[[gnu::always_inline]] static inline {inner}", *lines[1:], "",
+                   f"[[gnu::noinline]] static {beside}",
+                   f'  const int code = has_lanes() ? {self.function.core_name}_on_lane("{name}", {names}) : not_on_lane;',
+                   f"  return code != not_on_lane ? code : {name}_usual(current_slot().running, {names});", "}", ""]
+        return helpers, [head, "  MpiProcess* const process = current_slot().running_without_lanes;",
+                         f"  if (process == nullptr) [[unlikely]] return {name}_beside_lanes({names});",
+                         f"  return {name}_usual(process, {names});", "}"]
 
     def behind_short_way(self, lines):
         """The short way needs few registers: the rest is a function of its own, which saves those that it takes."""
