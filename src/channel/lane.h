@@ -7,8 +7,8 @@
 //
 // Lanes share nothing, so threads on different lanes never wait for each other. A communicator lives on one
 // lane, the same in all its processes, so that its messages keep their order and MPI_ANY_SOURCE looks in one
-// place. The process's own lane is that of everything; its lock is the process's. Further ones, for messages of
-// programs with several threads, are made by message/message_lane.h.
+// place. The process's own lane is that of everything; its lock is the process's. Further ones, for messages
+// of programs with several threads, are made by message/message_lane.h.
 //
 // Which calls need the lock: all of a Lane, of its transports and of the handlers registered here, whoever
 // makes them: a thread of the application, or an event thread that the library may have beside them.

@@ -1,5 +1,5 @@
-// Included before every case of `conformance_on_lanes`: what a case calls MPI_COMM_WORLD is a duplicate of it,
-// which is on a lane for threads.
+// Included before every case of `conformance_on_lanes`: what a case calls MPI_COMM_WORLD is a duplicate of
+// it, which is on a lane for threads.
 #pragma once
 
 #include <mpi.h>
