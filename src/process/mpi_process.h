@@ -126,7 +126,10 @@ class MpiProcess final : public Progress, public ToolSource {
 
   // The functions of the ABI that the application was built for.
   const AbiHooks& hooks() const { return *hooks_; }
-  void set_hooks(const AbiHooks& hooks) { hooks_ = &hooks; }
+  // Threads may call functions of MPI at any time, so once they are set nothing is written.
+  void set_hooks(const AbiHooks& hooks) {
+    if (hooks_ != &hooks) hooks_ = &hooks;
+  }
 
   // The function of MPI that the program called, for reports; empty if it is in none.
   const char* function() const { return lock_.holder() != nullptr ? lock_.holder() : ""; }
@@ -243,6 +246,7 @@ class MpiProcess final : public Progress, public ToolSource {
   bool move(bool as_stand_in);
   bool move_aside(int& passes);
   void wait_until(FunctionRef<bool()> done, bool others_may_ask);
+  bool awaits_neighbour(const Request& request);
   bool look_at_neighbours();
   void wait(FunctionRef<bool()> done);
   void wait_among_threads(FunctionRef<bool()> done, bool others_may_ask);

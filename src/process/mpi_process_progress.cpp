@@ -237,14 +237,27 @@ void MpiProcess::wait_for(Request& request) {
   // whole passes: see SharedTeam::wait_for. Now and then the rest has its turn first, however soon all come.
   constexpr int looks = 25;
   constexpr std::uint32_t waits_per_pass = passes_per_clock_reading / 2;
-  if (request.kind == Request::Kind::message && shared_memory_ != nullptr && polled_channels_.empty() &&
-      !lock_.enabled() && !shared_memory_->crowded() && (passes_ + 1) % waits_per_pass != 0) {
+  if (request.kind == Request::Kind::message && shared_memory_ != nullptr && !lock_.enabled() &&
+      !shared_memory_->crowded() && (passes_ + 1) % waits_per_pass != 0 &&
+      (polled_channels_.empty() || awaits_neighbour(request))) {
     ++passes_;
+    let_messages_go();
     for (int i = 0; i < looks && !request.complete; ++i)
       if (!look_at_neighbours()) pause_cpu();
     if (request.complete) return;
   }
   wait_until([&request] { return request.complete; }, true);
+}
+
+bool MpiProcess::awaits_neighbour(const Request& request) {
+  if (!request.pooled) return false;
+  const auto& message = static_cast<const MessageRequest&>(request);
+  const bool posted = message.stage == MessageRequest::Stage::posted;
+  if (posted && (message.source_rank < 0 || !message.communicator)) return false;
+  const ProcessIndex process =
+      posted ? static_cast<const Communicator&>(*message.communicator).process_of(message.source_rank)
+             : message.process;
+  return shared_memory_->ring_to(process) != nullptr;
 }
 
 bool MpiProcess::look_at_neighbours() {
