@@ -39,7 +39,7 @@ Result<> probe(MpiProcess& process, int source, int tag, Communicator& comm, Sta
   Status found = Status::from_proc_null();
   const ReceivePattern pattern{comm.context(), source, tag};
   bool flag = source == proc_null;
-  process.wait_until([&] {
+  process.wait_for_arrival([&] {
     flag = flag || messages_of(process, comm).probe(pattern, found);
     return flag || !check_source(process, comm, source);
   });
@@ -74,7 +74,7 @@ Result<> mprobe(MpiProcess& process, int source, int tag, Communicator& comm, Me
   message = Message::no_proc();
   if (source != proc_null) {
     const ReceivePattern pattern{comm.context(), source, tag};
-    process.wait_until([&] {
+    process.wait_for_arrival([&] {
       message = messages_of(process, comm).matched_probe(pattern, found);
       return message != nullptr || !check_source(process, comm, source);
     });

@@ -144,6 +144,8 @@ class MpiProcess final : public Progress, public ToolSource {
   void wait_for(Request& request);
   // The same for one of so many; other threads may call `any_complete`.
   void wait_for_any(FunctionRef<bool()> any_complete, std::size_t requests);
+  // For a message that no request waits for (MPI_Probe).
+  void wait_for_arrival(FunctionRef<bool()> has_come);
   // A turn of a stand-in (base/process_lock.h) while the program computes: does what others wait for, and
   // arms the channels for more of that. True if anything moved. `deadline`: when the next turn is due,
   // whatever comes; if never, `alarm` rings when that changes. Calls no function of the program's.
@@ -247,6 +249,9 @@ class MpiProcess final : public Progress, public ToolSource {
   bool move_aside(int& passes);
   void wait_until(FunctionRef<bool()> done, bool others_may_ask);
   bool awaits_neighbour(const Request& request);
+  bool may_look_at_neighbours_alone();
+  template <class Done>
+  bool look_at_neighbours_for(Done done);
   bool look_at_neighbours();
   void wait(FunctionRef<bool()> done);
   void wait_among_threads(FunctionRef<bool()> done, bool others_may_ask);

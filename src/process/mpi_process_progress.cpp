@@ -232,21 +232,28 @@ std::string MpiProcess::await_cause_of_loss() {
 
 void MpiProcess::wait_until(FunctionRef<bool()> done) { wait_until(done, false); }
 
-void MpiProcess::wait_for(Request& request) {
-  // A neighbour that runs answers within this many looks at shared memory alone, and sooner than between
-  // whole passes: see SharedTeam::wait_for. Now and then the rest has its turn first, however soon all come.
-  constexpr int looks = 25;
+// A neighbour that runs answers within so many looks at shared memory alone, and sooner than between whole
+// passes: see SharedTeam::wait_for. Now and then the rest has its turn first, however soon all come.
+bool MpiProcess::may_look_at_neighbours_alone() {
   constexpr std::uint32_t waits_per_pass = passes_per_clock_reading / 2;
-  if (request.kind == Request::Kind::message && shared_memory_ != nullptr && !lock_.enabled() &&
-      !shared_memory_->crowded() && (passes_ + 1) % waits_per_pass != 0 &&
-      (polled_channels_.empty() || awaits_neighbour(request))) {
-    ++passes_;
-    let_messages_go();
-    for (int i = 0; i < looks && !request.complete; ++i)
-      if (!look_at_neighbours()) pause_cpu();
-    if (request.complete) return;
-  }
-  wait_until([&request] { return request.complete; }, true);
+  return shared_memory_ != nullptr && !lock_.enabled() && !shared_memory_->crowded() &&
+         (passes_ + 1) % waits_per_pass != 0;
+}
+
+template <class Done>
+bool MpiProcess::look_at_neighbours_for(Done done) {
+  constexpr int looks = 25;
+  ++passes_;
+  let_messages_go();
+  return look_with_pauses(looks, [&] { return look_at_neighbours() && done(); });
+}
+
+void MpiProcess::wait_for(Request& request) {
+  const auto done = [&request] { return request.complete; };
+  if (request.kind == Request::Kind::message && may_look_at_neighbours_alone() &&
+      (polled_channels_.empty() || awaits_neighbour(request)) && look_at_neighbours_for(done))
+    return;
+  wait_until(done, true);
 }
 
 bool MpiProcess::awaits_neighbour(const Request& request) {
@@ -268,9 +275,18 @@ bool MpiProcess::look_at_neighbours() {
   }
 }
 
+void MpiProcess::wait_for_arrival(FunctionRef<bool()> has_come) {
+  if (has_come()) return;
+  if (polled_channels_.empty() && may_look_at_neighbours_alone() && look_at_neighbours_for(has_come)) return;
+  wait_until(has_come);
+}
+
 void MpiProcess::wait_for_any(FunctionRef<bool()> any_complete, std::size_t requests) {
   // Others would ask after everything that they move.
   constexpr std::size_t most_requests = 8;
+  if (requests <= most_requests && polled_channels_.empty() && may_look_at_neighbours_alone() &&
+      look_at_neighbours_for(any_complete))
+    return;
   wait_until(any_complete, requests <= most_requests);
 }
 
