@@ -1,14 +1,27 @@
 #include "message/message_lane.h"
 
-#include "base/rest.h"
+#include "base/time.h"
+#include "os/shared_memory.h"
 
 namespace hawser {
 
 void LaneLock::wait() {
+  constexpr int looks = 9;
+  constexpr Nanoseconds longest_sleep = 1 * millisecond;
   wanting_.fetch_add(1, std::memory_order_relaxed);
-  for (std::uint32_t looks = 0; !try_lock(); ++looks) rest(looks);
+  bool taken = false;
+  // Each after twice the time.
+  for (int look = 0; look < looks && !taken; ++look) {
+    for (int pauses = 0; pauses < 1 << look; ++pauses) pause_cpu();
+    taken = try_lock();
+  }
+  // Taken as wanted, too: others may sleep.
+  while (!taken && state_.exchange(locked_and_wanted, std::memory_order_acquire) != unlocked)
+    futex_wait(state_, locked_and_wanted, longest_sleep);
   wanting_.fetch_sub(1, std::memory_order_relaxed);
 }
+
+void LaneLock::wake() { futex_wake_all(state_); }
 
 void MessageLane::connect(const Place& place, Progress& progress) {
   choice_.self = place.self;

@@ -29,24 +29,35 @@
 
 namespace hawser {
 
-// Mostly free, and never held for long: who finds it taken pauses, then yields, then naps.
+// Mostly free: who finds it taken looks a few times, and then sleeps. As in ProcessLock, no fence stands
+// between the look and the store of unlock(), so nobody sleeps without a limit.
 class LaneLock {
  public:
   bool try_lock() {
-    return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire);
+    std::uint32_t expected = unlocked;
+    return state_.load(std::memory_order_relaxed) == unlocked &&
+           state_.compare_exchange_strong(expected, locked, std::memory_order_acquire);
   }
   void lock() {
     if (!try_lock()) [[unlikely]]
       wait();
   }
-  void unlock() { taken_.store(false, std::memory_order_release); }
+  void unlock() {
+    const bool wanted = state_.load(std::memory_order_relaxed) == locked_and_wanted;
+    state_.store(unlocked, std::memory_order_release);
+    if (wanted) [[unlikely]]
+      wake();
+  }
   // Whether others want it at this moment.
   bool contended() const { return wanting_.load(std::memory_order_relaxed) != 0; }
 
  private:
-  [[gnu::cold]] void wait();
+  enum State : std::uint32_t { unlocked, locked, locked_and_wanted };
 
-  std::atomic<bool> taken_{false};
+  [[gnu::cold]] void wait();
+  [[gnu::cold]] void wake();
+
+  std::atomic<std::uint32_t> state_{unlocked};
   std::atomic<std::uint32_t> wanting_{0};
 };
 

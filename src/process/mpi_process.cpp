@@ -223,13 +223,11 @@ void MpiProcess::open_lanes() {
   if (survives_) return;
   const ProgressPlace& place = environment_.progress_place;
   const int wanted = parse_lanes(knobs_.thread_lanes).value();
-  std::int64_t count = wanted;
-  if (wanted < 0)
-    count = place.processes > 0 ? std::min<std::int64_t>(place.cores / place.processes, most_lanes) : 0;
-  if (wanted < 0 && count < 2) return;
+  // As many as there is room for: the fewer of a program's communicators share one, the better.
+  int count = wanted >= 0 ? wanted : place.cores >= 2 * place.processes ? most_lanes : 0;
   const SharedSegment* const segment =
       shared_memory_ == nullptr ? nullptr : &shared_memory_->load().segment();
-  if (segment != nullptr) count = std::min<std::int64_t>(count, segment->layout().lanes);
+  if (segment != nullptr) count = std::min(count, segment->layout().lanes);
   if (count == 0) return;
   MessageLane::Place lane_place{.self = rank_,
                                 .processes = processes_,
@@ -241,8 +239,7 @@ void MpiProcess::open_lanes() {
                                 .own = point_to_point_};
   for (ProcessIndex process = 0; segment != nullptr && process < size_; ++process)
     if (shared_memory_->place_of(process) >= 0) lane_place.neighbours.push_back(process);
-  lanes_ = std::make_unique<MessageLanes>(static_cast<int>(count), lane_place, shared_memory_, handles_,
-                                          lock_, *this);
+  lanes_ = std::make_unique<MessageLanes>(count, lane_place, shared_memory_, handles_, lock_, *this);
   lanes_->at_bad_packet([this](const std::string& what) {
     abort(static_cast<int>(ErrorClass::other), fmt::format("{}: {}", function(), what));
   });
