@@ -81,22 +81,18 @@ static MessageRequest& begin_send(PointToPoint& messages, SendMode mode, const S
   return begin_send(messages, mode, target, bytes, comm);
 }
 
-static MessageRequest& start_receive_into(PointToPoint& messages, const ByteSequence& into,
-                                          const TypePacker& packer, const Datatype& datatype, int source,
-                                          int tag, Communicator& comm) {
-  MessageRequest& request = messages.take_receive({comm.context(), source, tag}, into);
-  move_packer(request, packer, datatype);
-  keep_alive(request, comm);
-  messages.start_receive(request);
-  return request;
-}
-
+// Data in pieces, or on a lane.
 [[gnu::noinline]] static MessageRequest& start_packed_receive(MpiProcess& process, void* buf,
                                                               std::int64_t count, Datatype& datatype,
                                                               int source, int tag, Communicator& comm) {
   TypePacker packer;
   const ByteSequence into = describe_data(buf, count, datatype, packer);
-  return start_receive_into(messages_of(process, comm), into, packer, datatype, source, tag, comm);
+  PointToPoint& messages = messages_of(process, comm);
+  MessageRequest& request = messages.take_receive({comm.context(), source, tag}, into);
+  move_packer(request, packer, datatype);
+  keep_alive(request, comm);
+  messages.start_receive(request);
+  return request;
 }
 
 MessageRequest& start_receive(MpiProcess& process, void* buf, std::int64_t count, Datatype& datatype,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/assert.h"
 #include "base/rest.h"
 #include "mpi/error_class.h"
 
@@ -103,13 +102,13 @@ void MessageLanes::release_context(std::uint32_t context) {
 std::uint32_t MessageLanes::release() {
   const std::uint32_t which = std::exchange(held_, 0);
   for (const auto& lane : lanes_)
-    if ((which >> lane->number() & 1) != 0) lane->lock().unlock();
+    if ((which & bit_of(*lane)) != 0) lane->lock().unlock();
   return which;
 }
 
 void MessageLanes::take(std::uint32_t which) {
   for (const auto& lane : lanes_) {
-    const std::uint32_t bit = std::uint32_t{1} << lane->number();
+    const std::uint32_t bit = bit_of(*lane);
     if ((which & bit & ~held_) == 0) continue;
     lane->lock().lock();
     held_ |= bit;
@@ -118,9 +117,8 @@ void MessageLanes::take(std::uint32_t which) {
 }
 
 bool MessageLanes::contended() const {
-  return std::ranges::any_of(lanes_, [this](const auto& lane) {
-    return (held_ >> lane->number() & 1) != 0 && lane->lock().contended();
-  });
+  return std::ranges::any_of(
+      lanes_, [this](const auto& lane) { return (held_ & bit_of(*lane)) != 0 && lane->lock().contended(); });
 }
 
 // --- Progress ---
@@ -128,7 +126,7 @@ bool MessageLanes::contended() const {
 bool MessageLanes::progress(bool all) {
   bool moved = false;
   for (const auto& lane : lanes_) {
-    const std::uint32_t bit = std::uint32_t{1} << lane->number();
+    const std::uint32_t bit = bit_of(*lane);
     const bool held = (held_ & bit) != 0;
     if (!held && !(all && lane->lock().try_lock())) continue;
     held_ |= bit;

@@ -45,8 +45,7 @@ class MessageLanes final : public InnerLocks {
 
   // Takes a lane's lock, until the process's is free. It may be held already.
   void hold(MessageLane& lane) {
-    const std::uint32_t bit = std::uint32_t{1} << lane.number();
-    if ((held_ & bit) == 0) take(bit);
+    if ((held_ & bit_of(lane)) == 0) take(bit_of(lane));
   }
   // Those whose lock is held, a bit for each number.
   std::uint32_t held() const { return held_; }
@@ -90,6 +89,7 @@ class MessageLanes final : public InnerLocks {
 
  private:
   static constexpr std::size_t listed = 4096;
+  static std::uint32_t bit_of(const MessageLane& lane) { return std::uint32_t{1} << lane.number(); }
 
   // How many lanes each process has at least; 0: one is on another node. Empty: one has not started yet.
   std::optional<int> lanes_of_all(const Communicator& communicator) const;
