@@ -25,14 +25,15 @@ void LaneLock::wake() { futex_wake_all(state_); }
 
 void MessageLane::connect(const Place& place, Progress& progress) {
   choice_.self = place.self;
-  if (place.segment != nullptr) {
-    channel_ = std::make_unique<SharedMemoryChannel>(place.segment->lane(number()), place.place,
-                                                     place.neighbours, place.processes.size(), place.knobs);
-    choice_.channel = channel_.get();
-  }
   messages_.set_progress(progress);
   messages_.share_buffers(place.own);
   messages_.connect(lane_, place.self, place.processes, choice_, place.bounds);
+}
+
+void MessageLane::open(const Place& place) {
+  channel_ = std::make_unique<SharedMemoryChannel>(place.segment->lane(number()), place.place,
+                                                   place.neighbours, place.processes.size(), place.knobs);
+  choice_.channel = channel_.get();
 }
 
 void MessageLane::disconnect() {

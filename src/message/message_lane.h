@@ -81,6 +81,9 @@ class alignas(64) MessageLane {
     PointToPoint& own;
   };
   void connect(const Place& place, Progress& progress);
+  // The lane will be used: what it needs of the node's shared memory. Neighbours may have sent before.
+  void open(const Place& place);
+  bool opened() const { return channel_ != nullptr; }
   void at_bad_packet(std::function<void(const std::string&)> end_job) {
     lane_.at_bad_packet(std::move(end_job));
   }
@@ -110,7 +113,7 @@ class alignas(64) MessageLane {
   Lane lane_;
   DirectMessages direct_{lane_, messages_};
   Choice choice_;
-  std::unique_ptr<SharedMemoryChannel> channel_;  // null: alone
+  std::unique_ptr<SharedMemoryChannel> channel_;  // null: alone, or not opened
   std::uint32_t tests_ = 0;
 };
 

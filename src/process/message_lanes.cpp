@@ -9,10 +9,10 @@ namespace hawser {
 
 MessageLanes::MessageLanes(int count, const MessageLane::Place& place, SharedMemoryChannel* shared_memory,
                            const Handles& handles, ProcessLock& lock, Progress& progress)
-    : lock_(lock), progress_(progress), shared_memory_(shared_memory), self_(place.self) {
+    : lock_(lock), progress_(progress), shared_memory_(shared_memory), place_(place) {
   for (int number = 1; number <= count; ++number) {
     lanes_.push_back(std::make_unique<MessageLane>(static_cast<std::uint8_t>(number)));
-    lanes_.back()->connect(place, progress);
+    lanes_.back()->connect(place_, progress);
   }
   for (std::size_t number = 0; number < types_.size(); ++number)
     types_[number] = handles.datatypes.find(number);
@@ -42,7 +42,7 @@ std::optional<int> MessageLanes::lanes_of_all(const Communicator& communicator) 
   int least = count();
   for (int rank = 0; rank < communicator.size(); ++rank) {
     const ProcessIndex process = communicator.process_of(rank);
-    if (process == self_) continue;
+    if (process == place_.self) continue;
     const int place = shared_memory_ == nullptr ? -1 : shared_memory_->place_of(process);
     if (place < 0) return 0;
     const SharedSegment& segment = shared_memory_->load().segment();
@@ -57,6 +57,10 @@ void MessageLanes::adopt(Communicator& communicator) {
   const auto lanes = static_cast<std::uint32_t>(lanes_of_all(communicator).value_or(0));
   if (lanes == 0) return;
   MessageLane& lane = *lanes_[communicator.context() / contexts_per_communicator % lanes];
+  if (!lane.opened() && place_.segment != nullptr) {
+    hold(lane);
+    lane.open(place_);
+  }
   communicator.put_on_lane(make_counted<LaneMember>(lane, communicator));
   if (communicator.handle < listed)
     members_[communicator.handle].store(communicator.lane_member().get(), std::memory_order_release);

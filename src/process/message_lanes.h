@@ -98,7 +98,7 @@ class MessageLanes final : public InnerLocks {
   ProcessLock& lock_;
   Progress& progress_;
   SharedMemoryChannel* const shared_memory_;
-  const ProcessIndex self_;
+  const MessageLane::Place place_;
   std::vector<std::unique_ptr<MessageLane>> lanes_;
   std::uint32_t held_ = 0;
   std::array<std::atomic<LaneMember*>, listed> members_ = {};
