@@ -64,6 +64,25 @@ inline void call_memcpy(std::byte* to, const std::byte* from, std::size_t bytes)
   std::memcpy(to, from, bytes);
 }
 
+// Copies 32 bytes or more, one cache line after the other. Up to some hundred bytes a call of memcpy takes
+// longer to choose its way.
+inline void copy_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
+  constexpr std::size_t line = 64, half = 32;
+  if (bytes < line) {
+    std::byte first[half], last[half];
+    std::memcpy(first, from, half);
+    std::memcpy(last, from + bytes - half, half);
+    std::memcpy(to, first, half);
+    std::memcpy(to + bytes - half, last, half);
+    return;
+  }
+  for (std::size_t at = 0; at + line <= bytes; at += line) {
+    asm("" ::: "memory");  // else a call of memcpy may be made of the loop
+    std::memcpy(to + at, from + at, line);
+  }
+  if (bytes % line != 0) std::memcpy(to + bytes - line, from + bytes - line, line);
+}
+
 class CrossCoreCopy {
  public:
   // Less than this is copied as always.

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/cross_core_copy.h"
 #include "os/shared_memory.h"
 
 namespace hawser {
@@ -17,7 +18,7 @@ void copy_few(std::byte* to, const std::byte* from, std::int64_t bytes) {
   if (bytes == 8)
     std::memcpy(to, from, 8);  // in one piece
   else
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    call_memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 }  // namespace

@@ -121,14 +121,17 @@ class RingSender {
   void copy_in(const Piece& piece, const std::byte* from) {
     // The first time round the system hands out the ring's memory, which takes longer than any copy and says
     // nothing of later ones.
-    if (piece.size <= most_expected || bytes() <= ring_bytes_)
-      std::memcpy(at(piece), from, piece.size);
+    if (piece.size <= most_in_lines)
+      copy_lines(at(piece), from, piece.size);
+    else if (piece.size <= most_expected || bytes() <= ring_bytes_)
+      call_memcpy(at(piece), from, piece.size);
     else
       copies_.copy(at(piece), from, piece.size);
   }
   // The next piece will lie behind the last one and probably be as long: has its cache lines brought here
   // while nobody waits for them yet. Longer ones are copied past the caches where that is cheaper.
   static constexpr std::uint32_t most_expected = 2 << 10;
+  static constexpr std::uint32_t most_in_lines = 512;
   void expect_piece(std::uint32_t size);
   float copy_cost() const { return copies_.cost(); }
   std::uint32_t ring_bytes() const { return ring_bytes_; }
