@@ -9,6 +9,9 @@ namespace {
 // The kernel moves processes now and then; nobody tells.
 constexpr std::uint32_t asked_between_looks = 256;
 
+// What other processes say may be wrong.
+constexpr std::size_t max_cpus = 64 * std::size(CpuSet().words);
+
 bool reached(std::uint32_t value, std::uint32_t wanted) {
   return static_cast<std::int32_t>(value - wanted) >= 0;
 }
@@ -29,12 +32,37 @@ void CoreMates::say_nothing() {
   writer_ = -1;
 }
 
-bool CoreMates::may_use_core() {
+void CoreMates::look_around() {
   const std::int32_t core = current_cpu();
-  if (core != core_ || ++asked_ % asked_between_looks == 0) find(core);
-  return mates_.empty() || std::ranges::any_of(mates_, [this](std::int32_t mate) {
-           return mate == writer_ || may_go_on(segment_.block(mate));
-         });
+  if (core == core_ && ++asked_ % asked_between_looks != 0) return;
+  find(core);
+  // One at a time.
+  if (spreads_ && !mates_.empty() && self_ > mates_.back()) spread();
+}
+
+int CoreMates::less_used_core(const std::vector<int>& processes, int core, const CpuSet& usable) {
+  const auto count = [&processes](int of) {
+    return static_cast<std::size_t>(of) < processes.size() ? processes[static_cast<std::size_t>(of)] : 0;
+  };
+  int least = core;
+  for (int other = 0; other < static_cast<int>(64 * std::size(usable.words)); ++other)
+    if (usable.has(other) && count(other) < count(least)) least = other;
+  return count(least) + 2 <= count(core) ? least : -1;
+}
+
+void CoreMates::spread() {
+  std::vector<int> processes;
+  for (std::int32_t i = 0; i < segment_.layout().processes; ++i) {
+    const std::int32_t core = segment_.block(i).core.load(std::memory_order_relaxed) - 1;
+    if (core < 0) return;  // it has not said yet
+    const auto at = static_cast<std::size_t>(core) % max_cpus;
+    processes.resize(std::max(processes.size(), at + 1));
+    ++processes[at];
+  }
+  const int core = less_used_core(processes, core_, usable_cpus());
+  if (core < 0) return;
+  move_to_cpu(core);
+  find(current_cpu());
 }
 
 void CoreMates::find(std::int32_t core) {

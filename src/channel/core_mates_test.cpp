@@ -83,6 +83,17 @@ TEST_F(CoreMatesTest, WhoHasTheCoreAloneYieldsToStrangers) {
   EXPECT_TRUE(alone.may_use_core());
 }
 
+TEST(LessUsedCore, OneOfManyOnACoreGoesWhereTheFewestAre) {
+  CpuSet usable;
+  usable.words[0] = 0b1111;
+  EXPECT_EQ(CoreMates::less_used_core({7, 1, 2}, 0, usable), 3) << "which nobody uses";
+  EXPECT_EQ(CoreMates::less_used_core({3, 1, 2, 2}, 0, usable), 1);
+  EXPECT_EQ(CoreMates::less_used_core({2, 1, 2, 2}, 0, usable), -1) << "it would have as many there";
+  EXPECT_EQ(CoreMates::less_used_core({2, 7, 2, 3}, 3, usable), -1);
+  usable.words[0] = 0b1001;
+  EXPECT_EQ(CoreMates::less_used_core({9, 1, 0, 8}, 0, usable), -1) << "it may not use the others";
+}
+
 TEST_F(CoreMatesTest, WhatAnotherProcessSaysMayBeWrong) {
   Awaited& said = segment.block(1).awaited;
   ASSERT_TRUE(own.may_use_core());

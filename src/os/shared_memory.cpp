@@ -273,6 +273,21 @@ int online_cpus() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 int current_cpu() { return sched_getcpu(); }
 
+void move_to_cpu(int cpu) {
+  cpu_set_t before, wanted;
+  CPU_ZERO(&wanted);
+  CPU_SET(static_cast<unsigned>(cpu), &wanted);
+  if (sched_getaffinity(0, sizeof(before), &before) != 0 ||
+      sched_setaffinity(0, sizeof(wanted), &wanted) != 0)
+    return;
+  sched_setaffinity(0, sizeof(before), &before);
+}
+
+bool stays_on_its_core() {
+  const int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+  return policy == SCHED_RR || policy == SCHED_FIFO;
+}
+
 Nanoseconds yield_cpu() {
   MonotonicClock clock;
   const Nanoseconds begin = clock.now();

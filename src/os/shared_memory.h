@@ -78,6 +78,7 @@ struct CpuSet {
   std::uint64_t words[16] = {};
   void add(const CpuSet& other);
   bool contains(const CpuSet& other) const;
+  bool has(int cpu) const { return (words[cpu / 64] >> (cpu % 64) & 1) != 0; }
   int count() const;
 };
 // Where this process may run.
@@ -85,6 +86,11 @@ CpuSet usable_cpus();
 int online_cpus();
 // The one that this thread runs on at the moment.
 int current_cpu();
+// Moves this thread there, and leaves it free to run wherever it might.
+void move_to_cpu(int cpu);
+// Whether this thread is of a class whose threads the kernel leaves where they are as long as they never
+// sleep, however many of them share a core.
+bool stays_on_its_core();
 // Lets others run; how long they did.
 Nanoseconds yield_cpu();
 pid_t own_pid();

@@ -337,6 +337,7 @@ class SharedCollectives {
       team_.post();
       if (half_ == Half::writing && !go_on_to_read()) return false;
     }
+    team_.wait_together();
     read(team_.places_for(bytes));
     if (!in_line || steps_alike_) team_.end_step();
     return true;

@@ -18,9 +18,8 @@ constexpr std::int64_t wanted_piece_bytes = 16 << 10;
 // Small data go through the first part of a ring, which stays in the caches.
 constexpr std::int64_t most_ring_bytes = 2 << 20, first_part_of_ring = 256 << 10;
 // A neighbour that runs answers within this many looks; worth more than a pass of progress, and to leave a
-// run's stack and come back costs more. Where cores are shared the neighbour may not run, and to pause
-// between them is worse.
-constexpr int looks = 25, looks_of_run = 100, brisk_looks = 100;
+// run's stack and come back costs more.
+constexpr int looks = 25, looks_of_run = 100;
 
 }  // namespace
 
@@ -93,6 +92,11 @@ SharedTeam::SharedTeam(std::byte* area, std::int64_t area_bytes, int rank, std::
       areas_(areas),
       progress_(progress),
       stop_(std::move(stop)) {
+  for (int r = 0; mates_ != nullptr && r < ranks_; ++r) {
+    const auto place = static_cast<std::size_t>(places_[static_cast<std::size_t>(r)]);
+    rank_at_.resize(std::max(rank_at_.size(), place + 1), -1);
+    rank_at_[place] = r;
+  }
   lines_of_all_ = reinterpret_cast<Line*>(control_ + ranks_);
   lines_ = lines_in(ranks_, area_bytes);
   beside_lines_ = reinterpret_cast<std::byte*>(lines_of_all_ + static_cast<std::uint32_t>(ranks_) * lines_);
@@ -173,18 +177,6 @@ void SharedTeam::await(FunctionRef<bool()> done) {
   if (!done()) throw Stopped{stop_.why()};
 }
 
-// For a word that a rank writes. A run waits for nothing: the program may go on.
-void SharedTeam::await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer,
-                       bool shares_core, FunctionRef<bool()> done) {
-  const CoreMates::Wait wait(run_ == nullptr ? mates_ : nullptr, word, value,
-                             places_[static_cast<std::size_t>(writer)]);
-  if (run_ == nullptr && shares_core) {
-    yield_cpu();
-    if (done()) return;
-  }
-  await(done);
-}
-
 // Much data is copied in parts, between which what else is under way goes on.
 bool SharedTeam::copy_from(int rank, std::byte* to, std::uint64_t address, std::int64_t bytes) {
   constexpr std::int64_t part = 1 << 20;
@@ -197,23 +189,17 @@ bool SharedTeam::copy_from(int rank, std::byte* to, std::uint64_t address, std::
   return true;
 }
 
-bool SharedTeam::on_this_core(int rank) const {
-  return mates_ != nullptr && mates_->on_this_core(places_[static_cast<std::size_t>(rank)]);
-}
-
 void SharedTeam::wait_for(int rank) {
   const Line& awaited = line(rank);
   const auto has_come = [&awaited, step = step_] {
     return awaited.posted.load(std::memory_order_acquire) == step;
   };
-  bool posted = false, shares_core = false;
-  if (mates_ == nullptr) [[likely]] {
+  bool posted = false;
+  if (mates_ == nullptr) [[likely]]
     posted = look_with_pauses(run_ != nullptr ? looks_of_run : looks, has_come);
-  } else {
-    shares_core = on_this_core(rank);
-    for (int i = shares_core ? 1 : brisk_looks; i > 0 && !posted; --i) posted = has_come();
-  }
-  if (!posted) await(awaited.posted, step_, rank, shares_core, [this, rank] { return has_posted(rank); });
+  else
+    for (int i = looks_if_crowded(rank); i > 0 && !posted; --i) posted = has_come();
+  if (!posted) await(awaited.posted, step_, rank, has_come);
   heard_ahead_ |= awaited.ahead;
   if (time_ != nullptr && rank != rank_) [[unlikely]]
     time_->read_line(!posted);
@@ -367,7 +353,7 @@ bool SharedTeam::await_done(int rank, std::uint32_t step, std::uint32_t& done) {
       of.done_wanted.store(1, std::memory_order_seq_cst);
     return !before(of.done.load(std::memory_order_seq_cst), step);
   };
-  if (!is_done()) await(of.done, step, rank, on_this_core(rank), is_done);
+  if (!is_done()) await(of.done, step, rank, is_done);
   done = of.done.load(std::memory_order_acquire);
   return true;
 }

@@ -116,6 +116,11 @@ class SharedTeam {
   // Or until something else has come. False: it has, first.
   bool wait_for_or(int rank, FunctionRef<bool()> other);
   void wait_for_all();
+  // Before this rank waits for others in a step in which each waits for all: where ranks share cores, it
+  // waits for all of them at once. Who has posted waits for the same ones, and needs no turn on its core.
+  void wait_together() {
+    if (mates_ != nullptr && run_ == nullptr) wait_for_all_in_turns();
+  }
   // To be called when this rank has waited for every other one by itself.
   void heard_from_all() {
     if (heard_ahead_ != 0) [[unlikely]]
@@ -306,9 +311,12 @@ class SharedTeam {
   void wait_done_by(std::uint32_t readers, std::uint32_t needed);
   bool await_done(int rank, std::uint32_t step, std::uint32_t& done);
   std::uint32_t step_to_await(std::uint32_t step) const;
-  void await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer, bool shares_core,
+  void await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer,
              FunctionRef<bool()> done);
-  bool on_this_core(int rank) const;
+  bool take_turn(FunctionRef<bool()> done, FunctionRef<bool(int)> waits_in_vain);
+  void wait_for_all_in_turns();
+  int turns_of_wait();
+  int looks_if_crowded(int rank) const;
   void await_virtual_time();
   void note_who_is_ahead();
   void wake_others();
@@ -327,6 +335,7 @@ class SharedTeam {
   int ranks_;
   int group_;
   std::vector<int> places_;
+  std::vector<int> rank_at_;  // place, where ranks share cores; -1: a process that is not of the team
   SharedAreas& areas_;
   Progress& progress_;
   StopSign stop_;
@@ -336,6 +345,7 @@ class SharedTeam {
   const bool crowded_ = areas_.crowded();
 
   std::uint32_t step_ = 0;
+  int waits_without_turns_ = 0;
   std::uint32_t ahead_ = 0;         // so many steps were written and not read before this one
   std::uint32_t marked_until_ = 0;  // lines of steps before may say that this rank was ahead
   std::uint32_t heard_ahead_ = 0;   // not 0: one that this rank waited for was ahead
