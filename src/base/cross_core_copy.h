@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/function_ref.h"
+
 namespace hawser {
 
 // Chooses between two ways of doing the same by what they cost.
@@ -96,6 +98,15 @@ class CrossCoreCopy {
       copy_much(to, from, bytes);
     }
   }
+  // The same for what `write(to, at, bytes)` writes, the bytes from `at` on, in parts.
+  using Write = FunctionRef<void(std::byte*, std::size_t, std::size_t)>;
+  void write(std::byte* to, std::size_t bytes, Write write) {
+    if (bytes < middle || reinterpret_cast<std::uintptr_t>(to) % 64 != 0) {
+      write(to, 0, bytes);
+    } else {
+      write_much(to, bytes, write);
+    }
+  }
   // What copying took lately, in ticks (base/ticks.h) a byte; 0: not known.
   float cost() const { return cost_; }
 
@@ -104,11 +115,13 @@ class CrossCoreCopy {
   static constexpr std::size_t large = 64 << 10;
 
   void copy_much(std::byte* to, const std::byte* from, std::size_t bytes);
+  void write_much(std::byte* to, std::size_t bytes, Write write);
   void copy_timed(CheaperWay& ways, float weight, std::byte* to, const std::byte* from, std::size_t bytes);
 
   // Below `large` the timing would be felt, so only one in a few is timed. Large pieces, used in turn, may
   // have left the reader's cache when they are written again.
   CheaperWay small_pieces_, middle_pieces_, large_pieces_;
+  CheaperWay written_pieces_;
   std::uint32_t count_ = 0;
   float cost_ = 0;
 };

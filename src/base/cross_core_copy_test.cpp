@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace hawser {
@@ -80,6 +81,29 @@ TEST(CrossCoreCopy, CopiesWhatMemcpyCopies) {
           ASSERT_EQ(to[i], inside ? from[i - offset + 3 * offset] : std::byte{0x55}) << bytes << ' ' << i;
         }
       }
+    }
+  }
+}
+
+TEST(CrossCoreCopy, WritesAllPartsOnceEitherWay) {
+  constexpr std::size_t line = 64;
+  CrossCoreCopy copies;
+  for (const std::size_t bytes : {0, 1, 4095, 8191, 8192, 8193, 12345, 16384, 65599}) {
+    for (int use = 0; use < 64; ++use) {  // both ways are tried in turn at first
+      std::vector<std::byte> memory(bytes + 2 * line, std::byte{0x55});
+      std::byte* const to =
+          memory.data() + (line - reinterpret_cast<std::uintptr_t>(memory.data()) % line) % line;
+      std::size_t written = 0;
+      copies.write(to, bytes, [&](std::byte* part, std::size_t at, std::size_t some) {
+        ASSERT_EQ(at, written) << "in order";
+        for (std::size_t i = 0; i < some; ++i)
+          part[i] = static_cast<std::byte>((at + i) * 7 + (at + i) / 251);
+        written += some;
+      });
+      ASSERT_EQ(written, bytes);
+      for (std::size_t i = 0; i < bytes; ++i)
+        ASSERT_EQ(to[i], static_cast<std::byte>(i * 7 + i / 251)) << bytes << ' ' << i;
+      ASSERT_EQ(to[bytes], std::byte{0x55}) << bytes;
     }
   }
 }

@@ -15,7 +15,7 @@ void copy_in(RingSender& ring, const Piece& piece, const ByteSequence& from, std
   if (from.contiguous())
     ring.copy_in(piece, from.data + offset);
   else
-    from.packer->pack(offset, ring.at(piece), piece.size);
+    ring.pack_in(piece, *from.packer, offset);
 }
 
 }  // namespace

@@ -128,6 +128,13 @@ class RingSender {
     else
       copies_.copy(at(piece), from, piece.size);
   }
+  // The same for data that do not lie in one piece, from `offset` on.
+  void pack_in(const Piece& piece, Packer& packer, std::int64_t offset) {
+    const auto pack = [&packer, offset](std::byte* to, std::size_t at, std::size_t bytes) {
+      packer.pack(offset + static_cast<std::int64_t>(at), to, static_cast<std::int64_t>(bytes));
+    };
+    bytes() <= ring_bytes_ ? pack(at(piece), 0, piece.size) : copies_.write(at(piece), piece.size, pack);
+  }
   // The next piece will lie behind the last one and probably be as long: has its cache lines brought here
   // while nobody waits for them yet. Longer ones are copied past the caches where that is cheaper.
   static constexpr std::uint32_t most_expected = 2 << 10;

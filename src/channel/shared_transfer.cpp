@@ -405,7 +405,7 @@ bool SharedMemoryChannel::push_stream(Stream& stream, TransportEvents& events) {
     if (exposed.bytes.contiguous())
       ring.copy_in(piece, exposed.bytes.data + stream.position);
     else
-      exposed.bytes.packer->pack(stream.position, ring.at(piece), size);
+      ring.pack_in(piece, *exposed.bytes.packer, stream.position);
     const bool last = stream.last_claimed && stream.position + size == stream.end;
     const float cost = ring.copy_cost() * static_cast<float>(targets_);
     const Data data{piece, stream.position, stream.fetch, last, cost};

@@ -11,7 +11,9 @@ void ByteView::read(std::int64_t offset, std::byte* to, std::int64_t bytes, Cros
   if (memory_ != nullptr) {
     copy_for_others(memory_ + offset, to, bytes, copies);
   } else {
-    packer_.pack(offset, to, bytes);
+    copies.write(to, static_cast<std::size_t>(bytes), [&](std::byte* part, std::size_t at, std::size_t some) {
+      packer_.pack(offset + static_cast<std::int64_t>(at), part, static_cast<std::int64_t>(some));
+    });
   }
 }
 
