@@ -12,7 +12,7 @@ namespace {
 
 MessageLanes& lanes() { return *current_slot().running->lanes(); }
 
-// A call that names a communicator. `lane` is null if it is not to be done here; else its lock is held.
+// A call that names a communicator. If that is on a lane, its lock is held.
 class OnLane {
  public:
   explicit OnLane(MPI_Comm comm) {
@@ -28,7 +28,14 @@ class OnLane {
   }
   OnLane(const OnLane&) = delete;
 
-  explicit operator bool() const { return lane_ != nullptr; }
+  // Whether it is to be done here, with these arguments of it.
+  bool may_send(int dest, int tag) const {
+    return lane_ != nullptr && communicator_->may_send_to(dest) && tag >= 0;
+  }
+  bool may_receive(int source, int tag) const {
+    if (lane_ == nullptr || (tag < 0 && tag != any_tag)) return false;
+    return communicator_->may_send_to(source) || (source == any_source && !communicator_->revoked());
+  }
   MessageLane& lane() const { return *lane_; }
   PointToPoint& messages() const { return lane_->messages(); }
   Communicator& communicator() const { return *communicator_; }
@@ -48,10 +55,6 @@ class OnLane {
   if (buf == nullptr && count != 0) return false;
   bytes = mpi::one_piece(buf, count, *type);
   return true;
-}
-
-bool good_source(const Communicator& communicator, int source) {
-  return communicator.may_send_to(source) || (source == any_source && !communicator.revoked());
 }
 
 // Ends well and leaves nothing to the process.
@@ -202,8 +205,7 @@ int send_on_lane(const char* function, const void* buf, std::int64_t count, MPI_
                  int tag, MPI_Comm comm) {
   ByteSequence bytes;
   OnLane on(comm);
-  if (!on || !on.communicator().may_send_to(dest) || tag < 0 || !describe(buf, count, datatype, bytes))
-    return not_on_lane;
+  if (!on.may_send(dest, tag) || !describe(buf, count, datatype, bytes)) return not_on_lane;
   const SendTarget target = mpi::target_of(on.communicator(), dest, tag, TrafficClass::blocking);
   if (on.messages().send_now(target, bytes)) return MPI_SUCCESS;
   MessageRequest& request = begin_send(on, target, bytes);
@@ -215,8 +217,7 @@ int isend_on_lane(const char*, const void* buf, std::int64_t count, MPI_Datatype
                   MPI_Comm comm, MPI_Request* request) {
   ByteSequence bytes;
   OnLane on(comm);
-  if (!on || !on.communicator().may_send_to(dest) || tag < 0 || request == nullptr ||
-      !describe(buf, count, datatype, bytes))
+  if (!on.may_send(dest, tag) || request == nullptr || !describe(buf, count, datatype, bytes))
     return not_on_lane;
   const SendTarget target = mpi::target_of(on.communicator(), dest, tag, TrafficClass::nonblocking);
   *request = on.messages().send_now(target, bytes)
@@ -231,9 +232,7 @@ int recv_on_lane(const char* function, void* buf, std::int64_t count, MPI_Dataty
   OnLane on(comm);
   source = to_core_source(source);
   tag = to_core_tag_any(tag);
-  if (!on || !good_source(on.communicator(), source) || (tag < 0 && tag != any_tag) ||
-      !describe(buf, count, datatype, into))
-    return not_on_lane;
+  if (!on.may_receive(source, tag) || !describe(buf, count, datatype, into)) return not_on_lane;
   const ReceivePattern pattern{on.communicator().context(), source, tag};
   Status found = Status::empty();
   if (on.messages().receive_stored(pattern, into.data, into.size, &found)) {
@@ -251,8 +250,7 @@ int irecv_on_lane(const char*, void* buf, std::int64_t count, MPI_Datatype datat
   OnLane on(comm);
   source = to_core_source(source);
   tag = to_core_tag_any(tag);
-  if (!on || !good_source(on.communicator(), source) || (tag < 0 && tag != any_tag) || request == nullptr ||
-      !describe(buf, count, datatype, into))
+  if (!on.may_receive(source, tag) || request == nullptr || !describe(buf, count, datatype, into))
     return not_on_lane;
   MessageRequest& receive = begin_receive(on, {on.communicator().context(), source, tag}, into);
   if (into.size >= MpiProcess::expected_bytes && source >= 0 && !receive.complete)
@@ -325,7 +323,7 @@ int probe_on_lane(const char*, int source, int tag, MPI_Comm comm, MPI_Status* s
   OnLane on(comm);
   source = to_core_source(source);
   tag = to_core_tag_any(tag);
-  if (!on || !good_source(on.communicator(), source) || (tag < 0 && tag != any_tag)) return not_on_lane;
+  if (!on.may_receive(source, tag)) return not_on_lane;
   const ReceivePattern pattern{on.communicator().context(), source, tag};
   Status found = Status::empty();
   // A revocation ends the wait in the usual way.
