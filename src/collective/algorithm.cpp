@@ -53,8 +53,26 @@ static std::int64_t like_blocks(const Operation& operation) {
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(least)));
 }
 
+namespace {
+
+std::int64_t bytes_of(const CallSide& side) { return side.count * side.type->size; }
+
+std::int64_t sum_of(IntegerArray counts, int ranks) {
+  std::int64_t total = 0;
+  for (int r = 0; r < ranks; ++r) total += counts[static_cast<std::size_t>(r)];
+  return total;
+}
+
+// Of the whole vector.
+std::int64_t elements_of(const CollectiveCall& call, int ranks) {
+  if (call.kind == Collective::reduce_scatter) return sum_of(call.receive.counts, ranks);
+  return call.kind == Collective::reduce_scatter_block ? call.receive.count * ranks : call.receive.count;
+}
+
+}  // namespace
+
 Shape shape_of(const Operation& operation) {
-  const Plan& plan = operation.plan;
+  const CollectiveCall& call = operation.call;
   Shape shape;
   shape.ranks = operation.size();
   shape.distances = operation.distances();
@@ -66,39 +84,36 @@ Shape shape_of(const Operation& operation) {
     shape.lanes = algorithms::may_take_turns(operation);
   }
   // Leaders agree on how others than broadcasts go, in the order of operations.
-  const bool in_order = operation.call.kind == Collective::broadcast || !operation.background;
+  const bool in_order = call.kind == Collective::broadcast || !operation.background;
   if (const MulticastGroup* group = operation.multicast(); group != nullptr && in_order) {
     shape.multicast_nodes = group->nodes().nodes();
     shape.multicast_most_on_node = group->nodes().most;
   }
-  switch (operation.call.kind) {
+  switch (call.kind) {
     case Collective::barrier:
       break;
     case Collective::broadcast:
-      shape.bytes = plan.receive.size;
+      shape.bytes = bytes_of(call.receive);
       break;
     case Collective::gather:
-      shape.bytes = operation.rank() == plan.root ? plan.receive.size : plan.send.size;
-      shape.root_first = plan.root == 0;
+      shape.bytes = bytes_of(operation.rank() == call.root ? call.receive : call.send);
+      shape.root_first = call.root == 0;
       break;
     case Collective::scatter:
-      shape.bytes = operation.rank() == plan.root ? plan.send.size : plan.receive.size;
-      shape.root_first = plan.root == 0;
+      shape.bytes = bytes_of(operation.rank() == call.root ? call.send : call.receive);
+      shape.root_first = call.root == 0;
       break;
     case Collective::alltoall:
       if (const NodeLayout* nodes = operation.nodes(); nodes != nullptr && !nodes->equal)
         shape.teams = shape.lanes = false;
-      shape.bytes = plan.receive.size;
+      shape.bytes = bytes_of(call.receive);
       break;
     case Collective::allgather:
-      shape.bytes = plan.receive.size;
+      shape.bytes = bytes_of(call.receive);
       break;
-    case Collective::allgatherv: {
-      std::int64_t total = 0;
-      for (int r = 0; r < shape.ranks; ++r) total += plan.receive.bytes(r);
-      shape.bytes = total / shape.ranks;
+    case Collective::allgatherv:
+      shape.bytes = sum_of(call.receive.counts, shape.ranks) * call.receive.type->size / shape.ranks;
       break;
-    }
     case Collective::gatherv:
     case Collective::scatterv:
       shape.bytes = -1;
@@ -113,9 +128,9 @@ Shape shape_of(const Operation& operation) {
     case Collective::reduce_scatter:
     case Collective::scan:
     case Collective::exscan:
-      shape.elements = plan.operands.count;
-      shape.bytes = plan.operands.count * plan.operands.type->size;
-      shape.commutative = plan.operands.commutative;
+      shape.elements = elements_of(call, shape.ranks);
+      shape.bytes = shape.elements * call.receive.type->size;
+      shape.commutative = call.op->commutative();
       break;
   }
   return shape;

@@ -77,7 +77,7 @@ std::span<const Algorithm> algorithm_table();
 // The row of this operation with this name; null: there is none.
 const Algorithm* find_algorithm(std::string_view operation, std::string_view name);
 
-// The shape of an operation whose plan is made.
+// Of one of alltoallv or alltoallw the plan must be made; of others the arguments say all.
 Shape shape_of(const Operation& operation);
 
 }  // namespace hawser

@@ -80,11 +80,13 @@ CollectiveRecord::~CollectiveRecord() {
 void CollectiveRecord::freed() {
   if (std::exchange(freed_, true) || !engine_.is_open()) return;
   const StopSign stop(engine_.trouble(), everyone_, context_);
-  const int place = in_node != nullptr ? engine_.place_of(everyone_->process_of(0)) : -1;
+  const int place = in_node != nullptr     ? engine_.place_of(everyone_->process_of(0))
+                    : node_team != nullptr ? node_team->places[0]
+                                           : -1;
+  const int rank = node_team != nullptr ? node_team->own : rank_;
   if (in_node != nullptr) engine_.leave(*in_node, place, area_, stop);
   if (persistent != nullptr)
-    persistent->for_each(
-        [&](PersistentParts& parts) { engine_.leave(parts, place, rank_, everyone_->size(), stop); });
+    persistent->for_each([&](PersistentParts& parts) { engine_.leave(parts, place, rank, stop); });
   if (node_team != nullptr) engine_.leave(*node_team, stop);
 }
 

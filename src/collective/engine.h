@@ -33,6 +33,7 @@
 namespace hawser {
 
 class BackgroundQueue;
+class PersistentAreas;
 class PersistentParts;
 class SharedCollectives;
 
@@ -179,7 +180,7 @@ class CollectiveEngine {
   // This rank begins nothing more together with the team, whose first rank has the place and the area.
   void leave(BackgroundQueue& in_node, int place, int area, StopSign stop);
   // Nor a persistent operation.
-  void leave(PersistentParts& parts, int place, int rank, int ranks, StopSign stop);
+  void leave(PersistentParts& parts, int place, int rank, StopSign stop);
   // Nor with those of its node.
   void leave(NodeTeam& team, const StopSign& stop);
   // Makes an id available again. Called at rank 0 by the task that ends a communicator.
@@ -207,9 +208,11 @@ class CollectiveEngine {
   Request* end_at_once(Communicator& communicator, const CollectiveCall& call);
   void start_shared(Operation& operation, Communicator& communicator, BackgroundQueue& queue);
   Way possible_way_in_background(Communicator& communicator, const CollectiveCall& call) const;
-  std::unique_ptr<PersistentParts> take_area_for_parts(Communicator& communicator, int parts);
+  std::unique_ptr<PersistentParts> take_area_for_parts(Communicator& communicator, int part);
   std::uint64_t agree_on_parts(Communicator& communicator, std::uint64_t free);
   PersistentPart* take_part(Communicator& communicator, const CollectiveCall& call);
+  std::uint64_t free_parts_of_node(const Operation& operation, const PersistentAreas& areas);
+  void take_part_of_node(Communicator& communicator, Operation& operation);
   static void keep_call(Operation& operation, const Communicator& communicator);
   void complete(Operation& operation);
   bool advance_active(bool user_functions);

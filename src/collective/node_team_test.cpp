@@ -1,6 +1,7 @@
 // The node's part of operations of several nodes, in shared memory.
 #include "collective/node_team.h"
 
+#include <algorithm>
 #include <string>
 
 #include "collective/algorithm_cases.h"
@@ -317,6 +318,119 @@ TEST(NodeTeam, NonBlockingOperationsGoByMessagesWhereNoAreaIsLeft) {
       EXPECT_EQ(second, std::vector<int>(2000, 6));
       EXPECT_EQ(team_of(*kept.back())->lanes->up.is_open(), 2 * i < testing::TestNode::areas - 1);
     }
+  });
+}
+
+namespace {
+
+Request* prepare_sum(TestRank& rank, Communicator& communicator, std::vector<int>& data) {
+  Request* request = nullptr;
+  EXPECT_TRUE(
+      rank.engine.prepare(communicator,
+                          {.kind = Collective::allreduce,
+                           .send = {in_place},
+                           .receive = {data.data(), static_cast<std::int64_t>(data.size()), &integer()},
+                           .op = &sum()},
+                          request));
+  return request;
+}
+
+bool has_part(const Request* request) { return static_cast<const Operation*>(request)->part != nullptr; }
+
+void run_sum(TestRank& rank, Request* request, std::vector<int>& data) {
+  std::ranges::fill(data, 1);
+  EXPECT_TRUE(request->start());
+  rank.wait(request);
+  EXPECT_EQ(request->status.error, ErrorClass::success);
+  EXPECT_EQ(data, std::vector<int>(data.size(), rank.size));
+}
+
+}  // namespace
+
+// Each persistent operation has its own part of an area on each node, whatever others have there. Rank 6 is
+// alone on its node.
+TEST(NodeTeam, PersistentOperationsHaveAPartEach) {
+  constexpr int parts = 2;  // that have room for two teams of three each
+  TestCluster cluster(7, with_two_levels(), false, 3);
+  cluster.run([](TestRank& rank) {
+    std::vector<int> data[parts + 2];
+    std::vector<Request*> all;
+    for (int i = 0; i < parts; ++i) {
+      data[i].resize(static_cast<std::size_t>(1 + 9 * i));
+      all.push_back(prepare_sum(rank, *rank.world, data[i]));
+      EXPECT_EQ(has_part(all.back()), rank.rank != 6);
+    }
+    data[parts].resize(1);
+    Request* const late = prepare_sum(rank, *rank.world, data[parts]);
+    EXPECT_FALSE(has_part(late));
+    all.push_back(late);
+    data[parts + 1].resize(9000);
+    all.push_back(prepare_sum(rank, *rank.world, data[parts + 1]));  // has an area
+    EXPECT_EQ(has_part(all.back()), rank.rank != 6);
+    // Started in any order, and ahead of others.
+    for (int round = 0; round < 5; ++round) {
+      for (auto& each : data) std::ranges::fill(each, 1);
+      for (std::size_t i = 0; i < all.size(); ++i)
+        EXPECT_TRUE(all[(i + static_cast<std::size_t>(rank.rank + round)) % all.size()]->start());
+      for (Request* each : all) rank.wait(each);
+      for (const auto& each : data) EXPECT_EQ(each, std::vector<int>(each.size(), rank.size));
+    }
+    // One that a rank of a node has not freed is not taken again there, but on the other node.
+    if (rank.rank != 1) all[1]->destroy();
+    std::vector<int> more(3);
+    Request* again = prepare_sum(rank, *rank.world, more);
+    EXPECT_EQ(has_part(again), rank.rank / 3 == 1);
+    run_sum(rank, again, more);
+    again->destroy();
+    if (rank.rank == 1) all[1]->destroy();
+    all[1] = prepare_sum(rank, *rank.world, more);
+    EXPECT_EQ(has_part(all[1]), rank.rank != 6);
+    run_sum(rank, all[1], more);
+    for (Request* each : all) each->destroy();
+  });
+}
+
+// The area is used again when the communicator and all requests are freed, in whatever order.
+TEST(NodeTeam, AreasOfPersistentOperationsAreUsedAgain) {
+  TestCluster cluster(6, with_two_levels(), false, 3);
+  for (int i = 0; i < 40; ++i) {
+    cluster.run([i](TestRank& rank) {
+      auto made = duplicate(rank.engine, *rank.world);
+      ASSERT_TRUE(made);
+      Ref<Communicator> copy = std::move(made).value();
+      std::vector<int> few(2), many(9000);
+      Request* const small = prepare_sum(rank, *copy, few);
+      Request* const large = prepare_sum(rank, *copy, many);
+      EXPECT_TRUE(has_part(small));
+      EXPECT_TRUE(has_part(large));
+      run_sum(rank, small, few);
+      if (i % 2 == 0) small->destroy();
+      copy->collective->freed();
+      copy = nullptr;
+      run_sum(rank, large, many);
+      large->destroy();
+      if (i % 2 != 0) small->destroy();
+      EXPECT_TRUE(rank.engine.run(*rank.world, {.kind = Collective::barrier}));
+    });
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "communicator " << i;
+  }
+}
+
+TEST(NodeTeam, PersistentOperationsGoByMessagesWhereNoAreaIsLeft) {
+  TestCluster cluster(6, with_two_levels(), false, 3);
+  cluster.run([](TestRank& rank) {
+    std::vector<Ref<Communicator>> kept;
+    std::vector<Request*> requests;
+    std::vector<std::vector<int>> data(10, std::vector<int>(20));
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      auto made = duplicate(rank.engine, *rank.world);
+      ASSERT_TRUE(made);
+      kept.push_back(std::move(made).value());
+      requests.push_back(prepare_sum(rank, *kept.back(), data[i]));
+      EXPECT_EQ(has_part(requests.back()), i < testing::TestNode::areas - 1);
+      run_sum(rank, requests.back(), data[i]);
+    }
+    for (Request* each : requests) each->destroy();
   });
 }
 

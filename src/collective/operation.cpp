@@ -7,7 +7,7 @@
 #include "collective/engine.h"
 #include "collective/node_layout.h"
 #include "collective/node_team.h"
-#include "collective/shared/background_queue.h"
+#include "collective/shared/persistent_parts.h"
 #include "mpi/failure.h"
 
 namespace hawser {
@@ -127,7 +127,9 @@ Operation::Arrived Operation::together(NodePart part, TeamWork work) {
   return Arrived{this};
 }
 
-void Operation::take_turn(NodePart part) { engine_.lanes_of(*node_team_).of(part).add(turn(part)); }
+NodeLanes& Operation::lanes() const { return part != nullptr ? part->teams : engine_.lanes_of(*node_team_); }
+
+void Operation::take_turn(NodePart part) { lanes().of(part).add(turn(part)); }
 
 void Operation::pass_turn(NodePart part) {
   BackgroundTurn& given = turn(part);

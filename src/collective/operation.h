@@ -29,6 +29,7 @@ class BackgroundQueue;
 class CollectiveEngine;
 class MulticastGroup;
 class SharedCollectives;
+struct NodeLanes;
 struct NodeLayout;
 struct NodeTeam;
 struct PersistentPart;
@@ -63,9 +64,11 @@ class Operation final : public Request {
   bool is_far(int rank) const;
   // Null if there is no multicast here.
   MulticastGroup* multicast() const { return multicast_; }
-  // Null if the node's part goes by messages, as that of persistent operations does: ranks may start them in
-  // different order.
+  // Null if the node's part goes by messages.
   NodeTeam* node_team() const { return node_team_; }
+  // Of the node's ranks, for an operation in the background. Persistent ones have their own: ranks may start
+  // them in different order.
+  NodeLanes& lanes() const;
 
   // From here on only some ranks take part: participant ranks[i] becomes rank i of `count`, and this process
   // becomes rank `own`. `ranks` must stay valid until among_all(). No message may be in flight.
@@ -169,9 +172,14 @@ class Operation final : public Request {
 
   // The arguments that a non-blocking or persistent operation keeps.
   CollectiveCall call{};
-  bool background = false;         // ranks may compute before it is over
-  bool planned = false;            // made from `call`, with a plan; otherwise only a task
-  PersistentPart* part = nullptr;  // of a persistent one that goes through shared memory
+  bool background = false;  // ranks may compute before it is over
+  bool planned = false;     // made from `call`, with a plan; otherwise only a task
+  // Of a persistent one that goes through shared memory, or whose node's part does.
+  PersistentPart* part = nullptr;
+  void use_part_of_node(PersistentPart& of, NodeTeam& team) {
+    part = &of;
+    node_team_ = &team;
+  }
   // Copies the arrays of the call, which have these lengths.
   void keep_arguments(int send_blocks, int receive_blocks);
   ListLink active_link;

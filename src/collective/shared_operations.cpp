@@ -105,8 +105,8 @@ void CollectiveEngine::leave(BackgroundQueue& in_node, int place, int area, Stop
   in_node.leave();
 }
 
-void CollectiveEngine::leave(PersistentParts& parts, int place, int rank, int ranks, StopSign stop) {
-  if (rank == 0) area_pool_.add_left(place, parts.index(), ranks, 1, std::move(stop));
+void CollectiveEngine::leave(PersistentParts& parts, int place, int rank, StopSign stop) {
+  if (rank == 0) area_pool_.add_left(place, parts.index(), parts.ranks(), 1, std::move(stop));
   parts.leave();
 }
 

@@ -18,6 +18,7 @@ class Prepared {
  public:
   Prepared(Conformance& t, MPI_Comm comm, int kind, int count)
       : t_(t), kind_(kind % kinds), count_(count), root_(kind % t.size), in_(words()), out_(words()) {
+    OK(MPI_Comm_rank(comm, &rank_));
     init(comm);
   }
   Prepared(Prepared&& other) = delete;
@@ -31,8 +32,8 @@ class Prepared {
   void fill(int round) {
     round_ = round;
     std::fill(out_.begin(), out_.end(), -1);
-    for (std::size_t i = 0; i < in_.size(); ++i) in_[i] = value(t_.rank, static_cast<int>(i));
-    if (kind_ == 1 && t_.rank != root_) std::fill(in_.begin(), in_.end(), -1);
+    for (std::size_t i = 0; i < in_.size(); ++i) in_[i] = value(rank_, static_cast<int>(i));
+    if (kind_ == 1 && rank_ != root_) std::fill(in_.begin(), in_.end(), -1);
   }
 
   void check() {
@@ -40,14 +41,14 @@ class Prepared {
     for (int i = 0; i < count_; ++i) {
       const auto at = static_cast<std::size_t>(i);
       if (kind_ == 1) CHECK_EQ(in_[at], value(root_, i));
-      if ((kind_ == 2 && t.rank == root_) || kind_ == 3) CHECK_EQ(out_[at], sum(t.size, i));
-      if (kind_ == 8) CHECK_EQ(out_[at], sum(t.size, t.rank * count_ + i));
-      if (kind_ == 9) CHECK_EQ(out_[at], sum(t.rank + 1, i));
-      if (kind_ == 6) CHECK_EQ(out_[at], value(root_, t.rank * count_ + i));
+      if ((kind_ == 2 && rank_ == root_) || kind_ == 3) CHECK_EQ(out_[at], sum(t.size, i));
+      if (kind_ == 8) CHECK_EQ(out_[at], sum(t.size, rank_ * count_ + i));
+      if (kind_ == 9) CHECK_EQ(out_[at], sum(rank_ + 1, i));
+      if (kind_ == 6) CHECK_EQ(out_[at], value(root_, rank_ * count_ + i));
       for (int r = 0; r < t.size; ++r) {
         const auto there = static_cast<std::size_t>(r * count_ + i);
-        if (kind_ == 4 || (kind_ == 5 && t.rank == root_)) CHECK_EQ(out_[there], value(r, i));
-        if (kind_ == 7 || kind_ == 10) CHECK_EQ(out_[there], value(r, t.rank * count_ + i));
+        if (kind_ == 4 || (kind_ == 5 && rank_ == root_)) CHECK_EQ(out_[there], value(r, i));
+        if (kind_ == 7 || kind_ == 10) CHECK_EQ(out_[there], value(r, rank_ * count_ + i));
       }
     }
   }
@@ -109,15 +110,23 @@ class Prepared {
   int kind_;
   int count_;
   int root_;
+  int rank_ = 0;
   int round_ = 0;
   std::vector<int> in_, out_, counts_, starts_;
 };
 
 using All = std::vector<std::unique_ptr<Prepared>>;
 
-OwnedComm everyone(Conformance& t) {
+// In MPI_COMM_WORLD's order, dealt out (so that nodes of consecutive ranks have every second one), or mixed.
+enum class Order : unsigned char { as_world, dealt_out, mixed };
+
+OwnedComm everyone(Conformance& t, Order order = Order::as_world) {
+  const unsigned half = static_cast<unsigned>(t.size + 1) / 2, rank = static_cast<unsigned>(t.rank);
+  const unsigned key = order == Order::as_world    ? rank
+                       : order == Order::dealt_out ? 2 * (rank % half) + rank / half
+                                                   : rank * 2654435761U % 1009;
   OwnedComm comm;
-  OK(MPI_Comm_split(MPI_COMM_WORLD, 0, t.rank, comm.out()));
+  OK(MPI_Comm_split(MPI_COMM_WORLD, 0, static_cast<int>(key), comm.out()));
   return comm;
 }
 
@@ -152,6 +161,15 @@ void started_in_any_order(Conformance& t) {
   const OwnedComm comm = everyone(t);
   All all = prepare(t, comm, {1, 900, 9000});
   for (int round = 0; round < 4; ++round) run(t, all, round);
+}
+
+// Nodes have other ranks, leaders and roots than those of MPI_COMM_WORLD.
+void ranks_in_other_orders(Conformance& t) {
+  for (const Order order : {Order::dealt_out, Order::mixed}) {
+    const OwnedComm comm = everyone(t, order);
+    All all = prepare(t, comm, {2, 300, 5000}, t.size / 2);
+    for (int round = 0; round < 3; ++round) run(t, all, round);
+  }
 }
 
 // One after the other, with other operations of the communicator in between.
@@ -267,8 +285,8 @@ void kept_until_a_message(Conformance& t) {
 
 }  // namespace
 
-CHAPTER(coll_persistent, CASE(started_in_any_order), CASE(among_others), CASE(all_at_once),
-        CASE(one_many_times), CASE(freed_and_made_again), CASE(never_started),
+CHAPTER(coll_persistent, CASE(started_in_any_order), CASE(ranks_in_other_orders), CASE(among_others),
+        CASE(all_at_once), CASE(one_many_times), CASE(freed_and_made_again), CASE(never_started),
         CASE(communicators_freed_first), CASE(kept_until_a_message))
 
 #else

@@ -5,6 +5,7 @@
 
 #include "collective/engine.h"
 #include "collective/node_team.h"
+#include "collective/shared/persistent_choice.h"
 
 namespace hawser::algorithms {
 
@@ -18,8 +19,8 @@ bool goes_through_teams(const Operation& operation) {
 bool may_take_turns(const Operation& operation) {
   const NodeLayout* const nodes = operation.nodes();
   const Operator* const op = operation.call.op;
-  return nodes != nullptr && nodes->lanes && operation.background && !operation.persistent &&
-         (op == nullptr || op->predefined());
+  return nodes != nullptr && nodes->lanes && operation.background && (op == nullptr || op->predefined()) &&
+         (!operation.persistent || may_use_part_of_node(operation.call.kind, nodes->most));
 }
 
 void among_node(Operation& operation) {
@@ -162,8 +163,8 @@ NodePart part_of(Collective kind) {
 bool serves(Operation& operation, Collective kind) {
   const NodePart part = part_of(kind);
   if (!has_team(operation, part)) return false;
-  NodeTeam& team = *operation.node_team();
-  const SharedCollectives& shared = (operation.background ? team.lanes->of(part) : *team.in_node).shared();
+  const SharedCollectives& shared =
+      (operation.background ? operation.lanes().of(part) : *operation.node_team()->in_node).shared();
   if (kind == Collective::reduce) return shared.serves(reduction(operation));
   return kind != Collective::reduce_scatter || shared.serves(scattered_reduction(operation));
 }
@@ -206,16 +207,15 @@ void choose_areas(Operation& operation) {
 }
 
 bool takes_turns(Operation& operation) {
-  const NodeTeam* const team = operation.node_team();
   if (!operation.background) {
     choose_areas(operation);
     return false;
   }
-  if (team == nullptr || !may_take_turns(operation)) return false;
+  if (operation.node_team() == nullptr || !may_take_turns(operation)) return false;
   const NodeAreas areas = operation.engine().choice().areas_of_node(operation.call.kind, shape_of(operation));
   if (areas.up) operation.take_turn(NodePart::up);
   if (areas.down) operation.take_turn(NodePart::down);
-  return (areas.up || areas.down) && !team->lanes->agreed;
+  return (areas.up || areas.down) && !operation.lanes().agreed;
 }
 
 // The first of a communicator's operations sees to it, on all ranks the same, and the others wait for that.
@@ -235,7 +235,7 @@ Task meet_in_background(Operation& operation) {
 bool has_team(const Operation& operation, NodePart part) {
   const NodeTeam* const team = operation.node_team();
   if (team == nullptr) return false;
-  return operation.background ? operation.has_turn(part) && team->lanes->of(part).is_open()
+  return operation.background ? operation.has_turn(part) && operation.lanes().of(part).is_open()
                               : operation.areas().of(part) && team->in_node != nullptr;
 }
 

@@ -45,10 +45,6 @@ int AreaPool::take(int place, int ranks, int teams) {
   return area;
 }
 
-void AreaPool::clear_part(int place, int area, int ranks, int teams) {
-  SharedTeam::clear(areas_->address(place, area), part_bytes(areas_->area_bytes(), teams), ranks);
-}
-
 AreaPool::Left* AreaPool::await_one() {
   const auto found = std::find_if(left_.begin(), left_.end(), [](Left& left) {
     return !left.awaited && !left.stays && left.freed_by == current_thread() && !left.stop.raised();

@@ -34,8 +34,6 @@ class AreaPool {
   int take(int place, int ranks, int teams = 1);
   // The bytes of each team's part, of an area of so many bytes.
   static std::int64_t part_bytes(std::int64_t bytes, int teams) { return bytes / teams & ~std::int64_t{63}; }
-  // Makes the first of so many parts ready, before others know of the area.
-  void clear_part(int place, int area, int ranks, int teams);
   void give_back(int area) { areas_->release(area); }
 
   // An area whose communicator this process's program has freed.

@@ -1,4 +1,4 @@
-// Which persistent operations within a node go through shared memory, and which by messages.
+// Which persistent operations go through shared memory within their nodes, and which by messages.
 #pragma once
 
 #include <cstdint>
@@ -9,5 +9,9 @@ namespace hawser {
 
 // `bytes`: SharedCollectives::amount_of() the call. `crowded`: ranks share cores.
 bool pays_in_part(Collective kind, std::int64_t bytes, int ranks, bool crowded);
+
+// Whether the node's part of an operation of several nodes may, where costs say so, if a node has so many
+// ranks at most.
+bool may_use_part_of_node(Collective kind, int most_on_node);
 
 }  // namespace hawser

@@ -3,20 +3,29 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "collective/shared/area_pool.h"
-
 namespace hawser {
 
-PersistentParts::PersistentParts(MemoryBlock area, int index, int ranks, int parts, BackgroundRuns& runs)
+PersistentParts::PersistentParts(MemoryBlock area, int index, Division division, BackgroundRuns& runs)
     : area_(area.data),
       index_(index),
-      ranks_(ranks),
-      count_(parts),
-      part_bytes_(AreaPool::part_bytes(area.bytes, parts)),
+      division_(division),
+      part_bytes_(AreaPool::part_bytes(area.bytes, division.parts)),
       runs_(runs) {}
 
+MemoryBlock PersistentParts::team_of(MemoryBlock part, int team, int teams) {
+  const std::int64_t bytes = AreaPool::part_bytes(part.bytes, teams);
+  return {part.data + team * bytes, bytes};
+}
+
+void PersistentParts::make_ready(MemoryBlock part, Division division) {
+  for (int t = 0; t < division.teams; ++t) {
+    const MemoryBlock team = team_of(part, t, division.teams);
+    SharedTeam::clear(team.data, team.bytes, division.ranks);
+  }
+}
+
 std::uint64_t PersistentParts::free_here() const {
-  std::uint64_t free = (std::uint64_t{1} << count_) - 1;
+  std::uint64_t free = (std::uint64_t{1} << division_.parts) - 1;
   for (std::size_t i = 0; i < parts_.size(); ++i)
     if (parts_[i]->taken) free &= ~(std::uint64_t{1} << i);
   return free;
@@ -24,8 +33,8 @@ std::uint64_t PersistentParts::free_here() const {
 
 // Those that were used before are taken first, so not more memory is touched than is needed at once.
 void PersistentParts::make_one_ready() {
-  if (ready_ > static_cast<int>(parts_.size()) || ready_ == count_) return;
-  SharedTeam::clear(part(ready_).data, part_bytes_, ranks_);
+  if (ready_ > static_cast<int>(parts_.size()) || ready_ == division_.parts) return;
+  make_ready(part(ready_), division_);
   ++ready_;
 }
 
@@ -34,7 +43,9 @@ PersistentPart& PersistentParts::take(int index, Opener open) {
   HAWSER_ASSERT(index <= used);
   if (index == used) {
     parts_.push_back(std::make_unique<PersistentPart>(*this, runs_));
-    parts_.back()->queue.open(open(part(index)));
+    NodeLanes& teams = parts_.back()->teams;
+    teams.up.open(open(team_of(part(index), 0, division_.teams)));
+    if (division_.teams > 1) teams.down.open(open(team_of(part(index), 1, division_.teams)));
   }
   PersistentPart& taken = *parts_[static_cast<std::size_t>(index)];
   taken.taken = true;
@@ -53,11 +64,15 @@ void PersistentParts::leave() {
   taken_ == 0 ? first_team().leave() : first_team().stay();
 }
 
-PersistentAreas::PersistentAreas(std::int64_t area_bytes, int ranks) : parts_(most_parts) {
-  while (parts_ > 0 && !SharedTeam::fits(ranks, AreaPool::part_bytes(area_bytes, parts_))) parts_ /= 2;
+PersistentAreas::PersistentAreas(std::int64_t area_bytes, int ranks, int teams)
+    : ranks_(ranks), teams_(teams), parts_(most_parts) {
+  const auto team_bytes = [area_bytes, teams](int parts) {
+    return AreaPool::part_bytes(AreaPool::part_bytes(area_bytes, parts), teams);
+  };
+  while (parts_ > 0 && !SharedTeam::fits(ranks, team_bytes(parts_))) parts_ /= 2;
   first_refused_ = parts_ == 0;
-  others_refused_ = !SharedTeam::fits(ranks, area_bytes);
-  if (parts_ > 0) part_buffer_ = SharedTeam::buffer_bytes(ranks, AreaPool::part_bytes(area_bytes, parts_));
+  others_refused_ = !SharedTeam::fits(ranks, team_bytes(1));
+  if (parts_ > 0) part_buffer_ = SharedTeam::buffer_bytes(ranks, team_bytes(parts_));
 }
 
 std::uint64_t PersistentAreas::free_parts() const {
