@@ -63,6 +63,12 @@ std::int64_t sum_of(IntegerArray counts, int ranks) {
   return total;
 }
 
+std::int64_t most_of(IntegerArray counts, int ranks) {
+  std::int64_t most = 0;
+  for (int r = 0; r < ranks; ++r) most = std::max<std::int64_t>(most, counts[static_cast<std::size_t>(r)]);
+  return most;
+}
+
 // Of the whole vector.
 std::int64_t elements_of(const CollectiveCall& call, int ranks) {
   if (call.kind == Collective::reduce_scatter) return sum_of(call.receive.counts, ranks);
@@ -113,6 +119,7 @@ Shape shape_of(const Operation& operation) {
       break;
     case Collective::allgatherv:
       shape.bytes = sum_of(call.receive.counts, shape.ranks) * call.receive.type->size / shape.ranks;
+      shape.largest = most_of(call.receive.counts, shape.ranks) * call.receive.type->size;
       break;
     case Collective::gatherv:
     case Collective::scatterv:

@@ -30,7 +30,8 @@ struct Shape {
   bool teams = false;
   // Of an operation in the background: its parts may, where that is clearly cheaper (areas_of_node).
   bool lanes = false;
-  int multicast_nodes = 0;  // 0: there is no multicast
+  std::int64_t largest = 0;  // allgatherv: of the blocks, of which `bytes` is the mean
+  int multicast_nodes = 0;   // 0: there is no multicast
   int multicast_most_on_node = 1;
   RailDistances distances;  // none: they are not known
 

@@ -1,5 +1,6 @@
 // The declared algorithms. A row that always fits must stand for every operation. Where two rows cost the
 // same the first one wins.
+#include <algorithm>
 #include <bit>
 
 #include "collective/algorithm.h"
@@ -20,6 +21,27 @@ bool commutative(S s) { return s.commutative; }
 bool has_levels(S s) { return s.nodes > 1 && s.ranks > s.nodes; }
 bool levels_in_order(S s) { return has_levels(s) && (s.commutative || s.nodes_in_order); }
 bool has_multicast(S s) { return s.multicast_nodes > 1; }
+
+// Allgathers of blocks that are not alike, as if they were, and so large. In a ring each step takes as long
+// as the largest block, and so does one that is sent to all at once. Where what a rank holds doubles, the
+// largest is part of each message on its way.
+Shape with_blocks_of(S s, std::int64_t bytes) {
+  Shape shape = s;
+  shape.bytes = std::max(s.bytes, bytes);
+  return shape;
+}
+Shape with_doubled_blocks(S s) {
+  std::int64_t sent = 0;
+  for (int held = 1; held < s.ranks; held *= 2)
+    sent += std::min({held * s.largest, (s.ranks - held) * s.largest, s.ranks * s.bytes});
+  return with_blocks_of(s, sent / std::max(s.ranks - 1, 1));
+}
+double unlike_ring(S s, M c) { return link_costs::allgather_ring(with_blocks_of(s, s.largest), c); }
+double unlike_linear(S s, M c) { return link_costs::allgather_linear(with_blocks_of(s, s.largest), c); }
+double unlike_bruck(S s, M c) { return link_costs::allgather_bruck(with_doubled_blocks(s), c); }
+double unlike_doubling(S s, M c) {
+  return link_costs::allgather_recursive_doubling(with_doubled_blocks(s), c);
+}
 
 // Of blocks that are not alike, all at once.
 double blocks_linear(S s, M c) { return s.bytes < 0 ? 0 : link_costs::alltoall_linear(s, c); }
@@ -65,12 +87,11 @@ const Algorithm table[] = {
      algorithms::allgather_two_level},
     {Collective::allgather, "multicast", "Khalilov et al. 2024", has_multicast,
      link_costs::allgather_multicast, algorithms::allgather_multicast},
-    {Collective::allgatherv, "bruck", "Bruck et al. 1997", always, link_costs::allgather_bruck,
-     algorithms::allgather_bruck},
-    {Collective::allgatherv, "ring", "Chan et al. 2007", always, link_costs::allgather_ring,
-     algorithms::allgather_ring},
-    {Collective::allgatherv, "linear", "", always, link_costs::allgather_linear,
-     algorithms::allgather_linear},
+    {Collective::allgatherv, "recursive_doubling", "Thakur, Rabenseifner, Gropp 2005", power_of_two,
+     unlike_doubling, algorithms::allgather_recursive_doubling},
+    {Collective::allgatherv, "bruck", "Bruck et al. 1997", always, unlike_bruck, algorithms::allgather_bruck},
+    {Collective::allgatherv, "ring", "Chan et al. 2007", always, unlike_ring, algorithms::allgather_ring},
+    {Collective::allgatherv, "linear", "", always, unlike_linear, algorithms::allgather_linear},
     {Collective::allgatherv, "two_level", "", has_levels, link_costs::allgather_two_level,
      algorithms::allgather_two_level},
 

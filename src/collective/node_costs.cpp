@@ -1,6 +1,7 @@
 #include "collective/node_costs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "collective/link_costs.h"
@@ -37,7 +38,10 @@ double cheapest_allreduce(S s, M c) {
   return divisible(s) ? std::min({whole, allreduce_rabenseifner(s, c), allreduce_ring(s, c)}) : whole;
 }
 double cheapest_allgather(S s, M c) {
-  return std::min({allgather_bruck(s, c), allgather_ring(s, c), allgather_linear(s, c)});
+  const double any = std::min({allgather_bruck(s, c), allgather_ring(s, c), allgather_linear(s, c)});
+  return std::has_single_bit(static_cast<unsigned>(s.ranks))
+             ? std::min(any, allgather_recursive_doubling(s, c))
+             : any;
 }
 double cheapest_gather(S s, M c) { return std::min(gather_linear(s, c), gather_binomial(s, c)); }
 double cheapest_scatter(S s, M c) { return std::min(scatter_linear(s, c), scatter_binomial(s, c)); }

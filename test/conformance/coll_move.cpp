@@ -187,31 +187,36 @@ void allgather(Conformance& t) {
   }
 }
 
-void allgatherv(Conformance& t) {
-  for (int scale : {0, 1, 37, 1500}) {
-    std::vector<int> counts, places;
-    int total = 1;
-    for (int rank = 0; rank < t.size; ++rank) {
-      counts.push_back(rank % 3 == 1 ? 0 : scale * (1 + rank % 4));
-      places.push_back(total);
-      total += counts.back() + 1;
-    }
-    const int n = counts[static_cast<std::size_t>(t.rank)];
-    const auto mine = values(n, t.rank);
-    for (bool in_place : {false, true}) {
-      std::vector<int> all(static_cast<std::size_t>(total), -1);
-      if (in_place)
-        std::copy(mine.begin(), mine.end(), all.begin() + places[static_cast<std::size_t>(t.rank)]);
-      OK(MPI_Allgatherv(in_place ? MPI_IN_PLACE : mine.data(), n, MPI_INT, all.data(), counts.data(),
-                        places.data(), MPI_INT, MPI_COMM_WORLD));
-      for (int rank = 0; rank < t.size; ++rank) {
-        const auto at = all.begin() + places[static_cast<std::size_t>(rank)];
-        CHECK(std::equal(at, at + counts[static_cast<std::size_t>(rank)],
-                         values(counts[static_cast<std::size_t>(rank)], rank).begin()));
-        CHECK_EQ(at[-1], -1);
-      }
-    }
+// Blocks of unlike sizes, which follow each other or not; each rank has its own places.
+void allgatherv_with_gaps(Conformance& t, int scale, int gap) {
+  std::vector<int> counts, places;
+  int total = 1;
+  for (int rank = 0; rank < t.size; ++rank) {
+    counts.push_back(rank % 3 == 1 ? 0 : scale * (1 + rank % 4));
+    places.push_back(counts.back() == 0 ? 0 : total);
+    total += counts.back() + gap;
   }
+  const int n = counts[static_cast<std::size_t>(t.rank)];
+  const auto mine = values(n, t.rank);
+  for (bool in_place : {false, true}) {
+    std::vector<int> all(static_cast<std::size_t>(total) + 1, -1);
+    if (in_place) std::copy(mine.begin(), mine.end(), all.begin() + places[static_cast<std::size_t>(t.rank)]);
+    OK(MPI_Allgatherv(in_place ? MPI_IN_PLACE : mine.data(), n, MPI_INT, all.data(), counts.data(),
+                      places.data(), MPI_INT, MPI_COMM_WORLD));
+    for (int rank = 0; rank < t.size; ++rank) {
+      const int count = counts[static_cast<std::size_t>(rank)];
+      const auto at = all.begin() + places[static_cast<std::size_t>(rank)];
+      CHECK(std::equal(at, at + count, values(count, rank).begin()));
+      if (gap > 0 && count > 0) CHECK_EQ(at[-1], -1);
+    }
+    CHECK_EQ(all.front(), -1);
+    CHECK_EQ(all.back(), -1);
+  }
+}
+
+void allgatherv(Conformance& t) {
+  for (int scale : {0, 1, 37, 1500})
+    for (int gap : {0, 1}) allgatherv_with_gaps(t, scale, (gap + t.rank / 2) % 2);
 }
 
 int from_to(int from, int to) { return from * 1000 + to; }

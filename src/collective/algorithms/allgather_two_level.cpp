@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collective/algorithms/consecutive_blocks.h"
 #include "collective/algorithms/two_level.h"
 
 namespace hawser::algorithms {
@@ -12,6 +13,7 @@ namespace {
 // All blocks, those of a node together.
 struct Packed {
   std::byte* base;
+  bool copied;  // else they stand in the result
   std::int64_t bytes;
   std::int64_t* starts;  // of each rank's block
   Blocks by_node;
@@ -39,8 +41,9 @@ Packed lay_out(Operation& operation) {
     start += blocks.bytes(r);
   }
   // Where blocks stand like that in the result already, they are not copied.
-  const bool there = nodes.in_order && blocks.regular();
-  packed.base = there ? blocks.base : operation.scratch(packed.bytes);
+  packed.base = nodes.in_order ? consecutive_blocks(blocks, ranks) : nullptr;
+  packed.copied = packed.base == nullptr;
+  if (packed.copied) packed.base = operation.scratch(packed.bytes);
   packed.by_node = {packed.base, 0, offsets, sizes};
   return packed;
 }
@@ -67,7 +70,7 @@ Task in_two_levels(Operation& operation, bool by_multicast) {
   const int rank = operation.rank();
   const int root = operation.plan.root;
   const Packed packed = lay_out(operation);
-  const bool copied = packed.base != blocks.base;
+  const bool copied = packed.copied;
   if (takes_turns(operation)) co_await meet_in_background(operation);
 
   among_node(operation);
