@@ -217,8 +217,16 @@ bool SharedCollectives::writes_ahead(const CollectiveCall& call, std::uint32_t w
   return true;
 }
 
-bool SharedCollectives::go_on_to_read() {
-  const bool all_have = look_with_pauses(looks_, [this] { return have_all_written(); });
+// What others write may be on its way together with the line that says so; else it would come after. Not
+// before the first look, nor much: who has written and finds both there loses by that where ranks have a
+// common L3, and more takes lines from those who still write.
+bool SharedCollectives::go_on_to_read(std::int64_t bytes) {
+  const bool fetches = bytes > SharedTeam::line_bytes && bytes <= SharedTeam::few_lines && !team_.crowded();
+  const bool all_have = look_with_pauses(looks_, [this, bytes, fetches] {
+    if (have_all_written()) return true;
+    if (fetches) team_.fetch_written(bytes);
+    return false;
+  });
   half_ = all_have ? Half::both : Half::reading;
   return all_have;
 }

@@ -335,14 +335,14 @@ class SharedCollectives {
       write(team_.places_for(bytes)[team_.rank()]);
       if (!in_line) team_.line_to_write();
       team_.post();
-      if (half_ == Half::writing && !go_on_to_read()) return false;
+      if (half_ == Half::writing && !go_on_to_read(bytes)) return false;
     }
     team_.wait_together();
     read(team_.places_for(bytes));
     if (!in_line || steps_alike_) team_.end_step();
     return true;
   }
-  bool go_on_to_read();
+  bool go_on_to_read(std::int64_t bytes);
   // One step in which all ranks post and hear from all: what every rank wrote can be read.
   void exchange() {
     team_.line_to_write();

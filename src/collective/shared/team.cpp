@@ -416,6 +416,12 @@ bool SharedTeam::look_done_by(std::uint32_t readers, std::uint32_t step) {
   return all_done;
 }
 
+void SharedTeam::fetch_written(std::int64_t bytes) const {
+  const Places places = places_for(bytes);
+  for (int r = 0; r < ranks_; ++r)
+    if (r != rank_) fetch_for_reading(places[r], bytes);
+}
+
 bool SharedTeam::have_all_posted() const {
   const Line* of = &line(0);
   for (int r = 0; r < ranks_; ++r, of += lines_)

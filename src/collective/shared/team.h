@@ -103,6 +103,8 @@ class SharedTeam {
   }
   // In it or beside it.
   bool fits_line(std::int64_t bytes) const { return bytes <= most_in_line_; }
+  // Brings here what the others write in such a step, before it is known that they have.
+  void fetch_written(std::int64_t bytes) const;
   // The same where only those at first, first + stride, ... before end wait for it.
   void post_to(int first, int end, int stride = 1);
   void post_to(int rank) { post_to(rank, rank + 1); }
