@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "channel/process_table.h"
@@ -26,6 +27,8 @@ struct NodeLayout {
   // All nodes with several ranks have areas for these, as far as everybody knows (CollectiveEngine).
   bool teams = false;
   bool lanes = false;  // such that two teams share one
+  // Whether ranks of some node share cores. What all ranks agree on before the first persistent operation.
+  std::optional<bool> crowded;
 
   // Null unless there are several nodes. Null, too, if somebody's node is not known.
   static std::unique_ptr<NodeLayout> of(const Group& group, int rank, const ProcessTable& processes);

@@ -62,6 +62,27 @@ Task agree_on_free_parts(Operation& operation, std::uint64_t& free) {
   free = common;
 }
 
+// Whether it is so on some rank: up a binomial tree and down.
+Task agree_on_any(Operation& operation, bool& any) {
+  const int rank = operation.rank();
+  const int ranks = operation.size();
+  auto* const heard = operation.scratch(ranks);
+  int distance = 1, children = 0;
+  for (; distance < ranks && (rank & distance) == 0; distance *= 2)
+    if (rank + distance < ranks) operation.receive(rank + distance, heard + children++, 1);
+  co_await operation.arrived();
+  auto* const common = operation.scratch(1);
+  *common = std::byte{any};
+  for (int c = 0; c < children; ++c) *common |= heard[c];
+  if (rank != 0) operation.send(rank - distance, common, 1);
+  co_await operation.arrived();
+  operation.plan = Plan{};
+  operation.plan.receive.base = common;
+  operation.plan.receive.size = 1;
+  co_await algorithms::broadcast_binomial(operation);
+  any = *common != std::byte{};
+}
+
 // Of the ranks of a node: by message, because what blocks there may not have met.
 struct AgreedPart {
   std::uint64_t free;
@@ -149,8 +170,13 @@ std::uint64_t CollectiveEngine::free_parts_of_node(const Operation& operation, c
 
 // Each node's ranks agree for themselves.
 void CollectiveEngine::take_part_of_node(Communicator& communicator, Operation& operation) {
-  Participants participants = participants_of(communicator);  // on all nodes, because its tag counts
   CollectiveRecord& record = CollectiveRecord::of(communicator);
+  if (!record.nodes->crowded) {
+    bool crowded = areas_ != nullptr && areas_->crowded();
+    if (!run_task(communicator, [&crowded](Operation& of) { return agree_on_any(of, crowded); })) return;
+    record.nodes->crowded = crowded;
+  }
+  Participants participants = participants_of(communicator);  // on all nodes, because its tag counts
   NodeTeam* const team = record.node_team.get();
   if (team == nullptr) return;
   const auto ranks = static_cast<int>(team->places.size());

@@ -20,7 +20,8 @@ bool may_take_turns(const Operation& operation) {
   const NodeLayout* const nodes = operation.nodes();
   const Operator* const op = operation.call.op;
   return nodes != nullptr && nodes->lanes && operation.background && (op == nullptr || op->predefined()) &&
-         (!operation.persistent || may_use_part_of_node(operation.call.kind, nodes->most));
+         (!operation.persistent ||
+          may_use_part_of_node(operation.call.kind, nodes->most, nodes->crowded.value_or(true)));
 }
 
 void among_node(Operation& operation) {

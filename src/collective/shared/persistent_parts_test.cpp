@@ -201,9 +201,11 @@ TEST(PersistentParts, MessagesServeWhereTheyAreFaster) {
   EXPECT_FALSE(pays_in_part(Collective::reduce, 256, 8, false));  // 0.75 us; by messages 0.73
   EXPECT_FALSE(pays_in_part(Collective::scan, 8, 32, false));     // 3.2 us; by messages 2.9
   EXPECT_FALSE(pays_in_part(Collective::alltoallv, 8, 4, false));
-  EXPECT_TRUE(may_use_part_of_node(Collective::gather, 4));
-  EXPECT_FALSE(may_use_part_of_node(Collective::gather, 16));
-  EXPECT_TRUE(may_use_part_of_node(Collective::reduce, 16));
+  EXPECT_TRUE(may_use_part_of_node(Collective::gather, 4, false));
+  EXPECT_FALSE(may_use_part_of_node(Collective::gather, 16, false));
+  EXPECT_TRUE(may_use_part_of_node(Collective::reduce, 16, false));
+  EXPECT_FALSE(may_use_part_of_node(Collective::broadcast, 4, true));  // 0.5 us; by messages 0.2
+  EXPECT_TRUE(may_use_part_of_node(Collective::barrier, 4, true));     // 93 us; by messages 148
 }
 
 }  // namespace hawser
