@@ -70,6 +70,22 @@ void SubchannelSelector::limit_hold(const Subchannel& chosen, std::int64_t bytes
     choice_.hold.most_wait = std::min(choice_.hold.most_wait, latencies_.least_detour());
 }
 
+// Peers that are sent no small packets, or few that others delayed: what goes to others of the port says
+// roughly how far they are, until packets that carry nothing have told it.
+PeerTimes SubchannelSelector::times_beside(const Subchannel& subchannel) const {
+  PeerTimes peer;
+  for (const Subchannel& each : subchannels_) {
+    const PacketTimes& times = packet_times_[each.index];
+    peer.add_latency(times.latency(), times.knows_latency());
+    if (stands_for_rail(each) && each.in_service()) peer.add_rate(times.rate(views_[each.index].nominal));
+  }
+  const Nanoseconds round_trip = latencies_.least_round_trip();
+  peer.add_latency(round_trip, round_trip > 0);
+  for (const Subchannel& each : subchannels_) peer.limit_latency(each.rail.traffic.latency.least());
+  if (latencies_.differ()) peer.lengthen(2 * latencies_.farther(subchannel.place.pair));
+  return peer;
+}
+
 // From which size on its packets are timed.
 void SubchannelSelector::choose_timed(Subchannel& subchannel) {
   subchannel.traffic.timed_from = times_only_rail(subchannel) ? 0

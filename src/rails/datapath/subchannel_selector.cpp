@@ -182,13 +182,10 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
                          not_before);
   if (!rails_ && !paths_) return;
   PacketTimes& times = times_of(subchannel);
-  Nanoseconds latency = 0;
-  for (const PacketTimes& each : packet_times_)
-    if (each.latency() > 0 && (latency == 0 || each.latency() < latency)) latency = each.latency();
-  if (latencies_.differ()) latency += 2 * latencies_.farther(subchannel.place.pair);
   const double nominal = views_[subchannel.index].nominal, before = times.rate(nominal);
   const TimedPacket packet{entry.bytes, entry.before.queued, least, context_.now - entry.posted};
-  times.on_done(packet, nominal, latency, context_.now);
+  subchannel.rail.traffic.latency.add(packet);
+  times.on_done(packet, nominal, times_beside(subchannel), context_.now);
   choose_timed(subchannel);
   if (paths_) judge_path(subchannel, packet);
   if (!rails_) return;
@@ -198,11 +195,9 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
 
 // Whether the path is so slow that others should be tried.
 void SubchannelSelector::judge_path(const Subchannel& subchannel, const TimedPacket& packet) {
-  PortLatency& port = subchannel.rail.traffic.latency;
-  port.add(packet);
   if (!PacketTimes::tells_of_path(packet)) return;
-  const double rate =
-      PacketTimes::most(packet, port.at_most() + path_jitter) / views_[subchannel.index].nominal;
+  const Nanoseconds latency = subchannel.rail.traffic.latency.at_most() + path_jitter;
+  const double rate = PacketTimes::most(packet, latency) / views_[subchannel.index].nominal;
   if (spreads_.empty() && rate >= SlowPaths::plainly_slow) return;
   PathSpread& spread = spread_of(subchannel);
   const SlowPaths::Course before = spread.slow_course();

@@ -171,6 +171,7 @@ class SubchannelSelector {
   bool times_only_rail(const Subchannel& subchannel) const {
     return latencies_.rails() == 1 && stands_for_rail(subchannel) && latencies_.lacks(0);
   }
+  PeerTimes times_beside(const Subchannel& subchannel) const;
   void choose_timed(Subchannel& subchannel);
   bool tells_latency(const Subchannel& subchannel, const WorkEntry& entry) const;
   void note_latency(const Subchannel& subchannel, const WorkEntry& entry, Nanoseconds least);

@@ -10,11 +10,12 @@ namespace {
 
 // Up to so many bytes a packet tells of the latency.
 constexpr std::uint32_t small_bytes = 128;
-// So many are timed first; then one now and then.
-constexpr std::uint8_t first_small = 4, first_packets = 24;
+constexpr int first_of_port = 4;
+// So many are timed first, more while it is not known how far the peer is; then one now and then.
+constexpr std::uint8_t first_packets = 24, most_first_packets = 200;
 constexpr Nanoseconds pause = 10 * millisecond;
-// The fastest of so many says how fast a path is.
-constexpr std::uint8_t telling_samples = 3;
+// The fastest of so many says how fast a path is; of more where others were ahead of each of them.
+constexpr std::uint8_t telling_samples = 3, samples_behind_others = 4;
 // What is not known of the latency; and what it probably is.
 constexpr Nanoseconds longest_packet_latency = 20 * microsecond, jitter = 500,
                       likely_packet_latency = 3 * microsecond;
@@ -25,6 +26,8 @@ constexpr float packets_as_nominal = 0.8F;
 // And so much below what is known one says something else.
 constexpr float as_known = 0.8F;
 constexpr float much_slower = 0.2F;
+// One that is behind others says something if it is so much below the fastest way to the peer.
+constexpr float slower_behind_others = 0.35F;
 constexpr Nanoseconds first_trial = 50 * millisecond, longest_trial = 500 * millisecond;
 
 }  // namespace
@@ -32,22 +35,22 @@ constexpr Nanoseconds first_trial = 50 * millisecond, longest_trial = 500 * mill
 void PortLatency::add(const TimedPacket& packet) {
   if (packet.bytes > small_bytes) return;
   least_ = rising_least(least_, packet.most);
-  if (packets_ < first_small) ++packets_;
+  if (packets_ < first_of_port) ++packets_;
 }
 
 Nanoseconds PortLatency::at_most() const {
-  const Nanoseconds most = packets_ < first_small ? likely_packet_latency : longest_packet_latency;
+  const Nanoseconds most = packets_ < first_of_port ? likely_packet_latency : longest_packet_latency;
   return least_ == 0 ? most : std::min(least_, most);
 }
 
-void PacketTimes::on_done(const TimedPacket& packet, double nominal, Nanoseconds latency, Nanoseconds now) {
+void PacketTimes::on_done(const TimedPacket& packet, double nominal, const PeerTimes& peer, Nanoseconds now) {
   const bool sharp = is_sharp(packet);
   note_latency(packet, sharp);
   if (sharp && packet.bytes >= telling_bytes)
-    note_rate(packet, static_cast<float>(nominal), latency, now);
+    note_rate(packet, static_cast<float>(nominal), peer, now);
   else
     in_doubt_ = false;
-  plan_look(now);
+  plan_look(peer.latency_known(), now);
 }
 
 bool PacketTimes::is_sharp(const TimedPacket& packet) {
@@ -68,27 +71,34 @@ double PacketTimes::most(const TimedPacket& packet, Nanoseconds latency) {
   return packet.least > idle ? moved / static_cast<double>(packet.least - idle) : INFINITY;
 }
 
-void PacketTimes::note_rate(const TimedPacket& packet, float nominal, Nanoseconds latency, Nanoseconds now) {
+void PacketTimes::note_rate(const TimedPacket& packet, float nominal, const PeerTimes& peer,
+                            Nanoseconds now) {
   const float known = std::min(rate_, nominal);
-  const auto sample = static_cast<float>(std::min<double>(most(packet, latency), nominal));
-  // Who is behind others may be late for another reason.
+  const auto sample = static_cast<float>(std::min<double>(most(packet, peer.latency()), nominal));
+  // Who is behind others may be late for another reason, too. But some packets are never the first.
+  const bool behind = packet.ahead > 0 && sample > much_slower * nominal;
   in_doubt_ = false;
-  if (packet.ahead > 0 && sample > much_slower * nominal) return;
+  if (behind && sample > slower_behind_others * static_cast<float>(peer.fastest())) return;
   fastest_ = std::max(fastest_, sample);
-  in_doubt_ = sample < as_known * known;
+  in_doubt_ = !behind && sample < as_known * known;
   rate_ = std::max(known, fastest_);
-  if (++samples_ >= telling_samples) {
+  samples_ = static_cast<std::uint8_t>(samples_ + (behind ? 1 : samples_behind_others));
+  if (samples_ >= telling_samples * samples_behind_others) {
     rate_ = fastest_;
     samples_ = 0;
     fastest_ = 0;
   }
   slow_ = rate_ < packets_as_nominal * nominal;
+  if (behind && next_trial_ > 0) return;
   trial_pause_ = rate_ > known ? first_trial : std::clamp(2 * trial_pause_, first_trial, longest_trial);
   next_trial_ = now + trial_pause_;
 }
 
-void PacketTimes::plan_look(Nanoseconds now) {
-  if (all_ < first_packets) {
+// What was found before it was known how far the peer is may be wrong, so it is found out once more.
+void PacketTimes::plan_look(bool latency_known, Nanoseconds now) {
+  if (latency_known && !latency_known_) all_ = 0;
+  latency_known_ = latency_known;
+  if (all_ < (latency_known ? first_packets : most_first_packets)) {
     ++all_;
     timed_from_ = small_ < first_small ? 0 : telling_bytes;
   } else if (!in_doubt_) {

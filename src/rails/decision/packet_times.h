@@ -31,19 +31,44 @@ class PortLatency {
   void add(const TimedPacket& packet);
   // Some packets wait for the other end, or behind others; a few have to tell of it.
   Nanoseconds at_most() const;
+  Nanoseconds least() const { return least_; }  // 0: there were none
 
  private:
   Nanoseconds least_ = 0;
   int packets_ = 0;
 };
 
+// What is known of a peer over all its subchannels.
+class PeerTimes {
+ public:
+  // There and back of a packet of no length. `known`: rather than the least that a few packets took, which
+  // others may have delayed.
+  void add_latency(Nanoseconds time, bool known) {
+    if (time > 0 && (latency_ == 0 || time < latency_)) latency_ = time;
+    latency_known_ |= known;
+  }
+  // The least to any peer of a port. A peer of which little is known is hardly twice as far.
+  void limit_latency(Nanoseconds least_of_port) {
+    if (!latency_known_) add_latency(2 * least_of_port, false);
+  }
+  void lengthen(Nanoseconds detour) { latency_ += detour; }
+  void add_rate(double rate) { fastest_ = std::max(fastest_, rate); }
+  Nanoseconds latency() const { return latency_; }  // 0: nothing was seen
+  bool latency_known() const { return latency_known_; }
+  double fastest() const { return fastest_; }  // bytes per second
+
+ private:
+  Nanoseconds latency_ = 0;
+  bool latency_known_ = false;
+  double fastest_ = 0;
+};
+
 class PacketTimes {
  public:
   // Packets of so many bytes are to be timed.
   std::uint32_t timed_from() const { return timed_from_; }
-  // `nominal`: of the port, bytes per second. `latency`: the least of all subchannels to the same peer; on
-  // this one perhaps nothing was seen that tells.
-  void on_done(const TimedPacket& packet, double nominal, Nanoseconds latency, Nanoseconds now);
+  // `nominal`: of the port, bytes per second.
+  void on_done(const TimedPacket& packet, double nominal, const PeerTimes& peer, Nanoseconds now);
   // Packets go that way, and have for a while: one of them is to be timed.
   void look(Nanoseconds now) {
     if (timed_from_ == never_timed && now >= next_look_) timed_from_ = telling_bytes;
@@ -63,17 +88,19 @@ class PacketTimes {
   }
   // Bytes per second that a packet tells of, at most.
   static double most(const TimedPacket& packet, Nanoseconds latency);
-  // There and back of a packet of no length; 0: not known.
+  // There and back of a packet of no length; 0: nothing was seen. Whether small packets enough told of it.
   Nanoseconds latency() const { return latency_; }
+  bool knows_latency() const { return small_ >= first_small; }
   // Bytes per second; as the port says, where nothing is known.
   double rate(double nominal) const { return std::min(nominal, static_cast<double>(rate_)); }
 
  private:
+  static constexpr std::uint8_t first_small = 4;
   static constexpr std::uint32_t telling_bytes = 300, path_telling_bytes = 200, never_timed = UINT32_MAX;
   static bool is_sharp(const TimedPacket& packet);
   void note_latency(const TimedPacket& packet, bool sharp);
-  void note_rate(const TimedPacket& packet, float nominal, Nanoseconds latency, Nanoseconds now);
-  void plan_look(Nanoseconds now);
+  void note_rate(const TimedPacket& packet, float nominal, const PeerTimes& peer, Nanoseconds now);
+  void plan_look(bool latency_known, Nanoseconds now);
 
   float rate_ = std::numeric_limits<float>::infinity();
   float fastest_ = 0;  // of the samples since the rate was judged
@@ -82,7 +109,8 @@ class PacketTimes {
   std::uint8_t small_ = 0, all_ = 0;  // packets, up to those that are wanted first
   std::uint8_t samples_ = 0;          // since the rate was judged
   bool slow_ = false;
-  bool in_doubt_ = true;  // the last sample says something else
+  bool in_doubt_ = true;        // the last sample says something else
+  bool latency_known_ = false;  // when the last packet was done
   Nanoseconds trial_pause_ = 0;
   Nanoseconds next_look_ = 0, next_trial_ = 0;
 };

@@ -12,9 +12,15 @@ class Path {
  public:
   explicit Path(double rate) : rate_(rate) {}
   void send(std::uint32_t bytes, std::int64_t ahead = 0, Nanoseconds late = 0) {
+    PeerTimes peer;
+    peer.add_latency(times.latency(), times.knows_latency());
+    peer.add_rate(nominal);
+    send(bytes, ahead, late, peer);
+  }
+  void send(std::uint32_t bytes, std::int64_t ahead, Nanoseconds late, const PeerTimes& peer) {
     const auto time = static_cast<Nanoseconds>(static_cast<double>(bytes) / rate_ * 1e9) + 4000 + late;
     now += time;
-    times.on_done({bytes, ahead, time, time}, nominal, times.latency(), now);
+    times.on_done({bytes, ahead, time, time}, nominal, peer, now);
   }
   PacketTimes times;
   Nanoseconds now = second;
@@ -42,6 +48,57 @@ TEST(PacketTimes, AreNotMisledByOnesThatOthersDelay) {
   EXPECT_EQ(path.times.rate(nominal), nominal) << "some were ahead";
 }
 
+// Each took less than 20 us, which as far as they say may be all latency.
+TEST(PacketTimes, OfAPeerThatIsSentNothingSmallTellOnceItIsKnownHowFarItIs) {
+  Path path(100e6);
+  const auto send = [&path](const PeerTimes& peer) { path.send(1024, 0, 0, peer); };
+  for (int i = 0; i < 60; ++i) send({});
+  EXPECT_EQ(path.times.rate(nominal), nominal);
+  EXPECT_LE(path.times.timed_from(), 1024u) << "there is something to find out";
+  PeerTimes peer;
+  peer.add_latency(4000, true);
+  for (int i = 0; i < 3; ++i) send(peer);
+  EXPECT_LT(path.times.rate(nominal), 200e6);
+  for (int i = 0; i < 30; ++i) send(peer);
+  EXPECT_GT(path.times.timed_from(), 1024u);
+  Path never(1e9);
+  for (int i = 0; i < 250; ++i) never.send(1024, 0, 0, PeerTimes{});
+  EXPECT_GT(never.times.timed_from(), 1024u) << "not for ever";
+}
+
+TEST(PacketTimes, OfAPeerThatIsSentNothingSmallTellByWhatOthersOfThePortTook) {
+  Path path(100e6);
+  PeerTimes peer;
+  peer.limit_latency(4000);
+  for (int i = 0; i < 3; ++i) path.send(1024, 0, 0, peer);
+  EXPECT_LT(path.times.rate(nominal), 0.5 * nominal);
+  PeerTimes far;
+  far.add_latency(12'000, true);
+  far.limit_latency(4000);
+  EXPECT_EQ(far.latency(), 12'000) << "that is known";
+}
+
+// What is ahead goes to others, and is as slow.
+TEST(PacketTimes, ThatAreNeverTheFirstTellAfterAWhile) {
+  Path path(100e6);
+  for (int i = 0; i < 4; ++i) path.send(16);
+  for (int i = 0; i < 12; ++i) {
+    EXPECT_EQ(path.times.rate(nominal), nominal) << "others may have delayed it";
+    path.send(2048, 2048);
+  }
+  EXPECT_LT(path.times.rate(nominal), 0.35 * nominal);
+}
+
+// On the way or at the other end: half of what the fastest rail does may be all that is left.
+TEST(PacketTimes, ThatAreNeverTheFirstDoNotTellOfWhatIsNotMuchSlower) {
+  Path path(500e6);
+  PeerTimes peer;
+  peer.add_latency(4000, true);
+  peer.add_rate(nominal);
+  for (int i = 0; i < 50; ++i) path.send(4096, 4096, 8192, peer);
+  EXPECT_EQ(path.times.rate(nominal), nominal);
+}
+
 TEST(PacketTimes, AreTakenOftenAtFirstAndThenNowAndThen) {
   Path path(1e9);
   EXPECT_EQ(path.times.timed_from(), 0u) << "small ones tell of the latency";
@@ -66,7 +123,9 @@ TEST(PacketTimes, OfASlowPathAreTriedAgain) {
   path.times.begin_trial(path.now + second);
   EXPECT_FALSE(path.times.wants_trial(4096, path.now + second));
   // It is as fast as ever.
-  path.times.on_done({4096, 0, 8096, 8096}, nominal, 4000, path.now + second);
+  PeerTimes peer;
+  peer.add_latency(4000, true);
+  path.times.on_done({4096, 0, 8096, 8096}, nominal, peer, path.now + second);
   EXPECT_EQ(path.times.rate(nominal), nominal);
 }
 
