@@ -66,10 +66,11 @@ inline void call_memcpy(std::byte* to, const std::byte* from, std::size_t bytes)
   std::memcpy(to, from, bytes);
 }
 
-// Copies 32 bytes or more, one cache line after the other. Up to some hundred bytes a call of memcpy takes
-// longer to choose its way.
+// As memcpy, one cache line after the other. From 32 up to some hundred bytes a call of memcpy takes longer
+// to choose its way.
 inline void copy_lines(std::byte* to, const std::byte* from, std::size_t bytes) {
   constexpr std::size_t line = 64, half = 32;
+  if (bytes < half) return call_memcpy(to, from, bytes);
   if (bytes < line) {
     std::byte first[half], last[half];
     std::memcpy(first, from, half);

@@ -85,6 +85,20 @@ TEST(CrossCoreCopy, CopiesWhatMemcpyCopies) {
   }
 }
 
+TEST(CopyLines, CopiesWhatMemcpyCopies) {
+  constexpr std::size_t most = 600, around = 100;
+  std::vector<std::byte> from(most);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i * 7 + i / 251);
+  for (std::size_t bytes = 0; bytes <= most; ++bytes) {
+    std::vector<std::byte> to(most + 2 * around, std::byte{0x55});
+    copy_lines(to.data() + around, from.data(), bytes);
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      const bool inside = i >= around && i < around + bytes;
+      ASSERT_EQ(to[i], inside ? from[i - around] : std::byte{0x55}) << bytes << ' ' << i;
+    }
+  }
+}
+
 TEST(CrossCoreCopy, WritesAllPartsOnceEitherWay) {
   constexpr std::size_t line = 64;
   CrossCoreCopy copies;
