@@ -72,12 +72,17 @@ void store_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) 
   }
 }
 
+// Whole lines past the caches, and what is left behind them. `to` is on a cache line. A fence must follow.
+void store_lines_and_rest(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const std::size_t whole = bytes / line * line;
+  store_past_caches(to, from, whole);
+  std::memcpy(to + whole, from + whole, bytes - whole);
+}
+
 void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
   const std::size_t head = (line - reinterpret_cast<std::uintptr_t>(to) % line) % line;
-  const std::size_t middle = (bytes - head) / line * line;
   std::memcpy(to, from, head);
-  store_past_caches(to + head, from + head, middle);
-  std::memcpy(to + head + middle, from + head + middle, bytes - head - middle);
+  store_lines_and_rest(to + head, from + head, bytes - head);
   _mm_sfence();
 }
 
@@ -96,8 +101,7 @@ void write_past_caches(std::byte* to, std::size_t bytes, CrossCoreCopy::Write wr
   for (std::size_t at = 0; at < bytes; at += part) {
     const std::size_t some = std::min(part, bytes - at);
     write(near, at, some);
-    store_past_caches(to + at, near, some / line * line);
-    std::memcpy(to + at + some / line * line, near + some / line * line, some % line);
+    store_lines_and_rest(to + at, near, some);
   }
   _mm_sfence();
 }

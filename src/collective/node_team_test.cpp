@@ -35,6 +35,12 @@ Operator& sum() {
   return operators[PredefinedOperator::sum];
 }
 
+Ref<Communicator> duplicate_of_world(TestRank& rank) {
+  auto made = duplicate(rank.engine, *rank.world);
+  EXPECT_TRUE(made);
+  return std::move(made).value();  // which ends the test if there is none
+}
+
 int sum_of_all(TestRank& rank, Communicator& communicator) {
   int total = rank.rank + 1;
   EXPECT_TRUE(rank.engine.run(
@@ -272,9 +278,7 @@ TEST(NodeTeam, AreasOfNonBlockingOperationsAreUsedAgain) {
   TestCluster cluster(6, with_two_levels(), false, 3);
   for (int i = 0; i < 40; ++i) {
     cluster.run([i](TestRank& rank) {
-      auto made = duplicate(rank.engine, *rank.world);
-      ASSERT_TRUE(made);
-      Ref<Communicator> copy = std::move(made).value();
+      Ref<Communicator> copy = duplicate_of_world(rank);
       std::vector<int> data[3] = {{1}, std::vector<int>(100, 1), std::vector<int>(9000, 1)};
       if (i % 2 == 0) {
         EXPECT_EQ(sum_of_all(rank, *copy), 21);
@@ -306,9 +310,7 @@ TEST(NodeTeam, NonBlockingOperationsGoByMessagesWhereNoAreaIsLeft) {
   cluster.run([](TestRank& rank) {
     std::vector<Ref<Communicator>> kept;
     for (int i = 0; i < 6; ++i) {
-      auto made = duplicate(rank.engine, *rank.world);
-      ASSERT_TRUE(made);
-      kept.push_back(std::move(made).value());
+      kept.push_back(duplicate_of_world(rank));
       std::vector<int> first(20, rank.rank), second(2000, 1);
       Request* const requests[] = {start_sum(rank, *kept.back(), first),
                                    start_sum(rank, *kept.back(), second)};
@@ -395,9 +397,7 @@ TEST(NodeTeam, AreasOfPersistentOperationsAreUsedAgain) {
   TestCluster cluster(6, with_two_levels(), false, 3);
   for (int i = 0; i < 40; ++i) {
     cluster.run([i](TestRank& rank) {
-      auto made = duplicate(rank.engine, *rank.world);
-      ASSERT_TRUE(made);
-      Ref<Communicator> copy = std::move(made).value();
+      Ref<Communicator> copy = duplicate_of_world(rank);
       std::vector<int> few(2), many(9000);
       Request* const small = prepare_sum(rank, *copy, few);
       Request* const large = prepare_sum(rank, *copy, many);
@@ -423,9 +423,7 @@ TEST(NodeTeam, PersistentOperationsGoByMessagesWhereNoAreaIsLeft) {
     std::vector<Request*> requests;
     std::vector<std::vector<int>> data(10, std::vector<int>(20));
     for (std::size_t i = 0; i < data.size(); ++i) {
-      auto made = duplicate(rank.engine, *rank.world);
-      ASSERT_TRUE(made);
-      kept.push_back(std::move(made).value());
+      kept.push_back(duplicate_of_world(rank));
       requests.push_back(prepare_sum(rank, *kept.back(), data[i]));
       EXPECT_EQ(has_part(requests.back()), i < testing::TestNode::areas - 1);
       run_sum(rank, requests.back(), data[i]);

@@ -317,7 +317,7 @@ class SharedTeam {
              FunctionRef<bool()> done);
   bool take_turn(FunctionRef<bool()> done, FunctionRef<bool(int)> waits_in_vain);
   void wait_for_all_in_turns();
-  int turns_of_wait();
+  bool take_turns(FunctionRef<bool()> turn);
   int looks_if_crowded(int rank) const;
   void await_virtual_time();
   void note_who_is_ahead();

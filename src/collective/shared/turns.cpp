@@ -6,7 +6,7 @@
 namespace hawser {
 namespace {
 
-constexpr int turns = 8;
+constexpr int turns_before_progress = 8;
 // About as long as a yield in vain would take.
 constexpr int looks_of_turn = 60;
 // Longer than the turns of many ranks that wait themselves, shorter than one of the kernel's.
@@ -20,17 +20,20 @@ void SharedTeam::await(const std::atomic<std::uint32_t>& word, std::uint32_t val
                        FunctionRef<bool()> done) {
   CoreMates* const mates = run_ == nullptr ? mates_ : nullptr;
   const CoreMates::Wait wait(mates, word, value, places_[static_cast<std::size_t>(writer)]);
-  if (mates != nullptr)
-    for (int turn = turns_of_wait(); turn > 0 && waits_without_turns_ == 0; --turn)
-      if (take_turn(done, [](int) { return false; })) return;
+  if (mates != nullptr && take_turns([&] { return take_turn(done, [](int) { return false; }); })) return;
   await(done);
 }
 
-// If other programs want the core, too, a rank that sleeps gets it back sooner than one that yields.
-int SharedTeam::turns_of_wait() {
-  if (waits_without_turns_ == 0) return turns;
-  --waits_without_turns_;
-  return 0;
+// `turn` answers whether it is done. If other programs want the core, too, a rank that sleeps gets it back
+// sooner than one that yields.
+bool SharedTeam::take_turns(FunctionRef<bool()> turn) {
+  if (waits_without_turns_ > 0) {
+    --waits_without_turns_;
+    return false;
+  }
+  for (int i = 0; i < turns_before_progress && waits_without_turns_ == 0; ++i)
+    if (turn()) return true;
+  return false;
 }
 
 // Yields if others may use the core, and looks if not. Whether it is done.
@@ -51,11 +54,12 @@ void SharedTeam::wait_for_all_in_turns() {
     const auto at = static_cast<std::size_t>(place);
     return at < rank_at_.size() && rank_at_[at] >= 0 && has_posted(rank_at_[at]);
   };
-  for (int turn = turns_of_wait(); turn > 0 && waits_without_turns_ == 0 && !none_is_missing(); --turn) {
+  take_turns([&] {
+    if (none_is_missing()) return true;
     const CoreMates::Wait wait(mates_, line(missing).posted, step_,
                                places_[static_cast<std::size_t>(missing)]);
-    take_turn(none_is_missing, has_posted_from);
-  }
+    return take_turn(none_is_missing, has_posted_from);
+  });
 }
 
 // To pause between them would be worse, for the neighbour may not run.
