@@ -10,8 +10,8 @@ COLOURS = {"one path": "#d62728", "auto": "#1f77b4", "even": "#9a9a9a", "adaptiv
 PORTS = {(1, 1): "one rail", (2, 1): "two rails", (1, 2): "two engines"}
 
 
-def read(file_name):
-    """(ports, ranks, pattern, class, KiB, tables) -> name of a column -> median."""
+def with_rows(file_name):
+    """(ports, ranks, pattern, class, KiB, tables) -> rows, name of a column -> median."""
     with open(file_name, newline="") as file:
         rows = list(csv.DictReader(file))
     columns = ["bound", *(name for name in rows[0] if name in COLOURS)]
@@ -20,8 +20,22 @@ def read(file_name):
         key = (PORTS[int(row["rails"]), int(row["engines"])], f"{row['pattern']} of {row['ranks']}", row["class"],
                int(row["bytes"]) // 1024, "even" if row["seed"] == "0" else "uneven")
         groups.setdefault(key, []).append(row)
-    return {key: {name: statistics.median(float(row[name]) for row in group) for name in columns if group[0][name]}
+    return {key: (group, {name: statistics.median(float(row[name]) for row in group) for name in columns if group[0][name]})
             for key, group in groups.items()}
+
+
+def read(file_name):
+    return {key: times for key, (_, times) in with_rows(file_name).items()}
+
+
+def is_doubtful(key, times):
+    """More than a tenth behind the best setting, or on even tables more than 2 % behind one path."""
+    return times["auto"] > 1.1 * best_other(times) or (key[-1] == "even" and times["auto"] > 1.02 * times["one path"])
+
+
+def rivals(times):
+    best = min((time, name) for name, time in times.items() if name not in ("auto", "bound"))[1]
+    return ["auto", *dict.fromkeys(("one path", best))]
 
 
 def best_other(times):

@@ -1,7 +1,9 @@
 // Communication patterns whose time depends on the paths that messages take.
 //
-// Usage: patterns PATTERN BYTES [CLASS [ROUNDS [WARM-UP ROUNDS]]]
-// Prints the time of a round in microseconds: mean over ROUNDS (10), by the slowest process.
+// Usage: patterns PATTERN BYTES [CLASS [ROUNDS [WARM-UP ROUNDS [STARTS]]]]
+// Prints the time of a round in microseconds: mean over ROUNDS (10), by the slowest process. Processes that
+// are exactly alike repeat one of several courses. So with STARTS, a seed above 0, each begins each round up
+// to 200 ns late, by a number of its own.
 //   ring D      every process sends BYTES to the process D ranks on, and receives from the one D ranks back
 //   drc         displaced ring communication (V07, 3.2): ring 1, ring 2, ... ring n-1 are a round
 //   alltoall    MPI_Alltoall, BYTES for each pair
@@ -18,12 +20,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "permutation.h"
 
-enum { most_under_way = 16 };
+enum { most_under_way = 16, latest_start = 200 };  // ns
 
 static int rank, size, argument;
+static unsigned long long starts;  // 0: all begin at once
 static int bytes;
 static char *out, *in;
 static const char* traffic = "nonblocking";
@@ -61,7 +65,23 @@ static void random_pairs(int seed) {
   free(to);
 }
 
+// What the processes draw has nothing in common (the mixing of SplitMix64).
+static unsigned long long first_state(unsigned long long seed) {
+  unsigned long long state = seed * (unsigned)size + (unsigned)rank;
+  state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9ull;
+  state = (state ^ state >> 27) * 0x94d049bb133111ebull;
+  return state ^ state >> 31;
+}
+
+static void begin_late(void) {
+  if (starts == 0) return;
+  starts = next_random(starts);
+  const struct timespec late = {.tv_sec = 0, .tv_nsec = (long)((starts >> 33) % (latest_start + 1))};
+  nanosleep(&late, NULL);
+}
+
 static void round_of(const char* pattern) {
+  begin_late();
   if (strcmp(pattern, "ring") == 0) {
     ring(argument);
   } else if (strcmp(pattern, "drc") == 0) {
@@ -96,7 +116,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (argc < 3) {
     if (rank == 0)
-      fprintf(stderr, "usage: patterns PATTERN[:NUMBER] BYTES [CLASS [ROUNDS [WARM-UP ROUNDS]]]\n");
+      fprintf(stderr, "usage: patterns PATTERN[:NUMBER] BYTES [CLASS [ROUNDS [WARM-UP ROUNDS [STARTS]]]]\n");
     MPI_Abort(MPI_COMM_WORLD, 2);
   }
   char pattern[64];
@@ -107,6 +127,8 @@ int main(int argc, char** argv) {
   bytes = atoi(argv[2]);
   if (argc > 3) traffic = argv[3];
   const int rounds = argc > 4 ? atoi(argv[4]) : 10, warm_up = argc > 5 ? atoi(argv[5]) : 3;
+  const unsigned long long seed = argc > 6 ? strtoull(argv[6], NULL, 10) : 0;
+  if (seed > 0) starts = first_state(seed);
   all = MPI_COMM_WORLD;
   if (strcmp(pattern, "allgather") == 0 && argument != 0) place(argument);
   const size_t most = (size_t)(size > most_under_way ? size : most_under_way) * (size_t)bytes;

@@ -8,8 +8,13 @@ those of a round in microseconds, by the slowest process, mean of 10 rounds afte
 the busiest link takes if every flow is divided over its rails and ways as well as can be (hawser fabric topology
 --flows). A cell is the row of the even tables, or the medians of the rows of the uneven ones.
 
+Ranks that are exactly alike repeat one of several courses, and chance decides which. So every rank begins every round
+up to 200 ns late; a time is the median over some seeds of that, as many as the column `starts` says.
+
 usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run all rows, write them as CSV
-       run.py --build DIR --column NAME [--output FILE]               the same for one column of an existing CSV
+       run.py --build DIR --ten-seeds [--output FILE]                 chosen patterns on ten sets of uneven tables
+       run.py --build DIR --doubtful [--output FILE]                  cells where the default is behind, with other seeds
+       run.py --build DIR --column NAME [--output FILE]               one column of an existing CSV anew
        run.py --table [--output FILE]                                 medians of the CSV, as Markdown
        run.py --picture FILE [--output FILE]                          the same as a picture
 """
@@ -19,6 +24,7 @@ import concurrent.futures
 import csv
 import os
 import pathlib
+import statistics
 import sys
 import tempfile
 
@@ -31,6 +37,8 @@ RATE = 1e9
 ENGINE = 600e6
 LMC = 2
 ROUNDS, WARM_UP = 10, 3
+# Seeds of the starts for --doubtful, which no row of cells.csv has.
+OTHER_STARTS = range(11, 16)
 
 
 def settings_of(rails, engines):
@@ -46,6 +54,7 @@ def settings_of(rails, engines):
     return settings
 
 
+KEYS = ("ranks", "pattern", "bytes", "class", "rails", "engines", "seed")
 COLUMNS = list(settings_of(1, 2))
 # Ranks, pattern, sizes in KiB for each class.
 POINT_TO_POINT = {"nonblocking": (64, 256, 1024), "blocking": (64, 256, 1024), "window": (64,), "put": (256,)}
@@ -56,35 +65,46 @@ PATTERNS = [*((ranks, pattern, POINT_TO_POINT) for ranks, pattern in (
     (24, "allgather:1", {"collective": (256,)}), (24, "reducescatter", {"collective": (64, 256)})]
 # Rails, engines, seeds of the tables; 0: even.
 PORTS = [(1, 1, range(4)), (2, 1, range(2)), (1, 2, range(2))]
+# For --ten-seeds: patterns, sizes in KiB, classes.
+TEN_SEEDS = range(1, 11)
+CHOSEN = [(24, "ring:12", {"nonblocking": (256,)}), (24, "ring:7", {"nonblocking": (64, 256)}),
+          (48, "random:1", {"nonblocking": (64, 256)}), (24, "alltoall", {"collective": (64,)})]
 
 
-def rows_wanted(only):
+def rows_wanted(arguments):
+    patterns = CHOSEN if arguments.ten_seeds else PATTERNS
     for rails, engines, seeds in PORTS:
-        for ranks, pattern, classes in PATTERNS:
+        for ranks, pattern, classes in patterns:
             for traffic, sizes in classes.items():
                 for kib in sizes:
-                    for seed in seeds:
+                    for seed in TEN_SEEDS if arguments.ten_seeds else seeds:
                         row = {"ranks": ranks, "pattern": pattern, "bytes": kib * 1024, "class": traffic, "rails": rails,
                                "engines": engines, "seed": seed}
-                        if only in ",".join(map(str, row.values())):
+                        if arguments.only in ",".join(map(str, row.values())):
                             yield row
 
 
+def starts_of(row):
+    """Seeds, more of them where a run is short."""
+    point_to_point = row["pattern"].startswith(("ring", "random", "bisection")) and row["class"] != "window"
+    return range(1, 4) if point_to_point and row["bytes"] <= 262144 else range(1, 2)
+
+
 def key_of(row):
-    return tuple(str(row[name]) for name in ("ranks", "pattern", "bytes", "class", "rails", "engines", "seed"))
+    return tuple(str(row[name]) for name in KEYS)
 
 
 def tables(seed):
     return ["--shuffle-seed", str(seed)] if seed else []
 
 
-def time_of(build, directory, row, setting):
+def time_of(build, directory, row, setting, starts):
     parameters = ["--parameters", str(directory / "engines")] if row["engines"] > 1 else []
     return float(checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(row["ranks"]), "--fabric", "fat-tree-144",
                           "--rails", str(row["rails"]), "--lmc", str(LMC), "--rate", "1GB/s", "--latency", "100ns",
                           "--compute-scale", "0", "--quiet", *parameters, *tables(row["seed"]), str(directory / "patterns"),
-                          row["pattern"], str(row["bytes"]), row["class"], str(ROUNDS), str(WARM_UP)],
-                         setting))
+                          row["pattern"], str(row["bytes"]), row["class"], str(ROUNDS), str(WARM_UP),
+                          str(starts)], setting))
 
 
 def permutation(ranks, seed):
@@ -124,14 +144,19 @@ def bound_of(build, row, pattern):
     return float(line.split(": ")[1].split()[0]) * row["bytes"] * messages / RATE * 1e6
 
 
-def run(arguments):
+def program_in(build, directory):
+    compiled(build, [HERE / "patterns.c"], directory)
+    (directory / "engines").write_text(f"send-engines 2 send-engine-rate {ENGINE / 1e6:.0f}MB/s "
+                                       f"receive-engines 2 receive-engine-rate {ENGINE / 1e6:.0f}MB/s chunk 4K\n")
+
+
+def run(arguments, wanted, seeds_of, columns_of):
+    """Yields a row for each that is wanted: medians over seeds of the starts, of these columns."""
     build = arguments.build.resolve()
     bounds = {}
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
-        compiled(build, [HERE / "patterns.c"], directory)
-        (directory / "engines").write_text(f"send-engines 2 send-engine-rate {ENGINE / 1e6:.0f}MB/s "
-                                           f"receive-engines 2 receive-engine-rate {ENGINE / 1e6:.0f}MB/s chunk 4K\n")
+        program_in(build, directory)
 
         def bound(row):
             key = (row["ranks"], row["pattern"], row["rails"], row["seed"], row["class"] == "window")
@@ -140,22 +165,42 @@ def run(arguments):
             return bounds[key] * row["bytes"]
 
         def finished(row):
-            settings = settings_of(row["rails"], row["engines"])
-            if arguments.column:
-                settings = {name: setting for name, setting in settings.items() if name == arguments.column}
-            times = {name: f"{time_of(build, directory, row, setting):.1f}" for name, setting in settings.items()}
-            return {**known[key_of(row)], **times} if known else {**row, "bound": f"{bound(row):.1f}", **times}
+            settings, seeds = settings_of(row["rails"], row["engines"]), seeds_of(row)
+            times = {name: statistics.median(time_of(build, directory, row, settings[name], seed) for seed in seeds)
+                     for name in columns_of(row) if name in settings}
+            return {**row, "bound": f"{bound(row):.1f}", "starts": len(seeds),
+                    **{name: f"{time:.1f}" for name, time in times.items()}}
 
-        wanted, known = list(rows_wanted(arguments.only)), {}
-        if arguments.column:
-            with open(arguments.output, newline="") as file:
-                known = {key_of(row): row for row in csv.DictReader(file)}
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool, open(arguments.output, "w", newline="") as out:
-            rows = csv.DictWriter(out, [*wanted[0], "bound", *COLUMNS], restval="", lineterminator="\n")
-            rows.writeheader()
-            for row in pool.map(finished, wanted):
-                rows.writerow(row)
-                out.flush()
+        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+            yield from pool.map(finished, wanted)
+
+
+def write(arguments, rows):
+    with open(arguments.output, "w", newline="") as out:
+        file = csv.DictWriter(out, [*KEYS, "bound", "starts", *COLUMNS], restval="", lineterminator="\n")
+        file.writeheader()
+        for row in rows:
+            file.writerow(row)
+            out.flush()
+
+
+def run_all(arguments):
+    known = {}
+    if arguments.column:
+        with open(arguments.output, newline="") as file:
+            known = {key_of(row): row for row in csv.DictReader(file)}
+    names = [arguments.column] if arguments.column else COLUMNS
+    rows = run(arguments, list(rows_wanted(arguments)), starts_of, lambda row: names)
+    write(arguments, ({**known.get(key_of(row), {}), **row} for row in rows))
+
+
+def run_doubtful(arguments):
+    """What a cell says that was picked because it is high is too high: so other seeds of the starts."""
+    doubtful = [(row, cells.rivals(times)) for key, (rows, times) in cells.with_rows(HERE / "cells.csv").items()
+                if cells.is_doubtful(key, times) for row in rows]
+    names = {key_of(row): rivals for row, rivals in doubtful}
+    wanted = [{name: row[name] if name in ("pattern", "class") else int(row[name]) for name in KEYS} for row, _ in doubtful]
+    write(arguments, run(arguments, wanted, lambda row: OTHER_STARTS, lambda row: names[key_of(row)]))
 
 
 def main():
@@ -164,14 +209,19 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="rows that contain this, such as 48,random:1,65536,nonblocking,1,1")
     parser.add_argument("--column", help="measure only this setting anew, such as auto")
-    parser.add_argument("--output", type=pathlib.Path, default=HERE / "cells.csv")
+    parser.add_argument("--ten-seeds", action="store_true", help="chosen patterns on ten sets of tables (ten_seeds.csv)")
+    parser.add_argument("--doubtful", action="store_true", help="cells where the default is behind, once more (doubtful.csv)")
+    parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--picture", type=pathlib.Path, help="file to draw the CSV into")
     arguments = parser.parse_args()
     if not (arguments.build or arguments.table or arguments.picture):
         parser.error("one of --build DIR, --table and --picture FILE is needed")
+    if arguments.output is None:
+        name = "doubtful" if arguments.doubtful else "ten_seeds" if arguments.ten_seeds else "cells"
+        arguments.output = HERE / f"{name}.csv"
     if arguments.build:
-        run(arguments)
+        (run_doubtful if arguments.doubtful else run_all)(arguments)
     if arguments.table:
         cells.print_table(cells.read(arguments.output))
     if arguments.picture:
