@@ -16,24 +16,24 @@ RailDistances join(const RailDistances& one, const RailDistances& other) {
 }  // namespace
 
 // Up a binomial tree, and down again.
-Task agree_on_nearest(Operation& operation, RailDistances& distances) {
+Task agree_on(Operation& operation, AgreedFacts& facts) {
   const int rank = operation.rank(), size = operation.size();
-  auto* const own = reinterpret_cast<std::byte*>(&distances);
+  auto* const own = reinterpret_cast<std::byte*>(&facts);
   for (int distance = 1; distance < size; distance *= 2) {
     if ((rank & distance) != 0) {
-      operation.send(rank - distance, own, sizeof(RailDistances));
+      operation.send(rank - distance, own, sizeof(AgreedFacts));
       co_await operation.arrived();
       break;
     }
     if (rank + distance >= size) continue;
-    RailDistances other;
-    operation.receive(rank + distance, reinterpret_cast<std::byte*>(&other), sizeof(RailDistances));
+    AgreedFacts other;
+    operation.receive(rank + distance, reinterpret_cast<std::byte*>(&other), sizeof(AgreedFacts));
     co_await operation.arrived();
-    distances = join(distances, other);
+    facts = {join(facts.distances, other.distances), facts.blocks.joined(other.blocks)};
   }
   operation.plan = Plan{};
   operation.plan.receive.base = own;
-  operation.plan.receive.size = sizeof(RailDistances);
+  operation.plan.receive.size = sizeof(AgreedFacts);
   co_await algorithms::broadcast_binomial(operation);
 }
 

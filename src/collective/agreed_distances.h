@@ -29,8 +29,13 @@ class AgreedDistances {
   std::int32_t between_ = first, left_ = first;
 };
 
-// The shortest round trip that a rank knows, and the longest detour, for all. `distances` lives until the
-// operation ends.
-Task agree_on_nearest(Operation& operation, RailDistances& distances);
+// What ranks tell each other: of distances the shortest round trip that one of them knows and the longest
+// detour are for all.
+struct AgreedFacts {
+  RailDistances distances;
+  BlockUse blocks;
+};
+// `facts` live until the operation ends.
+Task agree_on(Operation& operation, AgreedFacts& facts);
 
 }  // namespace hawser

@@ -127,7 +127,10 @@ Shape shape_of(const Operation& operation) {
       break;
     case Collective::alltoallv:
     case Collective::alltoallw:
+      if (const NodeLayout* nodes = operation.nodes(); nodes != nullptr && !nodes->equal)
+        shape.teams = shape.lanes = false;
       shape.bytes = like_blocks(operation);
+      shape.slots = operation.slots();
       break;
     case Collective::reduce:
     case Collective::allreduce:

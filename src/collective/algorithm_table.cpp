@@ -46,6 +46,18 @@ double unlike_doubling(S s, M c) {
 // Of blocks that are not alike, all at once.
 double blocks_linear(S s, M c) { return s.bytes < 0 ? 0 : link_costs::alltoall_linear(s, c); }
 double blocks_pairwise(S s, M c) { return s.bytes < 0 ? 1 : link_costs::alltoall_pairwise(s, c); }
+// By slots where all ranks know that this takes clearly less than to send to each of as many partners, which
+// also read nothing twice; else never. What a rank knows of its own blocks does not count.
+double blocks_two_level(S s, M c) {
+  constexpr double clearly = 0.85, never = 1e18;
+  if (s.slots.partners == 0) return never;
+  Shape alike = s;
+  alike.bytes = 8;
+  const double direct = link_costs::alltoall_linear(alike, c) * static_cast<double>(s.slots.partners) /
+                        std::max(s.ranks - 1, 1);
+  alike.bytes = algorithms::slot_bytes(s.slots.room);
+  return link_costs::alltoall_two_level(alike, c) < clearly * direct ? -1 : never;
+}
 
 const Algorithm table[] = {
     {Collective::barrier, "dissemination", "Hensgen, Finkel, Manber 1988", always,
@@ -104,8 +116,10 @@ const Algorithm table[] = {
      algorithms::alltoall_two_level},
     {Collective::alltoallv, "linear", "", always, blocks_linear, algorithms::alltoall_linear},
     {Collective::alltoallv, "pairwise", "", always, blocks_pairwise, algorithms::alltoall_pairwise},
+    {Collective::alltoallv, "two_level", "", has_levels, blocks_two_level, algorithms::alltoallv_two_level},
     {Collective::alltoallw, "linear", "", always, blocks_linear, algorithms::alltoall_linear},
     {Collective::alltoallw, "pairwise", "", always, blocks_pairwise, algorithms::alltoall_pairwise},
+    {Collective::alltoallw, "two_level", "", has_levels, blocks_two_level, algorithms::alltoallv_two_level},
 
     {Collective::reduce, "binomial", "Chan et al. 2007", always, link_costs::reduce_binomial,
      algorithms::reduce_binomial},

@@ -194,7 +194,7 @@ class CollectiveEngine {
   void begin(Operation& operation, Communicator& communicator);
   void launch(Operation& operation);
   Result<> run_by_messages(Communicator& communicator, const CollectiveCall& call);
-  Result<> agree_on_distances(Communicator& communicator);
+  Result<> agree_on_facts(Communicator& communicator);
   Result<> run_in_node(Communicator& communicator, const CollectiveCall& call);
   Result<> run_turn(MeasuredWays::Turn turn, Communicator& communicator, const CollectiveCall& call);
   Result<> run_by(Way way, Communicator& communicator, const CollectiveCall& call);

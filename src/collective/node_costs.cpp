@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "collective/algorithms/algorithms.h"
 #include "collective/link_costs.h"
 
 namespace hawser::link_costs {
@@ -150,13 +151,16 @@ NodeAreas areas_of_node(Collective kind, S s, M c) {
       return {node_gather(s, c, m).by_area, !s.lanes || node_broadcast(s, c, s.ranks * m).by_area};
     case Collective::alltoall:
       return {node_alltoall(s, c, s.nodes * m).by_area, false};
+    case Collective::alltoallv:
+    case Collective::alltoallw:
+      return {
+          node_alltoall(s, c, s.nodes * static_cast<double>(algorithms::slot_bytes(s.slots.room))).by_area,
+          false};
     case Collective::reduce_scatter_block:
     case Collective::reduce_scatter:
       return {node_reduce_scatter(s, c, m).by_area, false};
     case Collective::gatherv:
     case Collective::scatterv:
-    case Collective::alltoallv:
-    case Collective::alltoallw:
     case Collective::scan:
     case Collective::exscan:
       break;

@@ -67,6 +67,7 @@ void Operation::begin(Participants participants, const NodeLayout* nodes, Multic
   node_team_ = node_team;
   areas_ = {};
   distances_ = {};
+  slot_use_ = nullptr;
   among_all();
   begin_again();
 }

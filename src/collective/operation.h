@@ -18,6 +18,7 @@
 #include "collective/call.h"
 #include "collective/node_part.h"
 #include "collective/scratch_pool.h"
+#include "collective/slot_use.h"
 #include "collective/task.h"
 #include "communicator/group.h"
 #include "datatype/type_packer.h"
@@ -111,6 +112,14 @@ class Operation final : public Request {
   // How far rails are, alike in all ranks.
   const RailDistances& distances() const { return distances_; }
   void use_distances(const RailDistances& distances) { distances_ = distances; }
+  // Of alltoallv and alltoallw, as all ranks know them. Those of blocking ones, which all ranks begin in the
+  // same order, may change.
+  Slots slots() const { return slot_use_ != nullptr ? slot_use_->slots() : Slots{}; }
+  SlotUse* slot_use() const { return slot_use_; }
+  void use_slots(SlotUse& use) { slot_use_ = &use; }
+  void note_slots(const BlockUse& all) {
+    if (slot_use_ != nullptr) slot_use_->note_all(all, size_);
+  }
   // Of a blocking operation, which takes no turns before it comes to a part.
   void choose_areas(NodeAreas areas) { areas_ = areas; }
   NodeAreas areas() const { return areas_; }
@@ -218,6 +227,7 @@ class Operation final : public Request {
   NodeTeam* node_team_ = nullptr;
   NodeAreas areas_;
   RailDistances distances_;
+  SlotUse* slot_use_ = nullptr;
   BackgroundTurn turns_[2];            // of parts; without parts, and of blocking operations, the first
   BackgroundTurn* awaited_ = nullptr;  // that has to come and to end before it goes on; null: none
   TeamWork work_ = nullptr;            // of a task, then; null: `call` is all there is

@@ -50,6 +50,7 @@ class CollectiveRecord final : public CollectiveState {
   std::unique_ptr<NodeTeam> node_team;        // null: there is one node, or this rank is alone on its own
   std::unique_ptr<MulticastGroup> multicast;  // null: there is none, or one node
   AgreedDistances distances;
+  SlotUse slots;
 
  private:
   static constexpr std::uint32_t tag_mask = operation_tags - 1;

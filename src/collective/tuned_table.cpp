@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "base/machine.h"
 #include "base/quantity.h"
+#include "collective/algorithms/algorithms.h"
 #include "mpi/failure.h"
 
 namespace hawser {
@@ -68,6 +69,8 @@ Result<> TunedTable::add_entry(std::string_view line) {
   if (entry.way.algorithm == nullptr && entry.way.tuned && words[2] != "messages")
     return failure(ErrorClass::arg, "'{}' is no algorithm of {}; there are {}messages and default", words[2],
                    words[0], names);
+  if (entry.way.algorithm != nullptr && entry.way.algorithm->run == algorithms::alltoallv_two_level)
+    return failure(ErrorClass::arg, "{} goes in two levels where its ranks agree on that", words[0]);
   for (const Entry& other : shapes_.back().entries)
     if (other.kind == entry.kind && other.from >= entry.from)
       return failure(ErrorClass::arg, "{} from {} bytes on must come before {} bytes", words[0], entry.from,

@@ -37,6 +37,10 @@ inline constexpr int alltoall_window = 32;
 Task alltoall_linear(Operation& operation);
 Task alltoall_pairwise(Operation& operation);
 Task alltoall_two_level(Operation& operation);
+// Of alltoallv and alltoallw, too: what a slot for blocks up to `room` takes, and what a rank has for others.
+std::int64_t slot_bytes(std::int64_t room);
+BlockUse blocks_for_others(const Operation& operation);
+Task alltoallv_two_level(Operation& operation);
 
 Task reduce_binomial(Operation& operation);
 Task reduce_linear(Operation& operation);
