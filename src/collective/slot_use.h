@@ -36,7 +36,8 @@ class SlotUse {
 
   void note(const BlockUse& last) { last_ = last; }
   const BlockUse& last() const { return last_; }
-  // `all`: the last operation's, of all ranks. Twice the room that it needed, so that the next ones fit, too.
+  // `all`: the last operation's, of all ranks. Slots get room for its longest block, rounded up to a power of
+  // two.
   void agree(const BlockUse& all, int ranks) {
     const auto longest = static_cast<std::uint64_t>(std::max<std::int64_t>(all.longest, 8));
     const bool fits = all.longest <= most_room;
