@@ -235,9 +235,10 @@ void MpiProcess::wait_until(FunctionRef<bool()> done) { wait_until(done, false);
 // A neighbour that runs answers within so many looks at shared memory alone, and sooner than between whole
 // passes: see SharedTeam::wait_for. Now and then the rest has its turn first, however soon all come.
 bool MpiProcess::may_look_at_neighbours_alone() {
-  constexpr std::uint32_t waits_per_pass = passes_per_clock_reading / 2;
-  return shared_memory_ != nullptr && !lock_.enabled() && !shared_memory_->crowded() &&
-         (passes_ + 1) % waits_per_pass != 0;
+  constexpr std::uint32_t waits = passes_per_clock_reading / 2;
+  const bool may = shared_memory_ != nullptr && !shared_memory_->crowded() && (passes_ + 1) % waits != 0;
+  if (!may || !lock_.enabled()) return may;
+  return !waiting_.owes_turn() && (lanes_ == nullptr || lanes_->held() == 0);
 }
 
 template <class Done>
@@ -245,7 +246,15 @@ bool MpiProcess::look_at_neighbours_for(Done done) {
   constexpr int looks = 25;
   ++passes_;
   let_messages_go();
-  return look_with_pauses(looks, [&] { return look_at_neighbours() && done(); });
+  if (!lock_.enabled()) [[likely]]
+    return look_with_pauses(looks, [&] { return look_at_neighbours() && done(); });
+  // done() may take what it finds, so that it is true once.
+  bool found = false;
+  const auto look = [&] { return (found = look_at_neighbours() && done()); };
+  look_with_pauses(looks, [&] { return look() || lock_.contended(); });
+  if (!waiting_.empty()) waiting_.wake_finished();
+  if (found) waiting_.note_found();
+  return found;
 }
 
 void MpiProcess::wait_for(Request& request) {
