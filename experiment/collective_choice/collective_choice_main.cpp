@@ -63,8 +63,8 @@ struct Judged {
 Judged judge(const Cell& cell, const Times& times, TransferCosts costs, bool areas) {
   costs.between_per_byte = 1 / (rails * cell.rate);
   costs.between_short_per_byte = 1 / cell.rate;
-  // Without areas, cells are of the time when packets had 8 KiB over fast links, too.
-  if (areas && cell.rate >= 4) costs.between_packet = 16e3;
+  // A message of 16 KiB fits a packet; it did not when the cells with areas were measured.
+  if (cell.rate >= 4) costs.between_packet = areas ? 16e3 : 16 << 10;
   const Shape shape = shape_of(cell, areas);
   Judged judged;
   double least_cost = 0;
