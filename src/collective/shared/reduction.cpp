@@ -17,6 +17,16 @@ constexpr std::int64_t largest_flat = 8 << 10;
 // Of an operand that is copied out of another rank's memory and reduced piece by piece.
 constexpr std::int64_t largest_piece = 128 << 10;
 
+// Nothing that follows is read before what was read so far has come. A processor that waits in a loop for a
+// number reads ahead what stands after the loop, and so takes lines from another core that still writes them.
+inline void read_nothing_ahead() {
+#ifdef __x86_64__
+  asm volatile("lfence" ::: "memory");
+#elif defined(__aarch64__)
+  asm volatile("isb" ::: "memory");
+#endif
+}
+
 bool simple(const Datatype& type) {
   return type.true_lower_bound == 0 && type.lower_bound == 0 &&
          (type.contiguous || (type.predefined && type.extent >= type.size));
@@ -145,14 +155,17 @@ void SharedCollectives::allreduce_flat(const CollectiveCall& call) {
   const std::int64_t total = call.receive.count * elements.unit;
   const int rank = team_.rank(), others = team_.ranks() - 1;
   const std::byte* const own = contribution(call);
+  // Not where a rank has looked for it before, nor of more, which has not all come when the first is read.
+  const bool holds = half_ == Half::both && total > SharedTeam::few_lines &&
+                     total <= SharedTeam::most_ahead && !team_.crowded();
   const auto write = [&](std::byte* out) {
     copy_out(own, out, total);
     team_.note_copied_in(total);
   };
   write_then_read(total, write, [&](SharedTeam::Places places) {
-    // With a call of wait_for_all(), two ranks without a common L3 take 0.75 us for 1 KiB instead of 0.51.
     for (int r = 0; r <= others; ++r)
       if (r != rank) team_.wait_for(r);
+    if (holds) read_nothing_ahead();
     team_.heard_from_all();
     // The result must be none of the operands.
     const std::byte* const operand = own == result(call) ? places[rank] : own;
