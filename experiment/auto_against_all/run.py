@@ -11,7 +11,10 @@ the busiest link takes if every flow is divided over its rails and ways as well 
 Ranks that are exactly alike repeat one of several courses, and chance decides which. So every rank begins every round
 up to 200 ns late; a time is the median over some seeds of that, as many as the column `starts` says.
 
-usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run all rows, write them as CSV
+A row is kept when it is done, and a row that is there stays unless --anew is given. A single column can be measured
+anew if the row's other columns are of the same starts; the bound stays.
+
+usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run the rows that the CSV lacks
        run.py --build DIR --ten-seeds [--output FILE]                 chosen patterns on ten sets of uneven tables
        run.py --build DIR --doubtful [--output FILE]                  cells where the default is behind, with other seeds
        run.py --build DIR --column NAME [--output FILE]               one column of an existing CSV anew
@@ -20,8 +23,6 @@ usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run all ro
 """
 
 import argparse
-import concurrent.futures
-import csv
 import os
 import pathlib
 import statistics
@@ -32,7 +33,7 @@ import cells
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from reproduce.simulated import checked, compiled  # noqa: E402
+from reproduce.simulated import Results, checked, compiled, measure  # noqa: E402
 RATE = 1e9
 ENGINE = 600e6
 LMC = 2
@@ -71,7 +72,7 @@ CHOSEN = [(24, "ring:12", {"nonblocking": (256,)}), (24, "ring:7", {"nonblocking
           (48, "random:1", {"nonblocking": (64, 256)}), (24, "alltoall", {"collective": (64,)})]
 
 
-def rows_wanted(arguments):
+def rows_wanted(arguments, only):
     patterns = CHOSEN if arguments.ten_seeds else PATTERNS
     for rails, engines, seeds in PORTS:
         for ranks, pattern, classes in patterns:
@@ -80,7 +81,7 @@ def rows_wanted(arguments):
                     for seed in TEN_SEEDS if arguments.ten_seeds else seeds:
                         row = {"ranks": ranks, "pattern": pattern, "bytes": kib * 1024, "class": traffic, "rails": rails,
                                "engines": engines, "seed": seed}
-                        if arguments.only in ",".join(map(str, row.values())):
+                        if only in ",".join(map(str, row.values())):
                             yield row
 
 
@@ -150,48 +151,52 @@ def program_in(build, directory):
                                        f"receive-engines 2 receive-engine-rate {ENGINE / 1e6:.0f}MB/s chunk 4K\n")
 
 
-def run(arguments, wanted, seeds_of, columns_of):
-    """Yields a row for each that is wanted: medians over seeds of the starts, of these columns."""
+def measure_rows(arguments, results, wanted, seeds_of, columns_of):
+    """Medians over seeds of the starts, of these columns of each row that is wanted; each is kept when it is done."""
     build = arguments.build.resolve()
     bounds = {}
+
+    def bound(row):
+        key = (row["ranks"], row["pattern"], row["rails"], row["seed"], row["class"] == "window")
+        if key not in bounds:
+            bounds[key] = bound_of(build, row, row["pattern"]) / row["bytes"]
+        return f"{bounds[key] * row['bytes']:.1f}"
+
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         program_in(build, directory)
 
-        def bound(row):
-            key = (row["ranks"], row["pattern"], row["rails"], row["seed"], row["class"] == "window")
-            if key not in bounds:
-                bounds[key] = bound_of(build, row, row["pattern"]) / row["bytes"]
-            return bounds[key] * row["bytes"]
-
         def finished(row):
             settings, seeds = settings_of(row["rails"], row["engines"]), seeds_of(row)
+            known = (results.find(**row) or [dict.fromkeys(COLUMNS, "")])[0]
             times = {name: statistics.median(time_of(build, directory, row, settings[name], seed) for seed in seeds)
                      for name in columns_of(row) if name in settings}
-            return {**row, "bound": f"{bound(row):.1f}", "starts": len(seeds),
-                    **{name: f"{time:.1f}" for name, time in times.items()}}
+            return [{**known, "bound": known.get("bound") or bound(row), "starts": len(seeds),
+                     **{name: f"{time:.1f}" for name, time in times.items()}}]
 
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            yield from pool.map(finished, wanted)
+        measure(results, list(rows_wanted(arguments, "")), KEYS, wanted, finished, arguments.jobs)
 
 
-def write(arguments, rows):
-    with open(arguments.output, "w", newline="") as out:
-        file = csv.DictWriter(out, [*KEYS, "bound", "starts", *COLUMNS], restval="", lineterminator="\n")
-        file.writeheader()
-        for row in rows:
-            file.writerow(row)
-            out.flush()
+def results_in(arguments):
+    results = Results(arguments.output, KEYS, ("bound", "starts", *COLUMNS))
+    if arguments.anew:
+        results.rows = []
+    return results
 
 
 def run_all(arguments):
-    known = {}
-    if arguments.column:
-        with open(arguments.output, newline="") as file:
-            known = {key_of(row): row for row in csv.DictReader(file)}
-    names = [arguments.column] if arguments.column else COLUMNS
-    rows = run(arguments, list(rows_wanted(arguments)), starts_of, lambda row: names)
-    write(arguments, ({**known.get(key_of(row), {}), **row} for row in rows))
+    results = results_in(arguments)
+    wanted = list(rows_wanted(arguments, arguments.only))
+    if not arguments.column:
+        missing = [row for row in wanted if not results.find(**row)]
+        measure_rows(arguments, results, missing, starts_of, lambda row: COLUMNS)
+        return
+    for row in wanted:
+        starts = [known.get("starts") for known in results.find(**row)]
+        if starts != [str(len(starts_of(row)))]:
+            raise SystemExit(f"{arguments.output}: {','.join(key_of(row))} has medians over {starts or 'no'} starts, and "
+                             f"'{arguments.column}' would be over {len(starts_of(row))}: measure all columns anew")
+    measure_rows(arguments, results, wanted, starts_of, lambda row: [arguments.column])
 
 
 def run_doubtful(arguments):
@@ -199,8 +204,11 @@ def run_doubtful(arguments):
     doubtful = [(row, cells.rivals(times)) for key, (rows, times) in cells.with_rows(HERE / "cells.csv").items()
                 if cells.is_doubtful(key, times) for row in rows]
     names = {key_of(row): rivals for row, rivals in doubtful}
-    wanted = [{name: row[name] if name in ("pattern", "class") else int(row[name]) for name in KEYS} for row, _ in doubtful]
-    write(arguments, run(arguments, wanted, lambda row: OTHER_STARTS, lambda row: names[key_of(row)]))
+    results = results_in(arguments)
+    results.rows = [row for row in results.rows if key_of(row) in names and all(row[name] for name in names[key_of(row)])]
+    wanted = [{name: row[name] if name in ("pattern", "class") else int(row[name]) for name in KEYS} for row, _ in doubtful
+              if not results.find(**{name: row[name] for name in KEYS})]
+    measure_rows(arguments, results, wanted, lambda row: OTHER_STARTS, lambda row: names[key_of(row)])
 
 
 def main():
@@ -209,6 +217,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="rows that contain this, such as 48,random:1,65536,nonblocking,1,1")
     parser.add_argument("--column", help="measure only this setting anew, such as auto")
+    parser.add_argument("--anew", action="store_true", help="measure rows as well that the file has")
     parser.add_argument("--ten-seeds", action="store_true", help="chosen patterns on ten sets of tables (ten_seeds.csv)")
     parser.add_argument("--doubtful", action="store_true", help="cells where the default is behind, once more (doubtful.csv)")
     parser.add_argument("--output", type=pathlib.Path)
