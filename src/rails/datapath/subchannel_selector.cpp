@@ -17,6 +17,8 @@ constexpr std::int64_t many_bytes = 8192;
 constexpr std::int64_t short_stripe = 16384;
 // Adapters take longer for packets that have to be fetched.
 constexpr Nanoseconds path_jitter = 500;
+// Of the packets that judge a rail, and of what is between them, at least.
+constexpr Nanoseconds time_of_series = 4;
 constexpr double nearly_alike = 0.55, timed_as_nominal = 0.8;
 // After so many packets it is looked at again what the rails of a peer are worth.
 constexpr std::int32_t longest_hold = 1024;
@@ -185,12 +187,23 @@ void SubchannelSelector::on_packet_timed(Subchannel& subchannel, const WorkEntry
   const double nominal = views_[subchannel.index].nominal, before = times.rate(nominal);
   const TimedPacket packet{entry.bytes, entry.before.queued, least, context_.now - entry.posted};
   subchannel.rail.traffic.latency.add(packet);
-  times.on_done(packet, nominal, times_beside(subchannel), context_.now);
+  if (times.on_done(packet, nominal, times_beside(subchannel), context_.now))
+    doubt_others(subchannel, times.rate(nominal), context_.now - time_of_series * packet.most);
   choose_timed(subchannel);
   if (paths_) judge_path(subchannel, packet);
   if (!rails_) return;
   if (compares_stripes()) weights_.on_packet_done(subchannel.index, entry.bytes, context_.now - entry.posted);
   if (times.rate(nominal) != before) choice_.subchannel = nullptr;
+}
+
+// A rail that is no faster than one that was left for it: perhaps others only delayed what told that the
+// first is slow. One that is known to be faster needs no trial.
+void SubchannelSelector::doubt_others(const Subchannel& judged, double rate, Nanoseconds not_used_since) {
+  for (const Subchannel& each : subchannels_) {
+    if (each.place.pair == judged.place.pair || !stands_for_rail(each) || !each.in_service()) continue;
+    const double other = times_of(each).rate(views_[each.index].nominal);
+    if (other >= rate && rate >= nearly_alike * other) times_of(each).doubt(context_.now, not_used_since);
+  }
 }
 
 // Whether the path is so slow that others should be tried.

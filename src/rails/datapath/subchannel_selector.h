@@ -179,6 +179,7 @@ class SubchannelSelector {
   void keep_to_engines(std::span<SubchannelView> usable) const;
   void keep_off_slow_paths(std::span<SubchannelView> usable) const;
   void judge_path(const Subchannel& subchannel, const TimedPacket& packet);
+  void doubt_others(const Subchannel& judged, double rate, Nanoseconds not_used_since);
   void note_packet(const Subchannel& subchannel);
   PacketLoad packet_load() const;
   void look_at_engines();

@@ -43,14 +43,14 @@ Nanoseconds PortLatency::at_most() const {
   return least_ == 0 ? most : std::min(least_, most);
 }
 
-void PacketTimes::on_done(const TimedPacket& packet, double nominal, const PeerTimes& peer, Nanoseconds now) {
+bool PacketTimes::on_done(const TimedPacket& packet, double nominal, const PeerTimes& peer, Nanoseconds now) {
   const bool sharp = is_sharp(packet);
   note_latency(packet, sharp);
-  if (sharp && packet.bytes >= telling_bytes)
-    note_rate(packet, static_cast<float>(nominal), peer, now);
-  else
-    in_doubt_ = false;
+  const bool tells = sharp && packet.bytes >= telling_bytes;
+  const bool slow = tells && note_rate(packet, static_cast<float>(nominal), peer, now);
+  if (!tells) in_doubt_ = false;
   plan_look(peer.latency_known(), now);
+  return slow;
 }
 
 bool PacketTimes::is_sharp(const TimedPacket& packet) {
@@ -71,27 +71,29 @@ double PacketTimes::most(const TimedPacket& packet, Nanoseconds latency) {
   return packet.least > idle ? moved / static_cast<double>(packet.least - idle) : INFINITY;
 }
 
-void PacketTimes::note_rate(const TimedPacket& packet, float nominal, const PeerTimes& peer,
+bool PacketTimes::note_rate(const TimedPacket& packet, float nominal, const PeerTimes& peer,
                             Nanoseconds now) {
   const float known = std::min(rate_, nominal);
   const auto sample = static_cast<float>(std::min<double>(most(packet, peer.latency()), nominal));
   // Who is behind others may be late for another reason, too. But some packets are never the first.
   const bool behind = packet.ahead > 0 && sample > much_slower * nominal;
   in_doubt_ = false;
-  if (behind && sample > slower_behind_others * static_cast<float>(peer.fastest())) return;
+  if (behind && sample > slower_behind_others * static_cast<float>(peer.fastest())) return false;
   fastest_ = std::max(fastest_, sample);
   in_doubt_ = !behind && sample < as_known * known;
   rate_ = std::max(known, fastest_);
   samples_ = static_cast<std::uint8_t>(samples_ + (behind ? 1 : samples_behind_others));
-  if (samples_ >= telling_samples * samples_behind_others) {
+  const bool judged = samples_ >= telling_samples * samples_behind_others;
+  if (judged) {
     rate_ = fastest_;
     samples_ = 0;
     fastest_ = 0;
   }
   slow_ = rate_ < packets_as_nominal * nominal;
-  if (behind && next_trial_ > 0) return;
+  if (behind && next_trial_ > 0) return judged && slow_;
   trial_pause_ = rate_ > known ? first_trial : std::clamp(2 * trial_pause_, first_trial, longest_trial);
   next_trial_ = now + trial_pause_;
+  return judged && slow_;
 }
 
 // What was found before it was known how far the peer is may be wrong, so it is found out once more.

@@ -67,8 +67,9 @@ class PacketTimes {
  public:
   // Packets of so many bytes are to be timed.
   std::uint32_t timed_from() const { return timed_from_; }
-  // `nominal`: of the port, bytes per second.
-  void on_done(const TimedPacket& packet, double nominal, const PeerTimes& peer, Nanoseconds now);
+  // `nominal`: of the port, bytes per second. True: it was found again how fast the subchannel is, and it is
+  // slow.
+  bool on_done(const TimedPacket& packet, double nominal, const PeerTimes& peer, Nanoseconds now);
   // Packets go that way, and have for a while: one of them is to be timed.
   void look(Nanoseconds now) {
     if (timed_from_ == never_timed && now >= next_look_) timed_from_ = telling_bytes;
@@ -80,6 +81,12 @@ class PacketTimes {
   void begin_trial(Nanoseconds now) {
     next_trial_ = now + trial_pause_;
     timed_from_ = telling_bytes;
+  }
+
+  // What said that the subchannel is slow may have been wrong. One that told something since then needs no
+  // trial.
+  void doubt(Nanoseconds now, Nanoseconds since) {
+    if (next_trial_ - trial_pause_ < since) next_trial_ = std::min(next_trial_, now);
   }
 
   // Whether a packet is large enough, and its time known, to tell of a path.
@@ -99,7 +106,7 @@ class PacketTimes {
   static constexpr std::uint32_t telling_bytes = 300, path_telling_bytes = 200, never_timed = UINT32_MAX;
   static bool is_sharp(const TimedPacket& packet);
   void note_latency(const TimedPacket& packet, bool sharp);
-  void note_rate(const TimedPacket& packet, float nominal, const PeerTimes& peer, Nanoseconds now);
+  bool note_rate(const TimedPacket& packet, float nominal, const PeerTimes& peer, Nanoseconds now);
   void plan_look(bool latency_known, Nanoseconds now);
 
   float rate_ = std::numeric_limits<float>::infinity();

@@ -22,6 +22,7 @@ class Path {
     now += time;
     times.on_done({bytes, ahead, time, time}, nominal, peer, now);
   }
+  double rate() const { return rate_; }
   PacketTimes times;
   Nanoseconds now = second;
 
@@ -127,6 +128,37 @@ TEST(PacketTimes, OfASlowPathAreTriedAgain) {
   peer.add_latency(4000, true);
   path.times.on_done({4096, 0, 8096, 8096}, nominal, peer, path.now + second);
   EXPECT_EQ(path.times.rate(nominal), nominal);
+}
+
+TEST(PacketTimes, OfAPathThatOthersDelayedAreTriedAtOnceIfInDoubt) {
+  Path delayed(1e9);
+  delayed.send(16);
+  for (int i = 0; i < 3; ++i) delayed.send(4096, 0, 20'000);
+  EXPECT_LT(delayed.times.rate(nominal), 0.5 * nominal);
+  const Nanoseconds now = delayed.now + millisecond;
+  delayed.times.doubt(now, delayed.now - 1);
+  EXPECT_FALSE(delayed.times.wants_trial(4096, now)) << "it told something since then";
+  delayed.times.doubt(now, now);
+  EXPECT_TRUE(delayed.times.wants_trial(4096, now));
+  delayed.times.begin_trial(now);
+  delayed.times.doubt(now, now);
+  EXPECT_FALSE(delayed.times.wants_trial(4096, now)) << "the trial is under way";
+  delayed.send(4096);
+  EXPECT_EQ(delayed.times.rate(nominal), nominal);
+}
+
+TEST(PacketTimes, SayWhenASlowPathWasJudged) {
+  Path slow(100e6), fast(1e9);
+  const auto judged = [](Path& path, std::uint32_t bytes) {
+    PeerTimes peer;
+    peer.add_latency(4000, true);
+    const auto time = static_cast<Nanoseconds>(bytes / path.rate() * 1e9) + 4000;
+    return path.times.on_done({bytes, 0, time, time}, nominal, peer, path.now);
+  };
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_FALSE(judged(fast, 4096));
+    EXPECT_EQ(judged(slow, 4096), i == 2) << "three packets judge it";
+  }
 }
 
 }  // namespace
