@@ -90,9 +90,10 @@ bool PacketTimes::note_rate(const TimedPacket& packet, float nominal, const Peer
     fastest_ = 0;
   }
   slow_ = rate_ < packets_as_nominal * nominal;
-  if (behind && next_trial_ > 0) return judged && slow_;
-  trial_pause_ = rate_ > known ? first_trial : std::clamp(2 * trial_pause_, first_trial, longest_trial);
-  next_trial_ = now + trial_pause_;
+  if (!behind || next_trial_ <= 0) {
+    trial_pause_ = rate_ > known ? first_trial : std::clamp(2 * trial_pause_, first_trial, longest_trial);
+    next_trial_ = now + trial_pause_;
+  }
   return judged && slow_;
 }
 
