@@ -1,6 +1,9 @@
 // SUM, PROD, MIN and MAX on integers, floating-point and complex numbers.
+#include <array>
+#include <iterator>
 #include <type_traits>
 
+#include "base/assert.h"
 #include "datatype/reduction_kernels.h"
 #include "datatype/reduction_loop.h"
 
@@ -66,56 +69,41 @@ struct Maximum {
   static T apply(T a, T b) { return a > b ? a : b; }
 };
 
-template <class T>
-ReductionKernel find_arithmetic(PredefinedOperator kind) {
-  switch (kind) {
-    case PredefinedOperator::sum:
-      return reduction_loop<T, Sum<T>>;
-    case PredefinedOperator::prod:
-      return reduction_loop<T, Product<T>>;
-    case PredefinedOperator::min:
-      if constexpr (!is_complex_pair<T>) return reduction_loop<T, Minimum<T>>;
-      return nullptr;
-    case PredefinedOperator::max:
-      if constexpr (!is_complex_pair<T>) return reduction_loop<T, Maximum<T>>;
-      return nullptr;
-    case PredefinedOperator::band:
-    case PredefinedOperator::bor:
-    case PredefinedOperator::bxor:
-    case PredefinedOperator::land:
-    case PredefinedOperator::lor:
-    case PredefinedOperator::lxor:
-    case PredefinedOperator::minloc:
-    case PredefinedOperator::maxloc:
-    case PredefinedOperator::replace:
-    case PredefinedOperator::no_op:
-      return nullptr;
+// Of one kind of element, by operator. Small reductions are found here as often as they are done, so it is a
+// table.
+using KernelsOfKind = std::array<ReductionKernel, 4>;
+static_assert(static_cast<int>(PredefinedOperator::sum) == 0 &&
+              static_cast<int>(PredefinedOperator::min) == 1 &&
+              static_cast<int>(PredefinedOperator::max) == 2 &&
+              static_cast<int>(PredefinedOperator::prod) == 3);
+
+template <class T, ElementaryClass kind_class>
+constexpr KernelsOfKind kernels_of_kind() {
+  if constexpr (kind_class == ElementaryClass::integer || kind_class == ElementaryClass::floating) {
+    return {reduction_loop<T, Sum<T>>, reduction_loop<T, Minimum<T>>, reduction_loop<T, Maximum<T>>,
+            reduction_loop<T, Product<T>>};
+  } else if constexpr (kind_class == ElementaryClass::complex) {
+    return {reduction_loop<T, Sum<T>>, nullptr, nullptr, reduction_loop<T, Product<T>>};
+  } else {
+    return {};
   }
-  return nullptr;
 }
+
+constexpr KernelsOfKind kernels[] = {
+    {},  // none
+#define HAWSER_ELEMENTARY(name, type, external_bytes, kind_class) \
+  kernels_of_kind<type, ElementaryClass::kind_class>(),
+#include "datatype/elementary_kinds.def"
+#undef HAWSER_ELEMENTARY
+    {},  // pair
+};
+static_assert(std::size(kernels) == static_cast<std::size_t>(Elementary::pair) + 1);
 
 }  // namespace
 
 ReductionKernel find_arithmetic_kernel(PredefinedOperator kind, Elementary element) {
-  const ElementaryClass element_class = facts(element).element_class;
-  if (element_class != ElementaryClass::integer && element_class != ElementaryClass::floating &&
-      element_class != ElementaryClass::complex)
-    return nullptr;
-  switch (element) {
-    case Elementary::none:
-    case Elementary::pair:
-      return nullptr;
-#define HAWSER_ELEMENTARY(name, type, external_bytes, kind_class)             \
-  case Elementary::name:                                                      \
-    if constexpr (ElementaryClass::kind_class == ElementaryClass::integer ||  \
-                  ElementaryClass::kind_class == ElementaryClass::floating || \
-                  ElementaryClass::kind_class == ElementaryClass::complex)    \
-      return find_arithmetic<type>(kind);                                     \
-    break;
-#include "datatype/elementary_kinds.def"
-#undef HAWSER_ELEMENTARY
-  }
-  return nullptr;
+  HAWSER_ASSERT(kind <= PredefinedOperator::prod && element <= Elementary::pair);
+  return kernels[static_cast<std::size_t>(element)][static_cast<std::size_t>(kind)];
 }
 
 }  // namespace hawser
