@@ -329,24 +329,6 @@ Result<> CollectiveEngine::run_by_messages(Communicator& communicator, const Col
   return wait_for(operation);
 }
 
-Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCall& call, Request*& request) {
-  const Way way = way_in_background(communicator, call);
-  if (way == Way::area && (request = end_at_once(communicator, call)) != nullptr) return {};
-  Operation& operation = take();
-  operation.call = call;
-  operation.background = true;
-  operation.communicator = Ref<Counted>(&communicator);
-  keep_call(operation, communicator);
-  if (way != Way::messages) {
-    start_shared(operation, communicator, *CollectiveRecord::of(communicator).in_node);
-  } else {
-    begin(operation, communicator);
-    launch_in_background(operation);
-  }
-  request = &operation;
-  return {};
-}
-
 Result<> CollectiveEngine::run_task(Communicator& communicator, FunctionRef<Task(Operation&)> task) {
   return run_task(participants_of(communicator), task);
 }

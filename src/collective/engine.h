@@ -199,14 +199,18 @@ class CollectiveEngine {
   Result<> run_turn(MeasuredWays::Turn turn, Communicator& communicator, const CollectiveCall& call);
   Result<> run_by(Way way, Communicator& communicator, const CollectiveCall& call);
   Result<> run_timed(Way way, Communicator& communicator, const CollectiveCall& call);
+  inline bool serves(const Communicator& communicator, const CollectiveCall& call,
+                     const SharedCollectives& shared) const;
   bool shares(Communicator& communicator, const CollectiveCall& call) const;
-  Way way_in_background(Communicator& communicator, const CollectiveCall& call) const;
   bool tuned_to_messages(const Communicator& communicator, const CollectiveCall& call) const;
   void launch_in_background(Operation& operation);
   void go_on_in_background(Operation& operation);
   Result<> run_vector_form(Communicator& communicator, const CollectiveCall& call);
-  Request* end_at_once(Communicator& communicator, const CollectiveCall& call);
+  Request& end_with_other_amount(Communicator& communicator, const CollectiveCall& call);
+  Request& begin_in_background(Communicator& communicator, const CollectiveCall& call, Way way);
   void start_shared(Operation& operation, Communicator& communicator, BackgroundQueue& queue);
+  inline Way possible_way(const Communicator& communicator, const CollectiveCall& call,
+                          SharedCollectives& shared) const;
   Way possible_way_in_background(Communicator& communicator, const CollectiveCall& call) const;
   std::unique_ptr<PersistentParts> take_area_for_parts(Communicator& communicator, int part);
   std::uint64_t agree_on_parts(Communicator& communicator, std::uint64_t free);

@@ -120,11 +120,15 @@ void CollectiveEngine::leave(NodeTeam& team, const StopSign& stop) {
   team.lanes->down.leave();
 }
 
+inline bool CollectiveEngine::serves(const Communicator& communicator, const CollectiveCall& call,
+                                     const SharedCollectives& shared) const {
+  return call.neighbors == nullptr && !tuned_to_messages(communicator, call) && shared.serves(call);
+}
+
 // Whether the operation goes straight through shared memory.
 bool CollectiveEngine::shares(Communicator& communicator, const CollectiveCall& call) const {
   BackgroundQueue* const in_node = CollectiveRecord::of(communicator).in_node.get();
-  return in_node != nullptr && call.neighbors == nullptr && !tuned_to_messages(communicator, call) &&
-         in_node->shared().serves(call);
+  return in_node != nullptr && serves(communicator, call, in_node->shared());
 }
 
 // Whether the table says that an operation of a communicator with a shared area goes by messages: by what
@@ -318,11 +322,17 @@ Result<> CollectiveEngine::run_timed(Way way, Communicator& communicator, const 
 
 // A function of the program may not be called in every pass, nor with little stack. Small blocks of a vector
 // form are sooner there by messages, and no rank knows whether it has others.
+inline Way CollectiveEngine::possible_way(const Communicator& communicator, const CollectiveCall& call,
+                                          SharedCollectives& shared) const {
+  if (is_vector_form(call.kind) || !serves(communicator, call, shared)) return Way::messages;
+  if (call.op != nullptr && !call.op->predefined()) return Way::messages;
+  return shared.way_of(call);
+}
+
 Way CollectiveEngine::possible_way_in_background(Communicator& communicator,
                                                  const CollectiveCall& call) const {
-  if (is_vector_form(call.kind) || !shares(communicator, call)) return Way::messages;
-  if (call.op != nullptr && !call.op->predefined()) return Way::messages;
-  return CollectiveRecord::of(communicator).in_node->shared().way_of(call);
+  BackgroundQueue* const in_node = CollectiveRecord::of(communicator).in_node.get();
+  return in_node == nullptr ? Way::messages : possible_way(communicator, call, in_node->shared());
 }
 
 // In an area several operations under way go one after the other, unless one of two ranks only writes, or
@@ -359,27 +369,49 @@ static bool is_for_messages_of_two(const SharedTeam& team, const CollectiveCall&
   }
 }
 
-Way CollectiveEngine::way_in_background(Communicator& communicator, const CollectiveCall& call) const {
-  BackgroundQueue* const in_node = CollectiveRecord::of(communicator).in_node.get();
-  if (in_node == nullptr) return Way::messages;
-  if (communicator.size() == 2 && is_for_messages_of_two(in_node->shared().team(), call))
-    return Way::messages;
-  return possible_way_in_background(communicator, call);
-}
-
-// Null: it has to wait for others, or is in error.
-Request* CollectiveEngine::end_at_once(Communicator& communicator, const CollectiveCall& call) {
-  BackgroundQueue& queue = *CollectiveRecord::of(communicator).in_node;
-  if (!queue.empty() || !check(communicator) || !queue.ends_alone(call)) return nullptr;
-  if (!queue.shared().amounts_differed()) [[likely]]
-    return &messages_.sent();
+Request& CollectiveEngine::end_with_other_amount(Communicator& communicator, const CollectiveCall& call) {
   Operation& operation = take();
   operation.call = call;
   operation.communicator = Ref<Counted>(&communicator);
   operation.fail(other_amount());
   operation.skip();
   complete(operation);
-  return &operation;
+  return operation;
+}
+
+// An operation whose end waits for nobody needs no request of its own.
+Result<> CollectiveEngine::start(Communicator& communicator, const CollectiveCall& call, Request*& request) {
+  BackgroundQueue* const in_node = CollectiveRecord::of(communicator).in_node.get();
+  Way way = Way::messages;
+  if (in_node != nullptr) {
+    SharedCollectives& shared = in_node->shared();
+    if (communicator.size() != 2 || !is_for_messages_of_two(shared.team(), call))
+      way = possible_way(communicator, call, shared);
+    if (way == Way::area && in_node->empty() && check(communicator) && in_node->ends_alone(call)) {
+      request = &messages_.sent();
+      if (shared.amounts_differed()) [[unlikely]]
+        request = &end_with_other_amount(communicator, call);
+      return {};
+    }
+  }
+  request = &begin_in_background(communicator, call, way);
+  return {};
+}
+
+Request& CollectiveEngine::begin_in_background(Communicator& communicator, const CollectiveCall& call,
+                                               Way way) {
+  Operation& operation = take();
+  operation.call = call;
+  operation.background = true;
+  operation.communicator = Ref<Counted>(&communicator);
+  keep_call(operation, communicator);
+  if (way != Way::messages) {
+    start_shared(operation, communicator, *CollectiveRecord::of(communicator).in_node);
+  } else {
+    begin(operation, communicator);
+    launch_in_background(operation);
+  }
+  return operation;
 }
 
 void CollectiveEngine::start_shared(Operation& operation, Communicator& communicator,

@@ -99,23 +99,36 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
 }
 
 void SharedCollectives::fetch_expected(const CollectiveCall& call) {
-  const int rank = team_.rank(), others = team_.ranks() - 1;
-  if (looked_in_vain_ || (call.kind != Collective::barrier && call.receive.counts)) return;
-  const bool from_root = call.kind == Collective::broadcast || call.kind == Collective::scatter;
-  const bool to_root = call.kind == Collective::gather || call.kind == Collective::reduce;
-  if (from_root ? rank == call.root || all_in_groups() : !to_root || rank != call.root || team_.in_groups())
-    return;
-  const std::int64_t bytes = call.receive.count * call.receive.type->size;
-  if (call.kind == Collective::broadcast) {
-    if (bytes > SharedTeam::line_bytes && bytes <= SharedTeam::most_ahead)
-      team_.fetch_from_next_piece(0, bytes);
-  } else if (bytes * others <= SharedTeam::few_lines) {
-    if (from_root) {
-      team_.fetch_from_next_piece((rank < call.root ? rank : rank - 1) * bytes, bytes);
-    } else if (goes_by_ring(bytes)) {
-      for (int r = 0; r <= others; ++r)
-        if (r != rank) team_.fetch_next_of(r, bytes);
+  if (looked_in_vain_) return;
+  const bool at_root = team_.rank() == call.root;
+  const int others = team_.ranks() - 1;
+  const auto bytes_of = [](const CallSide& side) { return side.count * side.type->size; };
+  switch (call.kind) {
+    case Collective::broadcast: {
+      const std::int64_t bytes = bytes_of(call.receive);
+      if (bytes > SharedTeam::line_bytes && bytes <= SharedTeam::most_ahead && !at_root && !all_in_groups())
+        team_.fetch_from_next_piece(0, bytes);
+      return;
     }
+    case Collective::scatter: {
+      if (at_root || all_in_groups()) return;
+      const std::int64_t block = bytes_of(call.receive);
+      if (block * others <= SharedTeam::few_lines)
+        team_.fetch_from_next_piece((team_.rank() < call.root ? team_.rank() : team_.rank() - 1) * block,
+                                    block);
+      return;
+    }
+    case Collective::gather:
+    case Collective::reduce: {
+      if (!at_root || team_.in_groups()) return;
+      const std::int64_t bytes = bytes_of(call.receive);
+      if (bytes * others > SharedTeam::few_lines || !goes_by_ring(bytes)) return;
+      for (int r = 0; r <= others; ++r)
+        if (r != call.root) team_.fetch_next_of(r, bytes);
+      return;
+    }
+    default:
+      return;
   }
 }
 
@@ -194,18 +207,18 @@ bool SharedCollectives::come(bool has_come) {
   return has_come;
 }
 
-bool SharedCollectives::may_write_at_once(const CollectiveCall& call) {
+bool SharedCollectives::writes_at_once(const CollectiveCall& call, int looks) {
   const std::int64_t bytes = bytes_for_all(call);
-  return bytes >= 0 && may_write_for_all(bytes);
+  if (bytes < 0 || !may_write_for_all(bytes)) return false;
+  write_and_look(call, looks);
+  return true;
 }
 
-bool SharedCollectives::write_and_look(const CollectiveCall& call, int looks) {
+inline void SharedCollectives::write_and_look(const CollectiveCall& call, int looks) {
   half_ = Half::writing;
   looks_ = looks;
   run_in_area(call);
-  const bool ended = half_ == Half::both;
-  if (ended && team_.crowded()) note_what_follows_barriers(call.kind);
-  return ended;
+  if (team_.crowded() && has_ended()) note_what_follows_barriers(call.kind);
 }
 
 bool SharedCollectives::writes_ahead(const CollectiveCall& call, std::uint32_t written) {

@@ -1,5 +1,6 @@
 #include "collective/shared/background_queue.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "os/shared_memory.h"
@@ -10,7 +11,10 @@ void BackgroundQueue::add(BackgroundTurn& turn) {
   turn.queue = this;
   queue_.push_back(&turn);
   ++size_;
-  if (size_ > 1) looks_once_ = 8;
+  if (size_ > 1) {
+    looks_once_ = 8;
+    until_single_look_ = next_single_look_ = most_often_;
+  }
   if (written_ > 0 && written_ + 1 == size_) write_ahead(&turn);
 }
 
@@ -31,26 +35,34 @@ bool BackgroundQueue::advance(BackgroundTurn& turn) {
 // How often to look for others that come at the same time, when an operation begins: a neighbour that runs is
 // there within so many looks, between which the processor pauses (as in SharedTeam::wait_for). But a program
 // that begins several before it waits for them is only held up by that. Whether it does so shows now and then
-// when an operation is not waited for.
+// when an operation is not waited for, which costs that one a good part of its time: so the less often, the
+// longer it has not been seen.
 int BackgroundQueue::looks() {
   if (shared_->team().crowded()) return 1;
-  if (looks_once_ == 0) looks_once_ = ++begun_ % 15 == 0 ? 1 : 0;
-  if (looks_once_ == 0) return 25;
-  --looks_once_;
+  if (looks_once_ > 0) {
+    --looks_once_;
+    return 1;
+  }
+  if (--until_single_look_ > 0) [[likely]]
+    return 25;
+  next_single_look_ = std::min(2 * next_single_look_, most_seldom_);
+  until_single_look_ = next_single_look_;
   return 1;
 }
 
 bool BackgroundQueue::ends_alone(const CollectiveCall& call) {
   const bool rooted = has_root(call.kind);
-  if (!rooted && shared_->may_write_at_once(call)) {
-    written_ = shared_->write_and_look(call, looks()) ? 0 : 1;
+  int looks_here = rooted ? 0 : looks();
+  if (!rooted && shared_->writes_at_once(call, looks_here)) {
+    written_ = shared_->has_ended() ? 0 : 1;
     return written_ == 0;
   }
   if (rooted) shared_->fetch_expected(call);
   bool ends = shared_->ends_at_once(call);
   if (!ends) {
+    if (rooted) looks_here = looks();
     bool first = true;
-    const bool has_come = look_with_pauses(looks(), [&] {
+    const bool has_come = look_with_pauses(looks_here, [&] {
       const bool comes = !shared_->only_waits(call);
       asked_ = std::exchange(first, false) && comes;
       return comes;
@@ -74,8 +86,7 @@ bool BackgroundQueue::begins(BackgroundTurn& turn) {
     if (shared_->only_waits(*call)) return false;
     const bool asked = std::exchange(asked_, false);
     if (!asked && shared_->ends_at_once(*call)) return true;
-    if (!asked && shared_->may_write_at_once(*call)) {
-      shared_->write_and_look(*call, 0);
+    if (!asked && shared_->writes_at_once(*call, 0)) {
       written_ = 1;
       write_ahead(queue_.next(&turn));
       return true;

@@ -89,10 +89,10 @@ class SharedCollectives {
   // Whether others have to come before it can go on at all, and it would end at once then.
   bool only_waits(const CollectiveCall& call);
   // Whether all write and then hear from all, in one step, and this rank need not wait to write. Then it
-  // does, and looks so many times whether all others have written. True: they have, and it has ended; else
-  // run() does the rest, and does not wait either if all have written by then.
-  bool may_write_at_once(const CollectiveCall& call);
-  bool write_and_look(const CollectiveCall& call, int looks);
+  // does, and looks so many times whether all others have written. If they have, it has ended; else run()
+  // does the rest, and does not wait either if all have written by then.
+  bool writes_at_once(const CollectiveCall& call, int looks);
+  bool has_ended() const { return half_ == Half::both; }
   // The same behind `written` operations that have only written, the first of them in this step; and when the
   // first has ended. What goes ahead has no more than a line.
   bool writes_ahead(const CollectiveCall& call, std::uint32_t written);
@@ -222,6 +222,7 @@ class SharedCollectives {
   bool has_come_from(int root, std::int64_t blocks) const;
   bool moves_at_once(const CollectiveCall& call);
   std::int64_t bytes_for_all(const CollectiveCall& call) const;
+  inline void write_and_look(const CollectiveCall& call, int looks);
   bool writes() const { return half_ != Half::reading; }
   bool gathers_at_once(const CollectiveCall& call, std::int64_t block);
   bool reduces_at_once(const CollectiveCall& call);

@@ -189,20 +189,20 @@ bool SharedTeam::copy_from(int rank, std::byte* to, std::uint64_t address, std::
   return true;
 }
 
-void SharedTeam::wait_for(int rank) {
-  const Line& awaited = line(rank);
+// After a look in vain. Whether looks were enough.
+bool SharedTeam::look_or_await(const Line& awaited, int rank) {
   const auto has_come = [&awaited, step = step_] {
     return awaited.posted.load(std::memory_order_acquire) == step;
   };
   bool posted = false;
-  if (mates_ == nullptr) [[likely]]
-    posted = look_with_pauses(run_ != nullptr ? looks_of_run : looks, has_come);
-  else
-    for (int i = looks_if_crowded(rank); i > 0 && !posted; --i) posted = has_come();
+  if (mates_ == nullptr) [[likely]] {
+    pause_cpu();
+    posted = look_with_pauses((run_ != nullptr ? looks_of_run : looks) - 1, has_come);
+  } else {
+    for (int i = looks_if_crowded(rank) - 1; i > 0 && !posted; --i) posted = has_come();
+  }
   if (!posted) await(awaited.posted, step_, rank, has_come);
-  heard_ahead_ |= awaited.ahead;
-  if (time_ != nullptr && rank != rank_) [[unlikely]]
-    time_->read_line(!posted);
+  return posted;
 }
 
 bool SharedTeam::wait_for_or(int rank, FunctionRef<bool()> other) {
@@ -420,13 +420,6 @@ void SharedTeam::fetch_written(std::int64_t bytes) const {
   const Places places = places_for(bytes);
   for (int r = 0; r < ranks_; ++r)
     if (r != rank_) fetch_for_reading(places[r], bytes);
-}
-
-bool SharedTeam::have_all_posted() const {
-  const Line* of = &line(0);
-  for (int r = 0; r < ranks_; ++r, of += lines_)
-    if (r != rank_ && of->posted.load(std::memory_order_acquire) != step_) return false;
-  return true;
 }
 
 bool SharedTeam::have_posted_next(int end) const {

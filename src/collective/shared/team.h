@@ -114,7 +114,14 @@ class SharedTeam {
   // Waits for something that is not of the team. Throws Stopped as every wait does.
   void await(FunctionRef<bool()> done);
   // Waits until a rank has posted in this step.
-  void wait_for(int rank);
+  void wait_for(int rank) {
+    const Line& awaited = line(rank);
+    const bool posted =
+        awaited.posted.load(std::memory_order_acquire) == step_ || look_or_await(awaited, rank);
+    heard_ahead_ |= awaited.ahead;
+    if (time_ != nullptr && rank != rank_) [[unlikely]]
+      time_->read_line(!posted);
+  }
   // Or until something else has come. False: it has, first.
   bool wait_for_or(int rank, FunctionRef<bool()> other);
   void wait_for_all();
@@ -168,8 +175,13 @@ class SharedTeam {
   bool has_posted_next(int rank) const {
     return next_line(rank).posted.load(std::memory_order_acquire) == step_ + 1;
   }
-  // In this step.
-  bool have_all_posted() const;
+  // In this step, this rank as well.
+  bool have_all_posted() const {
+    const Line* of = &line(0);
+    for (int r = 0; r < ranks_; ++r, of += lines_)
+      if (r != rank_ && of->posted.load(std::memory_order_acquire) != step_) return false;
+    return true;
+  }
   bool is_told_to_stop() { return stop_.raised(); }
   // The ranks before that one, but this.
   bool have_posted_next(int end) const;
@@ -320,6 +332,7 @@ class SharedTeam {
   bool take_turns(FunctionRef<bool()> turn);
   int looks_if_crowded(int rank) const;
   void await_virtual_time();
+  bool look_or_await(const Line& awaited, int rank);
   void note_who_is_ahead();
   void wake_others();
   [[gnu::always_inline]] inline void show_line();
