@@ -28,8 +28,7 @@ bool SharedCollectives::may_write_to_one(std::int64_t bytes) {
 }
 
 // The root's amount says which steps there are.
-bool SharedCollectives::has_come_from(int root, std::int64_t blocks) const {
-  if (!team_.has_posted_next(root)) return false;
+bool SharedCollectives::is_in_one_piece(int root, std::int64_t blocks) const {
   const std::int64_t amount = team_.next_amount_of(root);
   return amount >= 0 && amount * blocks <= team_.piece_bytes();
 }
@@ -40,8 +39,7 @@ bool SharedCollectives::gathers_at_once(const CollectiveCall& call, std::int64_t
     const bool only_writes = rank != root && rank != team_.head_of(team_.leader_of(rank), root);
     return only_writes && block <= gathered_at_once_in_levels(block) && may_write(block);
   }
-  if (block > gathered_at_once(block)) return false;
-  return rank == root ? team_.have_posted_next(team_.ranks()) : may_write_to_one(block);
+  return rank != root && block <= gathered_at_once(block) && may_write_to_one(block);
 }
 
 bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
@@ -52,16 +50,14 @@ bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
     case Collective::broadcast: {
       const std::int64_t bytes = bytes_of(call.receive);
       if (bytes == 0) return true;
-      if (all_in_groups()) return false;
-      if (!at_root) return has_come_from(call.root, 1);
+      if (all_in_groups() || !at_root) return false;
       return bytes <= SharedTeam::line_bytes ? team_.may_write_line()
                                              : bytes <= team_.piece_bytes() && team_.may_write_piece();
     }
     case Collective::scatter: {
       const std::int64_t block = bytes_of(at_root ? call.send : call.receive);
       if (block == 0) return true;
-      if (!at_root) return has_come_from(call.root, ranks - 1);
-      return block * (ranks - 1) <= team_.piece_bytes() && team_.may_write_piece();
+      return at_root && block * (ranks - 1) <= team_.piece_bytes() && team_.may_write_piece();
     }
     case Collective::gather: {
       const std::int64_t block = bytes_of(at_root ? call.receive : call.send);
@@ -77,7 +73,7 @@ bool SharedCollectives::moves_at_once(const CollectiveCall& call) {
 
 bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
   const std::int64_t total = call.receive.count * call.receive.type->extent;
-  const int rank = team_.rank(), ranks = team_.ranks();
+  const int rank = team_.rank();
   if (total == 0) return true;
   switch (call.kind) {
     case Collective::reduce:
@@ -86,10 +82,7 @@ bool SharedCollectives::reduces_at_once(const CollectiveCall& call) {
         return only_writes && !reduces_by_columns(call) && total <= reduced_at_once_in_levels() &&
                may_write(total);
       }
-      if (rank != call.root) return may_write_to_one(total);
-      // In place, the root writes, too.
-      return total <= team_.buffer_bytes() && contribution(call) != result(call) &&
-             team_.have_posted_next(ranks);
+      return rank != call.root && may_write_to_one(total);
     case Collective::scan:
     case Collective::exscan:
       return team_.have_posted_next(team_.rank()) && may_write(total);
@@ -138,32 +131,38 @@ bool SharedCollectives::ends_at_once(const CollectiveCall& call) {
 }
 
 // A root does not wait for all where it would better take much data of one rank while others still come.
-bool SharedCollectives::only_waits(const CollectiveCall& call) {
+SharedCollectives::Awaited SharedCollectives::awaited_first(const CollectiveCall& call) const {
   constexpr std::int64_t few = 16 << 10;
   const bool at_root = team_.rank() == call.root;
-  const int ranks = team_.ranks();
-  bool from_root = false, to_root = false;
   switch (call.kind) {
     case Collective::broadcast:
-      from_root = !at_root && !all_in_groups();
-      break;
-    case Collective::scatter:
-      from_root = !at_root;
-      break;
+    case Collective::scatter: {
+      const bool waits = !at_root && (call.kind == Collective::scatter || !all_in_groups());
+      return waits && call.receive.count * call.receive.type->size != 0 ? Awaited::root : Awaited::nobody;
+    }
     case Collective::gather: {
       const std::int64_t block = at_root ? call.receive.count * call.receive.type->size : 0;
-      to_root = at_root && block * (ranks - 1) <= few && !gathers_in_levels(block);
-      break;
+      const bool at_once = block * (team_.ranks() - 1) <= few && block <= gathered_at_once(block);
+      return block != 0 && at_once && !gathers_in_levels(block) ? Awaited::all : Awaited::nobody;
     }
-    case Collective::reduce:
-      to_root = at_root && !team_.in_groups() && contribution(call) != result(call) &&
-                call.receive.count * call.receive.type->extent <= team_.buffer_bytes();
-      break;
+    case Collective::reduce: {
+      const std::int64_t total = at_root ? call.receive.count * call.receive.type->extent : 0;
+      const bool only_reads = total <= team_.buffer_bytes() && contribution(call) != result(call);
+      return total != 0 && only_reads && !team_.in_groups() ? Awaited::all : Awaited::nobody;
+    }
     default:
-      break;
+      return Awaited::nobody;
   }
-  if ((!from_root && !to_root) || call.receive.count * call.receive.type->size == 0) return false;
-  return !come(from_root ? team_.has_posted_next(call.root) : team_.have_posted_next(ranks));
+}
+
+bool SharedCollectives::has_come(Awaited awaited, const CollectiveCall& call) {
+  return come(awaited == Awaited::root ? team_.has_posted_next(call.root)
+                                       : team_.have_posted_next(team_.ranks()));
+}
+
+bool SharedCollectives::ends_as_come(Awaited awaited, const CollectiveCall& call) const {
+  return awaited == Awaited::all ||
+         is_in_one_piece(call.root, call.kind == Collective::scatter ? team_.ranks() - 1 : 1);
 }
 
 // What this rank writes of an operation in which all hear from all in one step; -1: it is of another kind.

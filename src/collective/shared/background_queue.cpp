@@ -51,23 +51,21 @@ int BackgroundQueue::looks() {
 }
 
 bool BackgroundQueue::ends_alone(const CollectiveCall& call) {
-  const bool rooted = has_root(call.kind);
-  int looks_here = rooted ? 0 : looks();
-  if (!rooted && shared_->writes_at_once(call, looks_here)) {
+  if (!has_root(call.kind) && shared_->writes_at_once(call, looks())) {
     written_ = shared_->has_ended() ? 0 : 1;
     return written_ == 0;
   }
-  if (rooted) shared_->fetch_expected(call);
-  bool ends = shared_->ends_at_once(call);
-  if (!ends) {
-    if (rooted) looks_here = looks();
-    bool first = true;
-    const bool has_come = look_with_pauses(looks_here, [&] {
-      const bool comes = !shared_->only_waits(call);
-      asked_ = std::exchange(first, false) && comes;
-      return comes;
-    });
-    ends = has_come && !asked_ && shared_->ends_at_once(call);
+  const SharedCollectives::Awaited awaited = shared_->awaited_first(call);
+  bool ends = false;
+  if (awaited == SharedCollectives::Awaited::nobody) {
+    ends = shared_->ends_at_once(call);
+    asked_ = !ends;
+  } else {
+    shared_->fetch_expected(call);
+    const auto has_come = [&] { return shared_->has_come(awaited, call); };
+    const bool come = has_come() || look_with_pauses(looks(), has_come);
+    ends = come && shared_->ends_as_come(awaited, call);
+    asked_ = come && !ends;
   }
   if (ends) shared_->run(call, Way::area);
   return ends;
@@ -82,10 +80,14 @@ void BackgroundQueue::forget_written() {
 bool BackgroundQueue::begins(BackgroundTurn& turn) {
   const CollectiveCall* const call = turn.operation->whole_call();
   if (call != nullptr && shared_->way_of(*call) == Way::area && !shared_->team().is_told_to_stop()) {
-    shared_->fetch_expected(*call);
-    if (shared_->only_waits(*call)) return false;
+    const SharedCollectives::Awaited awaited = shared_->awaited_first(*call);
+    const bool waits = awaited != SharedCollectives::Awaited::nobody;
+    if (waits) {
+      shared_->fetch_expected(*call);
+      if (!shared_->has_come(awaited, *call)) return false;
+    }
     const bool asked = std::exchange(asked_, false);
-    if (!asked && shared_->ends_at_once(*call)) return true;
+    if (!asked && (waits ? shared_->ends_as_come(awaited, *call) : shared_->ends_at_once(*call))) return true;
     if (!asked && shared_->writes_at_once(*call, 0)) {
       written_ = 1;
       write_ahead(queue_.next(&turn));

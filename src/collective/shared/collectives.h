@@ -84,10 +84,15 @@ class SharedCollectives {
   // Before it is asked for the first time whether others have come: fetches little data that they may have
   // written.
   void fetch_expected(const CollectiveCall& call);
-  // Whether it goes through the area to the end now, without waiting for anybody. False: perhaps not.
+  // Whether it goes through the area to the end now, without waiting for anybody. False: perhaps not. Of a
+  // rank that has to wait first see below.
   bool ends_at_once(const CollectiveCall& call);
-  // Whether others have to come before it can go on at all, and it would end at once then.
-  bool only_waits(const CollectiveCall& call);
+  // Who has to come before the operation can go on at all; nobody: it is otherwise. When they have come,
+  // whether it ends at once.
+  enum class Awaited : std::uint8_t { nobody, root, all };
+  Awaited awaited_first(const CollectiveCall& call) const;
+  bool has_come(Awaited awaited, const CollectiveCall& call);
+  bool ends_as_come(Awaited awaited, const CollectiveCall& call) const;
   // Whether all write and then hear from all, in one step, and this rank need not wait to write. Then it
   // does, and looks so many times whether all others have written. If they have, it has ended; else run()
   // does the rest, and does not wait either if all have written by then.
@@ -219,7 +224,7 @@ class SharedCollectives {
   bool may_write_for_all(std::int64_t bytes);
   bool may_write_to_one(std::int64_t bytes);
   bool come(bool has_come);
-  bool has_come_from(int root, std::int64_t blocks) const;
+  bool is_in_one_piece(int root, std::int64_t blocks) const;
   bool moves_at_once(const CollectiveCall& call);
   std::int64_t bytes_for_all(const CollectiveCall& call) const;
   inline void write_and_look(const CollectiveCall& call, int looks);
