@@ -228,7 +228,7 @@ void pass_blocks(Operation& operation, SharedCollectives& shared) {
   }
 }
 
-Task receive_blocks(Operation& operation, std::uint32_t from) {
+Task receive_blocks(Operation& operation, SharedTeam::RankSet from) {
   for (int r = 0; r < operation.size(); ++r)
     if ((from >> r & 1) != 0) receive_block(operation, r);
   co_await operation.arrived();

@@ -169,7 +169,7 @@ class SharedCollectives {
   bool has_long_blocks(const CollectiveCall& call) const;
   // Ranks, a bit each, whose block is a long one to them alone, or to this rank alone. The amounts differ.
   struct OtherWay {
-    std::uint32_t messages = 0, blocks = 0;
+    SharedTeam::RankSet messages = 0, blocks = 0;
   };
   // What there is between the ranks besides.
   class LongBlocks {

@@ -122,10 +122,10 @@ bool SharedCollectives::serves(const CollectiveCall& call) const {
     // Where ranks share cores, who only sends is farther ahead with messages.
     case Collective::gatherv:
     case Collective::scatterv:
-      return !team_.in_levels() && !team_.crowded();
+      return team_.ranks() <= most_of_vector_forms && !team_.crowded();
     case Collective::alltoallv:
     case Collective::alltoallw:
-      return !team_.in_levels();
+      return !team_.in_levels() || (team_.ranks() <= most_of_alltoallv && !team_.crowded());
   }
   HAWSER_UNREACHABLE();
 }

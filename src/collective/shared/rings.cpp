@@ -19,12 +19,12 @@ bool SharedCollectives::goes_by_ring(std::int64_t bytes) const {
 // A place for so many bytes in this rank's ring. The root takes one, too, so that the places of all are
 // alike.
 SharedTeam::RingPlace SharedCollectives::ring_place(std::int64_t bytes, int root) {
-  return team_.small_ring_to_write(bytes, team_.rank() == root ? 0 : 1U << root);
+  return team_.small_ring_to_write(bytes, team_.rank() == root ? 0 : SharedTeam::set_of(root));
 }
 
 // When the place has been written; before that, the root, which waits for the line, would take it back.
 void SharedCollectives::post_place(const SharedTeam::RingPlace& place, std::int64_t bytes, int root) {
-  std::memcpy(team_.line_to_write(1U << root), &place.offset, sizeof place.offset);
+  std::memcpy(team_.line_to_write(SharedTeam::set_of(root)), &place.offset, sizeof place.offset);
   team_.note_copied_in(bytes);
   team_.tell_amount(bytes);
   team_.post_to(root);

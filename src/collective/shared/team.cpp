@@ -125,7 +125,7 @@ void SharedTeam::wake_others() {
   }
 }
 
-std::byte* SharedTeam::line_to_write(std::uint32_t readers) {
+std::byte* SharedTeam::line_to_write(RankSet readers) {
   Use& used = line_used_[in_lines(step_)];
   wait_done(used.step, used.readers);
   used = {step_, readers};
@@ -165,7 +165,7 @@ void SharedTeam::post_to(int first, int end, int stride) {
   }
 }
 
-void SharedTeam::post_to_those(std::uint32_t ranks) {
+void SharedTeam::post_to_those(RankSet ranks) {
   show_line();
   for (; ranks != 0; ranks &= ranks - 1)
     areas_.wake(places_[static_cast<std::size_t>(std::countr_zero(ranks))]);
@@ -250,7 +250,7 @@ SharedTeam::Ring::Place SharedTeam::Ring::next_place(std::int64_t wanted) const 
 }
 
 // Its offset.
-std::int64_t SharedTeam::take_place(Ring& ring, std::int64_t bytes, std::uint32_t readers) {
+std::int64_t SharedTeam::take_place(Ring& ring, std::int64_t bytes, RankSet readers) {
   HAWSER_ASSERT(2 * bytes <= ring.bytes);
   const Ring::Place place = ring.next_place(bytes);
   ring.end = place.begin + Ring::whole_lines(bytes);
@@ -264,7 +264,7 @@ std::int64_t SharedTeam::take_place(Ring& ring, std::int64_t bytes, std::uint32_
   return place.at;
 }
 
-SharedTeam::RingPlace SharedTeam::ring_to_write(std::int64_t bytes, std::uint32_t readers) {
+SharedTeam::RingPlace SharedTeam::ring_to_write(std::int64_t bytes, RankSet readers) {
   for (const std::uint32_t used : buffer_used_) wait_done(used);
   wait_done(last_piece_step_);
   const std::int64_t offset = take_place(ring_, bytes, readers);
@@ -281,7 +281,7 @@ void SharedTeam::empty_small_ring() {
   small_ring_.oldest = small_ring_.next;
 }
 
-SharedTeam::RingPlace SharedTeam::small_ring_to_write(std::int64_t bytes, std::uint32_t readers) {
+SharedTeam::RingPlace SharedTeam::small_ring_to_write(std::int64_t bytes, RankSet readers) {
   empty_small_ring();
   last_small_ring_use_ = step_;
   const std::int64_t offset = take_place(small_ring_, bytes, readers);
@@ -375,7 +375,7 @@ void SharedTeam::wait_done_slowly(std::uint32_t needed) {
   known_done_ = least;
 }
 
-void SharedTeam::wait_done_by(std::uint32_t readers, std::uint32_t needed) {
+void SharedTeam::wait_done_by(RankSet readers, std::uint32_t needed) {
   const std::uint32_t step = step_to_await(needed);
   bool waited = false, looked = false;
   for (; readers != 0; readers &= readers - 1) {
@@ -402,7 +402,7 @@ bool SharedTeam::look_done(std::uint32_t step) {
   return true;
 }
 
-bool SharedTeam::look_done_by(std::uint32_t readers, std::uint32_t step) {
+bool SharedTeam::look_done_by(RankSet readers, std::uint32_t step) {
   bool looked = false, all_done = true;
   for (; readers != 0 && all_done; readers &= readers - 1) {
     const int r = std::countr_zero(readers);

@@ -85,8 +85,11 @@ class SharedTeam {
 
   // This rank's line, free to be written; then post(). If only some ranks read it, a bit for each, only they
   // are waited for when it is used again.
-  static constexpr std::uint32_t everyone = ~std::uint32_t{0};
-  std::byte* line_to_write(std::uint32_t readers = everyone);
+  using RankSet = std::uint64_t;
+  static constexpr int most_in_set = 64;
+  static constexpr RankSet set_of(int rank) { return RankSet{1} << rank; }
+  static constexpr RankSet everyone = ~RankSet{0};
+  std::byte* line_to_write(RankSet readers = everyone);
   // Publishes what was written in this step.
   void post();
   // Where each rank writes, in a step of which all know how many bytes it writes: in its line, beside it, or
@@ -109,7 +112,7 @@ class SharedTeam {
   void post_to(int first, int end, int stride = 1);
   void post_to(int rank) { post_to(rank, rank + 1); }
   // A bit for each.
-  void post_to_those(std::uint32_t ranks);
+  void post_to_those(RankSet ranks);
 
   // Waits for something that is not of the team. Throws Stopped as every wait does.
   void await(FunctionRef<bool()> done);
@@ -209,7 +212,7 @@ class SharedTeam {
     std::byte* memory;
     std::int64_t offset;
   };
-  RingPlace ring_to_write(std::int64_t bytes, std::uint32_t readers);
+  RingPlace ring_to_write(std::int64_t bytes, RankSet readers);
   const std::byte* ring_of(int rank, std::int64_t offset) const { return buffer(rank, 0) + offset; }
 
   // --- The same with memory of its own, so that nothing waits for steps with buffers, nor these for it. Not
@@ -220,7 +223,7 @@ class SharedTeam {
     last_ring_step_ = step_;
   }
   std::int64_t most_in_small_ring() const { return small_ring_.bytes / 4; }
-  RingPlace small_ring_to_write(std::int64_t bytes, std::uint32_t readers);
+  RingPlace small_ring_to_write(std::int64_t bytes, RankSet readers);
   bool is_in_small_ring(std::int64_t offset, std::int64_t bytes) const {
     return offset >= 0 && offset <= small_ring_.bytes - bytes;
   }
@@ -305,24 +308,24 @@ class SharedTeam {
     if (before(known_done_, step)) [[unlikely]]
       wait_done_slowly(step);
   }
-  void wait_done(std::uint32_t step, std::uint32_t readers) {
+  void wait_done(std::uint32_t step, RankSet readers) {
     if (before(known_done_, step)) [[unlikely]]
       readers == everyone ? wait_done_slowly(step) : wait_done_by(readers, step);
   }
   // The same, only asked.
-  bool are_done(std::uint32_t step, std::uint32_t readers = everyone) {
+  bool are_done(std::uint32_t step, RankSet readers = everyone) {
     return !before(known_done_, step) ||
            (readers == everyone ? look_done(step) : look_done_by(readers, step));
   }
   bool look_done(std::uint32_t step);
-  bool look_done_by(std::uint32_t readers, std::uint32_t step);
+  bool look_done_by(RankSet readers, std::uint32_t step);
   bool may_write_line_of(std::uint32_t step) {
     const Use& used = line_used_[in_lines(step)];
     return are_done(used.step, used.readers);
   }
   void fetch_ahead(const std::byte* place, std::int64_t bytes) const;
   void wait_done_slowly(std::uint32_t needed);
-  void wait_done_by(std::uint32_t readers, std::uint32_t needed);
+  void wait_done_by(RankSet readers, std::uint32_t needed);
   bool await_done(int rank, std::uint32_t step, std::uint32_t& done);
   std::uint32_t step_to_await(std::uint32_t step) const;
   void await(const std::atomic<std::uint32_t>& word, std::uint32_t value, int writer,
@@ -366,10 +369,11 @@ class SharedTeam {
   std::uint32_t heard_ahead_ = 0;   // not 0: one that this rank waited for was ahead
   std::uint32_t known_done_ = 0;    // all ranks are done with this step and those before
   struct Use {
-    std::uint32_t step, readers;
+    std::uint32_t step;
+    RankSet readers;
   };
   Use line_used_[most_lines] = {};
-  std::uint32_t done_of_[largest_flat] = {};  // where it was asked for one rank alone
+  std::uint32_t done_of_[most_in_set] = {};  // where it was asked for one rank alone
   std::uint32_t buffer_turn_ = 0;
   std::uint32_t buffer_used_[2] = {};
   // Places follow each other, in bytes that never begin anew.
@@ -397,7 +401,7 @@ class SharedTeam {
     RingUse used[ring_uses] = {};
   };
   void empty_small_ring();
-  std::int64_t take_place(Ring& ring, std::int64_t bytes, std::uint32_t readers);
+  std::int64_t take_place(Ring& ring, std::int64_t bytes, RankSet readers);
   Ring ring_;  // of both buffers
   Ring small_ring_;
   std::uint32_t last_small_ring_use_ = 0;

@@ -141,9 +141,10 @@ class VectorFormTest : public AlgorithmTest {
 // Each after every other, so that lines and buffers are used again while others still read, and ranks that
 // have nothing to do run ahead.
 TEST_F(VectorFormTest, AllAmountsArriveWhateverComesBefore) {
-  for (const int size : {2, 3, 4, 7, 16, 17}) {
-    TestCluster cluster(size, {}, true);
-    for (std::uint64_t seed = 0; seed < 250; ++seed) {
+  for (const int size : {2, 3, 4, 7, 16, 17, 25, 64, 65}) {
+    const bool many = size > 17;
+    TestCluster cluster(size, {}, true, 0, many ? 1 << 20 : testing::TestNode::small_area);
+    for (std::uint64_t seed = 0; seed < (many ? 40 : 250); ++seed) {
       Random random(seed + 1000 * static_cast<std::uint64_t>(size));
       const Amounts amounts = all_amounts[random.below(std::size(all_amounts))];
       const auto what = random.below(5);
