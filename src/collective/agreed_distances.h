@@ -16,8 +16,10 @@ class AgreedDistances {
  public:
   // A blocking operation begins; true: ranks are to agree before it.
   bool due() { return --left_ == 0; }
+  // Also where ranks agree for another reason, which changes nothing of when they are to do so.
   void agree(const RailDistances& distances) {
     agreed_ = distances;
+    if (left_ > 0) return;
     between_ = std::min(2 * between_, most_between);
     left_ = between_;
   }
@@ -34,8 +36,12 @@ class AgreedDistances {
 struct AgreedFacts {
   RailDistances distances;
   BlockUse blocks;
+  RootBlockUse gathered, scattered;  // of gatherv, and of scatterv
 };
 // `facts` live until the operation ends.
 Task agree_on(Operation& operation, AgreedFacts& facts);
+
+// What ranks agree on later: what blocks an operation has, which was planned.
+void note_blocks(Operation& operation);
 
 }  // namespace hawser

@@ -124,6 +124,8 @@ Shape shape_of(const Operation& operation) {
     case Collective::gatherv:
     case Collective::scatterv:
       shape.bytes = -1;
+      shape.root_first = call.root == 0;
+      shape.slots = operation.slots();
       break;
     case Collective::alltoallv:
     case Collective::alltoallw:

@@ -34,7 +34,7 @@ struct Shape {
   std::int64_t largest = 0;  // allgatherv: of the blocks, of which `bytes` is the mean
   int multicast_nodes = 0;   // 0: there is no multicast
   int multicast_most_on_node = 1;
-  Slots slots;              // alltoallv, alltoallw
+  Slots slots;              // v forms but allgatherv
   RailDistances distances;  // none: they are not known
 
   bool operator==(const Shape&) const = default;

@@ -48,15 +48,30 @@ double blocks_linear(S s, M c) { return s.bytes < 0 ? 0 : link_costs::alltoall_l
 double blocks_pairwise(S s, M c) { return s.bytes < 0 ? 1 : link_costs::alltoall_pairwise(s, c); }
 // By slots where all ranks know that this takes clearly less than to send to each of as many partners, which
 // also read nothing twice; else never. What a rank knows of its own blocks does not count.
-double blocks_two_level(S s, M c) {
+double blocks_by_slots(S s, M c, double (*by_messages)(S, M), double (*by_levels)(S, M)) {
   constexpr double clearly = 0.85, never = 1e18;
   if (s.slots.partners == 0) return never;
   Shape alike = s;
   alike.bytes = 8;
-  const double direct = link_costs::alltoall_linear(alike, c) * static_cast<double>(s.slots.partners) /
-                        std::max(s.ranks - 1, 1);
+  const double direct =
+      by_messages(alike, c) * static_cast<double>(s.slots.partners) / std::max(s.ranks - 1, 1);
   alike.bytes = algorithms::slot_bytes(s.slots.room);
-  return link_costs::alltoall_two_level(alike, c) < clearly * direct ? -1 : never;
+  return by_levels(alike, c) < clearly * direct ? -1 : never;
+}
+double blocks_two_level(S s, M c) {
+  return blocks_by_slots(s, c, link_costs::alltoall_linear, link_costs::alltoall_two_level);
+}
+// The messages of a few leaders may all take the same rail.
+double gather_over_one_rail(S s, M c) {
+  TransferCosts costs = c;
+  costs.between_per_byte = costs.between_short_per_byte;
+  return link_costs::gather_two_level(s, costs);
+}
+double gatherv_two_level(S s, M c) {
+  return blocks_by_slots(s, c, link_costs::gather_linear, gather_over_one_rail);
+}
+double scatterv_two_level(S s, M c) {
+  return blocks_by_slots(s, c, link_costs::scatter_linear, link_costs::scatter_two_level);
 }
 
 const Algorithm table[] = {
@@ -81,12 +96,14 @@ const Algorithm table[] = {
     {Collective::gather, "two_level", "Karonis et al. 2000", has_levels, link_costs::gather_two_level,
      algorithms::gather_two_level},
     {Collective::gatherv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::gather_linear},
+    {Collective::gatherv, "two_level", "", has_levels, gatherv_two_level, algorithms::gatherv_two_level},
     {Collective::scatter, "binomial", "Chan et al. 2007", always, link_costs::scatter_binomial,
      algorithms::scatter_binomial},
     {Collective::scatter, "linear", "", always, link_costs::scatter_linear, algorithms::scatter_linear},
     {Collective::scatter, "two_level", "Karonis et al. 2000", has_levels, link_costs::scatter_two_level,
      algorithms::scatter_two_level},
     {Collective::scatterv, "linear", "", always, [](S, M) { return 0.0; }, algorithms::scatter_linear},
+    {Collective::scatterv, "two_level", "", has_levels, scatterv_two_level, algorithms::scatterv_two_level},
 
     {Collective::allgather, "recursive_doubling", "Thakur, Rabenseifner, Gropp 2005", power_of_two,
      link_costs::allgather_recursive_doubling, algorithms::allgather_recursive_doubling},

@@ -258,10 +258,8 @@ void CollectiveEngine::begin(Operation& operation, Communicator& communicator) {
                     operation.persistent ? nullptr : record.multicast.get(),
                     operation.persistent ? nullptr : record.node_team.get());
     if (!operation.persistent) operation.use_distances(record.distances.agreed());
-    const Collective kind = operation.call.kind;
-    const bool has_slots = kind == Collective::alltoallv || kind == Collective::alltoallw;
-    if (has_slots && record.nodes != nullptr && !operation.persistent && !operation.background)
-      operation.use_slots(record.slots);
+    if (record.nodes != nullptr && !operation.persistent && !operation.background)
+      record.use_slots(operation);
   }
 }
 
@@ -280,7 +278,7 @@ void CollectiveEngine::launch(Operation& operation) {
   }
   operation.planned = true;
   make_plan(operation);
-  if (SlotUse* const slots = operation.slot_use()) slots->note(algorithms::blocks_for_others(operation));
+  note_blocks(operation);
   const Shape shape = shape_of(operation);
   if (shape.ranks == 1 || is_empty(operation.call.kind, shape)) {
     operation.skip();
@@ -307,20 +305,10 @@ Result<> CollectiveEngine::run(Communicator& communicator, const CollectiveCall&
   return shares(communicator, call) ? run_in_node(communicator, call) : run_by_messages(communicator, call);
 }
 
-// What ranks know of rails and of each other's blocks differs, and all must choose the same algorithm.
-Result<> CollectiveEngine::agree_on_facts(Communicator& communicator) {
-  CollectiveRecord& record = CollectiveRecord::of(communicator);
-  AgreedFacts facts{links_->rail_distances(), record.slots.last()};
-  HAWSER_TRY(run_task(communicator, [&facts](Operation& operation) { return agree_on(operation, facts); }));
-  record.distances.agree(facts.distances);
-  record.slots.agree(facts.blocks, communicator.size());
-  return {};
-}
-
 Result<> CollectiveEngine::run_by_messages(Communicator& communicator, const CollectiveCall& call) {
   if (links_ != nullptr && !communicator.inter()) {
     CollectiveRecord& record = CollectiveRecord::of(communicator);
-    if (record.nodes != nullptr && record.distances.due()) HAWSER_TRY(agree_on_facts(communicator));
+    if (record.nodes != nullptr && record.facts_are_due()) HAWSER_TRY(agree_on_facts(communicator));
   }
   Operation& operation = take();
   operation.call = call;

@@ -160,7 +160,12 @@ NodeAreas areas_of_node(Collective kind, S s, M c) {
     case Collective::reduce_scatter:
       return {node_reduce_scatter(s, c, m).by_area, false};
     case Collective::gatherv:
-    case Collective::scatterv:
+      return {node_gather(s, c, static_cast<double>(algorithms::slot_bytes(s.slots.room))).by_area, false};
+    case Collective::scatterv: {
+      Shape slots = s;
+      slots.bytes = algorithms::slot_bytes(s.slots.room);
+      return {false, scatter_levels(slots, c).by_area};
+    }
     case Collective::scan:
     case Collective::exscan:
       break;

@@ -68,6 +68,7 @@ void Operation::begin(Participants participants, const NodeLayout* nodes, Multic
   areas_ = {};
   distances_ = {};
   slot_use_ = nullptr;
+  root_slot_use_ = nullptr;
   among_all();
   begin_again();
 }

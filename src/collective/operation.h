@@ -112,13 +112,22 @@ class Operation final : public Request {
   // How far rails are, alike in all ranks.
   const RailDistances& distances() const { return distances_; }
   void use_distances(const RailDistances& distances) { distances_ = distances; }
-  // Of alltoallv and alltoallw, as all ranks know them. Those of blocking ones, which all ranks begin in the
-  // same order, may change.
-  Slots slots() const { return slot_use_ != nullptr ? slot_use_->slots() : Slots{}; }
+  // Of v forms, as all ranks know them. Those of blocking ones, which all ranks begin in the same order, may
+  // change.
+  Slots slots() const {
+    return slot_use_ != nullptr        ? slot_use_->slots()
+           : root_slot_use_ != nullptr ? root_slot_use_->slots()
+                                       : Slots{};
+  }
   SlotUse* slot_use() const { return slot_use_; }
+  RootSlotUse* root_slot_use() const { return root_slot_use_; }
   void use_slots(SlotUse& use) { slot_use_ = &use; }
+  void use_slots(RootSlotUse& use) { root_slot_use_ = &use; }
   void note_slots(const BlockUse& all) {
     if (slot_use_ != nullptr) slot_use_->note_all(all, size_);
+  }
+  void note_root_slots(bool unfit) {
+    if (root_slot_use_ != nullptr) root_slot_use_->note_slots(unfit);
   }
   // Of a blocking operation, which takes no turns before it comes to a part.
   void choose_areas(NodeAreas areas) { areas_ = areas; }
@@ -227,13 +236,14 @@ class Operation final : public Request {
   NodeTeam* node_team_ = nullptr;
   NodeAreas areas_;
   RailDistances distances_;
-  SlotUse* slot_use_ = nullptr;
-  BackgroundTurn turns_[2];            // of parts; without parts, and of blocking operations, the first
-  BackgroundTurn* awaited_ = nullptr;  // that has to come and to end before it goes on; null: none
-  TeamWork work_ = nullptr;            // of a task, then; null: `call` is all there is
-  const bool* other_ = nullptr;        // see arrived_or; null: only messages count
-  bool other_only_ = false;            // and no messages
-  const int* among_ = nullptr;         // null: all
+  SlotUse* slot_use_ = nullptr;           // of an alltoallv or alltoallw
+  RootSlotUse* root_slot_use_ = nullptr;  // of a gatherv or scatterv
+  BackgroundTurn turns_[2];               // of parts; without parts, and of blocking operations, the first
+  BackgroundTurn* awaited_ = nullptr;     // that has to come and to end before it goes on; null: none
+  TeamWork work_ = nullptr;               // of a task, then; null: `call` is all there is
+  const bool* other_ = nullptr;           // see arrived_or; null: only messages count
+  bool other_only_ = false;               // and no messages
+  const int* among_ = nullptr;            // null: all
   int rank_ = 0;
   int size_ = 0;
   bool finished_ = false;

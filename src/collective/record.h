@@ -40,6 +40,11 @@ class CollectiveRecord final : public CollectiveState {
   const Ref<Group>& everyone() const { return everyone_; }
   int rank_among_everyone() const { return rank_; }
 
+  // Of a blocking one on several nodes.
+  void use_slots(Operation& operation);
+  // A blocking operation begins; true: ranks are to agree before it.
+  bool facts_are_due() { return distances.due() || gatherv_slots.due() || scatterv_slots.due(); }
+
   // What CollectiveEngine::check found at this version of the engine's trouble.
   std::uint64_t checked = 0;
   ErrorClass stopped = ErrorClass::success;
@@ -50,7 +55,8 @@ class CollectiveRecord final : public CollectiveState {
   std::unique_ptr<NodeTeam> node_team;        // null: there is one node, or this rank is alone on its own
   std::unique_ptr<MulticastGroup> multicast;  // null: there is none, or one node
   AgreedDistances distances;
-  SlotUse slots;
+  SlotUse slots;  // of alltoallv and alltoallw
+  RootSlotUse gatherv_slots, scatterv_slots;
 
  private:
   static constexpr std::uint32_t tag_mask = operation_tags - 1;

@@ -34,6 +34,11 @@ std::size_t split(std::string_view line, std::array<std::string_view, most>& wor
   return count;
 }
 
+bool goes_by_slots(const Algorithm& algorithm) {
+  return algorithm.run == algorithms::alltoallv_two_level || algorithm.run == algorithms::gatherv_two_level ||
+         algorithm.run == algorithms::scatterv_two_level;
+}
+
 }  // namespace
 
 Result<> TunedTable::add_shape(std::string_view line) {
@@ -69,7 +74,7 @@ Result<> TunedTable::add_entry(std::string_view line) {
   if (entry.way.algorithm == nullptr && entry.way.tuned && words[2] != "messages")
     return failure(ErrorClass::arg, "'{}' is no algorithm of {}; there are {}messages and default", words[2],
                    words[0], names);
-  if (entry.way.algorithm != nullptr && entry.way.algorithm->run == algorithms::alltoallv_two_level)
+  if (entry.way.algorithm != nullptr && goes_by_slots(*entry.way.algorithm))
     return failure(ErrorClass::arg, "{} goes in two levels where its ranks agree on that", words[0]);
   for (const Entry& other : shapes_.back().entries)
     if (other.kind == entry.kind && other.from >= entry.from)

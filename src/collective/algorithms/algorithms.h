@@ -20,9 +20,11 @@ Task broadcast_multicast(Operation& operation);
 Task gather_binomial(Operation& operation);
 Task gather_linear(Operation& operation);
 Task gather_two_level(Operation& operation);
+Task gatherv_two_level(Operation& operation);
 Task scatter_binomial(Operation& operation);
 Task scatter_linear(Operation& operation);
 Task scatter_two_level(Operation& operation);
+Task scatterv_two_level(Operation& operation);
 
 Task allgather_bruck(Operation& operation);
 Task allgather_recursive_doubling(Operation& operation);
@@ -37,7 +39,8 @@ inline constexpr int alltoall_window = 32;
 Task alltoall_linear(Operation& operation);
 Task alltoall_pairwise(Operation& operation);
 Task alltoall_two_level(Operation& operation);
-// Of alltoallv and alltoallw, too: what a slot for blocks up to `room` takes, and what a rank has for others.
+// Of all v forms: what a slot for blocks up to `room` takes. What a rank has for others; of a gatherv at its
+// root, what others have.
 std::int64_t slot_bytes(std::int64_t room);
 BlockUse blocks_for_others(const Operation& operation);
 Task alltoallv_two_level(Operation& operation);

@@ -1,24 +1,16 @@
-// Alltoallv and alltoallw of short blocks: each in a slot, and all slots by an alltoall of two levels. Both
-// ends of a block know whether it fits its slot. If not it goes by message afterwards, and the slot says so.
+// Alltoallv and alltoallw of short blocks: each in a slot, and all slots by an alltoall of two levels. Longer
+// blocks go by message afterwards.
 #include <algorithm>
 #include <cstring>
 
 #include "collective/algorithms/algorithms.h"
+#include "collective/algorithms/slots.h"
 #include "collective/slot_use.h"
 
 namespace hawser::algorithms {
 
 namespace {
 
-// What stands before the block in each slot: its length, and of all blocks of its sender for others, how many
-// there are and whether some of them fit no slot.
-struct SlotHeader {
-  std::uint16_t length;
-  std::uint16_t messages : 15;
-  std::uint16_t has_long : 1;
-};
-static_assert(sizeof(SlotHeader) == 4);
-constexpr std::uint16_t by_message = 0xffff;
 constexpr std::int64_t most_counted = 0x7fff;
 
 std::byte* fill_slots(Operation& operation, std::int64_t room) {
@@ -26,19 +18,14 @@ std::byte* fill_slots(Operation& operation, std::int64_t room) {
   const int ranks = operation.size();
   const std::int64_t slot = slot_bytes(room);
   std::byte* const out = operation.scratch(ranks * slot);
-  const BlockUse use = blocks_for_others(operation);
-  SlotHeader header{};
+  const SlotUse* const noted = operation.slot_use();
+  const BlockUse use = noted != nullptr ? noted->last() : blocks_for_others(operation);
+  SlotHeader header;
   header.messages = static_cast<std::uint16_t>(std::min(use.messages, most_counted)) & most_counted;
   header.has_long = use.longest > room;
-  for (int r = 0; r < ranks; ++r) {
-    const std::int64_t bytes = r == operation.rank() ? 0 : blocks.bytes(r);
-    const std::int64_t some = bytes <= room ? bytes : 0;
-    header.length = some == bytes ? static_cast<std::uint16_t>(bytes) : by_message;
-    std::byte* const at = out + r * slot;
-    std::memcpy(at, &header, sizeof header);
-    operation.copy(at + sizeof header, blocks.at(r), some);
-    std::memset(at + sizeof header + some, 0, static_cast<std::size_t>(room - some));
-  }
+  for (int r = 0; r < ranks; ++r)
+    fill_slot(operation, out + r * slot, room, header, blocks.at(r),
+              r == operation.rank() ? 0 : blocks.bytes(r));
   return out;
 }
 
@@ -48,20 +35,11 @@ BlockUse empty_slots(Operation& operation, const std::byte* in, std::int64_t roo
   const std::int64_t slot = slot_bytes(room);
   BlockUse all;
   for (int r = 0; r < operation.size(); ++r) {
-    left[r] = 0;
     SlotHeader header;
     std::memcpy(&header, in + r * slot, sizeof header);
     all = all.joined({header.has_long != 0 ? room + 1 : 0, header.messages});
-    if (r == operation.rank()) continue;
-    const std::int64_t bytes = blocks.bytes(r);
-    const bool comes = header.length == by_message;
-    if (comes ? bytes <= room : bytes != header.length) [[unlikely]]
-      operation.fail(other_amount());
-    if (comes)
-      left[r] = bytes;
-    else
-      operation.copy(blocks.at(r), in + r * slot + sizeof header,
-                     std::min<std::int64_t>(bytes, header.length));
+    left[r] =
+        r == operation.rank() ? 0 : empty_slot(operation, in + r * slot, room, blocks.at(r), blocks.bytes(r));
   }
   return all;
 }
@@ -81,9 +59,11 @@ Task send_long_blocks(Operation& operation, std::int64_t room, std::int64_t* rec
 }  // namespace
 
 BlockUse blocks_for_others(const Operation& operation) {
+  const Plan& plan = operation.plan;
+  const Blocks& blocks = operation.call.kind == Collective::gatherv ? plan.receive : plan.send;
   BlockUse use;
   for (int r = 0; r < operation.size(); ++r) {
-    const std::int64_t bytes = r == operation.rank() ? 0 : operation.plan.send.bytes(r);
+    const std::int64_t bytes = r == operation.rank() ? 0 : blocks.bytes(r);
     use = use.joined({bytes, bytes > 0 ? 1 : 0});
   }
   return use;
