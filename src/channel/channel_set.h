@@ -3,6 +3,8 @@
 // own.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -26,6 +28,26 @@ struct RailDistances {
   Nanoseconds round_trip = 0;  // of the smallest packet over the nearest rail
   Nanoseconds detour = 0;      // how much longer one way is over the next rail that is farther
   bool operator==(const RailDistances&) const = default;
+};
+
+// What one process found of its peers, or several processes of theirs. Others' messages make some round trips
+// long, and a rail seem farther; none seems nearer.
+struct DistancesSeen {
+  Nanoseconds round_trip = 0;  // the shortest
+  Nanoseconds detours = 0;     // of all peers to which some rail seems farther, added
+  std::int64_t farther = 0;    // these peers,
+  std::int64_t peers = 0;      // of so many
+
+  void add_peer(Nanoseconds time, Nanoseconds detour) {
+    *this = joined({time, detour, detour > 0 ? 1 : 0, 1});
+  }
+  DistancesSeen joined(const DistancesSeen& other) const {
+    const auto [shorter, longer] = std::minmax(round_trip, other.round_trip);
+    return {shorter > 0 ? shorter : longer, detours + other.detours, farther + other.farther,
+            peers + other.peers};
+  }
+  // A rail is farther if it is so to most peers.
+  RailDistances distances() const { return {round_trip, 2 * farther > peers ? detours / farther : 0}; }
 };
 
 // Which channel serves which peer.
@@ -59,7 +81,7 @@ class ChannelSet : public ChannelChoice {
   // Between nodes; the same in all processes.
   virtual LinkRates link_rates() { return {}; }
   // As this process has found out until now.
-  virtual RailDistances rail_distances() { return {}; }
+  virtual DistancesSeen rail_distances() { return {}; }
 };
 
 }  // namespace hawser

@@ -6,17 +6,6 @@
 
 namespace hawser {
 
-namespace {
-
-// A rank's round trips may be long because others' messages were on the way; none is short. So the shortest
-// one that is known tells how far rails are.
-RailDistances join(const RailDistances& one, const RailDistances& other) {
-  const auto [shorter, longer] = std::minmax(one.round_trip, other.round_trip);
-  return {shorter > 0 ? shorter : longer, std::max(one.detour, other.detour)};
-}
-
-}  // namespace
-
 // Up a binomial tree, and down again.
 Task agree_on(Operation& operation, AgreedFacts& facts) {
   const int rank = operation.rank(), size = operation.size();
@@ -31,7 +20,7 @@ Task agree_on(Operation& operation, AgreedFacts& facts) {
     AgreedFacts other;
     operation.receive(rank + distance, reinterpret_cast<std::byte*>(&other), sizeof(AgreedFacts));
     co_await operation.arrived();
-    facts = {join(facts.distances, other.distances), facts.blocks.joined(other.blocks),
+    facts = {facts.seen.joined(other.seen), facts.blocks.joined(other.blocks),
              facts.gathered.joined(other.gathered), facts.scattered.joined(other.scattered)};
   }
   operation.plan = Plan{};
@@ -68,7 +57,7 @@ Result<> CollectiveEngine::agree_on_facts(Communicator& communicator) {
   AgreedFacts facts{links_->rail_distances(), record.slots.last(), record.gatherv_slots.seen(),
                     record.scatterv_slots.seen()};
   HAWSER_TRY(run_task(communicator, [&facts](Operation& operation) { return agree_on(operation, facts); }));
-  record.distances.agree(facts.distances);
+  record.distances.agree(facts.seen.distances());
   record.slots.agree(facts.blocks, communicator.size());
   record.gatherv_slots.agree(facts.gathered);
   record.scatterv_slots.agree(facts.scattered);

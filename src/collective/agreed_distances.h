@@ -31,10 +31,9 @@ class AgreedDistances {
   std::int32_t between_ = first, left_ = first;
 };
 
-// What ranks tell each other: of distances the shortest round trip that one of them knows and the longest
-// detour are for all.
+// What ranks tell each other.
 struct AgreedFacts {
-  RailDistances distances;
+  DistancesSeen seen;
   BlockUse blocks;
   RootBlockUse gathered, scattered;  // of gatherv, and of scatterv
 };

@@ -174,10 +174,9 @@ double parts_up_tree(S s, M c, double m) {
 // How many times longer than in turns links take where every rank of several nodes sends to each. Below one
 // switch, single ranks' messages that are not long meet only at their receivers; but over several rails more
 // of them than the others on one rail.
-double unevenness_at_once(S s, M c, double m) {
+double unevenness_at_once(S s, M c, double m, bool several_rails) {
   if (s.nodes == 2) return 1.1;
   if (!node_each(s)) return m > c.between_packet ? 2 : 1.7;
-  const bool several_rails = c.between_short_per_byte > c.between_per_byte;
   const bool only_at_receivers = s.most_on_node == 1 && !several_switches(s, c) && !several_rails;
   return only_at_receivers && m <= 4 * c.between_packet ? 1.15 : 2;
 }
@@ -187,8 +186,10 @@ double unevenness_at_once(S s, M c, double m) {
 double all_at_once(S s, M c, double m) {
   const Way way = far(c, s.most_on_node, several_switches(s, c));
   const double close = near(c).at_once(1.5 * near_others(s), m);
-  const double count = far_others(s), shared = unevenness_at_once(s, c, m);
-  const double link = shared * way.over_all(count * m, count * m * way.per_byte) / std::max(count, 1.0);
+  const bool several = c.between_short_per_byte > c.between_per_byte;
+  const double count = far_others(s), all = count * m * way.per_byte;
+  const double alone = unevenness_at_once(s, c, m, false) * count * m;
+  const double link = way.over_all(alone, unevenness_at_once(s, c, m, several) * all) / std::max(count, 1.0);
   const double message = (node_each(s) && m <= way.packet ? 1.7 : 2.2) * way.message;
   const double each =
       m > way.packet ? message + std::max(0.4 * way.rendezvous, link) : std::max(message, link);

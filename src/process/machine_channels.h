@@ -41,8 +41,8 @@ class MachineChannels final : public ChannelSet {
   Neighbours* neighbours() override { return shared_memory_.get(); }
   Waiter& waiter() override { return *waiter_; }
   LinkRates link_rates() override { return agreement_.link_rates(); }
-  RailDistances rail_distances() override {
-    return rails_ == nullptr ? RailDistances{} : distances_of(*rails_);
+  DistancesSeen rail_distances() override {
+    return rails_ == nullptr ? DistancesSeen{} : distances_of(*rails_);
   }
   // Sleeps also end when this descriptor is readable.
   Result<> watch(int descriptor) { return waiter_->watch(descriptor); }

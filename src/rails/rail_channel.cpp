@@ -50,15 +50,14 @@ LinkRates RailChannel::link_rates() const {
   return rates;
 }
 
-RailDistances distances_of(const RailChannel& channel) {
-  RailDistances nearest;
+DistancesSeen distances_of(const RailChannel& channel) {
+  DistancesSeen seen;
   for (VirtualChannel* const peer : channel.engine_->peers.known()) {
     const RailLatencies& latencies = peer->paths().latencies();
     const Nanoseconds round_trip = latencies.least_round_trip();
-    if (round_trip == 0 || (nearest.round_trip != 0 && round_trip >= nearest.round_trip)) continue;
-    nearest = {round_trip, latencies.differ() ? latencies.least_detour() : 0};
+    if (round_trip > 0) seen.add_peer(round_trip, latencies.differ() ? latencies.least_detour() : 0);
   }
-  return nearest;
+  return seen;
 }
 
 bool RailChannel::reaches(ProcessIndex peer) { return engine_->peers.obtain(peer) != nullptr; }

@@ -90,13 +90,13 @@ class RailChannel final : public Transport {
   std::vector<ChannelCounter> list_counters() const override;
   explicit RailChannel(std::unique_ptr<RailEngine> engine);
   void give_up(ProcessIndex peer, const Error& error, TransportEvents& events) override;
-  friend RailDistances distances_of(const RailChannel& channel);
+  friend DistancesSeen distances_of(const RailChannel& channel);
   std::unique_ptr<RailEngine> engine_;
   bool armed_for_solicited_ = false;  // only; since it was armed last
   RailAttendance attendance_;
 };
 
 // Of the peer that is nearest of those to which all rails are known.
-RailDistances distances_of(const RailChannel& channel);
+DistancesSeen distances_of(const RailChannel& channel);
 
 }  // namespace hawser

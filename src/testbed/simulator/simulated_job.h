@@ -148,7 +148,7 @@ class SimulatedProcess final : public SimulatedRank,
   Neighbours* neighbours() override { return this; }
   Waiter& waiter() override { return *this; }
   LinkRates link_rates() override;
-  RailDistances rail_distances() override;
+  DistancesSeen rail_distances() override;
   // Neighbours: they share the memory of windows that MPI allocates. A place is a rank.
   int place_of(ProcessIndex process) const override;
   void wake(int place) override;

@@ -366,8 +366,8 @@ Result<> SimulatedProcess::open_rails() {
 }
 
 LinkRates SimulatedProcess::link_rates() { return job_.rates_; }
-RailDistances SimulatedProcess::rail_distances() {
-  return rails_ == nullptr ? RailDistances{} : distances_of(rails_->rails());
+DistancesSeen SimulatedProcess::rail_distances() {
+  return rails_ == nullptr ? DistancesSeen{} : distances_of(rails_->rails());
 }
 
 // What is still on its way may be what the counters differ by, for a moment.
