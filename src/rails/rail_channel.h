@@ -96,7 +96,7 @@ class RailChannel final : public Transport {
   RailAttendance attendance_;
 };
 
-// Of the peer that is nearest of those to which all rails are known.
+// Of all peers to which a round trip is known.
 DistancesSeen distances_of(const RailChannel& channel);
 
 }  // namespace hawser

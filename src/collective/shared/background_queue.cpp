@@ -13,7 +13,7 @@ void BackgroundQueue::add(BackgroundTurn& turn) {
   ++size_;
   if (size_ > 1) {
     looks_once_ = 8;
-    until_single_look_ = next_single_look_ = most_often_;
+    until_single_look_ = next_single_look_ = most_often;
   }
   if (written_ > 0 && written_ + 1 == size_) write_ahead(&turn);
 }
@@ -45,7 +45,7 @@ int BackgroundQueue::looks() {
   }
   if (--until_single_look_ > 0) [[likely]]
     return 25;
-  next_single_look_ = std::min(2 * next_single_look_, most_seldom_);
+  next_single_look_ = std::min(2 * next_single_look_, most_seldom);
   until_single_look_ = next_single_look_;
   return 1;
 }

@@ -57,9 +57,9 @@ class BackgroundQueue {
   int written_ = 0;      // of the first, so many have written, and end when all others have, too
   bool leaves_ = false;  // when it is empty
   bool asked_ = false;   // ends_alone() has found that the first needs a stack
-  static constexpr int most_often_ = 15, most_seldom_ = 240;  // operations to the next that looks once
-  int looks_once_ = 0;                                        // so many of the next that begin
-  int until_single_look_ = most_often_, next_single_look_ = most_often_;
+  static constexpr int most_often = 15, most_seldom = 240;  // operations to the next that looks once
+  int looks_once_ = 0;                                      // so many of the next that begin
+  int until_single_look_ = most_often, next_single_look_ = most_often;
 };
 
 }  // namespace hawser

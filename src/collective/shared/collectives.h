@@ -331,7 +331,7 @@ class SharedCollectives {
   void end_data_step(bool small) { small && !steps_alike_ ? team_.end_line_step() : team_.end_step(); }
   // A step in which each rank writes so many bytes, and then reads what others wrote; all know how many. Both
   // are told where the ranks write. `read` waits for those others. False: it is not done, see
-  // write_and_look().
+  // writes_at_once().
   template <class Write, class Read>
   bool write_then_read(std::int64_t bytes, Write write, Read read) {
     const bool in_line = team_.fits_line(bytes);

@@ -125,7 +125,7 @@ bool SharedCollectives::serves(const CollectiveCall& call) const {
       return team_.ranks() <= most_of_vector_forms && !team_.crowded();
     case Collective::alltoallv:
     case Collective::alltoallw:
-      return !team_.in_levels() || (team_.ranks() <= most_of_alltoallv && !team_.crowded());
+      return !team_.in_levels() || (team_.ranks() <= most_of_vector_forms && !team_.crowded());
   }
   HAWSER_UNREACHABLE();
 }

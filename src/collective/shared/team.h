@@ -178,7 +178,7 @@ class SharedTeam {
   bool has_posted_next(int rank) const {
     return next_line(rank).posted.load(std::memory_order_acquire) == step_ + 1;
   }
-  // In this step, this rank as well.
+  // In this step, all but this rank.
   bool have_all_posted() const {
     const Line* of = &line(0);
     for (int r = 0; r < ranks_; ++r, of += lines_)

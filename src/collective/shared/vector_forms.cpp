@@ -20,7 +20,7 @@ using RankSet = SharedTeam::RankSet;
 // Of the block for each receiver, of which a gatherv has one.
 using Length = std::uint32_t;
 constexpr Length goes_by_message = ~Length{0};
-static_assert(most_of_vector_forms <= SharedTeam::most_in_set && most_of_alltoallv <= most_of_vector_forms);
+static_assert(most_of_vector_forms <= SharedTeam::most_in_set);
 struct Lengths {
   std::array<Length, most_of_vector_forms> of;
   int count;  // the others are not set

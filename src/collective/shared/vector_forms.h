@@ -13,7 +13,7 @@ constexpr bool is_vector_form(Collective kind) {
 }
 
 // Of ranks that have cores of their own; more use messages.
-inline constexpr int most_of_vector_forms = 64, most_of_alltoallv = 64;
+inline constexpr int most_of_vector_forms = 64;
 
 // Which blocks are short.
 struct ShortBlocks {
