@@ -57,6 +57,11 @@ int Completions::poll(Rail& rail) {
   return count;
 }
 
+// Whether no packet to others went over the rail beside this one.
+static bool was_alone(const WorkEntry& packet) {
+  return packet.before.port >= 0 && packet.before.port == posted_by_others(*packet.subchannel);
+}
+
 void Completions::on_completion(Rail& rail, const rdma::Completion& completion) {
   if ((completion.id & receive_work_id) != 0) {
     on_receive(rail, completion);
@@ -98,7 +103,7 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
       const Nanoseconds least =
           std::max<Nanoseconds>(before - std::max(entry->posted, context_.presence.resumed), 0);
       subchannel.traffic.packet_flow.on_done(entry->bytes, entry->before.delivered, entry->posted,
-                                             entry->posted + least, context_.now);
+                                             entry->posted + least, context_.now, was_alone(*entry));
     }
     context_.status.sent(subchannel.status_row, entry->bytes);
     if (subchannel.peer.paths().measures_packets()) [[unlikely]] {
@@ -122,7 +127,7 @@ void Completions::on_completion(Rail& rail, const rdma::Completion& completion) 
                                          context_.now);
   CongestionWindow& port_flow =
       entry->kind == WorkEntry::Kind::read ? rail.traffic.read_flow : rail.traffic.write_flow;
-  port_flow.on_done(entry->size, entry->before.port_delivered, entry->posted, before, context_.now);
+  port_flow.on_done(entry->size, entry->before.port, entry->posted, before, context_.now);
   VirtualChannel& peer = subchannel.peer;
   stripes_.on_done(*entry);
   look_at_latencies(peer);
@@ -175,7 +180,8 @@ void Completions::end_puts_before(const WorkEntry& confirmation) {
     HAWSER_ASSERT(put->light);
     traffic.remove(*put, rail.traffic);
     const Nanoseconds before = std::clamp(rail.polling.polled_before(), put->posted, context_.now);
-    traffic.packet_flow.on_done(put->bytes, put->before.delivered, put->posted, before, context_.now);
+    traffic.packet_flow.on_done(put->bytes, put->before.delivered, put->posted, before, context_.now,
+                                was_alone(*put));
     context_.status.sent(confirmation.subchannel->status_row, put->bytes);
     stripes_.on_done(*put);
   }
@@ -189,7 +195,7 @@ void Completions::on_receive(Rail& rail, const rdma::Completion& completion) {
   bool kept = false;
   if (completion.status == rdma::Status::success) [[likely]] {
     buffer->bytes = completion.bytes;
-    rail.traffic.arrived += completion.bytes;
+    rail.traffic.packets.arrived += completion.bytes;
     Subchannel* const subchannel = rail.queue_pairs.find(completion.queue_pair);
     if (subchannel != nullptr)
       kept = take_packet(*subchannel, buffer);

@@ -58,12 +58,13 @@ bool PacketSender::post(Subchannel& subchannel, WorkEntry& entry, bool fenced) {
     entry.before.queued = traffic.bytes_ahead(subchannel.traffic.packet_bytes, context_.now);
     // What a start tells of is read only when that has come.
     const std::uint32_t of_its_own = entry.packet_kind == PacketKind::start ? 1 : 0;
-    traffic.when_timed = {traffic.arrived, traffic.packet_bytes,
+    traffic.when_timed = {traffic.packets.arrived, traffic.packet_bytes,
                           nearly_idle(traffic, context_.now) && context_.open_reads.exposed <= of_its_own};
   }
   entry.posted = context_.now;
   entry.watched = 0;
   entry.before.delivered = subchannel.traffic.packet_flow.delivered();
+  entry.before.port = posted_by_others(subchannel);
   if (subchannel.queue_pair->post_send({&request, 1}) != 1) [[unlikely]] {
     // The queue is full against our count, or the connection is on its way to failure.
     if (entry.sequenced)

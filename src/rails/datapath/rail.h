@@ -104,14 +104,18 @@ struct RailTraffic {
   std::int64_t bytes_queued = 0;                // of stripes
   std::int64_t bytes_read = 0;                  // of these, such as are read
   std::int64_t packet_bytes = 0;                // of packets
-  std::int64_t arrived = 0;                     // bytes of packets that came
-  Nanoseconds packets_until = 0;                // the port is busy with packets, if it is with nothing else
-  double ns_per_byte = 0;                       // of the port
-  std::int32_t outstanding = 0;                 // requests
-  std::int32_t budget = 0;                      // that the completion queue has room for
-  CongestionWindow read_flow;                   // into this port, whoever is read from
-  CongestionWindow write_flow;                  // out of it; measured only
-  PortUse use;                                  // with others of the node
+  // Bytes of packets, ever.
+  struct {
+    std::uint32_t posted = 0;
+    std::int64_t arrived = 0;
+  } packets;
+  Nanoseconds packets_until = 0;  // the port is busy with packets, if it is with nothing else
+  double ns_per_byte = 0;         // of the port
+  std::int32_t outstanding = 0;   // requests
+  std::int32_t budget = 0;        // that the completion queue has room for
+  CongestionWindow read_flow;     // into this port, whoever is read from
+  CongestionWindow write_flow;    // out of it; measured only
+  PortUse use;                    // with others of the node
 };
 
 // Whether a packet that is posted now takes as long as on an idle rail.

@@ -115,7 +115,7 @@ void SubchannelSelector::note_latency(const Subchannel& subchannel, const WorkEn
   // Its answer may have waited behind what came, on each link of the way, or behind the answers to small
   // gets.
   const Nanoseconds delayed =
-      moving(traffic.arrived - traffic.when_timed.arrived + traffic.when_timed.packet_bytes);
+      moving(traffic.packets.arrived - traffic.when_timed.arrived + traffic.when_timed.packet_bytes);
   const bool differed = latencies_.differ();
   if (!latencies_.on_done(rail, least - longer, most, delayed)) return;
   if (differed || latencies_.differ()) choice_.subchannel = nullptr;

@@ -316,9 +316,9 @@ bool StripeEngine::issue(StripedTransfer& transfer, const ByteRange& range, Subc
   entry.before.queued = subchannel.traffic.queued().of(load_of(transfer));
   entry.before.delivered =
       (entry.light ? subchannel.traffic.packet_flow : subchannel.traffic.stripe_flow).delivered();
-  entry.before.port_delivered =
-      (transfer.direction_ == Direction::write ? rail.traffic.write_flow : rail.traffic.read_flow)
-          .delivered();
+  const CongestionWindow& of_port =
+      transfer.direction_ == Direction::write ? rail.traffic.write_flow : rail.traffic.read_flow;
+  entry.before.port = entry.light ? posted_by_others(subchannel) : of_port.delivered();
   if (!post(transfer, entry, subchannel)) {
     resources_.free_entry(&entry);
     return false;

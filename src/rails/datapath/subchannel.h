@@ -78,6 +78,7 @@ struct SubchannelTraffic {
   std::int64_t bytes_queued = 0;          // of stripes
   std::int64_t bytes_read = 0;            // of these, such as are read
   std::int64_t packet_bytes = 0;          // of packets under way
+  std::uint32_t posted_bytes = 0;         // of packets, ever
   std::uint32_t timed_from = UINT32_MAX;  // PacketTimes::timed_from(), if there are several rails
   CongestionWindow stripe_flow;
   CongestionWindow packet_flow;
@@ -95,6 +96,10 @@ struct SubchannelTraffic {
     if (counts_as_packet(entry)) {
       packet_bytes += sign * static_cast<std::int64_t>(entry.bytes);
       rail.packet_bytes += sign * static_cast<std::int64_t>(entry.bytes);
+      if (sign > 0) {
+        posted_bytes += entry.bytes;
+        rail.packets.posted += entry.bytes;
+      }
     } else if (entry.kind != WorkEntry::Kind::marker) {
       const PortSide side = side_of(entry);
       bytes_queued += sign * entry.size;
@@ -184,5 +189,13 @@ struct Subchannel {
   friend class rails_test::MachineAccess;
   SubchannelMachine machine_;
 };
+
+// Bytes of packets that were ever posted on the other subchannels of the rail; -1: of those some are under
+// way.
+inline std::int64_t posted_by_others(const Subchannel& subchannel) {
+  const RailTraffic& rail = subchannel.rail.traffic;
+  if (rail.packet_bytes != subchannel.traffic.packet_bytes) return -1;
+  return static_cast<std::uint32_t>(rail.packets.posted - subchannel.traffic.posted_bytes);
+}
 
 }  // namespace hawser

@@ -60,9 +60,9 @@ struct WorkEntry {
   std::int64_t offset = 0;
   std::int64_t size = 0;
   // When it was posted: bytes of its kind under way on the subchannel; CongestionWindow::delivered() of the
-  // subchannel, and for stripes of the rail.
+  // subchannel; for stripes the same of the rail, for packets posted_by_others().
   struct Before {
-    std::int64_t queued = 0, delivered = 0, port_delivered = 0;
+    std::int64_t queued = 0, delivered = 0, port = -1;
     std::uint8_t spread = 0;  // PathSpread::on_posted
   };
   Before before;

@@ -20,14 +20,14 @@ constexpr std::int64_t most_bytes = std::int64_t{1} << 32;
 }  // namespace
 
 void CongestionWindow::on_done(std::int64_t bytes, std::int64_t delivered_before, Nanoseconds posted,
-                               Nanoseconds before, Nanoseconds now) {
+                               Nanoseconds before, Nanoseconds now, bool alone) {
   HAWSER_ASSERT(bytes >= 0 && delivered_before <= delivered_ && posted <= now);
   delivered_ += bytes;
   earliest_.take(delivered_ - delivered_before, before - posted);
   latest_.take(delivered_ - delivered_before, now - posted);
   pending_ = true;
   round_over_ |= posted >= round_began_;
-  many_ |= delivered_ - delivered_before >= std::max(telling_bytes, 2 * bytes);
+  many_ |= alone && delivered_ - delivered_before >= std::max(telling_bytes, 2 * bytes);
   now_ = now;
 }
 

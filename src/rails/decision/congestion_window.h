@@ -79,8 +79,9 @@ class CongestionWindow {
   // Bytes of all requests that were done; to be kept with each request that is posted.
   std::int64_t delivered() const { return delivered_; }
   // A request was found done at `now`, and was not yet at `before`; what delivered() was when it was posted.
+  // `alone`: it did not share its port with requests to others, so that a slow one tells of a slow path.
   void on_done(std::int64_t bytes, std::int64_t delivered_before, Nanoseconds posted, Nanoseconds before,
-               Nanoseconds now);
+               Nanoseconds now, bool alone = true);
   // The path failed: what was known of it may be wrong.
   void on_failed();
 

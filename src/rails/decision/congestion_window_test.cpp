@@ -181,6 +181,21 @@ TEST(CongestionWindow, DoesNotTakeALateLookForASlowPath) {
   EXPECT_EQ(window.wait(4096, 10 * millisecond), 0);
 }
 
+// They may have waited for what others were sent.
+TEST(CongestionWindow, DoesNotTakeAPortThatItSharesForASlowPath) {
+  for (const bool alone : {true, false}) {
+    CongestionWindow window(settings);
+    window.on_done(4096, window.delivered(), 0, 10 * microsecond, 10 * microsecond);
+    const std::int64_t before = window.delivered();
+    for (int i = 1; i <= 16; ++i) {
+      const Nanoseconds now = i * 80 * microsecond;
+      window.on_done(8192, before, 0, now, now, alone);
+    }
+    EXPECT_TRUE(window.admits(8192, 0));
+    EXPECT_EQ(window.ns_per_byte(2 * millisecond) > 0, alone);
+  }
+}
+
 // What several engines of a path move, one of them has found out.
 TEST(CongestionWindow, BeginsWithWhatTheOneBesideItFound) {
   CongestionWindow known(settings), fresh(settings);
