@@ -147,6 +147,11 @@ TEST(UnequalRails, PacketsOfCollectivesTakeTheFastOne) {
   expect_no_loss({"all-to-all", all_to_all, 4, 60, 5}, {2048, 4096}, 1.02);
 }
 
+// What goes to others delays a stripe over the fast rail, too.
+TEST(UnequalRails, StripesOfCollectivesTakeTheFastOne) {
+  expect_no_loss({"all-to-all", all_to_all, 4, 60, 3}, {8192}, 1.06, 0, {{880, 100}, {100, 880}, {200, 20}});
+}
+
 TEST(UnequalRails, PacketsToPeersThatGetNothingSmallTakeTheFastOne) {
   expect_no_loss({"barrier and all-to-all", barrier_and_all_to_all, 4, 300}, {1024, 2048, 4096}, 1.05, 0,
                  {{880, 100}, {100, 880}});

@@ -27,6 +27,14 @@ Load load_of(const WorkEntry& stripe) {
   return stripe.kind == WorkEntry::Kind::read ? Load::read : Load::written;
 }
 
+// What its port moved for others while a stripe was under way: that may have been ahead of it. Where all
+// ranks send to all, the fast rail would seem slow otherwise.
+std::int64_t moved_beside(const Subchannel& subchannel, const WorkEntry& stripe) {
+  const RailTraffic& port = subchannel.rail.traffic;
+  const CongestionWindow& flow = stripe.kind == WorkEntry::Kind::read ? port.read_flow : port.write_flow;
+  return flow.delivered() - stripe.before.port;
+}
+
 // Engines of a path share it, so what each moved of late is a part of what it can: one of them is no slow
 // network beside the others.
 void share_pace(std::span<SubchannelView> views) {
@@ -131,8 +139,10 @@ void SubchannelSelector::on_stripe_done(const Subchannel& subchannel, const Work
   const Nanoseconds polled_before = subchannel.rail.polling.polled_before();
   const Nanoseconds not_before = context_.presence.waited ? context_.now : polled_before;
   // A short one is over before a process that slept looks again, so nothing else would tell of a slow rail.
-  weights_.on_stripe_done(subchannel.index, entry.size, entry.before.queued, entry.posted, context_.now,
-                          compares_stripes() && entry.size <= short_stripe ? not_before : polled_before);
+  const bool is_short = compares_stripes() && entry.size <= short_stripe;
+  weights_.on_stripe_done(subchannel.index, entry.size,
+                          std::max(entry.before.queued, is_short ? moved_beside(subchannel, entry) : 0),
+                          entry.posted, context_.now, is_short ? not_before : polled_before);
   if (!several()) return;
   RailTraffic& traffic = subchannel.rail.traffic;
   PathSpread& spread = spread_of(subchannel);
