@@ -74,7 +74,7 @@ void RailLatencies::forget(std::size_t rail) {
 }
 
 // A rail is farther if it is also without all that may have delayed its packets, for another one is not
-// farther than its packets took with that.
+// farther than its packets took with that. One packet that was not delayed tells that it is not.
 void RailLatencies::compare() {
   Nanoseconds shortest = never;
   for (std::size_t i = 0; i < rails_.size(); ++i)
@@ -85,7 +85,8 @@ void RailLatencies::compare() {
     Rail& rail = rails_[i];
     const Nanoseconds least =
         round_trip(i) > 0 ? *std::max_element(rail.leasts.begin(), rail.leasts.end()) : 0;
-    rail.farther = least - shortest > shortest / part_that_differs ? (round_trip(i) - shortest) / 2 : 0;
+    const Nanoseconds longer = std::min(least, round_trip(i)) - shortest;
+    rail.farther = longer > shortest / part_that_differs ? (round_trip(i) - shortest) / 2 : 0;
     if (rail.farther == 0) continue;
     differ_ = true;
     least_detour_ = std::min(least_detour_, rail.farther);

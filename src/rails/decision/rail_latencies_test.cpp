@@ -130,6 +130,16 @@ TEST(RailLatencies, ARailIsFartherOnlyIfItsPacketsWereNotDelayed) {
   }
 }
 
+TEST(RailLatencies, ARailIsNotFartherIfOneOfItsPacketsTookNoLonger) {
+  TwoRails latencies;
+  for (const Nanoseconds time : {9000, 4500, 9000}) {
+    ASSERT_GE(wait_for_look(latencies, 0), 0);
+    look(latencies, 4000, time);
+  }
+  EXPECT_FALSE(latencies.differ());
+  EXPECT_EQ(latencies.farther(1), 0);
+}
+
 TEST(RailLatencies, TimesThatAreHardlyKnownAreNoSamples) {
   TwoRails latencies;
   int posted = 0;
