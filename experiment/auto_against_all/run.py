@@ -4,9 +4,9 @@
 Production code in virtual time, on fat trees (one for each rail) with the leaves and spines of one of 144 hosts, as many
 hosts as ranks, links of 1 GB/s and four LIDs a port; an engine of two makes 600 MB/s. A row is a pattern, a size, a
 class of traffic, so many rails and engines, and a set of routing tables (even, or drawn from a seed); its times are
-those of a round in microseconds, by the slowest process, mean of 10 rounds after 3. Beside them stands the bound: what
-the busiest link takes if every flow is divided over its rails and ways as well as can be (hawser fabric topology
---flows). A cell is the row of the even tables, or the medians of the rows of the uneven ones.
+those of a round in microseconds, by the slowest process, mean of 10 rounds after 3 (or --warm-up N). Beside them stands
+the bound: what the busiest link takes if every flow is divided over its rails and ways as well as can be (hawser fabric
+topology --flows). A cell is the row of the even tables, or the medians of the rows of the uneven ones.
 
 Ranks that are exactly alike repeat one of several courses, and chance decides which. So every rank begins every round
 up to 200 ns late; a time is the median over some seeds of that, as many as the column `starts` says.
@@ -16,7 +16,7 @@ anew if the row's other columns are of the same starts; the bound stays.
 
 usage: run.py --build DIR [--jobs N] [--only TEXT] [--output FILE]    run the rows that the CSV lacks
        run.py --build DIR --ten-seeds [--output FILE]                 chosen patterns on ten sets of uneven tables
-       run.py --build DIR --doubtful [--output FILE]                  cells where the default is behind, with other seeds
+       run.py --build DIR --doubtful [--output FILE] [--warm-up N]    cells where the default is behind, with other seeds
        run.py --build DIR --column NAME [--output FILE]               one column of an existing CSV anew
        run.py --table [--output FILE]                                 medians of the CSV, as Markdown
        run.py --picture FILE [--output FILE]                          the same as a picture
@@ -99,12 +99,12 @@ def tables(seed):
     return ["--shuffle-seed", str(seed)] if seed else []
 
 
-def time_of(build, directory, row, setting, starts):
+def time_of(build, directory, row, setting, warm_up, starts):
     parameters = ["--parameters", str(directory / "engines")] if row["engines"] > 1 else []
     return float(checked([str(build / "bin/hawser"), "sim", "exec", "-n", str(row["ranks"]), "--fabric", "fat-tree-144",
                           "--rails", str(row["rails"]), "--lmc", str(LMC), "--rate", "1GB/s", "--latency", "100ns",
                           "--compute-scale", "0", "--quiet", *parameters, *tables(row["seed"]), str(directory / "patterns"),
-                          row["pattern"], str(row["bytes"]), row["class"], str(ROUNDS), str(WARM_UP),
+                          row["pattern"], str(row["bytes"]), row["class"], str(ROUNDS), str(warm_up),
                           str(starts)], setting))
 
 
@@ -169,8 +169,8 @@ def measure_rows(arguments, results, wanted, seeds_of, columns_of):
         def finished(row):
             settings, seeds = settings_of(row["rails"], row["engines"]), seeds_of(row)
             known = (results.find(**row) or [dict.fromkeys(COLUMNS, "")])[0]
-            times = {name: statistics.median(time_of(build, directory, row, settings[name], seed) for seed in seeds)
-                     for name in columns_of(row) if name in settings}
+            times = {name: statistics.median(time_of(build, directory, row, settings[name], arguments.warm_up, seed)
+                                             for seed in seeds) for name in columns_of(row) if name in settings}
             return [{**known, "bound": known.get("bound") or bound(row), "starts": len(seeds),
                      **{name: f"{time:.1f}" for name, time in times.items()}}]
 
@@ -217,6 +217,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--only", default="", help="rows that contain this, such as 48,random:1,65536,nonblocking,1,1")
     parser.add_argument("--column", help="measure only this setting anew, such as auto")
+    parser.add_argument("--warm-up", type=int, default=WARM_UP, metavar="ROUNDS")
     parser.add_argument("--anew", action="store_true", help="measure rows as well that the file has")
     parser.add_argument("--ten-seeds", action="store_true", help="chosen patterns on ten sets of tables (ten_seeds.csv)")
     parser.add_argument("--doubtful", action="store_true", help="cells where the default is behind, once more (doubtful.csv)")
@@ -228,7 +229,8 @@ def main():
         parser.error("one of --build DIR, --table and --picture FILE is needed")
     if arguments.output is None:
         name = "doubtful" if arguments.doubtful else "ten_seeds" if arguments.ten_seeds else "cells"
-        arguments.output = HERE / f"{name}.csv"
+        after = "" if arguments.warm_up == WARM_UP else f"_after_{arguments.warm_up}"
+        arguments.output = HERE / f"{name}{after}.csv"
     if arguments.build:
         (run_doubtful if arguments.doubtful else run_all)(arguments)
     if arguments.table:
